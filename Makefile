@@ -1,0 +1,34 @@
+# Everything a newcomer needs. Each target builds .venv first; it is rebuilt only when pyproject.toml changes.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.ready
+
+.PHONY: verify test lint figures bench clean
+
+verify: $(STAMP)
+	$(BIN)/moe-theory verify continual --out runs/verify
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+figures: $(STAMP)
+	$(BIN)/moe-theory figures continual --out figures
+
+bench: $(STAMP)
+	$(BIN)/python -m pytest benchmarks --benchmark-only
+
+clean:
+	rm -rf .venv runs
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "moe_theory needs Python >= 3.11; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	rm -rf .venv
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@

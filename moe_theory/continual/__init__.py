@@ -1,0 +1,22 @@
+"""Continual learning with a Mixture-of-Experts: Algorithm 1, its theory, exact replacements, claims and figures.
+
+Source: H. Li, S. Lin, L. Duan, Y. Liang, N. B. Shroff, "Theory on Mixture-of-Experts in Continual Learning".
+"""
+
+from moe_theory.continual import exact as exact
+from moe_theory.continual import theory as theory
+from moe_theory.continual.params import Dims as Dims
+from moe_theory.continual.params import Params as Params
+from moe_theory.continual.readings import READINGS as READINGS
+from moe_theory.continual.readings import Reading as Reading
+from moe_theory.continual.readings import gate_drive as gate_drive
+from moe_theory.continual.readings import reading as reading
+from moe_theory.continual.system import Info as Info
+from moe_theory.continual.system import State as State
+from moe_theory.continual.system import begin as begin
+from moe_theory.continual.system import draw as draw
+from moe_theory.continual.system import learn as learn
+from moe_theory.continual.system import on_pool as on_pool
+from moe_theory.continual.system import system as system
+from moe_theory.core.tasks import Arrival as Arrival
+from moe_theory.core.tasks import Pool as Pool

@@ -1,0 +1,137 @@
+"""Static shapes and traced parameters of the continual-learning system, and what they may be."""
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.tasks import PoolScales
+
+SIGMA_0 = 0.4  # the deviation sigma_0 of Fig. 2 (Appendix A.2), from which several defaults follow
+
+
+@dataclasses.dataclass(frozen=True)
+class Dims:
+    """Static shapes: what a program is compiled for.
+
+    `max_experts` and `max_active` only pad: a run uses `Params.num_experts` of them, and trains `Params.num_active`.
+
+    Raises: InvalidDimsError outside 1 <= num_samples < num_features, or for sizes below 1.
+    """
+
+    max_experts: int  # largest number of experts M
+    num_tasks: int  # N
+    num_features: int  # d
+    num_samples: int  # s, the signal's column included
+    max_active: int = 1  # largest k of top-k routing
+
+    def __post_init__(self) -> None:
+        for name, value in dataclasses.asdict(self).items():
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+                raise InvalidDimsError(f"{name}={value!r} must be a whole number of at least 1. Raise {name}.")
+        if self.num_samples >= self.num_features:
+            raise InvalidDimsError(
+                f"num_samples={self.num_samples} must be below num_features={self.num_features}: the paper studies "
+                "the overparameterized regime (Sec. 3.1). Lower num_samples or raise num_features."
+            )
+        if self.max_active > self.max_experts:
+            raise InvalidDimsError(
+                f"max_active={self.max_active} must be at most max_experts={self.max_experts}: a task is learned by "
+                "distinct experts. Lower max_active or raise max_experts."
+            )
+
+
+class Params(NamedTuple):
+    """Everything a user sweeps; every leaf may be traced. Defaults: Fig. 2 under the reading `unit-signal`."""
+
+    num_experts: Int[Array, ""] | int = 10  # M
+    num_active: Int[Array, ""] | int = 1  # k of top-k routing; the paper's is 1
+    learning_rate: Float[Array, ""] | float = 0.5  # eta of (9)
+    balance_weight: Float[Array, ""] | float = 0.5  # alpha of (7)
+    perturbation_scale: Float[Array, ""] | float = 0.3  # lambda of (1)
+    termination_threshold: Float[Array, ""] | float = SIGMA_0**1.25  # Gamma of Algorithm 1
+    terminate: Bool[Array, ""] | bool = True  # whether Algorithm 1 terminates the gate updates
+    accumulate_flags: Bool[Array, ""] | bool = True  # whether a convergence flag I(m), once set, stays set
+    locality_power: Float[Array, ""] | float = 1.0  # q of |w_t - w_{t-1}|^q in (6)
+    truth_scale: Float[Array, ""] | float = SIGMA_0  # sigma_0 of N(0, sigma_0)
+    scale_is_variance: Bool[Array, ""] | bool = False  # whether sigma_0 is a variance, or a deviation
+    signal_scale: Float[Array, ""] | float = 1 / SIGMA_0  # c of v_n = c w_n
+    independent_signals: Bool[Array, ""] | bool = False  # whether v_n is drawn apart from w_n
+    min_strength: Float[Array, ""] | float = 1.0  # beta_t is uniform on (min_strength, max_strength]
+    max_strength: Float[Array, ""] | float = 1.0  # C, the largest beta_t
+    noise_scale: Float[Array, ""] | float = 0.1  # sigma_t, the deviation of a noise entry of X_t
+    cluster_spread: Float[Array, ""] | float = SIGMA_0**1.5  # deviation of an entry of w_n inside its cluster
+    num_clusters: Int[Array, ""] | int = 3  # K; at least N means no clusters
+
+    @property
+    def pool_scales(self) -> PoolScales:
+        """The parameters that decide the pool's distribution."""
+        return PoolScales(*(getattr(self, name) for name in PoolScales._fields))
+
+
+_AT_LEAST_ZERO = (
+    "learning_rate balance_weight perturbation_scale termination_threshold truth_scale signal_scale "
+    "min_strength max_strength noise_scale cluster_spread"
+).split()
+_BOOLEANS = ("terminate", "accumulate_flags", "scale_is_variance", "independent_signals")
+
+
+def check_params(dims: Dims, params: Params) -> None:
+    """Refuse parameters outside their range; those that are traced, and so have no value yet, are passed over.
+
+    Raises: InvalidParamsError naming the value, the bound and the way out.
+    """
+    values = {
+        name: np.asarray(value) for name, value in params._asdict().items() if not isinstance(value, jax.core.Tracer)
+    }
+    for name, value in values.items():
+        if value.ndim != 0:
+            raise InvalidParamsError(
+                f"{name} has shape {value.shape}, but a run has one setting: call once a cell, the program is reused."
+            )
+        if not math.isfinite(value):
+            raise InvalidParamsError(f"{name}={value} must be a finite number. Mend {name}.")
+    for name in _AT_LEAST_ZERO:
+        if name in values and values[name] < 0:
+            raise InvalidParamsError(f"{name}={values[name]} must not be negative. Raise {name} to 0 or more.")
+    for name in _BOOLEANS:
+        if name in values and values[name] not in (0, 1):
+            raise InvalidParamsError(f"{name}={values[name]} must be True or False.")
+    _check_whole(values, "num_experts", dims.max_experts, "max_experts")
+    _check_whole(values, "num_active", dims.max_active, "max_active")
+    _check_whole(values, "num_clusters", None, "")
+    if values.get("learning_rate") == 0:
+        raise InvalidParamsError(
+            "learning_rate=0 makes the exploration T1 = ceil(M / eta) endless. Raise learning_rate."
+        )
+    if "locality_power" in values and values["locality_power"] <= 0:
+        raise InvalidParamsError(
+            f"locality_power={values['locality_power']} must be above 0: a distance to the power 0 measures nothing. "
+            "Use 1 (as printed in (6)) or 2."
+        )
+    if {"num_active", "num_experts"} <= values.keys() and values["num_active"] > values["num_experts"]:
+        raise InvalidParamsError(
+            f"num_active={values['num_active']} must be at most num_experts={values['num_experts']}. Lower num_active."
+        )
+    if {"min_strength", "max_strength"} <= values.keys() and values["min_strength"] > values["max_strength"]:
+        raise InvalidParamsError(
+            f"min_strength={values['min_strength']} must be at most max_strength={values['max_strength']}: beta_t is "
+            "uniform between them. Lower min_strength."
+        )
+
+
+def _check_whole(values: dict[str, np.ndarray], name: str, bound: int | None, bound_name: str) -> None:
+    if name not in values:
+        return
+    value = values[name]
+    if value.dtype == bool or value != np.floor(value) or value < 1:
+        raise InvalidParamsError(f"{name}={value} must be a whole number of at least 1. Raise {name}.")
+    if bound is not None and value > bound:
+        raise InvalidParamsError(
+            f"{name}={value} must be at most {bound_name}={bound}, which the arrays are padded to. "
+            f"Lower {name} or raise Dims.{bound_name}."
+        )

@@ -1,0 +1,223 @@
+"""Algorithm 1 of the continual-learning paper: routing, minimum-norm experts, gate updates with early termination."""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+from moe_theory.continual.params import Dims, Params, check_params
+from moe_theory.continual.theory import exploration_rounds
+from moe_theory.core import gating, metrics
+from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.experts import minimum_norm_change
+from moe_theory.core.metrics import Metrics
+from moe_theory.core.random import symmetric_uniforms
+from moe_theory.core.system import System
+from moe_theory.core.tasks import Arrival, Pool, draw_pool, make_arrival, num_arrival_draws, select_row
+
+Optimizer = Callable[[Float[Array, ""]], optax.GradientTransformation]  # of a traced learning rate
+
+
+class State(NamedTuple):
+    """What is carried from round to round: the checkpoint."""
+
+    pool: Pool
+    experts: Float[Array, "M d"]  # local models w^(m)
+    gates: Float[Array, "M d"]  # gating parameters theta^(m)
+    visits: Int[Array, " M"]  # loads L_t(m): rounds in which an expert was chosen
+    explored_visits: Int[Array, " M"]  # loads at min(t, T1)
+    converged: Bool[Array, " M"]  # convergence flags I(m)
+    terminated: Bool[Array, ""]  # whether the gates are no longer updated
+    round: Int[Array, ""]  # rounds done, t
+    metrics: Metrics
+    optimizer_state: PyTree
+
+
+class Info(NamedTuple):
+    """What a round shows."""
+
+    task: Int[Array, ""]  # n_t
+    expert: Int[Array, ""]  # m_t; with top-k routing the first choice
+    chosen: Bool[Array, " M"]  # the experts that learned the task
+    gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
+    gate_probabilities: Float[Array, " M"]  # softmax pi_m
+    update_norm: Float[Array, ""]  # |w_t - w_{t-1}| over the experts that learned
+    error: Float[Array, ""]  # E_t(w_t), (14)
+    forgetting: Float[Array, ""]  # F_t, (15)
+    generalization_error: Float[Array, ""]  # G_t, (16)
+
+
+@functools.lru_cache
+def system(dims: Dims, *, optimizer: Optimizer = optax.sgd) -> System:
+    """Algorithm 1 as a `System`. Equal arguments give the same object, so that a program is compiled once.
+
+    Every replicate draws a pool of its own; `on_pool` makes all replicates share one.
+
+    Args:
+        optimizer: the transformation of the gate's gradient, of a traced learning rate; `optax.sgd` is (9).
+    """
+
+    def init(key: Key[Array, ""], params: Params) -> State:
+        check_params(dims, params)
+        pool = draw_pool(key, dims.num_tasks, dims.num_features, params.pool_scales)
+        return begin(dims, params, pool, optimizer)
+
+    def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
+        arrival, perturbation = draw(key, dims, state.pool, params)
+        return learn(state, arrival, perturbation, params, max_active=dims.max_active, optimizer=optimizer)
+
+    return System(init, step)
+
+
+def on_pool(dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd) -> System:
+    """Algorithm 1 with one explicit pool for all replicates. Keep the result: each call makes a new program.
+
+    Raises: InvalidDimsError if the pool's shapes are not those of `dims`.
+    """
+    shape = (dims.num_tasks, dims.num_features)
+    if pool.truths.shape != shape or pool.signals.shape != shape or pool.clusters.shape != shape[:1]:
+        raise InvalidDimsError(
+            f"a pool of truths {pool.truths.shape}, signals {pool.signals.shape} and clusters {pool.clusters.shape} "
+            f"does not fit num_tasks={shape[0]}, num_features={shape[1]}. Mend the pool or the dims."
+        )
+    drawn = system(dims, optimizer=optimizer)
+
+    def init(key: Key[Array, ""], params: Params) -> State:
+        del key
+        check_params(dims, params)
+        return begin(dims, params, pool, optimizer)
+
+    return System(init, drawn.step)
+
+
+def begin(dims: Dims, params: Params, pool: Pool, optimizer: Optimizer = optax.sgd) -> State:
+    """The state before round 1: experts and gates are zero (Algorithm 1, line 2)."""
+    dtype = jnp.result_type(float)
+    zeros = jnp.zeros((dims.max_experts, dims.num_features), dtype)
+    pool = Pool(jnp.asarray(pool.truths, dtype), jnp.asarray(pool.signals, dtype), jnp.asarray(pool.clusters))
+    return State(
+        pool=pool,
+        experts=zeros,
+        gates=zeros,
+        visits=jnp.zeros(dims.max_experts, jnp.int32),
+        explored_visits=jnp.zeros(dims.max_experts, jnp.int32),
+        converged=jnp.zeros(dims.max_experts, bool),
+        terminated=jnp.zeros((), bool),
+        round=jnp.zeros((), jnp.int32),
+        metrics=metrics.no_arrivals(dims.max_experts, dims.num_tasks, dtype),
+        optimizer_state=optimizer(jnp.asarray(params.learning_rate, dtype)).init(zeros),
+    )
+
+
+def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[Arrival, Float[Array, " M"]]:
+    """Draw a round's arrival (Definition 1) and its routing perturbation r ~ U[0, lambda] of (1)."""
+    split = num_arrival_draws(dims.num_features, dims.num_samples)
+    draws = symmetric_uniforms(key, split + dims.max_experts, pool.truths.dtype)
+    arrival = make_arrival(
+        draws[:split], pool, dims.num_samples, params.noise_scale, params.min_strength, params.max_strength
+    )
+    return arrival, params.perturbation_scale * (draws[split:] + 1) / 2
+
+
+def learn(
+    state: State,
+    arrival: Arrival,
+    perturbation: Float[Array, " M"],
+    params: Params,
+    *,
+    max_active: int = 1,
+    optimizer: Optimizer = optax.sgd,
+) -> tuple[State, Info]:
+    """One round of Algorithm 1 on an explicit arrival and perturbation: nothing random inside.
+
+    The task goes to the expert (with `max_active` > 1, to the `Params.num_active` experts) of highest perturbed gate
+    output; those experts move to the nearest model that fits the samples; then all gates take one gradient step,
+    unless the update has been terminated.
+
+    Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
+    """
+    pool, time = state.pool, state.round + 1
+    exists = jnp.arange(state.experts.shape[0]) < params.num_experts
+    gate_input = jnp.sum(arrival.features, axis=1)
+    outputs = gating.gate_outputs(state.gates, gate_input)
+    probabilities = gating.gate_probabilities(outputs, exists)
+    ranked, masks = gating.route(outputs + perturbation, exists, params.num_active, max_active)
+    chosen = jnp.any(masks, axis=0)
+
+    truth = select_row(pool.truths, arrival.task)
+    before = jnp.sum(jnp.where(masks[:, :, None], state.experts[None, :, :], 0), axis=1)
+    fitted_change = minimum_norm_change(arrival.features, truth[None, :] - before)
+    change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted_change, 0)
+    experts = state.experts + jnp.sum(jnp.where(masks[:, :, None], change[:, None, :], 0), axis=0)
+    errors = jnp.sum(jnp.square(before + change - truth[None, :]), axis=1)
+    error = jnp.sum(jnp.where(jnp.any(masks, axis=1), errors, 0)) / params.num_active
+
+    visits = state.visits + chosen
+    squared_moves = jnp.sum(jnp.square(change), axis=1)
+    move_costs = jnp.sum(jnp.where(masks, locality_cost(squared_moves, params)[:, None], 0), axis=0)
+    costs = jnp.where(chosen, move_costs + balance_cost(visits, time, params), 0)
+    gradient = gating.gate_gradient(probabilities, gate_input, costs)
+
+    is_exploring = time <= exploration_rounds(params.num_experts, params.learning_rate)
+    converged = ~is_exploring & flag_converged(outputs, masks, state.converged, params)
+    terminated = params.terminate & (state.terminated | jnp.all(converged | ~exists))
+    updates, optimizer_state = optimizer(params.learning_rate).update(gradient, state.optimizer_state, state.gates)
+    gates = jnp.where(terminated, state.gates, optax.apply_updates(state.gates, updates))
+    tracked = metrics.record_arrival(state.metrics, pool.truths, arrival.task, masks, before, change, error)
+
+    info = Info(
+        task=arrival.task,
+        expert=ranked[0],
+        chosen=chosen,
+        gate_outputs=outputs,
+        gate_probabilities=probabilities,
+        update_norm=jnp.sqrt(jnp.sum(squared_moves)),
+        error=error,
+        forgetting=metrics.forgetting(tracked, time),
+        generalization_error=metrics.generalization_error(tracked, time),
+    )
+    after = State(
+        pool=pool,
+        experts=experts,
+        gates=gates,
+        visits=visits,
+        explored_visits=jnp.where(is_exploring, visits, state.explored_visits),
+        converged=converged,
+        terminated=terminated,
+        round=time,
+        metrics=tracked,
+        optimizer_state=jax.tree.map(functools.partial(jnp.where, terminated), state.optimizer_state, optimizer_state),
+    )
+    return after, info
+
+
+def locality_cost(squared_moves: Float[Array, " k"], params: Params) -> Float[Array, " k"]:
+    """|w_t - w_{t-1}|^q of experts that moved by these squared distances. Source: Eq. (6) of `continual`."""
+    return squared_moves ** (params.locality_power / 2)
+
+
+def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
+    """alpha M f_t / t: what the auxiliary loss adds to the cost of a chosen expert.
+
+    f_t(m) counts rounds 1..t, the current one included. Source: Eqs. (7), (30) of `continual`.
+    """
+    fractions = visits / (time * params.num_active)
+    return params.balance_weight * params.num_experts * fractions / time
+
+
+def flag_converged(
+    outputs: Float[Array, " M"], masks: Bool[Array, "k M"], flags: Bool[Array, " M"], params: Params
+) -> Bool[Array, " M"]:
+    """Convergence flags after a router-learning round: gate outputs within Gamma of a chosen expert's.
+
+    Gate outputs exclude the perturbation and use the gates before this round's update. Flags accumulate, or under
+    `accumulate_flags=False` show this round alone. Source: Algorithm 1, lines 7 and 8, of `continual`.
+    """
+    leaders = jnp.sum(jnp.where(masks, outputs[None, :], 0), axis=1)
+    is_near = jnp.abs(outputs[None, :] - leaders[:, None]) < params.termination_threshold
+    is_near = jnp.any(is_near & jnp.any(masks, axis=1)[:, None], axis=0)
+    return is_near | (jnp.asarray(params.accumulate_flags) & flags)

@@ -1,0 +1,251 @@
+"""Closed forms of `continual` (ICLR 2025, Section 5): Proposition 4 and Theorems 1 and 2, Eqs. (17) to (22).
+
+Each sum over rounds tau depends on the routes only through the experts' loads L_t(m): the arrivals at expert m see
+the loads 1, 2, ..., L_t(m), so every sum is a geometric one and costs O(M). Given NumPy float64 a function computes in
+float64; given JAX arrays, traced or not, it computes in their precision.
+
+The forms are as printed, wrong or right; what is exact for one expert is in `exact.py`.
+"""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import ArrayLike, Float, Int, Real
+
+from moe_theory.core.errors import InvalidDimsError, unknown_name
+from moe_theory.core.numerics import array_namespace
+from moe_theory.core.tasks import Pool
+
+Numbers = jax.Array | np.ndarray | np.number
+FORMS = ("printed", "appendix", "corrected")
+
+# T1 saturates here, the largest integer that float32 and int32 share.
+MAX_ROUNDS = 2**31 - 128
+# Three roundings of float32: those of M/eta for an eta that was itself rounded.
+CEILING_TOLERANCE = 3 * 2.0**-23
+
+
+class Gaps(NamedTuple):
+    """The means over a pool's tasks that the closed forms depend on; all have the truths' squared unit."""
+
+    truth_norm: Float[Numbers, ""]  # (1/N) sum_n |w_n|^2
+    task_gap: Float[Numbers, ""]  # (1/N^2) sum_{n,n'} |w_n - w_n'|^2
+    within_gap: Float[Numbers, ""]  # Psi_1, task n to a task of its own cluster
+    across_gap: Float[Numbers, ""]  # Psi_2, task n to a task of a uniformly chosen cluster
+
+
+class Bound(NamedTuple):
+    """What a statement says of the two metrics after a round."""
+
+    forgetting: Float[Numbers, "*batch"]  # E[F_t] of (15); 0 at t = 1, where F is an empty mean
+    generalization_error: Float[Numbers, "*batch"]  # E[G_t] of (16)
+
+
+def gaps(pool: Pool) -> Gaps:
+    """The truth norm and the gaps between tasks of a `pool`, whose number of clusters may be traced.
+
+    Only clusters with a member count towards K, so any integers label them. A task is at distance 0 from itself and
+    counts as a member of its own cluster.
+
+    Source: Proposition 4, (21) and (22) of `continual`.
+    """
+    xp = array_namespace(*pool)
+    differences = pool.truths[:, None, :] - pool.truths[None, :, :]
+    distances = xp.sum(differences**2, axis=-1)
+    same_cluster = pool.clusters[:, None] == pool.clusters[None, :]
+    cluster_sizes = xp.sum(same_cluster, axis=1)
+    # Summing 1 / |W_k(n)| over tasks counts each cluster once.
+    num_clusters = xp.sum(1 / cluster_sizes).astype(distances.dtype)
+    within = xp.sum(distances * same_cluster, axis=1) / cluster_sizes
+    across = xp.sum(distances / cluster_sizes, axis=1) / num_clusters
+    return Gaps(
+        truth_norm=xp.mean(xp.sum(pool.truths**2, axis=-1)),
+        task_gap=xp.mean(distances),
+        within_gap=xp.mean(within).astype(distances.dtype),
+        across_gap=xp.mean(across).astype(distances.dtype),
+    )
+
+
+def overparameterization_ratio(num_features: int, num_samples: int) -> float:
+    """r = 1 - s/d, dimensionless, in (0, 1).
+
+    Source: Section 5 of `continual`, above Proposition 4.
+    Raises: InvalidDimsError unless 1 <= num_samples < num_features.
+    """
+    require_overparameterized(num_features, num_samples)
+    return 1 - num_samples / num_features
+
+
+def error_contraction(num_features: int, num_samples: int) -> float:
+    """Factor by which one repeat of a task shrinks an expert's expected squared error: (d - s)/(d - 1), in (0, 1].
+
+    After its first arrival the error is orthogonal to the task's signal, and the other s - 1 columns span a uniformly
+    random subspace of the signal's complement. For s = 1 nothing is learned by a repeat, and the factor is 1.
+
+    Source: Definition 1 of `continual`, in place of Lemma 3, which has 0; derivation in `exact.py`.
+    Raises: InvalidDimsError unless 1 <= num_samples < num_features.
+    """
+    require_overparameterized(num_features, num_samples)
+    return (num_features - num_samples) / (num_features - 1)
+
+
+def require_overparameterized(num_features: int, num_samples: int) -> None:
+    """Raise InvalidDimsError unless 1 <= num_samples < num_features."""
+    if num_samples < 1:
+        raise InvalidDimsError(
+            f"num_samples={num_samples} must be at least 1: every arrival holds its feature signal (Definition 1). "
+            "Raise num_samples."
+        )
+    if num_samples >= num_features:
+        raise InvalidDimsError(
+            f"num_samples={num_samples} must be below num_features={num_features}: the paper studies the "
+            "overparameterized regime (Sec. 3.1). Lower num_samples or raise num_features."
+        )
+
+
+def exploration_rounds(
+    num_experts: Real[ArrayLike, "*batch"], learning_rate: Float[ArrayLike, "*batch"]
+) -> Int[Numbers, "*batch"]:
+    """T1 = ceil(M / eta), the last round of the exploration stage, in rounds.
+
+    A quotient within float32's rounding of an integer counts as that integer: 7 / float32(0.7) is 10.0000002, and T1
+    must not depend on the precision that eta passed through. Saturates at `MAX_ROUNDS`.
+
+    Source: Algorithm 1 of `continual`, input line.
+    """
+    return _ceil_to_rounds(num_experts / learning_rate)
+
+
+def termination_rounds(
+    num_experts: Real[ArrayLike, "*batch"],
+    learning_rate: Float[ArrayLike, "*batch"],
+    truth_scale: Float[ArrayLike, "*batch"],
+) -> Int[Numbers, "*batch"]:
+    """T2 = ceil(sigma_0^(-1/4) M / eta), up to its O() constant: when gate updates terminate, in rounds.
+
+    Rounded as in `exploration_rounds`.
+
+    Source: Proposition 3 of `continual`.
+    """
+    return _ceil_to_rounds(num_experts / learning_rate * truth_scale**-0.25)
+
+
+def proposition_4(pool_gaps: Gaps, ratio: Float[ArrayLike, ""], rounds: Real[ArrayLike, "*batch"]) -> Bound:
+    """Expected metrics of one expert (M = 1) as printed, for `ratio` r after `rounds` >= 2.
+
+    Source: Proposition 4, (17) and (18) of `continual`.
+    """
+    xp = array_namespace(*pool_gaps, ratio, rounds)
+    norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
+    forgotten = _power_drop(xp, ratio, rounds) * (gap - norm)
+    return Bound(
+        forgetting=forgotten / xp.maximum(rounds - 1, 1),
+        generalization_error=_power(xp, ratio, rounds) * norm + _power_complement(xp, ratio, rounds) * gap,
+    )
+
+
+def theorem_1(
+    pool_gaps: Gaps,
+    ratio: Float[ArrayLike, ""],
+    loads: Real[ArrayLike, "*batch M"],
+    explored_loads: Real[ArrayLike, "*batch M"],
+    round: Real[ArrayLike, "*batch"],
+) -> Bound:
+    """Upper bounds for more experts than tasks, after round t = `round` with loads L_t(m).
+
+    `explored_loads` are the loads at round min(t, T1). Since E[F_t] = (T1 - 1)/(t - 1) E[F_T1] after exploration, (19)
+    needs nothing else. Experts without arrivals add nothing, so padding is free.
+
+    Source: Theorem 1, (19) and (20) of `continual`.
+    """
+    xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
+    norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
+    forgotten = xp.sum(_power_drop(xp, ratio, explored_loads), axis=-1) * (gap - norm)
+    unlearned = xp.sum(loads * _power(xp, ratio, explored_loads), axis=-1)
+    confused = xp.sum(loads * _power_complement(xp, ratio, explored_loads), axis=-1)
+    return Bound(
+        forgetting=forgotten / xp.maximum(round - 1, 1),
+        generalization_error=(unlearned * norm + confused * gap) / round,
+    )
+
+
+def theorem_2(
+    pool_gaps: Gaps,
+    ratio: Float[ArrayLike, ""],
+    loads: Real[ArrayLike, "*batch M"],
+    explored_loads: Real[ArrayLike, "*batch M"],
+    round: Real[ArrayLike, "*batch"],
+    form: str = "printed",
+) -> Bound:
+    """Upper bounds for fewer experts than tasks, after round t = `round` with loads L_t(m).
+
+    `explored_loads` are the loads at round min(t, T1). Up to T1 every form is (19) and (20). After T1:
+
+    - `printed`: the theorem.
+    - `appendix`: (22) as its proof ends, with r^(L_T - L_T1 - 1) in both sums of 1 - r^(...). Taken literally, so an
+      expert without arrivals after T1 contributes less than 0.
+    - `corrected`: (21) with r^(L_tau - L_T1) in its third term in place of r^(L_t - L_T1 - 1), as the proof's
+      "term a - term b" gives before its evaluation. Its second term stays as printed.
+
+    Source: Theorem 2, (21) and (22), and Appendix J of `continual`.
+    Raises: UnknownNameError for another `form`.
+    """
+    if form not in FORMS:
+        raise unknown_name("form", form, FORMS)
+    xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
+    forgotten = _theorem_2_forgotten(xp, pool_gaps, ratio, loads, explored_loads, form)
+    errors = _theorem_2_errors(xp, pool_gaps, ratio, loads, explored_loads, form)
+    return Bound(forgetting=forgotten / xp.maximum(round - 1, 1), generalization_error=errors / round)
+
+
+def _theorem_2_forgotten(xp, pool_gaps, ratio, loads, explored_loads, form):
+    exploited_loads = loads - explored_loads
+    repeated = xp.sum(_power_drop(xp, ratio, loads), axis=-1)
+    explored = xp.sum(_power_drop(xp, ratio, explored_loads), axis=-1)
+    if form == "corrected":
+        drift = _power_drop(xp, ratio, exploited_loads)
+    else:
+        # sum over j = 1..k of 1 - r^(k - j), for an expert with k arrivals after T1.
+        newer = exploited_loads - _power_complement(xp, ratio, exploited_loads) / (1 - ratio)
+        drift = newer * _power(xp, ratio, exploited_loads - 1)
+    return (
+        explored * pool_gaps.task_gap - repeated * pool_gaps.truth_norm + xp.sum(drift, axis=-1) * pool_gaps.within_gap
+    )
+
+
+def _theorem_2_errors(xp, pool_gaps, ratio, loads, explored_loads, form):
+    exploited_loads = loads - explored_loads
+    has_exploited = xp.sum(exploited_loads, axis=-1, keepdims=True) > 0
+    lag = 1 * has_exploited if form == "appendix" else 0
+    overwritten = _power_complement(xp, ratio, exploited_loads - lag)
+    kept = _power(xp, ratio, exploited_loads) * _power_complement(xp, ratio, explored_loads)
+    return (
+        xp.sum(loads * _power(xp, ratio, loads), axis=-1) * pool_gaps.truth_norm
+        + xp.sum(explored_loads * kept, axis=-1) * pool_gaps.task_gap
+        + xp.sum(explored_loads * overwritten + exploited_loads * kept, axis=-1) * pool_gaps.across_gap
+        + xp.sum(exploited_loads * overwritten, axis=-1) * pool_gaps.within_gap
+    )
+
+
+def _power_drop(xp, ratio, loads):
+    """sum_{j=1}^L (r^j - r^L): the sum of r^{L_tau} - r^{L_t} over the arrivals at one expert."""
+    geometric_sum = ratio * _power_complement(xp, ratio, loads) / (1 - ratio)
+    return geometric_sum - loads * _power(xp, ratio, loads)
+
+
+def _power(xp, ratio, loads):
+    return xp.exp(loads * xp.log(ratio))
+
+
+def _power_complement(xp, ratio, loads):
+    """1 - r^L, without cancellation for r near 1."""
+    return -xp.expm1(loads * xp.log(ratio))
+
+
+def _ceil_to_rounds(quotient):
+    xp = array_namespace(quotient)
+    bounded = xp.minimum(quotient, MAX_ROUNDS)
+    nearest = xp.rint(bounded)
+    is_whole = xp.abs(bounded - nearest) <= CEILING_TOLERANCE * bounded
+    return xp.where(is_whole, nearest, xp.ceil(bounded)).astype(int)

@@ -1,0 +1,146 @@
+"""`vmap` with the batch on the trailing axis of every array, inside the computation as well as outside it.
+
+`jax.vmap(f, in_axes=-1, out_axes=-1)` takes and returns trailing batches, but moves the batch to the front wherever
+values of different rank meet, so a compiled round reads its state across the grain. Here the function is traced for
+one replicate and its operations are replayed on arrays that end in the batch axis. That needs few rules, because a
+trailing axis renumbers none of the axes that an operation names; an operation without a rule falls back to `jax.vmap`
+for itself alone.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+from jax import lax
+from jax.extend import core as jex_core
+
+
+class _Value(NamedTuple):
+    """A value in the replayed computation; a batched one ends in the batch axis."""
+
+    array: Any
+    is_batched: bool
+
+
+def trailing_vmap(function: Callable[..., Any], is_batched: tuple[bool, ...]) -> Callable[..., Any]:
+    """Vectorise `function` of one replicate over the trailing axis of its batched arguments and of all its results.
+
+    Args:
+        function: a pure function of pytrees of arrays.
+        is_batched: for each positional argument, whether the leaves of it end in the batch axis (or have none).
+    Returns: a function of the same arguments; every leaf of its result ends in the batch axis.
+    """
+
+    def batched(*arguments: Any) -> Any:
+        leaves, structure = jax.tree.flatten(arguments)
+        flags = [flag for flag, part in zip(is_batched, arguments, strict=True) for _ in jax.tree.leaves(part)]
+        size = next(leaf.shape[-1] for leaf, flag in zip(leaves, flags, strict=True) if flag)
+        single = [one_replicate(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
+        program, result = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(structure, single))
+        inputs = [_Value(leaf, flag) for leaf, flag in zip(leaves, flags, strict=True)]
+        outputs = _replay(program, inputs, size)
+        return jax.tree.unflatten(jax.tree.structure(result), [_to_batched(output, size) for output in outputs])
+
+    return batched
+
+
+def one_replicate(batched: Any) -> Any:
+    """The shapes of one replicate, for a pytree of arrays that end in the batch axis."""
+    return jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape[:-1], leaf.dtype, weak_type=getattr(leaf, "weak_type", False)),
+        batched,
+    )
+
+
+def _to_batched(value: _Value, size: int, shape: tuple[int, ...] | None = None) -> Any:
+    """The array with a trailing batch axis, its single-replicate part broadcast to `shape` (a scalar's only)."""
+    array, is_batched = value
+    shape = jax.numpy.shape(array)[: -1 if is_batched else None] if shape is None else shape
+    if is_batched and array.ndim == len(shape) + 1:
+        return array
+    axes = (len(shape),) if is_batched else tuple(range(len(jax.numpy.shape(array))))
+    return lax.broadcast_in_dim(array, (*shape, size), axes)
+
+
+def _replay(closed: Any, inputs: list[_Value], size: int) -> list[_Value]:
+    program = closed.jaxpr
+    values: dict[Any, _Value] = dict(zip(program.invars, inputs, strict=True))
+    values.update(zip(program.constvars, (_Value(constant, False) for constant in closed.consts), strict=True))
+
+    def read(atom: Any) -> _Value:
+        return _Value(atom.val, False) if isinstance(atom, jex_core.Literal) else values[atom]
+
+    for equation in program.eqns:
+        operands = [read(atom) for atom in equation.invars]
+        values.update(zip(equation.outvars, _apply(equation, operands, size), strict=True))
+    return [read(atom) for atom in program.outvars]
+
+
+def _apply(equation: Any, operands: list[_Value], size: int) -> list[_Value]:
+    """The results of one operation."""
+    inner = _called_program(equation)
+    if inner is not None:
+        return _replay(inner, operands, size)
+    name = equation.primitive.name
+    if not any(operand.is_batched for operand in operands):
+        return _results(equation, _bind(equation, [operand.array for operand in operands]), False)
+    if name in _ELEMENTWISE:
+        shape = equation.outvars[0].aval.shape
+        arrays, changes = [_to_batched(operand, size, shape) for operand in operands], {}
+    elif name in _SAME_AXES:
+        arrays, changes = [_to_batched(operand, size) for operand in operands], {}
+    elif name in _RESHAPES and len(operands) == 1:
+        arrays, changes = [operands[0].array], _RESHAPES[name](equation, size)
+    else:
+        axes = tuple(-1 if operand.is_batched else None for operand in operands)
+        mapped = jax.vmap(lambda *arrays: _bind(equation, list(arrays)), in_axes=axes, out_axes=-1, axis_size=size)
+        return _results(equation, mapped(*(operand.array for operand in operands)), True)
+    return _results(equation, _bind(equation, arrays, **changes), True)
+
+
+def _bind(equation: Any, arrays: list[Any], **changes: Any) -> Any:
+    return equation.primitive.bind(*arrays, **{**equation.params, **changes})
+
+
+def _results(equation: Any, outputs: Any, is_batched: bool) -> list[_Value]:
+    outputs = outputs if equation.primitive.multiple_results else [outputs]
+    return [_Value(output, is_batched) for output in outputs]
+
+
+def _called_program(equation: Any) -> Any:
+    """The program that a plain call (a nested jit, a function with its own derivative) runs, else None."""
+    if equation.primitive.name not in _CALLS:
+        return None
+    program = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
+    return program if isinstance(program, jex_core.ClosedJaxpr) else None
+
+
+_CALLS = frozenset({"jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call"})
+
+_ELEMENTWISE = frozenset(
+    "add sub mul div rem max min pow integer_pow square sqrt rsqrt exp exp2 log log1p expm1 neg abs sign floor ceil "
+    "round eq ne lt le gt ge and or not xor is_finite erf erf_inv erfc logistic tanh sin cos atan2 select_n "
+    "convert_element_type shift_left shift_right_logical shift_right_arithmetic stop_gradient copy copy_p "
+    "clamp nextafter reduce_precision".split()
+)
+
+_SAME_AXES = frozenset(
+    "reduce_sum reduce_max reduce_min reduce_and reduce_or reduce_prod cumsum cumprod cummax cummin concatenate "
+    "squeeze rev split optimization_barrier".split()
+)
+
+_RESHAPES: dict[str, Callable[[Any, int], dict[str, Any]]] = {
+    "broadcast_in_dim": lambda equation, size: {
+        "shape": (*equation.params["shape"], size),
+        "broadcast_dimensions": (*equation.params["broadcast_dimensions"], len(equation.params["shape"])),
+    },
+    "reshape": lambda equation, size: {"new_sizes": (*equation.params["new_sizes"], size)},
+    "transpose": lambda equation, size: {
+        "permutation": (*equation.params["permutation"], len(equation.params["permutation"]))
+    },
+    "slice": lambda equation, size: {
+        "start_indices": (*equation.params["start_indices"], 0),
+        "limit_indices": (*equation.params["limit_indices"], size),
+        "strides": None if equation.params["strides"] is None else (*equation.params["strides"], 1),
+    },
+}

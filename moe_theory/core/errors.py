@@ -1,0 +1,44 @@
+"""Errors that name the value, the bound, the reason and the way out.
+
+Every error a user can cause derives from `MoeTheoryError`; the command line prints its message as one line and
+exits with code 2. Each also derives from `ValueError`, so that library users may catch what they expect.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class MoeTheoryError(ValueError):
+    """A mistake in what was asked for, with the way out in its message."""
+
+
+class InvalidDimsError(MoeTheoryError):
+    """Static shapes that the papers' setting excludes."""
+
+
+class InvalidParamsError(MoeTheoryError):
+    """A traced parameter outside its range."""
+
+
+class InvalidRunError(MoeTheoryError):
+    """Rounds, replicates or recording that cannot be run."""
+
+
+class InvalidClaimError(MoeTheoryError):
+    """A claim whose declaration is incomplete or whose functions return the wrong thing."""
+
+
+class OutputError(MoeTheoryError):
+    """A place for results that cannot be written."""
+
+
+class UnknownNameError(MoeTheoryError):
+    """A name that nothing is registered under."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
+    """The error for a `name` that is not among the `known` names of this `kind`, with the nearest suggested."""
+    known = sorted(known)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    nearest = f"Did you mean {near[0]!r}? " if near else ""
+    return UnknownNameError(f"unknown {kind} {name!r}. {nearest}Known: {', '.join(known) or 'none'}.")

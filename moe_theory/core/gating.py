@@ -1,0 +1,87 @@
+"""The linear gating network: outputs, softmax, routing among available experts, and its gradient.
+
+Every function takes arrays padded to `max_experts` and a mask of the experts that exist (and, in mobile edge
+computing, are idle). Reductions and one-hot products replace `argmax` and indexing, which would move a trailing
+batch axis.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+
+def gate_outputs(gates: Float[Array, "M d"], gate_input: Float[Array, " d"]) -> Float[Array, " M"]:
+    """h = Theta' sum_i X_i, for the gate input sum_i X_i.
+
+    Source: Section 3.2 of `continual`.
+    """
+    return jnp.sum(gates * gate_input[None, :], axis=1)
+
+
+def gate_probabilities(outputs: Float[Array, " M"], available: Bool[Array, " M"]) -> Float[Array, " M"]:
+    """Softmax over the available experts; exactly 0 elsewhere.
+
+    Source: Eq. (2) of `continual`.
+    """
+    masked = jnp.where(available, outputs, -jnp.inf)
+    weights = jnp.exp(masked - jnp.max(masked))
+    return weights / jnp.sum(weights)
+
+
+def best_expert(scores: Float[Array, " M"], available: Bool[Array, " M"]) -> tuple[Int[Array, ""], Bool[Array, " M"]]:
+    """The available expert with the highest score, lowest index on ties: its index and its one-hot mask.
+
+    With no expert available the index is -1 and the mask empty. Source: Eq. (1) of `continual`.
+    """
+    max_experts = scores.shape[0]
+    indices = jnp.arange(max_experts)
+    masked = jnp.where(available, scores, -jnp.inf)
+    leads = available & (masked == jnp.max(masked))
+    index = jnp.min(jnp.where(leads, indices, max_experts))
+    return jnp.where(index == max_experts, -1, index), indices == index
+
+
+def route(
+    scores: Float[Array, " M"], available: Bool[Array, " M"], num_active: Int[Array, ""], max_active: int = 1
+) -> tuple[Int[Array, " k"], Bool[Array, "k M"]]:
+    """The `num_active` available experts with the highest scores, best first, padded to k = `max_active` rows.
+
+    Returns their indices (-1 beyond `num_active`) and one-hot masks (empty there). `num_active` = 1 is the paper's
+    switch routing; more is the top-k routing that the paper leaves out.
+
+    Source: Eq. (1) of `continual`; Section 5.2, last remark, for top-k.
+    """
+    experts, masks = [], []
+    for rank in range(max_active):
+        expert, mask = best_expert(scores, available)
+        available = available & ~mask
+        is_active = rank < num_active
+        experts.append(jnp.where(is_active, expert, -1))
+        masks.append(mask & is_active)
+    return jnp.stack(experts), jnp.stack(masks)
+
+
+def task_loss(
+    gates: Float[Array, "M d"],
+    gate_input: Float[Array, " d"],
+    available: Bool[Array, " M"],
+    costs: Float[Array, " M"],
+) -> Float[Array, ""]:
+    """The part of the task loss (8) that depends on the gates: sum_m pi_m cost_m, with the costs held constant.
+
+    The locality loss (6) costs a chosen expert |w_t - w_{t-1}|^q; the auxiliary loss (7) costs it alpha M f_t / t,
+    because P_t depends on the current gates through its newest term alone. An expert not chosen costs nothing.
+
+    Source: Eqs. (6)-(8), (27), (30) of `continual`.
+    """
+    return jnp.sum(gate_probabilities(gate_outputs(gates, gate_input), available) * costs)
+
+
+def gate_gradient(
+    probabilities: Float[Array, " M"], gate_input: Float[Array, " d"], costs: Float[Array, " M"]
+) -> Float[Array, "M d"]:
+    """Gradient of `task_loss` in the gates: pi_m (cost_m - sum_j pi_j cost_j) sum_i X_i.
+
+    Its rows sum to zero (Lemma 4). Source: Eqs. (27)-(30) of `continual`.
+    """
+    slopes = probabilities * (costs - jnp.sum(probabilities * costs))
+    return slopes[:, None] * gate_input[None, :]

@@ -1,0 +1,103 @@
+"""Moments over replicates: reduced inside a scan in the run's precision, merged on the host in float64.
+
+A chunk of some hundred replicates is centred before it is squared, so float32 loses nothing that matters; merging
+chunks by pairwise update (Chan, Golub and LeVeque 1983; Pebay 2008) in float64 keeps sums over millions exact.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Array, Float, Shaped
+
+from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.numerics import array_namespace
+
+
+class Moments(NamedTuple):
+    """Count, mean, central power sums and extremes of samples along a reduced axis."""
+
+    count: Shaped[Any, "..."]  # number of samples
+    mean: Shaped[Any, "..."]
+    m2: Shaped[Any, "..."]  # sum of squared deviations from the mean
+    m3: Shaped[Any, "..."]
+    m4: Shaped[Any, "..."]
+    minimum: Shaped[Any, "..."]
+    maximum: Shaped[Any, "..."]
+
+    @property
+    def variance(self) -> Shaped[Any, "..."]:
+        """Unbiased sample variance; nan below two samples."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(self.count > 1, self.m2 / np.maximum(self.count - 1, 1), np.nan)
+
+    @property
+    def standard_error(self) -> Shaped[Any, "..."]:
+        """Standard error of the mean."""
+        return np.sqrt(self.variance / self.count)
+
+    @property
+    def excess_kurtosis(self) -> Shaped[Any, "..."]:
+        """Fourth standardised moment minus 3: how heavy the tails are; nan for constant samples."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.count * self.m4 / np.square(self.m2) - 3
+
+
+def over_replicates(samples: Float[Array, "... B"]) -> Moments:
+    """Moments along the trailing axis, of JAX arrays (inside a scan) or NumPy arrays."""
+    xp = array_namespace(samples)
+    mean = xp.mean(samples, axis=-1)
+    deviations = samples - mean[..., None]
+    squares = xp.square(deviations)
+    return Moments(
+        count=xp.full(mean.shape, samples.shape[-1], mean.dtype),
+        mean=mean,
+        m2=xp.sum(squares, axis=-1),
+        m3=xp.sum(squares * deviations, axis=-1),
+        m4=xp.sum(xp.square(squares), axis=-1),
+        minimum=xp.min(samples, axis=-1),
+        maximum=xp.max(samples, axis=-1),
+    )
+
+
+def merge(parts: Iterable[Moments]) -> Moments:
+    """Moments of all samples together, in float64 on the host; the order of `parts` decides the last bits.
+
+    Raises: InvalidRunError if there are no parts.
+    """
+    parts = [Moments(*(np.asarray(leaf, np.float64) for leaf in part)) for part in parts]
+    if not parts:
+        raise InvalidRunError("there are no moments to merge: run at least one chunk of replicates.")
+    total = parts[0]
+    for part in parts[1:]:
+        total = _merge_two(total, part)
+    return total
+
+
+def _merge_two(a: Moments, b: Moments) -> Moments:
+    n = a.count + b.count
+    gap = b.mean - a.mean
+    shift = gap / n
+    m2 = a.m2 + b.m2 + gap * shift * a.count * b.count
+    m3 = (
+        a.m3
+        + b.m3
+        + gap * shift**2 * a.count * b.count * (a.count - b.count)
+        + 3 * shift * (a.count * b.m2 - b.count * a.m2)
+    )
+    m4 = (
+        a.m4
+        + b.m4
+        + gap * shift**3 * a.count * b.count * (a.count**2 - a.count * b.count + b.count**2)
+        + 6 * shift**2 * (a.count**2 * b.m2 + b.count**2 * a.m2)
+        + 4 * shift * (a.count * b.m3 - b.count * a.m3)
+    )
+    return Moments(
+        count=n,
+        mean=a.mean + shift * b.count,
+        m2=m2,
+        m3=m3,
+        m4=m4,
+        minimum=np.minimum(a.minimum, b.minimum),
+        maximum=np.maximum(a.maximum, b.maximum),
+    )

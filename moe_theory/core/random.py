@@ -1,0 +1,49 @@
+"""One integer per replicate: keys that never depend on batching, chunking, order or device.
+
+Source: `replicate_key = fold_in(root, replicate)`; `step_key = fold_in(replicate_key, t)` with t = 1, 2, ...; what a
+replicate draws before its first round comes from t = 0.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from moe_theory.core.errors import InvalidRunError
+
+
+def root_key(seed: int) -> Key[Array, ""]:
+    """The key of a whole experiment, from one integer seed (threefry: the same bits on every backend).
+
+    Raises: InvalidRunError if `seed` is negative or needs more than 32 bits (without x64, larger ones would alias).
+    """
+    if not 0 <= seed < 2**32:
+        raise InvalidRunError(f"seed={seed} must be in [0, 2**32): larger seeds would alias smaller ones. Lower seed.")
+    return jax.random.key(seed, impl="threefry2x32")
+
+
+def replicate_keys(root: Key[Array, ""], replicates: Int[Array, " B"]) -> Key[Array, " B"]:
+    """One key a replicate, from the integers that name them."""
+    return jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root, jnp.asarray(replicates, jnp.uint32))
+
+
+def step_key(replicate_key: Key[Array, ""], time: Int[Array, ""]) -> Key[Array, ""]:
+    """The key of round `time` of one replicate; `time` 0 is the draw of the initial state."""
+    return jax.random.fold_in(replicate_key, time)
+
+
+def symmetric_uniforms(key: Key[Array, ""], count: int, dtype: jnp.dtype) -> Float[Array, " n"]:
+    """All the numbers of a round in one call of the generator: independent, uniform on the open interval (-1, 1).
+
+    One call costs one hash a number and nothing per kind of number. A longer array begins with the shorter one, so
+    padding never changes a draw. The barrier keeps the compiler from hashing anew for every use of a number.
+    """
+    lowest = np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype))
+    return jax.lax.optimization_barrier(jax.random.uniform(key, (count,), dtype, minval=lowest, maxval=1))
+
+
+def normals(uniforms: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Standard normals from uniforms on (-1, 1), by the inverse distribution function: what `jax.random.normal` does."""
+    return math.sqrt(2) * jax.lax.erf_inv(uniforms)

@@ -1,0 +1,104 @@
+"""Pools of ground truths and the arrivals drawn from them (Definition 1 of the continual-learning paper).
+
+The edge-computing paper draws its tasks in the same way, so the pool is shared.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key, Shaped
+
+from moe_theory.core import random
+
+
+class Pool(NamedTuple):
+    """The N ground truths, their feature signals and clusters, in d features."""
+
+    truths: Float[Array, "N d"]  # ground truths w_n
+    signals: Float[Array, "N d"]  # feature signals v_n
+    clusters: Int[Array, " N"]  # cluster k of each task
+
+
+class Arrival(NamedTuple):
+    """The data of one round: its targets are y = X' w_n of the pool's truth."""
+
+    task: Int[Array, ""]  # index n_t into the pool
+    features: Float[Array, "d s"]  # feature matrix X_t, one sample a column
+
+
+class PoolScales(NamedTuple):
+    """What decides a pool's distribution; every leaf may be traced."""
+
+    truth_scale: Float[Array, ""]  # sigma_0 of N(0, sigma_0)
+    scale_is_variance: Bool[Array, ""]  # whether sigma_0 is the variance of an entry, or its deviation
+    signal_scale: Float[Array, ""]  # c of v_n = c w_n
+    independent_signals: Bool[Array, ""]  # v_n drawn anew with the truths' deviation, instead of v_n = c w_n
+    cluster_spread: Float[Array, ""]  # deviation of an entry of w_n around its cluster's centre
+    num_clusters: Int[Array, ""]  # K; K >= N gives N tasks without clusters
+
+
+def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, scales: PoolScales) -> Pool:
+    """Draw the ground truths and feature signals of a replicate.
+
+    Task n belongs to cluster n mod K, as in Fig. 8 of the paper. Centres are N(0, sigma_0) entrywise; members add
+    N(0, spread^2). With K >= N a cluster has one member and the spread is not added.
+
+    Source: Section 3.1 and Appendix A.2 of `continual`.
+    """
+    centre_key, member_key, signal_key = jax.random.split(key, 3)
+    shape = (num_tasks, num_features)
+    dtype = jnp.result_type(float)
+    truth_scale = jnp.asarray(scales.truth_scale, dtype)
+    deviation = jnp.where(scales.scale_is_variance, jnp.sqrt(truth_scale), truth_scale)
+    clusters = jnp.arange(num_tasks) % jnp.asarray(scales.num_clusters)
+    spread = jnp.where(jnp.asarray(scales.num_clusters) < num_tasks, scales.cluster_spread, 0.0)
+    centres = jax.random.normal(centre_key, shape, dtype)[clusters]
+    truths = deviation * centres + spread * jax.random.normal(member_key, shape, dtype)
+    independent = deviation * jax.random.normal(signal_key, shape, dtype)
+    signals = scales.signal_scale * jnp.where(scales.independent_signals, independent, truths)
+    return Pool(truths=truths, signals=signals, clusters=clusters)
+
+
+def num_arrival_draws(num_features: int, num_samples: int) -> int:
+    """How many random numbers `make_arrival` needs."""
+    return 3 + num_features * num_samples
+
+
+def make_arrival(
+    draws: Float[Array, " n"],
+    pool: Pool,
+    num_samples: int,
+    noise_scale: Float[Array, ""],
+    min_strength: Float[Array, ""],
+    max_strength: Float[Array, ""],
+) -> Arrival:
+    """One task, uniform on the pool, and its features: beta v_n in a random column, N(0, sigma_t^2 I) in the others.
+
+    The strength beta is uniform on (min_strength, max_strength]; equal ends give a constant. Nothing here indexes by
+    a traced integer: one-hot products vectorise over a trailing batch axis where a gather would not.
+
+    Args:
+        draws: `num_arrival_draws` independent numbers, uniform on (-1, 1), as `random.symmetric_uniforms` gives them.
+    Source: Definition 1 of `continual`. Shapes: features (num_features, num_samples).
+    """
+    num_tasks, num_features = pool.truths.shape
+    units = (draws[:3] + 1) / 2
+    task = _uniform_index(units[0], num_tasks)
+    slot = _uniform_index(units[1], num_samples)
+    strength = max_strength - (max_strength - min_strength) * units[2]
+    signal = strength * select_row(pool.signals, task)
+    noise = noise_scale * random.normals(draws[3:].reshape(num_features, num_samples))
+    features = jnp.where(jnp.arange(num_samples)[None, :] == slot, signal[:, None], noise)
+    return Arrival(task=task, features=features)
+
+
+def select_row(rows: Shaped[Array, "N d"], index: Int[Array, ""]) -> Shaped[Array, " d"]:
+    """`rows[index]` as a one-hot sum, which vectorises over a trailing batch axis where a gather would not."""
+    chosen = jnp.arange(rows.shape[0]) == index
+    return jnp.sum(jnp.where(chosen[:, None], rows, 0), axis=0)
+
+
+def _uniform_index(uniform: Float[Array, ""], bound: int) -> Int[Array, ""]:
+    # A uniform just below 1 may round up to `bound` once multiplied.
+    return jnp.minimum(jnp.floor(uniform * bound).astype(jnp.int32), bound - 1)

@@ -1,0 +1,157 @@
+"""The exact moments against complete enumeration, without a random number in either.
+
+The metrics are quadratic in each round's projector, so the mean over Haar-random lines equals the mean over the few
+lines of a spherical 4-design: one line on the axis, three in the plane, the icosahedron's six diagonals in space.
+Rounds are independent, so averaging over every sequence of tasks and lines gives the expectations to rounding.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from moe_theory.continual import exact, theory
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError
+from moe_theory.core.tasks import Pool
+
+GOLDEN = (1 + 5**0.5) / 2
+ICOSAHEDRON = [(0, 1, GOLDEN), (0, 1, -GOLDEN), (1, GOLDEN, 0), (1, -GOLDEN, 0), (GOLDEN, 0, 1), (-GOLDEN, 0, 1)]
+DESIGNS = {
+    1: np.ones((1, 1)),
+    2: np.array([(np.cos(angle), np.sin(angle)) for angle in np.arange(3) * np.pi / 3]),
+    3: np.array(ICOSAHEDRON) / np.hypot(1, GOLDEN),
+}
+
+
+def draw_pool(num_tasks, num_features, kind="independent", seed=0):
+    truths, signals = np.random.default_rng(seed).normal(size=(2, num_tasks, num_features))
+    return Pool(truths, 3.0 * truths if kind == "proportional" else signals, np.arange(num_tasks))
+
+
+def residual_projectors(basis, rank):
+    """A design's projectors of `rank` in the span of the `basis` (d, D), shape (K, d, d)."""
+    dimension = basis.shape[1]
+    if rank == dimension:
+        return (basis @ basis.T)[None]
+    lines = [np.outer(line, line) for line in DESIGNS[dimension] @ basis.T]
+    if rank == 1:
+        return np.array(lines)
+    assert rank == dimension - 1
+    return np.array([basis @ basis.T - line for line in lines])
+
+
+def complement_basis(signal):
+    return np.linalg.svd(signal[None])[2][1:].T
+
+
+def enumerate_rounds(pool, bases, rank, num_rounds):
+    """Mean of each metric, as defined in (14) to (16), over every sequence of tasks and projectors."""
+    choices = [(n, S) for n, basis in enumerate(bases) for S in residual_projectors(basis, rank)]
+    models = np.zeros((1, pool.truths.shape[1]))
+    history = np.zeros((1, 0), int)
+    own_errors = np.zeros((1, 0))
+    rounds = []
+    for t in range(1, num_rounds + 1):
+        learned = [pool.truths[n] + (models - pool.truths[n]) @ S for n, S in choices]
+        repeats = len(models)
+        models = np.concatenate(learned)
+        tasks = np.repeat([n for n, _ in choices], repeats)
+        error = np.sum((models - pool.truths[tasks]) ** 2, axis=1)
+        history = np.hstack([np.tile(history, (len(choices), 1)), tasks[:, None]])
+        own_errors = np.hstack([np.tile(own_errors, (len(choices), 1)), error[:, None]])
+        errors = np.sum((models[:, None] - pool.truths[history]) ** 2, axis=2)
+        forgetting = np.mean(errors[:, :-1] - own_errors[:, :-1]) if t > 1 else 0.0
+        rounds.append((forgetting, np.mean(errors), np.mean(error)))
+    return exact.Exact(*np.transpose(rounds))
+
+
+@pytest.mark.parametrize("kind", ["proportional", "independent"])
+@pytest.mark.parametrize(
+    ("num_features", "num_samples", "num_tasks", "num_rounds"),
+    [(2, 1, 3, 6), (3, 1, 3, 6), (3, 2, 2, 5), (3, 2, 3, 4), (4, 1, 3, 6), (4, 2, 2, 4), (4, 3, 2, 4), (4, 3, 1, 5)],
+)
+def test_single_expert_is_the_mean_over_every_sequence(kind, num_features, num_samples, num_tasks, num_rounds):
+    pool = draw_pool(num_tasks, num_features, kind)
+    bases = [complement_basis(signal) for signal in pool.signals]
+    expected = enumerate_rounds(pool, bases, num_features - num_samples, num_rounds)
+    computed = exact.single_expert(pool, num_samples, num_rounds)
+    np.testing.assert_allclose(computed, expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("num_features", "num_samples", "num_tasks", "num_rounds"), [(2, 1, 3, 4), (3, 1, 2, 4), (3, 2, 2, 4)]
+)
+def test_gaussian_single_expert_is_the_mean_over_every_sequence(num_features, num_samples, num_tasks, num_rounds):
+    pool = draw_pool(num_tasks, num_features)
+    bases = [np.eye(num_features)] * num_tasks
+    expected = enumerate_rounds(pool, bases, num_features - num_samples, num_rounds)
+    computed = exact.single_expert_gaussian(pool, num_samples, num_rounds)
+    np.testing.assert_allclose(computed, expected, rtol=1e-11, atol=1e-11)
+
+
+def test_the_lines_are_a_design():
+    """Second and fourth moments of a uniform direction: 1/D, and 3/(D(D+2)) and 1/(D(D+2)) for pairs of axes."""
+    for dimension, lines in DESIGNS.items():
+        np.testing.assert_allclose(lines.T @ lines / len(lines), np.eye(dimension) / dimension, atol=1e-15)
+        for axes in itertools.product(range(dimension), repeat=4):
+            pairings = sum(axes[0] == axes[i] and axes[j] == axes[k] for i, j, k in [(1, 2, 3), (2, 1, 3), (3, 1, 2)])
+            moment = np.mean(np.prod(lines[:, axes], axis=1))
+            assert moment == pytest.approx(pairings / (dimension * (dimension + 2)), abs=1e-15)
+
+
+def test_signals_matter_by_direction_alone():
+    pool = draw_pool(4, 6)
+    scaled = pool._replace(signals=-7.0 * pool.signals)
+    np.testing.assert_allclose(
+        exact.single_expert(scaled, 3, 30), exact.single_expert(pool, 3, 30), rtol=1e-12, atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("num_samples", [1, 3, 5])
+def test_one_task_contracts_by_the_error_contraction(num_samples):
+    """With N = 1 each round repeats the task, and every metric is the same error or its decrease."""
+    pool = draw_pool(1, 6)
+    computed = exact.single_expert(pool, num_samples, 12)
+    contraction = theory.error_contraction(6, num_samples)
+    np.testing.assert_allclose(computed.error, computed.error[0] * contraction ** np.arange(12), atol=1e-13)
+    np.testing.assert_allclose(computed.generalization_error, computed.error, atol=1e-13)
+    decreases = [error - np.mean(computed.error[:t]) for t, error in enumerate(computed.error) if t > 0]
+    np.testing.assert_allclose(computed.forgetting[1:], decreases, atol=1e-13)
+
+
+def test_one_task_with_a_proportional_signal_is_learned_at_once():
+    computed = exact.single_expert(draw_pool(1, 6, "proportional"), 3, 10)
+    np.testing.assert_allclose(computed, np.zeros((3, 10)), atol=1e-12)
+
+
+def test_long_runs_forget_what_proposition_4_says_they_do_not():
+    pool = draw_pool(5, 8)
+    ratio, pool_gaps = theory.overparameterization_ratio(8, 6), theory.gaps(pool)
+    computed = exact.single_expert_gaussian(pool, 6, 5000)
+    printed = theory.proposition_4(pool_gaps, ratio, np.arange(1, 5001))
+    assert computed.forgetting[-1] == pytest.approx((1 - ratio) * pool_gaps.task_gap, rel=1e-3)
+    assert abs(printed.forgetting[-1]) < 1e-3 * computed.forgetting[-1]
+    np.testing.assert_allclose(printed.generalization_error[-1], computed.generalization_error[-1], rtol=1e-3)
+
+
+def test_the_first_round_has_one_error():
+    computed = exact.single_expert(draw_pool(3, 5), 2, 1)
+    assert computed.forgetting[0] == 0
+    assert computed.generalization_error[0] == pytest.approx(computed.error[0], rel=1e-12)
+    assert all(leaf.shape == (1,) and leaf.dtype == np.float64 for leaf in computed)
+
+
+@pytest.mark.parametrize("formula", [exact.single_expert, exact.single_expert_gaussian])
+def test_what_cannot_be_run_is_refused(formula):
+    pool = draw_pool(3, 5)
+    for num_samples in (0, 5):
+        with pytest.raises(InvalidDimsError, match="num_samples"):
+            formula(pool, num_samples, 10)
+    with pytest.raises(InvalidRunError, match="num_rounds=0"):
+        formula(pool, 2, 0)
+
+
+def test_a_zero_signal_is_refused():
+    pool = draw_pool(3, 5)
+    with pytest.raises(InvalidParamsError, match=r"signals\[1\]"):
+        exact.single_expert(pool._replace(signals=pool.signals * np.array([[1.0], [0.0], [1.0]])), 2, 10)

@@ -1,0 +1,198 @@
+"""Algorithm 1 of `continual` for one replicate, in plain NumPy float64, as close to the printed page as possible.
+
+Written from the paper alone: it imports nothing from the package and shares no formula with it. Nothing here is fast:
+every past model is kept, and the metrics are the printed sums over all past rounds.
+
+Top-k routing (Section 5.2 only discusses it) trains the k experts with the highest h + r on the same data; k = 1 is the
+paper.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+RANK_TOLERANCE = 1e-12  # singular values of X below this fraction of the largest are zero
+
+
+class Settings(NamedTuple):
+    """What Algorithm 1 leaves to the user, in the paper's symbols."""
+
+    M: int  # experts
+    eta: float  # learning rate
+    alpha: float  # weight of the auxiliary loss
+    Gamma: float  # threshold of line 7
+    k: int = 1  # experts trained in a round
+    q: float = 1.0  # power of the norm in (6)
+    terminate: bool = True  # False: line 12 runs in every round
+    accumulate: bool = True  # False: a flag says only whether line 7 held in this round
+
+    @property
+    def T1(self) -> int:
+        """Rounds of exploration, line 1."""
+        return math.ceil(self.M / self.eta)
+
+
+class Outcome(NamedTuple):
+    """What one round showed."""
+
+    chosen: list[int]  # m_t first, then the other trained experts
+    h: np.ndarray  # (M,) gate outputs before the update
+    pi: np.ndarray  # (M,) softmax gate outputs before the update
+    update_norm: float  # |w_t - w_{t-1}| over all trained experts together
+    gradient: np.ndarray  # (M, d) of the task loss, whether or not it was applied
+    updated_gates: bool  # whether line 12 ran
+
+
+class Reference:
+    """One run of Algorithm 1 on a pool of ground truths `truths` (N, d)."""
+
+    def __init__(self, truths: np.ndarray, settings: Settings) -> None:
+        self.truths = np.asarray(truths, dtype=np.float64)
+        self.settings = settings
+        d = self.truths.shape[1]
+        self.w = np.zeros((settings.M, d))  # experts
+        self.theta = np.zeros((settings.M, d))  # gates
+        self.t = 0
+        self.flags = np.zeros(settings.M, dtype=bool)  # I^(m)
+        self.terminated = False
+        self.visits = np.zeros(settings.M, dtype=int)
+        self.pi_sum = np.zeros(settings.M)  # sum over tau of pi_m 1{m trained in tau}
+        self.tasks: list[int] = []  # n_tau
+        self.chosen: list[list[int]] = []  # experts trained in round tau
+        self.models: list[np.ndarray] = []  # w_tau, all experts after round tau
+
+    def learn(self, task: int, X: np.ndarray, r: np.ndarray, chosen: list[int] | None = None) -> Outcome:
+        """Lines 5 to 13 on the arrival (n_t, X_t). `chosen`, if given, replaces the choice of (1)."""
+        X = np.asarray(X, dtype=np.float64)
+        self.t += 1
+        h = gate_outputs(self.theta, X)
+        pi = softmax(h)
+        if chosen is None:
+            chosen = route(h + np.asarray(r, dtype=np.float64), self.settings.k)
+
+        w_before = self.w.copy()
+        y = X.T @ self.truths[task]
+        for m in chosen:
+            self.w[m] = minimum_norm_update(w_before[m], X, y)
+
+        self._raise_flags(h, chosen)
+        gradient = self.gradient(X, w_before, chosen)
+        update = not (self.settings.terminate and (self.terminated or self.flags.all()))
+        if update:
+            self.theta = self.theta - self.settings.eta * gradient
+        elif self.settings.terminate:
+            self.terminated = True
+
+        for m in chosen:
+            self.visits[m] += 1
+            self.pi_sum[m] += pi[m]
+        self.tasks.append(task)
+        self.chosen.append(list(chosen))
+        self.models.append(self.w.copy())
+        return Outcome(list(chosen), h, pi, math.sqrt(np.sum((self.w - w_before) ** 2)), gradient, update)
+
+    def _raise_flags(self, h: np.ndarray, chosen: list[int]) -> None:
+        """Lines 6 to 10."""
+        if not self.settings.accumulate:
+            self.flags[:] = False
+        if self.t > self.settings.T1:
+            for m in range(self.settings.M):
+                for j in chosen:
+                    if abs(h[m] - h[j]) < self.settings.Gamma:
+                        self.flags[m] = True
+
+    def loss(self, theta: np.ndarray, X: np.ndarray, w_before: np.ndarray, chosen: list[int]) -> float:
+        """(6) + (7) of round t as a function of its gates, literally; the experts are already updated.
+
+        (3) does not depend on the gates. `visits` and `pi_sum` still hold rounds 1..t-1.
+        """
+        M, k, t = self.settings.M, self.settings.k, self.t
+        pi = softmax(gate_outputs(theta, X))
+        locality = 0.0
+        auxiliary = 0.0
+        for m in range(M):
+            now = 1 if m in chosen else 0
+            moved = np.linalg.norm(self.w[m] - w_before[m])
+            f = (self.visits[m] + now) / (k * t)
+            P = (self.pi_sum[m] + now * pi[m]) / t
+            locality += pi[m] * moved**self.settings.q
+            auxiliary += f * P
+        return float(locality + self.settings.alpha * M * auxiliary)
+
+    def gradient(self, X: np.ndarray, w_before: np.ndarray, chosen: list[int]) -> np.ndarray:
+        """(M, d) gradient of `loss` at the current gates, by (27) to (30)."""
+        M, k, t = self.settings.M, self.settings.k, self.t
+        pi = softmax(gate_outputs(self.theta, X))
+        X_sum = X.sum(axis=1)
+        gradient = np.zeros_like(self.theta)
+        for j in chosen:
+            f = (self.visits[j] + 1) / (k * t)
+            weight = np.linalg.norm(self.w[j] - w_before[j]) ** self.settings.q + self.settings.alpha * M * f / t
+            for m in range(M):
+                if m == j:
+                    gradient[m] += weight * pi[j] * sum(pi[i] for i in range(M) if i != j) * X_sum  # (28)
+                else:
+                    gradient[m] -= weight * pi[j] * pi[m] * X_sum  # (29)
+        return gradient
+
+    def difference_gradient(self, X: np.ndarray, w_before: np.ndarray, chosen: list[int], step: float) -> np.ndarray:
+        """`gradient` by central differences of `loss`."""
+        gradient = np.zeros_like(self.theta)
+        for index in np.ndindex(*self.theta.shape):
+            shift = np.zeros_like(self.theta)
+            shift[index] = step
+            above = self.loss(self.theta + shift, X, w_before, chosen)
+            below = self.loss(self.theta - shift, X, w_before, chosen)
+            gradient[index] = (above - below) / (2 * step)
+        return gradient
+
+    def error_of_arrival(self, tau: int, models: np.ndarray) -> float:
+        """E_tau of (14) under `models` (M, d), averaged over the experts that arrival tau (1-based) trained."""
+        truth = self.truths[self.tasks[tau - 1]]
+        chosen = self.chosen[tau - 1]
+        return float(sum(np.sum((models[m] - truth) ** 2) for m in chosen) / len(chosen))
+
+    def error(self) -> float:
+        """E_t(w_t), (14)."""
+        return self.error_of_arrival(self.t, self.models[self.t - 1])
+
+    def forgetting(self) -> float:
+        """F_t, (15); from round 2 on."""
+        now = self.models[self.t - 1]
+        return sum(
+            self.error_of_arrival(tau, now) - self.error_of_arrival(tau, self.models[tau - 1])
+            for tau in range(1, self.t)
+        ) / (self.t - 1)
+
+    def generalization_error(self) -> float:
+        """G_t, (16)."""
+        now = self.models[self.t - 1]
+        return sum(self.error_of_arrival(tau, now) for tau in range(1, self.t + 1)) / self.t
+
+
+def gate_outputs(theta: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """h of (1) and (2), over all samples. Equal gates give equal bits, so that ties are ties."""
+    return (theta * X.sum(axis=1)).sum(axis=1)
+
+
+def softmax(h: np.ndarray) -> np.ndarray:
+    """(2)."""
+    weights = np.exp(h - h.max())
+    return weights / weights.sum()
+
+
+def route(scores: np.ndarray, k: int) -> list[int]:
+    """(1): the k experts with the highest scores, best first; the lowest index wins a tie."""
+    remaining = list(range(len(scores)))
+    chosen = []
+    for _ in range(k):
+        best = max(remaining, key=lambda m: (scores[m], -m))
+        chosen.append(best)
+        remaining.remove(best)
+    return chosen
+
+
+def minimum_norm_update(w: np.ndarray, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """(4), whose solution is (5) where X'X can be inverted: the nearest model to w that fits X'w = y."""
+    return w + np.linalg.pinv(X.T, rcond=RANK_TOLERANCE) @ (y - X.T @ w)
