@@ -205,7 +205,8 @@ def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params)
 
     f_t(m) counts rounds 1..t, the current one included. Source: Eqs. (7), (30) of `continual`.
     """
-    fractions = visits / (time * params.num_active)
+    # Without the cast JAX divides integers in float32, even where the run is in float64.
+    fractions = visits.astype(jnp.result_type(float)) / (time * params.num_active)
     return params.balance_weight * params.num_experts * fractions / time
 
 

@@ -45,5 +45,5 @@ def symmetric_uniforms(key: Key[Array, ""], count: int, dtype: jnp.dtype) -> Flo
 
 
 def normals(uniforms: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Standard normals from uniforms on (-1, 1), by the inverse distribution function: what `jax.random.normal` does."""
+    """Standard normals from uniforms on (-1, 1) by the inverse distribution function, as in `jax.random.normal`."""
     return math.sqrt(2) * jax.lax.erf_inv(uniforms)

@@ -1,0 +1,85 @@
+"""The unit of work: a fixed number of replicates of one cell, so that no number depends on how a sweep is run."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Int, PyTree
+
+from moe_theory.core.random import root_key
+from moe_theory.core.system import Observe, Params, State, System, observe_info, recorded_rounds, simulate_batch
+
+# Wide enough to amortise launching a kernel, narrow enough for a replicate's state to stay in the cache of a core.
+CHUNK_WIDTH = 128
+
+Start = Callable[[Any, np.ndarray, Params], State]  # (root key, replicates, params) -> initial states (..., B)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One setting of the parameters of a system, and what to record of it."""
+
+    name: str
+    system: System
+    params: Params
+    num_rounds: int
+    record_every: int = 1
+    observe: Observe = observe_info
+    start: Start | None = None  # initial states other than the system's own, say on shared pools
+
+
+class Run(NamedTuple):
+    """A cell's replicates, on the host; every leaf of state and records ends in the replicate axis B."""
+
+    params: Params
+    rounds: Int[np.ndarray, " R"]  # the recorded rounds, 1-based
+    replicates: Int[np.ndarray, " B"]
+    state: PyTree  # final states (..., B)
+    records: PyTree  # what `observe` kept (R, ..., B)
+
+
+class Chunk(NamedTuple):
+    """Replicates of one cell that run together."""
+
+    cell: Cell
+    replicates: Int[np.ndarray, " width"]  # padded to the chunk's width
+    num_kept: int  # replicates that count; the rest is padding
+
+    @property
+    def replicate_rounds(self) -> int:
+        """The work in it that counts."""
+        return self.num_kept * self.cell.num_rounds
+
+
+def split(cell: Cell, num_replicates: int, width: int = CHUNK_WIDTH) -> list[Chunk]:
+    """Chunks of equal `width` for replicates 0, ..., num_replicates - 1; the last is padded with further ones."""
+    firsts = range(0, num_replicates, width)
+    return [Chunk(cell, np.arange(first, first + width), min(width, num_replicates - first)) for first in firsts]
+
+
+def compute(chunk: Chunk, seed: int) -> tuple[PyTree, PyTree]:
+    """Final states and records of a chunk, on the host, without its padding."""
+    cell, root = chunk.cell, root_key(seed)
+    state = None if cell.start is None else cell.start(root, chunk.replicates, cell.params)
+    outcome = simulate_batch(
+        cell.system,
+        root,
+        chunk.replicates,
+        cell.params,
+        cell.num_rounds,
+        cell.record_every,
+        observe=cell.observe,
+        state=state,
+    )
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[..., : chunk.num_kept], outcome)
+
+
+def join(cell: Cell, parts: list[tuple[PyTree, PyTree]]) -> Run:
+    """One run from a cell's computed chunks, in chunk order."""
+    state, records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *parts)
+    num_replicates = jnp.shape(jax.tree.leaves(records)[0])[-1]
+    rounds = recorded_rounds(cell.num_rounds, cell.record_every)
+    return Run(cell.params, rounds, np.arange(num_replicates), state, records)

@@ -1,0 +1,142 @@
+"""Claims: numbered statements made executable, and the experiments that their evidence comes from."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from moe_theory.core.errors import InvalidClaimError
+from moe_theory.core.system import Observe, System
+from moe_theory.sweep import Run
+from moe_theory.sweep.chunks import Start
+
+Kind = Literal["equality", "upper_bound", "lower_bound", "ordering", "identity"]
+KINDS: dict[Kind, str] = {
+    "equality": "the means agree within a margin declared beforehand",
+    "upper_bound": "the mean stays below the bound at every recorded round",
+    "lower_bound": "the mean stays above the bound at every recorded round",
+    "ordering": "one mean is below another, on common random numbers",
+    "identity": "the largest error over all replicates stays below a numerical tolerance",
+}
+Runs = Mapping[str, Run]  # by the experiment's cell names
+
+
+class ReadingLike(Protocol):
+    """A named set of choices: what a paper's `readings.py` holds."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def summary(self) -> str: ...
+
+    def params(self, **overrides: Any) -> Any: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """Runs that claims share: the cells of one system, by name, each with its overrides of a reading's parameters."""
+
+    name: str
+    dims: Any
+    system: System
+    cells: Mapping[str, Mapping[str, Any]]
+    num_rounds: int
+    record_every: int
+    observe: Observe
+    replicates: int  # unless the caller asks for another number
+    start: Start | None = None  # initial states other than the system's own
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """One numbered statement of a paper, or one sentence about a figure, under a kind of test.
+
+    `observe` gives one number a replicate, or a short vector of components, from the experiment's runs; `predict`
+    what the statement says of its mean, as a constant or, for replicates with pools of their own, one a replicate.
+    For an ordering, `predict` is the larger side, measured too.
+    """
+
+    id: str
+    paper: str
+    where: str  # "Proposition 4, Eq. (18)"
+    statement: str  # one sentence, in our words
+    kind: Kind
+    margin: float  # of `scale`; for an identity the tolerance itself
+    experiment: Experiment
+    observe: Callable[[Runs], np.ndarray]  # (B,) or (B, V)
+    predict: Callable[[Runs], Any] | None = None  # broadcasts to what `observe` gives
+    scale: Callable[[Runs], Any] | None = None  # what the margin is a fraction of; |predict| unless given
+    labels: Callable[[Runs], Sequence[str]] | None = None  # names of the V components
+    hypotheses: Callable[[Any, Runs], Sequence[tuple[str, bool]]] | None = None  # (dims, runs) -> what must hold
+    trivial: Callable[[Runs], Any] | None = None  # a bound that holds anyway; a bound above it says nothing
+    replaced_by: str | None = None  # the right statement, where this one is wrong
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InvalidClaimError(f"claim {self.id}: kind={self.kind!r} must be one of {', '.join(KINDS)}.")
+        if not self.margin >= 0:
+            raise InvalidClaimError(f"claim {self.id}: margin={self.margin} must be a number of at least 0.")
+        if self.kind == "equality" and self.margin == 0:
+            raise InvalidClaimError(
+                f"claim {self.id}: an equality needs a margin above 0: no sample can show that two means are the same."
+            )
+        if self.kind != "identity" and self.predict is None:
+            raise InvalidClaimError(f"claim {self.id}: a claim of kind {self.kind} needs `predict`.")
+        if not self.statement:
+            raise InvalidClaimError(f"claim {self.id}: say in one sentence, as the docstring, what is claimed.")
+
+
+_REGISTERED: dict[str, Claim] = {}
+
+
+def claim(id: str, *, paper: str, where: str, kind: Kind, margin: float = 0.0, replaced_by: str | None = None):
+    """Class decorator that registers a claim.
+
+    The class's docstring is the statement; its attributes are those of `Claim`: `experiment`, `observe`, and where the
+    kind asks for it `predict`, then optionally `scale`, `labels`, `hypotheses`, `trivial`. Functions take no `self`.
+
+    Returns: the `Claim`.
+    Raises: InvalidClaimError for an incomplete declaration, or an id that is taken.
+    """
+
+    def register(declaration: type) -> Claim:
+        attributes = {name: value for name, value in vars(declaration).items() if not name.startswith("__")}
+        known = {field.name for field in dataclasses.fields(Claim)}
+        unknown = sorted(name for name in attributes if name not in known and not name.startswith("_"))
+        if unknown:
+            raise InvalidClaimError(f"claim {id}: {', '.join(unknown)} is no attribute of a claim.")
+        missing = [name for name in ("experiment", "observe") if name not in attributes]
+        if missing:
+            raise InvalidClaimError(f"claim {id}: declare {' and '.join(missing)}.")
+        if id in _REGISTERED:
+            raise InvalidClaimError(f"claim {id} is registered already. Choose another id.")
+        attributes = {
+            name: value.__func__ if isinstance(value, staticmethod) else value
+            for name, value in attributes.items()
+            if name in known
+        }
+        made = Claim(
+            id=id,
+            paper=paper,
+            where=where,
+            statement=inspect.cleandoc(declaration.__doc__ or ""),
+            kind=kind,
+            margin=margin,
+            replaced_by=replaced_by,
+            **attributes,
+        )
+        _REGISTERED[id] = made
+        return made
+
+    return register
+
+
+def registered() -> dict[str, Claim]:
+    """All claims declared so far, by id, in order of declaration."""
+    return dict(_REGISTERED)

@@ -1,0 +1,60 @@
+"""Which papers there are, their readings and their claims."""
+
+import fnmatch
+import importlib
+from collections.abc import Mapping, Sequence
+
+from moe_theory.core.errors import unknown_name
+from moe_theory.verify.claim import Claim, ReadingLike, registered
+
+# Papers by name: a paper's folder holds `claims.py` and `readings.py`. Named, not imported: they build on this package.
+PAPERS: dict[str, str] = {"continual": "moe_theory.continual"}
+
+# A paper's readings under which its claims are judged unless the caller names others.
+DEFAULT_READINGS: dict[str, tuple[str, ...]] = {"continual": ("unit-signal", "independent-signal")}
+
+
+def all_claims() -> dict[str, Claim]:
+    """Every claim of every paper, and those that the user's own modules have declared, by id."""
+    for package in PAPERS.values():
+        importlib.import_module(f"{package}.claims")
+    return registered()
+
+
+def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
+    """The claims whose ids match any of `patterns`: an id, a glob, or a paper's name for all of it.
+
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested.
+    """
+    claims = all_claims()
+    chosen: dict[str, Claim] = {}
+    for pattern in patterns:
+        wanted = f"{pattern}.*" if pattern in PAPERS else pattern
+        matches = fnmatch.filter(claims, wanted)
+        if not matches:
+            raise unknown_name("claim", pattern, [*claims, *PAPERS])
+        chosen.update((id, claims[id]) for id in matches)
+    return [claim for id, claim in claims.items() if id in chosen]
+
+
+def readings_of(paper: str) -> Mapping[str, ReadingLike]:
+    """A paper's readings by name; none for a paper that is not shipped."""
+    if paper not in PAPERS:
+        return {}
+    return importlib.import_module(f"{PAPERS[paper]}.readings").READINGS
+
+
+def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike]:
+    """The readings called `names`, `all` for all of them, the paper's defaults for None.
+
+    Raises: UnknownNameError, with the nearest name suggested.
+    """
+    readings = readings_of(paper)
+    if names is None:
+        names = DEFAULT_READINGS[paper]
+    chosen: dict[str, ReadingLike] = {}
+    for name in names:
+        if name != "all" and name not in readings:
+            raise unknown_name("reading", name, [*readings, "all"])
+        chosen.update(readings if name == "all" else {name: readings[name]})
+    return list(chosen.values())

@@ -1,0 +1,235 @@
+"""Verification: run the experiments that claims need, each once a reading, and judge."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from moe_theory.core.errors import InvalidClaimError, InvalidRunError
+from moe_theory.sweep import Progress, Run, quiet, run_cells
+from moe_theory.sweep.chunks import Cell
+from moe_theory.verify import registry, statistics
+from moe_theory.verify.claim import Claim, Experiment, ReadingLike, Runs
+from moe_theory.verify.verdict import Curve, Status, Verdict
+
+FAMILY_ERROR = 0.01  # probability that a report holds any false verdict
+MIN_REPLICATES = 30  # below that an asymptotic interval of a mean is not to be trusted
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """One experiment under one reading, and the claims it decides."""
+
+    experiment: Experiment
+    reading: ReadingLike
+    claims: list[Claim]
+
+
+def verify(
+    patterns: str | Sequence[str] = "*",
+    *,
+    readings: str | Sequence[str] | None = None,
+    replicates: int | None = None,
+    seed: int = 0,
+    error: float = FAMILY_ERROR,
+    progress: Progress = quiet,
+    on_verdict: Callable[[Verdict], None] | None = None,
+) -> list[Verdict]:
+    """Judge claims, by ids or globs, under readings.
+
+    Args:
+        patterns: ids, globs or papers' names.
+        readings: names, or `all`; None takes each paper's defaults.
+        replicates: for every experiment; None takes each experiment's own number.
+        error: probability that any of the verdicts is false, split evenly over them.
+        on_verdict: called with each verdict as soon as it stands.
+    Returns: the verdicts, in the order of the claims and their readings.
+    Raises: UnknownNameError for a claim or reading that does not exist; InvalidRunError for a number of replicates or
+        an error that decides nothing.
+    """
+    patterns = [patterns] if isinstance(patterns, str) else list(patterns)
+    readings = [readings] if isinstance(readings, str) else readings
+    check_budget(replicates, error)
+    jobs = plan(registry.select_claims(patterns), readings)
+    num_verdicts = sum(len(job.claims) for job in jobs)
+    verdicts = []
+    for job in jobs:
+        for verdict in judge_job(job, replicates, seed, error / num_verdicts, progress):
+            verdicts.append(verdict)
+            if on_verdict is not None:
+                on_verdict(verdict)
+    order = {id: place for place, id in enumerate(registry.all_claims())}
+    return sorted(verdicts, key=lambda verdict: order[verdict.claim])
+
+
+def check_budget(replicates: int | None, error: float) -> None:
+    """Raise InvalidRunError for replicates or an error probability that cannot decide anything."""
+    if replicates is not None and replicates < MIN_REPLICATES:
+        raise InvalidRunError(
+            f"replicates={replicates} must be at least {MIN_REPLICATES}: with fewer, an interval of a mean is not to "
+            "be trusted. Raise replicates."
+        )
+    if not 0 < error < 1:
+        raise InvalidRunError(f"error={error} must be in (0, 1): the probability of any false verdict. Mend error.")
+
+
+def plan(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Job]:
+    """Jobs in the order of the claims, each experiment once a reading.
+
+    Raises: UnknownNameError for a reading that none of the papers has.
+    """
+    jobs: dict[tuple[int, str], Job] = {}
+    for claim in claims:
+        for reading in registry.select_readings(claim.paper, readings):
+            job = jobs.setdefault((id(claim.experiment), reading.name), Job(claim.experiment, reading, []))
+            job.claims.append(claim)
+    return list(jobs.values())
+
+
+def judge_job(
+    job: Job, replicates: int | None, seed: int, error: float, progress: Progress = quiet
+) -> Iterator[Verdict]:
+    """Run a job's experiment and judge its claims, each with the same error probability."""
+    experiment = job.experiment
+    cells = [
+        Cell(
+            name,
+            experiment.system,
+            job.reading.params(**overrides),
+            experiment.num_rounds,
+            experiment.record_every,
+            experiment.observe,
+            experiment.start,
+        )
+        for name, overrides in experiment.cells.items()
+    ]
+    runs = run_cells(cells, replicates or experiment.replicates, seed=seed, progress=progress)
+    for claim in job.claims:
+        yield judge(claim, job.reading.name, runs, seed, error)
+
+
+def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error: float) -> Verdict:
+    """The verdict on one claim from its experiment's runs."""
+    num_replicates = len(next(iter(runs.values())).replicates)
+    blank = Verdict(
+        claim=claim.id,
+        paper=claim.paper,
+        where=claim.where,
+        statement=claim.statement,
+        kind=claim.kind,
+        reading=reading,
+        status=Status.ERROR,
+        reason="",
+        replicates=num_replicates,
+        command=f"moe-theory verify {claim.id} --reading {reading} --replicates {num_replicates} --seed {seed}",
+        error=error,
+        replaced_by=claim.replaced_by,
+    )
+    try:
+        failed = [text for text, holds in _call(claim.hypotheses, [], claim.experiment.dims, runs) if not holds]
+        if failed:
+            return dataclasses.replace(blank, status=Status.INAPPLICABLE, reason=f"fails here: {'; '.join(failed)}")
+        return _judge_applicable(claim, runs, blank)
+    except Exception as failure:  # a claim's own code may do anything; its failure is its verdict, not the report's end
+        return dataclasses.replace(blank, reason=f"{type(failure).__name__}: {failure}")
+
+
+def _judge_applicable(claim: Claim, runs: Runs, blank: Verdict) -> Verdict:
+    observed = _components(claim, "observe", claim.observe(runs))
+    labels = list(_call(claim.labels, _default_labels(runs, observed.shape[1]), runs))
+    if len(labels) != observed.shape[1]:
+        raise InvalidClaimError(f"{len(labels)} labels for {observed.shape[1]} components")
+    if claim.kind == "identity":
+        result = statistics.judge_identity(observed, claim.margin, blank.error)
+        predicted = np.zeros_like(observed)
+        standard_error = np.full(observed.shape[1], np.nan)
+        shown = observed.max(axis=0)
+    else:
+        predicted = _broadcast(claim, "predict", _call(claim.predict, None, runs), observed)
+        scale = _broadcast(claim, "scale", _call(claim.scale, np.abs(predicted), runs), observed)
+        result = _test(claim, observed, predicted, scale * claim.margin, blank.error)
+        standard_error = statistics.mean_and_error(observed - predicted)[1]
+        shown = observed.mean(axis=0)
+    status, worst = result.status, result.worst
+    mean_prediction = predicted.mean(axis=0)
+    reason = _reason(claim, result, labels[worst], shown[worst], mean_prediction[worst])
+    trivial = _call(claim.trivial, None, runs)
+    if status is Status.SUPPORTED and trivial is not None:
+        floor = _broadcast(claim, "trivial", trivial, observed).mean(axis=0)
+        if np.all(mean_prediction >= floor):
+            status = Status.VACUOUS
+            reason = (
+                f"holds, but the bound {mean_prediction[worst]:.4g} is no lower than the trivial {floor[worst]:.4g}"
+            )
+    return dataclasses.replace(
+        blank,
+        status=status,
+        reason=reason,
+        at=labels[worst],
+        predicted=float(mean_prediction[worst]),
+        observed=float(shown[worst]),
+        standard_error=float(standard_error[worst]),
+        interval=(float(result.low), float(result.high)),
+        interval_kind="exact (largest error)" if claim.kind == "identity" else "asymptotic (Student's t, Bonferroni)",
+        margin=result.margin,
+        smallest_discrepancy=result.smallest_discrepancy,
+        curve=Curve(labels, mean_prediction.tolist(), shown.tolist(), standard_error.tolist()),
+    )
+
+
+def _test(claim: Claim, observed: np.ndarray, predicted: np.ndarray, allowed: np.ndarray, error: float):
+    if claim.kind == "equality":
+        return statistics.judge_equality(observed, predicted, allowed, error)
+    if claim.kind == "lower_bound":
+        flipped = statistics.judge_upper_bound(-observed, -predicted, allowed, error)
+        return flipped._replace(low=-flipped.high, high=-flipped.low)
+    return statistics.judge_upper_bound(observed, predicted, allowed, error)
+
+
+def _reason(claim: Claim, result: statistics.Judgement, label: str, observed: float, predicted: float) -> str:
+    if claim.kind == "identity":
+        if result.status is Status.REFUTED:
+            return f"largest error {result.high:.3g} exceeds {result.margin:.3g} at {label}"
+        return f"largest error {result.high:.3g} is within {result.margin:.3g}; frequency of worse < {result.smallest_discrepancy:.2g}"
+    low, high = result.low, result.high
+    where = f"at {label} observed - predicted = {observed - predicted:.4g}, in [{low:.4g}, {high:.4g}]"
+    margin = f", margin {result.margin:.3g}" if result.margin else ""
+    return where + margin
+
+
+def _call(function: Callable | None, default: Any, *arguments: Any) -> Any:
+    return default if function is None else function(*arguments)
+
+
+def _components(claim: Claim, name: str, values: Any) -> np.ndarray:
+    array = np.asarray(values, np.float64)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2:
+        raise InvalidClaimError(f"{name} gave shape {np.shape(values)}, not (replicates,) or (replicates, components)")
+    if not np.all(np.isfinite(array)):
+        raise InvalidClaimError(f"{name} gave {np.sum(~np.isfinite(array))} values that are not finite")
+    return array
+
+
+def _broadcast(claim: Claim, name: str, values: Any, observed: np.ndarray) -> np.ndarray:
+    array = np.asarray(values, np.float64)
+    if array.ndim == 1 and observed.shape[1] == 1 and len(array) == len(observed):
+        array = array[:, None]
+    try:
+        array = np.broadcast_to(array, observed.shape)
+    except ValueError:
+        raise InvalidClaimError(
+            f"{name} gave shape {np.shape(values)}, which does not broadcast to {observed.shape}"
+        ) from None
+    if not np.all(np.isfinite(array)):
+        raise InvalidClaimError(f"{name} gave values that are not finite")
+    return array
+
+
+def _default_labels(runs: Runs, count: int) -> list[str]:
+    rounds = next(iter(runs.values())).rounds
+    if len(rounds) == count:
+        return [f"t = {time}" for time in rounds]
+    return ["mean"] if count == 1 else [f"component {index + 1}" for index in range(count)]

@@ -1,0 +1,436 @@
+"""`trailing_vmap` against `jax.vmap` with the batch on the last axis, rule by rule and on random compositions.
+
+Every comparison is of tree, shapes, dtypes, weak types and values. The batch has in turn a size of its own, the size of
+the arrays' axes, where a mistaken axis keeps its shape, and one replicate.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jax import lax
+
+from moe_theory import continual
+from moe_theory.core import batching
+from moe_theory.core.batching import one_replicate, trailing_vmap
+
+SIZES = (5, 3, 1)  # of the batch; the arrays' axes have 3 and 2
+TOLERANCE = 1e-5  # of results near 1 in float32: the two programs may round differently
+
+
+class Case(NamedTuple):
+    """A function, and which of its arguments (of these shapes, for one replicate) are batched."""
+
+    name: str
+    function: Callable[..., Any]
+    shapes: tuple[tuple[int, ...], ...] = ((3,),)
+    is_batched: tuple[bool, ...] | None = None
+    dtype: Any = np.float32
+
+    @property
+    def flags(self) -> tuple[bool, ...]:
+        return self.is_batched or (True,) * len(self.shapes)
+
+    def arguments(self, size: int) -> list[jax.Array]:
+        rng = np.random.default_rng([7, *self.name.encode()])
+        arguments = []
+        for shape, flag in zip(self.shapes, self.flags, strict=True):
+            shape = (*shape, size) if flag else shape
+            if np.issubdtype(np.dtype(self.dtype), np.integer):
+                arguments.append(jnp.asarray(rng.integers(0, 3, shape), self.dtype))
+            else:
+                arguments.append(jnp.asarray(rng.uniform(0.1, 0.9, shape), self.dtype))
+        return arguments
+
+
+def unary(name: str, function: Callable[..., Any] | None = None, dtype: Any = np.float32) -> list[Case]:
+    function = getattr(lax, name) if function is None else function
+    return [Case(f"{name}-{shape}", function, (shape,), dtype=dtype) for shape in ((), (3,), (3, 2))]
+
+
+def binary(name: str, function: Callable[..., Any] | None = None, dtype: Any = np.float32) -> list[Case]:
+    """Two batched operands, and each of them unbatched, at every rank."""
+    function = getattr(lax, name) if function is None else function
+    flags = ((True, True), (True, False), (False, True))
+    shapes = ((), (3,), (3, 2))
+    return [Case(f"{name}-{shape}-{flag}", function, (shape, shape), flag, dtype) for shape in shapes for flag in flags]
+
+
+UNARY = "sqrt rsqrt exp exp2 log log1p expm1 neg abs sign floor ceil is_finite erf erf_inv erfc logistic tanh sin cos"
+BINARY = "add sub mul div rem max min pow eq ne lt le gt ge atan2 nextafter"
+BITS = "and or xor shift_left shift_right_logical shift_right_arithmetic"
+
+
+def elementwise() -> list[Case]:
+    cases = [case for name in UNARY.split() for case in unary(name)]
+    cases += [case for name in BINARY.split() for case in binary(name)]
+    for name in BITS.split():
+        spelt = {"and": lax.bitwise_and, "or": lax.bitwise_or, "xor": lax.bitwise_xor}.get(name)
+        cases += binary(name, spelt, np.int32)
+    cases += unary("not", lambda x: lax.bitwise_not(x), np.int32)
+    cases += unary("round", lambda x: lax.round(10 * x, lax.RoundingMethod.TO_NEAREST_EVEN))
+    cases += unary("integer_pow", lambda x: lax.integer_pow(x, 3))
+    cases += unary("square", lax.square)
+    cases += unary("convert_element_type", lambda x: (10 * x).astype(np.int32))
+    cases += unary("reduce_precision", lambda x: lax.reduce_precision(x, 8, 4))
+    cases += unary("stop_gradient", lax.stop_gradient)
+    cases += unary("copy", lambda x: jnp.array(x, copy=True))
+    cases += unary("copy_p", lambda x: jax.lax.optimization_barrier(lax.copy_p.bind(x)))
+    cases += unary("literal", lambda x: 2 * x + 0.5)
+    cases += unary("literal-bfloat16", lambda x: jnp.maximum(2 * x + 0.5, 0.25), jnp.bfloat16)
+    cases += unary("literal-int8", lambda x: 2 * x + 1, np.int8)
+    for shape in ((), (3,), (3, 2)):
+        for flags in ((True, True, True), (True, True, False), (False, True, True), (True, False, False)):
+            cases += [
+                Case(f"select-scalar-{shape}-{flags}", select_scalar, ((), shape, shape), flags),
+                Case(f"select-{shape}-{flags}", select_whole, (shape, shape, shape), flags),
+                Case(f"clamp-scalar-{shape}-{flags}", clamp_between, (shape, (), ()), flags),
+                Case(f"clamp-{shape}-{flags}", clamp_between, (shape, shape, shape), flags),
+            ]
+    return cases
+
+
+def select_scalar(which: jax.Array, first: jax.Array, second: jax.Array) -> jax.Array:
+    return lax.select_n(which > 0.5, first, second)
+
+
+def select_whole(which: jax.Array, first: jax.Array, second: jax.Array) -> tuple[jax.Array, ...]:
+    return jnp.where(which > 0.5, first, second), jnp.where(which > 0.5, first, 0.0), jnp.where(which > 0.5, 1.0, 2.0)
+
+
+def clamp_between(x: jax.Array, low: jax.Array, high: jax.Array) -> jax.Array:
+    return lax.clamp(jnp.minimum(low, high), x, jnp.maximum(low, high))
+
+
+def same_axes() -> list[Case]:
+    cases = []
+    for axes in ((0,), (1,), (0, 1), (-1,), ()):
+        for name in ("sum", "prod", "max", "min", "argmax", "argmin"):
+            if name.startswith("arg") and len(axes) != 1:
+                continue
+            axis = axes[0] if name.startswith("arg") else axes
+            cases.append(Case(f"{name}-{axes}", lambda x, f=getattr(jnp, name), a=axis: f(x, axis=a), ((3, 2),)))
+        cases.append(Case(f"all-{axes}", lambda x, a=axes: jnp.all(x > 0.2, axis=a), ((3, 2),)))
+        cases.append(Case(f"any-{axes}", lambda x, a=axes: jnp.any(x > 0.8, axis=a), ((3, 2),)))
+    for name in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"):
+        for axis, reverse in ((0, False), (1, False), (0, True), (1, True)):
+            function = lambda x, f=getattr(lax, name), a=axis, r=reverse: f(x, axis=a, reverse=r)  # noqa: E731
+            cases.append(Case(f"{name}-{axis}-{reverse}", function, ((3, 2),)))
+    for flags in ((True, True), (True, False), (False, True)):
+        for axis in (0, 1):
+            join = lambda x, y, a=axis: jnp.concatenate([x, y, jnp.ones((3, 2)), x], axis=a)  # noqa: E731
+            cases.append(Case(f"concatenate-{axis}-{flags}", join, ((3, 2), (3, 2)), flags))
+        cases.append(Case(f"stack-{flags}", lambda x, y: jnp.stack([x, y], axis=1), ((3,), (3,)), flags))
+        cases.append(Case(f"barrier-{flags}", lambda x, y: lax.optimization_barrier((x, y)), ((3, 2), ()), flags))
+    return [
+        *cases,
+        Case("squeeze", lambda x: jnp.squeeze(x, axis=(0, 2)), ((1, 3, 1),)),
+        Case("rev", lambda x: (jnp.flip(x, 0), jnp.flip(x, 1), jnp.flip(x)), ((3, 2),)),
+        Case("split", lambda x: lax.split(x, (1, 2), axis=0), ((3, 2),)),
+    ]
+
+
+def reshapes() -> list[Case]:
+    return [
+        Case("broadcast-in-dim", lambda x: lax.broadcast_in_dim(x, (2, 3, 4), (1,)), ((3,),)),
+        Case("broadcast-ones", lambda x: jnp.broadcast_to(x, (2, 3, 2)), ((3, 1),)),
+        Case("broadcast-scalar", lambda x: jnp.full((3, 2), x), ((),)),
+        Case("outer", lambda x, y: x[:, None] * y[None, :], ((3,), (2,)), (True, False)),
+        Case("outer-swapped", lambda x, y: x[None, :] * y[:, None], ((3,), (2,)), (False, True)),
+        Case("rank-mismatch", lambda x, y: x * y, ((3, 2), (2,)), (True, True)),
+        Case("scalar-times-matrix", lambda x, y: x * y, ((3, 2), ()), (False, True)),
+        Case("reshape", lambda x: (x.reshape(2, 3), x.reshape(-1), x.reshape(6, 1), x.reshape(3, 2, 1)), ((3, 2),)),
+        Case("reshape-scalar", lambda x: x.reshape(1, 1), ((),)),
+        Case("transpose", lambda x: (x.T, jnp.transpose(x, (2, 0, 1))), ((3, 2, 4),)),
+        Case("slice", lambda x: (x[1:], x[:, 1:], x[::2], x[2::-1], x[1, :], x[-1, 1]), ((3, 2),)),
+        Case("slice-strides", lambda x: lax.slice(x, (0, 1), (5, 4), (2, 3)), ((5, 4),)),
+    ]
+
+
+@jax.custom_vjp
+def cubed(x: jax.Array) -> jax.Array:
+    return x**3
+
+
+cubed.defvjp(lambda x: (cubed(x), x), lambda x, cotangent: (3 * x**2 * cotangent,))
+
+
+def calls() -> list[Case]:
+    return [
+        Case("jit", jax.jit(lambda x, y: (x * y, jnp.sum(x))), ((3,), (3,)), (True, False)),
+        Case("jit-in-jit", jax.jit(lambda x: jax.jit(jnp.cumsum)(x) + jax.jit(lambda: jnp.arange(3.0))())),
+        Case("jit-of-nothing-batched", lambda x, y: x + jax.jit(jnp.sin)(y), ((3,), (3,)), (True, False)),
+        Case("relu", jax.nn.relu, ((3, 2),)),
+        Case("softmax", lambda x: (jax.nn.softmax(x), jax.nn.softmax(x, axis=0)), ((3, 2),)),
+        Case("logsumexp", lambda x: jax.nn.logsumexp(x, axis=0), ((3, 2),)),
+        Case("custom-vjp", lambda x: cubed(x) + 1),
+        Case("gradient", jax.grad(lambda x: jnp.sum(cubed(x) * jax.nn.softmax(x)))),
+        Case("jacobian", jax.jacfwd(lambda x: jnp.cumsum(x) ** 2)),
+        Case("inner-vmap", jax.vmap(lambda row: jnp.sort(row) * row[0]), ((3, 2),)),
+        Case("checkpoint", jax.grad(lambda x: jnp.sum(jax.checkpoint(jnp.sin)(x)))),
+    ]
+
+
+def fallbacks() -> list[Case]:
+    """Operations without a rule, alone and between operations that have one."""
+    cases = []
+    for flags in ((True, True), (True, False), (False, True)):
+        cases += [
+            Case(f"dot-{flags}", lambda x, y: jnp.sin(x) @ y + 1, ((3, 2), (2, 4)), flags),
+            Case(f"gather-{flags}", lambda x, i: x[(4 * i).astype(int)] * 2, ((4, 2), (3,)), flags),
+            Case(f"scatter-{flags}", lambda x, i: x.at[(4 * i).astype(int)].add(1.0), ((4,), ()), flags),
+            Case(f"cond-{flags}", lambda x, p: lax.cond(p > 0.5, jnp.sin, jnp.negative, x), ((3,), ()), flags),
+            Case(f"scan-{flags}", lambda x, y: lax.scan(lambda c, z: (c + z * x, c), x, y), ((3,), (4,)), flags),
+            Case(f"while-{flags}", lambda x, y: double_until(x, y), ((3,), ()), flags),
+            Case(f"solve-{flags}", lambda x, y: jnp.linalg.solve(x + 3 * jnp.eye(3), y), ((3, 3), (3,)), flags),
+            Case(f"update-{flags}", lambda x, y: lax.dynamic_update_slice(x, y, (1,)), ((3,), (1,)), flags),
+        ]
+    return [
+        *cases,
+        Case("sort", lambda x: (jnp.sort(x, axis=0), jnp.argsort(x, axis=1), lax.top_k(x, 1)), ((3, 2),)),
+        Case("fori", lambda x: lax.fori_loop(0, 3, lambda i, c: c * 1.5 + x[i], jnp.float32(0))),
+        Case("switch", lambda x: lax.switch((3 * x[0]).astype(int), [jnp.sin, jnp.cos, jnp.tanh], x)),
+        Case("fft", lambda x: jnp.abs(jnp.fft.fft(x, axis=0)), ((3, 2),)),
+        Case("pad", lambda x: jnp.pad(x, ((1, 0), (0, 2))), ((3, 2),)),
+        Case("convolve", lambda x: jnp.convolve(x, jnp.array([1.0, 2.0]))),
+        Case("bitcast", lambda x: lax.bitcast_convert_type(x, np.int32)),
+    ]
+
+
+def double_until(x: jax.Array, y: jax.Array) -> jax.Array:
+    return lax.while_loop(lambda c: jnp.sum(c) < 5 + y, lambda c: 2 * c, x)
+
+
+def outputs() -> list[Case]:
+    return [
+        Case("constants", lambda x: (x, 1.0, 2, True, np.float32(3), jnp.arange(3), jnp.zeros((2, 3)))),
+        Case("only-constants", lambda x: 1.0),
+        Case("unbatched-output", lambda x, y: {"x": x, "y": (y, 2 * y, jnp.sum(y))}, ((3,), (3, 2)), (True, False)),
+        Case("same-twice", lambda x: (x, x, [x, None])),
+        Case("unused", lambda x, y: y, ((3,), (2,)), (True, False)),
+        Case("weak", lambda x: (jnp.where(x > 0.5, 1.0, 2.0), jnp.where(x > 0.5, 1, 2), 2.0 * jnp.sum(x > 0.5))),
+        Case("iota", lambda x: jnp.arange(3) * x),
+        Case("complex", lambda x: jnp.real(jnp.exp(1j * x))),
+    ]
+
+
+CASES = [*elementwise(), *same_axes(), *reshapes(), *calls(), *fallbacks(), *outputs()]
+
+
+def assert_same(actual: Any, expected: Any) -> None:
+    assert jax.tree.structure(actual) == jax.tree.structure(expected)
+    for one, other in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        assert one.shape == other.shape
+        assert one.dtype == other.dtype
+        assert getattr(one, "weak_type", False) == getattr(other, "weak_type", False)
+        if jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
+            one, other = jax.random.key_data(one), jax.random.key_data(other)
+        if jnp.issubdtype(one.dtype, jnp.floating):
+            one, other = np.asarray(one, np.float64), np.asarray(other, np.float64)
+            np.testing.assert_array_equal(np.isfinite(one), np.isfinite(other))
+            assert np.all(np.abs(one - other)[np.isfinite(one)] <= TOLERANCE * (1 + np.abs(other[np.isfinite(one)])))
+        else:
+            np.testing.assert_array_equal(one, other)
+
+
+def check(function: Callable[..., Any], is_batched: tuple[bool, ...], arguments: Any) -> None:
+    axes = tuple(-1 if flag else None for flag in is_batched)
+    expected = jax.vmap(function, in_axes=axes, out_axes=-1)(*arguments)
+    assert_same(trailing_vmap(function, is_batched)(*arguments), expected)
+
+
+@functools.cache
+def results(size: int) -> dict[str, Any]:
+    """What every case gives, and should give, at this batch size; or what it raised. One program for all is quick."""
+    raised, cases = {}, {case.name: (case, case.arguments(size)) for case in CASES}
+    assert len(cases) == len(CASES)
+
+    def run_all(arguments):
+        pairs = {}
+        for name, (case, _) in cases.items():
+            axes = tuple(-1 if flag else None for flag in case.flags)
+            expected = jax.vmap(case.function, in_axes=axes, out_axes=-1)(*arguments[name])
+            try:
+                pairs[name] = trailing_vmap(case.function, case.flags)(*arguments[name]), expected
+            except Exception as error:
+                raised[name] = error
+        return pairs
+
+    program = jax.jit(run_all).lower({name: arguments for name, (_, arguments) in cases.items()})
+    compiled = program.compile(compiler_options={"xla_backend_optimization_level": 0})
+    return compiled({name: arguments for name, (_, arguments) in cases.items()}) | raised
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_operation_agrees_with_vmap(case: Case, size: int) -> None:
+    """Would catch a rule that names the wrong axis, forgets an unbatched operand, or changes a type."""
+    result = results(size)[case.name]
+    if isinstance(result, Exception):
+        raise result
+    assert_same(*result)
+
+
+def test_every_rule_is_tried_above() -> None:
+    """Would catch a rule added without a case; names that are no operation of this JAX cannot be tried."""
+    tried = set()
+    for case in CASES:
+        shapes = [one_replicate(a) if flag else a for a, flag in zip(case.arguments(3), case.flags, strict=True)]
+        tried |= operations(jax.make_jaxpr(case.function)(*shapes).jaxpr)
+    rules = batching._ELEMENTWISE | batching._SAME_AXES | set(batching._RESHAPES)
+    known = {primitive.name for primitive in jax.extend.core.primitives.__dict__.values() if hasattr(primitive, "name")}
+    assert not (rules & known) - tried
+
+
+def operations(program: Any) -> set[str]:
+    names = set()
+    for equation in program.eqns:
+        names.add(equation.primitive.name)
+        for inner in equation.params.values():
+            inner = getattr(inner, "jaxpr", inner)
+            if hasattr(inner, "eqns"):
+                names |= operations(inner)
+    return names
+
+
+DRAWS = {
+    "uniform": lambda key: jax.random.uniform(key, (3,)),
+    "normal": lambda key: jax.random.normal(key, ()),
+    "bits": lambda key: jax.random.bits(key, (2, 3)),
+    "randint": lambda key: jax.random.randint(key, (3,), 0, 10),
+    "choice": lambda key: jax.random.choice(key, 5, (3,), replace=False),
+    "gamma": lambda key: jax.random.gamma(key, 2.0, (2,)),
+    "split": lambda key: jax.random.split(key, 3),
+    "split-in-two": lambda key: (lambda first, second: (jax.random.normal(first), second))(*jax.random.split(key)),
+    "fold": lambda key: jax.random.uniform(jax.random.fold_in(key, 7)),
+    "itself": lambda key: (key, jax.random.key_data(key)),
+    "select": lambda key: jnp.where(jax.random.bernoulli(key), key, jax.random.fold_in(key, 1)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize("size", SIZES)
+def test_draws_from_batched_keys_agree_with_vmap(name: str, size: int) -> None:
+    """Would catch a replicate that draws another replicate's numbers, or a key array moved like a number array."""
+    check(DRAWS[name], (True,), [jax.random.split(jax.random.key(3), size)])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_batched_key_meets_an_unbatched_time(size: int) -> None:
+    """Would catch a step key that mixes the time into one replicate alone."""
+    keys = jax.random.split(jax.random.key(4), size)
+    check(lambda key, time: jax.random.normal(jax.random.fold_in(key, time), (3,)), (True, False), (keys, jnp.int32(9)))
+    check(lambda time, key: jax.random.fold_in(key, time), (True, False), (jnp.arange(size), jax.random.key(5)))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_pytrees_in_and_out(size: int) -> None:
+    """Would catch flags assigned to leaves instead of arguments, an empty argument, or a lost container."""
+    rng = np.random.default_rng(0)
+    tree = {"a": jnp.asarray(rng.normal(size=(3, size))), "b": [jnp.asarray(rng.normal(size=size))]}
+    params = (jnp.asarray(rng.normal(size=3)), {"c": 2.0, "d": 3})
+
+    def function(tree, nothing, params):
+        assert nothing == ()
+        return {"sum": (tree["a"] * params[0] + tree["b"][0], None), "scaled": params[1]["c"] * tree["b"][0]}, params
+
+    check(function, (True, True, False), (tree, (), params))
+
+
+def test_double_precision_and_mixed_types() -> None:
+    """Would catch a literal that is widened or narrowed when x64 is on."""
+    with jax.enable_x64(True):
+        for dtype in (np.float32, np.float64, np.float16, np.int16, np.int64):
+            x = jnp.asarray(np.arange(1, 13).reshape(3, 4), dtype)
+            check(lambda x: (2 * x, x + 1, jnp.where(x > 2, x, 1), jnp.clip(x, 2, 5), jnp.mean(x), x**2), (True,), [x])
+        check(lambda x: (1.0, 2, x, jnp.where(x > 2, 1.0, 2.0)), (True,), [jnp.arange(4.0)])
+        check(jax.nn.softmax, (True,), [jnp.ones((3, 4), np.float32)])
+
+
+def test_it_composes_with_jit_and_scan() -> None:
+    """Would catch a rule that needs concrete values, as the engine calls it while tracing a loop."""
+    x = jnp.asarray(np.random.default_rng(1).normal(size=(3, 5)), np.float32)
+
+    def round_of(x, scale):
+        return jnp.cumsum(jax.nn.softmax(scale * x)) - jnp.mean(x)
+
+    def loop(batched):
+        return jax.jit(lambda x, scale: lax.scan(lambda c, _: (batched(c, scale), None), x, length=4)[0])(x, 1.5)
+
+    expected = loop(jax.vmap(round_of, in_axes=(-1, None), out_axes=-1))
+    assert_same(loop(trailing_vmap(round_of, (True, False))), expected)
+
+
+UNARY_STEPS = [
+    lambda x: 2 * x + 1,
+    jnp.tanh,
+    lambda x: jnp.where(x > 0, x, 0.5),
+    lambda x: jnp.sum(x),
+    lambda x: jnp.max(x, axis=tuple(range(min(1, x.ndim)))),
+    lambda x: jnp.sum(x, axis=tuple(range(x.ndim))[1:]),
+    lambda x: x.T,
+    lambda x: x[None],
+    lambda x: x[::-2] if x.ndim else x,
+    lambda x: jnp.cumsum(x, axis=0) if x.ndim else x,
+    lambda x: x.reshape(-1),
+    lambda x: jax.nn.softmax(x, axis=0) if x.ndim else x,
+    lambda x: jnp.sort(x.reshape(-1)),
+    lambda x: jnp.argmax(x.reshape(-1)).astype(x.dtype),
+]
+BINARY_STEPS = [
+    lambda x, y: x * y if x.shape == y.shape else x * jnp.mean(y),
+    lambda x, y: jnp.where(jnp.mean(y) > 0, x, -x),
+    lambda x, y: jnp.concatenate([x.reshape(-1), y.reshape(-1)])[:4],
+    lambda x, y: x - jnp.minimum(jnp.mean(x), jnp.sum(y)),
+    lambda x, y: lax.cond(jnp.mean(x) > jnp.mean(y), jnp.sin, jnp.cos, x),
+]
+
+
+@settings(max_examples=30, deadline=None, derandomize=True, database=None)
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 18), st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=6),
+    flags=st.sampled_from([(True, True), (True, False), (False, True)]),
+    size=st.sampled_from([3, 4]),
+)
+def test_random_compositions_agree_with_vmap(steps, flags, size) -> None:
+    """Would catch a rule that is right alone and wrong on what another rule returns."""
+
+    def function(x, y):
+        values = [x, y, jnp.ones(3, np.float32)]
+        for step, first, second in steps:
+            operands = values[first % len(values)], values[second % len(values)]
+            is_unary = step < len(UNARY_STEPS)
+            values.append(
+                UNARY_STEPS[step](operands[0]) if is_unary else BINARY_STEPS[step - len(UNARY_STEPS)](*operands)
+            )
+        return values
+
+    check(function, flags, Case("composition", function, ((3, 2), (3,)), flags).arguments(size))
+
+
+def test_the_learning_round_is_compiled_without_a_transpose() -> None:
+    """Would catch an operation of Algorithm 1 that moves the batch: what the file exists to avoid.
+
+    `jax.vmap` of the same round does contain transposes, so the search can see them.
+    """
+    dims = continual.Dims(max_experts=3, num_tasks=4, num_features=5, num_samples=2, max_active=2)
+    keys = jax.random.split(jax.random.key(0), 8)
+    params = jax.tree.map(jnp.asarray, continual.Params(num_experts=2))
+    state = jax.eval_shape(jax.vmap(lambda key: continual.system(dims).init(key, params), out_axes=-1), keys)
+
+    def learn(state, arrival, perturbation, params):
+        return continual.learn(state, arrival, perturbation, params, max_active=dims.max_active)
+
+    arrival = continual.Arrival(jax.ShapeDtypeStruct((8,), np.int32), jax.ShapeDtypeStruct((5, 2, 8), np.float32))
+    arguments = (state, arrival, jax.ShapeDtypeStruct((3, 8), np.float32), params)
+    flags = (True, True, True, False)
+    compiled = jax.jit(trailing_vmap(learn, flags)).lower(*arguments).compile().as_text()
+    assert " transpose(" not in compiled
+    plain = jax.vmap(learn, in_axes=(-1, -1, -1, None), out_axes=-1)
+    assert " transpose(" in jax.jit(plain).lower(*arguments).compile().as_text()
