@@ -13,17 +13,30 @@ if TYPE_CHECKING:
     from moe_theory.core.system import recorded_rounds as recorded_rounds
     from moe_theory.core.system import simulate as simulate
     from moe_theory.core.system import simulate_batch as simulate_batch
+    from moe_theory.verify import Claim as Claim
+    from moe_theory.verify import Experiment as Experiment
+    from moe_theory.verify import Status as Status
+    from moe_theory.verify import Verdict as Verdict
+    from moe_theory.verify import verify as verify
+    from moe_theory.verify.claim import claim as claim
+    from moe_theory.verify.registry import claims as claims
 
 __version__ = "0.1.0"
 
 _NAMES = {
+    "Claim": "moe_theory.verify",
+    "Experiment": "moe_theory.verify",
+    "Status": "moe_theory.verify",
     "System": "moe_theory.core.system",
+    "Verdict": "moe_theory.verify",
+    "claim": "moe_theory.verify.claim",
+    "claims": "moe_theory.verify.registry",
     "recorded_rounds": "moe_theory.core.system",
     "root_key": "moe_theory.core.random",
     "simulate": "moe_theory.core.system",
     "simulate_batch": "moe_theory.core.system",
 }
-_MODULES = ("continual",)
+_MODULES = ("continual", "verify")  # `verify` is a package and, called, its function
 
 __all__ = ["__version__", *_NAMES, *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
 

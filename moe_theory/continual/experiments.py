@@ -1,4 +1,4 @@
-"""The runs that claims and figures share: Fig. 2's eight cells, a single expert on known pools, short full histories."""
+"""The runs that claims and figures share: Fig. 2's eight cells, a single expert on shared pools, short histories."""
 
 from typing import NamedTuple
 

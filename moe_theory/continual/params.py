@@ -4,11 +4,12 @@ import dataclasses
 import math
 from typing import NamedTuple
 
-import jax
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jax.core import Tracer
+from jaxtyping import Bool, Float, Int
 
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.numerics import Scalar
 from moe_theory.core.tasks import PoolScales
 
 SIGMA_0 = 0.4  # the deviation sigma_0 of Fig. 2 (Appendix A.2), from which several defaults follow
@@ -48,24 +49,24 @@ class Dims:
 class Params(NamedTuple):
     """Everything a user sweeps; every leaf may be traced. Defaults: Fig. 2 under the reading `unit-signal`."""
 
-    num_experts: Int[Array, ""] | int = 10  # M
-    num_active: Int[Array, ""] | int = 1  # k of top-k routing; the paper's is 1
-    learning_rate: Float[Array, ""] | float = 0.5  # eta of (9)
-    balance_weight: Float[Array, ""] | float = 0.5  # alpha of (7)
-    perturbation_scale: Float[Array, ""] | float = 0.3  # lambda of (1)
-    termination_threshold: Float[Array, ""] | float = SIGMA_0**1.25  # Gamma of Algorithm 1
-    terminate: Bool[Array, ""] | bool = True  # whether Algorithm 1 terminates the gate updates
-    accumulate_flags: Bool[Array, ""] | bool = True  # whether a convergence flag I(m), once set, stays set
-    locality_power: Float[Array, ""] | float = 1.0  # q of |w_t - w_{t-1}|^q in (6)
-    truth_scale: Float[Array, ""] | float = SIGMA_0  # sigma_0 of N(0, sigma_0)
-    scale_is_variance: Bool[Array, ""] | bool = False  # whether sigma_0 is a variance, or a deviation
-    signal_scale: Float[Array, ""] | float = 1 / SIGMA_0  # c of v_n = c w_n
-    independent_signals: Bool[Array, ""] | bool = False  # whether v_n is drawn apart from w_n
-    min_strength: Float[Array, ""] | float = 1.0  # beta_t is uniform on (min_strength, max_strength]
-    max_strength: Float[Array, ""] | float = 1.0  # C, the largest beta_t
-    noise_scale: Float[Array, ""] | float = 0.1  # sigma_t, the deviation of a noise entry of X_t
-    cluster_spread: Float[Array, ""] | float = SIGMA_0**1.5  # deviation of an entry of w_n inside its cluster
-    num_clusters: Int[Array, ""] | int = 3  # K; at least N means no clusters
+    num_experts: Int[Scalar, ""] = 10  # M
+    num_active: Int[Scalar, ""] = 1  # k of top-k routing; the paper's is 1
+    learning_rate: Float[Scalar, ""] = 0.5  # eta of (9)
+    balance_weight: Float[Scalar, ""] = 0.5  # alpha of (7)
+    perturbation_scale: Float[Scalar, ""] = 0.3  # lambda of (1)
+    termination_threshold: Float[Scalar, ""] = SIGMA_0**1.25  # Gamma of Algorithm 1
+    terminate: Bool[Scalar, ""] = True  # whether Algorithm 1 terminates the gate updates
+    accumulate_flags: Bool[Scalar, ""] = True  # whether a convergence flag I(m), once set, stays set
+    locality_power: Float[Scalar, ""] = 1.0  # q of |w_t - w_{t-1}|^q in (6)
+    truth_scale: Float[Scalar, ""] = SIGMA_0  # sigma_0 of N(0, sigma_0)
+    scale_is_variance: Bool[Scalar, ""] = False  # whether sigma_0 is a variance, or a deviation
+    signal_scale: Float[Scalar, ""] = 1 / SIGMA_0  # c of v_n = c w_n
+    independent_signals: Bool[Scalar, ""] = False  # whether v_n is drawn apart from w_n
+    min_strength: Float[Scalar, ""] = 1.0  # beta_t is uniform on (min_strength, max_strength]
+    max_strength: Float[Scalar, ""] = 1.0  # C, the largest beta_t
+    noise_scale: Float[Scalar, ""] = 0.1  # sigma_t, the deviation of a noise entry of X_t
+    cluster_spread: Float[Scalar, ""] = SIGMA_0**1.5  # deviation of an entry of w_n inside its cluster
+    num_clusters: Int[Scalar, ""] = 3  # K; at least N means no clusters
 
     @property
     def pool_scales(self) -> PoolScales:
@@ -85,9 +86,7 @@ def check_params(dims: Dims, params: Params) -> None:
 
     Raises: InvalidParamsError naming the value, the bound and the way out.
     """
-    values = {
-        name: np.asarray(value) for name, value in params._asdict().items() if not isinstance(value, jax.core.Tracer)
-    }
+    values = {name: np.asarray(value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
     for name, value in values.items():
         if value.ndim != 0:
             raise InvalidParamsError(

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from moe_theory.core.random import symmetric_uniforms
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Arrival, Pool, draw_pool, make_arrival, num_arrival_draws, select_row
 
-Optimizer = Callable[[Float[Array, ""]], optax.GradientTransformation]  # of a traced learning rate
+Optimizer = Callable[[Any], optax.GradientTransformation]  # of a traced learning rate
 
 
 class State(NamedTuple):
@@ -166,7 +166,8 @@ def learn(
     converged = ~is_exploring & flag_converged(outputs, masks, state.converged, params)
     terminated = params.terminate & (state.terminated | jnp.all(converged | ~exists))
     updates, optimizer_state = optimizer(params.learning_rate).update(gradient, state.optimizer_state, state.gates)
-    gates = jnp.where(terminated, state.gates, optax.apply_updates(state.gates, updates))
+    moved: Any = optax.apply_updates(state.gates, updates)
+    gates = jnp.where(terminated, state.gates, moved)
     tracked = metrics.record_arrival(state.metrics, pool.truths, arrival.task, masks, before, change, error)
 
     info = Info(

@@ -39,6 +39,7 @@ class UnknownNameError(MoeTheoryError):
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
     """The error for a `name` that is not among the `known` names of this `kind`, with the nearest suggested."""
     known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.0)
     nearest = f"Did you mean {near[0]!r}? " if near else ""
-    return UnknownNameError(f"unknown {kind} {name!r}. {nearest}Known: {', '.join(known) or 'none'}.")
+    listed = f"Known: {', '.join(known) or 'none'}." if len(known) <= 12 else f"Near it: {', '.join(near)}."
+    return UnknownNameError(f"unknown {kind} {name!r}. {nearest}{listed}")

@@ -8,6 +8,8 @@ batch axis.
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from moe_theory.core.numerics import Scalar
+
 
 def gate_outputs(gates: Float[Array, "M d"], gate_input: Float[Array, " d"]) -> Float[Array, " M"]:
     """h = Theta' sum_i X_i, for the gate input sum_i X_i.
@@ -41,7 +43,7 @@ def best_expert(scores: Float[Array, " M"], available: Bool[Array, " M"]) -> tup
 
 
 def route(
-    scores: Float[Array, " M"], available: Bool[Array, " M"], num_active: Int[Array, ""], max_active: int = 1
+    scores: Float[Array, " M"], available: Bool[Array, " M"], num_active: Int[Scalar, ""], max_active: int = 1
 ) -> tuple[Int[Array, " k"], Bool[Array, "k M"]]:
     """The `num_active` available experts with the highest scores, best first, padded to k = `max_active` rows.
 

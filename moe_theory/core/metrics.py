@@ -10,6 +10,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from moe_theory.core.numerics import Numbers
+
 
 class Metrics(NamedTuple):
     """What must be carried to know forgetting and generalization error at any round."""
@@ -27,7 +29,7 @@ def no_arrivals(max_experts: int, num_tasks: int, dtype: jnp.dtype) -> Metrics:
 
 def record_arrival(
     metrics: Metrics,
-    truths: Float[Array, "N d"],
+    truths: Float[Numbers, "N d"],
     task: Int[Array, ""],
     chosen: Bool[Array, "k M"],
     before: Float[Array, "k d"],

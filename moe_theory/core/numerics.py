@@ -7,6 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+Numbers = jax.Array | np.ndarray  # what formulas take that serve both homes
+Scalar = jax.Array | float | int  # a parameter, traced or not
+
 
 def array_namespace(*arrays: Any) -> ModuleType:
     """`jax.numpy` when any of `arrays` is a JAX array or tracer, else `numpy`."""

@@ -4,7 +4,6 @@ A system's functions are written for ONE replicate. Batching puts the replicates
 inside the scan, so that elementwise work over replicates is contiguous in memory.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,17 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Key, PyTree
 
-from moe_theory.core.ahead import split_draws
-from moe_theory.core.batching import one_replicate, trailing_vmap
+from moe_theory.core import engine
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.core.random import replicate_keys, step_key
+from moe_theory.core.random import replicate_keys
 
 Params = Any  # a NamedTuple of arrays or Python numbers, all of them traced
 State = Any  # a NamedTuple of arrays with a field `round`: the checkpoint
 Info = Any  # a NamedTuple of arrays: what a round shows
-
-
-_ROUNDS_AHEAD = 16  # random numbers of this many rounds are drawn at once: enough to amortise, few enough for the cache
 
 
 class System(NamedTuple):
@@ -64,7 +59,7 @@ def simulate(
     """
     check_run(num_rounds, record_every)
     check_system(system, params)
-    return _run(system, key, state, params, num_rounds, record_every, observe, None, False)
+    return engine.run(system, key, state, params, num_rounds, record_every, observe, None, False)
 
 
 def simulate_batch(
@@ -95,7 +90,7 @@ def simulate_batch(
     check_run(num_rounds, record_every)
     check_system(system, params)
     keys = replicate_keys(root_key, jnp.asarray(check_replicates(replicates)))
-    return _run(system, keys, state, params, num_rounds, record_every, observe, reduce, True)
+    return engine.run(system, keys, state, params, num_rounds, record_every, observe, reduce, True)
 
 
 def recorded_rounds(num_rounds: int, record_every: int = 1) -> np.ndarray:
@@ -130,83 +125,3 @@ def check_system(system: System, params: Params) -> None:
     A system's `init` validates the parameters that are concrete; here they are, while its key is abstract.
     """
     jax.eval_shape(lambda key: system.init(key, params), jax.eval_shape(lambda: jax.random.key(0)))
-
-
-@functools.partial(jax.jit, static_argnames=("system", "num_rounds", "record_every", "observe", "reduce", "is_batch"))
-def _run(
-    system: System,
-    keys: Key[Array, "*B"],
-    state: State | None,
-    params: Params,
-    num_rounds: int,
-    record_every: int,
-    observe: Observe,
-    reduce: Callable[[Array], PyTree] | None,
-    is_batch: bool,
-) -> tuple[State, PyTree]:
-    """The engine: one body for the rounds, scanned between records, fed with numbers drawn some rounds ahead."""
-    batch = trailing_vmap if is_batch else lambda function, _: function
-    if state is None:
-        state = batch(lambda key, params: system.init(step_key(key, jnp.int32(0)), params), (True, False))(keys, params)
-    one_key, one_state = (one_replicate(part) if is_batch else part for part in (keys, state))
-    draw, act = split_draws(system.step, one_key, one_state, params)
-
-    def draw_rounds(times):
-        drawn = batch(lambda key, time, params: draw(step_key(key, time), params), (True, False, False))
-        return jax.vmap(lambda time: drawn(keys, time, params))(times)
-
-    def play(carry, draws):
-        def one(carry, draws):
-            return batch(act, (True, True, False))(draws, carry[0], params), None
-
-        return jax.lax.scan(one, carry, draws)[0]
-
-    def record(state, info):
-        observed = batch(observe, (True, True))(state, info)
-        return observed if reduce is None else jax.tree.map(reduce, observed)
-
-    def run_records(state, start, count, stride):
-        """`count` records, `stride` rounds apart: short strides share a block of draws, long ones take several."""
-        ahead = _largest_divisor(stride, _ROUNDS_AHEAD)
-        shared = _largest_divisor(count, _ROUNDS_AHEAD // stride) if stride <= _ROUNDS_AHEAD else 1
-        draws = jax.eval_shape(draw_rounds, jnp.zeros(1, jnp.int32))
-        first = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), draws)
-        shapes = jax.eval_shape(
-            lambda draws, state: batch(act, (True, True, False))(draws, state, params), first, state
-        )
-        blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes[1])
-
-        def block(state, time):
-            if stride > ahead:
-
-                def part(carry, offset):
-                    return play(carry, draw_rounds(time + offset + jnp.arange(ahead))), None
-
-                state, info = jax.lax.scan(part, (state, blank), jnp.arange(0, stride, ahead))[0]
-                return state, jax.tree.map(lambda leaf: leaf[None], record(state, info))
-
-            def one_record(state, draws):
-                state, info = play((state, blank), draws)
-                return state, record(state, info)
-
-            draws = draw_rounds(time + jnp.arange(shared * stride))
-            draws = jax.tree.map(lambda leaf: leaf.reshape(shared, stride, *leaf.shape[1:]), draws)
-            return jax.lax.scan(one_record, state, draws)
-
-        state, records = jax.lax.scan(block, state, start + jnp.arange(0, count * stride, shared * stride))
-        return state, jax.tree.map(lambda leaf: leaf.reshape(count, *leaf.shape[2:]), records)
-
-    start = jnp.max(state.round) + 1  # all replicates of a batch are at the same round
-    count, rest = divmod(num_rounds, record_every)
-    pieces = []
-    if count:
-        state, records = run_records(state, start, count, record_every)
-        pieces.append(records)
-    if rest:
-        state, records = run_records(state, start + count * record_every, 1, rest)
-        pieces.append(records)
-    return state, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *pieces)
-
-
-def _largest_divisor(number: int, limit: int) -> int:
-    return max(divisor for divisor in range(1, max(limit, 1) + 1) if number % divisor == 0)

@@ -10,14 +10,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 
 from moe_theory.core import random
+from moe_theory.core.numerics import Numbers, Scalar
 
 
 class Pool(NamedTuple):
     """The N ground truths, their feature signals and clusters, in d features."""
 
-    truths: Float[Array, "N d"]  # ground truths w_n
-    signals: Float[Array, "N d"]  # feature signals v_n
-    clusters: Int[Array, " N"]  # cluster k of each task
+    truths: Float[Numbers, "N d"]  # ground truths w_n
+    signals: Float[Numbers, "N d"]  # feature signals v_n
+    clusters: Int[Numbers, " N"]  # cluster k of each task
 
 
 class Arrival(NamedTuple):
@@ -30,12 +31,12 @@ class Arrival(NamedTuple):
 class PoolScales(NamedTuple):
     """What decides a pool's distribution; every leaf may be traced."""
 
-    truth_scale: Float[Array, ""]  # sigma_0 of N(0, sigma_0)
-    scale_is_variance: Bool[Array, ""]  # whether sigma_0 is the variance of an entry, or its deviation
-    signal_scale: Float[Array, ""]  # c of v_n = c w_n
-    independent_signals: Bool[Array, ""]  # v_n drawn anew with the truths' deviation, instead of v_n = c w_n
-    cluster_spread: Float[Array, ""]  # deviation of an entry of w_n around its cluster's centre
-    num_clusters: Int[Array, ""]  # K; K >= N gives N tasks without clusters
+    truth_scale: Float[Scalar, ""]  # sigma_0 of N(0, sigma_0)
+    scale_is_variance: Bool[Scalar, ""]  # whether sigma_0 is the variance of an entry, or its deviation
+    signal_scale: Float[Scalar, ""]  # c of v_n = c w_n
+    independent_signals: Bool[Scalar, ""]  # v_n drawn anew with the truths' deviation, instead of v_n = c w_n
+    cluster_spread: Float[Scalar, ""]  # deviation of an entry of w_n around its cluster's centre
+    num_clusters: Int[Scalar, ""]  # K; K >= N gives N tasks without clusters
 
 
 def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, scales: PoolScales) -> Pool:
@@ -69,9 +70,9 @@ def make_arrival(
     draws: Float[Array, " n"],
     pool: Pool,
     num_samples: int,
-    noise_scale: Float[Array, ""],
-    min_strength: Float[Array, ""],
-    max_strength: Float[Array, ""],
+    noise_scale: Float[Scalar, ""],
+    min_strength: Float[Scalar, ""],
+    max_strength: Float[Scalar, ""],
 ) -> Arrival:
     """One task, uniform on the pool, and its features: beta v_n in a random column, N(0, sigma_t^2 I) in the others.
 
@@ -93,7 +94,7 @@ def make_arrival(
     return Arrival(task=task, features=features)
 
 
-def select_row(rows: Shaped[Array, "N d"], index: Int[Array, ""]) -> Shaped[Array, " d"]:
+def select_row(rows: Shaped[Numbers, "N d"], index: Int[Array, ""]) -> Shaped[Array, " d"]:
     """`rows[index]` as a one-hot sum, which vectorises over a trailing batch axis where a gather would not."""
     chosen = jnp.arange(rows.shape[0]) == index
     return jnp.sum(jnp.where(chosen[:, None], rows, 0), axis=0)

@@ -2,10 +2,11 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
@@ -104,19 +105,28 @@ class _Bar:
 
 
 @contextlib.contextmanager
-def terminal_progress(console: Console) -> Iterator[Progress]:
-    """A progress bar on `console`, or plain lines where it is no terminal."""
+def terminal_progress(console: Console, header: Callable[[int], RenderableType] | None = None) -> Iterator[Progress]:
+    """A progress bar on `console`, or plain lines where it is no terminal.
+
+    Args:
+        header: what stands above the bar, drawn anew with every change, given the number of lines there is room for.
+    """
     if not console.is_terminal:
         yield _Lines(console)
         return
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=24),
         TextColumn("{task.percentage:>3.0f}%"),
         TextColumn("{task.fields[rate]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with RichProgress(*columns, console=console, transient=True) as bar:
+    bar = RichProgress(*columns, console=console)
+
+    def view() -> RenderableType:
+        return bar if header is None else Group(header(console.height - 2), bar)
+
+    with Live(get_renderable=view, console=console, transient=True, refresh_per_second=4):
         yield _Bar(bar)

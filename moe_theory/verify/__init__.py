@@ -7,7 +7,6 @@ from typing import Any
 from moe_theory.verify.claim import KINDS as KINDS
 from moe_theory.verify.claim import Claim as Claim
 from moe_theory.verify.claim import Experiment as Experiment
-from moe_theory.verify.claim import claim as claim
 from moe_theory.verify.registry import all_claims as all_claims
 from moe_theory.verify.registry import select_claims as select_claims
 from moe_theory.verify.session import verify as verify

@@ -106,20 +106,17 @@ def claim(id: str, *, paper: str, where: str, kind: Kind, margin: float = 0.0, r
     """
 
     def register(declaration: type) -> Claim:
-        attributes = {name: value for name, value in vars(declaration).items() if not name.startswith("__")}
-        known = {field.name for field in dataclasses.fields(Claim)}
-        unknown = sorted(name for name in attributes if name not in known and not name.startswith("_"))
+        declared = {name: value for name, value in vars(declaration).items() if not name.startswith("_")}
+        unknown = sorted(declared.keys() - {field.name for field in dataclasses.fields(Claim)})
         if unknown:
             raise InvalidClaimError(f"claim {id}: {', '.join(unknown)} is no attribute of a claim.")
-        missing = [name for name in ("experiment", "observe") if name not in attributes]
+        missing = [name for name in ("experiment", "observe") if name not in declared]
         if missing:
             raise InvalidClaimError(f"claim {id}: declare {' and '.join(missing)}.")
         if id in _REGISTERED:
             raise InvalidClaimError(f"claim {id} is registered already. Choose another id.")
-        attributes = {
-            name: value.__func__ if isinstance(value, staticmethod) else value
-            for name, value in attributes.items()
-            if name in known
+        attributes: dict[str, Any] = {
+            name: value.__func__ if isinstance(value, staticmethod) else value for name, value in declared.items()
         }
         made = Claim(
             id=id,

@@ -21,20 +21,24 @@ def all_claims() -> dict[str, Claim]:
     return registered()
 
 
+def claims() -> list[Claim]:
+    """Every claim there is, in order of declaration."""
+    return list(all_claims().values())
+
+
 def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
     """The claims whose ids match any of `patterns`: an id, a glob, or a paper's name for all of it.
 
     Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested.
     """
-    claims = all_claims()
-    chosen: dict[str, Claim] = {}
+    by_id = all_claims()
+    chosen: set[str] = set()
     for pattern in patterns:
-        wanted = f"{pattern}.*" if pattern in PAPERS else pattern
-        matches = fnmatch.filter(claims, wanted)
+        matches = fnmatch.filter(by_id, f"{pattern}.*" if pattern in PAPERS else pattern)
         if not matches:
-            raise unknown_name("claim", pattern, [*claims, *PAPERS])
-        chosen.update((id, claims[id]) for id in matches)
-    return [claim for id, claim in claims.items() if id in chosen]
+            raise unknown_name("claim", pattern, [*by_id, *PAPERS])
+        chosen.update(matches)
+    return [claim for id, claim in by_id.items() if id in chosen]
 
 
 def readings_of(paper: str) -> Mapping[str, ReadingLike]:
@@ -47,9 +51,11 @@ def readings_of(paper: str) -> Mapping[str, ReadingLike]:
 def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike]:
     """The readings called `names`, `all` for all of them, the paper's defaults for None.
 
-    Raises: UnknownNameError, with the nearest name suggested.
+    Raises: UnknownNameError, with the nearest name suggested, or for a paper that has no readings.
     """
     readings = readings_of(paper)
+    if not readings:
+        raise unknown_name("paper", paper, PAPERS)
     if names is None:
         names = DEFAULT_READINGS[paper]
     chosen: dict[str, ReadingLike] = {}

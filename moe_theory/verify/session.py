@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import InvalidClaimError, InvalidRunError
+from moe_theory.core.random import root_key
 from moe_theory.sweep import Progress, Run, quiet, run_cells
 from moe_theory.sweep.chunks import Cell
 from moe_theory.verify import registry, statistics
@@ -48,10 +49,7 @@ def verify(
     Raises: UnknownNameError for a claim or reading that does not exist; InvalidRunError for a number of replicates or
         an error that decides nothing.
     """
-    patterns = [patterns] if isinstance(patterns, str) else list(patterns)
-    readings = [readings] if isinstance(readings, str) else readings
-    check_budget(replicates, error)
-    jobs = plan(registry.select_claims(patterns), readings)
+    jobs = check_request(patterns, readings, replicates, seed, error)
     num_verdicts = sum(len(job.claims) for job in jobs)
     verdicts = []
     for job in jobs:
@@ -63,8 +61,17 @@ def verify(
     return sorted(verdicts, key=lambda verdict: order[verdict.claim])
 
 
-def check_budget(replicates: int | None, error: float) -> None:
-    """Raise InvalidRunError for replicates or an error probability that cannot decide anything."""
+def check_request(
+    patterns: str | Sequence[str],
+    readings: str | Sequence[str] | None = None,
+    replicates: int | None = None,
+    seed: int = 0,
+    error: float = FAMILY_ERROR,
+) -> list[Job]:
+    """The jobs of a request, before anything runs.
+
+    Raises: as `verify`.
+    """
     if replicates is not None and replicates < MIN_REPLICATES:
         raise InvalidRunError(
             f"replicates={replicates} must be at least {MIN_REPLICATES}: with fewer, an interval of a mean is not to "
@@ -72,6 +79,10 @@ def check_budget(replicates: int | None, error: float) -> None:
         )
     if not 0 < error < 1:
         raise InvalidRunError(f"error={error} must be in (0, 1): the probability of any false verdict. Mend error.")
+    root_key(seed)
+    patterns = [patterns] if isinstance(patterns, str) else list(patterns)
+    readings = [readings] if isinstance(readings, str) else readings
+    return plan(registry.select_claims(patterns), readings)
 
 
 def plan(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Job]:
@@ -188,14 +199,15 @@ def _test(claim: Claim, observed: np.ndarray, predicted: np.ndarray, allowed: np
 
 
 def _reason(claim: Claim, result: statistics.Judgement, label: str, observed: float, predicted: float) -> str:
+    if claim.kind == "identity" and result.status is Status.REFUTED:
+        return f"largest error {observed:.3g} exceeds {result.margin:.3g} at {label}"
     if claim.kind == "identity":
-        if result.status is Status.REFUTED:
-            return f"largest error {result.high:.3g} exceeds {result.margin:.3g} at {label}"
-        return f"largest error {result.high:.3g} is within {result.margin:.3g}; frequency of worse < {result.smallest_discrepancy:.2g}"
-    low, high = result.low, result.high
-    where = f"at {label} observed - predicted = {observed - predicted:.4g}, in [{low:.4g}, {high:.4g}]"
-    margin = f", margin {result.margin:.3g}" if result.margin else ""
-    return where + margin
+        rare = result.smallest_discrepancy
+        return f"largest error {observed:.3g} is within {result.margin:.3g}; a worse one is rarer than {rare:.2g}"
+    difference = (
+        f"at {label} observed - predicted = {observed - predicted:.4g}, in [{result.low:.4g}, {result.high:.4g}]"
+    )
+    return f"{difference}, margin {result.margin:.3g}" if result.margin else difference
 
 
 def _call(function: Callable | None, default: Any, *arguments: Any) -> Any:

@@ -1,0 +1,217 @@
+"""The command line. Heavy imports wait until a command runs, so that `--help` answers at once."""
+
+import dataclasses
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import tyro
+from rich.console import Console
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+_LOG_WIDTH = 160  # columns of a log or a pipe
+
+Names = tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Claims:
+    """List the claims: id, source, kind, statement. Example: moe-theory claims 'continual.theorem-*'"""
+
+    patterns: tyro.conf.Positional[Names] = ("*",)
+    """Ids, globs, or a paper's name."""
+    json: bool = False
+    """Print JSON instead of a table."""
+
+    def run(self) -> None:
+        _list_claims(self.patterns, self.json)
+
+
+@dataclasses.dataclass(frozen=True)
+class Verify:
+    """Judge claims by Monte Carlo. Example: moe-theory verify continual --reading weak-signal --out runs/weak
+
+    Prints a table that grows with each verdict, and writes verdicts.json, verdicts.md and a picture of predictions and
+    observations. Exits 0 when it ran, whatever the verdicts."""
+
+    patterns: tyro.conf.Positional[Names] = ("*",)
+    """Ids, globs such as 'continual.theorem-*', or a paper's name."""
+    reading: Annotated[Names, tyro.conf.arg(metavar="NAME...")] = ()
+    """Readings of the paper, or 'all'; each paper's two defaults unless given."""
+    replicates: int | None = None
+    """Replicates of every experiment; each experiment's own number unless given."""
+    seed: int = 0
+    """Root of all random numbers."""
+    error: float = 0.01
+    """Probability that any verdict of this report is false, split evenly over them."""
+    out: Path = Path("runs/verify")
+    """Folder for verdicts.json, verdicts.md and verdicts.svg."""
+    list: bool = False
+    """Only list what would be judged."""
+    json: bool = False
+    """Print the JSON document instead of the table."""
+
+    def run(self) -> None:
+        if self.list:
+            _list_claims(self.patterns, self.json)
+        else:
+            _verify(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Figures:
+    """Regenerate a paper's figures with theory drawn over empirics. Example: moe-theory figures continual figure-2
+
+    Writes one SVG a figure and the numbers behind it as CSV into OUT/PAPER/."""
+
+    paper: tyro.conf.Positional[str] = "continual"
+    """The paper."""
+    names: tyro.conf.Positional[Names] = ()
+    """Figures; all of the paper's unless given."""
+    reading: str | None = None
+    """The reading to draw under; the paper's first default unless given."""
+    replicates: int | None = None
+    """Replicates of every cell; each figure's own number unless given."""
+    seed: int = 0
+    """Root of all random numbers."""
+    out: Path = Path("figures")
+    """Folder that the paper's folder of figures goes into."""
+    list: bool = False
+    """Only list the figures there are."""
+    json: bool = False
+    """Print the paths (or with --list the figures) as JSON."""
+
+    def run(self) -> None:
+        _figures(self)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point of `moe-theory`: runs a command; a user's mistake is one line on standard error and exit code 2."""
+    try:
+        _parse(sys.argv[1:] if arguments is None else arguments).run()
+    except KeyboardInterrupt:
+        print("moe-theory: interrupted; nothing was written", file=sys.stderr)  # noqa: T201
+        raise SystemExit(INTERRUPTED) from None
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of a pipe has gone; there is nobody to tell
+    except ValueError as failure:
+        from moe_theory.core.errors import MoeTheoryError
+
+        if not isinstance(failure, MoeTheoryError):
+            raise
+        _refuse(failure)
+
+
+def _parse(arguments: Sequence[str]) -> Any:
+    return tyro.extras.subcommand_cli_from_dict(
+        {"claims": Claims, "verify": Verify, "figures": Figures},
+        prog="moe-theory",
+        description="Executable theory of Mixture-of-Experts: every numbered statement a claim with a verdict.",
+        args=arguments or ["--help"],
+        config=(tyro.conf.FlagCreatePairsOff,),
+    )
+
+
+def _refuse(failure: Exception) -> NoReturn:
+    print(f"moe-theory: {failure}", file=sys.stderr)  # noqa: T201
+    raise SystemExit(BAD_INPUT)
+
+
+def _console(to_stderr: bool = False) -> Console:
+    """A console that, where it is no terminal, is wide enough for the tables."""
+    console = Console(stderr=to_stderr)
+    return console if console.is_terminal else Console(stderr=to_stderr, width=_LOG_WIDTH)
+
+
+def _print_json(document: Any) -> None:
+    print(json.dumps(document, indent=2))  # noqa: T201
+
+
+def _list_claims(patterns: Names, as_json: bool) -> None:
+    from moe_theory.report import verdicts
+    from moe_theory.verify import select_claims
+
+    claims = select_claims(patterns or ("*",))
+    if as_json:
+        fields = ("id", "paper", "where", "statement", "kind", "margin", "replaced_by")
+        _print_json([{field: getattr(claim, field) for field in fields} for claim in claims])
+    else:
+        _console().print(verdicts.claims_table(claims))
+
+
+def _verify(options: Verify) -> None:
+    from moe_theory.report import plots, verdicts
+    from moe_theory.report.output import prepare_folder
+    from moe_theory.sweep import terminal_progress
+    from moe_theory.verify import verify
+    from moe_theory.verify.session import check_request
+
+    patterns = options.patterns or ("*",)
+    readings = options.reading or None
+    check_request(patterns, readings, options.replicates, options.seed, options.error)
+    folder = prepare_folder(options.out)
+    console = _console(to_stderr=options.json)
+    judged: list = []
+    with terminal_progress(console, header=lambda room: verdicts.live_table(judged, room)) as progress:
+        judged_in_order = verify(
+            patterns,
+            readings=readings,
+            replicates=options.replicates,
+            seed=options.seed,
+            error=options.error,
+            progress=progress,
+            on_verdict=judged.append,
+        )
+    command = _command_line()
+    panels = folder / "verdicts.svg"
+    plots.verdict_panels(judged_in_order, panels)
+    paths = verdicts.write_verdicts(judged_in_order, folder, command, panels.name)
+    if options.json:
+        print(verdicts.to_json(judged_in_order, command), end="")  # noqa: T201
+        return
+    console.print(verdicts.live_table(judged_in_order))
+    console.print(verdicts.summary(judged_in_order), highlight=False)
+    console.print(f"report: {paths[1]}\nnumbers: {paths[0]}\npicture: {panels}", highlight=False, soft_wrap=True)
+
+
+def _figures(options: Figures) -> None:
+    from moe_theory.report import plots
+    from moe_theory.sweep import terminal_progress
+
+    specifications = plots.figures_of(options.paper)
+    if options.list:
+        titles = {name: specification.title for name, specification in specifications.items()}
+        if options.json:
+            _print_json(titles)
+        else:
+            for name, title in titles.items():
+                _console().print(f"{name}: {title}", highlight=False)
+        return
+    console = _console(to_stderr=options.json)
+    with terminal_progress(console) as progress:
+        paths = plots.make_figures(
+            options.paper,
+            options.names,
+            reading=options.reading,
+            replicates=options.replicates,
+            seed=options.seed,
+            out=options.out,
+            progress=progress,
+        )
+    if options.json:
+        _print_json([str(path) for path in paths])
+    else:
+        for path in paths:
+            console.print(str(path), highlight=False, soft_wrap=True)
+
+
+def _command_line() -> str:
+    return shlex.join(["moe-theory", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Lemma 3, on an expert whose task repeats, and Lemma 4, on the gates' gradients."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from moe_theory.continual import experiments, theory
+from moe_theory.continual.claims.values import FEW, SINGLE, at_rounds, named
+from moe_theory.continual.experiments import HISTORY, ROUTING
+from moe_theory.continual.system import balance_cost, draw, learn
+from moe_theory.core import gating
+from moe_theory.core.random import root_key
+from moe_theory.sweep import Run
+from moe_theory.verify.claim import Runs, claim
+
+
+def _repeats(run: Run) -> np.ndarray:
+    """Where a task meets an expert whose last task was the same one: (T, B) of a full history."""
+    tasks, experts = run.records.task, run.records.expert
+    lanes = np.arange(tasks.shape[1])
+    last = np.full((experts.max() + 1, tasks.shape[1]), -1)
+    repeats = np.zeros(tasks.shape, bool)
+    for time in range(len(tasks)):
+        repeats[time] = last[experts[time], lanes] == tasks[time]
+        last[experts[time], lanes] = tasks[time]
+    return repeats
+
+
+def _largest_repeat_move(runs: Runs) -> np.ndarray:
+    run = runs[FEW]
+    largest = np.max(np.where(_repeats(run), run.records.update_norm, 0), axis=0)
+    return largest / np.sqrt(experiments.gaps_of(run).truth_norm)
+
+
+def _errors_after_repeats(runs: Runs) -> np.ndarray:
+    errors = runs[SINGLE].records.error.astype(np.float64)
+    return np.sum(np.where(_repeats(runs[SINGLE]), errors, 0), axis=0)
+
+
+def _contracted_errors_before_repeats(runs: Runs) -> np.ndarray:
+    # A move is orthogonal to what it leaves, so the squared error before it is the sum of both squares.
+    moves = runs[SINGLE].records
+    before = moves.error.astype(np.float64) + moves.update_norm.astype(np.float64) ** 2
+    contraction = theory.error_contraction(HISTORY.dims.num_features, HISTORY.dims.num_samples)
+    return contraction * np.sum(np.where(_repeats(runs[SINGLE]), before, 0), axis=0)
+
+
+@claim(
+    "continual.lemma-3",
+    paper="continual",
+    where="Lemma 3",
+    kind="identity",
+    margin=1e-3,
+    replaced_by="continual.lemma-3.contraction",
+)
+class Lemma3:
+    """An expert whose last task comes again does not change; its largest move, over the truths' root mean square."""
+
+    experiment = HISTORY
+    labels = named(FEW)
+    observe = _largest_repeat_move
+
+
+@claim("continual.lemma-3.contraction", paper="continual", where="replaces Lemma 3", kind="equality", margin=0.02)
+class Lemma3Contraction:
+    """A repeat multiplies an expert's expected squared error by (d - s)/(d - 1)."""
+
+    experiment = HISTORY
+    labels = named(SINGLE)
+    observe = _errors_after_repeats
+    predict = _contracted_errors_before_repeats
+
+
+def _gradient_imbalance(runs: Runs) -> np.ndarray:
+    """|sum_m gradient_m| over the largest entry, differentiated by `jax.grad` and not by the system's closed form."""
+    run, dims = runs[FEW], ROUTING.dims
+
+    def imbalance(replicate, state):
+        arrival, perturbation = draw(jax.random.fold_in(root_key(4), replicate), dims, state.pool, run.params)
+        after, info = learn(state, arrival, perturbation, run.params)
+        move = info.update_norm**run.params.locality_power
+        costs = jnp.where(info.chosen, move + balance_cost(after.visits, after.round, run.params), 0)
+        exists = jnp.arange(dims.max_experts) < run.params.num_experts
+        gradient = jax.grad(gating.task_loss)(state.gates, jnp.sum(arrival.features, axis=1), exists, costs)
+        return jnp.max(jnp.abs(jnp.sum(gradient, axis=0))) / jnp.max(jnp.abs(gradient))
+
+    return np.asarray(jax.jit(jax.vmap(imbalance, in_axes=(0, -1)))(run.replicates, run.state))
+
+
+@claim("continual.lemma-4", paper="continual", where="Lemma 4", kind="identity", margin=1e-5)
+class Lemma4:
+    """The task loss's gradients in the gates sum to zero over experts; their sum over their largest entry."""
+
+    experiment = ROUTING
+    labels = at_rounds(ROUTING.num_rounds + 1)
+    observe = _gradient_imbalance

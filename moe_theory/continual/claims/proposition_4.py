@@ -1,0 +1,98 @@
+"""Proposition 4: the expected metrics of a single expert, and what is exact instead."""
+
+import numpy as np
+
+from moe_theory.continual import experiments, theory
+from moe_theory.continual.claims.values import SINGLE, Values, at, at_rounds, metric
+from moe_theory.continual.experiments import NUM_POOLS, SINGLE_EXPERT
+from moe_theory.verify.claim import Runs, claim
+
+
+def _single_expert_gaps(runs: Runs) -> theory.Gaps:
+    """Gaps of the shared pools (B,), computed once a pool."""
+    run = runs[SINGLE]
+    pools = experiments.pools_of(run, NUM_POOLS)
+    return theory.Gaps(*np.transpose([theory.gaps(pool) for pool in pools])[:, run.replicates % NUM_POOLS])
+
+
+def _task_gap(runs: Runs) -> np.ndarray:
+    return np.asarray(_single_expert_gaps(runs).task_gap)[:, None]
+
+
+def _proposition_4(name: str, rounds: tuple[int, ...] | None = None) -> Values:
+    ratio = theory.overparameterization_ratio(SINGLE_EXPERT.dims.num_features, SINGLE_EXPERT.dims.num_samples)
+
+    def predict(runs: Runs) -> np.ndarray:
+        bound = theory.proposition_4(_single_expert_gaps(runs), ratio, runs[SINGLE].rounds[:, None])
+        return at(runs[SINGLE], getattr(bound, name), rounds)
+
+    return predict
+
+
+def _exact(name: str) -> Values:
+    return lambda runs: getattr(experiments.exact_of(runs[SINGLE], SINGLE_EXPERT.dims), name).T
+
+
+@claim(
+    "continual.proposition-4.forgetting",
+    paper="continual",
+    where="Proposition 4, Eq. (17)",
+    kind="equality",
+    margin=0.02,
+    replaced_by="continual.exact.forgetting",
+)
+class Proposition4Forgetting:
+    """A single expert's expected forgetting is (W - Delta) times the mean of r^t - r^tau, and so vanishes."""
+
+    experiment = SINGLE_EXPERT
+    scale = _task_gap
+    observe = metric("forgetting", SINGLE)
+    predict = _proposition_4("forgetting")
+
+
+@claim(
+    "continual.exact.forgetting",
+    paper="continual",
+    where="replaces Proposition 4, Eq. (17)",
+    kind="equality",
+    margin=0.02,
+)
+class ExactForgetting:
+    """A single expert's expected forgetting is what the exact moment recursion gives."""
+
+    experiment = SINGLE_EXPERT
+    scale = _task_gap
+    observe = metric("forgetting", SINGLE)
+    predict = _exact("forgetting")
+
+
+@claim(
+    "continual.proposition-4.generalization-error",
+    paper="continual",
+    where="Proposition 4, Eq. (18)",
+    kind="equality",
+    margin=0.02,
+    replaced_by="continual.exact.generalization-error",
+)
+class Proposition4GeneralizationError:
+    """A single expert's expected overall generalization error after T rounds is r^T W + (1 - r^T) Delta."""
+
+    experiment = SINGLE_EXPERT
+    labels = at_rounds(SINGLE_EXPERT.num_rounds)
+    observe = metric("generalization_error", SINGLE, (SINGLE_EXPERT.num_rounds,))
+    predict = _proposition_4("generalization_error", (SINGLE_EXPERT.num_rounds,))
+
+
+@claim(
+    "continual.exact.generalization-error",
+    paper="continual",
+    where="replaces Proposition 4, Eq. (18)",
+    kind="equality",
+    margin=0.02,
+)
+class ExactGeneralizationError:
+    """A single expert's expected overall generalization error is what the exact moment recursion gives."""
+
+    experiment = SINGLE_EXPERT
+    observe = metric("generalization_error", SINGLE)
+    predict = _exact("generalization_error")

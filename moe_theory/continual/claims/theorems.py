@@ -1,0 +1,138 @@
+"""Theorems 1 and 2: bounds from the loads, for more and for fewer experts than tasks."""
+
+import numpy as np
+
+from moe_theory.continual import experiments, theory
+from moe_theory.continual.claims.values import FEW, MANY, Values, at, at_rounds, metric
+from moe_theory.continual.experiments import FIGURE_2
+from moe_theory.verify.claim import Runs, claim
+
+EARLY = (20, 40)  # the recorded rounds up to T1 = 40 of M = 20
+LATE = (100, 200, 500, 1000, 2000)  # rounds at which the theorems are tested, the last being the paper's T
+
+
+def _more_experts_than_tasks(dims, runs: Runs) -> list[tuple[str, bool]]:
+    num_experts, need = runs[MANY].params.num_experts, dims.num_tasks * np.log(dims.num_tasks)
+    return [(f"M = {num_experts} >= N ln N = {need:.1f}", num_experts >= need)]
+
+
+def _fewer_experts_than_tasks(dims, runs: Runs) -> list[tuple[str, bool]]:
+    num_experts, num_clusters = runs[FEW].params.num_experts, runs[FEW].params.num_clusters
+    need = num_clusters * np.log(num_clusters)
+    return [
+        (f"M = {num_experts} < N = {dims.num_tasks}", num_experts < dims.num_tasks),
+        (f"M = {num_experts} >= K ln K = {need:.1f}", num_experts >= need),
+    ]
+
+
+def _theorem_1(name: str, rounds: tuple[int, ...]) -> Values:
+    return lambda runs: at(runs[MANY], getattr(experiments.bounds_of(runs[MANY], FIGURE_2.dims), name), rounds)
+
+
+def _theorem_2(name: str, form: str) -> Values:
+    return lambda runs: at(runs[FEW], getattr(experiments.bounds_of(runs[FEW], FIGURE_2.dims, form), name), LATE)
+
+
+def _many_experts_task_gap(runs: Runs) -> np.ndarray:
+    return np.asarray(experiments.gaps_of(runs[MANY]).task_gap)[:, None]
+
+
+def _frozen_forgetting(runs: Runs) -> np.ndarray:
+    """What F_T1 becomes at later rounds if no more is forgotten."""
+    params = runs[MANY].params
+    explored = int(theory.exploration_rounds(params.num_experts, params.learning_rate))
+    return metric("forgetting", MANY, (explored,))(runs) * (explored - 1) / (np.array(LATE) - 1)
+
+
+@claim("continual.theorem-1.forgetting", paper="continual", where="Theorem 1, Eq. (19)", kind="upper_bound")
+class Theorem1Forgetting:
+    """With more experts than tasks, expected forgetting during exploration is below the load bound of (19)."""
+
+    experiment = FIGURE_2
+    hypotheses = _more_experts_than_tasks
+    labels = at_rounds(*EARLY)
+    observe = metric("forgetting", MANY, EARLY)
+    predict = _theorem_1("forgetting", EARLY)
+
+
+@claim(
+    "continual.theorem-1.forgetting-decay",
+    paper="continual",
+    where="Theorem 1, below Eq. (19)",
+    kind="equality",
+    margin=0.05,
+)
+class Theorem1ForgettingDecay:
+    """After exploration nothing more is forgotten: E[F_t] = (T1 - 1)/(t - 1) E[F_T1] for t > T1."""
+
+    experiment = FIGURE_2
+    hypotheses = _more_experts_than_tasks
+    labels = at_rounds(*LATE)
+    observe = metric("forgetting", MANY, LATE)
+    predict = _frozen_forgetting
+    scale = _many_experts_task_gap
+
+
+@claim("continual.theorem-1.generalization-error", paper="continual", where="Theorem 1, Eq. (20)", kind="upper_bound")
+class Theorem1GeneralizationError:
+    """With more experts than tasks, the expected overall generalization error is below the load bound of (20)."""
+
+    experiment = FIGURE_2
+    hypotheses = _more_experts_than_tasks
+    labels = at_rounds(*LATE)
+    observe = metric("generalization_error", MANY, LATE)
+    predict = _theorem_1("generalization_error", LATE)
+
+
+@claim("continual.theorem-2.forgetting", paper="continual", where="Theorem 2, Eq. (21)", kind="upper_bound")
+class Theorem2Forgetting:
+    """With fewer experts than tasks, expected forgetting after exploration is below (21) as printed."""
+
+    experiment = FIGURE_2
+    hypotheses = _fewer_experts_than_tasks
+    labels = at_rounds(*LATE)
+    observe = metric("forgetting", FEW, LATE)
+    predict = _theorem_2("forgetting", "printed")
+
+
+@claim(
+    "continual.theorem-2.forgetting-exponent",
+    paper="continual",
+    where="Theorem 2, Eq. (21), third term as Appendix J derives it",
+    kind="upper_bound",
+)
+class Theorem2ForgettingExponent:
+    """Expected forgetting after exploration is below (21) with r^(L_tau - L_T1) in its third term."""
+
+    experiment = FIGURE_2
+    hypotheses = _fewer_experts_than_tasks
+    labels = at_rounds(*LATE)
+    observe = metric("forgetting", FEW, LATE)
+    predict = _theorem_2("forgetting", "corrected")
+
+
+@claim("continual.theorem-2.generalization-error", paper="continual", where="Theorem 2, Eq. (22)", kind="upper_bound")
+class Theorem2GeneralizationError:
+    """With fewer experts than tasks, the expected overall generalization error is below (22) as printed."""
+
+    experiment = FIGURE_2
+    hypotheses = _fewer_experts_than_tasks
+    labels = at_rounds(*LATE)
+    observe = metric("generalization_error", FEW, LATE)
+    predict = _theorem_2("generalization_error", "printed")
+
+
+@claim(
+    "continual.theorem-2.generalization-error-appendix",
+    paper="continual",
+    where="Theorem 2, Eq. (22) as Appendix J ends",
+    kind="upper_bound",
+)
+class Theorem2GeneralizationErrorAppendix:
+    """The expected overall generalization error is below the appendix's form of (22), with exponents lower by 1."""
+
+    experiment = FIGURE_2
+    hypotheses = _fewer_experts_than_tasks
+    labels = at_rounds(*LATE)
+    observe = metric("generalization_error", FEW, LATE)
+    predict = _theorem_2("generalization_error", "appendix")

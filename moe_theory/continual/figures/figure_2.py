@@ -1,0 +1,248 @@
+"""Fig. 2: forgetting and generalization error with and without termination, closed forms over the runs.
+
+What the closed forms say of a run depends on its pool and its loads; they are computed for each replicate and averaged.
+Without termination the theorems claim nothing; a single expert has no gates to terminate, so its forms stand.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from moe_theory.continual import exact, theory
+from moe_theory.continual.experiments import (
+    FIGURE_2,
+    FIGURE_2_EXPERTS,
+    bounds_of,
+    cell_name,
+    gaps_of,
+    pools_of,
+)
+from moe_theory.continual.figures.spec import (
+    FigureSpec,
+    across_replicates,
+    closing,
+    provenance,
+    run_dense_then_sparse,
+)
+from moe_theory.continual.readings import Reading
+from moe_theory.sweep import Progress, Run, quiet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+
+METRICS = ("forgetting", "generalization_error")
+SYMBOLS = {"forgetting": "forgetting $F_t$", "generalization_error": "generalization error $G_t$"}
+TERMINATIONS = ("with", "without")
+PANELS = tuple((metric, termination) for metric in METRICS for termination in TERMINATIONS)  # (a) to (d)
+DIMENSIONS = ("termination", "experts", "metric", "round")
+
+EQUATIONS = {
+    ("forgetting", "proposition-4"): "(17)",
+    ("generalization_error", "proposition-4"): "(18)",
+    ("forgetting", "theorem-1"): "(19)",
+    ("generalization_error", "theorem-1"): "(20)",
+    ("forgetting", "theorem-2"): "(21)",
+    ("generalization_error", "theorem-2"): "(22)",
+}
+STYLES: dict[str, dict[str, Any]] = {
+    "mean": {"color": "C0", "linewidth": 1.6},
+    "band": {"color": "C0", "linewidth": 0, "alpha": 0.16},
+    "printed": {"color": "C1", "linewidth": 1.5, "linestyle": (0, (4, 1.6))},
+    "exact": {
+        "color": "black",
+        "linewidth": 0.8,
+        "marker": "o",
+        "markersize": 3.2,
+        "markerfacecolor": "white",
+        "markeredgewidth": 0.8,
+    },
+    "with": {"color": "0.4", "linewidth": 0.9, "linestyle": (0, (1, 1))},
+    "explored": {"color": "0.55", "linewidth": 0.7, "linestyle": (0, (1, 2.5)), "zorder": 0},
+    "terminated": {"color": "0.25", "marker": "v", "markersize": 4, "linestyle": "none"},
+}
+LEGEND = {
+    "mean": "mean over replicates",
+    "band": "10–90 % of replicates",
+    "printed": "closed form as printed",
+    "exact": "exact theory ($M$ = 1)",
+    "explored": "end of exploration $T_1$",
+    "terminated": "half of the runs terminated",
+    "with": "the mean with termination",
+}
+
+# Exact moments settle as ((d - s)/(d - 1))^t: here to double precision within these rounds, in every pool.
+SETTLED = 48
+
+
+def compute(
+    reading: Reading, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
+) -> xr.Dataset:
+    """Means, bands, closed forms and exact theory of the eight cells, and the share of runs that have terminated.
+
+    Raises: InvalidRunError for replicates or rounds that cannot be run.
+    """
+    length = FIGURE_2.num_rounds if num_rounds is None else num_rounds
+    settings = {name: reading.params(**overrides) for name, overrides in FIGURE_2.cells.items()}
+    runs = run_dense_then_sparse(settings, FIGURE_2.system, FIGURE_2.observe, length, replicates, seed, progress)
+    rounds = next(iter(runs.values())).rounds
+    single = _exact_means(runs[cell_name(1, True)])
+    cells = [
+        [_values_of(runs[cell_name(size, termination == "with")], single) for size in FIGURE_2_EXPERTS]
+        for termination in TERMINATIONS
+    ]
+    explored = [
+        int(theory.exploration_rounds(size, settings[cell_name(size, True)].learning_rate)) for size in FIGURE_2_EXPERTS
+    ]
+    return xr.Dataset(
+        {name: (DIMENSIONS, np.array([[cell[name] for cell in row] for row in cells])) for name in cells[0][0]},
+        {
+            "termination": list(TERMINATIONS),
+            "experts": list(FIGURE_2_EXPERTS),
+            "metric": list(METRICS),
+            "round": rounds,
+            "explored": ("experts", explored),
+        },
+        provenance("figure-2", reading, replicates, seed, length, num_rounds is not None),
+    )
+
+
+def _values_of(run: Run, single: exact.Exact) -> dict[str, Float[np.ndarray, "2 R"]]:
+    """What a cell contributes, a row a metric; NaN where theory is silent."""
+    num_experts, is_terminating = int(run.params.num_experts), bool(run.params.terminate)
+    silent = np.full((len(METRICS), len(run.rounds)), np.nan)
+    parts = [across_replicates(getattr(run.records, metric)) for metric in METRICS]
+    values = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
+    terminated = np.broadcast_to(run.records.terminated.mean(axis=1), silent.shape)
+    return values | {
+        "printed": _means(_printed(run)) if is_terminating or num_experts == 1 else silent,
+        "exact": np.stack([getattr(single, metric) for metric in METRICS]) if num_experts == 1 else silent,
+        "terminated": terminated,
+    }
+
+
+def _means(bound: theory.Bound) -> Float[np.ndarray, "2 R"]:
+    return np.stack([getattr(bound, metric).mean(axis=1) for metric in METRICS])
+
+
+def _printed(run: Run) -> theory.Bound:
+    """The statement made for this number of experts, by replicate: (R, B)."""
+    dims, statement = FIGURE_2.dims, statement_of(int(run.params.num_experts))
+    if statement == "proposition-4":
+        ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
+        return theory.proposition_4(gaps_of(run), ratio, run.rounds[:, None])
+    return bounds_of(run, dims, None if statement == "theorem-1" else "printed")
+
+
+def statement_of(num_experts: int) -> str:
+    """Which of the paper's statements is about so many experts."""
+    if num_experts == 1:
+        return "proposition-4"
+    return "theorem-1" if num_experts > FIGURE_2.dims.num_tasks else "theorem-2"
+
+
+def _exact_means(run: Run) -> exact.Exact:
+    """Exact theory of a single expert, averaged over the replicates' pools, at the recorded rounds."""
+    length = min(SETTLED, int(run.rounds[-1]))
+    pools = pools_of(run)
+    moments = [exact.single_expert(pool, FIGURE_2.dims.num_samples, length) for pool in pools]
+    means = exact.Exact(*(np.mean(leaves, axis=0) for leaves in zip(*moments, strict=True)))
+    counts = np.arange(1, length + 1)
+    return exact.Exact(
+        forgetting=_continued(means.forgetting * (counts - 1), run.rounds) / np.maximum(run.rounds - 1, 1),
+        generalization_error=_continued(means.generalization_error * counts, run.rounds) / run.rounds,
+        error=means.error[np.minimum(run.rounds, length) - 1],
+    )
+
+
+def _continued(sums: Float[np.ndarray, " T"], rounds: np.ndarray) -> Float[np.ndarray, " R"]:
+    """Sums over rounds 1..t at `rounds`, which may lie beyond T: settled moments add the same every round."""
+    last = len(sums)
+    inside = sums[np.minimum(rounds, last) - 1]
+    if last < 2:
+        return inside
+    return inside + (sums[-1] - sums[-2]) * np.maximum(rounds - last, 0)
+
+
+def draw(data: xr.Dataset, figure: "FigureBase") -> None:
+    """Rows (a) to (d), a column for each number of experts."""
+    axes = figure.subplots(len(PANELS), data.sizes["experts"], sharex=True, squeeze=False)
+    for row, (metric, termination) in enumerate(PANELS):
+        top = float(data.sel(metric=metric)[["high", "printed", "exact"]].to_array().max())
+        for panel, num_experts in zip(axes[row], data.experts.values, strict=True):
+            here = data.sel(metric=metric, termination=termination, experts=num_experts)
+            panel.set_xscale("log")
+            panel.set_xlim(here["round"][0], data.attrs["num_rounds"])
+            panel.set_ylim(-0.08 * top, 1.06 * top)
+            _draw_runs(panel, here)
+            _draw_theory(panel, here, 0.035 * top)
+            if termination == "without" and num_experts > 1:
+                with_termination = data["mean"].sel(metric=metric, termination="with", experts=num_experts)
+                panel.plot(data["round"], with_termination, **STYLES["with"])
+            panel.label_outer()
+        axes[row, 0].set_ylabel(f"({'abcd'[row]}) {termination} termination\n{SYMBOLS[metric]}")
+    for column, num_experts in enumerate(data.experts.values):
+        axes[0, column].set_title(f"$M$ = {num_experts}")
+        axes[-1, column].set_xlabel("round $t$")
+    _draw_legend(figure)
+
+
+def _draw_runs(panel: "Axes", here: xr.Dataset) -> None:
+    rounds = here["round"].values
+    panel.axhline(0, color="0.7", linewidth=0.6, zorder=0)
+    panel.axvline(int(here.explored), **STYLES["explored"])
+    panel.fill_between(rounds, here.low, here.high, **STYLES["band"])
+    panel.plot(rounds, here["mean"], **STYLES["mean"])
+    half = rounds[here.terminated.values >= 0.5]
+    if len(half) > 0 and int(here.experts) > 1:
+        panel.plot(half[:1], panel.get_ylim()[1:], clip_on=False, **STYLES["terminated"])
+
+
+def _draw_theory(panel: "Axes", here: xr.Dataset, lift: float) -> None:
+    rounds = here["round"].values
+    if np.isfinite(here.printed).any():
+        panel.plot(rounds, here.printed, **STYLES["printed"])
+        equation = EQUATIONS[str(here.metric.values), statement_of(int(here.experts))]
+        panel.text(
+            rounds[-1], float(here.printed[-1]) + lift, equation, color="C1", ha="right", va="bottom", size="small"
+        )
+    if np.isfinite(here.exact).any():
+        marks = np.unique(np.geomspace(1, len(rounds), 9).astype(int) - 1)
+        panel.plot(rounds, here.exact, markevery=list(marks), **STYLES["exact"])
+
+
+def _draw_legend(figure: "FigureBase") -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles = {name: Patch if name == "band" else lambda **style: Line2D([], [], **style) for name in LEGEND}
+    figure.legend(
+        handles=[handles[name](**STYLES[name], label=label) for name, label in LEGEND.items()],
+        loc="outside upper center",
+        ncols=4,
+    )
+
+
+def caption(data: xr.Dataset) -> str:
+    """What is drawn, and how to draw it again."""
+    return (
+        "Forgetting and overall generalization error (squared distances of models) of N = 6 tasks in K = 3 clusters, "
+        "with (a, c) and without (b, d) termination of the gate updates. Every replicate draws a pool of its own. "
+        "Printed: (17), (18) for M = 1, (21), (22) for M = 5, (19), (20) for M = 10 and 20, from each replicate's "
+        "pool and loads, averaged; without termination they claim nothing for M > 1, and M = 1 has nothing to terminate. Exact: the moment recursion, "
+        "averaged over the same pools.\n" + closing(data)
+    )
+
+
+FIGURE = FigureSpec(
+    name="figure-2",
+    title="Forgetting and generalization error with and without termination",
+    summary="Fig. 2 (a)-(d): means and bands against Proposition 4, Theorems 1 and 2, and the exact theory for M = 1.",
+    replicates=1000,
+    size=(7.2, 7.0),
+    compute=compute,
+    draw=draw,
+    caption=caption,
+)

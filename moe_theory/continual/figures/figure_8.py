@@ -1,0 +1,227 @@
+"""Fig. 8: which expert each arrival goes to, under four termination thresholds, in one run.
+
+The run drawn is the first in which the thresholds part at all; how often they do is said beside it.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Bool, Float, Int
+
+from moe_theory.continual import theory
+from moe_theory.continual.figures.spec import FigureSpec, closing, provenance
+from moe_theory.continual.params import SIGMA_0, Dims, Params
+from moe_theory.continual.readings import Reading
+from moe_theory.continual.system import Info, State, system
+from moe_theory.sweep import Cell, Progress, quiet, run_cells
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+
+DIMS = Dims(max_experts=5, num_tasks=6, num_features=10, num_samples=6)
+POWERS = (0.75, 1.0, 1.25, 1.5)  # Gamma = sigma_0^power
+PERTURBATION_POWER = 1.25  # lambda = sigma_0^1.25
+NUM_ROUNDS = 400
+ROUNDS_DRAWN = 100
+MARKERS = "os^"
+LANE = 0.27  # vertical distance between the lanes of an expert's clusters
+
+
+class Routes(NamedTuple):
+    """Who got which arrival."""
+
+    task: Int[Array, ""]
+    expert: Int[Array, ""]
+    terminated: Bool[Array, ""]
+
+
+def observe_routes(state: State, info: Info) -> Routes:
+    """The arrival's task and expert, and whether gates are no longer updated."""
+    return Routes(info.task, info.expert, state.terminated)
+
+
+def settings_of(reading: Reading) -> dict[str, Params]:
+    """Parameters for each threshold, by a name for it."""
+    return {
+        f"Gamma = sigma_0^{power:g}": reading.params(
+            num_experts=5, perturbation_scale=SIGMA_0**PERTURBATION_POWER, termination_threshold=SIGMA_0**power
+        )
+        for power in POWERS
+    }
+
+
+def compute(
+    reading: Reading, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
+) -> xr.Dataset:
+    """Every arrival of one replicate under the four thresholds; tasks, clusters and experts count from 1.
+
+    Raises: InvalidRunError for replicates or rounds that cannot be run.
+    """
+    length = NUM_ROUNDS if num_rounds is None else num_rounds
+    settings = settings_of(reading)
+    cells = [Cell(name, system(DIMS), params, length, 1, observe_routes) for name, params in settings.items()]
+    runs = run_cells(cells, replicates, seed=seed, progress=progress)
+    tasks, experts, terminated = (
+        np.stack([getattr(runs[name].records, field) for name in settings]) for field in Routes._fields
+    )
+    parts = np.any(experts != experts[:1], axis=(0, 1))
+    shown = int(np.argmax(parts))
+    num_clusters = next(iter(settings.values())).num_clusters
+    dimensions = ("threshold_power", "round")
+    return xr.Dataset(
+        {
+            "task": (dimensions, tasks[..., shown] + 1),
+            "cluster": (dimensions, tasks[..., shown] % num_clusters + 1),
+            "expert": (dimensions, experts[..., shown] + 1),
+            "terminated": (dimensions, terminated[..., shown]),
+        },
+        {"threshold_power": list(POWERS), "round": np.arange(1, length + 1), "replicate": shown},
+        provenance("figure-8", reading, replicates, seed, length, num_rounds is not None)
+        | {"share_parting": float(np.mean(parts)), "learning_rate": float(next(iter(settings.values())).learning_rate)},
+    )
+
+
+def termination_round(here: xr.Dataset) -> int | None:
+    """The round in which gate updates stopped, if they did."""
+    return int(here["round"].values[np.argmax(here.terminated.values)]) if bool(here.terminated.any()) else None
+
+
+def load_shares(here: xr.Dataset) -> Float[np.ndarray, "M K"]:
+    """Shares of the arrivals after termination (after T₁ without one), by expert and cluster."""
+    begin = termination_round(here) or explored_rounds(here)
+    after = here.where(here["round"] > begin, drop=True)
+    counts = np.zeros((DIMS.max_experts, int(here.cluster.max())))
+    np.add.at(counts, (after.expert.values.astype(int) - 1, after.cluster.values.astype(int) - 1), 1)
+    return counts / max(counts.sum(), 1)
+
+
+def explored_rounds(data: xr.Dataset) -> int:
+    """T1."""
+    return int(theory.exploration_rounds(DIMS.max_experts, data.attrs["learning_rate"]))
+
+
+def draw(data: xr.Dataset, figure: "FigureBase") -> None:
+    """A row a threshold: arrivals as marks in their expert's row, and its share of later arrivals as a bar."""
+    axes = figure.subplots(
+        data.sizes["threshold_power"], 2, sharex="col", sharey=True, squeeze=False, gridspec_kw={"width_ratios": (6, 1)}
+    )
+    for letter, power, (routes, shares) in zip("abcd", data.threshold_power.values, axes, strict=True):
+        here = data.sel(threshold_power=power)
+        _draw_routes(routes, here)
+        _draw_shares(shares, load_shares(here))
+        relation = ">" if power < PERTURBATION_POWER else "=" if power == PERTURBATION_POWER else "<"
+        routes.set_title(
+            rf"({letter}) threshold $\Gamma = \sigma_0^{{{power:g}}}$ = {SIGMA_0**power:.3f} {relation} $\lambda$",
+            loc="left",
+        )
+        ended = termination_round(here)
+        routes.set_title(f"gates fixed from round {ended}" if ended else "gates never fixed", loc="right")
+        routes.set_ylabel("expert $m$")
+    axes[-1, 0].set_xlabel("round $t$")
+    axes[-1, 1].set_xlabel("share of later\narrivals")
+    _draw_legend(figure, data)
+
+
+def _draw_routes(panel: "Axes", here: xr.Dataset) -> None:
+    rounds = here["round"].values
+    clusters, first_tasks = here.cluster.values, here.task.values <= here.cluster.values.max()
+    for cluster in np.unique(clusters):
+        for is_first in (True, False):
+            chosen = (clusters == cluster) & (first_tasks == is_first) & (rounds <= ROUNDS_DRAWN)
+            colour = f"C{cluster - 1}"
+            panel.plot(
+                rounds[chosen],
+                _lane(here.expert.values[chosen], cluster),
+                linestyle="none",
+                marker=MARKERS[(cluster - 1) % 3],
+                markersize=3.4,
+                markeredgewidth=0.8,
+                markeredgecolor=colour,
+                markerfacecolor=colour if is_first else "white",
+            )
+    for expert in range(1, DIMS.max_experts):
+        panel.axhline(expert + 0.5, color="0.85", linewidth=0.5, zorder=0)
+    panel.axvline(explored_rounds(here) + 0.5, color="0.3", linewidth=0.8, linestyle=(0, (1, 2)), zorder=0)
+    ended = termination_round(here)
+    if ended:
+        panel.axvline(ended - 0.5, color="0.3", linewidth=0.8, zorder=0)
+    panel.set_xlim(0, min(ROUNDS_DRAWN, rounds[-1]) + 1)
+    panel.set_ylim(DIMS.max_experts + 0.5, 0.5)
+    panel.set_yticks(range(1, DIMS.max_experts + 1))
+    panel.tick_params(axis="y", length=0)
+
+
+def _lane(experts: np.ndarray, cluster: int) -> np.ndarray:
+    return experts + LANE * (cluster - 2)
+
+
+def _draw_shares(panel: "Axes", shares: Float[np.ndarray, "M K"]) -> None:
+    experts = np.arange(1, len(shares) + 1)
+    starts = np.cumsum(shares, axis=1) - shares
+    for cluster in range(shares.shape[1]):
+        panel.barh(experts, shares[:, cluster], 0.62, starts[:, cluster], color=f"C{cluster}", linewidth=0)
+    panel.axvline(1 / len(shares), color="0.3", linewidth=0.8, linestyle=(0, (4, 2)))
+    panel.tick_params(axis="y", length=0)
+
+
+def _draw_legend(figure: "FigureBase", data: xr.Dataset) -> None:
+    from matplotlib.lines import Line2D
+
+    num_clusters = int(data.cluster.max())
+
+    def mark(task: int) -> Line2D:
+        cluster = (task - 1) % num_clusters + 1
+        colour = f"C{cluster - 1}"
+        return Line2D(
+            [],
+            [],
+            linestyle="none",
+            marker=MARKERS[(cluster - 1) % 3],
+            markersize=4,
+            markeredgecolor=colour,
+            markerfacecolor=colour if task <= num_clusters else "white",
+            label=f"task {task}",
+        )
+
+    order = [
+        task for cluster in range(1, num_clusters + 1) for task in range(cluster, DIMS.num_tasks + 1, num_clusters)
+    ]
+    lines = [
+        Line2D([], [], color="0.3", linewidth=0.8, linestyle=(0, (1, 2)), label="$T_1$"),
+        Line2D([], [], color="0.3", linewidth=0.8, label="termination"),
+        Line2D([], [], color="0.3", linewidth=0.8, linestyle=(0, (4, 2)), label="even share $1/M$"),
+    ]
+    figure.legend(
+        handles=[*map(mark, order), *lines], loc="outside upper center", ncols=9, columnspacing=1, handlelength=1.8
+    )
+
+
+def caption(data: xr.Dataset) -> str:
+    """What is drawn, and how to draw it again."""
+    parting = data.attrs["share_parting"]
+    which = (
+        f"the first replicate (number {int(data.replicate)}) in which the four thresholds do not all route alike"
+        if parting > 0
+        else "replicate 0; the four thresholds route alike in all of them"
+    )
+    return (
+        "Every arrival, at the expert it was routed to, under four termination thresholds: N = 6 tasks in K = 3 "
+        "clusters {1, 4}, {2, 5}, {3, 6}, a lane of an expert's row each, M = 5 experts, perturbation "
+        f"λ = σ₀^1.25 = {SIGMA_0**PERTURBATION_POWER:.3f}. The first {min(ROUNDS_DRAWN, data.attrs['num_rounds'])} "
+        "rounds are drawn; bars: shares of all arrivals after termination (after T₁ without one), by cluster. "
+        f"Drawn is {which}; they differ in {parting:.0%} of the replicates.\n" + closing(data)
+    )
+
+
+FIGURE = FigureSpec(
+    name="figure-8",
+    title="Arrivals and their experts under four termination thresholds",
+    summary="Fig. 8: each arrival of one run and its expert, with the loads after termination.",
+    replicates=256,
+    size=(7.2, 6.2),
+    compute=compute,
+    draw=draw,
+    caption=caption,
+)

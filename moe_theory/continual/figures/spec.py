@@ -1,0 +1,113 @@
+"""What a figure is, and the statistics over replicates that figures share."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import jax
+import numpy as np
+import xarray as xr
+from jaxtyping import Float, Shaped
+
+from moe_theory.continual.readings import Reading
+from moe_theory.core.system import Observe, System
+from moe_theory.sweep import Cell, Progress, Run, quiet, run_cells
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+
+BAND = (0.1, 0.9)  # quantiles over replicates that a band spans
+EARLY_ROUNDS, EARLY_STRIDE = 60, 2  # dense records of the exploration: T1 is at most 40 in the paper's figures
+LATE_STRIDE, LATE_RECORDS = 20, 32  # then so many, evenly spread on a logarithmic axis
+
+
+class Compute(Protocol):
+    """Runs what a figure shows; `num_rounds` other than None shortens the runs."""
+
+    def __call__(
+        self, reading: Reading, replicates: int, seed: int, progress: Progress = ..., *, num_rounds: int | None = ...
+    ) -> xr.Dataset: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class FigureSpec:
+    """One figure: its data under any reading, its drawing and its caption."""
+
+    name: str
+    title: str
+    summary: str  # what it shows, in a sentence
+    replicates: int  # unless the caller asks for another number
+    size: tuple[float, float]  # of the drawing without its caption, in inches
+    compute: Compute
+    draw: Callable[[xr.Dataset, "FigureBase"], None]
+    caption: Callable[[xr.Dataset], str]
+
+
+def run_dense_then_sparse(
+    settings: Mapping[str, Any],
+    system: System,
+    observe: Observe,
+    num_rounds: int,
+    replicates: int,
+    seed: int,
+    progress: Progress = quiet,
+) -> dict[str, Run]:
+    """Runs by the names of `settings` (name -> params), recorded densely early on, for a logarithmic axis.
+
+    A short run is the beginning of the long one, since a round's draws depend on the replicate and the round alone.
+    """
+
+    def cells(kind: str, num_rounds: int, stride: int) -> list[Cell]:
+        return [Cell(f"{name}{kind}", system, params, num_rounds, stride, observe) for name, params in settings.items()]
+
+    early = cells(" (early)", min(EARLY_ROUNDS, num_rounds), EARLY_STRIDE)
+    late = cells("", num_rounds, LATE_STRIDE) if num_rounds > EARLY_ROUNDS else []
+    runs = run_cells([*late, *early], replicates, seed=seed, progress=progress)
+    if not late:
+        return {name: runs[f"{name} (early)"] for name in settings}
+    return {name: _joined(runs[f"{name} (early)"], runs[name]) for name in settings}
+
+
+def _joined(early: Run, late: Run) -> Run:
+    spread = np.geomspace(early.rounds[-1] + LATE_STRIDE, late.rounds[-1], LATE_RECORDS)
+    keep = np.unique(np.searchsorted(late.rounds, np.rint(spread)))
+    records = jax.tree.map(lambda first, then: np.concatenate([first, then[keep]]), early.records, late.records)
+    return late._replace(rounds=np.concatenate([early.rounds, late.rounds[keep]]), records=records)
+
+
+def across_replicates(samples: Shaped[np.ndarray, "R B"]) -> dict[str, Float[np.ndarray, " R"]]:
+    """Mean, band and the mean's standard error over replicates (NaN for one), at every recorded round."""
+    samples = np.asarray(samples, np.float64)
+    low, high = np.quantile(samples, BAND, axis=1)
+    spread = samples.std(axis=1, ddof=1) if samples.shape[1] > 1 else np.full(len(samples), np.nan)
+    return {"mean": samples.mean(axis=1), "low": low, "high": high, "error": spread / np.sqrt(samples.shape[1])}
+
+
+def provenance(
+    name: str, reading: Reading, replicates: int, seed: int, num_rounds: int, is_shortened: bool
+) -> dict[str, Any]:
+    """Attributes that say where a dataset comes from; the command is empty for rounds that no command asks for."""
+    command = (
+        f"moe-theory figures continual {name} --reading {reading.name} --replicates {replicates} --seed {seed}"
+        if not is_shortened
+        else ""
+    )
+    return {
+        "figure": name,
+        "reading": reading.name,
+        "reading_summary": reading.summary,
+        "replicates": replicates,
+        "seed": seed,
+        "num_rounds": num_rounds,
+        "command": command,
+    }
+
+
+def closing(data: xr.Dataset) -> str:
+    """The last lines of every caption: reading, replicates, and the command that draws it again."""
+    about = data.attrs
+    choices = about["reading_summary"].replace("sigma_0", "σ₀")
+    return (
+        f"Reading {about['reading']} ({choices}); {about['replicates']} replicates, seed {about['seed']}, "
+        f"{about['num_rounds']} rounds.\n{about['command']}"
+    )

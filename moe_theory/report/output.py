@@ -1,0 +1,41 @@
+"""Writing results: nothing half written, and refusals before any work is done."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from moe_theory.core.errors import OutputError
+
+
+def prepare_folder(path: str | os.PathLike[str]) -> Path:
+    """The folder at `path`, made if need be and shown to be writable.
+
+    Raises: OutputError in one line that says what is in the way.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as failure:
+        reason = failure.strerror or failure
+        raise OutputError(
+            f"--out {folder} cannot be written ({reason}): name a folder that you may write to."
+        ) from None
+    return folder
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole: under a temporary name first, then renamed.
+
+    Raises: OutputError if the folder cannot take it.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as failure:
+        temporary.unlink(missing_ok=True)
+        raise OutputError(
+            f"{path} cannot be written ({failure.strerror or failure}): make room or name another --out."
+        ) from None

@@ -1,0 +1,127 @@
+"""Figures as SVG files with the numbers behind each, and all verdicts in one picture.
+
+Drawing goes through `Figure` alone and never through pyplot. Style is set over matplotlib's own defaults, so that the
+bytes of a picture depend neither on the user's configuration nor on the date.
+"""
+
+import importlib
+import io
+import textwrap
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import xarray as xr
+
+from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.report.output import prepare_folder, write_text
+from moe_theory.sweep import Progress, quiet
+from moe_theory.verify.registry import PAPERS, select_readings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+
+    from moe_theory.continual.figures import FigureSpec
+
+CAPTION_SIZE = 7.0  # points
+_STYLE_LOCK = threading.Lock()  # matplotlib's configuration is one for all threads
+
+
+def figures_of(paper: str) -> Mapping[str, "FigureSpec"]:
+    """A paper's figures by name. Raises: UnknownNameError, with the nearest paper suggested."""
+    if paper not in PAPERS:
+        raise unknown_name("paper", paper, PAPERS)
+    return importlib.import_module(f"{PAPERS[paper]}.figures").FIGURES
+
+
+def make_figures(
+    paper: str = "continual",
+    names: Sequence[str] = (),
+    *,
+    reading: str | None = None,
+    replicates: int | None = None,
+    seed: int = 0,
+    out: str | Path = "figures",
+    progress: Progress = quiet,
+) -> list[Path]:
+    """Compute and draw figures of a paper: `out`/`paper`/NAME.svg, and NAME.csv with the numbers behind it.
+
+    Args:
+        names: of figures; none, or `all`, for all of the paper's.
+        reading: a name; None takes the paper's first default.
+        replicates: for every figure; None takes each figure's own number.
+    Returns: the paths, an SVG and its CSV in turn.
+    Raises: UnknownNameError, InvalidRunError or OutputError before anything is computed.
+    """
+    figures = figures_of(paper)
+    chosen = _selected(names, figures)
+    if reading == "all":
+        raise unknown_name("reading", reading, [choice.name for choice in select_readings(paper, ["all"])])
+    choice = select_readings(paper, None if reading is None else [reading])[0]
+    if replicates is not None and replicates < 1:
+        raise InvalidRunError(f"replicates={replicates} must be at least 1. Raise replicates.")
+    folder = prepare_folder(Path(out) / paper)
+    paths = []
+    for figure in chosen:
+        data = figure.compute(choice, replicates or figure.replicates, seed, progress)
+        svg = render(figure.title, figure.size, lambda canvas: figure.draw(data, canvas), figure.caption(data))  # noqa: B023
+        for suffix, text in ((".svg", svg), (".csv", to_csv(data))):
+            path = folder / f"{figure.name}{suffix}"
+            write_text(path, text)
+            paths.append(path)
+    return paths
+
+
+def _selected(names: Sequence[str], figures: Mapping[str, "FigureSpec"]) -> list["FigureSpec"]:
+    for name in names:
+        if name != "all" and name not in figures:
+            raise unknown_name("figure", name, [*figures, "all"])
+    wanted = figures if not names or "all" in names else names
+    return [figure for name, figure in figures.items() if name in wanted]
+
+
+def to_csv(data: xr.Dataset) -> str:
+    """The numbers behind a figure as a tidy table: a row for each point, a column for each variable."""
+    table = data.to_dataframe().reset_index()
+    for column in ("seed", "replicates", "reading"):
+        table.insert(0, column, data.attrs[column])
+    return table.to_csv(index=False, float_format="%.8g", lineterminator="\n")
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Our style over matplotlib's own defaults, whatever the user's configuration says; one thread at a time."""
+    import matplotlib
+
+    path = Path(__file__).with_name("style.mplstyle")
+    settings = dict(matplotlib.rc_params_from_file(path, use_default_template=True))
+    del settings["backend"]  # choosing one is the user's, and would load it
+    with _STYLE_LOCK, matplotlib.rc_context(settings):
+        yield
+
+
+def render(title: str, size: tuple[float, float], draw: Callable[["FigureBase"], None], caption: str = "") -> str:
+    """An SVG document of what `draw` puts on a figure of `size` inches, with the caption under it."""
+    from matplotlib.figure import Figure
+
+    width, height = size
+    lines = _wrapped(caption, width)
+    foot = 1.45 * CAPTION_SIZE / 72 * (len(lines) + 0.8) if lines else 0.0
+    with style():
+        figure = Figure(figsize=(width, height + foot), layout="constrained")
+        upper, lower = figure, None
+        if lines:
+            upper, lower = figure.subfigures(2, 1, height_ratios=(height, foot), hspace=0)
+            lower.text(0.012, 0.97, "\n".join(lines), va="top", ha="left", fontsize=CAPTION_SIZE, linespacing=1.3)
+        draw(upper)
+        document = io.StringIO()
+        about = {"Date": None, "Creator": "moe_theory", "Title": title, "Description": caption or title}
+        figure.savefig(document, format="svg", metadata=about)
+    return document.getvalue()
+
+
+def _wrapped(text: str, width: float) -> list[str]:
+    characters = int(width * 72 / (0.53 * CAPTION_SIZE))
+    return [line for part in text.splitlines() for line in textwrap.wrap(part, characters, break_on_hyphens=False)]

@@ -1,0 +1,198 @@
+"""A replicate's draws depend on its name alone, and have the distributions that Definition 1 states.
+
+The engine runs a system that only draws and shows what it drew. Levels: every test of a distribution fails a true one
+with probability below LEVEL (Kolmogorov-Smirnov, chi-square), and its seed is fixed.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import moe_theory as mt
+from moe_theory import continual
+
+LEVEL = 1e-7
+ROOT = mt.root_key(7)
+DIMS = continual.Dims(max_experts=10, num_tasks=6, num_features=10, num_samples=6)  # Fig. 2 (Appendix A.2)
+PARAMS = continual.Params(min_strength=0.25, max_strength=1.5, noise_scale=0.3, num_clusters=6)
+NUM_ROUNDS = 12
+REPLICATE = 3
+
+
+class Drawn(NamedTuple):
+    """All that a round draws."""
+
+    features: Any
+    task: Any
+    perturbation: Any
+
+
+@functools.cache
+def drawing(dims: continual.Dims) -> mt.System:
+    """The continual system without learning: a round shows what it draws."""
+
+    def step(key, state, params):
+        arrival, perturbation = continual.draw(key, dims, state.pool, params)
+        return state._replace(round=state.round + 1), Drawn(arrival.features, arrival.task, perturbation)
+
+    return mt.System(continual.system(dims).init, step)
+
+
+def place_of(batch: tuple[continual.State, Drawn], place: int) -> tuple[continual.Pool, Drawn]:
+    state, drawn = jax.tree.map(lambda leaf: np.asarray(leaf)[..., place], batch)
+    return state.pool, drawn
+
+
+@functools.cache
+def alone(dims: continual.Dims = DIMS, replicate: int = REPLICATE) -> tuple[continual.Pool, Drawn]:
+    state, drawn = mt.simulate(drawing(dims), jax.random.fold_in(ROOT, replicate), PARAMS, NUM_ROUNDS)
+    return jax.device_get((state.pool, drawn))
+
+
+@functools.cache
+def many() -> tuple[continual.State, Drawn]:
+    """512 replicates, their names in no order."""
+    return jax.device_get(mt.simulate_batch(drawing(DIMS), ROOT, names(), PARAMS, NUM_ROUNDS))
+
+
+def names() -> np.ndarray:
+    return np.random.default_rng(0).permutation(512)
+
+
+def assert_same_draws(actual: tuple[continual.Pool, Drawn], expected: tuple[continual.Pool, Drawn]) -> None:
+    for one, other in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_replicate_draws_the_same_alone_and_in_any_batch() -> None:
+    """Would catch draws that hang on the batch's size, on the place in it, or on how it was compiled; to the bit."""
+    assert_same_draws(place_of(many(), int(np.flatnonzero(names() == REPLICATE)[0])), alone())
+    for place in (0, 4, 6):
+        batch = np.delete(np.arange(20, 27), place)
+        batch = np.insert(batch, place, REPLICATE)
+        assert_same_draws(
+            place_of(mt.simulate_batch(drawing(DIMS), ROOT, batch, PARAMS, NUM_ROUNDS), place), alone()
+        )
+
+
+def test_padding_to_more_experts_changes_no_draw() -> None:
+    """Would catch a sweep over M that compares different tasks: common random numbers are the point of padding."""
+    pool, drawn = alone(DIMS.__class__(20, 6, 10, 6))
+    assert drawn.perturbation.shape == (NUM_ROUNDS, 20)
+    assert_same_draws((pool, drawn._replace(perturbation=drawn.perturbation[:, :10])), alone())
+    assert len(np.unique(drawn.perturbation)) == drawn.perturbation.size
+
+
+def test_the_system_learns_from_these_draws() -> None:
+    """Would catch a system that draws otherwise than `draw`, which the tests here look at."""
+    state, info = mt.simulate(continual.system(DIMS), jax.random.fold_in(ROOT, REPLICATE), PARAMS, NUM_ROUNDS)
+    pool, drawn = alone()
+    np.testing.assert_array_equal(info.task, drawn.task)
+    assert_same_draws(jax.device_get((state.pool, drawn)), (pool, drawn))
+    assert info.expert[0] == np.argmax(drawn.perturbation[0])  # at gates of zero the perturbation decides
+
+
+def test_replicates_and_rounds_draw_apart() -> None:
+    """Would catch a key used twice: in two replicates, in two rounds, or for the pool and a round."""
+    state, drawn = many()
+    for leaf in (state.pool.truths, drawn.perturbation, drawn.features):
+        flat = np.sort(leaf.reshape(-1, leaf.shape[-1])[0])
+        assert np.all(np.diff(flat) > 0) or leaf is drawn.features
+    rounds = drawn.perturbation.reshape(NUM_ROUNDS, -1)
+    assert len(np.unique(rounds[:, :40], axis=0)) == NUM_ROUNDS
+    assert len({tuple(column) for column in state.pool.truths.reshape(60, -1).T}) == 512
+    assert len({tuple(column) for column in drawn.features.reshape(-1, 512).T}) == 512
+
+
+@functools.cache
+def parts() -> tuple[np.ndarray, ...]:
+    """Task, slot and strength (rounds, 512), and the noise columns (rounds, d, s - 1, 512), found in the features."""
+    state, drawn = many()
+    signals = np.take_along_axis(state.pool.signals[None], drawn.task[:, None, None, :], axis=1)[:, 0]  # (T, d, B)
+    overlaps = np.einsum("tdsb,tdb->tsb", drawn.features, signals)
+    lengths = np.einsum("tdb,tdb->tb", signals, signals)
+    strengths = overlaps / lengths[:, None]
+    left = np.abs(drawn.features - strengths[:, None] * signals[:, :, None]).max(axis=1)  # (T, s, B)
+    slot = left.argmin(axis=1)
+    assert np.take_along_axis(left, slot[:, None], axis=1).max() < 1e-5  # one column is a multiple of the signal
+    assert np.sort(left, axis=1)[:, 1].min() > 1e-4  # and only one
+    strength = np.take_along_axis(strengths, slot[:, None], axis=1)[:, 0]
+    is_noise = np.arange(6)[None, :, None] != slot[:, None]
+    noise = np.moveaxis(drawn.features, 1, -1)[np.moveaxis(is_noise[..., None], 1, 1)[..., 0]]
+    return drawn.task, slot, strength, noise
+
+
+def assert_uniform_counts(values: np.ndarray, bound: int) -> None:
+    assert values.min() >= 0
+    assert values.max() < bound
+    assert stats.chisquare(np.bincount(values.ravel(), minlength=bound)).pvalue > LEVEL
+
+
+def test_tasks_and_slots_are_uniform_and_independent() -> None:
+    """Would catch an index that favours an end, never reaches one, or hangs on the other index or the round before."""
+    task, slot, _, _ = parts()
+    assert_uniform_counts(task, 6)
+    assert_uniform_counts(slot, 6)
+    assert_uniform_counts(6 * task + slot, 36)
+    assert_uniform_counts(6 * task[1:] + task[:-1], 36)
+    assert_uniform_counts(6 * task[:, 1:] + task[:, :-1], 36)
+
+
+def test_strengths_are_uniform_above_the_least_up_to_the_most() -> None:
+    """Would catch an interval that is shifted, scaled by the wrong end, or hangs on the task."""
+    task, _, strength, _ = parts()
+    low, high = 0.25, 1.5
+    assert strength.min() > low - 1e-5
+    assert strength.max() < high + 1e-5
+    assert stats.kstest(strength.ravel(), stats.uniform(low, high - low).cdf).pvalue > LEVEL
+    assert stats.ks_2samp(strength[task < 3], strength[task >= 3]).pvalue > LEVEL
+
+
+def test_perturbations_are_uniform_from_zero_to_lambda() -> None:
+    """Would catch a symmetric perturbation, another scale, or experts that share one."""
+    perturbation = many()[1].perturbation
+    scale = PARAMS.perturbation_scale
+    assert perturbation.min() >= 0
+    assert perturbation.max() <= np.float32(scale)
+    for expert in range(10):
+        assert stats.kstest(perturbation[:, expert].ravel(), stats.uniform(0, scale).cdf).pvalue > LEVEL
+    assert_uniform_counts(perturbation.argmax(axis=1), 10)
+    for one, other in ((0, 1), (4, 9)):
+        assert stats.pearsonr(perturbation[:, one].ravel(), perturbation[:, other].ravel()).pvalue > LEVEL
+
+
+def test_noise_is_normal_with_the_deviation_sigma_t() -> None:
+    """Would catch a variance for a deviation, a truncated tail, or columns that are correlated."""
+    noise = parts()[3].reshape(-1, 10)
+    assert len(noise) == NUM_ROUNDS * 512 * 5
+    assert stats.kstest(noise.ravel(), stats.norm(0, PARAMS.noise_scale).cdf).pvalue > LEVEL
+    assert stats.pearsonr(noise[:, 0], noise[:, 1]).pvalue > LEVEL
+    assert stats.pearsonr(noise[:-1, 0], noise[1:, 0]).pvalue > LEVEL
+
+
+def test_truths_are_normal_with_the_deviation_sigma_0() -> None:
+    """Would catch another scale of the pool, or tasks that share a truth where there are no clusters."""
+    pool = many()[0].pool
+    truths = pool.truths
+    assert stats.kstest(truths.ravel(), stats.norm(0, PARAMS.truth_scale).cdf).pvalue > LEVEL
+    for one, other in ((0, 1), (2, 5)):
+        assert stats.pearsonr(truths[one].ravel(), truths[other].ravel()).pvalue > LEVEL
+    assert np.abs(pool.signals - PARAMS.signal_scale * truths).max() < 1e-5
+
+
+@pytest.mark.parametrize("low", [0.0, 0.7])
+def test_equal_ends_give_a_constant_strength_and_no_noise_means_none(low: float) -> None:
+    """Would catch a strength that is drawn although its interval is a point; noise columns then are exactly zero."""
+    pool = continual.Pool(jnp.eye(3, 4), 2 * jnp.eye(3, 4), jnp.arange(3))
+    params = PARAMS._replace(min_strength=low, max_strength=low, noise_scale=0.0)
+    dims = continual.Dims(2, 3, 4, 3)
+    draw = jax.jit(jax.vmap(lambda key: continual.draw(key, dims, pool, params)))
+    arrival, _ = draw(jax.random.split(ROOT, 50))
+    total = np.asarray(arrival.features).sum(axis=2)
+    np.testing.assert_array_equal(total, np.float32(low) * 2 * np.eye(3, 4, dtype=np.float32)[arrival.task])
+    assert np.count_nonzero(arrival.features) == (50 if low else 0)

@@ -1,0 +1,52 @@
+"""Imports point down the list of layers: catches a lower layer that comes to need a higher one."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import moe_theory
+
+ROOT = Path(moe_theory.__file__).parent
+# From the top; entries on one line stand beside each other and may not import one another.
+LAYERS = [
+    {"cli"},
+    {"report"},
+    {"continual", "edge", "generalization", "merging"},
+    {"deep"},
+    {"verify"},
+    {"sweep"},
+    {"core"},
+]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+
+def layer(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: import by the full name"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module or ""}
+    return {name.split(".")[1] for name in names if name.startswith("moe_theory.")} & RANK.keys()
+
+
+FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_down(path):
+    own = layer(path)
+    assert own in RANK, f"{own} is in no layer: add it to the list, or move it"
+    upward = {name for name in imported(path) if name != own and RANK[name] <= RANK[own]}
+    assert not upward, f"{path} imports {upward} from above or beside it"
+
+
+def test_files_are_one_idea():
+    long = {str(path): count for path in FILES if (count := len(path.read_text().splitlines())) > 400}
+    assert not long

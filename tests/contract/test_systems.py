@@ -1,0 +1,149 @@
+"""What every registered system owes its callers: jit, vmap, both precisions, a stable state, one program."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory import continual
+
+
+class Case(NamedTuple):
+    """A registered system at small sizes, its parameters, and other settings that must need no new program."""
+
+    name: str
+    build: Callable[[], mt.System]
+    params: Any
+    changes: tuple[dict[str, Any], ...]
+
+
+CONTINUAL_DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2)
+CASES = [
+    Case(
+        "continual",
+        lambda: continual.system(CONTINUAL_DIMS),
+        continual.Params(num_experts=2),
+        (
+            {"num_experts": 3, "learning_rate": 0.1},
+            {"num_experts": 1, "num_clusters": 1, "terminate": False},
+            {"truth_scale": 2.0, "independent_signals": True, "locality_power": 2.0, "noise_scale": 0.0},
+        ),
+    )
+]
+every_system = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+both_precisions = pytest.mark.parametrize("x64", [False, True], ids=["float32", "float64"])
+
+KEY = mt.root_key(11)
+
+
+def types(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), tree)
+
+
+@every_system
+@both_precisions
+def test_a_round_keeps_the_state_s_structure_and_types(case: Case, x64: bool) -> None:
+    """Would catch a leaf that changes its shape or precision from one round to the next, for any kind of parameter."""
+    with jax.enable_x64(x64):
+        system = case.build()
+        kinds = [
+            case.params,
+            jax.tree.map(np.asarray, case.params),
+            jax.tree.map(jnp.asarray, case.params),
+            jax.tree.map(lambda leaf: np.float32(leaf) if isinstance(leaf, float) else leaf, case.params),
+        ]
+        shapes = []
+        for params in kinds:
+            state = jax.eval_shape(system.init, KEY, params)
+            after, info = jax.eval_shape(system.step, KEY, state, params)
+            assert types(after) == types(state)
+            shapes.append((types(state), types(info)))
+            floats = [leaf.dtype for leaf in jax.tree.leaves((after, info)) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
+            assert set(floats) == {jnp.result_type(float)}
+        assert all(shape == shapes[0] for shape in shapes)
+        assert state.round.shape == ()
+        assert state.round.dtype == np.int32
+
+
+@every_system
+@both_precisions
+def test_a_round_runs_alone_compiled_and_vectorised(case: Case, x64: bool) -> None:
+    """Would catch Python control flow on values, and an operation that mixes replicates.
+
+    Operation by operation, compiled, and under both ways to vectorise the rounds agree to rounding; one round from
+    the start, as runs are chaotic.
+    """
+    with jax.enable_x64(x64):
+        system, tolerance = case.build(), 1e-12 if x64 else 1e-5
+        params = jax.tree.map(jnp.asarray, case.params)
+
+        def two_rounds(key, params):
+            state = system.init(key, params)
+            state, _ = system.step(jax.random.fold_in(key, 1), state, params)
+            return system.step(jax.random.fold_in(key, 2), state, params)
+
+        keys = jax.random.split(KEY, 3)
+        leading = jax.jit(jax.vmap(two_rounds, in_axes=(0, None)))(keys, params)
+        trailing = jax.jit(jax.vmap(two_rounds, in_axes=(0, None), out_axes=-1))(keys, params)
+        compiled = jax.jit(two_rounds)
+        for place in range(3):
+            expected = compiled(keys[place], params)
+            assert_close(jax.tree.map(lambda leaf, place=place: leaf[place], leading), expected, tolerance)
+            assert_close(jax.tree.map(lambda leaf, place=place: leaf[..., place], trailing), expected, tolerance)
+        if not x64:
+            with jax.disable_jit():
+                assert_close(two_rounds(keys[0], params), compiled(keys[0], params), tolerance)
+
+
+@every_system
+def test_a_round_is_pure(case: Case) -> None:
+    """Would catch a random number, a clock or a counter that is not in the key, the state or the parameters."""
+    system = case.build()
+    state = system.init(KEY, case.params)
+    step = jax.jit(system.step)
+    first, second = step(KEY, state, case.params), step(KEY, state, case.params)
+    assert str(jax.make_jaxpr(system.step)(KEY, state, case.params)) == str(
+        jax.make_jaxpr(system.step)(KEY, state, case.params)
+    )
+    for one, other in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@every_system
+def test_one_program_serves_a_grid(case: Case) -> None:
+    """Would catch a parameter that decides a shape or a branch of Python, and so recompiles a sweep's every cell."""
+    traces = 0
+    system = case.build()
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def run(num_rounds, key, params):
+        nonlocal traces
+        traces += 1
+        state = system.init(key, params)
+        for _ in range(num_rounds):
+            state, _ = system.step(key, state, params)
+        return state
+
+    run(1, KEY, case.params)
+    for change in case.changes:
+        run(1, KEY, case.params._replace(**change))
+    assert traces == 1
+
+
+@every_system
+def test_the_same_arguments_build_the_same_system(case: Case) -> None:
+    """Would catch a system that is compiled anew because it is built anew."""
+    assert case.build() is case.build()
+
+
+def assert_close(actual: Any, expected: Any, tolerance: float) -> None:
+    assert jax.tree.structure(actual) == jax.tree.structure(expected)
+    for one, other in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        assert one.dtype == other.dtype
+        one, other = np.asarray(one, np.float64), np.asarray(other, np.float64)
+        assert np.all(np.abs(one - other) <= tolerance * (1 + np.abs(other)))

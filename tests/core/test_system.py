@@ -1,0 +1,359 @@
+"""The engine against a plain loop of the same rounds, and everything it promises about recording and resuming.
+
+The toy system mixes the bits of every round into whole numbers, where nothing rounds and no two orders agree: what it
+ends with names exactly the keys it was given and their order.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory import continual
+from moe_theory.core import moments
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError
+from moe_theory.core.random import replicate_keys
+
+ROOT = mt.root_key(20)
+ROUNDS = (1, 13, 40, 97)
+STRIDES = (1, 7, 16, 50, 97, 1000)
+DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2)
+PARAMS = continual.Params(num_experts=3, learning_rate=0.3)
+
+
+class ToyParams(NamedTuple):
+    factor: Any = 31  # odd
+
+
+class ToyState(NamedTuple):
+    start: Any
+    mixture: Any
+    round: Any
+
+
+class ToyInfo(NamedTuple):
+    bits: Any
+    mixture: Any
+    doubled: Any
+    expected_round: Any
+
+
+def toy_init(key, params):
+    del params
+    start = jax.random.bits(key, (2,))
+    return ToyState(start=start, mixture=start, round=jnp.int32(0))
+
+
+def toy_step(key, state, params):
+    bits = jax.random.bits(key, (2,))
+    mixture = state.mixture * jnp.uint32(params.factor) + bits
+    after = ToyState(state.start, mixture, state.round + 1)
+    return after, ToyInfo(bits[0], mixture, 2.0 * (bits[1] >> 16), state.round + 1)
+
+
+toy = mt.System(toy_init, toy_step)
+
+
+@functools.cache
+def documented_bits(replicate: int, num_rounds: int) -> np.ndarray:
+    """The bits (T + 1, 2) of a replicate: round t draws from fold_in(fold_in(root, replicate), t), the start from 0."""
+    key = jax.random.fold_in(ROOT, replicate)
+    times = jnp.arange(max(ROUNDS) + 1)
+    bits = jax.vmap(lambda time: jax.random.bits(jax.random.fold_in(key, time), (2,)))(times)
+    return np.asarray(bits, np.uint64)[: num_rounds + 1]
+
+
+def toy_loop(replicate: int, num_rounds: int, factor: int = 31) -> list[tuple[int, list[int], float, int]]:
+    """What every round shows, in Python's whole numbers."""
+    start, *rounds = documented_bits(replicate, num_rounds).tolist()
+    mixture, shown = start, []
+    for time, bits in enumerate(rounds, start=1):
+        mixture = [(value * factor + bit) % 2**32 for value, bit in zip(mixture, bits, strict=True)]
+        shown.append((bits[0], mixture, 2.0 * (bits[1] >> 16), time))
+    return shown
+
+
+def assert_shown(records: ToyInfo, replicate: int, num_rounds: int, rounds: np.ndarray) -> None:
+    shown = [toy_loop(replicate, num_rounds)[time - 1] for time in rounds]
+    for actual, expected in zip(records, zip(*shown, strict=True), strict=True):
+        np.testing.assert_array_equal(actual, np.array(expected))
+
+
+def rounds_to_record(num_rounds: int, record_every: int) -> np.ndarray:
+    return np.array([time for time in range(1, num_rounds + 1) if time % record_every == 0 or time == num_rounds])
+
+
+@pytest.mark.parametrize("num_rounds", ROUNDS)
+@pytest.mark.parametrize("record_every", STRIDES)
+def test_a_run_is_the_loop_of_its_rounds(num_rounds: int, record_every: int) -> None:
+    """Would catch a key, order, block length or record that is off by one anywhere."""
+    rounds = rounds_to_record(num_rounds, record_every)
+    np.testing.assert_array_equal(mt.recorded_rounds(num_rounds, record_every), rounds)
+    assert rounds[-1] == num_rounds
+
+    key = jax.random.fold_in(ROOT, 5)
+    state, records = mt.simulate(toy, key, ToyParams(), num_rounds, record_every)
+    assert state.round == num_rounds
+    np.testing.assert_array_equal(state.start, documented_bits(5, num_rounds)[0])
+    np.testing.assert_array_equal(state.mixture, toy_loop(5, num_rounds)[-1][1])
+    assert_shown(records, 5, num_rounds, rounds)
+
+
+@pytest.mark.parametrize(("num_rounds", "record_every"), [(1, 1), (13, 7), (40, 1), (40, 16), (40, 50), (97, 97)])
+def test_a_batch_is_the_loop_of_each_replicate(num_rounds: int, record_every: int) -> None:
+    """Would catch a replicate that takes part in another, or a batch that records otherwise than a single run."""
+    states, records = mt.simulate_batch(toy, ROOT, [5, 0, 77], ToyParams(), num_rounds, record_every)
+    assert states.mixture.shape == (2, 3)
+    np.testing.assert_array_equal(states.round, 3 * [num_rounds])
+    for place, replicate in enumerate([5, 0, 77]):
+        np.testing.assert_array_equal(states.start[:, place], documented_bits(replicate, num_rounds)[0])
+        np.testing.assert_array_equal(states.mixture[:, place], toy_loop(replicate, num_rounds)[-1][1])
+        one = jax.tree.map(lambda leaf, place=place: leaf[..., place], records)
+        assert_shown(one, replicate, num_rounds, rounds_to_record(num_rounds, record_every))
+
+
+@pytest.mark.parametrize("record_every", [1, 7, 16])
+def test_many_records_in_uneven_blocks(record_every: int) -> None:
+    """Would catch draws shared between records that do not divide into blocks, over a run of prime length."""
+    num_rounds = 89
+    state, records = mt.simulate(toy, jax.random.fold_in(ROOT, 1), ToyParams(), num_rounds, record_every)
+    assert_shown(records, 1, num_rounds, rounds_to_record(num_rounds, record_every))
+    np.testing.assert_array_equal(state.mixture, toy_loop(1, num_rounds)[-1][1])
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 39), (13, 27), (35, 5)])
+def test_a_resumed_toy_run_is_the_undisturbed_one(first: int, second: int) -> None:
+    """Would catch a checkpoint that restarts the clock or needs more than the state."""
+    key = jax.random.fold_in(ROOT, 3)
+    middle, before = mt.simulate(toy, key, ToyParams(), first)
+    end, after = mt.simulate(toy, key, ToyParams(), second, state=middle)
+    whole, records = mt.simulate(toy, key, ToyParams(), first + second)
+    assert_bits_equal(end, whole)
+    assert_bits_equal(jax.tree.map(lambda *parts: jnp.concatenate(parts), before, after), records)
+    # The checkpoint may come back from a file, as NumPy arrays.
+    end, _ = mt.simulate_batch(
+        toy, ROOT, 2, ToyParams(), second, state=jax.device_get(mt.simulate_batch(toy, ROOT, 2, ToyParams(), first)[0])
+    )
+    assert_bits_equal(end, mt.simulate_batch(toy, ROOT, 2, ToyParams(), first + second)[0])
+
+
+def observe_all(state: Any, info: Any) -> Any:
+    return state, info
+
+
+@functools.cache
+def whole_run(is_batch: bool) -> Any:
+    """Forty rounds of continual, every round with its state."""
+    if is_batch:
+        return mt.simulate_batch(continual.system(DIMS), ROOT, 4, PARAMS, 40, observe=observe_all)
+    return mt.simulate(continual.system(DIMS), jax.random.fold_in(ROOT, 2), PARAMS, 40, observe=observe_all)
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_a_resumed_run_is_the_undisturbed_one(is_batch: bool) -> None:
+    """Would catch a field missing from the checkpoint, in whole or in its last bit."""
+    start = jax.tree.map(lambda leaf: leaf[15], whole_run(is_batch)[1][0])  # the state after round 16
+    if is_batch:
+        end, records = mt.simulate_batch(continual.system(DIMS), ROOT, 4, PARAMS, 24, 8, state=start)
+    else:
+        key = jax.random.fold_in(ROOT, 2)
+        end, records = mt.simulate(continual.system(DIMS), key, PARAMS, 24, 8, state=start)
+    state, (_, infos) = whole_run(is_batch)
+    assert_bits_equal(end, state)
+    assert_bits_equal(records, jax.tree.map(lambda leaf: leaf[np.array([23, 31, 39])], infos))
+
+
+def test_a_strided_run_is_the_full_one_subsampled() -> None:
+    """Would catch recording that changes what happens, or observes a state of another round."""
+    key = jax.random.fold_in(ROOT, 2)
+    run = mt.simulate(continual.system(DIMS), key, PARAMS, 40, 16, observe=observe_all)
+    state, records = whole_run(False)
+    assert_bits_equal(run[0], state)
+    assert_bits_equal(run[1], jax.tree.map(lambda leaf: leaf[np.array([15, 31, 39])], records))
+    np.testing.assert_array_equal(run[1][0].round, [16, 32, 40])
+
+
+def test_every_round_of_a_run_is_a_step_with_its_key() -> None:
+    """Would catch a round that differs from the published `step`; from each recorded state, as runs are chaotic."""
+    init, step = continual.system(DIMS)
+    key = jax.random.fold_in(ROOT, 2)
+    _, (states, infos) = whole_run(False)
+    params = jax.tree.map(jnp.asarray, PARAMS)
+    state = jax.jit(init)(jax.random.fold_in(key, 0), params)
+    jitted = jax.jit(step)
+    for time in range(1, 41):
+        expected = jitted(jax.random.fold_in(key, time), state, params)
+        state, info = jax.tree.map(lambda leaf, time=time: leaf[time - 1], (states, infos))
+        for one, other in zip(jax.tree.leaves((state, info)), jax.tree.leaves(expected), strict=True):
+            one, other = np.asarray(one, np.float64), np.asarray(other, np.float64)
+            assert np.all(np.abs(one - other) <= 2e-5 * (1 + np.abs(other)))
+
+
+def test_reduced_records_are_the_moments_of_the_records() -> None:
+    """Would catch a reduction over the wrong axis, or of another round's records."""
+    run = functools.partial(mt.simulate_batch, toy, ROOT, 7, ToyParams(), 12, 3)
+    state, records = run()
+    reduced_state, reduced = run(reduce=moments.over_replicates)
+    assert_bits_equal(reduced_state, state)
+    assert isinstance(reduced.doubled, moments.Moments)
+    samples = np.asarray(records.doubled, np.float64)
+    assert samples.shape == (4, 7)
+    deviations = samples - samples.mean(axis=1, keepdims=True)
+    np.testing.assert_array_equal(reduced.doubled.count, 4 * [7])
+    np.testing.assert_array_equal(reduced.doubled.minimum, samples.min(axis=1))
+    np.testing.assert_array_equal(reduced.doubled.maximum, samples.max(axis=1))
+    assert np.all(np.abs(reduced.doubled.mean - samples.mean(axis=1)) <= 1e-5 * samples.mean(axis=1))
+    for power, actual in ((2, reduced.doubled.m2), (3, reduced.doubled.m3), (4, reduced.doubled.m4)):
+        error = np.abs(actual - np.sum(deviations**power, axis=1))
+        assert np.all(error <= 1e-5 * np.sum(np.abs(deviations) ** power, axis=1))
+
+
+def test_one_program_serves_every_setting_of_the_parameters() -> None:
+    """Would catch a parameter that became static, or a checkpoint whose types differ from a fresh state's."""
+    traces = 0
+
+    def counted(key, state, params):
+        nonlocal traces
+        traces += 1
+        return continual.system(DIMS).step(key, state, params)
+
+    system = mt.System(continual.system(DIMS).init, counted)
+    run = functools.partial(mt.simulate, system, num_rounds=4)
+    state, _ = run(ROOT, PARAMS)
+    once = traces
+    assert once >= 1
+    for change in (
+        {"num_experts": 1},
+        {"num_experts": 2, "learning_rate": 0.05},
+        {"terminate": False, "accumulate_flags": False, "scale_is_variance": True, "independent_signals": True},
+        {"noise_scale": 0.0, "min_strength": 0.0, "num_clusters": 7, "locality_power": 2.0, "truth_scale": 3.0},
+    ):
+        run(ROOT, PARAMS._replace(**change))
+    run(mt.root_key(1), PARAMS)
+    assert traces == once
+    run(ROOT, PARAMS, state=state)
+    once = traces
+    run(ROOT, PARAMS._replace(num_experts=2), state=jax.device_get(state))
+    assert traces == once
+
+
+def test_equal_arguments_give_the_same_system() -> None:
+    """Would catch a system that is built, and so compiled, anew at every call."""
+    dims = continual.Dims(np.int64(3), 3, 4, 2)
+    assert continual.system(dims) is continual.system(DIMS)
+    assert continual.system(continual.Dims(4, 3, 4, 2)) is not continual.system(DIMS)
+    assert mt.System is type(continual.system(DIMS))
+
+
+def test_replicates_may_be_a_count_a_list_or_an_array() -> None:
+    """Would catch names that mean other replicates in another container."""
+    expected = mt.simulate_batch(toy, ROOT, 3, ToyParams(), 4)
+    names = ([0, 1, 2], (0, 1, 2), range(3), np.arange(3), np.arange(3, dtype=np.uint8), jnp.arange(3), np.int64(3))
+    for replicates in names:
+        assert_bits_equal(mt.simulate_batch(toy, ROOT, replicates, ToyParams(), 4), expected)
+    last = 2**32 - 1
+    states, _ = mt.simulate_batch(toy, ROOT, [last, 1, last], ToyParams(), 4)
+    np.testing.assert_array_equal(states.mixture[:, 0], states.mixture[:, 2])
+    key = jax.random.fold_in(ROOT, np.uint32(last))
+    np.testing.assert_array_equal(states.mixture[:, 0], mt.simulate(toy, key, ToyParams(), 4)[0].mixture)
+    np.testing.assert_array_equal(states.mixture[:, 1], expected[0].mixture[:, 1])
+    keys = replicate_keys(ROOT, np.array([0, last], np.uint32))
+    np.testing.assert_array_equal(jax.random.key_data(keys[1]), jax.random.key_data(key))
+
+
+@pytest.mark.parametrize("num_rounds", [0, -1, np.int64(0)])
+def test_a_run_without_rounds_is_refused(num_rounds: int) -> None:
+    """Would catch an empty run that returns the start as if it were a result."""
+    for run in (
+        lambda: mt.simulate(toy, ROOT, ToyParams(), num_rounds),
+        lambda: mt.simulate_batch(toy, ROOT, 2, ToyParams(), num_rounds),
+        lambda: mt.recorded_rounds(num_rounds),
+    ):
+        with pytest.raises(InvalidRunError, match=rf"num_rounds={num_rounds} must be at least 1.*Raise num_rounds"):
+            run()
+
+
+@pytest.mark.parametrize("record_every", [0, -7])
+def test_recording_less_often_than_never_is_refused(record_every: int) -> None:
+    """Would catch a division by zero or a negative stride in place of a message."""
+    for run in (
+        lambda: mt.simulate(toy, ROOT, ToyParams(), 5, record_every),
+        lambda: mt.simulate_batch(toy, ROOT, 2, ToyParams(), 5, record_every),
+        lambda: mt.recorded_rounds(5, record_every),
+    ):
+        with pytest.raises(InvalidRunError, match=rf"record_every={record_every} must be at least 1: 1 records"):
+            run()
+
+
+@pytest.mark.parametrize(("num_rounds", "record_every"), [(2.5, 1), (4.0, 1), (4, 1.5), (4, 2.0)])
+def test_rounds_that_are_not_whole_numbers_are_refused(num_rounds: Any, record_every: Any) -> None:
+    """Would catch an error from deep inside a loop in place of a message."""
+    with pytest.raises(InvalidRunError, match="num_rounds|record_every"):
+        mt.simulate(toy, ROOT, ToyParams(), num_rounds, record_every)
+
+
+@pytest.mark.parametrize(
+    "replicates",
+    [0, -3, [], [1.0], [0.5, 2], [[1, 2]], np.zeros((2, 2), int), np.arange(0), [True], [-1, 2], [0, 2**32]],
+    ids=repr,
+)
+def test_replicates_that_are_no_names_are_refused(replicates: Any) -> None:
+    """Would catch names that wrap around, are rounded, or are flattened into others."""
+    with pytest.raises(InvalidRunError, match="replicates"):
+        mt.simulate_batch(toy, ROOT, replicates, ToyParams(), 2)
+
+
+@pytest.mark.parametrize("replicates", [2.7, 2.0, np.float32(3), float("nan"), None, "ab"], ids=repr)
+def test_a_count_that_is_no_whole_number_is_refused(replicates: Any) -> None:
+    """Would catch 2.7 replicates run as 2."""
+    with pytest.raises(InvalidRunError, match="replicates"):
+        mt.simulate_batch(toy, ROOT, replicates, ToyParams(), 2)
+
+
+@pytest.mark.parametrize("replicates", [0, -3])
+def test_a_refused_count_is_named(replicates: int) -> None:
+    """Would catch a message about a value that the user never wrote."""
+    with pytest.raises(InvalidRunError, match=f"replicates={replicates} "):
+        mt.simulate_batch(toy, ROOT, replicates, ToyParams(), 2)
+
+
+def test_a_checkpoint_of_other_replicates_is_refused() -> None:
+    """Would catch a checkpoint of 3 replicates continued as 4, or as one."""
+    state, _ = mt.simulate_batch(toy, ROOT, 3, ToyParams(), 2)
+    with pytest.raises(InvalidRunError, match="state"):
+        mt.simulate_batch(toy, ROOT, 4, ToyParams(), 2, state=state)
+
+
+def test_systems_refuse_parameters_before_anything_is_compiled() -> None:
+    """Would catch a run that starts, or compiles, with parameters outside their range."""
+    with pytest.raises(InvalidParamsError, match="num_experts=4 must be at most max_experts=3"):
+        mt.simulate(continual.system(DIMS), ROOT, PARAMS._replace(num_experts=4), 10**6)
+    with pytest.raises(InvalidParamsError, match="num_experts=4 must be at most max_experts=3"):
+        mt.simulate_batch(continual.system(DIMS), ROOT, 2, PARAMS._replace(num_experts=jnp.int32(4)), 10**6)
+    with pytest.raises(InvalidDimsError, match="num_samples=4 must be below num_features=4"):
+        continual.system(continual.Dims(3, 3, 4, 4))
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 2**70])
+def test_seeds_that_would_alias_are_refused(seed: int) -> None:
+    """Would catch two seeds that silently give one experiment."""
+    with pytest.raises(InvalidRunError, match=rf"seed={seed} must be in \[0, 2\*\*32\)"):
+        mt.root_key(seed)
+
+
+def test_seeds_give_different_experiments() -> None:
+    """Would catch a seed that is ignored or truncated, at the ends of the range too; the generator is threefry."""
+    seeds = [0, 1, 2**16, 2**31, 2**32 - 1]
+    assert len({tuple(np.asarray(jax.random.key_data(mt.root_key(seed)))) for seed in seeds}) == len(seeds)
+    assert str(jax.random.key_impl(mt.root_key(0))) == "threefry2x32"
+
+
+def assert_bits_equal(actual: Any, expected: Any) -> None:
+    assert jax.tree.structure(actual) == jax.tree.structure(expected)
+    for one, other in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)

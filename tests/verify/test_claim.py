@@ -1,0 +1,104 @@
+"""Declaring claims: catches declarations that would be judged wrongly or not at all."""
+
+import numpy as np
+import pytest
+
+from moe_theory import continual
+from moe_theory.core.errors import InvalidClaimError, UnknownNameError
+from moe_theory.verify import Claim, Experiment, registry
+from moe_theory.verify.claim import claim
+
+DIMS = continual.Dims(max_experts=1, num_tasks=2, num_features=3, num_samples=1)
+
+
+def experiment(**changes) -> Experiment:
+    settings = {
+        "name": "test",
+        "dims": DIMS,
+        "system": continual.system(DIMS),
+        "cells": {"M=1": {"num_experts": 1}},
+        "num_rounds": 2,
+        "record_every": 1,
+        "observe": lambda state, info: info.error,
+        "replicates": 40,
+    }
+    return Experiment(**{**settings, **changes})
+
+
+def make(**changes) -> Claim:
+    settings = {
+        "id": "test.claim",
+        "paper": "continual",
+        "where": "here",
+        "statement": "One equals one.",
+        "kind": "equality",
+        "margin": 0.1,
+        "experiment": experiment(),
+        "observe": lambda runs: np.ones(40),
+        "predict": lambda runs: 1.0,
+    }
+    return Claim(**{**settings, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "equalty"}, "kind='equalty' must be one of"),
+        ({"margin": -0.1}, "margin=-0.1"),
+        ({"margin": float("nan")}, "margin=nan"),
+        ({"margin": 0.0}, "an equality needs a margin"),
+        ({"predict": None}, "needs `predict`"),
+        ({"statement": ""}, "say in one sentence"),
+    ],
+)
+def test_an_incomplete_claim_is_refused(changes, message):
+    with pytest.raises(InvalidClaimError, match=message):
+        make(**changes)
+
+
+def declare(**attributes):
+    declaration = type("Declared", (), {"__doc__": "A statement.", **attributes})
+    return claim("test.declared", paper="continual", where="here", kind="identity")(declaration)
+
+
+def test_the_decorator_registers_once_and_says_what_is_missing(monkeypatch):
+    monkeypatch.setattr("moe_theory.verify.claim._REGISTERED", {})
+    with pytest.raises(InvalidClaimError, match="declare experiment and observe"):
+        declare()
+    with pytest.raises(InvalidClaimError, match="lables is no attribute"):
+        declare(experiment=experiment(), observe=len, lables=len)
+    made = declare(experiment=experiment(), observe=staticmethod(len))
+    assert made.statement == "A statement."
+    assert made.observe is len
+    with pytest.raises(InvalidClaimError, match="registered already"):
+        declare(experiment=experiment(), observe=len)
+
+
+def test_every_shipped_claim_names_a_replacement_that_exists():
+    claims = registry.all_claims()
+    assert len(claims) >= 20
+    for one in claims.values():
+        assert one.replaced_by is None or one.replaced_by in claims
+        assert one.id.startswith(f"{one.paper}.")
+        assert one.where
+
+
+def test_selection_takes_ids_globs_and_papers():
+    everything = [one.id for one in registry.select_claims(["*"])]
+    assert [one.id for one in registry.select_claims(["continual"])] == everything
+    assert [one.id for one in registry.select_claims(["continual.lemma-4"])] == ["continual.lemma-4"]
+    assert len(registry.select_claims(["continual.theorem-*", "continual.theorem-1.*"])) == 7
+    with pytest.raises(UnknownNameError, match=r"Did you mean 'continual\.lemma-4'"):
+        registry.select_claims(["continual.lema-4"])
+
+
+def test_readings_are_selected_by_name_with_the_nearest_suggested():
+    assert [reading.name for reading in registry.select_readings("continual", None)] == [
+        "unit-signal",
+        "independent-signal",
+    ]
+    assert len(registry.select_readings("continual", ["all"])) == len(continual.READINGS)
+    with pytest.raises(UnknownNameError, match="Did you mean 'weak-signal'"):
+        registry.select_readings("continual", ["week-signal"])
+    with pytest.raises(UnknownNameError, match="unknown paper"):
+        registry.select_readings("contnual", None)

@@ -1,0 +1,140 @@
+"""From runs to verdicts: catches verdicts whose numbers, status or command do not follow from the runs."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from moe_theory import continual, verify
+from moe_theory.core.errors import InvalidRunError, UnknownNameError
+from moe_theory.sweep import Run
+from moe_theory.verify import Status, session
+from tests.verify.test_claim import make
+
+NUM_REPLICATES = 400
+RUNS = {"M=1": Run(continual.Params(), np.array([1, 2]), np.arange(NUM_REPLICATES), None, None)}
+NOISE = np.random.default_rng(7).standard_normal((NUM_REPLICATES, 2))
+
+
+def judged(**changes):
+    return session.judge(make(**changes), "unit-signal", RUNS, seed=5, error=1e-3)
+
+
+def test_a_verdict_carries_its_numbers():
+    verdict = judged(observe=lambda runs: 10 + NOISE, predict=lambda runs: 10.0, margin=0.1)
+    assert verdict.status is Status.SUPPORTED
+    assert verdict.replicates == NUM_REPLICATES
+    assert verdict.margin == pytest.approx(1.0)
+    assert verdict.predicted == 10
+    low, high = verdict.interval
+    assert low < verdict.observed - verdict.predicted < high
+    assert verdict.standard_error == pytest.approx(NOISE[:, 0].std(ddof=1) / 20, rel=0.2)
+    assert verdict.smallest_discrepancy > verdict.margin
+    assert verdict.command == "moe-theory verify test.claim --reading unit-signal --replicates 400 --seed 5"
+    assert verdict.curve is not None
+    assert verdict.curve.labels == ["t = 1", "t = 2"]
+    assert json.loads(json.dumps(verdict.to_json(), allow_nan=False))["status"] == "SUPPORTED"
+
+
+@pytest.mark.parametrize(
+    ("shift", "status"), [(0.0, Status.SUPPORTED), (1.0, Status.INCONCLUSIVE), (2.0, Status.REFUTED)]
+)
+def test_equality_is_a_matter_of_its_margin(shift, status):
+    verdict = judged(observe=lambda runs: 10 + shift + NOISE, predict=lambda runs: 10.0, margin=0.1)
+    assert verdict.status is status
+
+
+@pytest.mark.parametrize(("kind", "sign"), [("upper_bound", 1), ("ordering", 1), ("lower_bound", -1)])
+def test_bounds_are_one_sided(kind, sign):
+    def outcome(gap):
+        return judged(kind=kind, margin=0.0, observe=lambda runs: NOISE, predict=lambda runs: sign * gap).status
+
+    assert outcome(1.0) is Status.SUPPORTED
+    assert outcome(-1.0) is Status.REFUTED
+    assert outcome(0.0) is Status.INCONCLUSIVE
+
+
+def test_one_bad_component_refutes_and_is_named():
+    verdict = judged(kind="upper_bound", margin=0.0, observe=lambda runs: NOISE + [0.0, 3.0], predict=lambda runs: 1.0)
+    assert verdict.status is Status.REFUTED
+    assert verdict.at == "t = 2"
+
+
+def test_identity_is_refuted_by_a_single_replicate():
+    errors = np.zeros(NUM_REPLICATES)
+    assert judged(kind="identity", margin=1e-6, predict=None, observe=lambda runs: errors).status is Status.SUPPORTED
+    rare = judged(kind="identity", margin=1e-6, predict=None, observe=lambda runs: errors)
+    # The exact bound on the frequency of violations when none is seen in n trials.
+    assert rare.smallest_discrepancy == pytest.approx(1 - 1e-3 ** (1 / NUM_REPLICATES))
+    broken = np.where(np.arange(NUM_REPLICATES) == 3, 1.0, errors)
+    assert judged(kind="identity", margin=1e-6, predict=None, observe=lambda runs: broken).status is Status.REFUTED
+
+
+def test_a_failing_hypothesis_makes_a_claim_inapplicable():
+    verdict = judged(hypotheses=lambda dims, runs: [("M > N", False), ("s < d", True)])
+    assert verdict.status is Status.INAPPLICABLE
+    assert "M > N" in verdict.reason
+    assert "s < d" not in verdict.reason
+
+
+def test_a_bound_above_the_trivial_one_is_vacuous():
+    verdict = judged(
+        kind="upper_bound", margin=0.0, observe=lambda runs: NOISE, predict=lambda runs: 5.0, trivial=lambda runs: 2.0
+    )
+    assert verdict.status is Status.VACUOUS
+    assert "2" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"observe": lambda runs: 1 / 0}, "ZeroDivisionError"),
+        ({"observe": lambda runs: np.full(NUM_REPLICATES, np.nan)}, "not finite"),
+        ({"observe": lambda runs: np.ones((NUM_REPLICATES, 2, 2))}, "gave shape"),
+        ({"observe": lambda runs: NOISE, "predict": lambda runs: np.ones(3)}, "does not broadcast"),
+        ({"observe": lambda runs: NOISE, "predict": lambda runs: np.nan}, "not finite"),
+        ({"observe": lambda runs: NOISE, "labels": lambda runs: ["one"]}, "1 labels for 2 components"),
+    ],
+)
+def test_a_claim_that_fails_is_an_error_of_its_own(changes, message):
+    verdict = judged(**changes)
+    assert verdict.status is Status.ERROR
+    assert message in verdict.reason
+    assert math.isnan(verdict.observed)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"replicates": 5}, InvalidRunError),
+        ({"error": 0.0}, InvalidRunError),
+        ({"error": 1.0}, InvalidRunError),
+        ({"seed": -1}, InvalidRunError),
+        ({"readings": "unit-sigal"}, UnknownNameError),
+        ({"patterns": "continual.lemma-9"}, UnknownNameError),
+    ],
+)
+def test_a_request_is_refused_before_anything_runs(changes, error, monkeypatch):
+    monkeypatch.setattr(session, "run_cells", lambda *arguments, **options: pytest.fail("ran"))
+    with pytest.raises(error):
+        verify(**{"patterns": "continual.lemma-4", **changes})
+
+
+def test_the_error_is_split_over_verdicts_and_experiments_run_once_a_reading(monkeypatch):
+    calls = []
+    monkeypatch.setattr(session, "run_cells", lambda cells, *arguments, **options: calls.append(cells) or RUNS)
+    verdicts = verify("continual.lemma-*", error=0.06)
+    assert len(verdicts) == 6  # three claims under two readings
+    assert len(calls) == 4  # two experiments under two readings
+    assert all(verdict.error == pytest.approx(0.01) for verdict in verdicts)
+    assert [verdict.claim for verdict in verdicts[:2]] == ["continual.lemma-3"] * 2
+
+
+def test_the_same_seed_gives_the_same_verdict_twice_and_another_seed_other_numbers():
+    def numbers(seed):
+        verdict = verify("continual.lemma-3.contraction", readings="weak-signal", replicates=64, seed=seed)[0]
+        return verdict.observed, verdict.predicted, verdict.interval
+
+    assert numbers(1) == numbers(1)
+    assert numbers(1) != numbers(2)
