@@ -20,7 +20,7 @@ figures: $(STAMP)
 	$(BIN)/moe-theory figures continual --out figures
 
 bench: $(STAMP)
-	$(BIN)/python -m pytest benchmarks --benchmark-only
+	$(BIN)/python -m pytest benchmarks --benchmark-only -s
 
 clean:
 	rm -rf .venv runs

@@ -92,7 +92,7 @@ class Figures:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `moe-theory`: runs a command; a user's mistake is one line on standard error and exit code 2."""
     try:
-        _parse(sys.argv[1:] if arguments is None else arguments).run()
+        parse(sys.argv[1:] if arguments is None else arguments).run()
     except KeyboardInterrupt:
         print("moe-theory: interrupted; nothing was written", file=sys.stderr)  # noqa: T201
         raise SystemExit(INTERRUPTED) from None
@@ -106,7 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _refuse(failure)
 
 
-def _parse(arguments: Sequence[str]) -> Any:
+def parse(arguments: Sequence[str]) -> Any:
+    """The command that the arguments name; exits with code 2 and a help text where they name none."""
     return tyro.extras.subcommand_cli_from_dict(
         {"claims": Claims, "verify": Verify, "figures": Figures},
         prog="moe-theory",

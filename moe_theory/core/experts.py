@@ -13,15 +13,15 @@ def minimum_norm_change(features: Float[Array, "d s"], residuals: Float[Array, "
 
     Source: Eqs. (4), (5) of `continual`. Shapes: `residuals` holds w_n - w, one expert a row; so does the result.
     """
-    num_samples = features.shape[1]
-    columns = jnp.concatenate([features, residuals.T], axis=1)
+    num_samples, num_experts = features.shape[1], residuals.shape[0]
+    # Vectors in a list, not columns of one array: slices of an array that shrinks would each be copied.
+    columns = [features[:, sample] for sample in range(num_samples)] + [residuals[row] for row in range(num_experts)]
     # The squared length below which what is left of a column is rounding: relative to the column's own length.
     floor = jnp.square(64 * jnp.finfo(features.dtype).eps) * jnp.sum(jnp.square(features), axis=0)
     for sample in range(num_samples):
-        pivot = columns[:, 0]
-        columns = columns[:, 1:]
+        pivot = columns[sample]
         length_squared = jnp.sum(jnp.square(pivot))
         inverse = jnp.where(length_squared > floor[sample], 1 / jnp.where(length_squared > 0, length_squared, 1), 0)
-        overlaps = jnp.sum(pivot[:, None] * columns, axis=0) * inverse
-        columns = columns - pivot[:, None] * overlaps[None, :]
-    return residuals - columns.T
+        for later in range(sample + 1, len(columns)):
+            columns[later] = columns[later] - pivot * (jnp.sum(pivot * columns[later]) * inverse)
+    return residuals - jnp.stack(columns[num_samples:])

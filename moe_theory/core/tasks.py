@@ -5,7 +5,6 @@ The edge-computing paper draws its tasks in the same way, so the pool is shared.
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 
@@ -47,17 +46,15 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, scales: Po
 
     Source: Section 3.1 and Appendix A.2 of `continual`.
     """
-    centre_key, member_key, signal_key = jax.random.split(key, 3)
-    shape = (num_tasks, num_features)
     dtype = jnp.result_type(float)
+    draws = random.symmetric_uniforms(key, 3 * num_tasks * num_features, dtype)
+    centres, members, others = random.normals(draws.reshape(3, num_tasks, num_features))
     truth_scale = jnp.asarray(scales.truth_scale, dtype)
     deviation = jnp.where(scales.scale_is_variance, jnp.sqrt(truth_scale), truth_scale)
     clusters = jnp.arange(num_tasks) % jnp.asarray(scales.num_clusters)
     spread = jnp.where(jnp.asarray(scales.num_clusters) < num_tasks, scales.cluster_spread, 0.0)
-    centres = jax.random.normal(centre_key, shape, dtype)[clusters]
-    truths = deviation * centres + spread * jax.random.normal(member_key, shape, dtype)
-    independent = deviation * jax.random.normal(signal_key, shape, dtype)
-    signals = scales.signal_scale * jnp.where(scales.independent_signals, independent, truths)
+    truths = deviation * centres[clusters] + spread * members
+    signals = scales.signal_scale * jnp.where(scales.independent_signals, deviation * others, truths)
     return Pool(truths=truths, signals=signals, clusters=clusters)
 
 

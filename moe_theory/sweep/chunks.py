@@ -13,7 +13,7 @@ from moe_theory.core.random import root_key
 from moe_theory.core.system import Observe, Params, State, System, observe_info, recorded_rounds, simulate_batch
 
 # Wide enough to amortise launching a kernel, narrow enough for a replicate's state to stay in the cache of a core.
-CHUNK_WIDTH = 128
+CHUNK_WIDTH = 64
 
 Start = Callable[[Any, np.ndarray, Params], State]  # (root key, replicates, params) -> initial states (..., B)
 

@@ -53,17 +53,18 @@ class Case(NamedTuple):
 
 def unary(name: str, function: Callable[..., Any] | None = None, dtype: Any = np.float32) -> list[Case]:
     function = getattr(lax, name) if function is None else function
-    return [Case(f"{name}-{shape}", function, (shape,), dtype=dtype) for shape in ((), (3, 2))]
+    return [Case(f"{name}-{shape}", function, (shape,), dtype=dtype) for shape in RANKS.get(name, ((3, 2),))]
 
 
 def binary(name: str, function: Callable[..., Any] | None = None, dtype: Any = np.float32) -> list[Case]:
     """Two batched operands, and each of them unbatched, at every rank."""
     function = getattr(lax, name) if function is None else function
     flags = ((True, True), (True, False), (False, True))
-    shapes = ((), (3, 2))
+    shapes = RANKS.get(name, ((3, 2),))
     return [Case(f"{name}-{shape}-{flag}", function, (shape, shape), flag, dtype) for shape in shapes for flag in flags]
 
 
+RANKS = dict.fromkeys(("exp", "add", "pow", "literal"), ((), (3,), (3, 2)))  # the rest at one rank
 UNARY = "sqrt rsqrt exp exp2 log log1p expm1 neg abs sign floor ceil is_finite erf erf_inv erfc logistic tanh sin cos"
 BINARY = "add sub mul div rem max min pow eq ne lt le gt ge atan2 nextafter"
 BITS = "and or xor shift_left shift_right_logical shift_right_arithmetic"
@@ -87,7 +88,7 @@ def elementwise() -> list[Case]:
     cases += unary("literal", lambda x: 2 * x + 0.5)
     cases += unary("literal-bfloat16", lambda x: jnp.maximum(2 * x + 0.5, 0.25), jnp.bfloat16)
     cases += unary("literal-int8", lambda x: 2 * x + 1, np.int8)
-    for shape in ((), (3,), (3, 2)):  # with scalars beside them
+    for shape in ((), (3, 2)):  # with scalars beside them
         for flags in ((True, True, True), (True, True, False), (False, True, True), (True, False, False)):
             cases += [
                 Case(f"select-scalar-{shape}-{flags}", select_scalar, ((), shape, shape), flags),
@@ -113,17 +114,16 @@ def clamp_between(x: jax.Array, low: jax.Array, high: jax.Array) -> jax.Array:
 def same_axes() -> list[Case]:
     cases = []
     for axes in ((0,), (1,), (0, 1), (-1,), ()):
-        for name in ("sum", "prod", "max", "min", "argmax", "argmin"):
-            if name.startswith("arg") and len(axes) != 1:
-                continue
-            axis = axes[0] if name.startswith("arg") else axes
-            cases.append(Case(f"{name}-{axes}", lambda x, f=getattr(jnp, name), a=axis: f(x, axis=a), ((3, 2),)))
+        for reduction in (jnp.sum, jnp.prod, jnp.max, jnp.min):
+            cases.append(Case(f"{reduction.__name__}-{axes}", functools.partial(reduction, axis=axes), ((3, 2),)))
         cases.append(Case(f"all-{axes}", lambda x, a=axes: jnp.all(x > 0.2, axis=a), ((3, 2),)))
         cases.append(Case(f"any-{axes}", lambda x, a=axes: jnp.any(x > 0.8, axis=a), ((3, 2),)))
-    for name in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"):
-        for axis, reverse in ((0, False), (1, False), (0, True), (1, True)):
-            function = lambda x, f=getattr(lax, name), a=axis, r=reverse: f(x, axis=a, reverse=r)  # noqa: E731
-            cases.append(Case(f"{name}-{axis}-{reverse}", function, ((3, 2),)))
+    for axis in (0, 1, -1, None):
+        cases.append(Case(f"argmax-{axis}", lambda x, a=axis: (jnp.argmax(x, a), jnp.argmin(x, a)), ((3, 2),)))
+    for running in (lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp):
+        for axis, reverse in ((0, False), (1, True)):
+            name = f"{running.__name__}-{axis}"
+            cases.append(Case(name, functools.partial(running, axis=axis, reverse=reverse), ((3, 2),)))
     for flags in ((True, True), (True, False), (False, True)):
         for axis in (0, 1):
             join = lambda x, y, a=axis: jnp.concatenate([x, y, jnp.ones((3, 2)), x], axis=a)  # noqa: E731
@@ -448,8 +448,9 @@ def test_the_learning_round_is_compiled_without_moving_the_batch(max_active: int
     moves = transposes(trailing_vmap(learn, (True, True, True, False)), arguments)
     assert all(axes[-1] == len(axes) - 1 for axes in moves)
     assert not moves or max_active > 1
-    moves = transposes(jax.vmap(learn, in_axes=(-1, -1, -1, None), out_axes=-1), arguments)
-    assert any(axes[-1] != len(axes) - 1 for axes in moves)
+    if max_active == 1:
+        moves = transposes(jax.vmap(learn, in_axes=(-1, -1, -1, None), out_axes=-1), arguments)
+        assert any(axes[-1] != len(axes) - 1 for axes in moves)
 
 
 def transposes(function: Callable[..., Any], arguments: Any) -> list[list[int]]:

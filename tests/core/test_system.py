@@ -125,20 +125,26 @@ def test_many_records_in_uneven_blocks(record_every: int) -> None:
     np.testing.assert_array_equal(state.mixture, toy_loop(1, num_rounds)[-1][1])
 
 
-@pytest.mark.parametrize(("first", "second"), [(1, 39), (13, 27), (35, 5)])
-def test_a_resumed_toy_run_is_the_undisturbed_one(first: int, second: int) -> None:
-    """Would catch a checkpoint that restarts the clock or needs more than the state."""
-    key = jax.random.fold_in(ROOT, 3)
-    middle, before = mt.simulate(toy, key, ToyParams(), first)
-    end, after = mt.simulate(toy, key, ToyParams(), second, state=middle)
-    whole, records = mt.simulate(toy, key, ToyParams(), first + second)
-    assert_bits_equal(end, whole)
-    assert_bits_equal(jax.tree.map(lambda *parts: jnp.concatenate(parts), before, after), records)
-    # The checkpoint may come back from a file, as NumPy arrays.
-    end, _ = mt.simulate_batch(
-        toy, ROOT, 2, ToyParams(), second, state=jax.device_get(mt.simulate_batch(toy, ROOT, 2, ToyParams(), first)[0])
+@functools.cache
+def whole_toy_run(is_batch: bool) -> Any:
+    if is_batch:
+        return mt.simulate_batch(toy, ROOT, 2, ToyParams(), 40)
+    return mt.simulate(toy, jax.random.fold_in(ROOT, 3), ToyParams(), 40)
+
+
+@pytest.mark.parametrize(("first", "is_batch"), [(1, False), (13, False), (35, False), (13, True)])
+def test_a_resumed_toy_run_is_the_undisturbed_one(first: int, is_batch: bool) -> None:
+    """Would catch a checkpoint that restarts the clock, needs more than the state, or does not survive a file."""
+    run = (
+        functools.partial(mt.simulate_batch, toy, ROOT, 2)
+        if is_batch
+        else functools.partial(mt.simulate, toy, jax.random.fold_in(ROOT, 3))
     )
-    assert_bits_equal(end, mt.simulate_batch(toy, ROOT, 2, ToyParams(), first + second)[0])
+    middle, before = run(ToyParams(), first)
+    end, after = run(ToyParams(), 40 - first, state=jax.device_get(middle))
+    state, records = whole_toy_run(is_batch)
+    assert_bits_equal(end, state)
+    assert_bits_equal(jax.tree.map(lambda *parts: jnp.concatenate(parts), before, after), records)
 
 
 def observe_all(state: Any, info: Any) -> Any:
@@ -154,27 +160,18 @@ def whole_run(is_batch: bool) -> Any:
 
 
 @pytest.mark.parametrize("is_batch", [False, True])
-def test_a_resumed_run_is_the_undisturbed_one(is_batch: bool) -> None:
-    """Would catch a field missing from the checkpoint, in whole or in its last bit."""
+def test_a_resumed_and_strided_run_is_the_undisturbed_one(is_batch: bool) -> None:
+    """Would catch a field missing from the checkpoint, and recording that changes what happens, to the last bit."""
     start = jax.tree.map(lambda leaf: leaf[15], whole_run(is_batch)[1][0])  # the state after round 16
     if is_batch:
-        end, records = mt.simulate_batch(continual.system(DIMS), ROOT, 4, PARAMS, 24, 8, state=start)
+        run = functools.partial(mt.simulate_batch, continual.system(DIMS), ROOT, 4)
     else:
-        key = jax.random.fold_in(ROOT, 2)
-        end, records = mt.simulate(continual.system(DIMS), key, PARAMS, 24, 8, state=start)
-    state, (_, infos) = whole_run(is_batch)
+        run = functools.partial(mt.simulate, continual.system(DIMS), jax.random.fold_in(ROOT, 2))
+    end, records = run(PARAMS, 24, 8, state=start, observe=observe_all)
+    state, every_record = whole_run(is_batch)
     assert_bits_equal(end, state)
-    assert_bits_equal(records, jax.tree.map(lambda leaf: leaf[np.array([23, 31, 39])], infos))
-
-
-def test_a_strided_run_is_the_full_one_subsampled() -> None:
-    """Would catch recording that changes what happens, or observes a state of another round."""
-    key = jax.random.fold_in(ROOT, 2)
-    run = mt.simulate(continual.system(DIMS), key, PARAMS, 40, 16, observe=observe_all)
-    state, records = whole_run(False)
-    assert_bits_equal(run[0], state)
-    assert_bits_equal(run[1], jax.tree.map(lambda leaf: leaf[np.array([15, 31, 39])], records))
-    np.testing.assert_array_equal(run[1][0].round, [16, 32, 40])
+    assert_bits_equal(records, jax.tree.map(lambda leaf: leaf[np.array([23, 31, 39])], every_record))
+    np.testing.assert_array_equal(np.asarray(records[0].round).reshape(3, -1)[:, 0], [24, 32, 40])
 
 
 def test_every_round_of_a_run_is_a_step_with_its_key() -> None:
@@ -213,7 +210,7 @@ def test_reduced_records_are_the_moments_of_the_records() -> None:
 
 
 def test_one_program_serves_every_setting_of_the_parameters() -> None:
-    """Would catch a parameter that became static, or a checkpoint whose types differ from a fresh state's."""
+    """Would catch a parameter that became static."""
     traces = 0
 
     def counted(key, state, params):
@@ -223,7 +220,7 @@ def test_one_program_serves_every_setting_of_the_parameters() -> None:
 
     system = mt.System(continual.system(DIMS).init, counted)
     run = functools.partial(mt.simulate, system, num_rounds=4)
-    state, _ = run(ROOT, PARAMS)
+    run(ROOT, PARAMS)
     once = traces
     assert once >= 1
     for change in (
@@ -235,9 +232,25 @@ def test_one_program_serves_every_setting_of_the_parameters() -> None:
         run(ROOT, PARAMS._replace(**change))
     run(mt.root_key(1), PARAMS)
     assert traces == once
-    run(ROOT, PARAMS, state=state)
+
+
+def test_one_program_goes_on_from_every_checkpoint() -> None:
+    """Would catch a run that is compiled anew for other replicates, a later round, or a checkpoint from a file."""
+    traces = 0
+
+    def counted(key, state, params):
+        nonlocal traces
+        traces += 1
+        return toy_step(key, state, params)
+
+    run = functools.partial(mt.simulate_batch, mt.System(toy_init, counted), ROOT, params=ToyParams(), num_rounds=4)
+    state, _ = run([3, 8])
     once = traces
-    run(ROOT, PARAMS._replace(num_experts=2), state=jax.device_get(state))
+    run([1, 2])
+    assert traces == once
+    state, _ = run([3, 8], state=state)
+    once = traces
+    run([3, 8], state=jax.device_get(state))
     assert traces == once
 
 
@@ -292,7 +305,7 @@ def test_recording_less_often_than_never_is_refused(record_every: int) -> None:
 @pytest.mark.parametrize(("num_rounds", "record_every"), [(2.5, 1), (4.0, 1), (4, 1.5), (4, 2.0)])
 def test_rounds_that_are_not_whole_numbers_are_refused(num_rounds: Any, record_every: Any) -> None:
     """Would catch an error from deep inside a loop in place of a message."""
-    with pytest.raises(InvalidRunError, match="num_rounds|record_every"):
+    with pytest.raises(InvalidRunError, match=r"num_rounds|record_every"):
         mt.simulate(toy, ROOT, ToyParams(), num_rounds, record_every)
 
 

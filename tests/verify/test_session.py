@@ -10,7 +10,8 @@ from moe_theory import continual, verify
 from moe_theory.core.errors import InvalidRunError, UnknownNameError
 from moe_theory.sweep import Run
 from moe_theory.verify import Status, session
-from tests.verify.test_claim import make
+
+from .declarations import make
 
 NUM_REPLICATES = 400
 RUNS = {"M=1": Run(continual.Params(), np.array([1, 2]), np.arange(NUM_REPLICATES), None, None)}
@@ -56,7 +57,9 @@ def test_bounds_are_one_sided(kind, sign):
 
 
 def test_one_bad_component_refutes_and_is_named():
-    verdict = judged(kind="upper_bound", margin=0.0, observe=lambda runs: NOISE + [0.0, 3.0], predict=lambda runs: 1.0)
+    verdict = judged(
+        kind="upper_bound", margin=0.0, observe=lambda runs: NOISE + np.array([0.0, 3.0]), predict=lambda runs: 1.0
+    )
     assert verdict.status is Status.REFUTED
     assert verdict.at == "t = 2"
 

@@ -26,8 +26,8 @@ from moe_theory.continual.figures.spec import (
     provenance,
     run_dense_then_sparse,
 )
-from moe_theory.continual.readings import Reading
 from moe_theory.sweep import Progress, Run, quiet
+from moe_theory.verify.claim import ReadingLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,12 +73,12 @@ LEGEND = {
     "with": "the mean with termination",
 }
 
-# Exact moments settle as ((d - s)/(d - 1))^t: here to double precision within these rounds, in every pool.
-SETTLED = 48
+# Exact moments settle as ((d - s)/(d - 1))^t: here to 11 digits within these rounds, in every pool.
+SETTLED = 32
 
 
 def compute(
-    reading: Reading, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
     """Means, bands, closed forms and exact theory of the eight cells, and the share of runs that have terminated.
 
@@ -93,9 +93,8 @@ def compute(
         [_values_of(runs[cell_name(size, termination == "with")], single) for size in FIGURE_2_EXPERTS]
         for termination in TERMINATIONS
     ]
-    explored = [
-        int(theory.exploration_rounds(size, settings[cell_name(size, True)].learning_rate)) for size in FIGURE_2_EXPERTS
-    ]
+    rates = [settings[cell_name(size, True)].learning_rate for size in FIGURE_2_EXPERTS]
+    explored = [int(theory.exploration_rounds(*pair)) for pair in zip(FIGURE_2_EXPERTS, rates, strict=True)]
     return xr.Dataset(
         {name: (DIMENSIONS, np.array([[cell[name] for cell in row] for row in cells])) for name in cells[0][0]},
         {
@@ -177,7 +176,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
             panel.set_xlim(here["round"][0], data.attrs["num_rounds"])
             panel.set_ylim(-0.08 * top, 1.06 * top)
             _draw_runs(panel, here)
-            _draw_theory(panel, here, 0.035 * top)
+            _draw_theory(panel, here, top)
             if termination == "without" and num_experts > 1:
                 with_termination = data["mean"].sel(metric=metric, termination="with", experts=num_experts)
                 panel.plot(data["round"], with_termination, **STYLES["with"])
@@ -197,16 +196,23 @@ def _draw_runs(panel: "Axes", here: xr.Dataset) -> None:
     panel.plot(rounds, here["mean"], **STYLES["mean"])
     half = rounds[here.terminated.values >= 0.5]
     if len(half) > 0 and int(here.experts) > 1:
-        panel.plot(half[:1], panel.get_ylim()[1:], clip_on=False, **STYLES["terminated"])
+        panel.plot(half[:1], 0.97 * panel.get_ylim()[1], **STYLES["terminated"])
 
 
-def _draw_theory(panel: "Axes", here: xr.Dataset, lift: float) -> None:
+def _draw_theory(panel: "Axes", here: xr.Dataset, top: float) -> None:
     rounds = here["round"].values
     if np.isfinite(here.printed).any():
         panel.plot(rounds, here.printed, **STYLES["printed"])
-        equation = EQUATIONS[str(here.metric.values), statement_of(int(here.experts))]
-        panel.text(
-            rounds[-1], float(here.printed[-1]) + lift, equation, color="C1", ha="right", va="bottom", size="small"
+        last = float(here.printed[-1])
+        is_below_mean = last > 0.1 * top and 0 < float(here["mean"][-1]) - last < 0.25 * top
+        panel.annotate(
+            EQUATIONS[str(here.metric.values), statement_of(int(here.experts))],
+            (rounds[-1], last),
+            (0, -3 if is_below_mean else 3),
+            textcoords="offset points",
+            color="C1",
+            ha="right",
+            va="top" if is_below_mean else "bottom",
         )
     if np.isfinite(here.exact).any():
         marks = np.unique(np.geomspace(1, len(rounds), 9).astype(int) - 1)
@@ -231,8 +237,8 @@ def caption(data: xr.Dataset) -> str:
         "Forgetting and overall generalization error (squared distances of models) of N = 6 tasks in K = 3 clusters, "
         "with (a, c) and without (b, d) termination of the gate updates. Every replicate draws a pool of its own. "
         "Printed: (17), (18) for M = 1, (21), (22) for M = 5, (19), (20) for M = 10 and 20, from each replicate's "
-        "pool and loads, averaged; without termination they claim nothing for M > 1, and M = 1 has nothing to terminate. Exact: the moment recursion, "
-        "averaged over the same pools.\n" + closing(data)
+        "pool and loads, averaged; without termination they claim nothing for M > 1, and M = 1 has nothing to "
+        "terminate. Exact: the moment recursion, averaged over the same pools.\n" + closing(data)
     )
 
 

@@ -12,9 +12,9 @@ from jaxtyping import Array, Bool, Float, Int
 from moe_theory.continual import theory
 from moe_theory.continual.figures.spec import FigureSpec, closing, provenance
 from moe_theory.continual.params import SIGMA_0, Dims, Params
-from moe_theory.continual.readings import Reading
 from moe_theory.continual.system import Info, State, system
 from moe_theory.sweep import Cell, Progress, quiet, run_cells
+from moe_theory.verify.claim import ReadingLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ def observe_routes(state: State, info: Info) -> Routes:
     return Routes(info.task, info.expert, state.terminated)
 
 
-def settings_of(reading: Reading) -> dict[str, Params]:
+def settings_of(reading: ReadingLike) -> dict[str, Params]:
     """Parameters for each threshold, by a name for it."""
     return {
         f"Gamma = sigma_0^{power:g}": reading.params(
@@ -53,7 +53,7 @@ def settings_of(reading: Reading) -> dict[str, Params]:
 
 
 def compute(
-    reading: Reading, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
     """Every arrival of one replicate under the four thresholds; tasks, clusters and experts count from 1.
 
@@ -210,7 +210,8 @@ def caption(data: xr.Dataset) -> str:
         "Every arrival, at the expert it was routed to, under four termination thresholds: N = 6 tasks in K = 3 "
         "clusters {1, 4}, {2, 5}, {3, 6}, a lane of an expert's row each, M = 5 experts, perturbation "
         f"λ = σ₀^1.25 = {SIGMA_0**PERTURBATION_POWER:.3f}. The first {min(ROUNDS_DRAWN, data.attrs['num_rounds'])} "
-        "rounds are drawn; bars: shares of all arrivals after termination (after T₁ without one), by cluster. "
+        "rounds are drawn; bars: shares of all arrivals after termination (after T₁ without one), by cluster. The "
+        "paper expects uneven loads for Γ > λ, and for Γ ≤ λ even ones among the experts of a cluster. "
         f"Drawn is {which}; they differ in {parting:.0%} of the replicates.\n" + closing(data)
     )
 

@@ -20,9 +20,9 @@ from moe_theory.continual.figures.spec import (
     run_dense_then_sparse,
 )
 from moe_theory.continual.params import SIGMA_0, Dims
-from moe_theory.continual.readings import Reading
 from moe_theory.continual.system import system
 from moe_theory.sweep import Progress, Run, quiet
+from moe_theory.verify.claim import ReadingLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,11 +43,12 @@ WIDTHS = (5.0, 3.4, 2.0, 0.8)  # of lines that lie on each other
 MARKERS = "os^"  # of the thresholds compared with the first
 ROUNDS_COMPARED = (20, 40, 100, 200, 500, 1000, 2000)
 PRINTED: dict[str, Any] = {"color": "black", "linewidth": 1.2, "linestyle": (0, (4, 1.6))}
+MARK: dict[str, Any] = {"markersize": 4, "markeredgecolor": "black", "markeredgewidth": 0.5}
 BAND: dict[str, Any] = {"color": "C0", "alpha": 0.14, "linewidth": 0}
 
 
 def compute(
-    reading: Reading, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
     """Metrics and load balance for each threshold, and their paired differences from the first, largest threshold.
 
@@ -102,7 +103,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
         if metric in theory.Bound._fields:
             axes[0, column].axhline(0, color="0.7", linewidth=0.6, zorder=0)
     axes[0, 2].set_ylim(1, DIMS.max_experts)
-    axes[0, 0].set_ylabel("under each threshold")
+    axes[0, 0].set_ylabel("mean under each threshold")
     axes[1, 0].set_ylabel(r"change from $\Gamma = \sigma_0^{0.75}$")
     figure.align_ylabels(axes[:, 0])
     _draw_legend(figure, data)
@@ -111,7 +112,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
 def _draw_levels(panel: "Axes", here: xr.Dataset) -> None:
     rounds = here["round"].values
     panel.set_xscale("log")
-    panel.set_xlim(rounds[0], here.attrs["num_rounds"])
+    panel.set_xlim(rounds[0], 1.3 * here.attrs["num_rounds"])  # room for the last marks
     panel.fill_between(rounds, here.low[0], here.high[0], **BAND)
     for index, width in enumerate(WIDTHS):
         panel.plot(rounds, here["mean"][index], color=f"C{3 - index}", linewidth=width)
@@ -131,8 +132,8 @@ def _draw_differences(panel: "Axes", here: xr.Dataset) -> None:
             color=f"C{3 - index}",
             linestyle="none",
             marker=marker,
-            markersize=3.4,
             elinewidth=0.9,
+            **MARK,
         )
 
 
@@ -148,7 +149,7 @@ def _draw_legend(figure: "FigureBase", data: xr.Dataset) -> None:
             color=f"C{3 - index}",
             linewidth=width,
             marker=marks[index],
-            markersize=3.4,
+            **MARK,
             label=rf"$\Gamma = \sigma_0^{{{power:g}}}$ = {SIGMA_0**power:.2f}",
         )
         for index, (power, width) in enumerate(zip(data.threshold_power.values, WIDTHS, strict=True))

@@ -9,9 +9,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Shaped
 
-from moe_theory.continual.readings import Reading
 from moe_theory.core.system import Observe, System
 from moe_theory.sweep import Cell, Progress, Run, quiet, run_cells
+from moe_theory.verify.claim import ReadingLike
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -25,7 +25,13 @@ class Compute(Protocol):
     """Runs what a figure shows; `num_rounds` other than None shortens the runs."""
 
     def __call__(
-        self, reading: Reading, replicates: int, seed: int, progress: Progress = ..., *, num_rounds: int | None = ...
+        self,
+        reading: ReadingLike,
+        replicates: int,
+        seed: int,
+        progress: Progress = ...,
+        *,
+        num_rounds: int | None = ...,
     ) -> xr.Dataset: ...
 
 
@@ -84,7 +90,7 @@ def across_replicates(samples: Shaped[np.ndarray, "R B"]) -> dict[str, Float[np.
 
 
 def provenance(
-    name: str, reading: Reading, replicates: int, seed: int, num_rounds: int, is_shortened: bool
+    name: str, reading: ReadingLike, replicates: int, seed: int, num_rounds: int, is_shortened: bool
 ) -> dict[str, Any]:
     """Attributes that say where a dataset comes from; the command is empty for rounds that no command asks for."""
     command = (

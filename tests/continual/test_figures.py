@@ -1,0 +1,174 @@
+"""The figures' numbers against runs and theory put together in another way, and what the drawings say."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.figure import Figure
+
+from moe_theory import simulate
+from moe_theory.continual import exact, readings, system, theory
+from moe_theory.continual.experiments import FIGURE_2, cell_name, pools_of
+from moe_theory.continual.figures import FIGURES, figure_2, figure_8, figure_9, spec
+from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.random import replicate_keys, root_key
+from moe_theory.sweep import Cell, run_cells
+
+READING = readings.reading("unit-signal")
+REPLICATES, SEED, NUM_ROUNDS = 6, 3, 100  # past the dense records, so that both kinds are joined
+
+
+@pytest.fixture(scope="module")
+def data():
+    return {name: figure.compute(READING, REPLICATES, SEED, num_rounds=NUM_ROUNDS) for name, figure in FIGURES.items()}
+
+
+def run_directly(num_experts, terminate, record_every=20):
+    params = READING.params(num_experts=num_experts, terminate=terminate)
+    cell = Cell("cell", FIGURE_2.system, params, NUM_ROUNDS, record_every, FIGURE_2.observe)
+    return run_cells([cell], REPLICATES, seed=SEED)["cell"]
+
+
+@pytest.mark.parametrize(("num_experts", "termination"), [(5, "with"), (20, "without")])
+def test_figure_2_summarises_the_runs_of_its_cell(data, num_experts, termination):
+    """Catches cells mixed up, quantiles over the wrong axis, and dense records that belong to another run."""
+    run = run_directly(num_experts, termination == "with")
+    for metric in figure_2.METRICS:
+        samples = getattr(run.records, metric).astype(np.float64)
+        here = data["figure-2"].sel(experts=num_experts, termination=termination, metric=metric, round=run.rounds)
+        np.testing.assert_allclose(here["mean"], samples.mean(axis=1), rtol=1e-5)
+        np.testing.assert_allclose(here["low"], np.quantile(samples, 0.1, axis=1), rtol=1e-5)
+        np.testing.assert_allclose(here["high"], np.quantile(samples, 0.9, axis=1), rtol=1e-5)
+        np.testing.assert_allclose(here["error"], samples.std(axis=1, ddof=1) / REPLICATES**0.5, rtol=1e-4)
+        np.testing.assert_allclose(here["terminated"], run.records.terminated.mean(axis=1))
+
+
+def test_figure_2_averages_the_printed_forms_over_replicates(data):
+    """Each replicate's pool and loads, one at a time: catches a form evaluated at averaged loads, or the wrong one."""
+    ratio, last = theory.overparameterization_ratio(10, 6), NUM_ROUNDS
+    forms = {
+        1: lambda gaps, loads, explored: theory.proposition_4(gaps, ratio, last),
+        5: lambda gaps, loads, explored: theory.theorem_2(gaps, ratio, loads, explored, last),
+        10: lambda gaps, loads, explored: theory.theorem_1(gaps, ratio, loads, explored, last),
+    }
+    for num_experts, form in forms.items():
+        run = run_directly(num_experts, terminate=True)
+        loads, explored = (leaf[-1].astype(np.float64) for leaf in (run.records.loads, run.records.explored_loads))
+        bounds = [form(theory.gaps(pool), loads[:, i], explored[:, i]) for i, pool in enumerate(pools_of(run))]
+        here = data["figure-2"].printed.sel(experts=num_experts, termination="with", round=last)
+        for metric in figure_2.METRICS:
+            expected = np.mean([getattr(bound, metric) for bound in bounds])
+            np.testing.assert_allclose(here.sel(metric=metric), expected, rtol=1e-6)
+
+
+def test_figure_2_shows_theory_only_where_it_says_something(data):
+    """Without termination the theorems claim nothing; exact theory is of a single expert."""
+    finite = np.isfinite(data["figure-2"])
+    assert finite.printed.sel(termination="with").all()
+    assert finite.printed.sel(experts=1).all()
+    assert not finite.printed.sel(termination="without", experts=[5, 10, 20]).any()
+    assert finite.exact.sel(experts=1).all()
+    assert not finite.exact.sel(experts=[5, 10, 20]).any()
+
+
+def test_exact_theory_is_continued_without_a_visible_error(data):
+    """Beyond the settled rounds sums are extrapolated: compared with the whole recursion."""
+    run = run_directly(1, terminate=True)
+    whole = [exact.single_expert(pool, 6, NUM_ROUNDS) for pool in pools_of(run)]
+    here = data["figure-2"].exact.sel(experts=1, termination="with")
+    assert figure_2.SETTLED < NUM_ROUNDS
+    for metric in figure_2.METRICS:
+        expected = np.mean([getattr(moments, metric) for moments in whole], axis=0)[here["round"].values - 1]
+        np.testing.assert_allclose(here.sel(metric=metric), expected, rtol=1e-7)
+
+
+def test_records_are_dense_then_sparse(data):
+    rounds = data["figure-2"]["round"].values
+    assert rounds[:30].tolist() == list(range(2, 61, 2))
+    assert rounds[30:].tolist() == [80, 100]
+    assert data["figure-2"].explored.values.tolist() == [2, 10, 20, 40]
+
+
+def test_figure_8_shows_the_arrivals_of_one_run(data):
+    """Against the same replicate run alone; catches indices off by one and thresholds in the wrong panel."""
+    shown = data["figure-8"]
+    replicate = int(shown.replicate)
+    threshold = shown.threshold_power.values[-1]
+    params = READING.params(num_experts=5, perturbation_scale=0.4**1.25, termination_threshold=0.4**threshold)
+    key = replicate_keys(root_key(SEED), np.array([replicate], np.uint32))[0]
+    _, info = simulate(system(figure_8.DIMS), key, params, NUM_ROUNDS)
+    here = shown.sel(threshold_power=threshold)
+    assert here.expert.values[:20].tolist() == (np.asarray(info.expert)[:20] + 1).tolist()
+    assert here.task.values.tolist() == (np.asarray(info.task) + 1).tolist()
+    assert set(zip(here.task.values.tolist(), here.cluster.values.tolist(), strict=True)) <= {
+        (1, 1), (4, 1), (2, 2), (5, 2), (3, 3), (6, 3),
+    }  # fmt: skip
+
+
+def test_figure_8_counts_loads_after_termination(data):
+    for power in figure_8.POWERS:
+        here = data["figure-8"].sel(threshold_power=power)
+        ended = figure_8.termination_round(here)
+        begin = 10 if ended is None else ended
+        experts = here.expert.values[begin:]
+        expected = [np.mean(experts == expert) for expert in range(1, 6)]
+        np.testing.assert_allclose(figure_8.load_shares(here).sum(axis=1), expected)
+
+
+def test_figure_8_draws_the_first_replicate_in_which_thresholds_part():
+    """With one replicate there is no choice; the share says whether its thresholds part."""
+    alone = figure_8.compute(READING, 1, SEED, num_rounds=NUM_ROUNDS)
+    parts = bool((alone.expert != alone.expert[0]).any())
+    assert int(alone.replicate) == 0
+    assert alone.attrs["share_parting"] == float(parts)
+
+
+def test_effective_experts_counts_even_loads():
+    loads = np.array([[[4.0, 6.0], [4.0, 0.0], [4.0, 6.0]]])  # one round, three experts, two replicates
+    np.testing.assert_allclose(figure_9.effective_experts(loads), [[3.0, 2.0]])
+
+
+def test_figure_9_compares_with_its_first_threshold(data):
+    shown = data["figure-9"]
+    levels = shown["mean"] - shown["mean"].sel(threshold_power=0.75)
+    np.testing.assert_allclose(shown.difference, levels, atol=1e-9)
+    assert (shown.difference.sel(threshold_power=0.75) == 0).all()
+    assert not np.isfinite(shown.printed.sel(metric="effective_experts")).any()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_drawing_and_caption(data, name):
+    """Every axis that carries ticks' meaning is named in words; the caption names reading, replicates and seed."""
+    figure = Figure(figsize=FIGURES[name].size)
+    FIGURES[name].draw(data[name], figure)
+    words = " ".join(axes.get_xlabel() + axes.get_ylabel() + axes.get_title("left") for axes in figure.axes)
+    assert "round $t$" in words
+    assert figure.legends
+    caption = FIGURES[name].caption(data[name])
+    assert (
+        f"Reading unit-signal (c = 1/σ₀, spread σ₀^1.5 inside a cluster, q = 1; the default); {REPLICATES}" in caption
+    )
+    assert f"seed {SEED}, {NUM_ROUNDS} rounds" in caption
+    assert "moe-theory" not in caption  # no command asks for shortened runs
+
+
+def test_command_of_a_whole_run():
+    data = xr.Dataset(attrs=spec.provenance("figure-2", READING, 7, 3, 2000, is_shortened=False))
+    expected = "moe-theory figures continual figure-2 --reading unit-signal --replicates 7 --seed 3"
+    assert spec.closing(data).splitlines()[-1] == expected
+
+
+@pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
+def test_registry_describes_figures(figure):
+    assert all(dataclasses.asdict(figure).values())
+    assert FIGURES[figure.name] is figure
+    assert cell_name(1, True) in FIGURE_2.cells
+
+
+@pytest.mark.parametrize("wrong", [{"replicates": 0}, {"num_rounds": 0}])
+@pytest.mark.parametrize("name", FIGURES)
+def test_refuses_what_cannot_be_run(name, wrong):
+    asked = {"replicates": 2, "num_rounds": 10} | wrong
+    with pytest.raises(InvalidRunError):
+        FIGURES[name].compute(READING, asked["replicates"], SEED, num_rounds=asked["num_rounds"])

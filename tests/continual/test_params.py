@@ -1,0 +1,237 @@
+"""What the continual system refuses, in words that name the value and the way out; and its readings."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory import continual
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
+
+DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2, max_active=2)
+ROOT = mt.root_key(0)
+
+
+@pytest.mark.parametrize("num_samples", [4, 5])
+def test_the_overparameterized_regime_is_required(num_samples):
+    """Would catch s >= d, where the minimum-norm solution is no longer what the theory is about."""
+    message = (
+        rf"num_samples={num_samples} must be below num_features=4: the paper studies the overparameterized regime "
+        r"\(Sec. 3.1\). Lower num_samples or raise num_features."
+    )
+    with pytest.raises(InvalidDimsError, match=message):
+        continual.Dims(3, 3, 4, num_samples)
+    continual.Dims(3, 3, 4, 3)
+
+
+@pytest.mark.parametrize("name", ["max_experts", "num_tasks", "num_features", "num_samples", "max_active"])
+@pytest.mark.parametrize("value", [0, -2, 1.5, 2.0, True, "3", None, math.nan], ids=repr)
+def test_sizes_are_whole_numbers_of_at_least_one(name, value):
+    """Would catch a size that fails later, inside a program, without its name."""
+    sizes = {"max_experts": 3, "num_tasks": 3, "num_features": 4, "num_samples": 2, name: value}
+    with pytest.raises(InvalidDimsError, match=f"{name}={value!r} must be a whole number of at least 1. Raise {name}."):
+        continual.Dims(**sizes)
+
+
+def test_no_more_experts_learn_than_there_are():
+    """Would catch a top-k routing with empty ranks."""
+    with pytest.raises(
+        InvalidDimsError, match=r"max_active=4 must be at most max_experts=3.*Lower max_active or raise"
+    ):
+        continual.Dims(3, 3, 4, 2, max_active=4)
+    assert continual.Dims(3, 3, 4, 2, max_active=3).max_active == 3
+
+
+NON_NEGATIVE = (
+    "learning_rate balance_weight perturbation_scale termination_threshold truth_scale signal_scale min_strength "
+    "max_strength noise_scale cluster_spread"
+).split()
+SWITCHES = ("terminate", "accumulate_flags", "scale_is_variance", "independent_signals")
+
+REFUSED = [
+    ({"num_experts": 4}, "num_experts=4 must be at most max_experts=3.*Lower num_experts or raise Dims.max_experts"),
+    ({"num_experts": 0}, "num_experts=0 must be a whole number of at least 1. Raise num_experts"),
+    ({"num_experts": -1}, "num_experts=-1 must be a whole number of at least 1"),
+    ({"num_experts": 2.5}, "num_experts=2.5 must be a whole number"),
+    ({"num_experts": True}, "num_experts=True must be a whole number"),
+    ({"num_active": 0}, "num_active=0 must be a whole number of at least 1"),
+    ({"num_active": 3}, "num_active=3 must be at most max_active=2.*Lower num_active or raise Dims.max_active"),
+    ({"num_active": 2, "num_experts": 1}, "num_active=2 must be at most num_experts=1. Lower num_active"),
+    ({"num_clusters": 0}, "num_clusters=0 must be a whole number of at least 1. Raise num_clusters"),
+    ({"num_clusters": 1.5}, "num_clusters=1.5 must be a whole number"),
+    ({"learning_rate": 0.0}, "learning_rate=0 makes the exploration .* endless. Raise learning_rate"),
+    ({"learning_rate": jnp.float32(0)}, "learning_rate=0 makes the exploration"),
+    ({"locality_power": 0.0}, r"locality_power=0.0 must be above 0.*Use 1 .* or 2"),
+    ({"locality_power": -1.0}, "locality_power=-1.0 must be above 0"),
+    ({"min_strength": 1.5}, "min_strength=1.5 must be at most max_strength=1.0.*Lower min_strength"),
+    *[
+        ({name: value}, f"{name}=-{abs(float(value)):.5g}.* must not be negative. Raise {name} to 0 or more")
+        for name in NON_NEGATIVE
+        for value in (-1e-3, np.float32(-2))
+    ],
+    *[
+        ({name: value}, f"{name}={value} must be a finite number. Mend {name}")
+        for name in continual.Params._fields
+        for value in (math.nan, math.inf, -math.inf)
+    ],
+    *[({name: value}, f"{name}={value} must be True or False") for name in SWITCHES for value in (2, -1, 0.5)],
+    *[
+        ({name: np.full(2, 0.5)}, rf"{name} has shape \(2,\), but a run has one setting: call once a cell")
+        for name in continual.Params._fields
+    ],
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), REFUSED, ids=lambda value: str(value)[:60])
+def test_parameters_outside_their_range_are_refused(changes, message):
+    """Would catch a run with such a parameter, alone or in a batch, and a message without value or way out."""
+    params = continual.Params(num_experts=3)._replace(**changes)
+    system = continual.system(DIMS)
+    with pytest.raises(InvalidParamsError, match=message):
+        mt.simulate(system, ROOT, params, 10**9)
+    with pytest.raises(InvalidParamsError, match=message):
+        mt.simulate_batch(system, ROOT, 2, params, 10**9)
+    on_pool = continual.on_pool(DIMS, continual.Pool(jnp.zeros((3, 4)), jnp.zeros((3, 4)), jnp.arange(3)))
+    with pytest.raises(InvalidParamsError, match=message):
+        mt.simulate(on_pool, ROOT, params, 10**9)
+
+
+@pytest.mark.parametrize("value", [None, "0.5", 1j], ids=repr)
+def test_parameters_that_are_no_numbers_are_refused(value):
+    """Would catch an error without the parameter's name."""
+    params = continual.Params(num_experts=3, learning_rate=value)
+    with pytest.raises(InvalidParamsError, match="learning_rate"):
+        mt.simulate(continual.system(DIMS), ROOT, params, 4)
+
+
+ACCEPTED = [
+    {"num_experts": 1},
+    {"num_experts": np.int64(3), "num_active": 2},
+    {"num_experts": 2.0},
+    {"num_clusters": 3.0},
+    {"num_clusters": 10**6},
+    {name: 0.0 for name in NON_NEGATIVE if name != "learning_rate"},
+    {"learning_rate": 1, "locality_power": 2, "noise_scale": 0, "truth_scale": 1, "cluster_spread": 0},
+    {"learning_rate": 1e-30},
+    {name: np.bool_(True) for name in SWITCHES},
+    *[{name: value} for name in SWITCHES for value in (1, 0.0)],
+]
+
+
+@pytest.mark.parametrize("changes", ACCEPTED, ids=lambda value: str(value)[:60])
+def test_parameters_inside_their_range_run(changes):
+    """Would catch a parameter that is let through and then fails, or changes a type, inside the program."""
+    params = continual.Params(num_experts=3)._replace(**changes)
+    system = continual.system(DIMS)
+
+    def one_round(key, params):  # traced for the given kinds of number, as a run is, but not compiled
+        state = system.init(key, params)
+        return state, system.step(key, state, params)[0]
+
+    jax.eval_shape(lambda key: system.init(key, params), ROOT)
+    before, after = jax.eval_shape(one_round, ROOT, params)
+    assert jax.tree.map(lambda leaf: leaf.dtype, before) == jax.tree.map(lambda leaf: leaf.dtype, after)
+
+
+def test_a_pool_must_fit_the_dims():
+    """Would catch a pool of other sizes, broadcast or cut."""
+    fits = continual.Pool(jnp.zeros((3, 4)), jnp.zeros((3, 4)), jnp.arange(3))
+    continual.on_pool(DIMS, fits)
+    for wrong in (
+        fits._replace(truths=jnp.zeros((4, 3))),
+        fits._replace(signals=jnp.zeros((3, 5))),
+        fits._replace(clusters=jnp.arange(4)),
+    ):
+        with pytest.raises(InvalidDimsError, match=r"does not fit num_tasks=3, num_features=4\. Mend the pool"):
+            continual.on_pool(DIMS, wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("lerning_rate", "learning_rate"), ("numexperts", "num_experts"), ("noise_scle", "noise_scale")],
+)
+def test_a_misspelt_parameter_is_corrected(name, nearest):
+    """Would catch a parameter that is ignored because it is misspelt."""
+    with pytest.raises(InvalidParamsError, match=rf"unknown parameter {name!r}\. Did you mean {nearest!r}\?"):
+        continual.reading("unit-signal").params(**{name: 1})
+
+
+def test_a_misspelt_reading_is_corrected():
+    """Would catch a typing error that gives the default."""
+    with pytest.raises(UnknownNameError, match=r"unknown reading 'weak-signals'\. Did you mean 'weak-signal'\?"):
+        continual.reading("weak-signals")
+
+
+@pytest.mark.parametrize("name", continual.READINGS)
+def test_readings_are_valid_choices_with_overrides_on_top(name):
+    """Would catch a reading that chooses nothing, chooses what does not exist, or is not known by its own name."""
+    reading = continual.reading(name)
+    assert reading.name == name
+    assert reading.summary
+    defaults = continual.Params()
+    chosen = {field for field in defaults._fields if getattr(reading.params(), field) != getattr(defaults, field)}
+    assert chosen == set(reading.choices)
+    assert (chosen == set()) == (name == "unit-signal")
+    overridden = reading.params(**dict.fromkeys(chosen, 0.25), num_experts=2)
+    assert overridden.num_experts == 2
+    assert all(getattr(overridden, field) == 0.25 for field in chosen)
+    dims = continual.Dims(10, 6, 10, 6)
+    jax.eval_shape(lambda key: continual.system(dims).init(key, reading.params()), ROOT)
+
+
+def test_defaults_are_those_of_figure_2():
+    """Would catch a default that drifts from sigma_0 = 0.4: Gamma = sigma_0^1.25, spread sigma_0^1.5, c = 1/sigma_0."""
+    params = continual.Params()
+    assert (params.num_experts, params.num_active, params.learning_rate, params.balance_weight) == (10, 1, 0.5, 0.5)
+    assert abs(math.log(params.termination_threshold) / math.log(0.4) - 1.25) < 1e-12
+    assert abs(math.log(params.cluster_spread) / math.log(0.4) - 1.5) < 1e-12
+    assert abs(params.signal_scale * 0.4 - 1) < 1e-12
+    assert params.truth_scale == 0.4
+
+
+@pytest.mark.parametrize("name", continual.READINGS)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"num_experts": 4, "learning_rate": 0.1, "min_strength": 0.25, "max_strength": 2.0},
+        {"scale_is_variance": True, "truth_scale": 0.3},
+    ],
+    ids=["default", "scales", "variance"],
+)
+def test_the_gate_drive_is_eta_times_the_means_over_the_draws(name, changes):
+    """Would catch a wrong mean or power in kappa = eta E|w| E|v|^2 E[beta^2] / M, by drawing all three.
+
+    The means of 20 000 draws are off by less than 1% but for one chance in 10^9.
+    """
+    params = continual.reading(name).params(**changes)
+    rng = np.random.default_rng(0)
+    deviation = params.truth_scale**0.5 if params.scale_is_variance else params.truth_scale
+    d = 10
+    truths = deviation * rng.normal(size=(20_000, d)) + params.cluster_spread * rng.normal(size=(20_000, d))
+    apart = deviation * rng.normal(size=(20_000, d))
+    signals = params.signal_scale * (apart if params.independent_signals else truths)
+    strength = rng.uniform(params.min_strength, params.max_strength, 200_000)
+    means = np.mean(np.linalg.norm(truths, axis=1)) * np.mean(np.sum(signals**2, axis=1)) * np.mean(strength**2)
+    drive = continual.gate_drive(params, d)
+    assert drive > 0
+    assert abs(drive / (params.learning_rate * means / params.num_experts) - 1) < 0.04
+
+
+def test_the_gate_drive_scales_as_its_factors():
+    """Would catch a factor that is lost: kappa is linear in eta, quadratic in c, inverse in M, cubic in sigma_0."""
+    base = continual.Params(cluster_spread=0.0)
+    drive = continual.gate_drive(base, 10)
+    for change, factor in (
+        ({"learning_rate": 1.0}, 2),
+        ({"num_experts": 20}, 1 / 2),
+        ({"signal_scale": 2 * base.signal_scale}, 4),
+        ({"truth_scale": 0.8}, 8),
+        ({"min_strength": 0.0}, 1 / 3),
+        ({"min_strength": 3.0, "max_strength": 3.0}, 9),
+        ({"noise_scale": 99.0, "balance_weight": 7.0}, 1),
+    ):
+        assert abs(continual.gate_drive(base._replace(**change), 10) / drive - factor) < 1e-9 * factor

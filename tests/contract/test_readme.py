@@ -1,0 +1,36 @@
+"""The README's code: catches an example that no longer runs as printed."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from moe_theory import cli
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_the_quickstart_runs(capsys):
+    (code,) = blocks("python")
+    assert sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in code.splitlines()) <= 20
+    exec(compile(code, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "mean G_t" in printed
+    assert "SUPPORTED" in printed
+
+
+COMMANDS = sorted(set(re.findall(r"(?<=`|\n)(moe-theory (?:claims|verify|figures)[^`#\n]*)", README)))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_printed_commands_parse(command):
+    cli.parse(shlex.split(command)[1:])
+
+
+def test_printed_commands_were_found():
+    assert len(COMMANDS) >= 4

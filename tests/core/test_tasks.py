@@ -1,0 +1,156 @@
+"""Pools and arrivals: their structure here, their distributions in tests/contract/test_draws.py."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from moe_theory.core import random, tasks
+
+LEVEL = 1e-7  # probability that a test of a distribution fails a true one; seeds are fixed
+NUM_POOLS = 400
+SCALES = tasks.PoolScales(
+    truth_scale=0.5,
+    scale_is_variance=False,
+    signal_scale=3.0,
+    independent_signals=False,
+    cluster_spread=0.1,
+    num_clusters=3,
+)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def draw_pools(num_tasks, num_features, scales):
+    """NUM_POOLS pools, with every scale traced."""
+    keys = jax.random.split(jax.random.key(1), NUM_POOLS)
+    return jax.vmap(lambda key: tasks.draw_pool(key, num_tasks, num_features, scales))(keys)
+
+
+def pools(num_tasks=8, num_features=5, **changes):
+    return jax.device_get(draw_pools(num_tasks, num_features, SCALES._replace(**changes)))
+
+
+def assert_normal(values, deviation):
+    assert stats.kstest(np.ravel(values), stats.norm(0, deviation).cdf).pvalue > LEVEL
+
+
+@pytest.mark.parametrize("num_clusters", [1, 3, 7, 8, 50])
+def test_task_n_belongs_to_cluster_n_mod_k(num_clusters):
+    """Would catch a traced K that is ignored, or clusters in blocks; K >= N has a cluster for each task."""
+    np.testing.assert_array_equal(pools(num_clusters=num_clusters).clusters[0], np.arange(8) % num_clusters)
+
+
+def test_members_spread_around_a_shared_centre():
+    """Would catch a spread that is a variance, shared by the members, or added to nobody."""
+    truths = pools().truths
+    within = truths[:, 0] - truths[:, 3]  # tasks 0 and 3 share cluster 0
+    assert_normal(within, 0.1 * 2**0.5)
+    assert_normal(truths[:, 0] - truths[:, 1], (2 * (0.5**2 + 0.1**2)) ** 0.5)
+    assert_normal(truths[:, 5], (0.5**2 + 0.1**2) ** 0.5)
+    assert stats.pearsonr(within.ravel(), (truths[:, 1] - truths[:, 4]).ravel()).pvalue > LEVEL
+
+
+def test_without_spread_members_are_equal():
+    """Would catch noise that remains at spread 0, or clusters that then coincide."""
+    truths = pools(cluster_spread=0.0).truths
+    np.testing.assert_array_equal(truths[:, 0], truths[:, 3])
+    np.testing.assert_array_equal(truths[:, 1], truths[:, 7])
+    assert np.all(truths[:, 0] != truths[:, 1])
+
+
+@pytest.mark.parametrize("num_clusters", [8, 9, 1000])
+def test_tasks_without_clusters_have_no_spread(num_clusters):
+    """Would catch a spread added to clusters of one: N tasks without clusters are N(0, sigma_0)."""
+    plain = pools(num_clusters=num_clusters, cluster_spread=25.0)
+    np.testing.assert_array_equal(plain.truths, pools(num_clusters=8, cluster_spread=0.0).truths)
+    assert_normal(plain.truths, 0.5)
+
+
+def test_sigma_0_is_a_deviation_or_a_variance():
+    """Would catch a reading that is ignored, or a square in place of a root."""
+    assert_normal(pools(num_clusters=8).truths, 0.5)
+    assert_normal(pools(num_clusters=8, scale_is_variance=True).truths, 0.5**0.5)
+
+
+def test_signals_follow_the_truths_or_stand_apart():
+    """Would catch a scale that is not applied, and independent signals that are correlated or of another scale."""
+    proportional = pools()
+    assert np.abs(proportional.signals - 3 * proportional.truths).max() < 1e-5
+    apart = pools(independent_signals=True, scale_is_variance=True)
+    assert_normal(apart.signals, 3 * 0.5**0.5)
+    assert stats.pearsonr(apart.signals.ravel(), apart.truths.ravel()).pvalue > LEVEL
+    np.testing.assert_array_equal(apart.truths, pools(scale_is_variance=True).truths)
+
+
+def test_all_kinds_of_pool_are_one_program():
+    """Would catch a scale, a switch or the number of clusters that became static."""
+    before = draw_pools._cache_size()
+    for changes in (
+        {"num_clusters": 2},
+        {"independent_signals": True},
+        {"scale_is_variance": True, "truth_scale": 9.0},
+    ):
+        pools(num_tasks=4, num_features=3, **changes)
+    assert draw_pools._cache_size() == before + 1
+
+
+POOL = tasks.Pool(jnp.arange(12.0).reshape(4, 3), 10 + jnp.arange(12.0).reshape(4, 3), jnp.arange(4))
+
+
+def arrival_of(units, noise, noise_scale=2.0, low=0.5, high=1.5):
+    """The arrival of three units in (0, 1) and normals (3, 2)."""
+    uniforms = np.concatenate([2 * np.asarray(units) - 1, 2 * stats.norm.cdf(noise).ravel() - 1])
+    return tasks.make_arrival(jnp.asarray(uniforms, jnp.float32), POOL, 2, noise_scale, low, high)
+
+
+@pytest.mark.parametrize(("unit", "task"), [(0.0, 0), (0.249, 0), (0.251, 1), (0.74, 2), (0.76, 3), (1.0, 3)])
+@pytest.mark.parametrize(("slot_unit", "slot"), [(0.0, 0), (0.49, 0), (0.51, 1), (1.0, 1)])
+def test_an_arrival_is_made_of_its_units(unit, task, slot_unit, slot):
+    """Would catch an index beyond the end, a column that is not the signal's, or noise of another column."""
+    noise = np.array([[0.3, -1.0], [0.0, 2.0], [-0.7, 0.1]])
+    arrival = arrival_of((unit, slot_unit, 0.25), noise)
+    assert arrival.task == task
+    expected = 2 * noise
+    expected[:, slot] = (1.5 - 0.25) * np.asarray(POOL.signals)[task]
+    assert np.abs(arrival.features - expected).max() < 1e-4
+
+
+def test_the_number_of_draws_is_what_an_arrival_needs():
+    """Would catch a draw that is missing, which an error shows, or left over."""
+    count = tasks.num_arrival_draws(3, 2)
+    rest = jnp.zeros(count - 1)
+    with pytest.raises(TypeError):
+        tasks.make_arrival(rest, POOL, 2, 1.0, 1.0, 1.0)
+    for place in range(count):
+        base = tasks.make_arrival(jnp.full(count, -0.3), POOL, 2, 1.0, 0.0, 1.0)
+        moved = tasks.make_arrival(jnp.full(count, -0.3).at[place].set(0.9), POOL, 2, 1.0, 0.0, 1.0)
+        is_hidden = place >= 3 and (place - 3) % 2 == 0  # the noise that the signal's column replaces
+        assert np.any(moved.features != base.features) != is_hidden
+
+
+def test_selected_rows_are_indexed_rows():
+    """Would catch a one-hot sum over the wrong axis, for numbers and whole numbers."""
+    rows = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    for index in range(5):
+        np.testing.assert_array_equal(tasks.select_row(jnp.asarray(rows), index), rows[index])
+    np.testing.assert_array_equal(tasks.select_row(jnp.arange(6).reshape(3, 2), 2), [4, 5])
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_uniforms_are_open_and_a_longer_array_begins_with_the_shorter(x64):
+    """Would catch an end that is reached, where a normal would be infinite, or draws that padding changes."""
+    with jax.enable_x64(x64):
+        dtype = jnp.result_type(float)
+        long = np.asarray(random.symmetric_uniforms(jax.random.key(4), 100_001, dtype))
+        np.testing.assert_array_equal(random.symmetric_uniforms(jax.random.key(4), 37, dtype), long[:37])
+        assert long.dtype == dtype
+        assert -1 < long.min() < -0.999
+        assert 0.999 < long.max() < 1
+        assert stats.kstest(long, stats.uniform(-1, 2).cdf).pvalue > LEVEL
+        normals = np.asarray(random.normals(jnp.asarray(long)))
+        assert np.abs(normals - stats.norm.ppf((1 + long.astype(float)) / 2)).max() < (1e-10 if x64 else 1e-3)
+        ends = np.array([np.nextafter(-1, 0, dtype=dtype), np.nextafter(1, 0, dtype=dtype)])
+        assert np.all(np.isfinite(random.normals(jnp.asarray(ends))))

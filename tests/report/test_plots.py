@@ -1,0 +1,176 @@
+"""Files of figures and verdicts: what is in them, that they come out the same again, and refusals before any work."""
+
+import dataclasses
+import functools
+import io
+import re
+import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+from moe_theory.continual import readings
+from moe_theory.core.errors import InvalidRunError, OutputError, UnknownNameError
+from moe_theory.report import plots
+from moe_theory.verify.verdict import Curve, Status, Verdict
+
+NUM_ROUNDS = 100  # as the tests of the figures themselves, whose compiled programs serve again
+
+
+@pytest.fixture
+def shortened(monkeypatch):
+    """The continual paper's figures with short runs, by name; counts what is computed."""
+    computed = []
+
+    def short(figure):
+        def compute(*arguments):
+            computed.append(figure.name)
+            return figure.compute(*arguments, num_rounds=NUM_ROUNDS)
+
+        return dataclasses.replace(figure, compute=compute)
+
+    figures = {name: short(figure) for name, figure in plots.figures_of("continual").items()}
+    monkeypatch.setattr(plots, "figures_of", lambda paper: figures)
+    return computed
+
+
+def words_of(svg):
+    """Texts of an SVG whose glyphs are outlines: matplotlib keeps each as a comment."""
+    parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
+    root = ElementTree.fromstring(svg, parser)
+    return [part.text.strip() for part in root.iter(ElementTree.Comment)]
+
+
+def description_of(svg):
+    return ElementTree.fromstring(svg).findtext(".//{http://purl.org/dc/elements/1.1/}description")
+
+
+def test_writes_a_picture_and_its_numbers(shortened, tmp_path):
+    """The CSV, read again, holds the numbers of the dataset that is drawn, and says where they come from."""
+    paths = plots.make_figures("continual", ["figure-8"], replicates=3, seed=5, out=tmp_path)
+    assert paths == [tmp_path / "continual" / "figure-8.svg", tmp_path / "continual" / "figure-8.csv"]
+    assert sorted(tmp_path.rglob("*.*")) == sorted(paths)
+    table = pd.read_csv(paths[1])
+    figure = plots.figures_of("continual")["figure-8"]
+    data = figure.compute(readings.reading("unit-signal"), 3, 5)
+    assert len(table) == 4 * NUM_ROUNDS
+    assert set(table["reading"]) == {"unit-signal"}
+    assert set(table["replicates"]) == {3}
+    assert set(table["seed"]) == {5}
+    for power in data.threshold_power.values:
+        np.testing.assert_array_equal(
+            table.loc[table.threshold_power == power, "expert"], data.expert.sel(threshold_power=power)
+        )
+    svg = paths[0].read_text(encoding="utf-8")
+    assert "round $t$" in " ".join(words_of(svg))
+    assert " ".join(description_of(svg).split()) == " ".join(figure.caption(data).split())
+    assert "dc:date" not in svg
+
+
+def test_csv_keeps_real_numbers(shortened):
+    data = plots.figures_of("continual")["figure-9"].compute(readings.reading("unit-signal"), 4, 0)
+    table = pd.read_csv(io.StringIO(plots.to_csv(data))).set_index(["metric", "threshold_power", "round"])
+    assert len(table) == data["mean"].size
+    for place in (("forgetting", 0.75, 10), ("generalization_error", 1.5, 80)):
+        expected = float(data["mean"].sel(metric=place[0], threshold_power=place[1], round=place[2]))
+        assert abs(table.loc[place, "mean"] - expected) <= 1e-5 * abs(expected)
+
+
+def test_comes_out_the_same_again(shortened, tmp_path):
+    """Bytes depend neither on the date nor on the user's matplotlib configuration."""
+    first = plots.make_figures("continual", ["figure-8"], replicates=2, out=tmp_path / "first")
+    with matplotlib.rc_context({"font.size": 20, "svg.hashsalt": "other", "axes.grid": True}):
+        again = plots.make_figures("continual", ["figure-8"], replicates=2, out=tmp_path / "again")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
+
+
+def test_threads_draw_the_same():
+    draw = functools.partial(plots.render, "title", (3, 2), lambda canvas: canvas.subplots().plot([1, 2]), "caption")
+    alone = draw()
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda _: draw(), range(4)))
+    assert together == [alone] * 4
+
+
+def test_configuration_is_left_as_it_was():
+    before = dict(matplotlib.rcParams)
+    plots.render("title", (3, 2), lambda canvas: canvas.subplots(), "")
+    assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize("names", [(), ("all",), ("figure-9", "figure-2", "figure-8")])
+def test_selects_all_in_the_papers_order(names):
+    chosen = plots._selected(names, plots.figures_of("continual"))
+    assert [figure.name for figure in chosen] == ["figure-2", "figure-8", "figure-9"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "words"),
+    [
+        ({"names": ["figure-3"]}, UnknownNameError, "unknown figure 'figure-3'. Did you mean 'figure-"),
+        ({"reading": "unit-signl"}, UnknownNameError, "Did you mean 'unit-signal'"),
+        ({"reading": "all"}, UnknownNameError, "unknown reading 'all'"),
+        ({"replicates": 0}, InvalidRunError, "replicates=0 must be at least 1"),
+    ],
+)
+def test_refuses_before_making_a_folder(shortened, tmp_path, asked, error, words):
+    with pytest.raises(error, match=re.escape(words)):
+        plots.make_figures("continual", out=tmp_path / "out", **asked)
+    assert not (tmp_path / "out").exists()
+    assert shortened == []
+
+
+def test_unknown_paper():
+    with pytest.raises(UnknownNameError, match="Did you mean 'continual'"):
+        plots.figures_of("continal")
+
+
+def test_unwritable_folder_is_one_line_and_computes_nothing(shortened, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OutputError) as caught:
+        plots.make_figures("continual", ["figure-8"], replicates=2, out=tmp_path / "file")
+    assert "\n" not in str(caught.value)
+    assert shortened == []
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def verdict(claim, reading, status, **fields):
+    described = {"paper": "continual", "where": "", "statement": "s", "kind": "upper_bound", "reason": "because & so"}
+    return Verdict(
+        **(described | {"claim": claim, "reading": reading, "status": status, "replicates": 9, "command": "c"} | fields)
+    )
+
+
+def test_verdicts_in_one_picture(tmp_path):
+    """Every kind of verdict, one without numbers, and a claim that one of the readings lacks."""
+    curve = Curve(["t = 1", "t = 2"], [1.0, 2.0], [1.5, 1.6], [0.1, 0.2])
+    flat = Curve(["mean"], [0.0], [0.0], [float("nan")])
+    bound = {"curve": curve, "interval": (0.0, 1.0), "standard_error": 0.1}
+    shown = [
+        verdict("continual.a", "one", Status.REFUTED, **bound),
+        verdict("continual.a", "two", Status.SUPPORTED, **(bound | {"kind": "lower_bound"})),
+        verdict("continual.b", "one", Status.INAPPLICABLE),
+        verdict("continual.c", "two", Status.INCONCLUSIVE, curve=flat, kind="identity", margin=1e-3),
+    ]
+    plots.verdict_panels(shown, tmp_path / "verdicts.svg")
+    svg = (tmp_path / "verdicts.svg").read_text(encoding="utf-8")
+    words = " ".join(words_of(svg))
+    for word in ("continual.a", "continual.b", "continual.c", "REFUTED", "SUPPORTED", "INAPPLICABLE", "INCONCLUSIVE"):
+        assert word in words
+    assert "because &" in words
+    assert [path.name for path in tmp_path.iterdir()] == ["verdicts.svg"]
+
+
+def test_bars_are_the_simultaneous_interval():
+    """A component's bar is its own standard error times the critical value of the verdict's interval."""
+    curve = Curve(["t = 1", "t = 2"], [1.0, 2.0], [1.5, 1.6], [0.1, 0.2])
+    given = verdict("a", "one", Status.REFUTED, curve=curve, interval=(0.2, 0.8), standard_error=0.1)
+    np.testing.assert_allclose(plots._half_widths(given, curve), [0.3, 0.6])
+
+
+def test_no_verdicts_is_no_failure(tmp_path):
+    plots.verdict_panels([], tmp_path / "verdicts.svg")
+    ElementTree.fromstring((tmp_path / "verdicts.svg").read_text(encoding="utf-8"))

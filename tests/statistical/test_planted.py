@@ -1,0 +1,118 @@
+"""Planted theorems, true and false, judged from end to end: catches an engine that supports or refutes too easily.
+
+The planted theorem is (18)'s analogue where it is exact: a single expert on arrivals whose columns are all Gaussian.
+The false ones have r = 1 - s/d off by 0.05. Errors are 1e-6 a test, so that the file's false alarms are below 1e-5.
+"""
+
+import numpy as np
+import pytest
+
+from moe_theory import System, continual
+from moe_theory.continual import exact
+from moe_theory.continual.experiments import observe_metrics, pools_of
+from moe_theory.core import random
+from moe_theory.core.random import symmetric_uniforms
+from moe_theory.sweep import Cell, run_cells
+from moe_theory.verify import Claim, Experiment, Status, session
+from moe_theory.verify.statistics import judge_equality, judge_upper_bound
+
+DIMS = continual.Dims(max_experts=1, num_tasks=4, num_features=10, num_samples=6)
+ERROR = 1e-6
+
+
+def gaussian_system() -> System:
+    """A user's own system: the paper's `learn` on arrivals without a signal column."""
+    drawn = continual.system(DIMS)
+
+    def step(key, state, params):
+        draws = symmetric_uniforms(key, 1 + DIMS.num_features * DIMS.num_samples, state.experts.dtype)
+        task = ((draws[0] + 1) / 2 * DIMS.num_tasks).astype(int)
+        features = random.normals(draws[1:]).reshape(DIMS.num_features, DIMS.num_samples)
+        return continual.learn(state, continual.Arrival(task, features), draws[:1] * 0, params)
+
+    return System(drawn.init, step)
+
+
+# One cluster: tasks near one another, so that unlearned truths weigh most and the ratio r shows.
+EXPERIMENT = Experiment(
+    name="gaussian",
+    dims=DIMS,
+    system=gaussian_system(),
+    cells={"M=1": {"num_experts": 1, "num_clusters": 1, "cluster_spread": 0.1}},
+    num_rounds=6,
+    record_every=2,
+    observe=observe_metrics,
+    replicates=32768,  # five standard errors are 2 % of the mean: less than half of every planted error
+)
+
+
+def error_with_ratio(shift: float):
+    """E[G_t] as in `exact.single_expert_gaussian`, with the ratio r shifted."""
+
+    def predict(runs):
+        run = runs["M=1"]
+        ratio = 1 - DIMS.num_samples / DIMS.num_features + shift
+        gaps = np.array([continual.theory.gaps(pool)[:2] for pool in pools_of(run)])
+        norm, gap = gaps[:, :1], gaps[:, 1:]
+        powers = ratio**run.rounds
+        return powers * norm + (1 - powers) * (1 - 1 / run.rounds) * gap
+
+    return predict
+
+
+@pytest.fixture(scope="module")
+def runs():
+    params = continual.reading("unit-signal").params(**EXPERIMENT.cells["M=1"])
+    cell = Cell("M=1", EXPERIMENT.system, params, EXPERIMENT.num_rounds, EXPERIMENT.record_every, EXPERIMENT.observe)
+    return run_cells([cell], EXPERIMENT.replicates, seed=11, width=1024)
+
+
+@pytest.mark.parametrize(
+    ("shift", "status"), [(0.0, Status.SUPPORTED), (0.05, Status.REFUTED), (-0.05, Status.REFUTED)]
+)
+def test_the_true_ratio_is_supported_and_a_wrong_one_refuted(runs, shift, status):
+    claim = Claim(
+        id="test.planted",
+        paper="continual",
+        where="Eq. (18), planted",
+        statement="The ratio is 1 - s/d.",
+        kind="equality",
+        margin=0.05,
+        experiment=EXPERIMENT,
+        observe=lambda runs: runs["M=1"].records.generalization_error.T,
+        predict=error_with_ratio(shift),
+    )
+    verdict = session.judge(claim, "unit-signal", runs, seed=11, error=ERROR)
+    assert verdict.status is status, verdict.reason
+
+
+def test_the_planted_formula_is_the_exact_one(runs):
+    pool = pools_of(runs["M=1"])[0]
+    formula = error_with_ratio(0.0)(runs)[0]
+    moments = exact.single_expert_gaussian(pool, DIMS.num_samples, 6)
+    np.testing.assert_allclose(formula, moments.generalization_error[[1, 3, 5]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("factor", "status"), [(1.05, Status.SUPPORTED), (0.95, Status.REFUTED)])
+def test_a_bound_just_above_is_supported_and_just_below_refuted(runs, factor, status):
+    observed = runs["M=1"].records.generalization_error.T.astype(float)
+    bound = factor * error_with_ratio(0.0)(runs)
+    assert judge_upper_bound(observed, bound, 0 * bound, ERROR).status is status
+
+
+def test_size_and_power_on_normal_samples_are_as_declared():
+    """At error 0.05, a true equality at its margin's edge is supported rarely, one at its centre nearly always."""
+    generator = np.random.default_rng(3)
+    num_trials, num_replicates, margin = 2000, 50, 0.5
+    supported_at_edge = supported_at_centre = refuted_at_edge = 0
+    for _ in range(num_trials):
+        noise = generator.standard_normal((num_replicates, 1))
+        allowed = np.full_like(noise, margin)
+        edge = judge_equality(noise + margin, 0 * noise, allowed, 0.05).status
+        supported_at_edge += edge is Status.SUPPORTED
+        refuted_at_edge += edge is Status.REFUTED
+        supported_at_centre += judge_equality(noise, 0 * noise, allowed, 0.05).status is Status.SUPPORTED
+    # Each wrong side has probability 0.025; 2000 trials have a deviation of 0.0035: seven of them are allowed.
+    assert abs(supported_at_edge / num_trials - 0.025) < 0.025
+    assert abs(refuted_at_edge / num_trials - 0.025) < 0.025
+    assert supported_at_centre / num_trials > 0.8
