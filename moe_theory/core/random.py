@@ -9,7 +9,7 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key, UInt32
 
 from moe_theory.core.errors import InvalidRunError
 
@@ -22,6 +22,21 @@ def root_key(seed: int) -> Key[Array, ""]:
     if not 0 <= seed < 2**32:
         raise InvalidRunError(f"seed={seed} must be in [0, 2**32): larger seeds would alias smaller ones. Lower seed.")
     return jax.random.key(seed, impl="threefry2x32")
+
+
+def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
+    """The key as a typed one, also from the raw words of `jax.random.PRNGKey`, whose axis would read as a batch.
+
+    Raises: InvalidRunError for anything that is not one key.
+    """
+    key = jnp.asarray(key)
+    if key.dtype == jnp.uint32:
+        key = jax.random.wrap_key_data(key)
+    if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.shape != ():
+        raise InvalidRunError(
+            f"a key of shape {key.shape} and type {key.dtype} is not one random key: make one by root_key(seed)."
+        )
+    return key
 
 
 def replicate_keys(root: Key[Array, ""], replicates: Int[Array, " B"]) -> Key[Array, " B"]:

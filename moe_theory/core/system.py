@@ -14,7 +14,7 @@ from jaxtyping import Array, Int, Key, PyTree
 
 from moe_theory.core import engine
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.core.random import replicate_keys
+from moe_theory.core.random import replicate_keys, typed_key
 
 Params = Any  # a NamedTuple of arrays or Python numbers, all of them traced
 State = Any  # a NamedTuple of arrays with a field `round`: the checkpoint
@@ -59,7 +59,7 @@ def simulate(
     """
     check_run(num_rounds, record_every)
     check_system(system, params)
-    return engine.run(system, key, state, params, num_rounds, record_every, observe, None, False)
+    return engine.run(system, typed_key(key), state, params, num_rounds, record_every, observe, None, False)
 
 
 def simulate_batch(
@@ -89,7 +89,7 @@ def simulate_batch(
     """
     check_run(num_rounds, record_every)
     check_system(system, params)
-    keys = replicate_keys(root_key, jnp.asarray(check_replicates(replicates)))
+    keys = replicate_keys(typed_key(root_key), jnp.asarray(check_replicates(replicates)))
     return engine.run(system, keys, state, params, num_rounds, record_every, observe, reduce, True)
 
 

@@ -5,4 +5,5 @@ from moe_theory.sweep.chunks import Run as Run
 from moe_theory.sweep.progress import Progress as Progress
 from moe_theory.sweep.progress import quiet as quiet
 from moe_theory.sweep.progress import terminal_progress as terminal_progress
+from moe_theory.sweep.runner import replicate_rounds as replicate_rounds
 from moe_theory.sweep.runner import run_cells as run_cells

@@ -19,12 +19,17 @@ def run_cells(
     width: int = CHUNK_WIDTH,
     num_threads: int | None = None,
     progress: Progress = quiet,
+    what: str | None = None,
+    is_announced: bool = False,
 ) -> Mapping[str, Run]:
     """Run replicates 0, ..., num_replicates - 1 of every cell; the runs by the cells' names.
 
     Replicate i draws the same numbers in every cell, so cells are compared by common random numbers. Everything is
     checked before anything runs.
 
+    Args:
+        what: what the progress calls it; the cells' names unless given.
+        is_announced: whether the caller has told the progress of this work already, say with more to come.
     Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
     """
     if num_replicates < 1:
@@ -35,24 +40,31 @@ def run_cells(
     work = {cell.name: chunks.split(cell, num_replicates, width) for cell in cells}
     if len(work) < len(cells):
         raise InvalidRunError(f"cells must have names of their own, not {[cell.name for cell in cells]}.")
-    progress.add_work(sum(chunk.replicate_rounds for parts in work.values() for chunk in parts))
+    if not is_announced:
+        progress.add_work(replicate_rounds(cells, num_replicates))
+    what = what or ", ".join(cell.name for cell in cells)
 
     done: dict[tuple[str, int], tuple] = {}
     waiting = [(cell.name, index) for cell in cells for index in range(len(work[cell.name]))]
 
     # One chunk of each program first, alone: threads would compile the same program twice.
     for name, index in _first_of_each_program(cells):
-        progress.compiling(name)
+        progress.compiling(what)
         done[name, index] = chunks.compute(work[name][index], seed)
         progress.advance(work[name][index].replicate_rounds)
     waiting = [job for job in waiting if job not in done]
     if waiting:
-        progress.running(f"{len(cells)} cells" if len(cells) > 1 else cells[0].name)
+        progress.running(what)
         _run_parallel(waiting, work, done, seed, num_threads or os.cpu_count() or 1, progress)
     return {
         cell.name: chunks.join(cell, [done[cell.name, index] for index in range(len(work[cell.name]))])
         for cell in cells
     }
+
+
+def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
+    """The work in so many replicates of each cell."""
+    return num_replicates * sum(cell.num_rounds for cell in cells)
 
 
 def _first_of_each_program(cells: Sequence[Cell]) -> list[tuple[str, int]]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from moe_theory.core.errors import InvalidClaimError, InvalidRunError
 from moe_theory.core.random import root_key
-from moe_theory.sweep import Progress, Run, quiet, run_cells
+from moe_theory.sweep import Progress, Run, quiet, replicate_rounds, run_cells
 from moe_theory.sweep.chunks import Cell
 from moe_theory.verify import registry, statistics
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike, Runs
@@ -25,6 +25,22 @@ class Job:
     experiment: Experiment
     reading: ReadingLike
     claims: list[Claim]
+
+    def cells(self) -> list[Cell]:
+        """The experiment's cells under the reading."""
+        experiment = self.experiment
+        return [
+            Cell(
+                name,
+                experiment.system,
+                self.reading.params(**overrides),
+                experiment.num_rounds,
+                experiment.record_every,
+                experiment.observe,
+                experiment.start,
+            )
+            for name, overrides in experiment.cells.items()
+        ]
 
 
 def verify(
@@ -51,6 +67,7 @@ def verify(
     """
     jobs = check_request(patterns, readings, replicates, seed, error)
     num_verdicts = sum(len(job.claims) for job in jobs)
+    progress.add_work(sum(replicate_rounds(job.cells(), replicates or job.experiment.replicates) for job in jobs))
     verdicts = []
     for job in jobs:
         for verdict in judge_job(job, replicates, seed, error / num_verdicts, progress):
@@ -101,21 +118,16 @@ def plan(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Job]:
 def judge_job(
     job: Job, replicates: int | None, seed: int, error: float, progress: Progress = quiet
 ) -> Iterator[Verdict]:
-    """Run a job's experiment and judge its claims, each with the same error probability."""
+    """Run a job's experiment, whose work `progress` knows of, and judge its claims at the same error probability."""
     experiment = job.experiment
-    cells = [
-        Cell(
-            name,
-            experiment.system,
-            job.reading.params(**overrides),
-            experiment.num_rounds,
-            experiment.record_every,
-            experiment.observe,
-            experiment.start,
-        )
-        for name, overrides in experiment.cells.items()
-    ]
-    runs = run_cells(cells, replicates or experiment.replicates, seed=seed, progress=progress)
+    runs = run_cells(
+        job.cells(),
+        replicates or experiment.replicates,
+        seed=seed,
+        progress=progress,
+        what=f"{experiment.name} under {job.reading.name}",
+        is_announced=True,
+    )
     for claim in job.claims:
         yield judge(claim, job.reading.name, runs, seed, error)
 

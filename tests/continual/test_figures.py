@@ -7,12 +7,10 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from moe_theory import simulate
 from moe_theory.continual import exact, readings, system, theory
 from moe_theory.continual.experiments import FIGURE_2, cell_name, pools_of
 from moe_theory.continual.figures import FIGURES, figure_2, figure_8, figure_9, spec
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.sweep import Cell, run_cells
 
 READING = readings.reading("unit-signal")
@@ -91,16 +89,15 @@ def test_records_are_dense_then_sparse(data):
 
 
 def test_figure_8_shows_the_arrivals_of_one_run(data):
-    """Against the same replicate run alone; catches indices off by one and thresholds in the wrong panel."""
+    """Against that threshold run alone: catches counts from 0, another replicate, thresholds in the wrong panel."""
     shown = data["figure-8"]
-    replicate = int(shown.replicate)
-    threshold = shown.threshold_power.values[-1]
+    replicate, threshold = int(shown.replicate), float(shown.threshold_power[-1])
     params = READING.params(num_experts=5, perturbation_scale=0.4**1.25, termination_threshold=0.4**threshold)
-    key = replicate_keys(root_key(SEED), np.array([replicate], np.uint32))[0]
-    _, info = simulate(system(figure_8.DIMS), key, params, NUM_ROUNDS)
+    cell = Cell("cell", system(figure_8.DIMS), params, NUM_ROUNDS, 1, figure_8.observe_routes)
+    records = run_cells([cell], replicate + 1, seed=SEED)["cell"].records
     here = shown.sel(threshold_power=threshold)
-    assert here.expert.values[:20].tolist() == (np.asarray(info.expert)[:20] + 1).tolist()
-    assert here.task.values.tolist() == (np.asarray(info.task) + 1).tolist()
+    assert here.expert.values.tolist() == (records.expert[:, replicate] + 1).tolist()
+    assert here.task.values.tolist() == (records.task[:, replicate] + 1).tolist()
     assert set(zip(here.task.values.tolist(), here.cluster.values.tolist(), strict=True)) <= {
         (1, 1), (4, 1), (2, 2), (5, 2), (3, 3), (6, 3),
     }  # fmt: skip

@@ -19,8 +19,9 @@ from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, Invalid
 from moe_theory.core.random import replicate_keys
 
 ROOT = mt.root_key(20)
-ROUNDS = (1, 13, 40, 97)
-STRIDES = (1, 7, 16, 50, 97, 1000)
+# Lengths and strides; strides beyond the length differ in nothing but their value, so one of them will do.
+RUNS = [(1, 1), (1, 7), (13, 1), (13, 7), (13, 16), (40, 1), (40, 7), (40, 16), (40, 50)]
+RUNS += [(97, record_every) for record_every in (1, 7, 16, 50, 97, 1000)]
 DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2)
 PARAMS = continual.Params(num_experts=3, learning_rate=0.3)
 
@@ -62,7 +63,7 @@ toy = mt.System(toy_init, toy_step)
 def documented_bits(replicate: int, num_rounds: int) -> np.ndarray:
     """The bits (T + 1, 2) of a replicate: round t draws from fold_in(fold_in(root, replicate), t), the start from 0."""
     key = jax.random.fold_in(ROOT, replicate)
-    times = jnp.arange(max(ROUNDS) + 1)
+    times = jnp.arange(98)
     bits = jax.vmap(lambda time: jax.random.bits(jax.random.fold_in(key, time), (2,)))(times)
     return np.asarray(bits, np.uint64)[: num_rounds + 1]
 
@@ -87,8 +88,7 @@ def rounds_to_record(num_rounds: int, record_every: int) -> np.ndarray:
     return np.array([time for time in range(1, num_rounds + 1) if time % record_every == 0 or time == num_rounds])
 
 
-@pytest.mark.parametrize("num_rounds", ROUNDS)
-@pytest.mark.parametrize("record_every", STRIDES)
+@pytest.mark.parametrize(("num_rounds", "record_every"), RUNS)
 def test_a_run_is_the_loop_of_its_rounds(num_rounds: int, record_every: int) -> None:
     """Would catch a key, order, block length or record that is off by one anywhere."""
     rounds = rounds_to_record(num_rounds, record_every)
@@ -103,7 +103,7 @@ def test_a_run_is_the_loop_of_its_rounds(num_rounds: int, record_every: int) -> 
     assert_shown(records, 5, num_rounds, rounds)
 
 
-@pytest.mark.parametrize(("num_rounds", "record_every"), [(1, 1), (13, 7), (40, 1), (40, 16), (40, 50), (97, 97)])
+@pytest.mark.parametrize(("num_rounds", "record_every"), [(1, 1), (13, 7), (40, 16), (97, 50)])
 def test_a_batch_is_the_loop_of_each_replicate(num_rounds: int, record_every: int) -> None:
     """Would catch a replicate that takes part in another, or a batch that records otherwise than a single run."""
     states, records = mt.simulate_batch(toy, ROOT, [5, 0, 77], ToyParams(), num_rounds, record_every)
@@ -116,15 +116,6 @@ def test_a_batch_is_the_loop_of_each_replicate(num_rounds: int, record_every: in
         assert_shown(one, replicate, num_rounds, rounds_to_record(num_rounds, record_every))
 
 
-@pytest.mark.parametrize("record_every", [1, 7, 16])
-def test_many_records_in_uneven_blocks(record_every: int) -> None:
-    """Would catch draws shared between records that do not divide into blocks, over a run of prime length."""
-    num_rounds = 89
-    state, records = mt.simulate(toy, jax.random.fold_in(ROOT, 1), ToyParams(), num_rounds, record_every)
-    assert_shown(records, 1, num_rounds, rounds_to_record(num_rounds, record_every))
-    np.testing.assert_array_equal(state.mixture, toy_loop(1, num_rounds)[-1][1])
-
-
 @functools.cache
 def whole_toy_run(is_batch: bool) -> Any:
     if is_batch:
@@ -132,7 +123,7 @@ def whole_toy_run(is_batch: bool) -> Any:
     return mt.simulate(toy, jax.random.fold_in(ROOT, 3), ToyParams(), 40)
 
 
-@pytest.mark.parametrize(("first", "is_batch"), [(1, False), (13, False), (35, False), (13, True)])
+@pytest.mark.parametrize(("first", "is_batch"), [(1, False), (35, False), (13, True)])
 def test_a_resumed_toy_run_is_the_undisturbed_one(first: int, is_batch: bool) -> None:
     """Would catch a checkpoint that restarts the clock, needs more than the state, or does not survive a file."""
     run = (

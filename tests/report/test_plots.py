@@ -11,6 +11,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 from moe_theory.continual import readings
 from moe_theory.core.errors import InvalidRunError, OutputError, UnknownNameError
@@ -70,13 +71,16 @@ def test_writes_a_picture_and_its_numbers(shortened, tmp_path):
     assert "dc:date" not in svg
 
 
-def test_csv_keeps_real_numbers(shortened):
-    data = plots.figures_of("continual")["figure-9"].compute(readings.reading("unit-signal"), 4, 0)
-    table = pd.read_csv(io.StringIO(plots.to_csv(data))).set_index(["metric", "threshold_power", "round"])
-    assert len(table) == data["mean"].size
-    for place in (("forgetting", 0.75, 10), ("generalization_error", 1.5, 80)):
-        expected = float(data["mean"].sel(metric=place[0], threshold_power=place[1], round=place[2]))
-        assert abs(table.loc[place, "mean"] - expected) <= 1e-5 * abs(expected)
+def test_csv_keeps_numbers_beside_their_coordinates():
+    """A row a point: catches an axis transposed, and a missing value written as a number."""
+    values = np.array([[1.23456, -2e-9, np.nan], [4.0, 5e6, 6.0]])
+    coordinates = {"metric": ["a", "b"], "round": [2, 4, 6]}
+    about = {"reading": "r", "replicates": 7, "seed": 1, "command": "c"}
+    text = plots.to_csv(xr.Dataset({"mean": (("metric", "round"), values)}, coordinates, about))
+    table = pd.read_csv(io.StringIO(text)).set_index(["metric", "round"])
+    for place, value in zip([(m, t) for m in "ab" for t in (2, 4, 6)], values.ravel(), strict=True):
+        np.testing.assert_equal(table.loc[place, "mean"], value)
+    assert text.splitlines()[3] == "r,7,1,a,6,"
 
 
 def test_comes_out_the_same_again(shortened, tmp_path):
