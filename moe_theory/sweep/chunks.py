@@ -29,6 +29,13 @@ class Cell:
     record_every: int = 1
     observe: Observe = observe_info
     start: Start | None = None  # initial states other than the system's own, say on shared pools
+    keep: tuple[int, ...] | None = None  # which of the recorded rounds, by their places, stay in memory; None: all
+
+    @property
+    def rounds(self) -> Int[np.ndarray, " R"]:
+        """The recorded rounds that are kept."""
+        rounds = recorded_rounds(self.num_rounds, self.record_every)
+        return rounds if self.keep is None else rounds[list(self.keep)]
 
 
 class Run(NamedTuple):
@@ -64,7 +71,7 @@ def compute(chunk: Chunk, seed: int) -> tuple[PyTree, PyTree]:
     """Final states and records of a chunk, on the host, without its padding."""
     cell, root = chunk.cell, root_key(seed)
     state = None if cell.start is None else cell.start(root, chunk.replicates, cell.params)
-    outcome = simulate_batch(
+    state, records = simulate_batch(
         cell.system,
         root,
         chunk.replicates,
@@ -74,12 +81,15 @@ def compute(chunk: Chunk, seed: int) -> tuple[PyTree, PyTree]:
         observe=cell.observe,
         state=state,
     )
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[..., : chunk.num_kept], outcome)
+    kept = slice(None) if cell.keep is None else list(cell.keep)
+    return (
+        jax.tree.map(lambda leaf: np.asarray(leaf)[..., : chunk.num_kept], state),
+        jax.tree.map(lambda leaf: np.asarray(leaf)[kept][..., : chunk.num_kept], records),
+    )
 
 
 def join(cell: Cell, parts: list[tuple[PyTree, PyTree]]) -> Run:
     """One run from a cell's computed chunks, in chunk order."""
     state, records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *parts)
     num_replicates = jnp.shape(jax.tree.leaves(records)[0])[-1]
-    rounds = recorded_rounds(cell.num_rounds, cell.record_every)
-    return Run(cell.params, rounds, np.arange(num_replicates), state, records)
+    return Run(cell.params, cell.rounds, np.arange(num_replicates), state, records)

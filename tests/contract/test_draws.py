@@ -142,8 +142,8 @@ def test_strengths_are_uniform_above_the_least_up_to_the_most() -> None:
     """Would catch an interval that is shifted, scaled by the wrong end, or hangs on the task."""
     task, _, strength, _ = parts()
     low, high = 0.25, 1.5
-    assert strength.min() > low - 1e-5
-    assert strength.max() < high + 1e-5
+    assert low - 1e-5 < strength.min() < low + 0.01
+    assert high + 1e-5 > strength.max() > high - 0.01
     assert stats.kstest(strength.ravel(), stats.uniform(low, high - low).cdf).pvalue > LEVEL
     assert stats.ks_2samp(strength[task < 3], strength[task >= 3]).pvalue > LEVEL
 
@@ -152,8 +152,8 @@ def test_perturbations_are_uniform_from_zero_to_lambda() -> None:
     """Would catch a symmetric perturbation, another scale, or experts that share one."""
     perturbation = many()[1].perturbation
     scale = PARAMS.perturbation_scale
-    assert perturbation.min() >= 0
-    assert perturbation.max() <= np.float32(scale)
+    assert 0 <= perturbation.min() < 0.01 * scale
+    assert np.float32(scale) >= perturbation.max() > 0.99 * scale
     for expert in range(10):
         assert stats.kstest(perturbation[:, expert].ravel(), stats.uniform(0, scale).cdf).pvalue > LEVEL
     assert_uniform_counts(perturbation.argmax(axis=1), 10)

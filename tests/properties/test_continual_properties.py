@@ -1,6 +1,6 @@
 """Invariants of one round of Algorithm 1 from random states, arrivals and parameters, in double precision.
 
-Hypothesis chooses a seed, scales and switches; NumPy draws the rest. One compiled program serves all examples.
+Hypothesis chooses a seed, NumPy draws all else from it. One compiled program serves all examples.
 """
 
 import functools
@@ -46,29 +46,29 @@ def run(state, arrival, perturbation, params, max_active=2) -> Round:
 def inputs(draw, **fixed):
     """A state somewhere in a run, an arrival, a perturbation and parameters; `fixed` parameters stay."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    num_experts = draw(st.integers(1, M))
+    num_experts = int(rng.integers(1, M + 1))
+    truth_scale, gate_scale = 10.0 ** rng.integers(-2, 3), 10.0 ** rng.integers(-2, 2)
     params = continual.Params(
         num_experts=num_experts,
-        num_active=draw(st.integers(1, min(2, num_experts))),
-        learning_rate=draw(st.floats(0.05, 2)),
-        balance_weight=draw(st.floats(0, 2)),
-        termination_threshold=draw(st.sampled_from([0.0, 0.1, 1.0, 1e9])),
-        terminate=draw(st.booleans()),
-        accumulate_flags=draw(st.booleans()),
-        locality_power=draw(st.sampled_from([0.5, 1.0, 2.0])),
+        num_active=int(rng.integers(1, min(2, num_experts) + 1)),
+        learning_rate=rng.uniform(0.05, 2),
+        balance_weight=rng.choice([0, 1]) * rng.uniform(0, 2),
+        termination_threshold=gate_scale * rng.choice([0.0, 0.1, 1.0, 1e9]),
+        terminate=bool(rng.random() < 0.7),
+        accumulate_flags=bool(rng.random() < 0.5),
+        locality_power=rng.choice([0.5, 1.0, 2.0]),
     )._replace(**fixed)
-    truth_scale, gate_scale = (10.0 ** draw(st.integers(-2, 2)) for _ in range(2))
     exists = np.arange(M) < num_experts
     truths = truth_scale * rng.normal(size=(N, D))
     gates = np.where(exists[:, None], gate_scale * rng.normal(size=(M, D)), 0)
     gates[:num_experts] -= gates[:num_experts].mean(axis=0)  # Lemma 4 up to this round
-    time = draw(st.integers(0, 200))
+    time = int(rng.integers(0, 10 ** rng.integers(1, 4)))
     k = int(params.num_active)
     visits = np.where(exists, rng.multinomial(time * k, exists / num_experts), 0)
     arrivals = np.zeros((M, N))
     arrivals[:num_experts] = rng.multinomial(time, np.full(num_experts * N, 1 / num_experts / N)).reshape(-1, N)
-    features = rng.normal(size=(D, S)) * draw(st.sampled_from([0.1, 1.0]))
-    if draw(st.booleans()):  # sigma_t = 0
+    features = rng.normal(size=(D, S)) * rng.choice([0.1, 1.0])
+    if rng.random() < 0.3:  # sigma_t = 0
         features[:, 1:] = 0
     state = continual.State(
         pool=continual.Pool(truths, 2 * truths, np.arange(N)),
@@ -77,7 +77,7 @@ def inputs(draw, **fixed):
         visits=visits.astype(np.int32),
         explored_visits=visits.astype(np.int32),
         converged=exists & (rng.random(M) < 0.5),
-        terminated=np.asarray(draw(st.booleans())),
+        terminated=np.asarray(rng.random() < 0.3),
         round=np.asarray(time, np.int32),
         metrics=Metrics(arrivals, np.asarray(0.0), np.asarray(0.0)),
         optimizer_state=optimizer_state(),
@@ -93,7 +93,7 @@ def optimizer_state() -> Any:
     return continual.begin(dims, continual.Params(num_experts=1), pool).optimizer_state
 
 
-few = settings(max_examples=80, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=120, deadline=None, derandomize=True, database=None)
 
 
 def close(actual, expected, scale=1.0, tolerance=1e-11):

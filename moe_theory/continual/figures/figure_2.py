@@ -24,7 +24,7 @@ from moe_theory.continual.figures.spec import (
     across_replicates,
     closing,
     provenance,
-    run_dense_then_sparse,
+    run_for_log_axis,
 )
 from moe_theory.sweep import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
@@ -86,7 +86,7 @@ def compute(
     """
     length = FIGURE_2.num_rounds if num_rounds is None else num_rounds
     settings = {name: reading.params(**overrides) for name, overrides in FIGURE_2.cells.items()}
-    runs = run_dense_then_sparse(settings, FIGURE_2.system, FIGURE_2.observe, length, replicates, seed, progress)
+    runs = run_for_log_axis(settings, FIGURE_2.system, FIGURE_2.observe, length, replicates, seed, progress, "figure-2")
     rounds = next(iter(runs.values())).rounds
     single = _exact_means(runs[cell_name(1, True)])
     cells = [

@@ -17,7 +17,7 @@ from moe_theory.continual.figures.spec import (
     across_replicates,
     closing,
     provenance,
-    run_dense_then_sparse,
+    run_for_log_axis,
 )
 from moe_theory.continual.params import SIGMA_0, Dims
 from moe_theory.continual.system import system
@@ -55,8 +55,8 @@ def compute(
     Raises: InvalidRunError for replicates or rounds that cannot be run.
     """
     length = NUM_ROUNDS if num_rounds is None else num_rounds
-    runs = run_dense_then_sparse(
-        settings_of(reading), system(DIMS), observe_metrics, length, replicates, seed, progress
+    runs = run_for_log_axis(
+        settings_of(reading), system(DIMS), observe_metrics, length, replicates, seed, progress, "figure-9"
     )
     first = next(iter(runs.values()))
     shape = (len(METRICS), len(POWERS), len(first.rounds))

@@ -4,12 +4,11 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-import jax
 import numpy as np
 import xarray as xr
 from jaxtyping import Float, Shaped
 
-from moe_theory.core.system import Observe, System
+from moe_theory.core.system import Observe, System, recorded_rounds
 from moe_theory.sweep import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 BAND = (0.1, 0.9)  # quantiles over replicates that a band spans
-EARLY_ROUNDS, EARLY_STRIDE = 60, 2  # dense records of the exploration: T1 is at most 40 in the paper's figures
-LATE_STRIDE, LATE_RECORDS = 20, 32  # then so many, evenly spread on a logarithmic axis
+STRIDE, DENSE_ROUNDS = 2, 60  # every other round of the exploration: T1 is at most 40 in the paper's figures
+SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
 
 
 class Compute(Protocol):
@@ -49,7 +48,7 @@ class FigureSpec:
     caption: Callable[[xr.Dataset], str]
 
 
-def run_dense_then_sparse(
+def run_for_log_axis(
     settings: Mapping[str, Any],
     system: System,
     observe: Observe,
@@ -57,28 +56,15 @@ def run_dense_then_sparse(
     replicates: int,
     seed: int,
     progress: Progress = quiet,
+    what: str | None = None,
 ) -> dict[str, Run]:
-    """Runs by the names of `settings` (name -> params), recorded densely early on, for a logarithmic axis.
-
-    A short run is the beginning of the long one, since a round's draws depend on the replicate and the round alone.
-    """
-
-    def cells(kind: str, num_rounds: int, stride: int) -> list[Cell]:
-        return [Cell(f"{name}{kind}", system, params, num_rounds, stride, observe) for name, params in settings.items()]
-
-    early = cells(" (early)", min(EARLY_ROUNDS, num_rounds), EARLY_STRIDE)
-    late = cells("", num_rounds, LATE_STRIDE) if num_rounds > EARLY_ROUNDS else []
-    runs = run_cells([*late, *early], replicates, seed=seed, progress=progress)
-    if not late:
-        return {name: runs[f"{name} (early)"] for name in settings}
-    return {name: _joined(runs[f"{name} (early)"], runs[name]) for name in settings}
-
-
-def _joined(early: Run, late: Run) -> Run:
-    spread = np.geomspace(early.rounds[-1] + LATE_STRIDE, late.rounds[-1], LATE_RECORDS)
-    keep = np.unique(np.searchsorted(late.rounds, np.rint(spread)))
-    records = jax.tree.map(lambda first, then: np.concatenate([first, then[keep]]), early.records, late.records)
-    return late._replace(rounds=np.concatenate([early.rounds, late.rounds[keep]]), records=records)
+    """Runs by the names of `settings` (name -> params), one program, kept densely early on and ever more sparsely."""
+    rounds = recorded_rounds(num_rounds, STRIDE)
+    places = np.arange(len(rounds))
+    sparse = np.searchsorted(rounds, np.rint(np.geomspace(DENSE_ROUNDS, num_rounds, SPARSE_RECORDS)))
+    keep = tuple(np.union1d(places[rounds <= DENSE_ROUNDS], np.minimum(sparse, len(rounds) - 1)).tolist())
+    cells = [Cell(name, system, params, num_rounds, STRIDE, observe, keep=keep) for name, params in settings.items()]
+    return dict(run_cells(cells, replicates, seed=seed, progress=progress, what=what))
 
 
 def across_replicates(samples: Shaped[np.ndarray, "R B"]) -> dict[str, Float[np.ndarray, " R"]]:
