@@ -88,6 +88,8 @@ def check_params(dims: Dims, params: Params) -> None:
     """
     values = {name: np.asarray(value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
     for name, value in values.items():
+        if value.dtype.kind not in "biuf":
+            raise InvalidParamsError(f"{name}={getattr(params, name)!r} must be a real number. Mend {name}.")
         if value.ndim != 0:
             raise InvalidParamsError(
                 f"{name} has shape {value.shape}, but a run has one setting: call once a cell, the program is reused."

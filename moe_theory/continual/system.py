@@ -164,7 +164,7 @@ def learn(
 
     is_exploring = time <= exploration_rounds(params.num_experts, params.learning_rate)
     converged = ~is_exploring & flag_converged(outputs, masks, state.converged, params)
-    terminated = params.terminate & (state.terminated | jnp.all(converged | ~exists))
+    terminated = jnp.asarray(params.terminate, bool) & (state.terminated | jnp.all(converged | ~exists))
     updates, optimizer_state = optimizer(params.learning_rate).update(gradient, state.optimizer_state, state.gates)
     moved: Any = optax.apply_updates(state.gates, updates)
     gates = jnp.where(terminated, state.gates, moved)
@@ -222,4 +222,4 @@ def flag_converged(
     leaders = jnp.sum(jnp.where(masks, outputs[None, :], 0), axis=1)
     is_near = jnp.abs(outputs[None, :] - leaders[:, None]) < params.termination_threshold
     is_near = jnp.any(is_near & jnp.any(masks, axis=1)[:, None], axis=0)
-    return is_near | (jnp.asarray(params.accumulate_flags) & flags)
+    return is_near | (jnp.asarray(params.accumulate_flags, bool) & flags)

@@ -17,10 +17,10 @@ from moe_theory.core.errors import InvalidRunError
 def root_key(seed: int) -> Key[Array, ""]:
     """The key of a whole experiment, from one integer seed (threefry: the same bits on every backend).
 
-    Raises: InvalidRunError if `seed` is negative or needs more than 32 bits (without x64, larger ones would alias).
+    Raises: InvalidRunError unless `seed` is a whole number of 32 bits (without x64, larger ones would alias).
     """
-    if not 0 <= seed < 2**32:
-        raise InvalidRunError(f"seed={seed} must be in [0, 2**32): larger seeds would alias smaller ones. Lower seed.")
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
+        raise InvalidRunError(f"seed={seed!r} must be a whole number in [0, 2**32): others would alias. Mend seed.")
     return jax.random.key(seed, impl="threefry2x32")
 
 

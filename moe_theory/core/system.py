@@ -59,6 +59,7 @@ def simulate(
     """
     check_run(num_rounds, record_every)
     check_system(system, params)
+    check_checkpoint(state, ())
     return engine.run(system, typed_key(key), state, params, num_rounds, record_every, observe, None, False)
 
 
@@ -89,7 +90,9 @@ def simulate_batch(
     """
     check_run(num_rounds, record_every)
     check_system(system, params)
-    keys = replicate_keys(typed_key(root_key), jnp.asarray(check_replicates(replicates)))
+    names = check_replicates(replicates)
+    check_checkpoint(state, names.shape)
+    keys = replicate_keys(typed_key(root_key), jnp.asarray(names))
     return engine.run(system, keys, state, params, num_rounds, record_every, observe, reduce, True)
 
 
@@ -100,23 +103,31 @@ def recorded_rounds(num_rounds: int, record_every: int = 1) -> np.ndarray:
 
 
 def check_run(num_rounds: int, record_every: int) -> None:
-    """Raise InvalidRunError unless `num_rounds` and `record_every` are at least 1."""
-    if num_rounds < 1:
-        raise InvalidRunError(f"num_rounds={num_rounds} must be at least 1. Raise num_rounds.")
-    if record_every < 1:
-        raise InvalidRunError(f"record_every={record_every} must be at least 1: 1 records every round.")
+    """Raise InvalidRunError unless `num_rounds` and `record_every` are whole numbers of at least 1."""
+    for name, value in (("num_rounds", num_rounds), ("record_every", record_every)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise InvalidRunError(f"{name}={value} must be a whole number of at least 1. Raise {name}.")
 
 
 def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"]) -> np.ndarray:
     """The replicates' integers as uint32 (B,); raise InvalidRunError where they cannot name replicates."""
-    if np.ndim(replicates) == 0:
-        replicates = range(int(replicates))  # type: ignore[arg-type]
     names = np.asarray(replicates)
-    if names.ndim != 1 or names.size == 0 or not np.issubdtype(names.dtype, np.integer):
+    if names.dtype.kind not in "iu" or names.ndim > 1 or names.size == 0 or (names.ndim == 0 and names < 1):
         raise InvalidRunError(f"replicates={replicates!r} must be a count of at least 1, or a list of integers.")
+    if names.ndim == 0:
+        names = np.arange(int(names))
     if names.min() < 0 or int(names.max()) >= 2**32:
         raise InvalidRunError("replicates must be in [0, 2**32): an integer outside would alias another replicate.")
     return names.astype(np.uint32)
+
+
+def check_checkpoint(state: State | None, shape: tuple[int, ...]) -> None:
+    """Raise InvalidRunError unless `state` is None or has replicates of this shape: () for one, (B,) for a batch."""
+    if state is not None and jnp.shape(state.round) != shape:
+        raise InvalidRunError(
+            f"a state of replicates {jnp.shape(state.round)} cannot go on as {shape}: pass the state that the same "
+            "call returned, to `simulate` for one replicate and to `simulate_batch` for a batch."
+        )
 
 
 def check_system(system: System, params: Params) -> None:

@@ -50,11 +50,12 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, scales: Po
     draws = random.symmetric_uniforms(key, 3 * num_tasks * num_features, dtype)
     centres, members, others = random.normals(draws.reshape(3, num_tasks, num_features))
     truth_scale = jnp.asarray(scales.truth_scale, dtype)
-    deviation = jnp.where(scales.scale_is_variance, jnp.sqrt(truth_scale), truth_scale)
-    clusters = jnp.arange(num_tasks) % jnp.asarray(scales.num_clusters)
-    spread = jnp.where(jnp.asarray(scales.num_clusters) < num_tasks, scales.cluster_spread, 0.0)
+    deviation = jnp.where(jnp.asarray(scales.scale_is_variance, bool), jnp.sqrt(truth_scale), truth_scale)
+    num_clusters = jnp.asarray(scales.num_clusters, int)
+    clusters = jnp.arange(num_tasks) % num_clusters
+    spread = jnp.where(num_clusters < num_tasks, scales.cluster_spread, 0.0)
     truths = deviation * centres[clusters] + spread * members
-    signals = scales.signal_scale * jnp.where(scales.independent_signals, deviation * others, truths)
+    signals = scales.signal_scale * jnp.where(jnp.asarray(scales.independent_signals, bool), deviation * others, truths)
     return Pool(truths=truths, signals=signals, clusters=clusters)
 
 

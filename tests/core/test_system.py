@@ -277,7 +277,7 @@ def test_a_run_without_rounds_is_refused(num_rounds: int) -> None:
         lambda: mt.simulate_batch(toy, ROOT, 2, ToyParams(), num_rounds),
         lambda: mt.recorded_rounds(num_rounds),
     ):
-        with pytest.raises(InvalidRunError, match=rf"num_rounds={num_rounds} must be at least 1.*Raise num_rounds"):
+        with pytest.raises(InvalidRunError, match=rf"num_rounds={num_rounds} must be a whole number of at least 1.*Raise num_rounds"):
             run()
 
 
@@ -289,7 +289,7 @@ def test_recording_less_often_than_never_is_refused(record_every: int) -> None:
         lambda: mt.simulate_batch(toy, ROOT, 2, ToyParams(), 5, record_every),
         lambda: mt.recorded_rounds(5, record_every),
     ):
-        with pytest.raises(InvalidRunError, match=rf"record_every={record_every} must be at least 1: 1 records"):
+        with pytest.raises(InvalidRunError, match=rf"record_every={record_every} must be a whole number of at least 1: 1 records"):
             run()
 
 
@@ -345,7 +345,7 @@ def test_systems_refuse_parameters_before_anything_is_compiled() -> None:
 @pytest.mark.parametrize("seed", [-1, 2**32, 2**70])
 def test_seeds_that_would_alias_are_refused(seed: int) -> None:
     """Would catch two seeds that silently give one experiment."""
-    with pytest.raises(InvalidRunError, match=rf"seed={seed} must be in \[0, 2\*\*32\)"):
+    with pytest.raises(InvalidRunError, match=rf"seed={seed} must be a whole number in \[0, 2\*\*32\)"):
         mt.root_key(seed)
 
 
