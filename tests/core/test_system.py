@@ -277,7 +277,9 @@ def test_a_run_without_rounds_is_refused(num_rounds: int) -> None:
         lambda: mt.simulate_batch(toy, ROOT, 2, ToyParams(), num_rounds),
         lambda: mt.recorded_rounds(num_rounds),
     ):
-        with pytest.raises(InvalidRunError, match=rf"num_rounds={num_rounds} must be a whole number of at least 1.*Raise num_rounds"):
+        with pytest.raises(
+            InvalidRunError, match=rf"num_rounds={num_rounds} must be a whole number of at least 1.*Raise num_rounds"
+        ):
             run()
 
 

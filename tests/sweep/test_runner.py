@@ -82,7 +82,6 @@ def test_a_failure_in_a_thread_reaches_the_caller():
     def failing(root, replicates, params):
         if replicates[0] >= 8:
             raise InvalidDimsError("planted")
-        return None
 
     with pytest.raises(InvalidDimsError, match="planted"):
         run_cells([Cell("one", SYSTEM, continual.Params(num_experts=3), 3, 1, observe, failing)], 40, width=4)
