@@ -157,7 +157,9 @@ def _verify(options: Verify) -> None:
     folder = prepare_folder(options.out)
     console = _console(to_stderr=options.json)
     judged: list = []
-    with terminal_progress(console, header=lambda room: verdicts.live_table(judged, room)) as progress:
+    with terminal_progress(
+        console, header=lambda console: verdicts.live_table(judged, console.width, console.height - 2)
+    ) as progress:
         judged_in_order = verify(
             patterns,
             readings=readings,
@@ -174,7 +176,7 @@ def _verify(options: Verify) -> None:
     if options.json:
         print(verdicts.to_json(judged_in_order, command), end="")  # noqa: T201
         return
-    console.print(verdicts.live_table(judged_in_order))
+    console.print(verdicts.live_table(judged_in_order, console.width))
     console.print(verdicts.summary(judged_in_order), highlight=False)
     console.print(f"report: {paths[1]}\nnumbers: {paths[0]}\npicture: {panels}", highlight=False, soft_wrap=True)
 

@@ -19,8 +19,8 @@ class _Machine(NamedTuple):
     """A system's step, batched and in two parts, for one root of keys and one setting."""
 
     draw: Callable[[Any], Any]  # times (K,) -> draws (K, ...)
-    act: Callable[[Any, Any], tuple[Any, Any]]  # draws of a round, state -> state, info
-    record: Callable[[Any, Any], Any]  # state, info -> what is kept
+    act: Callable[[Any, Any], tuple[Any, list[Any]]]  # draws of a round, state -> state, the leaves of info observed
+    record: Callable[[Any, list[Any]], Any]  # state, those leaves -> what is kept
 
 
 @functools.partial(jax.jit, static_argnames=("system", "num_rounds", "record_every", "observe", "reduce", "is_batch"))
@@ -64,14 +64,26 @@ def _machine(system, keys, state, params, observe, reduce, batch, is_batch) -> _
     draw_round = batch(lambda key, time, params: draw_part(step_key(key, time), params), (True, False, False))
     act_round = batch(act_part, (True, True, False))
     observe_round = batch(observe, (True, True))
+    one_info = jax.eval_shape(lambda key, state: act_part(draw_part(key, params), state, params)[1], one_key, one_state)
+    # A loop carries its last info from round to round: only what is looked at, or copying it costs as much as a round.
+    is_observed = _reads(observe, one_state, one_info)
+    structure = jax.tree.structure(one_info)
 
-    def record(state, info):
-        observed = observe_round(state, info)
+    def act(draws, state):
+        state, info = act_round(draws, state, params)
+        return state, [leaf for leaf, is_read in zip(jax.tree.leaves(info), is_observed, strict=True) if is_read]
+
+    def record(state, leaves):
+        size = jnp.shape(keys) if is_batch else ()
+        unread = (jnp.zeros((*leaf.shape, *size), leaf.dtype) for leaf in jax.tree.leaves(one_info))
+        read = iter(leaves)
+        filled = [next(read) if is_read else blank for blank, is_read in zip(unread, is_observed, strict=True)]
+        observed = observe_round(state, jax.tree.unflatten(structure, filled))
         return observed if reduce is None else jax.tree.map(reduce, observed)
 
     return _Machine(
         draw=lambda times: jax.vmap(lambda time: draw_round(keys, time, params))(times),
-        act=lambda draws, state: act_round(draws, state, params),
+        act=act,
         record=record,
     )
 
@@ -109,8 +121,15 @@ def _run_records(machine: _Machine, state: Any, first: Any, count: int, stride: 
     return state, jax.tree.map(lambda leaf: leaf.reshape(count, *leaf.shape[2:]), records)
 
 
-def _blank_info(machine: _Machine, state: Any) -> Any:
-    """Zeros of the shape of a round's info: what a loop over rounds carries before its first."""
+def _reads(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bool]:
+    """For each leaf of `info`, whether `observe` looks at it."""
+    program = jax.make_jaxpr(observe)(state, info).jaxpr
+    looked_at = {id(atom) for equation in program.eqns for atom in equation.invars} | set(map(id, program.outvars))
+    return [id(variable) in looked_at for variable in program.invars[len(jax.tree.leaves(state)) :]]
+
+
+def _blank_info(machine: _Machine, state: Any) -> list[Any]:
+    """Zeros for what a loop over rounds carries of an info before its first round."""
 
     def one_round(state):
         draws = jax.tree.map(lambda leaf: leaf[0], machine.draw(jnp.zeros(1, jnp.int32)))

@@ -23,18 +23,29 @@ _STYLES = {
     Status.ERROR: "bold white on red",
 }
 _FRAME_LINES = 4  # of a table: its edges and its header
+_FULL_WIDTH = 150  # columns of a terminal that takes the whole table
 _COLUMNS = ("claim", "reading", "predicted", "observed ± s.e.", "margin", "verdict", "at")
 
 
-def live_table(verdicts: Sequence[Verdict], max_lines: int | None = None) -> Table:
-    """The verdicts so far, as a table that grows; only the newest where there are too many for `max_lines` lines."""
+def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int | None = None) -> Table:
+    """The verdicts so far, as a table that grows; only the newest where there are too many for `max_lines` lines.
+
+    In a terminal too narrow for all of it, ids lose the paper's name and the last column goes.
+    """
     if max_lines is not None:
         verdicts = verdicts[-max(max_lines - _FRAME_LINES, 1) :]
+    is_wide = width >= _FULL_WIDTH
+    papers = {verdict.paper for verdict in verdicts}
+    prefix = "" if is_wide or len(papers) != 1 else f"{papers.pop()}."
     table = Table(header_style="bold", pad_edge=False)
-    for name in _COLUMNS:
-        table.add_column(name, justify="right" if name in {"predicted", "observed ± s.e.", "margin"} else "left")
+    for name in _COLUMNS if is_wide else _COLUMNS[:-1]:
+        is_number = name in {"predicted", "observed ± s.e.", "margin"}
+        label = f"{name} ({prefix}*)" if name == "claim" and prefix else name
+        table.add_column(label, justify="right" if is_number else "left", overflow="fold")
     for verdict in verdicts:
-        table.add_row(*_cells(verdict)[:5], Text(verdict.status, _STYLES[verdict.status]), verdict.at)
+        claim, *numbers = _cells(verdict)[:5]
+        row = [claim.removeprefix(prefix), *numbers, Text(verdict.status, _STYLES[verdict.status]), verdict.at]
+        table.add_row(*row[: len(table.columns)])
     return table
 
 
@@ -79,6 +90,7 @@ def to_markdown(verdicts: Sequence[Verdict], command: str, panels: str | None = 
     ]
     if panels is not None:
         lines += [f"![Each claim's prediction and observation]({panels})", ""]
+    lines += [*_matrix(verdicts), ""]
     lines += ["| " + " | ".join(_COLUMNS) + " |", "|" + " --- |" * len(_COLUMNS)]
     lines += ["| " + " | ".join([*_cells(verdict), verdict.at]) + " |" for verdict in verdicts]
     for claim in dict.fromkeys(verdict.claim for verdict in verdicts):
@@ -92,6 +104,18 @@ def write_verdicts(verdicts: Sequence[Verdict], folder: Path, command: str, pane
     write_text(paths[0], to_json(verdicts, command))
     write_text(paths[1], to_markdown(verdicts, command, panels))
     return paths
+
+
+def _matrix(verdicts: Sequence[Verdict]) -> list[str]:
+    """Claims against readings."""
+    readings = list(dict.fromkeys(verdict.reading for verdict in verdicts))
+    statuses = {(verdict.claim, verdict.reading): verdict.status for verdict in verdicts}
+    sources = {verdict.claim: verdict.where for verdict in verdicts}
+    lines = ["| claim | source | " + " | ".join(readings) + " |", "|" + " --- |" * (2 + len(readings))]
+    return lines + [
+        f"| `{claim}` | {source} | " + " | ".join(statuses.get((claim, reading), "") for reading in readings) + " |"
+        for claim, source in sources.items()
+    ]
 
 
 def _cells(verdict: Verdict) -> list[str]:

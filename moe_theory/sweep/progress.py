@@ -105,11 +105,13 @@ class _Bar:
 
 
 @contextlib.contextmanager
-def terminal_progress(console: Console, header: Callable[[int], RenderableType] | None = None) -> Iterator[Progress]:
+def terminal_progress(
+    console: Console, header: Callable[[Console], RenderableType] | None = None
+) -> Iterator[Progress]:
     """A progress bar on `console`, or plain lines where it is no terminal.
 
     Args:
-        header: what stands above the bar, drawn anew with every change, given the number of lines there is room for.
+        header: what stands above the bar, drawn anew with every change, from the console, which knows its size.
     """
     if not console.is_terminal:
         yield _Lines(console)
@@ -126,7 +128,7 @@ def terminal_progress(console: Console, header: Callable[[int], RenderableType] 
     bar = RichProgress(*columns, console=console)
 
     def view() -> RenderableType:
-        return bar if header is None else Group(header(console.height - 2), bar)
+        return bar if header is None else Group(header(console), bar)
 
     with Live(get_renderable=view, console=console, transient=True, refresh_per_second=4):
         yield _Bar(bar)
