@@ -47,7 +47,7 @@ class Verify:
     seed: int = 0
     """Root of all random numbers."""
     error: float = 0.01
-    """Probability that any verdict of this report is false, split evenly over them."""
+    """Probability that any verdict of this report is false, split evenly over them (asymptotic where intervals are)."""
     out: Path = Path("runs/verify")
     """Folder for verdicts.json, verdicts.md and verdicts.svg."""
     list: bool = False
@@ -57,7 +57,7 @@ class Verify:
 
     def run(self) -> None:
         if self.list:
-            _list_claims(self.patterns, self.json)
+            _list_verdicts(self)
         else:
             _verify(self)
 
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         parse(sys.argv[1:] if arguments is None else arguments).run()
     except KeyboardInterrupt:
-        print("moe-theory: interrupted; nothing was written", file=sys.stderr)  # noqa: T201
+        print("moe-theory: interrupted; what was not finished is not written", file=sys.stderr)  # noqa: T201
         raise SystemExit(INTERRUPTED) from None
     except BrokenPipeError:
         sys.stderr.close()  # the reader of a pipe has gone; there is nobody to tell
@@ -111,7 +111,7 @@ def parse(arguments: Sequence[str]) -> Any:
     return tyro.extras.subcommand_cli_from_dict(
         {"claims": Claims, "verify": Verify, "figures": Figures},
         prog="moe-theory",
-        description="Executable theory of Mixture-of-Experts: every numbered statement a claim with a verdict.",
+        description="Executable theory of Mixture-of-Experts: numbered statements as claims with verdicts.",
         args=arguments or ["--help"],
         config=(tyro.conf.FlagCreatePairsOff,),
     )
@@ -144,6 +144,30 @@ def _list_claims(patterns: Names, as_json: bool) -> None:
         _console().print(verdicts.claims_table(claims))
 
 
+def _list_verdicts(options: Verify) -> None:
+    from moe_theory.verify.session import check_request
+
+    jobs = check_request(
+        options.patterns or ("*",), options.reading or None, options.replicates, options.seed, options.error
+    )
+    rows = [
+        {
+            "claim": claim.id,
+            "reading": job.reading.name,
+            "experiment": job.experiment.name,
+            "replicates": options.replicates or job.experiment.replicates,
+        }
+        for job in jobs
+        for claim in job.claims
+    ]
+    if options.json:
+        _print_json(rows)
+    else:
+        for row in rows:
+            line = f"{row['claim']} under {row['reading']}: {row['replicates']} replicates of {row['experiment']}"
+            _console().print(line, highlight=False, soft_wrap=True)
+
+
 def _verify(options: Verify) -> None:
     from moe_theory.report import plots, verdicts
     from moe_theory.report.output import prepare_folder
@@ -154,7 +178,7 @@ def _verify(options: Verify) -> None:
     patterns = options.patterns or ("*",)
     readings = options.reading or None
     check_request(patterns, readings, options.replicates, options.seed, options.error)
-    folder = prepare_folder(options.out)
+    folder = prepare_folder(options.out, ("verdicts.json", "verdicts.md", "verdicts.svg"))
     console = _console(to_stderr=options.json)
     judged: list = []
     with terminal_progress(

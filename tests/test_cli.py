@@ -95,7 +95,7 @@ def test_lists(capsys):
         "continual.lemma-4",
     ]
     cli.main(["verify", "continual.lemma-4", "--list"])
-    assert "Lemma 4" in capsys.readouterr().out
+    assert "continual.lemma-4 under unit-signal: 1024 replicates" in capsys.readouterr().out
     cli.main(["figures", "continual", "--list", "--json"])
     assert set(json.loads(capsys.readouterr().out)) == set(plots.figures_of("continual"))
 

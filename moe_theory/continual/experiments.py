@@ -62,7 +62,7 @@ def observe_moves(state: State, info: Info) -> Moves:
 
 def cell_name(num_experts: int, terminate: bool) -> str:
     """The name of a cell of Fig. 2."""
-    return f"M={num_experts}" if terminate else f"M={num_experts}, endless"
+    return f"M = {num_experts}" if terminate else f"M = {num_experts}, endless"
 
 
 FIGURE_2 = Experiment(
@@ -97,12 +97,23 @@ SINGLE_EXPERT = Experiment(
     name="single-expert",
     dims=SINGLE_DIMS,
     system=system(SINGLE_DIMS),
-    cells={"M=1": {"num_experts": 1}},
+    cells={cell_name(1, True): {"num_experts": 1}},
     num_rounds=200,
     record_every=20,
     observe=observe_metrics,
     replicates=32768,
     start=start_on_shared_pools,
+)
+
+JUST_EXPLORED = Experiment(
+    name="just-explored",
+    dims=FIGURE_2_DIMS,
+    system=system(FIGURE_2_DIMS),
+    cells={cell_name(20, True): {"num_experts": 20}},
+    num_rounds=100,
+    record_every=10,
+    observe=observe_metrics,
+    replicates=16384,
 )
 
 HISTORY_DIMS = Dims(max_experts=5, num_tasks=6, num_features=10, num_samples=6)
@@ -111,7 +122,7 @@ HISTORY = Experiment(
     name="history",
     dims=HISTORY_DIMS,
     system=system(HISTORY_DIMS),
-    cells={"M=1": {"num_experts": 1}, "M=5": {"num_experts": 5}},
+    cells={cell_name(1, True): {"num_experts": 1}, cell_name(5, True): {"num_experts": 5}},
     num_rounds=100,
     record_every=1,
     observe=observe_moves,
@@ -122,7 +133,7 @@ ROUTING = Experiment(
     name="routing",
     dims=HISTORY_DIMS,
     system=system(HISTORY_DIMS),
-    cells={"M=5": {"num_experts": 5, "terminate": False}},
+    cells={cell_name(5, True): {"num_experts": 5, "terminate": False}},
     num_rounds=50,
     record_every=50,
     observe=observe_metrics,

@@ -78,24 +78,35 @@ def on_pool(dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd) -> Syst
 
     Raises: InvalidDimsError if the pool's shapes are not those of `dims`.
     """
-    shape = (dims.num_tasks, dims.num_features)
-    if pool.truths.shape != shape or pool.signals.shape != shape or pool.clusters.shape != shape[:1]:
-        raise InvalidDimsError(
-            f"a pool of truths {pool.truths.shape}, signals {pool.signals.shape} and clusters {pool.clusters.shape} "
-            f"does not fit num_tasks={shape[0]}, num_features={shape[1]}. Mend the pool or the dims."
-        )
+    check_pool(dims, pool)
     drawn = system(dims, optimizer=optimizer)
 
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
-        check_params(dims, params)
         return begin(dims, params, pool, optimizer)
 
     return System(init, drawn.step)
 
 
+def check_pool(dims: Dims, pool: Pool) -> None:
+    """Raise InvalidDimsError unless the pool's shapes are those of `dims`."""
+    shape = (dims.num_tasks, dims.num_features)
+    shapes = [jnp.shape(leaf) for leaf in pool]
+    if shapes != [shape, shape, shape[:1]]:
+        raise InvalidDimsError(
+            f"a pool of truths {shapes[0]}, signals {shapes[1]} and clusters {shapes[2]} does not fit "
+            f"num_tasks={shape[0]}, num_features={shape[1]}. Mend the pool or the dims."
+        )
+
+
 def begin(dims: Dims, params: Params, pool: Pool, optimizer: Optimizer = optax.sgd) -> State:
-    """The state before round 1: experts and gates are zero (Algorithm 1, line 2)."""
+    """The state before round 1: experts and gates are zero (Algorithm 1, line 2).
+
+    Raises: InvalidDimsError if the pool's shapes are not those of `dims`; InvalidParamsError for `params` outside
+        their range.
+    """
+    check_params(dims, params)
+    check_pool(dims, pool)
     dtype = jnp.result_type(float)
     zeros = jnp.zeros((dims.max_experts, dims.num_features), dtype)
     pool = Pool(jnp.asarray(pool.truths, dtype), jnp.asarray(pool.signals, dtype), jnp.asarray(pool.clusters))
@@ -138,8 +149,17 @@ def learn(
     output; those experts move to the nearest model that fits the samples; then all gates take one gradient step,
     unless the update has been terminated.
 
+    Args:
+        arrival: task () and features (d, s), whose task must be one of the pool's.
+        perturbation: r of (1), one a (padded) expert.
+        max_active: static bound of `Params.num_active`; a system takes it from its `Dims`.
+        optimizer: the one that `begin` was given.
+    Returns: the state after the round, and what it showed.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
+    Raises: InvalidDimsError for features that do not fit the state or have s >= d; InvalidParamsError for parameters
+        outside their range, where their values are known.
     """
+    _check_round(state, arrival, params, max_active)
     pool, time = state.pool, state.round + 1
     exists = jnp.arange(state.experts.shape[0]) < params.num_experts
     gate_input = jnp.sum(arrival.features, axis=1)
@@ -194,6 +214,15 @@ def learn(
         optimizer_state=jax.tree.map(functools.partial(jnp.where, terminated), state.optimizer_state, optimizer_state),
     )
     return after, info
+
+
+def _check_round(state: State, arrival: Arrival, params: Params, max_active: int) -> None:
+    """What can be refused before anything is computed: shapes always, values unless they are traced."""
+    (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
+    features = jnp.shape(arrival.features)
+    if len(features) != 2 or features[0] != num_features:
+        raise InvalidDimsError(f"features of shape {features} must be ({num_features}, s): a sample is a column.")
+    check_params(Dims(max_experts, num_tasks, num_features, features[1], max_active), params)
 
 
 def locality_cost(squared_moves: Float[Array, " k"], params: Params) -> Float[Array, " k"]:

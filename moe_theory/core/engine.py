@@ -97,24 +97,25 @@ def _run_records(machine: _Machine, state: Any, first: Any, count: int, stride: 
     shared = _largest_divisor(count, ROUNDS_AHEAD // stride) if stride <= ROUNDS_AHEAD else 1
     blank = _blank_info(machine, state)
 
-    def play(carry, draws):
-        return jax.lax.scan(lambda carry, draws: (machine.act(draws, carry[0]), None), carry, draws)[0]
+    # Lengths are spelled out: a system that draws nothing has no arrays to tell them.
+    def play(carry, draws, length):
+        return jax.lax.scan(lambda carry, draws: (machine.act(draws, carry[0]), None), carry, draws, length)[0]
 
     def long_block(state, time):
         def part(carry, offset):
-            return play(carry, machine.draw(time + offset + jnp.arange(ahead))), None
+            return play(carry, machine.draw(time + offset + jnp.arange(ahead)), ahead), None
 
         state, info = jax.lax.scan(part, (state, blank), jnp.arange(0, stride, ahead))[0]
         return state, jax.tree.map(lambda leaf: leaf[None], machine.record(state, info))
 
     def short_block(state, time):
         def one_record(state, draws):
-            state, info = play((state, blank), draws)
+            state, info = play((state, blank), draws, stride)
             return state, machine.record(state, info)
 
         draws = machine.draw(time + jnp.arange(shared * stride))
         by_record = jax.tree.map(lambda leaf: leaf.reshape(shared, stride, *leaf.shape[1:]), draws)
-        return jax.lax.scan(one_record, state, by_record)
+        return jax.lax.scan(one_record, state, by_record, shared)
 
     starts = first + jnp.arange(0, count * stride, shared * stride)
     state, records = jax.lax.scan(long_block if stride > ahead else short_block, state, starts)

@@ -58,8 +58,7 @@ def simulate(
     Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
     """
     check_run(num_rounds, record_every)
-    check_system(system, params)
-    check_checkpoint(state, ())
+    check_checkpoint(state, check_system(system, params), ())
     return engine.run(system, typed_key(key), state, params, num_rounds, record_every, observe, None, False)
 
 
@@ -89,9 +88,8 @@ def simulate_batch(
     Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
     """
     check_run(num_rounds, record_every)
-    check_system(system, params)
     names = check_replicates(replicates)
-    check_checkpoint(state, names.shape)
+    check_checkpoint(state, check_system(system, params), names.shape)
     keys = replicate_keys(typed_key(root_key), jnp.asarray(names))
     return engine.run(system, keys, state, params, num_rounds, record_every, observe, reduce, True)
 
@@ -121,18 +119,28 @@ def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"]) -> np.nda
     return names.astype(np.uint32)
 
 
-def check_checkpoint(state: State | None, shape: tuple[int, ...]) -> None:
-    """Raise InvalidRunError unless `state` is None or has replicates of this shape: () for one, (B,) for a batch."""
-    if state is not None and jnp.shape(state.round) != shape:
+def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -> None:
+    """Raise InvalidRunError unless `state` is None or one like the system's, with replicates of this shape.
+
+    The shape is () for one replicate and (B,) for a batch.
+    """
+    if state is None:
+        return
+    if jax.tree.structure(state) != jax.tree.structure(like):
+        raise InvalidRunError("the state is not one of this system: go on with the system and optimizer it came from.")
+    if jnp.shape(state.round) != shape:
         raise InvalidRunError(
             f"a state of replicates {jnp.shape(state.round)} cannot go on as {shape}: pass the state that the same "
             "call returned, to `simulate` for one replicate and to `simulate_batch` for a batch."
         )
+    expected = [(*leaf.shape, *shape) for leaf in jax.tree.leaves(like)]
+    if [jnp.shape(leaf) for leaf in jax.tree.leaves(state)] != expected:
+        raise InvalidRunError("the state has other dims than this system: go on with the system that it came from.")
 
 
-def check_system(system: System, params: Params) -> None:
-    """Let the system refuse `params` on the host, before anything is compiled.
+def check_system(system: System, params: Params) -> State:
+    """Let the system refuse `params` on the host, before anything is compiled; the shapes of its state.
 
     A system's `init` validates the parameters that are concrete; here they are, while its key is abstract.
     """
-    jax.eval_shape(lambda key: system.init(key, params), jax.eval_shape(lambda: jax.random.key(0)))
+    return jax.eval_shape(lambda key: system.init(key, params), jax.eval_shape(lambda: jax.random.key(0)))

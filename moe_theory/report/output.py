@@ -2,17 +2,21 @@
 
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from moe_theory.core.errors import OutputError
 
 
-def prepare_folder(path: str | os.PathLike[str]) -> Path:
-    """The folder at `path`, made if need be and shown to be writable.
+def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> Path:
+    """The folder at `path`, made if need be and shown to be writable, with no folder where the files `names` will go.
 
     Raises: OutputError in one line that says what is in the way.
     """
     folder = Path(path)
+    for name in names:
+        if (folder / name).is_dir():
+            raise OutputError(f"--out {folder}: {name} is a folder there, and is to be a file. Name another --out.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

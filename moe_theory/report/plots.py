@@ -17,6 +17,7 @@ import numpy as np
 import xarray as xr
 
 from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.core.random import root_key
 from moe_theory.report.output import prepare_folder, write_text
 from moe_theory.sweep import Progress, quiet
 from moe_theory.verify.registry import PAPERS, select_readings
@@ -95,7 +96,9 @@ def make_figures(
     choice = select_readings(paper, None if reading is None else [reading])[0]
     if replicates is not None and replicates < 1:
         raise InvalidRunError(f"replicates={replicates} must be at least 1. Raise replicates.")
-    folder = prepare_folder(Path(out) / paper)
+    root_key(seed)
+    targets = [f"{figure.name}{suffix}" for figure in chosen for suffix in (".svg", ".csv")]
+    folder = prepare_folder(Path(out) / paper, targets)
     paths = []
     for figure in chosen:
         data = figure.compute(choice, replicates or figure.replicates, seed, progress)
@@ -245,7 +248,7 @@ def _draw_verdict_legend(canvas: "FigureBase") -> None:
 
     handles = [
         Line2D([], [], **PREDICTED, label="predicted (of an identity: its tolerance)"),
-        Line2D([], [], **OBSERVED, label="observed, with simultaneous interval"),
+        Line2D([], [], **OBSERVED, label="observed, with the interval of observed − predicted"),
         Patch(**ALLOWED, label="the side it allows"),
     ]
     canvas.legend(handles=handles, loc="outside upper center", ncols=3)

@@ -83,9 +83,10 @@ def to_markdown(verdicts: Sequence[Verdict], command: str, panels: str | None = 
         "",
         f"{summary(verdicts)}. Made by `{command}`.",
         "",
-        "An interval is of observed - predicted, simultaneous over a claim's components; the probability that any "
-        "verdict on this page is false is split evenly over them. A margin was declared before any run. The smallest "
-        "discrepancy is what would have been refuted with probability 0.9.",
+        "Every replicate draws a pool of tasks: a verdict is of the mean over pools, and single pools may differ. An "
+        "interval, and a standard error, is of observed - predicted, simultaneous over a claim's components. The "
+        "probability that any verdict on this page is false is split evenly over them; it is asymptotic where the "
+        "interval is. The smallest discrepancy is what would have been refuted with probability 0.9.",
         "",
     ]
     if panels is not None:

@@ -1,4 +1,7 @@
-"""The unit of work: a fixed number of replicates of one cell, so that no number depends on how a sweep is run."""
+"""The unit of work: a fixed number of replicates of one cell.
+
+At a fixed width no number depends on order or threads; between widths, draws agree and roundings may not.
+"""
 
 import dataclasses
 from collections.abc import Callable
@@ -61,10 +64,10 @@ class Chunk(NamedTuple):
         return self.num_kept * self.cell.num_rounds
 
 
-def split(cell: Cell, num_replicates: int, width: int = CHUNK_WIDTH) -> list[Chunk]:
-    """Chunks of equal `width` for replicates 0, ..., num_replicates - 1; the last is padded with further ones."""
-    firsts = range(0, num_replicates, width)
-    return [Chunk(cell, np.arange(first, first + width), min(width, num_replicates - first)) for first in firsts]
+def chunk(cell: Cell, index: int, num_replicates: int, width: int = CHUNK_WIDTH) -> Chunk:
+    """Chunk `index` of replicates 0, ..., num_replicates - 1 by `width`; the last is padded with further ones."""
+    first = index * width
+    return Chunk(cell, np.arange(first, first + width), min(width, num_replicates - first))
 
 
 def compute(chunk: Chunk, seed: int) -> tuple[PyTree, PyTree]:

@@ -1,14 +1,22 @@
 """Run cells chunk by chunk, on a thread for every core; the same numbers whatever the order."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+import jax
+from jaxtyping import PyTree
 
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import check_run, check_system
 from moe_theory.sweep import chunks
-from moe_theory.sweep.chunks import CHUNK_WIDTH, Cell, Chunk, Run
+from moe_theory.sweep.chunks import CHUNK_WIDTH, Cell, Run
 from moe_theory.sweep.progress import Progress, quiet
+
+Job = tuple[str, int]  # a cell's name and a chunk's number
+Outcome = tuple[PyTree, PyTree]  # final states and records of a chunk
+
+_COMPILED: set[Hashable] = set()  # programs that this process has run: what tells compiling from running
 
 
 def run_cells(
@@ -37,28 +45,38 @@ def run_cells(
     for cell in cells:
         check_run(cell.num_rounds, cell.record_every)
         check_system(cell.system, cell.params)
-    work = {cell.name: chunks.split(cell, num_replicates, width) for cell in cells}
-    if len(work) < len(cells):
+    by_name = {cell.name: cell for cell in cells}
+    if len(by_name) < len(cells):
         raise InvalidRunError(f"cells must have names of their own, not {[cell.name for cell in cells]}.")
     if not is_announced:
         progress.add_work(replicate_rounds(cells, num_replicates))
-    what = what or ", ".join(cell.name for cell in cells)
+    what = what or ", ".join(by_name)
 
-    done: dict[tuple[str, int], tuple] = {}
-    waiting = [(cell.name, index) for cell in cells for index in range(len(work[cell.name]))]
+    def compute(job: Job) -> Outcome:
+        return chunks.compute(chunks.chunk(by_name[job[0]], job[1], num_replicates, width), seed)
 
+    def is_done(job: Job, outcome: Outcome) -> None:
+        done[job] = outcome
+        cell = by_name[job[0]]
+        progress.advance(chunks.chunk(cell, job[1], num_replicates, width).replicate_rounds)
+
+    done: dict[Job, Outcome] = {}
     # One chunk of each program first, alone: threads would compile the same program twice.
-    for name, index in _first_of_each_program(cells):
-        progress.compiling(what)
-        done[name, index] = chunks.compute(work[name][index], seed)
-        progress.advance(work[name][index].replicate_rounds)
-    waiting = [job for job in waiting if job not in done]
+    for name, program in _programs(cells, width):
+        if program in _COMPILED:
+            progress.running(what)
+        else:
+            progress.compiling(what)
+        _COMPILED.add(program)
+        is_done((name, 0), compute((name, 0)))
+    num_chunks = -(-num_replicates // width)
+    _check_memory(done.values(), len(cells) * num_chunks, num_replicates)
+    waiting = [job for name in by_name for index in range(num_chunks) if (job := (name, index)) not in done]
     if waiting:
         progress.running(what)
-        _run_parallel(waiting, work, done, seed, num_threads or os.cpu_count() or 1, progress)
+        _run_parallel(waiting, compute, is_done, num_threads or os.cpu_count() or 1)
     return {
-        cell.name: chunks.join(cell, [done[cell.name, index] for index in range(len(work[cell.name]))])
-        for cell in cells
+        name: chunks.join(cell, [done[name, index] for index in range(num_chunks)]) for name, cell in by_name.items()
     }
 
 
@@ -67,33 +85,38 @@ def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
     return num_replicates * sum(cell.num_rounds for cell in cells)
 
 
-def _first_of_each_program(cells: Sequence[Cell]) -> list[tuple[str, int]]:
-    programs = {}
+def _programs(cells: Sequence[Cell], width: int) -> list[tuple[str, Hashable]]:
+    """For each program, a cell that it runs, and what tells it from others."""
+    programs: dict[Hashable, str] = {}
     for cell in cells:
-        program = (cell.system, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
-        programs.setdefault(program, (cell.name, 0))
-    return list(programs.values())
+        program = (cell.system, cell.num_rounds, cell.record_every, cell.observe, cell.start is None, width)
+        programs.setdefault(program, cell.name)
+    return [(name, program) for program, name in programs.items()]
+
+
+def _check_memory(outcomes: Iterable[Outcome], num_chunks: int, num_replicates: int) -> None:
+    """Refuse what will not fit, judged by the chunks there are, while little has been spent."""
+    sizes = [sum(leaf.nbytes for leaf in jax.tree.leaves(outcome)) for outcome in outcomes]
+    # Joining chunks holds them twice for a while.
+    needed, memory = 2 * max(sizes) * num_chunks, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > memory:
+        fitting = int(num_replicates * memory / needed)
+        raise InvalidRunError(
+            f"replicates={num_replicates} would need {needed / 1e9:.0f} GB of this machine's {memory / 1e9:.0f} GB. "
+            f"Lower replicates to {fitting} or record less often."
+        )
 
 
 def _run_parallel(
-    waiting: list[tuple[str, int]],
-    work: Mapping[str, list[Chunk]],
-    done: dict[tuple[str, int], tuple],
-    seed: int,
-    num_threads: int,
-    progress: Progress,
+    waiting: list[Job], compute: Callable[[Job], Outcome], is_done: Callable[[Job, Outcome], None], num_threads: int
 ) -> None:
     with ThreadPoolExecutor(num_threads) as pool:
-        running: dict[Future, tuple[str, int]] = {
-            pool.submit(chunks.compute, work[name][index], seed): (name, index) for name, index in waiting
-        }
+        running: dict[Future, Job] = {pool.submit(compute, job): job for job in waiting}
         try:
             while running:
                 finished, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    name, index = running.pop(future)
-                    done[name, index] = future.result()
-                    progress.advance(work[name][index].replicate_rounds)
+                    is_done(running.pop(future), future.result())
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise

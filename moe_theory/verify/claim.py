@@ -86,6 +86,8 @@ class Claim:
             raise InvalidClaimError(
                 f"claim {self.id}: an equality needs a margin above 0: no sample can show that two means are the same."
             )
+        if self.trivial is not None and self.kind not in {"upper_bound", "lower_bound"}:
+            raise InvalidClaimError(f"claim {self.id}: only a bound can be trivial, not one of kind {self.kind}.")
         if self.kind != "identity" and self.predict is None:
             raise InvalidClaimError(f"claim {self.id}: a claim of kind {self.kind} needs `predict`.")
         if not self.statement:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from moe_theory.core.errors import unknown_name
 from moe_theory.verify.claim import Claim, ReadingLike, registered
 
-# Papers by name: a paper's folder holds `claims.py` and `readings.py`. Named, not imported: they build on this package.
+# Papers by name: a paper's folder holds `claims` and `readings`. Named, not imported: they build on this package.
 PAPERS: dict[str, str] = {"continual": "moe_theory.continual"}
 
 # A paper's readings under which its claims are judged unless the caller names others.

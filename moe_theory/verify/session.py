@@ -89,17 +89,20 @@ def check_request(
 
     Raises: as `verify`.
     """
-    if replicates is not None and replicates < MIN_REPLICATES:
+    if replicates is not None and (not isinstance(replicates, (int, np.integer)) or replicates < MIN_REPLICATES):
         raise InvalidRunError(
-            f"replicates={replicates} must be at least {MIN_REPLICATES}: with fewer, an interval of a mean is not to "
-            "be trusted. Raise replicates."
+            f"replicates={replicates} must be a whole number of at least {MIN_REPLICATES}: with fewer, an interval "
+            "of a mean is not to be trusted. Raise replicates."
         )
     if not 0 < error < 1:
         raise InvalidRunError(f"error={error} must be in (0, 1): the probability of any false verdict. Mend error.")
     root_key(seed)
     patterns = [patterns] if isinstance(patterns, str) else list(patterns)
     readings = [readings] if isinstance(readings, str) else readings
-    return plan(registry.select_claims(patterns), readings)
+    jobs = plan(registry.select_claims(patterns), readings)
+    if not jobs:
+        raise InvalidRunError("there is nothing to judge: name at least one claim and one reading, or leave them out.")
+    return jobs
 
 
 def plan(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Job]:
@@ -145,7 +148,8 @@ def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error:
         status=Status.ERROR,
         reason="",
         replicates=num_replicates,
-        command=f"moe-theory verify {claim.id} --reading {reading} --replicates {num_replicates} --seed {seed}",
+        command=f"moe-theory verify {claim.id} --reading {reading} --replicates {num_replicates} --seed {seed} "
+        f"--error {error:.6g}",
         error=error,
         replaced_by=claim.replaced_by,
     )
@@ -167,7 +171,7 @@ def _judge_applicable(claim: Claim, runs: Runs, blank: Verdict) -> Verdict:
         result = statistics.judge_identity(observed, claim.margin, blank.error)
         predicted = np.zeros_like(observed)
         standard_error = np.full(observed.shape[1], np.nan)
-        shown = observed.max(axis=0)
+        shown = np.abs(observed).max(axis=0)
     else:
         predicted = _broadcast(claim, "predict", _call(claim.predict, None, runs), observed)
         scale = _broadcast(claim, "scale", _call(claim.scale, np.abs(predicted), runs), observed)
@@ -180,10 +184,11 @@ def _judge_applicable(claim: Claim, runs: Runs, blank: Verdict) -> Verdict:
     trivial = _call(claim.trivial, None, runs)
     if status is Status.SUPPORTED and trivial is not None:
         floor = _broadcast(claim, "trivial", trivial, observed).mean(axis=0)
-        if np.all(mean_prediction >= floor):
+        is_no_lower = mean_prediction >= floor if claim.kind == "upper_bound" else mean_prediction <= floor
+        if np.all(is_no_lower):
             status = Status.VACUOUS
             reason = (
-                f"holds, but the bound {mean_prediction[worst]:.4g} is no lower than the trivial {floor[worst]:.4g}"
+                f"holds, but the bound {mean_prediction[worst]:.4g} says no more than the trivial {floor[worst]:.4g}"
             )
     return dataclasses.replace(
         blank,
@@ -194,7 +199,7 @@ def _judge_applicable(claim: Claim, runs: Runs, blank: Verdict) -> Verdict:
         observed=float(shown[worst]),
         standard_error=float(standard_error[worst]),
         interval=(float(result.low), float(result.high)),
-        interval_kind="exact (largest error)" if claim.kind == "identity" else "asymptotic (Student's t, Bonferroni)",
+        interval_kind=_interval_kind(claim, observed if claim.kind == "identity" else observed - predicted),
         margin=result.margin,
         smallest_discrepancy=result.smallest_discrepancy,
         curve=Curve(labels, mean_prediction.tolist(), shown.tolist(), standard_error.tolist()),
@@ -207,7 +212,7 @@ def _test(claim: Claim, observed: np.ndarray, predicted: np.ndarray, allowed: np
     if claim.kind == "lower_bound":
         flipped = statistics.judge_upper_bound(-observed, -predicted, allowed, error)
         return flipped._replace(low=-flipped.high, high=-flipped.low)
-    return statistics.judge_upper_bound(observed, predicted, allowed, error)
+    return statistics.judge_upper_bound(observed, predicted, allowed, error, is_strict=claim.kind == "ordering")
 
 
 def _reason(claim: Claim, result: statistics.Judgement, label: str, observed: float, predicted: float) -> str:
@@ -220,6 +225,13 @@ def _reason(claim: Claim, result: statistics.Judgement, label: str, observed: fl
         f"at {label} observed - predicted = {observed - predicted:.4g}, in [{result.low:.4g}, {result.high:.4g}]"
     )
     return f"{difference}, margin {result.margin:.3g}" if result.margin else difference
+
+
+def _interval_kind(claim: Claim, difference: np.ndarray) -> str:
+    if claim.kind == "identity":
+        return "exact (largest error seen)"
+    warning = "; skewed: take more replicates" if statistics.is_skewed(difference) else ""
+    return f"asymptotic (Student's t, Bonferroni{warning})"
 
 
 def _call(function: Callable | None, default: Any, *arguments: Any) -> Any:

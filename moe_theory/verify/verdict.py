@@ -52,8 +52,10 @@ class Verdict:
     interval: tuple[float, float] = (math.nan, math.nan)
     interval_kind: str = ""
     margin: float = math.nan
-    error: float = math.nan  # probability of a false verdict
-    smallest_discrepancy: float = math.nan  # what would have been seen with probability 0.9
+    error: float = math.nan  # probability of a false verdict, as good as the kind of the interval
+    # What would have been refuted with probability 0.9; of an identity, the frequency of violations that would have
+    # shown one with probability 1 - error.
+    smallest_discrepancy: float = math.nan
     replaced_by: str | None = None
     curve: Curve | None = None
 

@@ -235,3 +235,24 @@ def test_the_gate_drive_scales_as_its_factors():
         ({"noise_scale": 99.0, "balance_weight": 7.0}, 1),
     ):
         assert abs(continual.gate_drive(base._replace(**change), 10) / drive - factor) < 1e-9 * factor
+
+
+def test_learn_and_begin_refuse_what_does_not_fit() -> None:
+    """Would catch an extension that silently trains fewer experts, and shapes that JAX would broadcast."""
+    dims = continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)
+    pool = continual.Pool(np.ones((2, 4)), np.ones((2, 4)), np.arange(2))
+    params = continual.Params(num_experts=3)
+    state = continual.begin(dims, params, pool)
+    arrival = continual.Arrival(np.int32(0), np.ones((4, 2), np.float32))
+    with pytest.raises(InvalidParamsError, match="num_active=2 must be at most max_active=1"):
+        continual.learn(state, arrival, np.zeros(3), params._replace(num_active=2))
+    with pytest.raises(InvalidParamsError, match="num_experts=9 must be at most max_experts=3"):
+        continual.learn(state, arrival, np.zeros(3), params._replace(num_experts=9))
+    with pytest.raises(InvalidDimsError, match="num_samples=5 must be below num_features=4"):
+        continual.learn(state, continual.Arrival(np.int32(0), np.ones((4, 5))), np.zeros(3), params)
+    with pytest.raises(InvalidDimsError, match="features of shape"):
+        continual.learn(state, continual.Arrival(np.int32(0), np.ones((5, 2))), np.zeros(3), params)
+    with pytest.raises(InvalidDimsError, match="does not fit num_tasks=2"):
+        continual.begin(dims, params, pool._replace(truths=np.ones((3, 4))))
+    with pytest.raises(InvalidParamsError, match="num_experts=0"):
+        continual.begin(dims, params._replace(num_experts=0), pool)

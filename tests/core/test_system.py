@@ -363,3 +363,21 @@ def assert_bits_equal(actual: Any, expected: Any) -> None:
     for one, other in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
+
+
+class _Counter(NamedTuple):
+    value: jax.Array
+    round: jax.Array
+
+
+def test_a_system_that_draws_nothing_runs() -> None:
+    """Would catch an engine that takes the number of rounds from the draws."""
+
+    def step(key, state, params):
+        after = _Counter(state.value * 0.5 + params, state.round + 1)
+        return after, after.value
+
+    system = mt.System(lambda key, params: _Counter(jnp.float32(0), jnp.int32(0)), step)
+    _, values = mt.simulate(system, mt.root_key(0), 1.0, 40, 7)
+    assert np.allclose(values, [2 - 2.0 ** (1 - t) for t in mt.recorded_rounds(40, 7)])
+    assert mt.simulate_batch(system, mt.root_key(0), 3, 1.0, 5)[1].shape == (5, 3)

@@ -58,9 +58,12 @@ class Log:
 
 def test_progress_adds_up_and_says_what_is_going_on():
     log = Log()
-    run_cells([cell("a"), cell("b")], 10, width=4, progress=log)
+    run_cells([cell("a"), cell("b")], 10, width=3, progress=log)
     assert log.planned == log.done == 2 * 10 * 12
     assert log.said == ["compiling", "running"]
+    again = Log()
+    run_cells([cell("a")], 10, width=3, progress=again)
+    assert "compiling" not in again.said
 
 
 @pytest.mark.parametrize(
@@ -85,3 +88,17 @@ def test_a_failure_in_a_thread_reaches_the_caller():
 
     with pytest.raises(InvalidDimsError, match="planted"):
         run_cells([Cell("one", SYSTEM, continual.Params(num_experts=3), 3, 1, observe, failing)], 40, width=4)
+
+
+def test_more_than_the_machine_holds_is_refused_after_one_chunk():
+    log = Log()
+    with pytest.raises(InvalidRunError, match=r"would need .* GB.*Lower replicates to \d+"):
+        run_cells([cell()], 10**9, progress=log)
+    assert log.done == 64 * 12
+
+
+def test_only_some_of_the_records_are_kept():
+    whole = run_cells([cell()], 6, width=4)["one"]
+    some = run_cells([Cell("one", SYSTEM, cell().params, 12, 5, observe, keep=(0, 2))], 6, width=4)["one"]
+    assert list(some.rounds) == [5, 12]
+    np.testing.assert_array_equal(some.records, whole.records[[0, 2]])

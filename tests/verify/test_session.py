@@ -32,7 +32,8 @@ def test_a_verdict_carries_its_numbers():
     assert low < verdict.observed - verdict.predicted < high
     assert verdict.standard_error == pytest.approx(NOISE[:, 0].std(ddof=1) / 20, rel=0.2)
     assert verdict.smallest_discrepancy > verdict.margin
-    assert verdict.command == "moe-theory verify test.claim --reading unit-signal --replicates 400 --seed 5"
+    repeat = "moe-theory verify test.claim --reading unit-signal --replicates 400 --seed 5 --error 0.001"
+    assert verdict.command == repeat
     assert verdict.curve is not None
     assert verdict.curve.labels == ["t = 1", "t = 2"]
     assert json.loads(json.dumps(verdict.to_json(), allow_nan=False))["status"] == "SUPPORTED"
@@ -141,3 +142,33 @@ def test_the_same_seed_gives_the_same_verdict_twice_and_another_seed_other_numbe
 
     assert numbers(1) == numbers(1)
     assert numbers(1) != numbers(2)
+
+
+def test_signed_errors_are_errors():
+    errors = np.full(NUM_REPLICATES, -5.0)
+    assert judged(kind="identity", margin=1e-6, predict=None, observe=lambda runs: errors).status is Status.REFUTED
+
+
+def test_equal_constants_are_not_ordered():
+    constant = np.ones(NUM_REPLICATES)
+    verdict = judged(kind="ordering", margin=0.0, observe=lambda runs: constant, predict=lambda runs: constant)
+    assert verdict.status is Status.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(("bound", "status"), [(-5.0, Status.VACUOUS), (-1.5, Status.SUPPORTED)])
+def test_a_lower_bound_is_vacuous_below_the_trivial_one(bound, status):
+    verdict = judged(
+        kind="lower_bound",
+        margin=0.0,
+        observe=lambda runs: NOISE,
+        predict=lambda runs: bound,
+        trivial=lambda runs: -2.0,
+    )
+    assert verdict.status is status
+
+
+def test_skewed_differences_are_marked():
+    heavy = np.exp(2 * NOISE)
+    marked = judged(kind="upper_bound", margin=0.0, observe=lambda runs: heavy, predict=lambda runs: 100.0)
+    assert "skewed" in marked.interval_kind
+    assert "skewed" not in judged(observe=lambda runs: 10 + NOISE, predict=lambda runs: 10.0).interval_kind

@@ -4,16 +4,17 @@ import numpy as np
 
 from moe_theory.continual import experiments, theory
 from moe_theory.continual.claims.values import FEW, MANY, Values, at, at_rounds, metric
-from moe_theory.continual.experiments import FIGURE_2
+from moe_theory.continual.experiments import FIGURE_2, JUST_EXPLORED
 from moe_theory.verify.claim import Runs, claim
 
 EARLY = (20, 40)  # the recorded rounds up to T1 = 40 of M = 20
+JUST_AFTER = (50, 60, 70, 80, 90, 100)  # rounds soon after T1 = 40, where the mean comes nearest to (20)
 LATE = (100, 200, 500, 1000, 2000)  # rounds at which the theorems are tested, the last being the paper's T
 
 
 def _more_experts_than_tasks(dims, runs: Runs) -> list[tuple[str, bool]]:
     num_experts, need = runs[MANY].params.num_experts, dims.num_tasks * np.log(dims.num_tasks)
-    return [(f"M = {num_experts} >= N ln N = {need:.1f}", num_experts >= need)]
+    return [(f"M = {num_experts} >= N ln N = {need:.1f}, the constant of Omega read as 1", num_experts >= need)]
 
 
 def _fewer_experts_than_tasks(dims, runs: Runs) -> list[tuple[str, bool]]:
@@ -21,7 +22,7 @@ def _fewer_experts_than_tasks(dims, runs: Runs) -> list[tuple[str, bool]]:
     need = num_clusters * np.log(num_clusters)
     return [
         (f"M = {num_experts} < N = {dims.num_tasks}", num_experts < dims.num_tasks),
-        (f"M = {num_experts} >= K ln K = {need:.1f}", num_experts >= need),
+        (f"M = {num_experts} >= K ln K = {need:.1f}, the constant of Omega read as 1", num_experts >= need),
     ]
 
 
@@ -75,7 +76,7 @@ class Theorem1ForgettingDecay:
 
 @claim("continual.theorem-1.generalization-error", paper="continual", where="Theorem 1, Eq. (20)", kind="upper_bound")
 class Theorem1GeneralizationError:
-    """With more experts than tasks, the expected overall generalization error is below the load bound of (20)."""
+    """With more experts than tasks, the expected overall generalization error is below (20), for T from 100 to 2000."""
 
     experiment = FIGURE_2
     hypotheses = _more_experts_than_tasks
@@ -84,9 +85,25 @@ class Theorem1GeneralizationError:
     predict = _theorem_1("generalization_error", LATE)
 
 
+@claim(
+    "continual.theorem-1.generalization-error-early",
+    paper="continual",
+    where="Theorem 1, Eq. (20)",
+    kind="upper_bound",
+)
+class Theorem1GeneralizationErrorEarly:
+    """With more experts than tasks, the expected overall generalization error is below (20), for T from 50 to 100."""
+
+    experiment = JUST_EXPLORED
+    hypotheses = _more_experts_than_tasks
+    labels = at_rounds(*JUST_AFTER)
+    observe = metric("generalization_error", MANY, JUST_AFTER)
+    predict = _theorem_1("generalization_error", JUST_AFTER)
+
+
 @claim("continual.theorem-2.forgetting", paper="continual", where="Theorem 2, Eq. (21)", kind="upper_bound")
 class Theorem2Forgetting:
-    """With fewer experts than tasks, expected forgetting after exploration is below (21) as printed."""
+    """With fewer experts than tasks, expected forgetting is below (21) as printed, for t from 100 to 2000."""
 
     experiment = FIGURE_2
     hypotheses = _fewer_experts_than_tasks
@@ -113,7 +130,7 @@ class Theorem2ForgettingExponent:
 
 @claim("continual.theorem-2.generalization-error", paper="continual", where="Theorem 2, Eq. (22)", kind="upper_bound")
 class Theorem2GeneralizationError:
-    """With fewer experts than tasks, the expected overall generalization error is below (22) as printed."""
+    """With fewer experts than tasks, expected overall generalization error is below (22), for T from 100 to 2000."""
 
     experiment = FIGURE_2
     hypotheses = _fewer_experts_than_tasks
