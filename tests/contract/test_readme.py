@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moe_theory import cli
+from moe_theory import claims, cli
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
@@ -30,6 +30,10 @@ COMMANDS = sorted(set(re.findall(r"(?<=`|\n)(moe-theory (?:claims|verify|figures
 @pytest.mark.parametrize("command", COMMANDS)
 def test_printed_commands_parse(command):
     cli.parse(shlex.split(command)[1:])
+
+
+def test_the_verdicts_name_every_claim():
+    assert re.findall(r"^\| `(.+?)` \|", README, flags=re.MULTILINE) == [claim.id for claim in claims()]
 
 
 def test_printed_commands_were_found():
