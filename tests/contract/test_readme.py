@@ -33,7 +33,7 @@ def test_printed_commands_parse(command):
 
 
 def test_the_verdicts_name_every_claim():
-    assert re.findall(r"^\| `(.+?)` \|", README, flags=re.MULTILINE) == [claim.id for claim in claims()]
+    assert re.findall(r"^\| `(continual\..+?)` \|", README, flags=re.MULTILINE) == [claim.id for claim in claims()]
 
 
 def test_printed_commands_were_found():
