@@ -12,7 +12,7 @@ import pytest
 from moe_theory import continual, root_key, simulate_batch
 from moe_theory.core.random import replicate_keys, step_key
 
-NUM_ROUNDS = 200
+NUM_ROUNDS = 1000  # long enough that what a call costs once, some milliseconds, does not show
 DIMS = continual.Dims(max_experts=10, num_tasks=6, num_features=10, num_samples=6)
 PARAMS = continual.Params(num_experts=10)
 
@@ -79,7 +79,7 @@ def numpy_loop(batch):
 
 
 @pytest.mark.parametrize(
-    ("contender", "batch"), [(engine, 64), (engine, 256), (textbook, 64), (textbook, 256), (numpy_loop, 4)]
+    ("contender", "batch"), [(engine, 64), (engine, 256), (textbook, 64), (textbook, 256), (numpy_loop, 1)]
 )
 def test_replicate_round(benchmark, contender, batch):
     run = contender(batch)
