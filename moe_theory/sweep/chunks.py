@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int, PyTree
 
-from moe_theory.core.random import root_key
-from moe_theory.core.system import Observe, Params, State, System, observe_info, recorded_rounds, simulate_batch
+from moe_theory.core import engine
+from moe_theory.core.random import replicate_keys, root_key
+from moe_theory.core.system import Observe, Params, State, System, observe_info, recorded_rounds
 
 # Wide enough to amortise launching a kernel, narrow enough for a replicate's state to stay in the cache of a core.
 CHUNK_WIDTH = 64
@@ -74,15 +75,10 @@ def compute(chunk: Chunk, seed: int) -> tuple[PyTree, PyTree]:
     """Final states and records of a chunk, on the host, without its padding."""
     cell, root = chunk.cell, root_key(seed)
     state = None if cell.start is None else cell.start(root, chunk.replicates, cell.params)
-    state, records = simulate_batch(
-        cell.system,
-        root,
-        chunk.replicates,
-        cell.params,
-        cell.num_rounds,
-        cell.record_every,
-        observe=cell.observe,
-        state=state,
+    keys = replicate_keys(root, jnp.asarray(chunk.replicates, jnp.uint32))
+    # Not `simulate_batch`: the runner has checked the cell once, and a check costs as much as a short chunk.
+    state, records = engine.run(
+        cell.system, keys, state, cell.params, cell.num_rounds, cell.record_every, cell.observe, None, True
     )
     kept = slice(None) if cell.keep is None else list(cell.keep)
     return (

@@ -34,7 +34,7 @@ def judge_equality(
     error: float,
 ) -> Judgement:
     """Two one-sided tests of |E[observed] - E[predicted]| < E[allowed], for every component at once."""
-    critical = critical_value(observed, error, two_sided=True)
+    critical = critical_value(observed, error)
     difference = observed - predicted
     above, above_error = mean_and_error(difference - allowed)
     below, below_error = mean_and_error(-difference - allowed)
@@ -58,7 +58,7 @@ def judge_upper_bound(
     is_strict: bool = False,
 ) -> Judgement:
     """One-sided tests of E[observed] <= E[bound] + E[allowed] (strictly below, if so), for every component at once."""
-    critical = critical_value(observed, error, two_sided=True)
+    critical = critical_value(observed, error)
     mean, standard_error = mean_and_error(observed - bound)
     slack, slack_error = mean_and_error(observed - bound - allowed)
     excess, beyond = slack + critical * slack_error, slack - critical * slack_error
@@ -91,10 +91,10 @@ def mean_and_error(samples: Float[np.ndarray, "B V"]) -> tuple[Float[np.ndarray,
     return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
 
 
-def critical_value(samples: Float[np.ndarray, "B V"], error: float, *, two_sided: bool) -> float:
-    """Half-width, in standard errors, of simultaneous intervals for the V components."""
+def critical_value(samples: Float[np.ndarray, "B V"], error: float) -> float:
+    """Half-width, in standard errors, of simultaneous two-sided intervals for the V components."""
     num_replicates, num_components = samples.shape
-    return float(stats.t.isf(error / num_components / (2 if two_sided else 1), num_replicates - 1))
+    return float(stats.t.isf(error / num_components / 2, num_replicates - 1))
 
 
 def is_skewed(samples: Float[np.ndarray, "B V"]) -> bool:
