@@ -1,13 +1,11 @@
 """Static shapes and traced parameters of the continual-learning system, and what they may be."""
 
 import dataclasses
-import math
 from typing import NamedTuple
 
-import numpy as np
-from jax.core import Tracer
 from jaxtyping import Bool, Float, Int
 
+from moe_theory.core import checks
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.tasks import PoolScales
@@ -32,13 +30,8 @@ class Dims:
 
     def __post_init__(self) -> None:
         for name, value in dataclasses.asdict(self).items():
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise InvalidDimsError(f"{name}={value!r} must be a whole number of at least 1. Raise {name}.")
-        if self.num_samples >= self.num_features:
-            raise InvalidDimsError(
-                f"num_samples={self.num_samples} must be below num_features={self.num_features}: the paper studies "
-                "the overparameterized regime (Sec. 3.1). Lower num_samples or raise num_features."
-            )
+            checks.require_size(name, value)
+        checks.require_overparameterized_sizes(self.num_features, self.num_samples)
         if self.max_active > self.max_experts:
             raise InvalidDimsError(
                 f"max_active={self.max_active} must be at most max_experts={self.max_experts}: a task is learned by "
@@ -86,25 +79,12 @@ def check_params(dims: Dims, params: Params) -> None:
 
     Raises: InvalidParamsError naming the value, the bound and the way out.
     """
-    values = {name: np.asarray(value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
-    for name, value in values.items():
-        if value.dtype.kind not in "biuf":
-            raise InvalidParamsError(f"{name}={getattr(params, name)!r} must be a real number. Mend {name}.")
-        if value.ndim != 0:
-            raise InvalidParamsError(
-                f"{name} has shape {value.shape}, but a run has one setting: call once a cell, the program is reused."
-            )
-        if not math.isfinite(value):
-            raise InvalidParamsError(f"{name}={value} must be a finite number. Mend {name}.")
-    for name in _AT_LEAST_ZERO:
-        if name in values and values[name] < 0:
-            raise InvalidParamsError(f"{name}={values[name]} must not be negative. Raise {name} to 0 or more.")
-    for name in _BOOLEANS:
-        if name in values and values[name] not in (0, 1):
-            raise InvalidParamsError(f"{name}={values[name]} must be True or False.")
-    _check_whole(values, "num_experts", dims.max_experts, "max_experts")
-    _check_whole(values, "num_active", dims.max_active, "max_active")
-    _check_whole(values, "num_clusters", None, "")
+    values = checks.known_values(params)
+    checks.require_at_least_zero(values, _AT_LEAST_ZERO)
+    checks.require_boolean(values, _BOOLEANS)
+    checks.require_whole(values, "num_experts", dims.max_experts, "max_experts")
+    checks.require_whole(values, "num_active", dims.max_active, "max_active")
+    checks.require_whole(values, "num_clusters")
     if values.get("learning_rate") == 0:
         raise InvalidParamsError(
             "learning_rate=0 makes the exploration T1 = ceil(M / eta) endless. Raise learning_rate."
@@ -118,21 +98,4 @@ def check_params(dims: Dims, params: Params) -> None:
         raise InvalidParamsError(
             f"num_active={values['num_active']} must be at most num_experts={values['num_experts']}. Lower num_active."
         )
-    if {"min_strength", "max_strength"} <= values.keys() and values["min_strength"] > values["max_strength"]:
-        raise InvalidParamsError(
-            f"min_strength={values['min_strength']} must be at most max_strength={values['max_strength']}: beta_t is "
-            "uniform between them. Lower min_strength."
-        )
-
-
-def _check_whole(values: dict[str, np.ndarray], name: str, bound: int | None, bound_name: str) -> None:
-    if name not in values:
-        return
-    value = values[name]
-    if value.dtype == bool or value != np.floor(value) or value < 1:
-        raise InvalidParamsError(f"{name}={value} must be a whole number of at least 1. Raise {name}.")
-    if bound is not None and value > bound:
-        raise InvalidParamsError(
-            f"{name}={value} must be at most {bound_name}={bound}, which the arrays are padded to. "
-            f"Lower {name} or raise Dims.{bound_name}."
-        )
+    checks.require_ordered(values, "min_strength", "max_strength", "beta_t is uniform between them")

@@ -17,7 +17,7 @@ from moe_theory.core.experts import minimum_norm_change
 from moe_theory.core.metrics import Metrics
 from moe_theory.core.random import symmetric_uniforms
 from moe_theory.core.system import System
-from moe_theory.core.tasks import Arrival, Pool, draw_pool, make_arrival, num_arrival_draws, select_row
+from moe_theory.core.tasks import Arrival, Pool, check_pool, draw_pool, make_arrival, num_arrival_draws, select_row
 
 Optimizer = Callable[[Any], optax.GradientTransformation]  # of a traced learning rate
 
@@ -78,7 +78,7 @@ def on_pool(dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd) -> Syst
 
     Raises: InvalidDimsError if the pool's shapes are not those of `dims`.
     """
-    check_pool(dims, pool)
+    check_pool(dims.num_tasks, dims.num_features, pool)
     drawn = system(dims, optimizer=optimizer)
 
     def init(key: Key[Array, ""], params: Params) -> State:
@@ -88,17 +88,6 @@ def on_pool(dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd) -> Syst
     return System(init, drawn.step)
 
 
-def check_pool(dims: Dims, pool: Pool) -> None:
-    """Raise InvalidDimsError unless the pool's shapes are those of `dims`."""
-    shape = (dims.num_tasks, dims.num_features)
-    shapes = [jnp.shape(leaf) for leaf in pool]
-    if shapes != [shape, shape, shape[:1]]:
-        raise InvalidDimsError(
-            f"a pool of truths {shapes[0]}, signals {shapes[1]} and clusters {shapes[2]} does not fit "
-            f"num_tasks={shape[0]}, num_features={shape[1]}. Mend the pool or the dims."
-        )
-
-
 def begin(dims: Dims, params: Params, pool: Pool, optimizer: Optimizer = optax.sgd) -> State:
     """The state before round 1: experts and gates are zero (Algorithm 1, line 2).
 
@@ -106,7 +95,7 @@ def begin(dims: Dims, params: Params, pool: Pool, optimizer: Optimizer = optax.s
         their range.
     """
     check_params(dims, params)
-    check_pool(dims, pool)
+    check_pool(dims.num_tasks, dims.num_features, pool)
     dtype = jnp.result_type(float)
     zeros = jnp.zeros((dims.max_experts, dims.num_features), dtype)
     pool = Pool(jnp.asarray(pool.truths, dtype), jnp.asarray(pool.signals, dtype), jnp.asarray(pool.clusters))

@@ -9,30 +9,19 @@ The forms are as printed, wrong or right; what is exact for one expert is in `ex
 
 from typing import NamedTuple
 
-import jax
-import numpy as np
 from jaxtyping import ArrayLike, Float, Int, Real
 
-from moe_theory.core.errors import InvalidDimsError, unknown_name
+from moe_theory.core.errors import unknown_name
+from moe_theory.core.linear import MAX_ROUNDS as MAX_ROUNDS
+from moe_theory.core.linear import Gaps as Gaps
+from moe_theory.core.linear import Numbers, ceil_to_rounds, power, power_complement
+from moe_theory.core.linear import error_contraction as error_contraction
+from moe_theory.core.linear import gaps as gaps
+from moe_theory.core.linear import overparameterization_ratio as overparameterization_ratio
+from moe_theory.core.linear import require_overparameterized as require_overparameterized
 from moe_theory.core.numerics import array_namespace
-from moe_theory.core.tasks import Pool
 
-Numbers = jax.Array | np.ndarray | np.number
 FORMS = ("printed", "appendix", "corrected")
-
-# T1 saturates here, the largest integer that float32 and int32 share.
-MAX_ROUNDS = 2**31 - 128
-# Three roundings of float32: those of M/eta for an eta that was itself rounded.
-CEILING_TOLERANCE = 3 * 2.0**-23
-
-
-class Gaps(NamedTuple):
-    """The means over a pool's tasks that the closed forms depend on; all have the truths' squared unit."""
-
-    truth_norm: Float[Numbers, ""]  # (1/N) sum_n |w_n|^2
-    task_gap: Float[Numbers, ""]  # (1/N^2) sum_{n,n'} |w_n - w_n'|^2
-    within_gap: Float[Numbers, ""]  # Psi_1, task n to a task of its own cluster
-    across_gap: Float[Numbers, ""]  # Psi_2, task n to a task of a uniformly chosen cluster
 
 
 class Bound(NamedTuple):
@@ -40,68 +29,6 @@ class Bound(NamedTuple):
 
     forgetting: Float[Numbers, "*batch"]  # E[F_t] of (15); 0 at t = 1, where F is an empty mean
     generalization_error: Float[Numbers, "*batch"]  # E[G_t] of (16)
-
-
-def gaps(pool: Pool) -> Gaps:
-    """The truth norm and the gaps between tasks of a `pool`, whose number of clusters may be traced.
-
-    Only clusters with a member count towards K, so any integers label them. A task is at distance 0 from itself and
-    counts as a member of its own cluster.
-
-    Source: Proposition 4, (21) and (22) of `continual`.
-    """
-    xp = array_namespace(*pool)
-    differences = pool.truths[:, None, :] - pool.truths[None, :, :]
-    distances = xp.sum(differences**2, axis=-1)
-    same_cluster = pool.clusters[:, None] == pool.clusters[None, :]
-    cluster_sizes = xp.sum(same_cluster, axis=1)
-    # Summing 1 / |W_k(n)| over tasks counts each cluster once.
-    num_clusters = xp.sum(1 / cluster_sizes).astype(distances.dtype)
-    within = xp.sum(distances * same_cluster, axis=1) / cluster_sizes
-    across = xp.sum(distances / cluster_sizes, axis=1) / num_clusters
-    return Gaps(
-        truth_norm=xp.mean(xp.sum(pool.truths**2, axis=-1)),
-        task_gap=xp.mean(distances),
-        within_gap=xp.mean(within).astype(distances.dtype),
-        across_gap=xp.mean(across).astype(distances.dtype),
-    )
-
-
-def overparameterization_ratio(num_features: int, num_samples: int) -> float:
-    """r = 1 - s/d, dimensionless, in (0, 1).
-
-    Source: Section 5 of `continual`, above Proposition 4.
-    Raises: InvalidDimsError unless 1 <= num_samples < num_features.
-    """
-    require_overparameterized(num_features, num_samples)
-    return 1 - num_samples / num_features
-
-
-def error_contraction(num_features: int, num_samples: int) -> float:
-    """Factor by which one repeat of a task shrinks an expert's expected squared error: (d - s)/(d - 1), in (0, 1].
-
-    After its first arrival the error is orthogonal to the task's signal, and the other s - 1 columns span a uniformly
-    random subspace of the signal's complement. For s = 1 nothing is learned by a repeat, and the factor is 1.
-
-    Source: Definition 1 of `continual`, in place of Lemma 3, which has 0; derivation in `exact.py`.
-    Raises: InvalidDimsError unless 1 <= num_samples < num_features.
-    """
-    require_overparameterized(num_features, num_samples)
-    return (num_features - num_samples) / (num_features - 1)
-
-
-def require_overparameterized(num_features: int, num_samples: int) -> None:
-    """Raise InvalidDimsError unless 1 <= num_samples < num_features."""
-    if num_samples < 1:
-        raise InvalidDimsError(
-            f"num_samples={num_samples} must be at least 1: every arrival holds its feature signal (Definition 1). "
-            "Raise num_samples."
-        )
-    if num_samples >= num_features:
-        raise InvalidDimsError(
-            f"num_samples={num_samples} must be below num_features={num_features}: the paper studies the "
-            "overparameterized regime (Sec. 3.1). Lower num_samples or raise num_features."
-        )
 
 
 def exploration_rounds(
@@ -114,7 +41,7 @@ def exploration_rounds(
 
     Source: Algorithm 1 of `continual`, input line.
     """
-    return _ceil_to_rounds(num_experts / learning_rate)
+    return ceil_to_rounds(num_experts / learning_rate)
 
 
 def termination_rounds(
@@ -128,7 +55,7 @@ def termination_rounds(
 
     Source: Proposition 3 of `continual`.
     """
-    return _ceil_to_rounds(num_experts / learning_rate * truth_scale**-0.25)
+    return ceil_to_rounds(num_experts / learning_rate * truth_scale**-0.25)
 
 
 def proposition_4(pool_gaps: Gaps, ratio: Float[ArrayLike, ""], rounds: Real[ArrayLike, "*batch"]) -> Bound:
@@ -141,7 +68,7 @@ def proposition_4(pool_gaps: Gaps, ratio: Float[ArrayLike, ""], rounds: Real[Arr
     forgotten = _power_drop(xp, ratio, rounds) * (gap - norm)
     return Bound(
         forgetting=forgotten / xp.maximum(rounds - 1, 1),
-        generalization_error=_power(xp, ratio, rounds) * norm + _power_complement(xp, ratio, rounds) * gap,
+        generalization_error=power(ratio, rounds) * norm + power_complement(ratio, rounds) * gap,
     )
 
 
@@ -162,8 +89,8 @@ def theorem_1(
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
     norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
     forgotten = xp.sum(_power_drop(xp, ratio, explored_loads), axis=-1) * (gap - norm)
-    unlearned = xp.sum(loads * _power(xp, ratio, explored_loads), axis=-1)
-    confused = xp.sum(loads * _power_complement(xp, ratio, explored_loads), axis=-1)
+    unlearned = xp.sum(loads * power(ratio, explored_loads), axis=-1)
+    confused = xp.sum(loads * power_complement(ratio, explored_loads), axis=-1)
     return Bound(
         forgetting=forgotten / xp.maximum(round - 1, 1),
         generalization_error=(unlearned * norm + confused * gap) / round,
@@ -207,8 +134,8 @@ def _theorem_2_forgotten(xp, pool_gaps, ratio, loads, explored_loads, form):
         drift = _power_drop(xp, ratio, exploited_loads)
     else:
         # sum over j = 1..k of 1 - r^(k - j), for an expert with k arrivals after T1.
-        newer = exploited_loads - _power_complement(xp, ratio, exploited_loads) / (1 - ratio)
-        drift = newer * _power(xp, ratio, exploited_loads - 1)
+        newer = exploited_loads - power_complement(ratio, exploited_loads) / (1 - ratio)
+        drift = newer * power(ratio, exploited_loads - 1)
     return (
         explored * pool_gaps.task_gap - repeated * pool_gaps.truth_norm + xp.sum(drift, axis=-1) * pool_gaps.within_gap
     )
@@ -218,10 +145,10 @@ def _theorem_2_errors(xp, pool_gaps, ratio, loads, explored_loads, form):
     exploited_loads = loads - explored_loads
     has_exploited = xp.sum(exploited_loads, axis=-1, keepdims=True) > 0
     lag = 1 * has_exploited if form == "appendix" else 0
-    overwritten = _power_complement(xp, ratio, exploited_loads - lag)
-    kept = _power(xp, ratio, exploited_loads) * _power_complement(xp, ratio, explored_loads)
+    overwritten = power_complement(ratio, exploited_loads - lag)
+    kept = power(ratio, exploited_loads) * power_complement(ratio, explored_loads)
     return (
-        xp.sum(loads * _power(xp, ratio, loads), axis=-1) * pool_gaps.truth_norm
+        xp.sum(loads * power(ratio, loads), axis=-1) * pool_gaps.truth_norm
         + xp.sum(explored_loads * kept, axis=-1) * pool_gaps.task_gap
         + xp.sum(explored_loads * overwritten + exploited_loads * kept, axis=-1) * pool_gaps.across_gap
         + xp.sum(exploited_loads * overwritten, axis=-1) * pool_gaps.within_gap
@@ -230,22 +157,5 @@ def _theorem_2_errors(xp, pool_gaps, ratio, loads, explored_loads, form):
 
 def _power_drop(xp, ratio, loads):
     """sum_{j=1}^L (r^j - r^L): the sum of r^{L_tau} - r^{L_t} over the arrivals at one expert."""
-    geometric_sum = ratio * _power_complement(xp, ratio, loads) / (1 - ratio)
-    return geometric_sum - loads * _power(xp, ratio, loads)
-
-
-def _power(xp, ratio, loads):
-    return xp.exp(loads * xp.log(ratio))
-
-
-def _power_complement(xp, ratio, loads):
-    """1 - r^L, without cancellation for r near 1."""
-    return -xp.expm1(loads * xp.log(ratio))
-
-
-def _ceil_to_rounds(quotient):
-    xp = array_namespace(quotient)
-    bounded = xp.minimum(quotient, MAX_ROUNDS)
-    nearest = xp.rint(bounded)
-    is_whole = xp.abs(bounded - nearest) <= CEILING_TOLERANCE * bounded
-    return xp.where(is_whole, nearest, xp.ceil(bounded)).astype(int)
+    geometric_sum = ratio * power_complement(ratio, loads) / (1 - ratio)
+    return geometric_sum - loads * power(ratio, loads)

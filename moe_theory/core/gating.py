@@ -85,5 +85,12 @@ def gate_gradient(
 
     Its rows sum to zero (Lemma 4). Source: Eqs. (27)-(30) of `continual`.
     """
-    slopes = probabilities * (costs - jnp.sum(probabilities * costs))
-    return slopes[:, None] * gate_input[None, :]
+    return gate_slopes(probabilities, costs)[:, None] * gate_input[None, :]
+
+
+def gate_slopes(probabilities: Float[Array, " M"], costs: Float[Array, " M"]) -> Float[Array, " M"]:
+    """Derivatives of `task_loss` in the gate outputs: pi_m (cost_m - sum_j pi_j cost_j).
+
+    Source: Eqs. (27), (30) of `continual`; Eqs. (25), (26) of `edge`.
+    """
+    return probabilities * (costs - jnp.sum(probabilities * costs))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 
 from moe_theory.core import random
+from moe_theory.core.errors import InvalidDimsError
 from moe_theory.core.numerics import Numbers, Scalar
 
 
@@ -59,6 +60,17 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, scales: Po
     return Pool(truths=truths, signals=signals, clusters=clusters)
 
 
+def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:
+    """Raise InvalidDimsError unless the pool's shapes are those of the dims."""
+    shape = (num_tasks, num_features)
+    shapes = [jnp.shape(leaf) for leaf in pool]
+    if shapes != [shape, shape, shape[:1]]:
+        raise InvalidDimsError(
+            f"a pool of truths {shapes[0]}, signals {shapes[1]} and clusters {shapes[2]} does not fit "
+            f"num_tasks={shape[0]}, num_features={shape[1]}. Mend the pool or the dims."
+        )
+
+
 def num_arrival_draws(num_features: int, num_samples: int) -> int:
     """How many random numbers `make_arrival` needs."""
     return 3 + num_features * num_samples
@@ -83,13 +95,22 @@ def make_arrival(
     """
     num_tasks, num_features = pool.truths.shape
     units = (draws[:3] + 1) / 2
-    task = _uniform_index(units[0], num_tasks)
-    slot = _uniform_index(units[1], num_samples)
+    task = uniform_index(units[0], num_tasks)
     strength = max_strength - (max_strength - min_strength) * units[2]
     signal = strength * select_row(pool.signals, task)
     noise = noise_scale * random.normals(draws[3:].reshape(num_features, num_samples))
-    features = jnp.where(jnp.arange(num_samples)[None, :] == slot, signal[:, None], noise)
-    return Arrival(task=task, features=features)
+    return Arrival(task=task, features=hide_signal(signal, noise, units[1]))
+
+
+def hide_signal(
+    signal: Float[Array, " d"], noise: Float[Array, "d s"], uniform: Float[Array, ""]
+) -> Float[Array, "d s"]:
+    """The feature matrix: `signal` in a column picked by `uniform` on (0, 1), `noise` in the others.
+
+    Source: Definition 1 of both `continual` and `edge`.
+    """
+    slot = uniform_index(uniform, noise.shape[1])
+    return jnp.where(jnp.arange(noise.shape[1])[None, :] == slot, signal[:, None], noise)
 
 
 def select_row(rows: Shaped[Numbers, "N d"], index: Int[Array, ""]) -> Shaped[Array, " d"]:
@@ -98,6 +119,7 @@ def select_row(rows: Shaped[Numbers, "N d"], index: Int[Array, ""]) -> Shaped[Ar
     return jnp.sum(jnp.where(chosen[:, None], rows, 0), axis=0)
 
 
-def _uniform_index(uniform: Float[Array, ""], bound: int) -> Int[Array, ""]:
+def uniform_index(uniform: Float[Array, ""], bound: int) -> Int[Array, ""]:
+    """An index below `bound` from a number that is uniform on (0, 1)."""
     # A uniform just below 1 may round up to `bound` once multiplied.
     return jnp.minimum(jnp.floor(uniform * bound).astype(jnp.int32), bound - 1)

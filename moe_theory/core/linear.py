@@ -1,0 +1,117 @@
+"""What the closed forms of overparameterized linear tasks share: gaps between tasks, ratios, powers of r, rounds.
+
+Given NumPy float64 a function computes in float64; given JAX arrays, traced or not, it computes in their precision.
+"""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import ArrayLike, Float, Int, Real
+
+from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.numerics import array_namespace
+from moe_theory.core.tasks import Pool
+
+Numbers = jax.Array | np.ndarray | np.number
+
+# T1 saturates here, the largest integer that float32 and int32 share.
+MAX_ROUNDS = 2**31 - 128
+# Three roundings of float32: those of M/eta for an eta that was itself rounded.
+CEILING_TOLERANCE = 3 * 2.0**-23
+
+
+class Gaps(NamedTuple):
+    """The means over a pool's tasks that the closed forms depend on; all have the truths' squared unit."""
+
+    truth_norm: Float[Numbers, ""]  # (1/N) sum_n |w_n|^2
+    task_gap: Float[Numbers, ""]  # (1/N^2) sum_{n,n'} |w_n - w_n'|^2
+    within_gap: Float[Numbers, ""]  # Psi_1, task n to a task of its own cluster
+    across_gap: Float[Numbers, ""]  # Psi_2, task n to a task of a uniformly chosen cluster
+
+
+def gaps(pool: Pool) -> Gaps:
+    """The truth norm and the gaps between tasks of a `pool`, whose number of clusters may be traced.
+
+    Only clusters with a member count towards K, so any integers label them. A task is at distance 0 from itself and
+    counts as a member of its own cluster.
+
+    Source: Proposition 4, (21) and (22) of `continual`.
+    """
+    xp = array_namespace(*pool)
+    differences = pool.truths[:, None, :] - pool.truths[None, :, :]
+    distances = xp.sum(differences**2, axis=-1)
+    same_cluster = pool.clusters[:, None] == pool.clusters[None, :]
+    cluster_sizes = xp.sum(same_cluster, axis=1)
+    # Summing 1 / |W_k(n)| over tasks counts each cluster once.
+    num_clusters = xp.sum(1 / cluster_sizes).astype(distances.dtype)
+    within = xp.sum(distances * same_cluster, axis=1) / cluster_sizes
+    across = xp.sum(distances / cluster_sizes, axis=1) / num_clusters
+    return Gaps(
+        truth_norm=xp.mean(xp.sum(pool.truths**2, axis=-1)),
+        task_gap=xp.mean(distances),
+        within_gap=xp.mean(within).astype(distances.dtype),
+        across_gap=xp.mean(across).astype(distances.dtype),
+    )
+
+
+def overparameterization_ratio(num_features: int, num_samples: int) -> float:
+    """r = 1 - s/d, dimensionless, in (0, 1).
+
+    Source: Section 5 of `continual`, above Proposition 4.
+    Raises: InvalidDimsError unless 1 <= num_samples < num_features.
+    """
+    require_overparameterized(num_features, num_samples)
+    return 1 - num_samples / num_features
+
+
+def error_contraction(num_features: int, num_samples: int) -> float:
+    """Factor by which one repeat of a task shrinks an expert's expected squared error: (d - s)/(d - 1), in (0, 1].
+
+    After its first arrival the error is orthogonal to the task's signal, and the other s - 1 columns span a uniformly
+    random subspace of the signal's complement. For s = 1 nothing is learned by a repeat, and the factor is 1.
+
+    Source: Definition 1 of `continual`, in place of Lemma 3, which has 0; derivation in `single_expert.py`.
+    Raises: InvalidDimsError unless 1 <= num_samples < num_features.
+    """
+    require_overparameterized(num_features, num_samples)
+    return (num_features - num_samples) / (num_features - 1)
+
+
+def require_overparameterized(num_features: int, num_samples: int) -> None:
+    """Raise InvalidDimsError unless 1 <= num_samples < num_features."""
+    if num_samples < 1:
+        raise InvalidDimsError(
+            f"num_samples={num_samples} must be at least 1: every arrival holds its feature signal (Definition 1). "
+            "Raise num_samples."
+        )
+    if num_samples >= num_features:
+        raise InvalidDimsError(
+            f"num_samples={num_samples} must be below num_features={num_features}: the papers study "
+            "the overparameterized regime (s < d, Sec. 3.1). Lower num_samples or raise num_features."
+        )
+
+
+def power(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]) -> Float[Numbers, "..."]:
+    """r^L for `ratio` r in (0, 1) and `loads` L >= 0, of any two shapes that broadcast."""
+    xp = array_namespace(ratio, loads)
+    return xp.exp(loads * xp.log(ratio))
+
+
+def power_complement(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]) -> Float[Numbers, "..."]:
+    """1 - r^L, without cancellation for r near 1; shapes as in `power`."""
+    xp = array_namespace(ratio, loads)
+    return -xp.expm1(loads * xp.log(ratio))
+
+
+def ceil_to_rounds(quotient: Float[ArrayLike, "*batch"]) -> Int[Numbers, "*batch"]:
+    """The `quotient` rounded up to whole rounds, at most `MAX_ROUNDS`.
+
+    A quotient within float32's rounding of an integer counts as that integer, so that the result does not depend on
+    the precision that the quotient's parts passed through.
+    """
+    xp = array_namespace(quotient)
+    bounded = xp.minimum(quotient, MAX_ROUNDS)
+    nearest = xp.rint(bounded)
+    is_whole = xp.abs(bounded - nearest) <= CEILING_TOLERANCE * bounded
+    return xp.where(is_whole, nearest, xp.ceil(bounded)).astype(int)

@@ -1,0 +1,316 @@
+"""Exact expected metrics of a single expert (M = 1) that learns randomly arriving linear tasks.
+
+**An arrival.** Task n, uniform on N, has the own truth w = w_n + xi, with xi ~ N(0, tau^2 I), and the unit signal u.
+One column of X is along u, the others are N(0, sigma_t^2 I), so X spans u and a uniformly random (s - 1)-dimensional
+subspace of u's complement, whose projector is Pi = I - u u'. Strength, noise scale and the column's place drop out.
+The expert becomes v+ = w + S (v - w), where S = I - P is the projector on a uniformly random (Haar) subspace of that
+complement, of rank p = d - s in D = d - 1 dimensions.
+
+**Moments of S.** Rotations of the complement leave S's law unchanged, hence E[S] = (p/D) Pi and, for symmetric A,
+E[S A S] = k1 Pi A Pi + k2 tr(Pi A) Pi. The trace gives k1 + D k2 = p/D. For a unit x, x'Sx is Beta(p/2, (D-p)/2) with
+second moment p(p+2)/(D(D+2)) and A = x x' gives k1 + k2 = E[(x'Sx)^2]. Therefore k2 = p(D-p) / (D(D-1)(D+2)) and
+k1 = p(Dp+D-2) / (D(D-1)(D+2)); for p = D, S = Pi.
+
+**Moments of v.** Arrivals are independent of the past, so with mu = E[v], Sigma = E[v v'] before the arrival, E over
+the arrival, q = Pi w and U = E[u u']:
+
+    mu+    = (p/D) (I - U) mu + E[w] - (p/D) E[q]
+    Sigma+ = E[S Sigma S] + R(mu) + R(mu)' - E[S (mu w' + w mu') S] + E[(I-S) w w' (I-S)],   R(mu) = (p/D) E[Pi mu w']
+    e_t    = E|S (v - w)|^2 = (p/D) (tr((I-U) Sigma) - 2 mu.E[q] + E|q|^2)
+
+Each term is linear in Sigma or mu with coefficients that are moments of (w, u); `Arrivals` holds them, averaged once.
+
+**Metrics.** A task independent of v_t would have the error g_t = tr Sigma_t + E|w|^2 - 2 mu_t.E[w]. An earlier one is
+not independent; the covariances C_{t,tau} = Cov(v_t, w_tau) enter as J_t = sum_{tau<=t} C_{t,tau}. Given the past,
+v_t has the mean Sbar v_{t-1} + constant, Sbar = (p/D) (I - U), so C_{t,tau} = Sbar C_{t-1,tau} for tau < t, and
+C_{t,t} = E[(I-S) w w'] + R(mu_{t-1}) - mu_t E[w]'. Hence
+
+    J_t        = Sbar J_{t-1} + C_{t,t}
+    E[G_t]     = g_t - 2 tr(J_t) / t
+    (t-1)E[F_t] = (t-1) g_t - 2 tr(Sbar J_{t-1}) - sum_{tau<t} e_tau
+
+**Where the signal points.** `fixed_signals`: u = u_n, whatever xi is; only xi's covariance matters. `signals_along_truths`:
+u = w / |w|. Then q = 0, and w is symmetric about the axis e = w_n / |w_n|, so that moments of u have the shape
+E[u u'] = a e e' + b I and so on for four and for three factors of u. With c = e.w and l = |w_n|, c^2/tau^2 is a
+chi-square of 1 + 2J degrees of freedom, J ~ Poisson(l^2 / (2 tau^2)), so that (e.u)^2 given J is
+Beta(J + 1/2, D/2), and E[c h(c^2)] is l times the mean of h for 3 + 2J degrees. The Beta moments then give, with E over J,
+
+    u u'    : E[2J/(2J+d)] e e' + E[1/(2J+d)] I
+    u u u u : E[4J(J-1)/k] eeee + E[2J/k] (e e I and its 6 orders) + E[1/k] (I I and its 3 orders), k = (2J+d)(2J+d+2)
+    w u u   : l E[2J/(2J+d+2)] eee + l E[1/(2J+d+2)] (e I and its 3 orders)
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Shaped
+from scipy import stats
+
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.core.linear import require_overparameterized
+from moe_theory.core.numerics import Numbers
+
+# From here on a Poisson variable's relative deviation is below any rounding of the moments.
+CERTAIN_POISSON_MEAN = 1e6
+
+
+class Exact(NamedTuple):
+    """Expected metrics of a single expert; entry t - 1 belongs to round t."""
+
+    forgetting: Float[np.ndarray, " T"]  # E[F_t]; 0 for t = 1, where F is an empty mean
+    generalization_error: Float[np.ndarray, " T"]  # E[G_t], each arrival's own truth against the final model
+    error: Float[np.ndarray, " T"]  # e_t = E|v_t - w_t|^2, of the task just learned
+
+
+class Arrivals(NamedTuple):
+    """Moments of one arrival's own truth w and unit signal u, averaged over the tasks; Pi = I - u u', q = Pi w.
+
+    E[(u'Au) u u'] = sum_n axis_weights_n (e_n'A e_n) e_n e_n' + the terms of `signal_mixed` and `signal_free`.
+    """
+
+    truth_mean: Float[np.ndarray, " d"]  # E[w]
+    truth_outer: Float[np.ndarray, "d d"]  # E[w w']
+    truth_coupling: Float[np.ndarray, "d d d"]  # E[Pi_ij w_k]
+    residual_mean: Float[np.ndarray, " d"]  # E[q]
+    residual_truth: Float[np.ndarray, "d d"]  # E[q w']
+    residual_outer: Float[np.ndarray, "d d"]  # E[q q']
+    residual_spread: Float[np.ndarray, "d d"]  # E[|q|^2 Pi]
+    residual_coupling: Float[np.ndarray, "d d d"]  # E[Pi_ij q_k]
+    signal_outer: Float[np.ndarray, "d d"]  # E[u u']
+    axes: Float[np.ndarray, "N d"]  # e_n
+    axis_weights: Float[np.ndarray, " N"]
+    signal_mixed: Float[np.ndarray, "d d"]  # Q of the terms (tr QA) I + (tr A) Q + 2 QA + 2 AQ
+    signal_free: Float[np.floating, ""] | float  # c of the terms c (tr A) I + 2 c A
+
+
+def single_expert(
+    truths: Float[Numbers, "N d"],
+    signals: Float[Numbers, "N d"],
+    num_samples: int,
+    num_rounds: int,
+    own_spread: float = 0.0,
+) -> Exact:
+    """Exact expected metrics for M = 1, one signal column of a direction fixed by the task, the others Gaussian.
+
+    Tasks arrive uniformly; the expectation is over tasks, own truths (deviation `own_spread` tau of an entry around the
+    task's truth) and features. Float64; O(N d^3 + T (N d^2 + d^3)).
+
+    Source: derivation above, from Definition 1 of `continual` and `edge`.
+    Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidParamsError for a zero signal or a negative spread;
+        InvalidRunError if num_rounds < 1.
+    """
+    return learn_arrivals(fixed_signals(truths, signals, own_spread), num_samples, num_rounds)
+
+
+def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"], own_spread: float = 0.0) -> Arrivals:
+    """Arrivals whose signal points along the task's signal, of any length, whatever their own truth is.
+
+    Raises: InvalidParamsError for a zero signal, or a spread that is negative or not finite.
+    """
+    truths, units = np.asarray(truths, np.float64), _unit_rows(signals)
+    num_tasks, num_features = truths.shape
+    _require_spread(own_spread)
+    variance, identity = own_spread**2, np.eye(num_features)
+    residuals = truths - np.sum(units * truths, axis=1, keepdims=True) * units
+    signal_outer = units.T @ units / num_tasks
+    complement = identity - signal_outer
+    norms = np.sum(residuals**2, axis=1)
+    return Arrivals(
+        truth_mean=np.mean(truths, axis=0),
+        truth_outer=truths.T @ truths / num_tasks + variance * identity,
+        truth_coupling=_coupling(units, truths),
+        residual_mean=np.mean(residuals, axis=0),
+        residual_truth=residuals.T @ truths / num_tasks + variance * complement,
+        residual_outer=residuals.T @ residuals / num_tasks + variance * complement,
+        residual_spread=np.mean(norms) * identity
+        - (units.T * norms) @ units / num_tasks
+        + variance * (num_features - 1) * complement,
+        residual_coupling=_coupling(units, residuals),
+        signal_outer=signal_outer,
+        axes=units,
+        axis_weights=np.full(num_tasks, 1 / num_tasks),
+        signal_mixed=np.zeros((num_features, num_features)),
+        signal_free=0.0,
+    )
+
+
+def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Arrivals:
+    """Arrivals whose signal points along their OWN truth w_n + xi, with xi Gaussian of deviation `own_spread`.
+
+    Raises: InvalidParamsError for a spread that is negative or not finite, or a zero truth without spread.
+    """
+    _require_spread(own_spread)
+    truths = np.asarray(truths, np.float64)
+    if own_spread == 0:
+        return fixed_signals(truths, truths)
+    num_tasks, num_features = truths.shape
+    identity = np.eye(num_features)
+    lengths = np.linalg.norm(truths, axis=1)
+    # The direction of a zero truth does not matter: its J is 0, and so are the weights of its axis.
+    axes = truths / np.where(lengths > 0, lengths, 1.0)[:, None]
+    two, four, three = _axial_moments(lengths, own_spread, num_features)
+    cubic = (lengths * three[0] * axes.T / num_tasks, lengths * three[1] @ axes / num_tasks)
+    mean = np.mean(truths, axis=0)
+    residual_zeros = np.zeros((num_features,) * 3)
+    return Arrivals(
+        truth_mean=mean,
+        truth_outer=truths.T @ truths / num_tasks + own_spread**2 * identity,
+        truth_coupling=identity[:, :, None] * mean
+        - np.einsum("in,nj,nk->ijk", cubic[0], axes, axes)
+        - _three_orders(identity, cubic[1]),
+        residual_mean=residual_zeros[0, 0],
+        residual_truth=residual_zeros[0],
+        residual_outer=residual_zeros[0],
+        residual_spread=residual_zeros[0],
+        residual_coupling=residual_zeros,
+        signal_outer=(axes.T * two[0]) @ axes / num_tasks + np.mean(two[1]) * identity,
+        axes=axes,
+        axis_weights=four[0] / num_tasks,
+        signal_mixed=(axes.T * four[1]) @ axes / num_tasks,
+        signal_free=np.mean(four[2]),
+    )
+
+
+def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exact:
+    """Exact expected metrics of one expert that learns `num_rounds` independent `arrivals` of `num_samples` columns.
+
+    Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidRunError if num_rounds < 1.
+    """
+    num_features = arrivals.truth_mean.size
+    require_overparameterized(num_features, num_samples)
+    require_rounds(num_rounds)
+    dimension, rank = num_features - 1, num_features - num_samples
+    shrinkage = rank / dimension
+    own, spread = _projector_moments(rank, dimension)
+    complement = np.eye(num_features) - arrivals.signal_outer
+    mean_residual = shrinkage * complement  # Sbar
+    kept = shrinkage * arrivals.truth_coupling.swapaxes(1, 2)  # R
+    drift = _twice_symmetric(kept - own * arrivals.residual_coupling.swapaxes(1, 2))
+    drift = drift - 2 * spread * arrivals.residual_coupling
+    learned_truth = arrivals.truth_outer - shrinkage * arrivals.residual_truth  # E[(I-S) w w']
+    learned_outer = learned_truth - shrinkage * arrivals.residual_truth.T
+    learned_outer = learned_outer + own * arrivals.residual_outer + spread * arrivals.residual_spread
+    learned_mean = arrivals.truth_mean - shrinkage * arrivals.residual_mean
+    truth_norm, residual_norm = np.trace(arrivals.truth_outer), np.trace(arrivals.residual_outer)
+
+    mean = np.zeros(num_features)
+    second_moment, covariance = np.zeros((2, num_features, num_features))  # Sigma, J_t
+    forgetting, generalization_error, error = np.zeros((3, num_rounds))
+    for index in range(num_rounds):
+        deviation = np.vdot(complement, second_moment) - 2 * mean @ arrivals.residual_mean + residual_norm
+        error[index] = shrinkage * deviation
+        second_moment = _mean_sandwich(arrivals, second_moment, own, spread) + drift @ mean + learned_outer
+        own_covariance = learned_truth + kept @ mean
+        mean = mean_residual @ mean + learned_mean
+        earlier_covariance = mean_residual @ covariance
+        covariance = earlier_covariance + own_covariance - np.outer(mean, arrivals.truth_mean)
+
+        fresh_error = np.trace(second_moment) + truth_norm - 2 * mean @ arrivals.truth_mean
+        generalization_error[index] = fresh_error - 2 * np.trace(covariance) / (index + 1)
+        if index > 0:
+            excess = 2 * np.trace(earlier_covariance) + np.sum(error[:index])
+            forgetting[index] = fresh_error - excess / index
+    return Exact(forgetting, generalization_error, error)
+
+
+def require_rounds(num_rounds: int) -> None:
+    """Raise InvalidRunError unless num_rounds >= 1."""
+    if num_rounds < 1:
+        raise InvalidRunError(f"num_rounds={num_rounds} must be at least 1: rounds count from 1. Raise num_rounds.")
+
+
+def _mean_sandwich(arrivals, matrix, own, spread):
+    """E[S A S] for a symmetric A."""
+    identity = np.eye(len(matrix))
+    trace = np.trace(matrix)
+    along = arrivals.signal_outer @ matrix
+    projected_trace = trace - np.trace(along)
+    fourth = _mean_double_outer(arrivals, matrix)
+    projected = matrix - along - along.T + fourth
+    return own * projected + spread * (projected_trace * identity - trace * arrivals.signal_outer + fourth)
+
+
+def _mean_double_outer(arrivals, matrix):
+    """E[(u'Au) u u'] for a symmetric A."""
+    axes, mixed, free = arrivals.axes, arrivals.signal_mixed, arrivals.signal_free
+    weights = arrivals.axis_weights * np.sum((axes @ matrix) * axes, axis=1)
+    product = mixed @ matrix
+    isotropic = np.trace(product) + free * np.trace(matrix)
+    rotated = 2 * (product + product.T + free * matrix) + np.trace(matrix) * mixed
+    return (axes.T * weights) @ axes + isotropic * np.eye(len(matrix)) + rotated
+
+
+def _projector_moments(rank, dimension):
+    """k1 and k2 of a Haar projector."""
+    if rank == dimension:  # the general form is 0/0 in one dimension
+        return 1.0, 0.0
+    denominator = dimension * (dimension - 1) * (dimension + 2)
+    own = rank * (dimension * rank + dimension - 2) / denominator
+    spread = rank * (dimension - rank) / denominator
+    return own, spread
+
+
+def _coupling(units, vectors):
+    """avg Pi_ij x_k."""
+    identity = np.eye(units.shape[1])
+    mean = np.mean(vectors, axis=0)
+    return identity[:, :, None] * mean - np.einsum("ni,nj,nk->ijk", units, units, vectors) / len(units)
+
+
+def _axial_moments(lengths, own_spread, num_features):
+    """The coefficients of u u', of u u u u and, up to l, of w u u in the module's docstring, for each of `lengths`."""
+    d = num_features
+
+    def coefficients(j):
+        pair = (2 * j + d) * (2 * j + d + 2)
+        two = 2 * j / (2 * j + d), 1 / (2 * j + d)
+        four = 4 * j * (j - 1) / pair, 2 * j / pair, 1 / pair
+        three = 2 * j / (2 * j + d + 2), 1 / (2 * j + d + 2)
+        return np.stack([*two, *four, *three])
+
+    with np.errstate(over="ignore"):
+        means = np.minimum((lengths / own_spread) ** 2 / 2, 1e100)
+    moments = np.transpose([_poisson_mean(mean, coefficients) for mean in means])
+    return moments[:2], moments[2:5], moments[5:]
+
+
+def _poisson_mean(
+    mean: float, function: Callable[[Float[np.ndarray, " J"]], Float[np.ndarray, "K J"]]
+) -> Shaped[np.ndarray, " K"]:
+    """E[function(J)] for J ~ Poisson(mean)."""
+    if mean > CERTAIN_POISSON_MEAN:
+        return function(np.array([mean]))[:, 0]
+    reach = 10 * np.sqrt(mean) + 40
+    counts = np.arange(np.floor(max(mean - reach, 0)), np.ceil(mean + reach) + 1)
+    weights = stats.poisson.pmf(counts, mean)
+    return function(counts) @ (weights / np.sum(weights))
+
+
+def _twice_symmetric(tensor):
+    return tensor + tensor.swapaxes(0, 1)
+
+
+def _three_orders(matrix, vector):
+    """A_ij x_k + A_ik x_j + A_jk x_i."""
+    product = matrix[:, :, None] * vector
+    return product + product.swapaxes(1, 2) + product.transpose(2, 0, 1)
+
+
+def _require_spread(own_spread):
+    if not 0 <= own_spread < np.inf:
+        raise InvalidParamsError(
+            f"own_spread={own_spread} must be at least 0 and finite: it is a deviation. Use 0 for arrivals that share "
+            "their task's truth."
+        )
+
+
+def _unit_rows(signals):
+    signals = np.asarray(signals, np.float64)
+    lengths = np.linalg.norm(signals, axis=1, keepdims=True)
+    if not np.all(lengths > 0):
+        raise InvalidParamsError(
+            f"signals[{np.argmin(lengths)}] is zero, and must have a direction: its column would leave X'X singular. "
+            "Give every task a non-zero signal."
+        )
+    return signals / lengths

@@ -1,0 +1,20 @@
+"""Mobile edge computing with a Mixture-of-Experts: busy servers as experts, its theory, claims and figures.
+
+Source: H. Li, L. Duan, "Theory of Mixture-of-Experts for Mobile Edge Computing", INFOCOM 2025.
+"""
+
+from moe_theory.core.tasks import Pool as Pool
+from moe_theory.edge import delays as delays
+from moe_theory.edge import policies as policies
+from moe_theory.edge.params import Dims as Dims
+from moe_theory.edge.params import Params as Params
+from moe_theory.edge.rounds import DROPPED as DROPPED
+from moe_theory.edge.rounds import WAITING as WAITING
+from moe_theory.edge.rounds import Info as Info
+from moe_theory.edge.rounds import learn as learn
+from moe_theory.edge.state import State as State
+from moe_theory.edge.system import begin as begin
+from moe_theory.edge.system import on_pool as on_pool
+from moe_theory.edge.system import system as system
+from moe_theory.edge.tasks import Arrival as Arrival
+from moe_theory.edge.tasks import draw as draw

@@ -1,0 +1,136 @@
+"""Laws of the delays of (1): transfer d^tr of each task to each server, execution d^ex of each server.
+
+The paper allows any law on whole rounds between bounds. A law is one pure function of one replicate; yours is as good
+as one of these. All bounds and rates are traced parameters.
+
+| law | of a transfer | of an execution |
+| --- | --- | --- |
+| `uniform` | uniform on the whole rounds between the bounds | the same |
+| `geometric` | the lower bound plus a geometric number of rounds, cut at the upper bound | the same |
+| `by_distance` | a random uplink to the nearest server, then fibre to the one chosen | |
+| `Table` | your own numbers, by nearest and chosen server | your own numbers, by server |
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.numerics import Numbers
+from moe_theory.edge.params import Dims, Params
+
+
+class Trip(NamedTuple):
+    """What a delay may depend on."""
+
+    uniform: Float[Array, " M"]  # independent of each other, uniform on (0, 1)
+    least: Int[Array, ""]  # bounds of the delay, in rounds
+    most: Int[Array, ""]
+    distance: Float[Array, " M"]  # from the user to each server
+    nearest: Int[Array, ""]  # the nearest server m~_t; an execution is its own server's: -1
+    positions: Float[Array, "M 2"]  # of the servers, on the unit square
+    uplink: Float[Array, ""]  # strength of the user's uplink, exponential with mean 1
+
+
+Law = Callable[[Trip, Params], Int[Array, " M"]]
+
+
+def uniform(trip: Trip, params: Params) -> Int[Array, " M"]:
+    """Uniform on the whole numbers from the lower to the upper bound."""
+    del params
+    steps = trip.most - trip.least + 1
+    return jnp.minimum(trip.least + jnp.floor(trip.uniform * steps).astype(jnp.int32), trip.most)
+
+
+def geometric(trip: Trip, params: Params) -> Int[Array, " M"]:
+    """The lower bound, then each further round ends it with probability `geometric_stop`; cut at the upper bound."""
+    going_on = jnp.log1p(-jnp.minimum(params.geometric_stop, 1 - 1e-6))
+    further = jnp.floor(jnp.log(trip.uniform) / going_on)
+    return jnp.minimum(trip.least + jnp.minimum(further, 2.0**30).astype(jnp.int32), trip.most)
+
+
+def by_distance(trip: Trip, params: Params) -> Int[Array, " M"]:
+    """Rounds of a random uplink to the nearest server and of fibre from there to each, rounded, within the bounds.
+
+    An uplink's time is its distance times an exponential variable of mean 1, the fading of a channel.
+    """
+    is_nearest = jnp.arange(trip.positions.shape[0]) == trip.nearest
+    reached = jnp.sum(jnp.where(is_nearest[:, None], trip.positions, 0), axis=0)
+    to_nearest = jnp.sum(jnp.where(is_nearest, trip.distance, 0))
+    onwards = jnp.sqrt(jnp.sum(jnp.square(trip.positions - reached[None, :]), axis=1))
+    rounds = params.uplink_delay * to_nearest * trip.uplink + params.fibre_delay * onwards
+    return jnp.clip(jnp.rint(jnp.minimum(rounds, 2.0**30)).astype(jnp.int32), trip.least, trip.most)
+
+
+class Table:
+    """A law that looks up your own whole rounds: by server (M,), or by nearest and chosen server (M, M).
+
+    Args:
+        rounds: an array, or the path of a CSV file of it (commas, one row a line, no header).
+    Raises: InvalidDimsError for another shape; InvalidParamsError for a delay that is negative, fractional or missing,
+        or for a file that holds something else.
+    """
+
+    def __init__(self, rounds: Numbers | Path | str | list) -> None:
+        self.rounds = _whole_rounds(_read(rounds) if isinstance(rounds, (str, Path)) else np.asarray(rounds))
+
+    def __call__(self, trip: Trip, params: Params) -> Int[Array, " M"]:
+        del params
+        rounds = jnp.asarray(self.rounds, jnp.int32)
+        if rounds.ndim == 1:
+            return rounds
+        return jnp.sum(jnp.where(jnp.arange(rounds.shape[0])[:, None] == trip.nearest, rounds, 0), axis=0)
+
+    def check(self, dims: Dims, name: str, shapes: tuple[tuple[int, ...], ...], bounds: tuple[int, int] | None) -> None:
+        """Raise unless the table has one of `shapes` and, where they are known, stays within the `bounds`."""
+        if self.rounds.shape not in shapes:
+            wanted = " or ".join(map(str, shapes))
+            raise InvalidDimsError(
+                f"the table of {name} delays has shape {self.rounds.shape}, but max_experts={dims.max_experts} needs "
+                f"{wanted}. Mend the table or max_experts."
+            )
+        if bounds is None:
+            return
+        for value, is_beyond, end in (
+            (self.rounds.min(), self.rounds.min() < bounds[0], f"min_{name}_delay={bounds[0]}"),
+            (self.rounds.max(), self.rounds.max() > bounds[1], f"max_{name}_delay={bounds[1]}"),
+        ):
+            if is_beyond:
+                raise InvalidParamsError(
+                    f"the table of {name} delays has {value}, beyond {end}. Mend the table or {end.split('=')[0]}."
+                )
+
+
+def even_map(count: int) -> Float[np.ndarray, "M 2"]:
+    """Places for servers, spread evenly over the unit square whatever their number: the additive recurrence of the
+    plastic constant (M. Roberts, 2018)."""
+    plastic = 1.32471795724474602596
+    return np.mod(0.5 + np.arange(1, count + 1)[:, None] * np.array([1 / plastic, 1 / plastic**2]), 1.0)
+
+
+def _read(path: Path | str) -> np.ndarray:
+    try:
+        return np.loadtxt(path, delimiter=",", ndmin=1)
+    except OSError as failure:
+        raise InvalidParamsError(f"cannot read the table of delays {path}: {failure.strerror or failure}.") from None
+    except ValueError as failure:
+        raise InvalidParamsError(f"the table of delays {path} is no CSV of whole numbers: {failure}.") from None
+
+
+def _whole_rounds(rounds: np.ndarray) -> Int[np.ndarray, "..."]:
+    if rounds.dtype.kind not in "iuf":
+        raise InvalidParamsError(f"a table of delays must hold whole numbers of rounds, not {rounds.dtype}. Mend it.")
+    if rounds.ndim not in (1, 2) or rounds.size == 0:
+        raise InvalidDimsError(f"a table of delays has shape {rounds.shape}: give (M,) or (M, M). Mend the table.")
+    wrong = ~(np.isfinite(rounds) & (rounds >= 0) & (rounds == np.floor(rounds)))
+    if np.any(wrong):
+        where = tuple(map(int, np.argwhere(wrong)[0]))
+        raise InvalidParamsError(
+            f"the table of delays has {rounds[where]} at {where}: a delay is a whole number of rounds of at least 0. "
+            "Mend the table."
+        )
+    return rounds.astype(np.int32)

@@ -1,0 +1,39 @@
+"""Offloading policies: which idle server a task goes to.
+
+A policy is one pure function (gate_outputs, state, arrival, params) -> scores (M,); the task goes to the idle server
+with the highest score, the lowest index on ties. Yours is as good as one of these: pass it to `system` or `learn`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from jaxtyping import Array, Float
+
+Policy = Callable[[Float[Array, " M"], Any, Any, Any], Float[Array, " M"]]
+
+
+def adaptive(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: Any) -> Float[Array, " M"]:
+    """The highest perturbed gate output: the paper's adaptive gating network. Source: Eq. (4) of `edge`."""
+    del state, params
+    return gate_outputs + arrival.perturbation
+
+
+def nearest(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: Any) -> Float[Array, " M"]:
+    """The nearest idle server. Source: Section V of `edge`, existing offloading strategies."""
+    del gate_outputs, state, params
+    return -arrival.distance
+
+
+def fastest(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: Any) -> Float[Array, " M"]:
+    """The most powerful idle server: the smallest execution delay. Source: Section V of `edge`."""
+    del gate_outputs, arrival, params
+    return -state.execution_delay.astype(float)
+
+
+def uniform(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: Any) -> Float[Array, " M"]:
+    """Any idle server with equal probability: routing that depends on nothing."""
+    del gate_outputs, state, params
+    return arrival.uniform
+
+
+POLICIES: dict[str, Policy] = {policy.__name__: policy for policy in (adaptive, nearest, fastest, uniform)}

@@ -1,0 +1,327 @@
+"""One round of Algorithm 1 of the edge-computing paper: gate steps, completions, routing among idle servers."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from moe_theory.core import checks, gating
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.experts import minimum_norm_change, orthonormal_rows
+from moe_theory.core.tasks import select_row
+from moe_theory.edge.params import Dims, Params, check_params
+from moe_theory.edge.policies import Policy, adaptive
+from moe_theory.edge.state import FREE, Reprise, Room, Settled, State, next_free_round, settle, tasks_held
+from moe_theory.edge.tasks import Arrival
+
+DROPPED, WAITING = -1, -2  # what `Info.expert` says of a task that went to no server
+NONE = -1  # the kind that an expert without a specialty specialises in
+
+
+class Info(NamedTuple):
+    """What a round shows. Models, and so errors, are those after the round, without the tasks still under way."""
+
+    task: Int[Array, ""]  # n_t
+    expert: Int[Array, ""]  # m_t; `DROPPED` or `WAITING` where the task went to no server in this round
+    delay: Int[Array, ""]  # d_t of (1), in rounds; 0 where the task went to no server
+    wait: Int[Array, ""]  # rounds before the server starts on it (`soonest`)
+    num_busy: Int[Array, ""]  # servers that the router found without a place
+    num_idle: Int[Array, ""]  # servers that it found with one
+    num_completed: Int[Array, ""]  # tasks done at the start of this round
+    completed_change: Float[Array, ""]  # sum of |w_{t} - w_{t-1}| over them
+    gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
+    gate_probabilities: Float[Array, " M"]  # softmax pi_m over all servers, idle or not
+    is_misrouted: Bool[Array, ""]  # whether the server specialises in another kind (15)
+    specialist_exists: Bool[Array, ""]  # whether any server specialises in this kind
+    specialist_idle: Bool[Array, ""]  # whether an idle one does
+    dropped: Int[Array, ""]  # tasks lost so far
+    generalization_error: Float[Array, ""]  # G_t of (20): mean over the tasks routed so far
+    generalization_error_flushed: Float[Array, ""]  # G_t as it will be once the tasks under way are completed
+
+
+class _Served(NamedTuple):
+    """What offering one task to the servers shows."""
+
+    is_routed: Bool[Array, ""]
+    server: Int[Array, ""]
+    delay: Int[Array, ""]
+    wait: Int[Array, ""]
+    is_misrouted: Bool[Array, ""]
+
+
+def learn(
+    state: State, arrival: Arrival, params: Params, policy: Policy = adaptive, *, dims: Dims | None = None
+) -> tuple[State, Info]:
+    """One round on an explicit arrival, nothing random inside: gate steps, completions, routing, in this order.
+
+    At the start of round t the router takes the gate steps of the tasks completed in round t - 1 (with `gate_lag` 0 of
+    those completed now), all stale: from the gate probabilities and inputs of the rounds in which they were routed.
+    Servers whose tasks end in round t take their new models and are idle. Then the arrival goes to the idle server of
+    the highest score, which is busy in rounds t, ..., t + d - 1. Where nobody is idle it is dropped and counted, or
+    under another `when_busy` of `Dims` waits.
+
+    Args:
+        arrival: truth (p,) and features (p, s) of the task, and what it takes to route it.
+        policy: one of `policies`, or your own.
+        dims: those that `begin` was given; wanted only where servers hold several tasks or tasks wait.
+    Returns: the state after the round, and what it showed.
+    Source: Eqs. (1)-(13) and Algorithm 1 of `edge`; capacities above 1: its footnote 1.
+    Raises: InvalidDimsError for arrays that do not fit the state; InvalidParamsError for parameters or delays outside
+        their range, where their values are known.
+    """
+    arrival = _check_round(state, arrival, params, dims)
+    places = 1 if dims is None else dims.places
+    time = state.round + 1
+    done = (state.pending_server != FREE) & (state.pending_until <= time)
+    settled = settle(state, done, places)
+    costs = jnp.sqrt(jnp.sum(jnp.square(settled.change), axis=1))
+    ready = _take_models(_update_gates(state, costs, params), settled, done, time)
+    if ready.room is None:
+        after, served = _route(ready, arrival, True, params, policy, dims)
+        expert = jnp.where(served.is_routed, served.server, DROPPED)
+    else:
+        after, served, expert = _route_in_turn(ready, ready.room, arrival, params, policy, dims)
+    after = after._replace(dropped=after.dropped + (expert == DROPPED))
+
+    exists = _exists(state, params)
+    idle = exists & (ready.busy_until <= time)
+    outputs = gating.gate_outputs(after.gates, jnp.sum(arrival.features, axis=1))
+    specialists = exists & (_specialties(after) == arrival.task)
+    flushed = settle(after, after.pending_server != FREE, places).squared_error
+    num_routed = jnp.maximum(jnp.sum(after.visits), 1)
+    info = Info(
+        task=arrival.task,
+        expert=expert,
+        delay=served.delay,
+        wait=served.wait,
+        num_busy=jnp.sum(exists & ~idle),
+        num_idle=jnp.sum(idle),
+        num_completed=jnp.sum(done),
+        completed_change=jnp.sum(costs),
+        gate_outputs=outputs,
+        gate_probabilities=gating.gate_probabilities(outputs, exists),
+        is_misrouted=served.is_misrouted,
+        specialist_exists=jnp.any(specialists),
+        specialist_idle=jnp.any(specialists & idle),
+        dropped=after.dropped,
+        generalization_error=after.squared_error / num_routed,
+        generalization_error_flushed=flushed / num_routed,
+    )
+    return after, info
+
+
+def _update_gates(state: State, costs: Float[Array, " S"], params: Params) -> State:
+    """Last round's gate step, or with `gate_lag` 0 the one of the tasks just completed, at `costs` |w_t - w_{t-1}|.
+
+    Source: Eqs. (11)-(13), (24)-(26) of `edge`.
+    """
+    pulls = costs[:, None] * state.pending_slopes
+    gradient = jnp.sum(pulls[:, :, None] * state.pending_input[:, None, :], axis=0)
+    is_immediate = jnp.asarray(params.gate_lag) == 0
+    step = state.gate_step + jnp.where(is_immediate, gradient, 0)
+    return state._replace(
+        gates=state.gates - params.learning_rate * step, gate_step=jnp.where(is_immediate, 0, gradient)
+    )
+
+
+def _take_models(state: State, settled: Settled, done: Bool[Array, " S"], time: Int[Array, ""]) -> State:
+    """Servers whose tasks are done have their new models, and the tasks' slots are free."""
+    reprise = state.reprise
+    return state._replace(
+        experts=settled.experts,
+        residuals=settled.residuals,
+        squared_error=settled.squared_error,
+        pending_server=jnp.where(done, FREE, state.pending_server),
+        reprise=None if reprise is None else reprise._replace(is_stale=settled.is_stale),
+        round=time,
+    )
+
+
+def _route(
+    state: State,
+    arrival: Arrival,
+    is_offered: bool | Bool[Array, ""],
+    params: Params,
+    policy: Policy,
+    dims: Dims | None,
+) -> tuple[State, _Served]:
+    """Offer a task to the servers: the state with it under way, or unchanged where nobody takes it."""
+    time, exists = state.round, _exists(state, params)
+    gate_input = jnp.sum(arrival.features, axis=1)
+    outputs = gating.gate_outputs(state.gates, gate_input)
+    probabilities = gating.gate_probabilities(outputs, exists)
+    scores = policy(outputs, state, arrival, params)
+    is_open = exists & jnp.any(state.pending_server == FREE)
+    idle = is_open & (state.busy_until <= time)
+    if dims is not None and dims.when_busy == "soonest":
+        is_crowded = ~jnp.any(idle)
+        has_place = is_open & (tasks_held(state) < params.capacity + dims.max_waiting)
+        scores = jnp.where(is_crowded, -state.busy_until.astype(scores.dtype), scores)
+        idle = jnp.where(is_crowded, has_place, idle)
+    server, mask = gating.best_expert(scores, idle & is_offered)
+    is_routed = jnp.any(mask)
+    delay = jnp.sum(jnp.where(mask, arrival.transfer_delay + state.execution_delay, 0))
+    wait = jnp.where(is_routed, jnp.maximum(jnp.sum(jnp.where(mask, state.busy_until, 0)) - time, 0), 0)
+    until = time + wait + delay
+    is_misrouted = is_routed & (_specialty(state, select_row(state.gates, server)) != arrival.task)
+    after = _assign(state, arrival, server, mask, until)
+    slot = (after.pending_server != FREE) & (state.pending_server == FREE)
+    slopes = gating.gate_slopes(probabilities, mask.astype(outputs.dtype))
+    after = after._replace(
+        misrouted=state.misrouted + is_misrouted,
+        pending_input=jnp.where(slot[:, None], gate_input[None, :], state.pending_input),
+        pending_slopes=jnp.where(slot[:, None], slopes[None, :], state.pending_slopes),
+    )
+    if dims is None or dims.places == 1:
+        busy_until = jnp.where(mask, until, state.busy_until)
+    else:
+        busy_until = next_free_round(after, jnp.asarray(params.capacity))
+    return after._replace(busy_until=busy_until), _Served(is_routed, server, delay, wait, is_misrouted)
+
+
+def _assign(
+    state: State, arrival: Arrival, server: Int[Array, ""], mask: Bool[Array, " M"], until: Int[Array, ""]
+) -> State:
+    """The task under way at its server, in the first free slot; nothing where `mask` is empty.
+
+    From now on the task counts among its server's, whose model knows nothing of it yet.
+    """
+    _, slot = gating.best_expert(jnp.zeros(state.pending_server.shape), state.pending_server == FREE)
+    slot = slot & jnp.any(mask)
+    model = jnp.sum(jnp.where(mask[:, None], state.experts, 0), axis=0)
+    missing = arrival.truth - model
+    change = minimum_norm_change(arrival.features, missing[None, :])[0]
+    reprise = state.reprise
+    if reprise is not None:
+        basis = orthonormal_rows(arrival.features)
+        reprise = Reprise(
+            basis=jnp.where(slot[:, None, None], basis[None], reprise.basis),
+            truth=jnp.where(slot[:, None], arrival.truth[None, :], reprise.truth),
+            is_stale=reprise.is_stale & ~slot,
+        )
+    return state._replace(
+        visits=state.visits + mask,
+        residuals=state.residuals - jnp.where(mask[:, None], missing[None, :], 0),
+        squared_error=state.squared_error + jnp.where(jnp.any(mask), jnp.sum(jnp.square(missing)), 0),
+        pending_server=jnp.where(slot, server, state.pending_server),
+        pending_task=jnp.where(slot, arrival.task, state.pending_task),
+        pending_serial=jnp.where(slot, jnp.sum(state.visits), state.pending_serial),
+        pending_until=jnp.where(slot, until, state.pending_until),
+        pending_change=jnp.where(slot[:, None], change[None, :], state.pending_change),
+        reprise=reprise,
+    )
+
+
+def _route_in_turn(
+    state: State, room: Room, arrival: Arrival, params: Params, policy: Policy, dims: Dims | None
+) -> tuple[State, _Served, Int[Array, ""]]:
+    """Offer the tasks that wait, then the new one, until nobody is idle: the state, what the new one met, and where."""
+    num_places = room.arrivals.task.shape[0]
+    is_new = jnp.arange(num_places + 1) == room.num_waiting
+    line: Any = jax.tree.map(
+        lambda waiting, new: jnp.where(
+            is_new.reshape(-1, *(1,) * jnp.ndim(new)), new, jnp.concatenate([waiting, waiting[:1]])
+        ),
+        room.arrivals,
+        arrival,
+    )
+    remaining, none = room.num_waiting + 1, jnp.zeros((), jnp.int32)
+    newest = _Served(none > 0, none + WAITING, none, none, none > 0)
+    for _ in range(num_places + 1):
+        first = jax.tree.map(lambda leaf: leaf[0], line)
+        state, served = _route(state, first, remaining > 0, params, policy, dims)
+        is_last = served.is_routed & (remaining == 1)
+        newest = jax.tree.map(lambda new, old, is_last=is_last: jnp.where(is_last, new, old), served, newest)
+        line = jax.tree.map(
+            lambda leaf, is_routed=served.is_routed: jnp.where(is_routed, jnp.roll(leaf, -1, axis=0), leaf), line
+        )
+        remaining = remaining - served.is_routed
+    overflows = remaining > num_places
+    kept = Room(jax.tree.map(lambda leaf: leaf[:num_places], line), remaining - overflows)
+    return state._replace(room=kept), newest, jnp.where(overflows, DROPPED, newest.server)
+
+
+def _exists(state: State, params: Params) -> Bool[Array, " M"]:
+    return jnp.arange(state.experts.shape[0]) < params.num_experts
+
+
+def _specialties(state: State) -> Int[Array, " M"]:
+    """The kind n that each expert specialises in, m in M_n of (15); `NONE` where no kind has the largest output."""
+    return jax.vmap(lambda gate: _specialty(state, gate))(state.gates)
+
+
+def _specialty(state: State, gate: Float[Array, " p"]) -> Int[Array, ""]:
+    drives = jnp.sum(gate[None, :] * state.pool.signals, axis=1)
+    kinds = jnp.arange(drives.shape[0])
+    leads = drives == jnp.max(drives)
+    return jnp.where(jnp.sum(leads) == 1, jnp.sum(jnp.where(leads, kinds, 0)), NONE)
+
+
+def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | None) -> Arrival:
+    """Refuse what can be refused before anything is computed, values unless traced; the arrival as arrays."""
+    (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
+    features = jnp.shape(arrival.features)
+    if len(features) != 2 or features[0] != num_features:
+        raise InvalidDimsError(f"features of shape {features} must be ({num_features}, s): a sample is a column.")
+    if dims is None and (state.reprise is not None or state.room is not None):
+        raise InvalidDimsError("servers of this state hold several tasks, or tasks wait: pass learn the dims of begin.")
+    fitting = dims or Dims(max_experts, num_tasks, num_features, features[1])
+    if state.pending_slopes.shape != (fitting.num_slots, fitting.max_experts) and dims is not None:
+        raise InvalidDimsError("the state has other dims than those passed: pass learn the dims that begin was given.")
+    check_params(fitting, params)
+    shapes = {"truth": (num_features,), "task": ()}
+    per_server = ("transfer_delay", "distance", "perturbation", "uniform")
+    for name, shape in {**shapes, **dict.fromkeys(per_server, (max_experts,))}.items():
+        if jnp.shape(getattr(arrival, name)) != shape:
+            found = jnp.shape(getattr(arrival, name))
+            raise InvalidDimsError(f"{name} of shape {found} must be {shape}. Mend the arrival's {name}.")
+    num_slots = state.pending_server.shape[0]
+    longest = num_slots if dims is None and num_slots < max_experts else fitting.max_delay
+    check_delays("transfer_delay", arrival.transfer_delay, (max_experts,), longest)
+    _check_totals(state, arrival, params, longest)
+    dtype = state.experts.dtype
+    return Arrival(
+        *(
+            jnp.asarray(leaf, jnp.int32 if name in ("task", "transfer_delay") else dtype)
+            for name, leaf in arrival._asdict().items()
+        )
+    )
+
+
+def _check_totals(state: State, arrival: Arrival, params: Params, longest: int | None) -> None:
+    if not checks.is_known(arrival.transfer_delay, state.execution_delay, params.num_experts):
+        return
+    totals = (np.asarray(arrival.transfer_delay) + np.asarray(state.execution_delay))[: int(params.num_experts)]
+    if totals.min() < 1:
+        raise InvalidParamsError(
+            f"server {totals.argmin()} has a delay of {totals.min()} rounds, transfer and execution together: a task "
+            "takes at least 1 (1). Raise its transfer_delay or execution_delay."
+        )
+    if longest is not None and totals.max() > longest:
+        raise InvalidParamsError(
+            f"server {totals.argmax()} has a delay of {totals.max()} rounds, above max_delay={longest}, which the "
+            "arrays are padded to. Lower the delay or raise Dims.max_delay."
+        )
+
+
+def check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int | None) -> None:
+    """Raise unless delays, where known, are whole numbers of rounds of at least 0 and at most `longest`, in `shape`."""
+    if jnp.shape(values) != shape:
+        raise InvalidDimsError(f"{name} of shape {jnp.shape(values)} must be {shape}, one a server. Mend {name}.")
+    if not checks.is_known(values):
+        return
+    values = np.asarray(values)
+    is_wrong = ~np.isfinite(values) | (values < 0) | (values != np.floor(values))
+    if np.any(is_wrong):
+        place = int(np.argmax(is_wrong))
+        raise InvalidParamsError(
+            f"{name}[{place}]={values[place]} must be a whole number of rounds of at least 0. Mend {name}."
+        )
+    if longest is not None and np.any(values > longest):
+        place = int(np.argmax(values))
+        raise InvalidParamsError(
+            f"{name}[{place}]={values[place]} is above max_delay={longest}, which the arrays are padded to. Lower "
+            f"{name} or raise Dims.max_delay."
+        )
