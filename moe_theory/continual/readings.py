@@ -16,45 +16,29 @@ What the paper leaves open, and the parameter that decides it:
 The scale c matters most: the outcome depends on `gate_drive` more than on sigma_0 alone.
 """
 
-import dataclasses
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from moe_theory.continual.params import SIGMA_0, Params
-from moe_theory.core.errors import InvalidParamsError, unknown_name
-
-
-@dataclasses.dataclass(frozen=True)
-class Reading:
-    """A named set of choices; everything else is as in Fig. 2 (Appendix A.2)."""
-
-    name: str
-    summary: str  # what is chosen, in a line
-    choices: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-
-    def params(self, **overrides: Any) -> Params:
-        """The parameters of this reading, with `overrides` on top.
-
-        Raises: InvalidParamsError for a parameter that does not exist, with the nearest suggested.
-        """
-        for name in overrides:
-            if name not in Params._fields:
-                raise InvalidParamsError(str(unknown_name("parameter", name, Params._fields)))
-        return Params()._replace(**{**self.choices, **overrides})
-
+from moe_theory.core.errors import unknown_name
+from moe_theory.core.readings import Reading
+from moe_theory.core.tasks import mean_norm, mean_square_strength
 
 READINGS: dict[str, Reading] = {
     reading.name: reading
     for reading in (
-        Reading("unit-signal", "c = 1/sigma_0, spread sigma_0^1.5 inside a cluster, q = 1; the default"),
-        Reading("weak-signal", "c = 1: signals are the truths themselves", {"signal_scale": 1.0}),
-        Reading("strong-signal", "c = 5, no spread inside a cluster", {"signal_scale": 5.0, "cluster_spread": 0.0}),
-        Reading("identical-tasks", "c = 1/sigma_0, no spread inside a cluster", {"cluster_spread": 0.0}),
+        Reading("unit-signal", "c = 1/sigma_0, spread sigma_0^1.5 inside a cluster, q = 1; the default", Params()),
+        Reading("weak-signal", "c = 1: signals are the truths themselves", Params(), {"signal_scale": 1.0}),
         Reading(
-            "independent-signal", "signals drawn apart from the truths, c = 1/sigma_0", {"independent_signals": True}
+            "strong-signal", "c = 5, no spread inside a cluster", Params(), {"signal_scale": 5.0, "cluster_spread": 0.0}
         ),
-        Reading("squared-locality", "|w_t - w_{t-1}|^2 in (6)", {"locality_power": 2.0}),
+        Reading("identical-tasks", "c = 1/sigma_0, no spread inside a cluster", Params(), {"cluster_spread": 0.0}),
+        Reading(
+            "independent-signal",
+            "signals drawn apart from the truths, c = 1/sigma_0",
+            Params(),
+            {"independent_signals": True},
+        ),
+        Reading("squared-locality", "|w_t - w_{t-1}|^2 in (6)", Params(), {"locality_power": 2.0}),
     )
 }
 
@@ -75,11 +59,14 @@ def gate_drive(params: Params, num_features: int) -> float:
     spread = float(params.cluster_spread)
     entry = math.hypot(deviation, spread)
     signal_entry = params.signal_scale * (deviation if params.independent_signals else entry)
-    mean_norm = entry * math.sqrt(2) * math.exp(math.lgamma((num_features + 1) / 2) - math.lgamma(num_features / 2))
-    low, high = float(params.min_strength), float(params.max_strength)
-    strength_squared = (low * low + low * high + high * high) / 3
+    strength_squared = mean_square_strength(float(params.min_strength), float(params.max_strength))
     return float(
-        params.learning_rate * mean_norm * num_features * signal_entry**2 * strength_squared / params.num_experts
+        params.learning_rate
+        * mean_norm(entry, num_features)
+        * num_features
+        * signal_entry**2
+        * strength_squared
+        / params.num_experts
     )
 
 

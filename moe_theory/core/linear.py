@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import ArrayLike, Float, Int, Real
 
+from moe_theory.core.checks import require_overparameterized_sizes
 from moe_theory.core.errors import InvalidDimsError
 from moe_theory.core.numerics import array_namespace
 from moe_theory.core.tasks import Pool
@@ -85,11 +86,7 @@ def require_overparameterized(num_features: int, num_samples: int) -> None:
             f"num_samples={num_samples} must be at least 1: every arrival holds its feature signal (Definition 1). "
             "Raise num_samples."
         )
-    if num_samples >= num_features:
-        raise InvalidDimsError(
-            f"num_samples={num_samples} must be below num_features={num_features}: the papers study "
-            "the overparameterized regime (s < d, Sec. 3.1). Lower num_samples or raise num_features."
-        )
+    require_overparameterized_sizes(num_features, num_samples)
 
 
 def power(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]) -> Float[Numbers, "..."]:

@@ -29,11 +29,11 @@ C_{t,t} = E[(I-S) w w'] + R(mu_{t-1}) - mu_t E[w]'. Hence
     E[G_t]     = g_t - 2 tr(J_t) / t
     (t-1)E[F_t] = (t-1) g_t - 2 tr(Sbar J_{t-1}) - sum_{tau<t} e_tau
 
-**Where the signal points.** `fixed_signals`: u = u_n, whatever xi is; only xi's covariance matters. `signals_along_truths`:
-u = w / |w|. Then q = 0, and w is symmetric about the axis e = w_n / |w_n|, so that moments of u have the shape
-E[u u'] = a e e' + b I and so on for four and for three factors of u. With c = e.w and l = |w_n|, c^2/tau^2 is a
-chi-square of 1 + 2J degrees of freedom, J ~ Poisson(l^2 / (2 tau^2)), so that (e.u)^2 given J is
-Beta(J + 1/2, D/2), and E[c h(c^2)] is l times the mean of h for 3 + 2J degrees. The Beta moments then give, with E over J,
+**Where the signal points.** `fixed_signals`: u = u_n, whatever xi is; of xi only the covariance matters.
+`signals_along_truths`: u = w / |w|. Then q = 0, and w is symmetric about the axis e = w_n / |w_n|, so that moments of
+u are a e e' + b I for two factors, and so on. With c = e.w and l = |w_n|, (c / tau)^2 is a chi-square of 1 + 2J
+degrees of freedom, J ~ Poisson(l^2 / (2 tau^2)), hence (e.u)^2 given J is Beta(J + 1/2, D/2); and E[c h(c^2)] = l E[h]
+with 3 + 2J degrees in place of 1 + 2J. The moments of Beta variables give, with E over J,
 
     u u'    : E[2J/(2J+d)] e e' + E[1/(2J+d)] I
     u u u u : E[4J(J-1)/k] eeee + E[2J/k] (e e I and its 6 orders) + E[1/k] (I I and its 3 orders), k = (2J+d)(2J+d+2)
@@ -45,7 +45,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Shaped
-from scipy import stats
+from scipy import special
 
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.core.linear import require_overparameterized
@@ -283,7 +283,7 @@ def _poisson_mean(
         return function(np.array([mean]))[:, 0]
     reach = 10 * np.sqrt(mean) + 40
     counts = np.arange(np.floor(max(mean - reach, 0)), np.ceil(mean + reach) + 1)
-    weights = stats.poisson.pmf(counts, mean)
+    weights = np.exp(special.xlogy(counts, mean) - special.gammaln(counts + 1) - mean)
     return function(counts) @ (weights / np.sum(weights))
 
 

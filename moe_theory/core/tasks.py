@@ -3,6 +3,7 @@
 The edge-computing paper draws its tasks in the same way, so the pool is shared.
 """
 
+import math
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -123,3 +124,13 @@ def uniform_index(uniform: Float[Array, ""], bound: int) -> Int[Array, ""]:
     """An index below `bound` from a number that is uniform on (0, 1)."""
     # A uniform just below 1 may round up to `bound` once multiplied.
     return jnp.minimum(jnp.floor(uniform * bound).astype(jnp.int32), bound - 1)
+
+
+def mean_norm(deviation: float, num_features: int) -> float:
+    """E|w| of a vector with independent N(0, deviation^2) entries: the chi distribution's mean."""
+    return deviation * math.sqrt(2) * math.exp(math.lgamma((num_features + 1) / 2) - math.lgamma(num_features / 2))
+
+
+def mean_square_strength(least: float, most: float) -> float:
+    """E[beta^2] of a strength that is uniform between its bounds."""
+    return (least * least + least * most + most * most) / 3

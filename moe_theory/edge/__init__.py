@@ -8,6 +8,10 @@ from moe_theory.edge import delays as delays
 from moe_theory.edge import policies as policies
 from moe_theory.edge.params import Dims as Dims
 from moe_theory.edge.params import Params as Params
+from moe_theory.edge.readings import READINGS as READINGS
+from moe_theory.edge.readings import Reading as Reading
+from moe_theory.edge.readings import gate_drive as gate_drive
+from moe_theory.edge.readings import reading as reading
 from moe_theory.edge.rounds import DROPPED as DROPPED
 from moe_theory.edge.rounds import WAITING as WAITING
 from moe_theory.edge.rounds import Info as Info

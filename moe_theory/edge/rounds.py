@@ -118,7 +118,10 @@ def _update_gates(state: State, costs: Float[Array, " S"], params: Params) -> St
     Source: Eqs. (11)-(13), (24)-(26) of `edge`.
     """
     pulls = costs[:, None] * state.pending_slopes
-    gradient = jnp.sum(pulls[:, :, None] * state.pending_input[:, None, :], axis=0)
+    # A chain of additions, slot by slot: XLA would turn one sum of products into a slower reduction.
+    gradient = jnp.zeros_like(state.gates)
+    for slot in range(costs.shape[0]):
+        gradient = gradient + pulls[slot][:, None] * state.pending_input[slot][None, :]
     is_immediate = jnp.asarray(params.gate_lag) == 0
     step = state.gate_step + jnp.where(is_immediate, gradient, 0)
     return state._replace(

@@ -1,0 +1,230 @@
+"""Closed forms of `edge` (INFOCOM 2025, Sections IV and V): (16), (22) and (23) of Propositions 1 and 4 and Theorem 1.
+
+The sums over tasks in (22) and (23) are taken through the experts' loads: sum_t r^{L_T^{(m_t)}} = sum_m L_m r^{L_m},
+with |w_t|^2 replaced by its mean. Given NumPy float64 these functions compute in float64; given JAX arrays, traced or
+not, in their precision. The expert numbers of Proposition 1 are for the host alone.
+
+The forms are as printed, wrong or right; what is exact for content-blind routing is in `exact.py`.
+"""
+
+import numpy as np
+from jaxtyping import ArrayLike, Float, Int, Real
+from scipy import special
+
+from moe_theory.core import linear
+from moe_theory.core.checks import is_known
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
+from moe_theory.core.linear import MAX_ROUNDS, Numbers, ceil_to_rounds, power, power_complement
+from moe_theory.core.linear import Gaps as Gaps
+from moe_theory.core.linear import overparameterization_ratio as overparameterization_ratio
+from moe_theory.core.numerics import array_namespace
+from moe_theory.core.tasks import Pool
+
+FORMS = ("printed", "corrected")
+QUANTILES = ("normal", "binomial")
+RULES = ("stated", "chernoff")
+
+
+def gaps(pool: Pool, cluster_spread: Float[Numbers, ""] | float) -> Gaps:
+    """The truth norm and the gaps between arrivals whose own truths scatter around the centres of a `pool`.
+
+    An arrival of task n has w_t = w_n + xi with independent entries of xi of deviation `cluster_spread` tau, so that p
+    features add p tau^2 to a squared norm and 2 p tau^2 to the squared distance of two DIFFERENT arrivals. The task
+    gap counts n = n', as (22) does: two arrivals of one task are 2 p tau^2 apart, not 0. Each of the N tasks is a
+    cluster of its own, whatever `pool.clusters` says, so the across gap is the task gap.
+
+    Source: Assumption 1, (22) and (23) of `edge`.
+    Raises: InvalidParamsError for a negative spread, where it is not traced.
+    """
+    if is_known(cluster_spread) and cluster_spread < 0:
+        raise InvalidParamsError(
+            f"cluster_spread={cluster_spread} must be at least 0: it is a deviation. Use 0 for tasks without spread."
+        )
+    xp = array_namespace(*pool, cluster_spread)
+    num_tasks, num_features = pool.truths.shape
+    centres = linear.gaps(pool._replace(clusters=xp.arange(num_tasks)))
+    noise = num_features * cluster_spread**2
+    return Gaps(
+        truth_norm=centres.truth_norm + noise,
+        task_gap=centres.task_gap + 2 * noise,
+        within_gap=centres.within_gap + 2 * noise,
+        across_gap=centres.across_gap + 2 * noise,
+    )
+
+
+def specialists_needed(max_delay: int, num_tasks: int, failure: float, quantile: str = "normal") -> float | int:
+    """M_th: how many experts of its kind keep one idle for a task, with probability 1 - `failure`.
+
+    Appendix B asks for P(A_n > M_th) < failure, where A_n ~ Binomial(d_u, 1/N) counts the arrivals of one task in a
+    window of d_u = `max_delay` rounds, and all delays are d_u at worst.
+
+    - `normal`: (16), as printed: the quantile of a normal law, a real number. Anti-conservative: P(A_n > M_th)
+      mostly exceeds `failure`, and for small ones, where the binomial's tail is the heavier, even after rounding up.
+    - `binomial`: the smallest integer k with P(A_n > k) < failure.
+
+    The window ends with the round of the new arrival: an arrival with delay d keeps its expert in d rounds, its own
+    included, so the d_u - 1 rounds before the new one matter. If A_n <= M_th, at most M_th - 1 experts are busy when a
+    task arrives, and M_th experts ARE enough. What the paper bounds, however, is the chance that a window is too full;
+    the chance that an arriving task finds no expert, which its Proposition 1 speaks of, is larger: `unserved`.
+
+    Source: Proposition 1, (16), and Appendix B of `edge`.
+    Raises: InvalidDimsError unless max_delay >= 1 and num_tasks >= 1; InvalidParamsError unless 0 < failure < 1;
+        UnknownNameError for another `quantile`.
+    """
+    _require_window(max_delay, num_tasks)
+    _require_failure(failure)
+    if quantile == "normal":
+        mean = max_delay / num_tasks
+        return float(mean - special.ndtri(failure) * np.sqrt(mean * (1 - 1 / num_tasks)))
+    if quantile == "binomial":
+        too_many = _binomial_tail(np.arange(max_delay + 1), max_delay, num_tasks)
+        return int(np.argmax(too_many < failure))
+    raise unknown_name("quantile", quantile, QUANTILES)
+
+
+def tail(max_delay: int, num_tasks: int, specialists: float) -> float:
+    """P(A_n > specialists), exactly: the event of Appendix B, for A_n ~ Binomial(max_delay, 1/num_tasks).
+
+    Source: Appendix B of `edge`.
+    Raises: InvalidDimsError unless max_delay >= 1 and num_tasks >= 1.
+    """
+    _require_window(max_delay, num_tasks)
+    return float(_binomial_tail(np.floor(specialists), max_delay, num_tasks))
+
+
+def unserved(max_delay: int, num_tasks: int, specialists: float) -> float:
+    """Probability that an arriving task finds all its `specialists` busy, if every delay is `max_delay`.
+
+    They are busy if at least that many arrivals of the task came in the max_delay - 1 rounds before. For a whole number
+    of specialists this is at least `tail`; an upper bound where delays are shorter.
+
+    Source: what Proposition 1 of `edge` claims of a task, in place of the window of Appendix B.
+    Raises: InvalidDimsError unless max_delay >= 1 and num_tasks >= 1.
+    """
+    _require_window(max_delay, num_tasks)
+    return float(_binomial_tail(np.ceil(specialists) - 1, max_delay - 1, num_tasks))
+
+
+def experts_needed(
+    max_delay: int, num_tasks: int, failure: float, quantile: str = "normal", rule: str = "stated"
+) -> int:
+    """M: how many experts give one task its `specialists_needed`, with probability 1 - `failure`; at least 1.
+
+    - `stated`: N M_th ln(1/failure) rounded up, the Omega() of Proposition 1 with the constant 1.
+    - `chernoff`: the smallest M > N M_th with exp(-(1 - N M_th / M)^2 M / (2 N)) < failure, which the proof asks for:
+      M^2 - (2 N M_th + b) M + (N M_th)^2 > 0 with b = 2 N ln(1/failure). The proof takes the specialists of a task as
+      Binomial(M, 1/N), each expert choosing its task independently.
+
+    A negative M_th, from the normal quantile of a `failure` above 1/2, counts as 0.
+
+    Source: Proposition 1 and Appendix B of `edge`.
+    Raises: as `specialists_needed`; UnknownNameError for another `rule`.
+    """
+    specialists = max(specialists_needed(max_delay, num_tasks, failure, quantile), 0)
+    needed, log_odds = num_tasks * specialists, np.log(1 / failure)
+    if rule == "stated":
+        return max(int(np.ceil(needed * log_odds)), 1)
+    if rule == "chernoff":
+        half = num_tasks * log_odds
+        return int(np.floor(needed + half + np.sqrt(half * (2 * needed + half)))) + 1
+    raise unknown_name("rule", rule, RULES)
+
+
+def exploration_rounds(
+    num_experts: Real[ArrayLike, "*batch"],
+    learning_rate: Float[ArrayLike, "*batch"],
+    truth_scale: Float[ArrayLike, "*batch"],
+    failure: Float[ArrayLike, "*batch"],
+    max_delay: Int[ArrayLike, "*batch"],
+) -> Int[Numbers, "*batch"]:
+    """T1 = d_u + ceil(eta^-1 sigma_0^-1/2 M ln(M / failure)), the last round of the exploration stage.
+
+    Rounded as in `core.linear.ceil_to_rounds`; saturates at `MAX_ROUNDS`.
+
+    Source: Proposition 2 and Appendix C of `edge`.
+    Raises: InvalidDimsError unless max_delay >= 1 and InvalidParamsError unless 0 < failure < 1, where not traced.
+    """
+    _require_delay(max_delay)
+    _require_failure(failure)
+    xp = array_namespace(num_experts, learning_rate, truth_scale, failure, max_delay)
+    explored = num_experts / learning_rate * truth_scale**-0.5 * xp.log(num_experts / failure)
+    rounds = ceil_to_rounds(explored)
+    return rounds + xp.minimum(max_delay, MAX_ROUNDS - rounds)
+
+
+def proposition_4(
+    pool_gaps: Gaps,
+    ratio: Float[ArrayLike, ""],
+    loads: Real[Numbers, "*batch M"],
+    round: Real[ArrayLike, "*batch"],
+    form: str = "printed",
+) -> Float[Numbers, "*batch"]:
+    """E[G_T] of routing that does not look at the task, for realised `loads` L_T^(m) after `round` = T tasks.
+
+    - `printed`: (22). Tends to the task gap as all loads grow.
+    - `corrected`: without the error between a task and its own arrival, which is 0 and which (22) counts like that of
+      another one: task_gap / T times the sum over m of 1 - r^{L_m} less. Then it is (34) summed; exact if every column
+      of X were Gaussian.
+
+    Experts without arrivals add nothing, so padding is free.
+
+    Source: Proposition 4, (22), and Lemma 9, (34), of `edge`.
+    Raises: UnknownNameError for another `form`.
+    """
+    if form not in FORMS:
+        raise unknown_name("form", form, FORMS)
+    xp = array_namespace(*pool_gaps, ratio, loads, round)
+    confused = power_complement(ratio, loads)
+    others = loads - 1 if form == "corrected" else loads
+    unlearned = xp.sum(loads * power(ratio, loads), axis=-1)
+    return (unlearned * pool_gaps.truth_norm + xp.sum(others * confused, axis=-1) * pool_gaps.task_gap) / round
+
+
+def theorem_1(
+    pool_gaps: Gaps,
+    ratio: Float[ArrayLike, ""],
+    loads: Real[Numbers, "*batch M"],
+    explored_loads: Real[Numbers, "*batch M"],
+    round: Real[ArrayLike, "*batch"],
+    floor: Float[ArrayLike, "*batch"] = 0.0,
+) -> Float[Numbers, "*batch"]:
+    """Upper bound of E[G_T] under Algorithm 1, for realised `loads` L_T^(m) after `round` = T tasks.
+
+    `explored_loads` are the loads at round min(T, T1). `floor` is the term G^4, O(sigma_0^2), whose constant the paper
+    leaves open. Experts without arrivals add nothing, so padding is free.
+
+    Source: Theorem 1, (23), of `edge`.
+    """
+    xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
+    kept = power(ratio, loads - explored_loads) * power_complement(ratio, explored_loads)
+    unlearned = xp.sum(loads * power(ratio, loads), axis=-1) * pool_gaps.truth_norm
+    return (unlearned + xp.sum(loads * kept, axis=-1) * pool_gaps.task_gap) / round + floor
+
+
+def _binomial_tail(counts, num_rounds, num_tasks):
+    """P(A > count) for A ~ Binomial(num_rounds, 1/num_tasks)."""
+    return special.bdtrc(np.minimum(counts, num_rounds), num_rounds, 1 / num_tasks)
+
+
+def _require_window(max_delay, num_tasks):
+    _require_delay(max_delay)
+    if num_tasks < 1:
+        raise InvalidDimsError(
+            f"num_tasks={num_tasks} must be at least 1: an arrival is one of N tasks. Raise num_tasks."
+        )
+
+
+def _require_delay(max_delay):
+    if is_known(max_delay) and np.any(np.asarray(max_delay) < 1):
+        raise InvalidDimsError(
+            f"max_delay={max_delay} must be at least 1: an expert is busy in the round its task arrives (Sec. II). "
+            "Raise max_delay."
+        )
+
+
+def _require_failure(failure):
+    if is_known(failure) and not np.all((np.asarray(failure) > 0) & (np.asarray(failure) < 1)):
+        raise InvalidParamsError(
+            f"failure={failure} must lie strictly between 0 and 1: it is a probability, and its logarithm is taken. "
+            "Use 0.05, say."
+        )

@@ -1,0 +1,280 @@
+"""The closed forms of `edge` against literal sums over histories, counted sequences and numbers worked out by hand."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from moe_theory.continual import exact as continual_exact
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
+from moe_theory.core.tasks import Pool
+from moe_theory.edge import theory
+
+GAPS = theory.Gaps(*np.array([1.7, 2.9, 0.3, 2.9]))
+ONE_SIGMA = float(stats.norm.sf(1.0))
+WINDOWS = [(1, 2), (4, 3), (10, 10), (25, 6)]  # (max_delay, num_tasks)
+
+
+def draw_pool(num_tasks=4, num_features=3, seed=0):
+    truths, signals = np.random.default_rng(seed).normal(size=(2, num_tasks, num_features))
+    return Pool(truths, signals, np.arange(num_tasks))
+
+
+def draw_routes(num_experts, num_rounds, seed=0):
+    return np.random.default_rng(seed).integers(num_experts, size=num_rounds)
+
+
+def count(routes, num_experts):
+    return np.bincount(routes, minlength=num_experts)
+
+
+def literal_34(routes, ratio, own_gap):
+    """Mean over tasks of (34): every arrival at the same expert, in order, with the weight its projection leaves it."""
+    total = 0.0
+    for task, expert in enumerate(routes):
+        arrivals = np.flatnonzero(routes == expert)
+        total += ratio ** len(arrivals) * GAPS.truth_norm
+        for position, arrival in enumerate(arrivals, start=1):
+            gap = own_gap if arrival == task else GAPS.task_gap
+            total += (1 - ratio) * ratio ** (len(arrivals) - position) * gap
+    return total / len(routes)
+
+
+def literal_23(routes, explored, ratio, floor):
+    """The two sums of (23) task by task, loads counted from the routes."""
+    total = 0.0
+    for expert in routes:
+        load, explored_load = np.sum(routes == expert), np.sum(routes[:explored] == expert)
+        total += ratio**load * GAPS.truth_norm
+        total += (1 - ratio**explored_load) * ratio ** (load - explored_load) * GAPS.task_gap
+    return total / len(routes) + floor
+
+
+def literal_tail(max_delay, num_tasks, at_least):
+    chance = Fraction(1, num_tasks)
+    return sum(
+        math.comb(max_delay, k) * chance**k * (1 - chance) ** (max_delay - k) for k in range(at_least, max_delay + 1)
+    )
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.4])
+def test_gaps_are_means_over_arrivals_with_own_truths(spread):
+    """Catches a wrong multiple of p tau^2, and a task gap that leaves out two arrivals of one task."""
+    pool = draw_pool()
+    num_features = pool.truths.shape[1]
+    # These points have the mean 0 and the covariance tau^2 I of the own truths, which is all that distances see.
+    offsets = spread * np.sqrt(num_features) * np.concatenate([np.eye(num_features), -np.eye(num_features)])
+    own = pool.truths[:, None] + offsets
+    flat = own.reshape(-1, num_features)
+    squared = np.sum((flat[:, None] - flat[None]) ** 2, axis=-1)
+    within = [np.mean(np.sum((points[:, None] - points[None]) ** 2, axis=-1)) for points in own]
+    expected = theory.Gaps(np.mean(np.sum(flat**2, axis=1)), np.mean(squared), np.mean(within), np.mean(squared))
+    np.testing.assert_allclose(theory.gaps(pool, spread), expected, rtol=1e-13, atol=1e-13)
+
+
+def test_gaps_take_every_task_as_its_own_cluster_and_traced_values():
+    """Catches cluster labels that leak into the gaps, and a spread that cannot be traced."""
+    pool = draw_pool()
+    merged = pool._replace(clusters=np.zeros(4, int))
+    np.testing.assert_array_equal(theory.gaps(merged, 0.3), theory.gaps(pool, 0.3))
+    traced = jax.jit(lambda spread: theory.gaps(Pool(*map(jnp.asarray, pool)), spread))(0.3)
+    np.testing.assert_allclose(traced, theory.gaps(pool, 0.3), rtol=1e-5)
+
+
+def test_the_normal_quantile_by_hand():
+    """Catches a variance or quantile of (16) that is off: at one sigma, 16 rounds and 2 tasks give 8 + sqrt(4)."""
+    assert theory.specialists_needed(16, 2, ONE_SIGMA) == pytest.approx(10.0)
+    assert theory.specialists_needed(16, 2, 0.5) == pytest.approx(8.0)
+    assert theory.specialists_needed(7, 1, 0.01) == pytest.approx(7.0)
+
+
+@pytest.mark.parametrize(("max_delay", "num_tasks"), WINDOWS)
+@pytest.mark.parametrize("failure", [0.3, 0.05, 1e-4])
+def test_the_binomial_quantile_is_the_smallest_that_suffices(max_delay, num_tasks, failure):
+    """Catches the wrong tail (A_n >= k for A_n > k) and a number that is one too large."""
+    specialists = theory.specialists_needed(max_delay, num_tasks, failure, "binomial")
+    assert isinstance(specialists, int)
+    assert literal_tail(max_delay, num_tasks, specialists + 1) < failure
+    assert specialists == 0 or literal_tail(max_delay, num_tasks, specialists) >= failure
+
+
+@pytest.mark.parametrize(("max_delay", "num_tasks"), WINDOWS)
+def test_the_tail_is_the_exact_sum_of_binomial_terms(max_delay, num_tasks):
+    """Catches a tail that counts A_n = specialists, or rounds a real number of specialists up."""
+    for specialists in range(max_delay + 1):
+        expected = pytest.approx(float(literal_tail(max_delay, num_tasks, specialists + 1)), rel=1e-9, abs=1e-300)
+        assert theory.tail(max_delay, num_tasks, specialists) == expected
+        assert theory.tail(max_delay, num_tasks, specialists + 0.7) == expected
+
+
+@pytest.mark.parametrize(("max_delay", "num_tasks"), [(1, 2), (2, 3), (4, 2), (5, 3)])
+@pytest.mark.parametrize("specialists", [1, 2, 3])
+def test_unserved_counts_the_sequences_in_which_a_task_finds_nobody(max_delay, num_tasks, specialists):
+    """Catches a window that is a round too long, from servers that really are busy for max_delay rounds."""
+    missed, served_by_the_window = 0, True
+    sequences = list(itertools.product(range(num_tasks), repeat=max_delay - 1))
+    for earlier in sequences:
+        idle_from = [0] * specialists
+        found = False
+        for round, kind in enumerate((*earlier, 0)):
+            server = next((i for i, start in enumerate(idle_from) if start <= round), None)
+            found = server is not None
+            if kind == 0 and server is not None:
+                idle_from[server] = round + max_delay
+        missed += not found
+        served_by_the_window &= found or earlier.count(0) + 1 > specialists
+    assert theory.unserved(max_delay, num_tasks, specialists) == pytest.approx(missed / len(sequences))
+    assert served_by_the_window, "A_n <= M_th, the new arrival included, must be enough"
+    assert theory.unserved(max_delay, num_tasks, specialists) >= theory.tail(max_delay, num_tasks, specialists)
+
+
+def test_the_normal_quantile_is_anti_conservative():
+    """Catches a normal quantile that was quietly made safe; for rare failures rounding it up does not help."""
+    assert theory.tail(10, 10, theory.specialists_needed(10, 10, 0.05)) > 0.05
+    assert theory.tail(10, 10, np.ceil(theory.specialists_needed(10, 10, 1e-4))) > 1e-4
+    assert theory.tail(10, 10, theory.specialists_needed(10, 10, 0.05, "binomial")) < 0.05
+
+
+@pytest.mark.parametrize("quantile", theory.QUANTILES)
+@pytest.mark.parametrize(("max_delay", "num_tasks"), WINDOWS)
+@pytest.mark.parametrize("failure", [0.3, 0.05, 1e-4])
+def test_the_chernoff_rule_gives_the_smallest_number_that_satisfies_it(quantile, max_delay, num_tasks, failure):
+    """Catches the wrong root of the quadratic, and an M that is one off."""
+    needed = num_tasks * max(theory.specialists_needed(max_delay, num_tasks, failure, quantile), 0)
+
+    def suffices(experts):
+        return experts > needed and math.exp(-((1 - needed / experts) ** 2) * experts / (2 * num_tasks)) < failure
+
+    smallest = next(experts for experts in itertools.count(1) if suffices(experts))
+    assert theory.experts_needed(max_delay, num_tasks, failure, quantile, "chernoff") == smallest
+
+
+def test_the_stated_rule_by_hand():
+    """Catches a lost factor: 2 tasks, M_th = 10 and ln(1/failure) of one sigma give 36.8."""
+    assert theory.experts_needed(16, 2, ONE_SIGMA) == math.ceil(20 * math.log(1 / ONE_SIGMA)) == 37
+    assert theory.experts_needed(1, 100, 0.9) == 1
+
+
+def test_exploration_rounds_by_hand():
+    """Catches a wrong power of sigma_0 or a lost delay: (1 / .5) * 4 * ln(e^2) + 7 = 23."""
+    arguments = (1, 0.5, 1 / 16, math.exp(-2.0), 7)
+    assert theory.exploration_rounds(*arguments) == 23
+    traced = jax.jit(theory.exploration_rounds)(*arguments)
+    assert traced == 23
+    assert jnp.issubdtype(traced.dtype, jnp.integer)
+    batch = theory.exploration_rounds(np.array([10, 50]), 0.2, 0.6, 0.05, 10)
+    expected = [10 + math.ceil(5 * m / math.sqrt(0.6) * math.log(m / 0.05)) for m in (10, 50)]
+    np.testing.assert_array_equal(batch, expected)
+
+
+def test_exploration_rounds_saturate_with_their_delay():
+    """Catches an integer overflow to a negative T1 where eta is tiny."""
+    assert theory.exploration_rounds(50, 1e-12, 0.5, 0.05, 2**20) == theory.MAX_ROUNDS
+    assert jax.jit(theory.exploration_rounds)(50, 1e-12, 0.5, 0.05, 2**20) == theory.MAX_ROUNDS
+
+
+@pytest.mark.parametrize("ratio", [0.05, 0.4, 0.97])
+@pytest.mark.parametrize(("num_experts", "num_rounds"), [(1, 1), (1, 30), (4, 3), (5, 60)])
+def test_proposition_4_is_the_sum_over_the_history(ratio, num_experts, num_rounds):
+    """Catches a wrong geometric sum, and an own-task term in the wrong form."""
+    routes = draw_routes(num_experts, num_rounds)
+    loads = count(routes, num_experts)
+    printed = theory.proposition_4(GAPS, ratio, loads, num_rounds)
+    corrected = theory.proposition_4(GAPS, ratio, loads, num_rounds, "corrected")
+    np.testing.assert_allclose(printed, literal_34(routes, ratio, own_gap=GAPS.task_gap), rtol=1e-12)
+    np.testing.assert_allclose(corrected, literal_34(routes, ratio, own_gap=0.0), rtol=1e-12, atol=1e-15)
+
+
+def test_corrected_proposition_4_is_exact_for_one_expert_and_gaussian_columns():
+    """Catches a correction that is off, against the exact moments of the other paper's setting."""
+    pool = draw_pool(4, 6)
+    expected = continual_exact.single_expert_gaussian(pool, 4, 40).generalization_error
+    rounds = np.arange(1, 41)
+    computed = theory.proposition_4(theory.gaps(pool, 0.0), 1 - 4 / 6, rounds[:, None], rounds, "corrected")
+    np.testing.assert_allclose(computed, expected, rtol=1e-12)
+
+
+def test_proposition_4_tends_to_the_task_gap():
+    """Catches a limit other than the stated one as all loads grow."""
+    loads = np.array([10**6, 10**6])
+    for form in theory.FORMS:
+        assert theory.proposition_4(GAPS, 0.4, loads, 2 * 10**6, form) == pytest.approx(GAPS.task_gap, rel=2e-6)
+
+
+@pytest.mark.parametrize("ratio", [0.3, 0.95])
+@pytest.mark.parametrize("explored", [1, 20, 60])
+def test_theorem_1_is_the_sum_over_the_history(ratio, explored):
+    """Catches exponents of (23) that are mixed up, and a floor that is averaged or lost."""
+    routes = draw_routes(6, 60, seed=explored)
+    loads, explored_loads = count(routes, 6), count(routes[:explored], 6)
+    computed = theory.theorem_1(GAPS, ratio, loads, explored_loads, 60, floor=0.25)
+    np.testing.assert_allclose(computed, literal_23(routes, explored, ratio, 0.25), rtol=1e-12)
+
+
+def test_theorem_1_is_proposition_4_while_exploring():
+    """Catches a bound that jumps at T1: with nothing exploited (23) is (22)."""
+    loads = count(draw_routes(5, 40), 5)
+    expected = theory.proposition_4(GAPS, 0.4, loads, 40)
+    np.testing.assert_allclose(theory.theorem_1(GAPS, 0.4, loads, loads, 40), expected, rtol=1e-13)
+
+
+def test_padded_experts_leading_axes_and_traced_loads_change_nothing():
+    """Catches an expert without arrivals that counts, and float32 traces that part from the host."""
+    routes = draw_routes(3, 200)
+    rounds = np.array([5, 40, 200])
+    loads = np.array([[*count(routes[:t], 3), 0, 0] for t in rounds])
+    explored = np.minimum(loads, loads[1])
+
+    def bounds(pool_gaps, loads, explored, rounds):
+        forms = [theory.proposition_4(pool_gaps, 0.4, loads, rounds, form) for form in theory.FORMS]
+        return jnp.stack([*forms, theory.theorem_1(pool_gaps, 0.4, loads, explored, rounds)])
+
+    expected = [
+        [theory.proposition_4(GAPS, 0.4, row[:3], t, form) for row, t in zip(loads, rounds, strict=True)]
+        for form in theory.FORMS
+    ]
+    rows = zip(loads, explored, rounds, strict=True)
+    expected.append([theory.theorem_1(GAPS, 0.4, row[:3], early[:3], t) for row, early, t in rows])
+    traced_gaps = theory.Gaps(*map(jnp.float32, GAPS))
+    traced = jax.jit(bounds)(traced_gaps, *map(jnp.asarray, (loads, explored, rounds)))
+    assert traced.dtype == jnp.float32
+    np.testing.assert_allclose(traced, expected, rtol=2e-5)
+    np.testing.assert_allclose(theory.proposition_4(GAPS, 0.4, loads, rounds), expected[0], rtol=1e-13)
+
+
+@pytest.mark.parametrize("failure", [0.0, 1.0, -0.1, np.nan])
+def test_a_failure_that_is_no_probability_is_refused(failure):
+    """Catches an infinite or undefined number of experts in place of an error."""
+    for function in (
+        lambda: theory.specialists_needed(10, 10, failure),
+        lambda: theory.experts_needed(10, 10, failure),
+        lambda: theory.exploration_rounds(10, 0.2, 0.6, failure, 10),
+    ):
+        with pytest.raises(InvalidParamsError, match="failure="):
+            function()
+
+
+def test_what_the_setting_excludes_is_refused():
+    """Catches windows without rounds, no tasks, negative deviations and unknown names that pass silently."""
+    for function in (theory.tail, theory.unserved):
+        with pytest.raises(InvalidDimsError, match="max_delay=0"):
+            function(0, 10, 3)
+        with pytest.raises(InvalidDimsError, match="num_tasks=0"):
+            function(10, 0, 3)
+    with pytest.raises(InvalidDimsError, match="max_delay=0"):
+        theory.specialists_needed(0, 10, 0.05)
+    with pytest.raises(InvalidDimsError, match="max_delay=0"):
+        theory.exploration_rounds(10, 0.2, 0.6, 0.05, 0)
+    with pytest.raises(InvalidParamsError, match=r"cluster_spread=-0\.1"):
+        theory.gaps(draw_pool(), -0.1)
+    with pytest.raises(UnknownNameError, match="binomial"):
+        theory.specialists_needed(10, 10, 0.05, "binomal")
+    with pytest.raises(UnknownNameError, match="chernoff"):
+        theory.experts_needed(10, 10, 0.05, rule="chernof")
+    with pytest.raises(UnknownNameError, match="corrected"):
+        theory.proposition_4(GAPS, 0.4, np.ones(2), 2, form="correct")

@@ -1,0 +1,462 @@
+"""The package's edge-computing system against a plain event-by-event NumPy loop of the paper.
+
+In float64 both sides run alone on the same explicit arrivals: routes part only after many more rounds, and no route
+that is compared hangs on rounding (`CLEARANCE`). In float32 they would part sooner, so there the package takes single
+rounds from states of its own float64 run.
+"""
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from moe_theory import edge
+
+from .edge_loop import Arrival, Outcome, Reference, Settings, Task, gate_gradient, minimum_norm_update, softmax
+
+MAX_EXPERTS, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES = 10, 3, 6, 4
+LEARNING_RATE = 0.2
+POLICIES = ("adaptive", "nearest", "fastest", "uniform")
+TOLERANCE = 1e-9  # float64, absolute plus relative to an array's largest entry
+SINGLE_TOLERANCE = 1e-5  # the same for one round in float32
+CLEARANCE = 1e-6  # no learned route of a compared float64 run is closer than this
+
+
+class Scenario(NamedTuple):
+    """One run: who serves, how long a task takes, and how the arrivals are drawn."""
+
+    policy: str = "adaptive"
+    gate_lag: int = 1
+    num_experts: int = 8
+    capacity: int = 1
+    max_capacity: int = 1
+    num_rounds: int = 300
+    max_delays: tuple[int, int] = (3, 3)  # execution 1 to the first, transfer 0 to the second
+    max_delay: int | None = None  # what the package is told of the largest delay
+    integer_features: bool = False
+    seed: int = 0
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(self.num_experts, LEARNING_RATE, self.policy, self.gate_lag, self.capacity)
+
+
+class World:
+    """The arrays of a scenario. Servers that do not exist are the nearest, the fastest, and score highest."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        generator = np.random.default_rng([20250, scenario.seed])
+        rounds, M = scenario.num_rounds, scenario.num_experts
+        slowest, farthest = scenario.max_delays
+        self.centers = generator.normal(0, 0.6, (NUM_TASKS, NUM_FEATURES))
+        self.signals = generator.normal(0, 1, (NUM_TASKS, NUM_FEATURES))
+        self.task = generator.integers(NUM_TASKS, size=rounds)
+        self.truth = self.centers[self.task] + generator.normal(0, 0.1, (rounds, NUM_FEATURES))
+        self.features = generator.normal(0, 0.4, (rounds, NUM_FEATURES, NUM_SAMPLES))
+        column = generator.integers(NUM_SAMPLES, size=rounds)
+        strength = 1 - 0.5 * generator.random(rounds)
+        self.features[np.arange(rounds), :, column] = strength[:, None] * self.signals[self.task]
+        if scenario.integer_features:
+            self.features = generator.integers(-2, 3, self.features.shape).astype(np.float64)
+            self.features[:, :, 2] = self.features[:, :, 0] - self.features[:, :, 1]
+        per_server = (rounds, MAX_EXPERTS)
+        self.execution_delay = generator.integers(1, slowest + 1, MAX_EXPERTS)
+        self.transfer_delay = generator.integers(0, farthest + 1, per_server)
+        self.distance = generator.random(per_server)
+        self.perturbation = 0.3 * generator.random(per_server)
+        self.uniform = generator.random(per_server)
+        self.execution_delay[M:] = 1
+        self.transfer_delay[:, M:] = 0
+        self.distance[:, M:] = 0
+        self.perturbation[:, M:] = 1e6
+        self.uniform[:, M:] = 2
+
+    def run_loop(self) -> list["Snapshot"]:
+        """The loop, with what its state was after every round."""
+        reference = Reference(self.scenario.settings, self.execution_delay, NUM_FEATURES)
+        M = self.scenario.num_experts
+        snapshots = []
+        for t in range(self.scenario.num_rounds):
+            arrival = Arrival(
+                self.features[t],
+                self.truth[t],
+                self.transfer_delay[t, :M],
+                self.distance[t, :M],
+                self.perturbation[t, :M],
+                self.uniform[t, :M],
+            )
+            outcome = reference.learn(arrival)
+            free_in = np.array([reference.free_in(server) for server in reference.servers])
+            snapshots.append(
+                Snapshot(outcome, reference.w, reference.theta, reference.visits, free_in, reference.dropped)
+            )
+        return snapshots
+
+    def run_package(self, precision: str = "float64") -> tuple[edge.State, edge.Info]:
+        """The package's states and infos after every round, stacked."""
+        state, arrivals, params = self.inputs(precision)
+        _, history = scan(state, arrivals, params, POLICIES.index(self.scenario.policy), self.dims)
+        return jax.device_get(history)
+
+    @property
+    def dims(self) -> edge.Dims:
+        return edge.Dims(
+            max_experts=MAX_EXPERTS,
+            num_tasks=NUM_TASKS,
+            num_features=NUM_FEATURES,
+            num_samples=NUM_SAMPLES,
+            max_delay=self.scenario.max_delay,
+            max_capacity=self.scenario.max_capacity,
+        )
+
+    def inputs(self, precision: str) -> tuple[edge.State, edge.Arrival, edge.Params]:
+        """Where the package starts, and all its arrivals."""
+        scenario = self.scenario
+        params = edge.Params()._replace(
+            num_experts=scenario.num_experts,
+            learning_rate=LEARNING_RATE,
+            gate_lag=scenario.gate_lag,
+            capacity=scenario.capacity,
+            max_execution_delay=scenario.max_delays[0],
+            max_transfer_delay=scenario.max_delays[1],
+        )
+        clusters = np.arange(NUM_TASKS, dtype=np.int32)
+        pool = edge.Pool(self.centers.astype(precision), self.signals.astype(precision), clusters)
+        state = jax.device_get(edge.begin(self.dims, params, pool, self.execution_delay.astype(np.int32)))
+        arrivals = edge.Arrival(
+            task=self.task.astype(np.int32),
+            features=self.features.astype(precision),
+            truth=self.truth.astype(precision),
+            transfer_delay=self.transfer_delay.astype(np.int32),
+            distance=self.distance.astype(precision),
+            perturbation=self.perturbation.astype(precision),
+            uniform=self.uniform.astype(precision),
+        )
+        return state, arrivals, params
+
+
+class Snapshot(NamedTuple):
+    """The loop after one round."""
+
+    outcome: Outcome
+    w: np.ndarray  # (M, p)
+    theta: np.ndarray  # (M, p) that the router has used in this round
+    visits: np.ndarray  # (M,)
+    free_in: np.ndarray  # (M,) first later round in which the server could take a task
+    dropped: int
+
+
+@functools.partial(jax.jit, static_argnames="dims")
+def scan(
+    state: edge.State, arrivals: edge.Arrival, params: edge.Params, policy: int, dims: edge.Dims
+) -> tuple[edge.State, tuple[edge.State, edge.Info]]:
+    def step(state: edge.State, arrival: edge.Arrival) -> tuple[edge.State, tuple[edge.State, edge.Info]]:
+        state, info = edge.learn(state, arrival, params, numbered(policy), dims=dims)
+        return state, (state, info)
+
+    return jax.lax.scan(step, state, arrivals)
+
+
+@functools.partial(jax.jit, static_argnames="dims")
+def single_rounds(
+    states: edge.State, arrivals: edge.Arrival, params: edge.Params, policy: int, dims: edge.Dims
+) -> tuple[edge.State, edge.Info]:
+    """One round from each of many states."""
+    return jax.vmap(lambda state, arrival: edge.learn(state, arrival, params, numbered(policy), dims=dims))(
+        states, arrivals
+    )
+
+
+def numbered(policy: int) -> Callable[..., jax.Array]:
+    """One of `POLICIES` by a traced number, so that all four share a compiled program."""
+    branches = [getattr(edge.policies, name) for name in POLICIES]
+    return lambda *args: jnp.stack([branch(*args) for branch in branches])[policy]
+
+
+@pytest.mark.parametrize("gate_lag", [0, 1])
+@pytest.mark.parametrize("max_delay", [None, 6])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_run_agrees_with_the_paper(policy: str, max_delay: int | None, gate_lag: int) -> None:
+    """Would catch a slip in (1)-(13), (20), (24)-(26), in a round's order or in the sum of steps that fall together."""
+    snapshots = assert_runs_agree(Scenario(policy, gate_lag, max_delay=max_delay))
+    assert sum(len(snapshot.outcome.completed) >= 2 for snapshot in snapshots) >= 30, "no simultaneous completions"
+    assert max(len(snapshot.outcome.completed) for snapshot in snapshots) >= 3
+    assert snapshots[-1].dropped == 0
+
+
+@pytest.mark.parametrize("gate_lag", [0, 1])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_tasks_that_nobody_can_take_are_dropped(policy: str, gate_lag: int) -> None:
+    """Would catch a dropped task that trains a server, moves a gate or counts in (20)."""
+    snapshots = assert_runs_agree(Scenario(policy, gate_lag, num_experts=2))
+    assert 30 <= snapshots[-1].dropped <= 270
+    assert any(len(snapshot.outcome.completed) == 2 for snapshot in snapshots)
+
+
+@pytest.mark.parametrize("gate_lag", [0, 1])
+def test_samples_that_depend_on_each_other_are_fitted(gate_lag: int) -> None:
+    """Would catch an inverse of X'X, singular here; whole numbers make the dependence exact."""
+    assert_runs_agree(Scenario("adaptive", gate_lag, integer_features=True))
+
+
+@pytest.mark.parametrize("gate_lag", [0, 1])
+@pytest.mark.parametrize("capacity", [1, 2, 3])
+@pytest.mark.parametrize(("policy", "max_delay"), [("adaptive", None), ("nearest", None), ("adaptive", 16)])
+def test_servers_that_hold_several_tasks_agree_with_the_paper(
+    policy: str, max_delay: int | None, capacity: int, gate_lag: int
+) -> None:
+    """Would catch (9) from the model at routing, a wrong order on one server, or a place freed at the wrong time."""
+    scenario = Scenario(
+        policy, gate_lag, 3, capacity, max_capacity=3, num_rounds=200, max_delays=(4, 4 * capacity), max_delay=max_delay
+    )
+    snapshots = assert_runs_agree(scenario)
+    assert snapshots[-1].dropped >= 5
+    completed = [task for snapshot in snapshots for task in snapshot.outcome.completed]
+    pairs = [(early, late) for early, late in itertools.combinations(completed, 2) if early.server is late.server]
+    together = sum(early.completes_in == late.completes_in for early, late in pairs)
+    overtaking = sum(early.completes_in < late.completes_in and early.number > late.number for early, late in pairs)
+    assert (together >= 5) == (overtaking >= 5) == (capacity > 1), "the data does not try a server with several tasks"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("experts", "gates", "visits", "round", "dropped", "expert", "delay", "num_busy"),
+        ("busy_until",),
+        ("generalization_error", "generalization_error_flushed"),
+    ],
+    ids=["run", "busy_until", "errors"],
+)
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("gate_lag", [0, 1])
+@pytest.mark.parametrize("policy", ["adaptive", "nearest"])
+def test_unused_places_change_no_bit(policy: str, gate_lag: int, precision: str, names: tuple[str, ...]) -> None:
+    """Would catch an empty place that completes, takes part in a sum, or changes the order of one."""
+    narrow = Scenario(policy, gate_lag, 5, num_rounds=200)
+    with jax.enable_x64(precision == "float64"):
+        one, one_info = World(narrow).run_package(precision)
+        three, three_info = World(narrow._replace(max_capacity=3)).run_package(precision)
+    assert one.experts.dtype == one_info.generalization_error.dtype == precision
+    narrow_leaves, wide_leaves = one_info._asdict() | one._asdict(), three_info._asdict() | three._asdict()
+    for name in names:
+        assert narrow_leaves[name].dtype == wide_leaves[name].dtype, name
+        np.testing.assert_array_equal(wide_leaves[name], narrow_leaves[name], name)
+        assert wide_leaves[name].tobytes() == narrow_leaves[name].tobytes(), f"a sign of zero in {name}"
+
+
+@pytest.mark.parametrize("gate_lag", [0, 1])
+@pytest.mark.parametrize(("policy", "capacity"), [*((policy, 1) for policy in POLICIES), ("adaptive", 3)])
+def test_a_round_in_float32_agrees_with_float64(policy: str, capacity: int, gate_lag: int) -> None:
+    """Would catch cancellation in the streamed (20), and a step whose float32 path is another one."""
+    scenario = Scenario(policy, gate_lag, 5 if capacity == 1 else 3, capacity, capacity, max_delays=(3, 4))
+    world = World(scenario)
+    with jax.enable_x64(True):
+        start, arrivals, params = world.inputs("float64")
+        _, (later, _) = jax.device_get(scan(start, arrivals, params, POLICIES.index(policy), world.dims))
+    states = jax.tree.map(
+        lambda first, rest: np.concatenate([first[None], rest[:-1]]), jax.tree.map(np.asarray, start), later
+    )
+
+    single_start, single_arrivals, _ = world.inputs("float32")
+    single_states = cast(states, single_start)
+    single_after, single_info = jax.device_get(
+        single_rounds(single_states, single_arrivals, params, POLICIES.index(policy), world.dims)
+    )
+    with jax.enable_x64(True):  # from the same bits
+        states, arrivals = cast(single_states, start), cast(single_arrivals, arrivals)
+        after, info = jax.device_get(single_rounds(states, arrivals, params, POLICIES.index(policy), world.dims))
+
+    assert single_info.generalization_error.dtype == np.float32
+    same = single_info.expert == info.expert
+    for t in np.flatnonzero(~same):
+        assert policy == "adaptive"
+        h = after.gates[t] @ arrivals.features[t].sum(axis=1)  # the router has used these gates in this round
+        first, second = (h + arrivals.perturbation[t])[[single_info.expert[t], info.expert[t]]]
+        assert abs(first - second) <= SINGLE_TOLERANCE * (1 + np.abs(h).max()), f"routes differ in round {t + 1}"
+    assert np.mean(same) > 0.97
+    for name in ("busy_until", "visits", "round", "dropped"):
+        np.testing.assert_array_equal(getattr(single_after, name)[same], getattr(after, name)[same], name)
+    for name in ("expert", "delay", "num_busy"):
+        np.testing.assert_array_equal(getattr(single_info, name)[same], getattr(info, name)[same], name)
+    for t in np.flatnonzero(same):
+        for name in ("experts", "gates"):
+            assert_close(name, getattr(single_after, name)[t], getattr(after, name)[t], t, SINGLE_TOLERANCE)
+        for name in ("generalization_error", "generalization_error_flushed"):
+            assert_close(name, getattr(single_info, name)[t], getattr(info, name)[t], t, SINGLE_TOLERANCE)
+
+
+@pytest.mark.parametrize("gate_lag", [0, 1])
+@pytest.mark.parametrize(
+    ("num_experts", "capacity", "routes", "num_busy"),
+    [
+        (1, 1, [0, -1, -1, 0, -1, -1, 0, -1], [0, 1, 1, 0, 1, 1, 0, 1]),
+        (1, 2, [0, 0, -1, 0, 0, -1, 0, 0], [0, 0, 1, 0, 0, 1, 0, 0]),
+        (1, 3, [0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 0]),
+        (2, 1, [0, 1, -1, 0, 1, -1, 0, 1], [0, 1, 2, 1, 1, 2, 1, 1]),
+        (3, 1, [0, 1, 2, 0, 1, 2, 0, 1], [0, 1, 2, 2, 2, 2, 2, 2]),
+    ],
+)
+def test_a_timetable_made_by_hand(
+    num_experts: int, capacity: int, routes: list[int], num_busy: list[int], gate_lag: int
+) -> None:
+    """Would catch both sides being a round early or late: a delay of 3 from round 1 ends as round 4 opens."""
+    scenario = Scenario("nearest", gate_lag, num_experts, capacity, max_capacity=3, num_rounds=200)
+    world = World(scenario)
+    world.execution_delay[:], world.transfer_delay[:] = 2, 1
+    world.distance[:] = np.arange(MAX_EXPERTS)
+    snapshots = world.run_loop()[: len(routes)]
+    with jax.enable_x64(True):
+        states, infos = jax.tree.map(lambda leaf: leaf[: len(routes)], world.run_package())
+    assert [snapshot.outcome.expert for snapshot in snapshots] == routes
+    assert [snapshot.outcome.num_busy for snapshot in snapshots] == num_busy
+    np.testing.assert_array_equal(infos.expert, routes)
+    np.testing.assert_array_equal(infos.num_busy, num_busy)
+    for models in (states.experts, np.array([snapshot.w for snapshot in snapshots])):
+        np.testing.assert_array_equal(np.any(models, axis=(1, 2)), [False] * 3 + [True] * 5)
+    for gates in (states.gates, np.array([snapshot.theta for snapshot in snapshots])):
+        before = 3 + gate_lag if num_experts > 1 else 8
+        np.testing.assert_array_equal(np.any(gates, axis=(1, 2)), [False] * before + [True] * (8 - before))
+
+
+@pytest.mark.parametrize("policy", ["adaptive", "uniform"])
+def test_a_tie_goes_to_the_lowest_idle_index(policy: str) -> None:
+    """Would catch a last-index or random tie rule, or a busy server that wins a tie."""
+    world = World(Scenario(policy, num_experts=4))
+    world.execution_delay[:], world.transfer_delay[:] = 3, 2
+    world.perturbation[:], world.uniform[:] = 0.1, 0.5
+    assert [snapshot.outcome.expert for snapshot in world.run_loop()[:4]] == [0, 1, 2, 3]
+    with jax.enable_x64(True):
+        np.testing.assert_array_equal(world.run_package()[1].expert[:4], [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("capacity", [1, 3])
+def test_the_loop_descends_the_printed_loss(capacity: int) -> None:
+    """The loop's (24)-(26) is the derivative of (11) in the gates of the round of routing, and sums to zero."""
+    world = World(Scenario(num_experts=4, capacity=capacity, num_rounds=40))
+    reference = Reference(world.scenario.settings, world.execution_delay, NUM_FEATURES)
+    theta_when_routed, num_checked = [], 0
+    for t in range(40):
+        arrival = Arrival(
+            world.features[t],
+            world.truth[t],
+            world.transfer_delay[t],
+            world.distance[t],
+            world.perturbation[t],
+            world.uniform[t],
+        )
+        outcome = reference.learn(arrival)
+        if outcome.expert >= 0:
+            theta_when_routed.append(reference.theta)
+        for task in outcome.completed:
+            gradient = np.array(gate_gradient(task))
+            slope = difference_gradient(task, theta_when_routed[task.number], step=1e-5)
+            scale = 1 + np.abs(gradient).max()
+            assert np.abs(gradient - slope).max() < 1e-8 * scale
+            assert np.abs(gradient.sum(axis=0)).max() < 1e-13 * scale
+            num_checked += 1
+    assert num_checked >= 20
+
+
+def test_the_loop_moves_a_server_to_the_nearest_fit() -> None:
+    """(8): the samples are fitted, no part of the move is outside their span, and (9) as printed says the same."""
+    world = World(Scenario(num_rounds=20))
+    generator = np.random.default_rng(5)
+    for X, truth in zip(world.features, world.truth, strict=True):
+        w = generator.normal(size=NUM_FEATURES)
+        moved = minimum_norm_update(w, Arrival(X, truth, *[np.zeros(0)] * 4))
+        y = X.T @ truth
+        np.testing.assert_allclose(X.T @ moved, y, rtol=0, atol=1e-12)
+        outside = moved - w - X @ np.linalg.lstsq(X, moved - w)[0]
+        assert np.abs(outside).max() < 1e-12
+        np.testing.assert_allclose(moved, w + X @ np.linalg.inv(X.T @ X) @ (y - X.T @ w), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("capacity", [1, 2])
+def test_the_loop_holds_its_own_invariants(capacity: int) -> None:
+    """No server overfull, every task completes exactly d later, and flushing agrees with waiting it out."""
+    scenario = Scenario(num_experts=3, capacity=capacity, num_rounds=120, max_delays=(4, 6))
+    world = World(scenario)
+    reference = Reference(scenario.settings, world.execution_delay, NUM_FEATURES)
+    held: list[tuple[int, int, int]] = []  # server, first and last busy round
+    for t in range(1, scenario.num_rounds + 1):
+        arrays = (world.transfer_delay, world.distance, world.perturbation, world.uniform)
+        arrival = Arrival(world.features[t - 1], world.truth[t - 1], *(array[t - 1, :3] for array in arrays))
+        outcome = reference.learn(arrival)
+        load = [sum(m == server and first <= t <= last for server, first, last in held) for m in range(3)]
+        assert outcome.num_busy == sum(n == capacity for n in load)
+        assert (outcome.expert == -1) == (outcome.num_busy == 3)
+        if outcome.expert >= 0:
+            assert load[outcome.expert] < capacity
+            delay = world.transfer_delay[t - 1, outcome.expert] + world.execution_delay[outcome.expert]
+            assert outcome.delay == delay
+            held.append((outcome.expert, t, t + outcome.delay - 1))
+    assert len(held) + reference.dropped == scenario.num_rounds
+    flushed = reference.flushed_error()
+    for _ in range(sum(scenario.max_delays)):
+        reference.t += 1
+        reference._complete_tasks()
+    assert reference.pending == []
+    assert abs(reference.generalization_error() - flushed) < 1e-12
+
+
+def assert_runs_agree(scenario: Scenario) -> list[Snapshot]:
+    """Run both sides in float64 and compare all of every round; returns what the loop went through."""
+    world = World(scenario)
+    snapshots = world.run_loop()
+    with jax.enable_x64(True):
+        states, infos = world.run_package()
+    M, rounds = scenario.num_experts, np.arange(1, scenario.num_rounds + 1)
+    outcomes = [snapshot.outcome for snapshot in snapshots]
+    if scenario.policy == "adaptive":
+        assert min(outcome.clearance for outcome in outcomes) > CLEARANCE, "a route hangs on rounding: change the seed"
+    for name in ("expert", "delay", "num_busy"):
+        expected = [getattr(outcome, name) for outcome in outcomes]
+        np.testing.assert_array_equal(getattr(infos, name), expected, name)
+    for name in ("visits", "dropped"):
+        expected = np.array([getattr(snapshot, name) for snapshot in snapshots])
+        actual = getattr(states, name)
+        np.testing.assert_array_equal(actual if actual.ndim == 1 else actual[:, :M], expected, name)
+    np.testing.assert_array_equal(states.round, rounds)
+    free_in = np.maximum(states.busy_until[:, :M], rounds[:, None] + 1)
+    np.testing.assert_array_equal(free_in, [snapshot.free_in for snapshot in snapshots])
+    for t, (snapshot, outcome) in enumerate(zip(snapshots, outcomes, strict=True)):
+        assert_close("experts", states.experts[t, :M], snapshot.w, t)
+        assert_close("gates", states.gates[t, :M], snapshot.theta, t)
+        for name in ("generalization_error", "generalization_error_flushed"):
+            assert_close(name, getattr(infos, name)[t], getattr(outcome, name), t)
+    for padding in (states.experts, states.gates, states.visits):
+        assert not np.any(padding[:, M:])
+    return snapshots
+
+
+def assert_close(
+    what: str, actual: np.ndarray, expected: np.ndarray | float, t: int, tolerance: float = TOLERANCE
+) -> None:
+    error = np.abs(np.asarray(actual, np.float64) - expected).max()
+    bound = tolerance * (1 + np.abs(expected).max())
+    assert error <= bound, f"{what} differ by {error:.3g} > {bound:.3g} in round {t + 1}"
+
+
+def cast(tree: NamedTuple, like: NamedTuple) -> NamedTuple:
+    """The same numbers in the dtypes of another tree."""
+    return jax.tree.map(lambda leaf, other: np.asarray(leaf).astype(np.asarray(other).dtype), tree, like)
+
+
+def difference_gradient(task: Task, theta: np.ndarray, step: float) -> np.ndarray:
+    """The derivative of (11) for one completed task, by central differences."""
+    gradient = np.zeros_like(theta)
+    for index in np.ndindex(*theta.shape):
+        losses = []
+        for sign in (1, -1):
+            moved = theta.copy()
+            moved[index] += sign * step
+            h = [float(row @ task.arrival.X.sum(axis=1)) for row in moved]
+            losses.append(softmax(h)[task.server.index] * task.cost)  # only the chosen server's model moved
+        gradient[index] = (losses[0] - losses[1]) / (2 * step)
+    return gradient
