@@ -35,10 +35,10 @@ def best_expert(scores: Float[Array, " M"], available: Bool[Array, " M"]) -> tup
     With no expert available the index is -1 and the mask empty. Source: Eq. (1) of `continual`.
     """
     max_experts = scores.shape[0]
-    indices = jnp.arange(max_experts)
+    indices = jnp.arange(max_experts, dtype=jnp.int32)
     masked = jnp.where(available, scores, -jnp.inf)
     leads = available & (masked == jnp.max(masked))
-    index = jnp.min(jnp.where(leads, indices, max_experts))
+    index = jnp.min(jnp.where(leads, indices, jnp.int32(max_experts)))
     return jnp.where(index == max_experts, -1, index), indices == index
 
 

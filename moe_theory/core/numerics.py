@@ -14,3 +14,14 @@ Scalar = jax.Array | float | int  # a parameter, traced or not
 def array_namespace(*arrays: Any) -> ModuleType:
     """`jax.numpy` when any of `arrays` is a JAX array or tracer, else `numpy`."""
     return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
+
+
+def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
+    """`product`, rounded by itself: no compiler may join it with a sum that it goes into and round only once.
+
+    Whether one does depends on what else is in a program, so that last bits would too. Passing the bits through an
+    exclusive or with `zero`, an integer 0 that the compiler does not know to be 0, is what none of them sees through.
+    """
+    words = jnp.int32 if product.dtype == jnp.float32 else jnp.int64
+    bits = jax.lax.bitcast_convert_type(product, words)
+    return jax.lax.bitcast_convert_type(bits ^ zero.astype(words), product.dtype)

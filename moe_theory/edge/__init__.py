@@ -5,7 +5,9 @@ Source: H. Li, L. Duan, "Theory of Mixture-of-Experts for Mobile Edge Computing"
 
 from moe_theory.core.tasks import Pool as Pool
 from moe_theory.edge import delays as delays
+from moe_theory.edge import exact as exact
 from moe_theory.edge import policies as policies
+from moe_theory.edge import theory as theory
 from moe_theory.edge.params import Dims as Dims
 from moe_theory.edge.params import Params as Params
 from moe_theory.edge.readings import READINGS as READINGS
@@ -15,6 +17,8 @@ from moe_theory.edge.readings import reading as reading
 from moe_theory.edge.rounds import DROPPED as DROPPED
 from moe_theory.edge.rounds import WAITING as WAITING
 from moe_theory.edge.rounds import Info as Info
+from moe_theory.edge.rounds import generalization_error as generalization_error
+from moe_theory.edge.rounds import generalization_error_flushed as generalization_error_flushed
 from moe_theory.edge.rounds import learn as learn
 from moe_theory.edge.state import State as State
 from moe_theory.edge.system import begin as begin

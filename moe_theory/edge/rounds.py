@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 from moe_theory.core import checks, gating
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.experts import minimum_norm_change, orthonormal_rows
+from moe_theory.core.numerics import rounded
 from moe_theory.core.tasks import select_row
 from moe_theory.edge.params import Dims, Params, check_params
 from moe_theory.edge.policies import Policy, adaptive
@@ -89,16 +90,14 @@ def learn(
     idle = exists & (ready.busy_until <= time)
     outputs = gating.gate_outputs(after.gates, jnp.sum(arrival.features, axis=1))
     specialists = exists & (_specialties(after) == arrival.task)
-    flushed = settle(after, after.pending_server != FREE, places).squared_error
-    num_routed = jnp.maximum(jnp.sum(after.visits), 1)
     info = Info(
         task=arrival.task,
         expert=expert,
         delay=served.delay,
         wait=served.wait,
-        num_busy=jnp.sum(exists & ~idle),
-        num_idle=jnp.sum(idle),
-        num_completed=jnp.sum(done),
+        num_busy=jnp.sum(exists & ~idle, dtype=jnp.int32),
+        num_idle=jnp.sum(idle, dtype=jnp.int32),
+        num_completed=jnp.sum(done, dtype=jnp.int32),
         completed_change=jnp.sum(costs),
         gate_outputs=outputs,
         gate_probabilities=gating.gate_probabilities(outputs, exists),
@@ -106,10 +105,28 @@ def learn(
         specialist_exists=jnp.any(specialists),
         specialist_idle=jnp.any(specialists & idle),
         dropped=after.dropped,
-        generalization_error=after.squared_error / num_routed,
-        generalization_error_flushed=flushed / num_routed,
+        generalization_error=generalization_error(after),
+        generalization_error_flushed=generalization_error_flushed(after, dims),
     )
     return after, info
+
+
+def generalization_error(state: State) -> Float[Array, ""]:
+    """G_t: the mean of |w^(m_i) - w_i|^2 over the tasks routed so far, with the models as they are.
+
+    Source: Eq. (20) of `edge`. Units: squared model distance.
+    """
+    return state.squared_error / jnp.maximum(jnp.sum(state.visits), 1)
+
+
+def generalization_error_flushed(state: State, dims: Dims | None = None) -> Float[Array, ""]:
+    """G_t once all tasks under way are completed, none of them delayed by another: at T + d_T, (20) of `edge`.
+
+    Args:
+        dims: as for `learn`.
+    """
+    flushed = settle(state, state.pending_server != FREE, 1 if dims is None else dims.places)
+    return flushed.squared_error / jnp.maximum(jnp.sum(state.visits), 1)
 
 
 def _update_gates(state: State, costs: Float[Array, " S"], params: Params) -> State:
@@ -165,8 +182,9 @@ def _route(
         idle = jnp.where(is_crowded, has_place, idle)
     server, mask = gating.best_expert(scores, idle & is_offered)
     is_routed = jnp.any(mask)
-    delay = jnp.sum(jnp.where(mask, arrival.transfer_delay + state.execution_delay, 0))
-    wait = jnp.where(is_routed, jnp.maximum(jnp.sum(jnp.where(mask, state.busy_until, 0)) - time, 0), 0)
+    delay = jnp.sum(jnp.where(mask, arrival.transfer_delay + state.execution_delay, 0), dtype=jnp.int32)
+    free_from = jnp.sum(jnp.where(mask, state.busy_until, 0), dtype=jnp.int32)
+    wait = jnp.where(is_routed, jnp.maximum(free_from - time, 0), 0)
     until = time + wait + delay
     is_misrouted = is_routed & (_specialty(state, select_row(state.gates, server)) != arrival.task)
     after = _assign(state, arrival, server, mask, until)
@@ -195,6 +213,7 @@ def _assign(
     slot = slot & jnp.any(mask)
     model = jnp.sum(jnp.where(mask[:, None], state.experts, 0), axis=0)
     missing = arrival.truth - model
+    misses = rounded(jnp.square(missing), jnp.minimum(state.round, 0))
     change = minimum_norm_change(arrival.features, missing[None, :])[0]
     reprise = state.reprise
     if reprise is not None:
@@ -207,10 +226,10 @@ def _assign(
     return state._replace(
         visits=state.visits + mask,
         residuals=state.residuals - jnp.where(mask[:, None], missing[None, :], 0),
-        squared_error=state.squared_error + jnp.where(jnp.any(mask), jnp.sum(jnp.square(missing)), 0),
+        squared_error=state.squared_error + jnp.sum(jnp.where(jnp.any(mask), misses, 0)),
         pending_server=jnp.where(slot, server, state.pending_server),
         pending_task=jnp.where(slot, arrival.task, state.pending_task),
-        pending_serial=jnp.where(slot, jnp.sum(state.visits), state.pending_serial),
+        pending_serial=jnp.where(slot, jnp.sum(state.visits, dtype=jnp.int32), state.pending_serial),
         pending_until=jnp.where(slot, until, state.pending_until),
         pending_change=jnp.where(slot[:, None], change[None, :], state.pending_change),
         reprise=reprise,
@@ -257,9 +276,9 @@ def _specialties(state: State) -> Int[Array, " M"]:
 
 def _specialty(state: State, gate: Float[Array, " p"]) -> Int[Array, ""]:
     drives = jnp.sum(gate[None, :] * state.pool.signals, axis=1)
-    kinds = jnp.arange(drives.shape[0])
+    kinds = jnp.arange(drives.shape[0], dtype=jnp.int32)
     leads = drives == jnp.max(drives)
-    return jnp.where(jnp.sum(leads) == 1, jnp.sum(jnp.where(leads, kinds, 0)), NONE)
+    return jnp.where(jnp.sum(leads) == 1, jnp.sum(jnp.where(leads, kinds, 0), dtype=jnp.int32), NONE)
 
 
 def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | None) -> Arrival:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from moe_theory.core.numerics import rounded
 from moe_theory.core.tasks import Pool
 from moe_theory.edge.tasks import Arrival
 
@@ -72,8 +73,8 @@ def settle(state: State, is_done: Bool[Array, " S"], places: int) -> Settled:
     Tasks of different servers do not meddle. Those of one server, which may hold up to `places`, complete in the
     order of their ends, then of their routing, each from the model that the one before has left.
 
-    The sum of squared errors is kept in centred form: a server's c tasks whose residuals sum to u change theirs by
-    D.(2u + c D) when its model moves by D, which stays accurate in float32.
+    The sum of squared errors is kept in centred form: c tasks whose residuals sum to u change theirs by D.(u + u')
+    when their server's model moves by D and u becomes u' = u + c D, which stays accurate in float32.
 
     Source: Eqs. (9), (10), (20) of `edge`.
     """
@@ -107,30 +108,35 @@ def _settle_some(state: State, settled: Settled, is_done: Bool[Array, " S"]) -> 
         changed = jnp.any(at_server, axis=0)
         is_stale = is_stale | jnp.any(changed[None, :] & _one_hot(state.pending_server, True, len(changed)), axis=1)
     move = jnp.sum(jnp.where(at_server[:, :, None], change[:, None, :], 0), axis=0)
-    served = state.visits.astype(move.dtype)[:, None]
+    # Rounded apart from the sums they go into, or unused places would change last bits.
+    zero = jnp.minimum(state.round, 0)
+    drift = rounded(state.visits.astype(move.dtype)[:, None] * move, zero)
+    residuals = settled.residuals + drift
+    gains = rounded(move * (settled.residuals + residuals), zero)
     return Settled(
         experts=settled.experts + move,
-        residuals=settled.residuals + served * move,
-        squared_error=settled.squared_error + jnp.sum(move * (2 * settled.residuals + served * move)),
+        residuals=residuals,
+        squared_error=settled.squared_error + jnp.sum(gains),
         change=settled.change + change,
         is_stale=is_stale,
     )
 
 
 def next_free_round(state: State, capacity: Int[Array, ""]) -> Int[Array, " M"]:
-    """The first round in which each server has a place, from its tasks under way: 0 where it has one already.
+    """The first round in which each server has a place, from its tasks under way; one in the past where it has one.
 
     Served first come first, a new task starts when all but `capacity` - 1 of the earlier ones are done.
     """
     is_pending = state.pending_server != FREE
-    is_decisive = _place_in_order(state, is_pending, backwards=True) == capacity - 1
-    at_server = _one_hot(state.pending_server, is_pending & is_decisive, state.experts.shape[0])
-    return jnp.sum(jnp.where(at_server, state.pending_until[:, None], 0), axis=0)
+    is_decisive = is_pending & (_place_in_order(state, is_pending, backwards=True) == capacity - 1)
+    at_server = _one_hot(state.pending_server, is_decisive, state.experts.shape[0])
+    until = jnp.sum(jnp.where(at_server, state.pending_until[:, None], 0), axis=0, dtype=jnp.int32)
+    return jnp.where(jnp.any(at_server, axis=0), until, jnp.minimum(state.busy_until, state.round))
 
 
 def tasks_held(state: State) -> Int[Array, " M"]:
     """How many tasks each server holds, those that wait there included."""
-    return jnp.sum(_one_hot(state.pending_server, True, state.experts.shape[0]), axis=0)
+    return jnp.sum(_one_hot(state.pending_server, True, state.experts.shape[0]), axis=0, dtype=jnp.int32)
 
 
 def _place_in_order(state: State, counts: Bool[Array, " S"], backwards: bool = False) -> Int[Array, " S"]:
@@ -144,7 +150,7 @@ def _place_in_order(state: State, counts: Bool[Array, " S"], backwards: bool = F
     )
     is_before = is_earlier.T if backwards else is_earlier
     together = state.pending_server[None, :] == state.pending_server[:, None]
-    return jnp.sum(counts[None, :] & together & is_before, axis=1)
+    return jnp.sum(counts[None, :] & together & is_before, axis=1, dtype=jnp.int32)
 
 
 def _one_hot(servers: Int[Array, " S"], counts: Bool[Array, " S"] | bool, max_experts: int) -> Bool[Array, "S M"]:

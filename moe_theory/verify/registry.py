@@ -8,10 +8,13 @@ from moe_theory.core.errors import unknown_name
 from moe_theory.verify.claim import Claim, ReadingLike, registered
 
 # Papers by name: a paper's folder holds `claims` and `readings`. Named, not imported: they build on this package.
-PAPERS: dict[str, str] = {"continual": "moe_theory.continual"}
+PAPERS: dict[str, str] = {"continual": "moe_theory.continual", "edge": "moe_theory.edge"}
 
 # A paper's readings under which its claims are judged unless the caller names others.
-DEFAULT_READINGS: dict[str, tuple[str, ...]] = {"continual": ("unit-signal", "independent-signal")}
+DEFAULT_READINGS: dict[str, tuple[str, ...]] = {
+    "continual": ("unit-signal", "independent-signal"),
+    "edge": ("sibling", "scaled-signal", "orthogonal-signal", "independent-signal"),
+}
 
 
 def all_claims() -> dict[str, Claim]:
