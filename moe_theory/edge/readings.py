@@ -58,7 +58,7 @@ def _mean_square_bounded(num_features: int) -> float:
         inside = 2 * stats.norm.cdf(largest) - 1
         square = 1 - 2 * largest * stats.norm.pdf(largest) / inside
         density = num_features * 2 * stats.norm.pdf(largest) * inside ** (num_features - 1)
-        return density * square / largest**2
+        return float(density * square / largest**2)
 
     return 1 + (num_features - 1) * float(integrate.quad(others, 1e-6, 12)[0])
 

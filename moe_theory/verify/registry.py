@@ -13,7 +13,7 @@ PAPERS: dict[str, str] = {"continual": "moe_theory.continual", "edge": "moe_theo
 # A paper's readings under which its claims are judged unless the caller names others.
 DEFAULT_READINGS: dict[str, tuple[str, ...]] = {
     "continual": ("unit-signal", "independent-signal"),
-    "edge": ("sibling", "scaled-signal", "orthogonal-signal", "independent-signal"),
+    "edge": ("orthogonal-signal", "sibling", "scaled-signal", "independent-signal"),
 }
 
 
