@@ -25,6 +25,7 @@ class Info(NamedTuple):
     """What a round shows. Models, and so errors, are those after the round, without the tasks still under way."""
 
     task: Int[Array, ""]  # n_t
+    truth: Float[Array, " p"]  # w_t, the task's own ground truth
     expert: Int[Array, ""]  # m_t; `DROPPED` or `WAITING` where the task went to no server in this round
     delay: Int[Array, ""]  # d_t of (1), in rounds; 0 where the task went to no server
     wait: Int[Array, ""]  # rounds before the server starts on it (`soonest`)
@@ -92,6 +93,7 @@ def learn(
     specialists = exists & (_specialties(after) == arrival.task)
     info = Info(
         task=arrival.task,
+        truth=arrival.truth,
         expert=expert,
         delay=served.delay,
         wait=served.wait,

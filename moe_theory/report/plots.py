@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, FigureBase
 
-    from moe_theory.continual.figures import FigureSpec
+    from moe_theory.verify.figures import FigureSpec
 
 PAGE_WIDTH = 7.2  # inches
 CAPTION_SIZE = 7.0  # points

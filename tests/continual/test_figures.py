@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 
 from moe_theory.continual import exact, readings, system, theory
 from moe_theory.continual.experiments import FIGURE_2, cell_name, pools_of
-from moe_theory.continual.figures import FIGURES, figure_2, figure_8, figure_9, spec
+from moe_theory.continual.figures import FIGURES, figure_2, figure_8, figure_9
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.sweep import Cell, run_cells
+from moe_theory.verify.figures import closing, provenance
 
 READING = readings.reading("unit-signal")
 REPLICATES, SEED, NUM_ROUNDS = 6, 3, 100  # past the dense records
@@ -152,9 +153,9 @@ def test_drawing_and_caption(data, name):
 
 
 def test_command_of_a_whole_run():
-    data = xr.Dataset(attrs=spec.provenance("figure-2", READING, 7, 3, 2000, is_shortened=False))
+    data = xr.Dataset(attrs=provenance("continual", "figure-2", READING, 7, 3, 2000, is_shortened=False))
     expected = "moe-theory figures continual figure-2 --reading unit-signal --replicates 7 --seed 3"
-    assert spec.closing(data).splitlines()[-1] == expected
+    assert closing(data).splitlines()[-1] == expected
 
 
 @pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)

@@ -5,6 +5,6 @@ figure and names colours by their place in its cycle: style belongs to whoever m
 """
 
 from moe_theory.continual.figures import figure_2, figure_8, figure_9
-from moe_theory.continual.figures.spec import FigureSpec as FigureSpec
+from moe_theory.verify.figures import FigureSpec as FigureSpec
 
 FIGURES: dict[str, FigureSpec] = {figure.name: figure for figure in (figure_2.FIGURE, figure_8.FIGURE, figure_9.FIGURE)}

@@ -19,15 +19,15 @@ from moe_theory.continual.experiments import (
     gaps_of,
     pools_of,
 )
-from moe_theory.continual.figures.spec import (
+from moe_theory.sweep import Progress, Run, quiet
+from moe_theory.verify.claim import ReadingLike
+from moe_theory.verify.figures import (
     FigureSpec,
     across_replicates,
     closing,
     provenance,
     run_for_log_axis,
 )
-from moe_theory.sweep import Progress, Run, quiet
-from moe_theory.verify.claim import ReadingLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,7 +104,7 @@ def compute(
             "round": rounds,
             "explored": ("experts", explored),
         },
-        provenance("figure-2", reading, replicates, seed, length, num_rounds is not None),
+        provenance("continual", "figure-2", reading, replicates, seed, length, num_rounds is not None),
     )
 
 

@@ -10,11 +10,11 @@ import xarray as xr
 from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.continual import theory
-from moe_theory.continual.figures.spec import FigureSpec, closing, provenance
 from moe_theory.continual.params import SIGMA_0, Dims, Params
 from moe_theory.continual.system import Info, State, system
 from moe_theory.sweep import Cell, Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
+from moe_theory.verify.figures import FigureSpec, closing, provenance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,7 @@ def compute(
             "terminated": (dimensions, terminated[..., shown]),
         },
         {"threshold_power": list(POWERS), "round": np.arange(1, length + 1), "replicate": shown},
-        provenance("figure-8", reading, replicates, seed, length, num_rounds is not None)
+        provenance("continual", "figure-8", reading, replicates, seed, length, num_rounds is not None)
         | {"share_parting": float(np.mean(parts)), "learning_rate": float(next(iter(settings.values())).learning_rate)},
     )
 

@@ -12,17 +12,17 @@ from jaxtyping import Float
 from moe_theory.continual import theory
 from moe_theory.continual.experiments import bounds_of, observe_metrics
 from moe_theory.continual.figures.figure_8 import POWERS, settings_of
-from moe_theory.continual.figures.spec import (
+from moe_theory.continual.params import SIGMA_0, Dims
+from moe_theory.continual.system import system
+from moe_theory.sweep import Progress, Run, quiet
+from moe_theory.verify.claim import ReadingLike
+from moe_theory.verify.figures import (
     FigureSpec,
     across_replicates,
     closing,
     provenance,
     run_for_log_axis,
 )
-from moe_theory.continual.params import SIGMA_0, Dims
-from moe_theory.continual.system import system
-from moe_theory.sweep import Progress, Run, quiet
-from moe_theory.verify.claim import ReadingLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +75,7 @@ def compute(
     return xr.Dataset(
         {name: (DIMENSIONS, array) for name, array in values.items()},
         {"metric": list(METRICS), "threshold_power": list(POWERS), "round": first.rounds},
-        provenance("figure-9", reading, replicates, seed, length, num_rounds is not None),
+        provenance("continual", "figure-9", reading, replicates, seed, length, num_rounds is not None),
     )
 
 

@@ -1,7 +1,7 @@
-"""What a figure is, and the statistics over replicates that figures share."""
+"""What a paper's figure is, and what figures share: runs kept for a logarithmic axis, statistics, provenance."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 BAND = (0.1, 0.9)  # quantiles over replicates that a band spans
-STRIDE, DENSE_ROUNDS = 2, 60  # every other round of the exploration: T1 is at most 40 in the paper's figures
+STRIDE, DENSE_ROUNDS = 2, 60  # every other round early on, where most happens
 SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
 
 
@@ -48,6 +48,23 @@ class FigureSpec:
     caption: Callable[[xr.Dataset], str]
 
 
+def log_axis_cells(
+    settings: Mapping[str, Any], system: System, observe: Observe, num_rounds: int, also: Iterable[int] = ()
+) -> list[Cell]:
+    """Cells by the names of `settings` (name -> params), kept densely early on and ever more sparsely.
+
+    Args:
+        also: rounds of which the last recorded one not beyond them is kept too, where there is one.
+    """
+    rounds = recorded_rounds(num_rounds, STRIDE)
+    places = np.arange(len(rounds))
+    sparse = np.searchsorted(rounds, np.rint(np.geomspace(DENSE_ROUNDS, num_rounds, SPARSE_RECORDS)))
+    extra = np.searchsorted(rounds, np.array(list(also), int), side="right") - 1
+    chosen = np.concatenate([places[rounds <= DENSE_ROUNDS], np.minimum(sparse, len(rounds) - 1), extra[extra >= 0]])
+    keep = tuple(np.unique(chosen).tolist())
+    return [Cell(name, system, params, num_rounds, STRIDE, observe, keep=keep) for name, params in settings.items()]
+
+
 def run_for_log_axis(
     settings: Mapping[str, Any],
     system: System,
@@ -58,12 +75,8 @@ def run_for_log_axis(
     progress: Progress = quiet,
     what: str | None = None,
 ) -> dict[str, Run]:
-    """Runs by the names of `settings` (name -> params), one program, kept densely early on and ever more sparsely."""
-    rounds = recorded_rounds(num_rounds, STRIDE)
-    places = np.arange(len(rounds))
-    sparse = np.searchsorted(rounds, np.rint(np.geomspace(DENSE_ROUNDS, num_rounds, SPARSE_RECORDS)))
-    keep = tuple(np.union1d(places[rounds <= DENSE_ROUNDS], np.minimum(sparse, len(rounds) - 1)).tolist())
-    cells = [Cell(name, system, params, num_rounds, STRIDE, observe, keep=keep) for name, params in settings.items()]
+    """Runs of the `log_axis_cells` of one program, by the names of `settings`."""
+    cells = log_axis_cells(settings, system, observe, num_rounds)
     return dict(run_cells(cells, replicates, seed=seed, progress=progress, what=what))
 
 
@@ -76,11 +89,11 @@ def across_replicates(samples: Shaped[np.ndarray, "R B"]) -> dict[str, Float[np.
 
 
 def provenance(
-    name: str, reading: ReadingLike, replicates: int, seed: int, num_rounds: int, is_shortened: bool
+    paper: str, name: str, reading: ReadingLike, replicates: int, seed: int, num_rounds: int, is_shortened: bool
 ) -> dict[str, Any]:
     """Attributes that say where a dataset comes from; the command is empty for rounds that no command asks for."""
     command = (
-        f"moe-theory figures continual {name} --reading {reading.name} --replicates {replicates} --seed {seed}"
+        f"moe-theory figures {paper} {name} --reading {reading.name} --replicates {replicates} --seed {seed}"
         if not is_shortened
         else ""
     )

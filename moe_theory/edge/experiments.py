@@ -1,0 +1,280 @@
+"""The runs that claims share: Fig. 3 under three policies, grids of scales and servers, availability, histories."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from moe_theory.core.tasks import Pool
+from moe_theory.edge import exact, policies, theory
+from moe_theory.edge.params import PROPORTIONAL, SIGMA_0, Dims, Params
+from moe_theory.edge.readings import FIGURE_3_FEATURES
+from moe_theory.edge.rounds import Info, generalization_error, generalization_error_flushed
+from moe_theory.edge.state import FREE, State
+from moe_theory.edge.system import system
+from moe_theory.sweep import Run
+from moe_theory.verify import Experiment
+
+FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)
+FIGURE_3_EXPERTS = (10, 30, 50, 70)
+FIGURE_3_ROUNDS = 3000
+MAX_DELAY = 10  # d_u
+# Section VI: N = 10, p = 15, s = 10; experts padded to the largest M, so that all cells of a policy are one program.
+FIGURE_3_DIMS = Dims(max_experts=70, num_tasks=10, num_features=FIGURE_3_FEATURES, num_samples=10, max_delay=MAX_DELAY)
+
+
+def cell_name(num_experts: int) -> str:
+    """The name of a cell that differs in its number of servers."""
+    return f"M = {num_experts}"
+
+
+class Records(NamedTuple):
+    """What a recorded round keeps for the closed forms and the sentences about Fig. 3."""
+
+    generalization_error: Float[Array, ""]
+    flushed: Float[Array, ""]  # the same once the tasks under way are completed
+    loads: Int[Array, " M"]
+    misrouted: Int[Array, ""]
+
+
+class Models(NamedTuple):
+    """Records of the adaptive policy, with all that has been learned."""
+
+    generalization_error: Float[Array, ""]
+    flushed: Float[Array, ""]
+    loads: Int[Array, " M"]
+    misrouted: Int[Array, ""]
+    experts: Float[Array, "M p"]
+    gates: Float[Array, "M p"]
+    task: Int[Array, ""]
+    gate_outputs: Float[Array, " M"]
+    gate_probabilities: Float[Array, " M"]
+
+
+class Steps(NamedTuple):
+    """What one round did to the gates."""
+
+    own_change: Float[Array, ""]  # of <theta, v_n> / eta for the expert that completed a task of kind n; NaN if not one
+    others_change: Float[Array, ""]  # mean of the same over the other experts
+    gate_size: Float[Array, ""]  # max |theta|_inf
+    gate_gap: Float[Array, ""]  # max |theta_m - theta_m'|_inf
+    gate_norm: Float[Array, ""]  # root mean square of |theta_m|
+    gate_drift: Float[Array, ""]  # max over entries of |sum_m theta_m|, relative to the gates' size
+    load_gap: Float[Array, ""]  # max_m |f_t(m) - 1/M|
+
+
+class Moves(NamedTuple):
+    """Who served whom, for sums over a whole history."""
+
+    task: Int[Array, ""]
+    truth: Float[Array, " p"]
+    expert: Int[Array, ""]
+    flushed: Float[Array, ""]
+
+
+class Supply(NamedTuple):
+    """Whether the arriving task met a specialist (15)."""
+
+    specialist_idle: Array
+    num_specialists: Int[Array, ""]
+
+
+def observe_errors(state: State, info: Info) -> Records:
+    """Errors, loads and misrouting."""
+    del info
+    return Records(generalization_error(state), generalization_error_flushed(state), state.visits, state.misrouted)
+
+
+def observe_models(state: State, info: Info) -> Models:
+    """Errors, loads, and everything learned."""
+    return Models(
+        *observe_errors(state, info),
+        experts=state.experts,
+        gates=state.gates,
+        task=info.task,
+        gate_outputs=info.gate_outputs,
+        gate_probabilities=info.gate_probabilities,
+    )
+
+
+def observe_steps(state: State, info: Info) -> Steps:
+    """The gate step of a round in which one task was completed, and the gates' sizes. Supposes a gate lag of 1."""
+    just_done = (state.pending_until == state.round) & (state.pending_server == FREE)
+    kind = jnp.sum(jnp.where(just_done, state.pending_task, 0))
+    signal = jnp.sum(
+        jnp.where((jnp.arange(state.pool.signals.shape[0]) == kind)[:, None], state.pool.signals, 0), axis=0
+    )
+    drives = jnp.sum(state.gate_step * signal[None, :], axis=1)
+    # The completed expert's row has the sign opposite to all others' and, as rows sum to 0, their summed size.
+    own = jnp.sum(jnp.where(jnp.abs(drives) == jnp.max(jnp.abs(drives)), drives, 0))
+    num_experts = info.num_busy + info.num_idle
+    is_clear = (info.num_completed == 1) & (jnp.sum(just_done) == 1)
+    exists = jnp.arange(state.gates.shape[0]) < num_experts
+    highest = jnp.max(jnp.where(exists[:, None], state.gates, -jnp.inf), axis=0)
+    lowest = jnp.min(jnp.where(exists[:, None], state.gates, jnp.inf), axis=0)
+    fractions = state.visits / jnp.maximum(jnp.sum(state.visits), 1)
+    size = jnp.max(jnp.abs(state.gates))
+    return Steps(
+        own_change=jnp.where(is_clear, -own, jnp.nan),
+        others_change=jnp.where(is_clear, own / (num_experts - 1), jnp.nan),
+        gate_size=size,
+        gate_gap=jnp.max(highest - lowest),
+        gate_norm=jnp.sqrt(jnp.sum(jnp.square(state.gates)) / num_experts),
+        gate_drift=jnp.max(jnp.abs(jnp.sum(state.gates, axis=0))) / jnp.maximum(size, 1e-30),
+        load_gap=jnp.max(jnp.where(exists, jnp.abs(fractions - 1 / num_experts), 0)),
+    )
+
+
+def observe_moves(state: State, info: Info) -> Moves:
+    """Who served whom."""
+    return Moves(info.task, info.truth, info.expert, generalization_error_flushed(state))
+
+
+def observe_supply(state: State, info: Info) -> Supply:
+    """Specialists of the arriving kind, and whether one was idle."""
+    drives = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=2)
+    own = jnp.sum(jnp.where((jnp.arange(drives.shape[1]) == info.task)[None, :], drives, 0), axis=1)
+    is_other = (jnp.arange(drives.shape[1]) != info.task)[None, :]
+    rivals = jnp.max(jnp.where(is_other, drives, -jnp.inf), axis=1)
+    exists = jnp.arange(len(own)) < info.num_busy + info.num_idle
+    return Supply(info.specialist_idle, jnp.sum(exists & (own > rivals)))
+
+
+def _figure_3(name, policy, observe, record_every, replicates) -> Experiment:
+    return Experiment(
+        name=name,
+        dims=FIGURE_3_DIMS,
+        system=system(FIGURE_3_DIMS, policy),
+        cells={cell_name(number): {"num_experts": number} for number in FIGURE_3_EXPERTS},
+        num_rounds=FIGURE_3_ROUNDS,
+        record_every=record_every,
+        observe=observe,
+        replicates=replicates,
+    )
+
+
+ADAPTIVE = _figure_3("figure-3-adaptive", policies.adaptive, observe_models, 100, 128)
+NEAREST = _figure_3("figure-3-nearest", policies.nearest, observe_errors, 500, 128)
+FASTEST = _figure_3("figure-3-fastest", policies.fastest, observe_errors, 500, 128)
+
+# Grids for the O() statements, small enough for many replicates; T1 lies within the runs.
+SCALES = (0.3, 0.42, 0.6, 0.85)
+RATES = (0.2, 0.4, 0.8)
+SCALE_EXPERTS = 20
+SCALE_DIMS = Dims(SCALE_EXPERTS, 5, 8, 5, max_delay=MAX_DELAY)
+SERVERS = (12, 24, 48)
+SERVER_RATE = 0.5
+SERVER_DIMS = Dims(SERVERS[-1], 3, 6, 4, max_delay=MAX_DELAY)
+
+
+def scale_name(scale: float) -> str:
+    """The name of a cell of the grid of scales."""
+    return f"sigma_0 = {scale}"
+
+
+def rate_name(rate: float) -> str:
+    """The name of a cell of the grid of learning rates."""
+    return f"eta = {rate}"
+
+
+SCALING = Experiment(
+    name="scales",
+    dims=SCALE_DIMS,
+    system=system(SCALE_DIMS),
+    cells={
+        scale_name(scale): {"num_experts": SCALE_EXPERTS, "truth_scale": scale, "cluster_spread": scale**2}
+        for scale in SCALES
+    }
+    | {rate_name(rate): {"num_experts": SCALE_EXPERTS, "learning_rate": rate} for rate in RATES},
+    num_rounds=int(theory.exploration_rounds(SCALE_EXPERTS, RATES[0], SCALES[0], FAILURE, MAX_DELAY)),
+    record_every=1,
+    observe=observe_steps,
+    replicates=256,
+)
+
+SERVER_GRID = Experiment(
+    name="servers",
+    dims=SERVER_DIMS,
+    system=system(SERVER_DIMS),
+    cells={cell_name(number): {"num_experts": number, "learning_rate": SERVER_RATE} for number in SERVERS},
+    num_rounds=int(theory.exploration_rounds(SERVERS[-1], SERVER_RATE, SIGMA_0, FAILURE, MAX_DELAY)),
+    record_every=1,
+    observe=observe_steps,
+    replicates=256,
+)
+
+# Proposition 1 at Fig. 3's N and d_u: as many servers as it asks for, past T1, read at one round of each replicate.
+SUFFICIENT = theory.experts_needed(MAX_DELAY, FIGURE_3_DIMS.num_tasks, FAILURE)
+SUPPLY_DIMS = Dims(SUFFICIENT, 10, FIGURE_3_FEATURES, 10, max_delay=MAX_DELAY)
+SUPPLY_ROUNDS = int(theory.exploration_rounds(SUFFICIENT, 0.2, SIGMA_0, FAILURE, MAX_DELAY)) + 100
+
+SUPPLY = Experiment(
+    name="availability",
+    dims=SUPPLY_DIMS,
+    system=system(SUPPLY_DIMS),
+    cells={cell_name(SUFFICIENT): {"num_experts": SUFFICIENT}},
+    num_rounds=SUPPLY_ROUNDS,
+    record_every=SUPPLY_ROUNDS,
+    observe=observe_supply,
+    replicates=512,
+)
+
+HISTORY_EXPERTS = 10
+HISTORY_DIMS = Dims(HISTORY_EXPERTS, 10, FIGURE_3_FEATURES, 10, max_delay=MAX_DELAY)
+
+HISTORY = Experiment(
+    name="history",
+    dims=HISTORY_DIMS,
+    system=system(HISTORY_DIMS, policies.uniform),
+    cells={cell_name(HISTORY_EXPERTS): {"num_experts": HISTORY_EXPERTS}},
+    num_rounds=60,
+    record_every=1,
+    observe=observe_moves,
+    replicates=8192,
+)
+
+
+def exploration_rounds(params: Params) -> int:
+    """T1 of a cell."""
+    return int(
+        theory.exploration_rounds(
+            int(params.num_experts), float(params.learning_rate), float(params.truth_scale), FAILURE, MAX_DELAY
+        )
+    )
+
+
+def record_after(run: Run, time: int) -> int:
+    """The place of the first recorded round not before `time`, or of the last one."""
+    return min(int(np.searchsorted(run.rounds, time)), len(run.rounds) - 1)
+
+
+def pools_of(run: Run) -> list[Pool]:
+    """The pools of a run's replicates, in float64."""
+    truths, signals = (np.asarray(leaf, np.float64) for leaf in (run.state.pool.truths, run.state.pool.signals))
+    return [Pool(truths[..., i], signals[..., i], run.state.pool.clusters[..., i]) for i in range(truths.shape[-1])]
+
+
+def gaps_of(run: Run) -> theory.Gaps:
+    """The gaps of each replicate's pool, own truths included, as arrays (B,)."""
+    spread = float(run.params.cluster_spread)
+    return theory.Gaps(*np.transpose([theory.gaps(pool, spread) for pool in pools_of(run)]))
+
+
+def loads_of(run: Run) -> Float[np.ndarray, "R B M"]:
+    """Loads L_t(m) at the recorded rounds, experts last, as the closed forms take them."""
+    return np.moveaxis(run.records.loads, 1, -1).astype(np.float64)
+
+
+def exact_errors(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
+    """The exact E[G_t | loads] of each replicate's pool, for routes that do not depend on what a task holds."""
+    loads = loads_of(run)
+    follows_truth = int(run.params.signal_law) == PROPORTIONAL
+    errors = np.empty(loads.shape[:2])
+    for index, pool in enumerate(pools_of(run)):
+        own = loads[:, index]
+        by_load = exact.generalization_error(
+            pool, dims.num_samples, int(own.max()), float(run.params.cluster_spread), follows_truth
+        )
+        errors[:, index] = exact.by_loads(by_load, own)
+    return errors
