@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, Int
 
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.numerics import Numbers
-from moe_theory.edge.params import Dims, Params
+from moe_theory.edge.params import LONGEST_DELAY, Dims, Params
 
 
 class Trip(NamedTuple):
@@ -48,7 +48,7 @@ def uniform(trip: Trip, params: Params) -> Int[Array, " M"]:
 
 def geometric(trip: Trip, params: Params) -> Int[Array, " M"]:
     """The lower bound, then each further round ends it with probability `geometric_stop`; cut at the upper bound."""
-    going_on = jnp.log1p(-jnp.minimum(params.geometric_stop, 1 - 1e-6))
+    going_on = jnp.log1p(-jnp.asarray(params.geometric_stop, trip.uniform.dtype))  # -inf if no further round comes
     further = jnp.floor(jnp.log(trip.uniform) / going_on)
     return jnp.minimum(trip.least + jnp.minimum(further, 2.0**30).astype(jnp.int32), trip.most)
 
@@ -76,7 +76,7 @@ class Table:
     """
 
     def __init__(self, rounds: Numbers | Path | str | list) -> None:
-        self.rounds = _whole_rounds(_read(rounds) if isinstance(rounds, (str, Path)) else np.asarray(rounds))
+        self.rounds = _whole_rounds(_read(rounds) if isinstance(rounds, (str, Path)) else _array(rounds))
 
     def __call__(self, trip: Trip, params: Params) -> Int[Array, " M"]:
         del params
@@ -114,11 +114,24 @@ def even_map(count: int) -> Float[np.ndarray, "M 2"]:
 
 def _read(path: Path | str) -> np.ndarray:
     try:
-        return np.loadtxt(path, delimiter=",", ndmin=1)
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        return np.loadtxt(lines, delimiter=",", ndmin=1) if any(lines) else np.zeros(0)
     except OSError as failure:
-        raise InvalidParamsError(f"cannot read the table of delays {path}: {failure.strerror or failure}.") from None
+        reason = failure.strerror or failure
+        raise InvalidParamsError(f"cannot read the table of delays {path}: {reason}. Mend the path.") from None
     except ValueError as failure:
-        raise InvalidParamsError(f"the table of delays {path} is no CSV of whole numbers: {failure}.") from None
+        reason = str(failure).split(";")[0].rstrip(".")
+        raise InvalidParamsError(
+            f"the table of delays {path} is no CSV of whole numbers: {reason}. Mend the table."
+        ) from None
+
+
+def _array(rounds: Numbers | list) -> np.ndarray:
+    try:
+        return np.asarray(rounds)
+    except ValueError:
+        raise InvalidDimsError("a table of delays has rows of unequal lengths: give (M,) or (M, M). Mend it.") from None
 
 
 def _whole_rounds(rounds: np.ndarray) -> Int[np.ndarray, "..."]:
@@ -126,11 +139,11 @@ def _whole_rounds(rounds: np.ndarray) -> Int[np.ndarray, "..."]:
         raise InvalidParamsError(f"a table of delays must hold whole numbers of rounds, not {rounds.dtype}. Mend it.")
     if rounds.ndim not in (1, 2) or rounds.size == 0:
         raise InvalidDimsError(f"a table of delays has shape {rounds.shape}: give (M,) or (M, M). Mend the table.")
-    wrong = ~(np.isfinite(rounds) & (rounds >= 0) & (rounds == np.floor(rounds)))
+    wrong = ~(np.isfinite(rounds) & (rounds >= 0) & (rounds <= LONGEST_DELAY) & (rounds == np.floor(rounds)))
     if np.any(wrong):
         where = tuple(map(int, np.argwhere(wrong)[0]))
         raise InvalidParamsError(
-            f"the table of delays has {rounds[where]} at {where}: a delay is a whole number of rounds of at least 0. "
-            "Mend the table."
+            f"the table of delays has {rounds[where]} at {where}: a delay is a whole number of rounds in "
+            f"0..{LONGEST_DELAY}. Mend the table."
         )
     return rounds.astype(np.int32)

@@ -9,6 +9,7 @@ from moe_theory.core import checks
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
 from moe_theory.core.numerics import Scalar
 
+LONGEST_DELAY = 2**29  # rounds, of a transfer or an execution: the round in which a task ends must fit 32 bits
 SIGMA_0 = 0.6  # the deviation sigma_0 of Fig. 3 (Section VI), from which several defaults follow
 
 # Laws of the feature signals: which v_n a task has.
@@ -47,8 +48,8 @@ class Dims:
         checks.require_overparameterized_sizes(self.num_features, self.num_samples)
         if self.max_delay is not None:
             checks.require_size("max_delay", self.max_delay)
-        if self.when_busy not in WHEN_BUSY:
-            raise unknown_name("when_busy", self.when_busy, WHEN_BUSY)
+        if not isinstance(self.when_busy, str) or self.when_busy not in WHEN_BUSY:
+            raise unknown_name("when_busy", str(self.when_busy), WHEN_BUSY)
         checks.require_size("max_waiting", self.max_waiting, 0)
         if (self.when_busy == "drop") != (self.max_waiting == 0):
             raise InvalidDimsError(
@@ -143,6 +144,11 @@ def _check_delays(dims: Dims, values: checks.Values) -> None:
     for part in ("transfer", "execution"):
         why = f"d^{'tr' if part == 'transfer' else 'ex'} is between them"
         checks.require_ordered(values, f"min_{part}_delay", f"max_{part}_delay", why)
+        if f"max_{part}_delay" in values and values[f"max_{part}_delay"] > LONGEST_DELAY:
+            raise InvalidParamsError(
+                f"max_{part}_delay={values[f'max_{part}_delay']} must be at most {LONGEST_DELAY}: rounds are counted in "
+                f"32 bits. Lower max_{part}_delay."
+            )
     if not set(_DELAYS) <= values.keys():
         return
     if values["min_transfer_delay"] + values["min_execution_delay"] < 1:

@@ -12,7 +12,7 @@ from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.experts import minimum_norm_change, orthonormal_rows
 from moe_theory.core.numerics import rounded
 from moe_theory.core.tasks import select_row
-from moe_theory.edge.params import Dims, Params, check_params
+from moe_theory.edge.params import LONGEST_DELAY, Dims, Params, check_params
 from moe_theory.edge.policies import Policy, adaptive
 from moe_theory.edge.state import FREE, Reprise, Room, Settled, State, next_free_round, settle, tasks_held
 from moe_theory.edge.tasks import Arrival
@@ -127,6 +127,8 @@ def generalization_error_flushed(state: State, dims: Dims | None = None) -> Floa
     Args:
         dims: as for `learn`.
     """
+    if dims is None:
+        _require_no_dims(state)
     flushed = settle(state, state.pending_server != FREE, 1 if dims is None else dims.places)
     return flushed.squared_error / jnp.maximum(jnp.sum(state.visits), 1)
 
@@ -289,11 +291,16 @@ def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | No
     features = jnp.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:
         raise InvalidDimsError(f"features of shape {features} must be ({num_features}, s): a sample is a column.")
-    if dims is None and (state.reprise is not None or state.room is not None):
-        raise InvalidDimsError("servers of this state hold several tasks, or tasks wait: pass learn the dims of begin.")
+    if dims is None:
+        _require_no_dims(state)
+    elif not _fits(state, dims):
+        raise InvalidDimsError("the state has other dims than those passed: pass the dims that begin was given.")
+    elif features[1] != dims.num_samples:
+        raise InvalidDimsError(
+            f"features of shape {features} must be ({num_features}, {dims.num_samples}), as num_samples="
+            f"{dims.num_samples}. Mend the arrival's features or Dims.num_samples."
+        )
     fitting = dims or Dims(max_experts, num_tasks, num_features, features[1])
-    if state.pending_slopes.shape != (fitting.num_slots, fitting.max_experts) and dims is not None:
-        raise InvalidDimsError("the state has other dims than those passed: pass learn the dims that begin was given.")
     check_params(fitting, params)
     shapes = {"truth": (num_features,), "task": ()}
     per_server = ("transfer_delay", "distance", "perturbation", "uniform")
@@ -311,6 +318,22 @@ def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | No
             jnp.asarray(leaf, jnp.int32 if name in ("task", "transfer_delay") else dtype)
             for name, leaf in arrival._asdict().items()
         )
+    )
+
+
+def _require_no_dims(state: State) -> None:
+    if state.reprise is not None or state.room is not None:
+        raise InvalidDimsError("servers of this state hold several tasks, or tasks wait: pass dims, those of begin.")
+
+
+def _fits(state: State, dims: Dims) -> bool:
+    """Whether the state was begun with these dims, as far as they matter."""
+    waiting = 0 if state.room is None else state.room.arrivals.task.shape[0]
+    return (
+        state.pending_slopes.shape == (dims.num_slots, dims.max_experts)
+        and state.pool.truths.shape == (dims.num_tasks, dims.num_features)
+        and (state.reprise is not None) == (dims.places > 1)
+        and waiting == (dims.max_waiting if dims.when_busy == "wait" else 0)
     )
 
 
@@ -337,11 +360,13 @@ def check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int | 
     if not checks.is_known(values):
         return
     values = np.asarray(values)
-    is_wrong = ~np.isfinite(values) | (values < 0) | (values != np.floor(values))
+    if values.dtype.kind not in "biuf":
+        raise InvalidParamsError(f"{name} must hold whole numbers of rounds, not {values.dtype}. Mend {name}.")
+    is_wrong = ~np.isfinite(values) | (values < 0) | (values > LONGEST_DELAY) | (values != np.floor(values))
     if np.any(is_wrong):
         place = int(np.argmax(is_wrong))
         raise InvalidParamsError(
-            f"{name}[{place}]={values[place]} must be a whole number of rounds of at least 0. Mend {name}."
+            f"{name}[{place}]={values[place]} must be a whole number of rounds in 0..{LONGEST_DELAY}. Mend {name}."
         )
     if longest is not None and np.any(values > longest):
         place = int(np.argmax(values))

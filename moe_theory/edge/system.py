@@ -4,10 +4,11 @@ import functools
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core import checks
-from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.numerics import Numbers
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Pool, check_pool
@@ -39,8 +40,8 @@ def system(
     """
 
     def init(key: Key[Array, ""], params: Params) -> State:
-        _check_tables(dims, params, transfer, execution)
         check_params(dims, params)
+        _check_laws(dims, params, transfer, execution)
         pool_key, execution_key = jax.random.split(key)
         pool = draw_pool(pool_key, dims, params)
         positions = jnp.asarray(delays.even_map(dims.max_experts), jnp.result_type(float))
@@ -118,19 +119,26 @@ def on_pool(
 
     Keep the result: each call makes a new program.
 
-    Raises: as `begin`.
+    Raises: as `begin`; InvalidParamsError for execution delays that with the bounds of a transfer may make less than 1
+        round, or more than `Dims.max_delay`.
     """
     drawn = system(dims, policy, transfer=transfer)
 
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
-        _check_tables(dims, params, transfer, delays.uniform)
-        return begin(dims, params, pool, execution_delay, positions)
+        state = begin(dims, params, pool, execution_delay, positions)
+        _check_laws(dims, params, transfer, delays.uniform)
+        if checks.is_known(execution_delay, params.num_experts):
+            used = np.asarray(execution_delay)[: int(params.num_experts)]
+            check_params(dims, params._replace(min_execution_delay=used.min(), max_execution_delay=used.max()))
+        return state
 
     return System(init, drawn.step)
 
 
-def _check_tables(dims: Dims, params: Params, transfer: Law, execution: Law) -> None:
+def _check_laws(dims: Dims, params: Params, transfer: Law, execution: Law) -> None:
+    if execution is delays.by_distance:
+        raise InvalidParamsError("by_distance is a law of transfers: an execution goes nowhere. Choose another law.")
     experts = (dims.max_experts,)
     shapes = {"transfer": (experts, experts * 2), "execution": (experts,)}
     for name, law in (("transfer", transfer), ("execution", execution)):

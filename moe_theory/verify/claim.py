@@ -12,13 +12,16 @@ from moe_theory.core.system import Observe, System
 from moe_theory.sweep import Run
 from moe_theory.sweep.chunks import Start
 
-Kind = Literal["equality", "upper_bound", "lower_bound", "ordering", "identity"]
+Kind = Literal["equality", "upper_bound", "lower_bound", "ordering", "identity", "probability", "rate"]
+Side = Literal["at_most", "at_least"]
 KINDS: dict[Kind, str] = {
     "equality": "the means agree within a margin declared beforehand",
     "upper_bound": "the mean stays below the bound at every recorded round",
     "lower_bound": "the mean stays above the bound at every recorded round",
     "ordering": "one mean is below another, on common random numbers",
     "identity": "the largest error over all replicates stays below a numerical tolerance",
+    "probability": "an event's probability is at most (or at least) what is claimed, by exact binomial intervals",
+    "rate": "the slope of log means over a logarithmic grid is at least (or at most) the exponent claimed",
 }
 Runs = Mapping[str, Run]  # by the experiment's cell names
 
@@ -59,7 +62,10 @@ class Claim:
 
     `observe` gives one number a replicate, or a short vector of components, from the experiment's runs; `predict`
     what the statement says of its mean, as a constant or, for replicates with pools of their own, one a replicate.
-    For an ordering, `predict` is the larger side, measured too.
+    For an ordering, `predict` is the larger side, measured too. For a probability, `observe` says of each replicate
+    whether the event happened. For a rate, its components are positive quantities at the grid points `abscissa`, and
+    `predict` is the exponent: a quantity that is O(x^e) for small x has a slope of at least e, one that is O(n^-e) for
+    large n a slope of at most -e; `side` says which. Their margins are of a probability and of an exponent themselves.
     """
 
     id: str
@@ -76,6 +82,8 @@ class Claim:
     hypotheses: Callable[[Any, Runs], Sequence[tuple[str, bool]]] | None = None  # (dims, runs) -> what must hold
     trivial: Callable[[Runs], Any] | None = None  # a bound that holds anyway; a bound above it says nothing
     replaced_by: str | None = None  # the right statement, where this one is wrong
+    side: Side | None = None  # of a probability or a rate
+    abscissa: Sequence[float] | None = None  # of a rate: x at the components
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -90,6 +98,13 @@ class Claim:
             raise InvalidClaimError(f"claim {self.id}: only a bound can be trivial, not one of kind {self.kind}.")
         if self.kind != "identity" and self.predict is None:
             raise InvalidClaimError(f"claim {self.id}: a claim of kind {self.kind} needs `predict`.")
+        if (self.kind in {"probability", "rate"}) != (self.side is not None):
+            raise InvalidClaimError(
+                f"claim {self.id}: side={self.side!r} does not go with kind {self.kind}: a probability or a rate is "
+                "at_most or at_least what is claimed, and no other kind has a side."
+            )
+        if (self.kind == "rate") != (self.abscissa is not None):
+            raise InvalidClaimError(f"claim {self.id}: `abscissa` is what a rate, and no other kind, must declare.")
         if not self.statement:
             raise InvalidClaimError(f"claim {self.id}: say in one sentence, as the docstring, what is claimed.")
 

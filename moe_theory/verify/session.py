@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -167,20 +167,11 @@ def _judge_applicable(claim: Claim, runs: Runs, blank: Verdict) -> Verdict:
     labels = list(_call(claim.labels, _default_labels(runs, observed.shape[1]), runs))
     if len(labels) != observed.shape[1]:
         raise InvalidClaimError(f"{len(labels)} labels for {observed.shape[1]} components")
-    if claim.kind == "identity":
-        result = statistics.judge_identity(observed, claim.margin, blank.error)
-        predicted = np.zeros_like(observed)
-        standard_error = np.full(observed.shape[1], np.nan)
-        shown = np.abs(observed).max(axis=0)
-    else:
-        predicted = _broadcast(claim, "predict", _call(claim.predict, None, runs), observed)
-        scale = _broadcast(claim, "scale", _call(claim.scale, np.abs(predicted), runs), observed)
-        result = _test(claim, observed, predicted, scale * claim.margin, blank.error)
-        standard_error = statistics.mean_and_error(observed - predicted)[1]
-        shown = observed.mean(axis=0)
+    evidence = _test(claim, runs, observed, blank.error)
+    result, predicted, shown, standard_error = evidence[:4]
     status, worst = result.status, result.worst
     mean_prediction = predicted.mean(axis=0)
-    reason = _reason(claim, result, labels[worst], shown[worst], mean_prediction[worst])
+    reason = _reason(claim, evidence, labels[worst], mean_prediction[worst])
     trivial = _call(claim.trivial, None, runs)
     if status is Status.SUPPORTED and trivial is not None:
         floor = _broadcast(claim, "trivial", trivial, observed).mean(axis=0)
@@ -194,44 +185,111 @@ def _judge_applicable(claim: Claim, runs: Runs, blank: Verdict) -> Verdict:
         blank,
         status=status,
         reason=reason,
-        at=labels[worst],
-        predicted=float(mean_prediction[worst]),
-        observed=float(shown[worst]),
+        at="slope" if claim.kind == "rate" else labels[worst],
+        predicted=evidence.claimed if claim.kind == "rate" else float(mean_prediction[worst]),
+        observed=evidence.slope if claim.kind == "rate" else float(shown[worst]),
         standard_error=float(standard_error[worst]),
         interval=(float(result.low), float(result.high)),
-        interval_kind=_interval_kind(claim, observed if claim.kind == "identity" else observed - predicted),
+        interval_kind=_interval_kind(claim, observed, predicted),
         margin=result.margin,
         smallest_discrepancy=result.smallest_discrepancy,
         curve=Curve(labels, mean_prediction.tolist(), shown.tolist(), standard_error.tolist()),
     )
 
 
-def _test(claim: Claim, observed: np.ndarray, predicted: np.ndarray, allowed: np.ndarray, error: float):
-    if claim.kind == "equality":
+class _Evidence(NamedTuple):
+    """A judgement, and what its picture shows of each component."""
+
+    result: statistics.Judgement
+    predicted: np.ndarray  # (B, V)
+    shown: np.ndarray  # (V,)
+    standard_error: np.ndarray  # (V,)
+    slope: float = float("nan")  # of a rate
+    claimed: float = float("nan")  # its exponent
+
+
+def _test(claim: Claim, runs: Runs, observed: np.ndarray, error: float) -> _Evidence:
+    if claim.kind == "identity":
+        result = statistics.judge_identity(observed, claim.margin, error)
+        return _Evidence(
+            result, np.zeros_like(observed), np.abs(observed).max(axis=0), np.full(observed.shape[1], np.nan)
+        )
+    if claim.kind == "rate":
+        return _test_rate(claim, float(_call(claim.predict, None, runs)), observed, error)
+    predicted = _broadcast(claim, "predict", _call(claim.predict, None, runs), observed)
+    shown = observed.mean(axis=0)
+    if claim.kind == "probability":
+        if not np.all((observed == 0) | (observed == 1)):
+            raise InvalidClaimError("observe gave values other than True and False, and an event happens or does not")
+        at_most = claim.side == "at_most"
+        result = statistics.judge_probability(observed, predicted.mean(axis=0), claim.margin, error, at_most=at_most)
+        return _Evidence(result, predicted, shown, statistics.mean_and_error(observed)[1])
+    scale = _broadcast(claim, "scale", _call(claim.scale, np.abs(predicted), runs), observed)
+    result = _judge_means(claim.kind, observed, predicted, scale * claim.margin, error)
+    return _Evidence(result, predicted, shown, statistics.mean_and_error(observed - predicted)[1])
+
+
+def _judge_means(
+    kind: str, observed: np.ndarray, predicted: np.ndarray, allowed: np.ndarray, error: float
+) -> statistics.Judgement:
+    if kind == "equality":
         return statistics.judge_equality(observed, predicted, allowed, error)
-    if claim.kind == "lower_bound":
+    if kind in {"lower_bound", "at_least"}:
         flipped = statistics.judge_upper_bound(-observed, -predicted, allowed, error)
         return flipped._replace(low=-flipped.high, high=-flipped.low)
-    return statistics.judge_upper_bound(observed, predicted, allowed, error, is_strict=claim.kind == "ordering")
+    return statistics.judge_upper_bound(observed, predicted, allowed, error, is_strict=kind == "ordering")
 
 
-def _reason(claim: Claim, result: statistics.Judgement, label: str, observed: float, predicted: float) -> str:
+def _test_rate(claim: Claim, exponent: float, observed: np.ndarray, error: float) -> _Evidence:
+    """Test the slope; the picture shows the means, and the claimed power law through their middle."""
+    abscissa = np.asarray(claim.abscissa, np.float64)
+    if abscissa.shape != observed.shape[1:]:
+        raise InvalidClaimError(f"{len(abscissa)} grid points for {observed.shape[1]} components")
+    slopes = statistics.slope_samples(observed, abscissa)
+    claimed, allowed = np.full_like(slopes, exponent), np.full_like(slopes, claim.margin)
+    result = _judge_means(claim.side or "", slopes, claimed, allowed, error)._replace(worst=0)
+    means = observed.mean(axis=0)
+    law = np.exp(np.mean(np.log(means)) + exponent * (np.log(abscissa) - np.mean(np.log(abscissa))))
+    return _Evidence(
+        result,
+        np.broadcast_to(law, observed.shape),
+        means,
+        statistics.mean_and_error(observed)[1],
+        slope=float(slopes.mean()),
+        claimed=exponent,
+    )
+
+
+def _reason(claim: Claim, evidence: _Evidence, label: str, predicted: float) -> str:
+    result, observed = evidence.result, evidence.shown[evidence.result.worst]
     if claim.kind == "identity" and result.status is Status.REFUTED:
         return f"largest error {observed:.3g} exceeds {result.margin:.3g} at {label}"
     if claim.kind == "identity":
         rare = result.smallest_discrepancy
         return f"largest error {observed:.3g} is within {result.margin:.3g}; a worse one is rarer than {rare:.2g}"
-    difference = (
-        f"at {label} observed - predicted = {observed - predicted:.4g}, in [{result.low:.4g}, {result.high:.4g}]"
-    )
-    return f"{difference}, margin {result.margin:.3g}" if result.margin else difference
+    interval = f"in [{result.low:.4g}, {result.high:.4g}]"
+    sides = f"{(claim.side or '').replace('_', ' ')} "
+    if claim.kind == "rate":
+        about = f"slope {evidence.slope:.3g}, claimed {sides}{evidence.claimed:.3g}: difference {interval}"
+    elif claim.kind == "probability":
+        about = f"at {label} frequency {observed:.4g}, claimed {sides}{predicted:.4g}: difference {interval}"
+    else:
+        about = f"at {label} observed - predicted = {observed - predicted:.4g}, {interval}"
+    return f"{about}, margin {result.margin:.3g}" if result.margin else about
 
 
-def _interval_kind(claim: Claim, difference: np.ndarray) -> str:
+def _interval_kind(claim: Claim, observed: np.ndarray, predicted: np.ndarray) -> str:
     if claim.kind == "identity":
         return "exact (largest error seen)"
-    warning = "; skewed: take more replicates" if statistics.is_skewed(difference) else ""
-    return f"asymptotic (Student's t, Bonferroni{warning})"
+    if claim.kind == "probability":
+        return "exact (Clopper-Pearson, Bonferroni)"
+    if claim.kind == "rate":
+        samples = statistics.slope_samples(observed, np.asarray(claim.abscissa, np.float64))
+    else:
+        samples = observed - predicted
+    warning = "; skewed: take more replicates" if statistics.is_skewed(samples) else ""
+    method = "delta method" if claim.kind == "rate" else "Bonferroni"
+    return f"asymptotic (Student's t, {method}{warning})"
 
 
 def _call(function: Callable | None, default: Any, *arguments: Any) -> Any:

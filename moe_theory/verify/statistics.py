@@ -1,6 +1,6 @@
 """Simultaneous intervals for means over replicates, and what they decide of each kind of claim.
 
-Every test works on one difference a replicate and component, so that what varies between replicates (their pools,
+A test of means works on one difference a replicate and component, so that what varies between replicates (their pools,
 their arrivals) cancels. Over V components the error is split evenly (Bonferroni), and over the two sides of an
 interval. Intervals are Student's t: asymptotic, since differences need not be normal.
 """
@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
+from moe_theory.core.errors import InvalidClaimError
 from moe_theory.verify.verdict import Status
 
 POWER = 0.9  # the power that the smallest discrepancy is quoted at
@@ -83,6 +84,62 @@ def judge_identity(errors: Float[np.ndarray, "B V"], tolerance: float, error: fl
     status = Status.SUPPORTED if largest[worst] <= tolerance else Status.REFUTED
     frequency = float(-np.expm1(np.log(error) / len(errors)))
     return Judgement(status, worst, 0.0, float(largest[worst]), tolerance, frequency)
+
+
+def judge_probability(
+    happened: Float[np.ndarray, "B V"], claimed: Float[np.ndarray, " V"], margin: float, error: float, *, at_most: bool
+) -> Judgement:
+    """Clopper-Pearson intervals for the probability of each of V events, against at most (or at least) `claimed`.
+
+    The smallest discrepancy is the excess that the worst event would be refuted with at power `POWER`.
+    """
+    count, num_events = happened.shape
+    low, high = clopper_pearson(happened.sum(axis=0), count, error / num_events)
+    sign = 1 if at_most else -1
+    nearest, farthest = (low, high) if at_most else (high, low)
+    beyond, excess = sign * (nearest - claimed) - margin, sign * (farthest - claimed) - margin
+    status = _decide(excess, beyond)
+    worst = int(np.argmax(beyond if status is Status.REFUTED else excess))
+    seen = _detectable_probability(claimed[worst] + sign * margin, count, error / num_events, sign)
+    return Judgement(status, worst, low[worst] - claimed[worst], high[worst] - claimed[worst], margin, seen + margin)
+
+
+def clopper_pearson(
+    successes: Float[np.ndarray, " V"], count: int, error: float
+) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+    """Exact two-sided interval for a binomial probability, of coverage at least 1 - `error`."""
+    low = np.where(successes > 0, stats.beta.ppf(error / 2, successes, count - successes + 1), 0.0)
+    high = np.where(successes < count, stats.beta.isf(error / 2, successes + 1, count - successes), 1.0)
+    return low, high
+
+
+def _detectable_probability(claimed: float, count: int, error: float, sign: int) -> float:
+    """How far a probability must be beyond `claimed` to be refuted with probability `POWER` (NaN: none is)."""
+    counts = np.arange(count + 1)
+    low, high = clopper_pearson(counts, count, error)
+    refuting = counts[low > claimed] if sign > 0 else counts[high < claimed]
+    if not refuting.size:
+        return float("nan")
+    # The least extreme count that refutes is reached with probability POWER at this true probability.
+    if sign > 0:
+        return float(stats.beta.ppf(POWER, refuting[0], count - refuting[0] + 1) - claimed)
+    return float(claimed - stats.beta.ppf(1 - POWER, refuting[-1] + 1, count - refuting[-1]))
+
+
+def slope_samples(values: Float[np.ndarray, "B V"], abscissa: Float[np.ndarray, " V"]) -> Float[np.ndarray, "B 1"]:
+    """One number a replicate whose mean is the slope of log means over log x, and whose scatter its error.
+
+    The least-squares slope is sum_v a_v log(mean_v); by the delta method a replicate's share in its error is
+    sum_v a_v (value_v / mean_v - 1).
+
+    Raises: InvalidClaimError where a mean is not positive, and so has no logarithm.
+    """
+    means = values.mean(axis=0)
+    if not np.all(means > 0):
+        raise InvalidClaimError(f"a rate needs positive means, not {means.min():.3g}")
+    places = np.log(abscissa) - np.mean(np.log(abscissa))
+    weights = places / np.sum(places**2)
+    return (weights @ np.log(means) + (values / means - 1) @ weights)[:, None]
 
 
 def mean_and_error(samples: Float[np.ndarray, "B V"]) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
