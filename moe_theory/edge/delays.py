@@ -115,8 +115,8 @@ def even_map(count: int) -> Float[np.ndarray, "M 2"]:
 def _read(path: Path | str) -> np.ndarray:
     try:
         with open(path, encoding="utf-8") as file:
-            lines = file.read().splitlines()
-        return np.loadtxt(lines, delimiter=",", ndmin=1) if any(lines) else np.zeros(0)
+            lines = [line for line in file if line.strip()]
+        return np.loadtxt(lines, delimiter=",", ndmin=1) if lines else np.zeros(0)
     except OSError as failure:
         reason = failure.strerror or failure
         raise InvalidParamsError(f"cannot read the table of delays {path}: {reason}. Mend the path.") from None

@@ -311,7 +311,7 @@ def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | No
     num_slots = state.pending_server.shape[0]
     longest = num_slots if dims is None and num_slots < max_experts else fitting.max_delay
     check_delays("transfer_delay", arrival.transfer_delay, (max_experts,), longest)
-    _check_totals(state, arrival, params, longest)
+    check_totals(arrival.transfer_delay, state.execution_delay, params, longest)
     dtype = state.experts.dtype
     return Arrival(
         *(
@@ -337,10 +337,11 @@ def _fits(state: State, dims: Dims) -> bool:
     )
 
 
-def _check_totals(state: State, arrival: Arrival, params: Params, longest: int | None) -> None:
-    if not checks.is_known(arrival.transfer_delay, state.execution_delay, params.num_experts):
+def check_totals(transfer_delay: Any, execution_delay: Any, params: Params, longest: int | None) -> None:
+    """Raise unless a transfer and an execution together, where known, take between 1 and `longest` rounds."""
+    if not checks.is_known(transfer_delay, execution_delay, params.num_experts):
         return
-    totals = (np.asarray(arrival.transfer_delay) + np.asarray(state.execution_delay))[: int(params.num_experts)]
+    totals = (np.asarray(transfer_delay) + np.asarray(execution_delay))[: int(params.num_experts)]
     if totals.min() < 1:
         raise InvalidParamsError(
             f"server {totals.argmin()} has a delay of {totals.min()} rounds, transfer and execution together: a task "

@@ -4,7 +4,6 @@ import functools
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core import checks
@@ -16,7 +15,7 @@ from moe_theory.edge import delays
 from moe_theory.edge.delays import Law, Table
 from moe_theory.edge.params import Dims, Params, check_params
 from moe_theory.edge.policies import Policy, adaptive
-from moe_theory.edge.rounds import Info, check_delays, learn
+from moe_theory.edge.rounds import Info, check_delays, check_totals, learn
 from moe_theory.edge.state import FREE, Reprise, Room, State
 from moe_theory.edge.tasks import Arrival, draw, draw_execution, draw_pool
 
@@ -128,9 +127,8 @@ def on_pool(
         del key
         state = begin(dims, params, pool, execution_delay, positions)
         _check_laws(dims, params, transfer, delays.uniform)
-        if checks.is_known(execution_delay, params.num_experts):
-            used = np.asarray(execution_delay)[: int(params.num_experts)]
-            check_params(dims, params._replace(min_execution_delay=used.min(), max_execution_delay=used.max()))
+        for transfer_delay in (params.min_transfer_delay, params.max_transfer_delay):
+            check_totals(transfer_delay, execution_delay, params, dims.max_delay)
         return state
 
     return System(init, drawn.step)

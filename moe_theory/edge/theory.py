@@ -187,15 +187,32 @@ def theorem_1(
     explored_loads: Real[Numbers, "*batch M"],
     round: Real[ArrayLike, "*batch"],
     floor: Float[ArrayLike, "*batch"] = 0.0,
+    form: str = "printed",
 ) -> Float[Numbers, "*batch"]:
     """Upper bound of E[G_T] under Algorithm 1, for realised `loads` L_T^(m) after `round` = T tasks.
 
     `explored_loads` are the loads at round min(T, T1). `floor` is the term G^4, O(sigma_0^2), whose constant the paper
     leaves open. Experts without arrivals add nothing, so padding is free.
 
-    Source: Theorem 1, (23), of `edge`.
+    - `printed`: (23), in which the error of every task fades with r^(L_T - L_T1).
+    - `corrected`: a task of the exploration (t <= T1) keeps its distance to the model its expert ends with, as under
+      (22), for ever; only those after it, if from then on every one is routed to a specialist, fade to the floor:
+      the sum over m of L_T1 (r^L_T W + (1 - r^L_T) Delta) + (L_T - L_T1) (floor + r^(L_T - L_T1) Delta), over T.
+
+    Source: Theorem 1, (23), of `edge`; `corrected`: its Appendix F before the last step, which drops the early tasks.
+    Raises: UnknownNameError for another `form`.
     """
+    if form not in FORMS:
+        raise unknown_name("form", form, FORMS)
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
+    if form == "corrected":
+        late_loads = loads - explored_loads
+        early = (
+            power(ratio, loads) * pool_gaps.truth_norm[..., None]
+            + power_complement(ratio, loads) * (pool_gaps.task_gap[..., None])
+        )
+        late = xp.asarray(floor)[..., None] + power(ratio, late_loads) * pool_gaps.task_gap[..., None]
+        return xp.sum(explored_loads * early + late_loads * late, axis=-1) / round
     kept = power(ratio, loads - explored_loads) * power_complement(ratio, explored_loads)
     unlearned = xp.sum(loads * power(ratio, loads), axis=-1) * pool_gaps.truth_norm
     return (unlearned + xp.sum(loads * kept, axis=-1) * pool_gaps.task_gap) / round + floor

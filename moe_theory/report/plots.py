@@ -21,6 +21,7 @@ from moe_theory.core.random import root_key
 from moe_theory.report.output import prepare_folder, write_text
 from moe_theory.sweep import Progress, quiet
 from moe_theory.verify.registry import PAPERS, select_readings
+from moe_theory.verify.statistics import clopper_pearson
 from moe_theory.verify.verdict import Curve, Status, Verdict
 
 if TYPE_CHECKING:
@@ -33,7 +34,14 @@ PAGE_WIDTH = 7.2  # inches
 CAPTION_SIZE = 7.0  # points
 PANEL_SIZE = (2.6, 1.3)  # of a verdict, in inches
 MAX_LABELS = 5  # on a panel's axis
-BOUND_SIDES = {"upper_bound": -1, "ordering": -1, "identity": -1, "lower_bound": 1}  # where the observed should lie
+BOUND_SIDES = {  # where the observed should lie, by kind or, of a probability, by side
+    "upper_bound": -1,
+    "ordering": -1,
+    "identity": -1,
+    "lower_bound": 1,
+    "at_most": -1,
+    "at_least": 1,
+}
 PREDICTED: dict[str, Any] = {
     "color": "C1",
     "linewidth": 1,
@@ -202,6 +210,8 @@ def _draw_verdicts(
             reason = textwrap.fill(verdict.reason, 60)
             panel.text(0.5, 0.5, reason, transform=panel.transAxes, ha="center", va="center", size="small")
             panel.set(xticks=[], yticks=[])
+        elif verdict.curve.abscissa is not None:
+            _draw_rate(panel, verdict, verdict.curve, np.array(verdict.curve.abscissa))
         else:
             _draw_curve(panel, verdict, verdict.curve)
     _draw_verdict_legend(canvas)
@@ -214,18 +224,19 @@ def _draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
     predicted, observed = np.array(curve.predicted), np.array(curve.observed)
     if verdict.kind == "identity":
         predicted = np.full_like(observed, verdict.margin)
-    half = _half_widths(verdict, curve)
+    bars = _bars(verdict, curve)
     is_over_time = all(label.startswith("t = ") for label in curve.labels)
     line: dict[str, Any] = {} if is_over_time else {"linestyle": "none"}
     panel.plot(places, predicted, **(PREDICTED | line))
-    panel.errorbar(places, observed, half, **(OBSERVED | line))
-    low, high = min(predicted.min(), np.min(observed - half)), max(predicted.max(), np.max(observed + half))
+    panel.errorbar(places, observed, bars, **(OBSERVED | line))
+    low, high = min(predicted.min(), np.min(observed - bars[0])), max(predicted.max(), np.max(observed + bars[1]))
     if 0 < low < 0.6 * high:
         low = 0.0
     room = 0.12 * (high - low) or 0.5
     bottom, top = low - room, high + room
-    if verdict.kind in BOUND_SIDES:
-        edge = bottom if BOUND_SIDES[verdict.kind] < 0 else top
+    side = BOUND_SIDES.get(verdict.side or verdict.kind)
+    if side is not None:
+        edge = bottom if side < 0 else top
         wide, tall = np.r_[-0.5, places, len(places) - 0.5], np.r_[predicted[0], predicted, predicted[-1]]
         panel.fill_between(wide, tall, edge, **ALLOWED)
     panel.set(xlim=(-0.5, len(places) - 0.5), ylim=(bottom, top))
@@ -233,6 +244,35 @@ def _draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
     panel.set_xticks(places[::step], curve.labels[::step])
     panel.yaxis.set_major_locator(MaxNLocator(3))
     panel.yaxis.set_major_formatter(StrMethodFormatter("{x:.3g}"))
+
+
+def _draw_rate(panel: "Axes", verdict: Verdict, curve: Curve, places: np.ndarray) -> None:
+    """The means over the grid, and the claimed power law through their middle, on logarithmic axes."""
+    from matplotlib.ticker import StrMethodFormatter
+
+    predicted, observed = np.array(curve.predicted), np.array(curve.observed)
+    half = _half_widths(verdict, curve)
+    panel.set(xscale="log", yscale="log")  # a bar that reaches below 0 is drawn to the panel's edge
+    panel.plot(places, predicted, **PREDICTED)
+    panel.errorbar(places, observed, half, **OBSERVED)
+    ends = np.r_[predicted, observed, observed + half, (observed - half)[observed > half]]
+    low, high = ends.min(), ends.max()
+    room, side_room = max((high / low) ** 0.12, 1.05), (places.max() / places.min()) ** 0.06
+    panel.set(xlim=(places.min() / side_room, places.max() * side_room), ylim=(low / room, high * room))
+    step = -(-len(places) // MAX_LABELS)
+    panel.minorticks_off()
+    panel.set_xticks(places[::step], curve.labels[::step])
+    panel.set_yticks(np.geomspace(low, high, 3))
+    panel.yaxis.set_major_formatter(StrMethodFormatter("{x:.3g}"))
+
+
+def _bars(verdict: Verdict, curve: Curve) -> np.ndarray:
+    """Lengths below and above each observation, (2, V); a probability's interval is not symmetric."""
+    if verdict.kind != "probability":
+        return np.tile(_half_widths(verdict, curve), (2, 1))
+    observed, count = np.array(curve.observed), verdict.replicates
+    low, high = clopper_pearson(np.rint(observed * count), count, verdict.error / len(observed))
+    return np.maximum([observed - low, high - observed], 0)
 
 
 def _half_widths(verdict: Verdict, curve: Curve) -> np.ndarray:

@@ -2,8 +2,9 @@
 
 import dataclasses
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
@@ -98,13 +99,20 @@ class Claim:
             raise InvalidClaimError(f"claim {self.id}: only a bound can be trivial, not one of kind {self.kind}.")
         if self.kind != "identity" and self.predict is None:
             raise InvalidClaimError(f"claim {self.id}: a claim of kind {self.kind} needs `predict`.")
-        if (self.kind in {"probability", "rate"}) != (self.side is not None):
+        sides = get_args(Side) if self.kind in {"probability", "rate"} else (None,)
+        if self.side not in sides:
             raise InvalidClaimError(
                 f"claim {self.id}: side={self.side!r} does not go with kind {self.kind}: a probability or a rate is "
                 "at_most or at_least what is claimed, and no other kind has a side."
             )
         if (self.kind == "rate") != (self.abscissa is not None):
             raise InvalidClaimError(f"claim {self.id}: `abscissa` is what a rate, and no other kind, must declare.")
+        places = (1, 2) if self.abscissa is None else self.abscissa
+        if len(set(places)) < 2 or not all(0 < place < math.inf for place in places):
+            raise InvalidClaimError(
+                f"claim {self.id}: abscissa={list(places)} must be at least two different positive numbers: "
+                "a slope is one over their logarithms."
+            )
         if not self.statement:
             raise InvalidClaimError(f"claim {self.id}: say in one sentence, as the docstring, what is claimed.")
 
@@ -116,7 +124,8 @@ def claim(id: str, *, paper: str, where: str, kind: Kind, margin: float = 0.0, r
     """Class decorator that registers a claim.
 
     The class's docstring is the statement; its attributes are those of `Claim`: `experiment`, `observe`, and where the
-    kind asks for it `predict`, then optionally `scale`, `labels`, `hypotheses`, `trivial`. Functions take no `self`.
+    kind asks for them `predict`, `side` and `abscissa`, then optionally `scale`, `labels`, `hypotheses`, `trivial`.
+    Functions take no `self`.
 
     Returns: the `Claim`.
     Raises: InvalidClaimError for an incomplete declaration, or an id that is taken.

@@ -152,6 +152,7 @@ def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error:
         f"--error {error:.6g}",
         error=error,
         replaced_by=claim.replaced_by,
+        side=claim.side,
     )
     try:
         failed = [text for text, holds in _call(claim.hypotheses, [], claim.experiment.dims, runs) if not holds]
@@ -164,7 +165,7 @@ def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error:
 
 def _judge_applicable(claim: Claim, runs: Runs, blank: Verdict) -> Verdict:
     observed = _components(claim, "observe", claim.observe(runs))
-    labels = list(_call(claim.labels, _default_labels(runs, observed.shape[1]), runs))
+    labels = list(_call(claim.labels, _default_labels(claim, runs, observed.shape[1]), runs))
     if len(labels) != observed.shape[1]:
         raise InvalidClaimError(f"{len(labels)} labels for {observed.shape[1]} components")
     evidence = _test(claim, runs, observed, blank.error)
@@ -172,10 +173,11 @@ def _judge_applicable(claim: Claim, runs: Runs, blank: Verdict) -> Verdict:
     status, worst = result.status, result.worst
     mean_prediction = predicted.mean(axis=0)
     reason = _reason(claim, evidence, labels[worst], mean_prediction[worst])
-    trivial = _call(claim.trivial, None, runs)
+    trivial = float(claim.side == "at_most") if claim.kind == "probability" else _call(claim.trivial, None, runs)
     if status is Status.SUPPORTED and trivial is not None:
         floor = _broadcast(claim, "trivial", trivial, observed).mean(axis=0)
-        is_no_lower = mean_prediction >= floor if claim.kind == "upper_bound" else mean_prediction <= floor
+        is_upper = claim.kind == "upper_bound" or claim.side == "at_most"
+        is_no_lower = mean_prediction >= floor if is_upper else mean_prediction <= floor
         if np.all(is_no_lower):
             status = Status.VACUOUS
             reason = (
@@ -188,12 +190,18 @@ def _judge_applicable(claim: Claim, runs: Runs, blank: Verdict) -> Verdict:
         at="slope" if claim.kind == "rate" else labels[worst],
         predicted=evidence.claimed if claim.kind == "rate" else float(mean_prediction[worst]),
         observed=evidence.slope if claim.kind == "rate" else float(shown[worst]),
-        standard_error=float(standard_error[worst]),
+        standard_error=evidence.slope_error if claim.kind == "rate" else float(standard_error[worst]),
         interval=(float(result.low), float(result.high)),
         interval_kind=_interval_kind(claim, observed, predicted),
         margin=result.margin,
         smallest_discrepancy=result.smallest_discrepancy,
-        curve=Curve(labels, mean_prediction.tolist(), shown.tolist(), standard_error.tolist()),
+        curve=Curve(
+            labels,
+            mean_prediction.tolist(),
+            shown.tolist(),
+            standard_error.tolist(),
+            None if claim.abscissa is None else [float(place) for place in claim.abscissa],
+        ),
     )
 
 
@@ -205,6 +213,7 @@ class _Evidence(NamedTuple):
     shown: np.ndarray  # (V,)
     standard_error: np.ndarray  # (V,)
     slope: float = float("nan")  # of a rate
+    slope_error: float = float("nan")
     claimed: float = float("nan")  # its exponent
 
 
@@ -215,7 +224,7 @@ def _test(claim: Claim, runs: Runs, observed: np.ndarray, error: float) -> _Evid
             result, np.zeros_like(observed), np.abs(observed).max(axis=0), np.full(observed.shape[1], np.nan)
         )
     if claim.kind == "rate":
-        return _test_rate(claim, float(_call(claim.predict, None, runs)), observed, error)
+        return _test_rate(claim, _call(claim.predict, None, runs), observed, error)
     predicted = _broadcast(claim, "predict", _call(claim.predict, None, runs), observed)
     shown = observed.mean(axis=0)
     if claim.kind == "probability":
@@ -240,14 +249,15 @@ def _judge_means(
     return statistics.judge_upper_bound(observed, predicted, allowed, error, is_strict=kind == "ordering")
 
 
-def _test_rate(claim: Claim, exponent: float, observed: np.ndarray, error: float) -> _Evidence:
+def _test_rate(claim: Claim, predicted: Any, observed: np.ndarray, error: float) -> _Evidence:
     """Test the slope; the picture shows the means, and the claimed power law through their middle."""
     abscissa = np.asarray(claim.abscissa, np.float64)
     if abscissa.shape != observed.shape[1:]:
         raise InvalidClaimError(f"{len(abscissa)} grid points for {observed.shape[1]} components")
     slopes = statistics.slope_samples(observed, abscissa)
-    claimed, allowed = np.full_like(slopes, exponent), np.full_like(slopes, claim.margin)
-    result = _judge_means(claim.side or "", slopes, claimed, allowed, error)._replace(worst=0)
+    claimed, allowed = _broadcast(claim, "predict", predicted, slopes), np.full_like(slopes, claim.margin)
+    result = _judge_means(claim.side or "", slopes, claimed, allowed, error)
+    exponent = float(claimed.mean())
     means = observed.mean(axis=0)
     law = np.exp(np.mean(np.log(means)) + exponent * (np.log(abscissa) - np.mean(np.log(abscissa))))
     return _Evidence(
@@ -256,6 +266,7 @@ def _test_rate(claim: Claim, exponent: float, observed: np.ndarray, error: float
         means,
         statistics.mean_and_error(observed)[1],
         slope=float(slopes.mean()),
+        slope_error=float(statistics.mean_and_error(slopes - claimed)[1][0]),
         claimed=exponent,
     )
 
@@ -322,7 +333,9 @@ def _broadcast(claim: Claim, name: str, values: Any, observed: np.ndarray) -> np
     return array
 
 
-def _default_labels(runs: Runs, count: int) -> list[str]:
+def _default_labels(claim: Claim, runs: Runs, count: int) -> list[str]:
+    if claim.abscissa is not None and len(claim.abscissa) == count:
+        return [f"x = {place:.3g}" for place in claim.abscissa]
     rounds = next(iter(runs.values())).rounds
     if len(rounds) == count:
         return [f"t = {time}" for time in rounds]

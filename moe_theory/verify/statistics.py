@@ -91,7 +91,8 @@ def judge_probability(
 ) -> Judgement:
     """Clopper-Pearson intervals for the probability of each of V events, against at most (or at least) `claimed`.
 
-    The smallest discrepancy is the excess that the worst event would be refuted with at power `POWER`.
+    The smallest discrepancy is the excess that the worst event would be refuted with at power `POWER`. Replicates may
+    differ in their probabilities, with `claimed` for the mean: such counts scatter less than a binomial (Hoeffding).
     """
     count, num_events = happened.shape
     low, high = clopper_pearson(happened.sum(axis=0), count, error / num_events)
@@ -159,7 +160,7 @@ def is_skewed(samples: Float[np.ndarray, "B V"]) -> bool:
 
     The rule n >= 50 skewness^2 is twice Cochran's, who had 5 % errors in mind (Sampling Techniques, 1977, Sec. 2.15).
     """
-    varies = np.ptp(samples, axis=0) > 0
+    varies = np.ptp(samples, axis=0) > 1e-12 * np.max(np.abs(samples), axis=0)  # rounding has no shape to judge
     return bool(np.any(50 * np.square(stats.skew(samples[:, varies], axis=0)) > len(samples)))
 
 

@@ -25,6 +25,7 @@ class Curve:
     predicted: list[float]
     observed: list[float]
     standard_error: list[float]  # of observed - predicted
+    abscissa: list[float] | None = None  # of a rate: x at the components
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Verdict:
     smallest_discrepancy: float = math.nan
     replaced_by: str | None = None
     curve: Curve | None = None
+    side: str | None = None  # of a probability or a rate: at_most or at_least what is claimed
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary for JSON, where numbers that do not exist are null."""

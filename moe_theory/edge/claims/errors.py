@@ -1,0 +1,175 @@
+"""Proposition 4 and Theorem 1: expected generalization errors, and what is right instead."""
+
+import numpy as np
+
+from moe_theory.edge import experiments, theory
+from moe_theory.edge.claims.values import ENOUGH, Values, by_servers, final_error
+from moe_theory.edge.experiments import ADAPTIVE, FASTEST, FIGURE_3_DIMS, FIGURE_3_EXPERTS, NEAREST, cell_name
+from moe_theory.sweep import Run
+from moe_theory.verify.claim import claim
+
+FEW = (10, 50)  # the M at which baselines are compared with closed forms
+RATIO = theory.overparameterization_ratio(FIGURE_3_DIMS.num_features, FIGURE_3_DIMS.num_samples)
+FLOOR = 1.0  # of the gap inside a cluster: our reading of G^4 = O(sigma_0^2)
+
+
+def _columns(numbers: tuple[int, ...], value) -> Values:
+    """What `value` says of each cell's run (B,), one component a number of servers."""
+    return lambda runs: np.stack([value(runs[cell_name(number)]) for number in numbers], axis=1)
+
+
+def _proposition_4(form: str) -> Values:
+    def value(run: Run) -> np.ndarray:
+        return theory.proposition_4(
+            experiments.gaps_of(run), RATIO, experiments.loads_of(run)[-1], run.rounds[-1] - run.state.dropped, form
+        )
+
+    return _columns(FEW, value)
+
+
+def _exact(run: Run) -> np.ndarray:
+    final = run._replace(records=run.records._replace(loads=run.records.loads[-1:]))
+    return experiments.exact_errors(final, FIGURE_3_DIMS)[0]
+
+
+def _task_gap(run: Run) -> np.ndarray:
+    return np.asarray(experiments.gaps_of(run).task_gap)
+
+
+def _theorem_1(form: str) -> Values:
+    """(23) from each replicate's loads; L_T1 is taken at the first recorded round from T1 on, or at the end."""
+
+    def value(run: Run) -> np.ndarray:
+        pool_gaps, loads = experiments.gaps_of(run), experiments.loads_of(run)
+        explored = loads[experiments.record_after(run, experiments.exploration_rounds(run.params))]
+        tasks = run.rounds[-1] - run.state.dropped
+        floor = FLOOR * np.asarray(pool_gaps.within_gap)
+        return theory.theorem_1(pool_gaps, RATIO, loads[-1], explored, tasks, floor, form)
+
+    return _columns(ENOUGH, value)
+
+
+@claim(
+    "edge.proposition-4.nearest",
+    paper="edge",
+    where="Proposition 4, Eq. (22)",
+    kind="equality",
+    margin=0.02,
+    replaced_by="edge.exact.nearest",
+)
+class Proposition4Nearest:
+    """Under the nearest-server strategy the expected error is (22), a mixture of |w|^2 and the task gap by loads."""
+
+    experiment = NEAREST
+    labels = by_servers(*FEW)
+    observe = final_error(*FEW)
+    predict = _proposition_4("printed")
+
+
+@claim(
+    "edge.proposition-4.nearest-own-task",
+    paper="edge",
+    where="Lemma 9, Eq. (34), summed",
+    kind="equality",
+    margin=0.02,
+    replaced_by="edge.exact.nearest",
+)
+class Proposition4OwnTask:
+    """The same with the own-task term of (34), which (22) forgets."""
+
+    experiment = NEAREST
+    labels = by_servers(*FEW)
+    observe = final_error(*FEW)
+    predict = _proposition_4("corrected")
+
+
+@claim("edge.exact.nearest", paper="edge", where="replaces Proposition 4, Eq. (22)", kind="equality", margin=0.02)
+class ExactNearest:
+    """Under the nearest-server strategy the expected error given the loads is the exact moment recursion's."""
+
+    experiment = NEAREST
+    labels = by_servers(*FEW)
+    observe = final_error(*FEW)
+    predict = _columns(FEW, _exact)
+
+
+@claim(
+    "edge.proposition-4.fastest",
+    paper="edge",
+    where="Proposition 4, Eq. (22)",
+    kind="equality",
+    margin=0.02,
+    replaced_by="edge.exact.fastest",
+)
+class Proposition4Fastest:
+    """Under the most-powerful-server strategy the expected error is (22)."""
+
+    experiment = FASTEST
+    labels = by_servers(*FEW)
+    observe = final_error(*FEW)
+    predict = _proposition_4("printed")
+
+
+@claim("edge.exact.fastest", paper="edge", where="replaces Proposition 4, Eq. (22)", kind="equality", margin=0.02)
+class ExactFastest:
+    """Under the most-powerful-server strategy the expected error given the loads is the exact moment recursion's."""
+
+    experiment = FASTEST
+    labels = by_servers(*FEW)
+    observe = final_error(*FEW)
+    predict = _columns(FEW, _exact)
+
+
+@claim("edge.proposition-4.limit", paper="edge", where="Proposition 4, last line", kind="equality", margin=0.02)
+class Proposition4Limit:
+    """With a long horizon the nearest-server strategy's error approaches the gap between two random tasks."""
+
+    experiment = NEAREST
+    labels = by_servers(10)
+    observe = final_error(10)
+    predict = _columns((10,), _task_gap)
+
+
+@claim(
+    "edge.theorem-1.generalization-error",
+    paper="edge",
+    where="Theorem 1, Eq. (23)",
+    kind="upper_bound",
+    margin=0.02,
+    replaced_by="edge.theorem-1.early-tasks-keep-their-error",
+)
+class Theorem1:
+    """Algorithm 1's expected error is below (23), with the gap inside a cluster for its O(sigma_0^2)."""
+
+    experiment = ADAPTIVE
+    labels = by_servers(*ENOUGH)
+    observe = final_error(*ENOUGH)
+    predict = _theorem_1("printed")
+    trivial = _columns(ENOUGH, _task_gap)
+
+
+@claim(
+    "edge.theorem-1.early-tasks-keep-their-error",
+    paper="edge",
+    where="replaces Theorem 1, Eq. (23)",
+    kind="upper_bound",
+    margin=0.02,
+)
+class Theorem1Corrected:
+    """Tasks of the exploration keep the error of blind routing, later ones have the gap inside their cluster."""
+
+    experiment = ADAPTIVE
+    labels = by_servers(*ENOUGH)
+    observe = final_error(*ENOUGH)
+    predict = _theorem_1("corrected")
+    trivial = _columns(ENOUGH, _task_gap)
+
+
+@claim("edge.theorem-1.beats-blind-routing", paper="edge", where="Sec. V, after Theorem 1", kind="ordering")
+class BeatsBlindRouting:
+    """Algorithm 1 ends below the exact error of routing that is blind to the task but has the same loads."""
+
+    experiment = ADAPTIVE
+    labels = by_servers(*FIGURE_3_EXPERTS)
+    observe = final_error(*FIGURE_3_EXPERTS)
+    predict = _columns(FIGURE_3_EXPERTS, _exact)

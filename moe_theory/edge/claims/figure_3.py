@@ -1,0 +1,100 @@
+"""Sentences about Fig. 3, raw and per coordinate: the paper's axis is not said to be either."""
+
+from moe_theory.edge.claims.values import ENOUGH, by_servers, final_error
+from moe_theory.edge.experiments import ADAPTIVE, FASTEST, FIGURE_3_EXPERTS, NEAREST
+from moe_theory.edge.params import SIGMA_0
+from moe_theory.verify.claim import claim
+
+VARIANCE = SIGMA_0**2
+
+
+def _constant(value: float):
+    return lambda runs: value
+
+
+@claim(
+    "edge.figure-3.below-variance",
+    paper="edge",
+    where="Sec. VI, Fig. 3 (a)",
+    kind="upper_bound",
+    replaced_by="edge.figure-3.below-variance-per-coordinate",
+)
+class BelowVariance:
+    """With M = 30, 50 or 70 servers the error ends below sigma_0^2 = 0.36, as a squared distance of models."""
+
+    experiment = ADAPTIVE
+    labels = by_servers(*ENOUGH)
+    observe = final_error(*ENOUGH)
+    predict = _constant(VARIANCE)
+
+
+@claim(
+    "edge.figure-3.below-variance-per-coordinate", paper="edge", where="Sec. VI, Fig. 3 (a), G / p", kind="upper_bound"
+)
+class BelowVariancePerCoordinate:
+    """With M = 30, 50 or 70 servers the error per coordinate ends below sigma_0^2 = 0.36."""
+
+    experiment = ADAPTIVE
+    labels = by_servers(*ENOUGH)
+    observe = final_error(*ENOUGH, per_coordinate=True)
+    predict = _constant(VARIANCE)
+
+
+@claim("edge.figure-3.too-few", paper="edge", where="Sec. VI, Fig. 3 (a), G / p", kind="lower_bound")
+class TooFew:
+    """With M = 10 servers the error per coordinate stays above sigma_0^2 = 0.36."""
+
+    experiment = ADAPTIVE
+    labels = by_servers(10)
+    observe = final_error(10, per_coordinate=True)
+    predict = _constant(VARIANCE)
+
+
+@claim("edge.figure-3.decreases", paper="edge", where="Sec. VI, Fig. 3 (a)", kind="ordering")
+class Decreases:
+    """With M = 30, 50 or 70 servers the error is lower at the end than after 300 rounds."""
+
+    experiment = ADAPTIVE
+    labels = by_servers(*ENOUGH)
+    observe = final_error(*ENOUGH)
+    predict = final_error(*ENOUGH, time=300)
+
+
+@claim("edge.figure-3.more-servers-are-slower", paper="edge", where="Sec. VI, Fig. 3 (a)", kind="ordering")
+class MoreServersAreSlower:
+    """Beyond sufficiency more servers worsen the error within the same horizon: M = 50 ends below M = 70."""
+
+    experiment = ADAPTIVE
+    labels = by_servers(70)
+    observe = final_error(50)
+    predict = final_error(70)
+
+
+@claim("edge.figure-3.nearest-exceeds", paper="edge", where="Sec. VI, Fig. 3 (b), G / p", kind="lower_bound")
+class NearestExceeds:
+    """Always choosing the nearest server ends with an error per coordinate above sigma_0 = 0.6, for every M."""
+
+    experiment = NEAREST
+    labels = by_servers(*FIGURE_3_EXPERTS)
+    observe = final_error(*FIGURE_3_EXPERTS, per_coordinate=True)
+    predict = _constant(SIGMA_0)
+
+
+@claim("edge.figure-3.fastest-exceeds", paper="edge", where="Sec. VI, Fig. 3 (b), G / p", kind="lower_bound")
+class FastestExceeds:
+    """Always choosing the most powerful server ends with an error per coordinate above sigma_0 = 0.6, for every M."""
+
+    experiment = FASTEST
+    labels = by_servers(*FIGURE_3_EXPERTS)
+    observe = final_error(*FIGURE_3_EXPERTS, per_coordinate=True)
+    predict = _constant(SIGMA_0)
+
+
+@claim("edge.figure-3.baselines-increase", paper="edge", where="Sec. VI, Fig. 3 (b)", kind="ordering")
+class BaselinesIncrease:
+    """Under the nearest-server strategy the error is higher at the end than after 500 rounds, for every M."""
+
+    experiment = NEAREST
+    labels = by_servers(*FIGURE_3_EXPERTS)
+    observe = final_error(*FIGURE_3_EXPERTS, time=500)
+    predict = final_error(*FIGURE_3_EXPERTS)

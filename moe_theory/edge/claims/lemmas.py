@@ -1,0 +1,313 @@
+"""Lemmas 2 to 9. An O(x^e) is tested by its exponent: the slope of log means over a grid of x.
+
+Quantities are taken at T1 of each cell, with the gates as the router sees them.
+"""
+
+import numpy as np
+
+from moe_theory.edge import experiments, theory
+from moe_theory.edge.claims.values import Values, by_servers, named
+from moe_theory.edge.experiments import (
+    ADAPTIVE,
+    FAILURE,
+    HISTORY,
+    HISTORY_DIMS,
+    HISTORY_EXPERTS,
+    RATES,
+    SCALE_DIMS,
+    SCALES,
+    SCALING,
+    SERVER_GRID,
+    SERVERS,
+    cell_name,
+    rate_name,
+    scale_name,
+)
+from moe_theory.edge.params import PROPORTIONAL
+from moe_theory.sweep import Run
+from moe_theory.verify.claim import Runs, claim
+
+EXPONENT_MARGIN = 0.1  # how far an exponent may be from the one claimed
+TOLERANCE = 1e-6  # of float32 probabilities
+SCALE_CELLS = tuple(scale_name(scale) for scale in SCALES)
+RATE_CELLS = tuple(rate_name(rate) for rate in RATES)
+SERVER_CELLS = tuple(cell_name(number) for number in SERVERS)
+
+
+def _over(cells: tuple[str, ...], value) -> Values:
+    """What `value` says of each cell's run (B,), one component a cell."""
+    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
+
+
+def _at_end(name: str):
+    """A recorded number at T1."""
+
+    def value(run: Run) -> np.ndarray:
+        place = experiments.record_after(run, experiments.exploration_rounds(run.params))
+        return getattr(run.records, name)[place].astype(np.float64)
+
+    return value
+
+
+def _mean_step(name: str, sign: int):
+    """Mean over the rounds up to T1 with one completion of what its gate step does, with this sign."""
+
+    def value(run: Run) -> np.ndarray:
+        place = experiments.record_after(run, experiments.exploration_rounds(run.params))
+        return sign * float(run.params.learning_rate) * np.nanmean(getattr(run.records, name)[: place + 1], axis=0)
+
+    return value
+
+
+def _output_gap(run: Run) -> np.ndarray:
+    """Root mean square of h_m(X) - h_m(X~) for two tasks of one kind, mean over experts, from the gates at T1.
+
+    Given the gates, the s - 1 noise columns of each add 2 (s - 1) sigma_t^2 |theta|^2, and where signals follow own
+    truths their spread adds 2 E[beta^2] c^2 tau^2 |theta|^2. Strengths that differ add more, which is left out.
+    """
+    params = run.params
+    follows = int(params.signal_law) == PROPORTIONAL
+    spread = float(params.signal_scale) * float(params.cluster_spread) if follows else 0.0
+    noise = (SCALE_DIMS.num_samples - 1) * float(params.noise_scale) ** 2
+    return np.sqrt(2 * (noise + spread**2)) * _at_end("gate_norm")(run)
+
+
+@claim("edge.lemma-2.outputs", paper="edge", where="Lemma 2, Eq. (14)", kind="rate", margin=EXPONENT_MARGIN)
+class Lemma2:
+    """Two tasks of one cluster have gate outputs within O(sigma_0) of each other."""
+
+    experiment = SCALING
+    side = "at_least"
+    abscissa = SCALES
+    labels = named(*SCALE_CELLS)
+    observe = _over(SCALE_CELLS, _output_gap)
+    predict = staticmethod(lambda runs: 1.0)
+
+
+@claim("edge.lemma-3.sum", paper="edge", where="Lemma 3, proof", kind="identity", margin=1e-3)
+class Lemma3Sum:
+    """Gate steps sum to zero over the experts, and so do the gates, relative to their largest entry."""
+
+    experiment = SCALING
+    labels = named(*SCALE_CELLS)
+    observe = _over(SCALE_CELLS, lambda run: run.records.gate_drift[-1].astype(np.float64))
+
+
+@claim("edge.lemma-3.own", paper="edge", where="Lemma 3, first case", kind="rate", margin=EXPONENT_MARGIN)
+class Lemma3Own:
+    """Completing a task of kind n lowers the expert's own output <theta, v_n> by O(sigma_0)."""
+
+    experiment = SCALING
+    side = "at_least"
+    abscissa = SCALES
+    labels = named(*SCALE_CELLS)
+    observe = _over(SCALE_CELLS, _mean_step("own_change", -1))
+    predict = staticmethod(lambda runs: 1.0)
+
+
+@claim("edge.lemma-3.others", paper="edge", where="Lemma 3, second case", kind="rate", margin=EXPONENT_MARGIN)
+class Lemma3Others:
+    """It raises the other experts' outputs <theta, v_n> by O(1/M)."""
+
+    experiment = SERVER_GRID
+    side = "at_most"
+    abscissa = SERVERS
+    labels = by_servers(*SERVERS)
+    observe = _over(SERVER_CELLS, _mean_step("others_change", 1))
+    predict = staticmethod(lambda runs: -1.0)
+
+
+@claim("edge.lemma-4.gates", paper="edge", where="Lemma 4", kind="rate", margin=EXPONENT_MARGIN)
+class Lemma4:
+    """Up to T1 the gates stay O(sigma_0^(1/2)) in every entry."""
+
+    experiment = SCALING
+    side = "at_least"
+    abscissa = SCALES
+    labels = named(*SCALE_CELLS)
+    observe = _over(SCALE_CELLS, _at_end("gate_size"))
+    predict = staticmethod(lambda runs: 0.5)
+
+
+def _pairs(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """|h_m - h_m'|, |pi_m - pi_m'| and pi_m' of all ordered pairs of experts at the last round (M, M, B)."""
+    count = int(run.params.num_experts)
+    outputs = run.records.gate_outputs[-1][:count].astype(np.float64)
+    probabilities = run.records.gate_probabilities[-1][:count].astype(np.float64)
+    return (
+        np.abs(outputs[:, None] - outputs[None, :]),
+        np.abs(probabilities[:, None] - probabilities[None, :]),
+        np.broadcast_to(probabilities[None, :], (count, count, probabilities.shape[1])),
+    )
+
+
+def _lipschitz_excess(run: Run) -> np.ndarray:
+    gap, difference, _ = _pairs(run)
+    return np.maximum(difference - gap / 2, 0).max(axis=(0, 1))
+
+
+def _printed_shortfall(run: Run) -> np.ndarray:
+    gap, difference, other = _pairs(run)
+    return np.maximum(other * gap - difference, 0).max(axis=(0, 1))
+
+
+def _smaller_shortfall(run: Run) -> np.ndarray:
+    gap, difference, other = _pairs(run)
+    smaller = np.minimum(other, other.transpose(1, 0, 2))
+    return np.maximum(smaller * gap - difference, 0).max(axis=(0, 1))
+
+
+_FIGURE_CELLS = tuple(cell_name(number) for number in (10, 50))
+
+
+@claim("edge.lemma-5.upper", paper="edge", where="Lemma 5, first case", kind="identity", margin=TOLERANCE)
+class Lemma5Upper:
+    """|pi_m - pi_m'| is at most half of |h_m - h_m'|, for all pairs of experts."""
+
+    experiment = ADAPTIVE
+    labels = by_servers(10, 50)
+    observe = _over(_FIGURE_CELLS, _lipschitz_excess)
+
+
+@claim(
+    "edge.lemma-5.lower",
+    paper="edge",
+    where="Lemma 5, proof of the second case",
+    kind="identity",
+    margin=TOLERANCE,
+    replaced_by="edge.lemma-5.lower-of-the-smaller",
+)
+class Lemma5Lower:
+    """|pi_m - pi_m'| is at least pi_m' |h_m - h_m'|, for all ordered pairs of experts."""
+
+    experiment = ADAPTIVE
+    labels = by_servers(10, 50)
+    observe = _over(_FIGURE_CELLS, _printed_shortfall)
+
+
+@claim(
+    "edge.lemma-5.lower-of-the-smaller",
+    paper="edge",
+    where="replaces Lemma 5, second case",
+    kind="identity",
+    margin=TOLERANCE,
+)
+class Lemma5Smaller:
+    """|pi_m - pi_m'| is at least min(pi_m, pi_m') |h_m - h_m'|, for all pairs of experts."""
+
+    experiment = ADAPTIVE
+    labels = by_servers(10, 50)
+    observe = _over(_FIGURE_CELLS, _smaller_shortfall)
+
+
+def _any_disorder(run: Run) -> np.ndarray:
+    """Whether at T1 some expert that specialises in kind n has pi_m(v_n) <= pi_m(v_n') for another kind."""
+    place = experiments.record_after(run, experiments.exploration_rounds(run.params))
+    gates = run.records.gates[place][: int(run.params.num_experts)].astype(np.float64)
+    drives = np.einsum("mdb,ndb->mnb", gates, run.state.pool.signals.astype(np.float64))
+    log_probabilities = drives - np.logaddexp.reduce(drives, axis=0, keepdims=True)
+    return np.any(drives.argmax(axis=1) != log_probabilities.argmax(axis=1), axis=0)
+
+
+@claim("edge.lemma-6.order", paper="edge", where="Lemma 6, Eq. (27)", kind="probability")
+class Lemma6:
+    """At T1 an expert whose output is largest for kind n has its largest probability there, but for chance delta."""
+
+    experiment = ADAPTIVE
+    side = "at_most"
+    labels = by_servers(10, 50)
+    observe = _over(_FIGURE_CELLS, _any_disorder)
+    predict = staticmethod(lambda runs: FAILURE)
+
+
+@claim("edge.lemma-7.loads", paper="edge", where="Lemma 7, Eq. (29)", kind="rate", margin=EXPONENT_MARGIN)
+class Lemma7:
+    """At T1 every expert's share of the tasks is within O(1/M) of 1/M."""
+
+    experiment = SERVER_GRID
+    side = "at_most"
+    abscissa = SERVERS
+    labels = by_servers(*SERVERS)
+    observe = _over(SERVER_CELLS, _at_end("load_gap"))
+    predict = staticmethod(lambda runs: -1.0)
+
+
+@claim(
+    "edge.lemma-7.hoeffding",
+    paper="edge",
+    where="Lemma 7, proof: 1 - 2 M exp(-2 eps^2 T1)",
+    kind="probability",
+)
+class Lemma7Hoeffding:
+    """At T1 every expert's share is within Hoeffding's eps = (ln(2M/delta) / (2 T1))^(1/2), but for chance delta."""
+
+    experiment = SERVER_GRID
+    side = "at_most"
+    labels = by_servers(*SERVERS)
+    predict = staticmethod(lambda runs: FAILURE)
+
+    @staticmethod
+    def observe(runs: Runs) -> np.ndarray:
+        def is_outside(run: Run) -> np.ndarray:
+            rounds = experiments.exploration_rounds(run.params)
+            allowed = np.sqrt(np.log(2 * int(run.params.num_experts) / FAILURE) / (2 * rounds))
+            return _at_end("load_gap")(run) > allowed
+
+        return _over(SERVER_CELLS, is_outside)(runs)
+
+
+@claim("edge.lemma-8.scale", paper="edge", where="Lemma 8", kind="rate", margin=EXPONENT_MARGIN)
+class Lemma8Scale:
+    """At T1 the gates of two experts are within O(sigma_0) of each other in every entry."""
+
+    experiment = SCALING
+    side = "at_least"
+    abscissa = SCALES
+    labels = named(*SCALE_CELLS)
+    observe = _over(SCALE_CELLS, _at_end("gate_gap"))
+    predict = staticmethod(lambda runs: 1.0)
+
+
+@claim("edge.lemma-8.learning-rate", paper="edge", where="Lemma 8", kind="rate", margin=EXPONENT_MARGIN)
+class Lemma8Rate:
+    """At T1 the gates of two experts are within O(eta^(-1/2)) of each other in every entry, for small eta."""
+
+    experiment = SCALING
+    side = "at_least"
+    abscissa = RATES
+    labels = named(*RATE_CELLS)
+    observe = _over(RATE_CELLS, _at_end("gate_gap"))
+    predict = staticmethod(lambda runs: -0.5)
+
+
+def _history_sum(runs: Runs) -> np.ndarray:
+    """The mean over a run's tasks of the right side of (34), from who served whom (B,)."""
+    moves = runs[cell_name(HISTORY_EXPERTS)].records
+    starts = range(0, moves.expert.shape[1], 256)  # by parts: a table of all pairs of tasks is large
+    parts = [(moves.expert[:, at : at + 256], moves.truth[..., at : at + 256].astype(np.float64)) for at in starts]
+    return np.concatenate([_history_part(expert, truth) for expert, truth in parts])
+
+
+def _history_part(expert: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """The same for replicates with experts (T, B) and truths (T, p, B)."""
+    ratio = theory.overparameterization_ratio(HISTORY_DIMS.num_features, HISTORY_DIMS.num_samples)
+    is_served = expert >= 0
+    together = (expert[:, None] == expert[None, :]) & is_served[:, None]
+    loads = together.sum(axis=1)
+    later = np.triu(np.ones(together.shape[:2]), 1)[:, :, None] * together
+    weights = (1 - ratio) * ratio ** later.sum(axis=1)  # of the task in row l, for its L - l successors
+    norms = np.sum(truth**2, axis=1)
+    products = np.moveaxis(np.einsum("bid,bjd->bij", *(2 * (truth.transpose(2, 0, 1),)), optimize=True), 0, -1)
+    distances = norms[:, None] + norms[None, :] - 2 * products
+    errors = ratio**loads * norms + np.sum(together * weights[:, None] * distances, axis=0)
+    return np.sum(is_served * errors, axis=0) / np.maximum(is_served.sum(axis=0), 1)
+
+
+@claim("edge.lemma-9.history", paper="edge", where="Lemma 9, Eq. (34)", kind="equality", margin=0.02)
+class Lemma9:
+    """Under uniform routing the mean error is that of (34), from the truths that each expert has met in their order."""
+
+    experiment = HISTORY
+    labels = named(f"t = {HISTORY.num_rounds}")
+    observe = staticmethod(lambda runs: runs[cell_name(HISTORY_EXPERTS)].records.flushed[-1].astype(np.float64))
+    predict = _history_sum

@@ -1,0 +1,35 @@
+"""Numbers that claims are made of: errors of cells at recorded rounds, one a replicate, and the components' names."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from moe_theory.edge.experiments import FIGURE_3_DIMS, FIGURE_3_ROUNDS, cell_name
+from moe_theory.verify.claim import Runs
+
+Values = Callable[[Runs], np.ndarray]
+ENOUGH = (30, 50, 70)  # the M of Fig. 3 that the paper calls sufficient
+
+
+def named(*labels: str) -> Callable[[Runs], list[str]]:
+    """Fixed names of components."""
+    return lambda runs: list(labels)
+
+
+def by_servers(*numbers: int) -> Callable[[Runs], list[str]]:
+    """Components named after numbers of servers."""
+    return named(*(cell_name(number) for number in numbers))
+
+
+def final_error(*numbers: int, per_coordinate: bool = False, time: int = FIGURE_3_ROUNDS) -> Values:
+    """G once the tasks under way are completed, at round `time`, one component a number of servers."""
+    divisor = FIGURE_3_DIMS.num_features if per_coordinate else 1
+
+    def observe(runs: Runs) -> np.ndarray:
+        columns = []
+        for number in numbers:
+            run = runs[cell_name(number)]
+            columns.append(run.records.flushed[np.searchsorted(run.rounds, time)].astype(np.float64))
+        return np.stack(columns, axis=1) / divisor
+
+    return observe

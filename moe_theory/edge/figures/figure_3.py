@@ -1,0 +1,248 @@
+"""Fig. 3: the generalization error of the adaptive policy and of three that do not look at the task, theory over them.
+
+Everything is per coordinate, G_t / p: with truths of deviation sigma_0 an entry, |w|^2 is p sigma_0^2, and only so can
+errors be compared with sigma_0^2 and sigma_0, as Section VI does. G_t is flushed: tasks under way count as completed.
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Float, Int
+
+from moe_theory.core.tasks import Pool
+from moe_theory.edge import exact, theory
+from moe_theory.edge.experiments import (
+    FAILURE,
+    FIGURE_3_DIMS,
+    FIGURE_3_EXPERTS,
+    FIGURE_3_ROUNDS,
+    MAX_DELAY,
+    cell_name,
+    exploration_rounds,
+    gaps_of,
+    loads_of,
+    pools_of,
+)
+from moe_theory.edge.params import PROPORTIONAL, SIGMA_0, Dims
+from moe_theory.edge.policies import POLICIES
+from moe_theory.edge.rounds import Info, generalization_error_flushed
+from moe_theory.edge.state import State
+from moe_theory.edge.system import system
+from moe_theory.sweep import Progress, Run, quiet, run_cells
+from moe_theory.verify.claim import ReadingLike
+from moe_theory.verify.figures import FigureSpec, across_replicates, closing, log_axis_cells, provenance
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+
+DIMS = FIGURE_3_DIMS
+BLIND = ("nearest", "fastest", "uniform")  # policies that do not look at the task
+DIMENSIONS = ("policy", "experts", "round")
+VALUES = ("mean", "low", "high", "error", "theorem_1", "proposition_4", "exact")
+WIDTH = 16  # replicates in a chunk: the state of 64 with 70 servers is larger than a core's cache, and slower
+
+STYLES: dict[str, dict[str, Any]] = {
+    "adaptive": {"color": "C0", "linewidth": 1.6},
+    "nearest": {"color": "C3", "linewidth": 4.0},
+    "uniform": {"color": "C2", "linewidth": 2.2},
+    "fastest": {"color": "C0", "linewidth": 1.2},
+    "band": {"color": "C0", "linewidth": 0, "alpha": 0.16},
+    "printed": {"color": "C1", "linewidth": 1.5, "linestyle": (0, (4, 1.6))},
+    "exact": {"color": "black", "linestyle": "none", "marker": "o", "markersize": 3.2, "markerfacecolor": "white"},
+    "level": {"color": "0.3", "linewidth": 0.8, "linestyle": (0, (1, 1.5)), "zorder": 0},
+    "explored": {"color": "0.55", "linewidth": 0.8, "zorder": 0},
+}
+
+# A single expert's exact moments settle as ((p - s)/(p - 1))^L: here to 13 digits within so many arrivals.
+SETTLED = 32
+
+
+class Records(NamedTuple):
+    """What a recorded round keeps."""
+
+    flushed: Float[Array, ""]
+    loads: Int[Array, " M"]
+
+
+def observe(state: State, info: Info) -> Records:
+    """The flushed error, which costs a flush at the recorded rounds alone, and the loads."""
+    del info
+    return Records(generalization_error_flushed(state), state.visits)
+
+
+def compute(
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
+) -> xr.Dataset:
+    """Means and bands of G_t / p by policy and number of servers, with what Theorem 1, Proposition 4 and exact theory say.
+
+    Raises: InvalidRunError for replicates or rounds that cannot be run.
+    """
+    length = FIGURE_3_ROUNDS if num_rounds is None else num_rounds
+    settings = {cell_name(number): reading.params(num_experts=number) for number in FIGURE_3_EXPERTS}
+    explored = [exploration_rounds(params) for params in settings.values()]
+    cells = [
+        cell
+        for name, policy in POLICIES.items()
+        for cell in log_axis_cells(
+            {f"{name}, {key}": params for key, params in settings.items()},
+            system(DIMS, policy),
+            observe,
+            length,
+            also=explored,
+        )
+    ]
+    runs = run_cells(cells, replicates, seed=seed, width=WIDTH, progress=progress, what="figure-3")
+    first = next(iter(runs.values()))
+    single = np.stack([single_expert_errors(pool, DIMS, first.params, length) for pool in pools_of(first)])
+    rows = [[_values_of(runs[f"{name}, {key}"], name, single) for key in settings] for name in POLICIES]
+    return xr.Dataset(
+        {value: (DIMENSIONS, np.array([[cell[value] for cell in row] for row in rows])) for value in VALUES},
+        {
+            "policy": list(POLICIES),
+            "experts": list(FIGURE_3_EXPERTS),
+            "round": first.rounds,
+            "explored": ("experts", explored),
+        },
+        provenance("edge", "figure-3", reading, replicates, seed, length, num_rounds is not None)
+        | {"within": float(np.mean(gaps_of(first).within_gap)) / DIMS.num_features},
+    )
+
+
+def _values_of(run: Run, policy: str, single: Float[np.ndarray, "B L"]) -> dict[str, Float[np.ndarray, " R"]]:
+    """What a cell contributes, per coordinate; NaN where theory does not speak of its policy."""
+    scale, silent = 1 / DIMS.num_features, np.full(len(run.rounds), np.nan)
+    values = across_replicates(run.records.flushed.astype(np.float64) * scale)
+    if policy == "adaptive":
+        theories = {"theorem_1": theorem_1_of(run), "proposition_4": None, "exact": None}
+    else:
+        loads = loads_of(run)
+        errors = [exact.by_loads(by_load, loads[:, index]) for index, by_load in enumerate(single)]
+        theories = {"theorem_1": None, "proposition_4": proposition_4_of(run), "exact": np.stack(errors, axis=1)}
+    return values | {
+        name: silent if samples is None else samples.mean(axis=1) * scale for name, samples in theories.items()
+    }
+
+
+def theorem_1_of(run: Run) -> Float[np.ndarray, "R B"]:
+    """(23) of each replicate's pool and realised loads, with the gap inside a cluster for its term G^4."""
+    loads, ratio, pool_gaps = loads_of(run), _ratio(), gaps_of(run)
+    ends = np.minimum(run.rounds, exploration_rounds(run.params))
+    explored = loads[np.searchsorted(run.rounds, ends, side="right") - 1]
+    return theory.theorem_1(pool_gaps, ratio, loads, explored, run.rounds[:, None], pool_gaps.within_gap)
+
+
+def proposition_4_of(run: Run) -> Float[np.ndarray, "R B"]:
+    """(22) of each replicate's pool and realised loads."""
+    return theory.proposition_4(gaps_of(run), _ratio(), loads_of(run), run.rounds[:, None])
+
+
+def single_expert_errors(pool: Pool, dims: Dims, params: Any, max_load: int) -> Float[np.ndarray, " L"]:
+    """g(L) of `exact` for L = 0..`max_load`; beyond the settled loads L g(L) grows by the same at each arrival."""
+    last = min(SETTLED, max_load)
+    follows_truth = int(params.signal_law) == PROPORTIONAL
+    errors = exact.generalization_error(pool, dims.num_samples, last, float(params.cluster_spread), follows_truth)
+    sums = errors * np.arange(last + 1)
+    counts = np.arange(last + 1, max_load + 1)
+    return np.concatenate([errors, (sums[-1] + (sums[-1] - sums[-2]) * (counts - last)) / counts])
+
+
+def _ratio() -> float:
+    return theory.overparameterization_ratio(DIMS.num_features, DIMS.num_samples)
+
+
+def draw(data: xr.Dataset, figure: "FigureBase") -> None:
+    """Rows (a) the adaptive policy and (b) the others, a column for each number of servers."""
+    axes = figure.subplots(2, data.sizes["experts"], sharex=True, sharey=True, squeeze=False)
+    top = float(data[["high", "theorem_1", "proposition_4", "exact"]].to_array().max())
+    for column, num_experts in enumerate(data.experts.values):
+        here = data.sel(experts=num_experts)
+        for row, draw_panel in enumerate((_draw_adaptive, _draw_blind)):
+            panel = axes[row, column]
+            panel.set_xscale("log")
+            panel.set_xlim(here["round"][0], data.attrs["num_rounds"])
+            panel.set_ylim(0, 1.06 * top)
+            draw_panel(panel, here)
+        axes[0, column].set_title(f"$M$ = {num_experts}")
+        axes[1, column].set_xlabel("round $t$")
+    axes[0, 0].set_ylabel("(a) adaptive\n$G_t/p$")
+    axes[1, 0].set_ylabel("(b) nearest, uniform, fastest\n$G_t/p$")
+    _draw_legend(figure)
+
+
+def _draw_adaptive(panel: "Axes", here: xr.Dataset) -> None:
+    run, rounds = here.sel(policy="adaptive"), here["round"].values
+    panel.axhline(SIGMA_0**2, **STYLES["level"])
+    _note(panel, rounds[0], SIGMA_0**2, r"$\sigma_0^2$", "left")
+    panel.axvline(int(here.explored), **STYLES["explored"])
+    panel.fill_between(rounds, run.low, run.high, **STYLES["band"])
+    panel.plot(rounds, run["mean"], **STYLES["adaptive"])
+    panel.plot(rounds, run.theorem_1, **STYLES["printed"])
+    _note(panel, rounds[-1], float(run["mean"][-1]), f"{float(run['mean'][-1]):.2f}", "right")
+
+
+def _draw_blind(panel: "Axes", here: xr.Dataset) -> None:
+    rounds = here["round"].values
+    panel.axhline(SIGMA_0, **STYLES["level"])
+    _note(panel, rounds[-1], SIGMA_0, r"$\sigma_0$", "right")
+    panel.fill_between(rounds, here.low.sel(policy="nearest"), here.high.sel(policy="nearest"), **STYLES["band"])
+    marks = np.unique(np.geomspace(1, len(rounds), 9).astype(int) - 1)
+    for policy in ("nearest", "uniform", "fastest"):
+        run = here.sel(policy=policy)
+        panel.plot(rounds, run["mean"], **STYLES[policy])
+    for policy in ("nearest", "fastest"):
+        run = here.sel(policy=policy)
+        panel.plot(rounds, run.exact, markevery=list(marks), **STYLES["exact"])
+        panel.plot(rounds, run.proposition_4, **STYLES["printed"])
+
+
+def _note(panel: "Axes", x: float, y: float, text: str, side: str) -> None:
+    offset = (3 if side == "left" else -1, 2)
+    panel.annotate(text, (x, y), offset, textcoords="offset points", ha=side, va="bottom")
+
+
+def _draw_legend(figure: "FigureBase") -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    labels = {
+        "adaptive": "adaptive: mean",
+        "nearest": "nearest: mean",
+        "uniform": "uniform: mean",
+        "fastest": "fastest: mean",
+        "band": "10–90 % of replicates",
+        "printed": "(a) Theorem 1, (b) Proposition 4",
+        "exact": "exact theory",
+        "explored": "end of exploration $T_1$",
+    }
+    handles = [
+        Patch(**STYLES[name], label=label) if name == "band" else Line2D([], [], **STYLES[name], label=label)
+        for name, label in labels.items()
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=4)
+
+
+def caption(data: xr.Dataset) -> str:
+    """What is drawn, and how to draw it again."""
+    explored = ", ".join(str(int(rounds)) for rounds in data.explored)
+    return (
+        "Overall generalization error per coordinate, G_t/p, of N = 10 kinds of tasks on M servers with delays of up "
+        f"to d_u = {MAX_DELAY} rounds; p = 15, s = 10, η = 0.2. Tasks under way count as completed. Every replicate "
+        "draws a pool of its own. (a) The paper's policy; Theorem 1 is (23) from each replicate's pool and loads, with "
+        f"the gap inside a cluster, {data.attrs['within']:.2f}, for G⁴ and T₁ = {explored} at δ = {FAILURE:g}; "
+        "numbers: the last mean. (b) Policies blind to the task; Proposition 4 is (22), exact theory the moment "
+        "recursion, both from each replicate's pool and loads, of nearest and fastest.\n" + closing(data)
+    )
+
+
+FIGURE = FigureSpec(
+    name="figure-3",
+    title="Generalization error of the adaptive policy and of policies that do not look at the task",
+    summary="Fig. 3 (a), (b): means and bands against Theorem 1, Proposition 4 and the exact theory.",
+    replicates=64,
+    size=(7.2, 4.4),
+    compute=compute,
+    draw=draw,
+    caption=caption,
+)

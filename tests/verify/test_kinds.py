@@ -1,0 +1,420 @@
+"""Probabilities and rates, from their intervals to their pictures: catches errors other than those that are stated.
+
+Sizes and powers of probabilities are sums over all counts, without chance. Those of rates come from seeded samples,
+within binomial bounds that a right test leaves with a probability below 1e-7.
+"""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from matplotlib.collections import PolyCollection
+from scipy import stats
+
+from moe_theory import continual
+from moe_theory.core.errors import InvalidClaimError
+from moe_theory.report import plots
+from moe_theory.report.verdicts import to_markdown
+from moe_theory.sweep import Run
+from moe_theory.verify import Status, session, statistics
+
+from .declarations import make
+
+COUNT = 400
+RUNS = {"M=1": Run(continual.Params(), np.array([1, 2, 3, 4]), np.arange(COUNT), None, None)}
+GRID = np.array([0.01, 0.02, 0.1, 0.5])  # unevenly spaced
+NOISE = np.random.default_rng(17).standard_normal((COUNT, len(GRID)))
+SIDES = pytest.mark.parametrize("side", ["at_most", "at_least"])
+
+
+def events(*successes, count=COUNT):
+    """(count, V): event v happened in the first `successes[v]` replicates."""
+    return (np.arange(count)[:, None] < np.array(successes)).astype(float)
+
+
+def judged(kind, **changes):
+    settings = {"kind": kind, "side": "at_most", "margin": 0.0, "abscissa": GRID if kind == "rate" else None}
+    return session.judge(make(**(settings | changes)), "unit-signal", RUNS, seed=5, error=1e-3)
+
+
+def probability(*successes, claimed=0.5, **changes):
+    return judged("probability", observe=lambda runs: events(*successes), predict=lambda runs: claimed, **changes)
+
+
+def rate(slope, claimed, **changes):
+    return judged("rate", observe=lambda runs: power_law(slope), predict=lambda runs: claimed, **changes)
+
+
+def power_law(slope, noise=NOISE):
+    return 3 * GRID**slope * (1 + 0.2 * noise)
+
+
+def statuses(count, claimed, margin, error, side):
+    """What is decided at each count of a single event."""
+    decide = [
+        statistics.judge_probability(
+            events(successes, count=count), np.array([claimed]), margin, error, at_most=side == "at_most"
+        )
+        for successes in range(count + 1)
+    ]
+    return np.array([result.status for result in decide]), decide[0]
+
+
+def outward(side):
+    return 1 if side == "at_most" else -1
+
+
+def chance(decided, status, true):
+    """Probability of a status where the event has probability `true`."""
+    return float(stats.binom.pmf(np.arange(len(decided)), len(decided) - 1, true) @ (decided == status))
+
+
+@pytest.mark.parametrize("count", [1, 7, 40, 1000])
+@pytest.mark.parametrize("error", [0.3, 0.05, 1e-6])
+def test_clopper_pearson_is_scipys(count, error):
+    """Catches ends that are swapped, off by one success, or undefined at no or nothing but successes."""
+    successes = np.unique(np.linspace(0, count, 15).astype(int))
+    low, high = statistics.clopper_pearson(successes, count, error)
+    for place, number in enumerate(successes):
+        other = stats.binomtest(int(number), count).proportion_ci(1 - error, method="exact")
+        # SciPy's method finds roots, so that its last digits differ.
+        np.testing.assert_allclose([low[place], high[place]], [other.low, other.high], rtol=1e-6, atol=1e-9)
+    assert low[0] == 0
+    assert high[-1] == 1
+
+
+@SIDES
+@pytest.mark.parametrize("margin", [0.0, 0.1])
+@pytest.mark.parametrize("claimed", [0.15, 0.5, 0.85])
+def test_a_probability_is_wrongly_judged_no_more_often_than_stated(side, claimed, margin):
+    """Exact size: catches a margin on the wrong side, intervals too short, and an error split once too often."""
+    for error in (0.2, 0.01):
+        decided, _ = statuses(200, claimed, margin, error, side)
+        assert set(decided) == {Status.SUPPORTED, Status.INCONCLUSIVE, Status.REFUTED}
+        edge = claimed + outward(side) * margin
+        beyond = edge + outward(side) * 1e-9
+        for size in (chance(decided, Status.REFUTED, edge), chance(decided, Status.SUPPORTED, beyond)):
+            assert error / 2 / 8 < size <= error / 2  # each end has half; counts being whole costs some of it
+
+
+@SIDES
+@pytest.mark.parametrize("claimed", [0.01, 0.3, 0.97])
+def test_a_probability_off_by_the_smallest_discrepancy_is_refuted(side, claimed):
+    """Exact power: catches a smallest discrepancy that is missed, is not the smallest, or leaves the margin out."""
+    margin, count = 0.005, 150
+    decided, first = statuses(count, claimed, margin, 0.02, side)
+    if claimed == {"at_most": 0.97, "at_least": 0.01}[side]:
+        assert np.isnan(first.smallest_discrepancy)  # 150 replicates cannot refute it
+        assert Status.REFUTED not in decided
+        return
+    seen, limit = first.smallest_discrepancy, float(side == "at_most")
+    assert margin < seen < abs(limit - claimed)
+    for true in np.linspace(claimed + outward(side) * (seen + 1e-9), limit, 50):
+        assert chance(decided, Status.REFUTED, true) >= statistics.POWER
+    for true in np.linspace(claimed, claimed + outward(side) * (seen - 1e-6), 50):
+        assert chance(decided, Status.REFUTED, true) < statistics.POWER
+
+
+def pairs(count, claimed, error, side):
+    """What is decided of two events at each pair of counts."""
+    return np.array(
+        [
+            [
+                statistics.judge_probability(
+                    events(first, second, count=count), claimed, 0.0, error, at_most=side == "at_most"
+                ).status
+                for second in range(count + 1)
+            ]
+            for first in range(count + 1)
+        ]
+    )
+
+
+@SIDES
+def test_several_events_share_the_error(side):
+    """Exact, for two events independent or one and the same: catches Bonferroni's correction left out or made twice."""
+    count, error, claimed = 18, 0.1, np.array([0.4, 0.6])
+    decided = pairs(count, claimed, error, side)
+    binomials = [stats.binom.pmf(np.arange(count + 1), count, true) for true in claimed]
+    refuted = binomials[0] @ (decided == Status.REFUTED) @ binomials[1]
+    alone = [statuses(count, true, 0.0, error / 2, side)[0] for true in claimed]
+    apart = [chance(one, Status.REFUTED, true) for one, true in zip(alone, claimed, strict=True)]
+    assert refuted == pytest.approx(1 - (1 - apart[0]) * (1 - apart[1]))  # either refutes, at half the error
+    assert refuted <= error / 2
+    # One at the edge, the other where nothing would refute it: support needs both, so it is rarer still.
+    certain = float(side == "at_least")
+    others = stats.binom.pmf(np.arange(count + 1), count, certain)
+    supported = binomials[0] @ (decided == Status.SUPPORTED) @ others
+    assert 0 < supported <= error / 2
+    same = pairs(count, np.array([0.5, 0.5]), error, side).diagonal()
+    assert chance(same, Status.REFUTED, 0.5) <= error / 2
+    assert chance(same, Status.SUPPORTED, 0.5) <= error / 2
+
+
+@SIDES
+def test_the_worst_of_several_events_decides(side):
+    """Catches a verdict with the numbers of another event than the one that refutes, or another's power."""
+    successes, claimed, margin = (20, 35, 10), np.array([0.5, 0.5, 0.2]), 0.02
+    happened = events(*successes, count=50) if side == "at_most" else 1 - events(*successes, count=50)
+    claims = claimed if side == "at_most" else 1 - claimed
+    result = statistics.judge_probability(happened, claims, margin, 0.05, at_most=side == "at_most")
+    assert result.worst == 1
+    interval = stats.binomtest(int(happened[:, 1].sum()), 50).proportion_ci(1 - 0.05 / 3, method="exact")
+    np.testing.assert_allclose([result.low, result.high], np.array([interval.low, interval.high]) - claims[1])
+    _, alone = statuses(50, claims[1], margin, 0.05 / 3, side)
+    assert result.smallest_discrepancy == pytest.approx(alone.smallest_discrepancy)
+
+
+@SIDES
+def test_replicates_with_probabilities_of_their_own_are_judged_by_their_mean(side):
+    """Exact, by convolution: catches a size that holds only where all pools share one probability."""
+    count, error = 60, 0.1
+    for own in (np.linspace(0.05, 0.55, count), np.where(np.arange(count) < 15, 0.95, 0.1)):
+        counts = np.ones(1)
+        for true in own:
+            counts = np.convolve(counts, [1 - true, true])
+        decided, _ = statuses(count, own.mean(), 0.0, error, side)
+        assert counts @ (decided == Status.REFUTED) <= error / 2
+        assert counts @ (decided == Status.SUPPORTED) <= error / 2
+
+
+def test_the_mean_of_slope_samples_is_the_fitted_slope():
+    """Catches weights of another regression, and log means confused with mean logs."""
+    values = np.exp(NOISE) * np.array([1.0, 5.0, 2.0, 40.0])
+    slope = np.polyfit(np.log(GRID), np.log(values.mean(axis=0)), 1)[0]
+    samples = statistics.slope_samples(values, GRID)
+    assert samples.shape == (COUNT, 1)
+    assert samples.mean() == pytest.approx(slope, rel=1e-12)
+
+
+def test_the_error_of_a_slope_is_the_bootstraps():
+    """Catches a delta method that forgets what grid points share, or that the fit's residuals are not the error."""
+    shared = NOISE @ np.linalg.cholesky(0.4 * np.eye(4) + 0.6).T
+    values = 3 * GRID**1.3 * np.exp(np.array([0.1, 0.6, 0.3, 0.8]) * shared)
+    resampled = np.random.default_rng(23).multinomial(COUNT, np.full(COUNT, 1 / COUNT), size=4000) / COUNT @ values
+    slopes = np.polyfit(np.log(GRID), np.log(resampled).T, 1)[0]
+    _, error = statistics.mean_and_error(statistics.slope_samples(values, GRID))
+    assert error[0] == pytest.approx(slopes.std(ddof=1), rel=0.1)  # 4000 give it to 1.1 %
+
+
+@SIDES
+@pytest.mark.parametrize("true", [1.5, -0.5, 0.0])
+def test_planted_rates_are_told_from_wrong_ones(side, true):
+    """Catches a sign, a side or a base of the logarithm; the slope's error is 0.004, the claims are off by 0.1."""
+    within, without = true + outward(side) * 0.1, true - outward(side) * 0.1
+    assert rate(true, within, side=side).status is Status.SUPPORTED
+    assert rate(true, without, side=side).status is Status.REFUTED
+    assert rate(true, without, side=side, margin=0.2).status is Status.SUPPORTED
+    assert rate(true, without, side=side, margin=0.1).status is Status.INCONCLUSIVE
+    assert rate(true, true, side=side).status is Status.INCONCLUSIVE
+
+
+def test_size_and_power_of_a_rate_are_as_declared():
+    """Catches an interval of a slope that is too short, too long or two-sided twice, and a power other than 0.9."""
+    generator, num_trials, error = np.random.default_rng(31), 1000, 0.1
+
+    def decide(slope):
+        samples = statistics.slope_samples(power_law(slope, generator.standard_normal((100, 4))), GRID)
+        return statistics.judge_upper_bound(samples, 0 * samples + 1.5, 0 * samples, error)
+
+    at_edge = [decide(1.5) for _ in range(num_trials)]
+    seen = np.mean([result.smallest_discrepancy for result in at_edge])
+    beyond = [decide(1.5 + seen) for _ in range(num_trials)]
+    for results, status, expected in (
+        (at_edge, Status.REFUTED, error / 2),
+        (at_edge, Status.SUPPORTED, error / 2),
+        (beyond, Status.REFUTED, statistics.POWER),
+    ):
+        number = sum(result.status is status for result in results)
+        # 0.01 for what is asymptotic: the delta method and the power's normal quantile.
+        assert stats.binom.isf(1 - 1e-8, num_trials, expected - 0.01) <= number
+        assert number <= stats.binom.isf(1e-8, num_trials, expected + 0.01)
+
+
+def test_a_rate_carries_the_numbers_of_its_slope():
+    """Catches a verdict whose standard error, interval or curve is that of a grid point, not of the slope."""
+    verdict = rate(1.5, 1.4, side="at_least", margin=0.01)
+    slope = np.polyfit(np.log(GRID), np.log(power_law(1.5).mean(axis=0)), 1)[0]
+    assert verdict.at == "slope"
+    assert verdict.side == "at_least"
+    assert verdict.predicted == 1.4
+    assert verdict.observed == pytest.approx(slope)
+    centred = np.log(GRID) - np.log(GRID).mean()
+    assert verdict.standard_error == pytest.approx(0.2 / np.sqrt(COUNT * np.sum(centred**2)), rel=0.2)
+    half = stats.t.isf(1e-3 / 2, COUNT - 1) * verdict.standard_error
+    np.testing.assert_allclose(verdict.interval, [slope - 1.4 - half, slope - 1.4 + half])
+    assert verdict.margin == pytest.approx(0.01)
+    assert verdict.smallest_discrepancy > half + 0.01
+    assert verdict.curve is not None
+    assert verdict.curve.abscissa == GRID.tolist()
+    assert verdict.curve.labels == ["x = 0.01", "x = 0.02", "x = 0.1", "x = 0.5"]  # and no rounds, of which it has four
+    np.testing.assert_allclose(verdict.curve.observed, power_law(1.5).mean(axis=0))
+    logs = np.log(verdict.curve.predicted)
+    np.testing.assert_allclose(np.diff(logs) / np.diff(np.log(GRID)), 1.4)
+    assert logs.mean() == pytest.approx(np.log(verdict.curve.observed).mean())
+
+
+def test_a_probability_carries_the_numbers_of_its_worst_event():
+    """Catches an interval not of the difference, and a curve that loses events."""
+    verdict = probability(40, 300, claimed=np.array([0.2, 0.5]))
+    assert verdict.status is Status.REFUTED
+    assert (verdict.at, verdict.observed, verdict.predicted, verdict.side) == ("component 2", 0.75, 0.5, "at_most")
+    exact = stats.binomtest(300, COUNT).proportion_ci(1 - 1e-3 / 2, method="exact")
+    np.testing.assert_allclose(verdict.interval, [exact.low - 0.5, exact.high - 0.5], rtol=1e-6)
+    assert verdict.curve is not None
+    assert verdict.curve.observed == [0.1, 0.75]
+    assert verdict.curve.predicted == pytest.approx([0.2, 0.5])
+    assert "exact" in verdict.interval_kind
+
+
+def test_only_skewed_rates_are_marked():
+    """Catches a skewness judged from the values, or from the rounding of a law that each replicate follows exactly."""
+    heavy = judged("rate", observe=lambda runs: GRID * np.exp(2 * NOISE), predict=lambda runs: 1.0)
+    assert "skewed" in heavy.interval_kind
+    assert "delta method" in heavy.interval_kind
+    assert "skewed" not in rate(1.5, 1.4).interval_kind
+    scaled = judged("rate", observe=lambda runs: GRID * np.exp(2 * NOISE[:, :1]), predict=lambda runs: 1.1)
+    assert scaled.status is Status.SUPPORTED, scaled.reason
+    assert "skewed" not in scaled.interval_kind
+
+
+@pytest.mark.parametrize(("side", "claimed"), [("at_most", 1.0), ("at_most", 1.7), ("at_least", 0.0), ("at_least", -3)])
+def test_a_probability_bounded_by_what_always_holds_is_vacuous(side, claimed):
+    """Catches support for a union bound above 1, or for 1 - delta below 0."""
+    verdict = probability(200, claimed=float(claimed), side=side, margin=0.1)
+    assert verdict.status is Status.VACUOUS
+    assert f"trivial {int(side == 'at_most')}" in verdict.reason
+
+
+@SIDES
+def test_a_probability_bounded_below_what_always_holds_is_not_vacuous(side):
+    """Catches the trivial bound of one side taken for the other's, and one event's for all."""
+    successes = (100, 100) if side == "at_most" else (300, 300)
+    claims = np.array([0.5, 1.2]) if side == "at_most" else np.array([0.5, -0.2])
+    assert probability(*successes, claimed=claims, side=side).status is Status.SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "probability", "margin": 0.0}, "side=None does not go with kind probability"),
+        ({"kind": "rate", "abscissa": (1.0, 2.0)}, "side=None does not go with kind rate"),
+        ({"kind": "probability", "side": "atmost"}, "side='atmost' does not go with kind probability"),
+        ({"side": "at_most"}, "side='at_most' does not go with kind equality"),
+        ({"kind": "upper_bound", "side": "at_most"}, "side='at_most' does not go with kind upper_bound"),
+        ({"kind": "rate", "side": "at_least"}, "`abscissa` is what a rate"),
+        ({"kind": "probability", "side": "at_least", "abscissa": (1.0, 2.0)}, "`abscissa` is what a rate"),
+        ({"abscissa": (1.0, 2.0)}, "`abscissa` is what a rate"),
+        ({"kind": "rate", "side": "at_least", "abscissa": (1.0,)}, "at least two different positive numbers"),
+        ({"kind": "rate", "side": "at_least", "abscissa": (2.0, 2.0)}, "at least two different positive numbers"),
+        ({"kind": "rate", "side": "at_least", "abscissa": (0.0, 1.0)}, r"abscissa=\[0.0, 1.0\] must be"),
+        ({"kind": "rate", "side": "at_least", "abscissa": (1.0, np.nan)}, "at least two different positive numbers"),
+        ({"kind": "probability", "side": "at_most", "predict": None}, "needs `predict`"),
+        ({"kind": "probability", "side": "at_most", "trivial": len}, "only a bound can be trivial"),
+    ],
+)
+def test_a_declaration_with_a_part_missing_or_too_many_is_refused(changes, message):
+    """Catches claims whose side would be guessed, or whose slope does not exist, before anything runs."""
+    with pytest.raises(InvalidClaimError, match=message):
+        make(**changes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "observed", "predicted", "message"),
+    [
+        ("probability", events(3) * 0.5, 0.1, "an event happens or does not"),
+        ("probability", -events(3), 0.1, "an event happens or does not"),
+        ("probability", np.full(COUNT, np.nan), 0.1, "not finite"),
+        ("probability", events(3), np.nan, "not finite"),
+        ("rate", power_law(1.0)[:, :3], 1.0, "4 grid points for 3 components"),
+        ("rate", power_law(1.0) * [1, -1, 1, 1], 1.0, "a rate needs positive means, not -"),
+        ("rate", power_law(1.0) * [1, 1, 0, 1], 1.0, "a rate needs positive means, not 0"),
+        ("rate", power_law(1.0), np.nan, "predict gave values that are not finite"),
+        ("rate", power_law(1.0), np.ones(4), "predict gave shape (4,)"),
+    ],
+)
+def test_values_that_have_no_verdict_are_an_error(kind, observed, predicted, message):
+    """Catches a verdict from frequencies that are none, slopes of logarithms that do not exist, or exponents of NaN."""
+    verdict = judged(kind, observe=lambda runs: observed, predict=lambda runs: predicted)
+    assert verdict.status is Status.ERROR
+    assert message in verdict.reason
+    assert np.isnan(verdict.observed)
+
+
+@SIDES
+def test_reasons_say_what_was_claimed_and_seen(side):
+    """Catches a text with the other side, or that calls a frequency or a slope by another name."""
+    words = side.replace("_", " ")
+    seen = probability(100, claimed=0.5, side=side, margin=0.01)
+    assert f"frequency 0.25, claimed {words} 0.5: difference in [-0." in seen.reason
+    assert seen.reason.endswith("margin 0.01")
+    slope = rate(1.5, 1.25, side=side)
+    assert slope.reason.startswith("slope 1.5")
+    assert f"claimed {words} 1.25: difference in [0.2" in slope.reason
+    assert "margin" not in slope.reason
+    page = to_markdown([seen, slope], "a command")
+    assert seen.reason in page
+    assert slope.reason in page
+    assert json.loads(json.dumps(seen.to_json(), allow_nan=False))["side"] == side
+
+
+def panel_of(verdict):
+    """The axes that a verdict is drawn on."""
+    drawn = []
+
+    def draw(canvas):
+        plots._draw_verdicts(canvas, [verdict], [verdict.claim], [verdict.reading])
+        drawn.extend(canvas.axes)
+
+    plots.render("title", (4, 3), draw)
+    return drawn[0]
+
+
+@SIDES
+def test_a_probabilitys_panel_shades_what_is_allowed(side):
+    """Catches shading on the wrong side of the claim, or none."""
+    panel = panel_of(probability(100, claimed=0.5, side=side))
+    (shade,) = (drawn for drawn in panel.collections if isinstance(drawn, PolyCollection))
+    extents = shade.get_paths()[0].get_extents()
+    bottom, top = panel.get_ylim()
+    expected = (bottom, 0.5) if side == "at_most" else (0.5, top)
+    np.testing.assert_allclose((extents.y0, extents.y1), expected)
+
+
+def test_an_event_that_never_happens_has_a_bar():
+    """Catches bars from a standard error, which is 0 where no replicate shows the event."""
+    panel = panel_of(probability(0, 40, claimed=0.5))
+    (bars,) = (container.lines[2][0] for container in panel.containers)
+    ends = np.array(bars.get_segments())[:, :, 1]
+    for end, successes in zip(ends, (0, 40), strict=True):
+        exact = stats.binomtest(successes, COUNT).proportion_ci(1 - 1e-3 / 2, method="exact")
+        np.testing.assert_allclose(end, [exact.low, exact.high], rtol=1e-6, atol=1e-12)
+
+
+def test_a_rates_panel_is_logarithmic_with_bars_of_its_means():
+    """Catches a power law drawn bent, means left off the panel, and bars of the slope's width."""
+    verdict = rate(1.5, 1.25)
+    panel = panel_of(verdict)
+    assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
+    np.testing.assert_allclose(panel.lines[0].get_xdata(), GRID)
+    bottom, top = panel.get_ylim()
+    means = power_law(1.5).mean(axis=0)
+    assert 0 < bottom < means.min() < means.max() < top
+    (bars,) = (container.lines[2][0] for container in panel.containers)
+    ends = np.array(bars.get_segments())[:, :, 1]
+    half = stats.t.isf(1e-3 / 2, COUNT - 1) * power_law(1.5).std(axis=0, ddof=1) / np.sqrt(COUNT)
+    np.testing.assert_allclose(ends, np.stack([means - half, means + half], axis=1))
+
+
+def test_a_rate_with_bars_below_zero_and_one_without_error_are_drawn(tmp_path):
+    """Catches logarithms of what is not positive, and limits that coincide, in the picture of all verdicts."""
+    wild = judged("rate", observe=lambda runs: GRID + 0.5 * (NOISE - NOISE.mean(axis=0)), predict=lambda runs: 1.0)
+    flat = judged("rate", observe=lambda runs: np.ones((COUNT, 4)), predict=lambda runs: 0.5)
+    made = [wild, flat, probability(COUNT), probability(0, claimed=1.5), rate(1.5, np.nan)]
+    names = [f"continual.{letter}" for letter in "abcde"]
+    shown = [dataclasses.replace(verdict, claim=name) for verdict, name in zip(made, names, strict=True)]
+    plots.verdict_panels(shown, tmp_path / "verdicts.svg")
+    svg = (tmp_path / "verdicts.svg").read_text(encoding="utf-8")
+    for word in (*names, *(verdict.status for verdict in shown)):
+        assert f"<!-- {word}" in svg
