@@ -6,7 +6,7 @@ STAMP := .venv/.ready
 .PHONY: verify test lint figures bench clean
 
 verify: $(STAMP)
-	$(BIN)/moe-theory verify continual --out runs/verify
+	$(BIN)/moe-theory verify continual edge --reading quick --out runs/verify
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2
@@ -18,6 +18,7 @@ lint: $(STAMP)
 
 figures: $(STAMP)
 	$(BIN)/moe-theory figures continual --out figures
+	$(BIN)/moe-theory figures edge --out figures
 
 bench: $(STAMP)
 	$(BIN)/python -m pytest benchmarks --benchmark-only -s

@@ -41,7 +41,7 @@ class Verify:
     patterns: tyro.conf.Positional[Names] = ("*",)
     """Ids, globs such as 'continual.theorem-*', or a paper's name."""
     reading: Annotated[Names, tyro.conf.arg(metavar="NAME...")] = ()
-    """Readings of the paper, or 'all'; each paper's two defaults unless given."""
+    """Readings of the paper, 'all', or 'quick' for a first look; each paper's defaults unless given."""
     replicates: int | None = None
     """Replicates of every experiment; each experiment's own number unless given."""
     seed: int = 0

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int
 
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import exact, policies, theory
-from moe_theory.edge.params import PROPORTIONAL, SIGMA_0, Dims, Params
+from moe_theory.edge.params import CLUSTER_SPREAD, PROPORTIONAL, SIGMA_0, Dims, Params
 from moe_theory.edge.readings import FIGURE_3_FEATURES
 from moe_theory.edge.rounds import Info, generalization_error, generalization_error_flushed
 from moe_theory.edge.state import FREE, State
@@ -155,8 +155,8 @@ def _figure_3(name, policy, observe, record_every, replicates) -> Experiment:
 
 
 ADAPTIVE = _figure_3("figure-3-adaptive", policies.adaptive, observe_models, 100, 128)
-NEAREST = _figure_3("figure-3-nearest", policies.nearest, observe_errors, 500, 128)
-FASTEST = _figure_3("figure-3-fastest", policies.fastest, observe_errors, 500, 128)
+NEAREST = _figure_3("figure-3-nearest", policies.nearest, observe_errors, 100, 64)
+FASTEST = _figure_3("figure-3-fastest", policies.fastest, observe_errors, 100, 64)
 
 # Grids for the O() statements, small enough for many replicates; T1 lies within the runs.
 SCALES = (0.3, 0.42, 0.6, 0.85)
@@ -183,7 +183,11 @@ SCALING = Experiment(
     dims=SCALE_DIMS,
     system=system(SCALE_DIMS),
     cells={
-        scale_name(scale): {"num_experts": SCALE_EXPERTS, "truth_scale": scale, "cluster_spread": scale**2}
+        scale_name(scale): {
+            "num_experts": SCALE_EXPERTS,
+            "truth_scale": scale,
+            "cluster_spread": CLUSTER_SPREAD * (scale / SIGMA_0) ** 2,
+        }
         for scale in SCALES
     }
     | {rate_name(rate): {"num_experts": SCALE_EXPERTS, "learning_rate": rate} for rate in RATES},

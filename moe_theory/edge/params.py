@@ -11,6 +11,8 @@ from moe_theory.core.numerics import Scalar
 
 LONGEST_DELAY = 2**29  # rounds, of a transfer or an execution: the round in which a task ends must fit 32 bits
 SIGMA_0 = 0.6  # the deviation sigma_0 of Fig. 3 (Section VI), from which several defaults follow
+# Entries uniform on an interval of width sigma_0^2 are at most sigma_0^2 apart, as (6) asks, and have this deviation.
+CLUSTER_SPREAD = SIGMA_0**2 / 12**0.5
 
 # Laws of the feature signals: which v_n a task has.
 PROPORTIONAL, ORTHOGONAL, INDEPENDENT = 0, 1, 2
@@ -81,7 +83,7 @@ class Params(NamedTuple):
     perturbation_scale: Float[Scalar, ""] = 0.1  # lambda: r in (4) is uniform on (0, lambda)
     truth_scale: Float[Scalar, ""] = SIGMA_0  # sigma_0 of N(0, sigma_0)
     scale_is_variance: Bool[Scalar, ""] = False  # whether sigma_0 is a variance, or a deviation
-    cluster_spread: Float[Scalar, ""] = SIGMA_0**2  # deviation of an entry of w_t around its cluster's centre (6)
+    cluster_spread: Float[Scalar, ""] = CLUSTER_SPREAD  # deviation of an entry of w_t around its cluster's centre (6)
     signal_law: Int[Scalar, ""] = PROPORTIONAL  # v_t = c w_t, or v_n orthogonal, or independent of the truths
     signal_scale: Float[Scalar, ""] = 1.0  # c, the signals' scale
     min_strength: Float[Scalar, ""] = 1.0  # beta_t is uniform on (min_strength, max_strength]

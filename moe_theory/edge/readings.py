@@ -8,7 +8,7 @@ What the paper leaves open, and the parameter that decides it:
 | the signals' scale, |v|_inf = O(1) | `signal_scale` |
 | distribution of beta_t in (0, C] | `min_strength`, `max_strength` |
 | whether sigma_0, "the variance of elements", is a variance or a deviation | `scale_is_variance` |
-| spread of truths inside a cluster, O(sigma_0^2) in (6) | `cluster_spread` |
+| spread of truths inside a cluster, O(sigma_0^2) in (6) | `cluster_spread`: sigma_0^2 / 12^(1/2) an entry |
 | the noise r = o(1) of (4) | `perturbation_scale` |
 | laws of the delays in Fig. 3, of which only d_u = 10 is given | the laws of `delays` and their bounds |
 | whether a completed task moves the gates in its own round, or in the next as (13) has it | `gate_lag` |

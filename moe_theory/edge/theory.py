@@ -207,11 +207,9 @@ def theorem_1(
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
     if form == "corrected":
         late_loads = loads - explored_loads
-        early = (
-            power(ratio, loads) * pool_gaps.truth_norm[..., None]
-            + power_complement(ratio, loads) * (pool_gaps.task_gap[..., None])
-        )
-        late = xp.asarray(floor)[..., None] + power(ratio, late_loads) * pool_gaps.task_gap[..., None]
+        norm, gap = (xp.expand_dims(xp.asarray(value), -1) for value in (pool_gaps.truth_norm, pool_gaps.task_gap))
+        early = power(ratio, loads) * norm + power_complement(ratio, loads) * gap
+        late = xp.expand_dims(xp.asarray(floor), -1) + power(ratio, late_loads) * gap
         return xp.sum(explored_loads * early + late_loads * late, axis=-1) / round
     kept = power(ratio, loads - explored_loads) * power_complement(ratio, explored_loads)
     unlearned = xp.sum(loads * power(ratio, loads), axis=-1) * pool_gaps.truth_norm

@@ -99,7 +99,7 @@ def make_figures(
     """
     figures = figures_of(paper)
     chosen = _selected(names, figures)
-    if reading == "all":
+    if reading in ("all", "quick"):
         raise unknown_name("reading", reading, [choice.name for choice in select_readings(paper, ["all"])])
     choice = select_readings(paper, None if reading is None else [reading])[0]
     if replicates is not None and replicates < 1:

@@ -16,6 +16,12 @@ DEFAULT_READINGS: dict[str, tuple[str, ...]] = {
     "edge": ("orthogonal-signal", "sibling", "scaled-signal", "independent-signal"),
 }
 
+# Fewer of them, for a first look: what `quick` stands for.
+QUICK_READINGS: dict[str, tuple[str, ...]] = {
+    "continual": DEFAULT_READINGS["continual"],
+    "edge": ("orthogonal-signal",),
+}
+
 
 def all_claims() -> dict[str, Claim]:
     """Every claim of every paper, and those that the user's own modules have declared, by id."""
@@ -52,18 +58,17 @@ def readings_of(paper: str) -> Mapping[str, ReadingLike]:
 
 
 def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike]:
-    """The readings called `names`, `all` for all of them, the paper's defaults for None.
+    """The readings called `names`; `all` for all of them, `quick` for a few, the paper's defaults for None.
 
     Raises: UnknownNameError, with the nearest name suggested, or for a paper that has no readings.
     """
     readings = readings_of(paper)
     if not readings:
         raise unknown_name("paper", paper, PAPERS)
-    if names is None:
-        names = DEFAULT_READINGS[paper]
+    groups = {"all": tuple(readings), "quick": QUICK_READINGS[paper]}
     chosen: dict[str, ReadingLike] = {}
-    for name in names:
-        if name != "all" and name not in readings:
-            raise unknown_name("reading", name, [*readings, "all"])
-        chosen.update(readings if name == "all" else {name: readings[name]})
+    for name in DEFAULT_READINGS[paper] if names is None else names:
+        if name not in groups and name not in readings:
+            raise unknown_name("reading", name, [*readings, *groups])
+        chosen.update({member: readings[member] for member in groups.get(name, (name,))})
     return list(chosen.values())

@@ -57,7 +57,7 @@ def verify(
 
     Args:
         patterns: ids, globs or papers' names.
-        readings: names, or `all`; None takes each paper's defaults.
+        readings: names, `all` or `quick`; None takes each paper's defaults.
         replicates: for every experiment; None takes each experiment's own number.
         error: probability that any of the verdicts is false, split evenly over them.
         on_verdict: called with each verdict as soon as it stands.

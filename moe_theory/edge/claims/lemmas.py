@@ -49,12 +49,13 @@ def _at_end(name: str):
     return value
 
 
-def _mean_step(name: str, sign: int):
-    """Mean over the rounds up to T1 with one completion of what its gate step does, with this sign."""
+def _largest_step(name: str, sign: int):
+    """The largest over the rounds up to T1 with one completion of what its gate step does, with this sign."""
 
     def value(run: Run) -> np.ndarray:
         place = experiments.record_after(run, experiments.exploration_rounds(run.params))
-        return sign * float(run.params.learning_rate) * np.nanmean(getattr(run.records, name)[: place + 1], axis=0)
+        changes = sign * getattr(run.records, name)[: place + 1].astype(np.float64)
+        return float(run.params.learning_rate) * np.nanmax(changes, axis=0)
 
     return value
 
@@ -95,25 +96,25 @@ class Lemma3Sum:
 
 @claim("edge.lemma-3.own", paper="edge", where="Lemma 3, first case", kind="rate", margin=EXPONENT_MARGIN)
 class Lemma3Own:
-    """Completing a task of kind n lowers the expert's own output <theta, v_n> by O(sigma_0)."""
+    """Completing a task of kind n lowers the expert's own output <theta, v_n> by O(sigma_0), in all rounds up to T1."""
 
     experiment = SCALING
     side = "at_least"
     abscissa = SCALES
     labels = named(*SCALE_CELLS)
-    observe = _over(SCALE_CELLS, _mean_step("own_change", -1))
+    observe = _over(SCALE_CELLS, _largest_step("own_change", -1))
     predict = staticmethod(lambda runs: 1.0)
 
 
 @claim("edge.lemma-3.others", paper="edge", where="Lemma 3, second case", kind="rate", margin=EXPONENT_MARGIN)
 class Lemma3Others:
-    """It raises the other experts' outputs <theta, v_n> by O(1/M)."""
+    """It raises the other experts' outputs <theta, v_n> by O(1/M), in every round up to T1."""
 
     experiment = SERVER_GRID
     side = "at_most"
     abscissa = SERVERS
     labels = by_servers(*SERVERS)
-    observe = _over(SERVER_CELLS, _mean_step("others_change", 1))
+    observe = _over(SERVER_CELLS, _largest_step("others_change", 1))
     predict = staticmethod(lambda runs: -1.0)
 
 

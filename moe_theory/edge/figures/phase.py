@@ -1,0 +1,199 @@
+"""Where Algorithm 1 works: the final error over the gate drive and the number of servers, a picture the paper lacks.
+
+The error is G_T / Delta, with Delta the mean squared distance of two arrivals of the replicate's pool: 1 is what
+policies that do not look at the task approach. The gate drive kappa is set by the signals' scale, its square root.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Float
+
+from moe_theory.edge import theory
+from moe_theory.edge.experiments import FAILURE, FIGURE_3_EXPERTS, MAX_DELAY, gaps_of
+from moe_theory.edge.figures.figure_3 import WIDTH
+from moe_theory.edge.params import Dims
+from moe_theory.edge.readings import FIGURE_3_FEATURES, gate_drive
+from moe_theory.edge.rounds import Info, generalization_error_flushed
+from moe_theory.edge.state import State
+from moe_theory.edge.system import system
+from moe_theory.sweep import Cell, Progress, Run, quiet, run_cells
+from moe_theory.verify.claim import ReadingLike
+from moe_theory.verify.figures import FigureSpec, closing, provenance
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+
+EXPERTS = (5, 8, 12, 20, 33, 52, 84, 130)  # beyond all of Proposition 1's lines, and off them
+DRIVES = (0.05, 0.12, 0.28, 0.66, 1.5, 3.6, 8.5, 20.0)
+DIMS = Dims(max_experts=EXPERTS[-1], num_tasks=10, num_features=FIGURE_3_FEATURES, num_samples=10, max_delay=MAX_DELAY)
+NUM_ROUNDS = 1500
+DIMENSIONS = ("drive", "experts")
+LINES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("needed", {"quantile": "normal"}),
+    ("stated", {"quantile": "normal", "rule": "stated"}),
+    ("stated", {"quantile": "binomial", "rule": "stated"}),
+    ("chernoff", {"quantile": "normal", "rule": "chernoff"}),
+    ("chernoff", {"quantile": "binomial", "rule": "chernoff"}),
+)
+LEVELS = (0.3, 1.0)  # of the colours: about what is reached by perfect routing, and blind routing
+PATH: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": (0, (1, 2))}
+LINE: dict[str, Any] = {"color": "C1", "linewidth": 1.1}
+POINT: dict[str, Any] = {"marker": "o", "markersize": 4.5, "markerfacecolor": "white", "markeredgecolor": "black"}
+
+
+def observe(state: State, info: Info) -> Float[Array, ""]:
+    """The flushed error."""
+    del info
+    return generalization_error_flushed(state)
+
+
+def signal_scale(params: Any, drive: float) -> float:
+    """The signals' scale at which the gate drive is `drive`, everything else as in `params`."""
+    return float(np.sqrt(drive / gate_drive(params._replace(signal_scale=1.0), DIMS.num_features)))
+
+
+def compute(
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
+) -> xr.Dataset:
+    """Means over replicates of G_T / Delta, and of the shares of tasks dropped and misrouted, for each cell.
+
+    Raises: InvalidRunError for replicates or rounds that cannot be run.
+    """
+    length = NUM_ROUNDS if num_rounds is None else num_rounds
+    cells = []
+    for drive in DRIVES:
+        for number in EXPERTS:
+            params = reading.params(num_experts=number)
+            params = params._replace(signal_scale=signal_scale(params, drive))
+            cells.append(Cell(_name(drive, number), system(DIMS), params, length, length, observe))
+    runs = run_cells(cells, replicates, seed=seed, width=WIDTH, progress=progress, what="phase")
+    rows = [[_values_of(runs[_name(drive, number)], length) for number in EXPERTS] for drive in DRIVES]
+    names = rows[0][0].keys()
+    return xr.Dataset(
+        {name: (DIMENSIONS, np.array([[cell[name] for cell in row] for row in rows])) for name in names},
+        {
+            "drive": list(DRIVES),
+            "experts": list(EXPERTS),
+            "reading_drive": ("experts", [_reading_drive(reading, number) for number in EXPERTS]),
+        },
+        provenance("edge", "phase", reading, replicates, seed, length, num_rounds is not None)
+        | {"figure_3_drives": [_reading_drive(reading, number) for number in FIGURE_3_EXPERTS]},
+    )
+
+
+def _name(drive: float, num_experts: int) -> str:
+    return f"kappa = {drive:g}, M = {num_experts}"
+
+
+def _reading_drive(reading: ReadingLike, num_experts: int) -> float:
+    return gate_drive(reading.params(num_experts=num_experts), DIMS.num_features)
+
+
+def _values_of(run: Run, num_rounds: int) -> dict[str, float]:
+    ratios = run.records[-1].astype(np.float64) / gaps_of(run).task_gap
+    count = len(ratios)
+    return {
+        "ratio": float(np.mean(ratios)),
+        "error": float(np.std(ratios, ddof=1) / np.sqrt(count)) if count > 1 else np.nan,
+        "dropped": float(np.mean(run.state.dropped)) / num_rounds,
+        "misrouted": float(np.mean(run.state.misrouted / np.sum(run.state.visits, axis=0))),
+    }
+
+
+def servers_by_line() -> list[tuple[str, float]]:
+    """The numbers of servers that Proposition 1 speaks of, with their names, in order."""
+    lines = []
+    for kind, choices in LINES:
+        quantile = choices["quantile"]
+        if kind == "needed":
+            number = DIMS.num_tasks * theory.specialists_needed(MAX_DELAY, DIMS.num_tasks, FAILURE, quantile)
+            lines.append(("$N M_{th}$", float(number)))
+        else:
+            number = theory.experts_needed(MAX_DELAY, DIMS.num_tasks, FAILURE, **choices)
+            rule = r"$N M_{th}\,\ln(1/\delta)$" if kind == "stated" else "Chernoff"
+            lines.append((f"{rule}, {quantile}", float(number)))
+    return sorted(lines, key=lambda line: line[1])
+
+
+def draw(data: xr.Dataset, figure: "FigureBase") -> None:
+    """A heat map with its numbers, Proposition 1's lines, and where Fig. 3 lies."""
+    panel = figure.subplots()
+    drives, experts = data.drive.values, data.experts.values
+    mesh = panel.pcolormesh(
+        _edges(experts), _edges(drives), data.ratio.values, cmap="viridis", vmin=LEVELS[0], vmax=LEVELS[1]
+    )
+    panel.set(xscale="log", yscale="log", xlabel="servers $M$", ylabel=r"gate drive $\kappa$")
+    _label_cells(panel, data)
+    _draw_lines(panel)
+    _draw_path(panel, data)
+    panel.set_xticks(experts, [str(number) for number in experts])
+    panel.set_yticks(drives, [f"{drive:g}" for drive in drives])
+    panel.minorticks_off()
+    bar = figure.colorbar(mesh, ax=panel, pad=0.015, aspect=32)
+    bar.set_label(r"final error $G_T/\Delta$")
+
+
+def _edges(centres: np.ndarray) -> np.ndarray:
+    """Borders of cells around `centres` on a logarithmic axis."""
+    logs = np.log(centres)
+    middles = (logs[1:] + logs[:-1]) / 2
+    return np.exp(np.r_[2 * logs[0] - middles[0], middles, 2 * logs[-1] - middles[-1]])
+
+
+def _label_cells(panel: "Axes", data: xr.Dataset) -> None:
+    for drive in data.drive.values:
+        for number in data.experts.values:
+            ratio = float(data.ratio.sel(drive=drive, experts=number))
+            colour = "white" if ratio < np.mean(LEVELS) else "black"
+            panel.text(number, drive, f"{ratio:.2f}", ha="center", va="center", color=colour)
+
+
+def _draw_lines(panel: "Axes") -> None:
+    for index, (name, number) in enumerate(servers_by_line()):
+        panel.axvline(number, **LINE)
+        panel.annotate(
+            f"{name}: {number:.0f}",
+            (number, 1),
+            (0, 3 + 10 * index),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            color="C1",
+            arrowprops={"arrowstyle": "-", "shrinkA": 0, "shrinkB": 0, "relpos": (1, 0), **LINE},
+        )
+
+
+def _draw_path(panel: "Axes", data: xr.Dataset) -> None:
+    """The reading's own gate drive over M, and the cells of Fig. 3."""
+    bottom, top = panel.get_ylim()
+    panel.plot(data.experts, data.reading_drive, **PATH)
+    panel.plot(FIGURE_3_EXPERTS, data.attrs["figure_3_drives"], linestyle="none", **POINT)
+    panel.set_ylim(bottom, top)
+
+
+def caption(data: xr.Dataset) -> str:
+    """What is drawn, and how to draw it again."""
+    return (
+        "Mean final error of the adaptive policy in units of the task gap Δ, which policies that do not look at the "
+        "task approach, over gate drive κ (how far one gate step moves a gate output) and number of servers M; N = 10, "
+        f"d_u = {MAX_DELAY}. Two arrivals of one kind are 2pτ² apart, so that 0 cannot be reached. Vertical: servers "
+        f"that Proposition 1 asks for at δ = {FAILURE:g}, with its normal quantile (16) and with the binomial one; "
+        "Chernoff: what its proof asks for. Dotted: the gate drive of this reading; points: the cells of Fig. 3.\n"
+        + closing(data)
+    )
+
+
+FIGURE = FigureSpec(
+    name="phase",
+    title="Final error over gate drive and number of servers",
+    summary="G/D over the gate drive and the number of servers, with the numbers that Proposition 1 asks for.",
+    replicates=16,
+    size=(7.2, 4.2),
+    compute=compute,
+    draw=draw,
+    caption=caption,
+)
