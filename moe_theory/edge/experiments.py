@@ -11,7 +11,7 @@ from moe_theory.edge import exact, policies, theory
 from moe_theory.edge.params import CLUSTER_SPREAD, PROPORTIONAL, SIGMA_0, Dims, Params
 from moe_theory.edge.readings import FIGURE_3_FEATURES
 from moe_theory.edge.rounds import Info, generalization_error, generalization_error_flushed
-from moe_theory.edge.state import FREE, State
+from moe_theory.edge.state import State
 from moe_theory.edge.system import system
 from moe_theory.sweep import Run
 from moe_theory.verify import Experiment
@@ -100,16 +100,14 @@ def observe_models(state: State, info: Info) -> Models:
 
 def observe_steps(state: State, info: Info) -> Steps:
     """The gate step of a round in which one task was completed, and the gates' sizes. Supposes a gate lag of 1."""
-    just_done = (state.pending_until == state.round) & (state.pending_server == FREE)
-    kind = jnp.sum(jnp.where(just_done, state.pending_task, 0))
-    signal = jnp.sum(
-        jnp.where((jnp.arange(state.pool.signals.shape[0]) == kind)[:, None], state.pool.signals, 0), axis=0
-    )
+    kind = jnp.max(info.completed_task)  # the one there is
+    is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
+    signal = jnp.sum(jnp.where(is_kind, state.pool.signals, 0), axis=0)
     drives = jnp.sum(state.gate_step * signal[None, :], axis=1)
     # The completed expert's row has the sign opposite to all others' and, as rows sum to 0, their summed size.
     own = jnp.sum(jnp.where(jnp.abs(drives) == jnp.max(jnp.abs(drives)), drives, 0))
     num_experts = info.num_busy + info.num_idle
-    is_clear = (info.num_completed == 1) & (jnp.sum(just_done) == 1)
+    is_clear = info.num_completed == 1
     exists = jnp.arange(state.gates.shape[0]) < num_experts
     highest = jnp.max(jnp.where(exists[:, None], state.gates, -jnp.inf), axis=0)
     lowest = jnp.min(jnp.where(exists[:, None], state.gates, jnp.inf), axis=0)

@@ -148,8 +148,8 @@ def _check_delays(dims: Dims, values: checks.Values) -> None:
         checks.require_ordered(values, f"min_{part}_delay", f"max_{part}_delay", why)
         if f"max_{part}_delay" in values and values[f"max_{part}_delay"] > LONGEST_DELAY:
             raise InvalidParamsError(
-                f"max_{part}_delay={values[f'max_{part}_delay']} must be at most {LONGEST_DELAY}: rounds are counted in "
-                f"32 bits. Lower max_{part}_delay."
+                f"max_{part}_delay={values[f'max_{part}_delay']} must be at most {LONGEST_DELAY}: rounds are counted "
+                f"in 32 bits. Lower max_{part}_delay."
             )
     if not set(_DELAYS) <= values.keys():
         return

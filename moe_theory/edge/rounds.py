@@ -18,7 +18,7 @@ from moe_theory.edge.state import FREE, Reprise, Room, Settled, State, next_free
 from moe_theory.edge.tasks import Arrival
 
 DROPPED, WAITING = -1, -2  # what `Info.expert` says of a task that went to no server
-NONE = -1  # the kind that an expert without a specialty specialises in
+NONE = -1  # the kind of no task: an expert's without a specialty, or a slot's where nothing was completed
 
 
 class Info(NamedTuple):
@@ -32,6 +32,7 @@ class Info(NamedTuple):
     num_busy: Int[Array, ""]  # servers that the router found without a place
     num_idle: Int[Array, ""]  # servers that it found with one
     num_completed: Int[Array, ""]  # tasks done at the start of this round
+    completed_task: Int[Array, " S"]  # their kinds, by the slots that they held; `NONE` elsewhere
     completed_change: Float[Array, ""]  # sum of |w_{t} - w_{t-1}| over them
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
     gate_probabilities: Float[Array, " M"]  # softmax pi_m over all servers, idle or not
@@ -100,6 +101,7 @@ def learn(
         num_busy=jnp.sum(exists & ~idle, dtype=jnp.int32),
         num_idle=jnp.sum(idle, dtype=jnp.int32),
         num_completed=jnp.sum(done, dtype=jnp.int32),
+        completed_task=jnp.where(done, state.pending_task, NONE),
         completed_change=jnp.sum(costs),
         gate_outputs=outputs,
         gate_probabilities=gating.gate_probabilities(outputs, exists),

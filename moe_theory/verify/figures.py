@@ -112,7 +112,8 @@ def closing(data: xr.Dataset) -> str:
     """The last lines of every caption: reading, replicates, and the command that draws it again."""
     about = data.attrs
     choices = about["reading_summary"].replace("sigma_0", "σ₀")
+    noun = "replicate" if about["replicates"] == 1 else "replicates"
     return (
-        f"Reading {about['reading']} ({choices}); {about['replicates']} replicates, seed {about['seed']}, "
+        f"Reading {about['reading']} ({choices}); {about['replicates']} {noun}, seed {about['seed']}, "
         f"{about['num_rounds']} rounds.\n{about['command']}"
     )

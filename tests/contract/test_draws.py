@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 import moe_theory as mt
-from moe_theory import continual
+from moe_theory import continual, edge
 
 LEVEL = 1e-7
 ROOT = mt.root_key(7)
@@ -191,3 +191,112 @@ def test_equal_ends_give_a_constant_strength_and_no_noise_means_none(low: float)
     total = np.asarray(arrival.features).sum(axis=2)
     np.testing.assert_array_equal(total, np.float32(low) * 2 * np.eye(3, 4, dtype=np.float32)[arrival.task])
     assert np.count_nonzero(arrival.features) == (50 if low else 0)
+
+
+EDGE_DIMS = edge.Dims(max_experts=10, num_tasks=6, num_features=5, num_samples=3)
+EDGE_PARAMS = edge.Params(num_experts=10, min_strength=0.25, cluster_spread=0.5, uplink_delay=8.0)
+LAWS = (edge.delays.uniform, edge.delays.geometric, edge.delays.by_distance)
+every_law = pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+
+
+class Network(NamedTuple):
+    """All that a replicate of a network draws: once, and in its rounds."""
+
+    pool: Any
+    execution_delay: Any
+    arrivals: edge.Arrival
+
+
+@functools.cache
+def drawing_network(dims: edge.Dims, law: edge.delays.Law) -> mt.System:
+    """The edge system without servers: a round shows what it draws."""
+
+    def step(key, state, params):
+        arrival = edge.draw(key, dims, state.pool, state.positions, params, law)
+        return state._replace(round=state.round + 1), arrival
+
+    return mt.System(edge.system(dims, execution=execution_law(law)).init, step)
+
+
+def execution_law(law: edge.delays.Law) -> edge.delays.Law:
+    return edge.delays.uniform if law is edge.delays.by_distance else law
+
+
+@functools.cache
+def network_alone(law: edge.delays.Law, dims: edge.Dims = EDGE_DIMS) -> Network:
+    key = jax.random.fold_in(ROOT, REPLICATE)
+    state, arrivals = jax.device_get(mt.simulate(drawing_network(dims, law), key, EDGE_PARAMS, NUM_ROUNDS))
+    return Network(state.pool, state.execution_delay, arrivals)
+
+
+def assert_same_network(actual: Network, expected: Network) -> None:
+    for one, other in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+@every_law
+def test_a_network_draws_the_same_alone_and_in_any_batch(law: edge.delays.Law) -> None:
+    """Would catch arrivals or servers that hang on the batch, or on the place in it; to the bit."""
+    for batch in ([REPLICATE, 9, 8, 7, 6, 5, 4], [20, 21, 22, 23, REPLICATE, 24, 25], [0, 1, 2, 30, 31, 32, REPLICATE]):
+        state, arrivals = mt.simulate_batch(drawing_network(EDGE_DIMS, law), ROOT, batch, EDGE_PARAMS, NUM_ROUNDS)
+        drawn = Network(state.pool, state.execution_delay, arrivals)
+        place = batch.index(REPLICATE)
+        one = jax.tree.map(lambda leaf, place=place: np.asarray(leaf)[..., place], drawn)
+        assert_same_network(one, network_alone(law))
+
+
+@every_law
+def test_padding_a_network_changes_no_draw(law: edge.delays.Law) -> None:
+    """Would catch a sweep over M that compares different tasks, or other delays of the servers that stay."""
+    padded = network_alone(law, edge.Dims(20, 6, 5, 3))
+    per_server = ("transfer_delay", "distance", "perturbation", "uniform")
+    assert padded.arrivals.uniform.shape == (NUM_ROUNDS, 20)
+    cut = padded.arrivals._replace(**{name: getattr(padded.arrivals, name)[:, :10] for name in per_server})
+    assert_same_network(Network(padded.pool, padded.execution_delay[:10], cut), network_alone(law))
+
+
+def test_networks_and_rounds_draw_apart() -> None:
+    """Would catch a key used twice: in two rounds or replicates, or for the executions and the pool."""
+    batch = mt.simulate_batch(drawing_network(EDGE_DIMS, LAWS[0]), ROOT, np.arange(64), EDGE_PARAMS, NUM_ROUNDS)
+    state, arrivals = jax.device_get(batch)
+    uniforms = np.moveaxis(arrivals.uniform, -1, 1).reshape(-1, 10)
+    assert len(np.unique(uniforms, axis=0)) == len(uniforms)
+    assert len({tuple(column) for column in state.pool.truths.reshape(30, -1).T}) == 64
+    assert len(np.unique(state.execution_delay, axis=1).T) > 60
+    assert len({tuple(column) for column in arrivals.transfer_delay.reshape(-1, 64).T}) == 64
+
+
+class Newest(NamedTuple):
+    """What a round shows of the task that it routed."""
+
+    task: Any
+    expert: Any
+    delay: Any
+    gate_input: Any
+
+
+def newest(state: edge.State, info: edge.Info) -> Newest:
+    is_newest = (state.pending_server >= 0) & (state.pending_serial == jnp.sum(state.visits) - 1)
+    gate_input = jnp.sum(jnp.where(is_newest[:, None], state.pending_input, 0), axis=0)
+    return Newest(info.task, info.expert, info.delay, gate_input)
+
+
+def test_every_policy_meets_the_same_arrivals() -> None:
+    """Would catch a comparison of policies on different tasks, delays or servers."""
+    pool, execution, arrivals = network_alone(LAWS[0])
+    key, went = jax.random.fold_in(ROOT, REPLICATE), []
+    for policy in edge.policies.POLICIES.values():
+        state, seen = jax.device_get(
+            mt.simulate(edge.system(EDGE_DIMS, policy), key, EDGE_PARAMS, NUM_ROUNDS, observe=newest)
+        )
+        assert_same_network((state.pool, state.execution_delay), (pool, execution))
+        np.testing.assert_array_equal(seen.task, arrivals.task)
+        assert np.all(seen.expert >= 0)
+        totals = arrivals.transfer_delay + execution
+        np.testing.assert_array_equal(seen.delay, totals[np.arange(NUM_ROUNDS), seen.expert])
+        assert np.abs(seen.gate_input - arrivals.features.sum(axis=2)).max() < 1e-6
+        went.append(tuple(seen.expert))
+    assert len(set(went)) == len(went)
+    first = (arrivals.perturbation, -arrivals.distance, -execution[None], arrivals.uniform)  # at gates of zero
+    assert [experts[0] for experts in went] == [np.argmax(scores[0]) for scores in first]

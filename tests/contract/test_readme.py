@@ -16,12 +16,13 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_quickstart_runs(capsys):
-    (code,) = blocks("python")
-    assert sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in code.splitlines()) <= 20
-    exec(compile(code, "README.md", "exec"), {})
+    for code in blocks("python"):
+        assert sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in code.splitlines()) <= 20
+        exec(compile(code, "README.md", "exec"), {})
     printed = capsys.readouterr().out
     assert "mean G_t" in printed
     assert "SUPPORTED" in printed
+    assert "kappa" in printed
 
 
 COMMANDS = sorted(set(re.findall(r"(?<=`|\n)(moe-theory (?:claims|verify|figures)[^`#\n]*)", README)))
@@ -33,7 +34,9 @@ def test_printed_commands_parse(command):
 
 
 def test_the_verdicts_name_every_claim():
-    assert re.findall(r"^\| `(continual\..+?)` \|", README, flags=re.MULTILINE) == [claim.id for claim in claims()]
+    assert re.findall(r"^\| `((?:continual|edge)\..+?)` \|", README, flags=re.MULTILINE) == [
+        claim.id for claim in claims()
+    ]
 
 
 def test_printed_commands_were_found():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory import continual
+from moe_theory import continual, edge
 
 
 class Case(NamedTuple):
@@ -23,6 +23,7 @@ class Case(NamedTuple):
 
 
 CONTINUAL_DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2)
+EDGE_DIMS = edge.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2, max_capacity=2)
 CASES = [
     Case(
         "continual",
@@ -33,7 +34,17 @@ CASES = [
             {"num_experts": 1, "num_clusters": 1, "terminate": False},
             {"truth_scale": 2.0, "independent_signals": True, "locality_power": 2.0, "noise_scale": 0.0},
         ),
-    )
+    ),
+    Case(
+        "edge",
+        lambda: edge.system(EDGE_DIMS),
+        edge.Params(num_experts=2),
+        (
+            {"num_experts": 3, "learning_rate": 0.1, "gate_lag": 0},
+            {"num_experts": 1, "capacity": 2, "max_transfer_delay": 0, "min_execution_delay": 3},
+            {"signal_law": edge.params.ORTHOGONAL, "truth_scale": 2.0, "signal_scale": 0.5, "noise_scale": 0.0},
+        ),
+    ),
 ]
 every_system = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 both_precisions = pytest.mark.parametrize("x64", [False, True], ids=["float32", "float64"])

@@ -373,7 +373,7 @@ def test_a_longest_delay_and_unused_places_change_nothing(when_busy: str) -> Non
 
 @pytest.mark.parametrize("when_busy", ["wait", "soonest"])
 def test_nobody_waits_where_somebody_is_idle(when_busy: str) -> None:
-    """Would catch a queue that changes runs in which it is never used; to the bit but for the compiler's roundings."""
+    """Would catch a queue that changes runs in which it is never used."""
     queued = Setting(when_busy, num_experts=4, delays=(2, 1))
     _, _, infos = assert_agrees(queued)
     assert not np.any(infos.expert < 0)
@@ -396,7 +396,7 @@ def test_a_timetable_made_by_hand(when_busy: str, experts: list[int], waits: lis
     One server takes 3 rounds a task, and two tasks may wait: those of rounds 2 and 3. In round 4 the first task is done
     and the second starts, so the newcomer finds room; those of rounds 5 and 6 do not, and round 7 is as round 4.
     """
-    setting = Setting(when_busy, num_experts=1, constant_delay=3)
+    setting = Setting(when_busy, max_capacity=1, num_experts=1, constant_delay=3)
     _, seen, infos = assert_agrees(setting)
     assert [one.expert for one in seen[:8]] == experts
     np.testing.assert_array_equal(infos.expert[:8], experts)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import moe_theory as mt
 from moe_theory import edge
 
 NUM_ROUNDS = 40
@@ -341,7 +342,7 @@ def test_what_padded_experts_hold_changes_nothing(result: Run, seed: int) -> Non
 @few
 @given(runs())
 def test_errors_are_those_of_the_history(result: Run) -> None:
-    """Would catch a streamed (20) that leaves its definition: own truths, routed tasks, models as they are or flushed."""
+    """Would catch a streamed (20) that leaves its definition: own truths, routed tasks, models now or flushed."""
     tasks = routed_tasks(result)
     truths = np.array([result.arrivals.truth[task.arrival] for task in tasks])
     servers = np.array([task.server for task in tasks])
@@ -413,3 +414,41 @@ def test_the_tried_runs_are_busy(policy: int) -> None:
         if dims.when_busy == "soonest":
             assert result.infos.wait.max() >= 3
     assert max(together) == 2
+
+
+class Kept(NamedTuple):
+    """What a long run keeps to compute its errors anew."""
+
+    truth: Any
+    expert: Any
+    experts: Any
+    error: Any
+
+
+@pytest.mark.parametrize(
+    ("dims", "changes"),
+    [
+        (edge.Dims(10, 10, 15, 10), {}),
+        (edge.Dims(10, 1, 15, 10, max_capacity=2), {"capacity": 2, "cluster_spread": 1e-3}),
+    ],
+    ids=["orthogonal", "tiny-errors"],
+)
+def test_the_streamed_error_stays_accurate_in_float32(dims: edge.Dims, changes: dict[str, Any]) -> None:
+    """Would catch cancellation: a sum that drifts from its definition where errors are small, over 3000 rounds."""
+    params = edge.reading("orthogonal-signal").params(num_experts=10, **changes)
+    system = edge.system(dims)
+
+    def step(key, state, params):
+        arrival = edge.draw(key, dims, state.pool, state.positions, params, edge.delays.uniform)
+        after, info = edge.learn(state, arrival, params, dims=dims)
+        return after, Kept(arrival.truth, info.expert, after.experts, info.generalization_error)
+
+    with jax.enable_x64(False):
+        _, kept = jax.device_get(mt.simulate(mt.System(system.init, step), mt.root_key(3), params, 3000))
+    assert kept.error.dtype == kept.experts.dtype == np.float32
+    for time in range(100, 3001, 100):
+        truth, expert, models = kept.truth[:time], kept.expert[:time], kept.experts[time - 1].astype(np.float64)
+        gaps = models[expert[expert >= 0]] - truth[expert >= 0]
+        expected = np.mean(np.sum(gaps**2, axis=1))
+        assert abs(kept.error[time - 1] / expected - 1) < 1e-4
+    assert expected < 1e-2 or not changes

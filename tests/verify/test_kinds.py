@@ -22,6 +22,7 @@ from moe_theory.verify import Status, session, statistics
 from .declarations import make
 
 COUNT = 400
+ERROR = 1e-9  # of every verdict here
 RUNS = {"M=1": Run(continual.Params(), np.array([1, 2, 3, 4]), np.arange(COUNT), None, None)}
 GRID = np.array([0.01, 0.02, 0.1, 0.5])  # unevenly spaced
 NOISE = np.random.default_rng(17).standard_normal((COUNT, len(GRID)))
@@ -35,10 +36,10 @@ def events(*successes, count=COUNT):
 
 def judged(kind, **changes):
     settings = {"kind": kind, "side": "at_most", "margin": 0.0, "abscissa": GRID if kind == "rate" else None}
-    return session.judge(make(**(settings | changes)), "unit-signal", RUNS, seed=5, error=1e-3)
+    return session.judge(make(**(settings | changes)), "unit-signal", RUNS, seed=5, error=ERROR)
 
 
-def probability(*successes, claimed=0.5, **changes):
+def probability(*successes: int, claimed: float | np.ndarray = 0.5, **changes):
     return judged("probability", observe=lambda runs: events(*successes), predict=lambda runs: claimed, **changes)
 
 
@@ -201,7 +202,7 @@ def test_the_error_of_a_slope_is_the_bootstraps():
 @SIDES
 @pytest.mark.parametrize("true", [1.5, -0.5, 0.0])
 def test_planted_rates_are_told_from_wrong_ones(side, true):
-    """Catches a sign, a side or a base of the logarithm; the slope's error is 0.004, the claims are off by 0.1."""
+    """Catches a sign, a side or a base of the logarithm; the slope's error is 0.0033, the claims are off by 0.1."""
     within, without = true + outward(side) * 0.1, true - outward(side) * 0.1
     assert rate(true, within, side=side).status is Status.SUPPORTED
     assert rate(true, without, side=side).status is Status.REFUTED
@@ -242,7 +243,7 @@ def test_a_rate_carries_the_numbers_of_its_slope():
     assert verdict.observed == pytest.approx(slope)
     centred = np.log(GRID) - np.log(GRID).mean()
     assert verdict.standard_error == pytest.approx(0.2 / np.sqrt(COUNT * np.sum(centred**2)), rel=0.2)
-    half = stats.t.isf(1e-3 / 2, COUNT - 1) * verdict.standard_error
+    half = stats.t.isf(ERROR / 2, COUNT - 1) * verdict.standard_error
     np.testing.assert_allclose(verdict.interval, [slope - 1.4 - half, slope - 1.4 + half])
     assert verdict.margin == pytest.approx(0.01)
     assert verdict.smallest_discrepancy > half + 0.01
@@ -260,7 +261,7 @@ def test_a_probability_carries_the_numbers_of_its_worst_event():
     verdict = probability(40, 300, claimed=np.array([0.2, 0.5]))
     assert verdict.status is Status.REFUTED
     assert (verdict.at, verdict.observed, verdict.predicted, verdict.side) == ("component 2", 0.75, 0.5, "at_most")
-    exact = stats.binomtest(300, COUNT).proportion_ci(1 - 1e-3 / 2, method="exact")
+    exact = stats.binomtest(300, COUNT).proportion_ci(1 - ERROR / 2, method="exact")
     np.testing.assert_allclose(verdict.interval, [exact.low - 0.5, exact.high - 0.5], rtol=1e-6)
     assert verdict.curve is not None
     assert verdict.curve.observed == [0.1, 0.75]
@@ -388,7 +389,7 @@ def test_an_event_that_never_happens_has_a_bar():
     (bars,) = (container.lines[2][0] for container in panel.containers)
     ends = np.array(bars.get_segments())[:, :, 1]
     for end, successes in zip(ends, (0, 40), strict=True):
-        exact = stats.binomtest(successes, COUNT).proportion_ci(1 - 1e-3 / 2, method="exact")
+        exact = stats.binomtest(successes, COUNT).proportion_ci(1 - ERROR / 2, method="exact")
         np.testing.assert_allclose(end, [exact.low, exact.high], rtol=1e-6, atol=1e-12)
 
 
@@ -403,7 +404,7 @@ def test_a_rates_panel_is_logarithmic_with_bars_of_its_means():
     assert 0 < bottom < means.min() < means.max() < top
     (bars,) = (container.lines[2][0] for container in panel.containers)
     ends = np.array(bars.get_segments())[:, :, 1]
-    half = stats.t.isf(1e-3 / 2, COUNT - 1) * power_law(1.5).std(axis=0, ddof=1) / np.sqrt(COUNT)
+    half = stats.t.isf(ERROR / 2, COUNT - 1) * power_law(1.5).std(axis=0, ddof=1) / np.sqrt(COUNT)
     np.testing.assert_allclose(ends, np.stack([means - half, means + half], axis=1))
 
 

@@ -1,6 +1,12 @@
-"""The edge-computing paper's figures, and three that it lacks: what they show, computed and drawn."""
+"""The edge-computing paper's Fig. 3, with theory over the runs, and three pictures that the paper lacks.
 
-from moe_theory.edge.figures import figure_3
+Data is a labelled dataset, so that the numbers behind a figure can be kept beside it. Drawing takes any matplotlib
+figure; style belongs to whoever makes the figure.
+"""
+
+from moe_theory.edge.figures import availability, figure_3, phase, timeline
 from moe_theory.verify.figures import FigureSpec as FigureSpec
 
-FIGURES: dict[str, FigureSpec] = {figure.name: figure for figure in (figure_3.FIGURE,)}
+FIGURES: dict[str, FigureSpec] = {
+    figure.name: figure for figure in (figure_3.FIGURE, phase.FIGURE, availability.FIGURE, timeline.FIGURE)
+}

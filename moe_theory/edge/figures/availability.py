@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool
 from scipy import stats
 
 from moe_theory.edge import theory
@@ -55,7 +55,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "unserved_random": {"color": "black", "linewidth": 1.0, "linestyle": (0, (4, 1.2, 1, 1.2))},
     "level": {"color": "0.3", "linewidth": 0.8, "linestyle": (0, (1, 1.5)), "zorder": 0},
     "enough": {"color": "0.55", "linewidth": 0.8, "zorder": 0},
-    "unseen": {"linestyle": "none", "marker": "v", "markersize": 5, "color": "C0", "clip_on": False},
+    "unseen": {"linestyle": "none", "marker": "v", "markersize": 5, "color": "0.5", "clip_on": False},
 }
 LEGEND = {
     "none_idle": "measured: no specialist is idle",
@@ -156,11 +156,10 @@ def _draw_levels(panel: "Axes") -> None:
     panel.axhline(FAILURE, **STYLES["level"])
     panel.annotate(
         rf"$\delta$ = {FAILURE:g}",
-        (1, FAILURE),
-        (0, 2),
+        (0, FAILURE),
+        (3, 2),
         xycoords=("axes fraction", "data"),
         textcoords="offset points",
-        ha="right",
     )
     for quantile, side in (("normal", "right"), ("binomial", "left")):
         number = theory.experts_needed(MAX_DELAY, DIMS.num_tasks, FAILURE, quantile)
@@ -182,9 +181,11 @@ def _draw_measured(panel: "Axes", here: xr.Dataset, name: str) -> None:
     seen = share > 0
     error = Z * np.nan_to_num(here[f"{name}_error"].values)
     low = np.minimum(error, share * (1 - 1e-9))  # to the foot of a logarithmic axis at most
-    panel.errorbar(experts[seen], share[seen], (low[seen], error[seen]), elinewidth=0.9, **STYLES[name])
-    colour = {"color": STYLES[name]["color"]}
-    panel.plot(experts[~seen], np.full(np.sum(~seen), FLOOR), **(STYLES["unseen"] | colour))
+    panel.errorbar(experts, np.where(seen, share, np.nan), (low, error), elinewidth=0.9, **STYLES[name])
+    unseen = experts[~seen]
+    if len(unseen) > 0:  # no empty line: without clipping it would spoil the layout
+        colour = {"color": STYLES[name]["color"]}
+        panel.plot(unseen, np.full(len(unseen), FLOOR), **(STYLES["unseen"] | colour))
 
 
 def _draw_legend(figure: "FigureBase") -> None:
@@ -202,8 +203,8 @@ def caption(data: xr.Dataset) -> str:
         f"specialises in at all, in rounds {length // 2 + 1} to {length}, with 95 % intervals over replicates; N = 10 "
         f"kinds, d_u = {MAX_DELAY}. Theory for delays of d_u and specialists that serve nothing else: the event of "
         "Appendix B, a window with more arrivals of one kind than specialists; all M/N specialists busy when a task "
-        "arrives; the same for as many specialists as the proof supposes, Binomial(M, 1/N). Vertical: Proposition 1's M "
-        f"at δ = {FAILURE:g} with its normal quantile, and with the binomial one.\n" + closing(data)
+        "arrives; the same for as many specialists as the proof supposes, Binomial(M, 1/N). Vertical: Proposition 1's "
+        f"M at δ = {FAILURE:g} with its normal quantile, and with the binomial one.\n" + closing(data)
     )
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-EXPERTS = (5, 8, 12, 20, 33, 52, 84, 130)  # beyond all of Proposition 1's lines, and off them
+EXPERTS = (5, 8, 12, 20, 33, 52, 83, 130)  # beyond all of Proposition 1's lines, and off them
 DRIVES = (0.05, 0.12, 0.28, 0.66, 1.5, 3.6, 8.5, 20.0)
 DIMS = Dims(max_experts=EXPERTS[-1], num_tasks=10, num_features=FIGURE_3_FEATURES, num_samples=10, max_delay=MAX_DELAY)
 NUM_ROUNDS = 1500
@@ -38,7 +38,7 @@ LINES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("chernoff", {"quantile": "normal", "rule": "chernoff"}),
     ("chernoff", {"quantile": "binomial", "rule": "chernoff"}),
 )
-LEVELS = (0.3, 1.0)  # of the colours: about what is reached by perfect routing, and blind routing
+LEVELS = (0.3, 1.0)  # of the colours; 1 is blind routing
 PATH: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": (0, (1, 2))}
 LINE: dict[str, Any] = {"color": "C1", "linewidth": 1.1}
 POINT: dict[str, Any] = {"marker": "o", "markersize": 4.5, "markerfacecolor": "white", "markeredgecolor": "black"}
@@ -170,6 +170,7 @@ def _draw_lines(panel: "Axes") -> None:
 def _draw_path(panel: "Axes", data: xr.Dataset) -> None:
     """The reading's own gate drive over M, and the cells of Fig. 3."""
     bottom, top = panel.get_ylim()
+    panel.plot(data.experts, data.reading_drive, color="white", linewidth=2.2)
     panel.plot(data.experts, data.reading_drive, **PATH)
     panel.plot(FIGURE_3_EXPERTS, data.attrs["figure_3_drives"], linestyle="none", **POINT)
     panel.set_ylim(bottom, top)

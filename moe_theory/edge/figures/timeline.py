@@ -1,0 +1,201 @@
+"""The servers of one network at work: which task each is busy with, before and after they specialise.
+
+Two policies meet the same arrivals. A bar is a task from the round in which it is routed to the one in which it is
+done; its number and colour are its kind, which the router does not know.
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Int
+
+from moe_theory.edge.experiments import MAX_DELAY
+from moe_theory.edge.figures.figure_3 import WIDTH
+from moe_theory.edge.params import Dims
+from moe_theory.edge.policies import POLICIES
+from moe_theory.edge.readings import FIGURE_3_FEATURES
+from moe_theory.edge.rounds import DROPPED, Info
+from moe_theory.edge.state import State
+from moe_theory.edge.system import system
+from moe_theory.sweep import Cell, Progress, Run, quiet, run_cells
+from moe_theory.verify.claim import ReadingLike
+from moe_theory.verify.figures import FigureSpec, closing, provenance
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+
+DIMS = Dims(max_experts=20, num_tasks=10, num_features=FIGURE_3_FEATURES, num_samples=10, max_delay=MAX_DELAY)
+SHOWN = ("adaptive", "nearest")
+NUM_ROUNDS = 3000
+WINDOW = 50  # rounds drawn of the beginning, and of the end
+DIMENSIONS = ("policy", "round")
+# Ten hues that the colour-blind can tell apart (P. Tol's muted scheme, and grey): the kinds' numbers say the rest.
+COLOURS = tuple("#332288 #88ccee #44aa99 #117733 #999933 #ddcc77 #cc6677 #882255 #aa4499 #bbbbbb".split())
+DARK = (0, 3, 7, 8)  # colours that want white numbers
+HEIGHT = 0.84  # of a bar, of its row
+LEAST_NUMBERED = 2  # rounds of a bar that has room for its number
+LOST: dict[str, Any] = {"color": "black", "linestyle": "none", "marker": "x", "markersize": 4, "clip_on": False}
+
+
+class Routes(NamedTuple):
+    """Who got which arrival, and for how long."""
+
+    task: Int[Array, ""]
+    expert: Int[Array, ""]
+    delay: Int[Array, ""]
+
+
+def observe(state: State, info: Info) -> Routes:
+    """The arrival's kind, its server and its delay."""
+    del state
+    return Routes(info.task, info.expert, info.delay)
+
+
+def compute(
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
+) -> xr.Dataset:
+    """The arrivals of replicate 0 in the first and the last rounds; kinds and servers count from 1, 0 is no server.
+
+    Raises: InvalidRunError for replicates or rounds that cannot be run.
+    """
+    length = NUM_ROUNDS if num_rounds is None else num_rounds
+    params = reading.params(num_experts=DIMS.max_experts)
+    cells = [Cell(name, system(DIMS, POLICIES[name]), params, length, 1, observe) for name in SHOWN]
+    runs = run_cells(cells, replicates, seed=seed, width=WIDTH, progress=progress, what="timeline")
+    rounds = np.arange(1, length + 1)
+    # Tasks that reach into the last window began up to a delay before it.
+    shown = (rounds <= WINDOW) | (rounds > length - WINDOW - MAX_DELAY)
+    tasks, experts, delays = (
+        np.stack([getattr(runs[name].records, field)[shown, 0] for name in SHOWN]) for field in Routes._fields
+    )
+    commonest = np.stack([_commonest(runs[name], 0) for name in SHOWN])
+    order = np.argsort(np.argsort(commonest, axis=1, kind="stable"), axis=1) + 1
+    kinds, rows = (np.take_along_axis(of_server, np.maximum(experts, 0), axis=1) for of_server in (commonest, order))
+    return xr.Dataset(
+        {
+            "kind": (DIMENSIONS, tasks + 1),
+            "server": (DIMENSIONS, np.where(experts == DROPPED, 0, experts + 1)),
+            "delay": (DIMENSIONS, delays),
+            "server_kind": (DIMENSIONS, np.where(experts == DROPPED, 0, kinds + 1)),
+            "row": (DIMENSIONS, np.where(experts == DROPPED, 0, rows)),
+            "own_kind": ("policy", [share_of_own_kind(runs[name]) for name in SHOWN]),
+        },
+        {"policy": list(SHOWN), "round": rounds[shown], "replicate": 0},
+        provenance("edge", "timeline", reading, replicates, seed, length, num_rounds is not None),
+    )
+
+
+def _commonest(run: Run, replicate: int) -> Int[np.ndarray, " M"]:
+    """The kind that each server got most often in the second half of a run."""
+    later = len(run.records.task) // 2
+    tasks, experts = run.records.task[later:, replicate], run.records.expert[later:, replicate]
+    counts = np.zeros((DIMS.max_experts, DIMS.num_tasks))
+    np.add.at(counts, (experts[experts >= 0], tasks[experts >= 0]), 1)
+    return np.argmax(counts, axis=1)
+
+
+def share_of_own_kind(run: Run) -> float:
+    """Share of the second half's routed tasks that are of their server's commonest kind; mean over replicates."""
+    later, shares = len(run.records.task) // 2, []
+    for replicate in run.replicates:
+        tasks, experts = run.records.task[later:, replicate], run.records.expert[later:, replicate]
+        shares.append(np.mean((_commonest(run, replicate)[experts] == tasks)[experts >= 0]))
+    return float(np.mean(shares))
+
+
+def draw(data: xr.Dataset, figure: "FigureBase") -> None:
+    """A row a policy; the first rounds on the left, the last ones on the right."""
+    axes = figure.subplots(data.sizes["policy"], 2, sharey=True, squeeze=False)
+    last = data.attrs["num_rounds"]
+    windows = ((1, min(WINDOW, last)), (max(last - WINDOW + 1, 1), last))
+    for policy, row in zip(data.policy.values, axes, strict=True):
+        here = data.sel(policy=policy)
+        for panel, (first, end) in zip(row, windows, strict=True):
+            _draw_tasks(panel, here, first, end)
+        _draw_kinds(row[1], here)
+        row[0].set_title(f"({'ab'[list(SHOWN).index(policy)]}) {policy}: the first rounds", loc="left")
+        row[1].set_title("the last rounds", loc="left")
+        row[1].set_title(f"{float(here.own_kind):.0%} of tasks at a server of their kind", loc="right")
+        row[0].set_ylabel("servers, ordered by kind")
+    for panel in axes[-1]:
+        panel.set_xlabel("round $t$")
+    _draw_legend(figure)
+
+
+def _draw_tasks(panel: "Axes", here: xr.Dataset, first: int, end: int) -> None:
+    for row in range(1, DIMS.max_experts + 1):
+        panel.axhline(row, color="0.88", linewidth=0.5, zorder=0)
+    chosen = here.isel(round=(here["round"].values + here.delay.values > first) & (here["round"].values <= end))
+    for kind, colour in enumerate(COLOURS, start=1):
+        of_kind = chosen.isel(round=(chosen.kind.values == kind) & (chosen.row.values > 0))
+        bars = zip(of_kind["round"].values, of_kind.delay.values, of_kind.row.values, strict=True)
+        for start, delay, row in bars:
+            panel.broken_barh(
+                [(start, delay)], (row - HEIGHT / 2, HEIGHT), facecolor=colour, edgecolor="white", linewidth=0.5
+            )
+            left, right = max(start, first), min(start + delay, end + 1)
+            if right - left >= LEAST_NUMBERED:
+                tone = "white" if kind - 1 in DARK else "black"
+                middle = (left + right) / 2
+                panel.text(middle, row, str(kind), size=5.5, color=tone, ha="center", va="center_baseline")
+    lost = chosen["round"].values[chosen.row.values == 0]
+    if len(lost) > 0:
+        panel.plot(lost + 0.5, np.full(len(lost), 0.25), **LOST)
+    panel.set(xlim=(first, end + 1), ylim=(DIMS.max_experts + 0.6, 0.0), yticks=[])
+    panel.spines["left"].set_visible(False)
+
+
+def _draw_kinds(panel: "Axes", here: xr.Dataset) -> None:
+    """The commonest kind of each server that is seen at all, beside its row."""
+    for row, kind in {*zip(here.row.values.tolist(), here.server_kind.values.tolist(), strict=True)}:
+        if row > 0:
+            panel.annotate(
+                str(kind),
+                (1, row),
+                (4, 0),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                size=5.5,
+                va="center_baseline",
+            )
+
+
+def _draw_legend(figure: "FigureBase") -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    kinds = [Patch(facecolor=colour, label=f"{kind}") for kind, colour in enumerate(COLOURS, start=1)]
+    handles = [*kinds, Line2D([], [], **LOST, label="dropped")]
+    figure.legend(
+        handles=handles,
+        title="kind of the task",
+        loc="outside upper center",
+        ncols=11,
+        handlelength=1.2,
+        columnspacing=1,
+    )
+
+
+def caption(data: xr.Dataset) -> str:
+    """What is drawn, and how to draw it again."""
+    return (
+        f"The first {WINDOW} and the last {WINDOW} of {data.attrs['num_rounds']} rounds in one network (replicate 0) "
+        f"of M = {DIMS.max_experts} servers under two policies, which meet the same arrivals of N = 10 kinds. A bar: a "
+        "task at its server, from its routing to its completion. Rows are servers, ordered by the kind that each got "
+        "most often in the second half of the run, at the right; shares: tasks of that half that are of their server's "
+        "commonest kind, over all replicates.\n" + closing(data)
+    )
+
+
+FIGURE = FigureSpec(
+    name="timeline",
+    title="Busy servers before and after they specialise",
+    summary="The tasks at each server of one network, early and late, under the adaptive policy and the nearest one.",
+    replicates=1,
+    size=(7.2, 5.6),
+    compute=compute,
+    draw=draw,
+    caption=caption,
+)

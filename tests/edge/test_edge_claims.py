@@ -1,0 +1,154 @@
+"""What claims of `edge` are made of, against the same said in plain loops."""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory import edge
+from moe_theory.edge import experiments
+from moe_theory.edge.claims.convergence import BINOMIAL, NORMAL, _overfull, _probability_gaps
+from moe_theory.edge.claims.lemmas import _any_disorder, _history_part, _smaller_shortfall
+from moe_theory.sweep import Run
+
+DIMS = edge.Dims(max_experts=6, num_tasks=3, num_features=5, num_samples=3, max_delay=10)
+SYSTEM = edge.system(DIMS)
+
+
+def test_the_sum_over_a_history_is_that_of_its_lemma():
+    """Would catch a wrong order of arrivals, a dropped task that counts, or experts mixed up, in (34)."""
+    rng = np.random.default_rng(0)
+    expert = rng.integers(-1, 3, (12, 2))
+    truth = rng.normal(size=(12, experiments.HISTORY_DIMS.num_features, 2))
+    ratio = 1 - experiments.HISTORY_DIMS.num_samples / experiments.HISTORY_DIMS.num_features
+    expected = []
+    for replicate in range(2):
+        errors = []
+        for task in range(12):
+            server = expert[task, replicate]
+            if server < 0:
+                continue
+            error = np.sum(truth[task, :, replicate] ** 2)
+            for met in range(12):
+                if expert[met, replicate] == server:
+                    gap = np.sum((truth[met, :, replicate] - truth[task, :, replicate]) ** 2)
+                    error = ratio * error + (1 - ratio) * gap
+            errors.append(error)
+        expected.append(np.mean(errors))
+    np.testing.assert_allclose(_history_part(expert, truth), expected, rtol=1e-12)
+
+
+def test_steps_are_those_that_the_gates_take():
+    """Would catch a step of another expert, of another kind of task, or with the sign turned."""
+    params = edge.reading("orthogonal-signal").params(num_experts=5)
+    step = jax.jit(SYSTEM.step)
+    key = mt.root_key(3)
+    state, clear = SYSTEM.init(key, params), 0
+    for time in range(1, 60):
+        before = state
+        state, info = step(jax.random.fold_in(key, time), state, params)
+        shown = experiments.observe_steps(state, info)
+        after, _ = step(jax.random.fold_in(key, time + 1), state, params)
+        moved = (np.asarray(after.gates) - np.asarray(state.gates)) / params.learning_rate
+        done = np.flatnonzero((before.pending_server >= 0) & (before.pending_until == time))
+        if len(done) != 1:
+            assert np.isnan(shown.own_change)
+            continue
+        clear += 1
+        kind, server = int(before.pending_task[done[0]]), int(before.pending_server[done[0]])
+        drives = moved[:5] @ np.asarray(state.pool.signals)[kind]
+        assert shown.own_change == pytest.approx(drives[server], rel=1e-3, abs=1e-4)
+        assert shown.others_change == pytest.approx(np.delete(drives, server).mean(), rel=1e-3, abs=1e-4)
+        size = np.abs(state.gates).max()
+        assert shown.gate_size == pytest.approx(size)
+        spans = np.ptp(np.asarray(state.gates)[:5], axis=0)
+        assert shown.gate_gap == pytest.approx(spans.max())
+        shares = np.asarray(state.visits)[:5] / np.sum(state.visits)
+        assert shown.load_gap == pytest.approx(np.abs(shares - 1 / 5).max(), rel=1e-5)
+    assert clear > 10
+
+
+def test_supply_counts_specialists_of_the_arriving_kind():
+    """Would catch specialists of another kind, a padded server that specialises, or a tie that counts."""
+    params = edge.reading("orthogonal-signal").params(num_experts=5)
+    state, info = mt.simulate(SYSTEM, mt.root_key(1), params, 80, 80)
+    last = jax.tree.map(lambda leaf: leaf[-1], info)
+    shown = experiments.observe_supply(state, last)
+    drives = np.asarray(state.gates)[:5] @ np.asarray(state.pool.signals).T
+    own = drives[:, int(last.task)]
+    expected = np.sum(own > np.delete(drives, int(last.task), axis=1).max(axis=1))
+    assert int(shown.num_specialists) == expected
+    assert bool(last.specialist_exists) == (expected > 0)
+
+
+class Learned(NamedTuple):
+    gates: np.ndarray
+    gate_probabilities: np.ndarray
+    gate_outputs: np.ndarray
+    task: np.ndarray
+
+
+class Pooled(NamedTuple):
+    pool: edge.Pool
+
+
+def learned(gates: np.ndarray, task: int) -> Run:
+    """One replicate with these gates, signals along the axes and an arrival of this kind."""
+    signals = np.eye(3)
+    outputs = gates @ signals[task]
+    probabilities = np.exp(outputs) / np.exp(outputs).sum()
+    records = Learned(gates[None, :, :, None], probabilities[None, :, None], outputs[None, :, None], np.array([[task]]))
+    pool = edge.Pool(np.zeros((3, 3, 1)), signals[:, :, None], np.zeros((3, 1)))
+    return Run(edge.Params(num_experts=len(gates)), np.array([3000]), np.arange(1), Pooled(pool), records)
+
+
+def test_gaps_of_probabilities_are_taken_between_the_right_experts():
+    """Would catch gaps to oneself, or between two experts of other kinds."""
+    run = learned(np.array([[2.0, 0, 0], [1.0, 0, 0], [0, 3.0, 0], [0, 0, 1.0]]), task=0)
+    within, across = _probability_gaps(run)
+    weights = np.exp([2.0, 1.0, 0, 0])
+    weights /= weights.sum()
+    assert within == pytest.approx(weights[0] - weights[1])
+    assert across == pytest.approx(weights[1] - weights[2])
+    assert _smaller_shortfall(run) == pytest.approx(0.0)
+
+
+def test_disorder_is_seen_where_others_outbid_an_expert_for_its_kind():
+    """Would catch an order of outputs taken for one of probabilities."""
+    ordered = learned(np.array([[2.0, 0, 0], [0, 2.0, 0], [0, 0, 2.0]]), task=0)
+    outbid = learned(np.array([[2.0, 1.9, 0], [9.0, 0, 0], [0, 0, 9.0]]), task=0)
+    assert not _any_disorder(ordered)[0]
+    assert _any_disorder(outbid)[0]
+
+
+class Tasks(NamedTuple):
+    task: np.ndarray
+
+
+def test_overfull_windows_are_counted_in_the_last_rounds_alone():
+    """Would catch a window of another length or place."""
+    tasks = np.ones((60, 2), int)
+    tasks[:50, 0] = 0
+    tasks[-3:, 1] = 0
+    runs = {"M = 10": Run(None, None, None, None, Tasks(tasks))}
+    np.testing.assert_array_equal(_overfull(NORMAL)(runs), [False, True])
+    np.testing.assert_array_equal(_overfull(BINOMIAL)(runs), [False, False])
+
+
+def test_theorem_1_with_early_tasks_is_its_sum_over_tasks():
+    """Would catch an early task that fades, or a late one that keeps the error of blind routing."""
+    gaps = edge.theory.Gaps(np.float64(5.0), np.float64(9.0), np.float64(0.5), np.float64(9.0))
+    loads, explored, ratio = np.array([7.0, 3.0, 0.0]), np.array([2.0, 3.0, 0.0]), 1 / 3
+    expected = 0.0
+    for load, early in zip(loads, explored, strict=True):
+        for arrival in range(int(load)):
+            if arrival < early:
+                expected += ratio**load * 5.0 + (1 - ratio**load) * 9.0
+            else:
+                expected += 0.5 + ratio ** (load - early) * 9.0
+    bound = edge.theory.theorem_1(gaps, ratio, loads, explored, 10, 0.5, "corrected")
+    assert bound == pytest.approx(expected / 10)
+    with pytest.raises(ValueError, match="corrected"):
+        edge.theory.theorem_1(gaps, ratio, loads, explored, 10, 0.5, "corected")

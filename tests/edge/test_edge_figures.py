@@ -1,0 +1,244 @@
+"""The edge figures' numbers against runs and theory put together in another way, and what the drawings say.
+
+Networks are shrunk, so that programs compile quickly; runs go past the dense records and past T1 of 2 servers.
+"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from scipy import stats
+
+from moe_theory import edge
+from moe_theory.core import engine
+from moe_theory.core.errors import InvalidRunError
+from moe_theory.edge import exact, theory
+from moe_theory.edge.figures import FIGURES, availability, figure_3, phase, timeline
+from moe_theory.sweep import Cell, run_cells
+from moe_theory.verify.figures import STRIDE
+
+READING = edge.reading("orthogonal-signal")
+REPLICATES, SEED, NUM_ROUNDS = 3, 3, 80
+SERVERS = (2, 4)
+DIMS = edge.Dims(max_experts=4, num_tasks=2, num_features=4, num_samples=2, max_delay=10)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_networks():
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (figure_3, phase, availability, timeline):
+            patch.setattr(module, "DIMS", DIMS)
+        patch.setattr(figure_3, "FIGURE_3_EXPERTS", SERVERS)
+        patch.setattr(phase, "EXPERTS", SERVERS)
+        patch.setattr(phase, "DRIVES", (0.1, 5.0))
+        patch.setattr(availability, "EXPERTS", SERVERS)
+        yield
+
+
+@pytest.fixture(scope="module")
+def programs():
+    """How many programs each figure has compiled."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def data(programs):
+    computed = {}
+    for name, figure in FIGURES.items():
+        before = engine.run._cache_size()
+        computed[name] = figure.compute(READING, REPLICATES, SEED, num_rounds=NUM_ROUNDS)
+        programs[name] = engine.run._cache_size() - before
+    return computed
+
+
+def run_directly(system, num_experts, observe, record_every, **choices):
+    """The same replicates, by a program that the figures have compiled: only what is made of them differs."""
+    params = READING.params(num_experts=num_experts, **choices)
+    cell = Cell("cell", system, params, NUM_ROUNDS, record_every, observe)
+    return run_cells([cell], REPLICATES, seed=SEED, width=figure_3.WIDTH)["cell"]
+
+
+def under(policy):
+    return edge.system(DIMS, edge.policies.POLICIES[policy])
+
+
+def pool_of(run, replicate):
+    truths, signals, clusters = (np.asarray(leaf[..., replicate], float) for leaf in run.state.pool)
+    return edge.Pool(truths, signals, clusters)
+
+
+def test_one_program_a_policy(data, programs):
+    """Catches a number of servers, a drive or a delay that has become static."""
+    assert programs == {"figure-3": len(edge.policies.POLICIES), "phase": 1, "availability": 1, "timeline": 2}
+
+
+def test_figure_3_holds_the_last_round_of_its_cell(data):
+    """Catches cells mixed up, quantiles over the wrong axis, raw errors in place of errors per coordinate."""
+    run = run_directly(under("nearest"), 4, figure_3.observe, STRIDE)
+    samples = run.records.flushed[-1] / DIMS.num_features
+    here = data["figure-3"].sel(policy="nearest", experts=4, round=NUM_ROUNDS)
+    np.testing.assert_allclose(here["mean"], samples.mean(), rtol=1e-6)
+    np.testing.assert_allclose(here["low"], np.quantile(samples, 0.1), rtol=1e-6)
+    np.testing.assert_allclose(here["high"], np.quantile(samples, 0.9), rtol=1e-6)
+
+
+def test_figure_3_averages_theory_over_replicates(data):
+    """Each replicate's pool and loads, one at a time: catches averages taken before the formula, and lost tasks."""
+    ratio, spread = 1 - DIMS.num_samples / DIMS.num_features, float(READING.params().cluster_spread)
+    run = run_directly(under("fastest"), 4, figure_3.observe, STRIDE)
+    here = data["figure-3"].sel(policy="fastest", experts=4, round=NUM_ROUNDS)
+    printed, known = [], []
+    for index in range(REPLICATES):
+        pool, loads = pool_of(run, index), run.records.loads[-1, :, index].astype(float)
+        printed.append(theory.proposition_4(theory.gaps(pool, spread), ratio, loads, loads.sum()))
+        single = exact.generalization_error(pool, DIMS.num_samples, NUM_ROUNDS, spread, False)
+        known.append(exact.by_loads(single, loads))
+    np.testing.assert_allclose(here.proposition_4, np.mean(printed) / DIMS.num_features, rtol=1e-6)
+    np.testing.assert_allclose(here.exact, np.mean(known) / DIMS.num_features, rtol=1e-6)
+
+
+def test_figure_3_explores_until_t1(data):
+    """Catches explored loads of another round than T1, and G^4 left out."""
+    ratio, spread = 1 - DIMS.num_samples / DIMS.num_features, float(READING.params().cluster_spread)
+    run = run_directly(under("adaptive"), 2, figure_3.observe, STRIDE)
+    explored = int(data["figure-3"].explored.sel(experts=2))
+    assert explored == theory.exploration_rounds(2, 0.2, 0.6, 0.05, 10) < NUM_ROUNDS
+    for form, name in (("printed", "theorem_1"), ("corrected", "theorem_1_corrected")):
+        bounds = []
+        for index in range(REPLICATES):
+            pool_gaps = theory.gaps(pool_of(run, index), spread)
+            loads, early = (
+                run.records.loads[time // STRIDE - 1, :, index].astype(float) for time in (NUM_ROUNDS, explored)
+            )
+            bounds.append(theory.theorem_1(pool_gaps, ratio, loads, early, loads.sum(), pool_gaps.within_gap, form))
+        here = data["figure-3"][name].sel(policy="adaptive", experts=2, round=NUM_ROUNDS)
+        np.testing.assert_allclose(here, np.mean(bounds) / DIMS.num_features, rtol=1e-6)
+
+
+def test_figure_3_shows_theory_only_where_it_says_something(data):
+    finite = np.isfinite(data["figure-3"])
+    blind = [policy for policy in edge.policies.POLICIES if policy != "adaptive"]
+    for adaptive, names in ((True, ("theorem_1", "theorem_1_corrected")), (False, ("proposition_4", "exact"))):
+        for name in names:
+            assert bool(finite[name].sel(policy="adaptive").all()) is adaptive
+            assert bool(finite[name].sel(policy="adaptive").any()) is adaptive
+            assert bool(finite[name].sel(policy=blind).all()) is not adaptive
+            assert bool(finite[name].sel(policy=blind).any()) is not adaptive
+
+
+@pytest.mark.parametrize("reading", ["orthogonal-signal", "sibling"])
+def test_settled_errors_are_continued_exactly(reading):
+    """Beyond the settled loads sums are extrapolated, whatever signals follow: compared with the whole recursion."""
+    params = edge.reading(reading).params()
+    rng = np.random.default_rng(5)
+    pool = edge.Pool(*rng.normal(size=(2, 10, 15)), np.arange(10))
+    dims = edge.Dims(70, 10, 15, 10)
+    follows = params.signal_law == edge.params.PROPORTIONAL
+    whole = exact.generalization_error(pool, 10, 300, float(params.cluster_spread), follows)
+    assert figure_3.SETTLED < 300
+    np.testing.assert_allclose(figure_3.single_expert_errors(pool, dims, params, 300), whole, rtol=1e-9)
+
+
+def test_phase_runs_at_its_gate_drives(data):
+    """The signals' scale of a cell gives its drive back, and the last cell is a run of its own."""
+    assert data["phase"].ratio.dims == ("drive", "experts")
+    for drive in data["phase"].drive.values:
+        params = READING.params(num_experts=4)
+        scaled = params._replace(signal_scale=phase.signal_scale(params, drive))
+        np.testing.assert_allclose(edge.gate_drive(scaled, DIMS.num_features), drive, rtol=1e-12)
+    run = run_directly(edge.system(DIMS), 4, phase.observe, NUM_ROUNDS, signal_scale=scaled.signal_scale)
+    spread = float(scaled.cluster_spread)
+    ratios = [run.records[-1, i] / theory.gaps(pool_of(run, i), spread).task_gap for i in range(REPLICATES)]
+    np.testing.assert_allclose(data["phase"].ratio.sel(drive=5.0, experts=4), np.mean(ratios), rtol=1e-6)
+
+
+def test_phase_names_the_servers_of_proposition_1():
+    """For the N and d_u of Fig. 3, from the formulas: 10 (1 + 1.645 sqrt(.9)) = 25.6 and so on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(phase, "DIMS", edge.Dims(70, 10, 15, 10, max_delay=10))
+        lines = dict(phase.servers_by_line())
+    needed = 10 * (1 + stats.norm.ppf(0.95) * 0.9**0.5)
+    enough = 3 if stats.binom.sf(3, 10, 0.1) < 0.05 <= stats.binom.sf(2, 10, 0.1) else None
+    assert list(lines.values()) == sorted(lines.values())
+    np.testing.assert_allclose(lines["$N M_{th}$"], needed)
+    assert lines[r"$N M_{th}\,\ln(1/\delta)$, normal"] == np.ceil(needed * np.log(20))
+    assert lines[r"$N M_{th}\,\ln(1/\delta)$, binomial"] == np.ceil(10 * enough * np.log(20))
+
+
+def test_availability_counts_the_second_half(data):
+    """By a run that records every round, in the worst case of the delays."""
+
+    worst = dict.fromkeys(("min_transfer_delay", "max_transfer_delay", "min_execution_delay", "max_execution_delay"), 5)
+    none_idle, none_exists = run_directly(edge.system(DIMS), 4, availability.observe, 1, **worst).records
+    here = data["availability"].sel(delays="all d_u", experts=4)
+    np.testing.assert_allclose(here.none_idle, none_idle[NUM_ROUNDS // 2 :].mean(), atol=1e-6)
+    np.testing.assert_allclose(here.none_exists, none_exists[NUM_ROUNDS // 2 :].mean(), atol=1e-6)
+    assert (data["availability"].none_idle >= data["availability"].none_exists).all()
+
+
+def test_availability_predicts_by_binomial_tails(data):
+    here = data["availability"].sel(experts=4)
+    np.testing.assert_allclose(here["tail"], stats.binom.sf(2, 10, 1 / 2))
+    np.testing.assert_allclose(here["unserved"], stats.binom.sf(1, 9, 1 / 2))
+    busy = [stats.binom.pmf(count, 4, 1 / 2) * stats.binom.sf(count - 1, 9, 1 / 2) for count in range(5)]
+    np.testing.assert_allclose(here["unserved_random"], sum(busy))
+
+
+def test_timeline_shows_no_server_with_two_tasks(data):
+    """A server's next task starts when its last is done: catches delays of other rounds or servers in other rows."""
+    here = data["timeline"]
+    for policy in timeline.SHOWN:
+        shown = here.sel(policy=policy)
+        for server in range(1, DIMS.max_experts + 1):
+            mine = shown.isel(round=shown.server.values == server)
+            starts = mine["round"].values
+            assert len({*mine.row.values}) <= 1
+            assert np.all(starts[1:] >= (starts + mine.delay.values)[:-1])
+    assert (here.kind.sel(policy="adaptive") == here.kind.sel(policy="nearest")).all()
+
+
+def test_timeline_counts_own_kinds(data):
+    """The share of tasks at a server of their kind, from a run of its own, by counting."""
+
+    tasks, servers, _ = run_directly(under("nearest"), 4, timeline.observe, 1).records
+    shares = []
+    for replicate in range(REPLICATES):
+        late = [(servers[t, replicate], tasks[t, replicate]) for t in range(NUM_ROUNDS // 2, NUM_ROUNDS)]
+        routed = [pair for pair in late if pair[0] >= 0]
+        most = [max(routed.count((server, kind)) for kind in range(2)) for server in range(4)]
+        shares.append(sum(most) / len(routed))
+    np.testing.assert_allclose(data["timeline"].own_kind.sel(policy="nearest"), np.mean(shares))
+
+
+@pytest.mark.parametrize("reading", edge.READINGS)
+@pytest.mark.parametrize("name", FIGURES)
+def test_drawing_and_caption(data, name, reading):
+    """Under every reading, by programs there are already; axes are named, and the caption says what was run."""
+    figure, choice = FIGURES[name], edge.reading(reading)
+    shown = data[name] if choice is READING else figure.compute(choice, 1, SEED, num_rounds=NUM_ROUNDS)
+    canvas = Figure(figsize=figure.size)
+    figure.draw(shown, canvas)
+    canvas.draw_without_rendering()
+    words = " ".join(axes.get_xlabel() + axes.get_ylabel() for axes in canvas.axes)
+    assert ("servers $M$" if name in ("phase", "availability") else "round $t$") in words
+    caption = figure.caption(shown)
+    assert f"Reading {reading} (" in caption
+    assert f"seed {SEED}, {NUM_ROUNDS} rounds" in caption
+    assert "moe-theory" not in caption  # no command asks for shortened runs
+    assert shown.attrs["figure"] == name
+    assert shown.attrs["replicates"] == (REPLICATES if choice is READING else 1)
+
+
+@pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
+def test_registry_describes_figures(figure):
+    assert all(dataclasses.asdict(figure).values())
+    assert FIGURES[figure.name] is figure
+
+
+@pytest.mark.parametrize("wrong", [{"replicates": 0}, {"num_rounds": 0}])
+@pytest.mark.parametrize("name", FIGURES)
+def test_refuses_what_cannot_be_run(name, wrong):
+    asked = {"replicates": 2, "num_rounds": 10} | wrong
+    with pytest.raises(InvalidRunError):
+        FIGURES[name].compute(READING, asked["replicates"], SEED, num_rounds=asked["num_rounds"])

@@ -1,0 +1,504 @@
+"""What the edge-computing system refuses, in one line that names the value, the bound and the way out."""
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory import edge
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, MoeTheoryError, UnknownNameError
+from moe_theory.edge import delays
+
+M, N, P, S = 3, 3, 4, 2
+DIMS = edge.Dims(M, N, P, S, max_capacity=2)
+PADDED = edge.Dims(M, N, P, S, max_delay=6)
+ROOT = mt.root_key(0)
+PARAMS = edge.Params(num_experts=M)
+SHORT = PARAMS._replace(max_transfer_delay=3, max_execution_delay=3)  # fits PADDED
+POOL = edge.Pool(np.ones((N, P)), np.ones((N, P)), np.arange(N))
+ONES = np.ones(M, int)
+LONGEST = 2**29  # the longest delay that rounds of 32 bits allow
+
+
+def refused(kind: type[MoeTheoryError], pattern: str, call: Callable[[], Any]) -> None:
+    """The call must be refused by this class of error, in one line that starts with `pattern`."""
+    with pytest.raises(MoeTheoryError) as caught:
+        call()
+    assert caught.type is kind
+    message = str(caught.value)
+    assert "\n" not in message
+    assert len(message) < 300
+    assert re.match(pattern, message), message
+
+
+def arrival(**changes: Any) -> edge.Arrival:
+    plain = edge.Arrival(
+        task=np.int32(0),
+        features=np.ones((P, S)),
+        truth=np.ones(P),
+        transfer_delay=np.zeros(M, int),
+        distance=np.zeros(M),
+        perturbation=np.zeros(M),
+        uniform=np.zeros(M),
+    )
+    return plain._replace(**changes)
+
+
+def learn(dims: edge.Dims = DIMS, params: edge.Params = PARAMS, execution: Any = ONES, **changes: Any) -> Any:
+    state = edge.begin(dims, params, POOL, execution)
+    return jax.eval_shape(lambda: edge.learn(state, arrival(**changes), params, dims=dims))
+
+
+def test_the_overparameterized_regime_is_required() -> None:
+    """Would catch s >= p, where the minimum-norm solution is no longer what the theory is about."""
+    for num_samples in (P, P + 1):
+        message = (
+            rf"num_samples={num_samples} must be below num_features={P}: the paper studies the overparameterized "
+            r"regime .* Lower num_samples or raise num_features\.$"
+        )
+        refused(InvalidDimsError, message, lambda num_samples=num_samples: edge.Dims(M, N, P, num_samples))
+    edge.Dims(M, N, P, P - 1)
+
+
+@pytest.mark.parametrize(
+    "name", ["max_experts", "num_tasks", "num_features", "num_samples", "max_capacity", "max_delay", "max_waiting"]
+)
+@pytest.mark.parametrize("value", [0, -2, 1.5, 2.0, True, "3", None, math.nan], ids=repr)
+def test_sizes_are_whole_numbers(name: str, value: Any) -> None:
+    """Would catch a size that fails later, inside a program, without its name."""
+    if (name, value) in {("max_delay", None), ("max_waiting", 0)}:
+        return
+    sizes = {"max_experts": M, "num_tasks": N, "num_features": P, "num_samples": S, name: value}
+    least = 0 if name == "max_waiting" else 1
+    message = rf"{name}={value!r} must be a whole number of at least {least}\. Raise {name}\.$"
+    refused(InvalidDimsError, message, lambda: edge.Dims(**sizes))
+
+
+@pytest.mark.parametrize(("when_busy", "nearest"), [("waits", "wait"), ("Drop", "drop"), ("sooner", "soonest")])
+def test_a_misspelt_way_to_queue_is_corrected(when_busy: str, nearest: str) -> None:
+    """Would catch a typing error that gives another way to treat a task that nobody can take."""
+    message = rf"unknown when_busy {when_busy!r}\. Did you mean {nearest!r}\? Known: drop, soonest, wait\.$"
+    refused(UnknownNameError, message, lambda: edge.Dims(M, N, P, S, when_busy=when_busy))
+
+
+@pytest.mark.parametrize("when_busy", [None, 3, ["wait"]], ids=repr)
+def test_a_way_to_queue_is_a_name(when_busy: Any) -> None:
+    """Would catch an error about iterables or hashes, which does not name the mistake."""
+    refused(UnknownNameError, "unknown when_busy ", lambda: edge.Dims(M, N, P, S, when_busy=when_busy))
+
+
+@pytest.mark.parametrize(("when_busy", "max_waiting"), [("drop", 2), ("wait", 0), ("soonest", 0)])
+def test_a_queue_goes_with_a_way_to_queue(when_busy: str, max_waiting: int) -> None:
+    """Would catch a queue that is silently not used, or one without a place."""
+    message = rf"max_waiting={max_waiting} does not go with when_busy='{when_busy}'.* Set max_waiting to 0 for 'drop'"
+    refused(InvalidDimsError, message, lambda: edge.Dims(M, N, P, S, when_busy=when_busy, max_waiting=max_waiting))
+
+
+NON_NEGATIVE = (
+    "learning_rate perturbation_scale truth_scale cluster_spread signal_scale min_strength max_strength noise_scale "
+    "uplink_delay fibre_delay"
+).split()
+DELAYS = ("min_transfer_delay", "max_transfer_delay", "min_execution_delay", "max_execution_delay")
+REFUSED = [
+    ({"num_experts": 4}, "num_experts=4 must be at most max_experts=3.*Lower num_experts or raise Dims.max_experts"),
+    ({"num_experts": 0}, "num_experts=0 must be a whole number of at least 1. Raise num_experts"),
+    ({"num_experts": 2.5}, "num_experts=2.5 must be a whole number"),
+    ({"num_experts": True}, "num_experts=True must be a whole number"),
+    ({"capacity": 3}, "capacity=3 must be at most max_capacity=2.*Lower capacity or raise Dims.max_capacity"),
+    ({"capacity": 0}, "capacity=0 must be a whole number of at least 1. Raise capacity"),
+    ({"gate_lag": 2}, "gate_lag=2 must be 0 or 1: .*Mend gate_lag"),
+    ({"gate_lag": -1}, "gate_lag=-1 must be 0 or 1"),
+    ({"gate_lag": 0.5}, "gate_lag=0.5 must be 0 or 1"),
+    ({"signal_law": 3}, "signal_law=3 must be 0 or 1 or 2: proportional, orthogonal, independent. Mend signal_law"),
+    ({"learning_rate": 0.0}, "learning_rate=0 never trains the gates.*Raise learning_rate"),
+    ({"scale_is_variance": 2}, "scale_is_variance=2 must be True or False"),
+    ({"geometric_stop": 0.0}, r"geometric_stop=0.0 must be in \(0, 1\]: it is a probability. Mend geometric_stop"),
+    ({"geometric_stop": 1.5}, r"geometric_stop=1.5 must be in \(0, 1\]"),
+    ({"min_strength": 1.5}, "min_strength=1.5 must be at most max_strength=1.0.*Lower min_strength"),
+    ({"min_transfer_delay": 6}, "min_transfer_delay=6 must be at most max_transfer_delay=5.*Lower min_transfer_delay"),
+    ({"min_execution_delay": 6}, "min_execution_delay=6 must be at most max_execution_delay=5"),
+    ({"min_execution_delay": 0}, "min_transfer_delay=0 and min_execution_delay=0 allow a delay of 0 rounds.*Raise min"),
+    *[({name: -1}, f"{name}=-1 must be a whole number of at least 0. Raise {name}") for name in DELAYS],
+    *[({name: 1.5}, f"{name}=1.5 must be a whole number of at least 0") for name in DELAYS],
+    *[
+        ({name: 10**12}, f"{name}=1000000000000 must be at most {LONGEST}: .*Lower {name}")
+        for name in ("max_transfer_delay", "max_execution_delay")
+    ],
+    *[
+        ({name: value}, f"{name}=-{abs(float(value)):.5g}.* must not be negative. Raise {name} to 0 or more")
+        for name in NON_NEGATIVE
+        for value in (-1e-3, np.float32(-2))
+    ],
+    *[
+        ({name: value}, f"{name}={value} must be a finite number. Mend {name}")
+        for name in edge.Params._fields
+        for value in (math.nan, math.inf, -math.inf)
+    ],
+    *[
+        ({name: np.full(2, 0.5)}, rf"{name} has shape \(2,\), but a run has one setting: call once a cell")
+        for name in edge.Params._fields
+    ],
+    *[
+        ({name: value}, f"{name}={value!r} must be a real number. Mend {name}")
+        for name in ("num_experts", "truth_scale")
+        for value in (None, "x")
+    ],
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), REFUSED, ids=lambda value: str(value)[:60])
+def test_parameters_outside_their_range_are_refused(changes: dict[str, Any], message: str) -> None:
+    """Would catch a run with such a parameter, drawn or on explicit arrivals, whatever the laws of delays."""
+    params = PARAMS._replace(**changes)
+    tabled = edge.system(DIMS, transfer=delays.Table(ONES), execution=delays.Table(ONES))
+    state = edge.begin(DIMS, PARAMS, POOL, ONES)
+    for call in (
+        lambda: mt.simulate(edge.system(DIMS), ROOT, params, 10**9),
+        lambda: mt.simulate_batch(edge.system(DIMS), ROOT, 2, params, 10**9),
+        lambda: mt.simulate(tabled, ROOT, params, 10**9),
+        lambda: mt.simulate(edge.on_pool(DIMS, POOL, ONES), ROOT, params, 10**9),
+        lambda: edge.begin(DIMS, params, POOL, ONES),
+        lambda: edge.learn(state, arrival(), params, dims=DIMS),
+    ):
+        refused(InvalidParamsError, message, call)
+
+
+def test_the_bounds_of_delays_must_fit_the_padding() -> None:
+    """Would catch a network whose tasks find no slot, and so are dropped though servers are idle."""
+    message = (
+        "max_transfer_delay=5 and max_execution_delay=5 allow a delay of 10, above max_delay=6, .*"
+        r"Lower one of them or raise Dims.max_delay\.$"
+    )
+    refused(InvalidParamsError, message, lambda: mt.simulate(edge.system(PADDED), ROOT, PARAMS, 10**9))
+    mt.core.system.check_system(edge.system(PADDED), SHORT)
+
+
+def test_no_more_signals_than_features_are_orthogonal() -> None:
+    """Would catch signals that are zero, under the one law that cannot serve them."""
+    dims = edge.Dims(M, P + 1, P, S)
+    message = rf"signal_law=1 \(orthogonal\) needs num_tasks={P + 1} to be at most num_features={P}.*Raise num_features"
+    refused(InvalidParamsError, message, lambda: mt.simulate(edge.system(dims), ROOT, PARAMS._replace(signal_law=1), 9))
+    mt.core.system.check_system(edge.system(dims), PARAMS._replace(signal_law=2))
+
+
+ACCEPTED = [
+    {"num_experts": 1},
+    {"num_experts": np.int64(3), "capacity": 2},
+    {"num_experts": 2.0, "capacity": 2.0, "gate_lag": 0.0},
+    {name: 0.0 for name in NON_NEGATIVE if name != "learning_rate"},
+    {"learning_rate": 1, "noise_scale": 0, "truth_scale": 1, "cluster_spread": 0, "signal_law": 1},
+    {"min_execution_delay": 0, "min_transfer_delay": 1},
+    {"max_transfer_delay": 0, "max_execution_delay": 1},
+    {"max_transfer_delay": LONGEST, "max_execution_delay": LONGEST},
+    {"geometric_stop": 1},
+    {"scale_is_variance": np.bool_(True)},
+]
+
+
+@pytest.mark.parametrize("changes", ACCEPTED, ids=lambda value: str(value)[:60])
+def test_parameters_inside_their_range_run(changes: dict[str, Any]) -> None:
+    """Would catch a parameter that is let through and then fails, or changes a type, inside the program."""
+    params, system = PARAMS._replace(**changes), edge.system(DIMS)
+
+    def one_round(key, params):  # traced for the given kinds of number, as a run is, but not compiled
+        state = system.init(key, params)
+        return state, system.step(key, state, params)[0]
+
+    mt.core.system.check_system(system, params)
+    before, after = jax.eval_shape(one_round, ROOT, params)
+    assert jax.tree.map(lambda leaf: leaf.dtype, before) == jax.tree.map(lambda leaf: leaf.dtype, after)
+
+
+NUMBERS = [
+    (
+        np.array([1, -1, 1]),
+        InvalidParamsError,
+        r"{name}\[1\]=-1 must be a whole number of rounds in 0..{longest}. Mend",
+    ),
+    (np.array([1, 1, 1.5]), InvalidParamsError, r"{name}\[2\]=1.5 must be a whole number of rounds in 0"),
+    (np.array([np.nan, 1, 1]), InvalidParamsError, r"{name}\[0\]=nan must be a whole number"),
+    (np.array([1, np.inf, 1]), InvalidParamsError, r"{name}\[1\]=inf must be a whole number"),
+    (np.array([1e12, 1, 1]), InvalidParamsError, r"{name}\[0\]=1000000000000.0 must be a whole number of rounds in 0"),
+    (np.array(["1", "2", "3"]), InvalidParamsError, "{name} must hold whole numbers of rounds, not <U1. Mend {name}"),
+    (np.ones(2, int), InvalidDimsError, r"{name} of shape \(2,\) must be \(3,\).*Mend"),
+    (np.ones((3, 3), int), InvalidDimsError, r"{name} of shape \(3, 3\) must be \(3,\).*Mend"),
+    (1, InvalidDimsError, r"{name} of shape \(\) must be \(3,\).*Mend"),
+]
+
+
+@pytest.mark.parametrize(("values", "kind", "message"), NUMBERS, ids=lambda value: str(value)[:40])
+def test_delays_are_whole_rounds_one_a_server(values: Any, kind: type[MoeTheoryError], message: str) -> None:
+    """Would catch a delay that JAX would cut to a whole number, wrap around in 32 bits, or broadcast."""
+    begun, drawn = (
+        message.format(name="execution_delay", longest=LONGEST),
+        message.format(name="transfer_delay", longest=LONGEST),
+    )
+    refused(kind, begun, lambda: edge.begin(DIMS, PARAMS, POOL, values))
+    refused(kind, begun, lambda: mt.simulate(edge.on_pool(DIMS, POOL, values), ROOT, PARAMS, 10**9))
+    refused(kind, drawn, lambda: learn(transfer_delay=values))
+
+
+def test_delays_that_are_whole_but_not_integers_serve() -> None:
+    """Would catch a refusal of whole floating numbers, and of a mere list for the execution."""
+    learn(transfer_delay=np.array([0.0, 1.0, 2.0]), execution=[1.0, 2, 3])
+
+
+def test_a_task_takes_at_least_a_round() -> None:
+    """Would catch a task that is done before it came: d >= 1 in (1)."""
+    none = np.array([1, 0, 1])
+    message = "server 1 has a delay of 0 rounds, transfer and execution together: a task takes at least 1 .*Raise its"
+    refused(InvalidParamsError, message, lambda: learn(execution=none))
+    refused(InvalidParamsError, message, lambda: mt.simulate(edge.on_pool(DIMS, POOL, none), ROOT, PARAMS, 10**9))
+    learn(execution=none, transfer_delay=ONES)
+    learn(execution=none, params=PARAMS._replace(num_experts=1))  # server 1 does not exist
+    mt.core.system.check_system(edge.on_pool(DIMS, POOL, none), PARAMS._replace(min_transfer_delay=1))
+
+
+def test_a_task_takes_no_longer_than_the_padding() -> None:
+    """Would catch a task that finds no slot of a table of `max_delay` slots, and so is dropped for nothing."""
+    message = "execution_delay.2.=7 is above max_delay=6, .*Lower execution_delay or raise Dims.max_delay"
+    refused(InvalidParamsError, message, lambda: edge.begin(PADDED, SHORT, POOL, np.array([1, 1, 7])))
+    message = "transfer_delay.0.=7 is above max_delay=6, .*Lower transfer_delay or raise Dims.max_delay"
+    refused(InvalidParamsError, message, lambda: learn(PADDED, SHORT, transfer_delay=np.array([7, 0, 0])))
+    message = "server 2 has a delay of 7 rounds, above max_delay=6, .*Lower the delay or raise Dims.max_delay"
+    refused(InvalidParamsError, message, lambda: learn(PADDED, SHORT, [1, 1, 4], transfer_delay=np.array([0, 0, 3])))
+    on_pool = edge.on_pool(PADDED, POOL, np.array([1, 1, 4]))
+    refused(InvalidParamsError, message, lambda: mt.simulate(on_pool, ROOT, SHORT, 10**9))
+    mt.core.system.check_system(on_pool, SHORT._replace(num_experts=2))
+    learn(PADDED, SHORT, [1, 1, 3], transfer_delay=np.array([0, 0, 3]))
+
+
+def test_the_state_without_dims_knows_its_padding() -> None:
+    """Would catch a call without dims that lets a delay through for which the state has no slot."""
+    dims = edge.Dims(M, N, P, S, max_delay=2)
+    params = PARAMS._replace(max_transfer_delay=1, max_execution_delay=1)
+    state = edge.begin(dims, params, POOL, ONES)
+    message = "server 1 has a delay of 3 rounds, above max_delay=2"
+    refused(InvalidParamsError, message, lambda: edge.learn(state, arrival(transfer_delay=np.array([0, 2, 0])), params))
+
+
+FIELDS = {
+    "task": (np.zeros(1, int), r"task of shape \(1,\) must be \(\)"),
+    "truth": (np.ones(P + 1), rf"truth of shape \({P + 1},\) must be \({P},\)"),
+    "transfer_delay": (np.ones((M, 1), int), rf"transfer_delay of shape \({M}, 1\) must be \({M},\)"),
+    "distance": (np.ones(1), rf"distance of shape \(1,\) must be \({M},\)"),
+    "perturbation": (0.0, rf"perturbation of shape \(\) must be \({M},\)"),
+    "uniform": (np.ones(M + 1), rf"uniform of shape \({M + 1},\) must be \({M},\)"),
+}
+
+
+@pytest.mark.parametrize("dims", [DIMS, edge.Dims(M, N, P, S)], ids=["shared", "paper"])
+def test_every_array_of_an_arrival_must_fit(dims: edge.Dims) -> None:
+    """Would catch arrays that JAX would broadcast to the servers or features."""
+    assert {*FIELDS, "features"} == set(edge.Arrival._fields)
+    state = edge.begin(dims, PARAMS, POOL, ONES)
+    for name, (value, message) in FIELDS.items():
+        refused(
+            InvalidDimsError,
+            message + f".*Mend the arrival's {name}",
+            lambda name=name, value=value: edge.learn(state, arrival(**{name: value}), PARAMS, dims=dims),
+        )
+    for shape in ((P,), (P + 1, S), (1, P, S)):
+        refused(
+            InvalidDimsError,
+            rf"features of shape \({', '.join(map(str, shape))},?\) must be \({P}, s\): a sample is a column",
+            lambda shape=shape: edge.learn(state, arrival(features=np.ones(shape)), PARAMS, dims=dims),
+        )
+    for num_samples in (1, 3, P):
+        refused(
+            InvalidDimsError,
+            rf"features of shape \({P}, {num_samples}\) must be \({P}, {S}\), as num_samples={S}\. Mend the arrival's",
+            lambda s=num_samples: edge.learn(state, arrival(features=np.ones((P, s))), PARAMS, dims=dims),
+        )
+
+
+def test_without_dims_samples_may_vary_but_not_reach_the_features() -> None:
+    """Would catch s >= p on explicit arrivals, and a refusal of fewer samples in some rounds."""
+    state = edge.begin(edge.Dims(M, N, P, S), PARAMS, POOL, ONES)
+    message = f"num_samples={P} must be below num_features={P}"
+    refused(InvalidDimsError, message, lambda: edge.learn(state, arrival(features=np.ones((P, P))), PARAMS))
+    jax.eval_shape(lambda: edge.learn(state, arrival(features=np.ones((P, 3))), PARAMS))
+
+
+@pytest.mark.parametrize(
+    "dims",
+    [
+        DIMS,
+        edge.Dims(M, N, P, S, when_busy="wait", max_waiting=1),
+        edge.Dims(M, N, P, S, when_busy="soonest", max_waiting=1),
+    ],
+    ids=["capacity", "wait", "soonest"],
+)
+def test_a_state_that_needs_its_dims_says_so(dims: edge.Dims) -> None:
+    """Would catch servers that silently hold one task, or errors that leave out a server's second task."""
+    state = edge.begin(dims, PARAMS, POOL, ONES)
+    message = "servers of this state hold several tasks, or tasks wait: pass dims, those of begin"
+    refused(InvalidDimsError, message, lambda: edge.learn(state, arrival(), PARAMS))
+    refused(InvalidDimsError, message, lambda: edge.generalization_error_flushed(state))
+    edge.generalization_error_flushed(state, dims)
+
+
+def test_the_dims_of_a_round_are_those_of_its_start() -> None:
+    """Would catch another queue, capacity or padding than the state has room for, where the shapes happen to agree."""
+    short = PARAMS._replace(max_transfer_delay=1, max_execution_delay=2)
+    variants = [
+        edge.Dims(M, N, P, S),
+        edge.Dims(M, N, P, S, max_delay=3),
+        edge.Dims(M, N, P, S, max_delay=3, max_capacity=2),
+        edge.Dims(M, N, P, S, when_busy="wait", max_waiting=1),
+        edge.Dims(M, N, P, S, when_busy="wait", max_waiting=2),
+        edge.Dims(M, N + 1, P, S),
+        edge.Dims(M + 1, N, P, S),
+    ]
+    same = {0: {0, 1}, 1: {0, 1}}  # with as many slots as servers
+    for begun, one in enumerate(variants):
+        pool = edge.Pool(np.ones((one.num_tasks, P)), np.ones((one.num_tasks, P)), np.arange(one.num_tasks))
+        state = edge.begin(one, short, pool, np.ones(one.max_experts, int))
+        for passed, other in enumerate(variants):
+            if passed in same.get(begun, {begun}) or one.max_experts != M:
+                continue
+            refused(
+                InvalidDimsError,
+                "the state has other dims than those passed: pass the dims that begin was given",
+                lambda state=state, other=other: edge.learn(state, arrival(), short, dims=other),
+            )
+
+
+def test_a_pool_and_places_must_fit_the_dims() -> None:
+    """Would catch a pool or a map of other sizes, broadcast or cut."""
+    for wrong in (
+        POOL._replace(truths=np.ones((P, N))),
+        POOL._replace(signals=np.ones((N, P + 1))),
+        POOL._replace(clusters=np.arange(N + 1)),
+    ):
+        message = rf"a pool of truths .* does not fit num_tasks={N}, num_features={P}\. Mend the pool or the dims\.$"
+        refused(InvalidDimsError, message, lambda wrong=wrong: edge.begin(DIMS, PARAMS, wrong, ONES))
+        on_pool = edge.on_pool(DIMS, wrong, ONES)
+        refused(InvalidDimsError, message, lambda on_pool=on_pool: mt.simulate(on_pool, ROOT, PARAMS, 10**9))
+    message = rf"positions of shape \(2, {M}\) must be \({M}, 2\)\. Mend positions"
+    refused(InvalidDimsError, message, lambda: edge.begin(DIMS, PARAMS, POOL, ONES, np.ones((2, M))))
+
+
+TABLES = [
+    (np.ones((2, 2, 2)), InvalidDimsError, r"a table of delays has shape \(2, 2, 2\): give \(M,\) or \(M, M\). Mend"),
+    (3, InvalidDimsError, r"a table of delays has shape \(\): give"),
+    ([], InvalidDimsError, r"a table of delays has shape \(0,\): give"),
+    ([[1, 2], [3]], InvalidDimsError, r"a table of delays has rows of unequal lengths: give \(M,\) or \(M, M\). Mend"),
+    ([1, -2, 3], InvalidParamsError, r"the table of delays has -2 at \(1,\): a delay is a whole .* in 0..\d+. Mend"),
+    ([[1, 2.5], [3, 4]], InvalidParamsError, r"the table of delays has 2.5 at \(0, 1\)"),
+    ([1, math.nan, 3], InvalidParamsError, r"the table of delays has nan at \(1,\)"),
+    ([1, 1, 1e12], InvalidParamsError, r"the table of delays has 1000000000000.0 at \(2,\)"),
+    (["a", "b"], InvalidParamsError, "a table of delays must hold whole numbers of rounds, not <U1. Mend"),
+    ([True, False], InvalidParamsError, "a table of delays must hold whole numbers of rounds, not bool. Mend"),
+]
+
+
+@pytest.mark.parametrize(("rounds", "kind", "message"), TABLES, ids=lambda value: str(value)[:40])
+def test_a_table_holds_whole_rounds(rounds: Any, kind: type[MoeTheoryError], message: str) -> None:
+    """Would catch a table that would be cut to whole numbers, or fail inside a program."""
+    refused(kind, message, lambda: delays.Table(rounds))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("", InvalidDimsError, r"a table of delays has shape \(0,\)"),
+        ("\n \n", InvalidDimsError, r"a table of delays has shape \(0,\)"),
+        (
+            "1,2\n3\n",
+            InvalidParamsError,
+            "the table of delays .*csv is no CSV of whole numbers: .*columns.* Mend the t",
+        ),
+        ("1,two\n3,4\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers: .*'two'.*Mend"),
+        ("1;2\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers"),
+        ("1,\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers"),
+        ("1,nan\n", InvalidParamsError, r"the table of delays has nan at \(1,\)"),
+        ("1,0.5\n", InvalidParamsError, r"the table of delays has 0.5 at \(1,\)"),
+        ("1,-1\n", InvalidParamsError, r"the table of delays has -1.0 at \(1,\)"),
+    ],
+    ids=repr,
+)
+def test_a_malformed_file_is_refused(tmp_path: Path, text: str, kind: type[MoeTheoryError], message: str) -> None:
+    """Would catch a warning, a traceback of the reader, or a table with what could be read of it."""
+    path = tmp_path / "delays.csv"
+    path.write_text(text)
+    with pytest.MonkeyPatch.context() as patch:  # a long temporary path is no fault of the message
+        patch.chdir(tmp_path)
+        refused(kind, message, lambda: delays.Table("delays.csv"))
+        refused(kind, message, lambda: delays.Table(Path("delays.csv")))
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Would catch an error without the path."""
+    monkeypatch.chdir(tmp_path)
+    Path("image.csv").write_bytes(b"\xff\xfe\x00")
+    Path("folder").mkdir()
+    refused(
+        InvalidParamsError,
+        "cannot read the table of delays nowhere.csv: No such file or directory. Mend the path",
+        lambda: delays.Table("nowhere.csv"),
+    )
+    refused(InvalidParamsError, "cannot read the table of delays folder: ", lambda: delays.Table("folder"))
+    refused(InvalidParamsError, "the table of delays image.csv is no CSV", lambda: delays.Table("image.csv"))
+
+
+def test_a_table_must_fit_the_network() -> None:
+    """Would catch a table by pair for executions, one of another network, or delays beyond the declared bounds."""
+    params = PARAMS._replace(min_transfer_delay=1, max_transfer_delay=3, min_execution_delay=1, max_execution_delay=3)
+    pair, two = delays.Table(np.ones((M, M), int)), delays.Table([1, 1])
+    mt.core.system.check_system(edge.system(DIMS, transfer=pair), params)
+    mt.core.system.check_system(edge.on_pool(DIMS, POOL, ONES, transfer=pair), params)
+
+    def run(**laws: Any) -> Callable[[], Any]:
+        return lambda: mt.simulate(edge.system(DIMS, **laws), ROOT, params, 10**9)
+
+    shape = r"has shape \(3, 3\), but max_experts=3 needs \(3,\)\. Mend the table or max_experts"
+    refused(InvalidDimsError, "the table of execution delays " + shape, run(execution=pair))
+    shape = r"has shape \(2,\), but max_experts=3 needs \(3,\)"
+    refused(InvalidDimsError, "the table of execution delays " + shape, run(execution=two))
+    refused(InvalidDimsError, "the table of transfer delays " + shape + r" or \(3, 3\)", run(transfer=two))
+    on_pool = edge.on_pool(DIMS, POOL, ONES, transfer=two)
+    refused(InvalidDimsError, "the table of transfer delays " + shape, lambda: mt.simulate(on_pool, ROOT, params, 9))
+    for name in ("transfer", "execution"):
+        low, high = delays.Table([0, 1, 1]), delays.Table([1, 4, 1])
+        message = rf"the table of {name} delays has 0, beyond min_{name}_delay=1\. Mend the table or min_{name}_delay"
+        refused(InvalidParamsError, message, run(**{name: low}))
+        message = rf"the table of {name} delays has 4, beyond max_{name}_delay=3\. Mend the table or max_{name}_delay"
+        refused(InvalidParamsError, message, run(**{name: high}))
+
+
+def test_an_execution_has_no_distance() -> None:
+    """Would catch execution delays made of distances from a server that is not there."""
+    message = "by_distance is a law of transfers: .*Choose another law"
+    by_distance = edge.system(DIMS, execution=delays.by_distance)
+    refused(InvalidParamsError, message, lambda: mt.simulate(by_distance, ROOT, PARAMS, 10**9))
+
+
+def test_traced_values_pass() -> None:
+    """Would catch a check that looks at a value which a compiled program does not know."""
+    state = jax.tree.map(jnp.asarray, edge.begin(DIMS, PARAMS, POOL, ONES))
+    wild = edge.Params(*(jnp.asarray(value) for value in PARAMS._replace(num_experts=99, gate_lag=7, capacity=-1)))
+    late = arrival(transfer_delay=np.full(M, -5))
+    as_arrays = edge.Arrival(*(jnp.asarray(leaf) for leaf in late))
+    jax.jit(lambda state, arrival, params: edge.learn(state, arrival, params, dims=DIMS)).lower(state, as_arrays, wild)
+    jax.jit(lambda delay, params: edge.begin(PADDED, params, POOL, delay)).lower(jnp.full(M, 99), wild)
+    tabled = edge.system(DIMS, transfer=delays.Table(ONES), execution=delays.Table(ONES))
+    jax.jit(tabled.init).lower(ROOT, wild)
+    jax.jit(edge.on_pool(DIMS, POOL, np.full(M, 9)).init).lower(ROOT, wild)
+
+
+def test_traced_values_are_traced_one_by_one() -> None:
+    """Would catch a check that gives up on known values because another one is traced."""
+    state = edge.begin(DIMS, PARAMS, POOL, ONES)
+
+    def round_at(rate: jax.Array) -> Any:
+        return edge.learn(state, arrival(), PARAMS._replace(learning_rate=rate, gate_lag=2), dims=DIMS)
+
+    refused(InvalidParamsError, "gate_lag=2 must be 0 or 1", lambda: jax.jit(round_at)(0.1))

@@ -1,0 +1,170 @@
+"""The readings of the edge-computing paper and the gate drive that tells them apart."""
+
+import functools
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory import edge
+from moe_theory.core import random
+from moe_theory.core.errors import InvalidParamsError, UnknownNameError
+from moe_theory.edge.params import INDEPENDENT, ORTHOGONAL, PROPORTIONAL
+from moe_theory.edge.tasks import draw_pool
+
+FIGURE_3 = edge.Dims(50, 10, 15, 10)
+
+
+@pytest.mark.parametrize("name", ["scaled-signal", "orthogonal-signal"])
+def test_tuned_readings_have_a_gate_drive_of_one(name: str) -> None:
+    """Would catch a scale tuned to other features, experts or parameters than those of Fig. 3."""
+    params = edge.reading(name).params()
+    assert params.num_experts == 50
+    assert abs(edge.gate_drive(params, 15) - 1) < 1e-12
+    assert abs(edge.gate_drive(params._replace(num_experts=10), 15) - 5) < 1e-12
+
+
+def test_the_sibling_reading_hardly_moves_a_gate() -> None:
+    """Would catch a sibling reading whose drive is no longer small: by hand, eta (3 s)^3 / M with s < 1."""
+    params = edge.reading("sibling").params()
+    entry = math.hypot(params.truth_scale, params.cluster_spread)
+    # E|w| <= sqrt(E|w|^2) = sqrt(15) entry, and it is short of it by less than 1/60 for 15 Gaussian entries.
+    bound = params.learning_rate * (15**0.5 * entry) ** 3 / params.num_experts
+    assert 0.98 * bound < edge.gate_drive(params, 15) < bound < 0.2
+
+
+def drawn_means(params: edge.Params, dims: edge.Dims, count: int) -> tuple[float, float, float]:
+    """E|w|, E|v|^2 and E[beta^2] over drawn pools and arrivals without noise, which hide nothing."""
+    keys = random.replicate_keys(mt.root_key(5), jnp.arange(count))
+    values = edge.Params(*(np.asarray(value) for value in params._replace(noise_scale=0.0)))
+    lengths, squares, strengths = draws(dims)(keys, values)
+    return tuple(float(np.mean(np.asarray(part, np.float64))) for part in (lengths, squares, strengths))
+
+
+@functools.cache
+def draws(dims: edge.Dims) -> Any:
+    """Program for |w|, |v|^2 and beta^2 of an arrival at each key."""
+
+    def one(key: jax.Array, params: edge.Params) -> tuple[jax.Array, ...]:
+        pool_key, arrival_key = jax.random.split(key)
+        pool = draw_pool(pool_key, dims, params)
+        positions = jnp.asarray(edge.delays.even_map(dims.max_experts), jnp.float32)
+        arrival = edge.draw(arrival_key, dims, pool, positions, params, edge.delays.uniform)
+        column = jnp.sum(arrival.features, axis=1)  # beta v
+        own = pool.signals[arrival.task]
+        signal = jnp.where(params.signal_law == PROPORTIONAL, params.signal_scale * arrival.truth, own)
+        square = jnp.sum(signal**2)
+        return jnp.sqrt(jnp.sum(arrival.truth**2)), square, jnp.sum(column**2) / square
+
+    return jax.jit(jax.vmap(one, in_axes=(0, None)))
+
+
+@pytest.mark.parametrize("name", edge.READINGS)
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"min_strength": 0.25, "max_strength": 2.0, "learning_rate": 0.1}, {"scale_is_variance": True}],
+    ids=["default", "strengths", "variance"],
+)
+def test_the_gate_drive_is_eta_times_the_means_over_the_draws(name: str, changes: dict) -> None:
+    """Would catch a wrong mean or power in kappa = eta E|w| E|v|^2 E[beta^2] / M, by drawing all three.
+
+    Relative deviations are below .2, .4 and .9 a draw, so the product of the means of 20 000 draws is off by 6 %, eight
+    standard errors, with a chance below 1e-14.
+    """
+    params = edge.reading(name).params(**changes)
+    length, square, strength = drawn_means(params, edge.Dims(3, 10, 15, 10), 20_000)
+    drive = params.learning_rate * length * square * strength / params.num_experts
+    assert abs(edge.gate_drive(params, 15) / drive - 1) < 0.06
+
+
+@pytest.mark.parametrize("num_features", [2, 3, 15, 100])
+def test_the_mean_square_of_a_bounded_signal(num_features: int) -> None:
+    """Would catch a wrong density in the quadrature of E|z|^2 / |z|_inf^2, by drawing z; eight standard errors."""
+    z = np.random.default_rng(num_features).normal(size=(100_000, num_features))
+    ratio = np.sum(z**2, axis=1) / np.max(z**2, axis=1)
+    params = edge.Params(signal_law=INDEPENDENT, num_experts=1, learning_rate=1.0, cluster_spread=0.0)
+    orthogonal = params._replace(signal_law=ORTHOGONAL)  # |v| = 1: the other factors alone
+    measured = edge.gate_drive(params, num_features) / edge.gate_drive(orthogonal, num_features)
+    assert abs(measured - ratio.mean()) < 8 * ratio.std() / math.sqrt(len(ratio))
+
+
+def test_the_gate_drive_scales_as_its_factors() -> None:
+    """Would catch a factor that is lost: linear in eta, quadratic in c and beta, inverse in M, cubic in sigma_0."""
+    base = edge.Params(cluster_spread=0.0)
+    drive = edge.gate_drive(base, 15)
+    for change, factor in (
+        ({"learning_rate": 0.4}, 2),
+        ({"num_experts": 100}, 1 / 2),
+        ({"signal_scale": 2.0}, 4),
+        ({"truth_scale": 1.2}, 8),
+        ({"min_strength": 0.0}, 1 / 3),
+        ({"min_strength": 3.0, "max_strength": 3.0}, 9),
+        ({"truth_scale": 0.36, "scale_is_variance": True}, 1),
+        ({"noise_scale": 99.0, "perturbation_scale": 7.0, "max_transfer_delay": 9, "capacity": 2, "gate_lag": 0}, 1),
+    ):
+        assert abs(edge.gate_drive(base._replace(**change), 15) / drive - factor) < 1e-9 * factor
+
+
+@pytest.mark.parametrize("name", edge.READINGS)
+def test_readings_are_valid_choices_with_overrides_on_top(name: str) -> None:
+    """Would catch a reading that chooses nothing, chooses what does not exist, or is not known by its own name."""
+    reading = edge.reading(name)
+    assert reading.name == name
+    assert reading.summary
+    defaults = edge.Params()
+    chosen = {field for field in defaults._fields if getattr(reading.params(), field) != getattr(defaults, field)}
+    assert chosen == set(reading.choices)
+    assert (chosen == set()) == (name == "sibling")
+    overridden = reading.params(**dict.fromkeys(chosen, 0.25), num_experts=2)
+    assert overridden.num_experts == 2
+    assert all(getattr(overridden, field) == 0.25 for field in chosen)
+    mt.core.system.check_system(edge.system(FIGURE_3), reading.params())
+
+
+def test_readings_choose_the_law_that_they_are_called_after() -> None:
+    """Would catch names that changed places, and a bound |v|_inf = 1 that is not one."""
+    laws = {name: edge.reading(name).params().signal_law for name in edge.READINGS}
+    assert laws == {
+        "sibling": PROPORTIONAL,
+        "scaled-signal": PROPORTIONAL,
+        "orthogonal-signal": ORTHOGONAL,
+        "independent-signal": INDEPENDENT,
+    }
+    independent = edge.reading("independent-signal").params()
+    assert (independent.signal_scale, independent.min_strength, independent.max_strength) == (1, 0, 1)
+    assert edge.reading("sibling").params().signal_scale == 1
+
+
+def test_defaults_are_those_of_figure_3() -> None:
+    """Would catch a default that drifts from sigma_0 = 0.6, eta = 0.2, spread sigma_0^2 / 12^.5 and d_u = 10."""
+    params = edge.Params()
+    assert (params.num_experts, params.learning_rate, params.gate_lag, params.capacity) == (50, 0.2, 1, 1)
+    assert params.truth_scale == 0.6
+    assert abs(12 * params.cluster_spread**2 - 0.6**4) < 1e-12  # uniform on an interval of width sigma_0^2
+    assert params.max_transfer_delay + params.max_execution_delay == 10
+    assert params.min_transfer_delay + params.min_execution_delay == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("lerning_rate", "learning_rate"), ("gatelag", "gate_lag"), ("max_transfer", "max_transfer_delay")],
+)
+def test_a_misspelt_parameter_is_corrected(name: str, nearest: str) -> None:
+    """Would catch a parameter that is ignored because it is misspelt."""
+    with pytest.raises(InvalidParamsError, match=rf"unknown parameter {name!r}\. Did you mean {nearest!r}\?"):
+        edge.reading("sibling").params(**{name: 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("siblings", "sibling"), ("orthogonal", "orthogonal-signal"), ("unit-signal", "independent-signal")],
+)
+def test_a_misspelt_reading_is_corrected(name: str, nearest: str) -> None:
+    """Would catch a typing error that gives the default; names of the sibling paper are no names of this one."""
+    with pytest.raises(UnknownNameError, match=rf"unknown reading {name!r}\. Did you mean '.*'\?") as caught:
+        edge.reading(name)
+    assert nearest in str(caught.value)
