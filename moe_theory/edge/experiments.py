@@ -192,7 +192,7 @@ SCALING = Experiment(
     num_rounds=int(theory.exploration_rounds(SCALE_EXPERTS, RATES[0], SCALES[0], FAILURE, MAX_DELAY)),
     record_every=1,
     observe=observe_steps,
-    replicates=256,
+    replicates=512,
 )
 
 SERVER_GRID = Experiment(

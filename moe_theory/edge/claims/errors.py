@@ -140,7 +140,7 @@ class Proposition4Limit:
 
     experiment = NEAREST
     labels = by_servers(10)
-    observe = final_error(10)
+    observe = _columns((10,), _observed)
     predict = _columns((10,), _task_gap)
 
 
