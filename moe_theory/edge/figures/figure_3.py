@@ -184,7 +184,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
 def _draw_adaptive(panel: "Axes", here: xr.Dataset) -> None:
     run, rounds = here.sel(policy="adaptive"), here["round"].values
     panel.axhline(SIGMA_0**2, **STYLES["level"])
-    _note(panel, rounds[0], SIGMA_0**2, r"$\sigma_0^2$", "left")
+    _note(panel, rounds[0], SIGMA_0**2, r"$\sigma_0^2$", 2)
     panel.axvline(int(here.explored), **STYLES["explored"])
     panel.fill_between(rounds, run.low, run.high, **STYLES["band"])
     panel.plot(rounds, run["mean"], **STYLES["adaptive"])
@@ -192,11 +192,11 @@ def _draw_adaptive(panel: "Axes", here: xr.Dataset) -> None:
     panel.plot(rounds, run.theorem_1_corrected, **STYLES["corrected"])
     panel.text(
         0.98,
-        0.04,
+        1.0,
         f"$G_T/p$ = {float(run['mean'][-1]):.2f}",
         transform=panel.transAxes,
         ha="right",
-        va="bottom",
+        va="top",
         **NOTE,
     )
 
@@ -204,7 +204,7 @@ def _draw_adaptive(panel: "Axes", here: xr.Dataset) -> None:
 def _draw_blind(panel: "Axes", here: xr.Dataset) -> None:
     rounds = here["round"].values
     panel.axhline(SIGMA_0, **STYLES["level"])
-    _note(panel, rounds[-1], SIGMA_0, r"$\sigma_0$", "right")
+    _note(panel, rounds[0], SIGMA_0, r"$\sigma_0$", -5)  # below what Proposition 4 begins with
     panel.fill_between(rounds, here.low.sel(policy="nearest"), here.high.sel(policy="nearest"), **STYLES["band"])
     marks = np.unique(np.searchsorted(rounds, np.geomspace(rounds[0], rounds[-1], 10).astype(int)))
     for policy in ("nearest", "uniform", "fastest"):
@@ -216,9 +216,9 @@ def _draw_blind(panel: "Axes", here: xr.Dataset) -> None:
         panel.plot(rounds, run.proposition_4, **STYLES["printed"])
 
 
-def _note(panel: "Axes", x: float, y: float, text: str, side: str) -> None:
-    offset = (3 if side == "left" else -1, 2)
-    panel.annotate(text, (x, y), offset, textcoords="offset points", ha=side, va="bottom")
+def _note(panel: "Axes", x: float, y: float, text: str, shift: float) -> None:
+    place = "bottom" if shift > 0 else "top"
+    panel.annotate(text, (x, y), (3, shift), textcoords="offset points", va=place)
 
 
 def _draw_legend(figure: "FigureBase") -> None:

@@ -24,6 +24,7 @@ from moe_theory.verify.figures import FigureSpec, closing, provenance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
     from matplotlib.figure import FigureBase
 
 EXPERTS = (5, 8, 12, 20, 33, 52, 83, 130)  # beyond all of Proposition 1's lines, and off them
@@ -126,7 +127,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
         _edges(experts), _edges(drives), data.ratio.values, cmap="viridis", vmin=LEVELS[0], vmax=LEVELS[1]
     )
     panel.set(xscale="log", yscale="log", xlabel="servers $M$", ylabel=r"gate drive $\kappa$")
-    _label_cells(panel, data)
+    _label_cells(panel, data, mesh)
     _draw_lines(panel)
     _draw_path(panel, data)
     panel.set_xticks(experts, [str(number) for number in experts])
@@ -143,12 +144,14 @@ def _edges(centres: np.ndarray) -> np.ndarray:
     return np.exp(np.r_[2 * logs[0] - middles[0], middles, 2 * logs[-1] - middles[-1]])
 
 
-def _label_cells(panel: "Axes", data: xr.Dataset) -> None:
+def _label_cells(panel: "Axes", data: xr.Dataset, mesh: "QuadMesh") -> None:
+    """Each cell's number, on its own colour, over the lines."""
     for drive in data.drive.values:
         for number in data.experts.values:
             ratio = float(data.ratio.sel(drive=drive, experts=number))
             colour = "white" if ratio < np.mean(LEVELS) else "black"
-            panel.text(number, drive, f"{ratio:.2f}", ha="center", va="center", color=colour)
+            ground = {"facecolor": mesh.to_rgba(np.array(ratio)), "edgecolor": "none", "pad": 1}
+            panel.text(number, drive, f"{ratio:.2f}", ha="center", va="center", color=colour, bbox=ground, zorder=3)
 
 
 def _draw_lines(panel: "Axes") -> None:
