@@ -4,6 +4,7 @@ At a fixed width no number depends on order or threads; between widths, draws ag
 """
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -18,6 +19,9 @@ from moe_theory.core.system import Observe, Params, State, System, observe_info,
 
 # Wide enough to amortise launching a kernel, narrow enough for a replicate's state to stay in the cache of a core.
 CHUNK_WIDTH = 64
+# Elements of a batched array beyond which XLA splits single operations between threads, at four times the cost measured
+# for 50 servers; whole chunks are what threads should share.
+LARGEST_ARRAY = 13_000
 
 Start = Callable[[Any, np.ndarray, Params], State]  # (root key, replicates, params) -> initial states (..., B)
 
@@ -63,6 +67,13 @@ class Chunk(NamedTuple):
     def replicate_rounds(self) -> int:
         """The work in it that counts."""
         return self.num_kept * self.cell.num_rounds
+
+
+def width_for(state: State) -> int:
+    """How many replicates of this state (of arrays or their shapes) to run together: a power of two, at most 64."""
+    largest = max(math.prod(leaf.shape) for leaf in jax.tree.leaves(state))
+    fitting = max(LARGEST_ARRAY // max(largest, 1), 1)
+    return min(CHUNK_WIDTH, 1 << fitting.bit_length() - 1)
 
 
 def chunk(cell: Cell, index: int, num_replicates: int, width: int = CHUNK_WIDTH) -> Chunk:

@@ -10,7 +10,7 @@ from jaxtyping import PyTree
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import check_run, check_system
 from moe_theory.sweep import chunks
-from moe_theory.sweep.chunks import CHUNK_WIDTH, Cell, Run
+from moe_theory.sweep.chunks import Cell, Run
 from moe_theory.sweep.progress import Progress, quiet
 
 Job = tuple[str, int]  # a cell's name and a chunk's number
@@ -24,7 +24,7 @@ def run_cells(
     num_replicates: int,
     *,
     seed: int = 0,
-    width: int = CHUNK_WIDTH,
+    width: int | None = None,
     num_threads: int | None = None,
     progress: Progress = quiet,
     what: str | None = None,
@@ -36,15 +36,18 @@ def run_cells(
     checked before anything runs.
 
     Args:
+        width: replicates of a chunk; what suits the size of each cell's state unless given.
         what: what the progress calls it; the cells' names unless given.
         is_announced: whether the caller has told the progress of this work already, say with more to come.
     Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
     """
     if num_replicates < 1:
         raise InvalidRunError(f"replicates={num_replicates} must be at least 1. Raise replicates.")
+    widths = {}
     for cell in cells:
         check_run(cell.num_rounds, cell.record_every)
-        check_system(cell.system, cell.params)
+        state = check_system(cell.system, cell.params)
+        widths[cell.name] = width or chunks.width_for(state)
     by_name = {cell.name: cell for cell in cells}
     if len(by_name) < len(cells):
         raise InvalidRunError(f"cells must have names of their own, not {[cell.name for cell in cells]}.")
@@ -52,31 +55,34 @@ def run_cells(
         progress.add_work(replicate_rounds(cells, num_replicates))
     what = what or ", ".join(by_name)
 
+    def part(job: Job) -> chunks.Chunk:
+        name, index = job
+        return chunks.chunk(by_name[name], index, num_replicates, widths[name])
+
     def compute(job: Job) -> Outcome:
-        return chunks.compute(chunks.chunk(by_name[job[0]], job[1], num_replicates, width), seed)
+        return chunks.compute(part(job), seed)
 
     def is_done(job: Job, outcome: Outcome) -> None:
         done[job] = outcome
-        cell = by_name[job[0]]
-        progress.advance(chunks.chunk(cell, job[1], num_replicates, width).replicate_rounds)
+        progress.advance(part(job).replicate_rounds)
 
     done: dict[Job, Outcome] = {}
     # One chunk of each program first, alone: threads would compile the same program twice.
-    for name, program in _programs(cells, width):
+    for name, program in _programs(cells, widths):
         if program in _COMPILED:
             progress.running(what)
         else:
             progress.compiling(what)
         _COMPILED.add(program)
         is_done((name, 0), compute((name, 0)))
-    num_chunks = -(-num_replicates // width)
-    _check_memory(done.values(), len(cells) * num_chunks, num_replicates)
-    waiting = [job for name in by_name for index in range(num_chunks) if (job := (name, index)) not in done]
+    counts = {name: -(-num_replicates // widths[name]) for name in by_name}
+    _check_memory(done.values(), sum(counts.values()), num_replicates)
+    waiting = [job for name in by_name for index in range(counts[name]) if (job := (name, index)) not in done]
     if waiting:
         progress.running(what)
         _run_parallel(waiting, compute, is_done, num_threads or os.cpu_count() or 1)
     return {
-        name: chunks.join(cell, [done[name, index] for index in range(num_chunks)]) for name, cell in by_name.items()
+        name: chunks.join(cell, [done[name, index] for index in range(counts[name])]) for name, cell in by_name.items()
     }
 
 
@@ -85,11 +91,11 @@ def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
     return num_replicates * sum(cell.num_rounds for cell in cells)
 
 
-def _programs(cells: Sequence[Cell], width: int) -> list[tuple[str, Hashable]]:
+def _programs(cells: Sequence[Cell], widths: Mapping[str, int]) -> list[tuple[str, Hashable]]:
     """For each program, a cell that it runs, and what tells it from others."""
     programs: dict[Hashable, str] = {}
     for cell in cells:
-        program = (cell.system, cell.num_rounds, cell.record_every, cell.observe, cell.start is None, width)
+        program = (cell.system, cell.num_rounds, cell.record_every, cell.observe, cell.start is None, widths[cell.name])
         programs.setdefault(program, cell.name)
     return [(name, program) for program, name in programs.items()]
 

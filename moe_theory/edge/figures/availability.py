@@ -13,7 +13,6 @@ from scipy import stats
 
 from moe_theory.edge import theory
 from moe_theory.edge.experiments import FAILURE, MAX_DELAY
-from moe_theory.edge.figures.figure_3 import WIDTH
 from moe_theory.edge.params import Dims
 from moe_theory.edge.readings import FIGURE_3_FEATURES
 from moe_theory.edge.rounds import Info
@@ -95,7 +94,7 @@ def compute(
         for number in EXPERTS
         for params in (reading.params(num_experts=number, **delays),)
     ]
-    runs = run_cells(cells, replicates, seed=seed, width=WIDTH, progress=progress, what="availability")
+    runs = run_cells(cells, replicates, seed=seed, progress=progress, what="availability")
     variables: dict[str, Any] = {}
     for measure in MEASURED:
         shares = [[_share(runs[_name(name, number)], measure) for number in EXPERTS] for name in DELAYS]

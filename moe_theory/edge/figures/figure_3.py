@@ -42,7 +42,6 @@ BLIND = ("nearest", "fastest", "uniform")  # policies that do not look at the ta
 DIMENSIONS = ("policy", "experts", "round")
 THEORY = ("theorem_1", "theorem_1_corrected", "proposition_4", "exact")  # NaN where it does not speak of a policy
 VALUES = ("mean", "low", "high", "error", *THEORY)
-WIDTH = 8  # replicates in a chunk: with 70 servers the states of 64 outgrow a core's cache, and run half as fast
 
 STYLES: dict[str, dict[str, Any]] = {
     "adaptive": {"color": "C0", "linewidth": 1.6},
@@ -104,7 +103,7 @@ def compute(
             also=explored,
         )
     ]
-    runs = run_cells(cells, replicates, seed=seed, width=WIDTH, progress=progress, what="figure-3")
+    runs = run_cells(cells, replicates, seed=seed, progress=progress, what="figure-3")
     first = next(iter(runs.values()))
     single = np.stack([single_expert_errors(pool, DIMS, first.params, length) for pool in pools_of(first)])
     rows = [[_values_of(runs[f"{name}, {key}"], name, single) for key in settings] for name in POLICIES]

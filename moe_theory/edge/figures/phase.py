@@ -12,7 +12,6 @@ from jaxtyping import Array, Float
 
 from moe_theory.edge import theory
 from moe_theory.edge.experiments import FAILURE, FIGURE_3_EXPERTS, MAX_DELAY, gaps_of
-from moe_theory.edge.figures.figure_3 import WIDTH
 from moe_theory.edge.params import Dims
 from moe_theory.edge.readings import FIGURE_3_FEATURES, gate_drive
 from moe_theory.edge.rounds import Info, generalization_error_flushed
@@ -70,7 +69,7 @@ def compute(
             params = reading.params(num_experts=number)
             params = params._replace(signal_scale=signal_scale(params, drive))
             cells.append(Cell(_name(drive, number), system(DIMS), params, length, length, observe))
-    runs = run_cells(cells, replicates, seed=seed, width=WIDTH, progress=progress, what="phase")
+    runs = run_cells(cells, replicates, seed=seed, progress=progress, what="phase")
     rows = [[_values_of(runs[_name(drive, number)], length) for number in EXPERTS] for drive in DRIVES]
     names = rows[0][0].keys()
     return xr.Dataset(

@@ -11,7 +11,6 @@ import xarray as xr
 from jaxtyping import Array, Int
 
 from moe_theory.edge.experiments import MAX_DELAY
-from moe_theory.edge.figures.figure_3 import WIDTH
 from moe_theory.edge.params import Dims
 from moe_theory.edge.policies import POLICIES
 from moe_theory.edge.readings import FIGURE_3_FEATURES
@@ -63,7 +62,7 @@ def compute(
     length = NUM_ROUNDS if num_rounds is None else num_rounds
     params = reading.params(num_experts=DIMS.max_experts)
     cells = [Cell(name, system(DIMS, POLICIES[name]), params, length, 1, observe) for name in SHOWN]
-    runs = run_cells(cells, replicates, seed=seed, width=WIDTH, progress=progress, what="timeline")
+    runs = run_cells(cells, replicates, seed=seed, progress=progress, what="timeline")
     rounds = np.arange(1, length + 1)
     # Tasks that reach into the last window began up to a delay before it.
     shown = (rounds <= WINDOW) | (rounds > length - WINDOW - MAX_DELAY)
