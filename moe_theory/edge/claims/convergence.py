@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.edge import experiments, theory
-from moe_theory.edge.claims.values import Values, by_servers, named
+from moe_theory.edge.claims.values import PAST_EXPLORATION, Values, by_servers, misrouted_share, named
 from moe_theory.edge.experiments import (
     ADAPTIVE,
     FAILURE,
@@ -114,10 +114,7 @@ class Availability:
 
 def _past_exploration(value) -> Values:
     """What `value` gives of the cells of Fig. 3 that pass T1 within the run, one component each."""
-    return lambda runs: np.stack([value(runs[cell_name(number)]) for number in _PAST], axis=1)
-
-
-_PAST = (30, 50)  # T1 is 1249 and 2240 of 3000 rounds; with M = 70 it is 3284
+    return lambda runs: np.stack([value(runs[cell_name(number)]) for number in PAST_EXPLORATION], axis=1)
 
 
 def _probability_gaps(run: Run) -> tuple[np.ndarray, np.ndarray]:
@@ -149,7 +146,7 @@ class SameSet:
     """Past T1 two specialists of a kind have gate probabilities within sigma_0 of each other."""
 
     experiment = ADAPTIVE
-    labels = by_servers(*_PAST)
+    labels = by_servers(*PAST_EXPLORATION)
     observe = _past_exploration(lambda run: _probability_gaps(run)[0])
     predict = staticmethod(lambda runs: CONSTANT * SIGMA_0)
     trivial = staticmethod(lambda runs: 1.0)
@@ -166,7 +163,7 @@ class OtherSet:
     """Past T1 a specialist and any other expert have gate probabilities at least sigma_0^(1/2) apart."""
 
     experiment = ADAPTIVE
-    labels = by_servers(*_PAST)
+    labels = by_servers(*PAST_EXPLORATION)
     observe = _past_exploration(lambda run: _probability_gaps(run)[1])
     predict = staticmethod(lambda runs: CONSTANT * SIGMA_0**0.5)
 
@@ -188,16 +185,10 @@ class OtherSetShared:
     """Probabilities sum to 1: the smallest gap to an expert of another set is at most 1 / |M_n|."""
 
     experiment = ADAPTIVE
-    labels = by_servers(*_PAST)
+    labels = by_servers(*PAST_EXPLORATION)
     observe = _past_exploration(lambda run: _probability_gaps(run)[1])
     predict = _past_exploration(_share)
     trivial = staticmethod(lambda runs: 1.0)
-
-
-def _misrouted(run: Run) -> np.ndarray:
-    first = experiments.record_after(run, experiments.exploration_rounds(run.params))
-    counts = run.records.misrouted.astype(np.float64)
-    return (counts[-1] - counts[first]) / (run.rounds[-1] - run.rounds[first])
 
 
 @claim(
@@ -210,8 +201,8 @@ class Routing:
     """Past T1 at most a fraction delta of the tasks goes to an expert that specialises in another kind."""
 
     experiment = ADAPTIVE
-    labels = by_servers(*_PAST)
-    observe = _past_exploration(_misrouted)
+    labels = by_servers(*PAST_EXPLORATION)
+    observe = _past_exploration(misrouted_share)
     predict = _ceiling
 
 
@@ -232,6 +223,6 @@ class ExpertsConverge:
     """Past T1 an expert's model moves by no more than 3 sigma_0^2 in its largest entry, on average over experts."""
 
     experiment = ADAPTIVE
-    labels = by_servers(*_PAST)
+    labels = by_servers(*PAST_EXPLORATION)
     observe = _past_exploration(_expert_drift)
     predict = staticmethod(lambda runs: DRIFT * SIGMA_0**2)

@@ -3,10 +3,18 @@
 import numpy as np
 
 from moe_theory.edge import experiments, theory
-from moe_theory.edge.claims.values import ENOUGH, Values, by_servers, final_error
+from moe_theory.edge.claims.values import (
+    ENOUGH,
+    PAST_EXPLORATION,
+    Values,
+    by_servers,
+    final_error,
+    misrouted_share,
+)
 from moe_theory.edge.experiments import ADAPTIVE, FASTEST, FIGURE_3_DIMS, FIGURE_3_EXPERTS, NEAREST, cell_name
+from moe_theory.edge.params import Dims
 from moe_theory.sweep import Run
-from moe_theory.verify.claim import claim
+from moe_theory.verify.claim import Runs, claim
 
 FEW = (10, 50)  # the M at which baselines are compared with closed forms
 RATIO = theory.overparameterization_ratio(FIGURE_3_DIMS.num_features, FIGURE_3_DIMS.num_samples)
@@ -61,6 +69,13 @@ def _theorem_1(form: str) -> Values:
         return np.asarray(theory.theorem_1(pool_gaps, RATIO, loads[-1], explored, tasks, floor, form))
 
     return _columns(ENOUGH, value)
+
+
+def _specialised(dims: Dims, runs: Runs) -> list[tuple[str, bool]]:
+    """Whether most tasks past T1 go to a specialist in their kind, for every M that passes T1 within the run."""
+    del dims
+    shares = {name: misrouted_share(runs[name]).mean() for name in map(cell_name, PAST_EXPLORATION)}
+    return [(f"most tasks past T1 at a specialist ({name}: {1 - s:.0%})", s < 0.5) for name, s in shares.items()]
 
 
 @claim(
@@ -170,9 +185,10 @@ class Theorem1:
     margin=0.02,
 )
 class Theorem1Corrected:
-    """Tasks of the exploration keep the error of blind routing, later ones have the gap inside their cluster."""
+    """If the router has specialised by T1, tasks before it keep blind routing's error, later ones have the floor."""
 
     experiment = ADAPTIVE
+    hypotheses = _specialised
     labels = by_servers(*ENOUGH)
     observe = final_error(*ENOUGH)
     predict = _theorem_1("corrected")
