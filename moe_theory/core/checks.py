@@ -27,7 +27,7 @@ def require_overparameterized_sizes(num_features: int, num_samples: int) -> None
     if num_samples >= num_features:
         raise InvalidDimsError(
             f"num_samples={num_samples} must be below num_features={num_features}: the paper studies "
-            "the overparameterized regime (Sec. 3.1). Lower num_samples or raise num_features."
+            "the overparameterized regime. Lower num_samples or raise num_features."
         )
 
 

@@ -1,7 +1,7 @@
 """Laws of the delays of (1): transfer d^tr of each task to each server, execution d^ex of each server.
 
 The paper allows any law on whole rounds between bounds. A law is one pure function of one replicate; yours is as good
-as one of these. All bounds and rates are traced parameters.
+as one of these. All bounds and rates are traced parameters; what a law returns, yours too, is cut at the bounds.
 
 | law | of a transfer | of an execution |
 | --- | --- | --- |

@@ -61,6 +61,6 @@ def by_loads(errors: Float[Numbers, " L"], loads: Real[Numbers, "*batch M"]) -> 
         )
     xp = array_namespace(errors, loads)
     indices = loads.astype(int)
-    known = errors[xp.minimum(indices, len(errors) - 1)]
+    known = xp.asarray(errors)[xp.minimum(indices, len(errors) - 1)]
     means = xp.where(indices < len(errors), known, xp.nan)
     return xp.sum(loads * means, axis=-1) / xp.maximum(xp.sum(loads, axis=-1), 1)

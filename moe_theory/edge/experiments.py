@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import exact, policies, theory
 from moe_theory.edge.params import CLUSTER_SPREAD, PROPORTIONAL, SIGMA_0, Dims, Params
@@ -56,10 +57,11 @@ class Steps(NamedTuple):
     """What one round did to the gates."""
 
     own_change: Float[Array, ""]  # of <theta, v_n> / eta for the expert that completed a task of kind n; NaN if not one
-    others_change: Float[Array, ""]  # mean of the same over the other experts
+    others_change: Float[Array, ""]  # the largest of the same over the other experts
     gate_size: Float[Array, ""]  # max |theta|_inf
     gate_gap: Float[Array, ""]  # max |theta_m - theta_m'|_inf
     gate_norm: Float[Array, ""]  # root mean square of |theta_m|
+    signal_drive: Float[Array, ""]  # root mean square of <theta_m, v_n> over experts and kinds
     gate_drift: Float[Array, ""]  # max over entries of |sum_m theta_m|, relative to the gates' size
     load_gap: Float[Array, ""]  # max_m |f_t(m) - 1/M|
 
@@ -104,7 +106,8 @@ def observe_steps(state: State, info: Info) -> Steps:
     is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
     signal = jnp.sum(jnp.where(is_kind, state.pool.signals, 0), axis=0)
     drives = jnp.sum(state.gate_step * signal[None, :], axis=1)
-    # The completed expert's row has the sign opposite to all others' and, as rows sum to 0, their summed size.
+    # The completed expert's row has the sign opposite to all others' and, as rows sum to 0, their summed size. A step's
+    # gradient is observed, so a change has the opposite sign.
     own = jnp.sum(jnp.where(jnp.abs(drives) == jnp.max(jnp.abs(drives)), drives, 0))
     num_experts = info.num_busy + info.num_idle
     is_clear = info.num_completed == 1
@@ -113,12 +116,16 @@ def observe_steps(state: State, info: Info) -> Steps:
     lowest = jnp.min(jnp.where(exists[:, None], state.gates, jnp.inf), axis=0)
     fractions = state.visits / jnp.maximum(jnp.sum(state.visits), 1)
     size = jnp.max(jnp.abs(state.gates))
+    all_drives = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=2)
     return Steps(
         own_change=jnp.where(is_clear, -own, jnp.nan),
-        others_change=jnp.where(is_clear, own / (num_experts - 1), jnp.nan),
+        others_change=jnp.where(
+            is_clear, jnp.max(jnp.where(jnp.sign(drives) == jnp.sign(own), -jnp.inf, jnp.abs(drives))), jnp.nan
+        ),
         gate_size=size,
         gate_gap=jnp.max(highest - lowest),
         gate_norm=jnp.sqrt(jnp.sum(jnp.square(state.gates)) / num_experts),
+        signal_drive=jnp.sqrt(jnp.sum(jnp.square(all_drives)) / (num_experts * all_drives.shape[1])),
         gate_drift=jnp.max(jnp.abs(jnp.sum(state.gates, axis=0))) / jnp.maximum(size, 1e-30),
         load_gap=jnp.max(jnp.where(exists, jnp.abs(fractions - 1 / num_experts), 0)),
     )
@@ -152,7 +159,7 @@ def _figure_3(name, policy, observe, record_every, replicates) -> Experiment:
     )
 
 
-ADAPTIVE = _figure_3("figure-3-adaptive", policies.adaptive, observe_models, 100, 128)
+ADAPTIVE = _figure_3("figure-3-adaptive", policies.adaptive, observe_models, 100, 256)
 NEAREST = _figure_3("figure-3-nearest", policies.nearest, observe_errors, 100, 64)
 FASTEST = _figure_3("figure-3-fastest", policies.fastest, observe_errors, 100, 64)
 
@@ -209,7 +216,7 @@ SERVER_GRID = Experiment(
 # Proposition 1 at Fig. 3's N and d_u: as many servers as it asks for, past T1, read at one round of each replicate.
 SUFFICIENT = theory.experts_needed(MAX_DELAY, FIGURE_3_DIMS.num_tasks, FAILURE)
 SUPPLY_DIMS = Dims(SUFFICIENT, 10, FIGURE_3_FEATURES, 10, max_delay=MAX_DELAY)
-SUPPLY_ROUNDS = int(theory.exploration_rounds(SUFFICIENT, 0.2, SIGMA_0, FAILURE, MAX_DELAY)) + 100
+SUPPLY_ROUNDS = int(theory.exploration_rounds(SUFFICIENT, Params().learning_rate, SIGMA_0, FAILURE, MAX_DELAY)) + 100
 
 SUPPLY = Experiment(
     name="availability",
@@ -247,8 +254,14 @@ def exploration_rounds(params: Params) -> int:
 
 
 def record_after(run: Run, time: int) -> int:
-    """The place of the first recorded round not before `time`, or of the last one."""
-    return min(int(np.searchsorted(run.rounds, time)), len(run.rounds) - 1)
+    """The place of the first recorded round not before `time`.
+
+    Raises: InvalidRunError if the run ends before.
+    """
+    place = int(np.searchsorted(run.rounds, time))
+    if place == len(run.rounds):
+        raise InvalidRunError(f"round {time} is past the run's last, {run.rounds[-1]}. Run for longer.")
+    return place
 
 
 def pools_of(run: Run) -> list[Pool]:

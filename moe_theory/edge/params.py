@@ -9,7 +9,8 @@ from moe_theory.core import checks
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
 from moe_theory.core.numerics import Scalar
 
-LONGEST_DELAY = 2**29  # rounds, of a transfer or an execution: the round in which a task ends must fit 32 bits
+LONGEST_DELAY = 2**20  # rounds, of a transfer or an execution: the end of a task behind others must fit 32 bits
+LONGEST_QUEUE = 2**9  # places to wait at a server, for the same reason
 SIGMA_0 = 0.6  # the deviation sigma_0 of Fig. 3 (Section VI), from which several defaults follow
 # Entries uniform on an interval of width sigma_0^2 are at most sigma_0^2 apart, as (6) asks, and have this deviation.
 CLUSTER_SPREAD = SIGMA_0**2 / 12**0.5
@@ -53,6 +54,10 @@ class Dims:
         if not isinstance(self.when_busy, str) or self.when_busy not in WHEN_BUSY:
             raise unknown_name("when_busy", str(self.when_busy), WHEN_BUSY)
         checks.require_size("max_waiting", self.max_waiting, 0)
+        if self.max_waiting > LONGEST_QUEUE:
+            raise InvalidDimsError(
+                f"max_waiting={self.max_waiting} must be at most {LONGEST_QUEUE}. Lower max_waiting."
+            )
         if (self.when_busy == "drop") != (self.max_waiting == 0):
             raise InvalidDimsError(
                 f"max_waiting={self.max_waiting} does not go with when_busy={self.when_busy!r}: tasks that are dropped "

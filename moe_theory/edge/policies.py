@@ -9,6 +9,8 @@ from typing import Any
 
 from jaxtyping import Array, Float
 
+from moe_theory.core.errors import InvalidParamsError
+
 Policy = Callable[[Float[Array, " M"], Any, Any, Any], Float[Array, " M"]]
 
 
@@ -34,6 +36,15 @@ def uniform(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: 
     """Any idle server with equal probability: routing that depends on nothing."""
     del gate_outputs, state, params
     return arrival.uniform
+
+
+def check_policy(policy: Any) -> None:
+    """Raise InvalidParamsError unless a policy is a function."""
+    if not callable(policy):
+        raise InvalidParamsError(
+            f"policy={policy!r} must be a function of (gate_outputs, state, arrival, params), such as "
+            f"policies.{', policies.'.join(POLICIES)}. Pass the function itself."
+        )
 
 
 POLICIES: dict[str, Policy] = {policy.__name__: policy for policy in (adaptive, nearest, fastest, uniform)}

@@ -13,7 +13,7 @@ from moe_theory.core.experts import minimum_norm_change, orthonormal_rows
 from moe_theory.core.numerics import rounded
 from moe_theory.core.tasks import select_row
 from moe_theory.edge.params import LONGEST_DELAY, Dims, Params, check_params
-from moe_theory.edge.policies import Policy, adaptive
+from moe_theory.edge.policies import Policy, adaptive, check_policy
 from moe_theory.edge.state import FREE, Reprise, Room, Settled, State, next_free_round, settle, tasks_held
 from moe_theory.edge.tasks import Arrival
 
@@ -74,6 +74,7 @@ def learn(
     Raises: InvalidDimsError for arrays that do not fit the state; InvalidParamsError for parameters or delays outside
         their range, where their values are known.
     """
+    check_policy(policy)
     arrival = _check_round(state, arrival, params, dims)
     places = 1 if dims is None else dims.places
     time = state.round + 1
@@ -178,7 +179,12 @@ def _route(
     gate_input = jnp.sum(arrival.features, axis=1)
     outputs = gating.gate_outputs(state.gates, gate_input)
     probabilities = gating.gate_probabilities(outputs, exists)
-    scores = policy(outputs, state, arrival, params)
+    scores = jnp.asarray(policy(outputs, state, arrival, params))
+    if scores.shape != outputs.shape:
+        raise InvalidParamsError(
+            f"the policy gave scores of shape {scores.shape}, not one a server: {outputs.shape}. Mend the policy."
+        )
+    scores = jnp.where(jnp.isnan(scores), -jnp.inf, scores)  # the last choice, but no reason to drop a task
     is_open = exists & jnp.any(state.pending_server == FREE)
     idle = is_open & (state.busy_until <= time)
     if dims is not None and dims.when_busy == "soonest":
@@ -314,6 +320,7 @@ def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | No
     longest = num_slots if dims is None and num_slots < max_experts else fitting.max_delay
     check_delays("transfer_delay", arrival.transfer_delay, (max_experts,), longest)
     check_totals(arrival.transfer_delay, state.execution_delay, params, longest)
+    _check_values(arrival, num_tasks)
     dtype = state.experts.dtype
     return Arrival(
         *(
@@ -321,6 +328,17 @@ def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | No
             for name, leaf in arrival._asdict().items()
         )
     )
+
+
+def _check_values(arrival: Arrival, num_tasks: int) -> None:
+    if checks.is_known(arrival.task) and np.asarray(arrival.task) not in range(num_tasks):
+        raise InvalidParamsError(
+            f"task={arrival.task} must be a whole number in 0..{num_tasks - 1}: a kind of the pool."
+        )
+    for name in ("features", "truth", "distance", "perturbation", "uniform"):
+        values = getattr(arrival, name)
+        if checks.is_known(values) and not np.all(np.isfinite(np.asarray(values, float))):
+            raise InvalidParamsError(f"{name} must be finite numbers. Mend the arrival's {name}.")
 
 
 def _require_no_dims(state: State) -> None:

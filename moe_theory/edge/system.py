@@ -14,7 +14,7 @@ from moe_theory.core.tasks import Pool, check_pool
 from moe_theory.edge import delays
 from moe_theory.edge.delays import Law, Table
 from moe_theory.edge.params import Dims, Params, check_params
-from moe_theory.edge.policies import Policy, adaptive
+from moe_theory.edge.policies import Policy, adaptive, check_policy
 from moe_theory.edge.rounds import Info, check_delays, check_totals, learn
 from moe_theory.edge.state import FREE, Reprise, Room, State
 from moe_theory.edge.tasks import Arrival, draw, draw_execution, draw_pool
@@ -36,7 +36,9 @@ def system(
         policy: one of `policies`, or your own pure function.
         transfer: law of the transfer delays, drawn for every task; one of `delays`, or your own.
         execution: law of the execution delays, drawn once.
+    Raises: InvalidParamsError for a policy that is no function.
     """
+    check_policy(policy)
 
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)

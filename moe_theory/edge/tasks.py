@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core import random
+from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.tasks import Pool, hide_signal, select_row, uniform_index
 from moe_theory.edge.delays import Law, Trip
 from moe_theory.edge.params import INDEPENDENT, ORTHOGONAL, PROPORTIONAL, Dims, Params
@@ -81,7 +82,7 @@ def draw(
         task=task,
         features=hide_signal(strength * direction, noise, units[1]),
         truth=truth,
-        transfer_delay=transfer(trip, params),
+        transfer_delay=_within(transfer, trip, params),
         distance=distance,
         perturbation=params.perturbation_scale * perturbation,
         uniform=uniform,
@@ -100,7 +101,18 @@ def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2
         positions=positions,
         uplink=jnp.ones((), positions.dtype),
     )
-    return law(trip, params)
+    return _within(law, trip, params)
+
+
+def _within(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
+    """A law's delays, cut at the bounds. Raises: InvalidParamsError unless it gives whole numbers, one a server."""
+    rounds = jnp.asarray(law(trip, params))
+    if rounds.shape != trip.uniform.shape or not jnp.issubdtype(rounds.dtype, jnp.integer):
+        raise InvalidParamsError(
+            f"a law of delays gave {rounds.dtype} of shape {rounds.shape}, not whole rounds, one a server: "
+            f"{trip.uniform.shape}. Round and cast in the law."
+        )
+    return jnp.clip(rounds.astype(jnp.int32), trip.least, trip.most)
 
 
 def _nearest(distance: Float[Array, " M"], params: Params) -> Int[Array, ""]:

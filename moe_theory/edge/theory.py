@@ -199,7 +199,8 @@ def theorem_1(
       (22), for ever; only those after it, if from then on every one is routed to a specialist, fade to the floor:
       the sum over m of L_T1 (r^L_T W + (1 - r^L_T) Delta) + (L_T - L_T1) (floor + r^(L_T - L_T1) Delta), over T.
 
-    Source: Theorem 1, (23), of `edge`; `corrected`: its Appendix F before the last step, which drops the early tasks.
+    Source: Theorem 1, (23), of `edge`; `corrected` is ours: what (34) leaves of the tasks up to T1, which the
+        last step of Appendix F makes fade.
     Raises: UnknownNameError for another `form`.
     """
     if form not in FORMS:

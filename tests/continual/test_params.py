@@ -19,8 +19,8 @@ ROOT = mt.root_key(0)
 def test_the_overparameterized_regime_is_required(num_samples):
     """Would catch s >= d, where the minimum-norm solution is no longer what the theory is about."""
     message = (
-        rf"num_samples={num_samples} must be below num_features=4: the paper studies the overparameterized regime "
-        r"\(Sec. 3.1\). Lower num_samples or raise num_features."
+        rf"num_samples={num_samples} must be below num_features=4: the paper studies the overparameterized regime. "
+        r"Lower num_samples or raise num_features."
     )
     with pytest.raises(InvalidDimsError, match=message):
         continual.Dims(3, 3, 4, num_samples)

@@ -9,7 +9,15 @@ import pytest
 import moe_theory as mt
 from moe_theory import edge
 from moe_theory.edge import experiments
-from moe_theory.edge.claims.convergence import BINOMIAL, NORMAL, _overfull, _probability_gaps
+from moe_theory.edge.claims import values
+from moe_theory.edge.claims.convergence import (
+    BINOMIAL,
+    NORMAL,
+    _other_gaps,
+    _overfull,
+    _same_gaps,
+    _share_excess,
+)
 from moe_theory.edge.claims.lemmas import _any_disorder, _history_part, _smaller_shortfall
 from moe_theory.sweep import Run
 
@@ -60,7 +68,9 @@ def test_steps_are_those_that_the_gates_take():
         kind, server = int(before.pending_task[done[0]]), int(before.pending_server[done[0]])
         drives = moved[:5] @ np.asarray(state.pool.signals)[kind]
         assert shown.own_change == pytest.approx(drives[server], rel=1e-3, abs=1e-4)
-        assert shown.others_change == pytest.approx(np.delete(drives, server).mean(), rel=1e-3, abs=1e-4)
+        assert shown.others_change == pytest.approx(np.delete(drives, server).max(), rel=1e-3, abs=1e-4)
+        all_drives = np.asarray(state.gates)[:5] @ np.asarray(state.pool.signals).T
+        assert shown.signal_drive == pytest.approx(np.sqrt(np.mean(all_drives**2)), rel=1e-4, abs=1e-6)
         size = np.abs(state.gates).max()
         assert shown.gate_size == pytest.approx(size)
         spans = np.ptp(np.asarray(state.gates)[:5], axis=0)
@@ -106,13 +116,20 @@ def learned(gates: np.ndarray, task: int) -> Run:
 
 def test_gaps_of_probabilities_are_taken_between_the_right_experts():
     """Would catch gaps to oneself, or between two experts of other kinds."""
-    run = learned(np.array([[2.0, 0, 0], [1.0, 0, 0], [0, 3.0, 0], [0, 0, 1.0]]), task=0)
-    within, across = _probability_gaps(run)
-    weights = np.exp([2.0, 1.0, 0, 0])
-    weights /= weights.sum()
-    assert within == pytest.approx(weights[0] - weights[1])
-    assert across == pytest.approx(weights[1] - weights[2])
-    assert _smaller_shortfall(run) == pytest.approx(0.0)
+    close = learned(np.array([[2.0, 0, 0], [1.9, 0, 0], [0, 3.0, 0], [0, 0, 1.0]]), task=0)
+    np.testing.assert_array_equal(values.specialists(close), [[True], [True], [False], [False]])
+    assert not _same_gaps(close)[0]
+    assert _other_gaps(close)[0]
+    apart = learned(np.array([[9.0, 0, 0], [2.0, 0, 0], [0, 3.0, 0]]), task=0)
+    assert _same_gaps(apart)[0]
+    alone = learned(np.array([[9.0, 0, 0], [0, 2.0, 0], [0, 3.0, 0]]), task=0)
+    assert not _same_gaps(alone)[0]
+    assert not _other_gaps(alone)[0]
+    nobody = learned(np.array([[0, 9.0, 0], [0, 2.0, 0], [0, 0, 0.0]]), task=0)
+    assert not _same_gaps(nobody)[0]
+    assert not _other_gaps(nobody)[0]
+    assert _smaller_shortfall(apart) == pytest.approx(0.0)
+    assert _share_excess(close) == 0
 
 
 def test_disorder_is_seen_where_others_outbid_an_expert_for_its_kind():
@@ -152,3 +169,42 @@ def test_theorem_1_with_early_tasks_is_its_sum_over_tasks():
     assert bound == pytest.approx(expected / 10)
     with pytest.raises(ValueError, match="corrected"):
         edge.theory.theorem_1(gaps, ratio, loads, explored, 10, 0.5, "corected")
+
+
+def test_a_policy_that_is_none_is_refused_and_one_without_numbers_drops_nothing():
+    """Would catch a name taken for a policy, scores of another shape, and NaN that loses every task."""
+    with pytest.raises(ValueError, match=r"policy='adaptive' must be a function .* policies\.adaptive"):
+        edge.system(DIMS, "adaptive")  # pyright: ignore[reportArgumentType]
+    params = edge.Params(num_experts=6)
+    with pytest.raises(ValueError, match=r"scores of shape \(6, 1\), not one a server: \(6,\)"):
+        mt.simulate(edge.system(DIMS, lambda outputs, *_: outputs[:, None]), mt.root_key(0), params, 2)
+    state, _ = mt.simulate(edge.system(DIMS, lambda outputs, *_: outputs * np.nan), mt.root_key(0), params, 5)
+    assert int(state.dropped) == 0
+
+
+def test_a_law_of_delays_is_cut_at_the_bounds_and_must_give_whole_rounds():
+    """Would catch a user's law whose delays outgrow the arrays, end before they begin, or are cut to whole numbers."""
+    params = edge.Params(num_experts=6, max_transfer_delay=2, min_execution_delay=1, max_execution_delay=3)
+    for value in (-7, 90):
+        network = edge.system(DIMS, transfer=lambda trip, params, value=value: np.full(6, value))
+        _, info = mt.simulate(network, mt.root_key(0), params, 40)
+        assert np.all((info.delay >= 1) & (info.delay <= 5) | (info.expert < 0))
+    with pytest.raises(ValueError, match="not whole rounds, one a server"):
+        mt.simulate(edge.system(DIMS, transfer=lambda trip, params: trip.uniform * 2), mt.root_key(0), params, 2)
+
+
+def test_exact_errors_are_looked_up_inside_a_compiled_program():
+    """Would catch a NumPy table that a traced load cannot index."""
+    errors = np.array([0.0, 3.0, 2.0])
+    assert jax.jit(lambda loads: edge.exact.by_loads(errors, loads))(np.array([1, 2])) == pytest.approx(7 / 3)
+    assert np.isnan(jax.jit(lambda loads: edge.exact.by_loads(errors, loads))(np.array([1, 5])))
+
+
+@pytest.mark.parametrize("change", [{"task": 3}, {"task": -1}, {"truth": np.full(5, np.nan)}])
+def test_an_arrival_that_is_none_is_refused(change):
+    """Would catch a kind beyond the pool's, or missing numbers, that would show as an error of 0."""
+    params = edge.Params(num_experts=6)
+    state = SYSTEM.init(mt.root_key(0), params)
+    arrival = edge.draw(mt.root_key(1), DIMS, state.pool, state.positions, params, edge.delays.uniform)
+    with pytest.raises(ValueError, match="must be"):
+        edge.learn(state, arrival._replace(**change), params)

@@ -3,7 +3,15 @@
 import numpy as np
 
 from moe_theory.edge import experiments, theory
-from moe_theory.edge.claims.values import PAST_EXPLORATION, Values, by_servers, misrouted_share, named
+from moe_theory.edge.claims.values import (
+    PAST_EXPLORATION,
+    Values,
+    by_servers,
+    misrouted_share,
+    named,
+    over_servers,
+    specialists,
+)
 from moe_theory.edge.experiments import (
     ADAPTIVE,
     FAILURE,
@@ -20,9 +28,11 @@ from moe_theory.verify.claim import Runs, claim
 
 NUM_TASKS = 10  # N of Fig. 3
 NORMAL = theory.specialists_needed(MAX_DELAY, NUM_TASKS, FAILURE, "normal")
+ROUNDED = int(np.ceil(NORMAL))
+SERVED = next(count for count in range(MAX_DELAY) if theory.unserved(MAX_DELAY, NUM_TASKS, count) < FAILURE)
 BINOMIAL = theory.specialists_needed(MAX_DELAY, NUM_TASKS, FAILURE, "binomial")
 CONSTANT = 1.0  # of sigma_0^e in an O() or Omega() of Proposition 2
-DRIFT = 3.0  # of sigma_0^2 in Proposition 3: three deviations of truths inside a cluster
+DRIFT = 3.0  # of sigma_0^2 in Proposition 3, a wide reading of O(): truths of a cluster are about 1 sigma_0^2 apart
 
 
 def _overfull(specialists: float) -> Values:
@@ -55,7 +65,7 @@ def _ceiling(runs: Runs) -> float:
     replaced_by="edge.proposition-1.binomial-quantile",
 )
 class NormalQuantile:
-    """A kind of task arrives more than M_th times in d_u rounds with probability at most delta, M_th from (16)."""
+    """A kind of task arrives more than M_th times in d_u rounds with probability at most delta, with (16) as it is."""
 
     experiment = HISTORY
     side = "at_most"
@@ -81,13 +91,51 @@ class BinomialQuantile:
 
 
 @claim(
+    "edge.proposition-1.normal-quantile-rounded-up",
+    paper="edge",
+    where="Proposition 1, Eq. (16), to whole experts",
+    kind="probability",
+)
+class NormalQuantileRoundedUp:
+    """The same for M_th rounded up to whole experts, at this delta; for small delta it fails too."""
+
+    experiment = HISTORY
+    side = "at_most"
+    labels = named(f"M_th = {ROUNDED}")
+    observe = _overfull(ROUNDED)
+    predict = _ceiling
+
+
+def _is_unserved(runs: Runs) -> np.ndarray:
+    """Whether the kind of the last task came at least `SERVED` times in the d_u - 1 rounds before it."""
+    tasks = runs[cell_name(HISTORY_EXPERTS)].records.task
+    return np.sum(tasks[-MAX_DELAY:-1] == tasks[-1], axis=0) >= SERVED
+
+
+@claim(
+    "edge.proposition-1.arriving-task",
+    paper="edge",
+    where="replaces Proposition 1, Eq. (16), for the task that arrives",
+    kind="probability",
+)
+class ArrivingTask:
+    """So many specialists that the kinds of d_u - 1 earlier tasks leave one idle for the next, but for chance delta."""
+
+    experiment = HISTORY
+    side = "at_most"
+    labels = named(f"{SERVED} specialists")
+    observe = _is_unserved
+    predict = _ceiling
+
+
+@claim(
     "edge.proposition-1.specialists",
     paper="edge",
     where="Proposition 1, proof: |M_n| >= M_th",
     kind="probability",
 )
 class Specialists:
-    """With M = N M_th ln(1/delta) servers, past T1, fewer than M_th specialise in the arriving kind: at most delta."""
+    """Past T1, with M = 1 N M_th ln(1/delta), fewer than M_th specialise in the arriving kind: at most delta."""
 
     experiment = SUPPLY
     side = "at_most"
@@ -103,7 +151,7 @@ class Specialists:
     kind="probability",
 )
 class Availability:
-    """With M = N M_th ln(1/delta) servers, past T1, no idle one specialises in the arriving kind: at most delta."""
+    """Past T1, with M = 1 N M_th ln(1/delta), no idle one specialises in the arriving kind: at most delta."""
 
     experiment = SUPPLY
     side = "at_most"
@@ -112,83 +160,82 @@ class Availability:
     predict = _ceiling
 
 
-def _past_exploration(value) -> Values:
-    """What `value` gives of the cells of Fig. 3 that pass T1 within the run, one component each."""
-    return lambda runs: np.stack([value(runs[cell_name(number)]) for number in PAST_EXPLORATION], axis=1)
+def _other_gaps(run: Run) -> np.ndarray:
+    """Whether at the last round a specialist of the arriving kind and another expert are closer than (17) has it."""
+    own, probabilities = specialists(run), _probabilities(run)
+    gaps = np.abs(probabilities[:, None] - probabilities[None, :])
+    is_pair = own[:, None] & ~own[None, :]
+    nearest = np.min(np.where(is_pair, gaps, np.inf), axis=(0, 1))
+    return nearest < CONSTANT * SIGMA_0**0.5
 
 
-def _probability_gaps(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over the arriving kind's specialists m, at the last round, of the gap of pi to other specialists and to
-    the other experts; where there are none, the gap is 0 and, to the others, counts from the largest pi."""
-    gates = run.records.gates[-1].astype(np.float64)
-    probabilities = run.records.gate_probabilities[-1].astype(np.float64)
-    signals = run.state.pool.signals.astype(np.float64)
-    count = int(run.params.num_experts)
-    kinds = np.argmax(np.einsum("mdb,ndb->mnb", gates, signals), axis=1)[:count]
-    is_own = kinds == run.records.task[-1]
-    within, across = np.zeros(is_own.shape[1]), np.zeros(is_own.shape[1])
-    for index in range(is_own.shape[1]):
-        own, other = (probabilities[:count, index][mask] for mask in (is_own[:, index], ~is_own[:, index]))
-        if len(own) > 1:
-            within[index] = np.abs(own[:, None] - own[None, :]).max()
-        if len(own) and len(other):
-            across[index] = np.abs(own[:, None] - other[None, :]).min()
-    return within, across
+def _same_gaps(run: Run) -> np.ndarray:
+    """Whether at the last round two specialists of the arriving kind are farther apart than (17) has it."""
+    own, probabilities = specialists(run), _probabilities(run)
+    spread = np.max(np.where(own, probabilities, -np.inf), axis=0) - np.min(
+        np.where(own, probabilities, np.inf), axis=0
+    )
+    return spread > CONSTANT * SIGMA_0  # -inf where there is none
+
+
+def _share_excess(run: Run) -> np.ndarray:
+    """By how much the smallest probability of the arriving kind's specialists exceeds 1 / |M_n|."""
+    own, probabilities = specialists(run), _probabilities(run)
+    smallest = np.min(np.where(own, probabilities, 1.0), axis=0)
+    return np.where(own.any(axis=0), np.maximum(smallest - 1 / np.maximum(own.sum(axis=0), 1), 0), 0)
+
+
+def _probabilities(run: Run) -> np.ndarray:
+    """pi of the existing experts at the last round (M, B)."""
+    return run.records.gate_probabilities[-1][: int(run.params.num_experts)].astype(np.float64)
 
 
 @claim(
     "edge.proposition-2.same-set",
     paper="edge",
     where="Proposition 2, Eq. (17), first line",
-    kind="upper_bound",
+    kind="probability",
 )
 class SameSet:
-    """Past T1 two specialists of a kind have gate probabilities within sigma_0 of each other."""
+    """Past T1 all specialists of the arriving kind have gate probabilities within sigma_0, but for chance delta."""
 
     experiment = ADAPTIVE
+    side = "at_most"
     labels = by_servers(*PAST_EXPLORATION)
-    observe = _past_exploration(lambda run: _probability_gaps(run)[0])
-    predict = staticmethod(lambda runs: CONSTANT * SIGMA_0)
-    trivial = staticmethod(lambda runs: 1.0)
+    observe = over_servers(PAST_EXPLORATION, _same_gaps)
+    predict = _ceiling
 
 
 @claim(
     "edge.proposition-2.other-set",
     paper="edge",
     where="Proposition 2, Eq. (17), second line",
-    kind="lower_bound",
-    replaced_by="edge.proposition-2.other-set-shared",
+    kind="probability",
+    replaced_by="edge.proposition-2.share",
 )
 class OtherSet:
-    """Past T1 a specialist and any other expert have gate probabilities at least sigma_0^(1/2) apart."""
+    """Past T1 specialists and other experts have gate probabilities sigma_0^(1/2) apart, but for chance delta."""
 
     experiment = ADAPTIVE
+    side = "at_most"
     labels = by_servers(*PAST_EXPLORATION)
-    observe = _past_exploration(lambda run: _probability_gaps(run)[1])
-    predict = staticmethod(lambda runs: CONSTANT * SIGMA_0**0.5)
-
-
-def _share(run: Run) -> np.ndarray:
-    gates = run.records.gates[-1].astype(np.float64)
-    signals = run.state.pool.signals.astype(np.float64)
-    kinds = np.argmax(np.einsum("mdb,ndb->mnb", gates, signals), axis=1)[: int(run.params.num_experts)]
-    return 1 / np.maximum(np.sum(kinds == run.records.task[-1], axis=0), 1)
+    observe = over_servers(PAST_EXPLORATION, _other_gaps)
+    predict = _ceiling
 
 
 @claim(
-    "edge.proposition-2.other-set-shared",
+    "edge.proposition-2.share",
     paper="edge",
     where="replaces Proposition 2, Eq. (17), second line",
-    kind="upper_bound",
+    kind="identity",
+    margin=1e-6,
 )
-class OtherSetShared:
-    """Probabilities sum to 1: the smallest gap to an expert of another set is at most 1 / |M_n|."""
+class Share:
+    """Probabilities sum to 1: some specialist's is at most 1 / |M_n|, and its gap to any smaller one."""
 
     experiment = ADAPTIVE
     labels = by_servers(*PAST_EXPLORATION)
-    observe = _past_exploration(lambda run: _probability_gaps(run)[1])
-    predict = _past_exploration(_share)
-    trivial = staticmethod(lambda runs: 1.0)
+    observe = over_servers(PAST_EXPLORATION, _share_excess)
 
 
 @claim(
@@ -198,31 +245,32 @@ class OtherSetShared:
     kind="upper_bound",
 )
 class Routing:
-    """Past T1 at most a fraction delta of the tasks goes to an expert that specialises in another kind."""
+    """Past T1 at most a fraction delta of the tasks goes to an expert that specialises in another kind, or in none."""
 
     experiment = ADAPTIVE
     labels = by_servers(*PAST_EXPLORATION)
-    observe = _past_exploration(misrouted_share)
+    observe = over_servers(PAST_EXPLORATION, misrouted_share)
     predict = _ceiling
 
 
-def _expert_drift(run: Run) -> np.ndarray:
-    """Mean over experts of |w_T - w_T1|_inf."""
+def _has_drifted(run: Run) -> np.ndarray:
+    """Whether some expert's |w_T - w_T1|_inf is above the bound."""
     first = experiments.record_after(run, experiments.exploration_rounds(run.params))
-    change = run.records.experts[-1] - run.records.experts[first]
-    return np.abs(change.astype(np.float64))[: int(run.params.num_experts)].max(axis=1).mean(axis=0)
+    change = (run.records.experts[-1] - run.records.experts[first])[: int(run.params.num_experts)]
+    return np.abs(change).max(axis=(0, 1)) > DRIFT * SIGMA_0**2
 
 
 @claim(
     "edge.proposition-3.experts",
     paper="edge",
     where="Proposition 3, Eq. (18)",
-    kind="upper_bound",
+    kind="probability",
 )
 class ExpertsConverge:
-    """Past T1 an expert's model moves by no more than 3 sigma_0^2 in its largest entry, on average over experts."""
+    """From T1 to T no expert's model moves by more than 3 sigma_0^2 in any entry, but for chance delta."""
 
     experiment = ADAPTIVE
+    side = "at_most"
     labels = by_servers(*PAST_EXPLORATION)
-    observe = _past_exploration(_expert_drift)
-    predict = staticmethod(lambda runs: DRIFT * SIGMA_0**2)
+    observe = over_servers(PAST_EXPLORATION, _has_drifted)
+    predict = _ceiling

@@ -6,7 +6,7 @@ Quantities are taken at T1 of each cell, with the gates as the router sees them.
 import numpy as np
 
 from moe_theory.edge import experiments, theory
-from moe_theory.edge.claims.values import Values, by_servers, named
+from moe_theory.edge.claims.values import by_servers, named, over
 from moe_theory.edge.experiments import (
     ADAPTIVE,
     FAILURE,
@@ -34,17 +34,22 @@ RATE_CELLS = tuple(rate_name(rate) for rate in RATES)
 SERVER_CELLS = tuple(cell_name(number) for number in SERVERS)
 
 
-def _over(cells: tuple[str, ...], value) -> Values:
-    """What `value` says of each cell's run (B,), one component a cell."""
-    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
-
-
 def _at_end(name: str):
     """A recorded number at T1."""
 
     def value(run: Run) -> np.ndarray:
         place = experiments.record_after(run, experiments.exploration_rounds(run.params))
         return getattr(run.records, name)[place].astype(np.float64)
+
+    return value
+
+
+def _up_to_exploration(name: str):
+    """The largest value of a recorded number up to T1."""
+
+    def value(run: Run) -> np.ndarray:
+        place = experiments.record_after(run, experiments.exploration_rounds(run.params))
+        return getattr(run.records, name)[: place + 1].max(axis=0).astype(np.float64)
 
     return value
 
@@ -61,37 +66,39 @@ def _largest_step(name: str, sign: int):
 
 
 def _output_gap(run: Run) -> np.ndarray:
-    """Root mean square of h_m(X) - h_m(X~) for two tasks of one kind, mean over experts, from the gates at T1.
+    """Root mean square of h_m(X) - h_m(X~) for two tasks of one kind, over experts and kinds, from the gates at T1.
 
-    Given the gates, the s - 1 noise columns of each add 2 (s - 1) sigma_t^2 |theta|^2, and where signals follow own
-    truths their spread adds 2 E[beta^2] c^2 tau^2 |theta|^2. Strengths that differ add more, which is left out.
+    Given the gates it is known: the s - 1 noise columns add 2 (s - 1) sigma_t^2 |theta|^2, strengths that differ add
+    2 Var(beta) <theta, v>^2, and where signals follow own truths (with beta = 1) their spread 2 c^2 tau^2 |theta|^2.
     """
     params = run.params
     follows = int(params.signal_law) == PROPORTIONAL
     spread = float(params.signal_scale) * float(params.cluster_spread) if follows else 0.0
     noise = (SCALE_DIMS.num_samples - 1) * float(params.noise_scale) ** 2
-    return np.sqrt(2 * (noise + spread**2)) * _at_end("gate_norm")(run)
+    strength_variance = (float(params.max_strength) - float(params.min_strength)) ** 2 / 12
+    by_noise = (noise + spread**2) * _at_end("gate_norm")(run) ** 2
+    return np.sqrt(2 * (by_noise + strength_variance * _at_end("signal_drive")(run) ** 2))
 
 
 @claim("edge.lemma-2.outputs", paper="edge", where="Lemma 2, Eq. (14)", kind="rate", margin=EXPONENT_MARGIN)
 class Lemma2:
-    """Two tasks of one cluster have gate outputs within O(sigma_0) of each other."""
+    """Two tasks of one cluster have gate outputs within O(sigma_0) of each other, in root mean square."""
 
     experiment = SCALING
     side = "at_least"
     abscissa = SCALES
     labels = named(*SCALE_CELLS)
-    observe = _over(SCALE_CELLS, _output_gap)
+    observe = over(SCALE_CELLS, _output_gap)
     predict = staticmethod(lambda runs: 1.0)
 
 
 @claim("edge.lemma-3.sum", paper="edge", where="Lemma 3, proof", kind="identity", margin=1e-3)
 class Lemma3Sum:
-    """Gate steps sum to zero over the experts, and so do the gates, relative to their largest entry."""
+    """Gate steps sum to zero over the experts, and so in every round do the gates, relative to their largest entry."""
 
     experiment = SCALING
     labels = named(*SCALE_CELLS)
-    observe = _over(SCALE_CELLS, lambda run: run.records.gate_drift[-1].astype(np.float64))
+    observe = over(SCALE_CELLS, lambda run: run.records.gate_drift.max(axis=0).astype(np.float64))
 
 
 @claim("edge.lemma-3.own", paper="edge", where="Lemma 3, first case", kind="rate", margin=EXPONENT_MARGIN)
@@ -102,20 +109,32 @@ class Lemma3Own:
     side = "at_least"
     abscissa = SCALES
     labels = named(*SCALE_CELLS)
-    observe = _over(SCALE_CELLS, _largest_step("own_change", -1))
+    observe = over(SCALE_CELLS, _largest_step("own_change", -1))
     predict = staticmethod(lambda runs: 1.0)
 
 
 @claim("edge.lemma-3.others", paper="edge", where="Lemma 3, second case", kind="rate", margin=EXPONENT_MARGIN)
 class Lemma3Others:
-    """It raises the other experts' outputs <theta, v_n> by O(1/M), in every round up to T1."""
+    """It raises every other expert's output <theta, v_n> by O(1/M), in all rounds up to T1."""
 
     experiment = SERVER_GRID
     side = "at_most"
     abscissa = SERVERS
     labels = by_servers(*SERVERS)
-    observe = _over(SERVER_CELLS, _largest_step("others_change", 1))
+    observe = over(SERVER_CELLS, _largest_step("others_change", 1))
     predict = staticmethod(lambda runs: -1.0)
+
+
+@claim("edge.lemma-3.others-scale", paper="edge", where="Lemma 3, second case", kind="rate", margin=EXPONENT_MARGIN)
+class Lemma3OthersScale:
+    """It raises every other expert's output <theta, v_n> by O(sigma_0), in all rounds up to T1."""
+
+    experiment = SCALING
+    side = "at_least"
+    abscissa = SCALES
+    labels = named(*SCALE_CELLS)
+    observe = over(SCALE_CELLS, _largest_step("others_change", 1))
+    predict = staticmethod(lambda runs: 1.0)
 
 
 @claim("edge.lemma-4.gates", paper="edge", where="Lemma 4", kind="rate", margin=EXPONENT_MARGIN)
@@ -126,7 +145,7 @@ class Lemma4:
     side = "at_least"
     abscissa = SCALES
     labels = named(*SCALE_CELLS)
-    observe = _over(SCALE_CELLS, _at_end("gate_size"))
+    observe = over(SCALE_CELLS, _up_to_exploration("gate_size"))
     predict = staticmethod(lambda runs: 0.5)
 
 
@@ -167,7 +186,7 @@ class Lemma5Upper:
 
     experiment = ADAPTIVE
     labels = by_servers(10, 50)
-    observe = _over(_FIGURE_CELLS, _lipschitz_excess)
+    observe = over(_FIGURE_CELLS, _lipschitz_excess)
 
 
 @claim(
@@ -183,7 +202,7 @@ class Lemma5Lower:
 
     experiment = ADAPTIVE
     labels = by_servers(10, 50)
-    observe = _over(_FIGURE_CELLS, _printed_shortfall)
+    observe = over(_FIGURE_CELLS, _printed_shortfall)
 
 
 @claim(
@@ -198,7 +217,7 @@ class Lemma5Smaller:
 
     experiment = ADAPTIVE
     labels = by_servers(10, 50)
-    observe = _over(_FIGURE_CELLS, _smaller_shortfall)
+    observe = over(_FIGURE_CELLS, _smaller_shortfall)
 
 
 def _any_disorder(run: Run) -> np.ndarray:
@@ -217,7 +236,7 @@ class Lemma6:
     experiment = ADAPTIVE
     side = "at_most"
     labels = by_servers(10, 50)
-    observe = _over(_FIGURE_CELLS, _any_disorder)
+    observe = over(_FIGURE_CELLS, _any_disorder)
     predict = staticmethod(lambda runs: FAILURE)
 
 
@@ -229,8 +248,20 @@ class Lemma7:
     side = "at_most"
     abscissa = SERVERS
     labels = by_servers(*SERVERS)
-    observe = _over(SERVER_CELLS, _at_end("load_gap"))
+    observe = over(SERVER_CELLS, _at_end("load_gap"))
     predict = staticmethod(lambda runs: -1.0)
+
+
+@claim("edge.lemma-7.learning-rate", paper="edge", where="Lemma 7, Eq. (29)", kind="rate", margin=EXPONENT_MARGIN)
+class Lemma7Rate:
+    """At T1 every expert's share of the tasks is within O(eta^(1/2)) of 1/M, for small eta."""
+
+    experiment = SCALING
+    side = "at_least"
+    abscissa = RATES
+    labels = named(*RATE_CELLS)
+    observe = over(RATE_CELLS, _at_end("load_gap"))
+    predict = staticmethod(lambda runs: 0.5)
 
 
 @claim(
@@ -254,7 +285,7 @@ class Lemma7Hoeffding:
             allowed = np.sqrt(np.log(2 * int(run.params.num_experts) / FAILURE) / (2 * rounds))
             return _at_end("load_gap")(run) > allowed
 
-        return _over(SERVER_CELLS, is_outside)(runs)
+        return over(SERVER_CELLS, is_outside)(runs)
 
 
 @claim("edge.lemma-8.scale", paper="edge", where="Lemma 8", kind="rate", margin=EXPONENT_MARGIN)
@@ -265,7 +296,7 @@ class Lemma8Scale:
     side = "at_least"
     abscissa = SCALES
     labels = named(*SCALE_CELLS)
-    observe = _over(SCALE_CELLS, _at_end("gate_gap"))
+    observe = over(SCALE_CELLS, _at_end("gate_gap"))
     predict = staticmethod(lambda runs: 1.0)
 
 
@@ -277,7 +308,7 @@ class Lemma8Rate:
     side = "at_least"
     abscissa = RATES
     labels = named(*RATE_CELLS)
-    observe = _over(RATE_CELLS, _at_end("gate_gap"))
+    observe = over(RATE_CELLS, _at_end("gate_gap"))
     predict = staticmethod(lambda runs: -0.5)
 
 

@@ -1,6 +1,6 @@
 """Numbers that claims are made of: errors of cells at recorded rounds, one a replicate, and the components' names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -46,3 +46,22 @@ def misrouted_share(run: Run) -> np.ndarray:
     first = experiments.record_after(run, experiments.exploration_rounds(run.params))
     counts = run.records.misrouted.astype(np.float64)
     return (counts[-1] - counts[first]) / (run.rounds[-1] - run.rounds[first])
+
+
+def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
+    """What `value` says of each cell's run (B,), one component a cell."""
+    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
+
+
+def over_servers(numbers: Sequence[int], value: Callable[[Run], np.ndarray]) -> Values:
+    """The same for cells that differ in their number of servers."""
+    return over([cell_name(number) for number in numbers], value)
+
+
+def specialists(run: Run) -> np.ndarray:
+    """Whether each existing expert specialises in the kind that arrives in the last round (15), as bools (M, B)."""
+    gates = run.records.gates[-1][: int(run.params.num_experts)].astype(np.float64)
+    drives = np.einsum("mdb,ndb->mnb", gates, run.state.pool.signals.astype(np.float64))
+    is_own = np.arange(drives.shape[1])[:, None] == run.records.task[-1]
+    own = np.sum(np.where(is_own, drives, 0), axis=1)
+    return own > np.max(np.where(is_own, -np.inf, drives), axis=1)
