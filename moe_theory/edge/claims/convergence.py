@@ -131,7 +131,7 @@ class ArrivingTask:
 @claim(
     "edge.proposition-1.specialists",
     paper="edge",
-    where="Proposition 1, proof: |M_n| >= M_th",
+    where="Proposition 1, proof: M_n has M_th members",
     kind="probability",
 )
 class Specialists:
