@@ -22,12 +22,16 @@ QUICK_READINGS: dict[str, tuple[str, ...]] = {
     "edge": ("orthogonal-signal",),
 }
 
+SPECIAL_NAMES = ("all", "quick")
+
 
 def all_claims() -> dict[str, Claim]:
-    """Every claim of every paper, and those that the user's own modules have declared, by id."""
+    """Every claim of every paper, and those that the user's own modules have declared, by id, paper after paper."""
     for package in PAPERS.values():
         importlib.import_module(f"{package}.claims")
-    return registered()
+    order = {paper: place for place, paper in enumerate(PAPERS)}
+    claims = sorted(registered().values(), key=lambda claim: order.get(claim.paper, len(order)))
+    return {claim.id: claim for claim in claims}
 
 
 def claims() -> list[Claim]:
@@ -55,6 +59,21 @@ def readings_of(paper: str) -> Mapping[str, ReadingLike]:
     if paper not in PAPERS:
         return {}
     return importlib.import_module(f"{PAPERS[paper]}.readings").READINGS
+
+
+def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dict[str, list[ReadingLike]]:
+    """For each paper those of the named readings that it has; its defaults for None.
+
+    Raises: UnknownNameError for a name that none of the papers has, with the nearest suggested.
+    """
+    known = {paper: {*readings_of(paper), *SPECIAL_NAMES} for paper in papers}
+    for name in names or ():
+        if not any(name in own for own in known.values()):
+            raise unknown_name("reading", name, set().union(*known.values()))
+    return {
+        paper: select_readings(paper, None if names is None else [name for name in names if name in known[paper]])
+        for paper in papers
+    }
 
 
 def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike]:

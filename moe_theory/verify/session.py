@@ -106,13 +106,14 @@ def check_request(
 
 
 def plan(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Job]:
-    """Jobs in the order of the claims, each experiment once a reading.
+    """Jobs in the order of the claims, each experiment once a reading; each paper takes the named readings it has.
 
     Raises: UnknownNameError for a reading that none of the papers has.
     """
     jobs: dict[tuple[int, str], Job] = {}
+    by_paper = registry.readings_by_paper(list(dict.fromkeys(claim.paper for claim in claims)), readings)
     for claim in claims:
-        for reading in registry.select_readings(claim.paper, readings):
+        for reading in by_paper[claim.paper]:
             job = jobs.setdefault((id(claim.experiment), reading.name), Job(claim.experiment, reading, []))
             job.claims.append(claim)
     return list(jobs.values())

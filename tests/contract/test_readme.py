@@ -34,9 +34,8 @@ def test_printed_commands_parse(command):
 
 
 def test_the_verdicts_name_every_claim():
-    assert re.findall(r"^\| `((?:continual|edge)\..+?)` \|", README, flags=re.MULTILINE) == [
-        claim.id for claim in claims()
-    ]
+    shown = re.findall(r"^\| `((?:continual|edge)\..+?)` \|", README, flags=re.MULTILINE)
+    assert shown == [claim.id for claim in claims() if claim.id.startswith(("continual.", "edge."))]
 
 
 def test_printed_commands_were_found():

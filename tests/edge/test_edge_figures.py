@@ -56,7 +56,7 @@ def run_directly(system, num_experts, observe, record_every, **choices):
     """The same replicates, by a program that the figures have compiled: only what is made of them differs."""
     params = READING.params(num_experts=num_experts, **choices)
     cell = Cell("cell", system, params, NUM_ROUNDS, record_every, observe)
-    return run_cells([cell], REPLICATES, seed=SEED, width=figure_3.WIDTH)["cell"]
+    return run_cells([cell], REPLICATES, seed=SEED)["cell"]
 
 
 def under(policy):

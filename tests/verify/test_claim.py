@@ -73,3 +73,14 @@ def test_readings_are_selected_by_name_with_the_nearest_suggested():
         registry.select_readings("continual", ["week-signal"])
     with pytest.raises(UnknownNameError, match="unknown paper"):
         registry.select_readings("contnual", None)
+
+
+def test_each_paper_takes_the_named_readings_that_it_has():
+    """Would catch a reading of one paper refused because another, judged along with it, lacks it."""
+    chosen = registry.readings_by_paper(["continual", "edge"], ["unit-signal", "independent-signal"])
+    assert [reading.name for reading in chosen["continual"]] == ["unit-signal", "independent-signal"]
+    assert [reading.name for reading in chosen["edge"]] == ["independent-signal"]
+    with pytest.raises(UnknownNameError, match=r"Did you mean 'unit-signal'"):
+        registry.readings_by_paper(["continual", "edge"], ["unit-sigal"])
+    assert len(registry.readings_by_paper(["edge"], ["quick"])["edge"]) == 1
+    assert list(registry.all_claims())[0].startswith("continual.")
