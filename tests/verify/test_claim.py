@@ -83,4 +83,4 @@ def test_each_paper_takes_the_named_readings_that_it_has():
     with pytest.raises(UnknownNameError, match=r"Did you mean 'unit-signal'"):
         registry.readings_by_paper(["continual", "edge"], ["unit-sigal"])
     assert len(registry.readings_by_paper(["edge"], ["quick"])["edge"]) == 1
-    assert list(registry.all_claims())[0].startswith("continual.")
+    assert next(iter(registry.all_claims())).startswith("continual.")
