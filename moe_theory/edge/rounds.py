@@ -37,7 +37,8 @@ class Info(NamedTuple):
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
     gate_probabilities: Float[Array, " M"]  # softmax pi_m over all servers, idle or not
     is_misrouted: Bool[Array, ""]  # whether the server specialises in another kind (15)
-    specialist_exists: Bool[Array, ""]  # whether any server specialises in this kind
+    num_specialists: Int[Array, ""]  # servers that specialise in this kind
+    specialist_exists: Bool[Array, ""]  # whether there is one
     specialist_idle: Bool[Array, ""]  # whether an idle one does
     dropped: Int[Array, ""]  # tasks lost so far
     generalization_error: Float[Array, ""]  # G_t of (20): mean over the tasks routed so far
@@ -107,6 +108,7 @@ def learn(
         gate_outputs=outputs,
         gate_probabilities=gating.gate_probabilities(outputs, exists),
         is_misrouted=served.is_misrouted,
+        num_specialists=jnp.sum(specialists, dtype=jnp.int32),
         specialist_exists=jnp.any(specialists),
         specialist_idle=jnp.any(specialists & idle),
         dropped=after.dropped,

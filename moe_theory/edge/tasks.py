@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.core import random
+from moe_theory.core import gating, random
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.tasks import Pool, hide_signal, select_row, uniform_index
 from moe_theory.edge.delays import Law, Trip
@@ -74,7 +74,7 @@ def draw(
         least=jnp.asarray(params.min_transfer_delay, jnp.int32),
         most=jnp.asarray(params.max_transfer_delay, jnp.int32),
         distance=distance,
-        nearest=_nearest(distance, params),
+        nearest=gating.best_expert(-distance, jnp.arange(dims.max_experts) < params.num_experts)[0],
         positions=positions,
         uplink=-jnp.log(units[5]),
     )
@@ -113,12 +113,6 @@ def _within(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
             f"{trip.uniform.shape}. Round and cast in the law."
         )
     return jnp.clip(rounds.astype(jnp.int32), trip.least, trip.most)
-
-
-def _nearest(distance: Float[Array, " M"], params: Params) -> Int[Array, ""]:
-    places = jnp.arange(distance.shape[0])
-    existing = jnp.where(places < params.num_experts, distance, jnp.inf)
-    return jnp.min(jnp.where(existing == jnp.min(existing), places, distance.shape[0]))
 
 
 def _orthonormal(vectors: Float[Array, "N p"]) -> Float[Array, "N p"]:

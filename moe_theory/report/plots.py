@@ -20,7 +20,7 @@ from moe_theory.core.errors import InvalidRunError, unknown_name
 from moe_theory.core.random import root_key
 from moe_theory.report.output import prepare_folder, write_text
 from moe_theory.sweep import Progress, quiet
-from moe_theory.verify.registry import PAPERS, select_readings
+from moe_theory.verify.registry import PAPERS, SPECIAL_NAMES, select_readings
 from moe_theory.verify.statistics import clopper_pearson
 from moe_theory.verify.verdict import Curve, Status, Verdict
 
@@ -99,7 +99,7 @@ def make_figures(
     """
     figures = figures_of(paper)
     chosen = _selected(names, figures)
-    if reading in ("all", "quick"):
+    if reading in SPECIAL_NAMES:
         raise unknown_name("reading", reading, [choice.name for choice in select_readings(paper, ["all"])])
     choice = select_readings(paper, None if reading is None else [reading])[0]
     if replicates is not None and replicates < 1:

@@ -16,6 +16,7 @@ from moe_theory.edge.experiments import (
     ADAPTIVE,
     FAILURE,
     HISTORY,
+    HISTORY_DIMS,
     HISTORY_EXPERTS,
     MAX_DELAY,
     SUFFICIENT,
@@ -26,7 +27,7 @@ from moe_theory.edge.params import SIGMA_0
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import Runs, claim
 
-NUM_TASKS = 10  # N of Fig. 3
+NUM_TASKS = HISTORY_DIMS.num_tasks  # N of Fig. 3
 NORMAL = theory.specialists_needed(MAX_DELAY, NUM_TASKS, FAILURE, "normal")
 ROUNDED = int(np.ceil(NORMAL))
 SERVED = next(count for count in range(MAX_DELAY) if theory.unserved(MAX_DELAY, NUM_TASKS, count) < FAILURE)
@@ -36,10 +37,7 @@ DRIFT = 3.0  # of sigma_0^2 in Proposition 3, a wide reading of O(): truths of a
 
 
 def _overfull(specialists: float) -> Values:
-    """Whether the kind of a run's last task arrived more than `specialists` times in its last d_u rounds.
-
-    The kind is task 0's, so that it does not depend on what arrived.
-    """
+    """Whether kind 0, named before anything arrives, came more than `specialists` times in the last d_u rounds."""
 
     def observe(runs: Runs) -> np.ndarray:
         tasks = runs[cell_name(HISTORY_EXPERTS)].records.task[-MAX_DELAY:]
@@ -135,7 +133,7 @@ class ArrivingTask:
     kind="probability",
 )
 class Specialists:
-    """Past T1, with M = 1 N M_th ln(1/delta), fewer than M_th specialise in the arriving kind: at most delta."""
+    """Past T1, with M = N M_th ln(1/delta), fewer than M_th specialise in the arriving kind: at most delta."""
 
     experiment = SUPPLY
     side = "at_most"
@@ -151,7 +149,7 @@ class Specialists:
     kind="probability",
 )
 class Availability:
-    """Past T1, with M = 1 N M_th ln(1/delta), no idle one specialises in the arriving kind: at most delta."""
+    """Past T1, with M = N M_th ln(1/delta), no idle one specialises in the arriving kind: at most delta."""
 
     experiment = SUPPLY
     side = "at_most"
@@ -255,7 +253,7 @@ class Routing:
 
 def _has_drifted(run: Run) -> np.ndarray:
     """Whether some expert's |w_T - w_T1|_inf is above the bound."""
-    first = experiments.record_after(run, experiments.exploration_rounds(run.params))
+    first = experiments.explored_record(run)
     change = (run.records.experts[-1] - run.records.experts[first])[: int(run.params.num_experts)]
     return np.abs(change).max(axis=(0, 1)) > DRIFT * SIGMA_0**2
 

@@ -25,9 +25,7 @@ def _observed(run: Run) -> np.ndarray:
 
 def _proposition_4(form: str) -> Values:
     def value(run: Run) -> np.ndarray:
-        pool_gaps, loads = experiments.gaps_of(run), experiments.loads_of(run)
-        errors = theory.proposition_4(pool_gaps, RATIO, loads, loads.sum(axis=-1), form)
-        return _settled(run, np.asarray(errors))
+        return _settled(run, experiments.proposition_4(run, FIGURE_3_DIMS, form))
 
     return over_servers(FEW, value)
 
@@ -50,7 +48,7 @@ def _theorem_1(form: str) -> Values:
 
     def value(run: Run) -> np.ndarray:
         pool_gaps, loads = experiments.gaps_of(run), experiments.loads_of(run)
-        explored = loads[experiments.record_after(run, experiments.exploration_rounds(run.params))]
+        explored = loads[experiments.explored_record(run)]
         tasks = run.rounds[-1] - run.state.dropped
         floor = FLOOR * np.asarray(pool_gaps.within_gap)
         return np.asarray(theory.theorem_1(pool_gaps, RATIO, loads[-1], explored, tasks, floor, form))

@@ -34,35 +34,24 @@ RATE_CELLS = tuple(rate_name(rate) for rate in RATES)
 SERVER_CELLS = tuple(cell_name(number) for number in SERVERS)
 
 
+def _explored(run: Run, name: str) -> np.ndarray:
+    """A recorded number in the rounds up to T1 (R, B)."""
+    return getattr(run.records, name)[: experiments.explored_record(run) + 1].astype(np.float64)
+
+
 def _at_end(name: str):
     """A recorded number at T1."""
-
-    def value(run: Run) -> np.ndarray:
-        place = experiments.record_after(run, experiments.exploration_rounds(run.params))
-        return getattr(run.records, name)[place].astype(np.float64)
-
-    return value
+    return lambda run: _explored(run, name)[-1]
 
 
-def _up_to_exploration(name: str):
+def _largest(name: str):
     """The largest value of a recorded number up to T1."""
-
-    def value(run: Run) -> np.ndarray:
-        place = experiments.record_after(run, experiments.exploration_rounds(run.params))
-        return getattr(run.records, name)[: place + 1].max(axis=0).astype(np.float64)
-
-    return value
+    return lambda run: _explored(run, name).max(axis=0)
 
 
 def _largest_step(name: str, sign: int):
     """The largest over the rounds up to T1 with one completion of what its gate step does, with this sign."""
-
-    def value(run: Run) -> np.ndarray:
-        place = experiments.record_after(run, experiments.exploration_rounds(run.params))
-        changes = sign * getattr(run.records, name)[: place + 1].astype(np.float64)
-        return float(run.params.learning_rate) * np.nanmax(changes, axis=0)
-
-    return value
+    return lambda run: float(run.params.learning_rate) * np.nanmax(sign * _explored(run, name), axis=0)
 
 
 def _output_gap(run: Run) -> np.ndarray:
@@ -145,7 +134,7 @@ class Lemma4:
     side = "at_least"
     abscissa = SCALES
     labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _up_to_exploration("gate_size"))
+    observe = over(SCALE_CELLS, _largest("gate_size"))
     predict = staticmethod(lambda runs: 0.5)
 
 
@@ -222,8 +211,7 @@ class Lemma5Smaller:
 
 def _any_disorder(run: Run) -> np.ndarray:
     """Whether at T1 some expert that specialises in kind n has pi_m(v_n) <= pi_m(v_n') for another kind."""
-    place = experiments.record_after(run, experiments.exploration_rounds(run.params))
-    gates = run.records.gates[place][: int(run.params.num_experts)].astype(np.float64)
+    gates = run.records.gates[experiments.explored_record(run)][: int(run.params.num_experts)].astype(np.float64)
     drives = np.einsum("mdb,ndb->mnb", gates, run.state.pool.signals.astype(np.float64))
     log_probabilities = drives - np.logaddexp.reduce(drives, axis=0, keepdims=True)
     return np.any(drives.argmax(axis=1) != log_probabilities.argmax(axis=1), axis=0)
@@ -259,7 +247,7 @@ class Lemma7Rate:
     experiment = SCALING
     side = "at_least"
     abscissa = RATES
-    labels = named(*RATE_CELLS)
+    labels = named(*(f"eta = {rate}" for rate in RATES))
     observe = over(RATE_CELLS, _at_end("load_gap"))
     predict = staticmethod(lambda runs: 0.5)
 
@@ -307,7 +295,7 @@ class Lemma8Rate:
     experiment = SCALING
     side = "at_least"
     abscissa = RATES
-    labels = named(*RATE_CELLS)
+    labels = named(*(f"eta = {rate}" for rate in RATES))
     observe = over(RATE_CELLS, _at_end("gate_gap"))
     predict = staticmethod(lambda runs: -0.5)
 

@@ -11,10 +11,7 @@ from moe_theory.verify.claim import Runs
 
 Values = Callable[[Runs], np.ndarray]
 ENOUGH = (30, 50, 70)  # the M of Fig. 3 that the paper calls sufficient
-PAST_EXPLORATION = (
-    30,
-    50,
-)  # those of them whose T1, 1249 and 2240, lies within the 3000 rounds; with M = 70 it is 3284
+PAST_EXPLORATION = (30, 50)  # those of them whose T1 lies within the run
 
 
 def named(*labels: str) -> Callable[[Runs], list[str]]:
@@ -43,7 +40,7 @@ def final_error(*numbers: int, per_coordinate: bool = False, time: int = FIGURE_
 
 def misrouted_share(run: Run) -> np.ndarray:
     """The share of the tasks past T1 that go to an expert that specialises in another kind, or in none (B,)."""
-    first = experiments.record_after(run, experiments.exploration_rounds(run.params))
+    first = experiments.explored_record(run)
     counts = run.records.misrouted.astype(np.float64)
     return (counts[-1] - counts[first]) / (run.rounds[-1] - run.rounds[first])
 

@@ -23,6 +23,7 @@ from moe_theory.edge.experiments import (
     gaps_of,
     loads_of,
     pools_of,
+    proposition_4,
 )
 from moe_theory.edge.params import PROPORTIONAL, SIGMA_0, Dims
 from moe_theory.edge.policies import POLICIES
@@ -128,7 +129,7 @@ def _values_of(run: Run, policy: str, single: Float[np.ndarray, "B L"]) -> dict[
     else:
         loads = loads_of(run)
         errors = [exact.by_loads(by_load, loads[:, index]) for index, by_load in enumerate(single)]
-        samples = {"proposition_4": proposition_4_of(run), "exact": np.stack(errors, axis=1)}
+        samples = {"proposition_4": proposition_4(run, DIMS), "exact": np.stack(errors, axis=1)}
     theories = {name: np.mean(samples[name], axis=1) * scale if name in samples else silent for name in THEORY}
     return across_replicates(run.records.flushed.astype(np.float64) * scale) | theories
 
@@ -139,12 +140,6 @@ def theorem_1_of(run: Run, form: str) -> Float[theory.Numbers, "R B"]:
     ends = np.minimum(run.rounds, exploration_rounds(run.params))
     explored = loads[np.searchsorted(run.rounds, ends, side="right") - 1]
     return theory.theorem_1(pool_gaps, ratio, loads, explored, loads.sum(axis=-1), pool_gaps.within_gap, form)
-
-
-def proposition_4_of(run: Run) -> Float[theory.Numbers, "R B"]:
-    """(22) of each replicate's pool and realised loads."""
-    loads = loads_of(run)
-    return theory.proposition_4(gaps_of(run), _ratio(), loads, loads.sum(axis=-1))
 
 
 def single_expert_errors(pool: Pool, dims: Dims, params: Any, max_load: int) -> Float[np.ndarray, " L"]:
