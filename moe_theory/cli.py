@@ -35,21 +35,28 @@ class Claims:
 class Verify:
     """Judge claims by Monte Carlo. Example: moe-theory verify continual --reading weak-signal --out runs/weak
 
-    Prints a table that grows with each verdict, and writes verdicts.json, verdicts.md and a picture of predictions and
-    observations. Exits 0 when it ran, whatever the verdicts."""
+    Replicates double until each claim is decided. Prints a table that grows with each verdict, and writes a report:
+    report.html, report.md, verdicts.json and a picture of predictions and observations. Running again goes on from the
+    samples in OUT. Exits 0 when it ran, whatever the verdicts."""
 
-    patterns: tyro.conf.Positional[Names] = ("*",)
-    """Ids, globs such as 'continual.theorem-*', or a paper's name."""
-    reading: Annotated[Names, tyro.conf.arg(metavar="NAME...")] = ()
+    patterns: tyro.conf.Positional[Names] = ()
+    """Ids, globs such as 'continual.theorem-*', or a paper's name; all (with --module: the module's) unless given."""
+    reading: Annotated[Names, tyro.conf.arg(metavar="NAME...", aliases=["--readings"])] = ()
     """Readings of the paper, 'all', or 'quick' for a first look; each paper's defaults unless given."""
     replicates: int | None = None
-    """Replicates of every experiment; each experiment's own number unless given."""
+    """Replicates of every experiment at most; each experiment's own number (with --budget: any) unless given."""
+    budget: str | None = None
+    """Time to spend, such as 90s, 10m or 1h; what is not decided by then stays INCONCLUSIVE."""
     seed: int = 0
     """Root of all random numbers."""
     error: float = 0.01
     """Probability that any verdict of this report is false, split evenly over them (asymptotic where intervals are)."""
+    module: Path | None = None
+    """A Python file that declares claims of your own."""
     out: Path = Path("runs/verify")
-    """Folder for verdicts.json, verdicts.md and verdicts.svg."""
+    """Folder for the report, and for the samples to go on from."""
+    fresh: bool = False
+    """Take all samples anew."""
     list: bool = False
     """Only list what would be judged."""
     json: bool = False
@@ -144,12 +151,36 @@ def _list_claims(patterns: Names, as_json: bool) -> None:
         _console().print(verdicts.claims_table(claims))
 
 
-def _list_verdicts(options: Verify) -> None:
+def _request(options: Verify) -> Any:
+    """What the options ask for, the user's own claims included."""
+    from moe_theory.verify.modules import load_claims
     from moe_theory.verify.session import check_request
 
-    jobs = check_request(
-        options.patterns or ("*",), options.reading or None, options.replicates, options.seed, options.error
+    own = [] if options.module is None else load_claims(options.module)
+    return check_request(
+        options.patterns or tuple(own) or ("*",),
+        options.reading or None,
+        options.replicates,
+        options.seed,
+        options.error,
+        None if options.budget is None else _seconds(options.budget),
+        None if options.module is None else str(options.module),
     )
+
+
+def _seconds(text: str) -> float:
+    """A time such as 90s, 10m, 1.5h, or a number of seconds."""
+    from moe_theory.core.errors import InvalidRunError
+
+    units = {"s": 1, "m": 60, "h": 3600}
+    number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
+    try:
+        return float(number) * units[unit]
+    except ValueError:
+        raise InvalidRunError(f"budget={text!r} is no time: write it as 90s, 10m or 1h. Mend budget.") from None
+
+
+def _list_verdicts(options: Verify) -> None:
     rows = [
         {
             "claim": claim.id,
@@ -157,7 +188,7 @@ def _list_verdicts(options: Verify) -> None:
             "experiment": job.experiment.name,
             "replicates": options.replicates or job.experiment.replicates,
         }
-        for job in jobs
+        for job in _request(options).jobs
         for claim in job.claims
     ]
     if options.json:
@@ -169,40 +200,34 @@ def _list_verdicts(options: Verify) -> None:
 
 
 def _verify(options: Verify) -> None:
-    from moe_theory.report import plots, verdicts
+    from moe_theory.report import verdicts
     from moe_theory.report.output import prepare_folder
     from moe_theory.sweep import terminal_progress
-    from moe_theory.verify import verify
-    from moe_theory.verify.session import check_request
+    from moe_theory.verify.archive import Archive
+    from moe_theory.verify.session import carry_out
 
-    patterns = options.patterns or ("*",)
-    readings = options.reading or None
-    check_request(patterns, readings, options.replicates, options.seed, options.error)
-    folder = prepare_folder(options.out, ("verdicts.json", "verdicts.md", "verdicts.svg"))
+    request = _request(options)
+    folder = prepare_folder(options.out, ("verdicts.json", "report.html", "report.md", "verdicts.svg"))
+    archive = Archive(folder / "samples")
+    if options.fresh:
+        archive.clear()
     console = _console(to_stderr=options.json)
     judged: list = []
     with terminal_progress(
         console, header=lambda console: verdicts.live_table(judged, console.width, console.height - 2)
     ) as progress:
-        judged_in_order = verify(
-            patterns,
-            readings=readings,
-            replicates=options.replicates,
-            seed=options.seed,
-            error=options.error,
-            progress=progress,
-            on_verdict=judged.append,
+        report = carry_out(
+            request, archive=archive, progress=progress, on_verdict=judged.append, command=_command_line()
         )
-    command = _command_line()
-    panels = folder / "verdicts.svg"
-    plots.verdict_panels(judged_in_order, panels)
-    paths = verdicts.write_verdicts(judged_in_order, folder, command, panels.name)
+    paths = _write(report, folder)
     if options.json:
-        print(verdicts.to_json(judged_in_order, command), end="")  # noqa: T201
+        _print_json(report.to_json())
         return
-    console.print(verdicts.live_table(judged_in_order, console.width))
-    console.print(verdicts.summary(judged_in_order), highlight=False)
-    console.print(f"report: {paths[1]}\nnumbers: {paths[0]}\npicture: {panels}", highlight=False, soft_wrap=True)
+    console.print(verdicts.live_table(report.verdicts, console.width))
+    for line in verdicts.closing_lines(report):
+        console.print(line, highlight=False, soft_wrap=True)
+    for what, path in paths.items():
+        console.print(f"{what}: {path}", highlight=False, soft_wrap=True)
 
 
 def _figures(options: Figures) -> None:

@@ -77,7 +77,7 @@ FIGURE_2 = Experiment(
     num_rounds=FIGURE_2_ROUNDS,
     record_every=20,
     observe=observe_metrics,
-    replicates=512,
+    replicates=2048,
 )
 
 
@@ -148,6 +148,13 @@ def pools_of(run: Run, count: int | None = None) -> list[Pool]:
     return [Pool(truths[..., i], signals[..., i], pool.clusters[..., i]) for i in range(truths.shape[-1])[:count]]
 
 
+def shared_pools_of(run: Run) -> tuple[list[Pool], Int[np.ndarray, " B"]]:
+    """The pools that the replicates of a run share, and which of them each replicate has."""
+    _, first, places = np.unique(run.replicates % NUM_POOLS, return_index=True, return_inverse=True)
+    pools = pools_of(run, int(first.max()) + 1)
+    return [pools[place] for place in first], places
+
+
 def gaps_of(run: Run) -> theory.Gaps:
     """The gaps of each replicate's pool, as arrays (B,)."""
     return theory.Gaps(*np.transpose([theory.gaps(pool) for pool in pools_of(run)]))
@@ -174,6 +181,7 @@ def bounds_of(run: Run, dims: Dims, form: str | None = None) -> theory.Bound:
 
 def exact_of(run: Run, dims: Dims) -> exact.Exact:
     """Exact theory of a single expert for each replicate of a run on shared pools: arrays (R, B)."""
-    moments = [exact.single_expert(pool, dims.num_samples, int(run.rounds[-1])) for pool in pools_of(run, NUM_POOLS)]
+    pools, places = shared_pools_of(run)
+    moments = [exact.single_expert(pool, dims.num_samples, int(run.rounds[-1])) for pool in pools]
     by_pool = exact.Exact(*(np.stack(leaves, axis=-1)[run.rounds - 1] for leaves in zip(*moments, strict=True)))
-    return exact.Exact(*(leaf[:, run.replicates % NUM_POOLS] for leaf in by_pool))
+    return exact.Exact(*(leaf[:, places] for leaf in by_pool))

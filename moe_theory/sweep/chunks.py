@@ -76,10 +76,10 @@ def width_for(state: State) -> int:
     return min(CHUNK_WIDTH, 1 << fitting.bit_length() - 1)
 
 
-def chunk(cell: Cell, index: int, num_replicates: int, width: int = CHUNK_WIDTH) -> Chunk:
-    """Chunk `index` of replicates 0, ..., num_replicates - 1 by `width`; the last is padded with further ones."""
-    first = index * width
-    return Chunk(cell, np.arange(first, first + width), min(width, num_replicates - first))
+def chunk(cell: Cell, index: int, num_replicates: int, width: int = CHUNK_WIDTH, first: int = 0) -> Chunk:
+    """Chunk `index` of `num_replicates` replicates from `first` on; the last is padded with further ones."""
+    start = index * width
+    return Chunk(cell, np.arange(first + start, first + start + width), min(width, num_replicates - start))
 
 
 def compute(chunk: Chunk, seed: int) -> tuple[PyTree, PyTree]:
@@ -98,8 +98,8 @@ def compute(chunk: Chunk, seed: int) -> tuple[PyTree, PyTree]:
     )
 
 
-def join(cell: Cell, parts: list[tuple[PyTree, PyTree]]) -> Run:
-    """One run from a cell's computed chunks, in chunk order."""
+def join(cell: Cell, parts: list[tuple[PyTree, PyTree]], first: int = 0) -> Run:
+    """One run from a cell's computed chunks, in chunk order, of replicates from `first` on."""
     state, records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *parts)
     num_replicates = jnp.shape(jax.tree.leaves(records)[0])[-1]
-    return Run(cell.params, cell.rounds, np.arange(num_replicates), state, records)
+    return Run(cell.params, cell.rounds, np.arange(first, first + num_replicates), state, records)

@@ -23,6 +23,7 @@ def run_cells(
     cells: Sequence[Cell],
     num_replicates: int,
     *,
+    first: int = 0,
     seed: int = 0,
     width: int | None = None,
     num_threads: int | None = None,
@@ -30,7 +31,7 @@ def run_cells(
     what: str | None = None,
     is_announced: bool = False,
 ) -> Mapping[str, Run]:
-    """Run replicates 0, ..., num_replicates - 1 of every cell; the runs by the cells' names.
+    """Run `num_replicates` replicates, `first` and those after it, of every cell; the runs by the cells' names.
 
     Replicate i draws the same numbers in every cell, so cells are compared by common random numbers. Everything is
     checked before anything runs.
@@ -57,7 +58,7 @@ def run_cells(
 
     def part(job: Job) -> chunks.Chunk:
         name, index = job
-        return chunks.chunk(by_name[name], index, num_replicates, widths[name])
+        return chunks.chunk(by_name[name], index, num_replicates, widths[name], first)
 
     def compute(job: Job) -> Outcome:
         return chunks.compute(part(job), seed)
@@ -82,7 +83,8 @@ def run_cells(
         progress.running(what)
         _run_parallel(waiting, compute, is_done, num_threads or os.cpu_count() or 1)
     return {
-        name: chunks.join(cell, [done[name, index] for index in range(counts[name])]) for name, cell in by_name.items()
+        name: chunks.join(cell, [done[name, index] for index in range(counts[name])], first)
+        for name, cell in by_name.items()
     }
 
 

@@ -24,6 +24,13 @@ QUICK_READINGS: dict[str, tuple[str, ...]] = {
 
 SPECIAL_NAMES = ("all", "quick")
 
+_OWN_READINGS: dict[str, Mapping[str, ReadingLike]] = {}  # of papers that users bring along
+
+
+def add_readings(paper: str, readings: Mapping[str, ReadingLike]) -> None:
+    """Give a paper that is not shipped its readings, all of which are its defaults."""
+    _OWN_READINGS[paper] = readings
+
 
 def all_claims() -> dict[str, Claim]:
     """Every claim of every paper, and those that the user's own modules have declared, by id, paper after paper."""
@@ -55,9 +62,9 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
 
 
 def readings_of(paper: str) -> Mapping[str, ReadingLike]:
-    """A paper's readings by name; none for a paper that is not shipped."""
+    """A paper's readings by name; none for a paper that nobody has given any."""
     if paper not in PAPERS:
-        return {}
+        return _OWN_READINGS.get(paper, {})
     return importlib.import_module(f"{PAPERS[paper]}.readings").READINGS
 
 
@@ -84,9 +91,9 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
     readings = readings_of(paper)
     if not readings:
         raise unknown_name("paper", paper, PAPERS)
-    groups = {"all": tuple(readings), "quick": QUICK_READINGS[paper]}
+    groups = {"all": tuple(readings), "quick": QUICK_READINGS.get(paper, tuple(readings))}
     chosen: dict[str, ReadingLike] = {}
-    for name in DEFAULT_READINGS[paper] if names is None else names:
+    for name in DEFAULT_READINGS.get(paper, tuple(readings)) if names is None else names:
         if name not in groups and name not in readings:
             raise unknown_name("reading", name, [*readings, *groups])
         chosen.update({member: readings[member] for member in groups.get(name, (name,))})

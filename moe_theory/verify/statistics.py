@@ -1,8 +1,8 @@
-"""Simultaneous intervals for means over replicates, and what they decide of each kind of claim.
+"""Tests of each kind of claim: what simultaneous intervals decide, and what they could have seen.
 
 A test of means works on one difference a replicate and component, so that what varies between replicates (their pools,
-their arrivals) cancels. Over V components the error is split evenly (Bonferroni), and over the two sides of an
-interval. Intervals are Student's t: asymptotic, since differences need not be normal.
+their arrivals) cancels. A claim is REFUTED where some component's interval lies beyond its margin, SUPPORTED where all
+lie within; intervals are two-sided at the whole error, so that each way of being wrong has at most half of it.
 """
 
 from typing import NamedTuple
@@ -11,10 +11,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from moe_theory.core.errors import InvalidClaimError
+from moe_theory.verify.intervals import POWER, clopper_pearson, intervals, mean_and_error, scheme_for
 from moe_theory.verify.verdict import Status
-
-POWER = 0.9  # the power that the smallest discrepancy is quoted at
 
 
 class Judgement(NamedTuple):
@@ -22,10 +20,12 @@ class Judgement(NamedTuple):
 
     status: Status
     worst: int  # the component that decides, or comes nearest to deciding otherwise
-    low: float  # interval of the worst component's mean difference
-    high: float
-    margin: float  # in the difference's own unit
+    low: Float[np.ndarray, " V"]  # simultaneous intervals of observed - predicted
+    high: Float[np.ndarray, " V"]
+    margin: float  # of the worst component, in the difference's own unit
     smallest_discrepancy: float  # what would have been refuted with probability `POWER`, in the same unit
+    method: str  # of the intervals
+    is_exact: bool
 
 
 def judge_equality(
@@ -35,19 +35,8 @@ def judge_equality(
     error: float,
 ) -> Judgement:
     """Two one-sided tests of |E[observed] - E[predicted]| < E[allowed], for every component at once."""
-    critical = critical_value(observed, error)
     difference = observed - predicted
-    above, above_error = mean_and_error(difference - allowed)
-    below, below_error = mean_and_error(-difference - allowed)
-    excess = np.maximum(above + critical * above_error, below + critical * below_error)
-    beyond = np.maximum(above - critical * above_error, below - critical * below_error)
-    mean, standard_error = mean_and_error(difference)
-    status = _decide(excess, beyond)
-    worst = int(np.argmax(beyond if status is Status.REFUTED else excess))
-    margin = float(np.mean(allowed[:, worst]))
-    width = critical * standard_error[worst]
-    seen = margin + _detectable(observed, critical) * max(above_error[worst], below_error[worst])
-    return Judgement(status, worst, mean[worst] - width, mean[worst] + width, margin, float(seen))
+    return _judge_means(difference, [difference - allowed, -difference - allowed], allowed, error)
 
 
 def judge_upper_bound(
@@ -59,18 +48,42 @@ def judge_upper_bound(
     is_strict: bool = False,
 ) -> Judgement:
     """One-sided tests of E[observed] <= E[bound] + E[allowed] (strictly below, if so), for every component at once."""
-    critical = critical_value(observed, error)
-    mean, standard_error = mean_and_error(observed - bound)
-    slack, slack_error = mean_and_error(observed - bound - allowed)
-    excess, beyond = slack + critical * slack_error, slack - critical * slack_error
-    status = _decide(excess, beyond)
-    if is_strict and status is Status.SUPPORTED and np.any(excess == 0):
+    difference = observed - bound
+    return _judge_means(difference, [difference - allowed], allowed, error, is_strict=is_strict)
+
+
+def judge_lower_bound(
+    observed: Float[np.ndarray, "B V"],
+    bound: Float[np.ndarray, "B V"],
+    allowed: Float[np.ndarray, "B V"],
+    error: float,
+) -> Judgement:
+    """One-sided tests of E[observed] >= E[bound] - E[allowed], for every component at once."""
+    difference = observed - bound
+    return _judge_means(difference, [-difference - allowed], allowed, error)
+
+
+def _judge_means(
+    difference: np.ndarray, excesses: list[np.ndarray], allowed: np.ndarray, error: float, *, is_strict: bool = False
+) -> Judgement:
+    """Whether all means of all excesses are below 0; shown are the intervals of the difference."""
+    num_components = difference.shape[1]
+    excess = np.concatenate(excesses, axis=1)
+    scheme = scheme_for(excess, error)
+    decisive = intervals(excess, scheme)
+    status = _decide(decisive.high, decisive.low)
+    if is_strict and status is Status.SUPPORTED and np.any(decisive.high == 0):
         status = Status.INCONCLUSIVE
-    worst = int(np.argmax(beyond if status is Status.REFUTED else excess))
-    width = critical * standard_error[worst]
+    column = int(np.argmax(decisive.low if status is Status.REFUTED else decisive.high))
+    shown, worst = intervals(difference, scheme), column % num_components
     margin = float(np.mean(allowed[:, worst]))
-    seen = margin + _detectable(observed, critical) * slack_error[worst]
-    return Judgement(status, worst, mean[worst] - width, mean[worst] + width, margin, float(seen))
+    reach = decisive.high[column] - decisive.mean[column]
+    reach += stats.t.ppf(POWER, len(excess) - 1) * decisive.standard_error[column]
+    method = "sup-t by multiplier bootstrap" if scheme.is_bootstrap else "Bonferroni"
+    method = f"Student's t, {method}" if num_components > 1 else "Student's t"
+    if decisive.is_widened.any():
+        method += "; skewed or heavy-tailed, widened by the median of means"
+    return Judgement(status, worst, shown.low, shown.high, margin, float(margin + reach), method, is_exact=False)
 
 
 def judge_identity(errors: Float[np.ndarray, "B V"], tolerance: float, error: float) -> Judgement:
@@ -83,7 +96,9 @@ def judge_identity(errors: Float[np.ndarray, "B V"], tolerance: float, error: fl
     worst = int(np.argmax(largest))
     status = Status.SUPPORTED if largest[worst] <= tolerance else Status.REFUTED
     frequency = float(-np.expm1(np.log(error) / len(errors)))
-    return Judgement(status, worst, 0.0, float(largest[worst]), tolerance, frequency)
+    return Judgement(
+        status, worst, np.zeros_like(largest), largest, tolerance, frequency, "largest error seen", is_exact=True
+    )
 
 
 def judge_probability(
@@ -102,16 +117,16 @@ def judge_probability(
     status = _decide(excess, beyond)
     worst = int(np.argmax(beyond if status is Status.REFUTED else excess))
     seen = _detectable_probability(claimed[worst] + sign * margin, count, error / num_events, sign)
-    return Judgement(status, worst, low[worst] - claimed[worst], high[worst] - claimed[worst], margin, seen + margin)
+    method = "Clopper-Pearson, Bonferroni" if num_events > 1 else "Clopper-Pearson"
+    return Judgement(status, worst, low - claimed, high - claimed, margin, seen + margin, method, is_exact=True)
 
 
-def clopper_pearson(
-    successes: Float[np.ndarray, " V"], count: int, error: float
-) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-    """Exact two-sided interval for a binomial probability, of coverage at least 1 - `error`."""
-    low = np.where(successes > 0, stats.beta.ppf(error / 2, successes, count - successes + 1), 0.0)
-    high = np.where(successes < count, stats.beta.isf(error / 2, successes + 1, count - successes), 1.0)
-    return low, high
+def judge_counterexample(
+    violated: Float[np.ndarray, "B V"], allowed: Float[np.ndarray, " V"], error: float
+) -> Judgement:
+    """Whether instances violate a statement more often than `allowed`: that refutes it, and nothing else is shown."""
+    judgement = judge_probability(violated, allowed, 0.0, error, at_most=True)
+    return judgement if judgement.status is Status.REFUTED else judgement._replace(status=Status.INCONCLUSIVE)
 
 
 def _detectable_probability(claimed: float, count: int, error: float, sign: int) -> float:
@@ -127,49 +142,20 @@ def _detectable_probability(claimed: float, count: int, error: float, sign: int)
     return float(claimed - stats.beta.ppf(1 - POWER, refuting[-1] + 1, count - refuting[-1]))
 
 
-def slope_samples(values: Float[np.ndarray, "B V"], abscissa: Float[np.ndarray, " V"]) -> Float[np.ndarray, "B 1"]:
-    """One number a replicate whose mean is the slope of log means over log x, and whose scatter its error.
-
-    The least-squares slope is sum_v a_v log(mean_v); by the delta method a replicate's share in its error is
-    sum_v a_v (value_v / mean_v - 1).
-
-    Raises: InvalidClaimError where a mean is not positive, and so has no logarithm.
-    """
-    means = values.mean(axis=0)
-    if not np.all(means > 0):
-        raise InvalidClaimError(f"a rate needs positive means, not {means.min():.3g}")
-    places = np.log(abscissa) - np.mean(np.log(abscissa))
-    weights = places / np.sum(places**2)
-    return (weights @ np.log(means) + (values / means - 1) @ weights)[:, None]
-
-
-def mean_and_error(samples: Float[np.ndarray, "B V"]) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-    """Mean over replicates and its standard error, in float64."""
-    samples = np.asarray(samples, np.float64)
-    return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
-
-
-def critical_value(samples: Float[np.ndarray, "B V"], error: float) -> float:
-    """Half-width, in standard errors, of simultaneous two-sided intervals for the V components."""
-    num_replicates, num_components = samples.shape
-    return float(stats.t.isf(error / num_components / 2, num_replicates - 1))
-
-
-def is_skewed(samples: Float[np.ndarray, "B V"]) -> bool:
-    """Whether some component is too skewed, for so few replicates, to trust a t interval far out in its tail.
-
-    The rule n >= 50 skewness^2 is twice Cochran's, who had 5 % errors in mind (Sampling Techniques, 1977, Sec. 2.15).
-    """
-    varies = np.ptp(samples, axis=0) > 1e-12 * np.max(np.abs(samples), axis=0)  # rounding has no shape to judge
-    return bool(np.any(50 * np.square(stats.skew(samples[:, varies], axis=0)) > len(samples)))
-
-
-def _detectable(samples: np.ndarray, critical: float) -> float:
-    """Distance beyond a margin, in standard errors, that is refuted with probability `POWER`."""
-    return critical + float(stats.t.ppf(POWER, len(samples) - 1))
-
-
 def _decide(excess: np.ndarray, beyond: np.ndarray) -> Status:
     if np.any(beyond > 0):
         return Status.REFUTED
     return Status.SUPPORTED if np.all(excess <= 0) else Status.INCONCLUSIVE
+
+
+__all__ = [
+    "POWER",
+    "Judgement",
+    "judge_counterexample",
+    "judge_equality",
+    "judge_identity",
+    "judge_lower_bound",
+    "judge_probability",
+    "judge_upper_bound",
+    "mean_and_error",
+]

@@ -3,11 +3,13 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, Int
 
 from moe_theory.continual import experiments, theory
-from moe_theory.continual.claims.values import FEW, SINGLE, at_rounds, named
+from moe_theory.continual.claims.values import FEW, SINGLE, at_rounds, in_blocks, named
 from moe_theory.continual.experiments import HISTORY, ROUTING
-from moe_theory.continual.system import balance_cost, draw, learn
+from moe_theory.continual.params import Params
+from moe_theory.continual.system import State, balance_cost, draw, learn
 from moe_theory.core import gating
 from moe_theory.core.random import root_key
 from moe_theory.sweep import Run
@@ -71,20 +73,25 @@ class Lemma3Contraction:
     predict = _contracted_errors_before_repeats
 
 
-def _gradient_imbalance(runs: Runs) -> np.ndarray:
+@jax.jit
+def _imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Float[Array, " B"]:
     """|sum_m gradient_m| over the largest entry, differentiated by `jax.grad` and not by the system's closed form."""
-    run, dims = runs[FEW], ROUTING.dims
 
-    def imbalance(replicate, state):
-        arrival, perturbation = draw(jax.random.fold_in(root_key(4), replicate), dims, state.pool, run.params)
-        after, info = learn(state, arrival, perturbation, run.params)
-        move = info.update_norm**run.params.locality_power
-        costs = jnp.where(info.chosen, move + balance_cost(after.visits, after.round, run.params), 0)
-        exists = jnp.arange(dims.max_experts) < run.params.num_experts
+    def imbalance(replicate: Int[Array, ""], state: State) -> Float[Array, ""]:
+        arrival, perturbation = draw(jax.random.fold_in(root_key(4), replicate), ROUTING.dims, state.pool, params)
+        after, info = learn(state, arrival, perturbation, params)
+        move = info.update_norm**params.locality_power
+        costs = jnp.where(info.chosen, move + balance_cost(after.visits, after.round, params), 0)
+        exists = jnp.arange(ROUTING.dims.max_experts) < params.num_experts
         gradient = jax.grad(gating.task_loss)(state.gates, jnp.sum(arrival.features, axis=1), exists, costs)
         return jnp.max(jnp.abs(jnp.sum(gradient, axis=0))) / jnp.max(jnp.abs(gradient))
 
-    return np.asarray(jax.jit(jax.vmap(imbalance, in_axes=(0, -1)))(run.replicates, run.state))
+    return jax.vmap(imbalance, in_axes=(0, -1))(replicates, state)
+
+
+def _gradient_imbalance(runs: Runs) -> np.ndarray:
+    run = runs[FEW]
+    return in_blocks(lambda replicates, state: _imbalances(replicates, state, run.params), run.replicates, run.state)
 
 
 @claim("continual.lemma-4", paper="continual", where="Lemma 4", kind="identity", margin=1e-5)

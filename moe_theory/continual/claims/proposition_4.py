@@ -4,15 +4,14 @@ import numpy as np
 
 from moe_theory.continual import experiments, theory
 from moe_theory.continual.claims.values import SINGLE, Values, at, at_rounds, metric
-from moe_theory.continual.experiments import NUM_POOLS, SINGLE_EXPERT
+from moe_theory.continual.experiments import SINGLE_EXPERT
 from moe_theory.verify.claim import Runs, claim
 
 
 def _single_expert_gaps(runs: Runs) -> theory.Gaps:
     """Gaps of the shared pools (B,), computed once a pool."""
-    run = runs[SINGLE]
-    pools = experiments.pools_of(run, NUM_POOLS)
-    return theory.Gaps(*np.transpose([theory.gaps(pool) for pool in pools])[:, run.replicates % NUM_POOLS])
+    pools, places = experiments.shared_pools_of(runs[SINGLE])
+    return theory.Gaps(*np.transpose([theory.gaps(pool) for pool in pools])[:, places])
 
 
 def _task_gap(runs: Runs) -> np.ndarray:

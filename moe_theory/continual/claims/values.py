@@ -1,12 +1,17 @@
 """Numbers that claims are made of: metrics of cells at recorded rounds, one a replicate, and the components' names."""
 
 from collections.abc import Callable
+from typing import Any
 
+import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from moe_theory.continual.experiments import cell_name
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import Runs
+
+BLOCK = 64
 
 Values = Callable[[Runs], np.ndarray]
 
@@ -32,3 +37,16 @@ def at(run: Run, values: np.ndarray, rounds: tuple[int, ...] | None) -> np.ndarr
 def metric(name: str, cell: str, rounds: tuple[int, ...] | None = None) -> Values:
     """A metric of one cell at some of its recorded rounds."""
     return lambda runs: at(runs[cell], getattr(runs[cell].records, name), rounds)
+
+
+def in_blocks(function: Callable[..., Any], replicates: np.ndarray, *trees: PyTree) -> np.ndarray:
+    """A compiled function of replicates and of trees that end in their axis, some at a time.
+
+    Looks have all sizes, and a program is compiled for one.
+    """
+    blocks = [slice(start, start + BLOCK) for start in range(0, len(replicates), BLOCK)]
+    parts = [
+        np.asarray(function(replicates[block], *(jax.tree.map(lambda leaf: leaf[..., block], tree) for tree in trees)))  # noqa: B023
+        for block in blocks
+    ]
+    return np.concatenate(parts)

@@ -1,0 +1,99 @@
+"""Samples on disk, so that a verification goes on where it stopped.
+
+One file a claim and reading. It counts only if everything is the same that its numbers depend on; anything else,
+a damaged file included, is as if it were not there, and is taken anew.
+"""
+
+import hashlib
+import inspect
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from moe_theory.core.errors import OutputError
+from moe_theory.verify.claim import Claim, ReadingLike
+from moe_theory.verify.evidence import Samples
+from moe_theory.verify.provenance import is_x64, source_digest, versions
+
+
+class Archive:
+    """A folder of samples."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
+        """The samples of replicates 0, 1, ... and the components' names, if there are any."""
+        try:
+            with np.load(self._path(claim, reading)) as kept:
+                if str(kept["key"]) != key_of(claim, reading, seed):
+                    return None
+                count = int(kept["count"])
+                parts = {
+                    name: np.broadcast_to(kept[name], (count, kept[name].shape[1]))
+                    for name in Samples._fields
+                    if name in kept
+                }
+                return Samples(**parts), [str(label) for label in kept["labels"]]
+        except (OSError, KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile):
+            return None
+
+    def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:
+        """Keep samples in place of those there are. Raises: OutputError where the folder cannot take them."""
+        path = self._path(claim, reading)
+        contents: dict[str, Any] = {
+            name: _compact(part) for name, part in samples._asdict().items() if part is not None
+        }
+        contents |= {"key": key_of(claim, reading, seed), "count": samples.num_replicates, "labels": labels}
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                np.savez(file, **contents)
+            temporary.replace(path)
+        except OSError as failure:
+            temporary.unlink(missing_ok=True)
+            raise OutputError(
+                f"{path} cannot be written ({failure.strerror or failure}): make room or name another --out."
+            ) from None
+
+    def clear(self) -> None:
+        """Forget all samples."""
+        for path in self.folder.glob("*.npz"):
+            path.unlink()
+
+    def _path(self, claim: Claim, reading: ReadingLike) -> Path:
+        return self.folder / f"{claim.id}@{reading.name}.npz"
+
+
+def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
+    """A digest of everything that decides a claim's samples: source, parameters, seed, precision, versions."""
+    experiment = claim.experiment
+    cells = {name: reading.params(**overrides) for name, overrides in experiment.cells.items()}
+    parts = (
+        source_digest(),
+        _file_digest(claim),
+        claim.id,
+        repr((claim.kind, claim.margin, claim.side, claim.abscissa)),
+        repr((experiment.name, experiment.dims, experiment.num_rounds, experiment.record_every)),
+        repr(cells),
+        repr((seed, is_x64(), versions())),
+    )
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _file_digest(claim: Claim) -> str:
+    """Of the file that a claim is declared in, which need not be one of the package's."""
+    try:
+        path = inspect.getsourcefile(claim.observe)
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
+    except (TypeError, OSError):
+        return ""
+
+
+def _compact(part: np.ndarray) -> np.ndarray:
+    """One row for all, where all replicates have the same."""
+    return part[:1] if np.all(part == part[:1]) else part

@@ -1,0 +1,171 @@
+"""Intervals: simultaneous ones for means over replicates, exact ones for probabilities, and the samples of a slope.
+
+Means have Student's t intervals, asymptotic since samples need not be normal. Over several components their common
+critical value is that of the largest |t|: the Gaussian multiplier bootstrap, whose law given the samples is normal with
+their correlation, and whose far tail is found by importance sampling in place of millions of resamples. Where the
+samples are too heavy-tailed or skewed for t, the interval is widened to hold the median of means' as well.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy import optimize, stats
+from statsmodels.stats.proportion import proportion_confint
+
+from moe_theory.core.errors import InvalidClaimError
+
+POWER = 0.9  # the power that the smallest discrepancy is quoted at
+BOOTSTRAP_DRAWS = 2048
+REPLICATES_A_COMPONENT = 4  # with fewer, correlations are too uncertain: Bonferroni
+VARIANCE_SPREAD = 0.1  # relative variance of a sample variance beyond which t is not trusted
+
+
+class Scheme(NamedTuple):
+    """How wide simultaneous intervals of means are."""
+
+    critical: float  # half-width in standard errors
+    error_each: float  # a component's share of the error, for intervals that are not of this width
+    is_bootstrap: bool
+
+
+class Intervals(NamedTuple):
+    """Means over replicates with their intervals."""
+
+    mean: Float[np.ndarray, " V"]
+    standard_error: Float[np.ndarray, " V"]
+    low: Float[np.ndarray, " V"]
+    high: Float[np.ndarray, " V"]
+    is_widened: Bool[np.ndarray, " V"]  # to hold the interval of the median of means
+
+
+def mean_and_error(samples: Float[np.ndarray, "B V"]) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+    """Mean over replicates and its standard error, in float64."""
+    samples = np.asarray(samples, np.float64)
+    return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+
+
+def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
+    """The width of two-sided intervals for the V means that all cover with probability 1 - `error`, asymptotically."""
+    count, num_components = samples.shape
+    varying = samples[:, _varies(samples)]
+    bonferroni = float(stats.t.isf(error / num_components / 2, count - 1))
+    if varying.shape[1] < 2:
+        alone = float(stats.t.isf(error / 2, count - 1))
+        return Scheme(alone, error / num_components, is_bootstrap=False)
+    if count < REPLICATES_A_COMPONENT * varying.shape[1]:
+        return Scheme(bonferroni, error / num_components, is_bootstrap=False)
+    return Scheme(_largest_t(varying, error), error / num_components, is_bootstrap=True)
+
+
+def intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Intervals:
+    """Intervals of the V means of that width, and wider where t is not to be trusted."""
+    mean, standard_error = mean_and_error(samples)
+    low, high = mean - scheme.critical * standard_error, mean + scheme.critical * standard_error
+    doubtful = is_doubtful(samples)
+    if doubtful.any():
+        lowest, highest = median_of_means(samples[:, doubtful], scheme.error_each)
+        low[doubtful], high[doubtful] = np.minimum(low[doubtful], lowest), np.maximum(high[doubtful], highest)
+    return Intervals(mean, standard_error, low, high, doubtful)
+
+
+def is_doubtful(samples: Float[np.ndarray, "B V"]) -> Bool[np.ndarray, " V"]:
+    """Which components are too skewed or heavy-tailed, for so few replicates, to trust t far out in its tail.
+
+    Skewness by n >= 50 skewness^2, twice Cochran's rule, who had 5 % errors in mind (Sampling Techniques, 1977, Sec.
+    2.15); tails by the variance of a sample variance, (kurtosis - 1)/n of its square.
+    """
+    doubtful = _varies(samples)
+    shapes = samples[:, doubtful]
+    skewed = 50 * np.square(stats.skew(shapes, axis=0)) > len(samples)
+    doubtful[doubtful] = skewed | (stats.kurtosis(shapes, axis=0, fisher=False) - 1 > VARIANCE_SPREAD * len(samples))
+    return doubtful
+
+
+def median_of_means(
+    samples: Float[np.ndarray, "B V"], error: float
+) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+    """Intervals at `error` each for the median of the means of blocks, from their order statistics.
+
+    Exact for the median of a block mean's law, which is close to the mean once blocks are long. Without bounds where
+    the replicates do not make enough blocks of two.
+    """
+    num_blocks = 2 * math.ceil(math.log2(2 / error))
+    if len(samples) < 2 * num_blocks:
+        infinite = np.full(samples.shape[1], np.inf)
+        return -infinite, infinite
+    means = np.sort([block.mean(axis=0) for block in np.array_split(samples, num_blocks)], axis=0)
+    outside = int(np.searchsorted(2 * stats.binom.cdf(np.arange(num_blocks), num_blocks, 0.5), error, side="right"))
+    # `outside` block means on either side are left out; at least one, since 2 (1/2)^num_blocks < error.
+    return means[outside - 1], means[-outside]
+
+
+def clopper_pearson(
+    successes: Float[np.ndarray, " V"], count: int, error: float
+) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+    """Exact two-sided interval for a binomial probability, of coverage at least 1 - `error`."""
+    low, high = proportion_confint(np.asarray(successes), count, alpha=error, method="beta")
+    return np.asarray(low), np.asarray(high)
+
+
+def slope_samples(values: Float[np.ndarray, "B V"], abscissa: Float[np.ndarray, " V"]) -> Float[np.ndarray, "B 1"]:
+    """One number a replicate whose mean is the slope of log means over log x, and whose scatter its error.
+
+    The least-squares slope is sum_v a_v log(mean_v); by the delta method a replicate's share in its error is
+    sum_v a_v (value_v / mean_v - 1).
+
+    Raises: InvalidClaimError where a mean is not positive, and so has no logarithm.
+    """
+    means = values.mean(axis=0)
+    if not np.all(means > 0):
+        raise InvalidClaimError(f"a rate needs positive means, not {means.min():.3g}")
+    places = np.log(abscissa) - np.mean(np.log(abscissa))
+    weights = places / np.sum(places**2)
+    return (weights @ np.log(means) + (values / means - 1) @ weights)[:, None]
+
+
+def local_slopes(means: Float[np.ndarray, " V"], abscissa: Float[np.ndarray, " V"]) -> Float[np.ndarray, " V-1"]:
+    """Exponents between neighbouring grid points, from the smallest x on: a power law has the same everywhere."""
+    order = np.argsort(abscissa)
+    return np.diff(np.log(means[order])) / np.diff(np.log(abscissa[order]))
+
+
+def _varies(samples: np.ndarray) -> np.ndarray:
+    """Which components are more than rounding around a constant."""
+    return np.ptp(samples, axis=0) > 1e-12 * np.max(np.abs(samples), axis=0)
+
+
+def _largest_t(samples: np.ndarray, error: float) -> float:
+    """The value that max_v |T_v| exceeds with probability `error`, T multivariate t with the samples' correlation.
+
+    P(max > c) = V p E[1 / number of |T_u| > c], for p = P(|T_v| > c) and T drawn given that |T_v| > c for a v
+    chosen evenly: bounded weights, however small the probability. Draws are the same for every c, and the
+    estimate is taken three of its standard errors higher.
+    """
+    count, num_components = samples.shape
+    freedom = count - 1
+    alone, bonferroni = (float(stats.t.isf(error / share / 2, freedom)) for share in (1, num_components))
+    correlation = np.corrcoef(samples, rowvar=False)
+    values, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    generator = np.random.default_rng(0)
+    places, rows = np.arange(BOOTSTRAP_DRAWS), np.arange(BOOTSTRAP_DRAWS) % num_components
+    normals = generator.standard_normal((BOOTSTRAP_DRAWS, num_components)) @ root.T
+    remaining = normals - correlation[rows] * normals[places, rows][:, None]  # independent of component v
+    chi_squares, uniforms = generator.chisquare(freedom + 1, BOOTSTRAP_DRAWS), generator.random(BOOTSTRAP_DRAWS)
+
+    def log_excess(critical: float) -> float:
+        tail = stats.t.sf(critical, freedom)
+        beyond = stats.t.isf(uniforms * tail, freedom)
+        spread = np.sqrt((freedom + beyond**2) / chi_squares)
+        drawn = correlation[rows] * beyond[:, None] + spread[:, None] * remaining
+        weights = 1 / np.maximum(np.sum(np.abs(drawn) > critical, axis=1), 1)
+        probability = weights.mean() + 3 * weights.std() / math.sqrt(BOOTSTRAP_DRAWS)
+        return math.log(2 * num_components * tail * probability / error)
+
+    if log_excess(bonferroni) >= 0 or bonferroni == alone:
+        return bonferroni
+    if log_excess(alone) <= 0:
+        return alone
+    return float(optimize.root_scalar(log_excess, bracket=(alone, bonferroni), xtol=1e-4).root)

@@ -1,0 +1,45 @@
+"""Claims in a file of the user's own."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+from moe_theory.core.errors import InvalidClaimError
+from moe_theory.verify import registry
+
+
+def load_claims(path: Path) -> list[str]:
+    """Run a Python file; the ids of the claims that it declares, in order.
+
+    A claim is judged under the readings of its paper. For a paper of the user's own they are what the file calls
+    `READINGS`, a dictionary of `Reading` by name.
+
+    Raises: InvalidClaimError for a file that cannot be read or run, that declares no claim, or one of a paper that has
+        no readings.
+    """
+    before = registry.all_claims()
+    name = f"moe_theory_claims_{path.stem}"
+    specification = importlib.util.spec_from_file_location(name, path)
+    if not path.is_file() or specification is None or specification.loader is None:
+        raise InvalidClaimError(f"--module {path} is no Python file. Name a file that ends in .py.")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.parent.resolve()))  # its neighbours can be imported, as of any script
+    try:
+        specification.loader.exec_module(module)
+    except Exception as failure:  # whatever the user's file raises is told in one line
+        raise InvalidClaimError(f"--module {path} cannot be run: {type(failure).__name__}: {failure}") from failure
+    finally:
+        sys.path.pop(0)
+    own = [claim for id, claim in registry.all_claims().items() if id not in before]
+    if not own:
+        raise InvalidClaimError(f"--module {path} declares no claim: decorate a class with @moe_theory.claim(...).")
+    for claim in own:
+        if claim.paper not in registry.PAPERS:
+            registry.add_readings(claim.paper, getattr(module, "READINGS", {}))
+        if not registry.readings_of(claim.paper):
+            raise InvalidClaimError(
+                f"--module {path}: claim {claim.id} is of paper={claim.paper!r}, which has no readings. Name one of "
+                f"{', '.join(registry.PAPERS)}, or give the file READINGS, a dictionary of Reading by name."
+            )
+    return [claim.id for claim in own]
