@@ -20,8 +20,8 @@ from moe_theory.core.errors import InvalidRunError, unknown_name
 from moe_theory.core.random import root_key
 from moe_theory.report.output import prepare_folder, write_text
 from moe_theory.sweep import Progress, quiet
+from moe_theory.verify.intervals import clopper_pearson
 from moe_theory.verify.registry import PAPERS, SPECIAL_NAMES, select_readings
-from moe_theory.verify.statistics import clopper_pearson
 from moe_theory.verify.verdict import Curve, Status, Verdict
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ class Archive:
     def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
         """The samples of replicates 0, 1, ... and the components' names, if there are any."""
         try:
-            with np.load(self._path(claim, reading)) as kept:
+            with self._path(claim, reading).open("rb") as file, np.load(file) as kept:
                 if str(kept["key"]) != key_of(claim, reading, seed):
                     return None
                 count = int(kept["count"])

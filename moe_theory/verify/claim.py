@@ -104,9 +104,9 @@ class Claim:
             raise InvalidClaimError(f"claim {self.id}: kind={self.kind!r} must be one of {', '.join(KINDS)}.")
         if not self.margin >= 0:
             raise InvalidClaimError(f"claim {self.id}: margin={self.margin} must be a number of at least 0.")
-        if self.kind == "equality" and self.margin == 0:
+        if (self.kind == "equality" or self.side == "equal") and self.margin == 0:
             raise InvalidClaimError(
-                f"claim {self.id}: an equality needs a margin above 0: no sample can show that two means are the same."
+                f"claim {self.id}: an equality needs a margin above 0: no sample shows that two numbers are the same."
             )
         if self.trivial is not None and self.kind not in {"upper_bound", "lower_bound"}:
             raise InvalidClaimError(f"claim {self.id}: only a bound can be trivial, not one of kind {self.kind}.")

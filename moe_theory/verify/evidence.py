@@ -70,8 +70,9 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     if claim.kind == "identity":
         return Samples(observed, np.zeros_like(observed), np.full_like(observed, claim.margin))
     if claim.kind == "rate":
-        if len(claim.abscissa or ()) != observed.shape[1]:
-            raise InvalidClaimError(f"{len(claim.abscissa or ())} grid points for {observed.shape[1]} components")
+        places = np.asarray(claim.abscissa)
+        if places.shape != observed.shape[1:]:
+            raise InvalidClaimError(f"{places.size} grid points for {observed.shape[1]} components")
         exponent = _broadcast("predict", _call(claim.predict, None, runs), observed[:, :1])
         return Samples(observed, exponent, np.full_like(exponent, claim.margin))
     predicted = _broadcast("predict", _call(claim.predict, 0.0, runs), observed)

@@ -81,7 +81,7 @@ def _examine_rate(claim: Claim, samples: Samples, labels: list[str], error: floa
     local = local_slopes(means, abscissa)
     reason = (
         f"slope {slope:.3g} (between neighbours from {local[0]:.3g} at the small end to {local[-1]:.3g} at the large), "
-        f"claimed {_side(claim)}{exponent:.3g}: difference {_range(judgement, 0)}, margin {judgement.margin:.3g}"
+        f"claimed {_side(claim)}{exponent:.3g}: difference {_range(judgement, 0)}{_within(judgement)}"
     )
     curve = _curve(labels, law, means, around.low - law, around.high - law, np.zeros_like(means))
     verdict = dataclasses.replace(
@@ -168,7 +168,11 @@ def _reason(claim: Claim, judgement: Judgement, label: str, observed: float, pre
         about = f"at {label} frequency {observed:.4g}, claimed {_side(claim)}{predicted:.4g}: difference {within}"
     else:
         about = f"at {label} observed - predicted = {observed - predicted:.4g}, {within}"
-    return f"{about}, margin {judgement.margin:.3g}" if judgement.margin else about
+    return about + _within(judgement)
+
+
+def _within(judgement: Judgement) -> str:
+    return f", margin {judgement.margin:.3g}" if judgement.margin else ""
 
 
 def _range(judgement: Judgement, place: int) -> str:

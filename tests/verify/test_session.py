@@ -9,7 +9,7 @@ import pytest
 from moe_theory import continual, verify
 from moe_theory.core.errors import InvalidRunError, UnknownNameError
 from moe_theory.sweep import Run
-from moe_theory.verify import Status, session
+from moe_theory.verify import Status, course, session
 
 from .declarations import make
 
@@ -32,7 +32,7 @@ def test_a_verdict_carries_its_numbers():
     assert low < verdict.observed - verdict.predicted < high
     assert verdict.standard_error == pytest.approx(NOISE[:, 0].std(ddof=1) / 20, rel=0.2)
     assert verdict.smallest_discrepancy > verdict.margin
-    repeat = "moe-theory verify test.claim --reading unit-signal --replicates 400 --seed 5 --error 0.001"
+    repeat = "moe-theory verify test.claim --reading unit-signal --seed 5 --error 0.001 --replicates 400"
     assert verdict.command == repeat
     assert verdict.curve is not None
     assert verdict.curve.labels == ["t = 1", "t = 2"]
@@ -115,22 +115,23 @@ def test_a_claim_that_fails_is_an_error_of_its_own(changes, message):
         ({"error": 0.0}, InvalidRunError),
         ({"error": 1.0}, InvalidRunError),
         ({"seed": -1}, InvalidRunError),
+        ({"budget": 0.0}, InvalidRunError),
         ({"readings": "unit-sigal"}, UnknownNameError),
-        ({"patterns": "continual.lemma-9"}, UnknownNameError),
+        ({"patterns": "continual.lemma-99"}, UnknownNameError),
     ],
 )
 def test_a_request_is_refused_before_anything_runs(changes, error, monkeypatch):
-    monkeypatch.setattr(session, "run_cells", lambda *arguments, **options: pytest.fail("ran"))
+    monkeypatch.setattr(course, "run_cells", lambda *arguments, **options: pytest.fail("ran"))
     with pytest.raises(error):
         verify(**{"patterns": "continual.lemma-4", **changes})
 
 
 def test_the_error_is_split_over_verdicts_and_experiments_run_once_a_reading(monkeypatch):
     calls = []
-    monkeypatch.setattr(session, "run_cells", lambda cells, *arguments, **options: calls.append(cells) or RUNS)
-    verdicts = verify("continual.lemma-*", error=0.06)
+    monkeypatch.setattr(course, "run_cells", lambda cells, *arguments, **options: calls.append(cells) or RUNS)
+    verdicts = verify(["continual.lemma-3", "continual.lemma-3.*", "continual.lemma-4"], error=0.06)
     assert len(verdicts) == 6  # three claims under two readings
-    assert len(calls) == 4  # two experiments under two readings
+    assert len(calls) == 4  # two experiments under two readings; the claims fail on these runs, and so at once
     assert all(verdict.error == pytest.approx(0.01) for verdict in verdicts)
     assert [verdict.claim for verdict in verdicts[:2]] == ["continual.lemma-3"] * 2
 

@@ -1,0 +1,211 @@
+"""Looks: catches errors spent twice, verdicts that depend on batches, order or interruption, and budgets overrun."""
+
+import dataclasses
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from moe_theory import continual
+from moe_theory.sweep import Run
+from moe_theory.verify import Status, course, sequential, session
+from moe_theory.verify.archive import Archive
+from moe_theory.verify.sequential import Trial, blank_verdict
+from moe_theory.verify.verdict import Report, Stop
+
+from .declarations import experiment, make
+
+NOISE = np.random.default_rng(12).standard_normal((4096, 3))
+CELLS = {"M=1": {"num_experts": 1}, "other": {"num_experts": 1}}
+
+
+def run_of(first, last):
+    return Run(continual.Params(), np.array([1, 2]), np.arange(first, last), None, None)
+
+
+def noise_of(shift):
+    """Observes noise of the replicates that a run has, whichever they are."""
+    return lambda runs: shift + NOISE[runs["M=1"].replicates]
+
+
+def trial_of(claim, error=1e-3):
+    return Trial(claim, blank_verdict(claim, "unit-signal", 5, error), 1024)
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """Which replicates of which cells were run, with noise in place of simulations."""
+    calls = []
+
+    def run_cells(cells, num_replicates, *, first=0, **options):
+        calls.append((tuple(cell.name for cell in cells), first, first + num_replicates))
+        return {cell.name: run_of(first, first + num_replicates) for cell in cells}
+
+    monkeypatch.setattr(course, "run_cells", run_cells)
+    return calls
+
+
+def request_for(*claims, replicates=None, budget=None, error=1e-3):
+    job = course.Job(claims[0].experiment, continual.reading("unit-signal"), list(claims))
+    return course.Request([job], replicates, 5, error, budget)
+
+
+SHARED = experiment(cells=CELLS, replicates=1024)
+TRUE = make(id="test.true", experiment=SHARED, observe=noise_of(0.0), predict=lambda runs: 0.0, kind="upper_bound")
+# At 8 standard errors of the first look the true one is decided at once; this one takes more replicates.
+NEAR = dataclasses.replace(TRUE, id="test.near", predict=lambda runs: 0.3, margin=0.0)
+FAR = dataclasses.replace(TRUE, id="test.far", predict=lambda runs: 5.0, margin=0.0)
+OPEN = dataclasses.replace(TRUE, id="test.open", predict=lambda runs: NOISE[:1024].mean(axis=0), margin=0.0)
+
+
+def test_replicates_double_up_to_the_limit():
+    assert list(sequential.schedule(SHARED, 1024)) == [64, 128, 256, 512, 1024]
+    assert list(sequential.schedule(SHARED, 300)) == [64, 128, 256, 300]
+    assert list(sequential.schedule(SHARED, 30)) == [30]
+    assert list(itertools.islice(sequential.schedule(SHARED), 6)) == [64, 128, 256, 512, 1024, 2048]
+    assert next(sequential.schedule(experiment(replicates=32768), 32768)) == 1024
+
+
+def test_looks_spend_no_more_than_the_error_however_many_there_are():
+    spent = [sequential.look_error(0.01, number) for number in range(1, 100_000)]
+    assert 0.00999 < sum(spent) < 0.01
+    assert spent == sorted(spent, reverse=True)
+
+
+def test_a_verdict_stops_at_its_own_look_and_carries_all(ran):
+    report = session.carry_out(request_for(FAR, NEAR, OPEN))
+    far, near, still_open = report.verdicts
+    assert (far.status, far.replicates, len(far.looks), far.stopped) == (Status.SUPPORTED, 64, 1, Stop.DECIDED)
+    assert near.status is Status.SUPPORTED
+    assert 64 < near.replicates < 1024
+    assert [look.replicates for look in near.looks] == [64 * 2**k for k in range(len(near.looks))]
+    assert near.command.endswith(f"--replicates {near.replicates}")
+    assert (still_open.status, still_open.stopped) == (Status.INCONCLUSIVE, Stop.REPLICATES)
+    assert len(still_open.looks) == 5
+    errors = [look.error for look in still_open.looks]
+    assert errors == pytest.approx([1e-3 / 3 / (k * (k + 1)) for k in range(1, 6)])
+    assert sum(errors) < still_open.error
+
+
+def test_only_new_replicates_of_the_cells_that_undecided_claims_look_at_are_run(ran):
+    everything = dataclasses.replace(
+        FAR, id="test.all", hypotheses=lambda dims, runs: [("", len(runs["other"].rounds) > 0)]
+    )
+    session.carry_out(request_for(everything, NEAR))
+    assert ran[0] == (("M=1", "other"), 0, 64)
+    assert {cells for cells, *_ in ran[1:]} == {("M=1",)}
+    assert [(first, last) for _, first, last in ran[1:]] == [(64 * 2**k, 128 * 2**k) for k in range(len(ran) - 1)]
+
+
+def test_the_command_of_a_verdict_repeats_it(ran):
+    near = session.carry_out(request_for(FAR, NEAR)).verdicts[1]
+    again = session.carry_out(request_for(NEAR, replicates=near.replicates, error=near.error)).verdicts[0]
+    assert again.interval == near.interval
+    assert again.status is near.status
+    assert again.looks == near.looks
+
+
+def test_verdicts_do_not_depend_on_the_order_of_claims(ran):
+    forward = session.carry_out(request_for(FAR, NEAR, OPEN)).verdicts
+    backward = session.carry_out(request_for(OPEN, NEAR, FAR)).verdicts
+    assert {each.claim: each.to_json() for each in forward} == {each.claim: each.to_json() for each in backward}
+
+
+@pytest.mark.parametrize("cuts", [[0, 64, 128], [0, 10, 64, 100, 128], [0, 128]])
+def test_verdicts_do_not_depend_on_batches(cuts):
+    trial, whole = trial_of(NEAR), trial_of(NEAR)
+    for first, last in itertools.pairwise(cuts):
+        trial.extend({"M=1": run_of(first, last)})
+    whole.extend({"M=1": run_of(0, 128)})
+    for each in (trial, whole):
+        each.look(64)
+        each.look(128)
+    assert trial.latest == whole.latest
+
+
+def test_an_identity_waits_for_its_replicates_and_is_refuted_at_once(ran):
+    def errors(runs):
+        return np.zeros(len(runs["M=1"].replicates))
+
+    holds = dataclasses.replace(TRUE, id="test.holds", kind="identity", predict=None, observe=errors)
+    fails = dataclasses.replace(holds, id="test.fails", observe=lambda runs: errors(runs) + 1.0)
+    verdicts = session.carry_out(request_for(holds, fails)).verdicts
+    assert [(each.status, each.replicates) for each in verdicts] == [(Status.SUPPORTED, 1024), (Status.REFUTED, 64)]
+
+
+def test_a_failing_claim_stops_nothing_else(ran):
+    broken = dataclasses.replace(FAR, id="test.broken", observe=lambda runs: 1 / 0)
+    late = dataclasses.replace(
+        NEAR,
+        id="test.late",
+        observe=lambda runs: np.where(runs["M=1"].replicates[:, None] > 100, np.nan, 0 * NOISE[runs["M=1"].replicates]),
+    )
+    late = dataclasses.replace(late, predict=lambda runs: 0.0)
+    verdicts = session.carry_out(request_for(broken, late, FAR)).verdicts
+    assert [each.status for each in verdicts] == [Status.ERROR, Status.SUPPORTED, Status.SUPPORTED]
+    assert "ZeroDivisionError" in verdicts[0].reason
+
+
+def test_what_a_budget_leaves_undecided_says_so(ran, monkeypatch):
+    clock = itertools.count()
+    monkeypatch.setattr(session.time, "monotonic", lambda: float(next(clock)))
+    report = session.carry_out(request_for(FAR, OPEN, budget=6.0))
+    far, still_open = report.verdicts
+    assert far.status is Status.SUPPORTED
+    assert (still_open.status, still_open.stopped) == (Status.INCONCLUSIVE, Stop.BUDGET)
+    assert still_open.reason
+    assert report.budget == 6.0
+    assert ran  # it did begin
+
+
+def test_without_time_nothing_is_looked_at(ran, monkeypatch):
+    clock = itertools.count(0, 100)
+    monkeypatch.setattr(session.time, "monotonic", lambda: float(next(clock)))
+    (verdict,) = session.carry_out(request_for(FAR, budget=6.0)).verdicts
+    assert (verdict.status, verdict.stopped, verdict.replicates) == (Status.INCONCLUSIVE, Stop.BUDGET, 0)
+    assert "budget" in verdict.reason
+    assert not ran
+
+
+def test_a_verification_goes_on_where_it_stopped(ran, tmp_path):
+    archive = Archive(tmp_path)
+    whole = session.carry_out(request_for(FAR, OPEN)).verdicts
+    ran.clear()
+    first = session.carry_out(request_for(FAR, OPEN, replicates=256), archive=archive).verdicts
+    assert first[1].status is Status.INCONCLUSIVE
+    assert max(last for *_, last in ran) == 256
+    ran.clear()
+    second = session.carry_out(request_for(FAR, OPEN), archive=archive).verdicts
+    assert min(first for _, first, _ in ran) == 256
+    assert [each.to_json() for each in second] == [each.to_json() for each in whole]
+    ran.clear()
+    session.carry_out(request_for(FAR, OPEN), archive=archive)
+    assert not ran
+
+
+@pytest.mark.parametrize("damage", ["seed", "claim", "bytes", "shape"])
+def test_samples_of_anything_else_are_taken_anew(ran, tmp_path, damage):
+    archive, request = Archive(tmp_path), request_for(OPEN)
+    session.carry_out(request, archive=archive)
+    (path,) = tmp_path.glob("*.npz")
+    if damage == "seed":
+        request = dataclasses.replace(request, seed=6)
+    elif damage == "claim":
+        request = request_for(dataclasses.replace(OPEN, margin=0.01))
+    elif damage == "bytes":
+        path.write_bytes(path.read_bytes()[:200])
+    else:
+        contents = dict(np.load(path))
+        np.savez(path, **{**contents, "observed": contents["observed"][:10]})
+    ran.clear()
+    session.carry_out(request, archive=archive)
+    assert ran[0][1] == 0
+
+
+def test_a_report_is_read_as_it_was_written(ran):
+    report = session.carry_out(request_for(FAR, NEAR, OPEN), command="a command")
+    document = json.loads(json.dumps(report.to_json(), allow_nan=False))
+    assert Report.from_json(document).to_json() == report.to_json()
+    assert report.versions["jax"]
+    assert report.readings["continual.unit-signal"]
