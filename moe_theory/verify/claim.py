@@ -4,7 +4,7 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -13,8 +13,14 @@ from moe_theory.core.system import Observe, System
 from moe_theory.sweep import Run
 from moe_theory.sweep.chunks import Start
 
-Kind = Literal["equality", "upper_bound", "lower_bound", "ordering", "identity", "probability", "rate"]
-Side = Literal["at_most", "at_least"]
+Kind = Literal[
+    "equality", "upper_bound", "lower_bound", "ordering", "identity", "probability", "rate", "counterexample"
+]
+Side = Literal["at_most", "at_least", "equal"]
+SIDES: dict[Kind, tuple[Side, ...]] = {  # of the kinds that have one
+    "probability": ("at_most", "at_least"),
+    "rate": ("at_most", "at_least", "equal"),
+}
 KINDS: dict[Kind, str] = {
     "equality": "the means agree within a margin declared beforehand",
     "upper_bound": "the mean stays below the bound at every recorded round",
@@ -22,7 +28,8 @@ KINDS: dict[Kind, str] = {
     "ordering": "one mean is below another, on common random numbers",
     "identity": "the largest error over all replicates stays below a numerical tolerance",
     "probability": "an event's probability is at most (or at least) what is claimed, by exact binomial intervals",
-    "rate": "the slope of log means over a logarithmic grid is at least (or at most) the exponent claimed",
+    "rate": "the slope of log means over a logarithmic grid is at least (at most, close to) the exponent claimed",
+    "counterexample": "a constructed instance violates the statement more often than it allows",
 }
 Runs = Mapping[str, Run]  # by the experiment's cell names
 
@@ -50,7 +57,7 @@ class Experiment:
     num_rounds: int
     record_every: int
     observe: Observe
-    replicates: int  # unless the caller asks for another number
+    replicates: int  # at most, unless the caller asks for another number or gives a budget of time
     start: Start | None = None  # initial states other than the system's own
 
     def __hash__(self) -> int:
@@ -66,7 +73,12 @@ class Claim:
     For an ordering, `predict` is the larger side, measured too. For a probability, `observe` says of each replicate
     whether the event happened. For a rate, its components are positive quantities at the grid points `abscissa`, and
     `predict` is the exponent: a quantity that is O(x^e) for small x has a slope of at least e, one that is O(n^-e) for
-    large n a slope of at most -e; `side` says which. Their margins are of a probability and of an exponent themselves.
+    large n a slope of at most -e, and one that is Theta(x^e) a slope `equal` to e within the margin; `side` says which.
+    Their margins are of a probability and of an exponent themselves. For a counterexample, `observe` says of each
+    replicate whether its instance violates the statement, and `predict` how often the statement allows that: 0 unless
+    given. An instance that does not violate it shows nothing, so a counterexample refutes or leaves open.
+
+    All functions are of each replicate alone: a claim is judged in looks, and each look adds replicates.
     """
 
     id: str
@@ -82,6 +94,7 @@ class Claim:
     labels: Callable[[Runs], Sequence[str]] | None = None  # names of the V components
     hypotheses: Callable[[Any, Runs], Sequence[tuple[str, bool]]] | None = None  # (dims, runs) -> what must hold
     trivial: Callable[[Runs], Any] | None = None  # a bound that holds anyway; a bound above it says nothing
+    formula: str = ""  # the statement in LaTeX
     replaced_by: str | None = None  # the right statement, where this one is wrong
     side: Side | None = None  # of a probability or a rate
     abscissa: Sequence[float] | None = None  # of a rate: x at the components
@@ -97,13 +110,12 @@ class Claim:
             )
         if self.trivial is not None and self.kind not in {"upper_bound", "lower_bound"}:
             raise InvalidClaimError(f"claim {self.id}: only a bound can be trivial, not one of kind {self.kind}.")
-        if self.kind != "identity" and self.predict is None:
+        if self.kind not in {"identity", "counterexample"} and self.predict is None:
             raise InvalidClaimError(f"claim {self.id}: a claim of kind {self.kind} needs `predict`.")
-        sides = get_args(Side) if self.kind in {"probability", "rate"} else (None,)
-        if self.side not in sides:
+        if self.side not in SIDES.get(self.kind, (None,)):
             raise InvalidClaimError(
-                f"claim {self.id}: side={self.side!r} does not go with kind {self.kind}: a probability or a rate is "
-                "at_most or at_least what is claimed, and no other kind has a side."
+                f"claim {self.id}: side={self.side!r} does not go with kind {self.kind}: a probability is at_most or "
+                "at_least what is claimed, a rate at_most, at_least or equal, and no other kind has a side."
             )
         if (self.kind == "rate") != (self.abscissa is not None):
             raise InvalidClaimError(f"claim {self.id}: `abscissa` is what a rate, and no other kind, must declare.")
