@@ -28,6 +28,10 @@ class InvalidClaimError(MoeTheoryError):
     """A claim whose declaration is incomplete or whose functions return the wrong thing."""
 
 
+class InvalidStatementError(MoeTheoryError):
+    """An entry of a paper's list of statements that says too little, or what it cannot say."""
+
+
 class OutputError(MoeTheoryError):
     """A place for results that cannot be written."""
 

@@ -34,6 +34,7 @@ _BY_SIZE = named(*(f"M = {size}" for size in MOE_SIZES))
 class TerminationForgetting:
     """Terminating the gate updates ends in less forgetting than updating for ever, for every size of MoE."""
 
+    formula = r"\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{endless}], \quad M \in \{5, 10, 20\}"
     experiment = FIGURE_2
     labels = _BY_SIZE
     observe = _final("forgetting", terminate=True)
@@ -49,6 +50,7 @@ class TerminationForgetting:
 class TerminationGeneralization:
     """Terminating the gate updates ends in less overall generalization error than updating for ever."""
 
+    formula = r"\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{endless}], \quad M \in \{5, 10, 20\}"
     experiment = FIGURE_2
     labels = _BY_SIZE
     observe = _final("generalization_error", terminate=True)
@@ -59,6 +61,7 @@ class TerminationGeneralization:
 class MoeForgetting:
     """A Mixture-of-Experts with termination forgets less than a single expert."""
 
+    formula = r"\mathbb{E}[F_T \mid M] < \mathbb{E}[F_T \mid M = 1], \quad M \in \{5, 10, 20\}"
     experiment = FIGURE_2
     labels = _BY_SIZE
     observe = _final("forgetting", terminate=True)
@@ -69,6 +72,7 @@ class MoeForgetting:
 class MoeGeneralization:
     """A Mixture-of-Experts with termination generalizes better than a single expert."""
 
+    formula = r"\mathbb{E}[G_T \mid M] < \mathbb{E}[G_T \mid M = 1], \quad M \in \{5, 10, 20\}"
     experiment = FIGURE_2
     labels = _BY_SIZE
     observe = _final("generalization_error", terminate=True)
@@ -79,6 +83,10 @@ class MoeGeneralization:
 class AlmostZero:
     """With termination both metrics end at almost zero, read as at most 5 % of a single expert's (M = 10)."""
 
+    formula = (
+        r"\mathbb{E}[F_T \mid M = 10] \le 0.05\, \mathbb{E}[F_T \mid M = 1], \quad "
+        r"\mathbb{E}[G_T \mid M = 10] \le 0.05\, \mathbb{E}[G_T \mid M = 1]"
+    )
     experiment = FIGURE_2
     labels = named("forgetting", "generalization error")
     observe = _both_final(10)
@@ -89,6 +97,10 @@ class AlmostZero:
 class MoreExpertsSlower:
     """Beyond M > N more experts delay convergence: the mean error over t = 20, 40, ... is less at M = 10 than 20."""
 
+    formula = (
+        r"\sum_{t = 20, 40, \ldots, T} \mathbb{E}[G_t \mid M = 10] < \sum_{t = 20, 40, \ldots, T} "
+        r"\mathbb{E}[G_t \mid M = 20]"
+    )
     experiment = FIGURE_2
     labels = named("mean over t")
     observe = _mean_error(10)
@@ -105,6 +117,7 @@ class MoreExpertsSlower:
 class MoreExpertsNoBetter:
     """Beyond M > N more experts do not improve the result: M = 10 ends no worse than M = 20, within 5 %."""
 
+    formula = r"\mathbb{E}[G_T \mid M = 10] \le 1.05\, \mathbb{E}[G_T \mid M = 20]"
     experiment = FIGURE_2
     labels = at_rounds(FIGURE_2.num_rounds)
     observe = _final("generalization_error", terminate=True, sizes=(10,))

@@ -58,6 +58,10 @@ def _contracted_errors_before_repeats(runs: Runs) -> np.ndarray:
 class Lemma3:
     """An expert whose last task comes again does not change; its largest move, over the truths' root mean square."""
 
+    formula = (
+        r"\mathbf{w}_{n_t} = \mathbf{w}_{n_\tau} \;\Rightarrow\; \mathbf{w}_t^{(m_t)} = "
+        r"\mathbf{w}_{t-1}^{(m_t)} = \cdots = \mathbf{w}_\tau^{(m_t)}"
+    )
     experiment = HISTORY
     labels = named(FEW)
     observe = _largest_repeat_move
@@ -67,6 +71,11 @@ class Lemma3:
 class Lemma3Contraction:
     """A repeat multiplies an expert's expected squared error by (d - s)/(d - 1)."""
 
+    formula = (
+        r"\mathbf{w}_{n_t} = \mathbf{w}_{n_\tau} \;\Rightarrow\; "
+        r"\mathbb{E}\left\lVert \mathbf{w}_t^{(m_t)} - \mathbf{w}_{n_t} \right\rVert^2 = "
+        r"\frac{d - s}{d - 1}\, \mathbb{E}\left\lVert \mathbf{w}_{t-1}^{(m_t)} - \mathbf{w}_{n_t} \right\rVert^2"
+    )
     experiment = HISTORY
     labels = named(SINGLE)
     observe = _errors_after_repeats
@@ -98,6 +107,7 @@ def _gradient_imbalance(runs: Runs) -> np.ndarray:
 class Lemma4:
     """The task loss's gradients in the gates sum to zero over experts; their sum over their largest entry."""
 
+    formula = r"\sum_{m=1}^{M} \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{\text{task}} = \mathbf{0}"
     experiment = ROUTING
     labels = at_rounds(ROUTING.num_rounds + 1)
     observe = _gradient_imbalance

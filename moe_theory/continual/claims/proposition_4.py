@@ -7,6 +7,13 @@ from moe_theory.continual.claims.values import SINGLE, Values, at, at_rounds, me
 from moe_theory.continual.experiments import SINGLE_EXPERT
 from moe_theory.verify.claim import Runs, claim
 
+# g_t: the error of a task that is independent of w_t; u_n = v_n / |v_n|; S: the mean projector on what a round leaves.
+_COVARIANCES = (
+    r"g_t = \mathbb{E}\left\lVert \mathbf{w}_t - \mathbf{w}_n \right\rVert^2, \; "
+    r"C_{t,\tau} = \text{Cov}(\mathbf{w}_t, \mathbf{w}_{n_\tau}) = \bar{S}^{t - \tau} C_{\tau,\tau}, \; "
+    r"\bar{S} = \frac{d - s}{d - 1} \left( \mathbf{I} - \mathbb{E}[\mathbf{u}_n \mathbf{u}_n^\top] \right)"
+)
+
 
 def _single_expert_gaps(runs: Runs) -> theory.Gaps:
     """Gaps of the shared pools (B,), computed once a pool."""
@@ -43,6 +50,11 @@ def _exact(name: str) -> Values:
 class Proposition4Forgetting:
     """A single expert's expected forgetting is (W - Delta) times the mean of r^t - r^tau, and so vanishes."""
 
+    formula = (
+        r"\mathbb{E}[F_t] = \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left\{ "
+        r"\frac{r^t - r^\tau}{N} \sum_{n=1}^{N} \left\lVert \mathbf{w}_n \right\rVert^2 + "
+        r"\frac{r^\tau - r^t}{N^2} \sum_{n \neq n'} \left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}"
+    )
     experiment = SINGLE_EXPERT
     scale = _task_gap
     observe = metric("forgetting", SINGLE)
@@ -59,6 +71,10 @@ class Proposition4Forgetting:
 class ExactForgetting:
     """A single expert's expected forgetting is what the exact moment recursion gives."""
 
+    formula = (
+        r"\mathbb{E}[F_t] = g_t - \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left( 2\, \text{tr}\, C_{t,\tau} + "
+        r"\mathbb{E}\left\lVert \mathbf{w}_\tau - \mathbf{w}_{n_\tau} \right\rVert^2 \right), \quad " + _COVARIANCES
+    )
     experiment = SINGLE_EXPERT
     scale = _task_gap
     observe = metric("forgetting", SINGLE)
@@ -76,6 +92,10 @@ class ExactForgetting:
 class Proposition4GeneralizationError:
     """A single expert's expected overall generalization error after T rounds is r^T W + (1 - r^T) Delta."""
 
+    formula = (
+        r"\mathbb{E}[G_T] = \frac{r^T}{N} \sum_{n=1}^{N} \left\lVert \mathbf{w}_n \right\rVert^2 + "
+        r"\frac{1 - r^T}{N^2} \sum_{n \neq n'} \left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2"
+    )
     experiment = SINGLE_EXPERT
     labels = at_rounds(SINGLE_EXPERT.num_rounds)
     observe = metric("generalization_error", SINGLE, (SINGLE_EXPERT.num_rounds,))
@@ -92,6 +112,7 @@ class Proposition4GeneralizationError:
 class ExactGeneralizationError:
     """A single expert's expected overall generalization error is what the exact moment recursion gives."""
 
+    formula = r"\mathbb{E}[G_T] = g_T - \frac{2}{T} \sum_{\tau=1}^{T} \text{tr}\, C_{T,\tau}, \quad " + _COVARIANCES
     experiment = SINGLE_EXPERT
     observe = metric("generalization_error", SINGLE)
     predict = _exact("generalization_error")

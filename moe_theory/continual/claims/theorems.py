@@ -10,6 +10,24 @@ from moe_theory.verify.claim import Runs, claim
 EARLY = (20, 40)  # the recorded rounds up to T1 = 40 of M = 20
 JUST_AFTER = (50, 60, 70, 80, 90, 100)  # rounds soon after T1 = 40, where the mean comes nearest to (20)
 LATE = (100, 200, 500, 1000, 2000)  # rounds at which the theorems are tested, the last being the paper's T
+_EQUATION_20 = (
+    r"\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} \left\{ "
+    r"\frac{r^{L_{T_1}^{(m_\tau)}}}{N} \sum_{n=1}^{N} \left\lVert \mathbf{w}_n \right\rVert^2 + "
+    r"\frac{1 - r^{L_{T_1}^{(m_\tau)}}}{N^2} \sum_{n \neq n'} "
+    r"\left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}"
+)
+_EQUATION_21 = (
+    r"\mathbb{E}[F_t] < \frac{1}{t - 1} \sum_{\tau=1}^{t-1} "
+    r"\left( r^{L_t^{(m_\tau)}} - r^{L_\tau^{(m_\tau)}} \right) W + "
+    r"\frac{1}{t - 1} \sum_{\tau=1}^{T_1} \left( r^{L_\tau^{(m_\tau)}} - r^{L_{T_1}^{(m_\tau)}} \right) \Delta + "
+    r"\frac{1}{t - 1} \sum_{\tau=T_1+1}^{t} \left( 1 - r^{L_t^{(m_\tau)} - L_\tau^{(m_\tau)}} \right) "
+)
+_GAPS = (
+    r", \quad W = \mathbb{E}\left\lVert \mathbf{w}_n \right\rVert^2, \; "
+    r"\Delta = \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2, \; "
+    r"\Psi_1 = \Delta \text{ within a cluster}"
+)
+_ACROSS_GAP = r", \; \Psi_2 = \Delta \text{ to a random cluster}"
 
 
 def _more_experts_than_tasks(dims, runs: Runs) -> list[tuple[str, bool]]:
@@ -49,6 +67,13 @@ def _frozen_forgetting(runs: Runs) -> np.ndarray:
 class Theorem1Forgetting:
     """With more experts than tasks, expected forgetting during exploration is below the load bound of (19)."""
 
+    formula = (
+        r"\mathbb{E}[F_t] < \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left\{ "
+        r"\frac{r^{L_t^{(m_\tau)}} - r^{L_\tau^{(m_\tau)}}}{N} \sum_{n=1}^{N} "
+        r"\left\lVert \mathbf{w}_n \right\rVert^2 + "
+        r"\frac{r^{L_\tau^{(m_\tau)}} - r^{L_t^{(m_\tau)}}}{N^2} \sum_{n \neq n'} "
+        r"\left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad 2 \le t \le T_1"
+    )
     experiment = FIGURE_2
     hypotheses = _more_experts_than_tasks
     labels = at_rounds(*EARLY)
@@ -66,6 +91,7 @@ class Theorem1Forgetting:
 class Theorem1ForgettingDecay:
     """After exploration nothing more is forgotten: E[F_t] = (T1 - 1)/(t - 1) E[F_T1] for t > T1."""
 
+    formula = r"\mathbb{E}[F_t] = \frac{T_1 - 1}{t - 1}\, \mathbb{E}[F_{T_1}], \quad T_1 < t \le T"
     experiment = FIGURE_2
     hypotheses = _more_experts_than_tasks
     labels = at_rounds(*LATE)
@@ -78,6 +104,7 @@ class Theorem1ForgettingDecay:
 class Theorem1GeneralizationError:
     """With more experts than tasks, the expected overall generalization error is below (20), for T from 100 to 2000."""
 
+    formula = _EQUATION_20 + r", \quad 100 \le T \le 2000"
     experiment = FIGURE_2
     hypotheses = _more_experts_than_tasks
     labels = at_rounds(*LATE)
@@ -94,6 +121,7 @@ class Theorem1GeneralizationError:
 class Theorem1GeneralizationErrorEarly:
     """With more experts than tasks, the expected overall generalization error is below (20), for T from 50 to 100."""
 
+    formula = _EQUATION_20 + r", \quad 50 \le T \le 100"
     experiment = JUST_EXPLORED
     hypotheses = _more_experts_than_tasks
     labels = at_rounds(*JUST_AFTER)
@@ -105,6 +133,7 @@ class Theorem1GeneralizationErrorEarly:
 class Theorem2Forgetting:
     """With fewer experts than tasks, expected forgetting is below (21) as printed, for t from 100 to 2000."""
 
+    formula = _EQUATION_21 + r"r^{L_t^{(m_\tau)} - L_{T_1}^{(m_\tau)} - 1} \Psi_1" + _GAPS
     experiment = FIGURE_2
     hypotheses = _fewer_experts_than_tasks
     labels = at_rounds(*LATE)
@@ -121,6 +150,7 @@ class Theorem2Forgetting:
 class Theorem2ForgettingExponent:
     """Expected forgetting after exploration is below (21) with r^(L_tau - L_T1) in its third term."""
 
+    formula = _EQUATION_21 + r"r^{L_\tau^{(m_\tau)} - L_{T_1}^{(m_\tau)}} \Psi_1" + _GAPS
     experiment = FIGURE_2
     hypotheses = _fewer_experts_than_tasks
     labels = at_rounds(*LATE)
@@ -132,6 +162,14 @@ class Theorem2ForgettingExponent:
 class Theorem2GeneralizationError:
     """With fewer experts than tasks, expected overall generalization error is below (22), for T from 100 to 2000."""
 
+    formula = (
+        r"\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} r^{L_T^{(m_\tau)}} W + "
+        r"\frac{1}{T} \sum_{\tau=1}^{T_1} r^{k_\tau} \left( 1 - r^{L_{T_1}^{(m_\tau)}} \right) \Delta + "
+        r"\frac{1}{T} \left\{ \sum_{\tau=1}^{T_1} \left( 1 - r^{k_\tau} \right) + "
+        r"\sum_{\tau=T_1+1}^{T} r^{k_\tau} \left( 1 - r^{L_{T_1}^{(m_\tau)}} \right) \right\} \Psi_2 + "
+        r"\frac{1}{T} \sum_{\tau=T_1+1}^{T} \left( 1 - r^{k_\tau} \right) \Psi_1"
+        r", \quad k_\tau = L_T^{(m_\tau)} - L_{T_1}^{(m_\tau)}" + _GAPS + _ACROSS_GAP
+    )
     experiment = FIGURE_2
     hypotheses = _fewer_experts_than_tasks
     labels = at_rounds(*LATE)
@@ -148,6 +186,14 @@ class Theorem2GeneralizationError:
 class Theorem2GeneralizationErrorAppendix:
     """The expected overall generalization error is below the appendix's form of (22), with exponents lower by 1."""
 
+    formula = (
+        r"\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} r^{L_T^{(m_\tau)}} W + "
+        r"\frac{1}{T} \sum_{\tau=1}^{T_1} r^{k_\tau} \left( 1 - r^{L_{T_1}^{(m_\tau)}} \right) \Delta + "
+        r"\frac{1}{T} \left\{ \sum_{\tau=1}^{T_1} \left( 1 - r^{k_\tau - 1} \right) + "
+        r"\sum_{\tau=T_1+1}^{T} r^{k_\tau} \left( 1 - r^{L_{T_1}^{(m_\tau)}} \right) \right\} \Psi_2 + "
+        r"\frac{1}{T} \sum_{\tau=T_1+1}^{T} \left( 1 - r^{k_\tau - 1} \right) \Psi_1"
+        r", \quad k_\tau = L_T^{(m_\tau)} - L_{T_1}^{(m_\tau)}" + _GAPS + _ACROSS_GAP
+    )
     experiment = FIGURE_2
     hypotheses = _fewer_experts_than_tasks
     labels = at_rounds(*LATE)

@@ -34,6 +34,7 @@ SERVED = next(count for count in range(MAX_DELAY) if theory.unserved(MAX_DELAY, 
 BINOMIAL = theory.specialists_needed(MAX_DELAY, NUM_TASKS, FAILURE, "binomial")
 CONSTANT = 1.0  # of sigma_0^e in an O() or Omega() of Proposition 2
 DRIFT = 3.0  # of sigma_0^2 in Proposition 3, a wide reading of O(): truths of a cluster are about 1 sigma_0^2 apart
+_QUANTILE = r"M_{th} = \frac{d_u}{N} + \Phi^{-1}(1 - \delta) \sqrt{\frac{d_u}{N} \left( 1 - \frac{1}{N} \right)}"
 
 
 def _overfull(specialists: float) -> Values:
@@ -65,6 +66,7 @@ def _ceiling(runs: Runs) -> float:
 class NormalQuantile:
     """A kind of task arrives more than M_th times in d_u rounds with probability at most delta, with (16) as it is."""
 
+    formula = r"\mathbb{P}[A_n > M_{th}] \le \delta, \quad " + _QUANTILE
     experiment = HISTORY
     side = "at_most"
     labels = named(f"M_th = {NORMAL:.3g}")
@@ -81,6 +83,10 @@ class NormalQuantile:
 class BinomialQuantile:
     """A kind of task arrives more than M_th times in d_u rounds with probability at most delta, M_th binomial."""
 
+    formula = (
+        r"\mathbb{P}[A_n > M_{th}] \le \delta, \quad "
+        r"M_{th} = \min\left\{ k : \mathbb{P}[\text{Binomial}(d_u, 1/N) > k] < \delta \right\}"
+    )
     experiment = HISTORY
     side = "at_most"
     labels = named(f"M_th = {BINOMIAL}")
@@ -97,6 +103,7 @@ class BinomialQuantile:
 class NormalQuantileRoundedUp:
     """The same for M_th rounded up to whole experts, at this delta; for small delta it fails too."""
 
+    formula = r"\mathbb{P}[A_n > \lceil M_{th} \rceil] \le \delta, \quad " + _QUANTILE
     experiment = HISTORY
     side = "at_most"
     labels = named(f"M_th = {ROUNDED}")
@@ -119,6 +126,10 @@ def _is_unserved(runs: Runs) -> np.ndarray:
 class ArrivingTask:
     """So many specialists that the kinds of d_u - 1 earlier tasks leave one idle for the next, but for chance delta."""
 
+    formula = (
+        r"\mathbb{P}[\text{at least } k \text{ of the last } d_u - 1 \text{ tasks are in } \mathcal{W}_n] \le \delta, "
+        r"\quad k = \min\left\{ j : \mathbb{P}[\text{Binomial}(d_u - 1, 1/N) \ge j] < \delta \right\}"
+    )
     experiment = HISTORY
     side = "at_most"
     labels = named(f"{SERVED} specialists")
@@ -135,6 +146,10 @@ class ArrivingTask:
 class Specialists:
     """Past T1, with M = N M_th ln(1/delta), fewer than M_th specialise in the arriving kind: at most delta."""
 
+    formula = (
+        r"\mathbb{P}\left[ \left\lvert \mathcal{M}_n \right\rvert < M_{th} \right] \le \delta, "
+        r"\quad M = N M_{th} \ln\left( \frac{1}{\delta} \right), \; t > T_1"
+    )
     experiment = SUPPLY
     side = "at_most"
     labels = by_servers(SUFFICIENT)
@@ -151,6 +166,10 @@ class Specialists:
 class Availability:
     """Past T1, with M = N M_th ln(1/delta), no idle one specialises in the arriving kind: at most delta."""
 
+    formula = (
+        r"\mathbb{P}\left[ \gamma_t^{(m)} = 0 \text{ for all } m \in \mathcal{M}_n \right] \le \delta, "
+        r"\quad M = N M_{th} \ln\left( \frac{1}{\delta} \right), \; t > T_1"
+    )
     experiment = SUPPLY
     side = "at_most"
     labels = by_servers(SUFFICIENT)
@@ -197,6 +216,11 @@ def _probabilities(run: Run) -> np.ndarray:
 class SameSet:
     """Past T1 all specialists of the arriving kind have gate probabilities within sigma_0, but for chance delta."""
 
+    formula = (
+        r"\mathbb{P}\left[ \underset{m, m' \in \mathcal{M}_n}{\max} "
+        r"\left\lvert \pi_m - \pi_{m'} \right\rvert > \sigma_0 \right] \le \delta, "
+        r"\quad \mathbf{w}_t \in \mathcal{W}_n, \; t > T_1"
+    )
     experiment = ADAPTIVE
     side = "at_most"
     labels = by_servers(*PAST_EXPLORATION)
@@ -214,6 +238,11 @@ class SameSet:
 class OtherSet:
     """Past T1 specialists and other experts have gate probabilities sigma_0^(1/2) apart, but for chance delta."""
 
+    formula = (
+        r"\mathbb{P}\left[ \underset{m \in \mathcal{M}_n, m' \notin \mathcal{M}_n}{\min} "
+        r"\left\lvert \pi_m - \pi_{m'} \right\rvert < \sigma_0^{1/2} \right] \le \delta, "
+        r"\quad \mathbf{w}_t \in \mathcal{W}_n, \; t > T_1"
+    )
     experiment = ADAPTIVE
     side = "at_most"
     labels = by_servers(*PAST_EXPLORATION)
@@ -231,6 +260,10 @@ class OtherSet:
 class Share:
     """Probabilities sum to 1: some specialist's is at most 1 / |M_n|, and its gap to any smaller one."""
 
+    formula = (
+        r"\sum_{m \in \mathbb{M}} \pi_m = 1 \;\Rightarrow\; \underset{m \in \mathcal{M}_n}{\min}\, \pi_m \le "
+        r"\frac{1}{\left\lvert \mathcal{M}_n \right\rvert}"
+    )
     experiment = ADAPTIVE
     labels = by_servers(*PAST_EXPLORATION)
     observe = over_servers(PAST_EXPLORATION, _share_excess)
@@ -245,6 +278,9 @@ class Share:
 class Routing:
     """Past T1 at most a fraction delta of the tasks goes to an expert that specialises in another kind, or in none."""
 
+    formula = (
+        r"\mathbb{E}\, \frac{1}{T - T_1} \sum_{t = T_1 + 1}^{T} \mathbb{1}\{ m_t \notin \mathcal{M}_{n_t} \} \le \delta"
+    )
     experiment = ADAPTIVE
     labels = by_servers(*PAST_EXPLORATION)
     observe = over_servers(PAST_EXPLORATION, misrouted_share)
@@ -267,6 +303,10 @@ def _has_drifted(run: Run) -> np.ndarray:
 class ExpertsConverge:
     """From T1 to T no expert's model moves by more than 3 sigma_0^2 in any entry, but for chance delta."""
 
+    formula = (
+        r"\mathbb{P}\left[ \underset{m \in \mathbb{M}}{\max} "
+        r"\left\lVert \mathbf{w}_T^{(m)} - \mathbf{w}_{T_1}^{(m)} \right\rVert_\infty > 3 \sigma_0^2 \right] \le \delta"
+    )
     experiment = ADAPTIVE
     side = "at_most"
     labels = by_servers(*PAST_EXPLORATION)

@@ -12,6 +12,15 @@ FEW = (10, 50)  # the M at which baselines are compared with closed forms
 RATIO = theory.overparameterization_ratio(FIGURE_3_DIMS.num_features, FIGURE_3_DIMS.num_samples)
 SETTLED = 1000  # from this round on models are taken at every record: one round's hold little of the mean
 FLOOR = 1.0  # of the gap inside a cluster: our reading of G^4 = O(sigma_0^2)
+_EQUATION_22 = (
+    r"\mathbb{E}[G_T] = \frac{1}{T} \sum_{t=1}^{T} r^{L_T^{(m_t)}} \left\lVert \mathbf{w}_t \right\rVert^2 + "
+    r"\frac{1}{T} \sum_{t=1}^{T} \left( 1 - r^{L_T^{(m_t)}} \right) "
+    r"\mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2"
+)
+_BY_LOADS = (
+    r"\mathbb{E}[G_T \mid L_T] = \sum_{m \in \mathbb{M}} \frac{L_T^{(m)}}{T}\, g\left( L_T^{(m)} \right), "
+    r"\quad g(L) = \text{a single expert's exact error after } L \text{ tasks}"
+)
 
 
 def _settled(run: Run, errors: np.ndarray) -> np.ndarray:
@@ -67,6 +76,7 @@ def _theorem_1(form: str) -> Values:
 class Proposition4Nearest:
     """Under the nearest-server strategy the expected error is (22), a mixture of |w|^2 and the task gap by loads."""
 
+    formula = _EQUATION_22
     experiment = NEAREST
     labels = by_servers(*FEW)
     observe = over_servers(FEW, _observed)
@@ -84,6 +94,11 @@ class Proposition4Nearest:
 class Proposition4OwnTask:
     """The same with the own-task term of (34), which (22) forgets."""
 
+    formula = (
+        r"\mathbb{E}[G_T] = \frac{1}{T} \sum_{t=1}^{T} r^{L_T^{(m_t)}} \left\lVert \mathbf{w}_t \right\rVert^2 + "
+        r"\frac{1}{T} \sum_{t=1}^{T} \left( 1 - \frac{1}{L_T^{(m_t)}} \right) \left( 1 - r^{L_T^{(m_t)}} \right) "
+        r"\mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2"
+    )
     experiment = NEAREST
     labels = by_servers(*FEW)
     observe = over_servers(FEW, _observed)
@@ -94,6 +109,7 @@ class Proposition4OwnTask:
 class ExactNearest:
     """Under the nearest-server strategy the expected error given the loads is the exact moment recursion's."""
 
+    formula = _BY_LOADS
     experiment = NEAREST
     labels = by_servers(*FEW)
     observe = over_servers(FEW, _observed)
@@ -111,6 +127,7 @@ class ExactNearest:
 class Proposition4Fastest:
     """Under the most-powerful-server strategy the expected error is (22)."""
 
+    formula = _EQUATION_22
     experiment = FASTEST
     labels = by_servers(*FEW)
     observe = over_servers(FEW, _observed)
@@ -121,6 +138,7 @@ class Proposition4Fastest:
 class ExactFastest:
     """Under the most-powerful-server strategy the expected error given the loads is the exact moment recursion's."""
 
+    formula = _BY_LOADS
     experiment = FASTEST
     labels = by_servers(*FEW)
     observe = over_servers(FEW, _observed)
@@ -138,6 +156,10 @@ class ExactFastest:
 class Proposition4Limit:
     """With a long horizon the nearest-server strategy's error approaches the gap between two random tasks."""
 
+    formula = (
+        r"\underset{T \to \infty}{\lim}\, \mathbb{E}[G_T] = "
+        r"\mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2"
+    )
     experiment = NEAREST
     labels = by_servers(10)
     observe = over_servers((10,), _observed)
@@ -155,6 +177,11 @@ class Proposition4Limit:
 class Theorem1:
     """With M = 30 or 50 the expected error is below (23), with the gap inside a cluster for its O(sigma_0^2)."""
 
+    formula = (
+        r"\mathbb{E}[G_T] < \frac{1}{T} \sum_{t=1}^{T} r^{L_T^{(m_t)}} \left\lVert \mathbf{w}_t \right\rVert^2 + "
+        r"\frac{1}{T} \sum_{t=1}^{T} \left( 1 - r^{L_{T_1}^{(m_t)}} \right) r^{L_T^{(m_t)} - L_{T_1}^{(m_t)}} "
+        r"\mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2 + \mathcal{O}(\sigma_0^2)"
+    )
     experiment = ADAPTIVE
     labels = by_servers(*PAST_EXPLORATION)
     observe = final_error(*PAST_EXPLORATION)
@@ -172,6 +199,13 @@ class Theorem1:
 class Theorem1Corrected:
     """Tasks up to T1 keep blind routing's error; later ones, if the router specialises by then, have the floor."""
 
+    formula = (
+        r"\mathbb{E}[G_T] \le \frac{1}{T} \sum_{m \in \mathbb{M}} \left\{ L_{T_1}^{(m)} \left( r^{L_T^{(m)}} W + "
+        r"\left( 1 - r^{L_T^{(m)}} \right) \Delta \right) + \left( L_T^{(m)} - L_{T_1}^{(m)} \right) "
+        r"\left( \mathcal{O}(\sigma_0^2) + r^{L_T^{(m)} - L_{T_1}^{(m)}} \Delta \right) \right\}, \quad "
+        r"W = \mathbb{E}\left\lVert \mathbf{w}_n \right\rVert^2, \; \Delta = "
+        r"\mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2"
+    )
     experiment = ADAPTIVE
     labels = by_servers(*PAST_EXPLORATION)
     observe = final_error(*PAST_EXPLORATION)
@@ -183,6 +217,11 @@ class Theorem1Corrected:
 class BeatsBlindRouting:
     """Algorithm 1 ends below the exact error of routing that is blind to the task but has the same loads."""
 
+    formula = (
+        r"\mathbb{E}[G_T \mid \text{Algorithm 1}] < \mathbb{E} \sum_{m \in \mathbb{M}} "
+        r"\frac{L_T^{(m)}}{T}\, g\left( L_T^{(m)} \right), "
+        r"\quad g(L) = \text{a single expert's exact error after } L \text{ tasks}"
+    )
     experiment = ADAPTIVE
     labels = by_servers(*ENOUGH)
     observe = final_error(*ENOUGH)

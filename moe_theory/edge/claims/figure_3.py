@@ -22,6 +22,7 @@ def _constant(value: float):
 class BelowVariance:
     """With M = 30, 50 or 70 servers the error ends below sigma_0^2 = 0.36, as a squared distance of models."""
 
+    formula = r"\mathbb{E}[G_T] \le \sigma_0^2 = 0.36, \quad M \in \{30, 50, 70\}"
     experiment = ADAPTIVE
     labels = by_servers(*ENOUGH)
     observe = final_error(*ENOUGH)
@@ -34,6 +35,7 @@ class BelowVariance:
 class BelowVariancePerCoordinate:
     """With M = 30, 50 or 70 servers the error per coordinate ends below sigma_0^2 = 0.36."""
 
+    formula = r"\mathbb{E}\left[ \frac{G_T}{p} \right] \le \sigma_0^2 = 0.36, \quad M \in \{30, 50, 70\}"
     experiment = ADAPTIVE
     labels = by_servers(*ENOUGH)
     observe = final_error(*ENOUGH, per_coordinate=True)
@@ -44,6 +46,7 @@ class BelowVariancePerCoordinate:
 class TooFew:
     """With M = 10 servers the error per coordinate stays above sigma_0^2 = 0.36."""
 
+    formula = r"\mathbb{E}\left[ \frac{G_T}{p} \right] \ge \sigma_0^2 = 0.36, \quad M = 10"
     experiment = ADAPTIVE
     labels = by_servers(10)
     observe = final_error(10, per_coordinate=True)
@@ -54,6 +57,7 @@ class TooFew:
 class TooFewRaw:
     """With M = 10 servers the error, as a squared distance of models, stays above sigma_0^2 = 0.36."""
 
+    formula = r"\mathbb{E}[G_T] \ge \sigma_0^2 = 0.36, \quad M = 10"
     experiment = ADAPTIVE
     labels = by_servers(10)
     observe = final_error(10)
@@ -64,6 +68,7 @@ class TooFewRaw:
 class Decreases:
     """With M = 30, 50 or 70 servers the error is lower at the end than after 300 rounds."""
 
+    formula = r"\mathbb{E}[G_T] < \mathbb{E}[G_{300}], \quad M \in \{30, 50, 70\}"
     experiment = ADAPTIVE
     labels = by_servers(*ENOUGH)
     observe = final_error(*ENOUGH)
@@ -74,6 +79,7 @@ class Decreases:
 class MoreServersAreSlower:
     """Beyond sufficiency more servers worsen the error within the same horizon: M = 50 ends below M = 70."""
 
+    formula = r"\mathbb{E}[G_T \mid M = 50] < \mathbb{E}[G_T \mid M = 70]"
     experiment = ADAPTIVE
     labels = by_servers(70)
     observe = final_error(50)
@@ -84,6 +90,10 @@ class MoreServersAreSlower:
 class NearestExceeds:
     """Always choosing the nearest server ends with an error per coordinate above sigma_0 = 0.6, for every M."""
 
+    formula = (
+        r"\mathbb{E}\left[ \frac{G_T}{p} \,\middle|\, \text{nearest} \right] \ge \sigma_0 = 0.6, "
+        r"\quad M \in \{10, 30, 50, 70\}"
+    )
     experiment = NEAREST
     labels = by_servers(*FIGURE_3_EXPERTS)
     observe = final_error(*FIGURE_3_EXPERTS, per_coordinate=True)
@@ -94,6 +104,10 @@ class NearestExceeds:
 class FastestExceeds:
     """Always choosing the most powerful server ends with an error per coordinate above sigma_0 = 0.6, for every M."""
 
+    formula = (
+        r"\mathbb{E}\left[ \frac{G_T}{p} \,\middle|\, \text{most powerful} \right] \ge \sigma_0 = 0.6, "
+        r"\quad M \in \{10, 30, 50, 70\}"
+    )
     experiment = FASTEST
     labels = by_servers(*FIGURE_3_EXPERTS)
     observe = final_error(*FIGURE_3_EXPERTS, per_coordinate=True)
@@ -104,6 +118,7 @@ class FastestExceeds:
 class NearestExceedsRaw:
     """Always choosing the nearest server ends with a squared distance of models above sigma_0 = 0.6, for every M."""
 
+    formula = r"\mathbb{E}[G_T \mid \text{nearest}] \ge \sigma_0 = 0.6, \quad M \in \{10, 30, 50, 70\}"
     experiment = NEAREST
     labels = by_servers(*FIGURE_3_EXPERTS)
     observe = final_error(*FIGURE_3_EXPERTS)
@@ -114,6 +129,7 @@ class NearestExceedsRaw:
 class FastestExceedsRaw:
     """Always choosing the most powerful server ends with a squared distance above sigma_0 = 0.6, for every M."""
 
+    formula = r"\mathbb{E}[G_T \mid \text{most powerful}] \ge \sigma_0 = 0.6, \quad M \in \{10, 30, 50, 70\}"
     experiment = FASTEST
     labels = by_servers(*FIGURE_3_EXPERTS)
     observe = final_error(*FIGURE_3_EXPERTS)
@@ -124,6 +140,9 @@ class FastestExceedsRaw:
 class NearestIncreases:
     """Under the nearest-server strategy the error is higher at the end than after 100 rounds, for every M."""
 
+    formula = (
+        r"\mathbb{E}[G_{100} \mid \text{nearest}] < \mathbb{E}[G_T \mid \text{nearest}], \quad M \in \{10, 30, 50, 70\}"
+    )
     experiment = NEAREST
     labels = by_servers(*FIGURE_3_EXPERTS)
     observe = final_error(*FIGURE_3_EXPERTS, time=100)
@@ -134,6 +153,10 @@ class NearestIncreases:
 class FastestIncreases:
     """Under the most-powerful-server strategy the error is higher at the end than after 100 rounds, for every M."""
 
+    formula = (
+        r"\mathbb{E}[G_{100} \mid \text{most powerful}] < \mathbb{E}[G_T \mid \text{most powerful}], "
+        r"\quad M \in \{10, 30, 50, 70\}"
+    )
     experiment = FASTEST
     labels = by_servers(*FIGURE_3_EXPERTS)
     observe = final_error(*FIGURE_3_EXPERTS, time=100)

@@ -73,6 +73,11 @@ def _output_gap(run: Run) -> np.ndarray:
 class Lemma2:
     """Two tasks of one cluster have gate outputs within O(sigma_0) of each other, in root mean square."""
 
+    formula = (
+        r"\left( \mathbb{E}\left\lvert h_m(\mathbf{X}, \theta_t^{(m)}) - h_m(\tilde{\mathbf{X}}, "
+        r"\theta_t^{(m)}) \right\rvert^2 \right)^{1/2} = \mathcal{O}(\sigma_0), "
+        r"\quad \mathbf{w}, \tilde{\mathbf{w}} \in \mathcal{W}_n"
+    )
     experiment = SCALING
     side = "at_least"
     abscissa = SCALES
@@ -85,6 +90,10 @@ class Lemma2:
 class Lemma3Sum:
     """Gate steps sum to zero over the experts, and so in every round do the gates, relative to their largest entry."""
 
+    formula = (
+        r"\sum_{m \in \mathbb{M}} \left( \theta_t^{(m)} - \theta_{t-1}^{(m)} \right) = \mathbf{0}, \quad "
+        r"\sum_{m \in \mathbb{M}} \theta_t^{(m)} = \mathbf{0}"
+    )
     experiment = SCALING
     labels = named(*SCALE_CELLS)
     observe = over(SCALE_CELLS, lambda run: run.records.gate_drift.max(axis=0).astype(np.float64))
@@ -94,6 +103,10 @@ class Lemma3Sum:
 class Lemma3Own:
     """Completing a task of kind n lowers the expert's own output <theta, v_n> by O(sigma_0), in all rounds up to T1."""
 
+    formula = (
+        r"\left\langle \theta_t^{(m)} - \theta_{t-1}^{(m)}, \mathbf{v}_n \right\rangle = -\mathcal{O}(\sigma_0) "
+        r"\quad \text{if } m \text{ completes a task of } \mathcal{W}_n \text{ at } t \le T_1"
+    )
     experiment = SCALING
     side = "at_least"
     abscissa = SCALES
@@ -106,6 +119,10 @@ class Lemma3Own:
 class Lemma3Others:
     """It raises every other expert's output <theta, v_n> by O(1/M), in all rounds up to T1."""
 
+    formula = (
+        r"\left\langle \theta_t^{(m)} - \theta_{t-1}^{(m)}, \mathbf{v}_n \right\rangle = \mathcal{O}(M^{-1}) "
+        r"\quad \text{if another expert completes a task of } \mathcal{W}_n \text{ at } t \le T_1"
+    )
     experiment = SERVER_GRID
     side = "at_most"
     abscissa = SERVERS
@@ -118,6 +135,10 @@ class Lemma3Others:
 class Lemma3OthersScale:
     """It raises every other expert's output <theta, v_n> by O(sigma_0), in all rounds up to T1."""
 
+    formula = (
+        r"\left\langle \theta_t^{(m)} - \theta_{t-1}^{(m)}, \mathbf{v}_n \right\rangle = \mathcal{O}(\sigma_0) "
+        r"\quad \text{if another expert completes a task of } \mathcal{W}_n \text{ at } t \le T_1"
+    )
     experiment = SCALING
     side = "at_least"
     abscissa = SCALES
@@ -130,6 +151,7 @@ class Lemma3OthersScale:
 class Lemma4:
     """Up to T1 the gates stay O(sigma_0^(1/2)) in every entry."""
 
+    formula = r"\left\lVert \theta_t^{(m)} \right\rVert_\infty = \mathcal{O}(\sigma_0^{1/2}), \quad 1 \le t \le T_1"
     experiment = SCALING
     side = "at_least"
     abscissa = SCALES
@@ -173,6 +195,7 @@ _FIGURE_CELLS = tuple(cell_name(number) for number in (10, 50))
 class Lemma5Upper:
     """|pi_m - pi_m'| is at most half of |h_m - h_m'|, for all pairs of experts."""
 
+    formula = r"\left\lvert \pi_m - \pi_{m'} \right\rvert \le \frac{1}{2} \left\lvert h_m - h_{m'} \right\rvert"
     experiment = ADAPTIVE
     labels = by_servers(10, 50)
     observe = over(_FIGURE_CELLS, _lipschitz_excess)
@@ -189,6 +212,7 @@ class Lemma5Upper:
 class Lemma5Lower:
     """|pi_m - pi_m'| is at least pi_m' |h_m - h_m'|, for all ordered pairs of experts."""
 
+    formula = r"\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \pi_{m'} \left\lvert h_m - h_{m'} \right\rvert"
     experiment = ADAPTIVE
     labels = by_servers(10, 50)
     observe = over(_FIGURE_CELLS, _printed_shortfall)
@@ -204,6 +228,9 @@ class Lemma5Lower:
 class Lemma5Smaller:
     """|pi_m - pi_m'| is at least min(pi_m, pi_m') |h_m - h_m'|, for all pairs of experts."""
 
+    formula = (
+        r"\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \min(\pi_m, \pi_{m'}) \left\lvert h_m - h_{m'} \right\rvert"
+    )
     experiment = ADAPTIVE
     labels = by_servers(10, 50)
     observe = over(_FIGURE_CELLS, _smaller_shortfall)
@@ -221,6 +248,10 @@ def _any_disorder(run: Run) -> np.ndarray:
 class Lemma6:
     """At T1 an expert whose output is largest for kind n has its largest probability there, but for chance delta."""
 
+    formula = (
+        r"\mathbb{P}\left[ \exists\, m \in \mathcal{M}_n, n' \neq n : "
+        r"\pi_m(\mathbf{X}_n, \Theta_{T_1}) \le \pi_m(\mathbf{X}_{n'}, \Theta_{T_1}) \right] \le \delta"
+    )
     experiment = ADAPTIVE
     side = "at_most"
     labels = by_servers(10, 50)
@@ -232,6 +263,7 @@ class Lemma6:
 class Lemma7:
     """At T1 every expert's share of the tasks is within O(1/M) of 1/M."""
 
+    formula = r"\left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert = \mathcal{O}(M^{-1}), \quad m \in \mathbb{M}"
     experiment = SERVER_GRID
     side = "at_most"
     abscissa = SERVERS
@@ -244,6 +276,7 @@ class Lemma7:
 class Lemma7Rate:
     """At T1 every expert's share of the tasks is within O(eta^(1/2)) of 1/M, for small eta."""
 
+    formula = r"\left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert = \mathcal{O}(\eta^{1/2}), \quad m \in \mathbb{M}"
     experiment = SCALING
     side = "at_least"
     abscissa = RATES
@@ -261,6 +294,10 @@ class Lemma7Rate:
 class Lemma7Hoeffding:
     """At T1 every expert's share is within Hoeffding's eps = (ln(2M/delta) / (2 T1))^(1/2), but for chance delta."""
 
+    formula = (
+        r"\mathbb{P}\left[ \underset{m \in \mathbb{M}}{\max} \left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert > "
+        r"\sqrt{\frac{\ln(2 M / \delta)}{2\, T_1}} \right] \le \delta"
+    )
     experiment = SERVER_GRID
     side = "at_most"
     labels = by_servers(*SERVERS)
@@ -280,6 +317,10 @@ class Lemma7Hoeffding:
 class Lemma8Scale:
     """At T1 the gates of two experts are within O(sigma_0) of each other in every entry."""
 
+    formula = (
+        r"\left\lVert \theta_{T_1}^{(m)} - \theta_{T_1}^{(m')} \right\rVert_\infty = \mathcal{O}(\sigma_0), "
+        r"\quad m \neq m'"
+    )
     experiment = SCALING
     side = "at_least"
     abscissa = SCALES
@@ -292,6 +333,10 @@ class Lemma8Scale:
 class Lemma8Rate:
     """At T1 the gates of two experts are within O(eta^(-1/2)) of each other in every entry, for small eta."""
 
+    formula = (
+        r"\left\lVert \theta_{T_1}^{(m)} - \theta_{T_1}^{(m')} \right\rVert_\infty = \mathcal{O}(\eta^{-1/2}), "
+        r"\quad m \neq m'"
+    )
     experiment = SCALING
     side = "at_least"
     abscissa = RATES
@@ -327,6 +372,12 @@ def _history_part(expert: np.ndarray, truth: np.ndarray) -> np.ndarray:
 class Lemma9:
     """Under uniform routing the mean error is that of (34), from the truths that each expert has met in their order."""
 
+    formula = (
+        r"\mathbb{E}\, \frac{1}{t} \sum_{i=1}^{t} \left\lVert \mathbf{w}_t^{(m_i)} - \mathbf{w}_{n_i} \right\rVert^2 = "
+        r"\mathbb{E}\, \frac{1}{t} \sum_{i=1}^{t} \left( r^{L_t^{(m_i)}} \left\lVert \mathbf{w}_{n_i} \right\rVert^2 + "
+        r"\sum_{l=1}^{L_t^{(m_i)}} (1 - r)\, r^{L_t^{(m_i)} - l} "
+        r"\left\lVert \mathbf{w}_{\tau^{(m_i)}(l)} - \mathbf{w}_{n_i} \right\rVert^2 \right)"
+    )
     experiment = HISTORY
     labels = named(f"t = {HISTORY.num_rounds}")
     observe = staticmethod(lambda runs: runs[cell_name(HISTORY_EXPERTS)].records.flushed[-1].astype(np.float64))

@@ -1,0 +1,86 @@
+"""The numbered statements of the papers, and whether claims reach every one of them.
+
+A paper's folder holds `statements.toml`, one table `[[statement]]` for each lemma, proposition, theorem and sentence
+about a figure. It says which claims answer for the statement, as globs over their ids, or why nothing can.
+"""
+
+import dataclasses
+import fnmatch
+import tomllib
+from collections.abc import Collection, Sequence
+from importlib import resources
+from typing import Any
+
+from moe_theory.core.errors import InvalidStatementError, unknown_name
+from moe_theory.verify.claim import KINDS, Kind
+from moe_theory.verify.registry import PAPERS
+
+
+@dataclasses.dataclass(frozen=True)
+class Statement:
+    """One thing that a paper asserts."""
+
+    id: str  # unique in its paper
+    paper: str
+    source: str  # "Lemma 8, Eq. (32)"
+    kind: Kind  # the kind of test that fits
+    paraphrase: str  # one sentence, in our words
+    claims: tuple[str, ...] = ()  # globs over the ids of the claims that answer for it
+    untestable: str = ""  # or why none can
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InvalidStatementError(
+                f"statement {self.id} of {self.paper}: kind={self.kind!r} must be one of {', '.join(KINDS)}."
+            )
+
+
+def statements(paper: str) -> list[Statement]:
+    """The numbered statements of `paper`, in its order.
+
+    Raises: UnknownNameError for another paper; InvalidStatementError for an entry that says too little, or what it
+        cannot say.
+    """
+    if paper not in PAPERS:
+        raise unknown_name("paper", paper, PAPERS)
+    text = resources.files(PAPERS[paper]).joinpath("statements.toml").read_text(encoding="utf-8")
+    return [_statement(paper, entry) for entry in tomllib.loads(text)["statement"]]
+
+
+def uncovered(statements: Sequence[Statement], claim_ids: Collection[str]) -> list[str]:
+    """What is missing for every one of `statements` to be answered, a sentence each; empty if nothing is.
+
+    A statement is answered if every one of its globs matches a claim, or if it says why it cannot be tested, not both.
+    """
+    problems = []
+    for statement in statements:
+        name = f"{statement.paper} {statement.id}"
+        if bool(statement.claims) == bool(statement.untestable.strip()):
+            problems.append(f"{name} must name its claims or say why it cannot be tested, and not both.")
+        problems += [
+            f"{name}: no claim matches {glob}." for glob in statement.claims if not fnmatch.filter(claim_ids, glob)
+        ]
+    return problems
+
+
+def unreached(statements: Sequence[Statement], claim_ids: Collection[str]) -> list[str]:
+    """Those of `claim_ids` that answer for none of `statements`."""
+    globs = [glob for statement in statements for glob in statement.claims]
+    return [id for id in claim_ids if not any(fnmatch.fnmatchcase(id, glob) for glob in globs)]
+
+
+def _statement(paper: str, entry: dict[str, Any]) -> Statement:
+    fields = {field.name: field for field in dataclasses.fields(Statement) if field.name != "paper"}
+    needed = [name for name, field in fields.items() if field.default is dataclasses.MISSING]
+    missing = [name for name in needed if not entry.get(name)]
+    unknown = sorted(entry.keys() - fields.keys())
+    if missing or unknown:
+        raise InvalidStatementError(
+            f"statement {entry.get('id', '?')} of {paper}: "
+            + "; ".join(
+                [f"{name} is missing" for name in missing] + [f"{name} is no field of a statement" for name in unknown]
+            )
+            + f". Each has {', '.join(needed)}, then claims or untestable, and may have a note."
+        )
+    return Statement(paper=paper, **{**entry, "claims": tuple(entry.get("claims", ()))})

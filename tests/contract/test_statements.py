@@ -1,0 +1,117 @@
+"""The lists of numbered statements: catches one that no claim answers for, a claim that answers for none, and typos."""
+
+import dataclasses
+import re
+
+import pytest
+from latex2mathml.converter import convert
+
+from moe_theory.core.errors import InvalidStatementError, UnknownNameError
+from moe_theory.verify import registry
+from moe_theory.verify import statements as lists
+from moe_theory.verify.claim import KINDS
+from moe_theory.verify.statements import Statement, statements, uncovered, unreached
+
+# How many of each the papers number, counted by hand.
+NUMBERED = {
+    "continual": {"lemma": 16, "corollary": 1, "proposition": 4, "theorem": 2},
+    "edge": {"lemma": 9, "proposition": 4, "theorem": 1},
+}
+FIGURES = {"continual": ("2", "8", "9"), "edge": ("3",)}  # of the linear system
+SHIPPED = [claim for claim in registry.claims() if claim.id.split(".")[0] in registry.PAPERS]
+
+
+def made_up(**changes) -> Statement:
+    plain = Statement("lemma-8", "continual", "Lemma 8", "rate", "Something falls.", claims=("continual.lemma-8*",))
+    return dataclasses.replace(plain, **changes)
+
+
+@pytest.mark.parametrize("paper", registry.PAPERS)
+def test_every_statement_has_its_claims_or_a_reason(paper):
+    assert uncovered(statements(paper), [claim.id for claim in SHIPPED]) == []
+
+
+@pytest.mark.parametrize("paper", registry.PAPERS)
+def test_every_claim_answers_for_a_statement(paper):
+    ours = [claim.id for claim in SHIPPED if claim.paper == paper and not claim.where.startswith("replaces")]
+    assert unreached(statements(paper), ours) == []
+
+
+@pytest.mark.parametrize("paper", registry.PAPERS)
+def test_no_numbered_statement_is_left_out(paper):
+    ids = [statement.id for statement in statements(paper)]
+    numbered = [f"{kind}-{number + 1}" for kind, count in NUMBERED[paper].items() for number in range(count)]
+    expected = numbered + [f"figure-{number}" for number in FIGURES[paper]]
+    missing = [name for name in expected if not any(id == name or id.startswith(f"{name}-") for id in ids)]
+    assert missing == []
+    beyond = [id for id in ids if not re.match(rf"({'|'.join(expected)}|figure-\d+|table-\d+)(-|$)", id)]
+    assert beyond == []
+
+
+@pytest.mark.parametrize("paper", registry.PAPERS)
+def test_entries_are_well_formed(paper):
+    entries = statements(paper)
+    ids = [statement.id for statement in entries]
+    assert len(set(ids)) == len(ids)
+    for statement in entries:
+        assert statement.paper == paper
+        assert statement.kind in KINDS
+        assert statement.paraphrase.endswith(".")
+        assert statement.paraphrase.count(". ") == 0, f"{statement.id}: one sentence"
+        assert all(glob.startswith(f"{paper}.") for glob in statement.claims), f"{statement.id}: claims of its paper"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        made_up(claims=("continual.lemma-8*", "continual.lemma-9*")),
+        made_up(claims=("continual.lemma-1.*",)),
+        made_up(claims=()),
+        made_up(claims=(), untestable=" "),
+        made_up(untestable="it cannot be run"),
+    ],
+    ids=["one glob of two", "a longer number", "no claims", "a blank reason", "both"],
+)
+def test_a_missing_claim_is_noticed(statement):
+    problems = uncovered([made_up(), statement], ["continual.lemma-8", "continual.lemma-10.close"])
+    assert len(problems) == 1
+    assert "lemma-8" in problems[0]
+
+
+def test_a_complete_list_has_no_problems():
+    entries = [made_up(), made_up(id="figure-3", claims=(), untestable="It needs images.")]
+    assert uncovered(entries, ["continual.lemma-8.loads"]) == []
+
+
+def test_a_claim_that_answers_for_nothing_is_noticed():
+    assert unreached([made_up()], ["continual.lemma-8.loads", "continual.lemma-88"]) == []
+    assert unreached([made_up()], ["continual.lemma-8", "continual.lemma-9"]) == ["continual.lemma-9"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('id = "a"\nsource = "b"\nkind = "rate"', "paraphrase"),
+        ('id = "a"\nsource = "b"\nkind = "slope"\nparaphrase = "c"', "slope"),
+        ('id = "a"\nsource = "b"\nkind = "rate"\nparaphrase = "c"\nclaim = ["d"]', "claim"),
+    ],
+    ids=["missing", "no kind", "a misspelt field"],
+)
+def test_a_malformed_entry_is_named(text, names, tmp_path, monkeypatch):
+    (tmp_path / "statements.toml").write_text(f"[[statement]]\n{text}\n")
+    monkeypatch.setattr(lists.resources, "files", lambda package: tmp_path)
+    with pytest.raises(InvalidStatementError, match=names):
+        statements("edge")
+
+
+def test_another_paper_has_no_statements():
+    with pytest.raises(UnknownNameError, match="edge"):
+        statements("egde")
+
+
+@pytest.mark.parametrize("claim", SHIPPED, ids=lambda claim: claim.id)
+def test_formulas_are_complete_and_convert(claim):
+    assert claim.formula.strip()
+    assert claim.formula.count("{") == claim.formula.count("}")
+    # A command that the converter does not know stays in its output, with its backslash.
+    assert "\\" not in convert(claim.formula, display="block")
