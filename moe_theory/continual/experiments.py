@@ -32,6 +32,7 @@ class Records(NamedTuple):
     loads: Int[Array, " M"]
     explored_loads: Int[Array, " M"]
     terminated: Int[Array, ""]
+    update_norm: Float[Array, ""]
 
 
 class Moves(NamedTuple):
@@ -51,6 +52,7 @@ def observe_metrics(state: State, info: Info) -> Records:
         loads=state.visits,
         explored_loads=state.explored_visits,
         terminated=state.terminated,
+        update_norm=info.update_norm,
     )
 
 
@@ -112,6 +114,17 @@ JUST_EXPLORED = Experiment(
     cells={cell_name(20, True): {"num_experts": 20}},
     num_rounds=100,
     record_every=10,
+    observe=observe_metrics,
+    replicates=16384,
+)
+
+JUST_EXPLORED_BY_FEW = Experiment(
+    name="just-explored-by-few",
+    dims=FIGURE_2_DIMS,
+    system=system(FIGURE_2_DIMS),
+    cells={cell_name(5, True): {"num_experts": 5}},
+    num_rounds=10,
+    record_every=5,
     observe=observe_metrics,
     replicates=16384,
 )

@@ -33,7 +33,7 @@ class Archive:
                     return None
                 count = int(kept["count"])
                 parts = {
-                    name: np.broadcast_to(kept[name], (count, kept[name].shape[1]))
+                    name: np.ascontiguousarray(np.broadcast_to(kept[name], (count, kept[name].shape[1])))
                     for name in Samples._fields
                     if name in kept
                 }

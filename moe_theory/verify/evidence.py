@@ -137,4 +137,4 @@ def _broadcast(name: str, values: Any, observed: np.ndarray) -> np.ndarray:
 def _finite(name: str, array: np.ndarray) -> np.ndarray:
     if not np.all(np.isfinite(array)):
         raise InvalidClaimError(f"{name} gave {np.sum(~np.isfinite(array))} values that are not finite")
-    return array
+    return np.ascontiguousarray(array)  # so that sums over replicates run in one order, however samples came about

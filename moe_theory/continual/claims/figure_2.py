@@ -1,12 +1,16 @@
 """Sentences about Fig. 2: termination, many experts against one, and more experts than needed."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from moe_theory.continual.claims.values import Values, at_rounds, metric, named
-from moe_theory.continual.experiments import FIGURE_2, cell_name
+from moe_theory.continual.claims.values import MANY, Values, at_rounds, metric, named
+from moe_theory.continual.experiments import FIGURE_2, JUST_EXPLORED, cell_name
+from moe_theory.sweep import Run
 from moe_theory.verify.claim import claim
 
 MOE_SIZES = (5, 10, 20)
+METRICS = ("forgetting", "generalization_error")
 ALMOST_ZERO = 0.05  # of a single expert's error: our reading of "almost zero"
 
 
@@ -17,10 +21,37 @@ def _final(name: str, terminate: bool, sizes: tuple[int, ...] = MOE_SIZES) -> Va
     )
 
 
-def _both_final(size: int, factor: float = 1.0) -> Values:
-    """Forgetting and generalization error at the last round, with termination, times a factor."""
-    names = ("forgetting", "generalization_error")
-    return lambda runs: factor * np.concatenate([_final(name, True, (size,))(runs) for name in names], axis=1)
+def _both_final(sizes: tuple[int, ...], factor: float = 1.0) -> Values:
+    """Forgetting, then generalization error, at the last round, with termination, times a factor."""
+    return lambda runs: factor * np.concatenate([_final(name, True, sizes)(runs) for name in METRICS], axis=1)
+
+
+def _over_sizes(measure: Callable[[Run], np.ndarray], terminate: bool) -> Values:
+    """Something of a cell's second half, one component a number of experts."""
+    return lambda runs: np.stack([measure(runs[cell_name(size, terminate)]) for size in MOE_SIZES], axis=1)
+
+
+def _swing(name: str) -> Callable[[Run], np.ndarray]:
+    """How far a metric goes up and down between records of the second half, beyond what it changes in all."""
+
+    def swing(run: Run) -> np.ndarray:
+        steps = np.diff(_second_half(run, name), axis=0)
+        return np.abs(steps).sum(axis=0) - np.abs(steps.sum(axis=0))  # 0 for a metric that only falls
+
+    return swing
+
+
+def _second_half(run: Run, name: str) -> np.ndarray:
+    return getattr(run.records, name)[run.rounds > FIGURE_2.num_rounds // 2].astype(np.float64)
+
+
+def _mean_move(run: Run) -> np.ndarray:
+    return _second_half(run, "update_norm").mean(axis=0)
+
+
+def _early_rise(round: int) -> Values:
+    """Both metrics at a round of the exploration stage."""
+    return lambda runs: np.concatenate([metric(name, MANY, (round,))(runs) for name in METRICS], axis=1)
 
 
 def _mean_error(size: int) -> Values:
@@ -28,6 +59,17 @@ def _mean_error(size: int) -> Values:
 
 
 _BY_SIZE = named(*(f"M = {size}" for size in MOE_SIZES))
+
+
+@claim("continual.figure-2.rise", paper="continual", where="Sec. 6, Fig. 2 (a), (c)", kind="ordering")
+class Rise:
+    """Both metrics first increase while experts explore: at M = 20, from t = 10 to the end of exploration, t = 40."""
+
+    formula = r"\mathbb{E}[F_{10}] < \mathbb{E}[F_{T_1}], \quad \mathbb{E}[G_{10}] < \mathbb{E}[G_{T_1}]"
+    experiment = JUST_EXPLORED
+    labels = named("forgetting", "generalization error")
+    observe = _early_rise(10)
+    predict = _early_rise(40)
 
 
 @claim("continual.figure-2.termination-forgetting", paper="continual", where="Sec. 6, Fig. 2 (a), (b)", kind="ordering")
@@ -57,6 +99,48 @@ class TerminationGeneralization:
     predict = _final("generalization_error", terminate=False)
 
 
+@claim("continual.figure-2.oscillation-forgetting", paper="continual", where="Sec. 6, Fig. 2 (b)", kind="ordering")
+class OscillationForgetting:
+    """Without termination forgetting oscillates more: ups and downs over t > 1000, less the net change."""
+
+    formula = (
+        r"\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{endless}], \quad "
+        r"S = \sum_{t=1000}^{1980} \left| F_{t+20} - F_t \right| - \left| F_{2000} - F_{1000} \right|"
+    )
+    experiment = FIGURE_2
+    labels = _BY_SIZE
+    observe = _over_sizes(_swing("forgetting"), terminate=True)
+    predict = _over_sizes(_swing("forgetting"), terminate=False)
+
+
+@claim("continual.figure-2.oscillation-generalization", paper="continual", where="Sec. 6, Fig. 2 (d)", kind="ordering")
+class OscillationGeneralization:
+    """Without termination the generalization error oscillates more: ups and downs, less the net change."""
+
+    formula = (
+        r"\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{endless}], \quad "
+        r"S = \sum_{t=1000}^{1980} \left| G_{t+20} - G_t \right| - \left| G_{2000} - G_{1000} \right|"
+    )
+    experiment = FIGURE_2
+    labels = _BY_SIZE
+    observe = _over_sizes(_swing("generalization_error"), terminate=True)
+    predict = _over_sizes(_swing("generalization_error"), terminate=False)
+
+
+@claim("continual.figure-2.misrouting", paper="continual", where="Sec. 6, Fig. 2 (b), (d)", kind="ordering")
+class Misrouting:
+    """Without termination tasks reach less suitable experts: the chosen expert has to move farther, over t > 1000."""
+
+    formula = (
+        r"\mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{terminate}\right] < "
+        r"\mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{endless}\right], \quad t > 1000"
+    )
+    experiment = FIGURE_2
+    labels = _BY_SIZE
+    observe = _over_sizes(_mean_move, terminate=True)
+    predict = _over_sizes(_mean_move, terminate=False)
+
+
 @claim("continual.figure-2.moe-forgetting", paper="continual", where="Sec. 6, Fig. 2 (a)", kind="ordering")
 class MoeForgetting:
     """A Mixture-of-Experts with termination forgets less than a single expert."""
@@ -81,16 +165,16 @@ class MoeGeneralization:
 
 @claim("continual.figure-2.almost-zero", paper="continual", where="Sec. 6, Fig. 2 (a), (c)", kind="upper_bound")
 class AlmostZero:
-    """With termination both metrics end at almost zero, read as at most 5 % of a single expert's (M = 10)."""
+    """With termination both metrics end at almost zero, read as at most 5 % of a single expert's."""
 
     formula = (
         r"\mathbb{E}[F_T \mid M = 10] \le 0.05\, \mathbb{E}[F_T \mid M = 1], \quad "
         r"\mathbb{E}[G_T \mid M = 10] \le 0.05\, \mathbb{E}[G_T \mid M = 1]"
     )
     experiment = FIGURE_2
-    labels = named("forgetting", "generalization error")
-    observe = _both_final(10)
-    predict = _both_final(1, factor=ALMOST_ZERO)
+    labels = named(*(f"{name}, M = {size}" for name in ("forgetting", "generalization error") for size in MOE_SIZES))
+    observe = _both_final(MOE_SIZES)
+    predict = _both_final((1,) * len(MOE_SIZES), factor=ALMOST_ZERO)
 
 
 @claim("continual.figure-2.more-experts-slower", paper="continual", where="Sec. 6, Fig. 2 (c)", kind="ordering")

@@ -4,12 +4,20 @@ import numpy as np
 
 from moe_theory.continual import experiments, theory
 from moe_theory.continual.claims.values import FEW, MANY, Values, at, at_rounds, metric
-from moe_theory.continual.experiments import FIGURE_2, JUST_EXPLORED
+from moe_theory.continual.experiments import FIGURE_2, JUST_EXPLORED, JUST_EXPLORED_BY_FEW
 from moe_theory.verify.claim import Runs, claim
 
+EXPLORING = (5, 10)  # the recorded rounds up to T1 = 10 of M = 5
 EARLY = (20, 40)  # the recorded rounds up to T1 = 40 of M = 20
 JUST_AFTER = (50, 60, 70, 80, 90, 100)  # rounds soon after T1 = 40, where the mean comes nearest to (20)
 LATE = (100, 200, 500, 1000, 2000)  # rounds at which the theorems are tested, the last being the paper's T
+_EQUATION_19 = (
+    r"\mathbb{E}[F_t] < \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left\{ "
+    r"\frac{r^{L_t^{(m_\tau)}} - r^{L_\tau^{(m_\tau)}}}{N} \sum_{n=1}^{N} "
+    r"\left\lVert \mathbf{w}_n \right\rVert^2 + "
+    r"\frac{r^{L_\tau^{(m_\tau)}} - r^{L_t^{(m_\tau)}}}{N^2} \sum_{n \neq n'} "
+    r"\left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad 2 \le t \le T_1"
+)
 _EQUATION_20 = (
     r"\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} \left\{ "
     r"\frac{r^{L_{T_1}^{(m_\tau)}}}{N} \sum_{n=1}^{N} \left\lVert \mathbf{w}_n \right\rVert^2 + "
@@ -44,8 +52,8 @@ def _fewer_experts_than_tasks(dims, runs: Runs) -> list[tuple[str, bool]]:
     ]
 
 
-def _theorem_1(name: str, rounds: tuple[int, ...]) -> Values:
-    return lambda runs: at(runs[MANY], getattr(experiments.bounds_of(runs[MANY], FIGURE_2.dims), name), rounds)
+def _theorem_1(name: str, rounds: tuple[int, ...], cell: str = MANY) -> Values:
+    return lambda runs: at(runs[cell], getattr(experiments.bounds_of(runs[cell], FIGURE_2.dims), name), rounds)
 
 
 def _theorem_2(name: str, form: str) -> Values:
@@ -67,13 +75,7 @@ def _frozen_forgetting(runs: Runs) -> np.ndarray:
 class Theorem1Forgetting:
     """With more experts than tasks, expected forgetting during exploration is below the load bound of (19)."""
 
-    formula = (
-        r"\mathbb{E}[F_t] < \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left\{ "
-        r"\frac{r^{L_t^{(m_\tau)}} - r^{L_\tau^{(m_\tau)}}}{N} \sum_{n=1}^{N} "
-        r"\left\lVert \mathbf{w}_n \right\rVert^2 + "
-        r"\frac{r^{L_\tau^{(m_\tau)}} - r^{L_t^{(m_\tau)}}}{N^2} \sum_{n \neq n'} "
-        r"\left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad 2 \le t \le T_1"
-    )
+    formula = _EQUATION_19
     experiment = FIGURE_2
     hypotheses = _more_experts_than_tasks
     labels = at_rounds(*EARLY)
@@ -127,6 +129,23 @@ class Theorem1GeneralizationErrorEarly:
     labels = at_rounds(*JUST_AFTER)
     observe = metric("generalization_error", MANY, JUST_AFTER)
     predict = _theorem_1("generalization_error", JUST_AFTER)
+
+
+@claim(
+    "continual.theorem-2.exploration-forgetting",
+    paper="continual",
+    where="Theorem 2, first line, Eq. (19)",
+    kind="upper_bound",
+)
+class Theorem2ExplorationForgetting:
+    """With fewer experts than tasks, expected forgetting during exploration is below the load bound of (19) as well."""
+
+    formula = _EQUATION_19
+    experiment = JUST_EXPLORED_BY_FEW
+    hypotheses = _fewer_experts_than_tasks
+    labels = at_rounds(*EXPLORING)
+    observe = metric("forgetting", FEW, EXPLORING)
+    predict = _theorem_1("forgetting", EXPLORING, FEW)
 
 
 @claim("continual.theorem-2.forgetting", paper="continual", where="Theorem 2, Eq. (21)", kind="upper_bound")
