@@ -1,0 +1,107 @@
+"""A user's own file of claims: catches one that is not judged, takes others down with it, or fails without a word."""
+
+import textwrap
+
+import pytest
+
+from moe_theory.core.errors import InvalidClaimError
+from moe_theory.verify import Status, claim, registry, session
+from moe_theory.verify.modules import load_claims
+
+OWN = """
+    import numpy as np
+    from moe_theory import claim
+    from moe_theory.continual.experiments import HISTORY
+
+    @claim("mine.moves", paper="continual", where="my notes", kind="upper_bound")
+    class Moves:
+        '''An expert moves by less than 10 a round.'''
+
+        experiment = HISTORY
+        observe = lambda runs: runs["M = 5"].records.update_norm[-1]
+        predict = lambda runs: 10.0
+"""
+BROKEN = """
+    from moe_theory import claim
+    from moe_theory.continual.experiments import HISTORY
+
+    def claims(name, values):
+        @claim(name, paper="continual", where="my notes", kind="upper_bound")
+        class Broken:
+            '''Broken.'''
+
+            experiment = HISTORY
+            observe = values
+            predict = lambda runs: 1.0
+
+    claims("mine.raises", lambda runs: runs["no such cell"])
+    claims("mine.nan", lambda runs: runs["M = 5"].records.error[-1] * float("nan"))
+    claims("mine.shape", lambda runs: runs["M = 5"].records.error)
+    claims("mine.good", lambda runs: runs["M = 5"].records.error[-1] * 0)
+"""
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch):
+    """What a test registers is gone after it."""
+    registry.all_claims()
+    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
+    monkeypatch.setattr(registry, "_OWN_READINGS", {})
+
+
+def written(folder, text):
+    path = folder / "my_claims.py"
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def test_a_claim_of_fifteen_lines_is_judged(tmp_path):
+    path = written(tmp_path, OWN)
+    assert len(textwrap.dedent(OWN).strip().splitlines()) <= 15
+    assert load_claims(path) == ["mine.moves"]
+    request = session.check_request("mine.*", ["unit-signal"], 64, module=str(path))
+    (verdict,) = session.carry_out(request).verdicts
+    assert verdict.status is Status.SUPPORTED
+    assert f"--module {path}" in verdict.command
+
+
+def test_each_broken_claim_is_an_error_of_its_own(tmp_path):
+    load_claims(written(tmp_path, BROKEN))
+    verdicts = session.carry_out(session.check_request("mine.*", ["unit-signal"], 64)).verdicts
+    outcome = {verdict.claim: (verdict.status, verdict.reason) for verdict in verdicts}
+    assert outcome["mine.raises"] == (Status.ERROR, "KeyError: 'no such cell'")
+    assert "64 values that are not finite" in outcome["mine.nan"][1]
+    assert "one row a replicate" in outcome["mine.shape"][1]
+    assert outcome["mine.good"][0] is Status.SUPPORTED
+
+
+def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
+    own = OWN.replace('paper="continual"', 'paper="mine"')
+    with pytest.raises(InvalidClaimError, match="READINGS"):
+        load_claims(written(tmp_path, own))
+    own += """
+    from moe_theory import continual
+    from moe_theory.core.readings import Reading
+
+    READINGS = {"loud": Reading("loud", "strong signals", continual.Params(), {"signal_scale": 9.0})}
+"""
+    load_claims(written(tmp_path, own.replace("mine.moves", "mine.louder")))
+    request = session.check_request("mine.louder", None, 64)
+    assert [job.reading.name for job in request.jobs] == ["loud"]
+    assert session.carry_out(request).verdicts[0].status is Status.SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import nothing_of_this_name", "ModuleNotFoundError"),
+        ("1 +", "SyntaxError"),
+        ("x = 1", "declares no claim"),
+        (OWN.replace("mine.moves", "continual.lemma-3"), "registered already"),
+    ],
+)
+def test_a_file_that_does_not_work_says_why(tmp_path, text, message):
+    with pytest.raises(InvalidClaimError, match=message):
+        load_claims(written(tmp_path, text))
+    with pytest.raises(InvalidClaimError, match="no Python file"):
+        load_claims(tmp_path / "missing.py")
