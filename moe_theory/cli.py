@@ -201,6 +201,7 @@ def _list_verdicts(options: Verify) -> None:
 
 def _verify(options: Verify) -> None:
     from moe_theory.report import verdicts
+    from moe_theory.report.closing import closing_lines
     from moe_theory.report.output import prepare_folder
     from moe_theory.sweep import terminal_progress
     from moe_theory.verify.archive import Archive
@@ -224,7 +225,7 @@ def _verify(options: Verify) -> None:
         _print_json(report.to_json())
         return
     console.print(verdicts.live_table(report.verdicts, console.width))
-    for line in verdicts.closing_lines(report):
+    for line in closing_lines(report):
         console.print(line, highlight=False, soft_wrap=True)
     for what, path in paths.items():
         console.print(f"{what}: {path}", highlight=False, soft_wrap=True)
