@@ -56,6 +56,7 @@ def _contracted_errors_before_repeats(runs: Runs) -> np.ndarray:
 class Lemma3:
     """An expert whose last task comes again does not change; its largest move, over the truths' root mean square."""
 
+    formula = r"w_{n_t} = w_{n_\tau} \Rightarrow w_t^{(m_t)} = w_{t-1}^{(m_t)} = \dots = w_\tau^{(m_t)}"
     experiment = HISTORY
     labels = named(FEW)
     observe = _largest_repeat_move
@@ -65,6 +66,7 @@ class Lemma3:
 class Lemma3Contraction:
     """A repeat multiplies an expert's expected squared error by (d - s)/(d - 1)."""
 
+    formula = r"E \|w_t^{(m_t)} - w_{n_t}\|^2 = \frac{d - s}{d - 1} E \|w_{t-1}^{(m_t)} - w_{n_t}\|^2"
     experiment = HISTORY
     labels = named(SINGLE)
     observe = _errors_after_repeats
@@ -91,6 +93,7 @@ def _gradient_imbalance(runs: Runs) -> np.ndarray:
 class Lemma4:
     """The task loss's gradients in the gates sum to zero over experts; their sum over their largest entry."""
 
+    formula = r"\sum_{m=1}^M \nabla_{\theta_t^{(m)}} L_t^{task} = 0"
     experiment = ROUTING
     labels = at_rounds(ROUTING.num_rounds + 1)
     observe = _gradient_imbalance

@@ -1,6 +1,6 @@
 """Numbers that claims are made of: metrics of cells at recorded rounds, one a replicate, and the components' names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -32,3 +32,8 @@ def at(run: Run, values: np.ndarray, rounds: tuple[int, ...] | None) -> np.ndarr
 def metric(name: str, cell: str, rounds: tuple[int, ...] | None = None) -> Values:
     """A metric of one cell at some of its recorded rounds."""
     return lambda runs: at(runs[cell], getattr(runs[cell].records, name), rounds)
+
+
+def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
+    """What `value` says of each cell's run (B,), one component a cell."""
+    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
