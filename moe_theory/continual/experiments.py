@@ -181,10 +181,10 @@ def exact_of(run: Run, dims: Dims) -> exact.Exact:
     return exact.Exact(*(leaf[:, run.replicates % NUM_POOLS] for leaf in by_pool))
 
 
-# Grids for the O() and Omega() statements about router and gates. On the grid of scales everything shrinks as Algorithm 1
-# asks, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25; signals keep entries of
-# order 1 in every reading, |v_n|_inf = O(1), by c = 1/sigma_0. The grid lies where a reading's noise outweighs what
-# shrinks with sigma_0 inside a cluster. T1 lies within the runs, with at least `ROUTED` rounds beyond it.
+# Grids for the O() and Omega() statements about router and gates. On the grid of scales everything shrinks as
+# Algorithm 1 asks, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25; signals keep
+# entries of order 1 in every reading, |v_n|_inf = O(1), by c = 1/sigma_0. The grid lies where a reading's noise
+# outweighs what shrinks with sigma_0 inside a cluster. T1 lies within the runs, with `ROUTED` rounds or more beyond it.
 SCALES = (0.000625, 0.0025, 0.01, 0.04)
 GRID_SCALE = 0.04  # sigma_0 on the grids of learning rates and of experts
 RATES = (0.05, 0.1, 0.2, 0.4)  # the third is that of `GRID_SCALE`

@@ -1,49 +1,39 @@
-"""Lemmas 5 to 9, on the gates' gradients, their steps and sizes, and the loads at the end of the exploration stage.
+"""Lemmas 5 to 7, on the gates' gradients, sizes and steps.
 
-An O() or Omega() is tested by its exponent: the slope of log means over a grid of sigma_0, of eta or of M. Along the grid
-of sigma_0 Algorithm 1's inputs shrink as it asks, eta and alpha as sigma_0^0.5 (the proof of Lemma 5 needs both from
-below too). "For any" is read as the largest, or smallest, over experts, signals and the rounds named.
+An O() or Omega() is tested by its exponent: the slope of log means over a grid of sigma_0, or of M. Along the grid of
+sigma_0 Algorithm 1's inputs shrink as it asks, eta and alpha as sigma_0^0.5 (the proof of Lemma 5 needs both from below
+too). "For any" is read as the largest, or smallest, over experts, signals and the rounds named.
 """
 
 import numpy as np
 
-from moe_theory.continual.claims.values import named, over
+from moe_theory.continual.claims.values import (
+    EXPONENT_MARGIN,
+    FEWER_CELLS,
+    QUIET_CELLS,
+    SCALE_CELLS,
+    named,
+    over,
+    recorded,
+)
 from moe_theory.continual.experiments import (
-    BLIND,
     EXPERT_GRID,
     EXPERTS,
-    FEWER,
-    QUIET,
-    RATES,
     ROUTED,
     SCALES,
     SCALING,
     experts_name,
     exploration_rounds,
-    rate_name,
-    scale_name,
 )
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import Runs, claim
 
-EXPONENT_MARGIN = 0.1  # how far an exponent may be from the one claimed
-FAILURE = 0.05  # the delta of Lemma 8
-SCALE_CELLS = tuple(scale_name(scale) for scale in SCALES)
-FEWER_CELLS = tuple(scale_name(scale, FEWER) for scale in SCALES)
-QUIET_CELLS = tuple(scale_name(scale, QUIET) for scale in SCALES)
-RATE_CELLS = tuple(rate_name(rate) for rate in RATES)
 EXPERT_CELLS = tuple(experts_name(number) for number in EXPERTS)
-BLIND_CELLS = tuple(experts_name(number, BLIND) for number in EXPERTS)
-
-
-def _recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:
-    """A recorded number in rounds `first` to `last` (R, B); every round is recorded."""
-    return getattr(run.records, name)[first - 1 : last].astype(np.float64)
 
 
 def _explored(run: Run, name: str) -> np.ndarray:
-    """The same in the exploration stage, rounds 1 to T1."""
-    return _recorded(run, name, 1, exploration_rounds(run.params))
+    """A recorded number in the exploration stage, rounds 1 to T1 (T1, B)."""
+    return recorded(run, name, 1, exploration_rounds(run.params))
 
 
 def _largest_explored(name: str):
@@ -57,7 +47,7 @@ def _least_explored_gradient(run: Run) -> np.ndarray:
 def _largest_routed_gradient(run: Run) -> np.ndarray:
     """Over the `ROUTED` rounds past T1, as many in each cell."""
     explored = exploration_rounds(run.params)
-    return _recorded(run, "largest_gradient", explored + 1, explored + ROUTED).max(axis=0)
+    return recorded(run, "largest_gradient", explored + 1, explored + ROUTED).max(axis=0)
 
 
 @claim(
@@ -90,13 +80,12 @@ class Lemma5Exploration:
 class Lemma5Floor:
     """In every round up to T1, that gradient is of order sigma_0^1.5 or larger, for fixed M.
 
-    The auxiliary loss costs the chosen expert alpha M f_t / t, and f_t is at least 1/t and t at most T1 = M/eta: at least
-    alpha eta^2 / M, whatever the locality loss. The printed bound takes f_t for a constant.
+    The auxiliary loss costs the chosen expert alpha M f_t / t; as f_t is at least 1/t and t at most T1 = M/eta, that is
+    at least alpha eta^2 / M, whatever the locality loss. The proof takes f_t for a constant.
     """
 
     formula = (
-        r"\|
-abla_{	heta_t^{(m)}} L_t^{task}\|_\infty \geq \pi_m \pi_{m_t} rac{lpha M}{T_1^2} "
+        r"\|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty \geq \pi_m \pi_{m_t} \frac{\alpha M}{T_1^2} "
         r"\|\sum_i X_{t, i}\|_\infty = \Omega(\sigma_0^{1.5})"
     )
     experiment = SCALING
@@ -139,7 +128,7 @@ def _gate_excess(run: Run) -> np.ndarray:
     late = early + rate * (last - explored) * step / explored
     excess = np.maximum(
         _explored(run, "gate_size").max(axis=0) / early,
-        _recorded(run, "gate_size", explored + 1, last).max(axis=0) / late,
+        recorded(run, "gate_size", explored + 1, last).max(axis=0) / late,
     )
     return np.maximum(excess - 1, 0)
 
@@ -186,9 +175,7 @@ class Lemma6Bound:
     observe = over(SCALE_CELLS, _gate_excess)
 
 
-@claim(
-    "continual.lemma-7.chosen", paper="continual", where="Lemma 7, first case", kind="rate", margin=EXPONENT_MARGIN
-)
+@claim("continual.lemma-7.chosen", paper="continual", where="Lemma 7, first case", kind="rate", margin=EXPONENT_MARGIN)
 class Lemma7Chosen:
     """In a round up to T1, the chosen expert's output for any signal changes by O(sigma_0) in size."""
 
@@ -201,9 +188,7 @@ class Lemma7Chosen:
     predict = staticmethod(lambda runs: 1.0)
 
 
-@claim(
-    "continual.lemma-7.others", paper="continual", where="Lemma 7, second case", kind="rate", margin=EXPONENT_MARGIN
-)
+@claim("continual.lemma-7.others", paper="continual", where="Lemma 7, second case", kind="rate", margin=EXPONENT_MARGIN)
 class Lemma7Others:
     """In a round up to T1, every other expert's output for any signal changes by O(sigma_0) in size, for fixed M."""
 
@@ -255,9 +240,7 @@ class Lemma7Sign:
     observe = over(SCALE_CELLS, lambda run: _explored(run, "chosen_rise").max(axis=0) > 0)
 
 
-@claim(
-    "continual.lemma-7.sign-own", paper="continual", where="replaces Lemma 7, signs", kind="identity", margin=1e-6
-)
+@claim("continual.lemma-7.sign-own", paper="continual", where="replaces Lemma 7, signs", kind="identity", margin=1e-6)
 class Lemma7SignOwn:
     """Where the noise is O(sigma_0), the chosen expert's output for the arriving task's signal falls and others' rise.
 
@@ -278,173 +261,3 @@ class Lemma7SignOwn:
             return np.maximum(wrong, 0) / float(run.params.truth_scale)
 
         return over(QUIET_CELLS, largest)(runs)
-
-
-def _load_gap(run: Run) -> np.ndarray:
-    """max_m |f_T1(m) - 1/M|."""
-    count = int(run.params.num_experts)
-    shares = run.state.explored_visits[:count].astype(np.float64) / exploration_rounds(run.params)
-    return np.abs(shares - 1 / count).max(axis=0)
-
-
-@claim(
-    "continual.lemma-8.learning-rate",
-    paper="continual",
-    where="Lemma 8, Eq. (32)",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-)
-class Lemma8Rate:
-    """At T1 every expert's share of the tasks is within O(eta^0.5) of 1/M for small eta, in mean."""
-
-    formula = r"|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5})"
-    experiment = SCALING
-    side = "at_least"
-    abscissa = RATES
-    labels = named(*RATE_CELLS)
-    observe = over(RATE_CELLS, _load_gap)
-    predict = staticmethod(lambda runs: 0.5)
-
-
-@claim(
-    "continual.lemma-8.experts",
-    paper="continual",
-    where="Lemma 8, Eq. (32)",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-    replaced_by="continual.lemma-8.independent",
-)
-class Lemma8Experts:
-    """At T1 every expert's share of the tasks is within O(1/M) of 1/M, in mean."""
-
-    formula = r"|f_{T_1}^{(m)} - \frac{1}{M}| = O(M^{-1})"
-    experiment = EXPERT_GRID
-    side = "at_most"
-    abscissa = EXPERTS
-    labels = named(*EXPERT_CELLS)
-    observe = over(EXPERT_CELLS, _load_gap)
-    predict = staticmethod(lambda runs: -1.0)
-
-
-@claim(
-    "continual.lemma-8.experts-proved",
-    paper="continual",
-    where="Lemma 8, what its proof gives",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-    replaced_by="continual.lemma-8.independent",
-)
-class Lemma8ExpertsProved:
-    """At T1 every expert's share of the tasks is within O(M^-0.5) of 1/M, in mean.
-
-    What the proof's inequality gives with T1 = M/eta: eps = (eta ln(2M/delta) / (2M))^0.5, and not eta^0.5 / M.
-    """
-
-    formula = r"|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})"
-    experiment = EXPERT_GRID
-    side = "at_most"
-    abscissa = EXPERTS
-    labels = named(*EXPERT_CELLS)
-    observe = over(EXPERT_CELLS, _load_gap)
-    predict = staticmethod(lambda runs: -0.5)
-
-
-def _exceeds_hoeffding(run: Run) -> np.ndarray:
-    """Whether some expert's share is farther from 1/M than (ln(2M/delta) / (2 T1))^0.5."""
-    explored = exploration_rounds(run.params)
-    return _load_gap(run) > np.sqrt(np.log(2 * int(run.params.num_experts) / FAILURE) / (2 * explored))
-
-
-@claim(
-    "continual.lemma-8.hoeffding",
-    paper="continual",
-    where="Lemma 8, proof",
-    kind="probability",
-    replaced_by="continual.lemma-8.independent-hoeffding",
-)
-class Lemma8Hoeffding:
-    """At T1 every expert's share is within (ln(2M/delta) / (2 T1))^0.5 of 1/M, but for chance delta = 0.05.
-
-    The proof applies Hoeffding's inequality to routes that depend on each other.
-    """
-
-    formula = r"P(\exists m: |f_{T_1}^{(m)} - \frac{1}{M}| > \epsilon) \leq 2 M \exp (-2 \epsilon^2 T_1) = \delta"
-    experiment = EXPERT_GRID
-    side = "at_most"
-    labels = named(*EXPERT_CELLS)
-    observe = over(EXPERT_CELLS, _exceeds_hoeffding)
-    predict = staticmethod(lambda runs: FAILURE)
-
-
-@claim(
-    "continual.lemma-8.independent",
-    paper="continual",
-    where="replaces Lemma 8, Eq. (32)",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-)
-class Lemma8Independent:
-    """Where the perturbation outweighs the gate outputs, every expert's share at T1 is within O(M^-0.5) of 1/M.
-
-    Routes are then independent and uniform, as the proof supposes; lambda is 1000.
-    """
-
-    formula = r"\lambda \gg \|h\|_\infty \Rightarrow |f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})"
-    experiment = EXPERT_GRID
-    side = "at_most"
-    abscissa = EXPERTS
-    labels = named(*BLIND_CELLS)
-    observe = over(BLIND_CELLS, _load_gap)
-    predict = staticmethod(lambda runs: -0.5)
-
-
-@claim(
-    "continual.lemma-8.independent-hoeffding",
-    paper="continual",
-    where="replaces Lemma 8, proof",
-    kind="probability",
-)
-class Lemma8IndependentHoeffding:
-    """There every share is within (ln(2M/delta) / (2 T1))^0.5 of 1/M, but for chance delta = 0.05."""
-
-    formula = (
-        r"\lambda \gg \|h\|_\infty \Rightarrow "
-        r"P(\exists m: |f_{T_1}^{(m)} - \frac{1}{M}| > \epsilon) \leq 2 M \exp (-2 \epsilon^2 T_1) = \delta"
-    )
-    experiment = EXPERT_GRID
-    side = "at_most"
-    labels = named(*BLIND_CELLS)
-    observe = over(BLIND_CELLS, _exceeds_hoeffding)
-    predict = staticmethod(lambda runs: FAILURE)
-
-
-def _final_gate_gap(run: Run) -> np.ndarray:
-    """max |theta_T1^(m) - theta_T1^(m')|: the gates that route in round T1 are those after round T1 - 1."""
-    explored = exploration_rounds(run.params)
-    return _recorded(run, "gate_gap", explored - 1, explored - 1)[0]
-
-
-@claim("continual.lemma-9.scale", paper="continual", where="Lemma 9", kind="rate", margin=EXPONENT_MARGIN)
-class Lemma9Scale:
-    """At T1 the gates of two experts are within O(eta^-0.5 sigma_0) of each other: O(sigma_0^0.75), as eta shrinks."""
-
-    formula = r"\eta = \Theta(\sigma_0^{0.5}) \Rightarrow \|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\sigma_0^{0.75})"
-    experiment = SCALING
-    side = "at_least"
-    abscissa = SCALES
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _final_gate_gap)
-    predict = staticmethod(lambda runs: 0.75)
-
-
-@claim("continual.lemma-9.learning-rate", paper="continual", where="Lemma 9", kind="rate", margin=EXPONENT_MARGIN)
-class Lemma9Rate:
-    """At T1 the gates of two experts are within O(eta^-0.5) of each other for small eta, at a fixed sigma_0."""
-
-    formula = r"\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5})"
-    experiment = SCALING
-    side = "at_least"
-    abscissa = RATES
-    labels = named(*RATE_CELLS)
-    observe = over(RATE_CELLS, _final_gate_gap)
-    predict = staticmethod(lambda runs: -0.5)

@@ -1,39 +1,32 @@
-"""Lemma 1, on gate outputs of like tasks, and Lemma 2 with Corollary 1, on how smoothly the router goes with them.
+"""Lemma 1, on the gate outputs of two tasks of one kind.
 
 An O(sigma_0^e) is tested by its exponent: the slope of log means over a grid of sigma_0 on which Algorithm 1's inputs
 shrink as it asks. Gates are those of round T; the two feature matrices of a pair are drawn anew. Definition 1 leaves
-the noise level sigma_t open: a statement is tested with the reading's, which does not shrink, and where that refutes it,
-beside it with noise within O(sigma_0), which its proof needs.
+the noise level sigma_t open: the lemma is tested with a reading's, which does not shrink, and beside it with noise
+within O(sigma_0), which its proof needs.
 """
 
+import math
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.continual.claims.values import named, over
-from moe_theory.continual.experiments import (
-    FEWER,
-    GRID_SCALE,
-    NEAR,
-    QUIET,
-    SCALE_DIMS,
-    SCALE_EXPERTS,
-    SCALE_FEWER,
-    SCALES,
-    SCALING,
-    scale_name,
+from moe_theory.continual.claims.values import (
+    EXPONENT_MARGIN,
+    FAILURE,
+    FEWER_CELLS,
+    NEAR_CELLS,
+    QUIET_CELLS,
+    SCALE_CELLS,
+    named,
+    over,
 )
-from moe_theory.continual.routing import routing_probabilities, sharp_constant
+from moe_theory.continual.experiments import SCALE_DIMS, SCALE_EXPERTS, SCALE_FEWER, SCALES, SCALING
 from moe_theory.core.random import normals, root_key, symmetric_uniforms
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import Runs, claim
-
-EXPONENT_MARGIN = 0.1  # how far an exponent may be from the one claimed
-FAILURE = 0.05  # what a chance of o(1) may be at most
-CELLS = tuple(scale_name(scale) for scale in SCALES)
-FEWER_CELLS = tuple(scale_name(scale, FEWER) for scale in SCALES)
-QUIET_CELLS = tuple(scale_name(scale, QUIET) for scale in SCALES)
-NEAR_CELLS = tuple(scale_name(scale, NEAR) for scale in SCALES)
 
 
 def draws_of(run: Run, count: int, stream: int) -> Float[np.ndarray, "B n"]:
@@ -46,12 +39,12 @@ def draws_of(run: Run, count: int, stream: int) -> Float[np.ndarray, "B n"]:
 def _noise_sums(run: Run) -> Float[np.ndarray, "B 2 d"]:
     """The sums over the s - 1 noise columns of two feature matrices."""
     shape = (2, SCALE_DIMS.num_features, SCALE_DIMS.num_samples - 1)
-    columns = np.asarray(normals(draws_of(run, int(np.prod(shape)), 5)), np.float64)
+    columns = np.asarray(normals(jnp.asarray(draws_of(run, math.prod(shape), 5))), np.float64)
     return float(run.params.noise_scale) * columns.reshape(-1, *shape).sum(axis=-1)
 
 
 def gate_output_pairs(run: Run) -> Float[np.ndarray, "B 2 M"]:
-    """Gate outputs of two tasks of one cluster (the same task where there are no clusters), with the gates of round T."""
+    """Gate outputs of two tasks of one cluster (of one task where there are no clusters), at the gates of round T."""
     params, num_tasks = run.params, SCALE_DIMS.num_tasks
     units = (draws_of(run, 3, 6) + 1) / 2
     first = np.minimum((units[:, 0] * num_tasks).astype(int), num_tasks - 1)
@@ -103,7 +96,7 @@ def _near_signals(dims, runs: Runs) -> list[tuple[str, bool]]:
 class Lemma1:
     """With more experts than tasks, two arrivals of one task have outputs at every expert within O(sigma_0^1.5).
 
-    Tested at whatever noise level the reading has, since the statement asks nothing of it; the largest gap of an expert.
+    Tested at the noise level of a reading, since the statement asks nothing of it; the largest gap of an expert.
     """
 
     formula = r"|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})"
@@ -111,8 +104,8 @@ class Lemma1:
     hypotheses = _more_experts
     side = "at_least"
     abscissa = SCALES
-    labels = named(*CELLS)
-    observe = over(CELLS, _output_gap)
+    labels = named(*SCALE_CELLS)
+    observe = over(SCALE_CELLS, _output_gap)
     predict = staticmethod(lambda runs: 1.5)
 
 
@@ -133,8 +126,8 @@ class Lemma1Probability:
     experiment = SCALING
     hypotheses = _more_experts
     side = "at_most"
-    labels = named(*CELLS)
-    observe = over(CELLS, _exceeds_proof)
+    labels = named(*SCALE_CELLS)
+    observe = over(SCALE_CELLS, _exceeds_proof)
     predict = staticmethod(lambda runs: FAILURE)
 
 
@@ -184,10 +177,13 @@ class Lemma1Product:
     The proof's step to that sum, in which entries of both signs cancel; tested at the gates of round T.
     """
 
-    formula = r"|\sum_{i, j} \theta_{t, j}^{(m)} X_{t, (i, j)}| \leq \max_{t, j} |\theta_{t, j}^{(m)}| \cdot |\sum_{i, j} X_{t, (i, j)}|"
+    formula = (
+        r"|\sum_{i, j} \theta_{t, j}^{(m)} X_{t, (i, j)}| \leq "
+        r"\max_{t, j} |\theta_{t, j}^{(m)}| \cdot |\sum_{i, j} X_{t, (i, j)}|"
+    )
     experiment = SCALING
-    labels = named(*CELLS)
-    observe = over(CELLS, _exceeds_product)
+    labels = named(*SCALE_CELLS)
+    observe = over(SCALE_CELLS, _exceeds_product)
 
 
 @claim(
@@ -200,7 +196,7 @@ class Lemma1Product:
 class Lemma1Quiet:
     """Where the noise level is O(sigma_0), two arrivals of one task have outputs within O(sigma_0^1.5)."""
 
-    formula = r"\sigma_t = O(\sigma_0) \Rightarrow |h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})"
+    formula = r"\sigma_t = O(\sigma_0) \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})"
     experiment = SCALING
     hypotheses = _more_experts
     side = "at_least"
@@ -254,7 +250,7 @@ class Lemma1QuietProbability:
     margin=EXPONENT_MARGIN,
 )
 class Lemma1NearSignals:
-    """Where noise is O(sigma_0) and signals of a cluster are within O(sigma_0^1.5), outputs are within O(sigma_0^1.5)."""
+    """Where noise is O(sigma_0) and a cluster's signals are within O(sigma_0^1.5), so are its tasks' outputs."""
 
     formula = (
         r"\sigma_t = O(\sigma_0), \|v_n - v_{n'}\|_\infty = O(\sigma_0^{1.5}) \Rightarrow "
@@ -267,148 +263,3 @@ class Lemma1NearSignals:
     labels = named(*NEAR_CELLS)
     observe = over(NEAR_CELLS, _output_gap)
     predict = staticmethod(lambda runs: 1.5)
-
-
-SMOOTH_EXPERTS = (2, 5, 10)
-SMOOTH_CELL = scale_name(GRID_SCALE)  # whose lambda = sigma_0^1.25 is the router's
-NUM_PAIRS = 4  # pairs of outputs that a replicate draws for each M
-by_experts = named(*(f"M = {number}" for number in SMOOTH_EXPERTS))
-
-
-def output_pairs(
-    run: Run, num_experts: int, spread: float, change: float
-) -> tuple[Float[np.ndarray, "B pairs M"], Float[np.ndarray, "B pairs M"]]:
-    """Pairs h, h^ in units of lambda: h over a width of up to `spread`, and h^ apart by up to `change`.
-
-    In every other pair one expert rises and all others fall; in the rest experts move at random.
-    """
-    draws = draws_of(run, NUM_PAIRS * (2 * num_experts + 2), 7).reshape(-1, NUM_PAIRS, 2 * num_experts + 2)
-    units = (draws[..., :2] + 1) / 2
-    before = spread * units[..., :1] * draws[..., 2 : 2 + num_experts]
-    opposed = np.where(np.arange(num_experts) == 0, 1.0, -1.0)
-    is_opposed = (np.arange(NUM_PAIRS) % 2 == 0)[:, None]
-    moves = np.where(is_opposed, opposed, draws[..., 2 + num_experts :])
-    return before, before + change * units[..., 1:] * moves
-
-
-def _steepness(run: Run, num_experts: int, spread: float, change: float) -> Float[np.ndarray, "B pairs"]:
-    """|p - p^|_inf / |h - h^|_inf at the run's lambda."""
-    scale = float(run.params.perturbation_scale)
-    before, after = (scale * part for part in output_pairs(run, num_experts, spread, change))
-    moved = routing_probabilities(after, scale) - routing_probabilities(before, scale)
-    return np.abs(moved).max(axis=-1) / np.abs(after - before).max(axis=-1)
-
-
-def _over_experts(value):
-    """What `value` says of lambda and steepnesses, one component a number of experts."""
-    return lambda runs: np.stack([value(runs[SMOOTH_CELL], number) for number in SMOOTH_EXPERTS], axis=1)
-
-
-@claim(
-    "continual.lemma-2.constant",
-    paper="continual",
-    where="Lemma 2",
-    kind="counterexample",
-    replaced_by="continual.lemma-2.lipschitz",
-)
-class Lemma2:
-    """Routing probabilities move by at most lambda M^2 times the largest move of a gate output.
-
-    Instances: outputs within lambda/4 of 0, moved by up to lambda/4, at lambda = sigma_0^1.25 with sigma_0 = 0.04.
-    """
-
-    formula = r"\|p - \hat{p}\|_\infty \leq \lambda M^2 \|h - \hat{h}\|_\infty"
-    experiment = SCALING
-    labels = by_experts
-
-    @staticmethod
-    @_over_experts
-    def observe(run: Run, number: int) -> np.ndarray:
-        return np.all(_steepness(run, number, 0.25, 0.25) > float(run.params.perturbation_scale) * number**2, axis=1)
-
-
-@claim("continual.lemma-2.lipschitz", paper="continual", where="replaces Lemma 2", kind="identity", margin=1e-6)
-class Lemma2Lipschitz:
-    """Routing probabilities move by at most 2/lambda times the largest move of a gate output, for every M.
-
-    The largest relative excess over outputs within lambda of 0, moved by up to lambda.
-    """
-
-    formula = r"\|p - \hat{p}\|_\infty \leq \frac{2}{\lambda} \|h - \hat{h}\|_\infty"
-    experiment = SCALING
-    labels = by_experts
-
-    @staticmethod
-    @_over_experts
-    def observe(run: Run, number: int) -> np.ndarray:
-        bound = sharp_constant(float(run.params.perturbation_scale))
-        return np.maximum(_steepness(run, number, 1.0, 1.0) / bound - 1, 0).max(axis=1)
-
-
-@claim("continual.lemma-2.sharp", paper="continual", where="replaces Lemma 2", kind="equality", margin=0.01)
-class Lemma2Sharp:
-    """No constant below 2/lambda will do: nearly equal outputs, one raised and all others lowered a little, attain it.
-
-    The share of 2/lambda that is attained with outputs within 0.001 lambda of 0, moved by up to 0.001 lambda.
-    """
-
-    formula = r"\sup_{h, \hat{h}} \frac{\|p - \hat{p}\|_\infty}{\|h - \hat{h}\|_\infty} = \frac{2}{\lambda}"
-    experiment = SCALING
-    labels = by_experts
-    predict = staticmethod(lambda runs: 1.0)
-
-    @staticmethod
-    @_over_experts
-    def observe(run: Run, number: int) -> np.ndarray:
-        bound = sharp_constant(float(run.params.perturbation_scale))
-        return _steepness(run, number, 1e-3, 1e-3).max(axis=1) / bound
-
-
-def _probability_gap(run: Run) -> np.ndarray:
-    """|p - p^|_inf for two arrivals of one task, with the gates of round T."""
-    probabilities = routing_probabilities(gate_output_pairs(run), float(run.params.perturbation_scale))
-    return np.abs(np.diff(probabilities, axis=1)).max(axis=(1, 2))
-
-
-@claim(
-    "continual.corollary-1.probabilities",
-    paper="continual",
-    where="Corollary 1",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-    replaced_by="continual.corollary-1.lipschitz",
-)
-class Corollary1:
-    """Two arrivals of one task are routed with probabilities within O(lambda M^2 sigma_0^1.5) = O(sigma_0^2.75).
-
-    M is fixed and lambda = sigma_0^1.25; the noise is small, so that Lemma 1 is not what fails.
-    """
-
-    formula = r"\|p - \hat{p}\|_\infty = O(\lambda M^2 \sigma_0^{1.5}), \lambda = \Theta(\sigma_0^{1.25})"
-    experiment = SCALING
-    hypotheses = _more_experts
-    side = "at_least"
-    abscissa = SCALES
-    labels = named(*QUIET_CELLS)
-    observe = over(QUIET_CELLS, _probability_gap)
-    predict = staticmethod(lambda runs: 2.75)
-
-
-@claim(
-    "continual.corollary-1.lipschitz",
-    paper="continual",
-    where="replaces Corollary 1",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-)
-class Corollary1Lipschitz:
-    """Where the noise is O(sigma_0), they are routed with probabilities within O(sigma_0^1.5 / lambda) = O(sigma_0^0.25)."""
-
-    formula = r"\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda), \lambda = \Theta(\sigma_0^{1.25})"
-    experiment = SCALING
-    hypotheses = _more_experts
-    side = "at_least"
-    abscissa = SCALES
-    labels = named(*QUIET_CELLS)
-    observe = over(QUIET_CELLS, _probability_gap)
-    predict = staticmethod(lambda runs: 0.25)

@@ -7,14 +7,13 @@ import numpy as np
 from jaxtyping import Float
 
 from moe_theory.continual.claims.router import gate_output_pairs
-from moe_theory.continual.claims.values import named
+from moe_theory.continual.claims.values import EXPONENT_MARGIN, named
 from moe_theory.continual.experiments import GRID_SCALE, SCALING, scale_name
 from moe_theory.verify.claim import Runs, claim
 
 CELL = scale_name(GRID_SCALE)
 SMALL_GAPS = (1e-4, 1e-3, 1e-2, 1e-1)  # close to 0
 LARGE_GAPS = (2.0, 8.0, 32.0, 128.0)  # from not close to 0 on
-EXPONENT_MARGIN = 0.1  # how far an exponent may be from the one claimed
 TOLERANCE = 1e-9  # of probabilities in float64
 
 

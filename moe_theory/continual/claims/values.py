@@ -4,12 +4,18 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from moe_theory.continual.experiments import cell_name
+from moe_theory.continual.experiments import FEWER, NEAR, QUIET, SCALES, cell_name, scale_name
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import Runs
 
 Values = Callable[[Runs], np.ndarray]
 
+EXPONENT_MARGIN = 0.1  # how far an exponent may be from the one claimed
+FAILURE = 0.05  # what a chance that the paper leaves at delta, or at o(1), may be at most
+SCALE_CELLS = tuple(scale_name(scale) for scale in SCALES)
+FEWER_CELLS = tuple(scale_name(scale, FEWER) for scale in SCALES)
+QUIET_CELLS = tuple(scale_name(scale, QUIET) for scale in SCALES)
+NEAR_CELLS = tuple(scale_name(scale, NEAR) for scale in SCALES)
 SINGLE, FEW, MANY = cell_name(1, True), cell_name(5, True), cell_name(20, True)
 
 
@@ -37,3 +43,8 @@ def metric(name: str, cell: str, rounds: tuple[int, ...] | None = None) -> Value
 def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
     """What `value` says of each cell's run (B,), one component a cell."""
     return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
+
+
+def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:
+    """A recorded number in rounds `first` to `last` (R, B) of a run that records every round."""
+    return getattr(run.records, name)[first - 1 : last].astype(np.float64)
