@@ -9,7 +9,6 @@ from jaxtyping import Array, Bool, Float, Key
 from moe_theory.continual.params import Dims, Params
 from moe_theory.continual.system import Info, State, balance_cost, draw, learn, locality_cost, system
 from moe_theory.core import gating
-from moe_theory.core.numerics import Scalar
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Arrival, select_row
 
@@ -71,6 +70,6 @@ def gate_step(arrival: Arrival, after: State, info: Info, params: Params) -> Ste
     )
 
 
-def _largest(values: Float[Array, "M *rest"], mask: Bool[Scalar, "M *ones"]) -> Float[Array, "*rest"]:
+def _largest(values: Float[Array, "M *rest"], mask: Bool[Array, "M *ones"]) -> Float[Array, "*rest"]:
     """The largest value over the experts of a mask."""
     return jnp.max(jnp.where(mask, values, -jnp.inf), axis=0)
