@@ -16,8 +16,8 @@ from moe_theory.core.tasks import Arrival, select_row
 class Steps(NamedTuple):
     """What a round's gradient would do to the gates, also once their update is terminated; sizes of the gates."""
 
-    smallest_gradient: Float[Array, ""]  # min over experts of |gradient in theta^(m)|_inf
-    largest_gradient: Float[Array, ""]  # max over experts
+    least_balance_gradient: Float[Array, ""]  # min over experts of |auxiliary loss's gradient in theta^(m)|_inf
+    largest_gradient: Float[Array, ""]  # max over experts of the task loss's
     chosen_change: Float[Array, ""]  # max over n of |<theta' - theta, v_n>| for the expert that was chosen
     others_change: Float[Array, ""]  # the same, and max over the other experts
     chosen_rise: Float[Array, ""]  # max over n of <theta' - theta, v_n> for the expert that was chosen
@@ -45,11 +45,13 @@ def gate_step(arrival: Arrival, after: State, info: Info, params: Params) -> Ste
     Source: Eqs. (9), (27), (30) of `continual`.
     """
     gate_input = jnp.sum(arrival.features, axis=1)
-    cost = locality_cost(info.update_norm**2, params) + balance_cost(after.visits, after.round, params)
-    slopes = gating.gate_slopes(info.gate_probabilities, jnp.where(info.chosen, cost, 0))
+    balance = jnp.where(info.chosen, balance_cost(after.visits, after.round, params), 0)
+    locality = jnp.where(info.chosen, locality_cost(info.update_norm**2, params), 0)
+    slopes = gating.gate_slopes(info.gate_probabilities, locality + balance)
     exists = jnp.arange(slopes.shape[0]) < params.num_experts
     is_other = exists & ~info.chosen
-    gradients = jnp.abs(slopes) * jnp.max(jnp.abs(gate_input))
+    input_size = jnp.max(jnp.abs(gate_input))
+    balance_gradients = jnp.abs(gating.gate_slopes(info.gate_probabilities, balance)) * input_size
 
     drives = jnp.sum(after.pool.signals * gate_input[None, :], axis=1)
     changes = -params.learning_rate * slopes[:, None] * drives[None, :]
@@ -58,8 +60,8 @@ def gate_step(arrival: Arrival, after: State, info: Info, params: Params) -> Ste
     highest = _largest(after.gates, exists[:, None])
     lowest = -_largest(-after.gates, exists[:, None])
     return Steps(
-        smallest_gradient=-_largest(-gradients, exists),
-        largest_gradient=_largest(gradients, exists),
+        least_balance_gradient=-_largest(-balance_gradients, exists),
+        largest_gradient=_largest(jnp.abs(slopes) * input_size, exists),
         chosen_change=jnp.max(jnp.abs(chosen_changes)),
         others_change=jnp.max(_largest(jnp.abs(changes), is_other[:, None])),
         chosen_rise=jnp.max(chosen_changes),

@@ -194,3 +194,16 @@ class Lemma9Rate:
     labels = named(*RATE_CELLS)
     observe = over(RATE_CELLS, _final_gate_gap)
     predict = staticmethod(lambda runs: -0.5)
+
+
+@claim("continual.lemma-9.experts", paper="continual", where="Lemma 9", kind="rate", margin=EXPONENT_MARGIN)
+class Lemma9Experts:
+    """At T1 the gates of two experts are within O(1) of each other for many experts: the bound does not grow with M."""
+
+    formula = r"\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(M^0)"
+    experiment = EXPERT_GRID
+    side = "at_most"
+    abscissa = EXPERTS
+    labels = named(*EXPERT_CELLS)
+    observe = over(EXPERT_CELLS, _final_gate_gap)
+    predict = staticmethod(lambda runs: 0.0)
