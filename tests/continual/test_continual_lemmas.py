@@ -166,7 +166,7 @@ def test_the_load_gap_is_the_largest_distance_from_an_even_share():
 
 
 def test_probabilities_at_a_gap_are_those_of_its_log_odds():
-    probabilities = softmax._probabilities({softmax.CELL: made_run(16)}, (0.5, 3.0))
+    probabilities = softmax.probabilities_at({softmax.CELL: made_run(16)}, (0.5, 3.0))
     odds = np.log(probabilities[..., 0] / probabilities[..., 1])
     np.testing.assert_allclose(odds, np.tile([0.5, 3.0], (16, 1)), atol=1e-9)
     assert np.all(probabilities.sum(axis=-1) < 1)

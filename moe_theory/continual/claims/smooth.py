@@ -44,7 +44,7 @@ def _steepness(run: Run, num_experts: int, spread: float, change: float) -> Floa
 
 
 def _over_experts(value):
-    """What `value` says of lambda and steepnesses, one component a number of experts."""
+    """What `value` says of a run, one component a number of experts."""
     return lambda runs: np.stack([value(runs[SMOOTH_CELL], number) for number in SMOOTH_EXPERTS], axis=1)
 
 
@@ -58,7 +58,7 @@ def _over_experts(value):
 class Lemma2:
     """Routing probabilities move by at most lambda M^2 times the largest move of a gate output.
 
-    Instances: outputs within lambda/4 of 0, moved by up to lambda/4, at lambda = sigma_0^1.25 with sigma_0 = 0.04.
+    Instances, all four of a replicate: outputs within lambda/4 of 0, moved by up to lambda/4, at lambda = 0.04^1.25.
     """
 
     formula = r"\|p - \hat{p}\|_\infty \leq \lambda M^2 \|h - \hat{h}\|_\infty"

@@ -17,7 +17,7 @@ LARGE_GAPS = (2.0, 8.0, 32.0, 128.0)  # from not close to 0 on
 TOLERANCE = 1e-9  # of probabilities in float64
 
 
-def _probabilities(runs: Runs, gaps: tuple[float, ...]) -> Float[np.ndarray, "B gaps 2"]:
+def probabilities_at(runs: Runs, gaps: tuple[float, ...]) -> Float[np.ndarray, "B gaps 2"]:
     """pi of the first expert and of the second, at each gap."""
     outputs = np.repeat(gate_output_pairs(runs[CELL])[:, :1], len(gaps), axis=1)
     outputs[..., 0] = outputs[..., 1] + np.asarray(gaps)
@@ -27,7 +27,7 @@ def _probabilities(runs: Runs, gaps: tuple[float, ...]) -> Float[np.ndarray, "B 
 
 def _difference(gaps: tuple[float, ...]):
     """|pi_m - pi_m'| at each gap."""
-    return lambda runs: np.abs(np.diff(_probabilities(runs, gaps), axis=-1))[..., 0]
+    return lambda runs: np.abs(np.diff(probabilities_at(runs, gaps), axis=-1))[..., 0]
 
 
 def _by_gap(gaps: tuple[float, ...]):
@@ -71,7 +71,7 @@ def _shortfall(gaps: tuple[float, ...], lesser):
     """How far |pi_m - pi_m'| falls short of what `lesser` makes of both probabilities, times the gap."""
 
     def observe(runs: Runs) -> np.ndarray:
-        probabilities = _probabilities(runs, gaps)
+        probabilities = probabilities_at(runs, gaps)
         difference = np.abs(np.diff(probabilities, axis=-1))[..., 0]
         return np.maximum(lesser(probabilities) * np.asarray(gaps) - difference, 0)
 
@@ -128,5 +128,5 @@ class Lemma10Exact:
     @staticmethod
     def observe(runs: Runs) -> np.ndarray:
         gaps = SMALL_GAPS + LARGE_GAPS
-        probabilities = _probabilities(runs, gaps)
+        probabilities = probabilities_at(runs, gaps)
         return _difference(gaps)(runs) - probabilities.sum(axis=-1) * np.tanh(np.asarray(gaps) / 2)
