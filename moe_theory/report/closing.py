@@ -49,4 +49,6 @@ def _time_budget(report: Report) -> list[str]:
     lines = [f"budget: {report.budget:.0f} s, of which {sum(report.seconds.values()):.0f} s were used; most by {most}"]
     if stopped:
         lines.append(f"it ended with {len(stopped)} undecided; the same command goes on with them:")
-    return lines + [f"  {verdict.claim} under {verdict.reading}, {verdict.replicates} replicates" for verdict in stopped]
+    return lines + [
+        f"  {verdict.claim} under {verdict.reading}, {verdict.replicates} replicates" for verdict in stopped
+    ]

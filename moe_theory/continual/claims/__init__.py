@@ -6,7 +6,12 @@ a difference. Metrics are squared model distances; margins are fractions of a `s
 
 # isort: off
 # The order of import is the order of the claims in every report.
+from moe_theory.continual.claims import router as router
+from moe_theory.continual.claims import smooth as smooth
 from moe_theory.continual.claims import lemmas as lemmas
+from moe_theory.continual.claims import gates as gates
+from moe_theory.continual.claims import loads as loads
+from moe_theory.continual.claims import softmax as softmax
 from moe_theory.continual.claims import proposition_4 as proposition_4
 from moe_theory.continual.claims import theorems as theorems
 from moe_theory.continual.claims import figure_2 as figure_2

@@ -1,6 +1,6 @@
 """Numbers that claims are made of: metrics of cells at recorded rounds, one a replicate, and the components' names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from moe_theory.continual.experiments import cell_name
+from moe_theory.continual.grids import FEWER, NEAR, QUIET, SCALES, scale_name
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import Runs
 
@@ -15,6 +16,12 @@ BLOCK = 64
 
 Values = Callable[[Runs], np.ndarray]
 
+EXPONENT_MARGIN = 0.1  # how far an exponent may be from the one claimed
+FAILURE = 0.05  # what a chance that the paper leaves at delta, or at o(1), may be at most
+SCALE_CELLS = tuple(scale_name(scale) for scale in SCALES)
+FEWER_CELLS = tuple(scale_name(scale, FEWER) for scale in SCALES)
+QUIET_CELLS = tuple(scale_name(scale, QUIET) for scale in SCALES)
+NEAR_CELLS = tuple(scale_name(scale, NEAR) for scale in SCALES)
 SINGLE, FEW, MANY = cell_name(1, True), cell_name(5, True), cell_name(20, True)
 
 
@@ -50,3 +57,13 @@ def in_blocks(function: Callable[..., Any], replicates: np.ndarray, *trees: PyTr
         for block in blocks
     ]
     return np.concatenate(parts)
+
+
+def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
+    """What `value` says of each cell's run (B,), one component a cell."""
+    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
+
+
+def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:
+    """A recorded number in rounds `first` to `last` (R, B) of a run that records every round."""
+    return getattr(run.records, name)[first - 1 : last].astype(np.float64)
