@@ -93,7 +93,7 @@ EXPERT_GRID = Experiment(
     num_rounds=int(theory.exploration_rounds(EXPERTS[-1], GRID_SCALE**0.5)),
     record_every=1,
     observe=observe_info,
-    replicates=256,
+    replicates=1024,
 )
 
 
