@@ -1,12 +1,19 @@
 """A report arranged for reading: its papers, their claims, the verdicts on each, and how they are counted."""
 
 import dataclasses
+import math
 from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import quote
 
 from moe_theory.verify.verdict import Report, Status, Stop, Verdict
 
+_ENDS = {  # what can be said of claims over all readings, and of one
+    "hold under every reading tried": "holds under every reading tried",
+    "fail under every one": "fails under every one",
+    "depend on the reading": "depends on the reading",
+    "are undecided somewhere": "is undecided somewhere",
+}
 _HOLDS = {Status.SUPPORTED, Status.VACUOUS}
 
 
@@ -83,15 +90,16 @@ def gist(chapters: Sequence[Chapter]) -> str:
     """How many claims hold everywhere, fail everywhere, or neither, in one sentence."""
     entries = [entry for chapter in chapters for entry in chapter.entries]
     kinds = Counter(_everywhere({verdict.status for verdict in entry.verdicts}) for entry in entries)
-    ends = ("hold under every reading tried", "fail under every one", "depend on the reading", "are undecided somewhere")
-    said = [f"{kinds[end]} {end}" for end in ends if kinds[end]]
+    said = [f"{kinds[end]} {end if kinds[end] > 1 else one}" for end, one in _ENDS.items() if kinds[end]]
     return f"Of {len(entries)} {'claim' if len(entries) == 1 else 'claims'}, {_listed(said)}." if entries else ""
 
 
 def error_words(report: Report) -> str:
     """The family-wise error and how it is split."""
-    errors = sorted({f"{verdict.error:.3g}" for verdict in report.verdicts if verdict.error == verdict.error}, key=float)
+    finite = {verdict.error for verdict in report.verdicts if math.isfinite(verdict.error)}
+    errors = sorted({f"{error:.3g}" for error in finite}, key=float)
     start = f"The probability that any of the {len(report.verdicts)} verdicts is false is at most {report.error:.4g}"
+    start += " (as replicates grow, where an interval is asymptotic)"
     if not errors:
         return f"{start}."
     each = f"{errors[0]} each" if len(errors) == 1 else f"{errors[0]} to {errors[-1]} each"

@@ -22,16 +22,20 @@ def to_html(report: Report) -> str:
     """The report as a page."""
     pictures = {id(verdict): picture for verdict, picture in _pictures(report.verdicts)}
     chapters = contents.arranged(report)
-    return _templates().get_template("page.html").render(
-        report=report,
-        chapters=chapters,
-        claims={entry.claim for chapter in chapters for entry in chapter.entries},
-        counts=Counter(verdict.status for verdict in report.verdicts),
-        gist=contents.gist(chapters),
-        facets=[(facet, _options(report.verdicts, facet)) for facet in FACETS],
-        cut_short=contents.cut_short(report),
-        error_words=contents.error_words(report),
-        picture=lambda verdict: pictures[id(verdict)],
+    return (
+        _templates()
+        .get_template("page.html")
+        .render(
+            report=report,
+            chapters=chapters,
+            claims={entry.claim for chapter in chapters for entry in chapter.entries},
+            counts=Counter(verdict.status for verdict in report.verdicts),
+            gist=contents.gist(chapters),
+            facets=[(facet, _options(report.verdicts, facet)) for facet in FACETS],
+            cut_short=contents.cut_short(report),
+            error_words=contents.error_words(report),
+            picture=lambda verdict: pictures[id(verdict)],
+        )
     )
 
 

@@ -83,7 +83,7 @@ def _card(entry: Entry, claims: set[str]) -> Iterator[str]:
     yield f"{_text(first.statement)} ({_text(first.where)}; {kind_words(first)})"
     yield ""
     if first.formula:
-        yield f"${' '.join(first.formula.split())}$"
+        yield _formula(first.formula)
         yield ""
     if first.replaced_by:
         known = first.replaced_by in claims
@@ -141,6 +141,12 @@ def _text(words: str) -> str:
     """Words in one line, where nothing is taken for markup."""
     words = re.sub(r"<|&(?=#?\w+;)", lambda found: html.escape(found[0]), " ".join(words.split()))
     return re.sub(r"[\\`*]|(?<=\])\(", r"\\\g<0>", words)
+
+
+def _formula(latex: str) -> str:
+    """A formula in one line, where no sign is taken for a tag."""
+    words = latex.replace("<", r"\lt ").replace(">", r"\gt ").split()
+    return f"${' '.join(words)}$"
 
 
 def _code(words: str) -> str:

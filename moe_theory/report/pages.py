@@ -118,7 +118,7 @@ def _files(path: Path) -> list[Path]:
     found = sorted(path.rglob(NUMBERS)) or [file for file in [path / REPORT_NAMES[2]] if file.is_file()]
     if not found:
         raise InvalidReportError(
-            f"{path} holds no {NUMBERS}, nor does a folder below it: name a folder that `moe-theory verify --out` wrote."
+            f"{path} holds no {NUMBERS}, nor does a folder below it: name one that `moe-theory verify --out` wrote."
         )
     return found
 

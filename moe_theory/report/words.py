@@ -31,7 +31,8 @@ STOPS: dict[Stop, str] = {
     Stop.FAILED: "the claim's own code failed",
 }
 ABOUT_MEANS = (
-    "Every replicate draws a pool of tasks of its own: a verdict is of the mean over pools, and single pools may differ."
+    "Every replicate draws a pool of tasks of its own. A verdict is of the mean over pools, and single pools may "
+    "differ from it."
 )
 ABOUT_ERROR = (
     "The error is the probability that a verdict is false: that of the whole report is split evenly over its verdicts, "
@@ -139,8 +140,8 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
         yield "observed − predicted", (verdict.observed - verdict.predicted, *_spread(verdict))
     if any(math.isfinite(end) for end in verdict.interval):
         low, high = verdict.interval
-        about = f" · {verdict.interval_kind}" if verdict.interval_kind else ""
-        yield interval_word(verdict), ("[", low, ", ", high, f"]{about}")
+        about = verdict.interval_kind.removeprefix("exact ").removeprefix("asymptotic ")
+        yield interval_word(verdict), ("[", low, ", ", high, f"] {about}")
     yield "tolerance" if verdict.kind == "identity" else "margin", (verdict.margin,)
     if verdict.status is Status.VACUOUS:
         yield "true anyway", (verdict.trivial,)

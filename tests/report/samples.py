@@ -96,7 +96,9 @@ def report(num_verdicts: int = 90, error: float = 0.01) -> Report:
             for reading in READINGS[paper]:
                 name = id if repeat == 0 else f"{id}.{repeat}"
                 about = {"claim": name, "where": where, "kind": kind, "statement": statement, "formula": formula}
-                made = verdict(rng, reading=reading, paper=paper, replaced_by=right, error=error / num_verdicts, **about)
+                made = verdict(
+                    rng, reading=reading, paper=paper, replaced_by=right, error=error / num_verdicts, **about
+                )
                 verdicts.append(made)
         repeat += 1
     verdicts = _special(verdicts[:num_verdicts])
@@ -223,10 +225,9 @@ def _looks(made: dict) -> list[Look]:
 
 def _special(verdicts: list[Verdict]) -> list[Verdict]:
     """The same, with a few of the rarer statuses and one stopped by the budget."""
-    nothing = {
-        name: math.nan
-        for name in ("predicted", "observed", "standard_error", "margin", "smallest_discrepancy")
-    } | {"interval": (math.nan, math.nan), "interval_kind": "", "is_exact": False, "curve": None, "looks": [], "at": ""}
+    numbers = ("predicted", "observed", "standard_error", "margin", "smallest_discrepancy")
+    nothing = dict.fromkeys(numbers, math.nan) | {"interval": (math.nan, math.nan), "interval_kind": ""}
+    nothing |= {"is_exact": False, "curve": None, "looks": [], "at": ""}
     changes: dict[int, dict] = {
         3: {"status": Status.VACUOUS, "trivial": 1.0,
             "reason": "holds, but the bound 1.35 says no more than the trivial 1"},
@@ -237,6 +238,5 @@ def _special(verdicts: list[Verdict]) -> list[Verdict]:
         21: {"status": Status.VACUOUS, "trivial": 0.8, "reason": "holds, but says no more than the trivial 0.8"},
     }  # fmt: skip
     return [
-        dataclasses.replace(each, **changes[place]) if place in changes else each
-        for place, each in enumerate(verdicts)
+        dataclasses.replace(each, **changes[place]) if place in changes else each for place, each in enumerate(verdicts)
     ]
