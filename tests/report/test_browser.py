@@ -130,6 +130,9 @@ def test_an_address_holds_a_view_or_a_card(opened, report):
     page = opened("#status=SUPPORTED&reading=sibling&kind=identity")
     assert shown(page) == anchors(report, status=Status.SUPPORTED, reading="sibling", kind="identity") != []
     assert page.get_by_role("checkbox", name="sibling").is_checked()
+    page.evaluate("for (const card of document.querySelectorAll('.card')) card.open = true")
+    for verdict in page.locator(".verdict:visible").all():
+        assert (verdict.get_attribute("data-status"), verdict.get_attribute("data-reading")) == ("SUPPORTED", "sibling")
     other = next(verdict for verdict in report.verdicts if verdict.status is Status.REFUTED)
     page.evaluate("anchor => { location.hash = anchor }", contents.verdict_anchor(other))
     section = page.locator(f"[id='{contents.verdict_anchor(other)}']")
@@ -176,11 +179,12 @@ def test_is_whole_without_javascript(opened, report):
 
 
 def test_prints_every_card_open_and_shuts_them_again(opened, report):
-    page = opened()
+    page = opened(viewport={"width": 718, "height": 1046})  # A4 less margins of 1 cm
     assert len(page.pdf(format="A4")) > 50_000
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator(".verdict:visible").count() == len(report.verdicts)
     assert page.locator(".filters:visible").count() == 0
+    assert overflow(page) <= 0
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator("details.card[open]").count() == 0
