@@ -96,6 +96,24 @@ class Figures:
         _figures(self)
 
 
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """Make one page of what `verify` wrote, that opens anywhere. Example: moe-theory report runs/verify
+
+    Writes report.html, report.md and report.json, which say the same. Several folders become one report: a later
+    verdict on a claim under a reading replaces an earlier one, and their errors add up."""
+
+    folders: tyro.conf.Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="DIR...")]]
+    """Folders that hold a verdicts.json, or whose subfolders do."""
+    out: Path | None = None
+    """Folder for the report; the first DIR unless given."""
+    json: bool = False
+    """Print the report as JSON instead of the paths."""
+
+    def run(self) -> None:
+        _report(self)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `moe-theory`: runs a command; a user's mistake is one line on standard error and exit code 2."""
     try:
@@ -116,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def parse(arguments: Sequence[str]) -> Any:
     """The command that the arguments name; exits with code 2 and a help text where they name none."""
     return tyro.extras.subcommand_cli_from_dict(
-        {"claims": Claims, "verify": Verify, "figures": Figures},
+        {"claims": Claims, "verify": Verify, "figures": Figures, "report": Report},
         prog="moe-theory",
         description="Executable theory of Mixture-of-Experts: numbered statements as claims with verdicts.",
         args=arguments or ["--help"],
@@ -260,6 +278,23 @@ def _figures(options: Figures) -> None:
     else:
         for path in paths:
             console.print(str(path), highlight=False, soft_wrap=True)
+
+
+def _report(options: Report) -> None:
+    from moe_theory.report import pages
+    from moe_theory.report.output import prepare_folder
+    from moe_theory.report.verdicts import summary
+
+    report = pages.read_reports(options.folders)
+    first = options.folders[0]
+    folder = prepare_folder(options.out or (first if first.is_dir() else first.parent), pages.REPORT_NAMES)
+    paths = pages.write_report(report, folder)
+    if options.json:
+        print(pages.to_json(report), end="")  # noqa: T201
+        return
+    console = _console()
+    for line in (summary(report.verdicts), *pages.budget_lines(report), *map(str, paths)):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
 def _command_line() -> str:

@@ -101,7 +101,8 @@ def test_lists(capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--help"], ["verify", "--help"], ["figures", "--help"], ["claims", "--help"]]
+    "arguments",
+    [[], ["--help"], ["verify", "--help"], ["figures", "--help"], ["report", "--help"], ["claims", "--help"]],
 )
 def test_help_answers_with_an_example(arguments, capsys):
     with pytest.raises(SystemExit) as stop:

@@ -36,6 +36,10 @@ class OutputError(MoeTheoryError):
     """A place for results that cannot be written."""
 
 
+class InvalidReportError(MoeTheoryError):
+    """A report that is missing, damaged, or cannot be merged with another."""
+
+
 class UnknownNameError(MoeTheoryError):
     """A name that nothing is registered under."""
 

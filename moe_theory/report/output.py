@@ -1,5 +1,6 @@
 """Writing results: nothing half written, and refusals before any work is done."""
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Iterable
@@ -39,7 +40,8 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
     except OSError as failure:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise OutputError(
             f"{path} cannot be written ({failure.strerror or failure}): make room or name another --out."
         ) from None

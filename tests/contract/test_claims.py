@@ -4,10 +4,12 @@ import json
 
 import pytest
 
-from moe_theory.report import verdicts
+from moe_theory.report import pages
+from moe_theory.report.markdown import to_markdown
 from moe_theory.sweep import run_cells
 from moe_theory.verify import Status, registry
 from moe_theory.verify.session import judge, plan
+from moe_theory.verify.verdict import Report
 
 FEW = 4
 
@@ -25,10 +27,11 @@ def test_every_claim_is_judged_and_written_down(paper):
         assert verdict.status not in (Status.ERROR, Status.INAPPLICABLE), f"{verdict.claim}: {verdict.reason}"
         assert verdict.curve is not None
         assert verdict.at in verdict.curve.labels or verdict.kind == "rate"
-    document = json.loads(verdicts.to_json(judged, "a command"))
+    report = Report(judged, "a command", 0, 0.01, {}, False, {})
+    document = json.loads(pages.to_json(report))
     assert len(document["verdicts"]) == len(judged)
-    page = verdicts.to_markdown(judged, "a command")
-    assert all(f"## {claim.id}\n" in page for claim in claims)
+    page = to_markdown(report)
+    assert all(f"</a>`{claim.id}`\n" in page for claim in claims)
 
 
 def test_a_wrong_statement_names_a_claim_that_exists():

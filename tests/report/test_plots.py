@@ -1,4 +1,4 @@
-"""Files of figures and verdicts: what is in them, that they come out the same again, and refusals before any work."""
+"""Files of figures: what is in them, that they come out the same again, and refusals before any work."""
 
 import dataclasses
 import functools
@@ -16,7 +16,6 @@ import xarray as xr
 from moe_theory.continual import readings
 from moe_theory.core.errors import InvalidRunError, OutputError, UnknownNameError
 from moe_theory.report import plots
-from moe_theory.verify.verdict import Curve, Status, Verdict
 
 NUM_ROUNDS = 100  # as the tests of the figures themselves, whose compiled programs serve again
 
@@ -139,42 +138,3 @@ def test_unwritable_folder_is_one_line_and_computes_nothing(shortened, tmp_path)
     assert "\n" not in str(caught.value)
     assert shortened == []
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def verdict(claim, reading, status, **fields):
-    described = {"paper": "continual", "where": "", "statement": "s", "kind": "upper_bound", "reason": "because & so"}
-    return Verdict(
-        **(described | {"claim": claim, "reading": reading, "status": status, "replicates": 9, "command": "c"} | fields)
-    )
-
-
-def test_verdicts_in_one_picture(tmp_path):
-    """Every kind of verdict, one without numbers, and a claim that one of the readings lacks."""
-    curve = Curve(["t = 1", "t = 2"], [1.0, 2.0], [1.5, 1.6], [0.1, 0.2])
-    flat = Curve(["mean"], [0.0], [0.0], [float("nan")])
-    bound = {"curve": curve, "interval": (0.0, 1.0), "standard_error": 0.1}
-    shown = [
-        verdict("continual.a", "one", Status.REFUTED, **bound),
-        verdict("continual.a", "two", Status.SUPPORTED, **(bound | {"kind": "lower_bound"})),
-        verdict("continual.b", "one", Status.INAPPLICABLE),
-        verdict("continual.c", "two", Status.INCONCLUSIVE, curve=flat, kind="identity", margin=1e-3),
-    ]
-    plots.verdict_panels(shown, tmp_path / "verdicts.svg")
-    svg = (tmp_path / "verdicts.svg").read_text(encoding="utf-8")
-    words = " ".join(words_of(svg))
-    for word in ("continual.a", "continual.b", "continual.c", "REFUTED", "SUPPORTED", "INAPPLICABLE", "INCONCLUSIVE"):
-        assert word in words
-    assert "because &" in words
-    assert [path.name for path in tmp_path.iterdir()] == ["verdicts.svg"]
-
-
-def test_bars_are_the_simultaneous_interval():
-    """A component's bar is its own standard error times the critical value of the verdict's interval."""
-    curve = Curve(["t = 1", "t = 2"], [1.0, 2.0], [1.5, 1.6], [0.1, 0.2])
-    given = verdict("a", "one", Status.REFUTED, curve=curve, interval=(0.2, 0.8), standard_error=0.1)
-    np.testing.assert_allclose(plots._half_widths(given, curve), [0.3, 0.6])
-
-
-def test_no_verdicts_is_no_failure(tmp_path):
-    plots.verdict_panels([], tmp_path / "verdicts.svg")
-    ElementTree.fromstring((tmp_path / "verdicts.svg").read_text(encoding="utf-8"))

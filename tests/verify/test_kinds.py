@@ -14,8 +14,8 @@ from scipy import stats
 
 from moe_theory import continual
 from moe_theory.core.errors import InvalidClaimError
-from moe_theory.report import plots
-from moe_theory.report.verdicts import to_markdown
+from moe_theory.report import panels, plots
+from moe_theory.report.words import headline
 from moe_theory.sweep import Run
 from moe_theory.verify import Status, intervals, session, statistics
 
@@ -355,9 +355,8 @@ def test_reasons_say_what_was_claimed_and_seen(side):
     assert slope.reason.startswith("slope 1.5 (between neighbours from 1.")
     assert f"claimed {words} 1.25: difference in [0.2" in slope.reason
     assert "margin" not in slope.reason
-    page = to_markdown([seen, slope], "a command")
-    assert seen.reason in page
-    assert slope.reason in page
+    for verdict in (seen, slope):
+        assert verdict.reason in headline(verdict)
     assert json.loads(json.dumps(seen.to_json(), allow_nan=False))["side"] == side
 
 
@@ -366,7 +365,7 @@ def panel_of(verdict):
     drawn = []
 
     def draw(canvas):
-        plots._draw_verdicts(canvas, [verdict], [verdict.claim], [verdict.reading])
+        panels.draw_verdicts(canvas, [verdict], [verdict.claim], [verdict.reading])
         drawn.extend(canvas.axes)
 
     plots.render("title", (4, 3), draw)
@@ -416,7 +415,7 @@ def test_a_rate_with_bars_below_zero_and_one_without_error_are_drawn(tmp_path):
     made = [wild, flat, probability(COUNT), probability(0, claimed=1.5), rate(1.5, np.nan)]
     names = [f"continual.{letter}" for letter in "abcde"]
     shown = [dataclasses.replace(verdict, claim=name) for verdict, name in zip(made, names, strict=True)]
-    plots.verdict_panels(shown, tmp_path / "verdicts.svg")
+    panels.verdict_panels(shown, tmp_path / "verdicts.svg")
     svg = (tmp_path / "verdicts.svg").read_text(encoding="utf-8")
     for word in (*names, *(verdict.status for verdict in shown)):
         assert f"<!-- {word}" in svg

@@ -1,0 +1,157 @@
+"""Reports on disk: written as a page, as Markdown and as JSON, and read again, several as one."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from moe_theory.core.errors import InvalidReportError
+from moe_theory.report.contents import cut_short
+from moe_theory.report.html import to_html
+from moe_theory.report.markdown import to_markdown
+from moe_theory.report.output import write_text
+from moe_theory.verify.verdict import Report, Status, Verdict
+
+SCHEMA = "moe-theory/verdicts/2"
+NUMBERS = "verdicts.json"  # what verifying writes
+REPORT_NAMES = ("report.html", "report.md", "report.json")  # what is made of it
+
+
+def to_json(report: Report) -> str:
+    """The report with all its numbers, as a JSON document."""
+    counts = {status: sum(verdict.status is status for verdict in report.verdicts) for status in Status}
+    summary = {str(status): count for status, count in counts.items() if count}
+    document = {"schema": SCHEMA, "summary": summary, **report.to_json()}
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def write_numbers(report: Report, folder: Path) -> Path:
+    """Write `verdicts.json`, from which every page can be made again; returns its path.
+
+    Raises: OutputError if the folder cannot take it.
+    """
+    path = folder / NUMBERS
+    write_text(path, to_json(report))
+    return path
+
+
+def write_report(report: Report, folder: Path) -> list[Path]:
+    """Write `report.html`, `report.md` and `report.json` into `folder`; returns their paths.
+
+    Raises: OutputError if the folder cannot take them.
+    """
+    paths = [folder / name for name in REPORT_NAMES]
+    for path, text in zip(paths, (to_html(report), to_markdown(report), to_json(report)), strict=True):
+        write_text(path, text)
+    return paths
+
+
+def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
+    """The reports at `paths` as one, in which a later verdict on a claim under a reading replaces an earlier one.
+
+    Args:
+        paths: files; or folders, for each `verdicts.json` in and below them in the order of their names, and where
+            there is none for their `report.json`.
+    Raises: InvalidReportError for what is missing, is no report or cannot be merged.
+    """
+    files = list(dict.fromkeys(file for path in paths for file in _files(Path(path))))
+    if not files:
+        raise InvalidReportError(f"there is no report to read: name a folder that holds {NUMBERS}.")
+    return merged([_read(file) for file in files], [str(file) for file in files])
+
+
+def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
+    """One report of many: their errors and their budgets of time add up.
+
+    The sum of the errors bounds the probability that any verdict is false, those that were replaced included. Reports
+    of different seeds are not merged: of verdicts that are chosen among seeds no error is known.
+
+    Raises: InvalidReportError, with the `names` of two that differ in their seeds or precision.
+    """
+    first = reports[0]
+    for report, name in zip(reports, names, strict=True):
+        for what in ("seed", "is_x64"):
+            one, other = getattr(first, what), getattr(report, what)
+            if one != other:
+                raise InvalidReportError(
+                    f"{names[0]} has {what}={one} and {name} has {what}={other}: verdicts chosen among them would "
+                    "have no known error. Make a report of each, or run one again."
+                )
+    if len(reports) == 1:
+        return first
+    verdicts = {(verdict.claim, verdict.reading): verdict for report in reports for verdict in report.verdicts}
+    budgets = [report.budget for report in reports if report.budget is not None]
+    return dataclasses.replace(
+        first,
+        verdicts=list(verdicts.values()),
+        command="; ".join(dict.fromkeys(report.command for report in reports)),
+        error=min(sum(report.error for report in reports), 1.0),
+        versions=_merged_versions(reports),
+        readings={name: words for report in reports for name, words in report.readings.items()},
+        budget=sum(budgets) if budgets else None,
+    )
+
+
+def budget_lines(report: Report) -> list[str]:
+    """For a terminal: the budget of time, if there was one, and the verdicts that used it up."""
+    if report.budget is None:
+        return []
+    spent = [f"{verdict.claim} under {verdict.reading}" for verdict in cut_short(report)]
+    return [f"budget: {report.budget:g} seconds; used up by: {', '.join(spent) or 'none'}"]
+
+
+def _merged_versions(reports: Sequence[Report]) -> dict[str, str]:
+    names = dict.fromkeys(name for report in reports for name in report.versions)
+    return {
+        name: " and ".join(dict.fromkeys(report.versions[name] for report in reports if name in report.versions))
+        for name in names
+    }
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise InvalidReportError(f"{path} does not exist: name a folder that `moe-theory verify --out` wrote.")
+    found = sorted(path.rglob(NUMBERS)) or [file for file in [path / REPORT_NAMES[2]] if file.is_file()]
+    if not found:
+        raise InvalidReportError(
+            f"{path} holds no {NUMBERS}, nor does a folder below it: name one that `moe-theory verify --out` wrote."
+        )
+    return found
+
+
+def _read(path: Path) -> Report:
+    try:
+        document: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as failure:
+        reason = " ".join(str(getattr(failure, "strerror", None) or failure).split())
+        raise InvalidReportError(f"{path} cannot be read as JSON ({reason}). Run `moe-theory verify` again.") from None
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SCHEMA:
+        raise InvalidReportError(
+            f"{path} has schema {schema!r} and not {SCHEMA!r}: it is no report, or another version's. Run the command "
+            "that wrote it again."
+        )
+    try:
+        report = Report.from_json(document)
+        checked(report.verdicts)
+    except (TypeError, KeyError, ValueError, AttributeError) as failure:
+        raise InvalidReportError(
+            f"{path} is not a whole report ({type(failure).__name__}: {failure}). Run the command that wrote it again."
+        ) from None
+    return report
+
+
+def checked(verdicts: Sequence[Verdict]) -> None:
+    """Raises: ValueError for verdicts whose curve has columns of different lengths, or that stand there twice."""
+    names = [(verdict.claim, verdict.reading) for verdict in verdicts]
+    if len(set(names)) < len(names):
+        raise ValueError("a claim has two verdicts under one reading")
+    for verdict in verdicts:
+        if verdict.curve is not None:
+            columns = [column for column in vars(verdict.curve).values() if column is not None]
+            if len({len(column) for column in columns}) > 1:
+                raise ValueError(f"the curve of {verdict.claim} has columns of different lengths")

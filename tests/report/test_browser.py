@@ -1,0 +1,190 @@
+"""The page in a real browser, opened from disk: filters, cards, keyboard, phone, print, and no word to the network."""
+
+import shutil
+
+import pytest
+import samples
+
+from moe_theory.report import contents, pages
+from moe_theory.verify.verdict import Status
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install 'moe-theory[dev]'")
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
+PHONE = {"width": 390, "height": 844}
+CONTRAST = 4.5  # WCAG AA for text of this size
+# Of every visible text with its own background: the contrast, as WCAG defines it.
+CONTRASTS = """() => {
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = (color) => {
+    const [r, g, b] = color.map((part) => part / 255)
+      .map((part) => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (at) => {
+    for (; at; at = at.parentElement) {
+      const color = rgb(getComputedStyle(at).backgroundColor);
+      if (color.length === 3 || color[3] === 1) return color;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  for (const at of document.querySelectorAll("body *:not(script):not(symbol *)")) {
+    const hasText = [...at.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!hasText || !at.checkVisibility() || at.closest("svg, math")) continue;
+    const [one, other] = [light(rgb(getComputedStyle(at).color)), light(behind(at))];
+    found.push([(Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05), `${at.tagName} ${at.className}`]);
+  }
+  return found;
+}"""
+
+
+@pytest.fixture(scope="module")
+def report():
+    return samples.report(60)
+
+
+@pytest.fixture(scope="module")
+def address(report, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    return pages.write_report(report, folder)[0].as_uri()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip(f"no Chromium on this machine: none of {', '.join(NAMES)} is on the PATH")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, address):
+    """Opens the page; at the end nothing may have failed, been logged, or asked the network for anything."""
+    contexts, said, asked = [], [], []
+
+    def opened(fragment="", **options):
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda failure: said.append(str(failure)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(address + fragment)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert {url.split(":")[0] for url in asked} <= {"file", "data"}
+    assert all(url.split("#")[0] == address for url in asked if url.startswith("file"))
+
+
+def shown(page):
+    return page.locator("details.card:visible").evaluate_all("cards => cards.map((card) => card.id)")
+
+
+def anchors(report, **wanted):
+    chosen = (each for each in report.verdicts if all(getattr(each, name) == value for name, value in wanted.items()))
+    return list(dict.fromkeys(contents.claim_anchor(verdict.claim) for verdict in chosen))
+
+
+def overflow(page):
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def test_filters_searches_and_expands(opened, report, tmp_path):
+    page = opened(viewport={"width": 1200, "height": 900})
+    assert shown(page) == anchors(report)
+    page.get_by_role("checkbox", name="REFUTED").check()
+    assert shown(page) == anchors(report, status=Status.REFUTED)
+    assert page.url.endswith("#status=REFUTED")
+    page.get_by_role("searchbox", name="Search").fill("LEMMA 3 moves? nothing such")
+    assert shown(page) == []
+    assert page.get_by_text("No claims match.").is_visible()
+    page.get_by_role("searchbox", name="Search").fill("lemma 3 last task")
+    assert shown(page) == ["claim:continual.lemma-3"]
+    assert page.locator("tr[data-card]:visible").count() == 1
+    card = page.locator("details.card:visible")
+    assert not card.locator(".verdict").first.is_visible()
+    card.locator("summary").first.focus()
+    page.keyboard.press("Enter")
+    refuted = [each for each in report.verdicts if each.claim == "continual.lemma-3" and each.status is Status.REFUTED]
+    assert card.locator(".verdict:visible").count() == len(refuted) > 0
+    assert refuted[0].command in card.inner_text()
+    assert card.locator("img").first.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
+    path = tmp_path / "page.png"
+    page.screenshot(path=path)
+    assert path.stat().st_size > 10_000
+    page.get_by_role("button", name="Clear", exact=True).click()
+    assert shown(page) == anchors(report)
+
+
+def test_an_address_holds_a_view_or_a_card(opened, report):
+    """A filtered view can be linked, and a link to a verdict opens its card whatever is filtered."""
+    page = opened("#status=SUPPORTED&reading=sibling&kind=identity")
+    assert shown(page) == anchors(report, status=Status.SUPPORTED, reading="sibling", kind="identity") != []
+    assert page.get_by_role("checkbox", name="sibling").is_checked()
+    page.evaluate("for (const card of document.querySelectorAll('.card')) card.open = true")
+    for verdict in page.locator(".verdict:visible").all():
+        assert (verdict.get_attribute("data-status"), verdict.get_attribute("data-reading")) == ("SUPPORTED", "sibling")
+    other = next(verdict for verdict in report.verdicts if verdict.status is Status.REFUTED)
+    page.evaluate("anchor => { location.hash = anchor }", contents.verdict_anchor(other))
+    section = page.locator(f"[id='{contents.verdict_anchor(other)}']")
+    section.wait_for(state="visible")
+    sync_api.expect(section).to_be_in_viewport()
+    page = opened()
+    page.get_by_role("link", name=f"REFUTED: {other.claim} under {other.reading}").click()
+    sync_api.expect(page.locator(f"[id='{contents.verdict_anchor(other)}']")).to_be_in_viewport()
+
+
+def test_copies_the_command(opened, report, browser):
+    page = opened(f"#{contents.verdict_anchor(report.verdicts[0])}", permissions=["clipboard-read", "clipboard-write"])
+    button = page.locator(".verdict:visible .copy").first
+    button.click()
+    sync_api.expect(button).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == report.verdicts[0].command
+
+
+def test_fits_a_phone(opened, tmp_path):
+    """Nothing but the tables' own boxes scrolls sideways, cards open or shut."""
+    page = opened(viewport=PHONE, is_mobile=True, has_touch=True)
+    assert overflow(page) <= 0
+    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+    assert overflow(page) <= 0
+    page.screenshot(path=tmp_path / "phone.png")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_is_legible(opened, scheme):
+    """Every word stands out from what is behind it: also in a filtered view, where other readings are muted."""
+    page = opened("#status=REFUTED", color_scheme=scheme)
+    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+    found = page.evaluate(CONTRASTS)
+    assert len(found) > 500
+    assert min(found) >= [CONTRAST]
+
+
+def test_is_whole_without_javascript(opened, report):
+    page = opened(java_script_enabled=False)
+    assert page.locator("details.card:visible").count() == len(anchors(report))
+    assert page.locator(".filters:visible, .copy:visible").count() == 0
+    page.locator("details.card summary").first.click()
+    assert page.locator("details.card .verdict").first.is_visible()
+
+
+def test_prints_every_card_open_and_shuts_them_again(opened, report):
+    page = opened(viewport={"width": 718, "height": 1046})  # A4 less margins of 1 cm
+    assert len(page.pdf(format="A4")) > 50_000
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator(".verdict:visible").count() == len(report.verdicts)
+    assert page.locator(".filters:visible").count() == 0
+    assert overflow(page) <= 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details.card[open]").count() == 0

@@ -1,0 +1,309 @@
+"""The page, its Markdown and its JSON: all say the same, whatever the verdicts say, and can be read again."""
+
+import dataclasses
+import json
+import math
+import re
+from html.parser import HTMLParser
+
+import pytest
+import samples
+from markdown_it import MarkdownIt
+
+from moe_theory import cli
+from moe_theory.core.errors import InvalidReportError, OutputError
+from moe_theory.report import contents, html, pages
+from moe_theory.report.markdown import to_markdown
+from moe_theory.report.words import facts, number
+from moe_theory.verify.verdict import Status, Stop
+
+VOID = {"meta", "img", "input", "br", "link", "circle", "path", "rect", "use"}
+HOSTILE = "<script>alert(1)</script> | \"quoted\" & 'so' `code` {{ 7 * 7 }} ](javascript:x)"
+
+
+class Page(HTMLParser):
+    """What a page is made of: its elements with the sections they stand in, and its words."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.words, self.open, self.wrong = [], {}, [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        within = [name for _, name in self.open if name]
+        self.elements.append((tag, dict(attributes), within[-1] if within else None))
+        if tag not in VOID:
+            self.open.append((tag, dict(attributes).get("id")))
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop()[0] != tag:
+            self.wrong.append((tag, self.getpos()))
+
+    def handle_data(self, data):
+        for _, name in self.open:
+            if name:
+                self.words[name] = self.words.get(name, "") + data
+
+    def attributes(self, name):
+        return [attributes[name] for _, attributes, _ in self.elements if name in attributes]
+
+    def numbers(self, section):
+        """The numbers of a section, at full precision."""
+        return [at["value"] for tag, at, within in self.elements if tag == "data" and within == section]
+
+
+@pytest.fixture(scope="module")
+def report():
+    return samples.report(60)
+
+
+@pytest.fixture(scope="module")
+def text(report):
+    return html.to_html(report)
+
+
+@pytest.fixture(scope="module")
+def page(text):
+    return Page(text)
+
+
+def with_verdicts(report, *verdicts):
+    return dataclasses.replace(report, verdicts=list(verdicts))
+
+
+def test_every_verdict_has_its_card(report, page):
+    assert page.wrong == []
+    assert page.open == []
+    names = page.attributes("id")
+    assert len(set(names)) == len(names)
+    for verdict in report.verdicts:
+        assert verdict.reading in page.words[contents.verdict_anchor(verdict)]
+        card = page.words[contents.claim_anchor(verdict.claim)]
+        for words in (verdict.claim, verdict.where, verdict.statement, verdict.command):
+            assert words in card
+
+
+def test_links_lead_somewhere_and_nothing_is_loaded(page, text):
+    names = set(page.attributes("id"))
+    for address in page.attributes("href"):
+        assert address.startswith("#")
+        assert address[1:] in names or "=" in address
+    for tag, attributes, _ in page.elements:
+        assert tag not in {"link", "iframe", "object", "embed", "base"}
+        source = attributes.get("src", "data:")
+        assert source.startswith("data:")
+        if tag == "img":
+            assert len(attributes["alt"]) > 40
+    for references in page.attributes("aria-labelledby"):
+        assert set(references.split()) <= names
+    assert not re.search(r"url\(|@import", text)
+
+
+def test_numbers_are_those_of_the_json(report, page):
+    """The card's numbers at full precision, in order, are the document's own: no rounding, no other object."""
+    document = json.loads(pages.to_json(report))
+    for verdict in document["verdicts"]:
+        shown = page.numbers(f"verdict:{verdict['claim']}:{verdict['reading']}")
+        known = {repr(verdict[name]) for name in ("predicted", "observed", "margin", "error", "smallest_discrepancy")}
+        known |= {repr(end) for end in verdict["interval"]} | {str(verdict["replicates"])}
+        known |= {repr(verdict["trivial"]), repr(verdict["standard_error"])}
+        if verdict["observed"] is not None:
+            known.add(repr(verdict["observed"] - verdict["predicted"]))
+        assert set(shown) <= known
+        for name in ("observed", "error", "replicates", "smallest_discrepancy"):
+            assert verdict[name] is None or str(verdict[name]) in shown
+
+
+def test_each_status_says_what_it_has_to(report, page):
+    """Catches a refutation without its command, and a trivial value, hypothesis or message left out."""
+    for verdict in report.verdicts:
+        words = " ".join(page.words[contents.verdict_anchor(verdict)].split())
+        if verdict.status is Status.REFUTED:
+            assert f"See it fail, with {verdict.replicates} replicates: {verdict.command}" in words
+        if verdict.status is Status.VACUOUS:
+            assert f"True anyway: {number(verdict.trivial)}" in words
+        if verdict.status is Status.INAPPLICABLE:
+            assert "The hypothesis that failed: M > N" in words
+        if verdict.status is Status.ERROR:
+            assert "Its message: ValueError: observe gave" in words
+        if verdict.curve is not None:
+            assert ("exact interval" if verdict.is_exact else "asymptotic interval") in words
+    assert {verdict.status for verdict in report.verdicts} == set(Status)
+
+
+def test_what_was_replaced_and_what_replaces_it_are_linked(report, page):
+    within = {(name, attributes["href"]) for tag, attributes, name in page.elements if tag == "a"}
+    (wrong, right) = ("continual.lemma-3", "continual.lemma-3.contraction")
+    assert (contents.claim_anchor(wrong), f"#{contents.claim_anchor(right)}") in within
+    assert (contents.claim_anchor(right), f"#{contents.claim_anchor(wrong)}") in within
+    alone = with_verdicts(report, *(verdict for verdict in report.verdicts if verdict.claim == wrong))
+    assert f"<code>{right}</code> (not in this report)" in html.to_html(alone)
+
+
+def test_error_budget_and_versions_are_printed(report, text):
+    (spent,) = [verdict for verdict in report.verdicts if verdict.stopped is Stop.BUDGET]
+    for page in (Page(text.replace("<footer>", '<footer id="foot">')).words["foot"], to_markdown(report)):
+        assert "any of the 60 verdicts is false is at most 0.01 (as replicates grow" in page
+        assert "0.000167 each" in page
+        assert "900 seconds; used up by" in page
+        assert spent.claim in page[page.index("used up by") :]
+        for name, version in report.versions.items():
+            assert f"{name} {version}" in page
+    assert pages.budget_lines(dataclasses.replace(report, budget=None)) == []
+    assert pages.budget_lines(report) == [f"budget: 900 seconds; used up by: {spent.claim} under {spent.reading}"]
+
+
+def test_hostile_words_stay_words(report):
+    """In every field that is free text: nothing becomes an element, a template or a cell."""
+    free = dict.fromkeys(("claim", "where", "statement", "reason", "reading", "at", "command", "formula"), HOSTILE)
+    verdict = samples.verdict(**free, replaced_by=HOSTILE, paper=HOSTILE, interval_kind=HOSTILE)
+    evil = dataclasses.replace(with_verdicts(report, verdict), command=HOSTILE, readings={HOSTILE: HOSTILE})
+    text = html.to_html(evil)
+    page = Page(text)
+    assert page.wrong == []
+    assert [tag for tag, _, _ in page.elements].count("script") == 1
+    assert "49" not in re.sub(r"base64,[^\"]*", "", text)[text.index("</script>", text.index("<main>")) - 40 :]
+    assert "javascript:x" in page.words[contents.verdict_anchor(verdict)]
+    made = to_markdown(evil)
+    parsed = MarkdownIt("commonmark").enable("table").parse(made)
+    parts = [part for token in parsed for part in [token, *(token.children or [])]]
+    assert all(re.fullmatch(r'<a id="[^"<>]*">|</a>', part.content) for part in parts if part.type.startswith("html"))
+    assert all(part.attrs["href"].startswith("#") for part in parts if part.type == "link_open")
+    (row,) = [line for line in made.splitlines() if "[REFUTED]" in line or "[SUPPORTED]" in line or "[INCONC" in line]
+    assert len(re.findall(r"(?<!\\)\|", row)) == 4
+    assert json.loads(pages.to_json(evil))["verdicts"][0]["reason"] == HOSTILE
+
+
+@pytest.mark.parametrize(
+    "latex", [r"\frac{a}{b} \le \mathcal{O}(\sigma_0^{1/2})", r"\left(", r"}{", r"\nosuch{x}", "<u>"]
+)
+def test_formulas_are_mathematics_or_their_source(report, latex):
+    page = Page(html.to_html(with_verdicts(report, samples.verdict(formula=latex))))
+    assert page.wrong == []
+    assert latex in page.attributes("aria-label")
+    assert "u" not in [tag for tag, _, _ in page.elements]
+
+
+def test_markdown_says_what_the_page_says(report):
+    made = to_markdown(report, "verdicts.svg")
+    assert "![Each claim's prediction and observation](verdicts.svg)" in made
+    assert set(re.findall(r"\(#(.*?)\)", made)) <= set(re.findall(r'<a id="(.*?)"', made))
+    for verdict in report.verdicts:
+        start = made.index(f'<a id="{contents.verdict_anchor(verdict)}">')
+        section = made[start : made.index(verdict.command, start)]
+        for fact in facts(verdict):
+            assert f"| {fact.label} | {fact.text()} |" in section
+    assert r"$\|w_t^{(m)} - w_{t-1}^{(m)}\|_\infty = 0$" in made
+
+
+def test_an_empty_report_is_a_page(report):
+    empty = with_verdicts(report)
+    assert Page(html.to_html(empty)).wrong == []
+    assert "0 verdicts" in html.to_html(empty)
+    assert to_markdown(empty)
+
+
+def test_files_say_the_same_again(report, tmp_path):
+    """What is read is what was written, NaN and infinity apart, and writing it again changes no byte."""
+    paths = pages.write_report(report, tmp_path)
+    assert [path.name for path in paths] == list(pages.REPORT_NAMES)
+    again = pages.read_reports([tmp_path])
+    assert pages.to_json(again) == paths[2].read_text(encoding="utf-8")
+    first = [path.read_bytes() for path in paths]
+    assert [path.read_bytes() for path in pages.write_report(again, tmp_path)] == first
+    document = json.loads(paths[2].read_text())
+    assert document["schema"] == "moe-theory/verdicts/2"
+    assert sum(document["summary"].values()) == len(report.verdicts)
+    infinite = with_verdicts(report, samples.verdict(interval=(-math.inf, 0.5)))
+    assert json.loads(pages.to_json(infinite))["verdicts"][0]["interval"] == [None, 0.5]
+
+
+def folder_of(parent, report, *verdicts, **fields):
+    parent.mkdir(parents=True, exist_ok=True)
+    pages.write_numbers(dataclasses.replace(report, verdicts=list(verdicts), **fields), parent)
+    return parent
+
+
+def test_reports_are_merged(report, tmp_path):
+    """The later verdict stands, in the place of the earlier; errors and budgets add up."""
+    old, other, new = (
+        samples.verdict(claim=name, reason=why) for name, why in (("a", "old"), ("b", "b"), ("a", "new"))
+    )
+    one = folder_of(tmp_path / "runs" / "1", report, old, other, command="first", budget=None)
+    two = folder_of(tmp_path / "runs" / "2", report, new, command="second", error=0.02, versions={"jax": "0.11"})
+    for paths in ([one, two], [tmp_path / "runs"], [one, two / "verdicts.json", two]):
+        made = pages.read_reports(paths)
+        assert [(verdict.claim, verdict.reason) for verdict in made.verdicts] == [("a", "new"), ("b", "b")]
+        assert made.error == pytest.approx(0.03)
+        assert made.command == "first; second"
+        assert made.budget == 900
+        assert made.versions["jax"] == "0.10.2 and 0.11"
+    assert pages.read_reports([two, one]).verdicts[0].reason == "old"
+
+
+def test_a_made_report_is_not_merged_again(report, tmp_path):
+    """A second `report` of a folder is that of its runs: catches errors that grow with each."""
+    folder_of(tmp_path / "a", report, samples.verdict(claim="a"))
+    folder_of(tmp_path / "b", report, samples.verdict(claim="b"))
+    for _ in range(2):
+        made = pages.read_reports([tmp_path])
+        assert (len(made.verdicts), made.error) == (2, 0.02)
+        pages.write_report(made, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "holds no verdicts.json"),
+        ("{", "cannot be read as JSON"),
+        ("[]", "has schema None"),
+        ('{"schema": "moe-theory/verdicts/1", "verdicts": []}', "has schema 'moe-theory/verdicts/1'"),
+        ('{"schema": "moe-theory/verdicts/2", "verdicts": [{}]}', "is not a whole report (KeyError"),
+        ('{"schema": "moe-theory/verdicts/2", "verdicts": 3}', "is not a whole report"),
+    ],
+)
+def test_what_is_no_report_is_refused_in_one_line(tmp_path, content, words, capsys):
+    if content is not None:
+        (tmp_path / "verdicts.json").write_text(content)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["report", str(tmp_path)])
+    assert stop.value.code == 2
+    printed = capsys.readouterr().err
+    assert words in printed
+    assert printed.count("\n") == 1
+
+
+def test_what_cannot_be_merged_is_refused(report, tmp_path):
+    one = folder_of(tmp_path / "1", report, samples.verdict())
+    for change in ({"seed": 1}, {"is_x64": True}):
+        two = folder_of(tmp_path / "2", report, samples.verdict(), **change)
+        with pytest.raises(InvalidReportError, match="no known error"):
+            pages.read_reports([one, two])
+    with pytest.raises(InvalidReportError, match="does not exist"):
+        pages.read_reports([tmp_path / "none"])
+    ragged = dataclasses.replace(samples.verdict().curve, low=[0.0])
+    with pytest.raises(InvalidReportError, match="different lengths"):
+        pages.read_reports([folder_of(tmp_path / "3", report, samples.verdict(curve=ragged))])
+    with pytest.raises(InvalidReportError, match="two verdicts"):
+        pages.read_reports([folder_of(tmp_path / "4", report, samples.verdict(), samples.verdict())])
+
+
+def test_command_line(report, tmp_path, capsys):
+    source = folder_of(tmp_path / "run", report, *report.verdicts[:4])
+    cli.main(["report", str(source)])
+    printed = capsys.readouterr().out
+    assert "used up by: none" in printed
+    for name in pages.REPORT_NAMES:
+        assert str(source / name) in printed
+        assert (source / name).stat().st_size > 1000
+    cli.main(["report", str(source), "--out", str(tmp_path / "out"), "--json"])
+    assert json.loads(capsys.readouterr().out) == json.loads((tmp_path / "out" / "report.json").read_text())
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OutputError):
+        pages.write_report(report, tmp_path / "file")
