@@ -119,8 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         parse(sys.argv[1:] if arguments is None else arguments).run()
     except KeyboardInterrupt:
-        print("moe-theory: interrupted; what was not finished is not written", file=sys.stderr)  # noqa: T201
-        raise SystemExit(INTERRUPTED) from None
+        _stop("interrupted; what was not finished is not written")
     except BrokenPipeError:
         sys.stderr.close()  # the reader of a pipe has gone; there is nobody to tell
     except ValueError as failure:
@@ -140,6 +139,11 @@ def parse(arguments: Sequence[str]) -> Any:
         args=arguments or ["--help"],
         config=(tyro.conf.FlagCreatePairsOff,),
     )
+
+
+def _stop(reason: str) -> NoReturn:
+    print(f"moe-theory: {reason}", file=sys.stderr)  # noqa: T201
+    raise SystemExit(INTERRUPTED) from None
 
 
 def _refuse(failure: Exception) -> NoReturn:
@@ -218,7 +222,7 @@ def _list_verdicts(options: Verify) -> None:
 
 
 def _verify(options: Verify) -> None:
-    from moe_theory.report import verdicts
+    from moe_theory.report import pages, verdicts
     from moe_theory.report.closing import closing_lines
     from moe_theory.report.output import prepare_folder
     from moe_theory.sweep import terminal_progress
@@ -226,27 +230,29 @@ def _verify(options: Verify) -> None:
     from moe_theory.verify.session import carry_out
 
     request = _request(options)
-    folder = prepare_folder(options.out, ("verdicts.json", "report.html", "report.md", "verdicts.svg"))
+    folder = prepare_folder(options.out, (pages.NUMBERS, *pages.PAGE_NAMES))
     archive = Archive(folder / "samples")
     if options.fresh:
         archive.clear()
     console = _console(to_stderr=options.json)
     judged: list = []
-    with terminal_progress(
-        console, header=lambda console: verdicts.live_table(judged, console.width, console.height - 2)
-    ) as progress:
-        report = carry_out(
-            request, archive=archive, progress=progress, on_verdict=judged.append, command=_command_line()
-        )
-    paths = _write(report, folder)
+    try:
+        with terminal_progress(
+            console, header=lambda console: verdicts.live_table(judged, console.width, console.height - 2)
+        ) as progress:
+            report = carry_out(
+                request, archive=archive, progress=progress, on_verdict=judged.append, command=_command_line()
+            )
+    except KeyboardInterrupt:
+        _stop("interrupted; the samples taken so far are kept: the same command goes on from them")
+    numbers = pages.write_numbers(report, folder)
+    page = pages.write_pages(report, folder)[0]
     if options.json:
-        _print_json(report.to_json())
+        print(pages.to_json(report), end="")  # noqa: T201
         return
     console.print(verdicts.live_table(report.verdicts, console.width))
-    for line in closing_lines(report):
-        console.print(line, highlight=False, soft_wrap=True)
-    for what, path in paths.items():
-        console.print(f"{what}: {path}", highlight=False, soft_wrap=True)
+    for line in (*closing_lines(report), f"numbers: {numbers}", f"report: {page}"):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
 def _figures(options: Figures) -> None:
@@ -287,13 +293,13 @@ def _report(options: Report) -> None:
 
     report = pages.read_reports(options.folders)
     first = options.folders[0]
-    folder = prepare_folder(options.out or (first if first.is_dir() else first.parent), pages.REPORT_NAMES)
+    folder = prepare_folder(options.out or (first if first.is_dir() else first.parent), pages.OWN_NAMES)
     paths = pages.write_report(report, folder)
     if options.json:
         print(pages.to_json(report), end="")  # noqa: T201
         return
     console = _console()
-    for line in (summary(report.verdicts), *pages.budget_lines(report), *map(str, paths)):
+    for line in (summary(report.verdicts), *map(str, paths)):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 

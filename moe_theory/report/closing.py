@@ -1,7 +1,7 @@
 """What a verification says at its end: how sure its verdicts are, where time went, and how to see each refutation."""
 
-from moe_theory.report.verdicts import summary
-from moe_theory.verify.verdict import Report, Status, Stop
+from moe_theory.report.contents import cut_short, error_words, summary
+from moe_theory.verify.verdict import Report, Status
 
 MOST_NAMED = 3  # experiments named for the time they took
 
@@ -32,23 +32,18 @@ def _errors(report: Report) -> list[str]:
 
 
 def _error_budget(report: Report) -> str:
-    number = len(report.verdicts)
     asymptotic = sum(bool(verdict.interval_kind) and not verdict.is_exact for verdict in report.verdicts)
-    return (
-        f"error: {report.error:g} that any verdict is false, {report.error / max(number, 1):.2g} for each of {number}, "
-        f"spent over its looks; {asymptotic} have asymptotic intervals, for which this holds as n grows"
-    )
+    return f"{error_words(report)} {asymptotic} of them have asymptotic intervals."
 
 
 def _time_budget(report: Report) -> list[str]:
     if report.budget is None:
         return []
-    stopped = [verdict for verdict in report.verdicts if verdict.stopped is Stop.BUDGET]
+    stopped = cut_short(report)
     slowest = sorted(report.seconds.items(), key=lambda item: -item[1])[:MOST_NAMED]
     most = ", ".join(f"{name} ({seconds:.0f} s)" for name, seconds in slowest)
     lines = [f"budget: {report.budget:.0f} s, of which {sum(report.seconds.values()):.0f} s were used; most by {most}"]
     if stopped:
-        lines.append(f"it ended with {len(stopped)} undecided; the same command goes on with them:")
-    return lines + [
-        f"  {verdict.claim} under {verdict.reading}, {verdict.replicates} replicates" for verdict in stopped
-    ]
+        lines.append(f"it was used up with {len(stopped)} undecided; the same command goes on with them:")
+    lines += [f"  {verdict.claim} under {verdict.reading}, {verdict.replicates} replicates" for verdict in stopped]
+    return lines

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import InvalidReportError
-from moe_theory.report.contents import cut_short
 from moe_theory.report.html import to_html
 from moe_theory.report.markdown import to_markdown
 from moe_theory.report.output import write_text
+from moe_theory.report.panels import verdict_panels
 from moe_theory.verify.verdict import Report, Status, Verdict
 
 SCHEMA = "moe-theory/verdicts/2"
 NUMBERS = "verdicts.json"  # what verifying writes
-REPORT_NAMES = ("report.html", "report.md", "report.json")  # what is made of it
+PAGE_NAMES = ("report.html", "report.md", "report.svg")  # what is made of it
+REPORT_JSON = "report.json"  # the numbers of pages that are made again
+OWN_NAMES = (*PAGE_NAMES, REPORT_JSON)
 
 
 def to_json(report: Report) -> str:
@@ -37,15 +39,26 @@ def write_numbers(report: Report, folder: Path) -> Path:
     return path
 
 
-def write_report(report: Report, folder: Path) -> list[Path]:
-    """Write `report.html`, `report.md` and `report.json` into `folder`; returns their paths.
+def write_pages(report: Report, folder: Path) -> list[Path]:
+    """Write `report.html`, `report.md` and its picture `report.svg` into `folder`; returns their paths.
 
     Raises: OutputError if the folder cannot take them.
     """
-    paths = [folder / name for name in REPORT_NAMES]
-    for path, text in zip(paths, (to_html(report), to_markdown(report), to_json(report)), strict=True):
-        write_text(path, text)
-    return paths
+    page, text, picture = (folder / name for name in PAGE_NAMES)
+    write_text(page, to_html(report))
+    verdict_panels(report.verdicts, picture)
+    write_text(text, to_markdown(report, picture.name))
+    return [page, text, picture]
+
+
+def write_report(report: Report, folder: Path) -> list[Path]:
+    """Write the pages, and `report.json` with their numbers, into `folder`; returns the paths.
+
+    Raises: OutputError if the folder cannot take them.
+    """
+    numbers = folder / REPORT_JSON
+    write_text(numbers, to_json(report))
+    return [*write_pages(report, folder), numbers]
 
 
 def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
@@ -91,15 +104,8 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
         versions=_merged_versions(reports),
         readings={name: words for report in reports for name, words in report.readings.items()},
         budget=sum(budgets) if budgets else None,
+        seconds={name: seconds for report in reports for name, seconds in report.seconds.items()},
     )
-
-
-def budget_lines(report: Report) -> list[str]:
-    """For a terminal: the budget of time, if there was one, and the verdicts that used it up."""
-    if report.budget is None:
-        return []
-    spent = [f"{verdict.claim} under {verdict.reading}" for verdict in cut_short(report)]
-    return [f"budget: {report.budget:g} seconds; used up by: {', '.join(spent) or 'none'}"]
 
 
 def _merged_versions(reports: Sequence[Report]) -> dict[str, str]:
@@ -115,7 +121,7 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise InvalidReportError(f"{path} does not exist: name a folder that `moe-theory verify --out` wrote.")
-    found = sorted(path.rglob(NUMBERS)) or [file for file in [path / REPORT_NAMES[2]] if file.is_file()]
+    found = sorted(path.rglob(NUMBERS)) or [file for file in [path / REPORT_JSON] if file.is_file()]
     if not found:
         raise InvalidReportError(
             f"{path} holds no {NUMBERS}, nor does a folder below it: name one that `moe-theory verify --out` wrote."
