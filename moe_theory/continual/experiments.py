@@ -8,9 +8,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.continual import exact, theory
-from moe_theory.continual.params import Dims, Params
+from moe_theory.continual.params import SIGMA_0, Dims, Params
 from moe_theory.continual.system import Info, State, begin, system
+from moe_theory.continual.tracking import expert_sets, observe_sight, tracked_system
 from moe_theory.core.batching import trailing_vmap
+from moe_theory.core.linear import ceil_to_rounds
 from moe_theory.core.random import replicate_keys
 from moe_theory.core.tasks import Pool, draw_pool
 from moe_theory.sweep import Run
@@ -177,3 +179,148 @@ def exact_of(run: Run, dims: Dims) -> exact.Exact:
     moments = [exact.single_expert(pool, dims.num_samples, int(run.rounds[-1])) for pool in pools_of(run, NUM_POOLS)]
     by_pool = exact.Exact(*(np.stack(leaves, axis=-1)[run.rounds - 1] for leaves in zip(*moments, strict=True)))
     return exact.Exact(*(leaf[:, run.replicates % NUM_POOLS] for leaf in by_pool))
+
+
+# A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with the sizes of steps that
+# Algorithm 1 gives them, those of Fig. 2 at its sigma_0. Signals keep entries of order 1 whatever the reading, the
+# ratio of noise to truths is that of Fig. 2, and t_2 lies within the runs.
+SCALES = (0.05, 0.1, 0.2, 0.4)
+MANY_EXPERTS, FEW_EXPERTS = 12, 5  # M > N, where each task is a cluster of its own, and M < N, with K = 3
+SCALE_DIMS = Dims(max_experts=MANY_EXPERTS, num_tasks=6, num_features=10, num_samples=6)
+SCALE_ROUNDS = 650
+
+
+def scale_name(num_experts: int, scale: float) -> str:
+    """The name of a cell of the grid of scales."""
+    return f"M = {num_experts}, sigma_0 = {scale}"
+
+
+def scaled(scale: float) -> dict[str, float]:
+    """Overrides that make sigma_0 `scale` and keep to the orders of Algorithm 1's input line."""
+    ratio = scale / SIGMA_0
+    return {
+        "truth_scale": scale,
+        "signal_scale": 1 / scale,
+        "cluster_spread": scale**1.5,
+        "noise_scale": Params().noise_scale * ratio,
+        "learning_rate": Params().learning_rate * ratio**0.5,
+        "balance_weight": Params().balance_weight * ratio**0.5,
+        "perturbation_scale": Params().perturbation_scale * ratio**1.25,
+        "termination_threshold": scale**1.25,
+    }
+
+
+def _scaling(name: str, *, terminate: bool) -> Experiment:
+    sizes = {MANY_EXPERTS: SCALE_DIMS.num_tasks, FEW_EXPERTS: Params().num_clusters}
+    return Experiment(
+        name=name,
+        dims=SCALE_DIMS,
+        system=tracked_system(SCALE_DIMS),
+        cells={
+            scale_name(num_experts, scale): {
+                **scaled(scale),
+                "num_experts": num_experts,
+                "num_clusters": num_clusters,
+                "terminate": terminate,
+            }
+            for num_experts, num_clusters in sizes.items()
+            for scale in SCALES
+        },
+        num_rounds=SCALE_ROUNDS,
+        record_every=1,
+        observe=observe_sight,
+        replicates=256,
+    )
+
+
+SETTLING = _scaling("scales", terminate=True)
+LEARNING = _scaling("scales-endless", terminate=False)
+
+# Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta).
+SET_FAILURE = 0.05  # delta, which the paper leaves at o(1)
+SET_TASKS, SET_CLUSTERS = 10, 2
+SET_EXPERTS = {count: int(np.ceil(count * np.log(count / SET_FAILURE))) for count in (SET_TASKS, SET_CLUSTERS)}
+SET_DIMS = Dims(max_experts=SET_EXPERTS[SET_TASKS], num_tasks=SET_TASKS, num_features=10, num_samples=6)
+
+
+class Sets(NamedTuple):
+    """Which set each expert is in."""
+
+    sets: Int[Array, " M"]
+
+
+def observe_sets(state: State, info: Info) -> Sets:
+    """The sets at the gates of the next round."""
+    del info
+    return Sets(expert_sets(state))
+
+
+SPECIALISTS = Experiment(
+    name="specialists",
+    dims=SET_DIMS,
+    system=system(SET_DIMS),
+    cells={
+        f"{count} sets": {"num_experts": num_experts, "num_clusters": count}
+        for count, num_experts in SET_EXPERTS.items()
+    },
+    num_rounds=int(theory.exploration_rounds(SET_DIMS.max_experts, Params().learning_rate)),
+    record_every=2,
+    observe=observe_sets,
+    replicates=1024,
+)
+
+# Appendix A.7: four thresholds of termination, the perturbation lambda between the second and the last.
+THRESHOLD_POWERS = (0.75, 1.0, 1.25, 1.5)  # Gamma = sigma_0^power
+PERTURBATION_POWER = 1.25  # lambda = sigma_0^1.25
+
+
+def threshold_name(power: float) -> str:
+    """The name of a cell of Figs. 8 and 9."""
+    return f"Gamma = sigma_0^{power:g}"
+
+
+THRESHOLDS = {
+    threshold_name(power): {
+        "num_experts": 5,
+        "perturbation_scale": SIGMA_0**PERTURBATION_POWER,
+        "termination_threshold": SIGMA_0**power,
+    }
+    for power in THRESHOLD_POWERS
+}
+FIGURE_8_ROUNDS = 400
+FIGURE_9_DIMS = Dims(max_experts=5, num_tasks=30, num_features=10, num_samples=6)
+FIGURE_9_ROUNDS = 2000
+
+FIGURE_8 = Experiment(
+    name="figure-8",
+    dims=HISTORY_DIMS,
+    system=tracked_system(HISTORY_DIMS),
+    cells=THRESHOLDS,
+    num_rounds=FIGURE_8_ROUNDS,
+    record_every=1,
+    observe=observe_sight,
+    replicates=512,
+)
+
+FIGURE_9 = Experiment(
+    name="figure-9",
+    dims=FIGURE_9_DIMS,
+    system=system(FIGURE_9_DIMS),
+    cells=THRESHOLDS | {cell_name(1, True): {**THRESHOLDS[threshold_name(PERTURBATION_POWER)], "num_experts": 1}},
+    num_rounds=FIGURE_9_ROUNDS,
+    record_every=FIGURE_9_ROUNDS,
+    observe=observe_metrics,
+    replicates=128,
+)
+
+
+def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R B"]:
+    """exp of the entropy of the loads' shares: M for even loads, 1 if one expert has them all."""
+    shares = loads / np.maximum(loads.sum(axis=1, keepdims=True), 1)
+    return np.exp(-np.sum(shares * np.log(np.where(shares > 0, shares, 1)), axis=1))
+
+
+def stage_rounds(params: Params, power: float = 0.0) -> int:
+    """ceil(M / eta sigma_0^-power): T1 at power 0, t_1 and T2 at 1/4, t_2 at 3/4."""
+    quotient = float(params.num_experts) / float(params.learning_rate) * float(params.truth_scale) ** -power
+    return int(ceil_to_rounds(quotient))

@@ -7,6 +7,10 @@ a difference. Metrics are squared model distances; margins are fractions of a `s
 # isort: off
 # The order of import is the order of the claims in every report.
 from moe_theory.continual.claims import lemmas as lemmas
+from moe_theory.continual.claims import experts as experts
+from moe_theory.continual.claims import learning as learning
+from moe_theory.continual.claims import termination as termination
 from moe_theory.continual.claims import proposition_4 as proposition_4
 from moe_theory.continual.claims import theorems as theorems
 from moe_theory.continual.claims import figure_2 as figure_2
+from moe_theory.continual.claims import figures_8_9 as figures_8_9

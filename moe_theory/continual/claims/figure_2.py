@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from moe_theory.continual.claims.values import Values, at_rounds, metric, named
-from moe_theory.continual.experiments import FIGURE_2, cell_name
+from moe_theory.continual.claims.values import MANY, Values, at_rounds, metric, named
+from moe_theory.continual.experiments import FIGURE_2, JUST_EXPLORED, cell_name
 from moe_theory.verify.claim import claim
 
 MOE_SIZES = (5, 10, 20)
@@ -109,3 +109,41 @@ class MoreExpertsNoBetter:
     labels = at_rounds(FIGURE_2.num_rounds)
     observe = _final("generalization_error", terminate=True, sizes=(10,))
     predict = _final("generalization_error", terminate=True, sizes=(20,))
+
+
+def _both_early(time: int) -> Values:
+    """Forgetting and generalization error of M = 20 at a round of its exploration."""
+    names = ("forgetting", "generalization_error")
+    return lambda runs: np.concatenate([metric(name, MANY, (time,))(runs) for name in names], axis=1)
+
+
+def _swings(terminate: bool) -> Values:
+    """Mean size of the changes of forgetting between recorded rounds of the last half."""
+    late = tuple(range(FIGURE_2.num_rounds // 2, FIGURE_2.num_rounds + 1, FIGURE_2.record_every))
+
+    def swing(runs, size: int) -> np.ndarray:
+        return np.mean(np.abs(np.diff(metric("forgetting", cell_name(size, terminate), late)(runs), axis=1)), axis=1)
+
+    return lambda runs: np.stack([swing(runs, size) for size in MOE_SIZES], axis=1)
+
+
+@claim("continual.figure-2.first-increase", paper="continual", where="Sec. 6, Fig. 2 (a), (c)", kind="ordering")
+class FirstIncrease:
+    """While experts are explored both metrics increase: they are larger at T1 = 40 than at t = 10, for M = 20."""
+
+    formula = r"\mathbb{E}[F_{10}] < \mathbb{E}[F_{T_1}], \quad \mathbb{E}[G_{10}] < \mathbb{E}[G_{T_1}]"
+    experiment = JUST_EXPLORED
+    labels = named("forgetting", "generalization error")
+    observe = _both_early(10)
+    predict = _both_early(40)
+
+
+@claim("continual.figure-2.oscillations", paper="continual", where="Sec. 6, Fig. 2 (a), (b)", kind="ordering")
+class Oscillations:
+    """Without termination forgetting oscillates more: its changes over 20 rounds of t = 1000 to 2000 are larger."""
+
+    formula = r"\mathbb{E}|F_{t+20} - F_t|_{\text{terminated}} < \mathbb{E}|F_{t+20} - F_t|_{\text{endless}}"
+    experiment = FIGURE_2
+    labels = _BY_SIZE
+    observe = _swings(terminate=True)
+    predict = _swings(terminate=False)

@@ -1,0 +1,99 @@
+"""What claims about expert sets read off a run: rounds between the stages of learning, in the cells of a grid.
+
+"With probability 1 - o(1)" is read as at least 1 - delta, delta = .05, at the smallest sigma_0 of the grid, where o(1)
+should be least.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from moe_theory.continual import theory
+from moe_theory.continual.claims.lemmas import repeats_of
+from moe_theory.continual.claims.values import Values
+from moe_theory.continual.experiments import (
+    FEW_EXPERTS,
+    MANY_EXPERTS,
+    SCALES,
+    SET_FAILURE,
+    SETTLING,
+    gaps_of,
+    scale_name,
+    stage_rounds,
+)
+from moe_theory.sweep import Run
+from moe_theory.verify.claim import Runs
+
+FAILURE = SET_FAILURE  # delta
+EXPONENT_MARGIN = 0.1  # how far an exponent may be from the one claimed
+MANY_CELLS = tuple(scale_name(MANY_EXPERTS, scale) for scale in SCALES)  # M > N
+FEW_CELLS = tuple(scale_name(FEW_EXPERTS, scale) for scale in SCALES)  # M < N, K clusters
+MANY_SMALLEST, FEW_SMALLEST = MANY_CELLS[:1], FEW_CELLS[:1]
+MANY_OWN, FEW_OWN = MANY_CELLS[-1:], FEW_CELLS[-1:]  # at the sigma_0 of Fig. 2
+ROOT_TERMINATION = 0.25  # T2 and t_1 are ceil(M / eta sigma_0^(-1/4))
+ROOT_RETURN = 0.75  # t_2 is ceil(M / eta sigma_0^(-3/4))
+
+
+def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
+    """What `value` says of each cell's run (B,), one component a cell."""
+    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
+
+
+def likely(runs: Runs) -> float:
+    """1 - delta."""
+    del runs
+    return 1 - FAILURE
+
+
+def exponent(value: float) -> Callable[[Runs], float]:
+    """The exponent that a rate claims."""
+    return lambda runs: value
+
+
+def at_round(run: Run, name: str, time: int) -> np.ndarray:
+    """A recorded number at a round (B,), of a full history."""
+    return getattr(run.records, name)[time - 1].astype(np.float64)
+
+
+def explored(run: Run) -> int:
+    """T1."""
+    return stage_rounds(run.params)
+
+
+def learning(run: Run) -> slice:
+    """Rows of the rounds T1 + 1, ..., t_1, the router's learning stage."""
+    return slice(explored(run), stage_rounds(run.params, ROOT_TERMINATION))
+
+
+def settled(run: Run) -> slice:
+    """Rows of the rounds T1 + 2, ..., T."""
+    return slice(explored(run) + 1, None)
+
+
+def mean_where(values: np.ndarray, happens: np.ndarray) -> np.ndarray:
+    """The mean of values (R, B) over the rounds in which something happens; 0 if it never does."""
+    return np.sum(np.where(happens, values, 0.0), axis=0) / np.maximum(np.sum(happens, axis=0), 1)
+
+
+def truth_length(run: Run) -> np.ndarray:
+    """The root mean square of the truths' norms (B,), the unit of moves."""
+    return np.sqrt(np.asarray(gaps_of(run).truth_norm))
+
+
+def errors_after_repeats(run: Run) -> np.ndarray:
+    """Squared errors after the repeats past T1, summed over rounds (B,)."""
+    return np.sum(np.where(_late_repeats(run), run.records.error, 0), axis=0, dtype=np.float64)
+
+
+def contracted_errors_before_repeats(run: Run) -> np.ndarray:
+    """(d - s)/(d - 1) of the squared errors before those repeats, summed over rounds (B,)."""
+    # A move is orthogonal to what it leaves, so the squared error before it is the sum of both squares.
+    before = run.records.error + run.records.update_norm.astype(np.float64) ** 2
+    contraction = theory.error_contraction(SETTLING.dims.num_features, SETTLING.dims.num_samples)
+    return contraction * np.sum(np.where(_late_repeats(run), before, 0), axis=0)
+
+
+def _late_repeats(run: Run) -> np.ndarray:
+    repeats = repeats_of(run)
+    repeats[: explored(run)] = False
+    return repeats
