@@ -34,7 +34,6 @@ from moe_theory.verify.claim import Runs, claim
 
 UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
 OCCUPANCIES = ((2, 2), (3, 3), (3, 6), (6, 12), (6, 24), (10, 53))  # sets N and experts M
-LATE_ROUNDS = 100  # the last ones, when experts have met their clusters' tasks many times
 
 
 def _no_set_empty(count: int) -> Values:
@@ -77,7 +76,13 @@ def _shortfalls(bound) -> Values:
 _BY_OCCUPANCY = named(*(f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in OCCUPANCIES))
 
 
-@claim("continual.lemma-11.tasks", paper="continual", where="Lemma 11, first case", kind="probability")
+@claim(
+    "continual.lemma-11.tasks",
+    paper="continual",
+    where="Lemma 11, first case",
+    kind="probability",
+    replaced_by="continual.lemma-11.union",
+)
 class Lemma11Tasks:
     """With M = N ln(N/delta) experts, at T1 every task has one whose gate output is largest for it, but for delta."""
 
@@ -128,7 +133,7 @@ class Lemma11Product:
 @claim(
     "continual.lemma-11.union",
     paper="continual",
-    where="replaces the product in the proof of Lemma 11",
+    where="replaces Lemma 11 and the product in its proof",
     kind="identity",
     margin=1e-9,
 )
@@ -151,14 +156,10 @@ def _largest_correct_gradient(run: Run) -> np.ndarray:
     return largest / stages.truth_length(run)
 
 
-def _correct_gradient(rows) -> Values:
-    """The mean locality gradient of arrivals that meet an expert of their set, in some rows of a run."""
-
-    def value(run: Run) -> np.ndarray:
-        seen, within = run.records, rows(run)
-        return stages.mean_where(seen.locality_gradient[within], seen.is_inside[within])
-
-    return value
+def _correct_gradient(run: Run) -> np.ndarray:
+    """The mean locality gradient of arrivals of T1 + 1, ..., t_1 that meet an expert of their set."""
+    rows = stages.learning(run)
+    return stages.mean_where(run.records.locality_gradient[rows], run.records.is_inside[rows])
 
 
 @claim(
@@ -187,7 +188,7 @@ class Lemma12Tasks:
     where="Lemma 12, case 2",
     kind="rate",
     margin=EXPONENT_MARGIN,
-    replaced_by="continual.lemma-12.clusters-late",
+    replaced_by="continual.lemma-12.clusters-order",
 )
 class Lemma12Clusters:
     """With M < N, a task that meets an expert of its cluster has a locality gradient of O(sigma_0^1.5).
@@ -203,33 +204,30 @@ class Lemma12Clusters:
     side = "at_least"
     abscissa = SCALES
     labels = named(*FEW_CELLS)
-    observe = over(FEW_CELLS, _correct_gradient(stages.learning))
+    observe = over(FEW_CELLS, _correct_gradient)
     predict = stages.exponent(1.5)
 
 
 @claim(
-    "continual.lemma-12.clusters-late",
+    "continual.lemma-12.clusters-order",
     paper="continual",
     where="replaces Lemma 12, case 2",
     kind="rate",
     margin=EXPONENT_MARGIN,
 )
-class Lemma12ClustersLate:
-    """With M < N, that gradient is O(sigma_0^1.5) once repeats have contracted the experts' errors.
-
-    The mean of its largest entry over rounds 551 to 650. Each repeat leaves the fraction (d - s)/(d - 1) of the squared error, down to the spread inside a cluster.
-    """
+class Lemma12ClustersOrder:
+    """With M < N, that gradient is O(sigma_0), the order of the distance of any model to any truth."""
 
     formula = (
-        r"m_t \in \mathcal{M}_k, t \gg T_1 \Rightarrow \|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc}\|_\infty "
-        r"= \mathcal{O}(\sigma_0^{1.5})"
+        r"m_t \in \mathcal{M}_k \Rightarrow \|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc}\|_\infty "
+        r"= \mathcal{O}(\sigma_0)"
     )
     experiment = SETTLING
     side = "at_least"
     abscissa = SCALES
     labels = named(*FEW_CELLS)
-    observe = over(FEW_CELLS, _correct_gradient(lambda run: slice(-LATE_ROUNDS, None)))
-    predict = stages.exponent(1.5)
+    observe = over(FEW_CELLS, _correct_gradient)
+    predict = stages.exponent(1.0)
 
 
 def _always(name: str):
@@ -354,13 +352,19 @@ class Proposition1Drift:
     margin=0.02,
 )
 class Proposition1Contraction:
-    """After T1 a repeat of an expert's last task leaves (d - s)/(d - 1) of its expected squared error."""
+    """After T1 a repeat of an expert's last task leaves (d - s)/(d - 1) of its squared error, in expectation.
 
-    formula = r"\mathbb{E}\|w_t^{(m)} - w_n\|^2 = \frac{d-s}{d-1} \mathbb{E}\|w_{t-1}^{(m)} - w_n\|^2"
+    Sums over repeats of what is left, as a fraction, where the error before is not down to rounding.
+    """
+
+    formula = (
+        r"\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = "
+        r"\frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2"
+    )
     experiment = SETTLING
     labels = named(*MANY_OWN, *FEW_OWN)
-    observe = over(MANY_OWN + FEW_OWN, stages.errors_after_repeats)
-    predict = over(MANY_OWN + FEW_OWN, stages.contracted_errors_before_repeats)
+    observe = over(MANY_OWN + FEW_OWN, stages.remaining_errors)
+    predict = over(MANY_OWN + FEW_OWN, stages.contracted_errors)
 
 
 def _is_ordered_at_end(run: Run) -> np.ndarray:

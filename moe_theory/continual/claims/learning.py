@@ -1,6 +1,6 @@
 """Lemmas 14 and 15 and Proposition 2: gate outputs while the gates are updated for ever.
 
-Gaps are of the round's own features X_t, and the sets those of (11) at the gates that route it. Outputs of a pair in
+Gaps are of the rounds' own features X_t, averaged over the 20 rounds up to t_1 or t_2, and the sets those of (11) at the gates that route it. Outputs of a pair in
 one set and of a pair in different ones are compared for the arriving task's set, as the proof does.
 """
 
@@ -19,7 +19,7 @@ from moe_theory.continual.claims.stages import (
     over,
 )
 from moe_theory.continual.claims.values import named
-from moe_theory.continual.experiments import LEARNING, SCALES, stage_rounds
+from moe_theory.continual.experiments import LEARNING, RETURNING, SCALES, stage_rounds
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import claim
 
@@ -97,15 +97,17 @@ class Lemma15Clusters:
 
 
 def _gap(name: str, root: float):
-    """A gap of gate outputs at t_1 (root 1/4) or t_2 (root 3/4)."""
-    return lambda run: stages.at_round(run, name, stage_rounds(run.params, root))
+    """A gap of gate outputs at t_1 (root 1/4) or t_2 (root 3/4), averaged over a few rounds up to it."""
+    return lambda run: stages.around(run, name, stage_rounds(run.params, root))
 
 
 _SAME = r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})"
+_SAME_ORDER = r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0)"
 _OTHER = r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})"
 _OTHER_ORDER = (
     r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{0.75})"
 )
+_RETURNED_ORDER = r"|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0)"
 _RETURNED = r"|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})"
 
 
@@ -115,6 +117,7 @@ _RETURNED = r"|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{
     where="Proposition 2, Eq. (12), first case, and its full version, M > N",
     kind="rate",
     margin=EXPONENT_MARGIN,
+    replaced_by="continual.proposition-2.same-set-order",
 )
 class Proposition2SameSet:
     """With M > N and no termination, at t_1 gate outputs of two experts of the task's set are O(sigma_0^1.75) apart.
@@ -137,9 +140,10 @@ class Proposition2SameSet:
     where="Proposition 2, full version, item 1, first case, M < N",
     kind="rate",
     margin=EXPONENT_MARGIN,
+    replaced_by="continual.proposition-2.same-set-clusters-order",
 )
 class Proposition2SameSetClusters:
-    """With M < N and no termination, at t_1 gate outputs of two experts of a cluster's set are O(sigma_0^1.75) apart."""
+    """With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0^1.75) apart."""
 
     formula = _SAME
     experiment = LEARNING
@@ -151,6 +155,47 @@ class Proposition2SameSetClusters:
 
 
 @claim(
+    "continual.proposition-2.same-set-order",
+    paper="continual",
+    where="replaces Proposition 2, Eq. (12), first case",
+    kind="rate",
+    margin=EXPONENT_MARGIN,
+)
+class Proposition2SameSetOrder:
+    """With M > N and no termination, at t_1 gate outputs in a task's set are O(sigma_0) apart.
+
+    The leader is chosen and lowered, so a gap stays of the order of one step, O(eta alpha) = O(sigma_0), and of lambda.
+    """
+
+    formula = _SAME_ORDER
+    experiment = LEARNING
+    side = "at_least"
+    abscissa = SCALES
+    labels = named(*MANY_CELLS)
+    observe = over(MANY_CELLS, _gap("own_gap", ROOT_TERMINATION))
+    predict = stages.exponent(1.0)
+
+
+@claim(
+    "continual.proposition-2.same-set-clusters-order",
+    paper="continual",
+    where="replaces Proposition 2, full version, item 1, first case, M < N",
+    kind="rate",
+    margin=EXPONENT_MARGIN,
+)
+class Proposition2SameSetClustersOrder:
+    """With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0) apart."""
+
+    formula = _SAME_ORDER
+    experiment = LEARNING
+    side = "at_least"
+    abscissa = SCALES
+    labels = named(*FEW_CELLS)
+    observe = over(FEW_CELLS, _gap("own_gap", ROOT_TERMINATION))
+    predict = stages.exponent(1.0)
+
+
+@claim(
     "continual.proposition-2.other-set",
     paper="continual",
     where="Proposition 2, Eq. (12), second case, and its full version, M > N",
@@ -159,7 +204,7 @@ class Proposition2SameSetClusters:
     replaced_by="continual.proposition-2.other-set-order",
 )
 class Proposition2OtherSet:
-    """With M > N and no termination, at t_1 experts of different sets have outputs exactly of order sigma_0^.75 apart.
+    """With M > N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
 
     The mean gap over pairs of an expert of the arriving task's set and another.
     """
@@ -182,7 +227,7 @@ class Proposition2OtherSet:
     replaced_by="continual.proposition-2.other-set-clusters-order",
 )
 class Proposition2OtherSetClusters:
-    """With M < N and no termination, at t_1 experts of different sets have outputs exactly of order sigma_0^.75 apart."""
+    """With M < N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart."""
 
     formula = _OTHER
     experiment = LEARNING
@@ -237,12 +282,13 @@ class Proposition2OtherSetClustersOrder:
     where="Proposition 2, Eq. (13), and its full version, M > N",
     kind="rate",
     margin=EXPONENT_MARGIN,
+    replaced_by="continual.proposition-2.all-experts-order",
 )
 class Proposition2AllExperts:
     """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less."""
 
     formula = _RETURNED
-    experiment = LEARNING
+    experiment = RETURNING
     side = "at_least"
     abscissa = SCALES
     labels = named(*MANY_CELLS)
@@ -256,14 +302,53 @@ class Proposition2AllExperts:
     where="Proposition 2, full version, item 2, M < N",
     kind="rate",
     margin=EXPONENT_MARGIN,
+    replaced_by="continual.proposition-2.all-experts-clusters-order",
 )
 class Proposition2AllExpertsClusters:
     """With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less."""
 
     formula = _RETURNED
-    experiment = LEARNING
+    experiment = RETURNING
     side = "at_least"
     abscissa = SCALES
     labels = named(*FEW_CELLS)
     observe = over(FEW_CELLS, _gap("any_gap", ROOT_RETURN))
     predict = stages.exponent(1.75)
+
+
+@claim(
+    "continual.proposition-2.all-experts-order",
+    paper="continual",
+    where="replaces Proposition 2, Eq. (13)",
+    kind="rate",
+    margin=EXPONENT_MARGIN,
+)
+class Proposition2AllExpertsOrder:
+    """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart."""
+
+    formula = _RETURNED_ORDER
+    experiment = RETURNING
+    side = "at_least"
+    abscissa = SCALES
+    labels = named(*MANY_CELLS)
+    observe = over(MANY_CELLS, _gap("any_gap", ROOT_RETURN))
+    predict = stages.exponent(1.0)
+
+
+@claim(
+    "continual.proposition-2.all-experts-clusters-order",
+    paper="continual",
+    where="replaces Proposition 2, full version, item 2, M < N",
+    kind="rate",
+    margin=EXPONENT_MARGIN,
+)
+class Proposition2AllExpertsClustersOrder:
+    """With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart."""
+
+    formula = _RETURNED_ORDER
+    experiment = RETURNING
+    side = "at_least"
+    abscissa = SCALES
+    labels = named(*FEW_CELLS)
+    observe = over(FEW_CELLS, _gap("any_gap", ROOT_RETURN))
+    predict = stages.exponent(1.0)

@@ -21,6 +21,7 @@ from moe_theory.continual.experiments import (
     scale_name,
     stage_rounds,
 )
+from moe_theory.continual.params import SIGMA_0
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import Runs
 
@@ -29,7 +30,10 @@ EXPONENT_MARGIN = 0.1  # how far an exponent may be from the one claimed
 MANY_CELLS = tuple(scale_name(MANY_EXPERTS, scale) for scale in SCALES)  # M > N
 FEW_CELLS = tuple(scale_name(FEW_EXPERTS, scale) for scale in SCALES)  # M < N, K clusters
 MANY_SMALLEST, FEW_SMALLEST = MANY_CELLS[:1], FEW_CELLS[:1]
-MANY_OWN, FEW_OWN = MANY_CELLS[-1:], FEW_CELLS[-1:]  # at the sigma_0 of Fig. 2
+MANY_OWN, FEW_OWN = ((scale_name(number, SIGMA_0),) for number in (MANY_EXPERTS, FEW_EXPERTS))  # Fig. 2's sigma_0
+MANY_LARGEST, FEW_LARGEST = MANY_CELLS[-1:], FEW_CELLS[-1:]
+LEARNED = 1e-4  # of the truths' mean square: squared errors below are too near to rounding for a ratio
+WINDOW = 20  # rounds that a gap at t_1 or t_2 is averaged over, in which sets and gates hardly change
 ROOT_TERMINATION = 0.25  # T2 and t_1 are ceil(M / eta sigma_0^(-1/4))
 ROOT_RETURN = 0.75  # t_2 is ceil(M / eta sigma_0^(-3/4))
 
@@ -50,9 +54,9 @@ def exponent(value: float) -> Callable[[Runs], float]:
     return lambda runs: value
 
 
-def at_round(run: Run, name: str, time: int) -> np.ndarray:
-    """A recorded number at a round (B,), of a full history."""
-    return getattr(run.records, name)[time - 1].astype(np.float64)
+def around(run: Run, name: str, time: int) -> np.ndarray:
+    """The mean of a recorded number over the last rounds up to `time` (B,), of a full history."""
+    return getattr(run.records, name)[time - WINDOW : time].mean(axis=0, dtype=np.float64)
 
 
 def explored(run: Run) -> int:
@@ -80,20 +84,22 @@ def truth_length(run: Run) -> np.ndarray:
     return np.sqrt(np.asarray(gaps_of(run).truth_norm))
 
 
-def errors_after_repeats(run: Run) -> np.ndarray:
-    """Squared errors after the repeats past T1, summed over rounds (B,)."""
-    return np.sum(np.where(_late_repeats(run), run.records.error, 0), axis=0, dtype=np.float64)
+def remaining_errors(run: Run) -> np.ndarray:
+    """What repeats past T1 leave of an expert's squared error, as fractions of it, summed over rounds (B,)."""
+    repeats, before = _late_repeats(run)
+    return np.sum(np.where(repeats, run.records.error / np.where(repeats, before, 1), 0), axis=0)
 
 
-def contracted_errors_before_repeats(run: Run) -> np.ndarray:
-    """(d - s)/(d - 1) of the squared errors before those repeats, summed over rounds (B,)."""
+def contracted_errors(run: Run) -> np.ndarray:
+    """(d - s)/(d - 1) times the number of those repeats (B,)."""
+    contraction = theory.error_contraction(SETTLING.dims.num_features, SETTLING.dims.num_samples)
+    return contraction * np.sum(_late_repeats(run)[0], axis=0)
+
+
+def _late_repeats(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Where past T1 an expert repeats a task that it has not learned up to rounding, and its squared error before."""
     # A move is orthogonal to what it leaves, so the squared error before it is the sum of both squares.
     before = run.records.error + run.records.update_norm.astype(np.float64) ** 2
-    contraction = theory.error_contraction(SETTLING.dims.num_features, SETTLING.dims.num_samples)
-    return contraction * np.sum(np.where(_late_repeats(run), before, 0), axis=0)
-
-
-def _late_repeats(run: Run) -> np.ndarray:
-    repeats = repeats_of(run)
+    repeats = repeats_of(run) & (before > LEARNED * truth_length(run) ** 2)
     repeats[: explored(run)] = False
-    return repeats
+    return repeats, before

@@ -6,9 +6,11 @@ from moe_theory.continual import theory
 from moe_theory.continual.claims import stages
 from moe_theory.continual.claims.stages import (
     FAILURE,
+    FEW_LARGEST,
     FEW_OWN,
     FEW_SMALLEST,
     MANY_CELLS,
+    MANY_LARGEST,
     MANY_OWN,
     MANY_SMALLEST,
     ROOT_TERMINATION,
@@ -16,17 +18,17 @@ from moe_theory.continual.claims.stages import (
     over,
 )
 from moe_theory.continual.claims.values import named
-from moe_theory.continual.experiments import SCALE_DIMS, SETTLING, stage_rounds
+from moe_theory.continual.experiments import LEARNING, SCALE_DIMS, SETTLING, stage_rounds
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import claim
 
-LENIENT = 4  # a wide reading of the constant in O()
 SHARE_MARGIN = 0.1  # of a share 1/|M_n|
+EXTREMES = MANY_SMALLEST + FEW_SMALLEST + MANY_OWN + FEW_OWN
 
 
-def _is_terminated_by(factor: int):
-    """Whether the gates are no longer updated after round `factor` T2."""
-    return lambda run: run.records.terminated[factor * stage_rounds(run.params, ROOT_TERMINATION)]
+def _is_terminated(run: Run) -> np.ndarray:
+    """Whether the gates are no longer updated after round T2."""
+    return run.records.terminated[stage_rounds(run.params, ROOT_TERMINATION)]
 
 
 @claim("continual.proposition-3.time", paper="continual", where="Proposition 3, T2", kind="probability")
@@ -40,19 +42,19 @@ class Proposition3Time:
     experiment = SETTLING
     side = "at_least"
     labels = named(*MANY_SMALLEST, *FEW_SMALLEST)
-    observe = over(MANY_SMALLEST + FEW_SMALLEST, _is_terminated_by(1))
+    observe = over(MANY_SMALLEST + FEW_SMALLEST, _is_terminated)
     predict = likely
 
 
-@claim("continual.proposition-3.time-lenient", paper="continual", where="Proposition 3, T2", kind="probability")
-class Proposition3TimeLenient:
-    """The gates are fixed from round 4 T2 on, with probability at least 1 - delta: the constant of O() read as 4."""
+@claim("continual.proposition-3.time-own", paper="continual", where="Proposition 3, T2", kind="probability")
+class Proposition3TimeOwn:
+    """At the sigma_0 of Fig. 2, too, the gates are fixed from round T2 on, with probability at least 1 - delta."""
 
-    formula = r"T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)"
+    formula = r"T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M), \quad \sigma_0 = 0.4"
     experiment = SETTLING
     side = "at_least"
-    labels = named(*MANY_SMALLEST, *FEW_SMALLEST)
-    observe = over(MANY_SMALLEST + FEW_SMALLEST, _is_terminated_by(LENIENT))
+    labels = named(*MANY_OWN, *FEW_OWN)
+    observe = over(MANY_OWN + FEW_OWN, _is_terminated)
     predict = likely
 
 
@@ -129,6 +131,22 @@ class Proposition3InsideClusters:
 
 
 @claim(
+    "continual.proposition-3.inside-own",
+    paper="continual",
+    where="Proposition 3, full version",
+    kind="upper_bound",
+)
+class Proposition3InsideOwn:
+    """The same at the sigma_0 of Fig. 2, for both cases: at most a fraction delta of arrivals goes outside the set."""
+
+    formula = r"\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2, \sigma_0 = 0.4"
+    experiment = SETTLING
+    labels = named(*MANY_OWN, *FEW_OWN)
+    observe = over(MANY_OWN + FEW_OWN, _outside)
+    predict = over(MANY_OWN + FEW_OWN, _tolerated_outside)
+
+
+@claim(
     "continual.proposition-3.uniform-tasks",
     paper="continual",
     where="Proposition 3, and its full version, case 1",
@@ -168,6 +186,24 @@ class Proposition3UniformClusters:
 
 
 @claim(
+    "continual.proposition-3.uniform-own",
+    paper="continual",
+    where="Proposition 3, full version",
+    kind="equality",
+    margin=SHARE_MARGIN,
+    replaced_by="continual.proposition-3.leader",
+)
+class Proposition3UniformOwn:
+    """The same at the sigma_0 of Fig. 2, for both cases: a set's expert of highest output has the share 1/|M_n|."""
+
+    formula = r"\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad \sigma_0 = 0.4"
+    experiment = SETTLING
+    labels = named(*MANY_OWN, *FEW_OWN)
+    observe = over(MANY_OWN + FEW_OWN, _leader)
+    predict = over(MANY_OWN + FEW_OWN, _even_share)
+
+
+@claim(
     "continual.proposition-3.leader",
     paper="continual",
     where="replaces Proposition 3, identical probabilities",
@@ -184,10 +220,10 @@ class Proposition3Leader:
         r"\frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}} |h_m - h_{m'}|"
     )
     experiment = SETTLING
-    labels = named(*MANY_SMALLEST, *FEW_SMALLEST)
-    observe = over(MANY_SMALLEST + FEW_SMALLEST, _leader)
-    predict = over(MANY_SMALLEST + FEW_SMALLEST, _bounded_share)
-    trivial = over(MANY_SMALLEST + FEW_SMALLEST, lambda run: _share(_contested(run)))
+    labels = named(*EXTREMES)
+    observe = over(EXTREMES, _leader)
+    predict = over(EXTREMES, _bounded_share)
+    trivial = over(EXTREMES, lambda run: _share(_contested(run)))
 
 
 def _largest_distance_change(run: Run) -> np.ndarray:
@@ -234,7 +270,7 @@ def _history(run: Run) -> np.ndarray:
 
 
 def _explored_error(run: Run) -> np.ndarray:
-    return stages.at_round(run, "generalization_error", stages.explored(run))
+    return run.records.generalization_error[stages.explored(run) - 1].astype(np.float64)
 
 
 def _explored_mean(name: str):
@@ -257,10 +293,10 @@ class Lemma16History:
         r"\mathbb{E}\|w_t^{(m_i)} - w_{n_i}\|^2 = r^{L_t^{(m_i)}} \mathbb{E}\|w_{n_i}\|^2 + "
         r"\sum_{l=1}^{L_t^{(m_i)}} (1 - r) r^{L_t^{(m_i)} - l} \mathbb{E}\|w_{\tau(l)} - w_{n_i}\|^2"
     )
-    experiment = SETTLING
-    labels = named(*MANY_OWN, *FEW_OWN)
-    observe = over(MANY_OWN + FEW_OWN, _explored_error)
-    predict = over(MANY_OWN + FEW_OWN, _history)
+    experiment = LEARNING
+    labels = named(*MANY_LARGEST, *FEW_LARGEST)
+    observe = over(MANY_LARGEST + FEW_LARGEST, _explored_error)
+    predict = over(MANY_LARGEST + FEW_LARGEST, _history)
 
 
 @claim("continual.lemma-16.step", paper="continual", where="replaces Lemma 16, Eq. (42)", kind="equality", margin=0.02)
@@ -275,7 +311,7 @@ class Lemma16Step:
         r"\mathbb{E}\|w_t - w_i\|^2 = \frac{d-s}{d-1} \|\Pi (w_{t-1} - w_i)\|^2 + \|w_{n_t} - w_i\|^2 "
         r"- \frac{d-s}{d-1} \|\Pi (w_{n_t} - w_i)\|^2"
     )
-    experiment = SETTLING
-    labels = named(*MANY_OWN, *FEW_OWN)
-    observe = over(MANY_OWN + FEW_OWN, _explored_mean("step_error"))
-    predict = over(MANY_OWN + FEW_OWN, _explored_mean("step_expected"))
+    experiment = LEARNING
+    labels = named(*MANY_LARGEST, *FEW_LARGEST)
+    observe = over(MANY_LARGEST + FEW_LARGEST, _explored_mean("step_error"))
+    predict = over(MANY_LARGEST + FEW_LARGEST, _explored_mean("step_expected"))
