@@ -3,10 +3,11 @@
 Tasks (M > N) are six unrelated ones, clusters (M < N) three pairs. Sets are those of (11) at the gates that route.
 """
 
-import math
+from collections.abc import Callable
 
 import numpy as np
 
+from moe_theory.continual import occupancy
 from moe_theory.continual.claims import stages
 from moe_theory.continual.claims.stages import (
     EXPONENT_MARGIN,
@@ -46,30 +47,9 @@ def _no_set_empty(count: int) -> Values:
     return observe
 
 
-def all_occupied(num_sets: int, num_experts: int) -> float:
-    """Probability that no set is empty, of experts that fall into sets independently and uniformly.
-
-    Inclusion and exclusion of the empty sets, in integers.
-    """
-    ways = sum(
-        (-1) ** empty * math.comb(num_sets, empty) * (num_sets - empty) ** num_experts for empty in range(num_sets)
-    )
-    return ways / num_sets**num_experts
-
-
-def occupied_product(num_sets: int, num_experts: int) -> float:
-    """(1 - (1 - 1/N)^M)^N, which the proof of Lemma 11 puts below the probability."""
-    return (1 - (1 - 1 / num_sets) ** num_experts) ** num_sets
-
-
-def occupied_union(num_sets: int, num_experts: int) -> float:
-    """1 - N (1 - 1/N)^M, by the union bound."""
-    return 1 - num_sets * (1 - 1 / num_sets) ** num_experts
-
-
-def _shortfalls(bound) -> Values:
+def _shortfalls(bound: Callable[[int, int], float]) -> Values:
     """By how much the exact probability falls short of a lower bound; the same for every replicate."""
-    shortfalls = [max(bound(*sizes) - all_occupied(*sizes), 0.0) for sizes in OCCUPANCIES]
+    shortfalls = [max(bound(*sizes) - occupancy.all_occupied(*sizes), 0.0) for sizes in OCCUPANCIES]
     return lambda runs: np.tile(shortfalls, (len(next(iter(runs.values())).replicates), 1))
 
 
@@ -127,7 +107,7 @@ class Lemma11Product:
     )
     experiment = SPECIALISTS
     labels = _BY_OCCUPANCY
-    observe = _shortfalls(occupied_product)
+    observe = _shortfalls(occupancy.product)
 
 
 @claim(
@@ -140,13 +120,14 @@ class Lemma11Product:
 class Lemma11Union:
     """Experts that fall into sets independently and uniformly leave none empty with chance 1 - N (1 - 1/N)^M or more.
 
-    By how much the exact probability falls short of that, for several N and M.
+    By how much the exact probability falls short of that, for several N and M. Experts of Algorithm 1 do not fall so:
+    they share a pool, whose longest signals draw most of them.
     """
 
     formula = r"\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq 1 - N \left(1 - \frac{1}{N}\right)^M"
     experiment = SPECIALISTS
     labels = _BY_OCCUPANCY
-    observe = _shortfalls(occupied_union)
+    observe = _shortfalls(occupancy.union)
 
 
 def _largest_correct_gradient(run: Run) -> np.ndarray:

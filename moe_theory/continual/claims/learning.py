@@ -1,7 +1,7 @@
 """Lemmas 14 and 15 and Proposition 2: gate outputs while the gates are updated for ever.
 
-Gaps are of the rounds' own features X_t, averaged over the 20 rounds up to t_1 or t_2, and the sets those of (11) at the gates that route it. Outputs of a pair in
-one set and of a pair in different ones are compared for the arriving task's set, as the proof does.
+Gaps are of the rounds' own features X_t, averaged over the 20 rounds up to t_1 or t_2, and sets those of (11) at the
+gates that route. Pairs in one set and in different ones are taken for the arriving task's set, as the proof does.
 """
 
 import numpy as np
@@ -107,7 +107,6 @@ _OTHER = r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m'
 _OTHER_ORDER = (
     r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{0.75})"
 )
-_RETURNED_ORDER = r"|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0)"
 _RETURNED = r"|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})"
 
 
@@ -282,7 +281,6 @@ class Proposition2OtherSetClustersOrder:
     where="Proposition 2, Eq. (13), and its full version, M > N",
     kind="rate",
     margin=EXPONENT_MARGIN,
-    replaced_by="continual.proposition-2.all-experts-order",
 )
 class Proposition2AllExperts:
     """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less."""
@@ -302,7 +300,6 @@ class Proposition2AllExperts:
     where="Proposition 2, full version, item 2, M < N",
     kind="rate",
     margin=EXPONENT_MARGIN,
-    replaced_by="continual.proposition-2.all-experts-clusters-order",
 )
 class Proposition2AllExpertsClusters:
     """With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less."""
@@ -314,41 +311,3 @@ class Proposition2AllExpertsClusters:
     labels = named(*FEW_CELLS)
     observe = over(FEW_CELLS, _gap("any_gap", ROOT_RETURN))
     predict = stages.exponent(1.75)
-
-
-@claim(
-    "continual.proposition-2.all-experts-order",
-    paper="continual",
-    where="replaces Proposition 2, Eq. (13)",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-)
-class Proposition2AllExpertsOrder:
-    """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart."""
-
-    formula = _RETURNED_ORDER
-    experiment = RETURNING
-    side = "at_least"
-    abscissa = SCALES
-    labels = named(*MANY_CELLS)
-    observe = over(MANY_CELLS, _gap("any_gap", ROOT_RETURN))
-    predict = stages.exponent(1.0)
-
-
-@claim(
-    "continual.proposition-2.all-experts-clusters-order",
-    paper="continual",
-    where="replaces Proposition 2, full version, item 2, M < N",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-)
-class Proposition2AllExpertsClustersOrder:
-    """With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart."""
-
-    formula = _RETURNED_ORDER
-    experiment = RETURNING
-    side = "at_least"
-    abscissa = SCALES
-    labels = named(*FEW_CELLS)
-    observe = over(FEW_CELLS, _gap("any_gap", ROOT_RETURN))
-    predict = stages.exponent(1.0)

@@ -59,9 +59,9 @@ class Proposition3TimeOwn:
 
 
 def _fixed(run: Run) -> np.ndarray:
-    """Where the gates are fixed and T2 is past (T, B)."""
+    """Arrivals past T2 with the gates fixed, whose set is not empty (T, B)."""
     is_late = run.rounds > stage_rounds(run.params, ROOT_TERMINATION)
-    return run.records.terminated & is_late[:, None]
+    return run.records.terminated & is_late[:, None] & (run.records.set_size >= 1)
 
 
 def _share(happens: np.ndarray) -> np.ndarray:
@@ -104,7 +104,7 @@ def _bounded_share(run: Run) -> np.ndarray:
 class Proposition3InsideTasks:
     """With M > N, once the gates are fixed at most a fraction delta of arrivals goes outside the task's set.
 
-    Arrivals past T2 in runs whose gates are fixed, as shares of all rounds, so is what is allowed.
+    Arrivals past T2 with the gates fixed, whose set is not empty, as shares of all rounds; so is what is allowed.
     """
 
     formula = r"\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2"
