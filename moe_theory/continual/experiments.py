@@ -1,6 +1,6 @@
 """The runs that claims and figures share: Fig. 2's eight cells, a single expert on shared pools, short histories."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -195,7 +195,7 @@ def scale_name(num_experts: int, scale: float) -> str:
     return f"M = {num_experts}, sigma_0 = {scale}"
 
 
-def scaled(scale: float) -> dict[str, float]:
+def scaled(scale: float) -> dict[str, Any]:
     """Overrides that make sigma_0 `scale` and keep to the orders of Algorithm 1's input line."""
     ratio = scale / SIGMA_0
     return {
@@ -210,7 +210,7 @@ def scaled(scale: float) -> dict[str, float]:
     }
 
 
-def _scaled_cells(*scales: float, terminate: bool) -> dict[str, dict[str, float]]:
+def _scaled_cells(*scales: float, terminate: bool) -> dict[str, dict[str, Any]]:
     sizes = {MANY_EXPERTS: SCALE_DIMS.num_tasks, FEW_EXPERTS: Params().num_clusters}
     return {
         scale_name(num_experts, scale): {

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from moe_theory.continual import theory
 from moe_theory.continual.params import Dims, Params
 from moe_theory.continual.system import Info, State, balance_cost, draw, learn, locality_cost, system
+from moe_theory.core.numerics import Numbers
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Arrival, Pool, select_row
 
@@ -110,13 +111,13 @@ def expert_sets(state: State) -> Int[Array, " M"]:
     return jnp.min(jnp.where(is_best, state.pool.clusters[None, :], drives.shape[1]), axis=1).astype(jnp.int32)
 
 
-def no_set_empty(sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Array, " N"]) -> Bool[Array, ""]:
+def no_set_empty(sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]) -> Bool[Array, ""]:
     """Whether every cluster has an expert."""
     return jnp.all(jnp.any((sets[:, None] == clusters[None, :]) & exists[:, None], axis=0))
 
 
 def is_separated(
-    drives: Float[Array, "M N"], sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Array, " N"]
+    drives: Float[Array, "M N"], sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
 ) -> Bool[Array, ""]:
     """Whether every expert's probability is larger for all signals of its set than for all others. Source: (33)."""
     logits = jnp.where(exists[:, None], drives, -jnp.inf)
@@ -127,7 +128,7 @@ def is_separated(
 
 
 def is_ordered(
-    drives: Float[Array, "M N"], sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Array, " N"]
+    drives: Float[Array, "M N"], sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
 ) -> Bool[Array, ""]:
     """Whether for every signal the members of its set are above all other experts. Source: (40)."""
     is_own = (sets[:, None] == clusters[None, :]) & exists[:, None]
@@ -139,7 +140,7 @@ def expected_error_after(
     expert: Float[Array, " d"],
     truth: Float[Array, " d"],
     signal: Float[Array, " d"],
-    others: Float[Array, "N d"],
+    others: Float[Numbers, "N d"],
     num_samples: int,
 ) -> Float[Array, " N"]:
     """E |w' - w_n|^2 for every truth w_n in `others`, once an expert w has learned a task (`truth`, `signal`).

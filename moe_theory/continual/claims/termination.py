@@ -66,7 +66,7 @@ def _fixed(run: Run) -> np.ndarray:
 
 def _share(happens: np.ndarray) -> np.ndarray:
     """How often something happens, or how much of it, a round (B,)."""
-    return np.mean(happens, axis=0, dtype=np.float64)
+    return np.asarray(np.mean(happens, axis=0, dtype=np.float64))
 
 
 def _outside(run: Run) -> np.ndarray:
