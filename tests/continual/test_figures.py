@@ -7,9 +7,9 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from moe_theory.continual import exact, readings, system, theory
+from moe_theory.continual import exact, readings, system, theory, thresholds
 from moe_theory.continual.experiments import FIGURE_2, cell_name, pools_of
-from moe_theory.continual.figures import FIGURES, figure_2, figure_8, figure_9
+from moe_theory.continual.figures import FIGURES, figure_2, figure_8
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.sweep import Cell, run_cells
 from moe_theory.verify.figures import closing, provenance
@@ -125,7 +125,7 @@ def test_figure_8_draws_the_first_replicate_in_which_thresholds_part():
 
 def test_effective_experts_counts_even_loads():
     loads = np.array([[[4.0, 6.0], [4.0, 0.0], [4.0, 6.0]]])  # one round, three experts, two replicates
-    np.testing.assert_allclose(figure_9.effective_experts(loads), [[3.0, 2.0]])
+    np.testing.assert_allclose(thresholds.effective_experts(loads), [[3.0, 2.0]])
 
 
 def test_figure_9_compares_with_its_first_threshold(data):

@@ -12,6 +12,10 @@ from moe_theory.continual.claims import lemmas as lemmas
 from moe_theory.continual.claims import gates as gates
 from moe_theory.continual.claims import loads as loads
 from moe_theory.continual.claims import softmax as softmax
+from moe_theory.continual.claims import experts as experts
+from moe_theory.continual.claims import learning as learning
+from moe_theory.continual.claims import termination as termination
 from moe_theory.continual.claims import proposition_4 as proposition_4
 from moe_theory.continual.claims import theorems as theorems
 from moe_theory.continual.claims import figure_2 as figure_2
+from moe_theory.continual.claims import figures_8_9 as figures_8_9

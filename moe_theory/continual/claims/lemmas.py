@@ -16,7 +16,7 @@ from moe_theory.sweep import Run
 from moe_theory.verify.claim import Runs, claim
 
 
-def _repeats(run: Run) -> np.ndarray:
+def repeats_of(run: Run) -> np.ndarray:
     """Where a task meets an expert whose last task was the same one: (T, B) of a full history."""
     tasks, experts = run.records.task, run.records.expert
     lanes = np.arange(tasks.shape[1])
@@ -30,13 +30,13 @@ def _repeats(run: Run) -> np.ndarray:
 
 def _largest_repeat_move(runs: Runs) -> np.ndarray:
     run = runs[FEW]
-    largest = np.max(np.where(_repeats(run), run.records.update_norm, 0), axis=0)
+    largest = np.max(np.where(repeats_of(run), run.records.update_norm, 0), axis=0)
     return largest / np.sqrt(experiments.gaps_of(run).truth_norm)
 
 
 def _errors_after_repeats(runs: Runs) -> np.ndarray:
     errors = runs[SINGLE].records.error.astype(np.float64)
-    return np.sum(np.where(_repeats(runs[SINGLE]), errors, 0), axis=0)
+    return np.sum(np.where(repeats_of(runs[SINGLE]), errors, 0), axis=0)
 
 
 def _contracted_errors_before_repeats(runs: Runs) -> np.ndarray:
@@ -44,7 +44,7 @@ def _contracted_errors_before_repeats(runs: Runs) -> np.ndarray:
     moves = runs[SINGLE].records
     before = moves.error.astype(np.float64) + moves.update_norm.astype(np.float64) ** 2
     contraction = theory.error_contraction(HISTORY.dims.num_features, HISTORY.dims.num_samples)
-    return contraction * np.sum(np.where(_repeats(runs[SINGLE]), before, 0), axis=0)
+    return contraction * np.sum(np.where(repeats_of(runs[SINGLE]), before, 0), axis=0)
 
 
 @claim(

@@ -10,8 +10,10 @@ import xarray as xr
 from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.continual import theory
-from moe_theory.continual.params import SIGMA_0, Dims, Params
+from moe_theory.continual.experiments import HISTORY_DIMS
+from moe_theory.continual.params import SIGMA_0, Params
 from moe_theory.continual.system import Info, State, system
+from moe_theory.continual.thresholds import FIGURE_8_ROUNDS, PERTURBATION_POWER, THRESHOLD_POWERS, THRESHOLDS
 from moe_theory.sweep import Cell, Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
@@ -20,10 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-DIMS = Dims(max_experts=5, num_tasks=6, num_features=10, num_samples=6)
-POWERS = (0.75, 1.0, 1.25, 1.5)  # Gamma = sigma_0^power
-PERTURBATION_POWER = 1.25  # lambda = sigma_0^1.25
-NUM_ROUNDS = 400
+DIMS = HISTORY_DIMS
+POWERS = THRESHOLD_POWERS  # Gamma = sigma_0^power
+NUM_ROUNDS = FIGURE_8_ROUNDS
 ROUNDS_DRAWN = 100
 MARKERS = "os^"
 LANE = 0.27  # vertical distance between the lanes of an expert's clusters
@@ -44,12 +45,7 @@ def observe_routes(state: State, info: Info) -> Routes:
 
 def settings_of(reading: ReadingLike) -> dict[str, Params]:
     """Parameters for each threshold, by a name for it."""
-    return {
-        f"Gamma = sigma_0^{power:g}": reading.params(
-            num_experts=5, perturbation_scale=SIGMA_0**PERTURBATION_POWER, termination_threshold=SIGMA_0**power
-        )
-        for power in POWERS
-    }
+    return {name: reading.params(**overrides) for name, overrides in THRESHOLDS.items()}
 
 
 def compute(

@@ -12,8 +12,9 @@ from jaxtyping import Float
 from moe_theory.continual import theory
 from moe_theory.continual.experiments import bounds_of, observe_metrics
 from moe_theory.continual.figures.figure_8 import POWERS, settings_of
-from moe_theory.continual.params import SIGMA_0, Dims
+from moe_theory.continual.params import SIGMA_0
 from moe_theory.continual.system import system
+from moe_theory.continual.thresholds import FIGURE_9_DIMS, FIGURE_9_ROUNDS, effective_experts
 from moe_theory.sweep import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import (
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-DIMS = Dims(max_experts=5, num_tasks=30, num_features=10, num_samples=6)
-NUM_ROUNDS = 2000
+DIMS = FIGURE_9_DIMS
+NUM_ROUNDS = FIGURE_9_ROUNDS
 METRICS = ("forgetting", "generalization_error", "effective_experts")
 SYMBOLS = {
     "forgetting": "forgetting $F_t$",
@@ -77,12 +78,6 @@ def compute(
         {"metric": list(METRICS), "threshold_power": list(POWERS), "round": first.rounds},
         provenance("continual", "figure-9", reading, replicates, seed, length, num_rounds is not None),
     )
-
-
-def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R B"]:
-    """exp of the entropy of the loads' shares: M for even loads, 1 if one expert has them all."""
-    shares = loads / np.maximum(loads.sum(axis=1, keepdims=True), 1)
-    return np.exp(-np.sum(shares * np.log(np.where(shares > 0, shares, 1)), axis=1))
 
 
 def _samples(run: Run, metric: str) -> Float[np.ndarray, "R B"]:

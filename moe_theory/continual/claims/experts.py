@@ -1,0 +1,388 @@
+"""Lemmas 11 to 13 and Proposition 1: every task finds an expert, experts keep their sets, and what a repeat does.
+
+Tasks (M > N) are six unrelated ones, clusters (M < N) three pairs. Sets are those of (11) at the gates that route.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from moe_theory.continual import occupancy
+from moe_theory.continual.claims import stages
+from moe_theory.continual.claims.stages import (
+    FEW_CELLS,
+    FEW_OWN,
+    FEW_SMALLEST,
+    MANY_CELLS,
+    MANY_OWN,
+    MANY_SMALLEST,
+    likely,
+)
+from moe_theory.continual.claims.values import EXPONENT_MARGIN, Values, named, over
+from moe_theory.continual.specialisation import (
+    SCALES,
+    SET_CLUSTERS,
+    SET_EXPERTS,
+    SET_TASKS,
+    SETTLING,
+    SPECIALISTS,
+    stage_rounds,
+)
+from moe_theory.sweep import Run
+from moe_theory.verify.claim import Runs, claim
+
+UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
+OCCUPANCIES = ((2, 2), (3, 3), (3, 6), (6, 12), (6, 24), (10, 53))  # sets N and experts M
+
+
+def _no_set_empty(count: int) -> Values:
+    def observe(runs: Runs) -> np.ndarray:
+        run = runs[f"{count} sets"]
+        row = np.searchsorted(run.rounds, stage_rounds(run.params))
+        sets = run.records.sets[row][: SET_EXPERTS[count]]
+        return np.all([np.any(sets == cluster, axis=0) for cluster in range(count)], axis=0)
+
+    return observe
+
+
+def _shortfalls(bound: Callable[[int, int], float]) -> Values:
+    """By how much the exact probability falls short of a lower bound; the same for every replicate."""
+    shortfalls = [max(bound(*sizes) - occupancy.all_occupied(*sizes), 0.0) for sizes in OCCUPANCIES]
+    return lambda runs: np.tile(shortfalls, (len(next(iter(runs.values())).replicates), 1))
+
+
+_BY_OCCUPANCY = named(*(f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in OCCUPANCIES))
+
+
+@claim(
+    "continual.lemma-11.tasks",
+    paper="continual",
+    where="Lemma 11, first case",
+    kind="probability",
+    replaced_by="continual.lemma-11.union",
+)
+class Lemma11Tasks:
+    """With M = N ln(N/delta) experts, at T1 every task has one whose gate output is largest for it, but for delta."""
+
+    formula = r"\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n \in [N]\right) \geq 1 - \delta"
+    experiment = SPECIALISTS
+    side = "at_least"
+    labels = named(f"N = {SET_TASKS}, M = {SET_EXPERTS[SET_TASKS]}")
+    observe = _no_set_empty(SET_TASKS)
+    predict = likely
+
+
+@claim("continual.lemma-11.clusters", paper="continual", where="Lemma 11, second case", kind="probability")
+class Lemma11Clusters:
+    """With M = K ln(K/delta) < N experts, at T1 every cluster has one that is best at a task of it, but for delta."""
+
+    formula = r"\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta"
+    experiment = SPECIALISTS
+    side = "at_least"
+    labels = named(f"K = {SET_CLUSTERS}, M = {SET_EXPERTS[SET_CLUSTERS]}")
+    observe = _no_set_empty(SET_CLUSTERS)
+    predict = likely
+
+
+@claim(
+    "continual.lemma-11.product",
+    paper="continual",
+    where="Lemma 11, proof: first inequality of the union bound",
+    kind="identity",
+    margin=1e-9,
+    replaced_by="continual.lemma-11.union",
+)
+class Lemma11Product:
+    """Experts that fall into sets independently and uniformly leave none empty as often as independent sets would.
+
+    By how much the exact probability falls short of the product, for several N and M; it is below it for all of them,
+    since an expert in one set is in no other.
+    """
+
+    formula = (
+        r"\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq "
+        r"\left(1 - \left(1 - \frac{1}{N}\right)^M\right)^N"
+    )
+    experiment = SPECIALISTS
+    labels = _BY_OCCUPANCY
+    observe = _shortfalls(occupancy.product)
+
+
+@claim(
+    "continual.lemma-11.union",
+    paper="continual",
+    where="replaces Lemma 11 and the product in its proof",
+    kind="identity",
+    margin=1e-9,
+)
+class Lemma11Union:
+    """Experts that fall into sets independently and uniformly leave none empty with chance 1 - N (1 - 1/N)^M or more.
+
+    By how much the exact probability falls short of that, for several N and M. Experts of Algorithm 1 do not fall so:
+    they share a pool, whose longest signals draw most of them.
+    """
+
+    formula = r"\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq 1 - N \left(1 - \frac{1}{N}\right)^M"
+    experiment = SPECIALISTS
+    labels = _BY_OCCUPANCY
+    observe = _shortfalls(occupancy.union)
+
+
+def _largest_correct_gradient(run: Run) -> np.ndarray:
+    seen = run.records
+    late = stages.settled(run)
+    largest = np.max(np.where(seen.is_inside[late], seen.locality_gradient[late], 0), axis=0)
+    return largest / stages.truth_length(run)
+
+
+def _correct_gradient(run: Run) -> np.ndarray:
+    """The mean locality gradient of arrivals of T1 + 1, ..., t_1 that meet an expert of their set."""
+    rows = stages.learning(run)
+    return stages.mean_where(run.records.locality_gradient[rows], run.records.is_inside[rows])
+
+
+@claim(
+    "continual.lemma-12.tasks",
+    paper="continual",
+    where="Lemma 12, case 1",
+    kind="identity",
+    margin=UNCHANGED,
+    replaced_by="continual.proposition-1.contraction",
+)
+class Lemma12Tasks:
+    """With M > N, a task that meets an expert of its set moves nothing, so the locality loss has no gradient.
+
+    The largest entry of that gradient after T1, over the truths' root mean square.
+    """
+
+    formula = r"m_t \in \mathcal{M}_n \Rightarrow \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc} = 0"
+    experiment = SETTLING
+    labels = named(*MANY_CELLS)
+    observe = over(MANY_CELLS, _largest_correct_gradient)
+
+
+@claim(
+    "continual.lemma-12.clusters",
+    paper="continual",
+    where="Lemma 12, case 2",
+    kind="rate",
+    margin=EXPONENT_MARGIN,
+    replaced_by="continual.lemma-12.clusters-order",
+)
+class Lemma12Clusters:
+    """With M < N, a task that meets an expert of its cluster has a locality gradient of O(sigma_0^1.5).
+
+    The mean of its largest entry over such rounds of T1 + 1, ..., t_1.
+    """
+
+    formula = (
+        r"m_t \in \mathcal{M}_k \Rightarrow \|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc}\|_\infty "
+        r"= \mathcal{O}(\sigma_0^{1.5})"
+    )
+    experiment = SETTLING
+    side = "at_least"
+    abscissa = SCALES
+    labels = named(*FEW_CELLS)
+    observe = over(FEW_CELLS, _correct_gradient)
+    predict = stages.exponent(1.5)
+
+
+@claim(
+    "continual.lemma-12.clusters-order",
+    paper="continual",
+    where="replaces Lemma 12, case 2",
+    kind="rate",
+    margin=EXPONENT_MARGIN,
+)
+class Lemma12ClustersOrder:
+    """With M < N, that gradient is O(sigma_0), the order of the distance of any model to any truth."""
+
+    formula = (
+        r"m_t \in \mathcal{M}_k \Rightarrow \|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc}\|_\infty "
+        r"= \mathcal{O}(\sigma_0)"
+    )
+    experiment = SETTLING
+    side = "at_least"
+    abscissa = SCALES
+    labels = named(*FEW_CELLS)
+    observe = over(FEW_CELLS, _correct_gradient)
+    predict = stages.exponent(1.0)
+
+
+def _always(name: str):
+    """Whether something holds in all rounds from T1 + 2 on."""
+    return lambda run: np.all(getattr(run.records, name)[stages.settled(run)], axis=0)
+
+
+@claim("continual.lemma-13.tasks", paper="continual", where="Lemma 13, M > N", kind="probability")
+class Lemma13Tasks:
+    """With M > N, from T1 + 2 on an expert's probability is larger for its own task than for all others, up to delta.
+
+    All experts and rounds at once; sets are those at the gates of round T1 + 1, features are the signals alone.
+    """
+
+    formula = r"\pi_m(X_n, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_n, n' \neq n"
+    experiment = SETTLING
+    side = "at_least"
+    labels = named(*MANY_SMALLEST)
+    observe = over(MANY_SMALLEST, _always("is_separated"))
+    predict = likely
+
+
+@claim("continual.lemma-13.clusters", paper="continual", where="Lemma 13, M < N", kind="probability")
+class Lemma13Clusters:
+    """With M < N, from T1 + 2 on an expert's probability is larger for its cluster's tasks than others, up to delta."""
+
+    formula = (
+        r"\pi_m(X_n, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad "
+        r"m \in \mathcal{M}_k, w_n \in \mathcal{W}_k, w_{n'} \notin \mathcal{W}_k"
+    )
+    experiment = SETTLING
+    side = "at_least"
+    labels = named(*FEW_SMALLEST)
+    observe = over(FEW_SMALLEST, _always("is_separated"))
+    predict = likely
+
+
+@claim(
+    "continual.proposition-1.sets-tasks",
+    paper="continual",
+    where="Proposition 1, and its full version, case 1",
+    kind="probability",
+)
+class Proposition1SetsTasks:
+    """With M > N, every expert keeps its task's set in all rounds after T1, with probability at least 1 - delta."""
+
+    formula = r"\mathbb{P}\left(m \in \mathcal{M}_n \text{ for all } t > T_1\right) \geq 1 - \delta"
+    experiment = SETTLING
+    side = "at_least"
+    labels = named(*MANY_SMALLEST)
+    observe = over(MANY_SMALLEST, _always("is_stable"))
+    predict = likely
+
+
+@claim(
+    "continual.proposition-1.sets-clusters",
+    paper="continual",
+    where="Proposition 1, full version, case 2",
+    kind="probability",
+)
+class Proposition1SetsClusters:
+    """With M < N, every expert keeps its cluster's set in all rounds after T1, with probability at least 1 - delta."""
+
+    formula = r"\mathbb{P}\left(m \in \mathcal{M}_k \text{ for all } t > T_1\right) \geq 1 - \delta"
+    experiment = SETTLING
+    side = "at_least"
+    labels = named(*FEW_SMALLEST)
+    observe = over(FEW_SMALLEST, _always("is_stable"))
+    predict = likely
+
+
+def _is_unchanged(run: Run) -> np.ndarray:
+    return run.records.drift.max(axis=0) <= UNCHANGED * stages.truth_length(run)
+
+
+@claim(
+    "continual.proposition-1.unchanged",
+    paper="continual",
+    where="Proposition 1, and its full version, case 1",
+    kind="probability",
+    replaced_by="continual.proposition-1.contraction",
+)
+class Proposition1Unchanged:
+    """With M > N, no expert moves after round T1 + 1, with probability at least 1 - delta.
+
+    No move is one of at most a thousandth of the truths' root mean square, in every entry.
+    """
+
+    formula = r"w_{T_1+1}^{(m)} = \cdots = w_T^{(m)}"
+    experiment = SETTLING
+    side = "at_least"
+    labels = named(*MANY_SMALLEST)
+    observe = over(MANY_SMALLEST, _is_unchanged)
+    predict = likely
+
+
+@claim(
+    "continual.proposition-1.drift",
+    paper="continual",
+    where="Proposition 1, full version, case 2",
+    kind="rate",
+    margin=EXPONENT_MARGIN,
+    replaced_by="continual.proposition-1.contraction",
+)
+class Proposition1Drift:
+    """With M < N, every expert stays within O(sigma_0^1.5) of what it was at round T1 + 1, in all later rounds."""
+
+    formula = r"\|w_t^{(m)} - w_{T_1+1}^{(m)}\|_\infty = \mathcal{O}(\sigma_0^{1.5})"
+    experiment = SETTLING
+    side = "at_least"
+    abscissa = SCALES
+    labels = named(*FEW_CELLS)
+    observe = over(FEW_CELLS, lambda run: run.records.drift.max(axis=0).astype(np.float64))
+    predict = stages.exponent(1.5)
+
+
+@claim(
+    "continual.proposition-1.contraction",
+    paper="continual",
+    where="replaces Proposition 1 and Lemma 12",
+    kind="equality",
+    margin=0.02,
+)
+class Proposition1Contraction:
+    """After T1 a repeat of an expert's last task leaves (d - s)/(d - 1) of its squared error, in expectation.
+
+    Sums over repeats of what is left, as a fraction, where the error before is not down to rounding.
+    """
+
+    formula = (
+        r"\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = "
+        r"\frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2"
+    )
+    experiment = SETTLING
+    labels = named(*MANY_OWN, *FEW_OWN)
+    observe = over(MANY_OWN + FEW_OWN, stages.remaining_errors)
+    predict = over(MANY_OWN + FEW_OWN, stages.contracted_errors)
+
+
+def _is_ordered_at_end(run: Run) -> np.ndarray:
+    return run.records.is_ordered[stages.explored(run) - 1]
+
+
+@claim(
+    "continual.proposition-1.order-tasks",
+    paper="continual",
+    where="Proposition 1, proof: Eq. (34), M > N",
+    kind="probability",
+)
+class Proposition1OrderTasks:
+    """With M > N, at T1 for each task's signal the experts of its set are above all others, up to delta."""
+
+    formula = (
+        r"\pi_m(X_n, \Theta_{T_1}) > \pi_{m'}(X_n, \Theta_{T_1}), \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}"
+    )
+    experiment = SETTLING
+    side = "at_least"
+    labels = named(*MANY_SMALLEST)
+    observe = over(MANY_SMALLEST, _is_ordered_at_end)
+    predict = likely
+
+
+@claim(
+    "continual.proposition-1.order-clusters",
+    paper="continual",
+    where="Proposition 1, proof: Eq. (34), M < N",
+    kind="probability",
+)
+class Proposition1OrderClusters:
+    """With M < N, at T1 for each signal the experts of its cluster's set are above all others, up to delta."""
+
+    formula = (
+        r"\pi_m(X_k, \Theta_{T_1}) > \pi_{m'}(X_k, \Theta_{T_1}), \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}"
+    )
+    experiment = SETTLING
+    side = "at_least"
+    labels = named(*FEW_SMALLEST)
+    observe = over(FEW_SMALLEST, _is_ordered_at_end)
+    predict = likely

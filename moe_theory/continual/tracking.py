@@ -1,0 +1,233 @@
+"""Algorithm 1 with what Lemmas 11 to 16 and Propositions 1 to 3 speak of: expert sets, gate gaps, moves since T1.
+
+A round is described with the gates that routed it. A statement about tasks n (M > N) and one about clusters k (M < N)
+are the same here: with K >= N every task is a cluster of its own.
+"""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from moe_theory.continual import theory
+from moe_theory.continual.params import Dims, Params
+from moe_theory.continual.system import Info, State, balance_cost, draw, learn, locality_cost, system
+from moe_theory.core.numerics import Numbers
+from moe_theory.core.system import System
+from moe_theory.core.tasks import Arrival, Pool, select_row
+
+
+class Tracked(NamedTuple):
+    """The algorithm's state, and what it was around T1."""
+
+    state: State
+    explored: Float[Array, "M d"]  # experts after round T1
+    begun: Float[Array, "M d"]  # experts after round T1 + 1
+    sets: Int[Array, " M"]  # each expert's set, by its cluster, at the gates of round T1 + 1
+
+    @property
+    def pool(self) -> Pool:
+        """The pool of the run."""
+        return self.state.pool
+
+    @property
+    def round(self) -> Int[Array, ""]:
+        """Rounds done, t."""
+        return self.state.round
+
+
+class Sight(NamedTuple):
+    """What one round shows."""
+
+    task: Int[Array, ""]  # n_t
+    expert: Int[Array, ""]  # m_t
+    terminated: Bool[Array, ""]  # whether the gates were fixed before this round
+    error: Float[Array, ""]  # |w_t - w_n|^2 of the expert that learned
+    update_norm: Float[Array, ""]  # |w_t - w_{t-1}|
+    generalization_error: Float[Array, ""]  # G_t
+    set_size: Int[Array, ""]  # |M_n| of the arriving task's set
+    is_inside: Bool[Array, ""]  # whether m_t is in it
+    led: Bool[Array, ""]  # whether m_t has the highest gate output in it
+    led_all: Bool[Array, ""]  # whether m_t has the highest gate output of all experts
+    own_gap: Float[Array, ""]  # largest |h_m - h_m'| in it
+    other_gap: Float[Array, ""]  # mean |h_m - h_m'| of a member and another expert
+    any_gap: Float[Array, ""]  # largest |h_m - h_m'| of all experts
+    locality_gradient: Float[Array, ""]  # largest entry of the gradient of (6) in the gates
+    gradient_gap: Float[Array, ""]  # largest |gradient of (8) at m less that at m_t|_inf
+    no_set_empty: Bool[Array, ""]  # whether every cluster has an expert
+    is_stable: Bool[Array, ""]  # whether all sets are those at the gates of round T1 + 1
+    is_separated: Bool[
+        Array, ""
+    ]  # (33): experts of those sets, pi_m(v_n) of own signals above pi_m(v_n') of all others
+    is_ordered: Bool[Array, ""]  # (40): for each signal, members of its set above all other experts
+    drift: Float[Array, ""]  # largest |w_t - w_{T1+1}|_inf
+    distance_change: Float[Array, ""]  # | |w_t - w_n|^2 - |w_T1 - w_n|^2 | of the expert that learned
+    step_error: Float[Array, ""]  # mean over all truths w_n of |w_t - w_n|^2, of the expert that learned
+    step_expected: Float[Array, ""]  # what it is expected to be, given that expert before, the task and its signal
+
+
+@functools.lru_cache
+def tracked_system(dims: Dims) -> System:
+    """Algorithm 1 as a `System` whose info is a `Sight`; it draws and learns exactly as `system.system` does."""
+    plain = system(dims)
+
+    def init(key: Key[Array, ""], params: Params) -> Tracked:
+        state = plain.init(key, params)
+        return Tracked(state, state.experts, state.experts, jnp.zeros(dims.max_experts, jnp.int32))
+
+    def step(key: Key[Array, ""], before: Tracked, params: Params) -> tuple[Tracked, Sight]:
+        arrival, perturbation = draw(key, dims, before.pool, params)
+        state, info = learn(before.state, arrival, perturbation, params, max_active=dims.max_active)
+        explored_rounds = theory.exploration_rounds(params.num_experts, params.learning_rate)
+        sets = expert_sets(before.state)
+        tracked = Tracked(
+            state=state,
+            explored=jnp.where(state.round <= explored_rounds, state.experts, before.explored),
+            begun=jnp.where(state.round <= explored_rounds + 1, state.experts, before.begun),
+            sets=jnp.where(state.round <= explored_rounds + 1, sets, before.sets),
+        )
+        return tracked, _sight(before, tracked, arrival, info, params)
+
+    return System(init, step)
+
+
+def observe_sight(state: Tracked, info: Sight) -> Sight:
+    """All of it."""
+    del state
+    return info
+
+
+def drives_of(state: State) -> Float[Array, "M N"]:
+    """<theta_m, v_n>: each gate's output for each signal alone."""
+    return jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=2)
+
+
+def expert_sets(state: State) -> Int[Array, " M"]:
+    """The cluster of the signal that each gate's output is largest for; the lowest on ties. Source: Eq. (11)."""
+    drives = drives_of(state)
+    is_best = drives == jnp.max(drives, axis=1, keepdims=True)
+    return jnp.min(jnp.where(is_best, state.pool.clusters[None, :], drives.shape[1]), axis=1).astype(jnp.int32)
+
+
+def no_set_empty(sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]) -> Bool[Array, ""]:
+    """Whether every cluster has an expert."""
+    return jnp.all(jnp.any((sets[:, None] == clusters[None, :]) & exists[:, None], axis=0))
+
+
+def is_separated(
+    drives: Float[Array, "M N"], sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
+) -> Bool[Array, ""]:
+    """Whether every expert's probability is larger for all signals of its set than for all others. Source: (33)."""
+    logits = jnp.where(exists[:, None], drives, -jnp.inf)
+    probabilities = drives - jax.nn.logsumexp(logits, axis=0, keepdims=True)
+    is_own = sets[:, None] == clusters[None, :]
+    least = jnp.min(jnp.where(is_own, probabilities, jnp.inf), axis=1)
+    return jnp.all((least > jnp.max(jnp.where(is_own, -jnp.inf, probabilities), axis=1)) | ~exists)
+
+
+def is_ordered(
+    drives: Float[Array, "M N"], sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
+) -> Bool[Array, ""]:
+    """Whether for every signal the members of its set are above all other experts. Source: (40)."""
+    is_own = (sets[:, None] == clusters[None, :]) & exists[:, None]
+    least = jnp.min(jnp.where(is_own, drives, jnp.inf), axis=0)
+    return jnp.all(least > jnp.max(jnp.where(is_own | ~exists[:, None], -jnp.inf, drives), axis=0))
+
+
+def expected_error_after(
+    expert: Float[Array, " d"],
+    truth: Float[Array, " d"],
+    signal: Float[Array, " d"],
+    others: Float[Numbers, "N d"],
+    num_samples: int,
+) -> Float[Array, " N"]:
+    """E |w' - w_n|^2 for every truth w_n in `others`, once an expert w has learned a task (`truth`, `signal`).
+
+    w' - w_n = (I - P)(w - w_n) + P b with b = truth - w_n, the two parts orthogonal, and I - P is a projector that is
+    uniformly random inside the signal's complement, of rank d - s out of d - 1 dimensions.
+
+    Source: replaces the step behind (42) of `continual`, which takes P to be uniformly random.
+    """
+    unit = signal / jnp.sqrt(jnp.sum(signal**2))
+    contraction = theory.error_contraction(expert.shape[0], num_samples)
+
+    def across(vectors: Float[Array, "N d"]) -> Float[Array, " N"]:
+        return jnp.sum(vectors**2, axis=1) - jnp.sum(vectors * unit[None, :], axis=1) ** 2
+
+    gaps = truth[None, :] - others
+    return contraction * (across(expert[None, :] - others) - across(gaps)) + jnp.sum(gaps**2, axis=1)
+
+
+def _sight(before: Tracked, after: Tracked, arrival: Arrival, info: Info, params: Params) -> Sight:
+    state, pool = before.state, before.pool
+    exists = jnp.arange(state.experts.shape[0]) < params.num_experts
+    drives, sets = drives_of(state), expert_sets(state)
+    is_task = jnp.arange(pool.clusters.shape[0]) == arrival.task
+    members = exists & (sets == jnp.sum(jnp.where(is_task, pool.clusters, 0)))
+    row = functools.partial(select_row, index=info.expert)
+    truth, expert = select_row(pool.truths, arrival.task), row(after.state.experts)
+    late = after.round > theory.exploration_rounds(params.num_experts, params.learning_rate) + 1
+    drift = jnp.max(jnp.where(exists[:, None], jnp.abs(after.state.experts - after.begun), 0))
+    expected = expected_error_after(
+        row(state.experts),
+        truth,
+        select_row(pool.signals, arrival.task),
+        pool.truths,
+        arrival.features.shape[1],
+    )
+    outputs, chosen = info.gate_outputs, info.chosen
+    highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
+    locality_gradient, gradient_gap = _gradients(after.state, arrival, info, params, exists)
+    return Sight(
+        task=arrival.task,
+        expert=info.expert,
+        terminated=state.terminated,
+        error=info.error,
+        update_norm=info.update_norm,
+        generalization_error=info.generalization_error,
+        set_size=jnp.sum(members),
+        is_inside=jnp.any(members & chosen),
+        led=jnp.any(members & chosen & (outputs == highest)),
+        led_all=jnp.any(chosen & (outputs == jnp.max(jnp.where(exists, outputs, -jnp.inf)))),
+        own_gap=_span(outputs, members),
+        other_gap=_mean_gap(outputs, members, exists & ~members),
+        any_gap=_span(outputs, exists),
+        locality_gradient=locality_gradient,
+        gradient_gap=gradient_gap,
+        no_set_empty=no_set_empty(sets, exists, pool.clusters),
+        is_stable=jnp.all((sets == after.sets) | ~exists),
+        is_separated=is_separated(drives, after.sets, exists, pool.clusters),
+        is_ordered=is_ordered(drives, sets, exists, pool.clusters),
+        drift=jnp.where(late, drift, 0),
+        distance_change=jnp.abs(jnp.sum((expert - truth) ** 2) - jnp.sum((row(after.explored) - truth) ** 2)),
+        step_error=jnp.mean(jnp.sum((expert[None, :] - pool.truths) ** 2, axis=1)),
+        step_expected=jnp.mean(expected),
+    )
+
+
+def _gradients(
+    after: State, arrival: Arrival, info: Info, params: Params, exists: Bool[Array, " M"]
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Largest entry of the locality gradient, and largest difference from the chosen expert's whole gradient."""
+    probabilities, chosen = info.gate_probabilities, info.chosen
+    slopes = jnp.sum(jnp.where(chosen, probabilities, 0)) * (chosen - probabilities)
+    moved = locality_cost(info.update_norm**2, params)
+    cost = moved + jnp.sum(jnp.where(chosen, balance_cost(after.visits, after.round, params), 0))
+    largest = jnp.max(jnp.abs(jnp.sum(arrival.features, axis=1)))
+    gaps = jnp.abs(slopes - jnp.sum(jnp.where(chosen, slopes, 0)))
+    return moved * largest * jnp.max(jnp.abs(slopes)), cost * largest * jnp.max(jnp.where(exists, gaps, 0))
+
+
+def _span(outputs: Float[Array, " M"], members: Bool[Array, " M"]) -> Float[Array, ""]:
+    """The largest gap between members; 0 without members."""
+    highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
+    return jnp.where(jnp.any(members), highest - jnp.min(jnp.where(members, outputs, jnp.inf)), 0)
+
+
+def _mean_gap(outputs: Float[Array, " M"], members: Bool[Array, " M"], others: Bool[Array, " M"]) -> Float[Array, ""]:
+    """The mean gap between a member and another; 0 without such a pair."""
+    is_pair = members[:, None] & others[None, :]
+    total = jnp.sum(jnp.where(is_pair, jnp.abs(outputs[:, None] - outputs[None, :]), 0))
+    return total / jnp.maximum(jnp.sum(is_pair), 1)
