@@ -78,7 +78,7 @@ SETTLING = Experiment(
     num_rounds=SCALE_ROUNDS,
     record_every=1,
     observe=observe_sight,
-    replicates=256,
+    replicates=1024,
 )
 
 LEARNING = Experiment(
@@ -89,7 +89,7 @@ LEARNING = Experiment(
     num_rounds=SCALE_ROUNDS,
     record_every=1,
     observe=observe_sight,
-    replicates=256,
+    replicates=1024,
 )
 
 RETURNING = Experiment(
@@ -133,7 +133,7 @@ SPECIALISTS = Experiment(
     num_rounds=int(theory.exploration_rounds(SET_DIMS.max_experts, Params().learning_rate)),
     record_every=2,
     observe=observe_sets,
-    replicates=512,
+    replicates=1024,
 )
 
 

@@ -404,8 +404,8 @@ def test_a_rates_panel_is_logarithmic_with_bars_of_its_means():
     assert 0 < bottom < means.min() < means.max() < top
     (bars,) = (container.lines[2][0] for container in panel.containers)
     ends = np.array(bars.get_segments())[:, :, 1]
-    half = stats.t.isf(ERROR / 2, COUNT - 1) * power_law(1.5).std(axis=0, ddof=1) / np.sqrt(COUNT)
-    np.testing.assert_allclose(ends, np.stack([means - half, means + half], axis=1))
+    around = intervals.intervals(power_law(1.5), intervals.scheme_for(power_law(1.5), ERROR))
+    np.testing.assert_allclose(ends, np.stack([around.low, around.high], axis=1))
 
 
 def test_a_rate_with_bars_below_zero_and_one_without_error_are_drawn(tmp_path):

@@ -66,7 +66,7 @@ class Figure8Leader:
     Arrivals past termination (past T1 without one), as shares of all rounds, as is what is asked for.
     """
 
-    formula = r"\Gamma > \lambda \Rightarrow m_t = \arg\max_m h_m(X_t, \theta^{(m)})"
+    formula = r"\Gamma > \lambda \Rightarrow m_t = \underset{m}{\text{arg max}}\, h_m(X_t, \theta^{(m)})"
     experiment = FIGURE_8
     labels = named(*LARGE)
     observe = over(LARGE, _led)
