@@ -155,9 +155,9 @@ def _figure_3(name, policy, observe, record_every, replicates) -> Experiment:
     )
 
 
-ADAPTIVE = _figure_3("figure-3-adaptive", policies.adaptive, observe_models, 100, 256)
-NEAREST = _figure_3("figure-3-nearest", policies.nearest, observe_errors, 100, 64)
-FASTEST = _figure_3("figure-3-fastest", policies.fastest, observe_errors, 100, 64)
+ADAPTIVE = _figure_3("figure-3-adaptive", policies.adaptive, observe_models, 100, 512)
+NEAREST = _figure_3("figure-3-nearest", policies.nearest, observe_errors, 100, 128)
+FASTEST = _figure_3("figure-3-fastest", policies.fastest, observe_errors, 100, 128)
 
 # Grids for the O() statements, small enough for many replicates; T1 lies within the runs.
 SCALES = (0.3, 0.42, 0.6, 0.85)
@@ -195,7 +195,7 @@ SCALING = Experiment(
     num_rounds=int(theory.exploration_rounds(SCALE_EXPERTS, RATES[0], SCALES[0], FAILURE, MAX_DELAY)),
     record_every=1,
     observe=observe_steps,
-    replicates=512,
+    replicates=1024,
 )
 
 SERVER_GRID = Experiment(
@@ -206,7 +206,7 @@ SERVER_GRID = Experiment(
     num_rounds=int(theory.exploration_rounds(SERVERS[-1], SERVER_RATE, SIGMA_0, FAILURE, MAX_DELAY)),
     record_every=1,
     observe=observe_steps,
-    replicates=256,
+    replicates=512,
 )
 
 # Proposition 1 at Fig. 3's N and d_u: as many servers as it asks for, past T1, read at one round of each replicate.
@@ -222,7 +222,7 @@ SUPPLY = Experiment(
     num_rounds=SUPPLY_ROUNDS,
     record_every=SUPPLY_ROUNDS,
     observe=observe_supply,
-    replicates=512,
+    replicates=1024,
 )
 
 HISTORY_EXPERTS = 10

@@ -1,0 +1,44 @@
+"""Another root seed must not contradict what the README says was decided: catches verdicts that are luck.
+
+At an error of 1e-5 for all verdicts here, a right table of the README is contradicted less often than that.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from moe_theory.verify import Status, verify
+
+SEED = 2  # the README's verdicts are of seed 0
+ERROR = 1e-5
+REPLICATES = 256
+README = Path(__file__).parents[2] / "README.md"
+DECIDED = {str(status) for status in (Status.SUPPORTED, Status.REFUTED, Status.VACUOUS, Status.INAPPLICABLE)}
+
+
+def published(paper: str) -> dict[tuple[str, str], str]:
+    """The README's verdicts on a paper's claims, by claim and reading."""
+    verdicts, readings = {}, []
+    for line in README.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[:2] == ["claim", "source"]:
+            readings = cells[2:]
+        elif (name := re.fullmatch(rf"`({paper}\..*)`", cells[0])) and len(cells) == len(readings) + 2:
+            verdicts |= {(name[1], reading): status for reading, status in zip(readings, cells[2:], strict=True)}
+    return verdicts
+
+
+@pytest.mark.parametrize("reading", ["unit-signal", "independent-signal"])
+def test_no_decided_verdict_is_contradicted_by_another_seed(reading):
+    known = published("continual")
+    again = verify("continual", readings=reading, replicates=REPLICATES, seed=SEED, error=ERROR)
+    compared = [verdict for verdict in again if verdict.status in DECIDED]
+    contradicted = {
+        verdict.claim: f"{known[verdict.claim, reading]}, now {verdict.status}: {verdict.reason}"
+        for verdict in compared
+        if known[verdict.claim, reading] in DECIDED - {verdict.status}
+    }
+    assert not contradicted
+    assert len(compared) > 0.7 * len(again)  # few enough are left open for this to mean something
+    assert not [verdict.claim for verdict in again if verdict.status is Status.ERROR]
