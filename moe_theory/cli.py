@@ -16,6 +16,7 @@ INTERRUPTED = 130
 _LOG_WIDTH = 160  # columns of a log or a pipe
 
 Names = tuple[str, ...]
+Appended = tyro.conf.UseAppendAction[Names]  # an option that may be given again and again
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Verify:
     """Ids, globs such as 'continual.theorem-*', or a paper's name; all (with --module: the module's) unless given."""
     reading: Annotated[Names, tyro.conf.arg(metavar="NAME...", aliases=["--readings"])] = ()
     """Readings of the paper, 'all', or 'quick' for a first look; each paper's defaults unless given."""
+    settings: Annotated[Appended, tyro.conf.arg(name="set", metavar="NAME=VALUE")] = ()
+    """A parameter set beside every reading's own choices, such as signal_scale=5; may be given again for another."""
     replicates: int | None = None
     """Replicates of every experiment at most; each experiment's own number (with --budget: any) unless given."""
     budget: str | None = None
@@ -155,6 +158,7 @@ def _request(options: Verify) -> Any:
     """What the options ask for, the user's own claims included."""
     from moe_theory.verify.modules import load_claims
     from moe_theory.verify.session import check_request
+    from moe_theory.verify.settings import parsed
 
     own = [] if options.module is None else load_claims(options.module)
     return check_request(
@@ -165,6 +169,7 @@ def _request(options: Verify) -> Any:
         options.error,
         None if options.budget is None else _seconds(options.budget),
         None if options.module is None else str(options.module),
+        parsed(options.settings),
     )
 
 
