@@ -43,13 +43,12 @@ class Axis:
         middle = round(middle) if isinstance(lower, int) else _tidy(middle)
         return middle if lower < middle < upper else None
 
-    def refined(self, levels: int) -> tuple[Number, ...]:
-        """All values that there can be when neighbours are halved so many times."""
-        values = list(self.values)
-        for _ in range(levels):
-            middles = [self.between(lower, upper) for lower, upper in pairwise(values)]
-            values = sorted({*values, *(middle for middle in middles if middle is not None)})
-        return tuple(values)
+    def most_values(self, levels: int) -> int:
+        """How many values there can be at most when neighbours are halved so many times."""
+        if self.is_listed:
+            return len(self.values)
+        count = (len(self.values) - 1) * 2**levels + 1
+        return min(count, int(self.high - self.low) + 1) if isinstance(self.low, int) else count
 
     def place(self, values: Any) -> np.ndarray:
         """Where values lie on the axis: 0 at the smallest, 1 at the largest."""
@@ -108,7 +107,9 @@ def _parse(text: str, defaults: Any, num_points: int) -> Axis:
     if len(values) < 2:
         raise InvalidParamsError(f"--over {text}: an axis needs at least two different values.")
     is_log = values[0] > 0 and values[-1] >= LOG_RATIO * values[0]
-    return Axis(name, tuple(values if is_listed else _spread(*values, num_points, is_log)), is_log, is_listed)
+    return Axis(
+        name, tuple(values if is_listed else _spread(values[0], values[-1], num_points, is_log)), is_log, is_listed
+    )
 
 
 def _spread(low: Number, high: Number, count: int, is_log: bool) -> list[Number]:
