@@ -3,7 +3,6 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np

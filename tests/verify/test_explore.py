@@ -214,3 +214,11 @@ def test_a_failing_claim_is_mapped_and_drawn_as_an_error(monkeypatch):
     assert found.summary() == ["ERROR at 5 of 5 points, for scale from 0 to 4"]
     assert "ERROR" in pictures.to_csv(found)
     assert pictures.to_svg(found)
+
+
+def test_cells_that_keep_their_own_value_are_named():
+    cells = {"only": {}, "still": {"scale": 1.0}}
+    shared = dataclasses.replace(CLAIM, experiment=dataclasses.replace(CLAIM.experiment, cells=cells))
+    found = carry_out_search(dataclasses.replace(plan_search(ID, "scale=0..4", refine=0), claim=shared))
+    assert found.kept == {"scale": ["still"]}
+    assert "Cells that set scale themselves keep their value: still." in pictures.caption(found)
