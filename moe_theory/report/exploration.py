@@ -91,7 +91,8 @@ def caption(exploration: Exploration) -> str:
     lines = [
         f"{exploration.claim} ({exploration.where}): {' '.join(exploration.statement.split())}",
         "Each marker is a verdict of its own; between markers nothing was judged, and the shade is the nearest one's. "
-        "Markers of the coarse grid are the largest. Cross: the reading's own setting, where it is on the map. "
+        "Markers of the coarse grid are the largest. Where INCONCLUSIVE begins, and how ragged, depends on the "
+        "replicates. Cross: the reading's own setting, where it is on the map. "
         + " ".join(f"{line}." for line in exploration.summary()),
     ]
     if len(exploration.axes) == 1:

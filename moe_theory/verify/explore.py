@@ -29,6 +29,7 @@ from moe_theory.verify.verdict import Status, Verdict
 
 POINTS, REFINEMENTS = 5, 2  # unless the caller asks for others
 MOST_POINTS = 10_000
+MOST_FAILURES = 3  # that are told
 SCHEMA = "moe-theory/exploration/1"
 
 Coordinates = tuple[Number, ...]  # one an axis
@@ -128,9 +129,9 @@ class Exploration:
         ]
 
     def failures(self) -> list[str]:
-        """What went wrong where the claim's own code failed, each failure once."""
+        """What went wrong where the claim's own code failed: a few failures, each once."""
         reasons = (point.verdict.reason for point in self.points if point.verdict.status is Status.ERROR)
-        return [f"{Status.ERROR}: {reason}" for reason in dict.fromkeys(reasons)]
+        return [f"{Status.ERROR}: {reason}" for reason in list(dict.fromkeys(reasons))[:MOST_FAILURES]]
 
     def assurance(self) -> str:
         """What the statuses together can be trusted for."""
@@ -171,7 +172,9 @@ class Exploration:
             f"{axis.name} {_range(list(values))}"
             for axis, values in zip(self.axes, zip(*chosen, strict=True), strict=True)
         ]
-        return f"{self.shares()[status]:.0%} of the map, within {' and '.join(sides)}"
+        share = self.shares()[status]
+        shown_share = f"{share:.0%}" if share >= 0.01 else "less than 1%"
+        return f"{shown_share} of the map, within {' and '.join(sides)}"
 
     def _runs(self, status: Status) -> list[list[Point]]:
         """Points of this status next to one another, on the only axis."""
