@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from moe_theory.verify import Verdict as Verdict
     from moe_theory.verify import verify as verify
     from moe_theory.verify.claim import claim as claim
+    from moe_theory.verify.explore import explore as explore
     from moe_theory.verify.registry import claims as claims
 
 __version__ = "0.1.0"
@@ -32,6 +33,7 @@ _NAMES = {
     "Verdict": "moe_theory.verify",
     "claim": "moe_theory.verify.claim",
     "claims": "moe_theory.verify.registry",
+    "explore": "moe_theory.verify.explore",
     "recorded_rounds": "moe_theory.core.system",
     "root_key": "moe_theory.core.random",
     "simulate": "moe_theory.core.system",

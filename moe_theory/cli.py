@@ -16,6 +16,7 @@ INTERRUPTED = 130
 _LOG_WIDTH = 160  # columns of a log or a pipe
 
 Names = tuple[str, ...]
+Appended = tyro.conf.UseAppendAction[Names]  # an option that may be given again and again
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Verify:
     """Ids, globs such as 'continual.theorem-*', or a paper's name; all (with --module: the module's) unless given."""
     reading: Annotated[Names, tyro.conf.arg(metavar="NAME...", aliases=["--readings"])] = ()
     """Readings of the paper, 'all', or 'quick' for a first look; each paper's defaults unless given."""
+    settings: Annotated[Appended, tyro.conf.arg(name="set", metavar="NAME=VALUE")] = ()
+    """A parameter set beside every reading's own choices, such as signal_scale=5; may be given again for another."""
     replicates: int | None = None
     """Replicates of every experiment at most; each experiment's own number (with --budget: any) unless given."""
     budget: str | None = None
@@ -67,6 +70,40 @@ class Verify:
             _list_verdicts(self)
         else:
             _verify(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Explore:
+    """Map where a claim holds. Example: moe-theory explore continual.lemma-4 --over signal_scale=0.5..20
+
+    Judges the claim on a coarse grid over one or two parameters, then between neighbours whose statuses differ. Writes
+    the map as a picture, its numbers as CSV and all verdicts as JSON into OUT."""
+
+    claim: tyro.conf.Positional[str]
+    """The claim's id."""
+    over: Annotated[Appended, tyro.conf.arg(metavar="NAME=LOW..HIGH")] = ()
+    """An axis, such as signal_scale=0.5..20 or num_clusters=1,2,3; given again, a second one."""
+    reading: str | None = None
+    """The reading that decides everything else; the paper's first default unless given."""
+    points: int = 5
+    """Points of the coarse grid on each axis that is a range."""
+    refine: int = 2
+    """How often neighbouring points with different statuses are halved."""
+    replicates: int | None = None
+    """Replicates of every point at most; the experiment's own number unless given."""
+    seed: int = 0
+    """Root of all random numbers."""
+    error: float = 0.01
+    """Probability that any status of the map is wrong, split evenly over all points there can be."""
+    module: Path | None = None
+    """A Python file that declares claims of your own."""
+    out: Path = Path("runs/explore")
+    """Folder for the picture, the numbers and the verdicts."""
+    json: bool = False
+    """Print the JSON document instead of the summary."""
+
+    def run(self) -> None:
+        _explore(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def parse(arguments: Sequence[str]) -> Any:
     """The command that the arguments name; exits with code 2 and a help text where they name none."""
     return tyro.extras.subcommand_cli_from_dict(
-        {"claims": Claims, "verify": Verify, "figures": Figures, "report": Report},
+        {"claims": Claims, "verify": Verify, "explore": Explore, "figures": Figures, "report": Report},
         prog="moe-theory",
         description="Executable theory of Mixture-of-Experts: numbered statements as claims with verdicts.",
         args=arguments or ["--help"],
@@ -177,6 +214,7 @@ def _request(options: Verify) -> Any:
     """What the options ask for, the user's own claims included."""
     from moe_theory.verify.modules import load_claims
     from moe_theory.verify.session import check_request
+    from moe_theory.verify.settings import parsed
 
     own = [] if options.module is None else load_claims(options.module)
     return check_request(
@@ -187,6 +225,7 @@ def _request(options: Verify) -> Any:
         options.error,
         None if options.budget is None else _seconds(options.budget),
         None if options.module is None else str(options.module),
+        parsed(options.settings),
     )
 
 
@@ -253,6 +292,39 @@ def _verify(options: Verify) -> None:
     console.print(verdicts.live_table(report.verdicts, console.width))
     for line in (*closing_lines(report), f"numbers: {numbers}", f"report: {page}"):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def _explore(options: Explore) -> None:
+    from moe_theory.report import exploration
+    from moe_theory.report.output import prepare_folder
+    from moe_theory.sweep import terminal_progress
+    from moe_theory.verify import explore
+    from moe_theory.verify.modules import load_claims
+
+    if options.module is not None:
+        load_claims(options.module)
+    plan = explore.plan_search(
+        options.claim,
+        options.over,
+        options.reading,
+        options.points,
+        options.refine,
+        options.replicates,
+        options.seed,
+        options.error,
+        None if options.module is None else str(options.module),
+    )
+    folder = prepare_folder(options.out, [path.name for path in exploration.paths_of(options.out, plan.claim.id)])
+    console = _console(to_stderr=options.json)
+    judged: list = []
+    with terminal_progress(console, header=lambda _: exploration.live_counts(judged, plan.most_points)) as progress:
+        found = explore.carry_out_search(plan, progress=progress, on_point=judged.append, command=_command_line())
+    paths = exploration.write_exploration(found, folder)
+    if options.json:
+        _print_json(found.to_json())
+        return
+    for line in [*found.summary(), *found.failures(), found.assurance(), *(str(path) for path in paths)]:
+        console.print(line, highlight=False, soft_wrap=True)
 
 
 def _figures(options: Figures) -> None:

@@ -9,6 +9,7 @@ from moe_theory.sweep.chunks import Cell
 from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
 from moe_theory.verify.sequential import Trial, blank_verdict, schedule
+from moe_theory.verify.settings import options_of
 from moe_theory.verify.verdict import Stop
 
 
@@ -81,7 +82,7 @@ class Course:
         self.trials = [
             Trial(
                 claim,
-                blank_verdict(claim, job.reading.name, request.seed, error, request.module),
+                blank_verdict(claim, job.reading.name, request.seed, error, request.module, options_of(job.reading)),
                 min(limit or own, own),
             )
             for claim in job.claims

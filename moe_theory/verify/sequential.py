@@ -132,9 +132,12 @@ class Trial:
         return dataclasses.replace(verdict, replicates=count, command=f"{self.blank.command} --replicates {count}")
 
 
-def blank_verdict(claim: Claim, reading: str, seed: int, error: float, module: str | None = None) -> Verdict:
-    """A verdict before anything is known, at this error."""
-    command = f"moe-theory verify {claim.id} --reading {reading} --seed {seed} --error {error:.6g}"
+def blank_verdict(
+    claim: Claim, reading: str, seed: int, error: float, module: str | None = None, options: str | None = None
+) -> Verdict:
+    """A verdict before anything is known, at this error; `options` name the reading, unless its name does."""
+    options = options or f"--reading {reading}"
+    command = f"moe-theory verify {claim.id} {options} --seed {seed} --error {error:.6g}"
     return Verdict(
         claim=claim.id,
         paper=claim.paper,

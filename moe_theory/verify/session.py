@@ -4,8 +4,10 @@ The claims of one experiment share its runs. Of a run nothing stays but the samp
 memory grows with the claims' components and not with the states, and samples can be kept on disk to go on from.
 """
 
+import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from moe_theory.verify.claim import Claim
 from moe_theory.verify.course import Course, Job, Request
 from moe_theory.verify.provenance import is_x64, versions
 from moe_theory.verify.sequential import Trial, blank_verdict
+from moe_theory.verify.settings import adjusted
 from moe_theory.verify.verdict import Report, Stop, Verdict
 
 FAMILY_ERROR = 0.01  # probability that a report holds any false verdict
@@ -32,6 +35,7 @@ def verify(
     seed: int = 0,
     error: float = FAMILY_ERROR,
     budget: float | None = None,
+    settings: Mapping[str, Any] | None = None,
     progress: Progress = quiet,
     on_verdict: Callable[[Verdict], None] | None = None,
 ) -> list[Verdict]:
@@ -45,12 +49,13 @@ def verify(
         replicates: at most, for every experiment; None takes each experiment's own number, or with a budget any.
         error: probability that any of the verdicts is false, split evenly over them and spent over the looks.
         budget: seconds after which nothing more is run; claims that are not decided by then stay INCONCLUSIVE.
+        settings: parameters by name, set beside every reading's own choices.
         on_verdict: called with each verdict as soon as it stands.
     Returns: the verdicts, in the order of the claims and their readings.
     Raises: UnknownNameError for a claim or reading that does not exist; InvalidRunError for a number of replicates, an
-        error or a budget that decides nothing.
+        error or a budget that decides nothing; InvalidParamsError for settings that the claims cannot take.
     """
-    request = check_request(patterns, readings, replicates, seed, error, budget)
+    request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings)
     return carry_out(request, progress=progress, on_verdict=on_verdict).verdicts
 
 
@@ -62,6 +67,7 @@ def check_request(
     error: float = FAMILY_ERROR,
     budget: float | None = None,
     module: str | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Request:
     """The jobs of a request, before anything runs.
 
@@ -82,6 +88,7 @@ def check_request(
     jobs = plan(registry.select_claims(patterns), readings)
     if not jobs:
         raise InvalidRunError("there is nothing to judge: name at least one claim and one reading, or leave them out.")
+    jobs = [dataclasses.replace(job, reading=adjusted(job.reading, settings or {}, job.experiment)) for job in jobs]
     return Request(jobs, replicates, seed, error, budget, module)
 
 

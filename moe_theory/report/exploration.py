@@ -1,0 +1,262 @@
+"""A map of where a claim holds: the picture, the numbers behind it and the document with all verdicts."""
+
+import csv
+import io
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from rich.text import Text
+
+from moe_theory.report.output import write_text
+from moe_theory.report.plots import ALLOWED, BOUND_SIDES, OBSERVED, PAGE_WIDTH, PREDICTED, render
+from moe_theory.verify.axes import Axis
+from moe_theory.verify.explore import Exploration, Point
+from moe_theory.verify.verdict import Status
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+
+SUFFIXES = (".svg", ".csv", ".json")
+MAP_SIZE, LINE_SIZE = (PAGE_WIDTH, 4.3), (PAGE_WIDTH, 4.0)  # inches, without the caption
+MARKER_SIZES = (5.5, 4.2, 3.4, 2.8)  # of the coarse grid and of each refinement; the last also of those after it
+WIDE_RATIO = 30  # values that span more than this are drawn on a logarithmic axis
+SIDES = {**BOUND_SIDES, "counterexample": -1}
+COLUMNS = "level status at predicted observed standard_error low high margin replicates stopped reason".split()
+
+
+class Look(NamedTuple):
+    """How a status is drawn, told apart by shape, and by darkness, as well as by colour."""
+
+    marker: str
+    colour: str
+    shade: str
+
+
+LOOKS: dict[Status, Look] = {
+    Status.SUPPORTED: Look("o", "#14355e", "#a9bfdd"),
+    Status.REFUTED: Look("X", "#b34700", "#f8d2b5"),
+    Status.INCONCLUSIVE: Look("d", "0.45", "0.93"),
+    Status.VACUOUS: Look("^", "#2a86bb", "#d6ecf8"),
+    Status.INAPPLICABLE: Look("s", "0.6", "white"),
+    Status.ERROR: Look("*", "black", "0.75"),
+}
+OWN: dict[str, Any] = {"color": "black", "marker": "+", "markersize": 11, "markeredgewidth": 1.4, "linestyle": "none"}
+
+
+def paths_of(folder: Path, claim: str) -> list[Path]:
+    """Where the picture, the numbers and the document of a claim's map go."""
+    return [folder / f"{claim}{suffix}" for suffix in SUFFIXES]
+
+
+def write_exploration(exploration: Exploration, folder: Path) -> list[Path]:
+    """Write picture, numbers and document into `folder`; their paths. Raises: OutputError if it cannot take them."""
+    paths = paths_of(folder, exploration.claim)
+    document = json.dumps(exploration.to_json(), indent=2, allow_nan=False) + "\n"
+    for path, text in zip(paths, (to_svg(exploration), to_csv(exploration), document), strict=True):
+        write_text(path, text)
+    return paths
+
+
+def to_svg(exploration: Exploration) -> str:
+    """The picture: a map of two parameters; of one, observed and predicted along it."""
+    is_map = len(exploration.axes) == 2
+    draw, size = (_draw_map, MAP_SIZE) if is_map else (_draw_line, LINE_SIZE)
+    over = " and ".join(axis.name for axis in exploration.axes)
+    title = f"{exploration.claim} over {over}"
+    return render(title, size, lambda figure: draw(figure, exploration), caption(exploration))
+
+
+def to_csv(exploration: Exploration) -> str:
+    """A row for each point: where it is, what is said there and why."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow([*(axis.name for axis in exploration.axes), *COLUMNS])
+    for point in exploration.points:
+        verdict = point.verdict
+        numbers = (verdict.predicted, verdict.observed, verdict.standard_error, *verdict.interval, verdict.margin)
+        shown = [f"{number:.6g}" if math.isfinite(number) else "" for number in numbers]
+        about = [point.level, verdict.status, verdict.at, *shown, verdict.replicates, verdict.stopped, verdict.reason]
+        writer.writerow([*point.coordinates, *about])
+    return table.getvalue()
+
+
+def caption(exploration: Exploration) -> str:
+    """What is drawn, what may be made of it, and how to draw it again."""
+    lines = [
+        f"{exploration.claim} ({exploration.where}): {' '.join(exploration.statement.split())}",
+        "Each marker is a verdict of its own; between markers nothing was judged, and the shade is the nearest one's. "
+        "Markers of the coarse grid are the largest. Where INCONCLUSIVE begins, and how ragged, depends on the "
+        "replicates. Cross: the reading's own setting, where it is on the map. "
+        + " ".join(f"{line}." for line in exploration.summary()),
+    ]
+    if len(exploration.axes) == 1:
+        lines[-1] += f" Shown is the component that decides: {_deciding(exploration.points)}."
+    lines += [
+        f"Cells that set {name} themselves keep their value: {', '.join(cells)}."
+        for name, cells in exploration.kept.items()
+    ]
+    lines.append(
+        f"Reading {exploration.reading} ({exploration.reading_summary}); at most {exploration.replicates} replicates a "
+        f"point, seed {exploration.seed}. {exploration.assurance()}"
+    )
+    return "\n".join([*lines, exploration.command])
+
+
+def live_counts(points: Sequence[Point], most: int) -> Text:
+    """How many points have which status so far, in one line."""
+    counts = Counter(point.verdict.status for point in points)
+    found = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
+    return Text(f"{len(points)} points (at most {most}){': ' if found else ''}{found}")
+
+
+def _deciding(points: Sequence[Point]) -> str:
+    counts = Counter(point.verdict.at for point in points if point.verdict.at)
+    return ", ".join(f"{name} ({count})" for name, count in counts.most_common(6)) or "none"
+
+
+def _draw_map(figure: "FigureBase", exploration: Exploration) -> None:
+    """The first axis to the right, the second upwards."""
+    panel = figure.subplots()
+    first, second = exploration.axes
+    borders, nearest = exploration.nearest()
+    edges = [axis.value_at(border) for axis, border in zip(exploration.axes, borders, strict=True)]
+    panel.pcolormesh(*edges, _shades(exploration, nearest.T), edgecolors="face", linewidth=0.2, zorder=0)
+    for point in exploration.points:
+        panel.plot(*(float(value) for value in point.coordinates), **_marker(point))
+    _set_axis(panel, first, "x")
+    _set_axis(panel, second, "y")
+    is_shown = all(axis.low <= own <= axis.high for axis, own in zip(exploration.axes, exploration.own, strict=True))
+    if is_shown:
+        panel.plot(*(float(value) for value in exploration.own), **OWN, clip_on=False, zorder=4)
+    _draw_legend(figure, exploration, is_shown)
+
+
+def _draw_line(figure: "FigureBase", exploration: Exploration) -> None:
+    """Statuses as a strip, then what was observed and predicted, then their difference and where it should lie."""
+    strip, values, differences = figure.subplots(3, 1, sharex=True, height_ratios=(0.12, 1, 1))
+    (axis,) = exploration.axes
+    borders, nearest = exploration.nearest()
+    strip.pcolormesh(
+        axis.value_at(borders[0]), [-1, 1], _shades(exploration, nearest[None]), edgecolors="face", linewidth=0.2
+    )
+    for point in exploration.points:
+        strip.plot(float(point.coordinates[0]), 0, **_marker(point))
+    strip.set(yticks=[], ylim=(-1, 1))
+    places = np.array([float(point.coordinates[0]) for point in exploration.points])
+    _draw_values(values, places, exploration)
+    _draw_differences(differences, places, exploration)
+    for panel in (strip, values, differences):
+        _set_axis(panel, axis, "x")
+    for panel in (strip, values):
+        panel.tick_params(labelbottom=False)
+        panel.set_xlabel("")
+    own = float(exploration.own[0])
+    is_shown = axis.low <= own <= axis.high
+    if is_shown:
+        strip.plot(own, 0, **OWN, clip_on=False, zorder=4)
+    _draw_legend(figure, exploration, is_shown)
+
+
+def _draw_values(panel: "Axes", places: np.ndarray, exploration: Exploration) -> None:
+    verdicts = [point.verdict for point in exploration.points]
+    is_identity = exploration.kind == "identity"
+    predicted = np.array([verdict.margin if is_identity else verdict.predicted for verdict in verdicts])
+    observed = np.array([verdict.observed for verdict in verdicts])
+    panel.plot(places, predicted, **PREDICTED)
+    panel.plot(places, observed, **OBSERVED)
+    known = np.r_[predicted, observed]
+    known = known[np.isfinite(known)]
+    if known.size and known.min() > 0 and known.max() > WIDE_RATIO * known.min():
+        panel.set_yscale("log")
+    panel.set_ylabel("tolerance and\nlargest error" if is_identity else "predicted\nand observed")
+
+
+def _draw_differences(panel: "Axes", places: np.ndarray, exploration: Exploration) -> None:
+    """Observed - predicted with its interval, over the side and the margin that the claim allows."""
+    verdicts = [point.verdict for point in exploration.points]
+    middle = np.array([verdict.observed - verdict.predicted for verdict in verdicts])
+    low, high = np.transpose([verdict.interval for verdict in verdicts])
+    margin = np.array([verdict.margin for verdict in verdicts])
+    bars = np.nan_to_num(np.maximum([middle - low, high - middle], 0))
+    panel.errorbar(places, middle, bars, **OBSERVED)
+    known = np.abs(np.r_[middle, low, high])
+    known = known[np.isfinite(known) & (known > 0)]
+    if known.size and known.max() > WIDE_RATIO * np.median(known):
+        panel.set_yscale("symlog", linthresh=float(np.quantile(known, 0.2)))
+    ends = np.r_[panel.get_ylim(), 0.0, 1.5 * margin[np.isfinite(margin)], -1.5 * margin[np.isfinite(margin)]]
+    bottom, top = ends.min(), ends.max()
+    side = SIDES.get(verdicts[0].side or exploration.kind, 0)
+    lowest = np.full_like(margin, bottom) if side < 0 else -margin
+    highest = np.full_like(margin, top) if side > 0 else margin
+    panel.fill_between(places, lowest, highest, **ALLOWED)
+    panel.set_ylim(bottom, top)
+    panel.axhline(0, color="0.4", linewidth=0.6, zorder=0)
+    panel.set_ylabel("observed\n− predicted")
+
+
+def _shades(exploration: Exploration, nearest: np.ndarray) -> np.ndarray:
+    from matplotlib.colors import to_rgb
+
+    colours = [to_rgb(LOOKS[point.verdict.status].shade) for point in exploration.points]
+    return np.array(colours)[nearest]
+
+
+def _marker(point: Point) -> dict[str, Any]:
+    look = LOOKS[point.verdict.status]
+    size = MARKER_SIZES[min(point.level, len(MARKER_SIZES) - 1)]
+    return {
+        "marker": look.marker,
+        "color": look.colour,
+        "markersize": 1.6 * size if look.marker == "*" else size,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.4,
+        "linestyle": "none",
+        "clip_on": False,
+        "zorder": 3,
+    }
+
+
+def _set_axis(panel: "Axes", axis: Axis, direction: str) -> None:
+    """Scale, range, ticks and name of one axis of the map."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    along = panel.xaxis if direction == "x" else panel.yaxis
+    set_ = {name: getattr(panel, f"set_{direction}{name}") for name in ("scale", "lim", "label", "ticks")}
+    if axis.is_log:
+        set_["scale"]("log")
+        steps = (1.0, 2.0, 5.0) if axis.high < 1000 * axis.low else (1.0,)
+        along.set_major_locator(LogLocator(subs=steps))
+        along.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        along.set_minor_formatter(NullFormatter())
+    if axis.is_listed:
+        labels = [str(value).lower() if isinstance(value, bool) else f"{value:g}" for value in axis.values]
+        set_["ticks"]([float(value) for value in axis.values], labels)
+    set_["lim"](*axis.value_at([-0.02, 1.02]))
+    set_["label"](axis.name, labelpad=4)
+
+
+def _draw_legend(figure: "FigureBase", exploration: Exploration, is_own_shown: bool) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    statuses = {point.verdict.status for point in exploration.points}
+    handles: list[Any] = [
+        Line2D([], [], marker=look.marker, color=look.colour, linestyle="none", markersize=5.5, label=str(status))
+        for status, look in LOOKS.items()
+        if status in statuses
+    ]
+    if is_own_shown:
+        handles.append(Line2D([], [], **OWN, label=f"reading {exploration.reading}"))
+    if len(exploration.axes) == 1:
+        handles += [
+            Line2D([], [], **PREDICTED, label="predicted"),
+            Line2D([], [], **OBSERVED, label="observed, with interval"),
+            Patch(**ALLOWED, label="where it should lie"),
+        ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=4)

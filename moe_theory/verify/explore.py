@@ -1,0 +1,345 @@
+"""Where a claim holds: its verdicts over one or two parameters, more densely where they change.
+
+A coarse grid first; then every box of neighbouring points that do not all have one status is halved, again and again.
+Each point is a verdict of its own, as `verify` would give it. The error is split over all points that there could be,
+before anything runs, so that where the search goes decides nothing.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.sweep import Progress, quiet
+from moe_theory.verify import axes as axis_texts
+from moe_theory.verify import registry
+from moe_theory.verify.axes import Axis, Number
+from moe_theory.verify.claim import Claim, ReadingLike
+from moe_theory.verify.course import Course, Job, Request
+from moe_theory.verify.provenance import is_x64, versions
+from moe_theory.verify.session import FAMILY_ERROR, check_request
+from moe_theory.verify.settings import adjusted, require_free, shown
+from moe_theory.verify.verdict import Status, Verdict
+
+POINTS, REFINEMENTS = 5, 2  # unless the caller asks for others
+MOST_POINTS = 10_000
+MOST_FAILURES = 3  # that are told
+SCHEMA = "moe-theory/exploration/1"
+
+Coordinates = tuple[Number, ...]  # one an axis
+Box = tuple[tuple[Number, Number], ...]  # neighbouring values, one pair an axis
+OnPoint = Callable[["Point"], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """A search that can be carried out: one claim under one reading, over axes."""
+
+    claim: Claim
+    reading: ReadingLike
+    axes: list[Axis]
+    refine: int
+    replicates: int | None  # at most, at every point
+    seed: int
+    error: float  # probability that any status on the map is wrong
+    module: str | None = None
+
+    @property
+    def most_points(self) -> int:
+        """How many points there can be."""
+        return math.prod(axis.most_values(self.refine) for axis in self.axes)
+
+    @property
+    def point_error(self) -> float:
+        """Every point's share of the error, in few digits, so that a command can repeat it."""
+        return float(f"{0.995 * self.error / self.most_points:.2e}")
+
+    def course(self, coordinates: Coordinates, pace: dict) -> Course:
+        """The claim's way to a verdict at one point. Raises: InvalidParamsError for a point that its system refuses."""
+        settings = {axis.name: value for axis, value in zip(self.axes, coordinates, strict=True)}
+        job = Job(self.claim.experiment, adjusted(self.reading, settings, self.claim.experiment), [self.claim])
+        return Course(job, Request([job], self.replicates, self.seed, self.point_error, module=self.module), pace=pace)
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """One setting of the parameters, and the verdict there."""
+
+    coordinates: Coordinates
+    level: int  # 0 on the coarse grid, else the refinement that asked for it
+    verdict: Verdict
+
+
+@dataclasses.dataclass(frozen=True)
+class Exploration:
+    """A map of verdicts, points in ascending order of their coordinates."""
+
+    claim: str
+    where: str
+    statement: str
+    formula: str
+    kind: str
+    reading: str
+    reading_summary: str
+    own: Coordinates  # where the reading itself lies
+    axes: list[Axis]
+    points: list[Point]
+    most_points: int  # that there could have been
+    replicates: int  # at most, at every point
+    error: float  # probability that any status is wrong, split evenly over `most_points`
+    point_error: float
+    seed: int
+    command: str
+    kept: dict[str, list[str]]  # cells that set an axis's parameter themselves, by the axis's name
+
+    def nearest(self) -> tuple[list[np.ndarray], np.ndarray]:
+        """Borders of cells, 0 to 1 along each axis, and in every cell the index of the point nearest to it."""
+        places = np.stack(
+            [axis.place([point.coordinates[i] for point in self.points]) for i, axis in enumerate(self.axes)]
+        )
+        centres = [np.unique(row) for row in places]
+        borders = [np.r_[0.0, (row[1:] + row[:-1]) / 2, 1.0] for row in centres]
+        cells = np.stack(np.meshgrid(*centres, indexing="ij"), axis=-1)
+        distances = np.sum((cells[..., None, :] - places.T) ** 2, axis=-1)
+        return borders, np.argmin(distances.round(12), axis=-1)
+
+    def shares(self) -> dict[Status, float]:
+        """How much of the map, as drawn, each status has."""
+        borders, nearest = self.nearest()
+        sizes = np.diff(borders[0]) if len(borders) == 1 else np.outer(*(np.diff(border) for border in borders))
+        shares: dict[Status, float] = {}
+        for index, size in zip(nearest.flat, sizes.flat, strict=True):
+            status = self.points[index].verdict.status
+            shares[status] = shares.get(status, 0.0) + float(size)
+        return shares
+
+    def summary(self) -> list[str]:
+        """The region of each status in words, a line each."""
+        counts = Counter(point.verdict.status for point in self.points)
+        return [
+            f"{status} at {counts[status]} of {len(self.points)} points, {self._region(status)}"
+            for status in Status
+            if counts[status]
+        ]
+
+    def failures(self) -> list[str]:
+        """What went wrong where the claim's own code failed: a few failures, each once."""
+        reasons = (point.verdict.reason for point in self.points if point.verdict.status is Status.ERROR)
+        return [f"{Status.ERROR}: {reason}" for reason in list(dict.fromkeys(reasons))[:MOST_FAILURES]]
+
+    def assurance(self) -> str:
+        """What the statuses together can be trusted for."""
+        return (
+            f"Probability that any status is wrong: at most {self.error:g}, split in advance over the "
+            f"{self.most_points} points there could have been ({self.point_error:g} each), spent over a point's looks; "
+            "asymptotic where intervals are."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary for JSON."""
+        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        names = [axis.name for axis in self.axes]
+        return {
+            "schema": SCHEMA,
+            **plain,
+            "own": dict(zip(names, self.own, strict=True)),
+            "axes": [dataclasses.asdict(axis) for axis in self.axes],
+            "summary": self.summary(),
+            "versions": versions(),
+            "is_x64": is_x64(),
+            "points": [
+                {
+                    "at": dict(zip(names, point.coordinates, strict=True)),
+                    "level": point.level,
+                    "verdict": point.verdict.to_json(),
+                }
+                for point in self.points
+            ],
+        }
+
+    def _region(self, status: Status) -> str:
+        if len(self.axes) == 1:
+            ranges = [_range([point.coordinates[0] for point in run]) for run in self._runs(status)]
+            return f"for {self.axes[0].name} {' and '.join(ranges)}"
+        chosen = [point.coordinates for point in self.points if point.verdict.status is status]
+        sides = [
+            f"{axis.name} {_range(list(values))}"
+            for axis, values in zip(self.axes, zip(*chosen, strict=True), strict=True)
+        ]
+        share = self.shares()[status]
+        shown_share = f"{share:.0%}" if share >= 0.01 else "less than 1%"
+        return f"{shown_share} of the map, within {' and '.join(sides)}"
+
+    def _runs(self, status: Status) -> list[list[Point]]:
+        """Points of this status next to one another, on the only axis."""
+        grouped = itertools.groupby(self.points, key=lambda point: point.verdict.status)
+        return [list(points) for each, points in grouped if each is status]
+
+
+def explore(
+    claim: str,
+    over: str | Sequence[str],
+    *,
+    reading: str | None = None,
+    points: int = POINTS,
+    refine: int = REFINEMENTS,
+    replicates: int | None = None,
+    seed: int = 0,
+    error: float = FAMILY_ERROR,
+    progress: Progress = quiet,
+    on_point: OnPoint | None = None,
+) -> Exploration:
+    """Map where a claim holds over one or two parameters.
+
+    Args:
+        claim: its id.
+        over: axes, such as "signal_scale=0.5..20" (logarithmic from a ratio of 10 on) or "num_clusters=1,2,3".
+        reading: everything else; None takes the paper's first default.
+        points: of the coarse grid, on each axis that is a range.
+        refine: how often neighbouring points with different statuses are halved.
+        replicates: at most, at every point; None takes the experiment's own number.
+        error: probability that any status of the map is wrong.
+        on_point: called with each point as soon as its verdict stands.
+    Raises: UnknownNameError, InvalidParamsError or InvalidRunError before anything runs.
+    """
+    plan = plan_search(claim, over, reading, points, refine, replicates, seed, error)
+    return carry_out_search(plan, progress=progress, on_point=on_point)
+
+
+def plan_search(
+    pattern: str,
+    over: str | Sequence[str],
+    reading: str | None = None,
+    points: int = POINTS,
+    refine: int = REFINEMENTS,
+    replicates: int | None = None,
+    seed: int = 0,
+    error: float = FAMILY_ERROR,
+    module: str | None = None,
+) -> Plan:
+    """The search, before anything runs. Raises: as `explore`."""
+    if points < 2:
+        raise InvalidRunError(f"points={points} must be at least 2: an axis has two ends. Raise points.")
+    if refine < 0:
+        raise InvalidRunError(f"refine={refine} must not be negative. Raise refine.")
+    claims = registry.select_claims([pattern])
+    if len(claims) > 1:
+        ids = ", ".join(claim.id for claim in claims)
+        raise InvalidRunError(f"{pattern!r} names {len(claims)} claims, and a map is of one. Name one of {ids}.")
+    if reading in registry.SPECIAL_NAMES:
+        known = [choice.name for choice in registry.select_readings(claims[0].paper, ["all"])]
+        raise unknown_name("reading", reading, known)
+    request = check_request(pattern, reading, replicates, seed, error)
+    choice, experiment = request.jobs[0].reading, claims[0].experiment
+    texts = [over] if isinstance(over, str) else list(over)
+    for text in texts:
+        require_free(axis_texts.name_in(text), choice, experiment)
+    axes = axis_texts.parse_axes(texts, choice.params(), points)
+    plan = Plan(claims[0], choice, axes, refine, replicates, seed, error, module)
+    if plan.most_points > MOST_POINTS:
+        raise InvalidRunError(
+            f"there could be {plan.most_points} points, and at most {MOST_POINTS} may share an error. "
+            "Lower points or refine."
+        )
+    for coordinates in _coarse(plan):
+        plan.course(coordinates, {})
+    return plan
+
+
+def carry_out_search(
+    plan: Plan, *, progress: Progress = quiet, on_point: OnPoint | None = None, command: str = ""
+) -> Exploration:
+    """Judge the coarse grid, then halve boxes until the refinements are spent or nothing changes any more."""
+    pace: dict = {}
+    found: dict[Coordinates, Point] = {}
+    boxes: list[Box] = list(itertools.product(*(pairwise(axis.values) for axis in plan.axes)))
+    wanted = _coarse(plan)
+    for level in range(plan.refine + 1):
+        for point in _judge(plan, wanted, level, pace, progress, on_point):
+            found[point.coordinates] = point
+        statuses = {coordinates: point.verdict.status for coordinates, point in found.items()}
+        boxes = [part for box in boxes for part in (_halves(plan.axes, box) if _is_mixed(box, statuses) else [box])]
+        wanted = sorted({corner for box in boxes for corner in itertools.product(*box)} - found.keys())
+        if not wanted:
+            break
+    defaults = plan.reading.params()
+    experiment = plan.claim.experiment
+    return Exploration(
+        claim=plan.claim.id,
+        where=plan.claim.where,
+        statement=plan.claim.statement,
+        formula=plan.claim.formula,
+        kind=plan.claim.kind,
+        reading=plan.reading.name,
+        reading_summary=plan.reading.summary,
+        own=tuple(getattr(defaults, axis.name) for axis in plan.axes),
+        axes=plan.axes,
+        points=[found[coordinates] for coordinates in sorted(found)],
+        most_points=plan.most_points,
+        replicates=plan.replicates or experiment.replicates,
+        error=plan.error,
+        point_error=plan.point_error,
+        seed=plan.seed,
+        command=command,
+        kept={
+            axis.name: kept
+            for axis in plan.axes
+            if (kept := [cell for cell, overrides in experiment.cells.items() if axis.name in overrides])
+        },
+    )
+
+
+def _coarse(plan: Plan) -> list[Coordinates]:
+    return list(itertools.product(*(axis.values for axis in plan.axes)))
+
+
+def _judge(
+    plan: Plan,
+    wanted: Sequence[Coordinates],
+    level: int,
+    pace: dict,
+    progress: Progress,
+    on_point: OnPoint | None,
+) -> list[Point]:
+    """Points of one level: the first look at all of them, then the second at those undecided, and so on."""
+    waiting = {coordinates: plan.course(coordinates, pace) for coordinates in wanted}
+    points = []
+    while waiting:
+        progress.add_work(sum(course.work for course in waiting.values()))
+        for coordinates, course in list(waiting.items()):
+            for trial in course.look(progress):
+                del waiting[coordinates]
+                points.append(Point(coordinates, level, trial.latest))
+                if on_point is not None:
+                    on_point(points[-1])
+    return points
+
+
+def _is_mixed(box: Box, statuses: Mapping[Coordinates, Status]) -> bool:
+    """Whether the points in a box, those that its neighbours have put on its border included, differ."""
+    inside = {
+        status
+        for coordinates, status in statuses.items()
+        if all(low <= value <= high for value, (low, high) in zip(coordinates, box, strict=True))
+    }
+    return len(inside) > 1
+
+
+def _halves(axes: Sequence[Axis], box: Box) -> list[Box]:
+    """The box cut through its middle along every axis that has values between; itself where none has."""
+    pieces = []
+    for axis, (low, high) in zip(axes, box, strict=True):
+        middle = axis.between(low, high)
+        pieces.append([(low, high)] if middle is None else [(low, middle), (middle, high)])
+    return list(itertools.product(*pieces))
+
+
+def _range(values: list[Number]) -> str:
+    low, high = min(values), max(values)
+    return f"at {shown(low)}" if low == high else f"from {shown(low)} to {shown(high)}"

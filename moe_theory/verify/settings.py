@@ -1,0 +1,120 @@
+"""Parameters set beside a reading's own choices: what `--set name=value` and a point of a map stand for."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from moe_theory.core.errors import InvalidParamsError, unknown_name
+from moe_theory.core.system import check_system
+from moe_theory.verify.claim import Experiment, ReadingLike
+
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+
+@dataclasses.dataclass(frozen=True)
+class AdjustedReading:
+    """A reading with some parameters set beside its choices; a cell's own overrides go before both."""
+
+    base: ReadingLike
+    settings: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The reading's name and what is set: "unit-signal, signal_scale=5"."""
+        return ", ".join([self.base.name, *(f"{name}={shown(value)}" for name, value in self.settings.items())])
+
+    @property
+    def summary(self) -> str:
+        """The reading's summary, and what is set."""
+        return "; ".join([self.base.summary, *(f"{name}={shown(value)}" for name, value in self.settings.items())])
+
+    @property
+    def options(self) -> str:
+        """The command line's options for this reading."""
+        sets = (f"--set {name}={shown(value)}" for name, value in self.settings.items())
+        return " ".join([f"--reading {self.base.name}", *sets])
+
+    def params(self, **overrides: Any) -> Any:
+        """The parameters, with `overrides` on top. Raises: as the reading."""
+        return self.base.params(**{**self.settings, **overrides})
+
+
+def options_of(reading: ReadingLike) -> str:
+    """The command line's options that name a reading."""
+    return reading.options if isinstance(reading, AdjustedReading) else f"--reading {reading.name}"
+
+
+def adjusted(reading: ReadingLike, settings: Mapping[str, Any], experiment: Experiment) -> ReadingLike:
+    """The reading with `settings`, numbers or their texts, for an experiment; the reading itself where there are none.
+
+    Raises: InvalidParamsError for a parameter that does not exist, that the experiment decides itself, or for a value
+        that the experiment's system refuses.
+    """
+    if not settings:
+        return reading
+    for name in settings:
+        require_free(name, reading, experiment)
+    defaults = reading.params()
+    made = AdjustedReading(reading, {name: typed(name, value, defaults) for name, value in settings.items()})
+    for overrides in experiment.cells.values():
+        check_system(experiment.system, made.params(**overrides))
+    return made
+
+
+def parsed(texts: Sequence[str]) -> dict[str, str]:
+    """Texts such as "signal_scale=5", by parameter. Raises: InvalidParamsError for any other."""
+    settings = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise InvalidParamsError(f"--set {text} sets nothing: write it as --set signal_scale=5.")
+        if name in settings:
+            raise InvalidParamsError(f"--set {text}: {name} is set already, to {settings[name]}. Set it once.")
+        settings[name] = value
+    return settings
+
+
+def require_free(name: str, reading: ReadingLike, experiment: Experiment) -> None:
+    """Raise InvalidParamsError for a parameter that does not exist, or that every cell of an experiment sets itself."""
+    fields = reading.params()._fields
+    if name not in fields:
+        raise InvalidParamsError(str(unknown_name("parameter", name, fields)))
+    own = {cell: overrides[name] for cell, overrides in experiment.cells.items() if name in overrides}
+    if len(own) == len(experiment.cells):
+        cells = ", ".join(f"{cell!r} sets {shown(value)}" for cell, value in own.items())
+        raise InvalidParamsError(
+            f"{name} cannot be set: the experiment {experiment.name} decides it in every cell ({cells}), which goes "
+            "before any other choice. Set another parameter."
+        )
+
+
+def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
+    """A number, or its text, as the parameter's type, so that programs are reused whatever the value.
+
+    Raises: InvalidParamsError for what is no such number.
+    """
+    kind = np.asarray(getattr(defaults, name)).dtype.kind
+    text = str(value).strip()
+    if kind == "b":
+        if text.lower() not in _BOOLEANS:
+            raise InvalidParamsError(f"{name}={text} must be true or false.")
+        return _BOOLEANS[text.lower()]
+    try:
+        number = float(text)
+    except ValueError:
+        raise InvalidParamsError(f"{name}={text} must be a number. Mend {name}.") from None
+    if kind == "f":
+        return number
+    if not number.is_integer():
+        raise InvalidParamsError(f"{name}={text} must be a whole number. Mend {name}.")
+    return int(number)
+
+
+def shown(value: Any) -> str:
+    """A value as short as it can be and still be read back as the same."""
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value)).lower()
+    short = f"{value:.6g}"
+    return short if float(short) == value else repr(value)
