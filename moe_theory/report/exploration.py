@@ -13,7 +13,9 @@ import numpy as np
 from rich.text import Text
 
 from moe_theory.report.output import write_text
-from moe_theory.report.plots import ALLOWED, BOUND_SIDES, OBSERVED, PAGE_WIDTH, PREDICTED, render
+from moe_theory.report.panels import ALLOWED, OBSERVED, PREDICTED
+from moe_theory.report.plots import PAGE_WIDTH, render
+from moe_theory.report.words import allowed_sides
 from moe_theory.verify.axes import Axis
 from moe_theory.verify.explore import Exploration, Point
 from moe_theory.verify.verdict import Status
@@ -26,7 +28,6 @@ SUFFIXES = (".svg", ".csv", ".json")
 MAP_SIZE, LINE_SIZE = (PAGE_WIDTH, 4.3), (PAGE_WIDTH, 4.0)  # inches, without the caption
 MARKER_SIZES = (5.5, 4.2, 3.4, 2.8)  # of the coarse grid and of each refinement; the last also of those after it
 WIDE_RATIO = 30  # values that span more than this are drawn on a logarithmic axis
-SIDES = {**BOUND_SIDES, "counterexample": -1}
 COLUMNS = "level status at predicted observed standard_error low high margin replicates stopped reason".split()
 
 
@@ -191,9 +192,9 @@ def _draw_differences(panel: "Axes", places: np.ndarray, exploration: Exploratio
         panel.set_yscale("symlog", linthresh=float(np.quantile(known, 0.2)))
     ends = np.r_[panel.get_ylim(), 0.0, 1.5 * margin[np.isfinite(margin)], -1.5 * margin[np.isfinite(margin)]]
     bottom, top = ends.min(), ends.max()
-    side = SIDES.get(verdicts[0].side or exploration.kind, 0)
-    lowest = np.full_like(margin, bottom) if side < 0 else -margin
-    highest = np.full_like(margin, top) if side > 0 else margin
+    is_below, is_above = allowed_sides(verdicts[0])
+    lowest = np.full_like(margin, bottom) if is_below else -margin
+    highest = np.full_like(margin, top) if is_above else margin
     panel.fill_between(places, lowest, highest, **ALLOWED)
     panel.set_ylim(bottom, top)
     panel.axhline(0, color="0.4", linewidth=0.6, zorder=0)
