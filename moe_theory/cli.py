@@ -13,6 +13,7 @@ from rich.console import Console
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+PAGE_SECONDS, PAGE_SHARE = 0.06, 0.25  # of a budget, for the report: seconds a verdict, and what it is worth at most
 _LOG_WIDTH = 160  # columns of a log or a pipe
 
 Names = tuple[str, ...]
@@ -269,6 +270,9 @@ def _verify(options: Verify) -> None:
     from moe_theory.verify.session import carry_out
 
     request = _request(options)
+    if request.budget is not None:
+        reserve = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget)
+        request = dataclasses.replace(request, reserve=reserve)
     folder = prepare_folder(options.out, (pages.NUMBERS, *pages.PAGE_NAMES))
     archive = Archive(folder / "samples")
     if options.fresh:

@@ -102,7 +102,7 @@ def test_verify_writes_its_report_and_ends_with_its_path(capsys, tmp_path):
     assert printed.rstrip().endswith(f"report: {tmp_path}/report.html")
     assert "at most 0.01" in printed
     made = sorted(path.name for path in tmp_path.iterdir())
-    assert made == ["report.html", "report.md", "report.svg", "samples", "verdicts.json"]
+    assert made == ["report.html", "report.md", "samples", "verdicts.json"]
     document = json.loads((tmp_path / "verdicts.json").read_text())
     assert document["schema"] == "moe-theory/verdicts/2"
     assert document["summary"] == {"SUPPORTED": 1}

@@ -31,14 +31,12 @@ from moe_theory.report.words import (
 from moe_theory.verify.verdict import Report, Status, Verdict
 
 
-def to_markdown(report: Report, panels: str | None = None) -> str:
-    """The report as one page; `panels` is the name of a picture of all verdicts beside it."""
+def to_markdown(report: Report) -> str:
+    """The report as one page, without pictures."""
     chapters = arranged(report)
     claims = {entry.claim for chapter in chapters for entry in chapter.entries}
     lines = ["# Verdicts", "", f"{summary(report.verdicts)}. {gist(chapters)}", ""]
     lines += [*_counts(chapters), "", *_about(report)]
-    if panels is not None:
-        lines += [f"![Each claim's prediction and observation]({panels})", ""]
     for chapter in chapters:
         lines += [f"## {_text(chapter.paper)}", "", *_matrix(chapter), ""]
     lines += ["## Claims", ""]

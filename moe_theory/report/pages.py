@@ -11,12 +11,11 @@ from moe_theory.core.errors import InvalidReportError
 from moe_theory.report.html import to_html
 from moe_theory.report.markdown import to_markdown
 from moe_theory.report.output import write_text
-from moe_theory.report.panels import verdict_panels
 from moe_theory.verify.verdict import Report, Status, Verdict
 
 SCHEMA = "moe-theory/verdicts/2"
 NUMBERS = "verdicts.json"  # what verifying writes
-PAGE_NAMES = ("report.html", "report.md", "report.svg")  # what is made of it
+PAGE_NAMES = ("report.html", "report.md")  # what is made of it
 REPORT_JSON = "report.json"  # the numbers of pages that are made again
 OWN_NAMES = (*PAGE_NAMES, REPORT_JSON)
 
@@ -40,15 +39,14 @@ def write_numbers(report: Report, folder: Path) -> Path:
 
 
 def write_pages(report: Report, folder: Path) -> list[Path]:
-    """Write `report.html`, `report.md` and its picture `report.svg` into `folder`; returns their paths.
+    """Write `report.html` and `report.md` into `folder`; returns their paths.
 
     Raises: OutputError if the folder cannot take them.
     """
-    page, text, picture = (folder / name for name in PAGE_NAMES)
-    write_text(page, to_html(report))
-    verdict_panels(report.verdicts, picture)
-    write_text(text, to_markdown(report, picture.name))
-    return [page, text, picture]
+    paths = [folder / name for name in PAGE_NAMES]
+    for path, text in zip(paths, (to_html(report), to_markdown(report)), strict=True):
+        write_text(path, text)
+    return paths
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:

@@ -1,24 +1,20 @@
-"""Verdicts as pictures, theorem over empirics: one a verdict for a page, or all of them in one file."""
+"""Verdicts as pictures, theorem over empirics."""
 
 import io
-import textwrap
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from moe_theory.report.output import write_text
-from moe_theory.report.plots import PAGE_WIDTH, render, style
+from moe_theory.report.plots import style
 from moe_theory.report.words import allowed_sides, number
-from moe_theory.verify.verdict import Curve, Status, Verdict
+from moe_theory.verify.verdict import Curve, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-PANEL_SIZE = (2.6, 1.3)  # of a verdict among all, in inches
-PLOT_SIZE = (4.6, 2.0)  # of a verdict alone
+PLOT_SIZE = (4.6, 2.0)  # in inches
 NARROW_WIDTH = 2.8  # of a plot with few components
 FEW_COMPONENTS = 3
 PLOT_EDGES = {"left": 0.55, "right": 0.12, "bottom": 0.27, "top": 0.3}  # inches around a plot's axes
@@ -34,34 +30,6 @@ PREDICTED: dict[str, Any] = {
 }
 OBSERVED: dict[str, Any] = {"color": "C0", "linewidth": 1, "marker": "o", "markersize": 3}
 ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
-BADGES: dict[Status, dict[str, Any]] = {  # told apart by darkness as well as by the word
-    status: {
-        "color": text,
-        "size": "small",
-        "weight": "bold",
-        "bbox": {"facecolor": fill, "edgecolor": "0.2", "pad": 1.5, "linewidth": 0.6},
-    }
-    for status, text, fill in (
-        (Status.SUPPORTED, "0.1", "white"),
-        (Status.REFUTED, "white", "0.15"),
-        (Status.INCONCLUSIVE, "0.1", "0.85"),
-        (Status.VACUOUS, "0.1", "0.85"),
-        (Status.INAPPLICABLE, "0.1", "0.85"),
-        (Status.ERROR, "white", "0.5"),
-    )
-}
-
-
-def verdict_panels(verdicts: Sequence[Verdict], path: Path) -> None:
-    """Write all verdicts as one SVG: a row a claim, a column a reading, observed over predicted for every component.
-
-    Raises: OutputError if the folder cannot take it.
-    """
-    claims = list(dict.fromkeys(verdict.claim for verdict in verdicts))
-    readings = list(dict.fromkeys(verdict.reading for verdict in verdicts))
-    size = (max(PAGE_WIDTH, PANEL_SIZE[0] * len(readings)), PANEL_SIZE[1] * len(claims) + 0.5)
-    title = f"{len(verdicts)} verdicts on {len(claims)} claims"
-    write_text(path, render(title, size, lambda canvas: draw_verdicts(canvas, verdicts, claims, readings)))
 
 
 def curve_pictures(verdicts: Sequence[Verdict]) -> Iterator[str | None]:
@@ -107,33 +75,6 @@ def picture_words(verdict: Verdict, curve: Curve) -> str:
         described += f" At {verdict.at}: predicted {number(curve.predicted[place])}, "
         described += f"observed {number(curve.observed[place])}."
     return described
-
-
-def draw_verdicts(
-    canvas: "FigureBase", verdicts: Sequence[Verdict], claims: Sequence[str], readings: Sequence[str]
-) -> None:
-    """A panel for each verdict, in the row of its claim and the column of its reading."""
-    axes = canvas.subplots(max(len(claims), 1), max(len(readings), 1), squeeze=False)
-    for panel in axes.flat:
-        panel.set_axis_off()
-    named = set()
-    for verdict in verdicts:
-        panel = axes[claims.index(verdict.claim), readings.index(verdict.reading)]
-        panel.set_axis_on()
-        panel.set_title(f"{'' if verdict.claim in named else verdict.claim}\n{verdict.reading}", loc="left")
-        named.add(verdict.claim)
-        panel.text(
-            1, 1.04, verdict.status, transform=panel.transAxes, ha="right", va="bottom", **BADGES[verdict.status]
-        )
-        if verdict.curve is None or not verdict.curve.labels:
-            reason = textwrap.fill(verdict.reason, 60)
-            panel.text(
-                0.5, 0.5, reason, transform=panel.transAxes, ha="center", va="center", size="small", parse_math=False
-            )
-            panel.set(xticks=[], yticks=[])
-        else:
-            draw_curve(panel, verdict, verdict.curve)
-    canvas.legend(handles=_legend_handles(), loc="outside upper center", ncols=3)
 
 
 def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
@@ -207,17 +148,12 @@ def _inside(width: float, height: float) -> tuple[float, float, float, float]:
 
 
 def _add_legend(figure: "FigureBase") -> None:
-    for handle, label in zip(handles := _legend_handles(), ("predicted", "observed", "allowed"), strict=True):
-        handle.set_label(label)
-    figure.legend(handles=handles, loc="upper center", ncols=3, borderaxespad=0.1)
-
-
-def _legend_handles() -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    return [
-        Line2D([], [], **PREDICTED, label="predicted (of an identity: its tolerance)"),
-        Line2D([], [], **OBSERVED, label="observed, with the interval of observed − predicted"),
-        Patch(**ALLOWED, label="what the claim allows"),
+    handles = [
+        Line2D([], [], **PREDICTED, label="predicted"),
+        Line2D([], [], **OBSERVED, label="observed"),
+        Patch(**ALLOWED, label="allowed"),
     ]
+    figure.legend(handles=handles, loc="upper center", ncols=3, borderaxespad=0.1)

@@ -48,6 +48,7 @@ class Request:
     error: float  # family-wise
     budget: float | None = None  # seconds
     module: str | None = None  # file of the user's own claims, for the commands
+    reserve: float = 0.0  # seconds of the budget that are left for what comes after
 
     @property
     def num_verdicts(self) -> int:

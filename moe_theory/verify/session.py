@@ -126,7 +126,8 @@ def carry_out(
     while waiting:
         progress.add_work(sum(course.work for course in waiting))
         for course in waiting:
-            has_time = request.budget is None or time.monotonic() - began + course.foreseen() < request.budget
+            foreseen = time.monotonic() - began + course.foreseen() + request.reserve
+            has_time = request.budget is None or foreseen < request.budget
             for trial in course.look(progress) if has_time else course.stop(Stop.BUDGET):
                 if on_verdict is not None:
                     on_verdict(trial.latest)

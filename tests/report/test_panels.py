@@ -11,7 +11,7 @@ from matplotlib.collections import PolyCollection
 from moe_theory.report import panels, plots
 from moe_theory.report.interval import INSET, WIDTH, number_line
 from moe_theory.verify.claim import KINDS
-from moe_theory.verify.verdict import Curve, Status
+from moe_theory.verify.verdict import Curve
 
 NOTHING = {"curve": None, "reason": "because & so", "interval": (math.nan, math.nan), "looks": []}
 
@@ -21,8 +21,8 @@ def panel_of(verdict):
     drawn = []
 
     def draw(canvas):
-        panels.draw_verdicts(canvas, [verdict], [verdict.claim], [verdict.reading])
-        drawn.extend(canvas.axes)
+        drawn.append(canvas.add_subplot())
+        panels.draw_curve(drawn[0], verdict, verdict.curve)
 
     plots.render("title", (4, 3), draw)
     return drawn[0]
@@ -69,24 +69,6 @@ def test_a_rate_is_logarithmic_and_drawn_whole():
     assert 0 < bottom < bars_of(panel).min() < bars_of(panel).max() < top
 
 
-def test_verdicts_in_one_picture(tmp_path):
-    """Every kind, one without numbers, and a claim that one of the readings lacks."""
-    shown = [samples.verdict(kind=kind, claim=f"continual.{kind}") for kind in KINDS]
-    shown += [samples.verdict(claim="continual.x", reading="two", status=Status.INAPPLICABLE, **NOTHING)]
-    panels.verdict_panels(shown, tmp_path / "verdicts.svg")
-    svg = (tmp_path / "verdicts.svg").read_text(encoding="utf-8")
-    for verdict in shown:
-        assert f"<!-- {verdict.status}" in svg
-        assert verdict.claim in svg
-    assert "because &amp; so" in svg
-    assert [path.name for path in tmp_path.iterdir()] == ["verdicts.svg"]
-
-
-def test_no_verdicts_is_no_failure(tmp_path):
-    panels.verdict_panels([], tmp_path / "verdicts.svg")
-    ElementTree.fromstring((tmp_path / "verdicts.svg").read_text(encoding="utf-8"))
-
-
 def test_pictures_do_not_depend_on_those_before():
     """One figure serves all: catches what is left on it from the last."""
     verdicts = samples.report(30).verdicts
@@ -102,7 +84,6 @@ def test_labels_and_reasons_are_no_mathematics(hostile):
     curve = Curve([hostile], [0.0], [1.0], [0.5], [1.5], [0.0])
     (picture,) = panels.curve_pictures([samples.verdict(curve=curve)])
     ElementTree.fromstring(picture)
-    panel_of(samples.verdict(**(NOTHING | {"reason": hostile, "claim": hostile, "reading": hostile})))
 
 
 def test_numbers_that_do_not_exist_are_left_out():
