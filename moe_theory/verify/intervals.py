@@ -49,7 +49,7 @@ def mean_and_error(samples: Float[np.ndarray, "B V"]) -> tuple[Float[np.ndarray,
 def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
     """The width of two-sided intervals for the V means that all cover with probability 1 - `error`, asymptotically."""
     count, num_components = samples.shape
-    varying = samples[:, _varies(samples)]
+    varying = _without_mirror(samples[:, _varies(samples)])
     bonferroni = float(stats.t.isf(error / num_components / 2, count - 1))
     if varying.shape[1] < 2:
         alone = float(stats.t.isf(error / 2, count - 1))
@@ -77,9 +77,10 @@ def is_doubtful(samples: Float[np.ndarray, "B V"]) -> Bool[np.ndarray, " V"]:
     2.15); tails by the variance of a sample variance, (kurtosis - 1)/n of its square.
     """
     doubtful = _varies(samples)
-    shapes = samples[:, doubtful]
-    skewed = 50 * np.square(stats.skew(shapes, axis=0)) > len(samples)
-    doubtful[doubtful] = skewed | (stats.kurtosis(shapes, axis=0, fisher=False) - 1 > VARIANCE_SPREAD * len(samples))
+    standard = samples[:, doubtful] - samples[:, doubtful].mean(axis=0)
+    standard /= standard.std(axis=0)
+    skewed = 50 * np.square(np.mean(standard**3, axis=0)) > len(samples)
+    doubtful[doubtful] = skewed | (np.mean(standard**4, axis=0) - 1 > VARIANCE_SPREAD * len(samples))
     return doubtful
 
 
@@ -134,6 +135,14 @@ def local_slopes(means: Float[np.ndarray, " V"], abscissa: Float[np.ndarray, " V
 def _varies(samples: np.ndarray) -> np.ndarray:
     """Which components are more than rounding around a constant."""
     return np.ptp(samples, axis=0) > 1e-12 * np.max(np.abs(samples), axis=0)
+
+
+def _without_mirror(samples: np.ndarray) -> np.ndarray:
+    """One of the two sides of an equality, where they are each other's negative and so have the same |t|."""
+    half, odd = divmod(samples.shape[1], 2)
+    if odd or _varies(samples[:, :half] + samples[:, half:]).any():
+        return samples
+    return samples[:, :half]
 
 
 def _largest_t(samples: np.ndarray, error: float) -> float:
