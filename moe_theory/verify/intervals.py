@@ -18,6 +18,7 @@ from moe_theory.core.errors import InvalidClaimError
 
 POWER = 0.9  # the power that the smallest discrepancy is quoted at
 BOOTSTRAP_DRAWS = 2048
+QUANTILES = 512  # of t that are tabled for them
 REPLICATES_A_COMPONENT = 4  # with fewer, correlations are too uncertain: Bonferroni
 VARIANCE_SPREAD = 0.1  # relative variance of a sample variance beyond which t is not trusted
 
@@ -163,10 +164,13 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
     normals = generator.standard_normal((BOOTSTRAP_DRAWS, num_components)) @ root.T
     remaining = normals - correlation[rows] * normals[places, rows][:, None]  # independent of component v
     chi_squares, uniforms = generator.chisquare(freedom + 1, BOOTSTRAP_DRAWS), generator.random(BOOTSTRAP_DRAWS)
+    widest, narrowest = (stats.t.logsf(critical, freedom) for critical in (alone, bonferroni))
+    log_tails = np.linspace(narrowest + math.log(uniforms.min()), widest, QUANTILES)
+    quantiles = stats.t.isf(np.exp(log_tails), freedom)  # SciPy's are slow: between these, linear
 
     def log_excess(critical: float) -> float:
         tail = stats.t.sf(critical, freedom)
-        beyond = stats.t.isf(uniforms * tail, freedom)
+        beyond = np.interp(np.log(uniforms * tail), log_tails, quantiles)
         spread = np.sqrt((freedom + beyond**2) / chi_squares)
         drawn = correlation[rows] * beyond[:, None] + spread[:, None] * remaining
         weights = 1 / np.maximum(np.sum(np.abs(drawn) > critical, axis=1), 1)
