@@ -27,8 +27,8 @@ ERROR = 0.1  # of a planted verdict: large enough for its size to be seen
 REPORT_ERROR = 1e-4  # of a verdict among a hundred of a report
 TOLERANCE = 0.05  # of a power
 CONFIDENCE = 0.999  # of a row's interval
-DEVIATIONS = 4  # of a measured power, that fit into the tolerance
-LEAST, EDGE, COSTLY_EDGE, QUOTED, MOST = 200, 1000, 300, 600, 1600  # claims a condition
+DEVIATIONS = 3.7  # of a measured power, that fit into the tolerance
+LEAST, EDGE, COSTLY_EDGE, QUOTED, MOST = 200, 800, 300, 400, 1400  # claims a condition
 BLOCK = 50  # claims that are judged at a time
 POWER = 0.9  # at which a verdict says what discrepancy it could have seen
 PILOTS, FIRST_PILOT = 50, 1 << 20  # verdicts that this discrepancy is averaged over, and the first one's index
@@ -39,26 +39,26 @@ OUTRIGHT = ("true", "edge", "false by 1", "false by 2", "false by 4")
 # Margins are such that powers lie between a fifth and 1, near 1 where a claim takes long to judge.
 MARGINS: dict[tuple[Kind, Side | None], float] = {
     ("equality", None): 0.23,
-    ("upper_bound", None): 0.11,
+    ("upper_bound", None): 0.2,
     ("lower_bound", None): 0.15,
-    ("ordering", None): 0.13,
+    ("ordering", None): 0.26,
     ("identity", None): 0.002,
     ("probability", "at_most"): 0.02,
-    ("probability", "at_least"): 0.08,
-    ("rate", "at_most"): 0.26,
+    ("probability", "at_least"): 0.1,
+    ("rate", "at_most"): 0.28,
     ("rate", "at_least"): 0.28,
     ("rate", "equal"): 0.3,
     ("counterexample", None): 0.04,
 }
 SEVERAL: tuple[tuple[Kind, Side | None, int, float], ...] = (
-    ("upper_bound", None, 8, 0.17),
-    ("equality", None, 4, 0.3),
+    ("upper_bound", None, 8, 0.2),
+    ("equality", None, 4, 0.33),
     ("probability", "at_least", 4, 0.1),
 )
 STRICT: tuple[tuple[Kind, Side | None, float], ...] = (  # at the error of a report
-    ("equality", None, 0.35),
-    ("upper_bound", None, 0.26),
-    ("probability", "at_least", 0.14),
+    ("equality", None, 0.4),
+    ("upper_bound", None, 0.3),
+    ("probability", "at_least", 0.17),
 )
 HOSTILE: tuple[Law, ...] = ("exponential", "Student t, 3 df", "lognormal")
 
@@ -205,7 +205,7 @@ def _needed(planted: Planted, shares: Shares) -> int:
     """Claims whose measured power lies within the tolerance, or whose size is seen."""
     if planted.condition == SMALLEST:
         return QUOTED
-    if planted.distance == 1 and planted.kind != "identity":
+    if planted.distance == 1 and planted.kind != "identity" and planted.error == ERROR:
         return COSTLY_EDGE if planted.kind == "rate" or planted.num_components > 1 else EDGE
     variance = max(share * (1 - share) for share in shares)
     return max(LEAST, math.ceil(variance * (DEVIATIONS / TOLERANCE) ** 2))
