@@ -83,7 +83,8 @@ def _draw(result: SelfTest, canvas: "FigureBase") -> None:
     _draw_power(power, [row for row in result.rows if row.measure == "power"], result.tolerance)
     _draw_size(size, [row for row in result.rows if row.measure == "size" and row.measured > 0], kinds)
     handles = [Line2D([], [], **_mark(kind), label=kind.replace("_", " ")) for kind in kinds]
-    canvas.legend(handles=handles, loc="outside upper center", ncols=len(kinds), handletextpad=0.2, columnspacing=1.2)
+    spacing = {"handlelength": 1.0, "handletextpad": 0.2, "columnspacing": 1.0}
+    canvas.legend(handles=handles, loc="outside upper center", ncols=len(kinds), **spacing)
 
 
 def _draw_power(panel: "Axes", rows: Sequence[Row], tolerance: float) -> None:
@@ -100,7 +101,7 @@ def _draw_power(panel: "Axes", rows: Sequence[Row], tolerance: float) -> None:
 def _draw_size(panel: "Axes", rows: Sequence[Row], kinds: Sequence[Kind]) -> None:
     """False decisions over what the verdict's error allows them, kind after kind and law after law."""
     places: dict[str, int] = {}
-    for row in sorted(rows, key=lambda row: kinds.index(row.kind)):
+    for row in sorted(rows, key=lambda row: (row.law != "normal", row.law, kinds.index(row.kind))):
         places.setdefault(_group(row), len(places))
     members = {name: [row for row in rows if _group(row) == name] for name in places}
     for name, place in places.items():
@@ -126,7 +127,7 @@ def _mark(kind: Kind) -> dict[str, Any]:
     return {
         "color": color,
         "marker": MARKERS[kind],
-        "markersize": 4,
+        "markersize": 6 if kind == "counterexample" else 4,  # a star is mostly points
         "markeredgecolor": "white",
         "markeredgewidth": 0.4,
         "linestyle": "none",
