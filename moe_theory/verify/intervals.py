@@ -20,7 +20,9 @@ POWER = 0.9  # the power that the smallest discrepancy is quoted at
 BOOTSTRAP_DRAWS = 2048
 QUANTILES = 512  # of t that are tabled for them
 REPLICATES_A_COMPONENT = 4  # with fewer, correlations are too uncertain: Bonferroni
+SKEWNESS_SHIFT = 0.1  # of a critical value, by skewness, beyond which t is not trusted
 VARIANCE_SPREAD = 0.1  # relative variance of a sample variance beyond which t is not trusted
+SHORTEST_BLOCK = 8  # of a median of means
 
 
 class Scheme(NamedTuple):
@@ -64,24 +66,26 @@ def intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Intervals:
     """Intervals of the V means of that width, and wider where t is not to be trusted."""
     mean, standard_error = mean_and_error(samples)
     low, high = mean - scheme.critical * standard_error, mean + scheme.critical * standard_error
-    doubtful = is_doubtful(samples)
+    doubtful = is_doubtful(samples, scheme.critical)
     if doubtful.any():
         lowest, highest = median_of_means(samples[:, doubtful], scheme.error_each)
         low[doubtful], high[doubtful] = np.minimum(low[doubtful], lowest), np.maximum(high[doubtful], highest)
     return Intervals(mean, standard_error, low, high, doubtful)
 
 
-def is_doubtful(samples: Float[np.ndarray, "B V"]) -> Bool[np.ndarray, " V"]:
-    """Which components are too skewed or heavy-tailed, for so few replicates, to trust t far out in its tail.
+def is_doubtful(samples: Float[np.ndarray, "B V"], critical: float) -> Bool[np.ndarray, " V"]:
+    """Which components are too skewed or heavy-tailed, for so few replicates, to trust t that far out in its tail.
 
-    Skewness by n >= 50 skewness^2, twice Cochran's rule, who had 5 % errors in mind (Sampling Techniques, 1977, Sec.
-    2.15); tails by the variance of a sample variance, (kurtosis - 1)/n of its square.
+    Skewness g moves the true critical value of t by g (2 c^2 + 1)/(6 sqrt(n)) to first order (Hall, The Bootstrap and
+    Edgeworth Expansion, 1992, Sec. 2.6): ever more of c the smaller the error. Tails are judged by the variance of a
+    sample variance, (kurtosis - 1)/n of its square.
     """
-    doubtful = _varies(samples)
+    doubtful, count = _varies(samples), len(samples)
     standard = samples[:, doubtful] - samples[:, doubtful].mean(axis=0)
     standard /= standard.std(axis=0)
-    skewed = 50 * np.square(np.mean(standard**3, axis=0)) > len(samples)
-    doubtful[doubtful] = skewed | (np.mean(standard**4, axis=0) - 1 > VARIANCE_SPREAD * len(samples))
+    shift = np.abs(np.mean(standard**3, axis=0)) * (2 * critical**2 + 1) / (6 * math.sqrt(count))
+    is_heavy = np.mean(standard**4, axis=0) - 1 > VARIANCE_SPREAD * count
+    doubtful[doubtful] = (shift > SKEWNESS_SHIFT * critical) | is_heavy
     return doubtful
 
 
@@ -91,10 +95,10 @@ def median_of_means(
     """Intervals at `error` each for the median of the means of blocks, from their order statistics.
 
     Exact for the median of a block mean's law, which is close to the mean once blocks are long. Without bounds where
-    the replicates do not make enough blocks of two.
+    the replicates do not make enough blocks of that length.
     """
     num_blocks = 2 * math.ceil(math.log2(2 / error))
-    if len(samples) < 2 * num_blocks:
+    if len(samples) < SHORTEST_BLOCK * num_blocks:
         infinite = np.full(samples.shape[1], np.inf)
         return -infinite, infinite
     means = np.sort([block.mean(axis=0) for block in np.array_split(samples, num_blocks)], axis=0)
