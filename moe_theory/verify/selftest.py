@@ -3,7 +3,7 @@
 A row says how often one decision fell on claims that are alike. Where it is false, its share is a size, and must not
 lie significantly above what the verdict's error allows it, half of the error each way of being wrong. Where it is
 right, it is a power, and must lie within 5 points of what the law of the samples predicts. Hostile laws, skewed and
-heavy-tailed, are held to the size alone, and to the whole error.
+heavy-tailed, are held to the size alone.
 """
 
 import dataclasses
@@ -27,8 +27,8 @@ ERROR = 0.1  # of a planted verdict: large enough for its size to be seen
 REPORT_ERROR = 1e-4  # of a verdict among a hundred of a report
 TOLERANCE = 0.05  # of a power
 CONFIDENCE = 0.999  # of a row's interval
-DEVIATIONS = 3.7  # of a measured power, that fit into the tolerance
-LEAST, EDGE, COSTLY_EDGE, QUOTED, MOST = 200, 800, 300, 400, 1400  # claims a condition
+DEVIATIONS = 3.5  # of a measured power, that fit into the tolerance
+LEAST, EDGE, COSTLY_EDGE, QUOTED, MOST = 200, 600, 300, 400, 1250  # claims a condition
 BLOCK = 50  # claims that are judged at a time
 POWER = 0.9  # at which a verdict says what discrepancy it could have seen
 PILOTS, FIRST_PILOT = 50, 1 << 20  # verdicts that this discrepancy is averaged over, and the first one's index
@@ -155,9 +155,10 @@ def planted_conditions() -> Iterator[Planted]:
     """All conditions: one component, several, errors as in a report, hostile laws."""
     for (kind, side), margin in MARGINS.items():
         for condition, distance in CONDITIONS.items():
-            if not (kind == "rate" and condition == "half"):  # which would take longer than all its others
+            if kind != "rate" or condition != "half":  # a rate takes ten times as long as a mean
                 yield Planted(kind, side, margin, distance, ERROR, condition)
-        yield Planted(kind, side, margin, 1.0, ERROR, SMALLEST, is_single_look=True)
+        if kind != "rate" or side == "equal":
+            yield Planted(kind, side, margin, 1.0, ERROR, SMALLEST, is_single_look=True)
     for kind, side, num_components, margin in SEVERAL:
         for condition in OUTRIGHT:
             yield Planted(kind, side, margin, CONDITIONS[condition], ERROR, condition, num_components)
@@ -233,15 +234,14 @@ def _rows(planted: Planted, counts: Counter[Status], shares: Shares, tolerance: 
 def _allowed(planted: Planted, decision: Status) -> float | None:
     """What a verdict's error allows a false decision.
 
-    Each way of being wrong has half of it; of a skewed law all of it may fall to one. An identity is never refuted
-    where it holds, and supported wrongly with the error at the frequency that it says it would have seen; of rarer
-    violations it says nothing.
+    Each way of being wrong has half of it. An identity is never refuted where it holds, and supported wrongly with
+    the error at the frequency that it says it would have seen; of rarer violations it says nothing.
     """
     if planted.kind == "identity":
         if decision is Status.REFUTED:
             return 0.0
         return planted.error if planted.condition == SMALLEST else None
-    return planted.error / 2 if planted.law == "normal" else planted.error
+    return planted.error / 2
 
 
 def _row(
