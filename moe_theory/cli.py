@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn
 import tyro
 from rich.console import Console
 
+FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 PAGE_SECONDS, PAGE_SHARE = 0.06, 0.25  # of a budget, for the report: seconds a verdict, and what it is worth at most
@@ -63,11 +64,15 @@ class Verify:
     """Take all samples anew."""
     list: bool = False
     """Only list what would be judged."""
+    self_test: bool = False
+    """Judge planted claims, true and false, instead: measured errors and power; exits 1 if they are not as declared."""
     json: bool = False
     """Print the JSON document instead of the table."""
 
     def run(self) -> None:
-        if self.list:
+        if self.self_test:
+            _self_test(self)
+        elif self.list:
             _list_verdicts(self)
         else:
             _verify(self)
@@ -329,6 +334,33 @@ def _explore(options: Explore) -> None:
         return
     for line in [*found.summary(), *found.failures(), found.assurance(), *(str(path) for path in paths)]:
         console.print(line, highlight=False, soft_wrap=True)
+
+
+def _self_test(options: Verify) -> None:
+    import os
+
+    from moe_theory.core.random import root_key
+    from moe_theory.report import selftest
+    from moe_theory.report.output import prepare_folder, write_text
+    from moe_theory.sweep import terminal_progress
+    from moe_theory.verify.selftest import self_test
+
+    root_key(options.seed)
+    numbers = "self-test.json"
+    folder = prepare_folder(options.out, (numbers, selftest.PICTURE, selftest.NUMBERS))
+    console = _console(to_stderr=options.json)
+    with terminal_progress(console) as progress:
+        result = self_test(seed=options.seed, workers=os.cpu_count() or 1, progress=progress)
+    write_text(folder / numbers, json.dumps(result.to_json(), indent=2) + "\n")
+    paths = [folder / numbers, *selftest.write_picture(result, folder)]
+    if options.json:
+        _print_json(result.to_json())
+    else:
+        console.print(selftest.table(result.rows))
+        for line in (selftest.closing_line(result), *map(str, paths)):
+            console.print(line, highlight=False, soft_wrap=True, markup=False)
+    if not result.passed:
+        raise SystemExit(FAILED)
 
 
 def _figures(options: Figures) -> None:

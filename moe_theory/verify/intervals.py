@@ -18,8 +18,11 @@ from moe_theory.core.errors import InvalidClaimError
 
 POWER = 0.9  # the power that the smallest discrepancy is quoted at
 BOOTSTRAP_DRAWS = 2048
+QUANTILES = 512  # of t that are tabled for them
 REPLICATES_A_COMPONENT = 4  # with fewer, correlations are too uncertain: Bonferroni
+SKEWNESS_SHIFT = 0.1  # of a critical value, by skewness, beyond which t is not trusted
 VARIANCE_SPREAD = 0.1  # relative variance of a sample variance beyond which t is not trusted
+SHORTEST_BLOCK = 8  # of a median of means
 
 
 class Scheme(NamedTuple):
@@ -49,7 +52,7 @@ def mean_and_error(samples: Float[np.ndarray, "B V"]) -> tuple[Float[np.ndarray,
 def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
     """The width of two-sided intervals for the V means that all cover with probability 1 - `error`, asymptotically."""
     count, num_components = samples.shape
-    varying = samples[:, _varies(samples)]
+    varying = _without_mirror(samples[:, _varies(samples)])
     bonferroni = float(stats.t.isf(error / num_components / 2, count - 1))
     if varying.shape[1] < 2:
         alone = float(stats.t.isf(error / 2, count - 1))
@@ -63,23 +66,26 @@ def intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Intervals:
     """Intervals of the V means of that width, and wider where t is not to be trusted."""
     mean, standard_error = mean_and_error(samples)
     low, high = mean - scheme.critical * standard_error, mean + scheme.critical * standard_error
-    doubtful = is_doubtful(samples)
+    doubtful = is_doubtful(samples, scheme.critical)
     if doubtful.any():
         lowest, highest = median_of_means(samples[:, doubtful], scheme.error_each)
         low[doubtful], high[doubtful] = np.minimum(low[doubtful], lowest), np.maximum(high[doubtful], highest)
     return Intervals(mean, standard_error, low, high, doubtful)
 
 
-def is_doubtful(samples: Float[np.ndarray, "B V"]) -> Bool[np.ndarray, " V"]:
-    """Which components are too skewed or heavy-tailed, for so few replicates, to trust t far out in its tail.
+def is_doubtful(samples: Float[np.ndarray, "B V"], critical: float) -> Bool[np.ndarray, " V"]:
+    """Which components are too skewed or heavy-tailed, for so few replicates, to trust t that far out in its tail.
 
-    Skewness by n >= 50 skewness^2, twice Cochran's rule, who had 5 % errors in mind (Sampling Techniques, 1977, Sec.
-    2.15); tails by the variance of a sample variance, (kurtosis - 1)/n of its square.
+    Skewness g moves the true critical value of t by g (2 c^2 + 1)/(6 sqrt(n)) to first order (Hall, The Bootstrap and
+    Edgeworth Expansion, 1992, Sec. 2.6): ever more of c the smaller the error. Tails are judged by the variance of a
+    sample variance, (kurtosis - 1)/n of its square.
     """
-    doubtful = _varies(samples)
-    shapes = samples[:, doubtful]
-    skewed = 50 * np.square(stats.skew(shapes, axis=0)) > len(samples)
-    doubtful[doubtful] = skewed | (stats.kurtosis(shapes, axis=0, fisher=False) - 1 > VARIANCE_SPREAD * len(samples))
+    doubtful, count = _varies(samples), len(samples)
+    standard = samples[:, doubtful] - samples[:, doubtful].mean(axis=0)
+    standard /= standard.std(axis=0)
+    shift = np.abs(np.mean(standard**3, axis=0)) * (2 * critical**2 + 1) / (6 * math.sqrt(count))
+    is_heavy = np.mean(standard**4, axis=0) - 1 > VARIANCE_SPREAD * count
+    doubtful[doubtful] = (shift > SKEWNESS_SHIFT * critical) | is_heavy
     return doubtful
 
 
@@ -89,10 +95,10 @@ def median_of_means(
     """Intervals at `error` each for the median of the means of blocks, from their order statistics.
 
     Exact for the median of a block mean's law, which is close to the mean once blocks are long. Without bounds where
-    the replicates do not make enough blocks of two.
+    the replicates do not make enough blocks of that length.
     """
     num_blocks = 2 * math.ceil(math.log2(2 / error))
-    if len(samples) < 2 * num_blocks:
+    if len(samples) < SHORTEST_BLOCK * num_blocks:
         infinite = np.full(samples.shape[1], np.inf)
         return -infinite, infinite
     means = np.sort([block.mean(axis=0) for block in np.array_split(samples, num_blocks)], axis=0)
@@ -136,6 +142,14 @@ def _varies(samples: np.ndarray) -> np.ndarray:
     return np.ptp(samples, axis=0) > 1e-12 * np.max(np.abs(samples), axis=0)
 
 
+def _without_mirror(samples: np.ndarray) -> np.ndarray:
+    """One of the two sides of an equality, where they are each other's negative and so have the same |t|."""
+    half, odd = divmod(samples.shape[1], 2)
+    if odd or _varies(samples[:, :half] + samples[:, half:]).any():
+        return samples
+    return samples[:, :half]
+
+
 def _largest_t(samples: np.ndarray, error: float) -> float:
     """The value that max_v |T_v| exceeds with probability `error`, T multivariate t with the samples' correlation.
 
@@ -154,10 +168,13 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
     normals = generator.standard_normal((BOOTSTRAP_DRAWS, num_components)) @ root.T
     remaining = normals - correlation[rows] * normals[places, rows][:, None]  # independent of component v
     chi_squares, uniforms = generator.chisquare(freedom + 1, BOOTSTRAP_DRAWS), generator.random(BOOTSTRAP_DRAWS)
+    widest, narrowest = (stats.t.logsf(critical, freedom) for critical in (alone, bonferroni))
+    log_tails = np.linspace(narrowest + math.log(uniforms.min()), widest, QUANTILES)
+    quantiles = stats.t.isf(np.exp(log_tails), freedom)  # SciPy's are slow: between these, linear
 
     def log_excess(critical: float) -> float:
         tail = stats.t.sf(critical, freedom)
-        beyond = stats.t.isf(uniforms * tail, freedom)
+        beyond = np.interp(np.log(uniforms * tail), log_tails, quantiles)
         spread = np.sqrt((freedom + beyond**2) / chi_squares)
         drawn = correlation[rows] * beyond[:, None] + spread[:, None] * remaining
         weights = 1 / np.maximum(np.sum(np.abs(drawn) > critical, axis=1), 1)

@@ -1,0 +1,195 @@
+"""Planted claims: statements whose truth is known, since seeded samples of a known law stand in for a simulation.
+
+All else is real: a `Claim`, its `Trial`, the looks of `schedule` and the tests behind them. How false a claim is counts
+in margins. Its `distance` from what is stated, towards the side that the statement forbids, is 0 where it holds to the
+letter, below 1 within its margin, 1 at the margin's edge, which is the least favourable case of a true claim and of a
+false one, and 1 + k where it is false by k margins beyond. What a margin is a multiple of, by kind:
+
+- equality, bounds, ordering: one replicate's standard deviation of observed - predicted;
+- rate: the standard deviation of one replicate's share in the slope, by the delta method;
+- probability: a difference of probabilities;
+- counterexample: a frequency of violations, of which one margin is allowed;
+- identity: a frequency of replicates that violate the tolerance. At a distance up to 1 none does, and at 1 all errors
+  are as large as the tolerance.
+"""
+
+import dataclasses
+import functools
+import zlib
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from moe_theory.core.system import System
+from moe_theory.sweep import Run
+from moe_theory.verify.claim import Claim, Experiment, Kind, Side
+from moe_theory.verify.sequential import Trial, blank_verdict, schedule
+from moe_theory.verify.verdict import Stop, Verdict
+
+REPLICATES = 256  # of a claim at most: three looks
+CORRELATION = 0.7  # between the components of a mean
+GRID = (0.01, 0.1, 1.0)  # of a rate
+EXPONENT = 0.5  # claimed of it
+GRID_NOISE = 0.3  # relative, of a quantity at a grid point
+CLAIMED = {"at_most": 0.02, "at_least": 0.5}  # of a probability: a rare event's binomial is far from normal
+INSIDE = -3.0  # where the other components lie, in margins, if only one is at the distance
+Law = Literal["normal", "exponential", "Student t, 3 df", "lognormal"]
+Generator = np.random.Generator
+
+LAWS: dict[Law, Callable[[Generator, tuple[int, ...]], np.ndarray]] = {  # mean 0 and variance 1
+    "normal": lambda generator, shape: generator.standard_normal(shape),
+    "exponential": lambda generator, shape: generator.standard_exponential(shape) - 1,
+    "Student t, 3 df": lambda generator, shape: generator.standard_t(3, shape) / np.sqrt(3),
+    "lognormal": lambda generator, shape: (
+        (generator.lognormal(0, 1, shape) - np.exp(0.5)) / np.sqrt(np.expm1(1) * np.exp(1))
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Planted:
+    """Claims that are alike but for their samples."""
+
+    kind: Kind
+    side: Side | None
+    margin: float
+    distance: float
+    error: float  # of a verdict
+    condition: str  # the distance in words
+    num_components: int = 1
+    law: Law = "normal"
+    is_single_look: bool = False
+    is_one_distant: bool = False  # whether only the first component is at the distance
+
+    @property
+    def name(self) -> str:
+        """Says all that the others are not."""
+        side = f" {self.side}" if self.side else ""
+        parts = f"{self.law}, components: {self.num_components}, {self.condition}, error {self.error:g}"
+        return f"{self.kind}{side} ({parts})".replace("_", " ")
+
+    @property
+    def sign(self) -> int:
+        """The direction in which a claim becomes false."""
+        return -1 if self.kind == "lower_bound" or self.side == "at_least" else 1
+
+    @property
+    def claimed(self) -> float:
+        """What is claimed of an event's probability."""
+        return CLAIMED[self.side] if self.kind == "probability" and self.side else 0.0
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """Replicates at the looks that there are at most."""
+        return (REPLICATES,) if self.is_single_look else tuple(schedule(EXPERIMENT, REPLICATES))
+
+    @property
+    def look_errors(self) -> tuple[float, ...]:
+        """What each look is declared to spend: error/(k (k + 1)), or all of it in a single one."""
+        if self.is_single_look:
+            return (self.error,)
+        return tuple(self.error / (place * (place + 1)) for place in range(1, len(self.looks) + 1))
+
+    def distances(self) -> Float[np.ndarray, " V"]:
+        """Each component's distance."""
+        others = 0.0 if self.kind == "equality" else INSIDE
+        rest = others if self.is_one_distant else self.distance
+        return np.array([self.distance] + [rest] * (self.num_components - 1))
+
+    def frequencies(self) -> Float[np.ndarray, " V"]:
+        """How often the event of a probability, the violation of a counterexample or of an identity happens."""
+        if self.kind == "identity":
+            return self.margin * np.maximum(self.distances() - 1, 0)
+        return np.clip(self.claimed + self.sign * self.margin * self.distances(), 0, 1)
+
+    def draw(self, generator: Generator) -> dict[str, Float[np.ndarray, "V B"]]:
+        """Samples of `REPLICATES` replicates, by the names that the claim's functions read them by."""
+        shape = (self.num_components, REPLICATES)
+        if self.kind in {"probability", "counterexample", "identity"}:
+            happened = generator.random(shape) < self.frequencies()[:, None]
+            if self.kind != "identity":
+                return {"observed": happened}
+            within = np.copysign(1.0, generator.uniform(-1, 1, shape)) * min(self.distance, 1)
+            return {"observed": np.where(happened, 2 * within, within)}
+        if self.kind == "rate":
+            return {"observed": self._power_law(generator)}
+        noise = LAWS[self.law](generator, shape)
+        if self.num_components > 1:
+            common = LAWS[self.law](generator, (1, REPLICATES))
+            noise = np.sqrt(CORRELATION) * common + np.sqrt(1 - CORRELATION) * noise
+        predicted = generator.standard_normal(shape)  # pools of their own, or common random numbers
+        difference = self.sign * self.margin * self.distances()[:, None] + noise
+        return {"observed": predicted + difference, "predicted": predicted}
+
+    def _power_law(self, generator: Generator) -> np.ndarray:
+        slope = EXPONENT + self.sign * self.distance * self.margin * slope_deviation()
+        noise = LAWS[self.law](generator, (len(GRID), REPLICATES))
+        return 3 * np.power(GRID, slope)[:, None] * (1 + GRID_NOISE * noise)
+
+    def claim(self) -> Claim:
+        """The statement itself."""
+        predict: Callable[[Any], Any] | None = lambda runs: runs["planted"].records["predicted"].T  # noqa: E731
+        if self.kind == "rate":
+            predict = lambda runs: EXPONENT  # noqa: E731
+        if self.kind == "probability":
+            predict = lambda runs: self.claimed  # noqa: E731
+        return Claim(
+            id=f"self-test.{self.kind}",
+            paper="self-test",
+            where="planted",
+            statement="A statement whose truth is known.",
+            kind=self.kind,
+            margin={"rate": self.margin * slope_deviation(), "identity": 1.0}.get(self.kind, self.margin),
+            experiment=EXPERIMENT,
+            observe=lambda runs: runs["planted"].records["observed"].T,
+            predict=None if self.kind in {"identity", "counterexample"} else predict,
+            scale=lambda runs: 1.0,
+            side=self.side,
+            abscissa=GRID if self.kind == "rate" else None,
+        )
+
+    def judge(self, seed: int, index: int) -> Verdict:
+        """The verdict on one of these claims, reached look by look."""
+        generator = np.random.default_rng([seed, zlib.crc32(self.name.encode()), index])
+        samples, known = self.draw(generator), 0
+        trial = Trial(
+            self.claim(),
+            blank_verdict(self.claim(), "planted", seed, self.error),
+            REPLICATES,
+            is_single_look=self.is_single_look,
+        )
+        for count in self.looks:
+            records = {name: values[:, known:count] for name, values in samples.items()}
+            trial.extend({"planted": Run((), np.array([1]), np.arange(known, count), None, records)})
+            if not trial.is_settled:
+                trial.look(count)
+            if trial.is_settled:
+                return trial.latest
+            known = count
+        trial.stop(Stop.REPLICATES)
+        return trial.latest
+
+
+@functools.cache
+def slope_deviation() -> float:
+    """Standard deviation of one replicate's share in a slope, by the delta method."""
+    places = np.log(GRID) - np.mean(np.log(GRID))
+    return GRID_NOISE / float(np.sqrt(np.sum(places**2)))
+
+
+def _never(*_: Any) -> Any:
+    raise AssertionError("planted samples stand in for the system")
+
+
+EXPERIMENT = Experiment(
+    name="self-test",
+    dims=None,
+    system=System(_never, _never),
+    cells={"planted": {}},
+    num_rounds=1,
+    record_every=1,
+    observe=_never,
+    replicates=REPLICATES,
+)

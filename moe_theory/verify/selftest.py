@@ -1,0 +1,276 @@
+"""The engine's own test: planted claims, true and false, go its way, and its errors and power are counted.
+
+A row says how often one decision fell on claims that are alike. Where it is false, its share is a size, and must not
+lie significantly above what the verdict's error allows it, half of the error each way of being wrong. Where it is
+right, it is a power, and must lie within 5 points of what the law of the samples predicts. Hostile laws, skewed and
+heavy-tailed, are held to the size alone.
+"""
+
+import dataclasses
+import math
+import multiprocessing
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from statsmodels.stats.proportion import proportion_confint
+
+from moe_theory.sweep import Progress, quiet
+from moe_theory.verify.claim import Kind, Side
+from moe_theory.verify.planted import REPLICATES, Law, Planted
+from moe_theory.verify.planted_power import Shares, predicted_shares
+from moe_theory.verify.verdict import Status
+
+ERROR = 0.1  # of a planted verdict: large enough for its size to be seen
+REPORT_ERROR = 1e-4  # of a verdict among a hundred of a report
+TOLERANCE = 0.05  # of a power
+CONFIDENCE = 0.999  # of a row's interval
+DEVIATIONS = 3.5  # of a measured power, that fit into the tolerance
+LEAST, EDGE, COSTLY_EDGE, QUOTED, MOST = 200, 600, 300, 400, 1250  # claims a condition
+BLOCK = 50  # claims that are judged at a time
+POWER = 0.9  # at which a verdict says what discrepancy it could have seen
+PILOTS, FIRST_PILOT = 50, 1 << 20  # verdicts that this discrepancy is averaged over, and the first one's index
+SMALLEST = "smallest discrepancy"  # the condition that lies at it, in a single look
+CONDITIONS = {"true": 0.0, "half": 0.5, "edge": 1.0, "false by 1": 2.0, "false by 2": 3.0, "false by 4": 5.0}
+OUTRIGHT = ("true", "edge", "false by 1", "false by 2", "false by 4")
+
+# Margins are such that powers lie between a fifth and 1, near 1 where a claim takes long to judge.
+MARGINS: dict[tuple[Kind, Side | None], float] = {
+    ("equality", None): 0.23,
+    ("upper_bound", None): 0.2,
+    ("lower_bound", None): 0.15,
+    ("ordering", None): 0.26,
+    ("identity", None): 0.002,
+    ("probability", "at_most"): 0.02,
+    ("probability", "at_least"): 0.1,
+    ("rate", "at_most"): 0.28,
+    ("rate", "at_least"): 0.28,
+    ("rate", "equal"): 0.3,
+    ("counterexample", None): 0.04,
+}
+SEVERAL: tuple[tuple[Kind, Side | None, int, float], ...] = (
+    ("upper_bound", None, 8, 0.2),
+    ("equality", None, 4, 0.33),
+    ("probability", "at_least", 4, 0.1),
+)
+STRICT: tuple[tuple[Kind, Side | None, float], ...] = (  # at the error of a report
+    ("equality", None, 0.4),
+    ("upper_bound", None, 0.3),
+    ("probability", "at_least", 0.17),
+)
+HOSTILE: tuple[Law, ...] = ("exponential", "Student t, 3 df", "lognormal")
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """How often one decision fell on planted claims of one condition."""
+
+    kind: Kind
+    side: Side | None
+    law: Law
+    num_components: int
+    condition: str
+    distance: float  # of the truth from what is claimed, in margins; 1 is the edge
+    error: float  # of a verdict
+    measure: Literal["size", "power"]
+    decision: Status
+    num_claims: int
+    measured: float
+    low: float  # interval of `measured`, exact
+    high: float
+    expected: float  # of a size what is allowed, of a power what is predicted
+    is_ok: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class SelfTest:
+    """What the engine's own test found."""
+
+    rows: list[Row]
+    seed: int
+    tolerance: float = TOLERANCE
+
+    @property
+    def passed(self) -> bool:
+        """Whether no size is too large and no power off."""
+        return all(row.is_ok for row in self.rows)
+
+    @property
+    def num_claims(self) -> int:
+        """How many claims were judged; the rows of one condition share its claims."""
+        fields = ("kind", "side", "law", "num_components", "condition", "error", "num_claims")
+        return sum(key[-1] for key in {tuple(getattr(row, field) for field in fields) for row in self.rows})
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary for JSON."""
+        rows = [dataclasses.asdict(row) for row in self.rows]
+        return {
+            "passed": self.passed,
+            "seed": self.seed,
+            "tolerance": self.tolerance,
+            "num_claims": self.num_claims,
+            "rows": rows,
+        }
+
+
+def self_test(
+    planted: Iterable[Planted] | None = None,
+    *,
+    seed: int = 0,
+    most_claims: int = MOST,
+    tolerance: float = TOLERANCE,
+    workers: int = 1,
+    progress: Progress = quiet,
+) -> SelfTest:
+    """Judge planted claims, at least 200 of every condition, and count.
+
+    Args:
+        planted: the conditions; all there are unless given.
+        most_claims: of a condition; with fewer, `tolerance` has to be wider.
+        workers: processes that share the work.
+    """
+    conditions = [_placed(each, seed) for each in (planted_conditions() if planted is None else planted)]
+    shares = [predicted_shares(each) for each in conditions]
+    sizes = [min(_needed(each, its), most_claims) for each, its in zip(conditions, shares, strict=True)]
+    progress.add_work(sum(sizes) * REPLICATES)
+    blocks = [
+        Block(each, seed, first, min(first + BLOCK, size))
+        for each, size in zip(conditions, sizes, strict=True)
+        for first in range(0, size, BLOCK)
+    ]
+    counts: dict[Planted, Counter[Status]] = {each: Counter() for each in conditions}
+    for block, found in zip(blocks, _judged(blocks, workers), strict=True):
+        progress.running(f"planted claims: {block.planted.kind.replace('_', ' ')}")
+        progress.advance((block.last - block.first) * REPLICATES)
+        counts[block.planted] += found
+    rows = [
+        row for each, its in zip(conditions, shares, strict=True) for row in _rows(each, counts[each], its, tolerance)
+    ]
+    return SelfTest(rows, seed, tolerance)
+
+
+def planted_conditions() -> Iterator[Planted]:
+    """All conditions: one component, several, errors as in a report, hostile laws."""
+    for (kind, side), margin in MARGINS.items():
+        for condition, distance in CONDITIONS.items():
+            if kind != "rate" or condition != "half":  # a rate takes ten times as long as a mean
+                yield Planted(kind, side, margin, distance, ERROR, condition)
+        if kind != "rate" or side == "equal":
+            yield Planted(kind, side, margin, 1.0, ERROR, SMALLEST, is_single_look=True)
+    for kind, side, num_components, margin in SEVERAL:
+        for condition in OUTRIGHT:
+            yield Planted(kind, side, margin, CONDITIONS[condition], ERROR, condition, num_components)
+        yield Planted(kind, side, margin, 1.0, ERROR, "edge of one", num_components, is_one_distant=True)
+    for kind, side, margin in STRICT:
+        for condition in OUTRIGHT:
+            yield Planted(kind, side, margin, CONDITIONS[condition], REPORT_ERROR, condition)
+    for law in HOSTILE:
+        for kind in ("equality", "upper_bound", "lower_bound", "ordering"):
+            yield Planted(kind, None, MARGINS[kind, None], 1.0, ERROR, "edge", law=law)
+
+
+class Block(NamedTuple):
+    """Claims of one condition that are judged at a time."""
+
+    planted: Planted
+    seed: int
+    first: int
+    last: int  # exclusive
+
+
+def _judged(blocks: list[Block], workers: int) -> Iterator[Counter[Status]]:
+    if workers == 1:
+        yield from map(_judge, blocks)
+        return
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(_judge, blocks)
+
+
+def _judge(block: Block) -> Counter[Status]:
+    return Counter(block.planted.judge(block.seed, index).status for index in range(block.first, block.last))
+
+
+def _placed(planted: Planted, seed: int) -> Planted:
+    """At the distance that single looks say they would have seen, if that is the condition."""
+    if planted.condition != SMALLEST:
+        return planted
+    seen = np.mean([planted.judge(seed, FIRST_PILOT + index).smallest_discrepancy for index in range(PILOTS)])
+    if planted.kind in {"identity", "counterexample"}:  # counted from the edge
+        return dataclasses.replace(planted, distance=float(1 + seen / planted.margin))
+    return dataclasses.replace(planted, distance=float(seen / planted.claim().margin))
+
+
+def _needed(planted: Planted, shares: Shares) -> int:
+    """Claims whose measured power lies within the tolerance, or whose size is seen."""
+    if planted.condition == SMALLEST:
+        return QUOTED
+    if planted.distance == 1 and planted.kind != "identity" and planted.error == ERROR:
+        return COSTLY_EDGE if planted.kind == "rate" or planted.num_components > 1 else EDGE
+    variance = max(share * (1 - share) for share in shares)
+    return max(LEAST, math.ceil(variance * (DEVIATIONS / TOLERANCE) ** 2))
+
+
+def _rows(planted: Planted, counts: Counter[Status], shares: Shares, tolerance: float) -> Iterator[Row]:
+    """Sizes of the decisions that are false here, and the power of the one that is right."""
+    for decision, share in ((Status.REFUTED, shares.refuted), (Status.SUPPORTED, shares.supported)):
+        is_false = planted.distance <= 1 if decision is Status.REFUTED else planted.distance >= 1
+        if planted.kind == "identity" and planted.distance <= 1:
+            is_false = decision is Status.REFUTED  # whose edge is within
+        if planted.kind == "counterexample" and decision is Status.SUPPORTED:
+            continue  # never said
+        if is_false:
+            allowed = _allowed(planted, decision)
+            if allowed is not None:
+                yield _row(planted, "size", decision, counts, allowed)
+        elif planted.law == "normal":
+            expected = share
+            if planted.condition == SMALLEST:
+                expected = 1 - planted.error if planted.kind == "identity" else POWER
+            yield _row(planted, "power", decision, counts, expected, tolerance)
+
+
+def _allowed(planted: Planted, decision: Status) -> float | None:
+    """What a verdict's error allows a false decision.
+
+    Each way of being wrong has half of it. An identity is never refuted where it holds, and supported wrongly with
+    the error at the frequency that it says it would have seen; of rarer violations it says nothing.
+    """
+    if planted.kind == "identity":
+        if decision is Status.REFUTED:
+            return 0.0
+        return planted.error if planted.condition == SMALLEST else None
+    return planted.error / 2
+
+
+def _row(
+    planted: Planted,
+    measure: Literal["size", "power"],
+    decision: Status,
+    counts: Counter[Status],
+    expected: float,
+    tolerance: float = 0.0,
+) -> Row:
+    """A row; a claim whose own code fails counts as a false verdict, never as a right one."""
+    number = counts.total()
+    hits = counts[decision] + (counts[Status.ERROR] if measure == "size" else 0)
+    low, high = np.asarray(proportion_confint(hits, number, alpha=1 - CONFIDENCE, method="beta")).tolist()
+    share = hits / number
+    return Row(
+        kind=planted.kind,
+        side=planted.side,
+        law=planted.law,
+        num_components=planted.num_components,
+        condition=planted.condition,
+        distance=planted.distance,
+        error=planted.error,
+        measure=measure,
+        decision=decision,
+        num_claims=number,
+        measured=share,
+        low=low,
+        high=high,
+        expected=expected,
+        is_ok=low <= expected if measure == "size" else abs(share - expected) <= tolerance,
+    )

@@ -1,0 +1,152 @@
+"""The engine's own test, reduced: catches an engine that errs more often than it says, and a blind self-test.
+
+Seeds are fixed. With 200 claims a condition and powers held to 20 points, a right engine fails with a probability below
+1e-6. Each planted defect is one that a change could bring in, and makes the self-test fail.
+"""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from moe_theory import cli
+from moe_theory.report import selftest as picture
+from moe_theory.verify import KINDS, intervals, planted_power, selftest, sequential, statistics
+from moe_theory.verify.planted import EXPERIMENT, REPLICATES, Planted
+
+CONDITIONS = list(selftest.planted_conditions())
+
+
+def chosen(kind, *conditions, num_components=1, law="normal", side=None, error=selftest.ERROR):
+    wanted = (kind, side, law, num_components, error)
+    return [
+        each
+        for each in CONDITIONS
+        if (each.kind, each.side, each.law, each.num_components, each.error) == wanted
+        and (not conditions or each.condition in conditions)
+    ]
+
+
+@pytest.fixture(scope="module")
+def reduced():
+    """The whole, but for conditions that take long or are like others."""
+    conditions = [
+        each
+        for each in CONDITIONS
+        if each.condition in {"edge", "false by 1"} and each.num_components == 1 and each.error == selftest.ERROR
+    ]
+    return selftest.self_test(conditions, seed=4, most_claims=200, tolerance=0.2)
+
+
+def test_the_engine_passes(reduced):
+    assert reduced.passed, [row for row in reduced.rows if not row.is_ok]
+    assert {row.kind for row in reduced.rows} == set(KINDS)
+    assert all(row.num_claims >= 200 for row in reduced.rows)
+    assert {row.measure for row in reduced.rows} == {"size", "power"}
+
+
+def test_it_can_be_kept_and_drawn(reduced, tmp_path):
+    """Catches rows that JSON, the table, the picture or the numbers behind it lose."""
+    document = json.loads(json.dumps(reduced.to_json(), allow_nan=False))
+    assert document["passed"] is True
+    assert document["num_claims"] == reduced.num_claims > 0
+    svg, numbers = picture.write_picture(reduced, tmp_path)
+    assert "--self-test --seed 4" in svg.read_text(encoding="utf-8")
+    with numbers.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(document["rows"]) == len(reduced.rows) == picture.table(reduced.rows).row_count
+    assert float(rows[1]["measured"]) == pytest.approx(reduced.rows[1].measured, rel=1e-5)
+    assert picture.closing_line(reduced).startswith("self-test passed")
+
+
+def test_claims_of_a_seed_are_the_same_however_they_are_shared():
+    """Catches verdicts that depend on the other conditions, or on who judges them."""
+    claims = chosen("probability", "edge", "false by 1", side="at_most")
+    both = selftest.self_test(claims, seed=1, most_claims=200)
+    alone = selftest.self_test(claims[1:], seed=1, most_claims=200)
+    assert both.rows[2:] == alone.rows
+    assert selftest.self_test(claims, seed=2, most_claims=200).rows != both.rows
+
+
+def defects():
+    """Name, what it replaces, by what, and the conditions that it shows in."""
+    scheme, exact = statistics.scheme_for, statistics.clopper_pearson
+
+    def shrunk(samples, error):
+        made = scheme(samples, error)
+        return made._replace(critical=0.8 * made.critical)
+
+    def wald(successes, count, error):
+        return proportion_confint(np.asarray(successes), count, alpha=error, method="normal")
+
+    def alone(samples, error):
+        return float(stats.t.isf(error / 2, len(samples) - 1))
+
+    edges = [*chosen("upper_bound", "edge", "false by 1"), *chosen("equality", "edge")]
+    several = chosen("upper_bound", "edge", "false by 1", "edge of one", num_components=8)
+    events = chosen("probability", "edge", "true", "false by 1", num_components=4, side="at_least")
+    yield "every look spends all", sequential, "look_error", lambda error, number: error, edges
+    yield "critical value too small", statistics, "scheme_for", shrunk, edges
+    yield "components as if alone", intervals, "_largest_t", alone, several
+    yield "Wald's interval", statistics, "clopper_pearson", wald, chosen("probability", "edge", side="at_most")
+    yield (
+        "events as if alone",
+        statistics,
+        "clopper_pearson",
+        lambda successes, count, error: exact(successes, count, error * len(successes)),
+        events,
+    )
+    yield "discrepancy at half the power", statistics, "POWER", 0.5, chosen("lower_bound", selftest.SMALLEST)
+    never = lambda samples, critical: np.zeros(samples.shape[1], bool)  # noqa: E731
+    yield "heavy tails ignored", intervals, "is_doubtful", never, chosen("lower_bound", law="lognormal")
+
+
+@pytest.mark.parametrize("defect", defects(), ids=lambda defect: defect[0].replace(" ", "-"))
+def test_a_planted_defect_is_found(defect, monkeypatch):
+    _, module, name, replacement, conditions = defect
+    monkeypatch.setattr(module, name, replacement)
+    assert conditions
+    assert not selftest.self_test(conditions, seed=4, most_claims=800).passed
+
+
+def test_samples_do_not_depend_on_looks_and_have_the_declared_law():
+    """Catches a condition whose distance is not where it says, on which every prediction rests."""
+    assert EXPERIMENT.replicates == REPLICATES
+    for each in CONDITIONS:
+        if each.kind in {"probability", "counterexample"} and each.num_components == 1:
+            shares = [each.draw(np.random.default_rng(index))["observed"].mean() for index in range(40)]
+            deviation = np.sqrt(each.frequencies()[0] * (1 - each.frequencies()[0]) / (40 * REPLICATES))
+            assert abs(np.mean(shares) - each.frequencies()[0]) <= 6 * deviation
+        if each.kind == "ordering" and each.law == "normal":
+            drawn = each.draw(np.random.default_rng(0))
+            gap = np.mean(drawn["observed"] - drawn["predicted"])
+            assert abs(gap - each.margin * each.distance) < 6 / np.sqrt(REPLICATES)
+
+
+def test_predictions_agree_with_other_ways_to_them():
+    """A single look at one mean has the noncentral t's power, and the count of one event the walks' shares."""
+    single = Planted("upper_bound", None, 0.2, 2.0, 0.1, "single", is_single_look=True)
+    critical = stats.t.isf(0.05, REPLICATES - 1)
+    power = stats.nct.sf(critical, REPLICATES - 1, 0.2 * np.sqrt(REPLICATES))
+    assert planted_power.predicted_shares(single).refuted == pytest.approx(power, abs=0.015)
+    event = Planted("probability", "at_least", 0.08, 2.0, 0.1, "event")
+    np.testing.assert_allclose(planted_power._one_event(event), planted_power._events(event), atol=0.015)
+
+
+def test_the_command_exits_1_when_it_fails(monkeypatch, tmp_path, capsys):
+    """Catches a failed self-test that a continuous integration would take for a passed one."""
+    claims = chosen("identity", "true", "false by 4")
+    monkeypatch.setattr(selftest, "planted_conditions", lambda: iter(claims))
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    cli.main(["verify", "--self-test", "--out", str(tmp_path), "--json"])
+    assert json.loads(capsys.readouterr().out)["passed"] is True
+    assert {path.name for path in tmp_path.iterdir()} == {"self-test.json", "self-test.csv", "self-test.svg"}
+    judge = statistics.judge_identity
+    monkeypatch.setattr(statistics, "judge_identity", lambda errors, *rest: judge(0 * errors, *rest))
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["verify", "--self-test", "--out", str(tmp_path)])
+    assert stop.value.code == 1
+    assert "self-test failed" in capsys.readouterr().out
