@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from moe_theory import cli
+from moe_theory import cli, commands
 from moe_theory.report import plots
 from moe_theory.verify import claim, course, registry
 
@@ -139,7 +139,7 @@ def test_a_budget_is_a_time_and_its_end_is_told(capsys, tmp_path):
     printed = capsys.readouterr().out
     assert "used up with 1 undecided" in printed
     assert "continual.lemma-4 under unit-signal, 0 replicates" in printed
-    assert [cli._seconds(text) for text in ("90s", "10m", "1.5h", "7")] == [90, 600, 5400, 7]
+    assert [commands.seconds_of(text) for text in ("90s", "10m", "1.5h", "7")] == [90, 600, 5400, 7]
     assert "write it as 90s, 10m or 1h" in refused([*VERIFY, "--budget", "soon"], capsys)
 
 

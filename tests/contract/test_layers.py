@@ -11,6 +11,7 @@ ROOT = Path(moe_theory.__file__).parent
 # From the top; entries on one line stand beside each other and may not import one another.
 LAYERS = [
     {"cli"},
+    {"commands"},
     {"report"},
     {"continual", "edge", "generalization", "merging"},
     {"deep"},

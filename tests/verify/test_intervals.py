@@ -97,7 +97,7 @@ def test_local_slopes_follow_the_grid_from_its_small_end():
 
 
 def test_lognormal_means_are_not_excluded_more_often_than_stated():
-    """Catches t trusted far out in its tail for skewed samples, and medians of means of blocks too short to be close."""
+    """Catches t trusted far out in its tail for skewed samples, and medians of means of too short blocks."""
     error, count, num_means = 5e-5, 64, 20_000
     samples = np.random.default_rng(6).lognormal(0, 1, (count, num_means))
     critical = float(stats.t.isf(error / 2, count - 1))

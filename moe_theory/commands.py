@@ -1,0 +1,246 @@
+"""What the commands of `cli.py` do, each given its options. Heavy imports wait until one runs."""
+
+import dataclasses
+import json
+import shlex
+import sys
+from typing import Any, NoReturn
+
+from rich.console import Console
+
+FAILED = 1
+BAD_INPUT = 2
+INTERRUPTED = 130
+PAGE_SECONDS, PAGE_SHARE = 0.06, 0.25  # of a budget, for the report: seconds a verdict, and what it is worth at most
+_LOG_WIDTH = 160  # columns of a log or a pipe
+
+
+def stop(reason: str) -> NoReturn:
+    print(f"moe-theory: {reason}", file=sys.stderr)  # noqa: T201
+    raise SystemExit(INTERRUPTED) from None
+
+
+def refuse(failure: Exception) -> NoReturn:
+    print(f"moe-theory: {failure}", file=sys.stderr)  # noqa: T201
+    raise SystemExit(BAD_INPUT)
+
+
+def _console(to_stderr: bool = False) -> Console:
+    """A console that, where it is no terminal, is wide enough for the tables."""
+    console = Console(stderr=to_stderr)
+    return console if console.is_terminal else Console(stderr=to_stderr, width=_LOG_WIDTH)
+
+
+def _print_json(document: Any) -> None:
+    print(json.dumps(document, indent=2))  # noqa: T201
+
+
+def list_claims(patterns: tuple[str, ...], as_json: bool) -> None:
+    from moe_theory.report import verdicts
+    from moe_theory.verify import select_claims
+
+    claims = select_claims(patterns or ("*",))
+    if as_json:
+        fields = ("id", "paper", "where", "statement", "kind", "margin", "replaced_by")
+        _print_json([{field: getattr(claim, field) for field in fields} for claim in claims])
+    else:
+        _console().print(verdicts.claims_table(claims))
+
+
+def _request(options: Any) -> Any:
+    """What the options ask for, the user's own claims included."""
+    from moe_theory.verify.modules import load_claims
+    from moe_theory.verify.session import check_request
+    from moe_theory.verify.settings import parsed
+
+    own = [] if options.module is None else load_claims(options.module)
+    return check_request(
+        options.patterns or tuple(own) or ("*",),
+        options.reading or None,
+        options.replicates,
+        options.seed,
+        options.error,
+        None if options.budget is None else seconds_of(options.budget),
+        None if options.module is None else str(options.module),
+        parsed(options.settings),
+    )
+
+
+def seconds_of(text: str) -> float:
+    """A time such as 90s, 10m, 1.5h, or a number of seconds."""
+    from moe_theory.core.errors import InvalidRunError
+
+    units = {"s": 1, "m": 60, "h": 3600}
+    number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
+    try:
+        return float(number) * units[unit]
+    except ValueError:
+        raise InvalidRunError(f"budget={text!r} is no time: write it as 90s, 10m or 1h. Mend budget.") from None
+
+
+def list_verdicts(options: Any) -> None:
+    rows = [
+        {
+            "claim": claim.id,
+            "reading": job.reading.name,
+            "experiment": job.experiment.name,
+            "replicates": options.replicates or job.experiment.replicates,
+        }
+        for job in _request(options).jobs
+        for claim in job.claims
+    ]
+    if options.json:
+        _print_json(rows)
+    else:
+        for row in rows:
+            line = f"{row['claim']} under {row['reading']}: {row['replicates']} replicates of {row['experiment']}"
+            _console().print(line, highlight=False, soft_wrap=True)
+
+
+def run_verify(options: Any) -> None:
+    from moe_theory.report import pages, verdicts
+    from moe_theory.report.closing import closing_lines
+    from moe_theory.report.output import prepare_folder
+    from moe_theory.sweep import terminal_progress
+    from moe_theory.verify.archive import Archive
+    from moe_theory.verify.session import carry_out
+
+    request = _request(options)
+    if request.budget is not None:
+        reserve = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget)
+        request = dataclasses.replace(request, reserve=reserve)
+    folder = prepare_folder(options.out, (pages.NUMBERS, *pages.PAGE_NAMES))
+    archive = Archive(folder / "samples")
+    if options.fresh:
+        archive.clear()
+    console = _console(to_stderr=options.json)
+    judged: list = []
+    try:
+        with terminal_progress(
+            console, header=lambda console: verdicts.live_table(judged, console.width, console.height - 2)
+        ) as progress:
+            report = carry_out(
+                request, archive=archive, progress=progress, on_verdict=judged.append, command=_command_line()
+            )
+    except KeyboardInterrupt:
+        stop("interrupted; the samples taken so far are kept: the same command goes on from them")
+    numbers = pages.write_numbers(report, folder)
+    page = pages.write_pages(report, folder)[0]
+    if options.json:
+        print(pages.to_json(report), end="")  # noqa: T201
+        return
+    console.print(verdicts.live_table(report.verdicts, console.width))
+    for line in (*closing_lines(report), f"numbers: {numbers}", f"report: {page}"):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def run_explore(options: Any) -> None:
+    from moe_theory.report import exploration
+    from moe_theory.report.output import prepare_folder
+    from moe_theory.sweep import terminal_progress
+    from moe_theory.verify import explore
+    from moe_theory.verify.modules import load_claims
+
+    if options.module is not None:
+        load_claims(options.module)
+    plan = explore.plan_search(
+        options.claim,
+        options.over,
+        options.reading,
+        options.points,
+        options.refine,
+        options.replicates,
+        options.seed,
+        options.error,
+        None if options.module is None else str(options.module),
+    )
+    folder = prepare_folder(options.out, [path.name for path in exploration.paths_of(options.out, plan.claim.id)])
+    console = _console(to_stderr=options.json)
+    judged: list = []
+    with terminal_progress(console, header=lambda _: exploration.live_counts(judged, plan.most_points)) as progress:
+        found = explore.carry_out_search(plan, progress=progress, on_point=judged.append, command=_command_line())
+    paths = exploration.write_exploration(found, folder)
+    if options.json:
+        _print_json(found.to_json())
+        return
+    for line in [*found.summary(), *found.failures(), found.assurance(), *(str(path) for path in paths)]:
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def run_self_test(options: Any) -> None:
+    import os
+
+    from moe_theory.core.random import root_key
+    from moe_theory.report import selftest
+    from moe_theory.report.output import prepare_folder, write_text
+    from moe_theory.sweep import terminal_progress
+    from moe_theory.verify.selftest import self_test
+
+    root_key(options.seed)
+    numbers = "self-test.json"
+    folder = prepare_folder(options.out, (numbers, selftest.PICTURE, selftest.NUMBERS))
+    console = _console(to_stderr=options.json)
+    with terminal_progress(console) as progress:
+        result = self_test(seed=options.seed, workers=os.cpu_count() or 1, progress=progress)
+    write_text(folder / numbers, json.dumps(result.to_json(), indent=2) + "\n")
+    paths = [folder / numbers, *selftest.write_picture(result, folder)]
+    if options.json:
+        _print_json(result.to_json())
+    else:
+        console.print(selftest.table(result.rows))
+        for line in (selftest.closing_line(result), *map(str, paths)):
+            console.print(line, highlight=False, soft_wrap=True, markup=False)
+    if not result.passed:
+        raise SystemExit(FAILED)
+
+
+def make_figures(options: Any) -> None:
+    from moe_theory.report import plots
+    from moe_theory.sweep import terminal_progress
+
+    specifications = plots.figures_of(options.paper)
+    if options.list:
+        titles = {name: specification.title for name, specification in specifications.items()}
+        if options.json:
+            _print_json(titles)
+        else:
+            for name, title in titles.items():
+                _console().print(f"{name}: {title}", highlight=False)
+        return
+    console = _console(to_stderr=options.json)
+    with terminal_progress(console) as progress:
+        paths = plots.make_figures(
+            options.paper,
+            options.names,
+            reading=options.reading,
+            replicates=options.replicates,
+            seed=options.seed,
+            out=options.out,
+            progress=progress,
+        )
+    if options.json:
+        _print_json([str(path) for path in paths])
+    else:
+        for path in paths:
+            console.print(str(path), highlight=False, soft_wrap=True)
+
+
+def make_report(options: Any) -> None:
+    from moe_theory.report import pages
+    from moe_theory.report.output import prepare_folder
+    from moe_theory.report.verdicts import summary
+
+    report = pages.read_reports(options.folders)
+    first = options.folders[0]
+    folder = prepare_folder(options.out or (first if first.is_dir() else first.parent), pages.OWN_NAMES)
+    paths = pages.write_report(report, folder)
+    if options.json:
+        print(pages.to_json(report), end="")  # noqa: T201
+        return
+    console = _console()
+    for line in (summary(report.verdicts), *map(str, paths)):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def _command_line() -> str:
+    return shlex.join(["moe-theory", *sys.argv[1:]])
