@@ -79,7 +79,7 @@ def _draw(result: SelfTest, canvas: "FigureBase") -> None:
     from matplotlib.lines import Line2D
 
     power, size = canvas.subplots(1, 2, width_ratios=(1, 1.25))
-    kinds = [kind for kind in KINDS if any(row.kind == kind for row in result.rows)]
+    kinds: list[Kind] = [kind for kind in KINDS if any(row.kind == kind for row in result.rows)]
     _draw_power(power, [row for row in result.rows if row.measure == "power"], result.tolerance)
     _draw_size(size, [row for row in result.rows if row.measure == "size" and row.measured > 0], kinds)
     handles = [Line2D([], [], **_mark(kind), label=kind.replace("_", " ")) for kind in kinds]
