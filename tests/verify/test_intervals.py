@@ -102,5 +102,5 @@ def test_lognormal_means_are_not_excluded_more_often_than_stated():
     samples = np.random.default_rng(6).lognormal(0, 1, (count, num_means))
     critical = float(stats.t.isf(error / 2, count - 1))
     found = intervals.intervals(samples, intervals.Scheme(critical, error, is_bootstrap=False))
-    # One is expected of exact intervals, and t has some 80; with at most 8, a false failure is rarer than 1e-5.
+    # One is expected of exact intervals, and t has about 120; with at most 8, a false failure is rarer than 1e-5.
     assert np.sum((found.high < np.exp(0.5)) | (found.low > np.exp(0.5))) <= 8
