@@ -147,7 +147,7 @@ def test_a_user_s_own_claims_are_in_table_json_and_report(capsys, tmp_path):
     module = tmp_path / "my_claims.py"
     module.write_text(OWN_CLAIMS)
     out = tmp_path / "out"
-    cli.main(["verify", "--module", str(module), "--reading", "unit-signal", "--replicates", "64", "--out", str(out)])
+    cli.main(["verify", "--module", str(module), "--reading", "unit-signal", "--replicates", "512", "--out", str(out)])
     printed = capsys.readouterr().out
     assert "mine.moves" in printed
     assert "ERROR in mine.broken under unit-signal: KeyError" in printed
