@@ -21,6 +21,7 @@ lint: $(STAMP)
 figures: $(STAMP)
 	$(BIN)/moe-theory figures continual --out figures
 	$(BIN)/moe-theory figures edge --out figures
+	$(BIN)/moe-theory verify --self-test --out figures/verify
 
 bench: $(STAMP)
 	$(BIN)/python -m pytest benchmarks --benchmark-only -s

@@ -172,18 +172,16 @@ def run_self_test(options: Any) -> None:
 
     from moe_theory.core.random import root_key
     from moe_theory.report import selftest
-    from moe_theory.report.output import prepare_folder, write_text
+    from moe_theory.report.output import prepare_folder
     from moe_theory.sweep import terminal_progress
     from moe_theory.verify.selftest import self_test
 
     root_key(options.seed)
-    numbers = "self-test.json"
-    folder = prepare_folder(options.out, (numbers, selftest.PICTURE, selftest.NUMBERS))
+    folder = prepare_folder(options.out, (selftest.PICTURE, selftest.NUMBERS))
     console = _console(to_stderr=options.json)
     with terminal_progress(console) as progress:
         result = self_test(seed=options.seed, workers=os.cpu_count() or 1, progress=progress)
-    write_text(folder / numbers, json.dumps(result.to_json(), indent=2) + "\n")
-    paths = [folder / numbers, *selftest.write_picture(result, folder)]
+    paths = selftest.write_picture(result, folder)
     if options.json:
         _print_json(result.to_json())
     else:

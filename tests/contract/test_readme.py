@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from moe_theory import claims, cli
+from moe_theory.verify import Status, claim, session
+from moe_theory.verify.modules import load_claims
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
@@ -15,8 +17,13 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
 
 
+OWN_CLAIMS = "@claim("
+
+
 def test_the_quickstart_runs(capsys):
     for code in blocks("python"):
+        if OWN_CLAIMS in code:
+            continue
         assert sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in code.splitlines()) <= 20
         exec(compile(code, "README.md", "exec"), {})
     printed = capsys.readouterr().out
@@ -25,7 +32,7 @@ def test_the_quickstart_runs(capsys):
     assert "kappa" in printed
 
 
-COMMANDS = sorted(set(re.findall(r"(?<=`|\n)(moe-theory (?:claims|verify|figures)[^`#\n]*)", README)))
+COMMANDS = sorted(set(re.findall(r"(?<=`|\n)(moe-theory (?:claims|verify|explore|figures|report)[^`#\n]*)", README)))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -36,6 +43,16 @@ def test_printed_commands_parse(command):
 def test_the_verdicts_name_every_claim():
     shown = re.findall(r"^\| `((?:continual|edge)\..+?)` \|", README, flags=re.MULTILINE)
     assert shown == [claim.id for claim in claims() if claim.id.startswith(("continual.", "edge."))]
+
+
+def test_the_claim_of_one_s_own_is_judged(tmp_path, monkeypatch):
+    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
+    (code,) = [code for code in blocks("python") if OWN_CLAIMS in code]
+    path = tmp_path / "my_claims.py"
+    path.write_text(code)
+    request = session.check_request(load_claims(path), ["unit-signal"], 256, module=str(path))
+    (verdict,) = session.carry_out(request).verdicts
+    assert verdict.status is Status.SUPPORTED, verdict.reason
 
 
 def test_printed_commands_were_found():

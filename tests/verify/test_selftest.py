@@ -143,7 +143,7 @@ def test_the_command_exits_1_when_it_fails(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     cli.main(["verify", "--self-test", "--out", str(tmp_path), "--json"])
     assert json.loads(capsys.readouterr().out)["passed"] is True
-    assert {path.name for path in tmp_path.iterdir()} == {"self-test.json", "self-test.csv", "self-test.svg"}
+    assert {path.name for path in tmp_path.iterdir()} == {"self-test.csv", "self-test.svg"}
     judge = statistics.judge_identity
     monkeypatch.setattr(statistics, "judge_identity", lambda errors, *rest: judge(0 * errors, *rest))
     with pytest.raises(SystemExit) as stop:
