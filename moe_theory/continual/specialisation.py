@@ -100,7 +100,7 @@ RETURNING = Experiment(
     num_rounds=1550,
     record_every=1,
     observe=observe_span,
-    replicates=128,
+    replicates=512,
 )
 
 # Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta).

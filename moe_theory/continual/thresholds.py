@@ -51,7 +51,7 @@ FIGURE_9 = Experiment(
     num_rounds=FIGURE_9_ROUNDS,
     record_every=FIGURE_9_ROUNDS,
     observe=observe_metrics,
-    replicates=256,
+    replicates=512,
 )
 
 

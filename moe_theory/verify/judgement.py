@@ -176,7 +176,10 @@ def _within(judgement: Judgement) -> str:
 
 
 def _range(judgement: Judgement, place: int) -> str:
-    return f"in [{judgement.low[place]:.4g}, {judgement.high[place]:.4g}]"
+    low, high = judgement.low[place], judgement.high[place]
+    if not np.isfinite(low) and not np.isfinite(high):
+        return "without an interval: replicates are too few for tails like these"
+    return f"in [{low:.4g}, {high:.4g}]"
 
 
 def _side(claim: Claim) -> str:
