@@ -32,8 +32,8 @@ class Verify:
     """Judge claims by Monte Carlo. Example: moe-theory verify continual --reading weak-signal --out runs/weak
 
     Replicates double until each claim is decided. Prints a table that grows with each verdict, and writes a report:
-    report.html, report.md, verdicts.json and a picture of predictions and observations. Running again goes on from the
-    samples in OUT. Exits 0 when it ran, whatever the verdicts."""
+    report.html, report.md and verdicts.json. Running again goes on from the samples in OUT. Exits 0 when it ran,
+    whatever the verdicts."""
 
     patterns: tyro.conf.Positional[Names] = ()
     """Ids, globs such as 'continual.theorem-*', or a paper's name; all (with --module: the module's) unless given."""

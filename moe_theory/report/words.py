@@ -131,7 +131,7 @@ def _has_numbers(parts: tuple[str | float, ...]) -> bool:
 
 def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
     predicted, observed = _NAMES.get(verdict.kind, ("predicted", "observed"))
-    at = f" at {verdict.at}" if verdict.at and verdict.at != "slope" else ""
+    at = f" at {verdict.at}" if verdict.at and verdict.kind != "rate" else ""
     side = f", {verdict.side.replace('_', ' ')}" if verdict.side else ""
     if verdict.kind != "identity":
         yield f"{predicted}{side}", (verdict.predicted, at)

@@ -5,7 +5,6 @@ a damaged file included, is as if it were not there, and is taken anew.
 """
 
 import hashlib
-import inspect
 import os
 import zipfile
 from pathlib import Path
@@ -16,7 +15,8 @@ import numpy as np
 from moe_theory.core.errors import OutputError
 from moe_theory.verify.claim import Claim, ReadingLike
 from moe_theory.verify.evidence import Samples
-from moe_theory.verify.provenance import is_x64, source_digest, versions
+from moe_theory.verify.modules import sources_of
+from moe_theory.verify.provenance import backend, is_x64, source_digest, versions
 
 
 class Archive:
@@ -75,23 +75,23 @@ def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
     cells = {name: reading.params(**overrides) for name, overrides in experiment.cells.items()}
     parts = (
         source_digest(),
-        _file_digest(claim),
+        _own_digest(claim),
         claim.id,
         repr((claim.kind, claim.margin, claim.side, claim.abscissa)),
         repr((experiment.name, experiment.dims, experiment.num_rounds, experiment.record_every)),
         repr(cells),
-        repr((seed, is_x64(), versions())),
+        repr((seed, is_x64(), backend(), versions())),
     )
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _file_digest(claim: Claim) -> str:
-    """Of the file that a claim is declared in, which need not be one of the package's."""
-    try:
-        path = inspect.getsourcefile(claim.observe)
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
-    except (TypeError, OSError):
-        return ""
+def _own_digest(claim: Claim) -> str:
+    """Of a user's own files: any of their functions may decide a sample, and any file what a function does."""
+    digest = hashlib.sha256()
+    for path in sources_of(claim.id):
+        digest.update(str(path).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _compact(part: np.ndarray) -> np.ndarray:

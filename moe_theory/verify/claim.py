@@ -74,9 +74,11 @@ class Claim:
     whether the event happened. For a rate, its components are positive quantities at the grid points `abscissa`, and
     `predict` is the exponent: a quantity that is O(x^e) for small x has a slope of at least e, one that is O(n^-e) for
     large n a slope of at most -e, and one that is Theta(x^e) a slope `equal` to e within the margin; `side` says which.
-    Their margins are of a probability and of an exponent themselves. For a counterexample, `observe` says of each
-    replicate whether its instance violates the statement, and `predict` how often the statement allows that: 0 unless
-    given. An instance that does not violate it shows nothing, so a counterexample refutes or leaves open.
+    The slope over the whole grid and that between the two points nearest to the limit must both show it, and only the
+    latter refutes it; the limit is 0 on a grid that reaches no higher than 1, else infinity. Margins are of a
+    probability and of an exponent themselves. For a counterexample, `observe` says of each replicate whether its
+    instance violates the statement, and `predict` how often the statement allows that: 0 unless given. An instance
+    that does not violate it shows nothing, so a counterexample refutes or leaves open.
 
     All functions are of each replicate alone: a claim is judged in looks, and each look adds replicates.
     """

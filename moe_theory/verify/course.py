@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 
 from moe_theory.sweep import Progress, replicate_rounds, run_cells
 from moe_theory.sweep.chunks import Cell
@@ -10,7 +10,9 @@ from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
 from moe_theory.verify.sequential import Trial, blank_verdict, schedule
 from moe_theory.verify.settings import options_of
-from moe_theory.verify.verdict import Stop
+from moe_theory.verify.verdict import Stop, Verdict
+
+UNKNOWN_SECONDS = 3.0  # that a look is taken to need at an experiment of which nothing has been run or compiled
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +58,26 @@ class Request:
         return sum(len(job.claims) for job in self.jobs)
 
 
+def blank_for(claim: Claim, reading: ReadingLike, request: Request, error: float) -> Verdict:
+    """A verdict of the request before anything is known."""
+    return blank_verdict(claim, reading.name, request.seed, error, request.module, options_of(reading))
+
+
+def twins_of(jobs: Sequence[Job]) -> dict[int, int]:
+    """Places of jobs that would run what an earlier one runs, and its place.
+
+    Two readings may differ in nothing but what an experiment sets itself: it is then one experiment and not two.
+    """
+    first: dict[tuple[int, str], int] = {}
+    places = {}
+    for place, job in enumerate(jobs):
+        runs = repr([(cell.name, cell.params) for cell in job.cells()])
+        earliest = first.setdefault((id(job.experiment), runs), place)
+        if earliest != place:
+            places[place] = earliest
+    return places
+
+
 class Course:
     """A job look by look.
 
@@ -79,15 +101,9 @@ class Course:
         self._looks = schedule(job.experiment, limit)
         self._target = next(self._looks)  # replicates of the next look
         self._cells = job.cells()
+        enough = list(schedule(job.experiment, min(limit or own, own)))[-1]
         error = request.error / request.num_verdicts
-        self.trials = [
-            Trial(
-                claim,
-                blank_verdict(claim, job.reading.name, request.seed, error, request.module, options_of(job.reading)),
-                min(limit or own, own),
-            )
-            for claim in job.claims
-        ]
+        self.trials = [Trial(claim, blank_for(claim, job.reading, request, error), enough) for claim in job.claims]
         if archive is not None:
             for trial in self.trials:
                 kept = archive.load(trial.claim, job.reading, self.seed)
@@ -117,8 +133,10 @@ class Course:
         return replicate_rounds(self._needed_cells, self._target - self._known)
 
     def foreseen(self) -> float:
-        """Seconds that the next look will take; 0 where nothing like it has been run."""
+        """Seconds that the next look will take."""
         share = len(self._needed_cells) / len(self._cells)
+        if self.job.experiment not in self.pace and self._known < self._target:
+            return UNKNOWN_SECONDS
         return (self._target - self._known) * share * self.pace.get(self.job.experiment, 0.0)
 
     def look(self, progress: Progress) -> list[Trial]:

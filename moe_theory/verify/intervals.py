@@ -131,10 +131,13 @@ def slope_samples(values: Float[np.ndarray, "B V"], abscissa: Float[np.ndarray, 
     return (weights @ np.log(means) + (values / means - 1) @ weights)[:, None]
 
 
-def local_slopes(means: Float[np.ndarray, " V"], abscissa: Float[np.ndarray, " V"]) -> Float[np.ndarray, " V-1"]:
-    """Exponents between neighbouring grid points, from the smallest x on: a power law has the same everywhere."""
+def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
+    """The two grid points nearest to the limit, and what to call that end.
+
+    A grid that reaches no higher than 1 is one towards 0, any other towards infinity.
+    """
     order = np.argsort(abscissa)
-    return np.diff(np.log(means[order])) / np.diff(np.log(abscissa[order]))
+    return (order[:2].tolist(), "small") if abscissa.max() <= 1 else (order[-2:].tolist(), "large")
 
 
 def _varies(samples: np.ndarray) -> np.ndarray:

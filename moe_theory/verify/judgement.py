@@ -8,7 +8,7 @@ import numpy as np
 from moe_theory.verify import statistics
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.evidence import Samples
-from moe_theory.verify.intervals import intervals, local_slopes, mean_and_error, scheme_for, slope_samples
+from moe_theory.verify.intervals import asymptotic_end, intervals, mean_and_error, scheme_for, slope_samples
 from moe_theory.verify.statistics import Judgement
 from moe_theory.verify.verdict import Curve, Look, Status, Verdict
 
@@ -65,40 +65,45 @@ def _test(claim: Claim, samples: Samples, error: float) -> Judgement:
 
 
 def _examine_rate(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> Finding:
-    """Test the slope; the picture shows the means, and the claimed power law through their middle."""
+    """Test the slope over the whole grid and that at its asymptotic end; the picture shows the means.
+
+    An exponent is one of a limit. Only a grid that shows it at both is a power law that supports it, and only the end
+    nearest the limit can refute it.
+    """
     abscissa, values = np.asarray(claim.abscissa, np.float64), samples.observed
-    slopes = slope_samples(values, abscissa)
-    test = {
-        "at_most": statistics.judge_upper_bound,
-        "at_least": statistics.judge_lower_bound,
-        "equal": statistics.judge_equality,
-    }[claim.side or "equal"]
-    judgement = test(slopes, samples.predicted, samples.allowed, error)
-    slope, exponent = float(slopes.mean()), float(samples.predicted.mean())
+    end, end_name = asymptotic_end(abscissa)
+    slopes = np.hstack([slope_samples(values[:, places], abscissa[places]) for places in (slice(None), end)])
+    names = ["slope", f"slope at the {end_name} end"]
+    if len(abscissa) == 2:
+        slopes, names = slopes[:, :1], names[:1]
+    exponents, allowed = (np.broadcast_to(part, slopes.shape) for part in (samples.predicted, samples.allowed))
+    judgement = statistics.judge_slopes(slopes, exponents, allowed, error, claim.side or "equal")
+    worst, exponent = judgement.worst, float(exponents.mean())
+    measured = slopes.mean(axis=0)
     means = values.mean(axis=0)
     law = np.exp(np.mean(np.log(means)) + exponent * (np.log(abscissa) - np.mean(np.log(abscissa))))
     around = intervals(values, scheme_for(values, error))
-    local = local_slopes(means, abscissa)
-    reason = (
-        f"slope {slope:.3g} (between neighbours from {local[0]:.3g} at the small end to {local[-1]:.3g} at the large), "
-        f"claimed {_side(claim)}{exponent:.3g}: difference {_range(judgement, 0)}{_within(judgement)}"
-    )
     curve = _curve(labels, law, means, around.low - law, around.high - law, np.zeros_like(means))
+    numbers = _numbers(judgement)
+    numbers["interval_kind"] = numbers["interval_kind"].replace("Student's t", "delta method, Student's t")
+    reason = (
+        f"{names[worst]} {measured[worst]:.3g}, claimed {_side(claim)}{exponent:.3g}: difference "
+        f"{_range(judgement, worst)}{_within(judgement)}"
+    )
+    if len(names) > 1:
+        reason += f"; {names[1 - worst]} {measured[1 - worst]:.3g}, difference {_range(judgement, 1 - worst)}"
     verdict = dataclasses.replace(
         blank,
         status=judgement.status,
         reason=reason,
-        at="slope",
+        at=names[worst],
         predicted=exponent,
-        observed=slope,
-        standard_error=float(mean_and_error(slopes - samples.predicted)[1][0]),
-        **_numbers(judgement),
+        observed=float(measured[worst]),
+        standard_error=float(mean_and_error(slopes - exponents)[1][worst]),
+        **numbers,
         curve=dataclasses.replace(curve, abscissa=abscissa.tolist()),
     )
-    verdict = dataclasses.replace(
-        verdict, interval_kind=verdict.interval_kind.replace("Student's t", "delta method, Student's t")
-    )
-    return Finding(verdict, _look(verdict, samples, slope - exponent, error))
+    return Finding(verdict, _look(verdict, samples, float(measured[worst]) - exponent, error))
 
 
 def _vacuous(claim: Claim, samples: Samples, verdict: Verdict, worst: int) -> Verdict:

@@ -7,6 +7,21 @@ from pathlib import Path
 from moe_theory.core.errors import InvalidClaimError
 from moe_theory.verify import registry
 
+_LOADED: dict[str, Path] = {}  # ids of users' claims and the file of each
+
+
+def sources_of(id: str) -> list[Path]:
+    """The file that a user's claim is declared in, and all files beside and below it that have been imported.
+
+    Nothing for a claim that no user's file declares.
+    """
+    if id not in _LOADED:
+        return []
+    folder = _LOADED[id].parent
+    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    beside = {Path(file).resolve() for file in files if file}
+    return sorted({_LOADED[id]} | {file for file in beside if file.suffix == ".py" and folder in file.parents})
+
 
 def load_claims(path: Path) -> list[str]:
     """Run a Python file; the ids of the claims that it declares, in order.
@@ -35,6 +50,7 @@ def load_claims(path: Path) -> list[str]:
     if not own:
         raise InvalidClaimError(f"--module {path} declares no claim: decorate a class with @moe_theory.claim(...).")
     for claim in own:
+        _LOADED[claim.id] = path.resolve()
         if claim.paper not in registry.PAPERS:
             registry.add_readings(claim.paper, getattr(module, "READINGS", {}))
         if not registry.readings_of(claim.paper):

@@ -30,7 +30,7 @@ from moe_theory.verify.verdict import Stop, Verdict
 
 REPLICATES = 256  # of a claim at most: three looks
 CORRELATION = 0.7  # between the components of a mean
-GRID = (0.01, 0.1, 1.0)  # of a rate
+GRID = (0.01, 1.0)  # of a rate: of two points, whose slope over the grid is that at its end
 EXPONENT = 0.5  # claimed of it
 GRID_NOISE = 0.3  # relative, of a quantity at a grid point
 CLAIMED = {"at_most": 0.02, "at_least": 0.5}  # of a probability: a rare event's binomial is far from normal

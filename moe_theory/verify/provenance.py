@@ -6,6 +6,7 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 
 import moe_theory
@@ -25,6 +26,11 @@ def versions() -> dict[str, str]:
 def is_x64() -> bool:
     """Whether runs are in double precision."""
     return jnp.result_type(float) == jnp.float64
+
+
+def backend() -> str:
+    """The kind of device that runs are on."""
+    return jax.default_backend()
 
 
 @functools.cache

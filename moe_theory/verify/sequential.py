@@ -12,6 +12,7 @@ from moe_theory.sweep import Run
 from moe_theory.verify import evidence, judgement
 from moe_theory.verify.claim import Claim, Experiment, Runs
 from moe_theory.verify.evidence import Samples
+from moe_theory.verify.provenance import is_x64
 from moe_theory.verify.verdict import Look, Status, Stop, Verdict
 
 FIRST_SHARE = 32  # the first look is at an experiment's replicates over this,
@@ -20,12 +21,17 @@ MOST_REPLICATES = 1 << 22  # of a run without another limit
 
 
 def schedule(experiment: Experiment, limit: int | None = None) -> Iterator[int]:
-    """Replicates at the looks: doubling, the last at `limit` exactly (None: the doubling goes on)."""
+    """Replicates at the looks: doubling, up to `limit` (None: the doubling goes on).
+
+    A limit below the first look is the only look. One between two looks is not looked at: each limit that is tried
+    would be one look more, and nobody would have paid for it.
+    """
     count, last = max(experiment.replicates // FIRST_SHARE, FIRST_LOOK), limit or MOST_REPLICATES
-    while count < last:
+    if last < count:
+        yield last
+    while count <= last:
         yield count
         count *= 2
-    yield last
 
 
 def look_error(error: float, number: int) -> float:
@@ -115,8 +121,9 @@ class Trial:
     def stop(self, why: Stop) -> None:
         """End without a decision."""
         reason = self.latest.reason or "not looked at: the budget was spent before"
-        status = self.latest.status if self.looks and self.claim.kind != "identity" else Status.INCONCLUSIVE
-        self.latest = dataclasses.replace(self.latest, status=status, reason=reason, stopped=why)
+        self.latest = dataclasses.replace(self.latest, reason=reason, stopped=why)
+        if self.claim.kind == "identity":  # with so few replicates the command would be content
+            self.latest = dataclasses.replace(self.latest, status=Status.INCONCLUSIVE, command=self.blank.command)
         self.is_settled = True
 
     def _fail(self, failure: Exception, count: int) -> None:
@@ -137,7 +144,8 @@ def blank_verdict(
 ) -> Verdict:
     """A verdict before anything is known, at this error; `options` name the reading, unless its name does."""
     options = options or f"--reading {reading}"
-    command = f"moe-theory verify {claim.id} {options} --seed {seed} --error {error:.6g}"
+    precision = "JAX_ENABLE_X64=1 " if is_x64() else ""
+    command = f"{precision}moe-theory verify {claim.id} {options} --seed {seed} --error {error!r}"
     return Verdict(
         claim=claim.id,
         paper=claim.paper,

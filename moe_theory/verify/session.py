@@ -17,7 +17,7 @@ from moe_theory.sweep import Progress, Run, quiet
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim
-from moe_theory.verify.course import Course, Job, Request
+from moe_theory.verify.course import Course, Job, Request, blank_for, twins_of
 from moe_theory.verify.provenance import is_x64, versions
 from moe_theory.verify.sequential import Trial, blank_verdict
 from moe_theory.verify.settings import adjusted
@@ -41,13 +41,14 @@ def verify(
 ) -> list[Verdict]:
     """Judge claims, by ids or globs, under readings.
 
-    Replicates double until a claim is decided, from an eighth of its experiment's number on.
+    Replicates double until a claim is decided, from a part of its experiment's number on.
 
     Args:
         patterns: ids, globs or papers' names.
         readings: names, `all` or `quick`; None takes each paper's defaults.
         replicates: at most, for every experiment; None takes each experiment's own number, or with a budget any.
-        error: probability that any of the verdicts is false, split evenly over them and spent over the looks.
+        error: probability that any of the verdicts is false, split evenly over them and spent over the looks. Readings
+            that an experiment does not tell apart count once.
         budget: seconds after which nothing more is run; claims that are not decided by then stay INCONCLUSIVE.
         settings: parameters by name, set beside every reading's own choices.
         on_verdict: called with each verdict as soon as it stands.
@@ -120,8 +121,9 @@ def carry_out(
         archive: samples on disk, to go on from and to add to.
         command: what the report says it was made by.
     """
-    began, pace = time.monotonic(), {}
-    courses = [Course(job, request, archive, pace) for job in request.jobs]
+    began, pace, twins = time.monotonic(), {}, twins_of(request.jobs)
+    own = dataclasses.replace(request, jobs=[job for place, job in enumerate(request.jobs) if place not in twins])
+    courses = [Course(job, own, archive, pace) for job in own.jobs]
     waiting = courses
     while waiting:
         progress.add_work(sum(course.work for course in waiting))
@@ -132,10 +134,8 @@ def carry_out(
                 if on_verdict is not None:
                     on_verdict(trial.latest)
         waiting = [course for course in waiting if course.undecided]
-    order = {id: place for place, id in enumerate(registry.all_claims())}
-    verdicts = [trial.latest for course in courses for trial in course.trials]
     return Report(
-        verdicts=sorted(verdicts, key=lambda verdict: order.get(verdict.claim, len(order))),
+        verdicts=_verdicts(request, courses, twins, request.error / own.num_verdicts),
         command=command,
         seed=request.seed,
         error=request.error,
@@ -147,6 +147,32 @@ def carry_out(
         budget=request.budget,
         seconds={course.name: round(course.seconds, 1) for course in courses},
     )
+
+
+def _verdicts(request: Request, courses: Sequence[Course], twins: Mapping[int, int], error: float) -> list[Verdict]:
+    """The verdicts of all jobs, of twins too, in the order of the claims and of their readings."""
+    own = iter(courses)
+    by_place: dict[int, list[Verdict]] = {}
+    for place, job in enumerate(request.jobs):
+        if place not in twins:
+            by_place[place] = [trial.latest for trial in next(own).trials]
+            continue
+        first = request.jobs[twins[place]]
+        told = {verdict.claim: verdict for verdict in by_place[twins[place]]}
+        by_place[place] = [
+            _retold(told[claim.id], blank_for(claim, job.reading, request, error), first.reading.name)
+            for claim in job.claims
+        ]
+    order = {id: place for place, id in enumerate(registry.all_claims())}
+    verdicts = [verdict for place in sorted(by_place) for verdict in by_place[place]]
+    return sorted(verdicts, key=lambda verdict: order.get(verdict.claim, len(order)))
+
+
+def _retold(verdict: Verdict, blank: Verdict, first: str) -> Verdict:
+    """The verdict of another reading, under which the same is run."""
+    reason = f"{verdict.reason}; the same runs as under {first}: the experiment sets what the two readings differ in"
+    replicates = f" --replicates {verdict.replicates}" if " --replicates " in verdict.command else ""
+    return dataclasses.replace(verdict, reading=blank.reading, command=blank.command + replicates, reason=reason)
 
 
 def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error: float) -> Verdict:

@@ -63,6 +63,26 @@ def judge_lower_bound(
     return _judge_means(difference, [-difference - allowed], allowed, error)
 
 
+def judge_slopes(
+    slopes: Float[np.ndarray, "B V"],
+    exponents: Float[np.ndarray, "B V"],
+    allowed: Float[np.ndarray, "B V"],
+    error: float,
+    side: str,
+) -> Judgement:
+    """Whether slopes are at_most, at_least or equal to exponents: all of them to support it, the last to refute it."""
+    test = {"at_most": judge_upper_bound, "at_least": judge_lower_bound, "equal": judge_equality}[side]
+    judgement = test(slopes, exponents, allowed, error)
+    margins = allowed.mean(axis=0)
+    above, below = judgement.low - margins, -judgement.high - margins  # how surely a slope is too high, or too low
+    beyond = {"at_most": above, "at_least": below, "equal": np.maximum(above, below)}[side]
+    if judgement.status is Status.REFUTED and beyond[-1] <= 0:
+        return judgement._replace(status=Status.INCONCLUSIVE)
+    if judgement.status is Status.REFUTED:
+        return judgement._replace(worst=len(beyond) - 1)
+    return judgement
+
+
 def _judge_means(
     difference: np.ndarray, excesses: list[np.ndarray], allowed: np.ndarray, error: float, *, is_strict: bool = False
 ) -> Judgement:
@@ -156,6 +176,7 @@ __all__ = [
     "judge_identity",
     "judge_lower_bound",
     "judge_probability",
+    "judge_slopes",
     "judge_upper_bound",
     "mean_and_error",
 ]

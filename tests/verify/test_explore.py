@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from moe_theory import cli, verify
+from moe_theory import cli, commands, verify
 from moe_theory.core import engine
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MoeTheoryError, UnknownNameError
 from moe_theory.report import exploration as pictures
@@ -162,7 +162,7 @@ def test_a_point_is_what_verify_says_there_and_its_command_repeats_it(tmp_path):
         settings = dict(zip(("scale", "is_doubled"), point.coordinates, strict=True))
         (verdict,) = verify(ID, readings="tilted", settings=settings, seed=4, error=found.point_error)
         assert verdict == point.verdict
-        request = cli._request(cli.parse(shlex.split(point.verdict.command)[1:]))
+        request = commands._request(cli.parse(shlex.split(point.verdict.command)[1:]))
         (again,) = session.carry_out(request).verdicts
         assert again == point.verdict
         assert point.verdict.reading.startswith("tilted, scale=")

@@ -90,10 +90,9 @@ def test_heavy_tails_widen_an_interval_and_normal_ones_do_not():
     assert not intervals.intervals(normal, intervals.scheme_for(normal, 0.01)).is_widened.any()
 
 
-def test_local_slopes_follow_the_grid_from_its_small_end():
-    places = np.array([0.4, 0.1, 0.2])
-    np.testing.assert_allclose(intervals.local_slopes(places**1.5, places), [1.5, 1.5])
-    np.testing.assert_allclose(intervals.local_slopes(np.array([8.0, 1.0, 2.0]), places), [1.0, 2.0])
+def test_the_asymptotic_end_is_towards_zero_or_infinity():
+    assert intervals.asymptotic_end(np.array([0.4, 0.1, 1.0, 0.2])) == ([1, 3], "small")
+    assert intervals.asymptotic_end(np.array([8, 64, 16, 32])) == ([3, 1], "large")
 
 
 def test_lognormal_means_are_not_excluded_more_often_than_stated():

@@ -202,13 +202,27 @@ def test_the_error_of_a_slope_is_the_bootstraps():
 @SIDES
 @pytest.mark.parametrize("true", [1.5, -0.5, 0.0])
 def test_planted_rates_are_told_from_wrong_ones(side, true):
-    """Catches a sign, a side or a base of the logarithm; the slope's error is 0.0033, the claims are off by 0.1."""
-    within, without = true + outward(side) * 0.1, true - outward(side) * 0.1
+    """Catches a sign, a side or a base of the logarithm; at the grid's end the slope's error is 0.02."""
+    within, without = true + outward(side) * 0.3, true - outward(side) * 0.3
     assert rate(true, within, side=side).status is Status.SUPPORTED
     assert rate(true, without, side=side).status is Status.REFUTED
-    assert rate(true, without, side=side, margin=0.2).status is Status.SUPPORTED
-    assert rate(true, without, side=side, margin=0.1).status is Status.INCONCLUSIVE
+    assert rate(true, without, side=side, margin=0.6).status is Status.SUPPORTED
+    assert rate(true, without, side=side, margin=0.3).status is Status.INCONCLUSIVE
     assert rate(true, true, side=side).status is Status.INCONCLUSIVE
+
+
+@SIDES
+def test_the_end_of_a_grid_decides_what_the_rest_does_not_show(side):
+    """Catches exponents taken from where they are not yet those of the limit."""
+    bent = np.where(GRID < 0.05, GRID**1.0, 0.02**-1.5 * GRID**2.5) * (1 + 0.02 * NOISE)
+
+    def status(claimed):
+        return judged("rate", side=side, observe=lambda runs: bent, predict=lambda runs: claimed).status
+
+    high, low = (Status.SUPPORTED, Status.REFUTED) if side == "at_most" else (Status.REFUTED, Status.SUPPORTED)
+    assert status(3.0) is high  # above both slopes: 1 at the small end, over 2 in all
+    assert status(0.5) is low  # below both
+    assert status(1.5) is (Status.INCONCLUSIVE if side == "at_most" else Status.REFUTED)
 
 
 def test_size_and_power_of_a_rate_are_as_declared():
@@ -236,15 +250,17 @@ def test_size_and_power_of_a_rate_are_as_declared():
 def test_a_rate_carries_the_numbers_of_its_slope():
     """Catches a verdict whose standard error, interval or curve is that of a grid point, not of the slope."""
     verdict = rate(1.5, 1.4, side="at_least", margin=0.01)
-    slope = np.polyfit(np.log(GRID), np.log(power_law(1.5).mean(axis=0)), 1)[0]
-    assert verdict.at == "slope"
+    slope = np.polyfit(np.log(GRID[:2]), np.log(power_law(1.5).mean(axis=0)[:2]), 1)[0]
+    assert verdict.at == "slope at the small end"  # which is the less certain
     assert verdict.side == "at_least"
     assert verdict.predicted == 1.4
     assert verdict.observed == pytest.approx(slope)
-    centred = np.log(GRID) - np.log(GRID).mean()
-    assert verdict.standard_error == pytest.approx(0.2 / np.sqrt(COUNT * np.sum(centred**2)), rel=0.2)
-    half = stats.t.isf(ERROR / 2, COUNT - 1) * verdict.standard_error
-    np.testing.assert_allclose(verdict.interval, [slope - 1.4 - half, slope - 1.4 + half])
+    assert verdict.standard_error == pytest.approx(0.2 * np.sqrt(2 / COUNT) / np.log(2), rel=0.2)
+    low, high = verdict.interval
+    half = (high - low) / 2
+    assert (low + high) / 2 == pytest.approx(slope - 1.4)
+    alone, both = (stats.t.isf(ERROR / share / 2, COUNT - 1) for share in (1, 2))
+    assert alone * verdict.standard_error <= half <= both * verdict.standard_error
     assert verdict.margin == pytest.approx(0.01)
     assert verdict.smallest_discrepancy > half + 0.01
     assert verdict.curve is not None
@@ -351,8 +367,9 @@ def test_reasons_say_what_was_claimed_and_seen(side):
     assert f"frequency 0.25, claimed {words} 0.5: difference in [-0." in seen.reason
     assert seen.reason.endswith("margin 0.01")
     slope = rate(1.5, 1.25, side=side)
-    assert slope.reason.startswith("slope 1.5 (between neighbours from 1.")
-    assert f"claimed {words} 1.25: difference in [0.2" in slope.reason
+    assert slope.reason.startswith("slope at the small end 1.")
+    assert "; slope 1.5, difference in [" in slope.reason
+    assert f"claimed {words} 1.25: difference in [0.1" in slope.reason
     assert "margin" not in slope.reason
     for verdict in (seen, slope):
         assert verdict.reason in headline(verdict)

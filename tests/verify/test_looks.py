@@ -61,7 +61,7 @@ OPEN = dataclasses.replace(TRUE, id="test.open", predict=lambda runs: NOISE[:102
 
 def test_replicates_double_up_to_the_limit():
     assert list(sequential.schedule(SHARED, 1024)) == [64, 128, 256, 512, 1024]
-    assert list(sequential.schedule(SHARED, 300)) == [64, 128, 256, 300]
+    assert list(sequential.schedule(SHARED, 300)) == [64, 128, 256]
     assert list(sequential.schedule(SHARED, 30)) == [30]
     assert list(itertools.islice(sequential.schedule(SHARED), 6)) == [64, 128, 256, 512, 1024, 2048]
     assert next(sequential.schedule(experiment(replicates=32768), 32768)) == 1024
