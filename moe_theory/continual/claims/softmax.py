@@ -104,12 +104,15 @@ def _shortfall(gaps: tuple[float, ...], lesser):
 @claim(
     "continual.lemma-10.smaller",
     paper="continual",
-    where="replaces Lemma 10, proof of the second case",
+    where="Lemma 10, proof of the second case",
     kind="identity",
     margin=TOLERANCE,
 )
 class Lemma10Smaller:
-    """They differ by at least min(pi_m, pi_m') delta, at small gaps and at large ones; the largest shortfall."""
+    """They differ by at least min(pi_m, pi_m') delta, at small gaps and at large ones; the largest shortfall.
+
+    The proof's step, whose pi_m' is that of the expert of lower gate output.
+    """
 
     formula = r"|\pi_m - \pi_{m'}| \geq \min(\pi_m, \pi_{m'}) |h_m - h_{m'}|"
     experiment = SCALING
