@@ -33,6 +33,12 @@ def _load_gap(run: Run) -> np.ndarray:
     return np.abs(shares - 1 / count).max(axis=0)
 
 
+def _one_load_gap(run: Run) -> np.ndarray:
+    """|f_T1(1) - 1/M|, of one expert that is fixed before the run."""
+    share = run.state.explored_visits[0].astype(np.float64) / exploration_rounds(run.params)
+    return np.abs(share - 1 / int(run.params.num_experts))
+
+
 @claim(
     "continual.lemma-8.learning-rate",
     paper="continual",
@@ -61,14 +67,37 @@ class Lemma8Rate:
     replaced_by="continual.lemma-8.independent",
 )
 class Lemma8Experts:
-    """At T1 every expert's share of the tasks is within O(1/M) of 1/M, in mean."""
+    """At T1 every expert's share of the tasks is within O(1/M) of 1/M, in mean.
 
-    formula = r"|f_{T_1}^{(m)} - \frac{1}{M}| = O(M^{-1})"
+    "Any expert m" is read as all experts at once: the largest distance of a share from 1/M.
+    """
+
+    formula = r"\max_m |f_{T_1}^{(m)} - \frac{1}{M}| = O(M^{-1})"
     experiment = EXPERT_GRID
     side = "at_most"
     abscissa = EXPERTS
     labels = named(*EXPERT_CELLS)
     observe = over(EXPERT_CELLS, _load_gap)
+    predict = staticmethod(lambda runs: -1.0)
+
+
+@claim(
+    "continual.lemma-8.one-expert",
+    paper="continual",
+    where="Lemma 8, Eq. (32), for one expert",
+    kind="rate",
+    margin=EXPONENT_MARGIN,
+    replaced_by="continual.lemma-8.independent-one-expert",
+)
+class Lemma8OneExpert:
+    """At T1 the share of one expert, fixed beforehand, is within O(1/M) of 1/M, in mean."""
+
+    formula = r"|f_{T_1}^{(1)} - \frac{1}{M}| = O(M^{-1})"
+    experiment = EXPERT_GRID
+    side = "at_most"
+    abscissa = EXPERTS
+    labels = named(*EXPERT_CELLS)
+    observe = over(EXPERT_CELLS, _one_load_gap)
     predict = staticmethod(lambda runs: -1.0)
 
 
@@ -132,7 +161,8 @@ class Lemma8Hoeffding:
 class Lemma8Independent:
     """Where the perturbation outweighs the gate outputs, every expert's share at T1 is within O(M^-0.5) of 1/M.
 
-    Routes are then independent and uniform, as the proof supposes; lambda is 1000.
+    Routes are then independent and uniform, as the proof supposes; lambda is 1000. O(M^-0.5) is what Hoeffding's
+    inequality gives, and not sharp: the largest distance of such shares is of order eta^0.5 M^-1 (ln M)^0.5.
     """
 
     formula = r"\lambda \gg \|h\|_\infty \Rightarrow |f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})"
@@ -142,6 +172,28 @@ class Lemma8Independent:
     labels = named(*BLIND_CELLS)
     observe = over(BLIND_CELLS, _load_gap)
     predict = staticmethod(lambda runs: -0.5)
+
+
+@claim(
+    "continual.lemma-8.independent-one-expert",
+    paper="continual",
+    where="replaces Lemma 8, Eq. (32), for one expert",
+    kind="rate",
+    margin=EXPONENT_MARGIN,
+)
+class Lemma8IndependentOneExpert:
+    """Where the perturbation outweighs the gate outputs, one expert's share at T1 is within O(1/M) of 1/M, in mean.
+
+    Its number of tasks is then binomial with mean T1/M = 1/eta, so that the distance is of order eta^0.5 / M.
+    """
+
+    formula = r"\lambda \gg \|h\|_\infty \Rightarrow |f_{T_1}^{(1)} - \frac{1}{M}| = O(\eta^{0.5} M^{-1})"
+    experiment = EXPERT_GRID
+    side = "at_most"
+    abscissa = EXPERTS
+    labels = named(*BLIND_CELLS)
+    observe = over(BLIND_CELLS, _one_load_gap)
+    predict = staticmethod(lambda runs: -1.0)
 
 
 @claim(

@@ -158,10 +158,13 @@ class Lemma1Cluster:
 
 
 def _exceeds_product(run: Run) -> np.ndarray:
-    """Whether |<theta, sum_i X_i>| of an expert is above max |theta| |sum_ij X_ij|, over the noise columns."""
-    noise, gates = _noise_sums(run)[:, 0], _gates(run)
-    inner = np.abs(np.einsum("mdb,bd->mb", gates, noise))
-    return np.any(inner > np.abs(gates).max(axis=1) * np.abs(noise.sum(axis=1)) * (1 + 1e-9), axis=0)
+    """Whether |<theta, sum_i X_i>| of an expert is above max |theta| |sum_ij X_ij|, over the noise columns.
+
+    The maximum is over all entries of all experts' gates in all rounds of the run.
+    """
+    noise, size = _noise_sums(run)[:, 0], run.records.gate_size.max(axis=0).astype(np.float64)
+    inner = np.abs(np.einsum("mdb,bd->mb", _gates(run), noise)).max(axis=0)
+    return inner > size * np.abs(noise.sum(axis=1)) * (1 + 1e-9)
 
 
 @claim(
@@ -174,7 +177,8 @@ def _exceeds_product(run: Run) -> np.ndarray:
 class Lemma1Product:
     """The noise moves no gate output by more than the gates' largest entry times the size of the sum of its entries.
 
-    The proof's step to that sum, in which entries of both signs cancel; tested at the gates of round T.
+    The proof's step to that sum, in which entries of both signs cancel. The left side is taken at the gates of round
+    T, the largest entry over all experts and all rounds of the run.
     """
 
     formula = (

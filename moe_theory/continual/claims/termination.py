@@ -31,10 +31,7 @@ def _is_terminated(run: Run) -> np.ndarray:
 
 @claim("continual.proposition-3.time", paper="continual", where="Proposition 3, T2", kind="probability")
 class Proposition3Time:
-    """The gates are fixed from round T2 = ceil(M/eta sigma_0^(-1/4)) on, with probability at least 1 - delta.
-
-    The constant of O() is read as 1.
-    """
+    """The gates are fixed from T2 = ceil(M/eta sigma_0^(-1/4)) on, but for delta; the constant of O() is read as 1."""
 
     formula = r"T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)"
     experiment = SETTLING
@@ -46,7 +43,10 @@ class Proposition3Time:
 
 @claim("continual.proposition-3.time-own", paper="continual", where="Proposition 3, T2", kind="probability")
 class Proposition3TimeOwn:
-    """At the sigma_0 of Fig. 2, too, the gates are fixed from round T2 on, with probability at least 1 - delta."""
+    """At Fig. 2's sigma_0 = 0.4, a point that refutes no O(), its constant read as 1, gates are fixed from T2 on.
+
+    With probability at least 1 - delta. O() is about the limit of small sigma_0, which says nothing of a single point.
+    """
 
     formula = r"T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M), \quad \sigma_0 = 0.4"
     experiment = SETTLING
@@ -135,7 +135,10 @@ class Proposition3InsideClusters:
     kind="upper_bound",
 )
 class Proposition3InsideOwn:
-    """The same at the sigma_0 of Fig. 2, for both cases: at most a fraction delta of arrivals goes outside the set."""
+    """At Fig. 2's sigma_0 = 0.4, a point that refutes no O(), its constant read as 1, past T2 few leave their set.
+
+    Both cases, at most a fraction delta of arrivals. O() is about the limit of small sigma_0, not of a single point.
+    """
 
     formula = r"\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2, \sigma_0 = 0.4"
     experiment = SETTLING
@@ -192,7 +195,10 @@ class Proposition3UniformClusters:
     replaced_by="continual.proposition-3.leader",
 )
 class Proposition3UniformOwn:
-    """The same at the sigma_0 of Fig. 2, for both cases: a set's expert of highest output has the share 1/|M_n|."""
+    """At Fig. 2's sigma_0 = 0.4, a point that refutes no O(), its constant read as 1, a leader past T2 has 1/|M_n|.
+
+    Both cases, of the arrivals of its set. O() is about the limit of small sigma_0, not of a single point.
+    """
 
     formula = r"\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad \sigma_0 = 0.4"
     experiment = SETTLING
