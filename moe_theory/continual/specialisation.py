@@ -15,11 +15,13 @@ from moe_theory.verify import Experiment
 
 # A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with the sizes of steps that
 # Algorithm 1 gives them, those of Fig. 2 at its sigma_0. Signals keep entries of order 1 whatever the reading, and the
-# ratio of noise to truths is that of Fig. 2. t_1 lies well within the runs, t_2 within those of `RETURNING`.
-SCALES = (0.025, 0.05, 0.1, 0.2)
+# ratio of noise to truths is that of Fig. 2. t_1 lies within the runs, t_2 within those of `RETURNING`, which have a
+# grid of their own since t_2 grows as sigma_0^-1.25.
+SCALES = (0.003125, 0.00625, 0.0125, 0.025)
+RETURN_SCALES = (0.0125, 0.025, 0.05, 0.1)
 MANY_EXPERTS, FEW_EXPERTS = 12, 5  # M > N, where each task is a cluster of its own, and M < N, with K = 3
 SCALE_DIMS = Dims(max_experts=MANY_EXPERTS, num_tasks=6, num_features=10, num_samples=6)
-SCALE_ROUNDS = 400
+SCALE_ROUNDS = 1200
 
 
 def scale_name(num_experts: int, scale: float) -> str:
@@ -96,8 +98,8 @@ RETURNING = Experiment(
     name="settling-returning",
     dims=SCALE_DIMS,
     system=system(SCALE_DIMS),
-    cells=_scaled_cells(*SCALES, terminate=False),
-    num_rounds=1550,
+    cells=_scaled_cells(*RETURN_SCALES, terminate=False),
+    num_rounds=3640,
     record_every=1,
     observe=observe_span,
     replicates=512,

@@ -5,7 +5,7 @@ from jaxtyping import Float
 
 from moe_theory.continual.experiments import cell_name, observe_metrics
 from moe_theory.continual.params import SIGMA_0, Dims
-from moe_theory.continual.specialisation import SCALE_DIMS, SCALE_ROUNDS
+from moe_theory.continual.specialisation import SCALE_DIMS
 from moe_theory.continual.system import system
 from moe_theory.continual.tracking import observe_sight, tracked_system
 from moe_theory.verify import Experiment
@@ -28,13 +28,13 @@ THRESHOLDS = {
     }
     for power in THRESHOLD_POWERS
 }
-FIGURE_8_ROUNDS = SCALE_ROUNDS
+FIGURE_8_ROUNDS = 400
 FIGURE_9_DIMS = Dims(max_experts=5, num_tasks=30, num_features=10, num_samples=6)
 FIGURE_9_ROUNDS = 2000
 
 FIGURE_8 = Experiment(
     name="figure-8",
-    dims=SCALE_DIMS,  # padded, so that the program is that of the grid of scales
+    dims=SCALE_DIMS,
     system=tracked_system(SCALE_DIMS),
     cells=THRESHOLDS,
     num_rounds=FIGURE_8_ROUNDS,

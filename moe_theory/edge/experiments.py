@@ -155,7 +155,7 @@ def _figure_3(name, policy, observe, record_every, replicates) -> Experiment:
     )
 
 
-ADAPTIVE = _figure_3("figure-3-adaptive", policies.adaptive, observe_models, 100, 512)
+ADAPTIVE = _figure_3("figure-3-adaptive", policies.adaptive, observe_models, 100, 256)
 NEAREST = _figure_3("figure-3-nearest", policies.nearest, observe_errors, 100, 128)
 FASTEST = _figure_3("figure-3-fastest", policies.fastest, observe_errors, 100, 128)
 

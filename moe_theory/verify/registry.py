@@ -18,7 +18,7 @@ DEFAULT_READINGS: dict[str, tuple[str, ...]] = {
 
 # Fewer of them, for a first look: what `quick` stands for.
 QUICK_READINGS: dict[str, tuple[str, ...]] = {
-    "continual": DEFAULT_READINGS["continual"],
+    "continual": ("unit-signal",),
     "edge": ("orthogonal-signal",),
 }
 

@@ -9,15 +9,17 @@ import numpy as np
 from moe_theory.continual.claims import stages
 from moe_theory.continual.claims.stages import (
     FEW_CELLS,
+    FEW_RETURN_CELLS,
     FEW_SMALLEST,
     MANY_CELLS,
+    MANY_RETURN_CELLS,
     MANY_SMALLEST,
     ROOT_RETURN,
     ROOT_TERMINATION,
     likely,
 )
 from moe_theory.continual.claims.values import EXPONENT_MARGIN, named, over
-from moe_theory.continual.specialisation import LEARNING, RETURNING, SCALES, stage_rounds
+from moe_theory.continual.specialisation import LEARNING, RETURN_SCALES, RETURNING, SCALES, stage_rounds
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import claim
 
@@ -101,6 +103,7 @@ def _gap(name: str, root: float):
 
 _SAME = r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})"
 _SAME_ORDER = r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0)"
+_RETURNED_ORDER = _SAME_ORDER.replace("t_1", "t_2")
 _OTHER = r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})"
 _OTHER_ORDER = (
     r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{0.75})"
@@ -279,6 +282,7 @@ class Proposition2OtherSetClustersOrder:
     where="Proposition 2, Eq. (13), and its full version, M > N",
     kind="rate",
     margin=EXPONENT_MARGIN,
+    replaced_by="continual.proposition-2.all-experts-order",
 )
 class Proposition2AllExperts:
     """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less."""
@@ -286,9 +290,9 @@ class Proposition2AllExperts:
     formula = _RETURNED
     experiment = RETURNING
     side = "at_least"
-    abscissa = SCALES
-    labels = named(*MANY_CELLS)
-    observe = over(MANY_CELLS, _gap("any_gap", ROOT_RETURN))
+    abscissa = RETURN_SCALES
+    labels = named(*MANY_RETURN_CELLS)
+    observe = over(MANY_RETURN_CELLS, _gap("any_gap", ROOT_RETURN))
     predict = stages.exponent(1.75)
 
 
@@ -298,6 +302,7 @@ class Proposition2AllExperts:
     where="Proposition 2, full version, item 2, M < N",
     kind="rate",
     margin=EXPONENT_MARGIN,
+    replaced_by="continual.proposition-2.all-experts-clusters-order",
 )
 class Proposition2AllExpertsClusters:
     """With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less."""
@@ -305,7 +310,45 @@ class Proposition2AllExpertsClusters:
     formula = _RETURNED
     experiment = RETURNING
     side = "at_least"
-    abscissa = SCALES
-    labels = named(*FEW_CELLS)
-    observe = over(FEW_CELLS, _gap("any_gap", ROOT_RETURN))
+    abscissa = RETURN_SCALES
+    labels = named(*FEW_RETURN_CELLS)
+    observe = over(FEW_RETURN_CELLS, _gap("any_gap", ROOT_RETURN))
     predict = stages.exponent(1.75)
+
+
+@claim(
+    "continual.proposition-2.all-experts-order",
+    paper="continual",
+    where="replaces Proposition 2, Eq. (13)",
+    kind="rate",
+    margin=EXPONENT_MARGIN,
+)
+class Proposition2AllExpertsOrder:
+    """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is."""
+
+    formula = _RETURNED_ORDER
+    experiment = RETURNING
+    side = "at_least"
+    abscissa = RETURN_SCALES
+    labels = named(*MANY_RETURN_CELLS)
+    observe = over(MANY_RETURN_CELLS, _gap("any_gap", ROOT_RETURN))
+    predict = stages.exponent(1.0)
+
+
+@claim(
+    "continual.proposition-2.all-experts-clusters-order",
+    paper="continual",
+    where="replaces Proposition 2, full version, item 2, M < N",
+    kind="rate",
+    margin=EXPONENT_MARGIN,
+)
+class Proposition2AllExpertsClustersOrder:
+    """With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is."""
+
+    formula = _RETURNED_ORDER
+    experiment = RETURNING
+    side = "at_least"
+    abscissa = RETURN_SCALES
+    labels = named(*FEW_RETURN_CELLS)
+    observe = over(FEW_RETURN_CELLS, _gap("any_gap", ROOT_RETURN))
+    predict = stages.exponent(1.0)

@@ -16,6 +16,7 @@ from moe_theory.continual.params import SIGMA_0
 from moe_theory.continual.specialisation import (
     FEW_EXPERTS,
     MANY_EXPERTS,
+    RETURN_SCALES,
     SCALES,
     SETTLING,
     scale_name,
@@ -26,6 +27,9 @@ from moe_theory.verify.claim import Runs
 
 MANY_CELLS = tuple(scale_name(MANY_EXPERTS, scale) for scale in SCALES)  # M > N
 FEW_CELLS = tuple(scale_name(FEW_EXPERTS, scale) for scale in SCALES)  # M < N, K clusters
+MANY_RETURN_CELLS, FEW_RETURN_CELLS = (
+    tuple(scale_name(number, scale) for scale in RETURN_SCALES) for number in (MANY_EXPERTS, FEW_EXPERTS)
+)
 MANY_SMALLEST, FEW_SMALLEST = MANY_CELLS[:1], FEW_CELLS[:1]
 MANY_OWN, FEW_OWN = ((scale_name(number, SIGMA_0),) for number in (MANY_EXPERTS, FEW_EXPERTS))  # Fig. 2's sigma_0
 MANY_LARGEST, FEW_LARGEST = MANY_CELLS[-1:], FEW_CELLS[-1:]
