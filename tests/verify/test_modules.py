@@ -1,11 +1,12 @@
 """A user's own file of claims: catches one that is not judged, takes others down with it, or fails without a word."""
 
+import sys
 import textwrap
 
 import pytest
 
 from moe_theory.core.errors import InvalidClaimError
-from moe_theory.verify import Status, claim, registry, session
+from moe_theory.verify import Status, archive, claim, registry, session
 from moe_theory.verify.modules import load_claims
 
 OWN = """
@@ -105,3 +106,23 @@ def test_a_file_that_does_not_work_says_why(tmp_path, text, message):
         load_claims(written(tmp_path, text))
     with pytest.raises(InvalidClaimError, match="no Python file"):
         load_claims(tmp_path / "missing.py")
+
+
+def test_samples_belong_to_the_files_that_they_come_from(tmp_path):
+    """Catches samples of an edited claim, or of an edited neighbour of it, that are taken for current."""
+    (tmp_path / "bounds.py").write_text("LARGE = 10.0\n")
+    path = written(tmp_path, OWN.replace("import numpy as np", "from bounds import LARGE").replace("10.0", "LARGE"))
+    (id,) = load_claims(path)
+    reading = registry.readings_of("continual")["unit-signal"]
+
+    def key():
+        return archive.key_of(registry.all_claims()[id], reading, 0)
+
+    keys = [key(), key()]
+    assert keys[0] == keys[1]
+    (tmp_path / "bounds.py").write_text("LARGE = 11.0\n")
+    keys.append(key())
+    path.write_text(path.read_text() + "# changed\n")
+    keys.append(key())
+    assert len(set(keys)) == 3
+    sys.modules.pop("bounds")
