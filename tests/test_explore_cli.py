@@ -32,7 +32,7 @@ def no_work(monkeypatch):
     ("arguments", "parts"),
     [
         (["continual.lemma-44", "--over", "noise_scale=0..1"], ["unknown claim", "Did you mean 'continual.lemma-4'"]),
-        (["continual.lemma-*", "--over", "noise_scale=0..1"], ["3 claims", "continual.lemma-3.contraction"]),
+        (["continual.lemma-3*", "--over", "noise_scale=0..1"], ["2 claims", "continual.lemma-3.contraction"]),
         (["continual.lemma-4"], ["0 axes", "--over"]),
         (["continual.lemma-4", "--over", "noise_scal=0..1"], ["Did you mean 'noise_scale'"]),
         (["continual.lemma-4", "--over", "noise_scale=-1..1"], ["noise_scale=-1", "must not be negative"]),

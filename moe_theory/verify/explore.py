@@ -35,6 +35,7 @@ SCHEMA = "moe-theory/exploration/1"
 Coordinates = tuple[Number, ...]  # one an axis
 Box = tuple[tuple[Number, Number], ...]  # neighbouring values, one pair an axis
 OnPoint = Callable[["Point"], None]
+MOST_NAMED = 5  # claims of a glob that names several
 
 
 @dataclasses.dataclass(frozen=True)
@@ -230,7 +231,7 @@ def plan_search(
         raise InvalidRunError(f"refine={refine} must not be negative. Raise refine.")
     claims = registry.select_claims([pattern])
     if len(claims) > 1:
-        ids = ", ".join(claim.id for claim in claims)
+        ids = ", ".join(claim.id for claim in claims[:MOST_NAMED]) + (", ..." if len(claims) > MOST_NAMED else "")
         raise InvalidRunError(f"{pattern!r} names {len(claims)} claims, and a map is of one. Name one of {ids}.")
     if reading in registry.SPECIAL_NAMES:
         known = [choice.name for choice in registry.select_readings(claims[0].paper, ["all"])]
