@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import OutputError
+from moe_theory.core.provenance import backend, is_x64, source_digest, versions
 from moe_theory.verify.claim import Claim, ReadingLike
 from moe_theory.verify.evidence import Samples
 from moe_theory.verify.modules import sources_of
-from moe_theory.verify.provenance import backend, is_x64, source_digest, versions
 
 
 class Archive:

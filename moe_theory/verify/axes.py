@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError
-from moe_theory.verify import settings
+from moe_theory.core.values import typed
 
 Number = bool | int | float
 LOG_RATIO = 10  # a range that spans more than this is looked at on a logarithmic scale
@@ -95,7 +95,7 @@ def _parse(text: str, defaults: Any, num_points: int) -> Axis:
     name, described = name_in(text), text.partition("=")[2]
     is_listed = ".." not in described
     parts = described.split("," if is_listed else "..", maxsplit=-1 if is_listed else 1)
-    values = [settings.typed(name, part, defaults) for part in parts]
+    values = [typed(name, part, defaults) for part in parts]
     if not all(math.isfinite(value) for value in values):
         raise InvalidParamsError(f"--over {text}: values of {name} must be finite numbers.")
     if not is_listed and isinstance(values[0], bool):

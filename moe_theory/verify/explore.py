@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.core.provenance import is_x64, versions
+from moe_theory.core.values import shown
 from moe_theory.sweep import Progress, quiet
 from moe_theory.verify import axes as axis_texts
 from moe_theory.verify import registry
 from moe_theory.verify.axes import Axis, Number
 from moe_theory.verify.claim import Claim, ReadingLike
 from moe_theory.verify.course import Course, Job, Request
-from moe_theory.verify.provenance import is_x64, versions
 from moe_theory.verify.session import FAMILY_ERROR, check_request
-from moe_theory.verify.settings import adjusted, require_free, shown
+from moe_theory.verify.settings import adjusted, require_free
 from moe_theory.verify.verdict import Status, Verdict
 
 POINTS, REFINEMENTS = 5, 2  # unless the caller asks for others

@@ -8,11 +8,11 @@ import dataclasses
 import shlex
 from collections.abc import Iterator, Mapping
 
+from moe_theory.core.provenance import is_x64
 from moe_theory.sweep import Run
 from moe_theory.verify import evidence, judgement
 from moe_theory.verify.claim import Claim, Experiment, Runs
 from moe_theory.verify.evidence import Samples
-from moe_theory.verify.provenance import is_x64
 from moe_theory.verify.verdict import Look, Status, Stop, Verdict
 
 FIRST_SHARE = 32  # the first look is at an experiment's replicates over this,

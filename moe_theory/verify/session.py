@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.provenance import is_x64, versions
 from moe_theory.core.random import root_key
 from moe_theory.sweep import Progress, Run, quiet
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.course import Course, Job, Request, blank_for, twins_of
-from moe_theory.verify.provenance import is_x64, versions
 from moe_theory.verify.sequential import Trial, blank_verdict
 from moe_theory.verify.settings import adjusted
 from moe_theory.verify.verdict import Report, Stop, Verdict

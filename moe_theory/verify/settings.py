@@ -4,13 +4,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from moe_theory.core.errors import InvalidParamsError, unknown_name
 from moe_theory.core.system import check_system
+from moe_theory.core.values import shown, typed
 from moe_theory.verify.claim import Experiment, ReadingLike
-
-_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,33 +85,3 @@ def require_free(name: str, reading: ReadingLike, experiment: Experiment) -> Non
             f"{name} cannot be set: the experiment {experiment.name} decides it in every cell ({cells}), which goes "
             "before any other choice. Set another parameter."
         )
-
-
-def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
-    """A number, or its text, as the parameter's type, so that programs are reused whatever the value.
-
-    Raises: InvalidParamsError for what is no such number.
-    """
-    kind = np.asarray(getattr(defaults, name)).dtype.kind
-    text = str(value).strip()
-    if kind == "b":
-        if text.lower() not in _BOOLEANS:
-            raise InvalidParamsError(f"{name}={text} must be true or false.")
-        return _BOOLEANS[text.lower()]
-    try:
-        number = float(text)
-    except ValueError:
-        raise InvalidParamsError(f"{name}={text} must be a number. Mend {name}.") from None
-    if kind == "f":
-        return number
-    if not number.is_integer():
-        raise InvalidParamsError(f"{name}={text} must be a whole number. Mend {name}.")
-    return int(number)
-
-
-def shown(value: Any) -> str:
-    """A value as short as it can be and still be read back as the same."""
-    if isinstance(value, (bool, np.bool_)):
-        return str(bool(value)).lower()
-    short = f"{value:.6g}"
-    return short if float(short) == value else repr(value)

@@ -33,12 +33,21 @@ def backend() -> str:
     return jax.default_backend()
 
 
+def source_digest(*folders: str) -> str:
+    """A digest of the package's own source, or of the files of some of its folders: other source, other numbers.
+
+    Args:
+        folders: such as "core"; the files in them, not those in folders further down. None: the whole package.
+    """
+    return _digest(folders)
+
+
 @functools.cache
-def source_digest() -> str:
-    """A digest of the package's own source: samples of other source are others."""
-    folder = Path(moe_theory.__file__).parent
+def _digest(folders: tuple[str, ...]) -> str:
+    root = Path(moe_theory.__file__).parent
+    paths = [path for folder in folders for path in (root / folder).glob("*.py")] if folders else root.rglob("*.py")
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(str(path.relative_to(folder)).encode())
+    for path in sorted(paths):
+        digest.update(path.relative_to(root).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -1,0 +1,98 @@
+"""Systems that a specification can name: their sizes, parameters, readings, choices and observables.
+
+A specification is plain data, and so is a task that goes to a worker: both name what is registered here, and never
+what to import.
+"""
+
+import dataclasses
+import functools
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from jaxtyping import Array
+
+from moe_theory.core.errors import unknown_name
+from moe_theory.core.readings import Reading
+from moe_theory.core.system import Info, Observe, State, System
+
+# Registered systems, by the module that describes each in `SWEEPABLE`. Named, not imported: they build on this package.
+SYSTEMS: dict[str, str] = {"continual": "moe_theory.continual.sweeps", "edge": "moe_theory.edge.sweeps"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Observable:
+    """What a recorded round can keep of one replicate, by name."""
+
+    name: str
+    about: str  # what it is, its unit and its source
+    read: Callable[[State, Info], Array]
+    axes: tuple[str, ...] = ()  # names of its own axes, such as ("expert",); a scalar has none
+
+
+@dataclasses.dataclass(frozen=True)
+class Sweepable:
+    """All that a specification may say of a system."""
+
+    name: str
+    about: str
+    dims: type  # the dataclass of static sizes
+    default_dims: Mapping[str, Any]  # sizes unless given; `max_experts` is the largest num_experts of the grid
+    readings: Mapping[str, Reading]  # by name; the first is the default
+    choices: Mapping[str, Mapping[str, Any]]  # static choices, such as a policy, by their names; the first: the default
+    build: Callable[..., System]  # (dims, **choices) -> the same object for equal arguments
+    check: Callable[[Any, Any], None]  # (dims, params): raises InvalidParamsError
+    observables: Mapping[str, Observable]
+    default_observables: tuple[str, ...]
+    sources: tuple[str, ...]  # folders of the package whose files decide the numbers
+
+    @property
+    def default_reading(self) -> str:
+        """The reading of a specification that names none."""
+        return next(iter(self.readings))
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the traced parameters."""
+        return self.readings[self.default_reading].defaults._fields
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Names of the static sizes."""
+        return tuple(field.name for field in dataclasses.fields(self.dims))
+
+    def system(self, dims: Any, choices: Mapping[str, str]) -> System:
+        """The system of these sizes and named choices. Raises: UnknownNameError for a choice there is not."""
+        chosen = {}
+        for kind, known in self.choices.items():
+            name = choices.get(kind, next(iter(known)))
+            if name not in known:
+                raise unknown_name(kind, name, known)
+            chosen[kind] = known[name]
+        return self.build(dims, **chosen)
+
+    def observe(self, names: Sequence[str]) -> Observe:
+        """A function of (state, info) that keeps the named observables; the same object for the same names."""
+        return _observe(self.name, tuple(names))
+
+
+def sweepable(name: str) -> Sweepable:
+    """The registered system called `name`. Raises: UnknownNameError, with the nearest name suggested."""
+    if name not in SYSTEMS:
+        raise unknown_name("system", name, SYSTEMS)
+    return importlib.import_module(SYSTEMS[name]).SWEEPABLE
+
+
+def observables(*members: Observable) -> dict[str, Observable]:
+    """Observables by their names."""
+    return {member.name: member for member in members}
+
+
+@functools.lru_cache
+def _observe(system: str, names: tuple[str, ...]) -> Observe:
+    kept = {name: sweepable(system).observables[name].read for name in names}
+
+    def observe(state: State, info: Info) -> dict[str, Array]:
+        return {name: read(state, info) for name, read in kept.items()}
+
+    return observe
