@@ -35,9 +35,14 @@ def write_text(path: Path, text: str) -> None:
 
     Raises: OutputError if the folder cannot take it.
     """
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file whole, as `write_text` does. Raises: OutputError if the folder cannot take it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(data)
         temporary.replace(path)
     except OSError as failure:
         with contextlib.suppress(OSError):

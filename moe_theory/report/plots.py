@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import xarray as xr
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PAGE_WIDTH = 7.2  # inches
 CAPTION_SIZE = 7.0  # points
+PIXELS_PER_INCH = 200
 _STYLE_LOCK = threading.Lock()  # matplotlib's configuration is one for all threads
 
 
@@ -109,6 +110,17 @@ def style() -> Iterator[None]:
 
 def render(title: str, size: tuple[float, float], draw: Callable[["FigureBase"], None], caption: str = "") -> str:
     """An SVG document of what `draw` puts on a figure of `size` inches, with the caption under it."""
+    return render_as("svg", title, size, draw, caption).decode()
+
+
+def render_as(
+    form: Literal["svg", "png"],
+    title: str,
+    size: tuple[float, float],
+    draw: Callable[["FigureBase"], None],
+    caption: str = "",
+) -> bytes:
+    """The bytes of a picture in this form, otherwise as `render`."""
     from matplotlib.figure import Figure
 
     width, height = size
@@ -121,9 +133,10 @@ def render(title: str, size: tuple[float, float], draw: Callable[["FigureBase"],
         figure.text(0.012, 0.97 * share, "\n".join(lines), va="top", fontsize=CAPTION_SIZE, linespacing=1.3)
         draw(figure)
         _settle(figure)
-        document = io.StringIO()
-        about = {"Date": None, "Creator": "moe_theory", "Title": title, "Description": caption or title}
-        figure.savefig(document, format="svg", metadata=about)
+        document = io.BytesIO()
+        about = {"Title": title, "Description": caption or title}
+        about |= {"Date": None, "Creator": "moe_theory"} if form == "svg" else {"Software": "moe_theory"}
+        figure.savefig(document, format=form, dpi=PIXELS_PER_INCH if form == "png" else "figure", metadata=about)
     return document.getvalue()
 
 

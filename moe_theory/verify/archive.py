@@ -73,6 +73,7 @@ def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
     """A digest of everything that decides a claim's samples: source, parameters, seed, precision, versions."""
     experiment = claim.experiment
     cells = {name: reading.params(**overrides) for name, overrides in experiment.cells.items()}
+    stored = "" if experiment.stored is None else experiment.stored.digest
     parts = (
         source_digest(),
         _own_digest(claim),
@@ -80,6 +81,7 @@ def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
         repr((claim.kind, claim.margin, claim.side, claim.abscissa)),
         repr((experiment.name, experiment.dims, experiment.num_rounds, experiment.record_every)),
         repr(cells),
+        stored,
         repr((seed, is_x64(), backend(), versions())),
     )
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

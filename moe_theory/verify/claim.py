@@ -3,8 +3,9 @@
 import dataclasses
 import inspect
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from moe_theory.core.errors import InvalidClaimError
 from moe_theory.core.system import Observe, System
 from moe_theory.sweep import Run
 from moe_theory.sweep.chunks import Start
+
+if TYPE_CHECKING:
+    from moe_theory.sweep.results import Results
 
 Kind = Literal[
     "equality", "upper_bound", "lower_bound", "ordering", "identity", "probability", "rate", "counterexample"
@@ -59,9 +63,27 @@ class Experiment:
     observe: Observe
     replicates: int  # at most, unless the caller asks for another number or gives a budget of time
     start: Start | None = None  # initial states other than the system's own
+    stored: "Results | None" = None  # a sweep that the runs are read from, instead of simulating them
 
     def __hash__(self) -> int:
         return id(self)
+
+    @classmethod
+    def from_sweep(cls, sweep: "Results | str | os.PathLike[str]", name: str | None = None) -> "Experiment":
+        """An experiment whose runs are those of a stored sweep: nothing is simulated.
+
+        Claims get `runs` by the sweep's cells, such as runs["num_experts = 5, truth_scale = 0.4"], each with the
+        observables kept as `records`, (R, ..., B), and no `state`. They are judged under the sweep's reading, from
+        its seed, in looks at no more replicates than it has: 64 times a power of two wastes none.
+
+        Args:
+            sweep: its results or its folder.
+            name: the folder's unless given.
+        Raises: InvalidRunError or MissingChunkError where the sweep is not there or not complete.
+        """
+        from moe_theory.verify.stored import experiment_from
+
+        return experiment_from(sweep, name)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,9 +7,10 @@ from collections.abc import MutableMapping, Sequence
 from moe_theory.sweep import Progress, replicate_rounds, run_cells
 from moe_theory.sweep.chunks import Cell
 from moe_theory.verify.archive import Archive
-from moe_theory.verify.claim import Claim, Experiment, ReadingLike
+from moe_theory.verify.claim import Claim, Experiment, ReadingLike, Runs
 from moe_theory.verify.sequential import Trial, blank_verdict, schedule
 from moe_theory.verify.settings import options_of
+from moe_theory.verify.stored import runs_of, seed_for
 from moe_theory.verify.verdict import Stop, Verdict
 
 UNKNOWN_SECONDS = 3.0  # that a look is taken to need at an experiment of which nothing has been run or compiled
@@ -60,7 +61,8 @@ class Request:
 
 def blank_for(claim: Claim, reading: ReadingLike, request: Request, error: float) -> Verdict:
     """A verdict of the request before anything is known."""
-    return blank_verdict(claim, reading.name, request.seed, error, request.module, options_of(reading))
+    seed = seed_for(claim.experiment, request.seed)
+    return blank_verdict(claim, reading.name, seed, error, request.module, options_of(reading))
 
 
 def twins_of(jobs: Sequence[Job]) -> dict[int, int]:
@@ -92,12 +94,13 @@ class Course:
         archive: Archive | None = None,
         pace: MutableMapping[Experiment, float] | None = None,
     ) -> None:
-        self.job, self.archive, self.seed = job, archive, request.seed
+        self.job, self.archive, self.seed = job, archive, seed_for(job.experiment, request.seed)
         self.name = f"{job.experiment.name} under {job.reading.name}"
         self.seconds = 0.0
         self.pace = {} if pace is None else pace
         own = job.experiment.replicates
-        limit = request.replicates or (None if request.budget else own)
+        is_open_ended = request.budget and job.experiment.stored is None
+        limit = request.replicates or (None if is_open_ended else own)
         self._looks = schedule(job.experiment, limit)
         self._target = next(self._looks)  # replicates of the next look
         self._cells = job.cells()
@@ -167,17 +170,21 @@ class Course:
         return undecided
 
     def _run(self, cells: list[Cell], known: int, undecided: list[Trial], progress: Progress) -> None:
-        runs = run_cells(
-            cells,
-            self._target - known,
-            first=known,
-            seed=self.seed,
-            progress=progress,
-            what=f"{self.name}, replicates {known} to {self._target - 1}",
-            is_announced=True,
-        )
+        runs = self._taken(cells, known, progress)
         for trial in undecided:
             if trial.count < self._target:
                 trial.extend(runs)
                 if self.archive is not None and trial.samples is not None:
                     self.archive.save(trial.claim, self.job.reading, self.seed, trial.samples, trial.labels)
+
+    def _taken(self, cells: list[Cell], known: int, progress: Progress) -> Runs:
+        """Runs of the cells, of replicates `known` to those of the next look: simulated, or read where they are."""
+        count, what = self._target - known, f"{self.name}, replicates {known} to {self._target - 1}"
+        if self.job.experiment.stored is None:
+            return run_cells(
+                cells, count, first=known, seed=self.seed, progress=progress, what=what, is_announced=True
+            )
+        progress.running(what)
+        runs = runs_of(self.job.experiment, [cell.name for cell in cells], known, self._target)
+        progress.advance(replicate_rounds(cells, count))
+        return runs

@@ -27,7 +27,7 @@ def load_claims(path: Path) -> list[str]:
     """Run a Python file; the ids of the claims that it declares, in order.
 
     A claim is judged under the readings of its paper. For a paper of the user's own they are what the file calls
-    `READINGS`, a dictionary of `Reading` by name.
+    `READINGS`, a dictionary of `Reading` by name; claims on a stored sweep need none, as the sweep has its own.
 
     Raises: InvalidClaimError for a file that cannot be read or run, that declares no claim, or one of a paper that has
         no readings.
@@ -53,7 +53,7 @@ def load_claims(path: Path) -> list[str]:
         _LOADED[claim.id] = path.resolve()
         if claim.paper not in registry.PAPERS:
             registry.add_readings(claim.paper, getattr(module, "READINGS", {}))
-        if not registry.readings_of(claim.paper):
+        if claim.experiment.stored is None and not registry.readings_of(claim.paper):
             raise InvalidClaimError(
                 f"--module {path}: claim {claim.id} is of paper={claim.paper!r}, which has no readings. Name one of "
                 f"{', '.join(registry.PAPERS)}, or give the file READINGS, a dictionary of Reading by name."

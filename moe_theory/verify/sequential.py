@@ -13,6 +13,7 @@ from moe_theory.sweep import Run
 from moe_theory.verify import evidence, judgement
 from moe_theory.verify.claim import Claim, Experiment, Runs
 from moe_theory.verify.evidence import Samples
+from moe_theory.verify.stored import origin_of
 from moe_theory.verify.verdict import Look, Status, Stop, Verdict
 
 FIRST_SHARE = 32  # the first look is at an experiment's replicates over this,
@@ -136,7 +137,12 @@ class Trial:
         self.is_settled = True
 
     def _repeatable(self, verdict: Verdict, count: int) -> Verdict:
-        return dataclasses.replace(verdict, replicates=count, command=f"{self.blank.command} --replicates {count}")
+        return dataclasses.replace(
+            verdict,
+            reason=f"{verdict.reason}{origin_of(self.claim.experiment)}",
+            replicates=count,
+            command=f"{self.blank.command} --replicates {count}",
+        )
 
 
 def blank_verdict(

@@ -21,6 +21,7 @@ from moe_theory.verify.claim import Claim
 from moe_theory.verify.course import Course, Job, Request, blank_for, twins_of
 from moe_theory.verify.sequential import Trial, blank_verdict
 from moe_theory.verify.settings import adjusted
+from moe_theory.verify.stored import check_asked, reading_for
 from moe_theory.verify.verdict import Report, Stop, Verdict
 
 FAMILY_ERROR = 0.01  # probability that a report holds any false verdict
@@ -41,7 +42,8 @@ def verify(
 ) -> list[Verdict]:
     """Judge claims, by ids or globs, under readings.
 
-    Replicates double until a claim is decided, from a part of its experiment's number on.
+    Replicates double until a claim is decided, from a part of its experiment's number on. Claims on stored sweeps
+    take their reading, seed and replicates from there.
 
     Args:
         patterns: ids, globs or papers' names.
@@ -89,6 +91,8 @@ def check_request(
     jobs = plan(registry.select_claims(patterns), readings)
     if not jobs:
         raise InvalidRunError("there is nothing to judge: name at least one claim and one reading, or leave them out.")
+    for job in jobs:
+        check_asked(job.experiment, replicates, seed)
     jobs = [dataclasses.replace(job, reading=adjusted(job.reading, settings or {}, job.experiment)) for job in jobs]
     return Request(jobs, replicates, seed, error, budget, module)
 
@@ -96,12 +100,16 @@ def check_request(
 def plan(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Job]:
     """Jobs in the order of the claims, each experiment once a reading; each paper takes the named readings it has.
 
-    Raises: UnknownNameError for a reading that none of the papers has.
+    A claim on a stored sweep is judged under the sweep's.
+
+    Raises: UnknownNameError for a reading that none of the papers has; InvalidRunError for one that a sweep has not.
     """
     jobs: dict[tuple[int, str], Job] = {}
-    by_paper = registry.readings_by_paper(list(dict.fromkeys(claim.paper for claim in claims)), readings)
+    papers = dict.fromkeys(claim.paper for claim in claims if claim.experiment.stored is None)
+    by_paper = registry.readings_by_paper(list(papers), readings) if papers else {}
     for claim in claims:
-        for reading in by_paper[claim.paper]:
+        is_simulated = claim.experiment.stored is None
+        for reading in by_paper[claim.paper] if is_simulated else [reading_for(claim, readings)]:
             job = jobs.setdefault((id(claim.experiment), reading.name), Job(claim.experiment, reading, []))
             job.claims.append(claim)
     return list(jobs.values())

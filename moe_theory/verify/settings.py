@@ -8,6 +8,7 @@ from moe_theory.core.errors import InvalidParamsError, unknown_name
 from moe_theory.core.system import check_system
 from moe_theory.core.values import shown, typed
 from moe_theory.verify.claim import Experiment, ReadingLike
+from moe_theory.verify.stored import require_adjustable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +79,7 @@ def require_free(name: str, reading: ReadingLike, experiment: Experiment) -> Non
     fields = reading.params()._fields
     if name not in fields:
         raise InvalidParamsError(str(unknown_name("parameter", name, fields)))
+    require_adjustable(experiment, name)
     own = {cell: overrides[name] for cell, overrides in experiment.cells.items() if name in overrides}
     if len(own) == len(experiment.cells):
         cells = ", ".join(f"{cell!r} sets {shown(value)}" for cell, value in own.items())

@@ -1,0 +1,366 @@
+"""Results of a sweep, read from its chunks: as one dataset with labels, as runs of single cells, and as files."""
+
+import collections
+import functools
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from moe_theory.core import moments
+from moe_theory.core.errors import (
+    DamagedChunkError,
+    InvalidParamsError,
+    InvalidRunError,
+    MissingChunkError,
+    unknown_name,
+)
+from moe_theory.core.moments import Moments
+from moe_theory.core.readings import Reading
+from moe_theory.core.system import recorded_rounds
+from moe_theory.core.values import shown
+from moe_theory.sweep import packing
+from moe_theory.sweep.chunks import Run
+from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep.store import Store
+from moe_theory.sweep.systems import Sweepable, sweepable
+from moe_theory.sweep.tasks import Part, Plan
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+CACHED_BYTES = 256_000_000  # of cells that have been read, so that one variable after another reads chunks once
+MOMENTS = ("count", "mean", "standard_error", "min", "max")  # statistics before the quantiles
+
+Arrays = dict[str, Shaped[np.ndarray, "..."]]  # by observable
+
+
+class Coverage(NamedTuple):
+    """How much of a sweep is there."""
+
+    chunks: int
+    of_chunks: int
+    replicates: int  # of all cells together
+    of_replicates: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is missing."""
+        return self.chunks == self.of_chunks
+
+
+class Results:
+    """A sweep's results. Chunks are read when their numbers are asked for, a cell at a time."""
+
+    def __init__(self, plan: Plan, store: Store, partial: bool = False) -> None:
+        self.plan, self.store, self.partial = plan, store, partial
+        self.sweep = plan.sweep
+        parts = [plan.parts_of(index) for index in range(len(self.sweep.grid))]
+        self._parts = [[part for part in each if store.has(part.name)] for each in parts]  # those there, by cell
+        self._num_chunks = sum(map(len, parts))
+        self._cache = _Cache(CACHED_BYTES)
+        if not (partial or self.coverage.is_complete):
+            raise self._incomplete()
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], partial: bool = False) -> "Results":
+        """The results in a run folder; no chunk is read yet.
+
+        Args:
+            partial: whether to take what is there: statistics are then of fewer replicates, as `count` says, and nan
+                for cells without any.
+        Raises: InvalidRunError where there is no sweep; MissingChunkError where chunks are missing.
+        """
+        store = Store(Path(path))
+        manifest = store.manifest()
+        return cls(Plan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"]), store, partial)
+
+    def __repr__(self) -> str:
+        sweep, coverage = self.sweep, self.coverage
+        shape = zip(sweep.grid.axes, sweep.grid.shape, strict=True)
+        axes = ", ".join(f"{axis.name} {length}" for axis, length in shape) or "none"
+        observables = f"{', '.join(sweep.kept)}; {sweep.keep}"
+        return "\n".join(
+            [
+                f"<moe_theory.Results: {sweep.system} under {self.reading.name}, {self.store.folder}",
+                f"  axes: {axes} ({len(sweep.grid)} {'cell' if len(sweep.grid) == 1 else 'cells'})",
+                f"  recorded: {len(self.rounds)} of {sweep.rounds} rounds of {observables}",
+                f"  replicates: {sweep.replicates} a cell; {coverage.chunks} of {coverage.of_chunks} chunks there>",
+            ]
+        )
+
+    @property
+    def coverage(self) -> Coverage:
+        """How much is there. A chunk turns out to be damaged when it is read, and then counts as missing."""
+        kept = sum(part.num_kept for parts in self._parts for part in parts)
+        of_replicates = self.sweep.replicates * len(self.sweep.grid)
+        return Coverage(sum(map(len, self._parts)), self._num_chunks, kept, of_replicates)
+
+    @property
+    def kind(self) -> Sweepable:
+        """The system's description."""
+        return sweepable(self.sweep.system)
+
+    @property
+    def reading(self) -> Reading:
+        """The reading; cells of an axis `reading` have their own."""
+        return self.kind.readings[self.sweep.reading or self.kind.default_reading]
+
+    @property
+    def rounds(self) -> Int[np.ndarray, " R"]:
+        """The recorded rounds, 1-based."""
+        return recorded_rounds(self.sweep.rounds, self.sweep.stride)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Of everything that decides the numbers."""
+        decisive = {"specification": self.sweep.to_json(), "fingerprint": self.plan.fingerprint}
+        return hashlib.sha256(packing.canonical(decisive)).hexdigest()
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """Names of the statistics, such as "mean" or, of the quantile 0.025, "q2.5"."""
+        return (*MOMENTS, *(f"q{100 * quantile:g}" for quantile in self.sweep.quantiles))
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Everything with labels; a variable's numbers are read when they are asked for, of the cells asked for.
+
+        Dimensions are the grid's axes, `round`, an observable's own axes such as `expert_index`, and `statistic` (float64)
+        or, of a sweep that keeps replicates, `replicate` (in the run's precision; where some are missing, float64
+        with nan). Of a zip, whose axis counts from 0, each parameter is a coordinate.
+        """
+        from moe_theory.sweep import labels
+
+        return labels.dataset(self)
+
+    def to_netcdf(self, path: str | os.PathLike[str]) -> Path:
+        """Write a netCDF 3 file, the same bytes for the same results.
+
+        Integers are of 32 bits there and text is of characters; `xarray.open_dataset` gives equal values and labels.
+        All that is written is in memory at once: little of statistics, everything where replicates are kept.
+
+        Raises: OutputError where it cannot be written; InvalidRunError for a variable of more than 2 GiB.
+        """
+        from moe_theory.sweep import exports
+
+        return exports.to_netcdf(self.to_xarray(), Path(path))
+
+    def to_zarr(self, path: str | os.PathLike[str]) -> Path:
+        """Write a Zarr folder (format 2), a cell at a time, the same bytes for the same results.
+
+        Raises: OutputError where it cannot be written; InvalidRunError without the extra `zarr`.
+        """
+        from moe_theory.sweep import exports
+
+        return exports.to_zarr(self.to_xarray(), self.sweep.grid.shape, Path(path))
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> Path:
+        """Write a Parquet table, a cell at a time: a row for each cell, round and statistic (or replicate).
+
+        Observables are columns; where one has an axis of its own, rows are of that axis too, and the others repeat.
+        The same results and the same pyarrow give the same bytes.
+
+        Raises: OutputError where it cannot be written; InvalidRunError without the extra `parquet`.
+        """
+        from moe_theory.sweep import exports
+
+        return exports.to_parquet(self.to_xarray(), self.sweep.grid.shape, Path(path))
+
+    def cell(self, index: int | None = None, /, **settings: Any) -> Run:
+        """All replicates of one cell: the `index`-th of the grid, or the one with these settings.
+
+        Raises: UnknownNameError, InvalidParamsError or InvalidRunError where that names no cell, or several;
+            MissingChunkError if some of its replicates are missing.
+        """
+        place = self._place_of(settings) if index is None else range(len(self.sweep.grid))[index]
+        return self.run_of(place)
+
+    def runs(self, first: int = 0, count: int | None = None) -> Mapping[str, Run]:
+        """The cells' runs by their names, such as "num_experts = 5, truth_scale = 0.4"; each is read when asked for.
+
+        The only cell of a sweep without axes has the name of the system.
+
+        Args:
+            count: of the replicates from `first` on; None takes all there are.
+        Raises: InvalidRunError for replicates that the sweep does not have.
+        """
+        last = self.sweep.replicates if count is None else first + count
+        if not 0 <= first < last <= self.sweep.replicates:
+            raise InvalidRunError(
+                f"replicates {first} to {last - 1} are asked for, and the sweep has {self.sweep.replicates}: raise "
+                "`replicates` in its specification and run it again, which computes only what is new."
+            )
+        return _Runs(self.names, lambda place: self.run_of(place, first, last))
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the cells, in the grid's order."""
+        cells = self.sweep.grid.cells
+        return tuple(
+            ", ".join(f"{name} = {_text(value)}" for name, value in cell.settings.items()) or self.sweep.system
+            for cell in cells
+        )
+
+    def run_of(self, place: int, first: int = 0, last: int | None = None) -> Run:
+        """Replicates `first` to `last` - 1 of the cell at this place. Raises: MissingChunkError."""
+        last = self.sweep.replicates if last is None else last
+        parts = [part for part in self.plan.parts_of(place) if part.first < last and part.first + part.num_kept > first]
+        pieces = [self._read(part) for part in parts]
+        if None in pieces:
+            raise self._incomplete(f"replicates {first} to {last - 1} of {self.names[place]}")
+        start = first - parts[0].first
+        joined = {name: _joined(pieces, name)[..., start : start + last - first] for name in self.sweep.kept}
+        records = _records(self.sweep.kept)(**joined)
+        return Run(self.sweep.grid.cells[place].params, self.rounds, np.arange(first, last), None, records)
+
+    def statistics_of(self, place: int) -> dict[str, Float[np.ndarray, "..."]] | None:
+        """Of the cell at this place, each observable's statistics (R, *own axes, statistics); None without replicates.
+
+        Moments merge in the order of chunks; quantiles are exact.
+        """
+        return self._cache.get(("statistics", place), lambda: self._statistics(place))
+
+    def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays] | None:
+        """Of the cell at this place, the replicates there are, and of each observable (R, *own axes, B); or None."""
+        return self._cache.get(("replicates", place), lambda: self._replicates(place))
+
+    def _statistics(self, place: int) -> Arrays | None:
+        pieces = [arrays for _, arrays in self._there(place)]
+        if not pieces:
+            return None
+        return {
+            name: _statistics([piece[name] for piece in pieces], self.sweep.quantiles) for name in self.sweep.kept
+        }
+
+    def _replicates(self, place: int) -> tuple[np.ndarray, Arrays] | None:
+        there = self._there(place)
+        if not there:
+            return None
+        numbers = np.concatenate([part.first + np.arange(part.num_kept) for part, _ in there])
+        return numbers, {name: _joined([arrays for _, arrays in there], name) for name in self.sweep.kept}
+
+    def _there(self, place: int) -> list[tuple[Part, Arrays]]:
+        """The chunks of a cell that are there and whole, in the order of replicates."""
+        read = [(part, self._read(part)) for part in list(self._parts[place])]
+        return [(part, arrays) for part, arrays in read if arrays is not None]
+
+    def _read(self, part: Part) -> Arrays | None:
+        """A chunk's replicates that count; None if it is not there or damaged, where that is allowed."""
+        try:
+            arrays = self.store.read(part.name)
+        except (MissingChunkError, DamagedChunkError) as failure:
+            self._parts[part.cell] = [other for other in self._parts[part.cell] if other.name != part.name]
+            if self.partial:
+                return None
+            raise self._incomplete(str(failure)) from failure
+        return {name: array[..., : part.num_kept] for name, array in arrays.items()}
+
+    def _incomplete(self, what: str = "") -> MissingChunkError:
+        coverage = self.coverage
+        return MissingChunkError(
+            f"{self.store.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there and whole"
+            f"{f' ({what})' if what else ''}. The same `moe-theory sweep` command goes on with the others; "
+            "partial=True takes the statistics of what is there."
+        )
+
+    def _place_of(self, settings: Mapping[str, Any]) -> int:
+        cells = self.sweep.grid.cells
+        for name, value in settings.items():
+            if name not in cells[0].settings:
+                raise unknown_name("axis", name, cells[0].settings)
+            known = dict.fromkeys(cell.settings[name] for cell in cells)
+            if value not in known:
+                raise InvalidParamsError(f"{name}={value} is not in the sweep. Known: {', '.join(map(_text, known))}.")
+        matching = [
+            place
+            for place, cell in enumerate(cells)
+            if all(cell.settings[name] == value for name, value in settings.items())
+        ]
+        if len(matching) == 1:
+            return matching[0]
+        rest = ", ".join(name for name in cells[0].settings if name not in settings)
+        raise InvalidRunError(f"{len(matching)} cells have these settings. Name one of them: say also {rest}.")
+
+
+class _Runs(Mapping[str, Run]):
+    """Runs by name, each read once and when it is asked for."""
+
+    def __init__(self, names: Sequence[str], read: Callable[[int], Run]) -> None:
+        self._places = {name: place for place, name in enumerate(names)}
+        self._read = functools.cache(read)
+
+    def __getitem__(self, name: str) -> Run:
+        if name not in self._places:
+            raise KeyError(str(unknown_name("cell", name, self._places)))
+        return self._read(self._places[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+class _Cache:
+    """What was asked for last, up to a number of bytes."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self._kept: collections.OrderedDict[Any, Any] = collections.OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+        """The value kept for `key`, or else the one that `make` gives."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+            self._kept[key] = value = make()
+            while len(self._kept) > 1 and sum(map(_size, self._kept.values())) > self.most_bytes:
+                self._kept.popitem(last=False)
+            return value
+
+    def __getstate__(self) -> dict[str, int]:
+        return {"most_bytes": self.most_bytes}
+
+    def __setstate__(self, state: dict[str, int]) -> None:
+        self.__init__(**state)
+
+
+def _size(value: Any) -> int:
+    """Bytes of the arrays in nested dictionaries and tuples."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ()
+    return sum(map(_size, parts))
+
+
+@functools.cache
+def _records(names: tuple[str, ...]) -> Any:
+    return collections.namedtuple("Records", names)
+
+
+def _joined(pieces: Sequence[Arrays | None], name: str) -> np.ndarray:
+    return np.concatenate([piece[name] for piece in pieces if piece is not None], axis=-1)
+
+
+def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "... S"]:
+    """Statistics over the replicates of arrays (..., B), in float64."""
+    with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite, or their squares
+        parts = [moments.over_replicates(piece.astype(np.float64)) for piece in pieces]
+        merged: Moments = moments.merge(parts)
+        columns = [merged.count, merged.mean, merged.standard_error, merged.minimum, merged.maximum]
+        if quantiles:
+            whole = np.concatenate(pieces, axis=-1)
+            by_round = [np.quantile(row.astype(np.float64), quantiles, axis=-1) for row in whole]
+            columns += list(np.stack(by_round, axis=1))
+    return np.stack(columns, axis=-1)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else shown(value)
