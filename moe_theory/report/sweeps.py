@@ -1,6 +1,7 @@
 """A quick look at a sweep's results: a table in a terminal, and a picture."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 40  # of a table
 MOST_LINES = 8  # of a panel; a second axis with more values makes it a heat map
 MOST_TICKS = 8
+MOST_INTERVALS = 5  # between the ticks of a panel's height
 PANEL_HEIGHT, FOOT_HEIGHT = 1.65, 0.5  # inches
 NAME_LENGTH = 20  # of a panel's name, before it goes on below
 FORMS: dict[str, Literal["svg", "png"]] = {".svg": "svg", ".png": "png"}
@@ -49,7 +51,7 @@ def table(results: Results) -> Table:
         last = _last(results, [place])
         numbers = [_with_error(values[0]) for values in last.values()]
         count = [] if is_complete else [f"{max((values[0, COUNT] for values in last.values()), default=0):g}"]
-        made.add_row(*map(_text, cells[place].settings.values()), *numbers, *count)
+        made.add_row(*map(_short, cells[place].settings.values()), *numbers, *count)
     return made
 
 
@@ -68,7 +70,7 @@ def draw(results: Results, path: str | Path) -> Path:
     names = scalars(results)
     if not names:
         raise InvalidRunError(
-            f"{', '.join(results.sweep.kept)} have axes of their own, and a quick look is of scalars. Keep another "
+            f"{', '.join(results.kept)} have axes of their own, and a quick look is of scalars. Keep another "
             "observable, or draw these from to_xarray."
         )
     axes = results.sweep.grid.axes
@@ -88,22 +90,25 @@ def draw(results: Results, path: str | Path) -> Path:
 
 def scalars(results: Results) -> list[str]:
     """The observables that have no axes of their own."""
-    return [name for name in results.sweep.kept if not results.kind.observables[name].axes]
+    return [name for name in results.kept if not results.kind.observables[name].axes]
 
 
 def caption(results: Results) -> str:
     """What is drawn, and what is not."""
     sweep, axes = results.sweep, results.sweep.grid.axes
-    band = _outer_quantiles(results)
-    spread = f"; lighter: {band[0]} to {band[1]} of the replicates" if band else ""
-    what = {0: "Over rounds", 1: f"At round {results.rounds[-1]}"}.get(len(axes), f"At round {results.rounds[-1]}")
-    is_map = _is_map(axes)
-    drawn = "mean by colour" if is_map else f"mean, with a band or bars of ± 2 standard errors{spread}"
-    lines = [f"{sweep.system} under {results.reading.name}. {what}: {drawn}; {sweep.replicates} replicates a cell."]
+    band, is_map = _outer_quantiles(results), _is_map(axes)
+    what = f"At round {results.rounds[-1]}" if axes else "Over rounds"
+    drawn = f"mean with ± 2 standard errors ({'bars' if axes else 'band'})"
+    if is_map:
+        drawn = "mean by colour, values of both axes at equal distances"
+    elif band and len(axes) < 2:
+        drawn += f"; lighter: {band[0]} to {band[1]} of the replicates"
+    reading = f" under {results.reading.name}" if sweep.reading is not None else ""
+    lines = [f"{sweep.system}{reading}. {what}: {drawn}; {sweep.replicates} replicates a cell."]
     if len(axes) > 2:
-        fixed = (f"{name} = {_text(values[0])}" for axis in axes[2:] for name, values in axis.columns.items())
+        fixed = (f"{name} = {_short(values[0])}" for axis in axes[2:] for name, values in axis.columns.items())
         lines.append(f"Only at {', '.join(fixed)}.")
-    left_out = [name for name in sweep.kept if name not in scalars(results)]
+    left_out = [name for name in results.kept if name not in scalars(results)]
     if left_out:
         lines.append(f"Not drawn, as they have axes of their own: {', '.join(left_out)}.")
     if not results.coverage.is_complete:
@@ -144,13 +149,18 @@ def _draw(figure: "FigureBase", results: Results, names: Sequence[str]) -> None:
     if len(axes) > 1 and handles:
         title = _scale(axes[1]).label
         figure.legend(handles, labels, loc="outside upper center", ncols=4, title=title, title_fontsize="small")
+    figure.align_ylabels(panels)
 
 
 def _draw_rounds(panel: "Axes", results: Results, name: str) -> None:
     found = results.statistics_of(0)
     values = np.full((len(results.rounds), len(results.statistics)), np.nan) if found is None else found[name]
-    _draw_curve(panel, results, results.rounds, values, "C0", "")
-    _set_height(panel, values[:, MEAN])
+    values = _finite(values)
+    mean, error = values[:, MEAN], 2 * values[:, ERROR]
+    _draw_spread(panel, results, results.rounds, values)
+    panel.fill_between(results.rounds, mean - error, mean + error, color="C0", alpha=0.4, linewidth=0)
+    panel.plot(results.rounds, mean, color="C0", linewidth=1, marker="o" if len(mean) == 1 else "", markersize=3)
+    _set_height(panel, mean)
 
 
 def _draw_lines(panel: "Axes", results: Results, name: str) -> None:
@@ -162,58 +172,51 @@ def _draw_lines(panel: "Axes", results: Results, name: str) -> None:
     texts = _texts(others[0]) if others else [""]
     means = []
     for row, text in enumerate(texts):
-        values = _last(results, _places(results, row))[name]
-        colour = colormaps["viridis"](0.9 * row / max(len(texts) - 1, 1)) if others else "C0"
-        shift = (row - (len(texts) - 1) / 2) * 0.06 if scale.texts is not None else 0.0
-        _draw_curve(panel, results, scale.places + shift, values, colour, text, MARKERS[row], scale.texts is None)
+        values = _finite(_last(results, _places(results, row))[name])
+        look: dict[str, Any] = {"color": "C0", "marker": MARKERS[row], "markersize": 3.5, "linewidth": 1}
+        shift = 0.0
+        if others:
+            look |= {"color": colormaps["viridis"](0.82 * row / max(len(texts) - 1, 1)), "label": text}
+            shift = (row - (len(texts) - 1) / 2) * 0.06 if scale.texts else 0.0
+        else:
+            _draw_spread(panel, results, scale.places, values, is_line=not scale.texts)
+        line = {"linestyle": "none"} if scale.texts else {}
+        errors = np.nan_to_num(2 * values[:, ERROR])
+        panel.errorbar(scale.places + shift, values[:, MEAN], errors, **look, **line, elinewidth=0.8, capsize=1.5)
         means.append(values[:, MEAN])
     _set_height(panel, np.concatenate(means))
     if scale.is_log:
         panel.set_xscale("log")
 
 
-def _draw_curve(
-    panel: "Axes",
-    results: Results,
-    places: np.ndarray,
-    values: np.ndarray,
-    colour: Any,
-    label: str,
-    marker: str = "",
-    is_line: bool = True,
-) -> None:
-    """Means with twice their standard errors and, of a single curve, the spread of the replicates.
-
-    Args:
-        values: (places, statistics).
-    """
-    values = np.where(np.isfinite(values), values, np.nan)
-    mean, error = values[:, MEAN], np.nan_to_num(2 * values[:, ERROR])
+def _draw_spread(panel: "Axes", results: Results, places: np.ndarray, values: np.ndarray, is_line: bool = True) -> None:
+    """From the lowest to the highest quantile of the replicates, if there are two."""
     band = _outer_quantiles(results)
-    if is_line:
-        panel.fill_between(places, mean - error, mean + error, color=colour, alpha=0.3, linewidth=0)
-    if band and not label:
-        low, high = (values[:, results.statistics.index(each)] for each in band)
-        if is_line:
-            panel.fill_between(places, low, high, color=colour, alpha=0.12, linewidth=0)
-        else:
-            panel.vlines(places, low, high, color=colour, alpha=0.2, linewidth=5)
-    look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 3, "linewidth": 1, "label": label}
-    panel.errorbar(places, mean, error, **look | ({} if is_line else {"linestyle": "none"}), elinewidth=0.8)
+    if band is None:
+        return
+    low, high = (values[:, results.statistics.index(each)] for each in band)
+    if is_line and len(places) > 1:
+        panel.fill_between(places, low, high, color="C0", alpha=0.14, linewidth=0)
+    else:
+        panel.vlines(places, low, high, color="C0", alpha=0.2, linewidth=5)
 
 
 def _draw_map(figure: "FigureBase", panel: "Axes", results: Results, name: str) -> None:
-    """The last round's mean by colour: the first axis to the right, the second upwards, at the ranks of their values."""
+    """The last round's mean by colour: the first axis to the right, the second upwards, values at their ranks."""
     from matplotlib.colors import LogNorm
 
-    first, second = results.sweep.grid.axes[:2]
+    second = results.sweep.grid.axes[1]
     rows = len(_texts(second))
     means = np.array([_last(results, _places(results, row))[name][:, MEAN] for row in range(rows)])
     means = np.ma.masked_invalid(means)
     is_wide = means.count() and means.min() > 0 and means.max() > WIDE_RATIO * means.min()
-    mesh = panel.pcolormesh(means, cmap="viridis", norm=LogNorm() if is_wide else None, edgecolors="face", linewidth=0.2)
+    mesh = panel.pcolormesh(
+        means, cmap="viridis", norm=LogNorm() if is_wide else None, edgecolors="face", linewidth=0.2
+    )
     panel.set_facecolor("0.85")
-    figure.colorbar(mesh, ax=panel, label=_wrapped(name), pad=0.01)
+    bar = figure.colorbar(mesh, ax=panel, label=_wrapped(name), pad=0.01)
+    if not is_wide:
+        bar.ax.locator_params(axis="y", nbins=MOST_INTERVALS)
     scale = _scale(second, is_ranked=True)
     kept = _spread(rows)
     panel.set_yticks(scale.places[kept], [scale.texts[place] for place in kept] if scale.texts else None)
@@ -222,19 +225,29 @@ def _draw_map(figure: "FigureBase", panel: "Axes", results: Results, name: str) 
 
 def _set_scale(panel: "Axes", scale: _Scale) -> None:
     panel.set_xlabel(scale.label)
-    if scale.texts is not None:
+    if scale.texts:
         kept = _spread(len(scale.texts))
         panel.set_xticks(scale.places[kept], [scale.texts[place] for place in kept])
-    elif len(scale.places) <= MOST_TICKS:
-        panel.set_xticks(scale.places, [f"{place:g}" for place in scale.places])
+        if scale.places[0] == 0:
+            panel.set_xlim(-0.5, len(scale.places) - 0.5)
+    elif len(scale.places) <= MOST_TICKS and _are_apart(scale):
+        panel.set_xticks(scale.places, [_short(place) for place in scale.places])
         panel.minorticks_off()
 
 
+def _are_apart(scale: _Scale) -> bool:
+    """Whether there is room for a text at every place."""
+    places = np.sort(np.log(scale.places) if scale.is_log else scale.places)
+    return len(places) < 2 or float(np.diff(places).min()) > 0.06 * (places[-1] - places[0])
+
+
 def _set_height(panel: "Axes", means: np.ndarray) -> None:
-    """A logarithmic axis for positive values that span much."""
+    """A logarithmic axis for positive values that span much; ticks whose number the layout does not change."""
     known = means[np.isfinite(means)]
     if known.size and known.min() > 0 and known.max() > WIDE_RATIO * known.min():
         panel.set_yscale("log")
+    else:
+        panel.locator_params(axis="y", nbins=MOST_INTERVALS)
 
 
 def _scale(axis: GridAxis, is_ranked: bool = False) -> _Scale:
@@ -293,11 +306,18 @@ def _spread(count: int) -> list[int]:
 
 
 def _texts(axis: GridAxis) -> list[str]:
-    return [_text(value) for value in next(iter(axis.columns.values()))]
+    return [_short(value) for value in next(iter(axis.columns.values()))]
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else shown(value)
+def _short(value: Any) -> str:
+    """A value in at most four digits, whole numbers in all of theirs."""
+    is_real = isinstance(value, (float, np.floating)) and not (float(value).is_integer() and abs(value) < 1e6)
+    return value if isinstance(value, str) else f"{value:.4g}" if is_real else shown(value)
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    """nan in place of what cannot be drawn."""
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 def _with_error(values: np.ndarray) -> str:
@@ -306,10 +326,10 @@ def _with_error(values: np.ndarray) -> str:
 
 
 def _wrapped(name: str) -> str:
-    """A name on several lines, broken at its underscores."""
+    """A name on several lines, broken at its spaces and underscores."""
     lines = [""]
-    for word in name.replace("_", "_ ").split(" "):
+    for word in re.findall(r"[^_ ]*[_ ]?", name):
         if lines[-1] and len(lines[-1]) + len(word) > NAME_LENGTH:
             lines.append("")
         lines[-1] += word
-    return "\n".join(lines)
+    return "\n".join(line.rstrip() for line in lines)

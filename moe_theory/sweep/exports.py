@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from moe_theory.core.errors import InvalidRunError, OutputError
@@ -44,7 +43,7 @@ def to_zarr(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
         data.drop_vars(list(data)).to_zarr(temporary, mode="w", zarr_format=2, consolidated=False)
         group = zarr.open_group(temporary, mode="r+", zarr_format=2)
         for name, variable in data.items():
-            array = group.create_array(
+            group.create_array(
                 name,
                 shape=variable.shape,
                 dtype=variable.dtype,
@@ -62,22 +61,30 @@ def to_parquet(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
     """Write a long table, a row group a cell. Raises: OutputError; InvalidRunError without the package pyarrow."""
     pyarrow, parquet = _extra("pyarrow", "parquet"), _extra("pyarrow.parquet", "parquet")
     axes = [str(dim) for dim in next(iter(data.values())).dims[: len(grid)]]
-    dims = [*axes, *(dim for dim in data.dims if dim not in axes)]
-    schema = None
-    with _whole(path) as temporary, contextlib.ExitStack() as stack:
-        for index in itertools.product(*map(range, grid)):
-            cell = data.isel({axis: slice(place, place + 1) for axis, place in zip(axes, index, strict=True)})
-            table = cell.to_dataframe(dim_order=dims).reset_index()
-            if schema is None:
-                schema = pyarrow.Schema.from_pandas(table, preserve_index=False).with_metadata(data.attrs)
-                writer = stack.enter_context(parquet.ParquetWriter(temporary, schema))
-            writer.write_table(pyarrow.Table.from_pandas(table, schema, preserve_index=False))
+    last = next(iter(data.values())).dims[-1]
+    dims = [*axes, *(dim for dim in data.dims if dim not in axes and dim != last), last]
+    columns = [*dims, *(name for name in data.coords if name not in dims), *data]
+
+    def table_of(index: tuple[int, ...]) -> Any:
+        cell = data.isel({axis: slice(place, place + 1) for axis, place in zip(axes, index, strict=True)})
+        return cell.to_dataframe(dim_order=dims).reset_index()[columns]
+
+    with _whole(path) as temporary:
+        schema = pyarrow.Schema.from_pandas(table_of((0,) * len(grid)), preserve_index=False)
+        schema = schema.with_metadata(data.attrs)
+        with parquet.ParquetWriter(temporary, schema) as writer:
+            for index in itertools.product(*map(range, grid)):
+                writer.write_table(pyarrow.Table.from_pandas(table_of(index), schema, preserve_index=False))
     return path
 
 
 def _with_coordinates(data: xr.Dataset, variable: xr.DataArray) -> dict[str, Any]:
     """A variable's attributes, and which coordinates go with it besides those of its dimensions."""
-    others = [str(name) for name, each in data.coords.items() if name not in data.dims and set(each.dims) <= set(variable.dims)]
+    others = [
+        str(name)
+        for name, each in data.coords.items()
+        if name not in data.dims and set(each.dims) <= set(variable.dims)
+    ]
     return {**variable.attrs, **({"coordinates": " ".join(others)} if others else {})}
 
 

@@ -25,13 +25,13 @@ def dataset(results: "Results") -> xr.Dataset:
     """The dataset that `Results.to_xarray` describes."""
     sweep, observables = results.sweep, results.kind.observables
     shapes = _shapes(results)
-    own_axes = {name: _own_axes(results, name) for name in sweep.kept}
+    own_axes = {name: _own_axes(results, name) for name in results.kept}
     sizes = {axis: size for name in shapes for axis, size in zip(own_axes[name], shapes[name][0], strict=True)}
     is_replicates = sweep.keep == "replicates"
     last = (REPLICATE, sweep.replicates) if is_replicates else (STATISTIC, len(results.statistics))
     read = _read_replicates if is_replicates else _read_statistics
     variables: dict[str, xr.Variable] = {}
-    for name in sweep.kept:
+    for name in results.kept:
         own, about = own_axes[name], observables[name].about
         inner, dtype = (len(results.rounds), *(sizes[axis] for axis in own), last[1]), shapes[name][1]
         lazy = _LazyCells(sweep.grid.shape, inner, dtype, functools.partial(read, results, name, inner, dtype))
@@ -110,7 +110,7 @@ def _read_replicates(results: "Results", name: str, inner: tuple[int, ...], dtyp
 
 def _shapes(results: "Results") -> dict[str, tuple[tuple[int, ...], np.dtype]]:
     """Of each observable its own shape, the largest over the cells, and the type of its numbers."""
-    kept, is_statistics = results.sweep.kept, results.sweep.keep == "statistics"
+    kept, is_statistics = results.kept, results.sweep.keep == "statistics"
     if is_statistics and not any(results.kind.observables[name].axes for name in kept):
         return {name: ((), np.dtype(np.float64)) for name in kept}
     programs = {}

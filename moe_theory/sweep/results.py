@@ -3,11 +3,12 @@
 import collections
 import functools
 import hashlib
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -84,7 +85,7 @@ class Results:
         sweep, coverage = self.sweep, self.coverage
         shape = zip(sweep.grid.axes, sweep.grid.shape, strict=True)
         axes = ", ".join(f"{axis.name} {length}" for axis, length in shape) or "none"
-        observables = f"{', '.join(sweep.kept)}; {sweep.keep}"
+        observables = f"{', '.join(self.kept)}; {sweep.keep}"
         return "\n".join(
             [
                 f"<moe_theory.Results: {sweep.system} under {self.reading.name}, {self.store.folder}",
@@ -114,13 +115,23 @@ class Results:
     @property
     def rounds(self) -> Int[np.ndarray, " R"]:
         """The recorded rounds, 1-based."""
-        return recorded_rounds(self.sweep.rounds, self.sweep.stride)
+        return recorded_rounds(self.sweep.rounds, self.stride)
+
+    @property
+    def stride(self) -> int:
+        """Rounds from one record to the next."""
+        return cast(int, self.sweep.record_every)  # settled when a specification is made
 
     @functools.cached_property
     def digest(self) -> str:
         """Of everything that decides the numbers."""
         decisive = {"specification": self.sweep.to_json(), "fingerprint": self.plan.fingerprint}
         return hashlib.sha256(packing.canonical(decisive)).hexdigest()
+
+    @functools.cached_property
+    def kept(self) -> tuple[str, ...]:
+        """Names of the observables."""
+        return tuple(self.sweep.observables or self.kind.default_observables)
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -130,9 +141,9 @@ class Results:
     def to_xarray(self) -> "xr.Dataset":
         """Everything with labels; a variable's numbers are read when they are asked for, of the cells asked for.
 
-        Dimensions are the grid's axes, `round`, an observable's own axes such as `expert_index`, and `statistic` (float64)
-        or, of a sweep that keeps replicates, `replicate` (in the run's precision; where some are missing, float64
-        with nan). Of a zip, whose axis counts from 0, each parameter is a coordinate.
+        Dimensions are the grid's axes, `round`, an observable's own axes such as `expert_index`, and `statistic`
+        (float64) or, of a sweep that keeps replicates, `replicate` (in the run's precision; whole numbers of which
+        some are missing are float64 with nan). Of a zip, whose axis counts from 0, each name is a coordinate.
         """
         from moe_theory.sweep import labels
 
@@ -200,10 +211,11 @@ class Results:
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the cells, in the grid's order."""
-        cells = self.sweep.grid.cells
+        columns = {name: values for axis in self.sweep.grid.axes for name, values in axis.columns.items()}
+        texts = {name: _texts(values) for name, values in columns.items()}
         return tuple(
-            ", ".join(f"{name} = {_text(value)}" for name, value in cell.settings.items()) or self.sweep.system
-            for cell in cells
+            ", ".join(f"{name} = {texts[name][value]}" for name, value in cell.settings.items()) or self.sweep.system
+            for cell in self.sweep.grid.cells
         )
 
     def run_of(self, place: int, first: int = 0, last: int | None = None) -> Run:
@@ -214,8 +226,8 @@ class Results:
         if None in pieces:
             raise self._incomplete(f"replicates {first} to {last - 1} of {self.names[place]}")
         start = first - parts[0].first
-        joined = {name: _joined(pieces, name)[..., start : start + last - first] for name in self.sweep.kept}
-        records = _records(self.sweep.kept)(**joined)
+        joined = {name: _joined(pieces, name)[..., start : start + last - first] for name in self.kept}
+        records = _records(self.kept)(**joined)
         return Run(self.sweep.grid.cells[place].params, self.rounds, np.arange(first, last), None, records)
 
     def statistics_of(self, place: int) -> dict[str, Float[np.ndarray, "..."]] | None:
@@ -233,16 +245,14 @@ class Results:
         pieces = [arrays for _, arrays in self._there(place)]
         if not pieces:
             return None
-        return {
-            name: _statistics([piece[name] for piece in pieces], self.sweep.quantiles) for name in self.sweep.kept
-        }
+        return {name: _statistics([piece[name] for piece in pieces], self.sweep.quantiles) for name in self.kept}
 
     def _replicates(self, place: int) -> tuple[np.ndarray, Arrays] | None:
         there = self._there(place)
         if not there:
             return None
         numbers = np.concatenate([part.first + np.arange(part.num_kept) for part, _ in there])
-        return numbers, {name: _joined([arrays for _, arrays in there], name) for name in self.sweep.kept}
+        return numbers, {name: _joined([arrays for _, arrays in there], name) for name in self.kept}
 
     def _there(self, place: int) -> list[tuple[Part, Arrays]]:
         """The chunks of a cell that are there and whole, in the order of replicates."""
@@ -273,13 +283,15 @@ class Results:
         for name, value in settings.items():
             if name not in cells[0].settings:
                 raise unknown_name("axis", name, cells[0].settings)
-            known = dict.fromkeys(cell.settings[name] for cell in cells)
-            if value not in known:
-                raise InvalidParamsError(f"{name}={value} is not in the sweep. Known: {', '.join(map(_text, known))}.")
+            known = list(dict.fromkeys(cell.settings[name] for cell in cells))
+            if not any(_is_same(value, each) for each in known):
+                raise InvalidParamsError(
+                    f"{name}={value} is not in the sweep. Known: {', '.join(_texts(known).values())}."
+                )
         matching = [
             place
             for place, cell in enumerate(cells)
-            if all(cell.settings[name] == value for name, value in settings.items())
+            if all(_is_same(value, cell.settings[name]) for name, value in settings.items())
         ]
         if len(matching) == 1:
             return matching[0]
@@ -352,15 +364,25 @@ def _joined(pieces: Sequence[Arrays | None], name: str) -> np.ndarray:
 def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "... S"]:
     """Statistics over the replicates of arrays (..., B), in float64."""
     with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite, or their squares
-        parts = [moments.over_replicates(piece.astype(np.float64)) for piece in pieces]
+        wide: list[Any] = [piece.astype(np.float64) for piece in pieces]
+        parts = [moments.over_replicates(piece) for piece in wide]
         merged: Moments = moments.merge(parts)
         columns = [merged.count, merged.mean, merged.standard_error, merged.minimum, merged.maximum]
         if quantiles:
-            whole = np.concatenate(pieces, axis=-1)
-            by_round = [np.quantile(row.astype(np.float64), quantiles, axis=-1) for row in whole]
+            by_round = [np.quantile(row, quantiles, axis=-1) for row in np.concatenate(wide, axis=-1)]
             columns += list(np.stack(by_round, axis=1))
     return np.stack(columns, axis=-1)
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else shown(value)
+def _is_same(asked: Any, value: Any) -> bool:
+    """Whether a value is the one asked for, the last digits of a computed axis aside."""
+    if isinstance(asked, str) or isinstance(value, str):
+        return asked == value
+    return math.isclose(asked, value, rel_tol=1e-9)
+
+
+def _texts(values: Sequence[Any]) -> dict[Any, str]:
+    """A column's values as text: numbers in six digits, or in all of theirs where six do not tell them apart."""
+    exact = {value: value if isinstance(value, str) else shown(value) for value in values}
+    short = {value: f"{value:.6g}" if isinstance(value, float) else text for value, text in exact.items()}
+    return short if len(set(short.values())) == len(short) else exact

@@ -181,9 +181,7 @@ class Course:
         """Runs of the cells, of replicates `known` to those of the next look: simulated, or read where they are."""
         count, what = self._target - known, f"{self.name}, replicates {known} to {self._target - 1}"
         if self.job.experiment.stored is None:
-            return run_cells(
-                cells, count, first=known, seed=self.seed, progress=progress, what=what, is_announced=True
-            )
+            return run_cells(cells, count, first=known, seed=self.seed, progress=progress, what=what, is_announced=True)
         progress.running(what)
         runs = runs_of(self.job.experiment, [cell.name for cell in cells], known, self._target)
         progress.advance(replicate_rounds(cells, count))

@@ -33,8 +33,8 @@ def experiment_from(sweep: Results | str | os.PathLike[str], name: str | None = 
         system=results.kind.system(cells[0].dims, cells[0].choices),
         cells={n: cell.params._asdict() for n, cell in zip(results.names, cells, strict=True)},
         num_rounds=spec.rounds,
-        record_every=spec.stride,
-        observe=results.kind.observe(spec.kept),
+        record_every=results.stride,
+        observe=results.kind.observe(results.kept),
         replicates=spec.replicates,
         stored=results,
     )
