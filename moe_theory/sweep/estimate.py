@@ -73,7 +73,7 @@ def estimate(sweep: Sweep, folder: Path | None = None, workers: int | None = Non
         present=len(plan.parts) - len(missing),
         width=max(part.task["width"] for part in plan.parts),
         programs=len(by_program),
-        chunk_bytes=max(running.chunk_memory(parts[0].task) for parts in by_program.values()),
+        chunk_bytes=max(running.chunk_need(parts[0].task).of(parts[0].task["width"]) for parts in by_program.values()),
         workers=workers,
         disk_bytes=sum(len(parts) * _file_bytes(parts[0].task) for parts in by_program.values()),
         replicate_rounds=sum(left.values()),

@@ -110,25 +110,24 @@ def require_memory(plan: Plan, num_workers: int) -> None:
         if program in seen:
             continue
         seen.add(program)
-        needed = chunk_memory(task) * num_workers
-        if needed > available:
-            fitting = int(task["width"] * available / needed)
+        need, share = chunk_need(task), available / num_workers
+        if need.of(task["width"]) > share:
+            fitting = need.widest(share)
             way_out = (
                 f"Set chunk_width to {fitting} or less"
                 if fitting
                 else "Record less often, or let fewer workers compute at once"
             )
             raise InvalidRunError(
-                f"a chunk of {task['width']} replicates takes {chunk_memory(task) / 1e9:.1f} GB, and {num_workers} "
+                f"a chunk of {task['width']} replicates takes {need.of(task['width']) / 1e9:.1f} GB, and {num_workers} "
                 f"are computed at once, in {available / 1e9:.1f} GB of memory. {way_out}."
             )
 
 
-def chunk_memory(task: tasks.Task) -> int:
-    """Bytes of memory that computing a chunk takes."""
+def chunk_need(task: tasks.Task) -> memory.Need:
+    """Bytes of memory that computing chunks like this one takes."""
     state, records = tasks.chunk_shapes(task)
-    num_records = len(recorded_rounds(task["rounds"], task["record_every"]))
-    return memory.chunk_bytes(state, records, num_records, task["width"], task["batch"])
+    return memory.need_of(state, records, len(recorded_rounds(task["rounds"], task["record_every"])), task["batch"])
 
 
 def now() -> str:
