@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
+RESULTS = "results.nc"  # what a finished sweep's labelled results are called in its folder
+SCHEMA = "moe-theory/sweep-summary/1"
 MOST_ROWS = 40  # of a table
 MOST_LINES = 8  # of a panel; a second axis with more values makes it a heat map
 MOST_TICKS = 8
@@ -86,6 +88,39 @@ def draw(results: Results, path: str | Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, picture)
     return path
+
+
+def export(results: Results, path: str | Path) -> Path:
+    """Write all results as netCDF, Zarr or Parquet, by the suffix of `path`.
+
+    Raises: OutputError for another suffix; otherwise as `Results.to_netcdf` and its neighbours.
+    """
+    path = Path(path)
+    writers = {".nc": results.to_netcdf, ".zarr": results.to_zarr, ".parquet": results.to_parquet}
+    if path.suffix not in writers:
+        raise OutputError(f"{path} must end in {', '.join(writers)}: that says what is written. Mend the name.")
+    return writers[path.suffix](path)
+
+
+def to_json(results: Results) -> dict[str, Any]:
+    """The last round's statistics of every cell as a dictionary for JSON, where numbers that do not exist are null."""
+    sweep, coverage = results.sweep, results.coverage
+    cells = []
+    for place, cell in enumerate(sweep.grid.cells):
+        found = results.statistics_of(place) or {}
+        last = {
+            name: {each: _plain(values[-1, ..., i]) for i, each in enumerate(results.statistics)}
+            for name, values in found.items()
+        }
+        cells.append({"settings": dict(cell.settings), "reading": cell.reading, "statistics": last})
+    return {
+        "schema": SCHEMA,
+        "specification": sweep.to_json(),
+        "digest": results.digest,
+        "coverage": coverage._asdict(),
+        "round": int(results.rounds[-1]),
+        "cells": cells,
+    }
 
 
 def scalars(results: Results) -> list[str]:
@@ -307,6 +342,11 @@ def _spread(count: int) -> list[int]:
 
 def _texts(axis: GridAxis) -> list[str]:
     return [_short(value) for value in next(iter(axis.columns.values()))]
+
+
+def _plain(values: np.ndarray) -> Any:
+    """A number, or nested lists of numbers, with None for what is none."""
+    return np.where(np.isfinite(values), values.astype(object), None).tolist()
 
 
 def _short(value: Any) -> str:

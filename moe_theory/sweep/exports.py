@@ -54,6 +54,7 @@ def to_zarr(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
         for index in itertools.product(*map(range, grid)):
             for name, variable in data.items():
                 group[name][(*index, ...)] = variable.variable[index].values
+        zarr.consolidate_metadata(str(temporary), zarr_format=2)
     return path
 
 
@@ -112,4 +113,5 @@ def _whole(path: Path) -> Iterator[Path]:
             f"{path} cannot be written ({failure.strerror or failure}): make room or name another place."
         ) from None
     finally:
-        shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink(missing_ok=True)

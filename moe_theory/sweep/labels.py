@@ -73,7 +73,7 @@ class _LazyCells(BackendArray):
         for row, index in enumerate(itertools.product(*places)):
             place = int(np.ravel_multi_index(index, self.grid)) if index else 0
             found[row] = _indexed(self.read(place), inner_key)
-        return found.reshape(*outer, *like.shape)
+        return found.reshape((*outer, *like.shape))
 
 
 _INTEGERS = (int, np.integer)

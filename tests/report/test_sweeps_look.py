@@ -1,0 +1,174 @@
+"""Looks at sweeps: catches a table or a picture that says something else than the results, or cannot be made."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from moe_theory.core.errors import InvalidRunError, OutputError
+from moe_theory.report import sweeps
+from moe_theory.sweep import packing
+from moe_theory.sweep.results import Results
+from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep.store import Store
+from moe_theory.sweep.tasks import Plan, fingerprint
+
+ARGUMENTS = {
+    "system": "continual",
+    "rounds": 4,
+    "record_every": 2,
+    "replicates": 8,
+    "chunk_width": 8,
+    "observables": ["forgetting"],
+}
+TWO = {"num_experts": [2, 3], "learning_rate": [0.1, 0.3, 0.5]}
+LONG = {"logspace": [1e-3, 10.0], "num": 9}
+SWEEPS = {
+    "rounds": {},
+    "one round": {"rounds": 1, "record_every": 1},
+    "log axis": {"axes": {"noise_scale": {"logspace": [1e-3, 10.0], "num": 5}}},
+    "words": {"axes": {"reading": ["unit-signal", "weak-signal"]}, "observables": ["generalization_error", "loads"]},
+    "truths": {"axes": {"terminate": [True, False], "num_experts": [2, 3]}},
+    "lines": {"axes": TWO, "quantiles": []},
+    "map": {"zips": {"noise": {"noise_scale": LONG, "perturbation_scale": LONG}}, "axes": {"num_experts": [2, 3]}},
+    "three": {"axes": {**TWO, "noise_scale": [0.1, 0.2]}},
+}
+
+
+def planted(folder, values=None, **changes):
+    """Results of chunks that hold what `values` gives for a cell and an observable: (records, ..., 8)."""
+    plan, store = Plan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(Path(folder))
+    records = -(-plan.sweep.rounds // plan.sweep.record_every)
+    for part in plan.parts:
+        arrays = {}
+        for name in part.task["observables"]:
+            own = (part.task["dims"]["max_experts"],) if name == "loads" else ()
+            shape = (records, *own, part.task["width"])
+            random = np.random.default_rng(part.cell)
+            arrays[name] = random.normal(5.0 + part.cell, 1.0, shape) if values is None else values(part.cell, shape)
+        store.write(part.name, packing.pack(part.task, arrays))
+    return Results(plan, store)
+
+
+def printed(results):
+    console = Console(width=160, record=True, file=io.StringIO())
+    console.print(sweeps.table(results))
+    return console.export_text()
+
+
+def without_chunks(results, *cells):
+    for cell in cells:
+        for part in results.plan.parts_of(cell):
+            results.store.path(part.name).unlink()
+    return Results(results.plan, results.store, partial=True)
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_every_kind_of_sweep_is_drawn_the_same_twice(name, tmp_path):
+    results = planted(tmp_path, **SWEEPS[name])
+    first = sweeps.draw(results, tmp_path / "deep" / "one.svg").read_bytes()
+    assert first == sweeps.draw(results, tmp_path / "two.svg").read_bytes()
+    assert b"<svg" in first
+    assert sweeps.draw(results, tmp_path / "look.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["rounds", "log axis", "lines", "map", "truths"])
+def test_what_is_missing_or_not_finite_does_not_stop_a_look(name, tmp_path):
+    results = planted(tmp_path, **SWEEPS[name])
+    empty = without_chunks(results, *range(len(results.sweep.grid)))
+    sweeps.draw(empty, tmp_path / "empty.svg")
+    assert "Incomplete: 0 of" in sweeps.caption(empty)
+    planted(tmp_path, lambda cell, shape: np.full(shape, [1e300, np.inf, np.nan][cell % 3]), **SWEEPS[name])
+    results = Results(results.plan, results.store)
+    sweeps.draw(results, tmp_path / "wild.svg")
+    assert printed(results)
+
+
+def test_lines_show_the_last_round_at_the_values_of_the_axes(tmp_path):
+    from matplotlib.figure import Figure
+
+    results = planted(tmp_path, lambda cell, shape: cell + np.zeros(shape) + np.arange(shape[0])[:, None], axes=TWO)
+    figure = Figure()
+    sweeps._draw(figure, results, ["forgetting"])
+    lines = [container.lines[0] for container in figure.axes[0].containers]
+    assert [line.get_xdata().tolist() for line in lines] == [[2, 3]] * 3
+    # Cells in C order: the second axis varies fastest; the second of two records adds 1.
+    assert [line.get_ydata().tolist() for line in lines] == [[1, 4], [2, 5], [3, 6]]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["0.1", "0.3", "0.5"]
+
+
+def test_maps_show_the_first_axis_to_the_right(tmp_path):
+    from matplotlib.figure import Figure
+
+    results = planted(tmp_path, lambda cell, shape: cell + np.ones(shape), **SWEEPS["map"])
+    figure = Figure()
+    sweeps._draw(figure, results, ["forgetting"])
+    (mesh,) = figure.axes[0].collections
+    assert mesh.get_array().shape == (9, 2)
+    assert mesh.get_array()[:, 0].tolist() == list(range(1, 10))
+
+
+def test_the_table_has_a_row_a_cell_and_says_what_it_leaves_out(tmp_path):
+    results = planted(tmp_path, lambda cell, shape: np.broadcast_to([cell, cell + 2.0] * 4, shape), axes=TWO)
+    text = printed(results)
+    assert "round 4" in text
+    assert f"4 ± {np.sqrt(8 / 7 / 8):.2g}" in text  # of cell 3: 3 and 5, four times each
+    assert "replicates" not in text
+    text = printed(without_chunks(results, 3))
+    rows = [[entry.strip() for entry in line.split("│")[1:-1]] for line in text.splitlines() if " - " in line]
+    assert rows == [["3", "0.1", "-", "0"]]
+    many = planted(tmp_path / "many", axes={"learning_rate": {"linspace": [0.1, 0.9], "num": 45}})
+    assert "5 more cells" in printed(many)
+    assert sweeps.table(many).row_count == 40
+
+
+def test_captions_say_what_is_shown(tmp_path):
+    three = sweeps.caption(planted(tmp_path / "three", **SWEEPS["three"]))
+    assert "Only at noise_scale = 0.1." in three
+    assert "q10" not in three  # several lines have no spread
+    words = sweeps.caption(planted(tmp_path / "words", **SWEEPS["words"]))
+    assert "Not drawn, as they have axes of their own: loads." in words
+    assert words.startswith("continual. ")  # no reading: the cells have their own
+    assert "lighter: q10 to q90" in words
+
+
+def test_what_cannot_be_drawn_is_refused(tmp_path):
+    results = planted(tmp_path, observables=["loads"])
+    with pytest.raises(InvalidRunError, match="axes of their own"):
+        sweeps.draw(results, tmp_path / "look.svg")
+    with pytest.raises(OutputError, match=r"\.svg or \.png"):
+        sweeps.draw(results, tmp_path / "look.jpg")
+    with pytest.raises(OutputError, match=r"\.nc, \.zarr, \.parquet"):
+        sweeps.export(results, tmp_path / "look.txt")
+    assert sweeps.export(results, tmp_path / "look.nc").is_file()
+
+
+def test_the_document_holds_the_last_round_of_every_cell(tmp_path):
+    results = planted(tmp_path, axes={"num_experts": [2, 3]}, observables=["forgetting", "loads"])
+    document = json.loads(json.dumps(sweeps.to_json(without_chunks(results, 0)), allow_nan=False))
+    assert document["cells"][0]["statistics"] == {}
+    last = results.run_of(1).records
+    cell = document["cells"][1]
+    assert cell["settings"] == {"num_experts": 3}
+    assert cell["statistics"]["forgetting"]["mean"] == pytest.approx(last.forgetting[-1].mean())
+    assert cell["statistics"]["loads"]["max"] == pytest.approx(last.loads[-1].max(-1))
+    assert document["coverage"]["of_chunks"] == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "is_log"),
+    [([1, 2, 4, 8], True), ([1, 2, 3, 4], False), ([0, 1, 10], False), ([1, 10], True), ([2, 3], False), ([5], False)],
+)
+def test_axes_of_ratios_are_logarithmic(values, is_log):
+    assert sweeps._is_log_spread(np.array(values, float)) == is_log
+
+
+def test_long_names_are_broken_at_underscores():
+    name = "generalization_error_flushed"
+    lines = sweeps._wrapped(name).splitlines()
+    assert "".join(lines) == name
+    assert max(map(len, lines)) <= sweeps.NAME_LENGTH
+    assert sweeps._wrapped("a (with b)") == "a (with b)"

@@ -1,0 +1,243 @@
+"""Claims on stored sweeps: catches verdicts that simulate anything, or that are of other runs than the sweep's."""
+
+import json
+import shlex
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moe_theory import Experiment, cli
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MissingChunkError
+from moe_theory.sweep import packing, running
+from moe_theory.sweep.executors import DeviceCrew
+from moe_theory.sweep.results import Results
+from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep.store import Store
+from moe_theory.sweep.systems import sweepable
+from moe_theory.sweep.tasks import Plan, fingerprint
+from moe_theory.verify import Status, archive, claim, course, explore, registry, session
+from moe_theory.verify.modules import load_claims
+
+from .declarations import make
+
+ARGUMENTS = {
+    "system": "continual",
+    "rounds": 4,
+    "record_every": 2,
+    "axes": {"num_experts": [2, 3]},
+    "reading": "weak-signal",
+    "replicates": 256,
+    "chunk_width": 100,
+    "observables": ["forgetting"],
+    "seed": 3,
+}
+MEANS = {"num_experts = 2": 5.0, "num_experts = 3": 6.0}
+
+
+def planted(folder, **changes):
+    """Results whose forgetting is Gaussian around `MEANS`, the last of two records."""
+    plan, store = Plan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(Path(folder))
+    for part in plan.parts:
+        noise = np.random.default_rng((part.cell, part.first)).standard_normal((2, part.task["width"]))
+        store.write(part.name, packing.pack(part.task, {"forgetting": noise + 5 + part.cell}))
+    with store.recorded(plan.sweep.to_json(), plan.fingerprint, {"started": "now"}):
+        pass
+    return Results(plan, store)
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch):
+    """What a test registers is gone after it, and nothing is simulated."""
+    registry.all_claims()
+    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
+    monkeypatch.setattr(registry, "_OWN_READINGS", {})
+    monkeypatch.setattr(course, "run_cells", lambda *arguments, **options: pytest.fail("simulated"))
+
+
+def declared(experiment, **changes):
+    settings = {
+        "id": "mine.claim",
+        "paper": "mine",
+        "experiment": experiment,
+        "observe": lambda runs: runs["num_experts = 3"].records.forgetting[-1],
+        "predict": lambda runs: 6.0,
+        **changes,
+    }
+    made = make(**settings)
+    claim._REGISTERED[made.id] = made
+    return made
+
+
+def judged(experiment, **changes):
+    declared(experiment, **changes)
+    (verdict,) = session.verify("mine.claim")
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"margin": 0.1}, Status.SUPPORTED),
+        ({"margin": 0.1, "predict": lambda runs: 5.0}, Status.REFUTED),
+        ({"margin": 1e-6}, Status.INCONCLUSIVE),
+        ({"kind": "lower_bound", "margin": 0.0, "predict": lambda runs: 7.0}, Status.REFUTED),
+        (
+            {"kind": "ordering", "margin": 0.0, "observe": lambda runs: runs["num_experts = 2"].records.forgetting[-1]}
+            | {"predict": lambda runs: runs["num_experts = 3"].records.forgetting[-1]},
+            Status.SUPPORTED,
+        ),
+        ({"hypotheses": lambda dims, runs: [("s = 6", dims.num_samples == 6), ("M > 9", False)]}, Status.INAPPLICABLE),
+    ],
+)
+def test_planted_statements_are_judged_as_they_are(tmp_path, changes, status):
+    verdict = judged(Experiment.from_sweep(planted(tmp_path)), **changes)
+    assert verdict.status is status
+    assert verdict.reading == "weak-signal"
+    assert f"replicates of the sweep {tmp_path.name} under its own reading" in verdict.reason
+    if status is Status.SUPPORTED and verdict.kind == "equality":
+        assert verdict.observed == pytest.approx(MEANS["num_experts = 3"], abs=0.3)
+    if status is Status.INCONCLUSIVE:
+        assert verdict.replicates == 256  # all there are
+
+
+def test_each_look_takes_the_next_stored_replicates(tmp_path, monkeypatch):
+    results = planted(tmp_path)
+    asked, run_of = [], Results.run_of
+    monkeypatch.setattr(
+        Results,
+        "run_of",
+        lambda self, place, first=0, last=None: asked.append((place, first, last)) or run_of(self, place, first, last),
+    )
+    verdict = judged(Experiment.from_sweep(results), margin=1e-6)
+    # All cells at first, then only the one that the claim looks at.
+    assert asked == [(0, 0, 64), (1, 0, 64), (1, 64, 128), (1, 128, 256)]
+    values = run_of(results, 1).records.forgetting[-1].astype(np.float64)
+    assert verdict.observed == pytest.approx(values.mean(), rel=1e-12)
+
+
+def test_more_than_there_is_is_refused_with_the_way_out(tmp_path):
+    experiment = Experiment.from_sweep(planted(tmp_path), name="stored")
+    declared(experiment)
+    with pytest.raises(InvalidRunError, match=r"256 replicates and not 512.*raise `replicates`"):
+        session.check_request("mine.claim", replicates=512)
+    with pytest.raises(InvalidRunError, match=r"seed 3 and not 5"):
+        session.check_request("mine.claim", seed=5)
+    with pytest.raises(InvalidRunError, match=r"reading weak-signal and not unit-signal"):
+        session.check_request("mine.claim", ["unit-signal"])
+    with pytest.raises(InvalidParamsError, match=r"noise_scale cannot be set.*stored"):
+        session.check_request("mine.claim", settings={"noise_scale": 0.2})
+    with pytest.raises(InvalidParamsError, match="noise_scale cannot be set"):
+        explore.explore("mine.claim", "noise_scale=0.1..1")
+    for seed, readings in ((3, ["weak-signal", "unit-signal"]), (0, ["all"]), (0, None)):
+        assert session.check_request("mine.claim", readings, seed=seed).jobs[0].reading.name == "weak-signal"
+    budgeted = session.check_request("mine.claim", budget=600.0)
+    assert session.carry_out(budgeted).verdicts[0].replicates <= 256
+
+
+def test_an_incomplete_sweep_gives_no_experiment(tmp_path):
+    results = planted(tmp_path)
+    results.store.path(results.plan.parts[1].name).unlink()
+    with pytest.raises(MissingChunkError, match="5 of 6 chunks"):
+        Experiment.from_sweep(tmp_path)
+    with pytest.raises(InvalidRunError, match="every replicate"):
+        Experiment.from_sweep(Results.open(tmp_path, partial=True))
+    whole = planted(tmp_path)
+    path = whole.store.path(whole.plan.parts[0].name)
+    path.write_bytes(path.read_bytes()[:-9])
+    declared(Experiment.from_sweep(tmp_path))
+    with pytest.raises(MissingChunkError, match="damaged"):
+        session.verify("mine.claim")
+
+
+def test_cells_may_have_readings_and_sizes_of_their_own(tmp_path):
+    axes = {"max_experts": [3, 4], "reading": ["unit-signal", "weak-signal"]}
+    results = planted(tmp_path, axes=axes, params={"num_experts": 3}, reading=None)
+    name = "max_experts = 4, reading = weak-signal"
+    experiment = Experiment.from_sweep(results)
+    assert {key: dims.max_experts for key, dims in experiment.dims.items()} == {
+        f"max_experts = {size}, reading = {reading}": size for size in (3, 4) for reading in axes["reading"]
+    }
+    verdict = judged(
+        experiment,
+        observe=lambda runs: runs[name].records.forgetting[-1],
+        predict=lambda runs: 5.0 + 3 * (runs[name].params.signal_scale == 1.0),
+    )
+    assert verdict.status is Status.SUPPORTED
+    assert "readings of their own" in verdict.reason
+
+
+def test_samples_belong_to_the_sweep_that_they_come_from(tmp_path):
+    reading = sweepable("continual").readings["weak-signal"]
+
+    def key(**changes):
+        experiment = Experiment.from_sweep(planted(tmp_path / str(changes), **changes), name="same")
+        return archive.key_of(make(experiment=experiment), reading, 3)
+
+    assert key() == key()
+    assert len({key(), key(seed=4), key(params={"noise_scale": 0.2}), key(rounds=3)}) == 4
+
+
+MODULE = """
+    from moe_theory import Experiment, claim
+
+    SWEPT = Experiment.from_sweep({folder!r})
+
+    @claim("mine.falls", paper="mine", where="my notes", kind="ordering")
+    class Falls:
+        '''More experts forget more.'''
+
+        experiment = SWEPT
+        observe = lambda runs: runs["num_experts = 2"].records.forgetting[-1]
+        predict = lambda runs: runs["num_experts = 3"].records.forgetting[-1]
+"""
+
+
+def test_the_command_of_a_verdict_gives_it_again(tmp_path, monkeypatch, capsys):
+    planted(tmp_path / "swept")
+    path = tmp_path / "my_claims.py"
+    path.write_text(textwrap.dedent(MODULE.format(folder=str(tmp_path / "swept"))))
+    registered = dict(claim._REGISTERED)
+    load_claims(path)  # a paper of one's own needs no readings here
+    (verdict,) = session.carry_out(session.check_request("mine.*", module=str(path))).verdicts
+    assert verdict.status is Status.SUPPORTED
+    assert "--reading weak-signal --seed 3" in verdict.command
+    for _ in range(2):  # the second goes on from the first one's samples
+        monkeypatch.setattr(claim, "_REGISTERED", dict(registered))
+        monkeypatch.setattr(sys, "argv", [*shlex.split(verdict.command), "--out", str(tmp_path / "out"), "--json"])
+        cli.main()
+        (again,) = json.loads(capsys.readouterr().out)["verdicts"]
+        for field in ("status", "observed", "replicates", "command", "interval", "reason"):
+            value = getattr(verdict, field)
+            assert again[field] == (list(value) if isinstance(value, tuple) else value)
+
+
+def test_a_stored_sweep_is_what_would_have_been_simulated(tmp_path, monkeypatch):
+    monkeypatch.undo()
+    registry.all_claims()
+    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
+    arguments = {**ARGUMENTS, "replicates": 64, "chunk_width": 64}
+    running.run(Sweep(**arguments), tmp_path, crew=DeviceCrew(1))
+    stored = Experiment.from_sweep(tmp_path)
+    simulated = Experiment(
+        name="simulated",
+        dims=stored.dims,
+        system=stored.system,
+        cells={name: {"num_experts": int(name[-1])} for name in MEANS},
+        num_rounds=4,
+        record_every=2,
+        observe=stored.observe,
+        replicates=64,
+    )
+    declared(stored, id="mine.stored")
+    declared(
+        simulated,
+        id="mine.simulated",
+        paper="continual",
+        observe=lambda runs: runs["num_experts = 3"].records["forgetting"][-1],
+    )
+    one, other = session.verify(["mine.simulated", "mine.stored"], readings="weak-signal", seed=3)
+    assert one.observed == pytest.approx(other.observed, rel=1e-5)
+    assert {one.claim: one.replicates, other.claim: other.replicates} == {"mine.simulated": 64, "mine.stored": 64}
