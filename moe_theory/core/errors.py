@@ -4,13 +4,22 @@ Every error a user can cause derives from `MoeTheoryError`; the command line pri
 exits with code 2. Each also derives from `ValueError`, so that library users may catch what they expect.
 """
 
+import contextlib
 import difflib
-from collections.abc import Iterable
+import reprlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
+
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring = _BRIEF.maxother = 60
+_BRIEF.maxlevel = 2
 
 
 class MoeTheoryError(ValueError):
     """A mistake in what was asked for, with the way out in its message."""
+
+    key: tuple[str, ...] = ()  # which entry of a specification is wrong, from the outermost table inwards
 
 
 class InvalidDimsError(MoeTheoryError):
@@ -31,6 +40,10 @@ class InvalidClaimError(MoeTheoryError):
 
 class InvalidStatementError(MoeTheoryError):
     """An entry of a paper's list of statements that says too little, or what it cannot say."""
+
+
+class InvalidSpecError(MoeTheoryError):
+    """A specification of a sweep that cannot be read, or that asks for what cannot be run."""
 
 
 class OutputError(MoeTheoryError):
@@ -64,7 +77,24 @@ class UnknownNameError(MoeTheoryError):
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
     """The error for a `name` that is not among the `known` names of this `kind`, with the nearest suggested."""
     known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.0)
+    near = difflib.get_close_matches(name[:100], known, n=3, cutoff=0.0)
     nearest = f"Did you mean {near[0]!r}? " if near else ""
     listed = f"Known: {', '.join(known) or 'none'}." if len(known) <= 12 else f"Near it: {', '.join(near)}."
-    return UnknownNameError(f"unknown {kind} {name!r}. {nearest}{listed}")
+    return UnknownNameError(f"unknown {kind} {shortened(name)}. {nearest}{listed}")
+
+
+def shortened(value: Any) -> str:
+    """What a user gave, for a message: in one line, escaped, and cut in the middle where it is long."""
+    if isinstance(value, int) and abs(value) >= 10**40:  # `repr` refuses integers of some thousand digits
+        return "an integer of more than 40 digits"
+    return " ".join(_BRIEF.repr(value).split())
+
+
+@contextlib.contextmanager
+def about(*key: str) -> Iterator[None]:
+    """Errors raised inside are about the entry `key` of a specification, unless they know better."""
+    try:
+        yield
+    except MoeTheoryError as error:
+        error.key = error.key or key
+        raise

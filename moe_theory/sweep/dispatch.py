@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Hashable, Iterable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 
-from moe_theory.core.errors import DamagedChunkError, ExecutorLostError
+from moe_theory.core.errors import ExecutorLostError
 from moe_theory.sweep import tasks
 from moe_theory.sweep.executors import Crew
 from moe_theory.sweep.progress import Progress, quiet

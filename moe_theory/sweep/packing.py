@@ -44,9 +44,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             task = json.loads(file[TASK].tobytes())
-            return task, {
-                name.removeprefix(_PREFIX): file[name] for name in file.files if name.startswith(_PREFIX)
-            }
+            return task, {name.removeprefix(_PREFIX): file[name] for name in file.files if name.startswith(_PREFIX)}
     except (KeyError, OSError, EOFError, zipfile.BadZipFile) as failure:
         raise ValueError(f"it is no chunk ({failure})") from None
 

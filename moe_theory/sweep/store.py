@@ -120,10 +120,13 @@ class Store:
         try:
             manifest = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise InvalidRunError(f"{self.folder} holds no sweep: there is no {MANIFEST} in it. Mend the path.") from None
+            raise InvalidRunError(
+                f"{self.folder} holds no sweep: there is no {MANIFEST} in it. Mend the path."
+            ) from None
         except (OSError, ValueError) as failure:
             raise InvalidRunError(
-                f"{path} cannot be read ({failure}): run the sweep again, which writes it anew and computes nothing twice."
+                f"{path} cannot be read ({failure}): run the sweep again, which writes it anew and computes "
+                "nothing twice."
             ) from None
         if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
             raise InvalidRunError(f"{path} is no manifest of a sweep ({SCHEMA}). Mend the path.")

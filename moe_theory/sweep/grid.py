@@ -1,0 +1,181 @@
+"""The grid of a sweep: its axes, and the complete setting of every cell.
+
+What an axis says of a name goes before a fixed value, and a fixed value before the reading's.
+"""
+
+import dataclasses
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, shortened
+from moe_theory.core.values import shown
+from moe_theory.sweep.columns import LARGEST_SIZE, READING, Value, Vocabulary
+from moe_theory.sweep.formulas import Formula
+
+MOST_CELLS = 1_000_000
+PADDED = "max_experts"  # the size that follows from the largest number of experts unless given
+
+
+class GridAxis(NamedTuple):
+    """One axis: of a plain axis one column of its own name, of a zip one for each name that goes along."""
+
+    name: str
+    columns: Mapping[str, tuple[Value, ...]]  # equally long
+
+    @property
+    def num_values(self) -> int:
+        """Places on the axis."""
+        return len(next(iter(self.columns.values())))
+
+
+class SweepCell(NamedTuple):
+    """One setting of everything, with nothing left to defaults."""
+
+    # Place on every axis; () for a sweep without axes.
+    index: tuple[int, ...]  # pyright: ignore[reportIncompatibleMethodOverride]
+    settings: Mapping[str, Value]  # what the axes say here, by column
+    reading: str
+    dims: Any  # the system's static sizes
+    choices: Mapping[str, str]  # every kind of static choice, by name
+    params: Any  # the system's Params, of Python numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class Grid:
+    """All cells of a sweep, in C order: the last axis varies fastest."""
+
+    axes: tuple[GridAxis, ...]  # the plain axes in the order given, then the zips
+    cells: tuple[SweepCell, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Places on every axis."""
+        return tuple(axis.num_values for axis in self.axes)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    """What all cells have in common."""
+
+    vocabulary: Vocabulary
+    reading: str | None  # None where an axis says it
+    dims: Mapping[str, int | str]
+    choices: Mapping[str, str]
+    params: Mapping[str, Value]
+    formulas: Mapping[str, Formula]  # each behind those that it needs
+
+
+class _Draft(NamedTuple):
+    """A cell before the sizes that follow from the whole grid are known."""
+
+    places: tuple[int, ...]
+    settings: dict[str, Value]
+    reading: str
+    dims: dict[str, Any]
+    choices: dict[str, str]
+    params: dict[str, Any]
+
+
+def require_few_cells(counts: Sequence[int]) -> None:
+    """Raise InvalidSpecError where axes of these lengths span too many cells."""
+    cells = math.prod(counts)
+    if cells > MOST_CELLS:
+        raise InvalidSpecError(
+            f"the axes span {shortened(cells)} cells, above {MOST_CELLS}. Shorten or zip axes, or split the sweep."
+        )
+
+
+def build_grid(axes: Sequence[GridAxis], fixed: Fixed, keys: Mapping[str, tuple[str, ...]]) -> Grid:
+    """The grid that the axes span, every cell checked by the system itself; `keys` says where each name is set.
+
+    Raises: InvalidDimsError, InvalidParamsError or InvalidSpecError that names the first cell refused.
+    """
+    dims = {**fixed.vocabulary.known.default_dims, **fixed.dims}
+    if _pads(axes, fixed):
+        experts = (draft.params["num_experts"] for draft in _drafts(axes, fixed, dims, keys))
+        dims[PADDED] = min(max(1, *experts, 1), LARGEST_SIZE)
+    cache: dict[tuple, Any] = {}
+    cells = tuple(_cell(draft, fixed, cache, keys) for draft in _drafts(axes, fixed, dims, keys))
+    return Grid(tuple(axes), cells)
+
+
+def formula_names(vocabulary: Vocabulary, axes: Sequence[GridAxis], dims: Mapping[str, Any]) -> list[str]:
+    """The names that a formula may use: all parameters, and the sizes that are numbers in every cell."""
+    sizes = {**vocabulary.known.default_dims, **dims}
+    sizes |= {name: column[0] for axis in axes for name, column in axis.columns.items()}
+    numbers = (name for name in vocabulary.known.sizes if isinstance(sizes.get(name), int))
+    return [*vocabulary.known.parameters, *numbers]
+
+
+def _pads(axes: Sequence[GridAxis], fixed: Fixed) -> bool:
+    known = fixed.vocabulary.known
+    given = {*fixed.dims, *(name for axis in axes for name in axis.columns)}
+    return PADDED in known.sizes and "num_experts" in known.parameters and PADDED not in given
+
+
+def _drafts(
+    axes: Sequence[GridAxis], fixed: Fixed, dims: Mapping[str, Any], keys: Mapping[str, tuple[str, ...]]
+) -> Iterator[_Draft]:
+    """The cells in C order."""
+    known = fixed.vocabulary.known
+    choices = {**{kind: next(iter(names)) for kind, names in known.choices.items()}, **fixed.choices}
+    readings = {name: {**reading.params()._asdict(), **fixed.params} for name, reading in known.readings.items()}
+    homes = {name: fixed.vocabulary.home(name) for axis in axes for name in axis.columns}
+    for index in itertools.product(*(range(axis.num_values) for axis in axes)):
+        settings = {
+            name: column[place]
+            for axis, place in zip(axes, index, strict=True)
+            for name, column in axis.columns.items()
+        }
+        here: dict[str, dict[str, Any]] = {"params": {}, "dims": {}, "choices": {}, READING: {}}
+        for name, value in settings.items():
+            here[homes[name]][name] = value
+        reading = here[READING].get(READING, fixed.reading)
+        sizes = {**dims, **here["dims"]}
+        params = {**readings[reading], **here["params"]}
+        try:
+            _evaluate(fixed, params, sizes)
+        except MoeTheoryError as error:
+            raise _in_cell(error, settings, keys) from None
+        yield _Draft(index, settings, reading, sizes, {**choices, **here["choices"]}, params)
+
+
+def _evaluate(fixed: Fixed, params: dict[str, Any], sizes: Mapping[str, Any]) -> None:
+    """Put the formulas' values into `params`."""
+    for name, formula in fixed.formulas.items():
+        try:
+            params[name] = fixed.vocabulary.value(name, formula({**sizes, **params}))
+        except MoeTheoryError as error:
+            error.key = ("params", name)
+            raise
+
+
+def _cell(draft: _Draft, fixed: Fixed, cache: dict[tuple, Any], keys: Mapping[str, tuple[str, ...]]) -> SweepCell:
+    known = fixed.vocabulary.known
+    sizes = tuple(draft.dims.items())
+    try:
+        if sizes not in cache:
+            cache[sizes] = known.dims(**draft.dims)
+        dims = cache[sizes]
+        params = type(known.readings[draft.reading].defaults)(**draft.params)
+        known.check(dims, params)
+    except MoeTheoryError as error:
+        raise _in_cell(error, draft.settings, keys) from None
+    return SweepCell(draft.places, draft.settings, draft.reading, dims, draft.choices, params)
+
+
+def _in_cell(
+    error: MoeTheoryError, settings: Mapping[str, Value], keys: Mapping[str, tuple[str, ...]]
+) -> MoeTheoryError:
+    """The same error saying in which cell, with the `key` of the first name in its message that is set somewhere."""
+    cell = ", ".join(f"{name}={value if isinstance(value, str) else shown(value)}" for name, value in settings.items())
+    told = type(error)(f"in the cell {cell}: {error}" if cell else str(error))
+    blamed = (name for name in (*re.findall(r"\w+", str(error)), *settings) if name in keys)
+    told.key = error.key or keys.get(next(blamed, ""), ("system",))
+    return told

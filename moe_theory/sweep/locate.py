@@ -1,0 +1,104 @@
+"""Where an entry of a TOML document stands: found from the beginnings of the text that can be read by themselves."""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from typing import Any
+
+from moe_theory.core.errors import InvalidSpecError, shortened
+
+LARGEST_SEARCH = 4_000_000  # characters read to find a line: some seconds, and only in documents near the size limit
+
+_BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
+_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+
+
+def parse(text: str, name: str) -> dict[str, Any]:
+    """The entries of a TOML document.
+
+    Raises: InvalidSpecError that begins with "NAME, line N: " for what is no TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = _PLACE.search(str(error))
+        line = int(place[1]) if place and place[1] else len(_lines(text.rstrip()))
+        reason = " ".join(_PLACE.sub("", str(error)).split())
+        told = reason if len(reason) <= 200 else f"{reason[:200]}..."
+        raise InvalidSpecError(f"{name}, line {line}: this is no TOML: {told}.") from None
+    except RecursionError:
+        line = _first_failing(text, RecursionError)
+        raise InvalidSpecError(f"{name}, line {line}: values are nested too deeply. Flatten them.") from None
+    except ValueError:  # tomllib passes on what Python says to integers of some thousand digits
+        line = _first_failing(text, ValueError)
+        raise InvalidSpecError(f"{name}, line {line}: a number has too many digits. Shorten it.") from None
+
+
+def line_of(text: str, key: Sequence[str]) -> int:
+    """The line, from 1, on which the entry `key` of a TOML document begins.
+
+    Of an entry that is not there, the line of the innermost table around it that is; 1 where there is none.
+    """
+    document = tomllib.loads(text)
+    while key and not _holds(document, key):
+        key = key[:-1]
+    if not key:
+        return 1
+    lines = _lines(text)
+    without, holding = 0, len(lines)  # numbers of lines: `key` is not in the first `without`, but in `holding`
+    budget = LARGEST_SEARCH
+    while holding - without > 1:
+        middle = (without + holding) // 2
+        for count in sorted(range(without + 1, holding), key=lambda count: abs(count - middle)):
+            beginning = "\n".join(lines[:count])
+            budget -= len(beginning)
+            if budget < 0:
+                return without + 1
+            entries = _entries(beginning)
+            if entries is not None:
+                break
+        else:  # no beginning between them ends with a whole entry: the one sought takes all these lines
+            break
+        without, holding = (without, count) if _holds(entries, key) else (count, holding)
+    return without + 1
+
+
+def dotted(key: Sequence[str]) -> str:
+    """A key as TOML writes it, what is unusual quoted and cut short."""
+    return ".".join(part if _BARE.fullmatch(part) else shortened(part) for part in key)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines as TOML counts them: other signs that end a line elsewhere do not."""
+    return text.replace("\r\n", "\n").split("\n")
+
+
+def _entries(beginning: str) -> dict[str, Any] | None:
+    """What the beginning of a document says; None where it ends inside an entry."""
+    try:
+        return tomllib.loads(beginning)
+    except ValueError:
+        return None
+
+
+def _holds(document: Any, key: Sequence[str]) -> bool:
+    for part in key:
+        if not isinstance(document, dict) or part not in document:
+            return False
+        document = document[part]
+    return True
+
+
+def _first_failing(text: str, kind: type[Exception]) -> int:
+    """The line at which reading first fails with exactly this kind of error."""
+    lines = _lines(text)
+    fine, failing = 0, len(lines)
+    while failing - fine > 1:
+        middle = (fine + failing) // 2
+        try:
+            tomllib.loads("\n".join(lines[:middle]))
+            failed = False
+        except (ValueError, RecursionError) as error:
+            failed = type(error) is kind
+        fine, failing = (fine, middle) if failed else (middle, failing)
+    return failing
