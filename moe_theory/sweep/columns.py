@@ -105,7 +105,7 @@ class Vocabulary:
     def _size(self, name: str, given: Any) -> int | str:
         if self._is_text(name):
             return text(name, given)
-        return whole(name, given, -LARGEST_SIZE, LARGEST_SIZE, "larger arrays fit no memory")
+        return whole(name, given, 0, LARGEST_SIZE, "larger arrays fit no memory")
 
     def _spaced(self, name: str, given: Mapping[str, Any]) -> list[Any]:
         """The values that `{"linspace": [a, b], "num": n}` stands for; whole numbers rounded, and each of them once."""

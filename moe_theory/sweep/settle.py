@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from moe_theory.core.errors import InvalidSpecError, about, shortened, unknown_name
+from moe_theory.core.errors import InvalidSpecError, about, shortened
 from moe_theory.sweep import columns, locate
 from moe_theory.sweep.columns import PRECISIONS, READING, Value, Vocabulary
 from moe_theory.sweep.grid import require_few_cells
@@ -125,13 +125,8 @@ def _check_zip_name(vocabulary: Vocabulary, name: str) -> None:
             "digits and underscores."
         )
     own_axes = {axis for observable in known.observables.values() for axis in observable.axes}
-    taken = {
-        *RESERVED,
-        *known.observables,
-        *own_axes,
-        *(name for names in vocabulary.tables.values() for name in names),
-    }
-    if name in taken:
+    settable = {name for names in vocabulary.tables.values() for name in names}
+    if name in settable.union(RESERVED, known.observables, own_axes):
         raise InvalidSpecError(f"the zip {name} has the name of something else in the results. Name it otherwise.")
 
 
@@ -142,10 +137,11 @@ def _values(vocabulary: Vocabulary, tables: dict[str, dict[str, Any]]) -> dict[s
         with about("axes", name):
             lengths.append(columns.count(name, given))
     for along, members in tables["zips"].items():
+        counts = [1]
         for name, given in members.items():
             with about("zips", along, name):
-                longest = columns.count(name, given)
-        lengths.append(longest)
+                counts.append(columns.count(name, given))
+        lengths.append(max(counts))
     with about("axes" if tables["axes"] else "zips"):
         require_few_cells(lengths)
     return {
