@@ -143,7 +143,9 @@ def _drafts(
             _evaluate(fixed, params, sizes)
         except MoeTheoryError as error:
             raise _in_cell(error, settings, keys) from None
-        yield _Draft(index, settings, reading, sizes, {**choices, **here["choices"]}, params)
+        yield _Draft(
+            index, settings, reading, sizes, {**choices, **here["choices"]} if here["choices"] else choices, params
+        )
 
 
 def _evaluate(fixed: Fixed, params: dict[str, Any], sizes: Mapping[str, Any]) -> None:

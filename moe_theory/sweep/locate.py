@@ -2,13 +2,16 @@
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from moe_theory.core.errors import InvalidSpecError, shortened
 
-LARGEST_SEARCH = 4_000_000  # characters read to find a line: some seconds, and only in documents near the size limit
+# Characters read in vain to find a line: some seconds, where values take thousands of lines.
+LARGEST_SEARCH = 4_000_000
 
+# What tomllib takes minutes to read: keys of very many parts.
+_LONG_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){50}""")
 _BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
@@ -18,6 +21,9 @@ def parse(text: str, name: str) -> dict[str, Any]:
 
     Raises: InvalidSpecError that begins with "NAME, line N: " for what is no TOML.
     """
+    if long := _LONG_KEY.search(text):
+        line = len(_lines(text[: long.start()]))
+        raise InvalidSpecError(f"{name}, line {line}: a key has more than 50 parts. Shorten it.")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -48,15 +54,14 @@ def line_of(text: str, key: Sequence[str]) -> int:
     without, holding = 0, len(lines)  # numbers of lines: `key` is not in the first `without`, but in `holding`
     budget = LARGEST_SEARCH
     while holding - without > 1:
-        middle = (without + holding) // 2
-        for count in sorted(range(without + 1, holding), key=lambda count: abs(count - middle)):
+        for count in _between(without, holding):
             beginning = "\n".join(lines[:count])
-            budget -= len(beginning)
-            if budget < 0:
-                return without + 1
             entries = _entries(beginning)
             if entries is not None:
                 break
+            budget -= len(beginning)
+            if budget < 0:
+                return without + 1
         else:  # no beginning between them ends with a whole entry: the one sought takes all these lines
             break
         without, holding = (without, count) if _holds(entries, key) else (count, holding)
@@ -66,6 +71,14 @@ def line_of(text: str, key: Sequence[str]) -> int:
 def dotted(key: Sequence[str]) -> str:
     """A key as TOML writes it, what is unusual quoted and cut short."""
     return ".".join(part if _BARE.fullmatch(part) else shortened(part) for part in key)
+
+
+def _between(low: int, high: int) -> Iterator[int]:
+    """All whole numbers between both, some again: the middle and what is near it, then from the lowest on."""
+    middle = (low + high) // 2
+    yield from sorted(range(max(low + 1, middle - 8), min(high, middle + 9)), key=lambda count: abs(count - middle))
+    yield from (low + 2**power for power in range((high - low - 1).bit_length()))
+    yield from range(low + 1, high)
 
 
 def _lines(text: str) -> list[str]:
