@@ -55,16 +55,17 @@ def line_of(text: str, key: Sequence[str]) -> int:
     budget = LARGEST_SEARCH
     while holding - without > 1:
         for count in _between(without, holding):
-            beginning = "\n".join(lines[:count])
-            entries = _entries(beginning)
-            if entries is not None:
+            # Beginnings end with whole entries where what comes after the first `without` lines does: less to read.
+            rest = "\n".join(("[rest]", *lines[without:count]))
+            if _is_whole(rest):
                 break
-            budget -= len(beginning)
+            budget -= len(rest)
             if budget < 0:
                 return without + 1
         else:  # no beginning between them ends with a whole entry: the one sought takes all these lines
             break
-        without, holding = (without, count) if _holds(entries, key) else (count, holding)
+        found = _holds(tomllib.loads("\n".join(lines[:count])), key)
+        without, holding = (without, count) if found else (count, holding)
     return without + 1
 
 
@@ -74,10 +75,10 @@ def dotted(key: Sequence[str]) -> str:
 
 
 def _between(low: int, high: int) -> Iterator[int]:
-    """All whole numbers between both, some again: the middle and what is near it, then from the lowest on."""
+    """All whole numbers between both, some again: the middle and what is near it, then far from the lowest and near."""
     middle = (low + high) // 2
-    yield from sorted(range(max(low + 1, middle - 8), min(high, middle + 9)), key=lambda count: abs(count - middle))
-    yield from (low + 2**power for power in range((high - low - 1).bit_length()))
+    yield from sorted(range(max(low + 1, middle - 2), min(high, middle + 3)), key=lambda count: abs(count - middle))
+    yield from (low + 2**power for power in reversed(range((high - low - 1).bit_length())))
     yield from range(low + 1, high)
 
 
@@ -86,12 +87,13 @@ def _lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").split("\n")
 
 
-def _entries(beginning: str) -> dict[str, Any] | None:
-    """What the beginning of a document says; None where it ends inside an entry."""
+def _is_whole(text: str) -> bool:
+    """Whether a text can be read by itself, so that it does not end inside an entry."""
     try:
-        return tomllib.loads(beginning)
+        tomllib.loads(text)
     except ValueError:
-        return None
+        return False
+    return True
 
 
 def _holds(document: Any, key: Sequence[str]) -> bool:

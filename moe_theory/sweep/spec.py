@@ -86,11 +86,11 @@ class Sweep:
 
         Raises: MoeTheoryError that begins with "NAME, line N, KEY: ".
         """
-        document = locate.parse(text, name)
+        document = locate.parse(text, _name_of(name))
         try:
             return cls._of(document)
         except MoeTheoryError as error:
-            place = f"{name}, line {locate.line_of(text, error.key)}, {locate.dotted(error.key)}"
+            place = f"{_name_of(name)}, line {locate.line_of(text, error.key)}, {locate.dotted(error.key)}"
             raise type(error)(f"{place}: {error}") from None
 
     @classmethod
