@@ -133,7 +133,12 @@ ERRORS = [
     ("[axes]\nnoise_scale = {logspace = [0, 1], num = 3}", 4, "axes.noise_scale", "above 0"),
     ("[axes]\nterminate = {linspace = [0, 1], num = 2}", 4, "axes.terminate", "List them"),
     ("[axes]\nnoise_scale = [1]\n[params]\nnoise_scale = 1", 4, "axes.noise_scale", "twice, here and in params"),
-    ("[axes]\nreading = ['weak-signal']", 4, "axes.reading", None),
+    (
+        "reading = 'weak-signal'\n[axes]\nreading = ['weak-signal']",
+        5,
+        "axes.reading",
+        "twice, here and in the top level",
+    ),
     ("[params]\nreading = 'weak-signal'", 4, "params.reading", "Move it to the top level"),
     ("[params]\nnum_experts = 1e60", 4, "params.num_experts", "at most 2147483647"),
     ("[params]\nlearning_rate = 1e-60", 4, "params.learning_rate", "float32"),
@@ -165,9 +170,6 @@ ERRORS = [
 @pytest.mark.parametrize(("document", "line", "key", "words"), ERRORS, ids=[case[0] for case in ERRORS])
 def test_errors_name_the_file_the_line_and_the_key(document, line, key, words):
     """Would catch a wrong setting that is let through, or that the reader has to search for."""
-    if words is None:
-        assert len(Sweep.from_toml(SMALLEST + document).grid) == 1
-        return
     with pytest.raises(MoeTheoryError) as failure:
         Sweep.from_toml(SMALLEST + document, "sweep.toml")
     assert str(failure.value).startswith(f"sweep.toml, line {line}, {key}: ")
@@ -229,7 +231,7 @@ def test_files_are_read(tmp_path):
     path = tmp_path / "ü.toml"
     path.write_bytes(b"\xef\xbb\xbf" + example().encode())
     assert Sweep.read(path) == Sweep.from_toml(example())
-    path.write_text(example().replace("rounds = 400", "rounds = 0"))
+    path.write_text(example().replace("rounds = 200", "rounds = 0"))
     with pytest.raises(MoeTheoryError, match=f"^{path}, line 4, rounds: rounds=0 must be"):
         Sweep.read(path)
 
@@ -251,6 +253,7 @@ def test_files_are_read(tmp_path):
         {"axes": [1]},
         {"params": {"num_experts": 10**5000}},
         {"params": {"noise_scale": 10**400}},
+        {"params": {"noise_scale": [{"a": 10**5000}]}},
         {"params": {"noise_scale": np.inf}},
         {"params": {"noise_scale": 1j}},
         {"dims": {"num_tasks": 2**40}},
