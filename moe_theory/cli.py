@@ -106,6 +106,58 @@ class Explore:
 
 
 @dataclasses.dataclass(frozen=True)
+class Sweep:
+    """Run a grid of settings, many replicates each, from a specification. Example: moe-theory sweep grid.toml --dry-run
+
+    Finished chunks are kept in OUT as they come: running again, after an interrupt, a crash or a change of the
+    specification, computes only what is missing, and the numbers never depend on how it ran. Several processes may
+    share one OUT. `moe-theory sweep --example` prints a specification to begin with; `moe-theory sweep show OUT` shows
+    what there is."""
+
+    specification: tyro.conf.Positional[Path | None] = None
+    """A TOML file."""
+    out: Path | None = None
+    """Folder for the chunks and the results; runs/NAME of the specification unless given."""
+    dry_run: bool = False
+    """Only say what it would take: cells, chunks, compilations, memory, disk, time."""
+    devices: int | None = None
+    """Devices of this machine that compute at once; all there are (of a CPU: its cores) unless given."""
+    dask: str | None = None
+    """Compute on a Dask cluster instead: a scheduler's address such as tcp://host:8786, or local:N for N processes."""
+    example: bool = False
+    """Print a commented specification."""
+    json: bool = False
+    """Print JSON instead of the table, or of what a dry run says."""
+
+    def run(self) -> None:
+        if self.example:
+            commands.print_example()
+        elif self.dry_run:
+            commands.estimate_sweep(self)
+        else:
+            commands.run_sweep(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class ShowSweep:
+    """Show what a sweep's folder holds: a table and a quick look. Example: moe-theory sweep show runs/grid
+
+    Also while the sweep is still running, or was interrupted."""
+
+    folder: tyro.conf.Positional[Path]
+    """The folder of a sweep."""
+    to: Path | None = None
+    """Also write the labelled results there, as .nc, .zarr or .parquet."""
+    picture: Path | None = None
+    """Where to draw the quick look, .svg or .png; look.svg in the folder unless given."""
+    json: bool = False
+    """Print JSON instead of the table."""
+
+    def run(self) -> None:
+        commands.show_sweep(self)
+
+
+@dataclasses.dataclass(frozen=True)
 class Figures:
     """Regenerate a paper's figures with theory drawn over empirics. Example: moe-theory figures continual figure-2
 
@@ -168,8 +220,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def parse(arguments: Sequence[str]) -> Any:
     """The command that the arguments name; exits with code 2 and a help text where they name none."""
+    if list(arguments[:2]) == ["sweep", "show"]:
+        return tyro.cli(ShowSweep, prog="moe-theory sweep show", args=arguments[2:] or ["--help"])
     return tyro.extras.subcommand_cli_from_dict(
-        {"claims": Claims, "verify": Verify, "explore": Explore, "figures": Figures, "report": Report},
+        {
+            "claims": Claims,
+            "verify": Verify,
+            "explore": Explore,
+            "sweep": Sweep,
+            "figures": Figures,
+            "report": Report,
+        },
         prog="moe-theory",
         description="Executable theory of Mixture-of-Experts: numbered statements as claims with verdicts.",
         args=arguments or ["--help"],

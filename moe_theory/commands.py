@@ -1,9 +1,12 @@
 """What the commands of `cli.py` do, each given its options. Heavy imports wait until one runs."""
 
+import contextlib
 import dataclasses
 import json
 import shlex
+import signal
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 from rich.console import Console
@@ -102,6 +105,7 @@ def run_verify(options: Any) -> None:
     from moe_theory.report.closing import closing_lines
     from moe_theory.report.output import prepare_folder
     from moe_theory.sweep import terminal_progress
+    from moe_theory.sweep.compilation import keep_programs
     from moe_theory.verify.archive import Archive
     from moe_theory.verify.session import carry_out
 
@@ -110,6 +114,7 @@ def run_verify(options: Any) -> None:
         reserve = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget)
         request = dataclasses.replace(request, reserve=reserve)
     folder = prepare_folder(options.out, (pages.NUMBERS, *pages.PAGE_NAMES))
+    keep_programs(folder / "programs")
     archive = Archive(folder / "samples")
     if options.fresh:
         archive.clear()
@@ -138,6 +143,7 @@ def run_explore(options: Any) -> None:
     from moe_theory.report import exploration
     from moe_theory.report.output import prepare_folder
     from moe_theory.sweep import terminal_progress
+    from moe_theory.sweep.compilation import keep_programs
     from moe_theory.verify import explore
     from moe_theory.verify.modules import load_claims
 
@@ -155,6 +161,7 @@ def run_explore(options: Any) -> None:
         None if options.module is None else str(options.module),
     )
     folder = prepare_folder(options.out, [path.name for path in exploration.paths_of(options.out, plan.claim.id)])
+    keep_programs(folder / "programs")
     console = _console(to_stderr=options.json)
     judged: list = []
     with terminal_progress(console, header=lambda _: exploration.live_counts(judged, plan.most_points)) as progress:
@@ -192,10 +199,101 @@ def run_self_test(options: Any) -> None:
         raise SystemExit(FAILED)
 
 
+def print_example() -> None:
+    from moe_theory.sweep.spec import example
+
+    print(example(), end="")  # noqa: T201
+
+
+def estimate_sweep(options: Any) -> None:
+    from moe_theory.report import costs
+    from moe_theory.sweep.estimate import estimate
+
+    sweep, folder = _sweep_of(options)
+    _prepare_devices(options.devices)
+    estimated = estimate(sweep, folder, options.devices)
+    if options.json:
+        _print_json(estimated.to_json())
+    else:
+        _console().print(costs.estimate_table(estimated))
+
+
+def run_sweep(options: Any) -> None:
+    from moe_theory.report import costs, sweeps
+    from moe_theory.sweep import running, terminal_progress
+    from moe_theory.sweep.clusters import dask_crew
+    from moe_theory.sweep.compilation import keep_programs
+    from moe_theory.sweep.executors import DeviceCrew
+    from moe_theory.sweep.results import Results
+
+    sweep, folder = _sweep_of(options)
+    keep_programs(running.prepared(folder) / "programs")
+    _prepare_devices(options.devices)
+    signal.signal(signal.SIGTERM, _interrupt)  # what a cluster's queue sends before it kills
+    console = _console(to_stderr=options.json)
+    crew = DeviceCrew(options.devices) if options.dask is None else dask_crew(options.dask)
+    try:
+        with terminal_progress(console) as progress:
+            outcome = running.run(sweep, folder, crew=crew, progress=progress, arguments=sys.argv[1:])
+    except KeyboardInterrupt:
+        stop(f"interrupted; finished chunks are kept in {folder}: the same command goes on from them")
+    results = Results.open(folder)
+    merged = results.to_netcdf(folder / sweeps.RESULTS)
+    if options.json:
+        _print_json(sweeps.to_json(results))
+        return
+    console.print(sweeps.table(results))
+    for line in (*costs.closing_lines(outcome.tally), f"results: {merged}", f"look: moe-theory sweep show {folder}"):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def show_sweep(options: Any) -> None:
+    from moe_theory.report import sweeps
+    from moe_theory.sweep.results import Results
+
+    results = Results.open(options.folder, partial=True)
+    paths = [sweeps.draw(results, options.picture or options.folder / "look.svg")]
+    if options.to is not None:
+        paths.append(sweeps.export(results, options.to))
+    if options.json:
+        _print_json(sweeps.to_json(results))
+        return
+    console = _console()
+    console.print(sweeps.table(results))
+    for line in map(str, paths):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def _sweep_of(options: Any) -> tuple[Any, Path]:
+    """The sweep that is specified, and the folder it goes into."""
+    from moe_theory.core.errors import InvalidRunError
+    from moe_theory.sweep.spec import Sweep
+
+    if options.specification is None:
+        raise InvalidRunError("name a specification: moe-theory sweep --example > grid.toml prints one to begin with.")
+    sweep = Sweep.read(options.specification)
+    return sweep, options.out or Path("runs") / options.specification.stem
+
+
+def _prepare_devices(number: int | None) -> None:
+    """Let JAX see so many devices where they are a CPU's; without effect once JAX has started."""
+    import jax
+
+    if number is not None and number > 0:
+        with contextlib.suppress(RuntimeError):
+            jax.config.update("jax_num_cpu_devices", number)
+
+
+def _interrupt(*_: Any) -> NoReturn:
+    raise KeyboardInterrupt
+
+
 def make_figures(options: Any) -> None:
     from moe_theory.report import plots
     from moe_theory.sweep import terminal_progress
+    from moe_theory.sweep.compilation import keep_programs
 
+    keep_programs()
     specifications = plots.figures_of(options.paper)
     if options.list:
         titles = {name: specification.title for name, specification in specifications.items()}

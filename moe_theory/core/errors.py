@@ -8,6 +8,7 @@ import contextlib
 import difflib
 import reprlib
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 
@@ -47,6 +48,22 @@ class OutputError(MoeTheoryError):
 
 class InvalidReportError(MoeTheoryError):
     """A report that is missing, damaged, or cannot be merged with another."""
+
+
+class MissingChunkError(MoeTheoryError):
+    """A chunk of a sweep that is not there (yet)."""
+
+
+class DamagedChunkError(MoeTheoryError):
+    """A chunk's file that is not whole, or not what its name says."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} is damaged: {reason}. Run the sweep again: it is computed anew.")
+        self.reason = reason
+
+
+class ExecutorLostError(MoeTheoryError):
+    """Workers that cannot be reached, or are lost again and again."""
 
 
 class UnknownNameError(MoeTheoryError):

@@ -1,6 +1,7 @@
 """What a long run tells: whether it compiles or runs, how much is done and what is left."""
 
 import contextlib
+import datetime
 import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
@@ -9,6 +10,8 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
+
+SECONDS_BETWEEN_LINES = 10
 
 
 class Progress(Protocol):
@@ -26,6 +29,9 @@ class Progress(Protocol):
     def advance(self, replicate_rounds: int) -> None:
         """So much work is done."""
 
+    def at(self, place: str) -> None:
+        """How far it is, in units of the work's own: "3 of 64 cells, 40 of 1,024 chunks"."""
+
 
 class _Quiet:
     def add_work(self, replicate_rounds: int) -> None:
@@ -40,68 +46,114 @@ class _Quiet:
     def advance(self, replicate_rounds: int) -> None:
         pass
 
+    def at(self, place: str) -> None:
+        pass
+
 
 quiet: Progress = _Quiet()
 
 
+class _Pace:
+    """How fast work goes, and how long it still takes; compiling does not count."""
+
+    def __init__(self) -> None:
+        self.planned = self.done = 0
+        self._timed = 0  # what was done while the clock ran
+        self._spent = 0.0  # seconds
+        self._mark: float | None = None
+
+    def stop(self) -> None:
+        self._mark = None
+
+    def start(self) -> None:
+        self._mark = time.monotonic()
+
+    def advance(self, replicate_rounds: int) -> None:
+        self.done += replicate_rounds
+        if self._mark is not None:
+            now = time.monotonic()
+            self._timed += replicate_rounds
+            self._spent += now - self._mark
+            self._mark = now
+
+    @property
+    def rate(self) -> float:
+        """Replicate-rounds a second; 0 where nothing is known yet."""
+        return self._timed / self._spent if self._spent > 0 else 0.0
+
+    @property
+    def shown_rate(self) -> str:
+        return f"{self.rate / 1e6:.2f} M replicate-rounds/s" if self.rate > 0 else ""
+
+    @property
+    def shown_left(self) -> str:
+        if not self.rate:
+            return ""
+        seconds = round((self.planned - self.done) / self.rate)
+        return f"{datetime.timedelta(seconds=seconds)} left"
+
+
 class _Lines:
-    """Plain lines for logs and pipes: each change of what is done, and the share done at most every ten seconds."""
+    """Plain lines for logs and pipes: each change of what is done, and how far it is at most every ten seconds."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._planned = self._done = 0
-        self._what = ""
+        self._pace = _Pace()
+        self._what = self._place = ""
         self._said = time.monotonic()
 
     def add_work(self, replicate_rounds: int) -> None:
-        self._planned += replicate_rounds
+        self._pace.planned += replicate_rounds
 
     def compiling(self, what: str) -> None:
+        self._pace.stop()
         self._say(f"compiling {what}")
 
     def running(self, what: str) -> None:
+        self._pace.start()
         self._say(f"running {what}")
 
     def advance(self, replicate_rounds: int) -> None:
-        self._done += replicate_rounds
-        if time.monotonic() - self._said > 10:
+        self._pace.advance(replicate_rounds)
+        if time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
-            self._console.print(f"{self._what}: {self._done / max(self._planned, 1):.0%} of the replicate-rounds done")
+            share = f"{self._pace.done / max(self._pace.planned, 1):.0%} of the replicate-rounds done"
+            facts = (share, self._place, self._pace.shown_rate, self._pace.shown_left)
+            self._console.print(f"{self._what}: {', '.join(filter(None, facts))}", highlight=False)
+
+    def at(self, place: str) -> None:
+        self._place = place
 
     def _say(self, what: str) -> None:
         if what != self._what:
             self._what = what
-            self._console.print(what)
+            self._console.print(what, highlight=False)
 
 
 class _Bar:
     def __init__(self, bar: RichProgress) -> None:
         self._bar = bar
-        self._task = bar.add_task("starting", total=0, rate="")
-        self._planned = self._done = 0
-        self._spent = 0.0  # seconds running, so that compiling does not spoil the rate
-        self._mark: float | None = None
+        self._task = bar.add_task("starting", total=0, rate="", place="")
+        self._pace = _Pace()
 
     def add_work(self, replicate_rounds: int) -> None:
-        self._planned += replicate_rounds
-        self._bar.update(self._task, total=self._planned)
+        self._pace.planned += replicate_rounds
+        self._bar.update(self._task, total=self._pace.planned)
 
     def compiling(self, what: str) -> None:
-        self._mark = None
+        self._pace.stop()
         self._bar.update(self._task, description=f"compiling {what}")
 
     def running(self, what: str) -> None:
-        self._mark = time.monotonic()
+        self._pace.start()
         self._bar.update(self._task, description=f"running {what}")
 
     def advance(self, replicate_rounds: int) -> None:
-        now = time.monotonic()
-        if self._mark is not None:
-            self._spent += now - self._mark
-            self._mark = now
-            self._done += replicate_rounds
-        rate = f"{self._done / self._spent / 1e6:.2f} M replicate-rounds/s" if self._spent > 0 else ""
-        self._bar.update(self._task, advance=replicate_rounds, rate=rate)
+        self._pace.advance(replicate_rounds)
+        self._bar.update(self._task, advance=replicate_rounds, rate=self._pace.shown_rate)
+
+    def at(self, place: str) -> None:
+        self._bar.update(self._task, place=place)
 
 
 @contextlib.contextmanager
@@ -120,6 +172,7 @@ def terminal_progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.fields[place]}"),
         TextColumn("{task.fields[rate]}"),
         TimeElapsedColumn(),
         TextColumn("left"),

@@ -1,0 +1,74 @@
+"""Compiled programs kept between runs, so that going on does not begin with compiling. Only the command line asks."""
+
+import contextlib
+import hashlib
+import os
+import platform
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own, also for the processes that we start
+THRESHOLDS = {
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+_UNREADABLE = re.compile(r"Error (?:reading|writing) persistent compilation cache entry for '([\w.-]+)'")
+
+
+def keep_programs(fallback: Path | None = None) -> None:
+    """Keep compiled programs in the user's cache or, where that cannot be written, in `fallback`.
+
+    A user who names a folder in JAX_COMPILATION_CACHE_DIR, or switches JAX's cache off, keeps that choice.
+    """
+    if VARIABLE in os.environ:
+        return
+    folder = next(filter(_is_writable, [_user_cache(), *([] if fallback is None else [fallback])]), None)
+    if folder is None:
+        return
+    os.environ |= THRESHOLDS | {VARIABLE: str(folder)}
+    import jax
+
+    # JAX may have read its environment already.
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    warnings.showwarning = _mending(folder, warnings.showwarning)
+
+
+def _user_cache() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(home).expanduser() / "moe_theory" / f"programs-{_processor()}"
+
+
+def _processor() -> str:
+    """What a program is compiled for: a home folder may be shared by machines that differ in it."""
+    facts = [platform.machine(), platform.processor()]
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        facts += [next((line for line in lines if line.startswith(fact)), "") for fact in ("model name", "flags")]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:12]
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
+
+
+def _mending(folder: Path, show: Callable[..., Any]) -> Callable[..., Any]:
+    """Forget what a killed process has left half written, rather than warn of it again and again."""
+
+    def mend(message: Warning | str, *rest: Any, **options: Any) -> None:
+        found = _UNREADABLE.search(str(message))
+        if found is None:
+            show(message, *rest, **options)
+            return
+        for path in folder.glob(f"{found[1]}-*-cache"):
+            path.unlink(missing_ok=True)
+
+    return mend

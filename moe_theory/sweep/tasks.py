@@ -1,0 +1,180 @@
+"""Work as plain data: the chunks that a sweep is made of, and what a worker makes of each.
+
+A chunk's name is a digest of everything that decides its numbers. A task is what the digest is of: it can be sent
+anywhere, and the bytes that come back are the chunk's file, wherever and in whatever order it was computed.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from moe_theory.core import provenance
+from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.system import check_system
+from moe_theory.sweep import chunks, packing
+from moe_theory.sweep.grid import SweepCell
+from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep.systems import sweepable
+
+Task = dict[str, Any]  # plain data: text, numbers, lists and dictionaries of them
+VERSION = 1  # of what a task means
+# Elsewhere than on a CPU nothing is gained by fitting a cache, and launching a kernel costs more.
+ACCELERATOR_WIDTH = 4096
+
+_FITTING: dict[Hashable, int] = {}  # replicates that fit a core's cache, by static shape
+
+
+class Part(NamedTuple):
+    """One chunk of a sweep."""
+
+    name: str
+    cell: int  # place among the grid's cells
+    first: int  # replicate
+    num_kept: int  # replicates that count; the rest of the chunk is there so that more may be asked for later
+    task: Task
+
+    @property
+    def replicate_rounds(self) -> int:
+        """The work in it."""
+        return self.task["width"] * self.task["rounds"]
+
+
+class Plan:
+    """The chunks of a sweep as one kind of machine computes them.
+
+    Args:
+        fingerprint: of that machine, from `fingerprint`.
+    """
+
+    def __init__(self, sweep: Sweep, fingerprint: Mapping[str, str]) -> None:
+        self.sweep, self.fingerprint = sweep, dict(fingerprint)
+
+    @functools.cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """All chunks, cell after cell, in the order of replicates."""
+        return tuple(part for index in range(len(self.sweep.grid)) for part in self.parts_of(index))
+
+    def parts_of(self, index: int) -> Sequence[Part]:
+        """The chunks of one cell, in the order of replicates."""
+        sweep, cell = self.sweep, self.sweep.grid.cells[index]
+        common = self._common(cell)
+        parts = []
+        for first in range(0, sweep.replicates, common["width"]):
+            task = common | {"first": first}
+            parts.append(Part(name_of(task), index, first, min(common["width"], sweep.replicates - first), task))
+        return parts
+
+    def _common(self, cell: SweepCell) -> Task:
+        """What the chunks of one cell share."""
+        sweep = self.sweep
+        width, batch = _widths(sweep, cell, self.fingerprint["backend"])
+        return {
+            "version": VERSION,
+            "system": sweep.system,
+            "dims": dataclasses.asdict(cell.dims),
+            "choices": dict(cell.choices),
+            "params": cell.params._asdict(),
+            "rounds": sweep.rounds,
+            "record_every": sweep.record_every,
+            "observables": sorted(sweep.observables or ()),
+            "seed": sweep.seed,
+            "precision": sweep.precision,
+            "width": width,
+            "batch": batch,
+            "fingerprint": self.fingerprint,
+        }
+
+
+def fingerprint(system: str) -> dict[str, str]:
+    """What decides numbers besides a task, on the machine where this runs."""
+    versions = provenance.versions()
+    return {
+        **{name: versions[name] for name in ("moe-theory", "jax", "jaxlib")},
+        "source": provenance.source_digest(*sweepable(system).sources)[:16],
+        "backend": provenance.backend(),
+    }
+
+
+def name_of(task: Task) -> str:
+    """A chunk's name, from its task."""
+    return hashlib.sha256(packing.canonical(task)).hexdigest()[:40]
+
+
+def program_of(task: Task) -> Hashable:
+    """What tells the compiled program of a task from others."""
+    decisive = ("system", "dims", "choices", "rounds", "record_every", "observables", "precision", "batch")
+    return json.dumps({name: task[name] for name in decisive}, sort_keys=True)
+
+
+def compute(task: Task) -> bytes:
+    """The file of a task's chunk: what a worker runs.
+
+    Raises: InvalidRunError where this machine would compute other numbers than the task means.
+    """
+    _require_same_machine(task)
+    with jax.enable_x64(task["precision"] == "float64"):
+        cell, end = _cell(task), task["first"] + task["width"]
+        parts = [
+            chunks.compute(
+                chunks.Chunk(cell, np.arange(first, first + task["batch"]), min(task["batch"], end - first)),
+                task["seed"],
+            )[1]
+            for first in range(task["first"], end, task["batch"])
+        ]
+    arrays = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in task["observables"]}
+    return packing.pack(task, arrays)
+
+
+def chunk_shapes(task: Task) -> tuple[Any, Any]:
+    """Shapes of one replicate's state and of its records."""
+    with jax.enable_x64(task["precision"] == "float64"):
+        cell = _cell(task)
+        state = check_system(cell.system, cell.params)
+        key = jax.eval_shape(lambda: jax.random.key(0))
+        info = jax.eval_shape(cell.system.step, key, state, cell.params)[1]
+        return state, jax.eval_shape(cell.observe, state, info)
+
+
+def _cell(task: Task) -> chunks.Cell:
+    kind = sweepable(task["system"])
+    dims = kind.dims(**task["dims"])
+    params = type(kind.readings[kind.default_reading].defaults)(**task["params"])
+    return chunks.Cell(
+        "sweep",
+        kind.system(dims, task["choices"]),
+        params,
+        task["rounds"],
+        task["record_every"],
+        kind.observe(task["observables"]),
+    )
+
+
+def _widths(sweep: Sweep, cell: SweepCell, backend: str) -> tuple[int, int]:
+    """Replicates of a chunk, and how many of them run together."""
+    fitting = _fitting(sweep.system, cell) if backend == "cpu" else ACCELERATOR_WIDTH
+    width = sweep.chunk_width or fitting
+    return width, math.ceil(width / math.ceil(width / fitting))
+
+
+def _fitting(system: str, cell: SweepCell) -> int:
+    shape = (system, cell.dims, tuple(cell.choices.items()))
+    if shape not in _FITTING:
+        _FITTING[shape] = chunks.width_for(check_system(sweepable(system).system(cell.dims, cell.choices), cell.params))
+    return _FITTING[shape]
+
+
+def _require_same_machine(task: Task) -> None:
+    own, meant = fingerprint(task["system"]), task["fingerprint"]
+    different = [f"{name} {own.get(name)} and not {value}" for name, value in meant.items() if own.get(name) != value]
+    if different:
+        raise InvalidRunError(
+            f"this worker has {', '.join(different)}: it would compute other numbers. Install the same versions on "
+            "all machines of a sweep."
+        )

@@ -1,0 +1,283 @@
+"""Running sweeps: catches numbers that depend on how they were computed, and work done twice or refused too late."""
+
+import multiprocessing
+import queue
+import subprocess
+import sys
+import threading
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from moe_theory import root_key, simulate_batch
+from moe_theory.core.errors import ExecutorLostError, InvalidRunError
+from moe_theory.sweep import memory, running, tasks
+from moe_theory.sweep.executors import DeviceCrew, ExecutorCrew
+from moe_theory.sweep.progress import _Quiet
+from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep.store import Store
+from moe_theory.sweep.systems import sweepable
+
+ARGUMENTS = {
+    "system": "continual",
+    "rounds": 30,
+    "record_every": 10,
+    "axes": {"num_experts": [2, 3, 5], "learning_rate": [0.1, 0.5]},
+    "replicates": 40,
+    "chunk_width": 16,
+}
+SWEEP = Sweep(**ARGUMENTS)
+ROOT = Path(__file__).parents[2]
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).glob("chunks/*/*.npz")}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    tally = running.run(SWEEP, folder, crew=DeviceCrew(1)).tally
+    assert (tally.num_chunks, tally.computed) == (18, 18)
+    return files(folder)
+
+
+class Reversed(ThreadPoolExecutor):
+    """Does last what was asked for first."""
+
+    def __init__(self):
+        super().__init__(1)
+        self._work_queue = queue.LifoQueue()
+
+
+def test_two_workers_give_the_same_bytes(undisturbed, tmp_path):
+    running.run(SWEEP, tmp_path, crew=DeviceCrew(2))
+    assert files(tmp_path) == undisturbed
+
+
+def test_the_order_does_not_matter(undisturbed, tmp_path):
+    with Reversed() as executor:
+        running.run(SWEEP, tmp_path, crew=ExecutorCrew(executor, num_workers=100))
+    assert files(tmp_path) == undisturbed
+
+
+def test_other_processes_give_the_same_bytes(undisturbed, tmp_path):
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+        running.run(SWEEP, tmp_path, crew=running.crew_of(executor))
+    assert files(tmp_path) == undisturbed
+
+
+def test_two_cpu_devices_give_the_same_bytes(undisturbed, tmp_path):
+    code = f"""
+import jax
+jax.config.update("jax_num_cpu_devices", 2)
+from moe_theory.sweep import running
+from moe_theory.sweep.spec import Sweep
+assert len(jax.local_devices()) == 2
+running.run(Sweep(**{ARGUMENTS!r}), {str(tmp_path)!r})
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert files(tmp_path) == undisturbed
+
+
+def test_halves_on_two_days_give_the_same_bytes(undisturbed, tmp_path):
+    running.run(Sweep(**{**ARGUMENTS, "replicates": 16}), tmp_path)
+    first = {path: path.stat().st_mtime_ns for path in tmp_path.glob("chunks/*/*.npz")}
+    tally = running.run(SWEEP, tmp_path).tally
+    assert (tally.present, tally.computed) == (6, 12)
+    assert files(tmp_path) == undisturbed
+    assert all(path.stat().st_mtime_ns == written for path, written in first.items())
+
+
+def test_more_replicates_of_a_partly_used_chunk_cost_nothing(tmp_path):
+    running.run(Sweep(**{**ARGUMENTS, "replicates": 33}), tmp_path)
+    assert running.run(Sweep(**{**ARGUMENTS, "replicates": 48}), tmp_path).tally.computed == 0
+
+
+def test_a_chunk_holds_what_simulate_batch_gives(undisturbed):
+    kind, cell = sweepable("continual"), SWEEP.grid.cells[3]
+    part = tasks.Plan(SWEEP, tasks.fingerprint("continual")).parts_of(3)[1]
+    observe = kind.observe(["forgetting", "generalization_error"])
+    _, records = simulate_batch(
+        kind.system(cell.dims, cell.choices), root_key(0), list(range(16, 32)), cell.params, 30, 10, observe=observe
+    )
+    stored = tasks.packing.unpack(undisturbed[f"{part.name}.npz"])[1]
+    for name, values in records.items():
+        np.testing.assert_allclose(stored[name], values, rtol=2e-5)
+
+
+def test_a_name_depends_on_everything_that_decides_numbers():
+    plan = tasks.Plan(SWEEP, tasks.fingerprint("continual"))
+    task = plan.parts[0].task
+    changes = {
+        "rounds": 31, "record_every": 5, "seed": 1, "precision": "float64", "first": 16, "width": 32, "batch": 8,
+        "observables": ["forgetting"], "params": task["params"] | {"learning_rate": 0.2},
+        "dims": task["dims"] | {"num_tasks": 7}, "choices": {"optimizer": "adam"},
+        "fingerprint": task["fingerprint"] | {"jaxlib": "0"},
+    }  # fmt: skip
+    assert changes.keys() | {"system", "version"} == task.keys()
+    assert len({tasks.name_of(task | {key: value}) for key, value in changes.items()} | {tasks.name_of(task)}) == 13
+    assert len({part.name for part in plan.parts}) == len(plan.parts)
+
+
+def test_double_precision_is_the_specification_s_choice(tmp_path):
+    outcome = running.run(Sweep(**{**ARGUMENTS, "precision": "float64"}), tmp_path)
+    assert outcome.store.read(outcome.plan.parts[0].name)["forgetting"].dtype == np.float64
+    assert jax.numpy.result_type(float) == np.float32 or jax.config.jax_enable_x64
+
+
+def test_a_worker_with_other_versions_refuses():
+    task = tasks.Plan(SWEEP, tasks.fingerprint("continual") | {"jax": "0.1"}).parts[0].task
+    with pytest.raises(InvalidRunError, match=r"jax .* and not 0\.1"):
+        tasks.compute(task)
+
+
+def test_cells_of_one_shape_are_one_program():
+    plan = tasks.Plan(SWEEP, tasks.fingerprint("continual"))
+    assert len({tasks.program_of(part.task) for part in plan.parts}) == 1
+
+
+class Failing(Executor):
+    """Loses its workers at the given submissions, and fails for good at others."""
+
+    def __init__(self, losses=(), failure=None):
+        self.count, self.losses, self.failure = 0, losses, failure
+
+    def submit(self, function, /, *arguments):
+        future = Future()
+        future.set_running_or_notify_cancel()
+        if function is tasks.compute:
+            self.count += 1
+        if function is tasks.compute and self.count in self.losses:
+            future.set_exception(BrokenProcessPool("a worker died"))
+        elif function is tasks.compute and self.failure is not None:
+            future.set_exception(self.failure)
+        else:
+            future.set_result(function(*arguments))
+        return future
+
+
+class Returning(ExecutorCrew):
+    """Workers that come back."""
+
+    num_opened = 0
+
+    def open(self):
+        self.num_opened += 1
+        return self._executor
+
+
+def test_lost_workers_cost_only_what_they_had(undisturbed, tmp_path):
+    crew = Returning(Failing(losses=(2, 7, 8)), 1)
+    tally = running.run(SWEEP, tmp_path, crew=crew).tally
+    assert tally.computed == 18
+    assert crew.num_opened >= 3
+    assert files(tmp_path) == undisturbed
+
+
+def test_workers_lost_again_and_again_end_the_run(tmp_path):
+    crew = Returning(Failing(losses=range(3, 1000)), 1)
+    with pytest.raises(ExecutorLostError, match="2 of 18 chunks are kept"):
+        running.run(SWEEP, tmp_path, crew=crew)
+    assert len(files(tmp_path)) == 2
+
+
+def test_an_executor_of_the_caller_s_own_is_not_reopened(tmp_path):
+    with pytest.raises(ExecutorLostError, match="Run again with a new executor"):
+        running.run(SWEEP, tmp_path, crew=running.crew_of(Failing(losses=(2,))))
+
+
+def test_a_task_that_fails_by_itself_ends_the_run(tmp_path):
+    with pytest.raises(ZeroDivisionError, match="planted"):
+        running.run(SWEEP, tmp_path, crew=ExecutorCrew(Failing(failure=ZeroDivisionError("planted")), 1))
+
+
+class Interrupting(_Quiet):
+    """Presses Ctrl-C after so many chunks."""
+
+    def __init__(self, after):
+        self.left = after
+
+    def advance(self, replicate_rounds):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupt_keeps_what_is_done_and_in_hand(undisturbed, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        running.run(SWEEP, tmp_path, crew=DeviceCrew(1), progress=Interrupting(3))
+    kept = files(tmp_path)
+    assert 3 <= len(kept) < 18
+    assert kept.items() <= undisturbed.items()
+    assert Store(tmp_path).manifest()["runs"][0]["finished"] is not None
+    assert running.run(SWEEP, tmp_path).tally.present == len(kept)
+
+
+def test_two_processes_share_the_work_of_one_folder(undisturbed, tmp_path):
+    specification = tmp_path / "grid.toml"
+    specification.write_text(SWEEP.to_toml())
+    command = [sys.executable, "-m", "moe_theory.cli", "sweep", str(specification), "--out", str(tmp_path / "run")]
+    both = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
+    for process in both:
+        _, said = process.communicate()
+        assert process.returncode == 0, said
+    assert files(tmp_path / "run") == undisturbed
+    runs = Store(tmp_path / "run").manifest()["runs"]
+    assert len(runs) == 2
+    assert sum(run["computed"] for run in runs) == 18
+
+
+def test_a_chunk_that_another_process_has_is_waited_for(undisturbed, tmp_path):
+    held = tasks.Plan(SWEEP, tasks.fingerprint("continual")).parts[0].name
+    code = f"""
+import sys
+from pathlib import Path
+from moe_theory.sweep.store import Store
+store = Store(Path({str(tmp_path)!r}))
+assert store.claim({held!r})
+print("held", flush=True)
+sys.stdin.read()
+"""
+    other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdout.readline() == b"held\n"
+    run = threading.Thread(target=running.run, args=(SWEEP, tmp_path))
+    run.start()
+    while len(files(tmp_path)) < 17:
+        run.join(0.05)
+        assert run.is_alive()
+    assert f"{held}.npz" not in files(tmp_path)
+    other.kill()
+    other.communicate()
+    run.join()
+    assert files(tmp_path) == undisturbed
+
+
+def test_chunks_that_do_not_fit_in_memory_are_refused_beforehand(tmp_path, monkeypatch):
+    sweep = Sweep(**{**ARGUMENTS, "chunk_width": 2**20, "replicates": 2**20, "record_every": 1})
+    plan = tasks.Plan(sweep, tasks.fingerprint("continual"))
+    needed = running.chunk_need(plan.parts[0].task).of(2**20)
+    monkeypatch.setattr(memory, "machine_memory", lambda: needed)
+    running.require_memory(plan, 1)
+    with pytest.raises(InvalidRunError, match=r"Set chunk_width to (\d+)") as told:
+        running.run(sweep, tmp_path, crew=DeviceCrew(2))
+    fitting = int(str(told.value).partition("chunk_width to ")[2].split()[0])
+    assert not files(tmp_path)
+    narrower = Sweep(**{**ARGUMENTS, "chunk_width": fitting, "replicates": 2**20, "record_every": 1})
+    running.require_memory(tasks.Plan(narrower, plan.fingerprint), 2)
+
+
+def test_devices_must_be_at_least_one():
+    with pytest.raises(InvalidRunError, match="devices=0"):
+        DeviceCrew(0)
+
+
+def test_killed_at_random_moments_and_resumed():
+    script = ROOT / "benchmarks" / "sweep_kills.py"
+    done = subprocess.run([sys.executable, script, "--kills", "5"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "5 kills" in done.stdout
