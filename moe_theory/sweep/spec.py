@@ -53,9 +53,8 @@ class Sweep:
     precision: str = "float32"  # or "float64"
 
     def __post_init__(self) -> None:
-        for name, value in settled(
-            {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        ).items():
+        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        for name, value in settled(given).items():
             object.__setattr__(self, name, value)
         _ = self.grid
 
@@ -87,11 +86,11 @@ class Sweep:
 
         Raises: MoeTheoryError that begins with "NAME, line N, KEY: ".
         """
-        document = locate.parse(text, name)
+        document = locate.parse(text, _name_of(name))
         try:
             return cls._of(document)
         except MoeTheoryError as error:
-            place = f"{name}, line {locate.line_of(text, error.key)}, {locate.dotted(error.key)}"
+            place = f"{_name_of(name)}, line {locate.line_of(text, error.key)}, {locate.dotted(error.key)}"
             raise type(error)(f"{place}: {error}") from None
 
     @classmethod
@@ -137,9 +136,9 @@ class Sweep:
         tables["axes"] = self.axes
         tables |= {f"zips.{name}": members for name, members in self.zips.items()}
         lines = [f"{name} = {_toml(value)}" for name, value in data.items() if value is not None]
-        for table, entries in tables.items():
+        for heading, entries in tables.items():
             if entries:
-                lines += ["", f"[{table}]", *(f"{name} = {_toml(value)}" for name, value in entries.items())]
+                lines += ["", f"[{heading}]", *(f"{name} = {_toml(value)}" for name, value in entries.items())]
         return "\n".join(lines) + "\n"
 
     def __eq__(self, other: object) -> bool:
@@ -170,11 +169,8 @@ def _unlisted(name: str, content: str, entries: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for entry in listed(name, entries):
         with about(name):
-            if (
-                not isinstance(entry, Mapping)
-                or entry.keys() != {"name", content}
-                or text("name", entry["name"]) in found
-            ):
+            entry = table(f"an entry of {name}", entry)
+            if entry.keys() != {"name", content} or text("name", entry["name"]) in found:
                 raise InvalidSpecError(
                     f"{name} has {shortened(entry)}, but each entry has a name of its own and {content}. Write it anew."
                 )
