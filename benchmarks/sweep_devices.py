@@ -76,7 +76,9 @@ def main() -> None:
         one.append(kept(sweep, 1))
         two.append(kept(sweep, 2))
         without.append(not_kept(sweep, 2))
-        print(f"quarter {number + 1}: one device {one[-1]:.1f} s, two {two[-1]:.1f} s, nothing kept {without[-1]:.1f} s")
+        print(
+            f"quarter {number + 1}: one device {one[-1]:.1f} s, two {two[-1]:.1f} s, nothing kept {without[-1]:.1f} s"
+        )
     print(f"two devices are {sum(one) / sum(two):.2f} times as fast as one")
     print(f"keeping chunks costs {sum(two) / sum(without) - 1:+.1%}; by quarter", end=" ")
     print(", ".join(f"{a / b - 1:+.1%}" for a, b in zip(two, without, strict=True)))

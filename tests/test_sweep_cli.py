@@ -145,5 +145,3 @@ def test_an_interrupt_says_how_to_go_on(specification, tmp_path, sent):
     assert said.decode().endswith("the same command goes on from them\n")
     assert "Traceback" not in said.decode()
     assert len(list(out.glob("chunks/*/*.npz"))) < 20000
-
-

@@ -8,16 +8,21 @@ import functools
 import json
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from importlib import resources
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, about, shortened, unknown_name
 from moe_theory.sweep import formulas, locate
 from moe_theory.sweep.columns import READING, Vocabulary, listed, table, text
 from moe_theory.sweep.grid import Fixed, Grid, GridAxis, build_grid, formula_names
+from moe_theory.sweep.progress import Progress, quiet
 from moe_theory.sweep.settle import settled
 from moe_theory.sweep.systems import sweepable
+
+if TYPE_CHECKING:
+    from moe_theory.sweep.results import Results
 
 LARGEST_FILE = 1_000_000  # bytes of a specification
 
@@ -74,6 +79,28 @@ class Sweep:
         in_order = formulas.in_order(parsed)
         fixed = Fixed(vocabulary, self.reading, self.dims, self.choices, numbers, in_order)
         return build_grid(axes, fixed, _keys(self))
+
+    def run(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        executor: Executor | None = None,
+        dask: str | None = None,
+        devices: int | None = None,
+        progress: Progress = quiet,
+    ) -> "Results":
+        """Compute what is missing of this sweep in the folder `path`; the results.
+
+        Args:
+            executor: any `concurrent.futures.Executor` whose workers can import this package; it is left open.
+            dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes.
+            devices: or so many devices of this machine; all of them unless given.
+        Raises: OutputError, InvalidRunError or ExecutorLostError; whatever was finished before is kept.
+        """
+        from moe_theory.sweep import results, running
+
+        running.run(self, path, crew=running.crew_of(executor, dask, devices), progress=progress)
+        return results.Results.open(path)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:

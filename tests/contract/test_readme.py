@@ -33,7 +33,9 @@ def test_the_quickstart_runs(capsys, tmp_path, monkeypatch):
     assert "kappa" in printed
 
 
-COMMANDS = sorted(set(re.findall(r"(?<=`|\n)(moe-theory (?:claims|verify|explore|sweep|figures|report)[^`#\n]*)", README)))
+COMMANDS = sorted(
+    set(re.findall(r"(?<=`|\n)(moe-theory (?:claims|verify|explore|sweep|figures|report)[^`#\n]*)", README))
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
