@@ -6,6 +6,8 @@ import json
 import shlex
 import signal
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -219,31 +221,32 @@ def estimate_sweep(options: Any) -> None:
 
 
 def run_sweep(options: Any) -> None:
+    from moe_theory.core.errors import InvalidRunError
     from moe_theory.report import costs, sweeps
     from moe_theory.sweep import running, terminal_progress
-    from moe_theory.sweep.clusters import dask_crew
     from moe_theory.sweep.compilation import keep_programs
-    from moe_theory.sweep.executors import DeviceCrew
     from moe_theory.sweep.results import Results
 
     sweep, folder = _sweep_of(options)
     keep_programs(running.prepared(folder) / "programs")
     _prepare_devices(options.devices)
-    signal.signal(signal.SIGTERM, _interrupt)  # what a cluster's queue sends before it kills
     console = _console(to_stderr=options.json)
-    crew = DeviceCrew(options.devices) if options.dask is None else dask_crew(options.dask)
+    crew = running.crew_of(dask=options.dask, devices=options.devices)
     try:
-        with terminal_progress(console) as progress:
+        with _ended_as_if_interrupted(), terminal_progress(console) as progress:
             outcome = running.run(sweep, folder, crew=crew, progress=progress, arguments=sys.argv[1:])
     except KeyboardInterrupt:
         stop(f"interrupted; finished chunks are kept in {folder}: the same command goes on from them")
     results = Results.open(folder)
-    merged = results.to_netcdf(folder / sweeps.RESULTS)
+    try:
+        merged = f"results: {results.to_netcdf(folder / sweeps.RESULTS)}"
+    except InvalidRunError as too_large:
+        merged = f"{sweeps.RESULTS} is left out: {too_large}"
     if options.json:
         _print_json(sweeps.to_json(results))
         return
     console.print(sweeps.table(results))
-    for line in (*costs.closing_lines(outcome.tally), f"results: {merged}", f"look: moe-theory sweep show {folder}"):
+    for line in (*costs.closing_lines(outcome.tally), merged, f"look: moe-theory sweep show {folder}"):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
@@ -284,8 +287,21 @@ def _prepare_devices(number: int | None) -> None:
             jax.config.update("jax_num_cpu_devices", number)
 
 
-def _interrupt(*_: Any) -> NoReturn:
-    raise KeyboardInterrupt
+@contextlib.contextmanager
+def _ended_as_if_interrupted() -> Iterator[None]:
+    """Let SIGTERM, which a cluster's queue sends before it kills, end a run like Ctrl-C."""
+
+    def interrupt(*_: Any) -> NoReturn:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def make_figures(options: Any) -> None:

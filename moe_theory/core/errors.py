@@ -11,10 +11,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-_BRIEF = reprlib.Repr()
-_BRIEF.maxstring = _BRIEF.maxother = 60
-_BRIEF.maxlevel = 2
-
 
 class MoeTheoryError(ValueError):
     """A mistake in what was asked for, with the way out in its message."""
@@ -85,9 +81,18 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
 
 def shortened(value: Any) -> str:
     """What a user gave, for a message: in one line, escaped, and cut in the middle where it is long."""
-    if isinstance(value, int) and abs(value) >= 10**40:  # `repr` refuses integers of some thousand digits
-        return "an integer of more than 40 digits"
     return " ".join(_BRIEF.repr(value).split())
+
+
+class _Brief(reprlib.Repr):
+    def repr_int(self, x: int, level: int) -> str:
+        """Python refuses to write integers of some thousand digits."""
+        return repr(x) if abs(x) < 10**40 else "an integer of more than 40 digits"
+
+
+_BRIEF = _Brief()
+_BRIEF.maxstring = _BRIEF.maxother = 60
+_BRIEF.maxlevel = 2
 
 
 @contextlib.contextmanager

@@ -215,9 +215,9 @@ def _draw_lines(panel: "Axes", results: Results, name: str) -> None:
             shift = (row - (len(texts) - 1) / 2) * 0.06 if scale.texts else 0.0
         else:
             _draw_spread(panel, results, scale.places, values, is_line=not scale.texts)
-        line = {"linestyle": "none"} if scale.texts else {}
+        look |= {"linestyle": "none"} if scale.texts else {}
         errors = np.nan_to_num(2 * values[:, ERROR])
-        panel.errorbar(scale.places + shift, values[:, MEAN], errors, **look, **line, elinewidth=0.8, capsize=1.5)
+        panel.errorbar(scale.places + shift, values[:, MEAN], errors, **look, elinewidth=0.8, capsize=1.5)
         means.append(values[:, MEAN])
     _set_height(panel, np.concatenate(means))
     if scale.is_log:
@@ -346,7 +346,9 @@ def _texts(axis: GridAxis) -> list[str]:
 
 def _plain(values: np.ndarray) -> Any:
     """A number, or nested lists of numbers, with None for what is none."""
-    return np.where(np.isfinite(values), values.astype(object), None).tolist()
+    if np.ndim(values):
+        return [_plain(part) for part in values]
+    return float(values) if math.isfinite(values) else None
 
 
 def _short(value: Any) -> str:

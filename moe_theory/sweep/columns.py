@@ -63,19 +63,10 @@ class Vocabulary:
         return one_of(name, given, names)
 
     def column(self, name: str, given: Any) -> tuple[Value, ...]:
-        """The values of `name` on an axis, in order.
-
-        Raises: what `value` and `count` raise; InvalidSpecError for a value given twice.
-        """
+        """The values of `name` on an axis, in order. Raises: what `value` and `count` raise."""
         count(name, given)
         values = self._spaced(name, given) if isinstance(given, Mapping) else map(plain, given)
-        column = tuple(self.value(name, value) for value in values)
-        if len(set(column)) < len(column):
-            twice = next(value for place, value in enumerate(column) if value in column[:place])
-            raise InvalidSpecError(
-                f"{name}={shortened(twice)} is on the axis twice: both cells would be the same. Take one away."
-            )
-        return column
+        return tuple(self.value(name, value) for value in values)
 
     def _parameter(self, name: str, given: Any) -> Value:
         if isinstance(given, str):
@@ -105,10 +96,13 @@ class Vocabulary:
     def _size(self, name: str, given: Any) -> int | str:
         if self._is_text(name):
             return text(name, given)
-        return whole(name, given, -LARGEST_SIZE, LARGEST_SIZE, "larger arrays fit no memory")
+        return whole(name, given, 0, LARGEST_SIZE, "larger arrays fit no memory")
 
     def _spaced(self, name: str, given: Mapping[str, Any]) -> list[Any]:
-        """The values that `{"linspace": [a, b], "num": n}` stands for; whole numbers rounded, and each of them once."""
+        """The values that `{"linspace": [a, b], "num": n}` stands for; whole numbers rounded, and each of them once.
+
+        Raises: InvalidSpecError for ends that are no two numbers, or for a name whose values are no numbers.
+        """
         spacing = next(key for key in given if key != "num")
         if not self._is_number(name):
             raise InvalidSpecError(f"{name} takes no {spacing}: its values are no range of numbers. List them.")

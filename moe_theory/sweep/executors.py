@@ -18,7 +18,11 @@ class Crew(Protocol):
     """Workers, and how to get them back when they are lost."""
 
     about: str  # for people: "2 devices"
-    num_workers: int
+
+    @property
+    def num_workers(self) -> int:
+        """How many there are now: clusters grow and shrink."""
+        ...
 
     def open(self) -> Executor:
         """An executor of these workers; called again after a loss. Raises: ExecutorLostError where there is none."""

@@ -99,7 +99,7 @@ def build_grid(axes: Sequence[GridAxis], fixed: Fixed, keys: Mapping[str, tuple[
     dims = {**fixed.vocabulary.known.default_dims, **fixed.dims}
     if _pads(axes, fixed):
         experts = (draft.params["num_experts"] for draft in _drafts(axes, fixed, dims, keys))
-        dims[PADDED] = min(max(1, *experts, 1), LARGEST_SIZE)
+        dims[PADDED] = min(max(1, max(experts)), LARGEST_SIZE)
     cache: dict[tuple, Any] = {}
     cells = tuple(_cell(draft, fixed, cache, keys) for draft in _drafts(axes, fixed, dims, keys))
     return Grid(tuple(axes), cells)
@@ -139,11 +139,12 @@ def _drafts(
         reading = here[READING].get(READING, fixed.reading)
         sizes = {**dims, **here["dims"]}
         params = {**readings[reading], **here["params"]}
+        chosen = {**choices, **here["choices"]} if here["choices"] else choices  # shared by a million cells
         try:
             _evaluate(fixed, params, sizes)
         except MoeTheoryError as error:
             raise _in_cell(error, settings, keys) from None
-        yield _Draft(index, settings, reading, sizes, {**choices, **here["choices"]}, params)
+        yield _Draft(index, settings, reading, sizes, chosen, params)
 
 
 def _evaluate(fixed: Fixed, params: dict[str, Any], sizes: Mapping[str, Any]) -> None:

@@ -2,13 +2,16 @@
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from moe_theory.core.errors import InvalidSpecError, shortened
 
-LARGEST_SEARCH = 4_000_000  # characters read to find a line: some seconds, and only in documents near the size limit
+# Characters read in vain to find a line: some seconds, where values take thousands of lines.
+LARGEST_SEARCH = 4_000_000
 
+# What tomllib takes minutes to read: keys of very many parts.
+_LONG_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){50}""")
 _BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
@@ -18,6 +21,9 @@ def parse(text: str, name: str) -> dict[str, Any]:
 
     Raises: InvalidSpecError that begins with "NAME, line N: " for what is no TOML.
     """
+    if long := _LONG_KEY.search(text):
+        line = len(_lines(text[: long.start()]))
+        raise InvalidSpecError(f"{name}, line {line}: a key has more than 50 parts. Shorten it.")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -48,18 +54,18 @@ def line_of(text: str, key: Sequence[str]) -> int:
     without, holding = 0, len(lines)  # numbers of lines: `key` is not in the first `without`, but in `holding`
     budget = LARGEST_SEARCH
     while holding - without > 1:
-        middle = (without + holding) // 2
-        for count in sorted(range(without + 1, holding), key=lambda count: abs(count - middle)):
-            beginning = "\n".join(lines[:count])
-            budget -= len(beginning)
+        for count in _between(without, holding):
+            # Beginnings end with whole entries where what comes after the first `without` lines does: less to read.
+            rest = "\n".join(("[rest]", *lines[without:count]))
+            if _is_whole(rest):
+                break
+            budget -= len(rest)
             if budget < 0:
                 return without + 1
-            entries = _entries(beginning)
-            if entries is not None:
-                break
         else:  # no beginning between them ends with a whole entry: the one sought takes all these lines
             break
-        without, holding = (without, count) if _holds(entries, key) else (count, holding)
+        found = _holds(tomllib.loads("\n".join(lines[:count])), key)
+        without, holding = (without, count) if found else (count, holding)
     return without + 1
 
 
@@ -68,17 +74,26 @@ def dotted(key: Sequence[str]) -> str:
     return ".".join(part if _BARE.fullmatch(part) else shortened(part) for part in key)
 
 
+def _between(low: int, high: int) -> Iterator[int]:
+    """All whole numbers between both, some again: the middle and what is near it, then far from the lowest and near."""
+    middle = (low + high) // 2
+    yield from sorted(range(max(low + 1, middle - 2), min(high, middle + 3)), key=lambda count: abs(count - middle))
+    yield from (low + 2**power for power in reversed(range((high - low - 1).bit_length())))
+    yield from range(low + 1, high)
+
+
 def _lines(text: str) -> list[str]:
     """The lines as TOML counts them: other signs that end a line elsewhere do not."""
     return text.replace("\r\n", "\n").split("\n")
 
 
-def _entries(beginning: str) -> dict[str, Any] | None:
-    """What the beginning of a document says; None where it ends inside an entry."""
+def _is_whole(text: str) -> bool:
+    """Whether a text can be read by itself, so that it does not end inside an entry."""
     try:
-        return tomllib.loads(beginning)
+        tomllib.loads(text)
     except ValueError:
-        return None
+        return False
+    return True
 
 
 def _holds(document: Any, key: Sequence[str]) -> bool:

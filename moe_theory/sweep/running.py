@@ -15,6 +15,7 @@ from moe_theory.core import provenance
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError, OutputError
 from moe_theory.core.system import recorded_rounds
 from moe_theory.sweep import dispatch, memory, tasks
+from moe_theory.sweep.clusters import dask_crew
 from moe_theory.sweep.dispatch import Tally
 from moe_theory.sweep.executors import Crew, DeviceCrew, ExecutorCrew
 from moe_theory.sweep.progress import Progress, quiet
@@ -67,9 +68,18 @@ def run(
         store.close()
 
 
-def crew_of(executor: Executor | None = None, devices: int | None = None) -> Crew:
-    """A crew for an executor, or for so many devices of this machine."""
-    return DeviceCrew(devices) if executor is None else ExecutorCrew(executor)
+def crew_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> Crew:
+    """The workers asked for: an executor's, a Dask cluster's, or so many devices of this machine.
+
+    Raises: InvalidRunError for more than one of them, or what there cannot be.
+    """
+    asked = {"executor": executor, "dask": dask, "devices": devices}
+    given = [name for name, value in asked.items() if value is not None]
+    if len(given) > 1:
+        raise InvalidRunError(f"{' and '.join(given)} exclude one another: say one of them.")
+    if executor is not None:
+        return ExecutorCrew(executor)
+    return DeviceCrew(devices) if dask is None else dask_crew(dask)
 
 
 def prepared(folder: str | os.PathLike[str]) -> Path:

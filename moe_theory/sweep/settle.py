@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from moe_theory.core.errors import InvalidSpecError, about, shortened, unknown_name
+from moe_theory.core.errors import InvalidSpecError, about, shortened
 from moe_theory.sweep import columns, locate
 from moe_theory.sweep.columns import PRECISIONS, READING, Value, Vocabulary
 from moe_theory.sweep.grid import require_few_cells
@@ -93,7 +93,7 @@ def _counts(given: Fields) -> dict[str, int]:
 
 def _check_names(vocabulary: Vocabulary, tables: dict[str, dict[str, Any]], reading: Any) -> None:
     """Raise UnknownNameError or InvalidSpecError for a name that is unknown, misplaced, or set twice."""
-    set_at: dict[str, str] = {} if reading is None else {READING: READING}
+    set_at: dict[str, str] = {} if reading is None else {READING: "the top level"}
 
     def claim(name: str, *key: str) -> None:
         with about(*key):
@@ -125,13 +125,8 @@ def _check_zip_name(vocabulary: Vocabulary, name: str) -> None:
             "digits and underscores."
         )
     own_axes = {axis for observable in known.observables.values() for axis in observable.axes}
-    taken = {
-        *RESERVED,
-        *known.observables,
-        *own_axes,
-        *(name for names in vocabulary.tables.values() for name in names),
-    }
-    if name in taken:
+    settable = {name for names in vocabulary.tables.values() for name in names}
+    if name in settable.union(RESERVED, known.observables, own_axes):
         raise InvalidSpecError(f"the zip {name} has the name of something else in the results. Name it otherwise.")
 
 
@@ -142,14 +137,15 @@ def _values(vocabulary: Vocabulary, tables: dict[str, dict[str, Any]]) -> dict[s
         with about("axes", name):
             lengths.append(columns.count(name, given))
     for along, members in tables["zips"].items():
+        counts = [1]
         for name, given in members.items():
             with about("zips", along, name):
-                longest = columns.count(name, given)
-        lengths.append(longest)
+                counts.append(columns.count(name, given))
+        lengths.append(max(counts))
     with about("axes" if tables["axes"] else "zips"):
         require_few_cells(lengths)
     return {
-        "axes": {name: _column(vocabulary, given, "axes", name) for name, given in tables["axes"].items()},
+        "axes": {name: _axis(vocabulary, name, given) for name, given in tables["axes"].items()},
         "zips": {along: _zip(vocabulary, along, members) for along, members in tables["zips"].items()},
         **{
             table: {name: _fixed(vocabulary, table, name, given) for name, given in tables[table].items()}
@@ -158,18 +154,25 @@ def _values(vocabulary: Vocabulary, tables: dict[str, dict[str, Any]]) -> dict[s
     }
 
 
-def _column(vocabulary: Vocabulary, given: Any, *key: str) -> tuple[Value, ...]:
-    with about(*key):
-        return vocabulary.column(key[-1], given)
+def _axis(vocabulary: Vocabulary, name: str, given: Any) -> tuple[Value, ...]:
+    with about("axes", name):
+        column = vocabulary.column(name, given)
+        _require_distinct(name, column)
+        return column
 
 
 def _zip(vocabulary: Vocabulary, along: str, members: Mapping[str, Any]) -> dict[str, tuple[Value, ...]]:
-    zipped = {name: _column(vocabulary, given, "zips", along, name) for name, given in members.items()}
+    zipped = {}
+    for name, given in members.items():
+        with about("zips", along, name):
+            zipped[name] = vocabulary.column(name, given)
     lengths = {name: len(column) for name, column in zipped.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name} has {length} values" for name, length in lengths.items())
         with about("zips", along):
             raise InvalidSpecError(f"the names of the zip {along} go together, but {told}. Make them equally long.")
+    with about("zips", along):
+        _require_distinct(f"zip {along}", tuple(zip(*zipped.values(), strict=True)))
     return zipped
 
 
@@ -182,7 +185,7 @@ def _fixed(vocabulary: Vocabulary, table: str, name: str, given: Any) -> Value:
             raise InvalidSpecError(
                 f"{name}={shortened(given)} is text, but must be true or false: no formula decides it. Drop the quotes."
             )
-        return given
+        return " ".join(given.split())
 
 
 def _observables(known: Sweepable, given: Any) -> tuple[str, ...]:
@@ -213,4 +216,6 @@ def _quantiles(given: Any) -> tuple[float, ...]:
 
 def _require_distinct(name: str, values: tuple[Any, ...]) -> None:
     if len(set(values)) < len(values):
-        raise InvalidSpecError(f"{name}={shortened(values)} has an entry twice. Take one away.")
+        seen: set[Any] = set()
+        again = next(value for value in values if value in seen or seen.add(value))
+        raise InvalidSpecError(f"{name} has {shortened(again)} twice. Take one away.")

@@ -8,16 +8,21 @@ import functools
 import json
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from importlib import resources
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, about, shortened, unknown_name
 from moe_theory.sweep import formulas, locate
 from moe_theory.sweep.columns import READING, Vocabulary, listed, table, text
 from moe_theory.sweep.grid import Fixed, Grid, GridAxis, build_grid, formula_names
+from moe_theory.sweep.progress import Progress, quiet
 from moe_theory.sweep.settle import settled
 from moe_theory.sweep.systems import sweepable
+
+if TYPE_CHECKING:
+    from moe_theory.sweep.results import Results
 
 LARGEST_FILE = 1_000_000  # bytes of a specification
 
@@ -53,9 +58,8 @@ class Sweep:
     precision: str = "float32"  # or "float64"
 
     def __post_init__(self) -> None:
-        for name, value in settled(
-            {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        ).items():
+        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        for name, value in settled(given).items():
             object.__setattr__(self, name, value)
         _ = self.grid
 
@@ -76,6 +80,28 @@ class Sweep:
         fixed = Fixed(vocabulary, self.reading, self.dims, self.choices, numbers, in_order)
         return build_grid(axes, fixed, _keys(self))
 
+    def run(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        executor: Executor | None = None,
+        dask: str | None = None,
+        devices: int | None = None,
+        progress: Progress = quiet,
+    ) -> "Results":
+        """Compute what is missing of this sweep in the folder `path`; the results.
+
+        Args:
+            executor: any `concurrent.futures.Executor` whose workers can import this package; it is left open.
+            dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes.
+            devices: or so many devices of this machine; all of them unless given.
+        Raises: OutputError, InvalidRunError or ExecutorLostError; whatever was finished before is kept.
+        """
+        from moe_theory.sweep import results, running
+
+        running.run(self, path, crew=running.crew_of(executor, dask, devices), progress=progress)
+        return results.Results.open(path)
+
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """The specification in a TOML file. Raises: MoeTheoryError that names the file, the line and the key."""
@@ -87,11 +113,11 @@ class Sweep:
 
         Raises: MoeTheoryError that begins with "NAME, line N, KEY: ".
         """
-        document = locate.parse(text, name)
+        document = locate.parse(text, _name_of(name))
         try:
             return cls._of(document)
         except MoeTheoryError as error:
-            place = f"{name}, line {locate.line_of(text, error.key)}, {locate.dotted(error.key)}"
+            place = f"{_name_of(name)}, line {locate.line_of(text, error.key)}, {locate.dotted(error.key)}"
             raise type(error)(f"{place}: {error}") from None
 
     @classmethod
@@ -137,9 +163,9 @@ class Sweep:
         tables["axes"] = self.axes
         tables |= {f"zips.{name}": members for name, members in self.zips.items()}
         lines = [f"{name} = {_toml(value)}" for name, value in data.items() if value is not None]
-        for table, entries in tables.items():
+        for heading, entries in tables.items():
             if entries:
-                lines += ["", f"[{table}]", *(f"{name} = {_toml(value)}" for name, value in entries.items())]
+                lines += ["", f"[{heading}]", *(f"{name} = {_toml(value)}" for name, value in entries.items())]
         return "\n".join(lines) + "\n"
 
     def __eq__(self, other: object) -> bool:
@@ -170,11 +196,8 @@ def _unlisted(name: str, content: str, entries: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for entry in listed(name, entries):
         with about(name):
-            if (
-                not isinstance(entry, Mapping)
-                or entry.keys() != {"name", content}
-                or text("name", entry["name"]) in found
-            ):
+            entry = table(f"an entry of {name}", entry)
+            if entry.keys() != {"name", content} or text("name", entry["name"]) in found:
                 raise InvalidSpecError(
                     f"{name} has {shortened(entry)}, but each entry has a name of its own and {content}. Write it anew."
                 )

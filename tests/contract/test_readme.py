@@ -20,7 +20,8 @@ def blocks(language: str) -> list[str]:
 OWN_CLAIMS = "@claim("
 
 
-def test_the_quickstart_runs(capsys):
+def test_the_quickstart_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     for code in blocks("python"):
         if OWN_CLAIMS in code:
             continue
@@ -32,7 +33,9 @@ def test_the_quickstart_runs(capsys):
     assert "kappa" in printed
 
 
-COMMANDS = sorted(set(re.findall(r"(?<=`|\n)(moe-theory (?:claims|verify|explore|figures|report)[^`#\n]*)", README)))
+COMMANDS = sorted(
+    set(re.findall(r"(?<=`|\n)(moe-theory (?:claims|verify|explore|sweep|figures|report)[^`#\n]*)", README))
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,0 +1,282 @@
+"""Workers of a Dask cluster: how to reach them, how their loss shows, and how to get them back.
+
+A worker that is lost costs its task, which Dask gives to another. When the scheduler is lost, so is everything that was
+with it, and Dask's workers end with their scheduler: whoever starts the scheduler again starts workers again.
+"""
+
+import asyncio
+import contextlib
+import functools
+import importlib.util
+import json
+import logging
+import re
+import signal
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import Any
+
+from moe_theory.core.errors import ExecutorLostError, InvalidRunError, MoeTheoryError
+
+FIRST_PATIENCE = 30.0  # seconds in which a scheduler must be found at first: its address may be mistyped
+PATIENCE = 120.0  # seconds in which a lost scheduler must be back
+ATTEMPT = 10.0  # seconds of one attempt to connect
+EMPTY = 10.0  # seconds without any worker after which people are told
+CLOSING = 3.0  # seconds that anything may take to close
+
+_LOG = logging.getLogger(__name__)
+
+
+def dask_crew(address: str, patience: float = PATIENCE) -> "DaskCrew":
+    """The workers of a Dask cluster.
+
+    Args:
+        address: `tcp://HOST:PORT` or `tls://HOST:PORT` of a scheduler, `file:PATH` of the file that it was told to
+            write (`dask scheduler --scheduler-file PATH`), or `local:N` for N processes on this machine.
+        patience: seconds in which a lost scheduler must be back.
+    Raises: InvalidRunError for an address that is none of these, or without Dask.
+    """
+    if importlib.util.find_spec("distributed") is None:
+        raise InvalidRunError(f"dask={address!r} needs Dask, which is not installed: pip install 'moe-theory[dask]'")
+    if re.fullmatch(r"local:0*[1-9]\d*", address):
+        return _LocalCrew(int(address.removeprefix("local:")))
+    if re.fullmatch(r"(tcp|tls)://(\[[^\]\s/]+\]|[^:\s/]+):\d{1,5}|file:.+", address):
+        return DaskCrew(address, patience)
+    raise InvalidRunError(
+        f"dask={address!r} is no address of a cluster: give tcp://HOST:PORT or tls://HOST:PORT of a Dask scheduler, "
+        "file:PATH of its scheduler file, or local:N for N worker processes on this machine."
+    )
+
+
+class DaskCrew:
+    """The workers of a scheduler that somebody else runs."""
+
+    def __init__(self, address: str, patience: float = PATIENCE) -> None:
+        self.about = f"Dask {address}"
+        self._address = address
+        self._patience = patience
+        self._client: Any = None
+        self._executor: Executor | None = None
+        self._is_lost = False
+        self._empty_since: float | None = None
+        self._is_told = False
+        self._silence = contextlib.ExitStack()
+
+    @property
+    def num_workers(self) -> int:
+        """Threads of all workers there are now, and 1 where there are none: a task may call one up."""
+        return max(1, self._count())
+
+    def open(self) -> Executor:
+        """An executor of the workers there are: the same until a loss, then one of a new connection.
+
+        Raises: ExecutorLostError where no scheduler answers within the patience.
+        """
+        if self._executor is None or self._is_lost:
+            patience = self._patience if self._is_lost else min(self._patience, FIRST_PATIENCE)
+            self._leave()
+            self._silence = _silenced_dask()
+            self._client = self._connect(patience)
+            self._executor = _TaskExecutor(self._client, self.about)
+            self._is_lost = False
+            self._empty_since = None
+            while not self._count() and not self._is_told:
+                time.sleep(0.1)
+        return self._executor
+
+    def is_loss(self, failure: BaseException) -> bool:
+        """Whether the scheduler was lost, and its tasks with it; what a worker had, Dask gives to another by itself."""
+        is_loss = isinstance(failure, (BrokenExecutor, CancelledError))
+        self._is_lost = self._is_lost or is_loss
+        return is_loss
+
+    def close(self) -> None:
+        """Leave the cluster; within seconds, whatever its state."""
+        self._leave()
+
+    def _connect(self, patience: float) -> Any:
+        """A client of the scheduler, as soon as there is one."""
+        from distributed import Client, Security
+
+        if self._address.startswith("tls:") and not Security().get_connection_args("client").get("ssl_context"):
+            raise InvalidRunError(
+                f"{self._address} needs certificates: name them in Dask's configuration, under distributed.comm.tls."
+            )
+        deadline = time.monotonic() + patience
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return Client(self._scheduler(), timeout=max(1.0, min(left, ATTEMPT)), set_as_default=False)
+            except (OSError, ValueError, KeyError) as failure:
+                if time.monotonic() >= deadline:
+                    raise ExecutorLostError(
+                        f"no Dask scheduler answers at {self._address} ({failure}): start one (dask scheduler), or "
+                        "correct the address, then run the same command again. Finished chunks are kept."
+                    ) from None
+            except ImportError as failure:  # versions that do not go together
+                raise InvalidRunError(f"the Dask scheduler at {self._address} cannot be used: {failure}") from None
+            time.sleep(0.2)
+
+    def _scheduler(self) -> str:
+        """The scheduler's address, which in a file may have changed."""
+        if not self._address.startswith("file:"):
+            return self._address
+        return json.loads(Path(self._address.removeprefix("file:")).read_text())["address"]
+
+    def _count(self) -> int:
+        """Threads of all workers; that there are none is told once, when it has lasted."""
+        # The client keeps this up to date; asking for it would wait on a scheduler that may be gone.
+        identity = getattr(self._client, "_scheduler_identity", {})
+        listed = sum(worker["nthreads"] for worker in identity.get("workers", {}).values())
+        threads = identity.get("total_threads", listed)
+        if threads:
+            self._empty_since, self._is_told = None, False
+        elif self._empty_since is None:
+            self._empty_since = time.monotonic()
+        elif not self._is_told and time.monotonic() - self._empty_since > EMPTY:
+            self._is_told = True
+            _LOG.warning(
+                "%s has no workers: it waits for one. To start some: dask worker %s", self.about, self._scheduler()
+            )
+        return threads
+
+    def _leave(self) -> None:
+        client, self._client, self._executor = self._client, None, None
+        if client is not None:
+            with contextlib.suppress(Exception):
+                client.close(timeout=CLOSING)
+        self._silence.close()
+
+
+class _LocalCrew(DaskCrew):
+    """Worker processes on this machine, and their scheduler in this process."""
+
+    def __init__(self, num_processes: int) -> None:
+        super().__init__(f"local:{num_processes}")
+        self._num_processes = num_processes
+        self._cluster: Any = None
+
+    def _connect(self, patience: float) -> Any:
+        from distributed import Client, LocalCluster
+
+        try:
+            with _deaf_to_interrupts():
+                self._cluster = LocalCluster(
+                    n_workers=self._num_processes,
+                    threads_per_worker=1,
+                    host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0",
+                    scheduler_kwargs={"dashboard": False},
+                    silence_logs=logging.CRITICAL,
+                    memory_limit=0,
+                )
+            return Client(self._cluster, timeout=patience, set_as_default=False)
+        except (OSError, RuntimeError) as failure:
+            self._leave()
+            raise ExecutorLostError(
+                f"{self._num_processes} Dask workers cannot be started here ({failure}). In a script, what runs the "
+                'sweep must stand below `if __name__ == "__main__":`.'
+            ) from None
+
+    def _scheduler(self) -> str:
+        return self._cluster.scheduler_address
+
+    def _leave(self) -> None:
+        cluster, self._cluster = self._cluster, None
+        if cluster is not None:
+            # A worker in the middle of a task would be waited for.
+            with contextlib.suppress(Exception):
+                cluster.sync(_end, list(cluster.workers.values()), callback_timeout=CLOSING)
+        super()._leave()
+        if cluster is not None:
+            with contextlib.suppress(Exception):
+                cluster.close(timeout=CLOSING)
+
+
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """What is started here inherits that it does not hear Ctrl-C: that is for the process which will end the others."""
+    resource_tracker.ensure_running()  # which would undo it, if it were only to be started with the first process
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+async def _end(nannies: list[Any]) -> None:
+    await asyncio.gather(*(nanny.close(timeout=1.0) for nanny in nannies), return_exceptions=True)
+
+
+class _TaskExecutor(Executor):
+    """Dask's own executor, whose failures say what to do about them."""
+
+    def __init__(self, client: Any, about: str) -> None:
+        self._client, self._about = client, about
+        self._executor = client.get_executor(pure=False)
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future:
+        """Give a task to the scheduler. Raises: BrokenExecutor where there is none any more."""
+        try:
+            inner = self._executor.submit(function, *arguments, **options)
+        except Exception:
+            if self._client.status == "running":
+                raise
+            raise self._loss() from None
+        outer: Future = Future()
+        # Weakly: of two futures that hold each other, Dask would keep the result until somebody collects garbage.
+        outer.add_done_callback(functools.partial(_pass_on_cancelling, weakref.ref(inner)))
+        inner.add_done_callback(functools.partial(self._pass_on_outcome, outer))
+        return outer
+
+    def _pass_on_outcome(self, outer: Future, inner: Future) -> None:
+        if not outer.set_running_or_notify_cancel():
+            return
+        if inner.cancelled():
+            outer.set_exception(self._loss())
+        elif (failure := inner.exception()) is not None:
+            outer.set_exception(_explained(failure, self._about))
+        else:
+            outer.set_result(inner.result())
+
+    def _loss(self) -> BrokenExecutor:
+        return BrokenExecutor(f"the scheduler of {self._about} was lost")
+
+
+def _pass_on_cancelling(inner: Callable[[], Future | None], outer: Future) -> None:
+    if outer.cancelled() and (future := inner()) is not None:
+        future.cancel()
+
+
+def _explained(failure: BaseException, about: str) -> BaseException:
+    """What a task ended in, with the way out where Dask says too little."""
+    from distributed import KilledWorker
+
+    if isinstance(failure, MoeTheoryError):
+        return failure
+    if isinstance(failure, KilledWorker):
+        return ExecutorLostError(
+            f"{failure.allowed_failures + 1} workers of {about} died over the same task, the last of them at "
+            f"{failure.last_worker.address}; finished chunks are kept. Its log says why. Where it ran out of memory, "
+            "lower chunk_width; then run the same command again."
+        )
+    if isinstance(failure, ImportError) or "deserialization of the task graph" in str(failure):
+        return InvalidRunError(
+            f"the scheduler or a worker of {about} cannot load the task ({str(failure).splitlines()[0]}): install the "
+            "same version of moe-theory where the scheduler and the workers run."
+        )
+    return failure
+
+
+def _silenced_dask() -> contextlib.ExitStack:
+    """Keep Dask's log off the terminal until the stack is closed: what it tells of losses is dealt with here."""
+    levels = contextlib.ExitStack()
+    for name in ("distributed", "distributed.client", "tornado.application"):
+        logger = logging.getLogger(name)
+        levels.callback(logger.setLevel, logger.level)
+        logger.setLevel(logging.CRITICAL + 1)
+    return levels

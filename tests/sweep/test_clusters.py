@@ -1,0 +1,291 @@
+"""Dask's workers: catches chunks that a loss changes or drops, errors taken for losses, and workers left behind."""
+
+import gc
+import importlib.util
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import CancelledError
+from pathlib import Path
+
+import pytest
+
+from moe_theory.core.errors import ExecutorLostError, InvalidRunError
+from moe_theory.sweep import clusters, compilation, running
+from moe_theory.sweep.clusters import dask_crew
+from moe_theory.sweep.executors import DeviceCrew
+from moe_theory.sweep.progress import _Quiet
+from moe_theory.sweep.spec import Sweep
+
+pytest.importorskip("distributed")
+# Connections to processes that were killed are for the garbage collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:Port .* already in use"
+)
+
+SWEEP = Sweep(
+    system="continual",
+    rounds=30,
+    record_every=10,
+    axes={"num_experts": [2, 3, 5], "learning_rate": [0.1, 0.5]},
+    replicates=40,
+    chunk_width=16,
+)
+LIMIT = 60.0  # seconds that anything may take on a busy machine
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    return tmp_path_factory.mktemp("programs")
+
+
+@pytest.fixture(autouse=True)
+def _workers_that_compile_once(programs, monkeypatch):
+    for name, value in (compilation.THRESHOLDS | {compilation.VARIABLE: str(programs)}).items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(autouse=True)
+def _collected():
+    yield
+    gc.collect()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    running.run(SWEEP, folder, crew=DeviceCrew(1))
+    return files(folder)
+
+
+@pytest.fixture
+def cluster():
+    cluster = Cluster()
+    yield cluster
+    cluster.end()
+
+
+class Cluster:
+    """A scheduler and workers, each a process of its own."""
+
+    def __init__(self):
+        self.port, self.processes = free_port(), []
+
+    @property
+    def address(self):
+        return f"tcp://127.0.0.1:{self.port}"
+
+    def start(self, num_workers, *options):
+        here = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+        self.scheduler = self._run("dask_scheduler", "--port", str(self.port), *here, *options)
+        self.add_workers(num_workers)
+
+    def add_workers(self, number):
+        for _ in range(number):
+            self._run("dask_worker", self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard")
+
+    def kill_scheduler(self):
+        self.scheduler.kill()
+        self.scheduler.wait()
+
+    def end(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+    def _run(self, what, *options):
+        command = [sys.executable, "-m", f"distributed.cli.{what}", *options]
+        self.processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        return self.processes[-1]
+
+
+class Disturbed(_Quiet):
+    """Does something when the first chunk is there, and notes what is told."""
+
+    def __init__(self, disturb):
+        self.disturb, self.told = disturb, []
+
+    def advance(self, amount):
+        if self.disturb is not None:
+            disturb, self.disturb = self.disturb, None
+            disturb()
+
+    def running(self, what):
+        self.told.append(what)
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).glob("chunks/*/*.npz")}
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def wait_until(is_so):
+    deadline = time.monotonic() + LIMIT
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_there(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_worker_killed_in_mid_run_costs_nothing_but_time(undisturbed, tmp_path):
+    def kill():
+        killed.append(multiprocessing.active_children()[0])
+        killed[0].kill()
+
+    killed = []
+    tally = running.run(SWEEP, tmp_path, crew=dask_crew("local:2"), progress=Disturbed(kill)).tally
+    assert tally.computed == len(undisturbed)
+    assert files(tmp_path) == undisturbed
+    assert not killed[0].is_alive()
+    assert not multiprocessing.active_children()
+
+
+def test_a_scheduler_killed_in_mid_run_and_started_again_costs_nothing_but_time(undisturbed, tmp_path, cluster):
+    def start_again():
+        cluster.kill_scheduler()
+        cluster.start(2)
+
+    cluster.start(2)
+    progress = Disturbed(start_again)
+    tally = running.run(SWEEP, tmp_path, crew=dask_crew(cluster.address), progress=progress).tally
+    assert tally.computed == len(undisturbed)
+    assert files(tmp_path) == undisturbed
+    assert f"getting back the workers of Dask {cluster.address}" in progress.told
+
+
+def test_a_scheduler_may_come_back_elsewhere(cluster, tmp_path):
+    file = tmp_path / "scheduler.json"
+    cluster.start(1, "--scheduler-file", str(file))
+    crew = dask_crew(f"file:{file}")
+    executor = crew.open()
+    assert executor.submit(pow, 2, 3).result(LIMIT) == 8
+    waiting = executor.submit(time.sleep, LIMIT)
+    cluster.kill_scheduler()
+    failure = waiting.exception(LIMIT)
+    assert crew.is_loss(failure)
+    file.unlink()
+    cluster.port = free_port()
+    cluster.start(2, "--scheduler-file", str(file))
+    assert crew.open().submit(pow, 2, 4).result(LIMIT) == 16
+    wait_until(lambda: crew.num_workers == 2)
+    crew.close()
+
+
+def test_that_there_are_no_workers_is_told_and_waited_out(cluster, monkeypatch, caplog):
+    monkeypatch.setattr(clusters, "EMPTY", 0.1)
+    cluster.start(0)
+    crew = dask_crew(cluster.address)
+    result = crew.open().submit(pow, 2, 3)
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == ["Dask tcp"]
+    assert f"has no workers: it waits for one. To start some: dask worker {cluster.address}" in caplog.text
+    assert crew.num_workers == 1
+    cluster.add_workers(1)
+    assert result.result(LIMIT) == 8
+    crew.close()
+
+
+def test_what_a_task_does_wrong_is_no_loss():
+    crew = dask_crew("local:1")
+    executor = crew.open()
+    assert crew.open() is executor
+    failure = executor.submit(int, "x").exception(LIMIT)
+    assert isinstance(failure, ValueError)
+    assert not crew.is_loss(failure)
+    deadly = executor.submit(os._exit, 1).exception(LIMIT)
+    assert isinstance(deadly, ExecutorLostError)
+    assert "4 workers of Dask local:1 died over the same task" in str(deadly)
+    assert not crew.is_loss(deadly)
+    assert executor.submit(pow, 2, 3).result(LIMIT) == 8
+    crew.close()
+
+
+def test_closing_waits_for_no_task_and_leaves_no_process():
+    crew = dask_crew("local:2")
+    executor = crew.open()
+    first, second = executor.submit(time.sleep, LIMIT), executor.submit(time.sleep, LIMIT)
+    assert second.cancel()
+    with pytest.raises(CancelledError):
+        second.result(LIMIT)
+    began = time.monotonic()
+    crew.close()
+    assert time.monotonic() - began < 4 * clusters.CLOSING
+    assert not multiprocessing.active_children()
+    assert not first.done() or crew.is_loss(first.exception())
+    assert crew.open().submit(pow, 2, 3).result(LIMIT) == 8  # a crew may be opened again
+    crew.close()
+
+
+def test_an_interrupt_from_the_terminal_ends_local_workers_without_a_word():
+    code = """
+import time
+from moe_theory.sweep.clusters import dask_crew
+if __name__ == "__main__":
+    crew = dask_crew("local:1")
+    waiting = crew.open().submit(time.sleep, 60)
+    print("ready", flush=True)
+    try:
+        waiting.result()
+    except KeyboardInterrupt:
+        crew.close()
+        print("closed")
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.communicate(timeout=LIMIT) == ("closed\n", "")
+    wait_until(lambda: not is_there(process.pid))
+
+
+def test_nobody_listening_is_one_line():
+    crew = dask_crew(f"tcp://127.0.0.1:{free_port()}", patience=0.5)
+    with pytest.raises(ExecutorLostError, match=r"^no Dask scheduler answers at tcp://127.0.0.1:\d+ \(.*\): start .*$"):
+        crew.open()
+    crew.close()
+
+
+def test_a_scheduler_file_that_never_comes_is_one_line(tmp_path):
+    file = tmp_path / "scheduler.json"
+    for text in (None, "", json.dumps({"id": "x"})):
+        if text is not None:
+            file.write_text(text)
+        with pytest.raises(ExecutorLostError, match="no Dask scheduler answers at file:"):
+            dask_crew(f"file:{file}", patience=0.0).open()
+
+
+@pytest.mark.parametrize(
+    "address", ["", "cluster", "local", "local:0", "local:-1", "host:8786", "tcp://", "tcp://host", "http://host:80"]
+)
+def test_a_malformed_address_is_refused_at_once(address):
+    with pytest.raises(InvalidRunError, match=rf"dask='{address}' is no address of a cluster: give tcp://HOST:PORT"):
+        dask_crew(address)
+
+
+def test_tls_without_certificates_is_refused():
+    with pytest.raises(InvalidRunError, match=r"tls://127\.0\.0\.1:1 needs certificates"):
+        dask_crew("tls://127.0.0.1:1").open()
+
+
+def test_without_dask_the_way_out_is_named(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InvalidRunError, match=r"pip install 'moe-theory\[dask\]'"):
+        dask_crew("local:2")

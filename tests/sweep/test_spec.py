@@ -1,0 +1,301 @@
+"""Specifications of sweeps: one plain form, round trips, and errors that say where."""
+
+import dataclasses
+import json
+import pickle
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from moe_theory.core.errors import MoeTheoryError
+from moe_theory.sweep import locate
+from moe_theory.sweep.spec import LARGEST_FILE, Sweep, example
+from moe_theory.sweep.systems import SYSTEMS
+
+SMALLEST = 'system = "continual"\nrounds = 10\n'
+
+
+def sweep(**changes):
+    return Sweep(**({"system": "continual", "rounds": 1000} | changes))
+
+
+def canonical(spec):
+    return json.dumps(spec.to_json(), sort_keys=True)
+
+
+def test_the_example_is_a_specification():
+    """Would catch an example that has gone stale, or that does not travel with the package."""
+    spec = Sweep.from_toml(example())
+    assert spec.grid.shape == (4, 3, 2)
+    assert all(cell.params.signal_scale == 1 / cell.params.truth_scale for cell in spec.grid.cells)
+    for field in dataclasses.fields(Sweep):
+        assert field.name in example()
+
+
+def test_what_is_left_out_is_settled():
+    """Would catch a manifest that depends on defaults of a later version."""
+    spec = sweep()
+    assert spec.record_every == 20
+    assert spec.observables == ("forgetting", "generalization_error")
+    assert spec.reading == "unit-signal"
+    assert spec.chunk_width is None
+    assert sweep(rounds=7).record_every == 1
+    assert spec == sweep(record_every=20, reading="unit-signal", observables=["forgetting", "generalization_error"])
+    assert sweep(axes={"reading": ["weak-signal"]}).reading is None
+
+
+SAME = {
+    "types": [
+        {"axes": {"truth_scale": values}}
+        for values in ([1, 2], (1.0, 2.0), range(1, 3), np.array([1, 2]), np.float32([1, 2]), jnp.array([1.0, 2.0]))
+    ]
+    + [
+        {"axes": {"truth_scale": [np.int64(1), np.array(2.0)]}},
+        {"axes": {"truth_scale": {"linspace": [1, 2], "num": 2}}},
+    ],
+    "whole": [{"params": {"num_experts": value}} for value in (8, 8.0, np.int32(8), np.float64(8), jnp.int32(8))],
+    "boolean": [{"params": {"terminate": value}} for value in (False, np.False_, 0)],
+    "zero": [{"params": {"noise_scale": value}} for value in (0, 0.0, -0.0)],
+    "order": [{"params": {"noise_scale": 0.1, "truth_scale": 1}}, {"params": {"truth_scale": 1, "noise_scale": 0.1}}],
+    "formula": [{"params": {"signal_scale": value}} for value in ("1 / truth_scale", " 1 /\n truth_scale ")],
+    "rounded": [{"axes": {"num_experts": values}} for values in ([1, 2, 3, 4], {"logspace": [1, 4], "num": 9})],
+    "fields": [{"rounds": 50, "seed": 3}, {"rounds": np.int64(50), "seed": jnp.uint32(3)}],
+}
+
+
+@pytest.mark.parametrize("given", SAME.values(), ids=SAME)
+def test_the_same_is_equal_however_it_is_written(given):
+    """Would catch chunks computed again because 1 was written for 1.0."""
+    specs = [sweep(**changes) for changes in given]
+    assert len({canonical(spec) for spec in specs}) == 1
+    assert len(set(specs)) == 1
+
+
+def test_the_order_of_axes_counts():
+    """Would catch results that are opened with their axes exchanged."""
+    one = sweep(axes={"truth_scale": [1, 2], "noise_scale": [1, 2]})
+    other = sweep(axes={"noise_scale": [1, 2], "truth_scale": [1, 2]})
+    assert one != other
+    assert canonical(one) != canonical(other)
+
+
+def test_ends_of_a_logspace_are_the_values_themselves():
+    """Would catch exponents, and ends that are not quite what was asked for."""
+    values = sweep(axes={"noise_scale": {"logspace": [0.3, 2.7], "num": 3}}).axes["noise_scale"]
+    assert (values[0], values[-1]) == (0.3, 2.7)
+    assert abs(values[1] - 0.9) < 1e-15
+
+
+ROUND_TRIPS = [
+    {},
+    {"system": "edge", "axes": {"policy": ["nearest", "fastest"], "when_busy": ["drop"]}, "keep": "replicates"},
+    {"axes": {"reading": ["weak-signal", "unit-signal"], "terminate": [True, False]}, "quantiles": []},
+    {"zips": {"pace": {"learning_rate": [1e-5, 1e16], "num_active": [1, 1]}}, "chunk_width": 3, "precision": "float64"},
+    {"params": {"signal_scale": "1 / truth_scale", "terminate": False}, "dims": {"num_tasks": 3}},
+    {"choices": {"optimizer": "adam"}, "observables": ["loads"], "seed": 2**32 - 1, "replicates": 2**32 - 1},
+]
+
+
+@pytest.mark.parametrize("changes", ROUND_TRIPS)
+def test_round_trips_are_exact(changes):
+    """Would catch a manifest or a file that is read back as another sweep."""
+    spec = sweep(**changes)
+    assert canonical(Sweep.from_toml(spec.to_toml())) == canonical(spec)
+    assert Sweep.from_json(json.loads(canonical(spec))) == spec
+    assert pickle.loads(pickle.dumps(spec)) == spec
+    assert dataclasses.replace(spec, seed=5).seed == 5
+
+
+ERRORS = [
+    # document behind SMALLEST, line, key, words
+    ('reding = "x"', 3, "reding", "unknown key 'reding'. Did you mean 'reading'?"),
+    ("[params]\nnoise = 1", 4, "params.noise", "Did you mean 'noise_scale'"),
+    ('[params]\nsignal_scale = "1 / truth"', 4, "params.signal_scale", "Did you mean 'truth_scale'"),
+    ("[dims]\nnoise_scale = 1", 4, "dims.noise_scale", "Move it to the table params"),
+    ("[axes]\ntruth_scale = [\n 1,\n 1.0,\n]", 4, "axes.truth_scale", "twice"),
+    ("[axes]\nnum_experts = [3, 0]", 4, "axes.num_experts", "in the cell num_experts=0: "),
+    ("[axes]\nnoise_scale = []", 4, "axes.noise_scale", "has 0 values"),
+    ("[axes]\nnoise_scale = 3", 4, "axes.noise_scale", "must be a list"),
+    ("[axes]\nnoise_scale = [nan]", 4, "axes.noise_scale", "finite"),
+    ("[axes]\nnoise_scale = [[1]]", 4, "axes.noise_scale", "must be a number"),
+    ('[axes]\nnoise_scale = ["1"]', 4, "axes.noise_scale", "Formulas belong in params"),
+    ("[axes]\nterminate = [1.5]", 4, "axes.terminate", "true or false"),
+    ("[axes]\nnoise_scale = [true]", 4, "axes.noise_scale", "must be a number"),
+    ("[axes]\nnum_experts = [1.5]", 4, "axes.num_experts", "whole number"),
+    ("[axes]\nnum_clusters = [2147483648]", 4, "axes.num_clusters", "at most 2147483647"),
+    ("[axes]\nnum_tasks = [true]", 4, "axes.num_tasks", "whole number"),
+    ("[axes]\noptimizer = [1]", 4, "axes.optimizer", "must be text"),
+    ('[axes]\noptimizer = ["adma"]', 4, "axes.optimizer", "Did you mean 'adam'"),
+    ("[axes]\nnoise_scale = {linspace = [0, 1], num = 1000000000000}", 4, "axes.noise_scale", "from 2 to 1000000"),
+    ("[axes]\nnoise_scale = {linspace = [0, 1]}", 4, "axes.noise_scale", "says no values"),
+    ("[axes]\nnoise_scale = {linspace = [0, 1, 2], num = 3}", 4, "axes.noise_scale", "two numbers"),
+    ("[axes]\nnoise_scale = {logspace = [0, 1], num = 3}", 4, "axes.noise_scale", "above 0"),
+    ("[axes]\nterminate = {linspace = [0, 1], num = 2}", 4, "axes.terminate", "List them"),
+    ("[axes]\nnoise_scale = [1]\n[params]\nnoise_scale = 1", 4, "axes.noise_scale", "twice, here and in params"),
+    (
+        "reading = 'weak-signal'\n[axes]\nreading = ['weak-signal']",
+        5,
+        "axes.reading",
+        "twice, here and in the top level",
+    ),
+    ("[params]\nreading = 'weak-signal'", 4, "params.reading", "Move it to the top level"),
+    ("[params]\nnum_experts = 1e60", 4, "params.num_experts", "at most 2147483647"),
+    ("[params]\nlearning_rate = 1e-60", 4, "params.learning_rate", "float32"),
+    ("[params]\nterminate = 'true'", 4, "params.terminate", "Drop the quotes"),
+    ("[params]\nnoise_scale = 1979-05-27", 4, "params.noise_scale", "must be a number"),
+    ("params = 3", 3, "params", "must be a table"),
+    ("[zips]\npace = 3", 4, "zips.pace", "must be a table"),
+    ("[zips.pace]", 3, "zips.pace", "has no names"),
+    ("[zips.round]\nnoise_scale = [1]", 3, "zips.round", "Name it otherwise"),
+    ("[zips.'../../x']\nnoise_scale = [1]", 3, "zips.'../../x'", "name it by a letter"),
+    ("[zips.a]\nnoise_scale = [1]\ntruth_scale = [1, 2]", 3, "zips.a", "equally long"),
+    ("[zips.a]\nnoise_scale = [1, 1]\ntruth_scale = [2, 2]", 3, "zips.a", "has (1.0, 2.0) twice"),
+    ("replicates = 0", 3, "replicates", "from 1 to 4294967295"),
+    ("replicates = 4294967296", 3, "replicates", "from 1 to 4294967295"),
+    ("seed = -1", 3, "seed", "from 0 to"),
+    ("chunk_width = 1048577", 3, "chunk_width", "from 1 to 1048576"),
+    ("record_every = 11", 3, "record_every", "from 1 to 10"),
+    ("quantiles = [0.5, 1.5]", 3, "quantiles", "from 0 to 1"),
+    ("quantiles = [0.5, 0.5]", 3, "quantiles", "twice"),
+    ("observables = []", 3, "observables", "has 0 names"),
+    ("observables = ['error', 'error']", 3, "observables", "twice"),
+    ("observables = ['eror']", 3, "observables", "Did you mean 'error'"),
+    ("keep = 'all'", 3, "keep", "unknown keep 'all'"),
+    ("precision = 'float16'", 3, "precision", "Did you mean"),
+    ("reading = 'weak'", 3, "reading", "Did you mean 'weak-signal'"),
+]
+
+
+@pytest.mark.parametrize(("document", "line", "key", "words"), ERRORS, ids=[case[0] for case in ERRORS])
+def test_errors_name_the_file_the_line_and_the_key(document, line, key, words):
+    """Would catch a wrong setting that is let through, or that the reader has to search for."""
+    with pytest.raises(MoeTheoryError) as failure:
+        Sweep.from_toml(SMALLEST + document, "sweep.toml")
+    assert str(failure.value).startswith(f"sweep.toml, line {line}, {key}: ")
+    assert words in str(failure.value)
+    assert len(str(failure.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("document", "start"),
+    [
+        ("", "s, line 1, system: system is missing"),
+        ("rounds = 3", "s, line 1, system: system is missing"),
+        ("rounds = 3\nsystem = 'contnual'", "s, line 2, system: unknown system 'contnual'. Did you mean 'continual'"),
+        ("rounds = 3\nsystem = 4", "s, line 2, system: system=4 must be text"),
+        ("system = 'edge'\r\nrounds = 0\r\n", "s, line 2, rounds: rounds=0"),
+        ("rounds = 3\n\nsystem = ", "s, line 3: this is no TOML: "),
+        ("rounds = 3\nrounds = 4", "s, line 2: this is no TOML: "),
+        ("rounds = 3\nx = '\x01'", "s, line 2: this is no TOML: "),
+        ("rounds = 3\nx = [1,\n2,\n", "s, line 3: this is no TOML: "),
+        (f"\nrounds = {'9' * 5000}\nx = 1", "s, line 2: a number has too many digits"),
+        (f"\n\nx = {'[' * 9000}{']' * 9000}\ny = 1", "s, line 3: values are nested too deeply"),
+        (f"\nx = 1\n{'a.' * 30000}b = 1", "s, line 3: a key has more than 50 parts"),
+    ],
+)
+def test_what_is_no_specification_is_told_from_where(document, start):
+    """Would catch a traceback for a slip of the pen."""
+    with pytest.raises(MoeTheoryError) as failure:
+        Sweep.from_toml(document, "s")
+    assert str(failure.value).startswith(start)
+    assert len(str(failure.value).splitlines()) == 1
+
+
+def test_lines_are_found_in_long_documents():
+    """Would catch a search that tries every line, and one that gives up inside values of many lines."""
+    many = ",\n".join(map(str, range(300)))
+    text = f"# {'x' * 99}\n" * 5000 + f"[a]\nb = [\n{many}\n]\n[c]\nd = [\n{many}\n]\ne = 1"
+    assert locate.line_of(text, ("a", "b")) == 5002
+    assert locate.line_of(text, ("c",)) == 5304
+    assert locate.line_of(text, ("c", "d")) == 5305
+    assert locate.line_of(text, ("c", "e", "f")) == 5607
+    assert locate.line_of(text, ("nowhere",)) == 1
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    """Would catch a traceback for a wrong path."""
+    (tmp_path / "latin.toml").write_bytes(b"system = '\xe9'")
+    (tmp_path / "large.toml").write_bytes(b"#" * (LARGEST_FILE + 1))
+    for name, words in {"latin.toml": "not UTF-8", "large.toml": "larger than", "none.toml": "not there"}.items():
+        with pytest.raises(MoeTheoryError, match=f"{name}: .*{words}"):
+            Sweep.read(tmp_path / name)
+    for path in (tmp_path, str(tmp_path / "a\nb"), str(tmp_path / "a\0b"), str(tmp_path / ("x" * 5000))):
+        with pytest.raises(MoeTheoryError) as failure:
+            Sweep.read(path)
+        assert len(str(failure.value).splitlines()) == 1
+
+
+def test_files_are_read(tmp_path):
+    """Would catch a mark at the beginning, as some editors leave, taken for text."""
+    path = tmp_path / "ü.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + example().encode())
+    assert Sweep.read(path) == Sweep.from_toml(example())
+    path.write_text(example().replace("rounds = 200", "rounds = 0"))
+    with pytest.raises(MoeTheoryError, match=f"^{path}, line 4, rounds: rounds=0 must be"):
+        Sweep.read(path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"axes": {"truth_scale": range(10**12)}},
+        {"axes": {"truth_scale": range(10**30)}},
+        {"axes": {"truth_scale": {"linspace": [0, 1], "num": 10**12}}},
+        {"axes": {name: range(1, 1000) for name in ("truth_scale", "noise_scale", "learning_rate")}},
+        {"zips": {"a": {"truth_scale": range(10**5)}}, "axes": {"noise_scale": range(11)}},
+        {"rounds": 2**31 - 1, "record_every": 1},
+        {"axes": {"truth_scale": np.zeros((2, 2))}},
+        {"axes": {"truth_scale": "12"}},
+        {"axes": {"truth_scale": {1, 2}}},
+        {"axes": {"truth_scale": [None, object()]}},
+        {"axes": {1: [1]}},
+        {"axes": [1]},
+        {"params": {"num_experts": 10**5000}},
+        {"params": {"noise_scale": 10**400}},
+        {"params": {"noise_scale": [{"a": 10**5000}]}},
+        {"params": {"noise_scale": np.inf}},
+        {"params": {"noise_scale": 1j}},
+        {"dims": {"num_tasks": 2**40}},
+        {"dims": {"num_tasks": None}},
+        {"rounds": 10.0},
+        {"rounds": True},
+        {"system": "continual\n" * 10**5},
+    ],
+)
+def test_arguments_that_cannot_be_run(changes):
+    """Would catch a sweep that fills the memory before it is refused, and an error of NumPy's or of Python's."""
+    with pytest.raises(MoeTheoryError) as failure:
+        sweep(**changes)
+    assert len(str(failure.value).splitlines()) == 1
+    assert len(str(failure.value)) < 500
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {},
+        {"system": "edge"},
+        {"system": "edge", "rounds": 1, "axes": {"truth_scale": [1]}},
+        {"system": "edge", "rounds": 1, "axes": [{"name": "truth_scale"}]},
+        {"system": "edge", "rounds": 1, "axes": [{"name": "truth_scale", "values": [1]}] * 2},
+        {"system": "edge", "rounds": 1, "axes": [{"name": ["x"], "values": [1]}]},
+        {"system": "edge", "rounds": 1, "colour": "red"},
+    ],
+)
+def test_damaged_data_is_refused(data):
+    """Would catch a manifest that somebody edited, read as another sweep."""
+    with pytest.raises(MoeTheoryError):
+        Sweep.from_json(data)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_name_of_a_system_may_be_fixed(system):
+    """Would catch a parameter of a registered system whose own default a specification cannot say."""
+    cell = Sweep(system=system, rounds=1).grid.cells[0]
+    sizes = {name: value for name, value in dataclasses.asdict(cell.dims).items() if value is not None}
+    spec = Sweep(system=system, rounds=1, params=cell.params._asdict(), dims=sizes, choices=cell.choices)
+    assert spec.grid.cells[0] == cell
+    assert Sweep.from_toml(spec.to_toml()) == spec
