@@ -71,6 +71,11 @@ class DaskCrew:
         """Threads of all workers there are now, and 1 where there are none: a task may call one up."""
         return max(1, self._count())
 
+    @property
+    def num_here(self) -> int:
+        """1: the workers are elsewhere."""
+        return 1
+
     def open(self) -> Executor:
         """An executor of the workers there are: the same until a loss, then one of a new connection.
 
@@ -159,6 +164,11 @@ class _LocalCrew(DaskCrew):
         super().__init__(f"local:{num_processes}")
         self._num_processes = num_processes
         self._cluster: Any = None
+
+    @property
+    def num_here(self) -> int:
+        """All of them."""
+        return self._num_processes
 
     def _connect(self, patience: float) -> Any:
         from distributed import Client, LocalCluster

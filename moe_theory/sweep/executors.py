@@ -13,6 +13,8 @@ import jax
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.sweep import tasks
 
+UNKNOWN_WORKERS = 64  # of an executor that does not say; it keeps for later what it has no worker for
+
 
 class Crew(Protocol):
     """Workers, and how to get them back when they are lost."""
@@ -51,7 +53,7 @@ class DeviceCrew:
     def __init__(self, num_workers: int | None = None) -> None:
         if num_workers is not None and num_workers < 1:
             raise InvalidRunError(f"devices={num_workers} must be at least 1. Raise devices.")
-        self.num_workers = num_workers or default_workers()
+        self.num_workers = self.num_here = num_workers or default_workers()
         platform = jax.local_devices()[0].platform
         self.about = f"{self.num_workers} {platform} worker{'s' if self.num_workers > 1 else ''}"
         self._executor: _DeviceExecutor | None = None
@@ -78,7 +80,8 @@ class ExecutorCrew:
 
     def __init__(self, executor: Executor, num_workers: int | None = None) -> None:
         self.about = type(executor).__name__
-        self.num_workers = num_workers or getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+        self.num_workers = num_workers or getattr(executor, "_max_workers", None) or UNKNOWN_WORKERS
+        self.num_here = 1  # they may be anywhere
         self._executor = executor
         self._is_lost = False
 

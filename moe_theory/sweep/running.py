@@ -52,7 +52,7 @@ def run(
     store = Store(prepared(folder))
     try:
         plan = Plan(sweep, fingerprint_of(crew, sweep.system))
-        require_memory(plan, crew.num_workers)
+        require_memory(plan, crew.num_here)
         record = _record(crew, arguments)
         with store.recorded(sweep.to_json(), plan.fingerprint, record):
             store.sweep_up()

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ except ImportError:  # a system without record locks: processes still never harm
 SCHEMA = "moe-theory/sweep/1"
 MANIFEST = "manifest.json"
 _LOCK = ".lock"
+ABANDONED = 600.0  # seconds after which nobody is still writing a file
 _MANIFEST_BYTE = 0  # of the lock file; the others stand for chunks
 
 
@@ -94,11 +96,9 @@ class Store:
     def sweep_up(self) -> None:
         """Remove what killed processes left half written; not what a living one is writing."""
         for path in self.folder.glob("chunks/*/.*.part"):
-            byte = _byte_of(path.name.split(".")[1])
-            if self._lock(byte, wait=False):
-                with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > ABANDONED:
                     path.unlink()
-                self._unlock(byte)
 
     def claim(self, name: str) -> bool:
         """Take a chunk to compute; False where another process has it. A process that ends leaves its claims."""

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -157,11 +158,14 @@ def test_a_file_in_the_way_of_the_folder(tmp_path):
         running.run(SWEEP, tmp_path / "run")
 
 
-def test_leftovers_of_a_killed_process_are_swept_up(folder):
-    leftover = chunk_files(folder)[0].with_name(f".{'ab' * 20}.host-1.part")
-    leftover.write_bytes(b"half")
+def test_leftovers_of_a_killed_process_are_swept_up_but_not_what_is_being_written(folder):
+    old, new = (chunk_files(folder)[0].with_name(f".{'ab' * 20}.host-{number}.part") for number in (1, 2))
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
     running.run(SWEEP, folder)
-    assert not leftover.exists()
+    assert not old.exists()
+    assert new.exists()
 
 
 def test_the_manifest_keeps_every_run(folder):
