@@ -19,11 +19,16 @@ UNKNOWN_WORKERS = 64  # of an executor that does not say; it keeps for later wha
 class Crew(Protocol):
     """Workers, and how to get them back when they are lost."""
 
-    about: str  # for people: "2 devices"
+    about: str  # for people: "2 cpu workers"
 
     @property
     def num_workers(self) -> int:
         """How many there are now: clusters grow and shrink."""
+        ...
+
+    @property
+    def num_here(self) -> int:
+        """How many compute in this machine's memory, as far as is known; at least 1."""
         ...
 
     def open(self) -> Executor:
