@@ -22,6 +22,9 @@ figures: $(STAMP)
 	$(BIN)/moe-theory figures continual --out figures
 	$(BIN)/moe-theory figures edge --out figures
 	$(BIN)/moe-theory verify --self-test --out figures/verify
+	mkdir -p runs && $(BIN)/moe-theory sweep --example > runs/example.toml
+	$(BIN)/moe-theory sweep runs/example.toml --out runs/example
+	$(BIN)/moe-theory sweep show runs/example --picture figures/sweep/example.svg
 
 bench: $(STAMP)
 	$(BIN)/python -m pytest benchmarks --benchmark-only -s

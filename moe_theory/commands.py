@@ -237,7 +237,7 @@ def run_sweep(options: Any) -> None:
             outcome = running.run(sweep, folder, crew=crew, progress=progress, arguments=sys.argv[1:])
     except KeyboardInterrupt:
         stop(f"interrupted; finished chunks are kept in {folder}: the same command goes on from them")
-    results = Results.open(folder)
+    results = Results(outcome.plan, outcome.store)
     try:
         merged = f"results: {results.to_netcdf(folder / sweeps.RESULTS)}"
     except InvalidRunError as too_large:

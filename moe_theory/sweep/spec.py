@@ -99,8 +99,8 @@ class Sweep:
         """
         from moe_theory.sweep import results, running
 
-        running.run(self, path, crew=running.crew_of(executor, dask, devices), progress=progress)
-        return results.Results.open(path)
+        done = running.run(self, path, crew=running.crew_of(executor, dask, devices), progress=progress)
+        return results.Results(done.plan, done.store)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:

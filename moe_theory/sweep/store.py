@@ -136,29 +136,25 @@ class Store:
     def recorded(self, specification: Mapping[str, Any], fingerprint: Mapping[str, str], run: dict) -> Iterator[None]:
         """Keep in the manifest that a run goes on, and when it is over what `run` has become."""
         run["id"] = f"{socket.gethostname()}-{os.getpid()}-{run['started']}"
-        self._record(specification, fingerprint, run)
+        self._record(run, {"specification": specification, "fingerprint": dict(fingerprint)})
         try:
             yield
         finally:
             with contextlib.suppress(OutputError):  # a full disk is told by whatever met it first
-                self._record(specification, fingerprint, run)
+                self._record(run, {})
 
-    def _record(self, specification: Mapping[str, Any], fingerprint: Mapping[str, str], run: dict) -> None:
+    def _record(self, run: dict, facts: Mapping[str, Any]) -> None:
+        """Put a run, and facts that have changed, into the manifest; what others have put there stays."""
         self._lock(_MANIFEST_BYTE, wait=True)
         try:
             try:
-                runs = self.manifest()["runs"]
-            except (InvalidRunError, KeyError):
-                runs = []
-            runs = [*(other for other in runs if other.get("id") != run["id"]), run]
-            manifest = {
-                "schema": SCHEMA,
-                "specification": specification,
-                "fingerprint": dict(fingerprint),
-                "runs": runs,
-            }
+                manifest = self.manifest()
+            except InvalidRunError:
+                manifest = {"schema": SCHEMA}
+            runs = [*(other for other in manifest.get("runs", []) if other.get("id") != run["id"]), run]
+            text = json.dumps({**manifest, **facts, "runs": runs}, indent=2) + "\n"
             try:
-                _write_whole(self.folder / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode())
+                _write_whole(self.folder / MANIFEST, text.encode())
             except OSError as failure:
                 raise OutputError(
                     f"{self.folder / MANIFEST} cannot be written ({failure.strerror or failure}): name a folder that "
