@@ -1,5 +1,6 @@
 """A quick look at a sweep's results: a table in a terminal, and a picture."""
 
+import contextlib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -85,7 +86,8 @@ def draw(results: Results, path: str | Path) -> Path:
         lambda figure: _draw(figure, results, names),
         caption(results),
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError):  # told where the picture cannot be written
+        path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, picture)
     return path
 

@@ -12,6 +12,7 @@ import xarray as xr
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
+from moe_theory.core.errors import MissingChunkError
 from moe_theory.sweep import tasks
 from moe_theory.sweep.grid import GridAxis
 
@@ -46,15 +47,12 @@ def dataset(results: "Results") -> xr.Dataset:
 
 
 class _LazyCells(BackendArray):
-    """A variable (*grid, *inner) that reads the cells which an index touches, and no others.
-
-    Args:
-        read: a cell's numbers (*inner), by its place in the grid.
-    """
+    """A variable (*grid, *inner) that reads the cells which an index touches, and no others."""
 
     def __init__(
         self, grid: tuple[int, ...], inner: tuple[int, ...], dtype: np.dtype, read: Callable[[int], np.ndarray]
     ) -> None:
+        # `read` gives a cell's numbers (*inner), by its place in the grid.
         self.grid, self.inner, self.read = grid, inner, read
         self.shape, self.dtype = (*grid, *inner), dtype
 
@@ -101,6 +99,11 @@ def _read_replicates(results: "Results", name: str, inner: tuple[int, ...], dtyp
     found = results.replicates_of(place)
     if found is not None and found[1][name].shape == inner:
         return found[1][name].astype(dtype, copy=False)
+    if dtype.kind != "f":
+        raise MissingChunkError(
+            f"{results.store.folder}: a chunk has turned out to be damaged, and {name} has no number for what is "
+            "missing. Make the dataset again, or run the sweep again."
+        )
     whole = np.full(inner, np.nan, dtype)
     if found is not None:
         numbers, arrays = found

@@ -13,8 +13,7 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.sweep import Run
 from moe_theory.sweep.results import Results
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
-
-ANY_READING = ("all", "quick")  # names that leave the choice to the claims
+from moe_theory.verify.registry import SPECIAL_NAMES
 
 
 def experiment_from(sweep: Results | str | os.PathLike[str], name: str | None = None) -> Experiment:
@@ -47,7 +46,7 @@ def reading_for(claim: Claim, names: Sequence[str] | None) -> ReadingLike:
     """
     results = _results(claim.experiment)
     reading = results.reading
-    if names is None or {reading.name, *ANY_READING} & set(names):
+    if names is None or {reading.name, *SPECIAL_NAMES} & set(names):
         return reading
     raise InvalidRunError(
         f"claim {claim.id} reads the sweep in {results.store.folder}, which is of reading {reading.name} and not "

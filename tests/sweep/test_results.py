@@ -275,6 +275,31 @@ def test_a_damaged_chunk_is_told_when_it_is_read(tmp_path):
     assert partial.coverage.chunks == 2
 
 
+def test_whole_numbers_are_never_made_up_for_a_damaged_chunk(tmp_path):
+    results = mt.Results.open(made(tmp_path, **SMALL, keep="replicates"))
+    path = results.store.path(results.plan.parts_of(0)[1].name)
+    path.write_bytes(path.read_bytes()[:-100])
+    partial = mt.Results.open(tmp_path, partial=True)
+    data = partial.to_xarray()
+    assert np.isnan(data["forgetting"].values[:, 16:32]).all()
+    with pytest.raises(MissingChunkError, match="expert has no number"):
+        data["expert"].load()
+    assert np.isnan(partial.to_xarray()["expert"].values[:, 16:32]).all()
+
+
+@pytest.mark.parametrize("form", ["netcdf", "zarr", "parquet"])
+def test_a_sweep_without_axes_is_written_too(tmp_path, form):
+    if form != "netcdf":
+        pytest.importorskip({"zarr": "zarr", "parquet": "pyarrow"}[form])
+    results = mt.Results.open(made(tmp_path / "swept", **SMALL))
+    path = getattr(results, f"to_{form}")(tmp_path / "results")
+    if form == "parquet":
+        assert len(pd.read_parquet(path)) == 3 * 3 * len(STATISTICS)  # rounds, experts and statistics
+    else:
+        with xr.open_dataset(path, engine={"netcdf": "scipy", "zarr": "zarr"}[form]) as back:
+            xr.testing.assert_identical(back.load(), results.to_xarray().load())
+
+
 def test_runs_are_read_by_name_and_only_as_many_as_asked_for(statistics, monkeypatch):
     results = mt.Results.open(statistics)
     seen = reads(monkeypatch)
