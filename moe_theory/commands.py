@@ -255,7 +255,9 @@ def show_sweep(options: Any) -> None:
     from moe_theory.sweep.results import Results
 
     results = Results.open(options.folder, partial=True)
-    paths = [sweeps.draw(results, options.picture or options.folder / "look.svg")]
+    paths = []
+    if options.picture is not None or sweeps.scalars(results):
+        paths.append(sweeps.draw(results, options.picture or options.folder / "look.svg"))
     if options.to is not None:
         paths.append(sweeps.export(results, options.to))
     if options.json:

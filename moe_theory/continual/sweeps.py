@@ -9,6 +9,7 @@ from moe_theory.continual.system import system
 from moe_theory.sweep.systems import Observable, Sweepable, observables
 
 OPTIMIZERS = {"sgd": optax.sgd, "adam": optax.adam}  # of the gates; sgd is (9)
+EXPERTS = ("expert_index",)  # padded ones included, which are zero
 
 SWEEPABLE = Sweepable(
     name="continual",
@@ -29,13 +30,14 @@ SWEEPABLE = Sweepable(
         Observable("task", "n_t, the task that arrived", lambda state, info: info.task),
         Observable("expert", "m_t, the expert chosen", lambda state, info: info.expert),
         Observable("terminated", "whether gate updates have ended", lambda state, info: state.terminated),
-        Observable("num_converged", "experts whose flag I(m) is set", lambda state, info: jnp.sum(state.converged)),
-        Observable("busiest_share", "largest load L_t(m) / t", lambda state, info: jnp.max(state.visits) / state.round),
         Observable(
-            "loads", "L_t(m), rounds in which an expert was chosen", lambda state, info: state.visits, ("expert",)
+            "busiest_share",
+            "largest load L_t(m) / t",
+            lambda state, info: jnp.max(state.visits).astype(state.experts.dtype) / state.round,
         ),
-        Observable("gate_outputs", "h_m without the perturbation", lambda state, info: info.gate_outputs, ("expert",)),
-        Observable("gate_probabilities", "softmax pi_m", lambda state, info: info.gate_probabilities, ("expert",)),
+        Observable("loads", "L_t(m), rounds in which an expert was chosen", lambda state, info: state.visits, EXPERTS),
+        Observable("gate_outputs", "h_m without the perturbation", lambda state, info: info.gate_outputs, EXPERTS),
+        Observable("gate_probabilities", "softmax pi_m", lambda state, info: info.gate_probabilities, EXPERTS),
     ),
     default_observables=("forgetting", "generalization_error"),
     sources=("core", "continual"),

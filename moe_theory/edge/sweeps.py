@@ -9,6 +9,7 @@ from moe_theory.sweep.systems import Observable, Sweepable, observables
 
 TRANSFERS = {"uniform": delays.uniform, "geometric": delays.geometric, "by_distance": delays.by_distance}
 EXECUTIONS = {"uniform": delays.uniform, "geometric": delays.geometric}
+EXPERTS = ("expert_index",)  # padded ones included, which are zero
 
 SWEEPABLE = Sweepable(
     name="edge",
@@ -40,8 +41,8 @@ SWEEPABLE = Sweepable(
         Observable("num_specialists", "servers that specialise in the kind", lambda state, info: info.num_specialists),
         Observable("task", "n_t, the kind of the task that arrived", lambda state, info: info.task),
         Observable("expert", "m_t, the server; below 0 if none took the task", lambda state, info: info.expert),
-        Observable("loads", "L_t(m), tasks routed to a server", lambda state, info: state.visits, ("expert",)),
-        Observable("gate_outputs", "h_m without the perturbation", lambda state, info: info.gate_outputs, ("expert",)),
+        Observable("loads", "L_t(m), tasks routed to a server", lambda state, info: state.visits, EXPERTS),
+        Observable("gate_outputs", "h_m without the perturbation", lambda state, info: info.gate_outputs, EXPERTS),
     ),
     default_observables=("generalization_error", "dropped"),
     sources=("core", "edge"),

@@ -120,7 +120,8 @@ class Vocabulary:
                 "themselves, not exponents. Raise them, or use linspace."
             )
         with np.errstate(all="ignore"):  # what overflows is refused as a value
-            values = SPACINGS[spacing](first, last, int(plain(given["num"]))).tolist()
+            spread = SPACINGS[spacing](first, last, int(plain(given["num"]))).tolist()
+        values = [first, *(_tidy(value) for value in spread[1:-1]), last]
         if not self._is_whole(name) or not np.isfinite(values).all():
             return values
         return list(dict.fromkeys(map(round, values)))
@@ -142,6 +143,11 @@ class Vocabulary:
     def _is_number(self, name: str) -> bool:
         home = self.home(name)
         return (home == "params" and not self.is_boolean(name)) or (home == "dims" and not self._is_text(name))
+
+
+def _tidy(value: float) -> float:
+    """Without the last digits, so that what is printed as 0.3 is what one writes as 0.3."""
+    return float(f"{value:.12g}")
 
 
 def count(name: str, given: Any) -> int:

@@ -26,7 +26,7 @@ def dataset(results: "Results") -> xr.Dataset:
     """The dataset that `Results.to_xarray` describes."""
     sweep, observables = results.sweep, results.kind.observables
     shapes = _shapes(results)
-    own_axes = {name: _own_axes(results, name) for name in results.kept}
+    own_axes = {name: observables[name].axes for name in results.kept}
     sizes = {axis: size for name in shapes for axis, size in zip(own_axes[name], shapes[name][0], strict=True)}
     is_replicates = sweep.keep == "replicates"
     last = (REPLICATE, sweep.replicates) if is_replicates else (STATISTIC, len(results.statistics))
@@ -129,12 +129,6 @@ def _shapes(results: "Results") -> dict[str, tuple[tuple[int, ...], np.dtype]]:
         dtype = own if not is_statistics and (is_whole or own.kind == "f") else np.dtype(np.float64)
         found[name] = tuple(map(max, zip(*shapes, strict=True))), dtype
     return found
-
-
-def _own_axes(results: "Results", name: str) -> tuple[str, ...]:
-    """Names of an observable's own axes; one called like an observable, as `expert` is, becomes `expert_index`."""
-    observables = results.kind.observables
-    return tuple(f"{axis}_index" if axis in observables else axis for axis in observables[name].axes)
 
 
 def _coordinates(axis: GridAxis) -> dict[str, xr.Variable]:

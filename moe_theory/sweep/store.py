@@ -147,10 +147,9 @@ class Store:
         """Put a run, and facts that have changed, into the manifest; what others have put there stays."""
         self._lock(_MANIFEST_BYTE, wait=True)
         try:
-            try:
+            manifest: dict[str, Any] = {"schema": SCHEMA}
+            with contextlib.suppress(InvalidRunError):  # none yet, or a damaged one
                 manifest = self.manifest()
-            except InvalidRunError:
-                manifest = {"schema": SCHEMA}
             runs = [*(other for other in manifest.get("runs", []) if other.get("id") != run["id"]), run]
             text = json.dumps({**manifest, **facts, "runs": runs}, indent=2) + "\n"
             try:

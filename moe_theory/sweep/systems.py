@@ -27,7 +27,7 @@ class Observable:
     name: str
     about: str  # what it is, its unit and its source
     read: Callable[[State, Info], Array]
-    axes: tuple[str, ...] = ()  # names of its own axes, such as ("expert",); a scalar has none
+    axes: tuple[str, ...] = ()  # names of its own axes, such as ("expert_index",); a scalar has none
 
 
 @dataclasses.dataclass(frozen=True)

@@ -34,7 +34,7 @@ def test_the_quickstart_runs(capsys, tmp_path, monkeypatch):
 
 
 COMMANDS = sorted(
-    set(re.findall(r"(?<=`|\n)(moe-theory (?:claims|verify|explore|sweep|figures|report)[^`#\n]*)", README))
+    set(re.findall(r"(?<=`|\n)(moe-theory (?:claims|verify|explore|sweep|figures|report)[^`#>\n]*)", README))
 )
 
 
