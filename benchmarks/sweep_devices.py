@@ -1,15 +1,16 @@
 """A sweep of 64 cells on one device and on two, and what keeping its chunks costs.
 
-python benchmarks/sweep_devices.py                      (about eight minutes on two cores)
-python benchmarks/sweep_devices.py --replicates 128     (one)
+python benchmarks/sweep_devices.py                      (about ten minutes on two cores)
+python benchmarks/sweep_devices.py --replicates 128     (two)
 
-8 scales x 8 numbers of experts of the continual system, T = 2000. The grid is cut in four; every quarter is run on one
-device, on two, and on two without keeping anything, one after the other, so that a slow spell of the machine meets all
-three. Compiling is done before. "One device" has two threads of XLA at its service, which at this size hinder it;
+8 scales x 8 numbers of experts of the continual system, T = 2000. Every scale is run on one device, on two, and on two
+without keeping anything, in one order and then in the other, so that a slow spell of the machine meets all three.
+Compiling is done before. "One device" has two threads of XLA at its service, which at this size hinder it;
 with NPROC=1 in the environment it has one, and is faster.
 """
 
 import argparse
+import functools
 import os
 import tempfile
 import time
@@ -23,20 +24,19 @@ from moe_theory.sweep import running, tasks
 from moe_theory.sweep.executors import DeviceCrew
 from moe_theory.sweep.spec import Sweep
 
-QUARTERS = 4
 SCALES = np.geomspace(0.1, 0.8, 8).tolist()
 EXPERTS = [1, 2, 4, 6, 8, 10, 15, 20]
 
 
-def quarter(number: int, replicates: int) -> Sweep:
-    """Two of the eight scales, under all numbers of experts."""
+def part(scale: float, replicates: int) -> Sweep:
+    """One of the eight scales, under all numbers of experts."""
     return Sweep(
         system="continual",
         rounds=2000,
         record_every=40,
         replicates=replicates,
         params={"signal_scale": "1 / truth_scale", "cluster_spread": "truth_scale ** 1.5"},
-        axes={"truth_scale": SCALES[number::QUARTERS], "num_experts": EXPERTS},
+        axes={"truth_scale": [scale], "num_experts": EXPERTS},
     )
 
 
@@ -63,25 +63,27 @@ def main() -> None:
     parser.add_argument("--replicates", type=int, default=1000)
     replicates = parser.parse_args().replicates
     jax.config.update("jax_num_cpu_devices", 2)
-    programs = {
-        tasks.program_of(part.task)
-        for number in range(QUARTERS)
-        for part in tasks.Plan(quarter(number, replicates), tasks.fingerprint("continual")).parts
-    }
+    sweeps = [part(scale, replicates) for scale in SCALES]
+    plans = [tasks.Plan(sweep, tasks.fingerprint("continual")) for sweep in sweeps]
+    programs = {tasks.program_of(part.task) for plan in plans for part in plan.parts}
     print(f"64 cells x {replicates} replicates, T = 2000: {len(programs)} program(s), {os.cpu_count()} cores")
-    not_kept(quarter(0, 128), 2)  # compiles
-    one, two, without = [], [], []
-    for number in range(QUARTERS):
-        sweep = quarter(number, replicates)
-        one.append(kept(sweep, 1))
-        two.append(kept(sweep, 2))
-        without.append(not_kept(sweep, 2))
+    not_kept(part(SCALES[0], 64), 2)  # compiles
+    ways = {
+        "one device": functools.partial(kept, devices=1),
+        "two": functools.partial(kept, devices=2),
+        "unkept": functools.partial(not_kept, devices=2),
+    }
+    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    for number, sweep in enumerate(sweeps):
+        for way in list(ways)[:: -1 if number % 2 else 1]:
+            seconds[way].append(ways[way](sweep))
         print(
-            f"quarter {number + 1}: one device {one[-1]:.1f} s, two {two[-1]:.1f} s, nothing kept {without[-1]:.1f} s"
+            f"scale {number + 1}: {', '.join(f'{way} {times[-1]:.1f} s' for way, times in seconds.items())}", flush=True
         )
-    print(f"two devices are {sum(one) / sum(two):.2f} times as fast as one")
-    print(f"keeping chunks costs {sum(two) / sum(without) - 1:+.1%}; by quarter", end=" ")
-    print(", ".join(f"{a / b - 1:+.1%}" for a, b in zip(two, without, strict=True)))
+    one, two, unkept = (sum(times) for times in seconds.values())
+    ratios = [a / b - 1 for a, b in zip(seconds["two"], seconds["unkept"], strict=True)]
+    print(f"two devices are {one / two:.2f} times as fast as one")
+    print(f"keeping chunks costs {two / unkept - 1:+.1%} (median of the scales {np.median(ratios):+.1%})")
 
 
 if __name__ == "__main__":
