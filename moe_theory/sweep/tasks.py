@@ -28,6 +28,9 @@ VERSION = 1  # of what a task means
 # Elsewhere than on a CPU nothing is gained by fitting a cache, and launching a kernel costs more.
 ACCELERATOR_WIDTH = 4096
 
+# Of JAX's configuration, what changes numbers; the precision is the specification's to say.
+DECISIVE_OPTIONS = ("jax_threefry_partitionable", "jax_default_matmul_precision")
+
 _FITTING: dict[Hashable, int] = {}  # replicates that fit a core's cache, by static shape
 
 
@@ -99,6 +102,7 @@ def fingerprint(system: str) -> dict[str, str]:
         **{name: versions[name] for name in ("moe-theory", "jax", "jaxlib")},
         "source": provenance.source_digest(*sweepable(system).sources)[:16],
         "backend": provenance.backend(),
+        "configuration": ", ".join(f"{option}={jax.config.values[option]}" for option in DECISIVE_OPTIONS),
     }
 
 
