@@ -76,8 +76,10 @@ def main() -> None:
             kills += disturbed(
                 specification, folder / f"run-{runs}", folder / "cache", length, moments, options.kills - kills
             )
-            if contents(folder / f"run-{runs}") != expected:
-                sys.exit(f"run {runs} differs from the undisturbed one after {kills} kills")
+            found = contents(folder / f"run-{runs}")
+            if found != expected:
+                names = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
+                sys.exit(f"run {runs} differs from the undisturbed one after {kills} kills, in {names}")
             print(f"run {runs}: identical; {kills} kills so far", flush=True)
     print(f"{kills} kills, {runs} runs: every result identical to the last byte, no finished chunk written twice")
 
