@@ -20,7 +20,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from moe_theory.sweep import running, tasks
+from moe_theory.sweep import runner, tasks
 from moe_theory.sweep.executors import DeviceCrew
 from moe_theory.sweep.spec import Sweep
 
@@ -44,7 +44,7 @@ def kept(sweep: Sweep, devices: int) -> float:
     """Seconds of a run into a new folder."""
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        running.run(sweep, Path(folder) / "run", crew=DeviceCrew(devices))
+        runner.run(sweep, Path(folder) / "run", crew=DeviceCrew(devices))
         return time.perf_counter() - began
 
 
@@ -52,7 +52,7 @@ def not_kept(sweep: Sweep, devices: int) -> float:
     """Seconds of the same work with nothing kept."""
     crew = DeviceCrew(devices)
     began = time.perf_counter()
-    plan = tasks.Plan(sweep, running.fingerprint_of(crew, sweep.system))
+    plan = tasks.Plan(sweep, runner.fingerprint_of(crew, sweep.system))
     wait([crew.open().submit(tasks.compute, part.task) for part in plan.parts])
     crew.close()
     return time.perf_counter() - began

@@ -114,8 +114,8 @@ class Sweep:
     share one OUT. `moe-theory sweep --example` prints a specification to begin with; `moe-theory sweep show OUT` shows
     what there is."""
 
-    specification: tyro.conf.Positional[Path | None] = None
-    """A TOML file."""
+    specification: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="GRID.toml")] = None
+    """The specification."""
     out: Path | None = None
     """Folder for the chunks and the results; runs/NAME of the specification unless given."""
     dry_run: bool = False

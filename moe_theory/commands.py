@@ -3,11 +3,12 @@
 import contextlib
 import dataclasses
 import json
+import os
 import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -208,9 +209,12 @@ def print_example() -> None:
 
 
 def estimate_sweep(options: Any) -> None:
+    from moe_theory.core.errors import InvalidRunError
     from moe_theory.report import costs
     from moe_theory.sweep.estimate import estimate
 
+    if options.dask is not None:
+        raise InvalidRunError("--dry-run times a short run on this machine, not on a cluster. Leave out --dask.")
     sweep, folder = _sweep_of(options)
     _prepare_devices(options.devices)
     estimated = estimate(sweep, folder, options.devices)
@@ -221,22 +225,29 @@ def estimate_sweep(options: Any) -> None:
 
 
 def run_sweep(options: Any) -> None:
+    with _stoppable() as is_stopped:  # from before the heavy imports on
+        _run_sweep(options, is_stopped)
+
+
+def _run_sweep(options: Any, is_stopped: Callable[[], bool]) -> None:
     from moe_theory.core.errors import InvalidRunError
     from moe_theory.report import costs, sweeps
-    from moe_theory.sweep import running, terminal_progress
+    from moe_theory.sweep import runner, terminal_progress
     from moe_theory.sweep.compilation import keep_programs
     from moe_theory.sweep.results import Results
 
     sweep, folder = _sweep_of(options)
-    keep_programs(running.prepared(folder) / "programs")
+    keep_programs(runner.prepared(folder) / "programs")
     _prepare_devices(options.devices)
     console = _console(to_stderr=options.json)
-    crew = running.crew_of(dask=options.dask, devices=options.devices)
+    crew = runner.crew_of(dask=options.dask, devices=options.devices)
     try:
-        with _ended_as_if_interrupted(), terminal_progress(console) as progress:
-            outcome = running.run(sweep, folder, crew=crew, progress=progress, arguments=sys.argv[1:])
+        with terminal_progress(console) as progress:
+            outcome = runner.run(
+                sweep, folder, crew=crew, progress=progress, arguments=sys.argv[1:], is_stopped=is_stopped
+            )
     except KeyboardInterrupt:
-        stop(f"interrupted; finished chunks are kept in {folder}: the same command goes on from them")
+        _leave_threads(f"interrupted; finished chunks are kept in {folder}: the same command goes on from them")
     results = Results(outcome.plan, outcome.store)
     try:
         merged = f"results: {results.to_netcdf(folder / sweeps.RESULTS)}"
@@ -251,22 +262,44 @@ def run_sweep(options: Any) -> None:
 
 
 def show_sweep(options: Any) -> None:
+    from moe_theory.core.errors import OutputError
     from moe_theory.report import sweeps
     from moe_theory.sweep.results import Results
 
     results = Results.open(options.folder, partial=True)
-    paths = []
-    if options.picture is not None or sweeps.scalars(results):
-        paths.append(sweeps.draw(results, options.picture or options.folder / "look.svg"))
-    if options.to is not None:
-        paths.append(sweeps.export(results, options.to))
+    console = _console()
     if options.json:
         _print_json(sweeps.to_json(results))
-        return
-    console = _console()
-    console.print(sweeps.table(results))
-    for line in map(str, paths):
+    else:
+        console.print(sweeps.table(results))
+    coverage, lines = results.coverage, list(results.damaged.values())
+    if not coverage.is_complete:
+        lines.append(
+            f"{coverage.chunks:,} of {coverage.of_chunks:,} chunks are there and whole: the same `moe-theory sweep` "
+            "command goes on with the others"
+        )
+    if options.picture is not None:
+        lines.append(str(sweeps.draw(results, options.picture)))
+    elif sweeps.scalars(results):
+        try:
+            lines.append(str(sweeps.draw(results, options.folder / "look.svg")))
+        except OutputError as failure:  # somebody else's folder, say
+            lines.append(f"no picture: {failure}")
+    if options.to is not None:
+        lines.append(str(sweeps.export(results, options.to)))
+    for line in () if options.json else lines:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def _leave_threads(reason: str) -> NoReturn:
+    """Stop at once, also where a thread is in the middle of a chunk that nobody wanted to wait for."""
+    try:
+        stop(reason)
+    except SystemExit:
+        if threading.active_count() == 1:
+            raise
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
 
 
 def _sweep_of(options: Any) -> tuple[Any, Path]:
@@ -290,20 +323,23 @@ def _prepare_devices(number: int | None) -> None:
 
 
 @contextlib.contextmanager
-def _ended_as_if_interrupted() -> Iterator[None]:
-    """Let SIGTERM, which a cluster's queue sends before it kills, end a run like Ctrl-C."""
+def _stoppable() -> Iterator[Callable[[], bool]]:
+    """Let SIGTERM, which a cluster's queue sends before it kills, end a run like Ctrl-C; whether either has come."""
+    asked: list[int] = []
 
-    def interrupt(*_: Any) -> NoReturn:
+    def interrupt(number: int, _: Any) -> NoReturn:
+        asked.append(number)
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield lambda: False
         return
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield lambda: bool(asked)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def make_figures(options: Any) -> None:

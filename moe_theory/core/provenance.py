@@ -11,16 +11,18 @@ import jax.numpy as jnp
 
 import moe_theory
 
-LIBRARIES = ("jax", "jaxlib", "numpy", "scipy", "statsmodels")
+LIBRARIES = ("jax", "jaxlib", "optax", "numpy", "scipy", "statsmodels")
 
 
 def versions() -> dict[str, str]:
     """Versions by name: of the package, of Python and of the libraries that compute."""
-    return {
-        "moe-theory": moe_theory.__version__,
-        "python": platform.python_version(),
-        **{name: metadata.version(name) for name in LIBRARIES},
-    }
+    return dict(_versions())
+
+
+@functools.cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    own = (("moe-theory", moe_theory.__version__), ("python", platform.python_version()))
+    return (*own, *((name, metadata.version(name)) for name in LIBRARIES))
 
 
 def is_x64() -> bool:
@@ -40,6 +42,19 @@ def source_digest(*folders: str) -> str:
         folders: such as "core"; the files in them, not those in folders further down. None: the whole package.
     """
     return _digest(folders)
+
+
+@functools.cache
+def instruction_set() -> str:
+    """The instructions that programs for this machine's processor may use: roundings differ between sets."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    flags = set(next((line for line in lines if line.startswith("flags")), "").split())
+    sets = {"avx512": {"avx512f"}, "avx2": {"avx2", "fma"}}
+    best = next((name for name, needed in sets.items() if needed <= flags), "")
+    return " ".join(filter(None, [platform.machine(), best]))
 
 
 @functools.cache

@@ -18,7 +18,7 @@ def estimate_table(costs: Estimate) -> Table:
         "cells": f"{costs.cells:,}" + (f" ({shape})" if costs.shape else ""),
         "replicates": f"{costs.replicates:,} of each cell",
         "chunks": f"{costs.chunks:,} of {costs.width:,} replicates, {costs.present:,} of them there already",
-        "compilations": f"{costs.programs:,}, about {_seconds(costs.compile_seconds)} in all",
+        "compilations": f"{costs.programs:,}, about {_seconds(costs.compile_seconds)} in all unless kept from before",
         "memory": f"{_size(costs.chunk_bytes)} a chunk, {costs.workers} at once",
         "disk": _size(costs.disk_bytes),
         "work": f"{costs.replicate_rounds / 1e6:,.1f} M replicate-rounds to compute",

@@ -1,12 +1,12 @@
 """Writing results: nothing half written, and refusals before any work is done."""
 
-import contextlib
 import os
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from moe_theory.core.errors import OutputError
+from moe_theory.core.files import write_whole
 
 
 def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> Path:
@@ -40,13 +40,9 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file whole, as `write_text` does. Raises: OutputError if the folder cannot take it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
+        write_whole(path, data)
     except OSError as failure:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         raise OutputError(
-            f"{path} cannot be written ({failure.strerror or failure}): make room or name another --out."
+            f"{path} cannot be written ({failure.strerror or failure}): make room or name another place."
         ) from None

@@ -333,8 +333,8 @@ def _last(results: Results, places: Sequence[int]) -> Mapping[str, np.ndarray]:
 
 def _outer_quantiles(results: Results) -> tuple[str, str] | None:
     """Names of the lowest and the highest quantile, if there are two."""
-    quantiles = sorted(set(results.sweep.quantiles))
-    return (f"q{100 * quantiles[0]:g}", f"q{100 * quantiles[-1]:g}") if len(quantiles) > 1 else None
+    names = dict(zip(results.sweep.quantiles, results.statistics[len(MOMENTS) :], strict=True))
+    return (names[min(names)], names[max(names)]) if len(names) > 1 else None
 
 
 def _spread(count: int) -> list[int]:

@@ -55,6 +55,8 @@ def dask_crew(address: str, patience: float = PATIENCE) -> "DaskCrew":
 class DaskCrew:
     """The workers of a scheduler that somebody else runs."""
 
+    grace = 30.0
+
     def __init__(self, address: str, patience: float = PATIENCE) -> None:
         self.about = f"Dask {address}"
         self._address = address

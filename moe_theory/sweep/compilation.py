@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import importlib
 import os
 import platform
 import re
@@ -69,6 +70,17 @@ def _mending(folder: Path, show: Callable[..., Any]) -> Callable[..., Any]:
             show(message, *rest, **options)
             return
         for path in folder.glob(f"{found[1]}-*-cache"):
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                if not _is_whole(path.read_bytes()):
+                    path.unlink()
 
     return mend
+
+
+def _is_whole(entry: bytes) -> bool:
+    """Whether JAX could unpack an entry: by zlib or, where Python has it or it is installed, by Zstandard."""
+    for name in ("zlib", "compression.zstd", "zstandard"):
+        with contextlib.suppress(Exception):
+            importlib.import_module(name).decompress(entry)
+            return True
+    return False

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import time
 from collections import Counter, deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 
 from moe_theory.core.errors import ExecutorLostError
@@ -17,7 +17,6 @@ from moe_theory.sweep.tasks import Part, Plan
 TASKS_AHEAD = 2  # in flight for each worker, so that none waits for the disk
 MOST_LOSSES = 5  # of workers in a row, with nothing finished between them
 PATIENCE = 0.2  # seconds between looks at what other processes are doing
-GRACE = 30.0  # seconds that an interrupted run waits for the chunks in hand
 
 
 @dataclasses.dataclass
@@ -51,16 +50,25 @@ def survey(plan: Plan, store: Store) -> tuple[Tally, list[Part]]:
 
 
 def carry_out(
-    plan: Plan, store: Store, crew: Crew, tally: Tally, missing: Iterable[Part], progress: Progress = quiet
+    plan: Plan,
+    store: Store,
+    crew: Crew,
+    tally: Tally,
+    missing: Iterable[Part],
+    progress: Progress = quiet,
+    is_stopped: Callable[[], bool] = lambda: False,
 ) -> None:
     """Compute the `missing` chunks and keep each as it comes back; `tally` counts along.
 
+    Args:
+        is_stopped: whether somebody has asked for the end, which then comes as a KeyboardInterrupt. An interrupt by
+            itself may be lost: Python drops one that comes in the middle of a callback.
     Raises: OutputError where the folder takes no more; ExecutorLostError where workers are lost again and again;
         what a task raises. Everything that came back before is kept, and everything is where `survey` finds it.
     """
     run = _Run(plan, store, crew, tally, missing, progress)
     try:
-        run.go()
+        run.go(is_stopped)
     except BaseException:
         run.wind_up()
         raise
@@ -78,14 +86,18 @@ class _Run:
         self.left_of_cell = Counter(part.cell for part in self.waiting)
         self.cells_left = len(self.left_of_cell)
         self.compiled: set[Hashable] = set()
+        self.is_compiling: bool | None = None
         self.losses = 0
         self.progress.add_work(sum(part.replicate_rounds for part in self.waiting))
 
-    def go(self) -> None:
+    def go(self, is_stopped: Callable[[], bool]) -> None:
         """Until everything is there."""
         executor = self.crew.open() if self.waiting else None
-        self._tell()
+        self._tell_place()
+        self._tell_state()
         while self.waiting or self.flying or self.busy:
+            if is_stopped():
+                raise KeyboardInterrupt
             while executor is not None and self.waiting and len(self.flying) < TASKS_AHEAD * self.crew.num_workers:
                 executor = self._submit(executor, self.waiting.popleft())
             if self.flying:
@@ -93,6 +105,7 @@ class _Run:
                 lost = [failure for future in finished if (failure := self._take(future)) is not None]
                 executor = self._reopened(lost[0]) if lost else executor
             elif self.busy:
+                self.progress.running(f"nothing: {len(self.busy):,} chunks are in the hands of other processes")
                 time.sleep(PATIENCE)
             # What others have not finished by the time everything else is done may have been left behind by them.
             if not self.waiting:
@@ -101,8 +114,10 @@ class _Run:
     def wind_up(self) -> None:
         """Keep what is being computed, as far as it comes back soon, and give up the rest."""
         running = [future for future in self.flying if not future.cancel()]
+        if running:
+            self.progress.running("the chunks in hand to their end")
         with contextlib.suppress(KeyboardInterrupt):  # of somebody who does not want to wait
-            wait(running, timeout=GRACE)
+            wait(running, timeout=self.crew.grace)
         for future in running:
             if future.done():
                 with contextlib.suppress(Exception):
@@ -117,7 +132,8 @@ class _Run:
         if part.name not in self.damaged and self.store.has(part.name):
             self.store.release(part.name)
             self.tally.elsewhere += 1
-            self._done(part)
+            self.progress.add_work(-part.replicate_rounds)
+            self._done(part, 0)
             return executor
         try:
             self.flying[executor.submit(tasks.compute, part.task)] = part
@@ -130,22 +146,24 @@ class _Run:
 
     def _take(self, future: Future) -> BaseException | None:
         """Keep what a task gave; or the loss that it ended in."""
-        part = self.flying.pop(future)
+        part = self.flying[future]
         try:
             data = future.result()
         except (Exception, CancelledError) as failure:
+            del self.flying[future]
             self.store.release(part.name)
             if not self.crew.is_loss(failure):
                 raise
             self.waiting.appendleft(part)
             return failure
         self.store.write(part.name, data)
+        del self.flying[future]  # not before: an interrupt in the middle of writing must not lose it
         self.store.release(part.name)
         self.damaged.discard(part.name)
         self.tally.computed += 1
         self.losses = 0
         self.compiled.add(tasks.program_of(part.task))
-        self._done(part)
+        self._done(part, part.replicate_rounds)
         return None
 
     def _reopened(self, failure: BaseException) -> Executor:
@@ -162,20 +180,26 @@ class _Run:
             self.store.release(part.name)
             self.waiting.appendleft(part)
         self.flying = {}
-        self.progress.running(f"getting back the workers of {self.crew.about}")
+        self.is_compiling = None
+        self.progress.running(f"a search for the workers of {self.crew.about}")
         return self.crew.open()
 
-    def _done(self, part: Part) -> None:
+    def _done(self, part: Part, own_work: int) -> None:
         self.left_of_cell[part.cell] -= 1
         self.cells_left -= self.left_of_cell[part.cell] == 0
-        self.progress.advance(part.replicate_rounds)
-        self._tell()
+        self._tell_place()
+        self.progress.advance(own_work)
+        self._tell_state()
 
-    def _tell(self) -> None:
-        pending = [*self.flying.values(), *([self.waiting[0]] if self.waiting else [])]
-        is_compiling = any(tasks.program_of(part.task) not in self.compiled for part in pending)
-        (self.progress.compiling if is_compiling else self.progress.running)(f"on {self.crew.about}")
+    def _tell_place(self) -> None:
         cells = len(self.plan.sweep.grid)
         self.progress.at(
             f"{cells - self.cells_left:,} of {cells:,} cells, {self.tally.done:,} of {self.tally.num_chunks:,} chunks"
         )
+
+    def _tell_state(self) -> None:
+        pending = [*self.flying.values(), *([self.waiting[0]] if self.waiting else [])]
+        is_compiling = any(tasks.program_of(part.task) not in self.compiled for part in pending)
+        if is_compiling != self.is_compiling:
+            self.is_compiling = is_compiling
+            (self.progress.compiling if is_compiling else self.progress.running)(f"on {self.crew.about}")

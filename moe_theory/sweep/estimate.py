@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.system import recorded_rounds
-from moe_theory.sweep import memory, running, tasks
+from moe_theory.sweep import memory, packing, runner, tasks
 from moe_theory.sweep.dispatch import survey
-from moe_theory.sweep.executors import default_workers
+from moe_theory.sweep.executors import DeviceCrew, num_devices
 from moe_theory.sweep.spec import Sweep
 from moe_theory.sweep.store import Store
 from moe_theory.sweep.tasks import Plan, Task
@@ -29,7 +29,7 @@ class Estimate:
     chunks: int
     present: int  # chunks that the folder has
     width: int  # replicates of the widest chunk
-    programs: int
+    programs: int  # each is compiled once for every device in use
     chunk_bytes: int  # memory of the largest chunk while it is computed
     workers: int
     disk_bytes: int
@@ -49,9 +49,10 @@ def estimate(sweep: Sweep, folder: Path | None = None, workers: int | None = Non
         folder: where chunks may be already.
         workers: that compute at once; this machine's devices unless given.
     """
-    workers = workers or default_workers()
+    crew = DeviceCrew(workers)
+    workers = crew.num_workers
     plan = Plan(sweep, tasks.fingerprint(sweep.system))
-    running.require_memory(plan, workers)
+    runner.require_memory(plan, workers)
     missing = list(plan.parts)
     if folder is not None and folder.is_dir():
         missing = survey(plan, Store(folder))[1]
@@ -73,11 +74,11 @@ def estimate(sweep: Sweep, folder: Path | None = None, workers: int | None = Non
         present=len(plan.parts) - len(missing),
         width=max(part.task["width"] for part in plan.parts),
         programs=len(by_program),
-        chunk_bytes=max(running.chunk_need(parts[0].task).of(parts[0].task["width"]) for parts in by_program.values()),
+        chunk_bytes=max(runner.chunk_need(parts[0].task).of(parts[0].task["width"]) for parts in by_program.values()),
         workers=workers,
         disk_bytes=sum(len(parts) * _file_bytes(parts[0].task) for parts in by_program.values()),
         replicate_rounds=sum(left.values()),
-        compile_seconds=float(sum(compiling for compiling, _ in seconds)),
+        compile_seconds=float(sum(compiling for compiling, _ in seconds)) * num_devices(workers),
         run_seconds=float(sum(work * pace for work, (_, pace) in zip(left.values(), seconds, strict=True)) / workers),
     )
 
@@ -97,4 +98,6 @@ def _probe(task: Task) -> tuple[float, float]:
 
 def _file_bytes(task: Task) -> int:
     records = tasks.chunk_shapes(task)[1]
-    return len(recorded_rounds(task["rounds"], task["record_every"])) * memory.bytes_of(records) * task["width"]
+    around = len(packing.pack(task, {name: np.zeros(0) for name in records}))
+    kept = len(recorded_rounds(task["rounds"], task["record_every"])) * memory.bytes_of(records)
+    return around + kept * task["width"]

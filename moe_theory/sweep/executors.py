@@ -31,6 +31,11 @@ class Crew(Protocol):
         """How many compute in this machine's memory, as far as is known; at least 1."""
         ...
 
+    @property
+    def grace(self) -> float | None:
+        """Seconds that an interrupted run waits for the chunks in hand; None: until they are done."""
+        ...
+
     def open(self) -> Executor:
         """An executor of these workers; called again after a loss. Raises: ExecutorLostError where there is none."""
         ...
@@ -52,8 +57,15 @@ def default_workers() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def num_devices(num_workers: int) -> int:
+    """How many devices so many workers of this machine use."""
+    return min(num_workers, len(jax.local_devices()))
+
+
 class DeviceCrew:
     """A thread for each worker, each on one of this machine's devices; whole chunks go to one device."""
+
+    grace = None  # a thread cannot be stopped
 
     def __init__(self, num_workers: int | None = None) -> None:
         if num_workers is not None and num_workers < 1:
@@ -74,14 +86,16 @@ class DeviceCrew:
         return False
 
     def close(self) -> None:
-        """End the threads, once what they are computing is done."""
+        """End the threads, each after the chunk that it may still be computing."""
         if self._executor is not None:
-            self._executor.shutdown(cancel_futures=True)
+            self._executor.shutdown(wait=False, cancel_futures=True)
             self._executor = None
 
 
 class ExecutorCrew:
     """The workers of a `concurrent.futures.Executor` that somebody else opened, and will close."""
+
+    grace = 30.0
 
     def __init__(self, executor: Executor, num_workers: int | None = None) -> None:
         self.about = type(executor).__name__
@@ -138,6 +152,14 @@ class _DeviceExecutor(ThreadPoolExecutor):
         if program in self._compiled:
             yield
             return
-        with self._compiling.setdefault(program, threading.Lock()):
+        lock = self._compiling.setdefault(program, threading.Lock())
+        lock.acquire()
+        if program in self._compiled:  # by the thread that had the lock before
+            lock.release()
             yield
-        self._compiled.add(program)
+            return
+        try:
+            yield
+            self._compiled.add(program)
+        finally:
+            lock.release()

@@ -3,8 +3,6 @@
 import contextlib
 import importlib
 import itertools
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import xarray as xr
 
 from moe_theory.core.errors import InvalidRunError, OutputError
+from moe_theory.core.files import whole
 
 LARGEST_NETCDF = 2**31 - 4  # bytes of a variable, by the format
 ZARR_MARK = ".zgroup"  # a file in every Zarr folder of format 2
@@ -101,17 +100,11 @@ def _extra(module: str, extra: str) -> Any:
 @contextlib.contextmanager
 def _whole(path: Path) -> Iterator[Path]:
     """A temporary name that becomes `path` once everything is written. Raises: OutputError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        if path.is_dir() and temporary.is_dir():
-            shutil.rmtree(path)  # a folder cannot be replaced at once
-        temporary.replace(path)
+        with whole(path) as temporary:
+            yield temporary
     except OSError as failure:
         raise OutputError(
             f"{path} cannot be written ({failure.strerror or failure}): make room or name another place."
         ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink(missing_ok=True)

@@ -118,7 +118,7 @@ def _shapes(results: "Results") -> dict[str, tuple[tuple[int, ...], np.dtype]]:
         return {name: ((), np.dtype(np.float64)) for name in kept}
     programs = {}
     for place in range(len(results.sweep.grid)):
-        task = results.plan.parts_of(place)[0].task
+        task = results.plan.task_of(place)
         programs.setdefault(tasks.program_of(task), task)
     records = [tasks.chunk_shapes(task)[1] for task in programs.values()]
     found = {}

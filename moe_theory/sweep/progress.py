@@ -12,6 +12,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainin
 from rich.progress import Progress as RichProgress
 
 SECONDS_BETWEEN_LINES = 10
+WIDE = 130  # columns of a terminal that has room for a bar and a rate besides the facts
 
 
 class Progress(Protocol):
@@ -83,7 +84,11 @@ class _Pace:
 
     @property
     def shown_rate(self) -> str:
-        return f"{self.rate / 1e6:.2f} M replicate-rounds/s" if self.rate > 0 else ""
+        if not self.rate:
+            return ""
+        return (
+            f"{self.rate / 1e6:.2f} M replicate-rounds/s" if self.rate > 1e5 else f"{self.rate:,.0f} replicate-rounds/s"
+        )
 
     @property
     def shown_left(self) -> str:
@@ -117,7 +122,7 @@ class _Lines:
         self._pace.advance(replicate_rounds)
         if time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
-            share = f"{self._pace.done / max(self._pace.planned, 1):.0%} of the replicate-rounds done"
+            share = f"{self._pace.done / max(self._pace.planned, 1):.0%} of the replicate-rounds of this run done"
             facts = (share, self._place, self._pace.shown_rate, self._pace.shown_left)
             self._console.print(f"{self._what}: {', '.join(filter(None, facts))}", highlight=False)
 
@@ -168,17 +173,17 @@ def terminal_progress(
     if not console.is_terminal:
         yield _Lines(console)
         return
-    columns = (
+    facts = [
         TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
         TextColumn("{task.percentage:>3.0f}%"),
         TextColumn("{task.fields[place]}"),
-        TextColumn("{task.fields[rate]}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
         TimeRemainingColumn(),
-    )
-    bar = RichProgress(*columns, console=console)
+        TextColumn("left"),
+    ]
+    if console.width >= WIDE:
+        facts[1:1] = [BarColumn(bar_width=24)]
+        facts[-2:-2] = [TextColumn("{task.fields[rate]}"), TimeElapsedColumn()]
+    bar = RichProgress(*facts, console=console)
 
     def view() -> RenderableType:
         return bar if header is None else Group(header(console), bar)

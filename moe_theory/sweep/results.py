@@ -64,6 +64,7 @@ class Results:
         parts = [plan.parts_of(index) for index in range(len(self.sweep.grid))]
         self._parts = [[part for part in each if store.has(part.name)] for each in parts]  # those there, by cell
         self._num_chunks = sum(map(len, parts))
+        self.damaged: dict[str, str] = {}  # what turned out to be, by the names of chunks, in words
         self._cache = _Cache(CACHED_BYTES)
         if not (partial or self.coverage.is_complete):
             raise self._incomplete()
@@ -136,7 +137,9 @@ class Results:
     @property
     def statistics(self) -> tuple[str, ...]:
         """Names of the statistics, such as "mean" or, of the quantile 0.025, "q2.5"."""
-        return (*MOMENTS, *(f"q{100 * quantile:g}" for quantile in self.sweep.quantiles))
+        short = [f"q{100 * quantile:g}" for quantile in self.sweep.quantiles]
+        exact = [f"q{100 * quantile!r}" for quantile in self.sweep.quantiles]
+        return (*MOMENTS, *(short if len(set(short)) == len(short) else exact))
 
     def to_xarray(self) -> "xr.Dataset":
         """Everything with labels; a variable's numbers are read when they are asked for, of the cells asked for.
@@ -256,7 +259,8 @@ class Results:
 
     def _there(self, place: int) -> list[tuple[Part, Arrays]]:
         """The chunks of a cell that are there and whole, in the order of replicates."""
-        read = [(part, self._read(part)) for part in list(self._parts[place])]
+        parts = list(self._parts[place]) if self.partial else self.plan.parts_of(place)
+        read = [(part, self._read(part)) for part in parts]
         return [(part, arrays) for part, arrays in read if arrays is not None]
 
     def _read(self, part: Part) -> Arrays | None:
@@ -265,6 +269,7 @@ class Results:
             arrays = self.store.read(part.name)
         except (MissingChunkError, DamagedChunkError) as failure:
             self._parts[part.cell] = [other for other in self._parts[part.cell] if other.name != part.name]
+            self.damaged[part.name] = str(failure)
             if self.partial:
                 return None
             raise self._incomplete(str(failure)) from failure
@@ -273,7 +278,7 @@ class Results:
     def _incomplete(self, what: str = "") -> MissingChunkError:
         coverage = self.coverage
         return MissingChunkError(
-            f"{self.store.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there and whole"
+            f"{self.store.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
             f"{f' ({what})' if what else ''}. The same `moe-theory sweep` command goes on with the others; "
             "partial=True takes the statistics of what is there."
         )
@@ -323,7 +328,8 @@ class _Cache:
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
-        self._kept: collections.OrderedDict[Any, Any] = collections.OrderedDict()
+        self._kept: collections.OrderedDict[Any, tuple[Any, int]] = collections.OrderedDict()  # value, bytes
+        self._bytes = 0
         self._lock = threading.Lock()
 
     def get(self, key: Any, make: Callable[[], Any]) -> Any:
@@ -331,10 +337,12 @@ class _Cache:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
-                return self._kept[key]
-            self._kept[key] = value = make()
-            while len(self._kept) > 1 and sum(map(_size, self._kept.values())) > self.most_bytes:
-                self._kept.popitem(last=False)
+                return self._kept[key][0]
+            value = make()
+            self._kept[key] = value, _size(value)
+            self._bytes += _size(value)
+            while len(self._kept) > 1 and self._bytes > self.most_bytes:
+                self._bytes -= self._kept.popitem(last=False)[1][1]
             return value
 
     def __getstate__(self) -> dict[str, int]:
@@ -361,17 +369,17 @@ def _joined(pieces: Sequence[Arrays | None], name: str) -> np.ndarray:
     return np.concatenate([piece[name] for piece in pieces if piece is not None], axis=-1)
 
 
-def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "... S"]:
-    """Statistics over the replicates of arrays (..., B), in float64."""
+def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "R ... S"]:
+    """Statistics over the replicates of arrays (R, ..., B), in float64; a round at a time, as memory is for one."""
     with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite, or their squares
-        wide: list[Any] = [piece.astype(np.float64) for piece in pieces]
-        parts = [moments.over_replicates(piece) for piece in wide]
-        merged: Moments = moments.merge(parts)
-        columns = [merged.count, merged.mean, merged.standard_error, merged.minimum, merged.maximum]
-        if quantiles:
-            by_round = [np.quantile(row, quantiles, axis=-1) for row in np.concatenate(wide, axis=-1)]
-            columns += list(np.stack(by_round, axis=1))
-    return np.stack(columns, axis=-1)
+        return np.stack([_row([piece[row] for piece in pieces], quantiles) for row in range(len(pieces[0]))])
+
+
+def _row(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "... S"]:
+    wide: list[Any] = [piece.astype(np.float64) for piece in pieces]
+    merged: Moments = moments.merge([moments.over_replicates(piece) for piece in wide])
+    columns = [merged.count, merged.mean, merged.standard_error, merged.minimum, merged.maximum]
+    return np.stack([*columns, *np.quantile(np.concatenate(wide, axis=-1), quantiles, axis=-1)], axis=-1)
 
 
 def _is_same(asked: Any, value: Any) -> bool:

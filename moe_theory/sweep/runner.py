@@ -1,130 +1,158 @@
-"""Run cells chunk by chunk, on a thread for every core; the same numbers whatever the order."""
+"""A sweep in a folder, from its specification to its last chunk."""
 
+import dataclasses
+import datetime
 import os
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
 
-import jax
-from jaxtyping import PyTree
-
-from moe_theory.core.errors import InvalidRunError
-from moe_theory.core.system import check_run, check_system
-from moe_theory.sweep import chunks
-from moe_theory.sweep.chunks import Cell, Run
+from moe_theory.core import provenance
+from moe_theory.core.errors import ExecutorLostError, InvalidRunError, OutputError
+from moe_theory.core.system import recorded_rounds
+from moe_theory.sweep import dispatch, memory, tasks
+from moe_theory.sweep.clusters import dask_crew
+from moe_theory.sweep.dispatch import Tally
+from moe_theory.sweep.executors import Crew, DeviceCrew, ExecutorCrew
 from moe_theory.sweep.progress import Progress, quiet
-
-Job = tuple[str, int]  # a cell's name and a chunk's number
-Outcome = tuple[PyTree, PyTree]  # final states and records of a chunk
-
-_COMPILED: set[Hashable] = set()  # programs that this process has run: what tells compiling from running
+from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep.store import Store
+from moe_theory.sweep.tasks import Plan
 
 
-def run_cells(
-    cells: Sequence[Cell],
-    num_replicates: int,
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What a run of a sweep did."""
+
+    plan: Plan
+    store: Store
+    tally: Tally
+
+
+def run(
+    sweep: Sweep,
+    folder: str | os.PathLike[str],
     *,
-    first: int = 0,
-    seed: int = 0,
-    width: int | None = None,
-    num_threads: int | None = None,
+    crew: Crew | None = None,
     progress: Progress = quiet,
-    what: str | None = None,
-    is_announced: bool = False,
-) -> Mapping[str, Run]:
-    """Run `num_replicates` replicates, `first` and those after it, of every cell; the runs by the cells' names.
-
-    Replicate i draws the same numbers in every cell, so cells are compared by common random numbers. Everything is
-    checked before anything runs.
+    arguments: Sequence[str] = (),
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Compute what is missing of a sweep in a folder; everything that is there and whole stays as it is.
 
     Args:
-        width: replicates of a chunk; what suits the size of each cell's state unless given.
-        what: what the progress calls it; the cells' names unless given.
-        is_announced: whether the caller has told the progress of this work already, say with more to come.
-    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
+        crew: where to compute; this machine's devices unless given.
+        arguments: of the command that asked for it, for the manifest.
+        is_stopped: whether somebody has asked for the end, which then comes as a KeyboardInterrupt.
+    Raises: OutputError, InvalidRunError, ExecutorLostError; whatever was finished before is kept.
     """
-    if num_replicates < 1:
-        raise InvalidRunError(f"replicates={num_replicates} must be at least 1. Raise replicates.")
-    widths = {}
-    for cell in cells:
-        check_run(cell.num_rounds, cell.record_every)
-        state = check_system(cell.system, cell.params)
-        widths[cell.name] = width or chunks.width_for(state)
-    by_name = {cell.name: cell for cell in cells}
-    if len(by_name) < len(cells):
-        raise InvalidRunError(f"cells must have names of their own, not {[cell.name for cell in cells]}.")
-    if not is_announced:
-        progress.add_work(replicate_rounds(cells, num_replicates))
-    what = what or ", ".join(by_name)
-
-    def part(job: Job) -> chunks.Chunk:
-        name, index = job
-        return chunks.chunk(by_name[name], index, num_replicates, widths[name], first)
-
-    def compute(job: Job) -> Outcome:
-        return chunks.compute(part(job), seed)
-
-    def is_done(job: Job, outcome: Outcome) -> None:
-        done[job] = outcome
-        progress.advance(part(job).replicate_rounds)
-
-    done: dict[Job, Outcome] = {}
-    # One chunk of each program first, alone: threads would compile the same program twice.
-    for name, program in _programs(cells, widths):
-        if program in _COMPILED:
-            progress.running(what)
-        else:
-            progress.compiling(what)
-        _COMPILED.add(program)
-        is_done((name, 0), compute((name, 0)))
-    counts = {name: -(-num_replicates // widths[name]) for name in by_name}
-    _check_memory(done.values(), sum(counts.values()), num_replicates)
-    waiting = [job for name in by_name for index in range(counts[name]) if (job := (name, index)) not in done]
-    if waiting:
-        progress.running(what)
-        _run_parallel(waiting, compute, is_done, num_threads or os.cpu_count() or 1)
-    return {
-        name: chunks.join(cell, [done[name, index] for index in range(counts[name])], first)
-        for name, cell in by_name.items()
-    }
+    crew = DeviceCrew() if crew is None else crew
+    store = Store(prepared(folder))
+    try:
+        progress.running(f"a first task on {crew.about}")
+        plan = Plan(sweep, fingerprint_of(crew, sweep.system))
+        require_memory(plan, crew.num_here)
+        record = _record(crew, plan.fingerprint, arguments)
+        with store.recorded(sweep.to_json(), plan.fingerprint, record):
+            store.sweep_up()
+            tally, missing = dispatch.survey(plan, store)
+            try:
+                dispatch.carry_out(plan, store, crew, tally, missing, progress, is_stopped)
+            finally:
+                record |= {"finished": now(), "computed": tally.computed, "chunks": tally.done, "of": tally.num_chunks}
+        return Outcome(plan, store, tally)
+    finally:
+        crew.close()
+        store.close()
 
 
-def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
-    """The work in so many replicates of each cell."""
-    return num_replicates * sum(cell.num_rounds for cell in cells)
+def crew_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> Crew:
+    """The workers asked for: an executor's, a Dask cluster's, or so many devices of this machine.
+
+    Raises: InvalidRunError for more than one of them, or what there cannot be.
+    """
+    asked = {"executor": executor, "dask": dask, "devices": devices}
+    given = [name for name, value in asked.items() if value is not None]
+    if len(given) > 1:
+        raise InvalidRunError(f"{' and '.join(given)} exclude one another: say one of them.")
+    if executor is not None:
+        return ExecutorCrew(executor)
+    return DeviceCrew(devices) if dask is None else dask_crew(dask)
 
 
-def _programs(cells: Sequence[Cell], widths: Mapping[str, int]) -> list[tuple[str, Hashable]]:
-    """For each program, a cell that it runs, and what tells it from others."""
-    programs: dict[Hashable, str] = {}
-    for cell in cells:
-        program = (cell.system, cell.num_rounds, cell.record_every, cell.observe, cell.start is None, widths[cell.name])
-        programs.setdefault(program, cell.name)
-    return [(name, program) for program, name in programs.items()]
+def prepared(folder: str | os.PathLike[str]) -> Path:
+    """The folder, made if need be. Raises: OutputError where it cannot be."""
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as failure:
+        raise OutputError(
+            f"{path} cannot be made ({getattr(failure, 'strerror', None) or failure}): name another folder."
+        ) from None
+    return path
 
 
-def _check_memory(outcomes: Iterable[Outcome], num_chunks: int, num_replicates: int) -> None:
-    """Refuse what will not fit, judged by the chunks there are, while little has been spent."""
-    sizes = [sum(leaf.nbytes for leaf in jax.tree.leaves(outcome)) for outcome in outcomes]
-    # Joining chunks holds them twice for a while.
-    needed, memory = 2 * max(sizes) * num_chunks, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > memory:
-        fitting = int(num_replicates * memory / needed)
-        raise InvalidRunError(
-            f"replicates={num_replicates} would need {needed / 1e9:.0f} GB of this machine's {memory / 1e9:.0f} GB. "
-            f"Lower replicates to {fitting} or record less often."
-        )
+def fingerprint_of(crew: Crew, system: str) -> dict[str, str]:
+    """What decides numbers where the crew computes them: asked of one of its workers.
 
-
-def _run_parallel(
-    waiting: list[Job], compute: Callable[[Job], Outcome], is_done: Callable[[Job, Outcome], None], num_threads: int
-) -> None:
-    with ThreadPoolExecutor(num_threads) as pool:
-        running: dict[Future, Job] = {pool.submit(compute, job): job for job in waiting}
+    Raises: ExecutorLostError where no worker answers.
+    """
+    for _ in range(dispatch.MOST_LOSSES):
         try:
-            while running:
-                finished, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    is_done(running.pop(future), future.result())
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+            return crew.open().submit(tasks.fingerprint, system).result()
+        except Exception as failure:
+            if not crew.is_loss(failure):
+                raise
+    raise ExecutorLostError(f"no worker of {crew.about} answers: look at the workers' logs, then run again.")
+
+
+def require_memory(plan: Plan, num_workers: int) -> None:
+    """Refuse chunks that would not fit in memory, before anything is computed, and say which would.
+
+    Raises: InvalidRunError with the widest chunk that fits.
+    """
+    available, seen = memory.machine_memory(), set()
+    for index in range(len(plan.sweep.grid)):
+        task = plan.task_of(index)
+        program = tasks.program_of(task)
+        if program in seen:
+            continue
+        seen.add(program)
+        need, share = chunk_need(task), available / num_workers
+        if need.of(task["width"]) > share:
+            fitting = need.widest(share)
+            way_out = (
+                f"Set chunk_width to {fitting} or less"
+                if fitting
+                else "Record less often, or let fewer workers compute at once"
+            )
+            raise InvalidRunError(
+                f"a chunk of {task['width']} replicates takes {need.of(task['width']) / 1e9:.1f} GB, and {num_workers} "
+                f"are computed at once, in {available / 1e9:.1f} GB of memory. {way_out}."
+            )
+
+
+def chunk_need(task: tasks.Task) -> memory.Need:
+    """Bytes of memory that computing chunks like this one takes."""
+    state, records = tasks.chunk_shapes(task)
+    return memory.need_of(state, records, len(recorded_rounds(task["rounds"], task["record_every"])), task["batch"])
+
+
+def now() -> str:
+    """The time, for people who read a manifest."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _record(crew: Crew, fingerprint: Mapping[str, str], arguments: Sequence[str]) -> dict[str, Any]:
+    """What the manifest says of a run."""
+    return {
+        "started": now(),
+        "finished": None,
+        "argv": list(arguments),
+        "executor": crew.about,
+        "device": f"{fingerprint['backend']}: {fingerprint['processor']}",
+        "machine": f"{platform.node()}, {platform.machine()}, {os.cpu_count()} cores",
+        "versions": provenance.versions(),
+    }

@@ -97,9 +97,9 @@ class Sweep:
             devices: or so many devices of this machine; all of them unless given.
         Raises: OutputError, InvalidRunError or ExecutorLostError; whatever was finished before is kept.
         """
-        from moe_theory.sweep import results, running
+        from moe_theory.sweep import results, runner
 
-        done = running.run(self, path, crew=running.crew_of(executor, dask, devices), progress=progress)
+        done = runner.run(self, path, crew=runner.crew_of(executor, dask, devices), progress=progress)
         return results.Results(done.plan, done.store)
 
     @classmethod

@@ -10,9 +10,8 @@
 import contextlib
 import hashlib
 import json
-import os
-import socket
 import time
+import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,9 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import DamagedChunkError, InvalidRunError, MissingChunkError, OutputError
+from moe_theory.core.files import SUFFIX, write_whole
 from moe_theory.sweep import packing, tasks
-
-try:
-    import fcntl
-except ImportError:  # a system without record locks: processes still never harm each other, but may both do a chunk
-    fcntl = None
+from moe_theory.sweep.locks import Locks
 
 SCHEMA = "moe-theory/sweep/1"
 MANIFEST = "manifest.json"
@@ -35,11 +31,11 @@ _MANIFEST_BYTE = 0  # of the lock file; the others stand for chunks
 
 
 class Store:
-    """A run folder. One process should have one: its locks end when any of its stores is closed."""
+    """A run folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._lock_file: int | None = None
+        self._opened: Locks | None = None
 
     def path(self, name: str) -> Path:
         """Where a chunk's file is."""
@@ -82,37 +78,34 @@ class Store:
         path = self.path(name)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write_whole(path, data)
+            write_whole(path, data, is_durable=True)
         except OSError as failure:
             raise OutputError(
                 f"{self.folder} cannot take another chunk ({failure.strerror or failure}); what is finished is kept. "
                 "Make room there or make it writable, then run the same command again."
             ) from None
 
-    def num_chunks(self) -> int:
-        """How many chunks are in the folder, of this specification or another."""
-        return sum(1 for _ in self.folder.glob("chunks/*/*.npz"))
-
     def sweep_up(self) -> None:
-        """Remove what killed processes left half written; not what a living one is writing."""
-        for path in self.folder.glob("chunks/*/.*.part"):
-            with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > ABANDONED:
-                    path.unlink()
+        """Remove what killed processes left half written; not what a living one may be writing."""
+        for pattern in (f"chunks/*/.*{SUFFIX}", f".*{SUFFIX}"):
+            for path in self.folder.glob(pattern):
+                with contextlib.suppress(OSError):
+                    if time.time() - path.stat().st_mtime > ABANDONED:
+                        path.unlink()
 
     def claim(self, name: str) -> bool:
-        """Take a chunk to compute; False where another process has it. A process that ends leaves its claims."""
-        return self._lock(_byte_of(name), wait=False)
+        """Take a chunk to compute; False where somebody else has it. A process that ends leaves its claims."""
+        return self._locks.take(_byte_of(name))
 
     def release(self, name: str) -> None:
         """Give up a claim."""
-        self._unlock(_byte_of(name))
+        self._locks.give_up(_byte_of(name))
 
     def close(self) -> None:
-        """Give up all claims."""
-        if self._lock_file is not None:
-            os.close(self._lock_file)
-            self._lock_file = None
+        """Have no claims any more."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
 
     def manifest(self) -> dict[str, Any]:
         """The manifest. Raises: InvalidRunError where there is none, or one that cannot be read."""
@@ -130,83 +123,57 @@ class Store:
             ) from None
         if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
             raise InvalidRunError(f"{path} is no manifest of a sweep ({SCHEMA}). Mend the path.")
+        kinds = {"specification": dict, "fingerprint": dict, "runs": list}
+        if not all(isinstance(manifest.get(name), kind) for name, kind in kinds.items()):
+            raise InvalidRunError(
+                f"{path} is damaged: run the sweep again, which writes it anew and computes nothing twice."
+            )
         return manifest
 
     @contextlib.contextmanager
     def recorded(self, specification: Mapping[str, Any], fingerprint: Mapping[str, str], run: dict) -> Iterator[None]:
         """Keep in the manifest that a run goes on, and when it is over what `run` has become."""
-        run["id"] = f"{socket.gethostname()}-{os.getpid()}-{run['started']}"
-        self._record(run, {"specification": specification, "fingerprint": dict(fingerprint)})
+        run["id"] = uuid.uuid4().hex
+        facts = {"specification": specification, "fingerprint": dict(fingerprint)}
+        self._record(run, facts, is_news=True)
         try:
             yield
         finally:
             with contextlib.suppress(OutputError):  # a full disk is told by whatever met it first
-                self._record(run, {})
+                self._record(run, facts, is_news=False)
 
-    def _record(self, run: dict, facts: Mapping[str, Any]) -> None:
-        """Put a run, and facts that have changed, into the manifest; what others have put there stays."""
-        self._lock(_MANIFEST_BYTE, wait=True)
+    def _record(self, run: dict, facts: Mapping[str, Any], is_news: bool) -> None:
+        """Put a run into the manifest, and the facts where they are news or nobody else has put others there."""
+        self._locks.wait_for(_MANIFEST_BYTE)
         try:
-            manifest: dict[str, Any] = {"schema": SCHEMA}
+            manifest: dict[str, Any] = {"schema": SCHEMA, "runs": []}
             with contextlib.suppress(InvalidRunError):  # none yet, or a damaged one
                 manifest = self.manifest()
-            runs = [*(other for other in manifest.get("runs", []) if other.get("id") != run["id"]), run]
-            text = json.dumps({**manifest, **facts, "runs": runs}, indent=2) + "\n"
+            manifest = {**manifest, **facts} if is_news else {**facts, **manifest}
+            manifest["runs"] = [*(other for other in manifest["runs"] if other.get("id") != run["id"]), run]
             try:
-                _write_whole(self.folder / MANIFEST, text.encode())
+                write_whole(self.folder / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode(), is_durable=True)
             except OSError as failure:
                 raise OutputError(
                     f"{self.folder / MANIFEST} cannot be written ({failure.strerror or failure}): name a folder that "
                     "you may write to, with room in it."
                 ) from None
         finally:
-            self._unlock(_MANIFEST_BYTE)
+            self._locks.give_up(_MANIFEST_BYTE)
 
-    def _lock(self, byte: int, wait: bool) -> bool:
-        if fcntl is None:
-            return True
-        if self._lock_file is None:
+    @property
+    def _locks(self) -> Locks:
+        if self._opened is None:
             try:
-                self._lock_file = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+                self._opened = Locks.of(self.folder / _LOCK)
             except OSError as failure:
                 raise OutputError(
                     f"{self.folder} cannot be written ({failure.strerror or failure}): name a folder that you may "
                     "write to."
                 ) from None
-        try:
-            fcntl.lockf(self._lock_file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, byte)
-        except (BlockingIOError, PermissionError):
-            return False
-        except OSError:  # a file system without locks: as on a system without them
-            return True
-        return True
-
-    def _unlock(self, byte: int) -> None:
-        if fcntl is not None and self._lock_file is not None:
-            with contextlib.suppress(OSError):
-                fcntl.lockf(self._lock_file, fcntl.LOCK_UN, 1, byte)
+        return self._opened
 
 
 def _byte_of(name: str) -> int:
     """The byte of the lock file that stands for a chunk."""
     return 1 + int.from_bytes(hashlib.sha256(name.encode()).digest()[:6], "big")
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    """Write a file that is there whole after a crash of the machine, or is not there."""
-    temporary = path.with_name(f".{path.stem}.{socket.gethostname()}-{os.getpid()}.part")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -9,6 +9,7 @@ import functools
 import hashlib
 import json
 import math
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -28,8 +29,11 @@ VERSION = 1  # of what a task means
 # Elsewhere than on a CPU nothing is gained by fitting a cache, and launching a kernel costs more.
 ACCELERATOR_WIDTH = 4096
 
+MOST_CHUNKS = 1_000_000
 # Of JAX's configuration, what changes numbers; the precision is the specification's to say.
 DECISIVE_OPTIONS = ("jax_threefry_partitionable", "jax_default_matmul_precision")
+NEUTRAL_FLAGS = ("--xla_force_host_platform_device_count", "--xla_dump")  # of XLA's, those that change none
+INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors can be made to compute alike
 
 _FITTING: dict[Hashable, int] = {}  # replicates that fit a core's cache, by static shape
 
@@ -58,6 +62,13 @@ class Plan:
 
     def __init__(self, sweep: Sweep, fingerprint: Mapping[str, str]) -> None:
         self.sweep, self.fingerprint = sweep, dict(fingerprint)
+        width = self.task_of(0)["width"]
+        count = len(sweep.grid) * -(-sweep.replicates // width)
+        if count > MOST_CHUNKS:
+            raise InvalidRunError(
+                f"{count} chunks of {width} replicates are more than {MOST_CHUNKS} files. Set chunk_width to "
+                f"{width * -(-count // MOST_CHUNKS)} or more, or split the sweep."
+            )
 
     @functools.cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -66,17 +77,16 @@ class Plan:
 
     def parts_of(self, index: int) -> Sequence[Part]:
         """The chunks of one cell, in the order of replicates."""
-        sweep, cell = self.sweep, self.sweep.grid.cells[index]
-        common = self._common(cell)
+        task, replicates = self.task_of(index), self.sweep.replicates
         parts = []
-        for first in range(0, sweep.replicates, common["width"]):
-            task = common | {"first": first}
-            parts.append(Part(name_of(task), index, first, min(common["width"], sweep.replicates - first), task))
+        for first in range(0, replicates, task["width"]):
+            own = task | {"first": first}
+            parts.append(Part(name_of(own), index, first, min(task["width"], replicates - first), own))
         return parts
 
-    def _common(self, cell: SweepCell) -> Task:
-        """What the chunks of one cell share."""
-        sweep = self.sweep
+    def task_of(self, index: int) -> Task:
+        """What computes the first chunk of a cell; its others differ in `first` alone."""
+        sweep, cell = self.sweep, self.sweep.grid.cells[index]
         width, batch = _widths(sweep, cell, self.fingerprint["backend"])
         return {
             "version": VERSION,
@@ -89,6 +99,7 @@ class Plan:
             "observables": sorted(sweep.observables or ()),
             "seed": sweep.seed,
             "precision": sweep.precision,
+            "first": 0,
             "width": width,
             "batch": batch,
             "fingerprint": self.fingerprint,
@@ -99,11 +110,26 @@ def fingerprint(system: str) -> dict[str, str]:
     """What decides numbers besides a task, on the machine where this runs."""
     versions = provenance.versions()
     return {
-        **{name: versions[name] for name in ("moe-theory", "jax", "jaxlib")},
+        **{name: versions[name] for name in ("moe-theory", "jax", "jaxlib", "optax")},
         "source": provenance.source_digest(*sweepable(system).sources)[:16],
         "backend": provenance.backend(),
-        "configuration": ", ".join(f"{option}={jax.config.values[option]}" for option in DECISIVE_OPTIONS),
+        "processor": _processor(),
+        "configuration": ", ".join(
+            [*(f"{option}={jax.config.values[option]}" for option in DECISIVE_OPTIONS), *_compiler_flags()]
+        ),
     }
+
+
+def _processor() -> str:
+    """What of the processor decides roundings: its instructions as far as XLA may use them, or a device's kind."""
+    if provenance.backend() != "cpu":
+        return jax.local_devices()[0].device_kind
+    caps = [flag for flag in _compiler_flags() if flag.startswith(INSTRUCTION_CAP)]
+    return caps[-1].removeprefix("--") if caps else provenance.instruction_set()
+
+
+def _compiler_flags() -> list[str]:
+    return sorted(flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(NEUTRAL_FLAGS))
 
 
 def name_of(task: Task) -> str:
@@ -179,6 +205,7 @@ def _require_same_machine(task: Task) -> None:
     different = [f"{name} {own.get(name)} and not {value}" for name, value in meant.items() if own.get(name) != value]
     if different:
         raise InvalidRunError(
-            f"this worker has {', '.join(different)}: it would compute other numbers. Install the same versions on "
-            "all machines of a sweep."
+            f"this worker has {', '.join(different)}: it would compute other numbers. Use the same versions and "
+            "settings on all machines of a sweep; processors of different kinds compute alike with the same "
+            f"{INSTRUCTION_CAP}AVX2, say, in XLA_FLAGS on all of them."
         )

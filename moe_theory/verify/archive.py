@@ -5,7 +5,7 @@ a damaged file included, is as if it were not there, and is taken anew.
 """
 
 import hashlib
-import os
+import io
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import OutputError
+from moe_theory.core.files import write_whole
 from moe_theory.core.provenance import backend, is_x64, source_digest, versions
 from moe_theory.verify.claim import Claim, ReadingLike
 from moe_theory.verify.evidence import Samples
@@ -48,14 +49,12 @@ class Archive:
             name: _compact(part) for name, part in samples._asdict().items() if part is not None
         }
         contents |= {"key": key_of(claim, reading, seed), "count": samples.num_replicates, "labels": labels}
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        buffer = io.BytesIO()
+        np.savez(buffer, **contents)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
-                np.savez(file, **contents)
-            temporary.replace(path)
+            write_whole(path, buffer.getvalue())
         except OSError as failure:
-            temporary.unlink(missing_ok=True)
             raise OutputError(
                 f"{path} cannot be written ({failure.strerror or failure}): make room or name another --out."
             ) from None

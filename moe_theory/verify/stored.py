@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
 from moe_theory.sweep import Run
 from moe_theory.sweep.results import Results
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
@@ -89,7 +89,14 @@ def require_adjustable(experiment: Experiment, name: str) -> None:
 def runs_of(experiment: Experiment, names: Sequence[str], first: int, last: int) -> Mapping[str, Run]:
     """Replicates `first` to `last` - 1 of these cells. Raises: MissingChunkError for a chunk that is damaged."""
     runs = _results(experiment).runs(first, last - first)
-    return {name: runs[name] for name in names}
+    return _ByCell({name: runs[name] for name in names})
+
+
+class _ByCell(dict[str, Run]):
+    """Runs by cell, which help with a mistyped name."""
+
+    def __missing__(self, name: str) -> Run:
+        raise unknown_name("cell", name, self)
 
 
 def origin_of(experiment: Experiment) -> str:

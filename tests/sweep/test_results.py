@@ -21,7 +21,7 @@ from moe_theory.core.errors import (
     OutputError,
     UnknownNameError,
 )
-from moe_theory.sweep import labels, packing, running
+from moe_theory.sweep import labels, packing, runner
 from moe_theory.sweep.executors import DeviceCrew
 from moe_theory.sweep.results import Results, _Cache
 from moe_theory.sweep.spec import Sweep
@@ -46,7 +46,7 @@ SMALL = {**ARGUMENTS, "axes": {}, "zips": {}, "params": {"num_experts": 3}}  # o
 
 
 def made(folder, **changes):
-    running.run(Sweep(**{**ARGUMENTS, **changes}), folder, crew=DeviceCrew(1))
+    runner.run(Sweep(**{**ARGUMENTS, **changes}), folder, crew=DeviceCrew(1))
     return folder
 
 
@@ -398,3 +398,17 @@ def test_the_cache_forgets_what_was_asked_for_longest_ago():
 
 def test_labels_use_what_xarray_documents():
     assert issubclass(labels._LazyCells, xr.backends.BackendArray)
+
+
+def test_a_damaged_chunk_is_an_error_every_time_and_never_fewer_replicates(tmp_path):
+    sweep = Sweep(system="continual", rounds=4, axes={"num_experts": [2]}, replicates=8, chunk_width=4)
+    done = runner.run(sweep, tmp_path)
+    harmed = done.store.path(done.plan.parts[0].name)
+    harmed.write_bytes(harmed.read_bytes()[:-1])
+    results = Results.open(tmp_path)
+    for _ in range(2):
+        with pytest.raises(MissingChunkError, match="1 of 2 chunks"):
+            results.to_xarray().forgetting.load()
+    assert list(results.damaged) == [harmed.stem]
+    partial = Results.open(tmp_path, partial=True)
+    assert (partial.to_xarray().forgetting.sel(statistic="count") == 4).all()

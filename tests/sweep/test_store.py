@@ -10,8 +10,9 @@ import subprocess
 import numpy as np
 import pytest
 
+from moe_theory.core import files
 from moe_theory.core.errors import DamagedChunkError, InvalidRunError, MissingChunkError, OutputError
-from moe_theory.sweep import packing, running, store
+from moe_theory.sweep import packing, runner
 from moe_theory.sweep.spec import Sweep
 from moe_theory.sweep.store import Store
 
@@ -27,7 +28,7 @@ def chunk_files(folder):
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("finished")
-    running.run(SWEEP, folder)
+    runner.run(SWEEP, folder)
     return folder
 
 
@@ -89,7 +90,7 @@ def test_a_damaged_chunk_is_found_named_and_computed_anew(folder, finished, harm
     harm(path)
     with pytest.raises(DamagedChunkError, match=said):
         Store(folder).read(path.stem)
-    tally = running.run(SWEEP, folder).tally
+    tally = runner.run(SWEEP, folder).tally
     assert (tally.computed, tally.present) == (1, 3)
     assert [line.partition(":")[0] for line in tally.damaged] == [path.name]
     assert [path.read_bytes() for path in chunk_files(folder)] == [path.read_bytes() for path in chunk_files(finished)]
@@ -102,7 +103,7 @@ def test_a_chunk_that_is_not_there_says_so(tmp_path):
 
 @pytest.mark.parametrize(("failing", "room"), [("fsync", 6), ("replace", 3)])
 def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, finished, monkeypatch, failing, room):
-    real, calls = getattr(store.os, failing), []
+    real, calls = getattr(files.os, failing), []
 
     def full(*arguments):
         calls.append(arguments)
@@ -110,15 +111,15 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, finished, monkeypat
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(*arguments)
 
-    monkeypatch.setattr(store.os, failing, full)
+    monkeypatch.setattr(files.os, failing, full)
     with pytest.raises(OutputError, match=r"No space left on device.*run the same command again") as told:
-        running.run(SWEEP, tmp_path)
+        runner.run(SWEEP, tmp_path)
     assert "\n" not in str(told.value)
     monkeypatch.undo()
     kept = {path.name: path.stat().st_mtime_ns for path in chunk_files(tmp_path)}
     assert 0 < len(kept) < 4
     assert not list(tmp_path.glob("**/*.part"))
-    assert running.run(SWEEP, tmp_path).tally.present == len(kept)
+    assert runner.run(SWEEP, tmp_path).tally.present == len(kept)
     assert all(
         path.stat().st_mtime_ns == kept.get(path.name, path.stat().st_mtime_ns) for path in chunk_files(tmp_path)
     )
@@ -141,21 +142,21 @@ def small_disk(tmp_path):
 def test_a_really_full_disk(small_disk, finished):
     sweep = Sweep(**{**ARGUMENTS, "replicates": 256})
     with pytest.raises(OutputError, match="No space left on device"):
-        running.run(sweep, small_disk / "run")
+        runner.run(sweep, small_disk / "run")
     subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
-    tally = running.run(sweep, small_disk / "run").tally
+    tally = runner.run(sweep, small_disk / "run").tally
     assert tally.present > 0
     assert not tally.damaged
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     for name in ("run", "other"):
         with pytest.raises(OutputError, match="Read-only file system"):
-            running.run(sweep, small_disk / name)
+            runner.run(sweep, small_disk / name)
 
 
 def test_a_file_in_the_way_of_the_folder(tmp_path):
     (tmp_path / "run").write_text("")
     with pytest.raises(OutputError, match="cannot be made"):
-        running.run(SWEEP, tmp_path / "run")
+        runner.run(SWEEP, tmp_path / "run")
 
 
 def test_leftovers_of_a_killed_process_are_swept_up_but_not_what_is_being_written(folder):
@@ -163,13 +164,13 @@ def test_leftovers_of_a_killed_process_are_swept_up_but_not_what_is_being_writte
     for path in (old, new):
         path.write_bytes(b"half")
     os.utime(old, (0, 0))
-    running.run(SWEEP, folder)
+    runner.run(SWEEP, folder)
     assert not old.exists()
     assert new.exists()
 
 
 def test_the_manifest_keeps_every_run(folder):
-    running.run(SWEEP, folder, arguments=["sweep", "grid.toml"])
+    runner.run(SWEEP, folder, arguments=["sweep", "grid.toml"])
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["specification"] == SWEEP.to_json()
     first, second = manifest["runs"]
@@ -181,12 +182,12 @@ def test_the_manifest_keeps_every_run(folder):
         assert "cpu" in run["device"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "other"}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "other"}', '{"schema": "moe-theory/sweep/1", "runs": 3}'])
 def test_a_damaged_manifest_is_written_anew_and_costs_nothing(folder, text):
     (folder / "manifest.json").write_text(text)
     with pytest.raises(InvalidRunError, match=r"manifest"):
         Store(folder).manifest()
-    assert running.run(SWEEP, folder).tally.computed == 0
+    assert runner.run(SWEEP, folder).tally.computed == 0
     assert Store(folder).manifest()["specification"] == SWEEP.to_json()
 
 

@@ -1,6 +1,8 @@
 """Running sweeps: catches numbers that depend on how they were computed, and work done twice or refused too late."""
 
+import json
 import multiprocessing
+import os
 import queue
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import pytest
 
 from moe_theory import root_key, simulate_batch
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
-from moe_theory.sweep import memory, running, tasks
+from moe_theory.sweep import memory, runner, tasks
 from moe_theory.sweep.executors import DeviceCrew, ExecutorCrew
 from moe_theory.sweep.progress import _Quiet
 from moe_theory.sweep.spec import Sweep
@@ -41,7 +43,7 @@ def files(folder):
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
-    tally = running.run(SWEEP, folder, crew=DeviceCrew(1)).tally
+    tally = runner.run(SWEEP, folder, crew=DeviceCrew(1)).tally
     assert (tally.num_chunks, tally.computed) == (18, 18)
     return files(folder)
 
@@ -55,19 +57,19 @@ class Reversed(ThreadPoolExecutor):
 
 
 def test_two_workers_give_the_same_bytes(undisturbed, tmp_path):
-    running.run(SWEEP, tmp_path, crew=DeviceCrew(2))
+    runner.run(SWEEP, tmp_path, crew=DeviceCrew(2))
     assert files(tmp_path) == undisturbed
 
 
 def test_the_order_does_not_matter(undisturbed, tmp_path):
     with Reversed() as executor:
-        running.run(SWEEP, tmp_path, crew=ExecutorCrew(executor, num_workers=100))
+        runner.run(SWEEP, tmp_path, crew=ExecutorCrew(executor, num_workers=100))
     assert files(tmp_path) == undisturbed
 
 
 def test_other_processes_give_the_same_bytes(undisturbed, tmp_path):
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
-        running.run(SWEEP, tmp_path, crew=running.crew_of(executor))
+        runner.run(SWEEP, tmp_path, crew=runner.crew_of(executor))
     assert files(tmp_path) == undisturbed
 
 
@@ -75,27 +77,27 @@ def test_two_cpu_devices_give_the_same_bytes(undisturbed, tmp_path):
     code = f"""
 import jax
 jax.config.update("jax_num_cpu_devices", 2)
-from moe_theory.sweep import running
+from moe_theory.sweep import runner
 from moe_theory.sweep.spec import Sweep
 assert len(jax.local_devices()) == 2
-running.run(Sweep(**{ARGUMENTS!r}), {str(tmp_path)!r})
+runner.run(Sweep(**{ARGUMENTS!r}), {str(tmp_path)!r})
 """
     subprocess.run([sys.executable, "-c", code], check=True)
     assert files(tmp_path) == undisturbed
 
 
 def test_halves_on_two_days_give_the_same_bytes(undisturbed, tmp_path):
-    running.run(Sweep(**{**ARGUMENTS, "replicates": 16}), tmp_path)
+    runner.run(Sweep(**{**ARGUMENTS, "replicates": 16}), tmp_path)
     first = {path: path.stat().st_mtime_ns for path in tmp_path.glob("chunks/*/*.npz")}
-    tally = running.run(SWEEP, tmp_path).tally
+    tally = runner.run(SWEEP, tmp_path).tally
     assert (tally.present, tally.computed) == (6, 12)
     assert files(tmp_path) == undisturbed
     assert all(path.stat().st_mtime_ns == written for path, written in first.items())
 
 
 def test_more_replicates_of_a_partly_used_chunk_cost_nothing(tmp_path):
-    running.run(Sweep(**{**ARGUMENTS, "replicates": 33}), tmp_path)
-    assert running.run(Sweep(**{**ARGUMENTS, "replicates": 48}), tmp_path).tally.computed == 0
+    runner.run(Sweep(**{**ARGUMENTS, "replicates": 33}), tmp_path)
+    assert runner.run(Sweep(**{**ARGUMENTS, "replicates": 48}), tmp_path).tally.computed == 0
 
 
 def test_a_chunk_holds_what_simulate_batch_gives(undisturbed):
@@ -125,7 +127,7 @@ def test_a_name_depends_on_everything_that_decides_numbers():
 
 
 def test_double_precision_is_the_specification_s_choice(tmp_path):
-    outcome = running.run(Sweep(**{**ARGUMENTS, "precision": "float64"}), tmp_path)
+    outcome = runner.run(Sweep(**{**ARGUMENTS, "precision": "float64"}), tmp_path)
     assert outcome.store.read(outcome.plan.parts[0].name)["forgetting"].dtype == np.float64
     assert jax.numpy.result_type(float) == np.float32 or jax.config.jax_enable_x64
 
@@ -134,6 +136,52 @@ def test_a_worker_with_other_versions_refuses():
     task = tasks.Plan(SWEEP, tasks.fingerprint("continual") | {"jax": "0.1"}).parts[0].task
     with pytest.raises(InvalidRunError, match=r"jax .* and not 0\.1"):
         tasks.compute(task)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("JAX_THREEFRY_PARTITIONABLE", "0"),
+        ("XLA_FLAGS", "--xla_cpu_max_isa=SSE4_2"),
+        ("XLA_FLAGS", "--xla_cpu_enable_fast_math=true"),
+    ],
+)
+def test_a_machine_that_computes_other_numbers_is_told_by_its_fingerprint(variable, value):
+    code = "import json; from moe_theory.sweep import tasks; print(json.dumps(tasks.fingerprint('continual')))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {variable: value}, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) != tasks.fingerprint("continual")
+
+
+def test_flags_that_change_no_number_change_no_name(monkeypatch):
+    before = tasks.fingerprint("continual")
+    flags = os.environ.get("XLA_FLAGS", "")
+    monkeypatch.setenv("XLA_FLAGS", f"{flags} --xla_force_host_platform_device_count=4")
+    assert tasks.fingerprint("continual") == before
+
+
+def test_too_many_chunks_are_refused_at_once():
+    sweep = Sweep(**{**ARGUMENTS, "replicates": 2**31})
+    with pytest.raises(InvalidRunError, match=r"Set chunk_width to \d+"):
+        tasks.Plan(sweep, tasks.fingerprint("continual"))
+
+
+def test_an_interrupt_that_python_dropped_still_ends_the_run(tmp_path):
+    asked = iter([False, False, True])
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(SWEEP, tmp_path, crew=DeviceCrew(1), is_stopped=lambda: next(asked))
+    assert 0 < len(files(tmp_path)) < 18
+
+
+def test_threads_of_one_process_share_the_work_of_one_folder(undisturbed, tmp_path):
+    runs = [threading.Thread(target=runner.run, args=(SWEEP, tmp_path)) for _ in range(3)]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    assert files(tmp_path) == undisturbed
+    assert sum(run["computed"] for run in Store(tmp_path).manifest()["runs"]) == 18
 
 
 def test_cells_of_one_shape_are_one_program():
@@ -173,7 +221,7 @@ class Returning(ExecutorCrew):
 
 def test_lost_workers_cost_only_what_they_had(undisturbed, tmp_path):
     crew = Returning(Failing(losses=(2, 7, 8)), 1)
-    tally = running.run(SWEEP, tmp_path, crew=crew).tally
+    tally = runner.run(SWEEP, tmp_path, crew=crew).tally
     assert tally.computed == 18
     assert crew.num_opened >= 3
     assert files(tmp_path) == undisturbed
@@ -182,18 +230,18 @@ def test_lost_workers_cost_only_what_they_had(undisturbed, tmp_path):
 def test_workers_lost_again_and_again_end_the_run(tmp_path):
     crew = Returning(Failing(losses=range(3, 1000)), 1)
     with pytest.raises(ExecutorLostError, match="2 of 18 chunks are kept"):
-        running.run(SWEEP, tmp_path, crew=crew)
+        runner.run(SWEEP, tmp_path, crew=crew)
     assert len(files(tmp_path)) == 2
 
 
 def test_an_executor_of_the_caller_s_own_is_not_reopened(tmp_path):
     with pytest.raises(ExecutorLostError, match="Run again with a new executor"):
-        running.run(SWEEP, tmp_path, crew=running.crew_of(Failing(losses=(2,))))
+        runner.run(SWEEP, tmp_path, crew=runner.crew_of(Failing(losses=(2,))))
 
 
 def test_a_task_that_fails_by_itself_ends_the_run(tmp_path):
     with pytest.raises(ZeroDivisionError, match="planted"):
-        running.run(SWEEP, tmp_path, crew=ExecutorCrew(Failing(failure=ZeroDivisionError("planted")), 1))
+        runner.run(SWEEP, tmp_path, crew=ExecutorCrew(Failing(failure=ZeroDivisionError("planted")), 1))
 
 
 class Interrupting(_Quiet):
@@ -210,12 +258,12 @@ class Interrupting(_Quiet):
 
 def test_an_interrupt_keeps_what_is_done_and_in_hand(undisturbed, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        running.run(SWEEP, tmp_path, crew=DeviceCrew(1), progress=Interrupting(3))
+        runner.run(SWEEP, tmp_path, crew=DeviceCrew(1), progress=Interrupting(3))
     kept = files(tmp_path)
     assert 3 <= len(kept) < 18
     assert kept.items() <= undisturbed.items()
     assert Store(tmp_path).manifest()["runs"][0]["finished"] is not None
-    assert running.run(SWEEP, tmp_path).tally.present == len(kept)
+    assert runner.run(SWEEP, tmp_path).tally.present == len(kept)
 
 
 def test_two_processes_share_the_work_of_one_folder(undisturbed, tmp_path):
@@ -245,7 +293,7 @@ sys.stdin.read()
 """
     other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert other.stdout.readline() == b"held\n"
-    run = threading.Thread(target=running.run, args=(SWEEP, tmp_path))
+    run = threading.Thread(target=runner.run, args=(SWEEP, tmp_path))
     run.start()
     while len(files(tmp_path)) < 17:
         run.join(0.05)
@@ -260,15 +308,15 @@ sys.stdin.read()
 def test_chunks_that_do_not_fit_in_memory_are_refused_beforehand(tmp_path, monkeypatch):
     sweep = Sweep(**{**ARGUMENTS, "chunk_width": 2**20, "replicates": 2**20, "record_every": 1})
     plan = tasks.Plan(sweep, tasks.fingerprint("continual"))
-    needed = running.chunk_need(plan.parts[0].task).of(2**20)
+    needed = runner.chunk_need(plan.parts[0].task).of(2**20)
     monkeypatch.setattr(memory, "machine_memory", lambda: needed)
-    running.require_memory(plan, 1)
+    runner.require_memory(plan, 1)
     with pytest.raises(InvalidRunError, match=r"Set chunk_width to (\d+)") as told:
-        running.run(sweep, tmp_path, crew=DeviceCrew(2))
+        runner.run(sweep, tmp_path, crew=DeviceCrew(2))
     fitting = int(str(told.value).partition("chunk_width to ")[2].split()[0])
     assert not files(tmp_path)
     narrower = Sweep(**{**ARGUMENTS, "chunk_width": fitting, "replicates": 2**20, "record_every": 1})
-    running.require_memory(tasks.Plan(narrower, plan.fingerprint), 2)
+    runner.require_memory(tasks.Plan(narrower, plan.fingerprint), 2)
 
 
 def test_devices_must_be_at_least_one():

@@ -11,7 +11,7 @@ import pytest
 
 from moe_theory import Experiment, cli
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MissingChunkError
-from moe_theory.sweep import packing, running
+from moe_theory.sweep import packing, runner
 from moe_theory.sweep.executors import DeviceCrew
 from moe_theory.sweep.results import Results
 from moe_theory.sweep.spec import Sweep
@@ -219,7 +219,7 @@ def test_a_stored_sweep_is_what_would_have_been_simulated(tmp_path, monkeypatch)
     registry.all_claims()
     monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
     arguments = {**ARGUMENTS, "replicates": 64, "chunk_width": 64}
-    running.run(Sweep(**arguments), tmp_path, crew=DeviceCrew(1))
+    runner.run(Sweep(**arguments), tmp_path, crew=DeviceCrew(1))
     stored = Experiment.from_sweep(tmp_path)
     simulated = Experiment(
         name="simulated",
