@@ -32,7 +32,9 @@ def estimate_table(costs: Estimate) -> Table:
 
 def closing_lines(tally: Tally) -> list[str]:
     """What a run of a sweep did, in words."""
-    lines = [f"damaged, computed again: {line}" for line in tally.damaged[:MOST_DAMAGED]]
+    lines = [
+        f"damaged, computed again: {name}.npz: {reason}" for name, reason in list(tally.damaged.items())[:MOST_DAMAGED]
+    ]
     if len(tally.damaged) > MOST_DAMAGED:
         lines.append(f"and {len(tally.damaged) - MOST_DAMAGED} more damaged chunks, computed again")
     facts = [f"{tally.computed:,} computed", f"{tally.present:,} were there"]

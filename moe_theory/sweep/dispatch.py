@@ -25,7 +25,7 @@ class Tally:
 
     num_chunks: int = 0
     present: int = 0  # before the run
-    damaged: list[str] = dataclasses.field(default_factory=list)  # what was found, in words
+    damaged: dict[str, str] = dataclasses.field(default_factory=dict)  # what was found, in words, by chunk
     computed: int = 0  # by this run
     elsewhere: int = 0  # by other processes, meanwhile
 
@@ -42,7 +42,7 @@ def survey(plan: Plan, store: Store) -> tuple[Tally, list[Part]]:
         if not store.has(part.name):
             missing.append(part)
         elif (reason := store.damage(part.name)) is not None:
-            tally.damaged.append(f"{part.name}.npz: {reason}")
+            tally.damaged[part.name] = reason
             missing.append(part)
         else:
             tally.present += 1
@@ -82,7 +82,7 @@ class _Run:
         self.waiting = deque(missing)
         self.busy: deque[Part] = deque()  # chunks that other processes are computing
         self.flying: dict[Future, Part] = {}
-        self.damaged = {line.partition(".")[0] for line in tally.damaged}
+        self.damaged = set(tally.damaged)  # and not yet computed again
         self.left_of_cell = Counter(part.cell for part in self.waiting)
         self.cells_left = len(self.left_of_cell)
         self.compiled: set[Hashable] = set()
@@ -105,6 +105,7 @@ class _Run:
                 lost = [failure for future in finished if (failure := self._take(future)) is not None]
                 executor = self._reopened(lost[0]) if lost else executor
             elif self.busy:
+                self.is_compiling = None
                 self.progress.running(f"nothing: {len(self.busy):,} chunks are in the hands of other processes")
                 time.sleep(PATIENCE)
             # What others have not finished by the time everything else is done may have been left behind by them.
