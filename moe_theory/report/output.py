@@ -35,14 +35,4 @@ def write_text(path: Path, text: str) -> None:
 
     Raises: OutputError if the folder cannot take it.
     """
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file whole, as `write_text` does. Raises: OutputError if the folder cannot take it."""
-    try:
-        write_whole(path, data)
-    except OSError as failure:
-        raise OutputError(
-            f"{path} cannot be written ({failure.strerror or failure}): make room or name another place."
-        ) from None
+    write_whole(path, text.encode())

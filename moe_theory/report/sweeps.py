@@ -11,9 +11,9 @@ import numpy as np
 from rich.table import Table
 
 from moe_theory.core.errors import InvalidRunError, OutputError
+from moe_theory.core.files import write_whole
 from moe_theory.core.values import shown
 from moe_theory.report.exploration import WIDE_RATIO
-from moe_theory.report.output import write_bytes
 from moe_theory.report.plots import PAGE_WIDTH, render_as
 from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
@@ -87,8 +87,7 @@ def draw(results: Results, path: str | Path) -> Path:
         caption(results),
     )
     with contextlib.suppress(OSError):  # told where the picture cannot be written
-        path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(path, picture)
+        write_whole(path, picture)
     return path
 
 

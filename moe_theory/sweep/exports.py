@@ -1,9 +1,7 @@
 """A sweep's dataset as a file that other programs read: whole or not at all, the same bytes for the same results."""
 
-import contextlib
 import importlib
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ def to_netcdf(data: xr.Dataset, path: Path) -> Path:
                 f"{name} has {variable.nbytes / 1e9:.1f} GB, and a netCDF 3 file holds 2 GiB a variable. "
                 "Write Zarr or Parquet, or keep statistics."
             )
-    with _whole(path) as temporary:
+    with whole(path) as temporary:
         data.to_netcdf(temporary, engine="scipy", format="NETCDF3_64BIT")
     return path
 
@@ -37,7 +35,7 @@ def to_zarr(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
     zarr = _extra("zarr", "zarr")
     if path.is_dir() and not (path / ZARR_MARK).is_file():
         raise OutputError(f"{path} is a folder of something else than Zarr, and is kept. Name another place.")
-    with _whole(path) as temporary:
+    with whole(path) as temporary:
         # Format 2: that of text is not settled in format 3, and every reader knows it.
         data.drop_vars(list(data)).to_zarr(temporary, mode="w", zarr_format=2, consolidated=False)
         group = zarr.open_group(temporary, mode="r+", zarr_format=2)
@@ -69,7 +67,7 @@ def to_parquet(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
         cell = data.isel({axis: slice(place, place + 1) for axis, place in zip(axes, index, strict=True)})
         return cell.to_dataframe(dim_order=dims).reset_index()[columns]
 
-    with _whole(path) as temporary:
+    with whole(path) as temporary:
         schema = pyarrow.Schema.from_pandas(table_of((0,) * len(grid)), preserve_index=False)
         schema = schema.with_metadata(data.attrs)
         with parquet.ParquetWriter(temporary, schema) as writer:
@@ -94,17 +92,4 @@ def _extra(module: str, extra: str) -> Any:
     except ImportError:
         raise InvalidRunError(
             f"{module.partition('.')[0]} is not installed: pip install 'moe-theory[{extra}]'"
-        ) from None
-
-
-@contextlib.contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A temporary name that becomes `path` once everything is written. Raises: OutputError."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path) as temporary:
-            yield temporary
-    except OSError as failure:
-        raise OutputError(
-            f"{path} cannot be written ({failure.strerror or failure}): make room or name another place."
         ) from None

@@ -25,6 +25,8 @@ from moe_theory.sweep.locks import Locks
 
 SCHEMA = "moe-theory/sweep/1"
 MANIFEST = "manifest.json"
+CHUNK_WAY_OUT = "what is finished is kept. Make room there or make it writable, then run the same command again"
+MANIFEST_WAY_OUT = "name a folder that you may write to, with room in it"
 _LOCK = ".lock"
 ABANDONED = 600.0  # seconds after which nobody is still writing a file
 _MANIFEST_BYTE = 0  # of the lock file; the others stand for chunks
@@ -75,15 +77,7 @@ class Store:
 
     def write(self, name: str, data: bytes) -> None:
         """Keep a chunk: whole under its name, or not at all. Raises: OutputError where the folder cannot take it."""
-        path = self.path(name)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, data, is_durable=True)
-        except OSError as failure:
-            raise OutputError(
-                f"{self.folder} cannot take another chunk ({failure.strerror or failure}); what is finished is kept. "
-                "Make room there or make it writable, then run the same command again."
-            ) from None
+        write_whole(self.path(name), data, CHUNK_WAY_OUT, is_durable=True)
 
     def sweep_up(self) -> None:
         """Remove what killed processes left half written; not what a living one may be writing."""
@@ -151,13 +145,8 @@ class Store:
                 manifest = self.manifest()
             manifest = {**manifest, **facts} if is_news else {**facts, **manifest}
             manifest["runs"] = [*(other for other in manifest["runs"] if other.get("id") != run["id"]), run]
-            try:
-                write_whole(self.folder / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode(), is_durable=True)
-            except OSError as failure:
-                raise OutputError(
-                    f"{self.folder / MANIFEST} cannot be written ({failure.strerror or failure}): name a folder that "
-                    "you may write to, with room in it."
-                ) from None
+            text = json.dumps(manifest, indent=2) + "\n"
+            write_whole(self.folder / MANIFEST, text.encode(), MANIFEST_WAY_OUT, is_durable=True)
         finally:
             self._locks.give_up(_MANIFEST_BYTE)
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.core.errors import OutputError
 from moe_theory.core.files import write_whole
 from moe_theory.core.provenance import backend, is_x64, source_digest, versions
 from moe_theory.verify.claim import Claim, ReadingLike
@@ -51,13 +50,7 @@ class Archive:
         contents |= {"key": key_of(claim, reading, seed), "count": samples.num_replicates, "labels": labels}
         buffer = io.BytesIO()
         np.savez(buffer, **contents)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_whole(path, buffer.getvalue())
-        except OSError as failure:
-            raise OutputError(
-                f"{path} cannot be written ({failure.strerror or failure}): make room or name another --out."
-            ) from None
+        write_whole(path, buffer.getvalue(), "make room or name another --out")
 
     def clear(self) -> None:
         """Forget all samples."""
