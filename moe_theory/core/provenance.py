@@ -47,14 +47,19 @@ def source_digest(*folders: str) -> str:
 @functools.cache
 def instruction_set() -> str:
     """The instructions that programs for this machine's processor may use: roundings differ between sets."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.machine()
-    flags = set(next((line for line in lines if line.startswith("flags")), "").split())
+    flags = set(processor_fact("flags").split())
     sets = {"avx512": {"avx512f"}, "avx2": {"avx2", "fma"}}
     best = next((name for name, needed in sets.items() if needed <= flags), "")
     return " ".join(filter(None, [platform.machine(), best]))
+
+
+def processor_fact(name: str) -> str:
+    """What Linux says of the processor under this name, such as "flags"; nothing where it says nothing."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line for line in lines if line.startswith(name)), "")
 
 
 @functools.cache

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from moe_theory.core.provenance import processor_fact
+
 VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own, also for the processes that we start
 THRESHOLDS = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
@@ -46,10 +48,7 @@ def _user_cache() -> Path:
 
 def _processor() -> str:
     """What a program is compiled for: a home folder may be shared by machines that differ in it."""
-    facts = [platform.machine(), platform.processor()]
-    with contextlib.suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        facts += [next((line for line in lines if line.startswith(fact)), "") for fact in ("model name", "flags")]
+    facts = [platform.machine(), platform.processor(), *map(processor_fact, ("model name", "flags"))]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:12]
 
 
