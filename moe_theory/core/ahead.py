@@ -1,70 +1,159 @@
-"""Split a step into what it draws and what it does with the draws, so that draws can be made rounds ahead.
+"""Split a step into what can be known before its state is, and the rest, so that the first can be done rounds ahead.
 
-Inside one compiled loop body XLA fuses the hashing of random bits into every use of them and so repeats it many
-times over. Drawn for several rounds ahead, in an outer loop, the numbers are stored once and read. A step function
-need not be written in two parts for that: whatever depends on its key, and not on its state, is a draw.
+What depends on a step's key, and on nothing of its state that changes, is an arrival: random numbers, and all that is
+made of them alone. Done for many rounds at once that takes fewer and wider operations, and its results are stored and
+read where XLA would fuse the work into every use and so repeat it. A step function need not be written in parts for
+that: the parts are found in its program.
 """
 
-from collections.abc import Callable
-from typing import Any
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import jax
 from jax.extend import core as jex_core
 
-Draws = list[Any]
+Values = list[Any]
+Variables = set[Any]
 
 
-def split_draws(
-    step: Callable[[Any, Any, Any], Any], key: Any, state: Any, params: Any
-) -> tuple[Callable[[Any, Any], Draws], Callable[[Draws, Any, Any], Any]]:
-    """Two functions, (key, params) -> draws and (draws, state, params) -> result, that together are `step`.
+class Split(NamedTuple):
+    """A step in three parts: `act(prepare(draw(key, state, params), state, params), state, params)` is the step.
 
-    Args:
-        step: a pure function of (key, state, params), traced here for the shapes of `key`, `state` and `params`.
+    `draw` and `prepare` read of the state only what no step changes, such as a pool: any state of a run will do.
     """
-    program, result = jax.make_jaxpr(step, return_shape=True)(key, state, params)
-    sizes = [len(jax.tree.leaves(part)) for part in (key, state, params)]
-    key_vars = program.jaxpr.invars[: sizes[0]]
-    state_vars = program.jaxpr.invars[sizes[0] : sizes[0] + sizes[1]]
-    param_vars = program.jaxpr.invars[sizes[0] + sizes[1] :]
 
-    from_key, from_state = set(key_vars), set(state_vars)
-    early, late = [], []
-    for equation in program.jaxpr.eqns:
-        operands = {atom for atom in equation.invars if not isinstance(atom, jex_core.Literal)}
-        if operands & from_state:
-            from_state.update(equation.outvars)
-        elif operands & from_key:
-            from_key.update(equation.outvars)
-        # What depends on neither (constants, functions of the parameters) is cheap and wanted on both sides.
-        if not operands & from_state:
-            early.append(equation)
-        if operands & from_state or not operands & from_key:
-            late.append(equation)
-    wanted = {atom for equation in late for atom in equation.invars if not isinstance(atom, jex_core.Literal)}
-    wanted |= {atom for atom in program.jaxpr.outvars if not isinstance(atom, jex_core.Literal)}
-    drawn = [variable for variable in _defined(key_vars, early) if variable in from_key and variable in wanted]
-
-    draw_program = _program(program, [*key_vars, *param_vars], drawn, early)
-    act_program = _program(program, [*drawn, *state_vars, *param_vars], program.jaxpr.outvars, late)
-    structure = jax.tree.structure(result)
-
-    def draw(key: Any, params: Any) -> Draws:
-        return jex_core.jaxpr_as_fun(draw_program)(*jax.tree.leaves((key, params)))
-
-    def act(draws: Draws, state: Any, params: Any) -> Any:
-        outputs = jex_core.jaxpr_as_fun(act_program)(*draws, *jax.tree.leaves((state, params)))
-        return jax.tree.unflatten(structure, outputs)
-
-    return draw, act
+    draw: Callable[[Any, Any, Any], Values]  # (key, state, params): random numbers, and what is costly to repeat
+    prepare: Callable[[Values, Any, Any], Values]  # (draws, state, params): what else does not wait for the state
+    act: Callable[[Values, Any, Any], Any]  # (prepared, state, params): the step's result
+    shapes: Any  # of that result
 
 
-def _defined(inputs: list[Any], equations: list[Any]) -> list[Any]:
-    return [*inputs, *(variable for equation in equations for variable in equation.outvars)]
+class _Stages(NamedTuple):
+    """Equations of a program, in its order. An equation may be in more than one stage."""
+
+    plain: list[Any]  # of what is the same in every round: wanted everywhere, and cheap
+    draw: list[Any]
+    prepare: list[Any]
+    act: list[Any]
 
 
-def _program(closed: Any, inputs: list[Any], outputs: list[Any], equations: list[Any]) -> Any:
-    program = closed.jaxpr.replace(
-        invars=inputs, outvars=outputs, eqns=equations, debug_info=closed.jaxpr.debug_info.with_unknown_names()
+def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, params: Any) -> Split:
+    """The parts of `step`, a pure function of (key, state, params), traced here for the shapes of these.
+
+    Where its result begins with the next state, leaves of that which pass through unchanged are known ahead.
+    """
+    closed, result = jax.make_jaxpr(step, return_shape=True)(key, state, params)
+    program, structure = closed.jaxpr, jax.tree.structure(result)
+    num_keys, num_states = len(jax.tree.leaves(key)), len(jax.tree.leaves(state))
+    keys, others = program.invars[:num_keys], program.invars[num_keys:]
+    changing = set(others[:num_states])
+    if isinstance(result, tuple) and result and jax.tree.structure(result[0]) == jax.tree.structure(state):
+        changing -= {before for before, after in zip(others, program.outvars[:num_states]) if before is after}
+    stages = _stages(program.eqns, set(keys), changing)
+
+    used = _variables(program.outvars) | _inputs(stages.act)
+    prepared = [variable for variable in [*keys, *_outputs(stages.draw + stages.prepare)] if variable in used]
+    used = set(prepared) | _inputs(stages.prepare)
+    drawn = [variable for variable in [*keys, *_outputs(stages.draw)] if variable in used]
+
+    def part(inputs: list[Any], equations: list[Any], outputs: list[Any]) -> Callable[[Any, Any, Any], Values]:
+        needed = _needed(stages.plain + equations, _variables(outputs))
+        names = program.debug_info.with_unknown_names()
+        pruned = program.replace(invars=[*inputs, *others], outvars=outputs, eqns=needed, debug_info=names)
+        run = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(pruned, closed.consts))
+        return lambda values, state, params: run(*jax.tree.leaves((values, state, params)))
+
+    act = part(prepared, stages.act, program.outvars)
+    return Split(
+        draw=part(keys, stages.draw, drawn),
+        prepare=part(drawn, stages.prepare, prepared),
+        act=lambda values, state, params: jax.tree.unflatten(structure, act(values, state, params)),
+        shapes=result,
     )
-    return jex_core.ClosedJaxpr(program, closed.consts)
+
+
+def _stages(equations: list[Any], keys: Variables, changing: Variables) -> _Stages:
+    act = _reached(equations, changing)
+    random = _reached(_without(equations, act), keys)
+    plain = _without(equations, act + random)
+    costly = _needed(random, set(_outputs([equation for equation in random if _is_costly(equation)])))
+    # Parts of what was drawn are stored in the place of the whole.
+    draw, known = [], keys | set(_outputs(costly))
+    for equation in random:
+        is_part = equation.primitive.name in _PARTS and _inputs([equation]) <= known
+        if is_part or any(equation is other for other in costly):
+            draw.append(equation)
+            known |= set(equation.outvars)
+    prepare = _without(random, draw)
+    # What is larger than what it is made of is made again rather than stored.
+    again, used, made = [], _inputs(act), keys | set(_outputs(random))
+    for equation in reversed(prepare):
+        sources = _inputs([equation]) & made
+        is_larger = _size(equation.outvars) > _size(sources)
+        if is_larger and equation.primitive.name in _EXPANDING and used & set(equation.outvars):
+            again.append(equation)
+            used |= sources
+    return _Stages(plain, draw, prepare, again[::-1] + act)
+
+
+def _reached(equations: Iterable[Any], sources: Variables) -> list[Any]:
+    """The equations that depend on `sources`."""
+    known, reached = set(sources), []
+    for equation in equations:
+        if known & _inputs([equation]):
+            known.update(equation.outvars)
+            reached.append(equation)
+    return reached
+
+
+def _needed(equations: list[Any], outputs: Variables) -> list[Any]:
+    """The equations that `outputs` depend on."""
+    used, needed = set(outputs), []
+    for equation in reversed(equations):
+        if used & set(equation.outvars):
+            used |= _inputs([equation])
+            needed.append(equation)
+    return needed[::-1]
+
+
+def _without(equations: list[Any], others: list[Any]) -> list[Any]:
+    left_out = set(map(id, others))
+    return [equation for equation in equations if id(equation) not in left_out]
+
+
+def _inputs(equations: Iterable[Any]) -> Variables:
+    return _variables(atom for equation in equations for atom in equation.invars)
+
+
+def _outputs(equations: Iterable[Any]) -> list[Any]:
+    return [variable for equation in equations for variable in equation.outvars]
+
+
+def _variables(atoms: Iterable[Any]) -> Variables:
+    return {atom for atom in atoms if not isinstance(atom, jex_core.Literal)}
+
+
+def _size(variables: Iterable[Any]) -> int:
+    """Elements, of which a key is one."""
+    return sum(math.prod(variable.aval.shape) for variable in variables)
+
+
+def _is_costly(equation: Any) -> bool:
+    """Whether an equation, or one inside it, is worth storing wherever its result is used more than once."""
+    inner = [value for value in equation.params.values() if isinstance(value, jex_core.ClosedJaxpr)]
+    return equation.primitive.name not in _CHEAP and (
+        not inner or any(_is_costly(part) for program in inner for part in program.jaxpr.eqns)
+    )
+
+
+_PARTS = frozenset("slice squeeze split".split())
+
+_EXPANDING = frozenset("broadcast_in_dim eq ne lt le gt ge select_n and or not convert_element_type reshape".split())
+
+_CHEAP = frozenset(
+    "add sub mul div rem max min integer_pow square sqrt rsqrt neg abs sign floor ceil round eq ne lt le gt ge and or "
+    "not xor is_finite select_n convert_element_type bitcast_convert_type shift_left shift_right_logical "
+    "shift_right_arithmetic stop_gradient copy copy_p clamp iota broadcast_in_dim reshape transpose slice squeeze rev "
+    "split concatenate reduce_sum reduce_max reduce_min reduce_and reduce_or reduce_prod optimization_barrier".split()
+)

@@ -7,12 +7,20 @@ trailing axis renumbers none of the axes that an operation names; an operation w
 for itself alone.
 """
 
+import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 from jax import lax
 from jax.extend import core as jex_core
+
+from moe_theory.core import threefry
+
+# Sums of up to so many terms are written as chains of additions, which run along the batch a whole register at a time
+# and join the operations around them; XLA's own reductions do neither.
+LONGEST_CHAIN = 64
 
 
 class _Value(NamedTuple):
@@ -22,12 +30,16 @@ class _Value(NamedTuple):
     is_batched: bool
 
 
-def trailing_vmap(function: Callable[..., Any], is_batched: tuple[bool, ...]) -> Callable[..., Any]:
+def trailing_vmap(
+    function: Callable[..., Any], is_batched: tuple[bool, ...], *, stores: bool = False
+) -> Callable[..., Any]:
     """Vectorise `function` of one replicate over the trailing axis of its batched arguments and of all its results.
 
     Args:
         function: a pure function of pytrees of arrays.
         is_batched: for each positional argument, whether the leaves of it end in the batch axis (or have none).
+        stores: whether the program that this becomes part of is compiled so that optimisation barriers store what
+            passes them. Then sums are chains and random bits are hashed here; else a compiler repeats both in every use.
     Returns: a function of the same arguments; every leaf of its result ends in the batch axis.
     """
 
@@ -38,7 +50,7 @@ def trailing_vmap(function: Callable[..., Any], is_batched: tuple[bool, ...]) ->
         single = [one_replicate(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
         program, result = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(structure, single))
         inputs = [_Value(leaf, flag) for leaf, flag in zip(leaves, flags, strict=True)]
-        outputs = _replay(program, inputs, size)
+        outputs = _replay(program, inputs, size, stores)
         return jax.tree.unflatten(jax.tree.structure(result), [_to_batched(output, size) for output in outputs])
 
     return batched
@@ -62,7 +74,7 @@ def _to_batched(value: _Value, size: int, shape: tuple[int, ...] | None = None) 
     return lax.broadcast_in_dim(array, (*shape, size), axes)
 
 
-def _replay(closed: Any, inputs: list[_Value], size: int) -> list[_Value]:
+def _replay(closed: Any, inputs: list[_Value], size: int, stores: bool) -> list[_Value]:
     program = closed.jaxpr
     values: dict[Any, _Value] = dict(zip(program.invars, inputs, strict=True))
     values.update(zip(program.constvars, (_Value(constant, False) for constant in closed.consts), strict=True))
@@ -72,18 +84,21 @@ def _replay(closed: Any, inputs: list[_Value], size: int) -> list[_Value]:
 
     for equation in program.eqns:
         operands = [read(atom) for atom in equation.invars]
-        values.update(zip(equation.outvars, _apply(equation, operands, size), strict=True))
+        values.update(zip(equation.outvars, _apply(equation, operands, size, stores), strict=True))
     return [read(atom) for atom in program.outvars]
 
 
-def _apply(equation: Any, operands: list[_Value], size: int) -> list[_Value]:
+def _apply(equation: Any, operands: list[_Value], size: int, stores: bool) -> list[_Value]:
     """The results of one operation."""
     inner = _called_program(equation)
     if inner is not None:
-        return _replay(inner, operands, size)
+        return _replay(inner, operands, size, stores)
     name = equation.primitive.name
     if not any(operand.is_batched for operand in operands):
         return _results(equation, _bind(equation, [operand.array for operand in operands]), False)
+    if stores and _is_stored(equation, operands):
+        result = _STORED[name](equation, *(operand.array for operand in operands))
+        return _results(equation, lax.optimization_barrier(result), True)
     if name in _ELEMENTWISE:
         shape = equation.outvars[0].aval.shape
         arrays, changes = [_to_batched(operand, size, shape) for operand in operands], {}
@@ -107,6 +122,24 @@ def _results(equation: Any, outputs: Any, is_batched: bool) -> list[_Value]:
     return [_Value(output, is_batched) for output in outputs]
 
 
+def _is_stored(equation: Any, operands: list[_Value]) -> bool:
+    """Whether there is a rule for an operation whose result is stored."""
+    name = equation.primitive.name
+    if name in ("random_bits", "random_fold_in"):
+        return operands[0].is_batched and threefry.is_served(operands[0].array)
+    if name not in _STORED:
+        return False
+    return 0 < math.prod(equation.invars[0].aval.shape[axis] for axis in equation.params["axes"]) <= LONGEST_CHAIN
+
+
+def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any:
+    """A reduction, term by term in their order."""
+    for axis in sorted(equation.params["axes"], reverse=True):
+        terms = [lax.index_in_dim(array, index, axis, keepdims=False) for index in range(array.shape[axis])]
+        array = functools.reduce(combine, terms)
+    return array
+
+
 def _called_program(equation: Any) -> Any:
     """The program that a plain call (a nested jit, a function with its own derivative) runs, else None."""
     if equation.primitive.name not in _CALLS:
@@ -123,6 +156,18 @@ _ELEMENTWISE = frozenset(
     "convert_element_type shift_left shift_right_logical shift_right_arithmetic stop_gradient copy copy_p "
     "clamp nextafter reduce_precision".split()
 )
+
+_STORED: dict[str, Callable[..., Any]] = {
+    "random_bits": lambda equation, keys: threefry.random_bits(
+        keys, equation.params["bit_width"], equation.params["shape"]
+    ),
+    "random_fold_in": lambda equation, keys, data: threefry.fold_in(keys, data),
+    "reduce_sum": functools.partial(_chain, lax.add),
+    "reduce_max": functools.partial(_chain, lax.max),
+    "reduce_min": functools.partial(_chain, lax.min),
+    "reduce_and": functools.partial(_chain, lax.bitwise_and),
+    "reduce_or": functools.partial(_chain, lax.bitwise_or),
+}
 
 _SAME_AXES = frozenset(
     "reduce_sum reduce_max reduce_min reduce_and reduce_or reduce_prod cumsum cumprod cummax cummin concatenate "

@@ -1,4 +1,4 @@
-"""The engine under `simulate`: one body for the rounds, scanned between records, fed with numbers drawn ahead."""
+"""The engine under `simulate`: one body for the rounds, scanned between records, fed with what is known ahead."""
 
 import functools
 from collections.abc import Callable
@@ -7,23 +7,22 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from moe_theory.core.ahead import split_draws
+from moe_theory.core.ahead import split_step
 from moe_theory.core.batching import one_replicate, trailing_vmap
 from moe_theory.core.random import step_key
 
-# Random numbers of this many rounds are drawn at once: enough to amortise, few enough for the cache.
+# What is known ahead is done for this many rounds at once: enough to amortise, few enough for the cache.
 ROUNDS_AHEAD = 16
 
+# How XLA compiles for a CPU; elsewhere its defaults hold. Without its pass for them, optimisation barriers are what
+# they say: what passes one is stored. Without the other, no operation is split between threads, which costs more than
+# it gains for batches that fit a cache: threads take whole batches. Registers are used in full.
+_CPU_OPTIONS = {
+    "xla_disable_hlo_passes": "cse_barrier_expander,cpu-parallel-task-assigner",
+    "xla_cpu_prefer_vector_width": 512,
+}
 
-class _Machine(NamedTuple):
-    """A system's step, batched and in two parts, for one root of keys and one setting."""
 
-    draw: Callable[[Any], Any]  # times (K,) -> draws (K, ...)
-    act: Callable[[Any, Any], tuple[Any, list[Any]]]  # draws of a round, state -> state, the leaves of info observed
-    record: Callable[[Any, list[Any]], Any]  # state, those leaves -> what is kept
-
-
-@functools.partial(jax.jit, static_argnames=("system", "num_rounds", "record_every", "observe", "reduce", "is_batch"))
 def run(
     system: Any,
     keys: Any,
@@ -39,13 +38,54 @@ def run(
 
     With `is_batch`, keys (B,) and every leaf of states and records end in the replicate axis.
     """
-    batch = trailing_vmap if is_batch else lambda function, _: function
+    inside = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((keys, state, params)))
+    platform = None if inside else next(iter(keys.devices())).platform
+    return program(platform)(system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch)
+
+
+@functools.cache
+def program(platform: str | None) -> Any:
+    """`run` as compiled for a platform; for None, as part of a program of somebody else, who says how to compile it."""
+    stores = platform == "cpu"
+    return jax.jit(
+        functools.partial(_run, stores),
+        static_argnums=(0, 4, 5, 6, 7, 8),
+        compiler_options=_CPU_OPTIONS if stores else None,
+    )
+
+
+def num_programs() -> int:
+    """How many programs this process has made so far."""
+    return sum(program(platform)._cache_size() for platform in (None, "cpu", jax.default_backend()))
+
+
+class _Machine(NamedTuple):
+    """A system's step, batched and in parts, for one root of keys and one setting."""
+
+    draw: Callable[[Any], Any]  # times (K,) -> what is known ahead of those rounds (K, ...)
+    act: Callable[[Any, Any], tuple[Any, list[Any]]]  # that of a round, state -> state, the leaves of info observed
+    record: Callable[[Any, list[Any]], Any]  # state, those leaves -> what is kept
+
+
+def _run(
+    stores: bool,
+    system: Any,
+    keys: Any,
+    state: Any,
+    params: Any,
+    num_rounds: int,
+    record_every: int,
+    observe: Callable[[Any, Any], Any],
+    reduce: Callable[[Any], Any] | None,
+    is_batch: bool,
+) -> tuple[Any, Any]:
+    """`run`, where `stores` says whether barriers store."""
 
     def start(key, params):
         return system.init(step_key(key, jnp.int32(0)), params)
 
-    begun = batch(start, (True, False))(keys, params) if state is None else state
-    machine = _machine(system, keys, begun, params, observe, reduce, batch, is_batch)
+    begun = _batching(is_batch, stores)(start, (True, False))(keys, params) if state is None else state
+    machine = _machine(system, keys, begun, params, observe, reduce, is_batch, stores)
     first = jnp.max(begun.round) + 1  # all replicates of a batch are at the same round
     count, rest = divmod(num_rounds, record_every)
     pieces = []
@@ -58,19 +98,26 @@ def run(
     return begun, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *pieces)
 
 
-def _machine(system, keys, state, params, observe, reduce, batch, is_batch) -> _Machine:
+def _machine(system, keys, state, params, observe, reduce, is_batch, stores) -> _Machine:
+    batch = _batching(is_batch, stores)
     one_key, one_state = (one_replicate(part) if is_batch else part for part in (keys, state))
-    draw_part, act_part = split_draws(system.step, one_key, one_state, params)
-    draw_round = batch(lambda key, time, params: draw_part(step_key(key, time), params), (True, False, False))
-    act_round = batch(act_part, (True, True, False))
+    split = split_step(system.step, one_key, one_state, params)
+    key_round = batch(step_key, (True, False))
+    draw_round, prepare_round, act_round = (batch(part, (True, True, False)) for part in split[:3])
     observe_round = batch(observe, (True, True))
-    one_info = jax.eval_shape(lambda key, state: act_part(draw_part(key, params), state, params)[1], one_key, one_state)
+    one_info = split.shapes[1]
     # A loop carries its last info from round to round: only what is looked at, or copying it costs as much as a round.
     is_observed = _reads(observe, one_state, one_info)
     structure = jax.tree.structure(one_info)
 
+    def draw(time):
+        drawn = draw_round(key_round(keys, time), state, params)
+        # Numbers that are not stored first would be drawn again for every operation that prepares.
+        return prepare_round(jax.lax.optimization_barrier(drawn), state, params) if stores else drawn
+
     def act(draws, state):
-        state, info = act_round(draws, state, params)
+        prepared = draws if stores else prepare_round(draws, state, params)
+        state, info = act_round(prepared, state, params)
         return state, [leaf for leaf, is_read in zip(jax.tree.leaves(info), is_observed, strict=True) if is_read]
 
     def record(state, leaves):
@@ -81,11 +128,11 @@ def _machine(system, keys, state, params, observe, reduce, batch, is_batch) -> _
         observed = observe_round(state, jax.tree.unflatten(structure, filled))
         return observed if reduce is None else jax.tree.map(reduce, observed)
 
-    return _Machine(
-        draw=lambda times: jax.vmap(lambda time: draw_round(keys, time, params))(times),
-        act=act,
-        record=record,
-    )
+    return _Machine(draw=jax.vmap(draw), act=act, record=record)
+
+
+def _batching(is_batch: bool, stores: bool) -> Callable[..., Any]:
+    return functools.partial(trailing_vmap, stores=stores) if is_batch else lambda function, _: function
 
 
 def _run_records(machine: _Machine, state: Any, first: Any, count: int, stride: int) -> tuple[Any, Any]:

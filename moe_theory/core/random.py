@@ -53,10 +53,10 @@ def symmetric_uniforms(key: Key[Array, ""], count: int, dtype: jnp.dtype) -> Flo
     """All the numbers of a round in one call of the generator: independent, uniform on the open interval (-1, 1).
 
     One call costs one hash a number and nothing per kind of number. A longer array begins with the shorter one, so
-    padding never changes a draw. The barrier keeps the compiler from hashing anew for every use of a number.
+    padding never changes a draw.
     """
     lowest = np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype))
-    return jax.lax.optimization_barrier(jax.random.uniform(key, (count,), dtype, minval=lowest, maxval=1))
+    return jax.random.uniform(key, (count,), dtype, minval=lowest, maxval=1)
 
 
 def normals(uniforms: Float[Array, "*shape"]) -> Float[Array, "*shape"]:

@@ -46,9 +46,9 @@ def programs():
 def data(programs):
     computed = {}
     for name, figure in FIGURES.items():
-        before = engine.run._cache_size()
+        before = engine.num_programs()
         computed[name] = figure.compute(READING, REPLICATES, SEED, num_rounds=NUM_ROUNDS)
-        programs[name] = engine.run._cache_size() - before
+        programs[name] = engine.num_programs() - before
     return computed
 
 
