@@ -1,0 +1,164 @@
+"""Peers take the same rounds as the package: round by round from the same arrivals, and in the mean over their own.
+
+Would catch a peer that does less work than the engine it is timed against, or other work.
+"""
+
+import dataclasses
+import importlib.util
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from moe_theory import continual, root_key, simulate_batch
+from moe_theory.bench.peers import PEERS, numpy_loop, textbook
+from moe_theory.bench.peers.course import Constants, Course, constants_of
+from moe_theory.bench.setting import Setting
+
+NUM_TASKS, NUM_FEATURES, NUM_SAMPLES = 6, 10, 6
+NUM_ROUNDS, BATCH = 60, 3
+STANDARD_ERRORS = 5.0  # of a difference of means: a false alarm in 1.7 million comparisons, two-sided
+
+
+class World(NamedTuple):
+    """What three replicates meet, drawn without the package."""
+
+    truths: np.ndarray  # (B, N, d)
+    tasks: np.ndarray  # (T, B)
+    features: np.ndarray  # (T, B, d, s)
+    perturbations: np.ndarray  # (T, B, M)
+
+
+def draw_world(seed: int, num_experts: int) -> World:
+    generator = np.random.default_rng(seed)
+    truths = 0.4 * generator.standard_normal((BATCH, NUM_TASKS, NUM_FEATURES))
+    tasks = generator.integers(NUM_TASKS, size=(NUM_ROUNDS, BATCH))
+    features = 0.1 * generator.standard_normal((NUM_ROUNDS, BATCH, NUM_FEATURES, NUM_SAMPLES))
+    slots = generator.integers(NUM_SAMPLES, size=(NUM_ROUNDS, BATCH))
+    rounds, replicates = np.ogrid[:NUM_ROUNDS, :BATCH]
+    features[rounds, replicates, :, slots] = 2.5 * truths[replicates, tasks]
+    return World(truths, tasks, features, 0.3 * generator.random((NUM_ROUNDS, BATCH, num_experts)))
+
+
+def by_numpy_loop(constants: Constants, world: World) -> Course:
+    return stacked(
+        numpy_loop.play(
+            constants,
+            world.truths[b],
+            numpy_loop.Arrivals(world.tasks[:, b], world.features[:, b], world.perturbations[:, b]),
+        )
+        for b in range(BATCH)
+    )
+
+
+def by_textbook(constants: Constants, world: World) -> Course:
+    @jax.jit
+    def play(truths, arrivals):
+        return jax.vmap(lambda truths, arrivals: textbook.play(constants, truths, arrivals), (0, 1), 1)(
+            truths, arrivals
+        )
+
+    return Course(*map(np.asarray, play(jnp.asarray(world.truths), textbook.Arrival(*map(jnp.asarray, world[1:])))))
+
+
+def stacked(courses) -> Course:
+    return Course(*(np.stack(leaves, axis=1) for leaves in zip(*courses, strict=True)))
+
+
+PLAYERS = {"NumPy loop": by_numpy_loop, "textbook vmap(scan)": by_textbook}
+
+
+def by_package(params: continual.Params, world: World) -> tuple[Course, np.ndarray]:
+    """What `continual.learn` shows on the same arrivals, and the rounds (B,) after which the gates stand still."""
+    dims = continual.Dims(int(params.num_experts), NUM_TASKS, NUM_FEATURES, NUM_SAMPLES)
+
+    @jax.jit
+    def play(truths, tasks, features, perturbations):
+        def body(state, drawn):
+            task, features, perturbation = drawn
+            state, info = continual.learn(state, continual.Arrival(task, features), perturbation, params)
+            shown = Course(info.expert, info.generalization_error, info.forgetting)
+            return state, (shown, state.terminated)
+
+        state = continual.begin(dims, params, continual.Pool(truths, truths, jnp.arange(NUM_TASKS)))
+        return jax.lax.scan(body, state, (tasks, features, perturbations))[1]
+
+    shown, terminated = jax.vmap(play, (0, 1, 1, 1), 1)(*map(jnp.asarray, world))
+    return Course(*map(np.asarray, shown)), NUM_ROUNDS - np.asarray(terminated).sum(axis=0)
+
+
+CASES = {
+    # seed, M, Gamma, terminate, and which replicates stop moving their gates within the rounds
+    "wide": (7, 5, 4.0, True, "all"),
+    "default": (7, 10, continual.Params().termination_threshold, True, "all"),
+    "mixed": (8, 10, 0.1, True, "some"),
+    "narrow": (7, 20, 0.01, True, "none"),
+    "endless": (7, 5, 4.0, False, "none"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", PLAYERS)
+def test_rounds_agree_with_the_package(name, case):
+    """Would catch a slip in routing, the update, costs, flags, the last gate step, or either streamed metric."""
+    seed, num_experts, threshold, terminate, expected = CASES[case]
+    params = continual.Params(num_experts=num_experts, termination_threshold=threshold, terminate=terminate)
+    world = draw_world(seed, num_experts)
+    with jax.enable_x64(True):
+        ours, stopped = by_package(params, world)
+        theirs = PLAYERS[name](constants_of(params), world)
+    has_stopped = stopped < NUM_ROUNDS
+    assert ("all" if has_stopped.all() else "some" if has_stopped.any() else "none") == expected
+    assert len(np.unique(ours.experts)) > 1
+    np.testing.assert_array_equal(theirs.experts, ours.experts)
+    np.testing.assert_allclose(theirs.generalization_error, ours.generalization_error, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(theirs.forgetting, ours.forgetting, rtol=0, atol=1e-9)
+
+
+def by_engine(setting: Setting) -> np.ndarray:
+    """G_T (B,) of the package, from keys of its own."""
+    dims = continual.Dims(setting.num_experts, setting.num_tasks, setting.num_features, setting.num_samples)
+    params = continual.Params(num_experts=setting.num_experts)
+    _, error = simulate_batch(
+        continual.system(dims),
+        root_key(11),
+        setting.batch,
+        params,
+        setting.num_rounds,
+        setting.num_rounds,
+        observe=lambda state, info: info.generalization_error,
+    )
+    return np.asarray(error)[0]
+
+
+SETTINGS = {
+    "continual": Setting("continual", 5, 6, 10, 6, batch=400, num_rounds=80, seed=3),
+}
+
+
+@pytest.mark.parametrize(("name", "system"), [(name, system) for name in PEERS for system in PEERS[name].systems])
+def test_mean_errors_agree_with_the_engine(name, system):
+    """Would catch arrivals, pools or perturbations drawn from another law than the engine's."""
+    needed = PEERS[name].requires
+    if needed and importlib.util.find_spec(needed) is None:
+        pytest.skip(f"{needed} is not installed")
+    setting = SETTINGS[system]
+    theirs, ours = PEERS[name].prepare(setting)(), by_engine(setting)
+    assert theirs.shape == ours.shape
+    deviation = np.sqrt((theirs.var() + ours.var()) / setting.batch)
+    assert abs(theirs.mean() - ours.mean()) < STANDARD_ERRORS * deviation
+
+
+@pytest.mark.parametrize(("name", "system"), [(name, system) for name in PEERS for system in PEERS[name].systems])
+def test_runs_are_in_the_precision_asked(name, system):
+    """Would catch a peer that is timed in float32 as if it were float64: the same draws would then end the same."""
+    needed = PEERS[name].requires
+    if needed and importlib.util.find_spec(needed) is None:
+        pytest.skip(f"{needed} is not installed")
+    setting = dataclasses.replace(SETTINGS[system], batch=4, num_rounds=5, precision="float64")
+    errors = PEERS[name].prepare(setting)()
+    assert errors.shape == (4,)
+    assert errors.dtype == np.float64
+    assert np.all(errors != errors.astype(np.float32))
