@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from moe_theory import continual, root_key, simulate_batch
-from moe_theory.bench.peers import PEERS, numpy_loop, textbook
+from moe_theory.bench.peers import PEERS, numpy_batched, numpy_loop, textbook
 from moe_theory.bench.peers.course import Constants, Course, constants_of
 from moe_theory.bench.setting import Setting
 
@@ -63,11 +63,27 @@ def by_textbook(constants: Constants, world: World) -> Course:
     return Course(*map(np.asarray, play(jnp.asarray(world.truths), textbook.Arrival(*map(jnp.asarray, world[1:])))))
 
 
+def by_batched_numpy(constants: Constants, world: World) -> Course:
+    return numpy_batched.play(constants, *world)
+
+
+def by_batched_torch(constants: Constants, world: World) -> Course:
+    torch = pytest.importorskip("torch")
+    from moe_theory.bench.peers import torch_batched
+
+    return Course(*(leaf.numpy() for leaf in torch_batched.play(constants, *map(torch.as_tensor, world))))
+
+
 def stacked(courses) -> Course:
     return Course(*(np.stack(leaves, axis=1) for leaves in zip(*courses, strict=True)))
 
 
-PLAYERS = {"NumPy loop": by_numpy_loop, "textbook vmap(scan)": by_textbook}
+PLAYERS = {
+    "NumPy loop": by_numpy_loop,
+    "batched NumPy": by_batched_numpy,
+    "batched Torch": by_batched_torch,
+    "textbook vmap(scan)": by_textbook,
+}
 
 
 def by_package(params: continual.Params, world: World) -> tuple[Course, np.ndarray]:
@@ -157,7 +173,7 @@ def test_runs_are_in_the_precision_asked(name, system):
     needed = PEERS[name].requires
     if needed and importlib.util.find_spec(needed) is None:
         pytest.skip(f"{needed} is not installed")
-    setting = dataclasses.replace(SETTINGS[system], batch=4, num_rounds=5, precision="float64")
+    setting = dataclasses.replace(SETTINGS[system], batch=4, num_rounds=30, precision="float64")
     errors = PEERS[name].prepare(setting)()
     assert errors.shape == (4,)
     assert errors.dtype == np.float64

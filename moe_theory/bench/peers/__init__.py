@@ -1,7 +1,20 @@
 """Peers: other ways to run the very rounds that the package runs, written as one would in their library."""
 
-from moe_theory.bench.peers import numpy_loop, textbook
-from moe_theory.bench.setting import Contender
+from moe_theory.bench.peers import numpy_batched, numpy_loop, textbook
+from moe_theory.bench.setting import Contender, Run, Setting
+
+
+def _prepare_torch(setting: Setting) -> Run:
+    from moe_theory.bench.peers import torch_batched  # torch is optional, and slow to import
+
+    return torch_batched.prepare(setting)
+
+
+def _prepare_compiled_torch(setting: Setting) -> Run:
+    from moe_theory.bench.peers import torch_batched
+
+    return torch_batched.prepare_compiled(setting)
+
 
 PEERS: dict[str, Contender] = {
     contender.name: contender
@@ -12,6 +25,19 @@ PEERS: dict[str, Contender] = {
             ("continual",),
             numpy_loop.prepare,
             one_by_one=True,
+        ),
+        Contender(
+            "batched NumPy",
+            "all replicates at once, batch last, one Python loop over the rounds",
+            ("continual",),
+            numpy_batched.prepare,
+        ),
+        Contender(
+            "batched Torch",
+            "the same in PyTorch, without autograd",
+            ("continual",),
+            _prepare_torch,
+            requires="torch",
         ),
         Contender(
             "textbook vmap(scan)",
