@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from moe_theory import continual, root_key, simulate_batch
-from moe_theory.bench.peers import PEERS, numpy_batched, numpy_loop, textbook
+from moe_theory import continual, edge, root_key, simulate_batch
+from moe_theory.bench.peers import PEERS, numpy_batched, numpy_loop, textbook, textbook_edge
 from moe_theory.bench.peers.course import Constants, Course, constants_of
 from moe_theory.bench.setting import Setting
 
@@ -133,12 +133,78 @@ def test_rounds_agree_with_the_package(name, case):
     np.testing.assert_allclose(theirs.forgetting, ours.forgetting, rtol=0, atol=1e-9)
 
 
+class Servers(NamedTuple):
+    """What three replicates of the edge system keep and meet, drawn without the package."""
+
+    network: textbook_edge.Network  # leaves (B, ...)
+    arrivals: textbook_edge.Arrival  # leaves (T, B, ...)
+
+
+def draw_servers(seed: int, num_experts: int) -> Servers:
+    generator = np.random.default_rng(seed)
+    T, B, N, p, s, M = NUM_ROUNDS, BATCH, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES, num_experts
+    centres = 0.6 * generator.standard_normal((B, N, p))
+    signals = 3 * np.linalg.qr(generator.standard_normal((B, p, N)))[0].transpose(0, 2, 1)
+    tasks, slots = generator.integers(N, size=(T, B)), generator.integers(s, size=(T, B))
+    features = 0.1 * generator.standard_normal((T, B, p, s))
+    rounds, replicates = np.ogrid[:T, :B]
+    features[rounds, replicates, :, slots] = signals[replicates, tasks]
+    truths = centres[replicates, tasks] + 0.1 * generator.standard_normal((T, B, p))
+    transfer = generator.integers(0, 6, size=(T, B, M)).astype(np.int32)
+    execution = generator.integers(1, 6, size=(B, M)).astype(np.int32)
+    return Servers(
+        textbook_edge.Network(centres, signals, execution),
+        textbook_edge.Arrival(tasks, features, truths, transfer, 0.1 * generator.random((T, B, M))),
+    )
+
+
+def edge_by_package(params: edge.Params, servers: Servers) -> Course:
+    dims = edge.Dims(int(params.num_experts), NUM_TASKS, NUM_FEATURES, NUM_SAMPLES, max_delay=10)
+
+    @jax.jit
+    def play(network, arrivals):
+        def body(state, drawn):
+            unused = jnp.zeros(dims.max_experts)
+            arrival = edge.Arrival(*drawn[:4], distance=unused, perturbation=drawn.perturbation, uniform=unused)
+            state, info = edge.learn(state, arrival, params, dims=dims)
+            return state, Course(info.expert, info.generalization_error)
+
+        pool = edge.Pool(network.truths, network.signals, jnp.arange(NUM_TASKS))
+        return jax.lax.scan(body, edge.begin(dims, params, pool, network.execution_delay), arrivals)[1]
+
+    shown = jax.vmap(play, (0, 1), 1)(*jax.tree.map(jnp.asarray, servers))
+    return jax.tree.map(np.asarray, shown)
+
+
+@pytest.mark.parametrize(("num_experts", "drops"), [(5, True), (10, False), (20, False)])
+def test_edge_rounds_agree_with_the_package(num_experts, drops):
+    """Would catch a slip in delays, completions, stale gate steps and their lag, drops, or the streamed error."""
+    params = edge.reading("orthogonal-signal").params(num_experts=num_experts)
+    servers = draw_servers(5, num_experts)
+    with jax.enable_x64(True):
+        ours = edge_by_package(params, servers)
+
+        @jax.jit
+        def play(network, arrivals):
+            return textbook_edge.play(textbook_edge.constants_of(params), network, arrivals)
+
+        theirs = jax.vmap(play, (0, 1), 1)(*jax.tree.map(jnp.asarray, servers))
+    assert np.any(ours.experts == -1) == drops
+    assert len(np.unique(ours.experts)) > num_experts / 2
+    np.testing.assert_array_equal(theirs.experts, ours.experts)
+    np.testing.assert_allclose(theirs.generalization_error, ours.generalization_error, rtol=0, atol=1e-9)
+
+
 def by_engine(setting: Setting) -> np.ndarray:
     """G_T (B,) of the package, from keys of its own."""
-    dims = continual.Dims(setting.num_experts, setting.num_tasks, setting.num_features, setting.num_samples)
-    params = continual.Params(num_experts=setting.num_experts)
+    sizes = (setting.num_experts, setting.num_tasks, setting.num_features, setting.num_samples)
+    if setting.system == "edge":
+        system = edge.system(edge.Dims(*sizes, max_delay=10))
+        params = edge.reading("orthogonal-signal").params(num_experts=setting.num_experts)
+    else:
+        system, params = continual.system(continual.Dims(*sizes)), continual.Params(num_experts=setting.num_experts)
     _, error = simulate_batch(
-        continual.system(dims),
+        system,
         root_key(11),
         setting.batch,
         params,
@@ -151,6 +217,7 @@ def by_engine(setting: Setting) -> np.ndarray:
 
 SETTINGS = {
     "continual": Setting("continual", 5, 6, 10, 6, batch=400, num_rounds=80, seed=3),
+    "edge": Setting("edge", 8, 4, 8, 4, batch=400, num_rounds=80, seed=3),
 }
 
 

@@ -1,6 +1,6 @@
 """Peers: other ways to run the very rounds that the package runs, written as one would in their library."""
 
-from moe_theory.bench.peers import numpy_batched, numpy_loop, textbook
+from moe_theory.bench.peers import numpy_batched, numpy_loop, textbook, textbook_edge
 from moe_theory.bench.setting import Contender, Run, Setting
 
 
@@ -10,10 +10,8 @@ def _prepare_torch(setting: Setting) -> Run:
     return torch_batched.prepare(setting)
 
 
-def _prepare_compiled_torch(setting: Setting) -> Run:
-    from moe_theory.bench.peers import torch_batched
-
-    return torch_batched.prepare_compiled(setting)
+def _prepare_textbook(setting: Setting) -> Run:
+    return (textbook_edge if setting.system == "edge" else textbook).prepare(setting)
 
 
 PEERS: dict[str, Contender] = {
@@ -42,8 +40,8 @@ PEERS: dict[str, Contender] = {
         Contender(
             "textbook vmap(scan)",
             "JAX by the book: jit(vmap(scan)), batch first, gathers and Cholesky",
-            ("continual",),
-            textbook.prepare,
+            ("continual", "edge"),
+            _prepare_textbook,
         ),
     )
 }

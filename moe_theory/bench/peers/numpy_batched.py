@@ -4,6 +4,7 @@ The replicates are the last axis of every array, so that each call is long conti
 depend on the models (arrivals, gate inputs, orthonormal bases of the samples) is made for a block of rounds at once.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -34,9 +35,7 @@ def prepare(setting: Setting) -> Run:
         generator = np.random.Generator(np.random.SFC64(setting.seed))
         truths = np.ascontiguousarray(draw_truths(generator, setting, constants).transpose(2, 1, 0))
         blocks = draw_blocks(generator, setting, constants, truths)
-        for shown in play_blocks(constants, truths, blocks):
-            last = shown
-        return last.generalization_error
+        return deque(play_blocks(constants, truths, blocks), maxlen=1).pop().generalization_error
 
     return run
 

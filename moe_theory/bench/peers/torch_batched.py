@@ -5,6 +5,7 @@ contiguous arithmetic, and what does not depend on the models (arrivals, gate in
 is made for a block of rounds at once.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -49,8 +50,8 @@ def _prepare(setting: Setting, take: Callable[..., Course]) -> Run:
         generator = torch.Generator(device).manual_seed(setting.seed)
         pools = draw_truths(np.random.default_rng(setting.seed), setting, constants)
         truths = torch.as_tensor(pools, device=device).permute(2, 1, 0).contiguous()
-        for shown in play_blocks(constants, truths, draw_blocks(generator, setting, constants, truths), take):
-            last = shown
+        blocks = draw_blocks(generator, setting, constants, truths)
+        last = deque(play_blocks(constants, truths, blocks, take), maxlen=1).pop()
         return last.generalization_error.cpu().numpy()
 
     return run
