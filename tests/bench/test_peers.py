@@ -158,7 +158,7 @@ def draw_servers(seed: int, num_experts: int) -> Servers:
     )
 
 
-def edge_by_package(params: edge.Params, servers: Servers) -> Course:
+def edge_by_package(params: edge.Params, servers: Servers) -> tuple[edge.State, Course]:
     dims = edge.Dims(int(params.num_experts), NUM_TASKS, NUM_FEATURES, NUM_SAMPLES, max_delay=10)
 
     @jax.jit
@@ -170,26 +170,28 @@ def edge_by_package(params: edge.Params, servers: Servers) -> Course:
             return state, Course(info.expert, info.generalization_error)
 
         pool = edge.Pool(network.truths, network.signals, jnp.arange(NUM_TASKS))
-        return jax.lax.scan(body, edge.begin(dims, params, pool, network.execution_delay), arrivals)[1]
+        return jax.lax.scan(body, edge.begin(dims, params, pool, network.execution_delay), arrivals)
 
-    shown = jax.vmap(play, (0, 1), 1)(*jax.tree.map(jnp.asarray, servers))
-    return jax.tree.map(np.asarray, shown)
+    return jax.tree.map(np.asarray, jax.vmap(play, (0, 1), (0, 1))(*jax.tree.map(jnp.asarray, servers)))
 
 
 @pytest.mark.parametrize(("num_experts", "drops"), [(5, True), (10, False), (20, False)])
 def test_edge_rounds_agree_with_the_package(num_experts, drops):
-    """Would catch a slip in delays, completions, stale gate steps and their lag, drops, or the streamed error."""
+    """Would catch a slip in delays, completions, stale gate steps and their lag, drops, the counters, or G_t."""
     params = edge.reading("orthogonal-signal").params(num_experts=num_experts)
     servers = draw_servers(5, num_experts)
     with jax.enable_x64(True):
-        ours = edge_by_package(params, servers)
+        state, ours = edge_by_package(params, servers)
 
         @jax.jit
         def play(network, arrivals):
             return textbook_edge.play(textbook_edge.constants_of(params), network, arrivals)
 
-        theirs = jax.vmap(play, (0, 1), 1)(*jax.tree.map(jnp.asarray, servers))
+        left, theirs = jax.vmap(play, (0, 1), (0, 1))(*jax.tree.map(jnp.asarray, servers))
     assert np.any(ours.experts == -1) == drops
+    assert state.misrouted.min() > 0
+    for counter in ("visits", "dropped", "misrouted"):
+        np.testing.assert_array_equal(getattr(left, counter), getattr(state, counter))
     assert len(np.unique(ours.experts)) > num_experts / 2
     np.testing.assert_array_equal(theirs.experts, ours.experts)
     np.testing.assert_allclose(theirs.generalization_error, ours.generalization_error, rtol=0, atol=1e-9)

@@ -102,13 +102,13 @@ def constants_of(params: edge.Params) -> Constants:
     return Constants(*(np.asarray(getattr(params, name)).item() for name in Constants._fields))
 
 
-def play(constants: Constants, network: Network, arrivals: Arrival) -> Course:
-    """One replicate's rounds on given arrivals, every leaf (T, ...)."""
+def play(constants: Constants, network: Network, arrivals: Arrival) -> tuple[Carry, Course]:
+    """One replicate's rounds on given arrivals, every leaf (T, ...): how they leave it, and what they show."""
 
     def body(carry, arrival):
         return round_(constants, network, carry, arrival)
 
-    return jax.lax.scan(body, begin(constants, network), arrivals)[1]
+    return jax.lax.scan(body, begin(constants, network), arrivals)
 
 
 def begin(constants: Constants, network: Network) -> Carry:
