@@ -1,7 +1,7 @@
 """Split a step into what can be known before its state is, and the rest, so that the first can be done rounds ahead.
 
-What depends on a step's key, and on nothing of its state that changes, is an arrival: random numbers, and all that is
-made of them alone. Done for many rounds at once that takes fewer and wider operations, and its results are stored and
+What depends on a step's key and round, and on nothing else of its state that changes, is an arrival: random numbers,
+and all that is made of them alone. Done for many rounds at once that takes fewer and wider operations, and its results are stored and
 read where XLA would fuse the work into every use and so repeat it. A step function need not be written in parts for
 that: the parts are found in its program.
 """
@@ -20,7 +20,8 @@ Variables = set[Any]
 class Split(NamedTuple):
     """A step in three parts: `act(prepare(draw(key, state, params), state, params), state, params)` is the step.
 
-    `draw` and `prepare` read of the state only what no step changes, such as a pool: any state of a run will do.
+    `draw` and `prepare` read of the state only its round and what no step changes, such as a pool: any state of a run
+    will do, with its `round` replaced by the one before the step's.
     """
 
     draw: Callable[[Any, Any, Any], Values]  # (key, state, params): random numbers, and what is costly to repeat
@@ -41,16 +42,19 @@ class _Stages(NamedTuple):
 def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, params: Any) -> Split:
     """The parts of `step`, a pure function of (key, state, params), traced here for the shapes of these.
 
-    Where its result begins with the next state, leaves of that which pass through unchanged are known ahead.
+    Where its result begins with the next state, leaves of that which pass through unchanged are known ahead, and so is
+    a leaf called `round` that a step does nothing to but add 1.
     """
     closed, result = jax.make_jaxpr(step, return_shape=True)(key, state, params)
     program, structure = closed.jaxpr, jax.tree.structure(result)
     num_keys, num_states = len(jax.tree.leaves(key)), len(jax.tree.leaves(state))
     keys, others = program.invars[:num_keys], program.invars[num_keys:]
-    changing = set(others[:num_states])
-    if isinstance(result, tuple) and result and jax.tree.structure(result[0]) == jax.tree.structure(state):
-        changing -= {before for before, after in zip(others, program.outvars[:num_states]) if before is after}
-    stages = _stages(program.eqns, set(keys), changing)
+    states, after = others[:num_states], program.outvars[:num_states]
+    is_next = isinstance(result, tuple) and result and jax.tree.structure(result[0]) == jax.tree.structure(state)
+    kept = {before for before, now in zip(states, after, strict=True) if before is now} if is_next else set()
+    clock = _clock(state, states, after, program.eqns) if is_next else set()
+    known = {*keys, *clock}
+    stages = _stages(program.eqns, known, set(states) - kept - clock)
 
     used = _variables(program.outvars) | _inputs(stages.act)
     prepared = [variable for variable in [*keys, *_outputs(stages.draw + stages.prepare)] if variable in used]
@@ -73,21 +77,21 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     )
 
 
-def _stages(equations: list[Any], keys: Variables, changing: Variables) -> _Stages:
+def _stages(equations: list[Any], known: Variables, changing: Variables) -> _Stages:
     act = _reached(equations, changing)
-    random = _reached(_without(equations, act), keys)
+    random = _reached(_without(equations, act), known)
     plain = _without(equations, act + random)
     costly = _needed(random, set(_outputs([equation for equation in random if _is_costly(equation)])))
     # Parts of what was drawn are stored in the place of the whole.
-    draw, known = [], keys | set(_outputs(costly))
+    draw, drawn = [], known | set(_outputs(costly))
     for equation in random:
-        is_part = equation.primitive.name in _PARTS and _inputs([equation]) <= known
+        is_part = equation.primitive.name in _PARTS and _inputs([equation]) <= drawn
         if is_part or any(equation is other for other in costly):
             draw.append(equation)
-            known |= set(equation.outvars)
+            drawn |= set(equation.outvars)
     prepare = _without(random, draw)
     # What is larger than what it is made of is made again rather than stored.
-    again, used, made = [], _inputs(act), keys | set(_outputs(random))
+    again, used, made = [], _inputs(act), known | set(_outputs(random))
     for equation in reversed(prepare):
         sources = _inputs([equation]) & made
         is_larger = _size(equation.outvars) > _size(sources)
@@ -95,6 +99,16 @@ def _stages(equations: list[Any], keys: Variables, changing: Variables) -> _Stag
             again.append(equation)
             used |= sources
     return _Stages(plain, draw, prepare, again[::-1] + act)
+
+
+def _clock(state: Any, before: list[Any], after: list[Any], equations: list[Any]) -> Variables:
+    """The variable of a state's `round`, if what a step leaves is that and 1."""
+    for (path, _), old, new in zip(jax.tree.leaves_with_path(state), before, after, strict=True):
+        if jax.tree_util.keystr(path, simple=True) == "round":
+            for equation in equations:
+                if new in equation.outvars and equation.primitive.name == "add" and equation.invars[0] is old:
+                    return {old} if getattr(equation.invars[1], "val", None) == 1 else set()
+    return set()
 
 
 def _reached(equations: Iterable[Any], sources: Variables) -> list[Any]:

@@ -39,7 +39,7 @@ def trailing_vmap(
         function: a pure function of pytrees of arrays.
         is_batched: for each positional argument, whether the leaves of it end in the batch axis (or have none).
         stores: whether the program that this becomes part of is compiled so that optimisation barriers store what
-            passes them. Then sums are chains and random bits are hashed here; else a compiler repeats both in every use.
+            passes them. Only then are sums chains, and hashes written out, which would else be repeated in every use.
     Returns: a function of the same arguments; every leaf of its result ends in the batch axis.
     """
 
@@ -97,8 +97,7 @@ def _apply(equation: Any, operands: list[_Value], size: int, stores: bool) -> li
     if not any(operand.is_batched for operand in operands):
         return _results(equation, _bind(equation, [operand.array for operand in operands]), False)
     if stores and _is_stored(equation, operands):
-        result = _STORED[name](equation, *(operand.array for operand in operands))
-        return _results(equation, lax.optimization_barrier(result), True)
+        return _results(equation, _STORED[name](equation, *(operand.array for operand in operands)), True)
     if name in _ELEMENTWISE:
         shape = equation.outvars[0].aval.shape
         arrays, changes = [_to_batched(operand, size, shape) for operand in operands], {}
@@ -129,15 +128,20 @@ def _is_stored(equation: Any, operands: list[_Value]) -> bool:
         return operands[0].is_batched and threefry.is_served(operands[0].array)
     if name not in _STORED:
         return False
-    return 0 < math.prod(equation.invars[0].aval.shape[axis] for axis in equation.params["axes"]) <= LONGEST_CHAIN
+    return 0 < _num_terms(equation) <= LONGEST_CHAIN
+
+
+def _num_terms(equation: Any) -> int:
+    """How many terms a reduction has for each of its results."""
+    return math.prod(equation.invars[0].aval.shape[axis] for axis in equation.params["axes"])
 
 
 def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any:
-    """A reduction, term by term in their order."""
+    """A reduction, term by term in their order; one of single terms is not worth storing."""
     for axis in sorted(equation.params["axes"], reverse=True):
         terms = [lax.index_in_dim(array, index, axis, keepdims=False) for index in range(array.shape[axis])]
         array = functools.reduce(combine, terms)
-    return array
+    return array if _num_terms(equation) == 1 else lax.optimization_barrier(array)
 
 
 def _called_program(equation: Any) -> Any:
@@ -158,10 +162,10 @@ _ELEMENTWISE = frozenset(
 )
 
 _STORED: dict[str, Callable[..., Any]] = {
-    "random_bits": lambda equation, keys: threefry.random_bits(
-        keys, equation.params["bit_width"], equation.params["shape"]
+    "random_bits": lambda equation, keys: lax.optimization_barrier(
+        threefry.random_bits(keys, equation.params["bit_width"], equation.params["shape"])
     ),
-    "random_fold_in": lambda equation, keys, data: threefry.fold_in(keys, data),
+    "random_fold_in": lambda _, keys, data: lax.optimization_barrier(threefry.fold_in(keys, data)),
     "reduce_sum": functools.partial(_chain, lax.add),
     "reduce_max": functools.partial(_chain, lax.max),
     "reduce_min": functools.partial(_chain, lax.min),

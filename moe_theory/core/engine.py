@@ -111,9 +111,10 @@ def _machine(system, keys, state, params, observe, reduce, is_batch, stores) -> 
     structure = jax.tree.structure(one_info)
 
     def draw(time):
-        drawn = draw_round(key_round(keys, time), state, params)
+        earlier = state._replace(round=jnp.broadcast_to(time - 1, jnp.shape(state.round)).astype(state.round.dtype))
+        drawn = draw_round(key_round(keys, time), earlier, params)
         # Numbers that are not stored first would be drawn again for every operation that prepares.
-        return prepare_round(jax.lax.optimization_barrier(drawn), state, params) if stores else drawn
+        return prepare_round(jax.lax.optimization_barrier(drawn), earlier, params) if stores else drawn
 
     def act(draws, state):
         prepared = draws if stores else prepare_round(draws, state, params)
