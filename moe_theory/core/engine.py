@@ -20,6 +20,8 @@ ROUNDS_AHEAD = 16
 _CPU_OPTIONS = {
     "xla_disable_hlo_passes": "cse_barrier_expander,cpu-parallel-task-assigner",
     "xla_cpu_prefer_vector_width": 512,
+    "xla_cpu_experimental_ynn_fusion_type": "",
+    "xla_cpu_copy_insertion_use_region_analysis": True,
 }
 
 

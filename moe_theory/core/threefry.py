@@ -50,8 +50,9 @@ def random_bits(keys: Key[Array, " B"], bit_width: int, shape: tuple[int, ...]) 
 def fold_in(keys: Key[Array, " B"], data: Int[Array, "..."]) -> Key[Array, " B"]:
     """For each key `jax.random.fold_in(key, data)`, with one `data` of 32 bits or one a key."""
     counter = (jnp.zeros((), jnp.uint32), jnp.asarray(data).astype(jnp.uint32))
-    words = jnp.stack(threefry2x32(_words(keys), counter), axis=-1)
-    return jax.random.wrap_key_data(words, impl=IMPLEMENTATION)
+    # Stored as two arrays: packed, as keys are, their words would lie apart in memory.
+    words = jax.lax.optimization_barrier(threefry2x32(_words(keys), counter))
+    return jax.random.wrap_key_data(jnp.stack(words, axis=-1), impl=IMPLEMENTATION)
 
 
 def _words(keys: Key[Array, " B"]) -> tuple[Words, Words]:
