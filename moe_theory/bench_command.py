@@ -30,16 +30,16 @@ def run_bench(options: Any) -> None:
         record, is_interrupted = history.read(options.source), False
     else:
         record, is_interrupted = _measured(options, console)
-    changes = None if then is None else history.compare(record, then)
+    changes = [] if then is None else history.compare(record, then)
     if options.json:
         document = history.to_json(record)
-        if changes is not None:
+        if then is not None:
             document["changes"] = [{"id": each.id, **each.ratio._asdict(), "clear": each.is_clear} for each in changes]
         print_json(document)
     else:
         for sheet in speed.sheets(record):
             console.print(speed.to_rich(sheet))
-        if changes is not None:
+        if then is not None:
             console.print(speed.to_rich(speed.changes_sheet(changes, then)))
         console.print(speed.machine_line(record), highlight=False, soft_wrap=True, markup=False)
     for path in () if options.report is None else speed_figures.write_report(record, options.report):

@@ -187,12 +187,12 @@ def read(path: Path) -> Record:
 
 def measurement(document: dict[str, Any]) -> Measurement:
     """A measurement from a dictionary."""
-    return Measurement(**_tuples(document) | {"setting": Setting(**document["setting"])})
+    return Measurement(**{**_tuples(document), "setting": Setting(**document["setting"])})
 
 
 def on_accelerator(document: dict[str, Any]) -> OnAccelerator:
     """A measurement on an accelerator from a dictionary."""
-    return OnAccelerator(**_tuples(document) | {"setting": Setting(**document["setting"])})
+    return OnAccelerator(**{**_tuples(document), "setting": Setting(**document["setting"])})
 
 
 def _tuples(document: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from rich.table import Table
 
-from moe_theory.bench import engine
 from moe_theory.bench.grid import EXPECTED_SLOPES, SCALED
 from moe_theory.bench.history import KEPT, Change, Measurement, OnAccelerator, Record
 from moe_theory.bench.measure import Ratio, ratio
@@ -99,32 +98,40 @@ def systems_of(measurements: Iterable[Measurement]) -> list[str]:
     return list(dict.fromkeys(each.setting.system for each in measurements))
 
 
-def peer_groups(record: Record) -> dict[tuple[str, str, int], list[Measurement]]:
-    """What was timed together: by cores, system and batch; the engine first."""
-    groups: dict[tuple[str, str, int], list[Measurement]] = {}
-    for each in record.measurements:
-        if each.part == "peers":
-            groups.setdefault((each.cores, each.setting.system, each.setting.batch), []).append(each)
-    return groups
+def peer_groups(record: Record) -> dict[tuple[str, str], list[Measurement]]:
+    """What was timed in turn with peers, the engine first, by group and cores."""
+    peers = (each for each in record.measurements if each.part == "peers")
+    return _grouped(peers, lambda each: (each.group, each.cores))
+
+
+def peer_name(each: Measurement, group: Sequence[Measurement]) -> str:
+    """The contender, with its batch where that is not the group's."""
+    is_other = each.setting.batch != group[0].setting.batch
+    return f"{each.contender}, batch {each.setting.batch}" if is_other else each.contender
 
 
 def over_engine(each: Measurement, group: Sequence[Measurement]) -> Ratio | None:
-    """Cost over the engine's in the same passes; None for the engine and for what was not measured."""
-    own = next((other for other in group if other.contender == engine.NAME and not other.skipped), None)
-    return None if own is None or own is each or each.skipped else ratio(each.costs, own.costs)
+    """Cost over that of the engine, the group's first, in the same passes; None for itself and what was not measured."""
+    own = group[0]
+    return None if own.skipped or own is each or each.skipped else ratio(each.costs, own.costs)
 
 
 def _peers(record: Record) -> Iterator[Sheet]:
-    for (cores, system, batch), group in peer_groups(record).items():
+    for (title, cores), group in peer_groups(record).items():
         rows = []
         for each in group:
             over = over_engine(each, group)
             times = over and _shown_ratio(over)
             rows.append(
-                (each.contender, _cost(each), times or "", "" if each.skipped else f"{each.compile_seconds:.1f}")
+                (
+                    peer_name(each, group),
+                    _cost(each),
+                    times or "",
+                    "" if each.skipped else f"{each.compile_seconds:.1f}",
+                )
             )
         yield Sheet(
-            f"{system}, {_sizes(group[0])}, batch {batch}, {CORES[cores]}",
+            f"{title}, {CORES[cores]}: {_sizes(group[0])}",
             ("", "ns a replicate-round", "times moe_theory", "first call, s more"),
             rows,
         )

@@ -69,9 +69,9 @@ def peers_figure(record: Record) -> str:
 
     def draw(figure: "FigureBase") -> None:
         panels = figure.subplots(len(measured), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-        for panel, ((cores, system, batch), group) in zip(panels, measured.items(), strict=True):
+        for panel, ((title, cores), group) in zip(panels, measured.items(), strict=True):
             _draw_bars(panel, group)
-            panel.set_title(f"{system}, batch {batch}, {speed.CORES[cores]}", loc="left")
+            panel.set_title(f"{title}, {speed.CORES[cores]}", loc="left")
         panels[-1].set_xlabel(COST)
 
     size = (PAGE_WIDTH, sum(heights))
@@ -101,7 +101,7 @@ def _draw_bars(panel: "Axes", group: Sequence[Measurement]) -> None:
     costs = [each.nanoseconds for each in group]
     colours = ["C1" if each.contender == engine.NAME else "C0" for each in group]
     panel.barh(range(len(group)), costs, color=colours, height=0.65)
-    panel.set_yticks(range(len(group)), [each.contender for each in group])
+    panel.set_yticks(range(len(group)), [speed.peer_name(each, group) for each in group])
     panel.invert_yaxis()
     panel.set_xscale("log")
     panel.set_xlim(left=min(costs) / 3, right=max(costs) * 3)
