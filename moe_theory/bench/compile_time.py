@@ -11,7 +11,7 @@ from moe_theory.sweep.cells import run_cells
 from moe_theory.verify.course import Job
 
 PROGRAM = "figure-2"
-TIMES = 3  # runs of what is compiled by then, and of the yardstick
+TIMES = 2  # runs of what is compiled by then, and of the yardstick
 
 
 def measure_compilation(cache: str, cores: str, num_threads: int) -> Compilation:

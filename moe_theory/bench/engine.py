@@ -26,7 +26,7 @@ def prepare(setting: Setting, num_threads: int = 1) -> Run:
     """
     kind = sweepable(setting.system)
     system, params = system_of(setting)
-    observe = kind.observe(dict.fromkeys((*kind.default_observables, RESULT)))
+    observe = kind.observe(tuple(dict.fromkeys((*kind.default_observables, RESULT))))
     cell = chunks.Cell(NAME, system, params, setting.num_rounds, setting.num_rounds, observe)
     check_system(system, params)
     total = num_threads * setting.batch

@@ -15,6 +15,7 @@ from moe_theory.sweep.systems import sweepable
 CONTENDERS: dict[str, Contender] = {engine.NAME: engine.ENGINE, **PEERS}
 BATCHES = (64, 256)  # of the comparison with peers
 GRID: dict[str, Sequence[int]] = {"num_experts": (5, 20, 80), "num_features": (10, 50, 200), "batch": (64, 256, 1024)}
+SCALING_BATCH = 32
 DOUBLINGS = 5  # points of an axis of the scaling
 SCALED = {"M": "num_experts", "N": "num_tasks", "d": "num_features", "s": "num_samples", "T": "num_rounds"}
 # log cost over log size, far out: see `operations`.
@@ -24,6 +25,14 @@ PEER_EXPERTS = {"edge": 50}  # M of the comparison with peers, where it is not 1
 _AHEAD = 16  # rounds are a multiple of those that random numbers are drawn ahead for
 _NANOSECONDS = 0.35  # an operation, about, on one core
 _SECONDS = 0.15  # a call, about
+# Where doubling starts from other sizes: s must stay below d, N orthogonal signals need d to be at least N, and the
+# arrays of a batch should stay in the cache.
+_ROOM = {
+    "N": {"num_tasks": 4, "num_features": 64},
+    "d": {"num_features": 16},
+    "s": {"num_samples": 2, "num_features": 48},
+    "T": {"num_rounds": 128},
+}
 _MOST_ROUNDS, _FEWEST_REPLICATES = 4096, 64  # narrower batches cost as much as this
 
 
@@ -145,11 +154,8 @@ def _grid_groups(system: str, precision: str, batches: Sequence[int]) -> Iterato
 
 
 def _scaling_group(system: str, precision: str, axis: str) -> Group:
-    base = with_rounds(Setting(system, 8, 8, 32, 4, batch=64, num_rounds=0, precision=precision))
-    if axis == "s":
-        base = dataclasses.replace(base, num_features=80)
-    if axis == "T":
-        base = dataclasses.replace(base, num_rounds=256)
+    base = with_rounds(Setting(system, 8, 8, 32, 4, batch=SCALING_BATCH, num_rounds=0, precision=precision))
+    base = dataclasses.replace(base, **_ROOM.get(axis, {}))
     name = SCALED[axis]
     members = []
     for doubling in range(DOUBLINGS):

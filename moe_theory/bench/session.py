@@ -102,7 +102,7 @@ def orders(request: Request, programs: Path) -> list[Order]:
                 groups += grid.scaling_groups(systems, request.precision)
         given.append(_order_of(groups, cores, request.effort))
         if request.compilation and not request.is_quick:
-            given += _compilations(cores, programs / cores)
+            given += compilations(cores, programs / cores)
     return given
 
 
@@ -185,7 +185,7 @@ def _order_of(groups: Sequence[grid.Group], cores: str, effort: dict[str, Any]) 
     return Order({"kind": "groups", "cores": cores, "groups": documents, "effort": effort}, units, _ON_CPU)
 
 
-def _compilations(cores: str, programs: Path) -> list[Order]:
+def compilations(cores: str, programs: Path) -> list[Order]:
     """Compile without the persistent cache, then fill it, then with it: each in a new process."""
     kept = {"JAX_ENABLE_COMPILATION_CACHE": "1", VARIABLE: str(programs), **THRESHOLDS}
     ways = ((COLD, {}), (FILLING, kept), (KEPT, kept))

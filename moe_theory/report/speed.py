@@ -111,7 +111,7 @@ def peer_name(each: Measurement, group: Sequence[Measurement]) -> str:
 
 
 def over_engine(each: Measurement, group: Sequence[Measurement]) -> Ratio | None:
-    """Cost over that of the engine, the group's first, in the same passes; None for itself and what was not measured."""
+    """Cost over the engine's, the group's first, in the same passes; None for itself and what was not measured."""
     own = group[0]
     return None if own.skipped or own is each or each.skipped else ratio(each.costs, own.costs)
 
