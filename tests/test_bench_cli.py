@@ -99,7 +99,7 @@ def test_a_run_is_kept_and_compared(capsys, played, tmp_path):
     said = capsys.readouterr().out
     assert f"measurements: {out}" in said
     assert "something" in said
-    assert "2 (1 to 4)" in said
+    assert "2.00 (1.00 to 4.00)" in said
     made = history.read(out)
     assert made.is_complete
     assert made.measurements == [measurement()]

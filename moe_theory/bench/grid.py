@@ -25,10 +25,10 @@ PEER_EXPERTS = {"edge": 50}  # M of the comparison with peers, where it is not 1
 _AHEAD = 16  # rounds are a multiple of those that random numbers are drawn ahead for
 _NANOSECONDS = 0.35  # an operation, about, on one core
 _SECONDS = 0.15  # a call, about
-# Where doubling starts from other sizes: s must stay below d, N orthogonal signals need d to be at least N, and the
-# arrays of a batch should stay in the cache.
+# Where doubling starts from other sizes: s must stay below d, and N orthogonal signals need d to be at least N and a
+# program that grows with N^2; the arrays of a batch should stay in the cache.
 _ROOM = {
-    "N": {"num_tasks": 4, "num_features": 64},
+    "N": {"num_tasks": 2},
     "d": {"num_features": 16},
     "s": {"num_samples": 2, "num_features": 48},
     "T": {"num_rounds": 128},

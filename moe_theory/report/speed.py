@@ -231,7 +231,12 @@ def _cost(each: Measurement) -> str:
 
 
 def _shown_ratio(value: Ratio) -> str:
-    return f"{value.median:.3g} ({value.low:.3g} to {value.high:.3g})"
+    return f"{_short(value.median)} ({_short(value.low)} to {_short(value.high)})"
+
+
+def _short(value: float) -> str:
+    """Two digits after the point below ten, else none."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -65,12 +65,15 @@ def peers_figure(record: Record) -> str:
     measured = {key: [each for each in group if not each.skipped] for key, group in groups.items()}
     measured = {key: group for key, group in measured.items() if group}
     heights = [BAR_HEIGHT * len(group) + TITLE_HEIGHT for group in measured.values()]
+    costs = [each.nanoseconds for group in measured.values() for each in group]
     caption = "Bars: the quickest pass. At each: times the engine's cost, median over interleaved passes. "
 
     def draw(figure: "FigureBase") -> None:
         panels = figure.subplots(len(measured), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
         for panel, ((title, cores), group) in zip(panels, measured.items(), strict=True):
             _draw_bars(panel, group)
+            panel.set_xscale("log")
+            panel.set_xlim(min(costs) / 2, max(costs) * 5)  # room for the words at the longest bar
             panel.set_title(f"{title}, {speed.CORES[cores]}", loc="left")
         panels[-1].set_xlabel(COST)
 
@@ -103,8 +106,6 @@ def _draw_bars(panel: "Axes", group: Sequence[Measurement]) -> None:
     panel.barh(range(len(group)), costs, color=colours, height=0.65)
     panel.set_yticks(range(len(group)), [speed.peer_name(each, group) for each in group])
     panel.invert_yaxis()
-    panel.set_xscale("log")
-    panel.set_xlim(left=min(costs) / 3, right=max(costs) * 3)
     for place, each in enumerate(group):
         over = speed.over_engine(each, group)
         words = f"{each.nanoseconds:,.0f}" + (f"  ({over.median:.1f}×)" if over else "")

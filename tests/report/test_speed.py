@@ -19,13 +19,13 @@ def test_peers_stand_by_their_ratio_to_the_engine():
     rows = sheet(full(), "batch 64, one pinned core").rows
     assert rows == [
         ("moe_theory", "1,000", "", "1.0"),
-        ("NumPy loop", "2,000,000", "2e+03 (2e+03 to 2e+03)", "0.0"),
+        ("NumPy loop", "2,000,000", "2,000 (2,000 to 2,000)", "0.0"),
         ("batched Torch", "skipped: torch is not installed", "", ""),
     ]
 
 
 def test_precisions_grid_and_compilation_say_what_was_measured():
-    assert sheet(full(), "precision").rows == [("continual", "one pinned core", "1,000", "2,000", "2 (2 to 2)")]
+    assert sheet(full(), "precision").rows == [("continual", "one pinned core", "1,000", "2,000", "2.00 (2.00 to 2.00)")]
     grid = sheet(full(), "ns a replicate-round, one pinned core")
     assert grid.columns == ("M, d", "batch 64", "automatic (batch)", "compile, s")
     assert grid.rows == [("10, 10", "1,000", "4,000 (16)", "1.0")]
@@ -66,7 +66,7 @@ def test_clear_changes_are_coloured():
     assert [row[2] for row in made.rows] == ["", "yes", "yes"]
     console = Console(width=200, record=True)
     console.print(speed.to_rich(made))
-    assert "10 (5 to 20)" in console.export_text()
+    assert "10 (5.00 to 20)" in console.export_text()
 
 
 def test_the_report_is_table_figures_and_record(tmp_path):
