@@ -25,7 +25,8 @@ def test_peers_stand_by_their_ratio_to_the_engine():
 
 
 def test_precisions_grid_and_compilation_say_what_was_measured():
-    assert sheet(full(), "precision").rows == [("continual", "one pinned core", "1,000", "2,000", "2.00 (2.00 to 2.00)")]
+    (precisions,) = sheet(full(), "precision").rows
+    assert precisions == ("continual", "one pinned core", "1,000", "2,000", "2.00 (2.00 to 2.00)")
     grid = sheet(full(), "ns a replicate-round, one pinned core")
     assert grid.columns == ("M, d", "batch 64", "automatic (batch)", "compile, s")
     assert grid.rows == [("10, 10", "1,000", "4,000 (16)", "1.0")]
