@@ -62,7 +62,7 @@ class Request:
     batches: tuple[int, ...] = ()
     compilation: bool = True
     accelerator: bool = False
-    passes: int = 7
+    passes: int = 5
     seconds: float = 0.2
 
     def __post_init__(self) -> None:

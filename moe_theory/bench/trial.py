@@ -19,7 +19,7 @@ ALONE = 1  # replicates of a contender that runs one after another
 class Effort(NamedTuple):
     """How much is spent on a measurement."""
 
-    passes: int = 7
+    passes: int = 5
     seconds: float = 0.2  # of the calls of one contender in a pass, at least
 
 

@@ -73,7 +73,7 @@ def machine_line(record: Record) -> str:
     parts = [
         record.time,
         facts.get("processor") or facts.get("instructions", ""),
-        f"{facts['cores']} cores" if "cores" in facts else "",
+        f"{facts['cores']} core(s)" if "cores" in facts else "",
         named,
         f"commit {facts['commit']}" if facts.get("commit") else "",
         "" if record.is_complete else "INTERRUPTED: not everything was measured",

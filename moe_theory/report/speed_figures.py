@@ -108,7 +108,7 @@ def _draw_bars(panel: "Axes", group: Sequence[Measurement]) -> None:
     panel.invert_yaxis()
     for place, each in enumerate(group):
         over = speed.over_engine(each, group)
-        words = f"{each.nanoseconds:,.0f}" + (f"  ({over.median:.1f}×)" if over else "")
+        words = f"{each.nanoseconds:,.0f}" + (f"  ({over.median:,.1f}×)" if over else "")
         panel.annotate(words, (each.nanoseconds, place), (3, 0), textcoords="offset points", va="center", fontsize=7)
 
 

@@ -78,7 +78,7 @@ def test_the_report_is_table_figures_and_record(tmp_path):
     for made in speed.sheets(full()):
         assert made.title in table
         assert all(cell in table for row in made.rows for cell in row)
-    assert "a processor, 2 cores, jax 0.10, commit abc" in table
+    assert "a processor, 2 core(s), jax 0.10, commit abc" in table
     for name in ("scaling.svg", "peers.svg"):
         assert "a processor" in (tmp_path / name).read_text()
 
