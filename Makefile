@@ -27,6 +27,7 @@ figures: $(STAMP)
 	$(BIN)/moe-theory sweep show runs/example --picture figures/sweep/example.svg
 
 bench: $(STAMP)
+	$(BIN)/python -m pytest benchmarks --benchmark-only -s --pinned
 	$(BIN)/python -m pytest benchmarks --benchmark-only -s
 
 clean:

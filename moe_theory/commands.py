@@ -31,13 +31,13 @@ def refuse(failure: Exception) -> NoReturn:
     raise SystemExit(BAD_INPUT)
 
 
-def _console(to_stderr: bool = False) -> Console:
+def open_console(to_stderr: bool = False) -> Console:
     """A console that, where it is no terminal, is wide enough for the tables."""
     console = Console(stderr=to_stderr)
     return console if console.is_terminal else Console(stderr=to_stderr, width=_LOG_WIDTH)
 
 
-def _print_json(document: Any) -> None:
+def print_json(document: Any) -> None:
     print(json.dumps(document, indent=2))  # noqa: T201
 
 
@@ -48,9 +48,9 @@ def list_claims(patterns: tuple[str, ...], as_json: bool) -> None:
     claims = select_claims(patterns or ("*",))
     if as_json:
         fields = ("id", "paper", "where", "statement", "kind", "margin", "replaced_by")
-        _print_json([{field: getattr(claim, field) for field in fields} for claim in claims])
+        print_json([{field: getattr(claim, field) for field in fields} for claim in claims])
     else:
-        _console().print(verdicts.claims_table(claims))
+        open_console().print(verdicts.claims_table(claims))
 
 
 def _request(options: Any) -> Any:
@@ -96,11 +96,11 @@ def list_verdicts(options: Any) -> None:
         for claim in job.claims
     ]
     if options.json:
-        _print_json(rows)
+        print_json(rows)
     else:
         for row in rows:
             line = f"{row['claim']} under {row['reading']}: {row['replicates']} replicates of {row['experiment']}"
-            _console().print(line, highlight=False, soft_wrap=True)
+            open_console().print(line, highlight=False, soft_wrap=True)
 
 
 def run_verify(options: Any) -> None:
@@ -121,14 +121,14 @@ def run_verify(options: Any) -> None:
     archive = Archive(folder / "samples")
     if options.fresh:
         archive.clear()
-    console = _console(to_stderr=options.json)
+    console = open_console(to_stderr=options.json)
     judged: list = []
     try:
         with terminal_progress(
             console, header=lambda console: verdicts.live_table(judged, console.width, console.height - 2)
         ) as progress:
             report = carry_out(
-                request, archive=archive, progress=progress, on_verdict=judged.append, command=_command_line()
+                request, archive=archive, progress=progress, on_verdict=judged.append, command=command_line()
             )
     except KeyboardInterrupt:
         stop("interrupted; the samples taken so far are kept: the same command goes on from them")
@@ -165,13 +165,13 @@ def run_explore(options: Any) -> None:
     )
     folder = prepare_folder(options.out, [path.name for path in exploration.paths_of(options.out, plan.claim.id)])
     keep_programs(folder / "programs")
-    console = _console(to_stderr=options.json)
+    console = open_console(to_stderr=options.json)
     judged: list = []
     with terminal_progress(console, header=lambda _: exploration.live_counts(judged, plan.most_points)) as progress:
-        found = explore.carry_out_search(plan, progress=progress, on_point=judged.append, command=_command_line())
+        found = explore.carry_out_search(plan, progress=progress, on_point=judged.append, command=command_line())
     paths = exploration.write_exploration(found, folder)
     if options.json:
-        _print_json(found.to_json())
+        print_json(found.to_json())
         return
     for line in [*found.summary(), *found.failures(), found.assurance(), *(str(path) for path in paths)]:
         console.print(line, highlight=False, soft_wrap=True)
@@ -188,12 +188,12 @@ def run_self_test(options: Any) -> None:
 
     root_key(options.seed)
     folder = prepare_folder(options.out, (selftest.PICTURE, selftest.NUMBERS))
-    console = _console(to_stderr=options.json)
+    console = open_console(to_stderr=options.json)
     with terminal_progress(console) as progress:
         result = self_test(seed=options.seed, workers=os.cpu_count() or 1, progress=progress)
     paths = selftest.write_picture(result, folder)
     if options.json:
-        _print_json(result.to_json())
+        print_json(result.to_json())
     else:
         console.print(selftest.table(result.rows))
         for line in (selftest.closing_line(result), *map(str, paths)):
@@ -219,13 +219,13 @@ def estimate_sweep(options: Any) -> None:
     _prepare_devices(options.devices)
     estimated = estimate(sweep, folder, options.devices)
     if options.json:
-        _print_json(estimated.to_json())
+        print_json(estimated.to_json())
     else:
-        _console().print(costs.estimate_table(estimated))
+        open_console().print(costs.estimate_table(estimated))
 
 
 def run_sweep(options: Any) -> None:
-    with _stoppable() as is_stopped:  # from before the heavy imports on
+    with stoppable() as is_stopped:  # from before the heavy imports on
         _run_sweep(options, is_stopped)
 
 
@@ -239,7 +239,7 @@ def _run_sweep(options: Any, is_stopped: Callable[[], bool]) -> None:
     sweep, folder = _sweep_of(options)
     keep_programs(runner.prepared(folder) / "programs")
     _prepare_devices(options.devices)
-    console = _console(to_stderr=options.json)
+    console = open_console(to_stderr=options.json)
     crew = runner.crew_of(dask=options.dask, devices=options.devices)
     try:
         with terminal_progress(console) as progress:
@@ -254,7 +254,7 @@ def _run_sweep(options: Any, is_stopped: Callable[[], bool]) -> None:
     except InvalidRunError as too_large:
         merged = f"{sweeps.RESULTS} is left out: {too_large}"
     if options.json:
-        _print_json(sweeps.to_json(results))
+        print_json(sweeps.to_json(results))
         return
     console.print(sweeps.table(results))
     for line in (*costs.closing_lines(outcome.tally), merged, f"look: moe-theory sweep show {folder}"):
@@ -267,9 +267,9 @@ def show_sweep(options: Any) -> None:
     from moe_theory.sweep.results import Results
 
     results = Results.open(options.folder, partial=True)
-    console = _console()
+    console = open_console()
     if options.json:
-        _print_json(sweeps.to_json(results))
+        print_json(sweeps.to_json(results))
     else:
         console.print(sweeps.table(results))
     coverage, lines = results.coverage, list(results.damaged.values())
@@ -323,7 +323,7 @@ def _prepare_devices(number: int | None) -> None:
 
 
 @contextlib.contextmanager
-def _stoppable() -> Iterator[Callable[[], bool]]:
+def stoppable() -> Iterator[Callable[[], bool]]:
     """Let SIGTERM, which a cluster's queue sends before it kills, end a run like Ctrl-C; whether either has come."""
     asked: list[int] = []
 
@@ -352,12 +352,12 @@ def make_figures(options: Any) -> None:
     if options.list:
         titles = {name: specification.title for name, specification in specifications.items()}
         if options.json:
-            _print_json(titles)
+            print_json(titles)
         else:
             for name, title in titles.items():
-                _console().print(f"{name}: {title}", highlight=False)
+                open_console().print(f"{name}: {title}", highlight=False)
         return
-    console = _console(to_stderr=options.json)
+    console = open_console(to_stderr=options.json)
     with terminal_progress(console) as progress:
         paths = plots.make_figures(
             options.paper,
@@ -369,7 +369,7 @@ def make_figures(options: Any) -> None:
             progress=progress,
         )
     if options.json:
-        _print_json([str(path) for path in paths])
+        print_json([str(path) for path in paths])
     else:
         for path in paths:
             console.print(str(path), highlight=False, soft_wrap=True)
@@ -387,10 +387,10 @@ def make_report(options: Any) -> None:
     if options.json:
         print(pages.to_json(report), end="")  # noqa: T201
         return
-    console = _console()
+    console = open_console()
     for line in (summary(report.verdicts), *map(str, paths)):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
-def _command_line() -> str:
+def command_line() -> str:
     return shlex.join(["moe-theory", *sys.argv[1:]])

@@ -1,1 +1,1 @@
-"""How fast the rounds run here: the package's engine, other ways to run the same rounds, and what they cost."""
+"""How fast the engine is here, and against other ways to run the same rounds."""

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+Run = Callable[[], np.ndarray]  # runs all rounds, random draws included, and waits: G_t after the last round, (batch,)
+
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
@@ -22,15 +24,12 @@ class Setting:
     seed: int = 0
 
 
-Run = Callable[[], np.ndarray]  # runs everything, random draws included, blocks; G_t after the last round, (batch,)
-
-
 class Contender(NamedTuple):
-    """One way to run a setting's rounds."""
+    """A way to run the rounds of a setting."""
 
-    name: str  # "NumPy loop", "batched NumPy", "batched Torch", "textbook vmap(scan)", "moe_theory"
+    name: str
     about: str  # one line
     systems: tuple[str, ...]  # what it can run
     prepare: Callable[[Setting], Run]
-    requires: str | None = None  # module that must be importable, say "torch"; else None
-    one_by_one: bool = False  # replicates run one after another: time few, the cost of one does not depend on batch
+    requires: str | None = None  # a module that must be importable
+    one_by_one: bool = False  # one replicate after another: a replicate-round costs the same in every batch

@@ -11,8 +11,10 @@ ROOT = Path(moe_theory.__file__).parent
 # From the top; entries on one line stand beside each other and may not import one another.
 LAYERS = [
     {"cli"},
+    {"bench_command"},
     {"commands"},
     {"report"},
+    {"bench"},
     {"continual", "edge", "generalization", "merging"},
     {"deep"},
     {"verify"},
