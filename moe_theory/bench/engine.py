@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from moe_theory.bench.setting import Contender, Run, Setting
+from moe_theory.core.blocks import width_for
 from moe_theory.core.system import Params, System, check_system
 from moe_theory.sweep import chunks, memory
 from moe_theory.sweep.systems import SYSTEMS, Sweepable, sweepable
@@ -50,7 +51,7 @@ def system_of(setting: Setting) -> tuple[System, Params]:
 
 def automatic_width(setting: Setting) -> int:
     """How many replicates the sweeps would run together."""
-    return chunks.width_for(check_system(*system_of(setting)))
+    return width_for(check_system(*system_of(setting)))
 
 
 def bytes_of_state(setting: Setting) -> int:

@@ -1,9 +1,9 @@
 """Split a step into what can be known before its state is, and the rest, so that the first can be done rounds ahead.
 
 What depends on a step's key and round, and on nothing else of its state that changes, is an arrival: random numbers,
-and all that is made of them alone. Done for many rounds at once that takes fewer and wider operations, and its results are stored and
-read where XLA would fuse the work into every use and so repeat it. A step function need not be written in parts for
-that: the parts are found in its program.
+and all that is made of them alone. Done for many rounds at once that takes fewer and wider operations, and its results
+are stored and read where XLA would fuse the work into every use and so repeat it. A step function need not be written
+in parts for that: the parts are found in its program.
 """
 
 import math

@@ -17,6 +17,7 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from moe_theory.core import threefry
+from moe_theory.core.numerics import stored
 
 # Sums of up to so many terms are written as chains of additions, which run along the batch a whole register at a time
 # and join the operations around them; XLA's own reductions do neither.
@@ -141,7 +142,7 @@ def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any
     for axis in sorted(equation.params["axes"], reverse=True):
         terms = [lax.index_in_dim(array, index, axis, keepdims=False) for index in range(array.shape[axis])]
         array = functools.reduce(combine, terms)
-    return array if _num_terms(equation) == 1 else lax.optimization_barrier(array)
+    return array if _num_terms(equation) == 1 else stored(array)
 
 
 def _called_program(equation: Any) -> Any:
@@ -162,7 +163,7 @@ _ELEMENTWISE = frozenset(
 )
 
 _STORED: dict[str, Callable[..., Any]] = {
-    "random_bits": lambda equation, keys: lax.optimization_barrier(
+    "random_bits": lambda equation, keys: stored(
         threefry.random_bits(keys, equation.params["bit_width"], equation.params["shape"])
     ),
     "random_fold_in": lambda _, keys, data: threefry.fold_in(keys, data),

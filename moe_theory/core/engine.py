@@ -9,20 +9,24 @@ import jax.numpy as jnp
 
 from moe_theory.core.ahead import split_step
 from moe_theory.core.batching import one_replicate, trailing_vmap
+from moe_theory.core.checks import is_known
+from moe_theory.core.numerics import stored
 from moe_theory.core.random import step_key
 
 # What is known ahead is done for this many rounds at once: enough to amortise, few enough for the cache.
 ROUNDS_AHEAD = 16
 
 # How XLA compiles for a CPU; elsewhere its defaults hold. Without its pass for them, optimisation barriers are what
-# they say: what passes one is stored. Without the other, no operation is split between threads, which costs more than
-# it gains for batches that fit a cache: threads take whole batches. Registers are used in full.
-_CPU_OPTIONS = {
-    "xla_disable_hlo_passes": "cse_barrier_expander,cpu-parallel-task-assigner",
+# they say: what passes one is stored; small loops must then not become functions, whose emitter knows no barriers.
+# Without the pass for parallel tasks no operation is split between threads, which costs more than it gains for batches
+# that fit a cache: threads take whole batches. Registers are used in full.
+_BARRIERS_STORE = {
+    "xla_disable_hlo_passes": "cse_barrier_expander,small-while-loop-hoisting,cpu-parallel-task-assigner",
     "xla_cpu_prefer_vector_width": 512,
-    "xla_cpu_experimental_ynn_fusion_type": "",
-    "xla_cpu_copy_insertion_use_region_analysis": True,
 }
+# These save some per cent more, and may be unknown to another version: sums by XLA itself and not by a library, and
+# fewer copies of what a loop carries.
+_FURTHER = ({"xla_cpu_experimental_ynn_fusion_type": ""}, {"xla_cpu_copy_insertion_use_region_analysis": True})
 
 
 def run(
@@ -40,20 +44,51 @@ def run(
 
     With `is_batch`, keys (B,) and every leaf of states and records end in the replicate axis.
     """
-    inside = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((keys, state, params)))
-    platform = None if inside else next(iter(keys.devices())).platform
-    return program(platform)(system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch)
+    arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch)
+    return program(platform_of(arguments))(*arguments)
+
+
+def platform_of(arguments: tuple[Any, ...]) -> str | None:
+    """The platform that `run` of these arguments runs on; None inside a program that is being traced."""
+    _, keys, state, params, *_ = arguments
+    words = jax.random.key_data(keys)  # traced where a program is, even if the keys themselves are known
+    if not is_known((words, state, params)):
+        return None
+    return next(iter(words.devices())).platform
 
 
 @functools.cache
 def program(platform: str | None) -> Any:
     """`run` as compiled for a platform; for None, as part of a program of somebody else, who says how to compile it."""
-    stores = platform == "cpu"
+    options = cpu_options() if platform == "cpu" else None
     return jax.jit(
-        functools.partial(_run, stores),
+        functools.partial(_run, options is not None),
         static_argnums=(0, 4, 5, 6, 7, 8),
-        compiler_options=_CPU_OPTIONS if stores else None,
+        compiler_options=options,
     )
+
+
+@functools.cache
+def cpu_options() -> dict[str, Any] | None:
+    """The options of a program for a CPU whose barriers store; None where this XLA has no such barriers."""
+    if not _stores(_BARRIERS_STORE):
+        return None
+    known = (further for further in _FURTHER if _stores(_BARRIERS_STORE | further))
+    return functools.reduce(lambda options, further: options | further, known, _BARRIERS_STORE)
+
+
+def _stores(options: dict[str, Any]) -> bool:
+    """Whether XLA knows these options for a CPU and, given them, keeps an optimisation barrier."""
+
+    def passing(number):
+        return jax.lax.optimization_barrier(number + 1) * 2
+
+    with jax.default_device(jax.devices("cpu")[0]):
+        lowered = jax.jit(passing, compiler_options=options).lower(0)
+        try:
+            return "opt-barrier" in (lowered.compile().as_text() or "")
+        except jax.errors.JaxRuntimeError:
+            return False
 
 
 def num_programs() -> int:
@@ -116,7 +151,7 @@ def _machine(system, keys, state, params, observe, reduce, is_batch, stores) -> 
         earlier = state._replace(round=jnp.broadcast_to(time - 1, jnp.shape(state.round)).astype(state.round.dtype))
         drawn = draw_round(key_round(keys, time), earlier, params)
         # Numbers that are not stored first would be drawn again for every operation that prepares.
-        return prepare_round(jax.lax.optimization_barrier(drawn), earlier, params) if stores else drawn
+        return prepare_round(stored(drawn), earlier, params) if stores else drawn
 
     def act(draws, state):
         prepared = draws if stores else prepare_round(draws, state, params)

@@ -25,3 +25,12 @@ def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
     words = jnp.int32 if product.dtype == jnp.float32 else jnp.int64
     bits = jax.lax.bitcast_convert_type(product, words)
     return jax.lax.bitcast_convert_type(bits ^ zero.astype(words), product.dtype)
+
+
+def stored(arrays: Any) -> Any:
+    """`arrays`, each computed once and stored where a compiler would repeat its computation in every use.
+
+    In the engine's programs for a CPU; elsewhere a compiler may do as it likes.
+    """
+    # One barrier each: of a barrier for several, XLA's emitter of small functions makes a fault of memory.
+    return jax.tree.map(jax.lax.optimization_barrier, arrays)

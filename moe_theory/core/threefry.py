@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Key, UInt, UInt32
 
+from moe_theory.core.numerics import stored
+
 IMPLEMENTATION = "threefry2x32"
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)
@@ -35,7 +37,7 @@ def threefry2x32(key: tuple[Words, Words], counter: tuple[Words, Words]) -> tupl
 
 def is_served(keys: Key[Array, "..."]) -> bool:
     """Whether keys are of the kind, and JAX set up so, that the functions here draw what `jax.random` would."""
-    return str(jax.random.key_impl(keys)) == IMPLEMENTATION and bool(jax.config.jax_threefry_partitionable)
+    return str(jax.random.key_impl(keys)) == IMPLEMENTATION and bool(jax.config.values["jax_threefry_partitionable"])
 
 
 def random_bits(keys: Key[Array, " B"], bit_width: int, shape: tuple[int, ...]) -> UInt[Array, "*shape B"]:
@@ -51,7 +53,7 @@ def fold_in(keys: Key[Array, " B"], data: Int[Array, "..."]) -> Key[Array, " B"]
     """For each key `jax.random.fold_in(key, data)`, with one `data` of 32 bits or one a key."""
     counter = (jnp.zeros((), jnp.uint32), jnp.asarray(data).astype(jnp.uint32))
     # Stored as two arrays: packed, as keys are, their words would lie apart in memory.
-    words = jax.lax.optimization_barrier(threefry2x32(_words(keys), counter))
+    words = stored(threefry2x32(_words(keys), counter))
     return jax.random.wrap_key_data(jnp.stack(words, axis=-1), impl=IMPLEMENTATION)
 
 

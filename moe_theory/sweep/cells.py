@@ -7,6 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 import jax
 from jaxtyping import PyTree
 
+from moe_theory.core.blocks import width_for
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import check_run, check_system
 from moe_theory.sweep import chunks
@@ -49,7 +50,7 @@ def run_cells(
     for cell in cells:
         check_run(cell.num_rounds, cell.record_every)
         state = check_system(cell.system, cell.params)
-        widths[cell.name] = width or chunks.width_for(state)
+        widths[cell.name] = width or width_for(state)
     by_name = {cell.name: cell for cell in cells}
     if len(by_name) < len(cells):
         raise InvalidRunError(f"cells must have names of their own, not {[cell.name for cell in cells]}.")

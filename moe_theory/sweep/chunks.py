@@ -4,7 +4,6 @@ At a fixed width no number depends on order or threads; between widths, draws ag
 """
 
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,14 +13,9 @@ import numpy as np
 from jaxtyping import Int, PyTree
 
 from moe_theory.core import engine
+from moe_theory.core.blocks import BLOCK_WIDTH
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import Observe, Params, State, System, observe_info, recorded_rounds
-
-# Wide enough to amortise launching a kernel, narrow enough for a replicate's state to stay in the cache of a core.
-CHUNK_WIDTH = 64
-# Elements of a batched array beyond which XLA splits single operations between threads, at four times the cost measured
-# for 50 servers; whole chunks are what threads should share.
-LARGEST_ARRAY = 13_000
 
 Start = Callable[[Any, np.ndarray, Params], State]  # (root key, replicates, params) -> initial states (..., B)
 
@@ -69,14 +63,7 @@ class Chunk(NamedTuple):
         return self.num_kept * self.cell.num_rounds
 
 
-def width_for(state: State) -> int:
-    """How many replicates of this state (of arrays or their shapes) to run together: a power of two, at most 64."""
-    largest = max(math.prod(leaf.shape) for leaf in jax.tree.leaves(state))
-    fitting = max(LARGEST_ARRAY // max(largest, 1), 1)
-    return min(CHUNK_WIDTH, 1 << fitting.bit_length() - 1)
-
-
-def chunk(cell: Cell, index: int, num_replicates: int, width: int = CHUNK_WIDTH, first: int = 0) -> Chunk:
+def chunk(cell: Cell, index: int, num_replicates: int, width: int = BLOCK_WIDTH, first: int = 0) -> Chunk:
     """Chunk `index` of `num_replicates` replicates from `first` on; the last is padded with further ones."""
     start = index * width
     return Chunk(cell, np.arange(first + start, first + start + width), min(width, num_replicates - start))

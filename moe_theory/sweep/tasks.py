@@ -17,6 +17,7 @@ import jax
 import numpy as np
 
 from moe_theory.core import provenance
+from moe_theory.core.blocks import width_for
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import check_system
 from moe_theory.sweep import chunks, packing
@@ -196,7 +197,7 @@ def _widths(sweep: Sweep, cell: SweepCell, backend: str) -> tuple[int, int]:
 def _fitting(system: str, cell: SweepCell) -> int:
     shape = (system, cell.dims, tuple(cell.choices.items()))
     if shape not in _FITTING:
-        _FITTING[shape] = chunks.width_for(check_system(sweepable(system).system(cell.dims, cell.choices), cell.params))
+        _FITTING[shape] = width_for(check_system(sweepable(system).system(cell.dims, cell.choices), cell.params))
     return _FITTING[shape]
 
 
