@@ -57,7 +57,7 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     counters = _counters(states, after, program.eqns) if is_next else set()
     stages = _stages(program.eqns, {*keys, *counters}, set(states) - kept - counters)
 
-    used = _variables(program.outvars) | _inputs(stages.act)
+    used = (_variables(program.outvars) | _inputs(stages.act)) - set(_outputs(stages.act))
     prepared = [variable for variable in [*keys, *_outputs(stages.draw + stages.prepare)] if variable in used]
     used = set(prepared) | _inputs(stages.prepare)
     drawn = [variable for variable in [*keys, *_outputs(stages.draw)] if variable in used]
@@ -98,14 +98,17 @@ def _stages(equations: list[Any], known: Variables, changing: Variables) -> _Sta
             draw.append(equation)
             drawn |= set(equation.outvars)
     prepare = _without(random, draw)
-    # What is larger than what it is made of is made again rather than stored.
-    again, used, made = [], _inputs(act), known | set(_outputs(random))
+    # What is larger than what it comes from is made again rather than stored.
+    made, origins = known | set(_outputs(random)), {}
+    for equation in prepare:
+        sources = {origin for variable in _inputs([equation]) & made for origin in origins.get(variable, {variable})}
+        if equation.primitive.name in _EXPANDING and _size(equation.outvars) > _size(sources):
+            origins |= dict.fromkeys(equation.outvars, sources)
+    again, used = [], _inputs(act)
     for equation in reversed(prepare):
-        sources = _inputs([equation]) & made
-        is_larger = _size(equation.outvars) > _size(sources)
-        if is_larger and equation.primitive.name in _EXPANDING and used & set(equation.outvars):
+        if used & origins.keys() & set(equation.outvars):
             again.append(equation)
-            used |= sources
+            used |= _inputs([equation])
     return _Stages(plain, draw, prepare, again[::-1] + act)
 
 

@@ -93,7 +93,7 @@ def _stores(options: dict[str, Any]) -> bool:
 
 def num_programs() -> int:
     """How many programs this process has made so far."""
-    return sum(program(platform)._cache_size() for platform in (None, "cpu", jax.default_backend()))
+    return sum(program(platform)._cache_size() for platform in {None, "cpu", jax.default_backend()})
 
 
 class _Machine(NamedTuple):
