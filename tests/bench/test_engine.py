@@ -33,7 +33,7 @@ def test_precision_and_seed_are_those_asked_for():
 
 
 def test_wide_states_run_in_narrow_batches():
-    wide = dataclasses.replace(TINY, num_experts=80, num_features=200)
+    wide = dataclasses.replace(TINY, num_experts=1000, num_features=2000)
     assert engine.automatic_width(wide) < engine.automatic_width(TINY)
     assert engine.bytes_needed(wide, 3) == 3 * engine.bytes_needed(wide)
 

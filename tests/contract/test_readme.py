@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from moe_theory import claims, cli
+from moe_theory.bench import history
+from moe_theory.report.speed import to_markdown
 from moe_theory.verify import Status, claim, session
 from moe_theory.verify.modules import load_claims
 
@@ -34,13 +36,22 @@ def test_the_quickstart_runs(capsys, tmp_path, monkeypatch):
 
 
 COMMANDS = sorted(
-    set(re.findall(r"(?<=`|\n)(moe-theory (?:claims|verify|explore|sweep|figures|report)[^`#>\n]*)", README))
+    set(re.findall(r"(?<=`|\n)(moe-theory (?:claims|verify|explore|sweep|figures|report|bench)[^`#>\n]*)", README))
 )
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_printed_commands_parse(command):
     cli.parse(shlex.split(command)[1:])
+
+
+def test_the_speed_is_what_the_benchmarks_report():
+    folder = Path(__file__).parents[2] / "figures" / "bench"
+    record = history.read(folder / "bench.json")
+    assert record.is_complete
+    assert (folder / "summary.md").read_text() == to_markdown(record, has_grid=False)
+    assert (folder / "table.md").read_text() == to_markdown(record)
+    assert (folder / "summary.md").read_text() in README
 
 
 def test_the_verdicts_name_every_claim():
