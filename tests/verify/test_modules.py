@@ -60,7 +60,7 @@ def test_a_claim_of_fifteen_lines_is_judged(tmp_path):
     path = written(tmp_path, OWN)
     assert len(textwrap.dedent(OWN).strip().splitlines()) <= 15
     assert load_claims(path) == ["mine.moves"]
-    request = session.check_request("mine.*", ["unit-signal"], 64, module=str(path))
+    request = session.check_request("mine.*", ["unit-signal"], 256, module=str(path))
     (verdict,) = session.carry_out(request).verdicts
     assert verdict.status is Status.SUPPORTED
     assert f"--module {path}" in verdict.command
