@@ -1,9 +1,9 @@
 """Split a step into what can be known before its state is, and the rest, so that the first can be done rounds ahead.
 
-What depends on a step's key and round, and on nothing else of its state that changes, is an arrival: random numbers,
-and all that is made of them alone. Done for many rounds at once that takes fewer and wider operations, and its results
-are stored and read where XLA would fuse the work into every use and so repeat it. A step function need not be written
-in parts for that: the parts are found in its program.
+What depends on a step's key, on counters of rounds, and on nothing else of its state that changes is an arrival: random
+numbers, and all that is made of them alone. Done for many rounds at once that takes fewer and wider operations, and its
+results are stored and read where XLA would fuse the work into every use and so repeat it. A step function need not be
+written in parts for that: the parts are found in its program.
 """
 
 import math
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jax.extend import core as jex_core
 
 Values = list[Any]
@@ -20,14 +21,15 @@ Variables = set[Any]
 class Split(NamedTuple):
     """A step in three parts: `act(prepare(draw(key, state, params), state, params), state, params)` is the step.
 
-    `draw` and `prepare` read of the state only its round and what no step changes, such as a pool: any state of a run
-    will do, with its `round` replaced by the one before the step's.
+    `draw` and `prepare` read of the state only what counts rounds and what no step changes, such as a pool: an earlier
+    state will do, moved on by `count`.
     """
 
     draw: Callable[[Any, Any, Any], Values]  # (key, state, params): random numbers, and what is costly to repeat
     prepare: Callable[[Values, Any, Any], Values]  # (draws, state, params): what else does not wait for the state
     act: Callable[[Values, Any, Any], Any]  # (prepared, state, params): the step's result
-    shapes: Any  # of that result
+    count: Callable[[Any, Any], Any]  # (state, rounds): the state with its counters moved on by so many rounds
+    shapes: Any  # of the step's result
 
 
 class _Stages(NamedTuple):
@@ -42,8 +44,8 @@ class _Stages(NamedTuple):
 def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, params: Any) -> Split:
     """The parts of `step`, a pure function of (key, state, params), traced here for the shapes of these.
 
-    Where its result begins with the next state, leaves of that which pass through unchanged are known ahead, and so is
-    a leaf called `round` that a step does nothing to but add 1.
+    Where its result begins with the next state, leaves of that which pass through unchanged are known ahead, and so
+    are integers that a step does nothing to but add 1.
     """
     closed, result = jax.make_jaxpr(step, return_shape=True)(key, state, params)
     program, structure = closed.jaxpr, jax.tree.structure(result)
@@ -52,11 +54,10 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     states, after = others[:num_states], program.outvars[:num_states]
     is_next = isinstance(result, tuple) and result and jax.tree.structure(result[0]) == jax.tree.structure(state)
     kept = {before for before, now in zip(states, after, strict=True) if before is now} if is_next else set()
-    clock = _clock(state, states, after, program.eqns) if is_next else set()
-    known = {*keys, *clock}
-    stages = _stages(program.eqns, known, set(states) - kept - clock)
+    counters = _counters(states, after, program.eqns) if is_next else set()
+    stages = _stages(program.eqns, {*keys, *counters}, set(states) - kept - counters)
 
-    used = _variables(program.outvars) | _inputs(stages.act)
+    used = (_variables(program.outvars) | _inputs(stages.act)) - set(_outputs(stages.act))
     prepared = [variable for variable in [*keys, *_outputs(stages.draw + stages.prepare)] if variable in used]
     used = set(prepared) | _inputs(stages.prepare)
     drawn = [variable for variable in [*keys, *_outputs(stages.draw)] if variable in used]
@@ -68,11 +69,18 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
         run = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(pruned, closed.consts))
         return lambda values, state, params: run(*jax.tree.leaves((values, state, params)))
 
+    def count(state: Any, rounds: Any) -> Any:
+        leaves, form = jax.tree.flatten(state)
+        pairs = zip(leaves, states, strict=True)
+        moved = [leaf + rounds.astype(leaf.dtype) if variable in counters else leaf for leaf, variable in pairs]
+        return jax.tree.unflatten(form, moved)
+
     act = part(prepared, stages.act, program.outvars)
     return Split(
         draw=part(keys, stages.draw, drawn),
         prepare=part(drawn, stages.prepare, prepared),
         act=lambda values, state, params: jax.tree.unflatten(structure, act(values, state, params)),
+        count=count,
         shapes=result,
     )
 
@@ -90,25 +98,30 @@ def _stages(equations: list[Any], known: Variables, changing: Variables) -> _Sta
             draw.append(equation)
             drawn |= set(equation.outvars)
     prepare = _without(random, draw)
-    # What is larger than what it is made of is made again rather than stored.
-    again, used, made = [], _inputs(act), known | set(_outputs(random))
+    # What is larger than what it comes from is made again rather than stored.
+    made, origins = known | set(_outputs(random)), {}
+    for equation in prepare:
+        sources = {origin for variable in _inputs([equation]) & made for origin in origins.get(variable, {variable})}
+        if equation.primitive.name in _EXPANDING and _size(equation.outvars) > _size(sources):
+            origins |= dict.fromkeys(equation.outvars, sources)
+    again, used = [], _inputs(act)
     for equation in reversed(prepare):
-        sources = _inputs([equation]) & made
-        is_larger = _size(equation.outvars) > _size(sources)
-        if is_larger and equation.primitive.name in _EXPANDING and used & set(equation.outvars):
+        if used & origins.keys() & set(equation.outvars):
             again.append(equation)
-            used |= sources
+            used |= _inputs([equation])
     return _Stages(plain, draw, prepare, again[::-1] + act)
 
 
-def _clock(state: Any, before: list[Any], after: list[Any], equations: list[Any]) -> Variables:
-    """The variable of a state's `round`, if what a step leaves is that and 1."""
-    for (path, _), old, new in zip(jax.tree.leaves_with_path(state), before, after, strict=True):
-        if jax.tree_util.keystr(path, simple=True) == "round":
-            for equation in equations:
-                if new in equation.outvars and equation.primitive.name == "add" and equation.invars[0] is old:
-                    return {old} if getattr(equation.invars[1], "val", None) == 1 else set()
-    return set()
+def _counters(before: list[Any], after: list[Any], equations: list[Any]) -> Variables:
+    """The variables of a state that hold one integer, of which a step leaves that and 1."""
+    sums = {
+        equation.outvars[0]: equation.invars[0]
+        for equation in equations
+        if equation.primitive.name == "add" and getattr(equation.invars[1], "val", None) == 1
+    }
+    pairs = zip(before, after, strict=True)
+    moved = {old for old, new in pairs if not isinstance(new, jex_core.Literal) and sums.get(new) is old}
+    return {old for old in moved if old.aval.shape == () and jnp.issubdtype(old.aval.dtype, jnp.integer)}
 
 
 def _reached(equations: Iterable[Any], sources: Variables) -> list[Any]:

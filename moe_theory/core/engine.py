@@ -93,7 +93,7 @@ def _stores(options: dict[str, Any]) -> bool:
 
 def num_programs() -> int:
     """How many programs this process has made so far."""
-    return sum(program(platform)._cache_size() for platform in (None, "cpu", jax.default_backend()))
+    return sum(program(platform)._cache_size() for platform in {None, "cpu", jax.default_backend()})
 
 
 class _Machine(NamedTuple):
@@ -122,8 +122,8 @@ def _run(
         return system.init(step_key(key, jnp.int32(0)), params)
 
     begun = _batching(is_batch, stores)(start, (True, False))(keys, params) if state is None else state
-    machine = _machine(system, keys, begun, params, observe, reduce, is_batch, stores)
     first = jnp.max(begun.round) + 1  # all replicates of a batch are at the same round
+    machine = _machine(system, keys, begun, first, params, observe, reduce, is_batch, stores)
     count, rest = divmod(num_rounds, record_every)
     pieces = []
     if count:
@@ -135,7 +135,7 @@ def _run(
     return begun, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *pieces)
 
 
-def _machine(system, keys, state, params, observe, reduce, is_batch, stores) -> _Machine:
+def _machine(system, keys, state, first, params, observe, reduce, is_batch, stores) -> _Machine:
     batch = _batching(is_batch, stores)
     one_key, one_state = (one_replicate(part) if is_batch else part for part in (keys, state))
     split = split_step(system.step, one_key, one_state, params)
@@ -148,7 +148,7 @@ def _machine(system, keys, state, params, observe, reduce, is_batch, stores) -> 
     structure = jax.tree.structure(one_info)
 
     def draw(time):
-        earlier = state._replace(round=jnp.broadcast_to(time - 1, jnp.shape(state.round)).astype(state.round.dtype))
+        earlier = split.count(state, time - first)
         drawn = draw_round(key_round(keys, time), earlier, params)
         # Numbers that are not stored first would be drawn again for every operation that prepares.
         return prepare_round(stored(drawn), earlier, params) if stores else drawn
