@@ -1,7 +1,8 @@
 """`split_step`: the parts together are the step, and each holds what it should and nothing that it may not know.
 
-Wherever the parts that go ahead are run here, they are given a state of another round of the run: leaves that steps
-change are spoiled. The parts run operation by operation, as the step does, so toy steps must agree to the last bit.
+Wherever the parts that go ahead are run here, they are given a state of AHEAD rounds earlier, moved on by `count`, and
+leaves that steps change are spoiled. The parts run operation by operation, as the step does, so toy steps must agree to
+the last bit.
 """
 
 from collections import Counter
@@ -35,9 +36,18 @@ class State(NamedTuple):
 STATE = State(jnp.array([1.5, -0.25, 4.0]), jnp.array([0.3, -1.2, 2.5]), jnp.int32(4))
 
 
+AHEAD = 5
+
+
 def spoiled(state: State) -> State:
-    """A state of the same run and round as far as the parts that go ahead may know."""
-    return state._replace(x=jnp.full_like(state.x, jnp.nan))
+    """An earlier state of the same run, as far as the parts that go ahead may know."""
+    return state._replace(x=jnp.full_like(state.x, jnp.nan), round=state.round - AHEAD)
+
+
+def in_parts(split: Split, key: Any, early: Any, state: Any, params: Any) -> Any:
+    """The step of `state`, from what is known AHEAD rounds before it."""
+    early = split.count(early, jnp.int32(AHEAD))
+    return split.act(split.prepare(split.draw(key, early, params), early, params), state, params)
 
 
 class Case(NamedTuple):
@@ -166,7 +176,7 @@ CASES = {
     "copied": Case(copied, 2),
     "constant-leaf": Case(constant_leaf, 2),
 }
-# Steps whose result is no (state, info), or that change the pool: of their states nothing but x and the rest is spoiled.
+# Steps that change the pool, which then is spoiled as well.
 CHANGING_POOL = {"swapped", "constant-leaf"}
 
 
@@ -182,12 +192,10 @@ def test_the_parts_one_after_another_are_the_step(name: str) -> None:
         early = spoiled(state)
         if not is_next or name in CHANGING_POOL:
             early = early._replace(pool=jnp.full(3, jnp.nan))
-        if not is_next:
-            early = early._replace(round=jnp.int32(-99))
         params = (PARAMS[0] / seed, PARAMS[1])
-        prepared = split.prepare(split.draw(key, early, params), early, params)
-        assert case.num_prepared is None or len(prepared) == case.num_prepared
-        assert_equal(split.act(prepared, state, params), case.step(key, state, params))
+        assert_equal(in_parts(split, key, early, state, params), case.step(key, state, params))
+    prepared = shapes_of(split, STATE, PARAMS)[1]
+    assert case.num_prepared is None or len(prepared) == case.num_prepared
 
 
 PLAIN_RESULTS = {
@@ -238,6 +246,7 @@ CLOCKS = {
     "of-a-parameter": Clock(lambda time, x, params: time + params[1]["count"], False),
     "of-the-state": Clock(lambda time, x, params: time + (x[0] > 0), False),
     "doubled": Clock(lambda time, x, params: time + time, False),
+    "twice-one-more": Clock(lambda time, x, params: (time + 1) + 1, False),
 }
 
 
@@ -254,30 +263,49 @@ def test_a_round_is_known_ahead_only_where_each_step_adds_one(name: str) -> None
     parts = programs_of(split, STATE, PARAMS)
     assert ("random_bits" in operations(parts.draw)) == is_known
     assert ("random_bits" in operations(parts.act)) != is_known
-    early = spoiled(STATE)
-    if not is_known:
-        early = early._replace(round=jnp.int32(-99))
-    prepared = split.prepare(split.draw(KEY, early, PARAMS), early, PARAMS)
-    assert_equal(split.act(prepared, STATE, PARAMS), step(KEY, STATE, PARAMS))
+    assert_equal(in_parts(split, KEY, spoiled(STATE), STATE, PARAMS), step(KEY, STATE, PARAMS))
+    assert int(split.count(STATE, jnp.int32(3)).round) == STATE.round + 3 * is_known
 
 
-def test_a_counter_by_another_name_is_not_known_ahead() -> None:
-    """Would catch a count, say of visits, that a run from a checkpoint would start at the wrong number."""
-
-    class Counting(NamedTuple):
-        count: Any
-        round: Any
+def test_a_round_that_never_changes_is_a_constant() -> None:
+    """Would catch a clock that is moved on although the steps leave it where it is."""
 
     def step(key, state, params):
-        noise = jax.random.normal(jax.random.fold_in(key, state.count))
-        return Counting(state.count + 1, state.round + 1), noise
+        noise = state.round * jax.random.normal(jax.random.fold_in(key, state.round), (3,))
+        return State(state.pool, state.x + noise, state.round), noise
 
-    state = Counting(jnp.int32(2), jnp.int32(4))
+    split = split_step(step, KEY, STATE, PARAMS)
+    assert "random_bits" in operations(programs_of(split, STATE, PARAMS).draw)
+    early = spoiled(STATE)._replace(round=STATE.round)
+    assert_equal(in_parts(split, KEY, early, STATE, PARAMS), step(KEY, STATE, PARAMS))
+
+
+COUNTERS = {
+    "int32": (jnp.int32(2), True),
+    "uint32": (jnp.uint32(2), True),
+    "int8": (jnp.int8(2), True),
+    "float": (jnp.float32(2), False),
+    "several": (jnp.array([2, 5]), False),
+}
+
+
+@pytest.mark.parametrize("name", COUNTERS)
+def test_counters_of_rounds_are_known_by_any_name(name: str) -> None:
+    """Would catch a counter that is moved on in another type, or one that is taken for the round itself."""
+    start, is_known = COUNTERS[name]
+
+    def step(key, state, params):
+        noise = jax.random.normal(jax.random.fold_in(key, jnp.sum(state["count"]).astype(int)))
+        return {"count": state["count"] + 1, "round": state["round"] + 1, "n": state["n"] + noise}, noise
+
+    state = {"count": start, "round": jnp.int32(40), "n": jnp.float32(0.5)}
     split = split_step(step, KEY, state, PARAMS)
-    assert "random_bits" not in operations(programs_of(split, state, PARAMS).draw)
-    early = state._replace(count=jnp.int32(-99))
-    prepared = split.prepare(split.draw(KEY, early, PARAMS), early, PARAMS)
-    assert_equal(split.act(prepared, state, PARAMS), step(KEY, state, PARAMS))
+    assert ("random_bits" in operations(programs_of(split, state, PARAMS).draw)) == is_known
+    early = {"count": start - AHEAD, "round": state["round"] - AHEAD, "n": jnp.float32(jnp.nan)}
+    assert_equal(in_parts(split, KEY, early, state, PARAMS), step(KEY, state, PARAMS))
+    moved = split.count(state, jnp.int32(3))
+    assert moved["count"].dtype == start.dtype
+    assert moved["round"] == 43
 
 
 def test_what_passes_through_is_used_ahead() -> None:
@@ -309,9 +337,18 @@ def repeated_in_rows(draw, state):
     return jnp.sum(jnp.broadcast_to(draw, (WIDE, 3)) * state.x[None, :], axis=0)
 
 
-@pytest.mark.parametrize("expand", [repeated, repeated_in_rows])
+def masked(draw, state):
+    return jnp.sum(jnp.where(jnp.arange(WIDE) < 100 * draw[0], state.x[0], 0.0))
+
+
+def masked_twice(draw, state):
+    chosen = (jnp.arange(WIDE) == draw[0]) | ~(jnp.arange(WIDE) >= draw[1])
+    return jnp.sum(chosen[:, None] * state.x[None, :], axis=0)
+
+
+@pytest.mark.parametrize("expand", [repeated, repeated_in_rows, masked, masked_twice])
 def test_what_is_larger_than_its_sources_is_not_stored(expand: Callable[..., Any]) -> None:
-    """Would catch copies of a number that are written to memory and read again."""
+    """Would catch masks and copies of a number that are written to memory and read again."""
 
     def step(key, state, params):
         draw = jax.random.normal(key, (3,))
@@ -319,9 +356,7 @@ def test_what_is_larger_than_its_sources_is_not_stored(expand: Callable[..., Any
 
     split = split_step(step, KEY, STATE, PARAMS)
     assert sum(value.size for value in shapes_of(split, STATE, PARAMS)[1]) <= 4
-    early = spoiled(STATE)
-    prepared = split.prepare(split.draw(KEY, early, PARAMS), early, PARAMS)
-    assert_equal(split.act(prepared, STATE, PARAMS), step(KEY, STATE, PARAMS))
+    assert_equal(in_parts(split, KEY, spoiled(STATE), STATE, PARAMS), step(KEY, STATE, PARAMS))
 
 
 COSTLY = {"random_bits", "random_split", "random_fold_in", "erf_inv", "exp", "log", "log1p", "expm1", "pow", "sort"}
@@ -343,9 +378,7 @@ def test_what_is_costly_is_drawn() -> None:
     assert {"random_bits", "log", "cumsum", "sort"} <= set(operations(parts.draw))
     assert not COSTLY & set(operations(parts.prepare))
     assert not COSTLY & set(operations(parts.act))
-    early = spoiled(STATE)
-    prepared = split.prepare(split.draw(KEY, early, PARAMS), early, PARAMS)
-    assert_equal(split.act(prepared, STATE, PARAMS), step(KEY, STATE, PARAMS))
+    assert_equal(in_parts(split, KEY, spoiled(STATE), STATE, PARAMS), step(KEY, STATE, PARAMS))
 
 
 class Real(NamedTuple):
@@ -415,15 +448,15 @@ def test_a_paper_s_step_is_its_parts(name: str) -> None:
     step, start, params, _ = real_cases()[name]()
     split = split_step(step, KEY, start, params)
 
-    def in_parts(key, state, params):
-        early = start._replace(round=state.round)
-        return split.act(split.prepare(split.draw(key, early, params), early, params), state, params)
+    def parts_of(key, state, params):
+        early = start._replace(round=state.round - AHEAD)
+        return in_parts(split, key, early, state, params)
 
     def compiled(function):
         options = {"xla_backend_optimization_level": 0}
         return jax.jit(function).lower(KEY, start, params).compile(compiler_options=options)
 
-    whole, parts, state = compiled(step), compiled(in_parts), start
+    whole, parts, state = compiled(step), compiled(parts_of), start
     for time in range(30):
         expected = whole(jax.random.key(time), state, params)
         assert_equal(parts(jax.random.key(time), state, params), expected)
@@ -487,11 +520,10 @@ def test_random_steps_are_their_parts(steps, changed, clock, shown) -> None:
     state = Three([STATE.pool, STATE.x, jnp.array([0.5, 0.25, -3.0])], jnp.int32(2))
     early = Three(
         [jnp.full(3, jnp.nan) if place in changed else leaf for place, leaf in enumerate(state.leaves)],
-        state.round if CLOCKS[clock].is_known else jnp.int32(-99),
+        state.round - AHEAD,
     )
     split = split_step(step, KEY, state, PARAMS)
-    prepared = split.prepare(split.draw(KEY, early, PARAMS), early, PARAMS)
-    assert_equal(split.act(prepared, state, PARAMS), step(KEY, state, PARAMS))
+    assert_equal(in_parts(split, KEY, early, state, PARAMS), step(KEY, state, PARAMS))
 
 
 class Programs(NamedTuple):
