@@ -72,7 +72,10 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     def count(state: Any, rounds: Any) -> Any:
         leaves, form = jax.tree.flatten(state)
         pairs = zip(leaves, states, strict=True)
-        moved = [leaf + rounds.astype(leaf.dtype) if variable in counters else leaf for leaf, variable in pairs]
+        moved = [
+            leaf + jnp.asarray(rounds, jnp.result_type(leaf)) if variable in counters else leaf
+            for leaf, variable in pairs
+        ]
         return jax.tree.unflatten(form, moved)
 
     act = part(prepared, stages.act, program.outvars)

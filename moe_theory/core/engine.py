@@ -26,7 +26,7 @@ _BARRIERS_STORE = {
 }
 # These save some per cent more, and may be unknown to another version: sums by XLA itself and not by a library, and
 # fewer copies of what a loop carries.
-_FURTHER = ({"xla_cpu_experimental_ynn_fusion_type": ""}, {"xla_cpu_copy_insertion_use_region_analysis": True})
+_FURTHER = {"xla_cpu_experimental_ynn_fusion_type": "", "xla_cpu_copy_insertion_use_region_analysis": True}
 
 
 def run(
@@ -71,10 +71,10 @@ def program(platform: str | None) -> Any:
 @functools.cache
 def cpu_options() -> dict[str, Any] | None:
     """The options of a program for a CPU whose barriers store; None where this XLA has no such barriers."""
-    if not _stores(_BARRIERS_STORE):
-        return None
-    known = (further for further in _FURTHER if _stores(_BARRIERS_STORE | further))
-    return functools.reduce(lambda options, further: options | further, known, _BARRIERS_STORE)
+    for further in (_FURTHER, {}):
+        if _stores(_BARRIERS_STORE | further):
+            return _BARRIERS_STORE | further
+    return None
 
 
 def _stores(options: dict[str, Any]) -> bool:
