@@ -152,17 +152,20 @@ SYSTEMS = {
 }
 
 
+ALONE = {"draws-inside-loops", "another-state", "draws-nothing", "round-that-stays", "round-by-two"}
+
+
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_anybody_s_system_runs_as_its_own_loop(name: str) -> None:
     """Would catch a replicate that draws another's numbers, a round known wrongly, or a system that cannot be run."""
     system, params = SYSTEMS[name], jnp.float32(1.5)
     batch = mt.simulate_batch(system, ROOT, NUM_REPLICATES, params, NUM_ROUNDS)
-    init, step = jax.jit(system.init), jax.jit(system.step)
+    init, step = (compiled_quickly(part) for part in system)
     for replicate in range(NUM_REPLICATES):
         key = jax.random.fold_in(ROOT, replicate)
         expected = loop_of(init, step, key, params)
         assert_close(jax.tree.map(lambda leaf, place=replicate: leaf[..., place], batch), expected)
-        if replicate == 1:
+        if replicate == 1 and name in ALONE:
             assert_close(mt.simulate(system, key, params, NUM_ROUNDS), expected)
 
 
@@ -173,24 +176,20 @@ def test_precision_is_kept(name: str) -> None:
         found = SYSTEMS[name]
         system, params = mt.System(found.init, lambda *parts: found.step(*parts)), jnp.float64(1.5)
         batch = mt.simulate_batch(system, ROOT, NUM_REPLICATES, params, NUM_ROUNDS)
-        expected = loop_of(jax.jit(system.init), jax.jit(system.step), jax.random.fold_in(ROOT, 2), params)
+        expected = loop_of(*map(compiled_quickly, system), jax.random.fold_in(ROOT, 2), params)
         assert_close(jax.tree.map(lambda leaf: leaf[..., 2], batch), expected, 1e-13)
         assert np.dtype(float) in {leaf.dtype for leaf in jax.tree.leaves(batch)}
 
 
-CONTINUAL = continual.system(continual.Dims(3, 3, 4, 2))
-EDGE = edge.system(edge.Dims(3, 3, 4, 2))
-
-
-def test_papers_keep_their_precision() -> None:
+def test_a_paper_keeps_its_precision() -> None:
     """Would catch a paper's run in float64 that is rounded as one in float32 on its way."""
     with jax.enable_x64(True):
-        for system, params in ((CONTINUAL, continual.Params(num_experts=2)), (EDGE, edge.Params(num_experts=2))):
-            params = jax.tree.map(jnp.asarray, params)
-            state, info = mt.simulate_batch(system, ROOT, NUM_REPLICATES, params, NUM_ROUNDS)
-            expected = loop_of(jax.jit(system.init), jax.jit(system.step), jax.random.fold_in(ROOT, 2), params)
-            assert_close(jax.tree.map(lambda leaf: leaf[..., 2], (state, info)), expected, 1e-9)
-            assert info.generalization_error.dtype == np.float64
+        system, params = continual.system(continual.Dims(3, 3, 4, 2)), continual.Params(num_experts=2)
+        params = jax.tree.map(jnp.asarray, params)
+        state, info = mt.simulate_batch(system, ROOT, NUM_REPLICATES, params, NUM_ROUNDS)
+        expected = loop_of(*map(compiled_quickly, system), jax.random.fold_in(ROOT, 2), params)
+        assert_close(jax.tree.map(lambda leaf: leaf[..., 2], (state, info)), expected, 1e-9)
+        assert info.generalization_error.dtype == np.float64
 
 
 INNER = SYSTEMS["draws-by-the-round-and-the-state"]
@@ -351,6 +350,10 @@ def nested_loops(program: dict[str, list[str]]) -> list[tuple[str, str]]:
     inside = {name: re.findall(r" while\(.*body=%([^\s,]+)", "\n".join(lines)) for name, lines in program.items()}
     bodies = {body for found in inside.values() for body in found}
     return [(outer, inner) for outer in sorted(bodies) for inner in inside[outer]]
+
+
+def compiled_quickly(function: Callable[..., Any]) -> Callable[..., Any]:
+    return jax.jit(function, compiler_options={"xla_backend_optimization_level": 0})
 
 
 def loop_of(init: Callable[..., Any], step: Callable[..., Any], key: Any, params: Any) -> Any:
