@@ -25,6 +25,7 @@ figures: $(STAMP)
 	mkdir -p runs && $(BIN)/moe-theory sweep --example > runs/example.toml
 	$(BIN)/moe-theory sweep runs/example.toml --out runs/example
 	$(BIN)/moe-theory sweep show runs/example --picture figures/sweep/example.svg
+	$(BIN)/moe-theory bench --report figures/bench
 
 bench: $(STAMP)
 	$(BIN)/python -m pytest benchmarks --benchmark-only -s --pinned

@@ -26,9 +26,9 @@ class Sheet(NamedTuple):
     styles: tuple[str, ...] = ()  # a colour a row, for a terminal
 
 
-def sheets(record: Record) -> list[Sheet]:
-    """All that was measured; nothing for parts that were not."""
-    parts = (_peers, _precisions, _grid, _scaling, _compilations, _accelerator)
+def sheets(record: Record, *, has_grid: bool = True) -> list[Sheet]:
+    """All that was measured, or all but the grid; nothing for parts that were not."""
+    parts = (_peers, _precisions, *([_grid] if has_grid else []), _scaling, _compilations, _accelerator)
     return [sheet for part in parts for sheet in part(record) if sheet.rows]
 
 
@@ -55,10 +55,10 @@ def to_rich(sheet: Sheet) -> Table:
     return table
 
 
-def to_markdown(record: Record) -> str:
-    """All sheets as one Markdown page."""
+def to_markdown(record: Record, *, has_grid: bool = True) -> str:
+    """The sheets as one Markdown page."""
     blocks = [machine_line(record)]
-    for sheet in sheets(record):
+    for sheet in sheets(record, has_grid=has_grid):
         rule = "| --- |" + " ---: |" * (len(sheet.columns) - 1)
         lines = [f"**{sheet.title}**", "", _line(sheet.columns), rule, *map(_line, sheet.rows)]
         blocks.append("\n".join(lines) + (f"\n\n{sheet.note}" if sheet.note else ""))

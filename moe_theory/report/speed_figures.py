@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-TABLE, SCALING, PEERS, NUMBERS = "table.md", "scaling.svg", "peers.svg", "bench.json"
+TABLE, SUMMARY, SCALING, PEERS, NUMBERS = "table.md", "summary.md", "scaling.svg", "peers.svg", "bench.json"
 SCALING_HEIGHT = 2.1  # inches
 BAR_HEIGHT, TITLE_HEIGHT = 0.19, 0.6  # inches: of a contender, of a panel beyond its bars
 AXES = {
@@ -30,9 +30,9 @@ COST = "ns a replicate-round"
 
 
 def write_report(record: Record, out: Path) -> list[Path]:
-    """Write the table, the figures of what was measured, and the record itself. Raises: OutputError."""
-    folder = prepare_folder(out, (TABLE, SCALING, PEERS, NUMBERS))
-    texts = {TABLE: speed.to_markdown(record)}
+    """Write all tables, those without the grid, figures of what was measured, and the record. Raises: OutputError."""
+    folder = prepare_folder(out, (TABLE, SUMMARY, SCALING, PEERS, NUMBERS))
+    texts = {TABLE: speed.to_markdown(record), SUMMARY: speed.to_markdown(record, has_grid=False)}
     if any(speed.scaling_points(record, system, axis) for system in _systems(record) for axis in AXES):
         texts[SCALING] = scaling_figure(record)
     if speed.peer_groups(record):

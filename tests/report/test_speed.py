@@ -72,7 +72,7 @@ def test_clear_changes_are_coloured():
 
 def test_the_report_is_table_figures_and_record(tmp_path):
     paths = speed_figures.write_report(full(), tmp_path)
-    assert [path.name for path in paths] == ["table.md", "scaling.svg", "peers.svg", "bench.json"]
+    assert [path.name for path in paths] == ["table.md", "summary.md", "scaling.svg", "peers.svg", "bench.json"]
     assert history.read(tmp_path / "bench.json") == full()
     table = (tmp_path / "table.md").read_text()
     for made in speed.sheets(full()):
@@ -85,7 +85,11 @@ def test_the_report_is_table_figures_and_record(tmp_path):
 
 def test_figures_of_what_was_not_measured_are_left_out(tmp_path):
     compiled = record(compilations=full().compilations)
-    assert [path.name for path in speed_figures.write_report(compiled, tmp_path)] == ["table.md", "bench.json"]
+    assert [path.name for path in speed_figures.write_report(compiled, tmp_path)] == [
+        "table.md",
+        "summary.md",
+        "bench.json",
+    ]
     json.loads((tmp_path / "bench.json").read_text())
 
 

@@ -33,15 +33,6 @@ class Block(NamedTuple):
 
 def prepare(setting: Setting) -> Run:
     """All replicates of a setting together, each with a pool of its own, from one generator."""
-    return _prepare(setting, take_round)
-
-
-def prepare_compiled(setting: Setting) -> Run:
-    """The same with the round through `torch.compile`, which needs a C++ compiler on a CPU and half a minute."""
-    return _prepare(setting, torch.compile(take_round))
-
-
-def _prepare(setting: Setting, take: Callable[..., Course]) -> Run:
     constants = constants_of(Params(num_experts=setting.num_experts))
     device = "cuda" if jax.default_backend() == "gpu" and torch.cuda.is_available() else "cpu"
 
@@ -51,7 +42,7 @@ def _prepare(setting: Setting, take: Callable[..., Course]) -> Run:
         pools = draw_truths(np.random.default_rng(setting.seed), setting, constants)
         truths = torch.as_tensor(pools, device=device).permute(2, 1, 0).contiguous()
         blocks = draw_blocks(generator, setting, constants, truths)
-        last = deque(play_blocks(constants, truths, blocks, take), maxlen=1).pop()
+        last = deque(play_blocks(constants, truths, blocks), maxlen=1).pop()
         return last.generalization_error.cpu().numpy()
 
     return run
@@ -67,7 +58,7 @@ def play(
     """All replicates' rounds on given arrivals, in the precision of `truths`."""
     with torch.inference_mode():
         block = Block(tasks, features.permute(3, 2, 0, 1).contiguous(), perturbations.mT.contiguous())
-        shown = play_blocks(constants, truths.permute(2, 1, 0).contiguous(), [block], take_round)
+        shown = play_blocks(constants, truths.permute(2, 1, 0).contiguous(), [block])
         return Course(*(torch.stack(leaves) for leaves in zip(*shown, strict=True)))
 
 
@@ -119,10 +110,8 @@ class Arrivals(NamedTuple):
     perturbation: Float[Tensor, "M B"]
 
 
-def play_blocks(
-    constants: Constants, truths: Float[Tensor, "d N B"], blocks: Iterable[Block], take: Callable[..., Course]
-) -> Iterator[Course]:
-    """What each round shows, leaves (B,); `take` is `take_round`, compiled or not."""
+def play_blocks(constants: Constants, truths: Float[Tensor, "d N B"], blocks: Iterable[Block]) -> Iterator[Course]:
+    """What each round shows, leaves (B,)."""
     M, (d, N, B) = constants.num_experts, truths.shape
     zeros: Callable[..., Tensor] = truths.new_zeros
     carry = Carry(
@@ -141,7 +130,9 @@ def play_blocks(
         gate_inputs, bases = block.features.sum(0), orthonormal(block.features)
         for k, (task, perturbation) in enumerate(zip(block.tasks, block.perturbations, strict=True)):
             t += 1
-            yield take(constants, truths, carry, Arrivals(task, gate_inputs[:, k], bases[:, :, k], perturbation), t)
+            yield take_round(
+                constants, truths, carry, Arrivals(task, gate_inputs[:, k], bases[:, :, k], perturbation), t
+            )
 
 
 def take_round(
