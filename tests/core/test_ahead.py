@@ -1,73 +1,116 @@
-"""`split_draws`: the two parts together are the step, and the random part is really taken out.
+"""`split_step`: the parts together are the step, and each holds what it should and nothing that it may not know.
 
-The parts run operation by operation, as the step does, so toy steps must agree to the last bit.
+Wherever the parts that go ahead are run here, they are given a state of AHEAD rounds earlier, moved on by `count`, and
+leaves that steps change are spoiled. The parts run operation by operation, as the step does, so toy steps must agree to
+the last bit.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jax import lax
 
-from moe_theory import continual
-from moe_theory.core.ahead import split_draws
+from moe_theory import continual, edge
+from moe_theory.core.ahead import Split, split_step
 
-STATE = {"x": jnp.array([0.3, -1.2, 2.5]), "round": jnp.int32(4)}
+KEY = jax.random.key(0)
 PARAMS = (jnp.float32(0.7), {"count": jnp.int32(3)})
 TABLE = np.array([3.0, 1.0, 2.0], np.float32)  # closed over: a constant of the traced program
 
 
+class State(NamedTuple):
+    """Of a toy system: what no step changes, what steps change, and the rounds done."""
+
+    pool: Any
+    x: Any
+    round: Any
+
+
+STATE = State(jnp.array([1.5, -0.25, 4.0]), jnp.array([0.3, -1.2, 2.5]), jnp.int32(4))
+
+
+AHEAD = 5
+
+
+def spoiled(state: State) -> State:
+    """An earlier state of the same run, as far as the parts that go ahead may know."""
+    return state._replace(x=jnp.full_like(state.x, jnp.nan), round=state.round - AHEAD)
+
+
+def in_parts(split: Split, key: Any, early: Any, state: Any, params: Any) -> Any:
+    """The step of `state`, from what is known AHEAD rounds before it."""
+    early = split.count(early, jnp.int32(AHEAD))
+    return split.act(split.prepare(split.draw(key, early, params), early, params), state, params)
+
+
 class Case(NamedTuple):
-    """A step, and how many arrays of draws it should come down to; None where only the result matters."""
+    """A step, how many arrays are prepared, the next round among them (None where that does not matter), what waits."""
 
     step: Callable[[Any, Any, Any], Any]
-    num_draws: int | None
+    num_prepared: int | None = None
     hashes_late: bool = False  # whether acting still has to hash, because a key depends on the state
 
 
 def plain(key, state, params):
-    return state["x"] + params[0] * jax.random.normal(key, (3,))
+    return state.x + params[0] * jax.random.normal(key, (3,))
 
 
 def unused_keys(key, state, params):
     _, second, _ = jax.random.split(key, 3)
     jax.random.normal(jax.random.fold_in(key, 5), (2,))
-    return state["x"] * jax.random.uniform(second)
+    return state.x * jax.random.uniform(second)
 
 
 def nested_splitting(key, state, params):
     first, second = jax.random.split(key)
     inner = jax.random.split(jax.random.fold_in(second, 11), 4)
     deep = jax.vmap(lambda key: jax.random.normal(jax.random.split(key)[1], (3,)))(inner)
-    return state["x"] + jnp.sum(deep, axis=0) * jax.random.bernoulli(first)
+    return state.x + jnp.sum(deep, axis=0) * jax.random.bernoulli(first)
 
 
 def draws_of_params(key, state, params):
     scale, counts = params
     low = jnp.exp(scale)
-    return state["x"] + jax.random.uniform(key, (3,), minval=low, maxval=2 * low) ** counts["count"] + low
+    return state.x + jax.random.uniform(key, (3,), minval=low, maxval=2 * low) ** counts["count"] + low
 
 
-def state_dependent_draws(key, state, params):
-    return state["x"] + jax.random.normal(jax.random.fold_in(key, state["round"]), (3,))
+def draws_of_no_next_state(key, state, params):
+    """Its result is not (state, info): neither round nor pool are known ahead."""
+    return state.x + state.pool + jax.random.normal(jax.random.fold_in(key, state.round), (3,))
 
 
 def both_kinds(key, state, params):
-    first, second = jax.random.split(key)
-    early = jax.random.normal(first, (3,))
-    late = jax.random.uniform(jax.random.fold_in(second, state["round"]), (3,), maxval=early**2 + 1)
-    return {"x": state["x"] + early * late, "round": state["round"] + 1}, (early, late)
+    first, second, third = jax.random.split(key, 3)
+    early = jax.random.normal(first, (3,)) * state.pool
+    late = jax.random.uniform(second, (3,), maxval=early**2 + 1)
+    last = jax.random.bernoulli(jax.random.fold_in(third, jnp.sum(state.x).astype(int)), shape=(3,))
+    return State(state.pool, state.x + early * late * last, state.round + 1), (early, late, last)
+
+
+def draws_of_round_and_pool(key, state, params):
+    draw = state.pool * jax.random.normal(jax.random.fold_in(key, state.round), (3,)) / (state.round + 1)
+    return State(state.pool, state.x + draw, state.round + 1), ()
+
+
+def rare_draws(key, state, params):
+    """A round decides what is drawn: a schedule."""
+    noise = lax.cond(state.round % 3 == 0, lambda: jax.random.normal(key, (3,)), lambda: jnp.zeros(3))
+    return State(state.pool, state.x * 0.5 + noise, state.round + 1), noise
 
 
 def no_draws(key, state, params):
-    return state["x"] * params[0], jnp.sin(params[0]), 3
+    return state.x * params[0], jnp.sin(params[0]), 3
 
 
 def key_in_the_result(key, state, params):
-    return key, jax.random.split(key), state["x"]
+    return key, jax.random.split(key), state.x
 
 
 def nothing_of_the_state(key, state, params):
@@ -79,13 +122,13 @@ def passed_through(key, state, params):
 
 
 def constants(key, state, params):
-    return TABLE * jax.random.normal(key, (3,)) + state["x"] @ jnp.diag(jnp.asarray(TABLE)), jnp.asarray(TABLE)
+    return TABLE * jax.random.normal(key, (3,)) + state.x @ jnp.diag(jnp.asarray(TABLE)), jnp.asarray(TABLE)
 
 
 def loops(key, state, params):
     draws = lax.scan(lambda key, _: tuple(jax.random.split(key)), key, length=3)[1]
-    walk = lax.fori_loop(0, 3, lambda i, x: x + jax.random.normal(draws[i]), state["x"])
-    return lax.cond(state["round"] > 2, lambda k, x: x + jax.random.normal(k), lambda k, x: x, key, walk)
+    walk = lax.fori_loop(0, 3, lambda i, x: x + jax.random.normal(draws[i]), state.x)
+    return lax.cond(walk[0] > 2, lambda k, x: x + jax.random.normal(k), lambda k, x: x, key, walk)
 
 
 def one_jit(key, state, params):
@@ -94,89 +137,426 @@ def one_jit(key, state, params):
 
 def drawn_once_used_twice(key, state, params):
     noise = jax.random.normal(key, (3,))
-    return noise * 2, noise + state["x"], noise
+    return noise * 2, noise + state.x, noise
+
+
+def swapped(key, state, params):
+    """Leaves that a step passes on, but not to their own place, change."""
+    return State(state.x, state.pool, state.round + 1), jax.random.normal(key) * jnp.sum(state.pool)
+
+
+def copied(key, state, params):
+    """One leaf stays and becomes another leaf as well."""
+    return State(state.pool, state.pool, state.round + 1), jax.random.normal(key) * jnp.sum(state.pool) + state.x
+
+
+def constant_leaf(key, state, params):
+    """A leaf that every step sets to the same number is another before the first."""
+    return State(jnp.zeros(3), state.x + 1, state.round + 1), jax.random.normal(key, (3,)) * state.pool
 
 
 CASES = {
     "plain": Case(plain, 1),
     "unused-keys": Case(unused_keys, 1),
     "nested-splitting": Case(nested_splitting, 1),
-    "draws-of-params": Case(draws_of_params, 1),
-    "state-dependent-draws": Case(state_dependent_draws, 1, hashes_late=True),
-    "both-kinds": Case(both_kinds, None, hashes_late=True),
+    "draws-of-params": Case(draws_of_params),
+    "draws-of-no-next-state": Case(draws_of_no_next_state, 1, hashes_late=True),
+    "both-kinds": Case(both_kinds, hashes_late=True),
+    "draws-of-round-and-pool": Case(draws_of_round_and_pool, 2),
+    "rare-draws": Case(rare_draws, 2),
     "no-draws": Case(no_draws, 0),
     "key-in-the-result": Case(key_in_the_result, 2),
     "nothing-of-the-state": Case(nothing_of_the_state, 1),
     "passed-through": Case(passed_through, 2),
     "constants": Case(constants, 1),
-    "loops": Case(loops, None, hashes_late=True),
+    "loops": Case(loops, hashes_late=True),
     "one-jit": Case(one_jit, 1, hashes_late=True),
-    "drawn-once-used-twice": Case(drawn_once_used_twice, None),
+    "drawn-once-used-twice": Case(drawn_once_used_twice, 2),
+    "swapped": Case(swapped, 2),
+    "copied": Case(copied, 2),
+    "constant-leaf": Case(constant_leaf, 2),
 }
+# Steps that change the pool, which then is spoiled as well.
+CHANGING_POOL = {"swapped", "constant-leaf"}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_drawing_then_acting_is_the_step(name: str) -> None:
-    """Would catch a draw taken before the state it depends on, a lost output, or one part computed for another key."""
-    step, num_draws, _ = CASES[name]
-    draw, act = split_draws(step, jax.random.key(0), STATE, PARAMS)  # traced for another key than it is used with
+def test_the_parts_one_after_another_are_the_step(name: str) -> None:
+    """Would catch work done before what it depends on is known, a lost output, or a part computed for another key."""
+    case = CASES[name]
+    split = split_step(case.step, KEY, STATE, PARAMS)  # traced for another key than it is used with
+    is_next = isinstance(jax.eval_shape(case.step, KEY, STATE, PARAMS), tuple) and name not in PLAIN_RESULTS
     for seed in (1, 2):
-        key, state = jax.random.key(seed), {"x": seed * STATE["x"], "round": STATE["round"] + seed}
+        key = jax.random.key(seed)
+        state = State(STATE.pool / seed, seed * STATE.x, STATE.round + seed)
+        early = spoiled(state)
+        if not is_next or name in CHANGING_POOL:
+            early = early._replace(pool=jnp.full(3, jnp.nan))
         params = (PARAMS[0] / seed, PARAMS[1])
-        draws = draw(key, params)
-        assert num_draws is None or len(draws) == num_draws
-        assert_equal(act(draws, state, params), step(key, state, params))
+        assert_equal(in_parts(split, key, early, state, params), case.step(key, state, params))
+    prepared = shapes_of(split, STATE, PARAMS)[1]
+    assert case.num_prepared is None or len(prepared) == case.num_prepared
+
+
+PLAIN_RESULTS = {
+    "no-draws",
+    "key-in-the-result",
+    "nothing-of-the-state",
+    "constants",
+    "drawn-once-used-twice",
+}  # tuples that do not begin with a state
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_only_keys_that_depend_on_the_state_are_hashed_late(name: str) -> None:
-    """Would catch a split that is right because it leaves everything, or nothing, to the second part."""
-    step, _, hashes_late = CASES[name]
-    draw, act = split_draws(step, jax.random.key(0), STATE, PARAMS)
-    draws = jax.eval_shape(draw, jax.random.key(0), PARAMS)
-    assert ("random_bits" in str(jax.make_jaxpr(act)(draws, STATE, PARAMS))) == hashes_late
+    """Would catch a split that is right because it leaves everything, or nothing, to the last part."""
+    case = CASES[name]
+    programs = programs_of(split_step(case.step, KEY, STATE, PARAMS), STATE, PARAMS)
+    assert ("random_bits" in operations(programs.act)) == case.hashes_late
+    assert "random_bits" not in operations(programs.prepare)
 
 
-def test_each_draw_is_hashed_once() -> None:
-    """Would catch a draw that both parts compute, which would undo the saving."""
-    draw, act = split_draws(both_kinds, jax.random.key(0), STATE, PARAMS)
-    draws = jax.eval_shape(draw, jax.random.key(0), PARAMS)
-    programs = str(jax.make_jaxpr(draw)(jax.random.key(0), PARAMS)), str(jax.make_jaxpr(act)(draws, STATE, PARAMS))
-    assert [program.count(" random_bits[") for program in programs] == [1, 1]
-    assert str(jax.make_jaxpr(both_kinds)(jax.random.key(0), STATE, PARAMS)).count(" random_bits[") == 2
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_is_drawn_in_two_parts(name: str) -> None:
+    """Would catch a draw that is hashed ahead and hashed again, which would undo the saving."""
+    case = CASES[name]
+    whole = jax.make_jaxpr(case.step)(KEY, STATE, PARAMS).jaxpr
+    parts = programs_of(split_step(case.step, KEY, STATE, PARAMS), STATE, PARAMS)
+    for hashing in ("random_bits", "random_split", "random_fold_in"):
+        together = sum(operations(part)[hashing] for part in parts)
+        # What nobody uses is in the whole alone.
+        assert together <= operations(whole)[hashing]
+    assert {"random_bits"} & set(operations(whole)) == {"random_bits"} & set(sum(map(operations, parts), Counter()))
+
+
+class Clock(NamedTuple):
+    """A step's rule for the next round, and whether the round then is known ahead."""
+
+    after: Callable[[Any, Any, Any], Any]  # (round, x, params) -> the next
+    is_known: bool
+
+
+CLOCKS = {
+    "one-more": Clock(lambda time, x, params: time + 1, True),
+    "two-more": Clock(lambda time, x, params: time + 2, False),
+    "one-less": Clock(lambda time, x, params: time - 1, False),
+    "sometimes": Clock(lambda time, x, params: jnp.where(x[0] > 0, time + 1, time), False),
+    "reset": Clock(lambda time, x, params: (time + 1) % 7, False),
+    "constant": Clock(lambda time, x, params: jnp.int32(1), False),
+    "of-a-parameter": Clock(lambda time, x, params: time + params[1]["count"], False),
+    "of-the-state": Clock(lambda time, x, params: time + (x[0] > 0), False),
+    "doubled": Clock(lambda time, x, params: time + time, False),
+    "twice-one-more": Clock(lambda time, x, params: (time + 1) + 1, False),
+}
+
+
+@pytest.mark.parametrize("name", CLOCKS)
+def test_a_round_is_known_ahead_only_where_each_step_adds_one(name: str) -> None:
+    """Would catch draws for a round that a run never has, or of a run that resets, skips or stops its clock."""
+    after, is_known = CLOCKS[name]
+
+    def step(key, state, params):
+        noise = jax.random.normal(jax.random.fold_in(key, state.round), (3,))
+        return State(state.pool, state.x + noise, after(state.round, state.x, params)), noise
+
+    split = split_step(step, KEY, STATE, PARAMS)
+    parts = programs_of(split, STATE, PARAMS)
+    assert ("random_bits" in operations(parts.draw)) == is_known
+    assert ("random_bits" in operations(parts.act)) != is_known
+    assert_equal(in_parts(split, KEY, spoiled(STATE), STATE, PARAMS), step(KEY, STATE, PARAMS))
+    assert int(split.count(STATE, jnp.int32(3)).round) == STATE.round + 3 * is_known
+
+
+def test_a_round_that_never_changes_is_a_constant() -> None:
+    """Would catch a clock that is moved on although the steps leave it where it is."""
+
+    def step(key, state, params):
+        noise = state.round * jax.random.normal(jax.random.fold_in(key, state.round), (3,))
+        return State(state.pool, state.x + noise, state.round), noise
+
+    split = split_step(step, KEY, STATE, PARAMS)
+    assert "random_bits" in operations(programs_of(split, STATE, PARAMS).draw)
+    early = spoiled(STATE)._replace(round=STATE.round)
+    assert_equal(in_parts(split, KEY, early, STATE, PARAMS), step(KEY, STATE, PARAMS))
+
+
+COUNTERS = {
+    "int32": (jnp.int32(2), True),
+    "uint32": (jnp.uint32(2), True),
+    "int8": (jnp.int8(2), True),
+    "float": (jnp.float32(2), False),
+    "several": (jnp.array([2, 5]), False),
+}
+
+
+@pytest.mark.parametrize("name", COUNTERS)
+def test_counters_of_rounds_are_known_by_any_name(name: str) -> None:
+    """Would catch a counter that is moved on in another type, or one that is taken for the round itself."""
+    start, is_known = COUNTERS[name]
+
+    def step(key, state, params):
+        noise = jax.random.normal(jax.random.fold_in(key, jnp.sum(state["count"]).astype(int)))
+        return {"count": state["count"] + 1, "round": state["round"] + 1, "n": state["n"] + noise}, noise
+
+    state = {"count": start, "round": jnp.int32(40), "n": jnp.float32(0.5)}
+    split = split_step(step, KEY, state, PARAMS)
+    assert ("random_bits" in operations(programs_of(split, state, PARAMS).draw)) == is_known
+    early = {"count": start - AHEAD, "round": state["round"] - AHEAD, "n": jnp.float32(jnp.nan)}
+    assert_equal(in_parts(split, KEY, early, state, PARAMS), step(KEY, state, PARAMS))
+    moved = split.count(state, jnp.int32(3))
+    assert moved["count"].dtype == start.dtype
+    assert moved["round"] == 43
+
+
+def test_what_passes_through_is_used_ahead() -> None:
+    """Would catch a pool that is taken for something that changes, and with it all arrivals for late work."""
+    split = split_step(draws_of_round_and_pool, KEY, STATE, PARAMS)
+    prepared = split.prepare(split.draw(KEY, STATE, PARAMS), STATE, PARAMS)
+    (expected,) = [draws_of_round_and_pool(KEY, STATE._replace(x=jnp.zeros(3)), PARAMS)[0].x]
+    np.testing.assert_array_equal(prepared[0], expected)
+    assert "div" not in operations(programs_of(split, STATE, PARAMS).act)
 
 
 @pytest.mark.parametrize("state", [{}, None, ()], ids=repr)
 def test_a_state_without_arrays(state: Any) -> None:
     """Would catch arguments matched to leaves by position where a part has none."""
-    draw, act = split_draws(lambda key, state, params: jax.random.normal(key) * params, jax.random.key(0), state, 2.0)
+    split = split_step(lambda key, state, params: jax.random.normal(key) * params, KEY, state, 2.0)
     key = jax.random.key(5)
-    assert_equal(act(draw(key, 3.0), state, 3.0), jax.random.normal(key) * 3.0)
+    prepared = split.prepare(split.draw(key, state, 3.0), state, 3.0)
+    assert_equal(split.act(prepared, state, 3.0), jax.random.normal(key) * 3.0)
 
 
-def test_the_continual_step_is_its_two_parts() -> None:
-    """Would catch a draw of Algorithm 1 that hangs on the state beyond its pool, which would be drawn too early.
+WIDE = 1000
 
-    Without optimisation every operation rounds alike, so the parts agree with the step to the last bit.
+
+def repeated(draw, state):
+    return jnp.sum(jnp.broadcast_to(draw[0], (WIDE,)) * state.x[0])
+
+
+def repeated_in_rows(draw, state):
+    return jnp.sum(jnp.broadcast_to(draw, (WIDE, 3)) * state.x[None, :], axis=0)
+
+
+def masked(draw, state):
+    return jnp.sum(jnp.where(jnp.arange(WIDE) < 100 * draw[0], state.x[0], 0.0))
+
+
+def masked_twice(draw, state):
+    chosen = (jnp.arange(WIDE) == draw[0]) | ~(jnp.arange(WIDE) >= draw[1])
+    return jnp.sum(chosen[:, None] * state.x[None, :], axis=0)
+
+
+@pytest.mark.parametrize("expand", [repeated, repeated_in_rows, masked, masked_twice])
+def test_what_is_larger_than_its_sources_is_not_stored(expand: Callable[..., Any]) -> None:
+    """Would catch masks and copies of a number that are written to memory and read again."""
+
+    def step(key, state, params):
+        draw = jax.random.normal(key, (3,))
+        return State(state.pool, state.x + expand(draw, state), state.round + 1), ()
+
+    split = split_step(step, KEY, STATE, PARAMS)
+    assert sum(value.size for value in shapes_of(split, STATE, PARAMS)[1]) <= 4
+    assert_equal(in_parts(split, KEY, spoiled(STATE), STATE, PARAMS), step(KEY, STATE, PARAMS))
+
+
+COSTLY = {"random_bits", "random_split", "random_fold_in", "erf_inv", "exp", "log", "log1p", "expm1", "pow", "sort"}
+COSTLY |= {"tanh", "logistic", "sin", "cos", "cumsum", "dot_general", "scan", "while", "cond", "gather", "top_k"}
+
+
+def test_what_is_costly_is_drawn() -> None:
+    """Would catch a logarithm among what XLA may compute again in every use."""
+
+    def step(key, state, params):
+        noise = jax.random.uniform(key, (3,))
+        logs = jnp.log(noise + state.round) * state.pool
+        walk = jnp.cumsum(logs + 1)
+        mixed = jax.nn.softplus(walk * params[0])
+        return State(state.pool, state.x + mixed + logs + noise, state.round + 1), jnp.sort(mixed)
+
+    split = split_step(step, KEY, STATE, PARAMS)
+    parts = programs_of(split, STATE, PARAMS)
+    assert {"random_bits", "log", "cumsum", "sort"} <= set(operations(parts.draw))
+    assert not COSTLY & set(operations(parts.prepare))
+    assert not COSTLY & set(operations(parts.act))
+    assert_equal(in_parts(split, KEY, spoiled(STATE), STATE, PARAMS), step(KEY, STATE, PARAMS))
+
+
+class Real(NamedTuple):
+    """A paper's step, and how many numbers a round of it draws."""
+
+    step: Callable[[Any, Any, Any], Any]
+    state: Any
+    params: Any
+    num_draws: int
+
+
+def real_cases() -> dict[str, Callable[[], Real]]:
+    def learning(dims, **changes):
+        system, params = continual.system(dims), jax.tree.map(jnp.asarray, continual.Params(**changes))
+        draws = 3 + dims.num_features * dims.num_samples + dims.max_experts  # task, slot, strength; noise; r
+        return Real(system.step, system.init(jax.random.key(9), params), params, draws)
+
+    def serving(dims, **changes):
+        system, params = edge.system(dims), jax.tree.map(jnp.asarray, edge.Params(**changes))
+        draws = 6 + dims.num_features * (1 + dims.num_samples) + 3 * dims.max_experts
+        return Real(system.step, system.init(jax.random.key(9), params), params, draws)
+
+    return {
+        "continual": lambda: learning(continual.Dims(10, 6, 10, 6), num_experts=10),
+        "continual-top-2": lambda: learning(continual.Dims(4, 3, 4, 2, 2), num_experts=3, num_active=2),
+        "edge": lambda: serving(edge.Dims(10, 10, 15, 10, max_delay=10), num_experts=10),
+        "edge-small": lambda: serving(edge.Dims(3, 3, 4, 2), num_experts=3),
+    }
+
+
+every_system = pytest.mark.parametrize("name", real_cases())
+
+
+@every_system
+def test_no_more_is_stored_of_a_round_than_twice_its_draws(name: str) -> None:
+    """Would catch masks over experts, products or copies among what is stored: memory is what a round ahead costs.
+
+    Twice, and no more than 20 numbers in the smallest: features, their projections and the first products with a pool.
     """
-    dims = continual.Dims(max_experts=4, num_tasks=3, num_features=4, num_samples=2, max_active=2)
-    init, step = continual.system(dims)
-    params = jax.tree.map(jnp.asarray, continual.Params(num_experts=3, num_active=2))
-    state = init(jax.random.key(9), params)
-    draw, act = split_draws(step, jax.random.key(0), state, params)
-    draws = jax.eval_shape(draw, jax.random.key(0), params)
-    assert sum(draw.size for draw in draws) >= 3 + 4 * 2 + 4
+    step, state, params, num_draws = real_cases()[name]()
+    drawn, prepared = shapes_of(split_step(step, KEY, state, params), state, params)
+    assert sum(value.size for value in drawn) <= num_draws
+    assert num_draws / 2 <= sum(value.size for value in prepared) <= 2 * num_draws + 20
+
+
+@every_system
+def test_a_paper_s_arrivals_do_not_wait_for_its_state(name: str) -> None:
+    """Would catch a paper's draws, or their logarithms and quantiles, made late, twice, or where they are repeated."""
+    step, state, params, _ = real_cases()[name]()
+    parts = programs_of(split_step(step, KEY, state, params), state, params)
+    assert operations(parts.draw)["random_bits"] == 1  # a hash a number and nothing more: one call of the generator
+    assert operations(parts.draw)["erf_inv"] >= 1
+    assert not {"random_bits", "erf_inv", "log"} & set(operations(parts.act))
+    assert not COSTLY & set(operations(parts.prepare))
+    whole = operations(jax.make_jaxpr(step)(KEY, state, params).jaxpr)
+    for costly in ("random_bits", "erf_inv", "log"):
+        assert operations(parts.draw)[costly] == whole[costly]
+
+
+@pytest.mark.parametrize("name", ["continual-top-2", "edge-small"])
+def test_a_paper_s_step_is_its_parts(name: str) -> None:
+    """Would catch an arrival that hangs on the state beyond its pool, its servers and its round.
+
+    Without optimisation every operation rounds alike, so the parts agree with the step to the last bit. Everything is
+    prepared from the state before the first round, with the round that will be.
+    """
+    step, start, params, _ = real_cases()[name]()
+    split = split_step(step, KEY, start, params)
+
+    def parts_of(key, state, params):
+        early = start._replace(round=state.round - AHEAD)
+        return in_parts(split, key, early, state, params)
 
     def compiled(function):
         options = {"xla_backend_optimization_level": 0}
-        return jax.jit(function).lower(jax.random.key(0), state, params).compile(compiler_options=options)
+        return jax.jit(function).lower(KEY, start, params).compile(compiler_options=options)
 
-    whole = compiled(step)
-    parts = compiled(lambda key, state, params: act(draw(key, params), state, params))
+    whole, parts, state = compiled(step), compiled(parts_of), start
     for time in range(30):
         expected = whole(jax.random.key(time), state, params)
         assert_equal(parts(jax.random.key(time), state, params), expected)
         state = expected[0]
+
+
+UNARY = [
+    lambda a: 2 * a + 1,
+    jnp.exp,
+    lambda a: jnp.log(jnp.square(a) + 1),
+    lambda a: jnp.where(a > 0, a, 0.5),
+    lambda a: a[::-1],
+    lambda a: jnp.broadcast_to(a[:1], (3,)),
+    lambda a: (a == jnp.max(a)).astype(a.dtype),
+    lambda a: jnp.concatenate([a[1:], a[:1]]),
+    lambda a: jax.jit(lambda a: jnp.cumsum(a) / 3)(a),
+    lambda a: jnp.clip(a, -2, 2),
+]
+BINARY = [
+    lambda a, b: a + b,
+    lambda a, b: a * b,
+    lambda a, b: jnp.where(b > 0, a, b),
+    lambda a, b: lax.cond(b[0] > a[0], jnp.sin, jnp.negative, a),
+    lambda a, b: a * jnp.sum(b),
+    lambda a, b: jax.random.uniform(jax.random.fold_in(jax.random.key(1), a[0].astype(int)), (3,)) + b,
+]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 15), st.integers(0, 11), st.integers(0, 11)), min_size=1, max_size=7),
+    changed=st.sets(st.integers(0, 2)),
+    clock=st.sampled_from(list(CLOCKS)),
+    shown=st.sets(st.integers(0, 11), max_size=3),
+)
+def test_random_steps_are_their_parts(steps, changed, clock, shown) -> None:
+    """Would catch a rule that is right for the steps above and wrong where kept, changed and drawn values meet.
+
+    The leaves of the state that are not in `changed` pass through; the rest is spoiled for the parts that go ahead.
+    """
+
+    class Three(NamedTuple):
+        leaves: Any
+        round: Any
+
+    def step(key, state, params):
+        first, second = jax.random.split(key)
+        noise = jax.random.normal(first, (3,))
+        time = jnp.full(3, state.round, jnp.float32)
+        values = [*state.leaves, noise, jax.random.uniform(second, (3,)), params[0] * jnp.ones(3), time]
+        for which, one, other in steps:
+            operands = values[one % len(values)], values[other % len(values)]
+            values.append(UNARY[which](operands[0]) if which < len(UNARY) else BINARY[which - len(UNARY)](*operands))
+        leaves = [
+            jnp.clip(values[-1 - place] + leaf, -9, 9) if place in changed else leaf
+            for place, leaf in enumerate(state.leaves)
+        ]
+        time = CLOCKS[clock].after(state.round, state.leaves[0], params)
+        return Three(leaves, time), [values[place % len(values)] for place in sorted(shown)]
+
+    state = Three([STATE.pool, STATE.x, jnp.array([0.5, 0.25, -3.0])], jnp.int32(2))
+    early = Three(
+        [jnp.full(3, jnp.nan) if place in changed else leaf for place, leaf in enumerate(state.leaves)],
+        state.round - AHEAD,
+    )
+    split = split_step(step, KEY, state, PARAMS)
+    assert_equal(in_parts(split, KEY, early, state, PARAMS), step(KEY, state, PARAMS))
+
+
+class Programs(NamedTuple):
+    """The three parts, traced."""
+
+    draw: Any
+    prepare: Any
+    act: Any
+
+
+def shapes_of(split: Split, state: Any, params: Any) -> tuple[Any, Any]:
+    drawn = jax.eval_shape(split.draw, KEY, state, params)
+    return drawn, jax.eval_shape(split.prepare, drawn, state, params)
+
+
+def programs_of(split: Split, state: Any, params: Any) -> Programs:
+    inputs = (KEY, *shapes_of(split, state, params))
+    parts = zip(split[:3], inputs, strict=True)
+    return Programs(*(jax.make_jaxpr(part)(values, state, params).jaxpr for part, values in parts))
+
+
+def operations(program: Any) -> Counter[str]:
+    """How often each primitive occurs, inside of calls and loops too."""
+    return Counter(name for name in _names(program))
+
+
+def _names(program: Any) -> Iterator[str]:
+    for equation in program.eqns:
+        yield equation.primitive.name
+        for value in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda v: hasattr(v, "jaxpr")):
+            inner = getattr(value, "jaxpr", value)
+            if hasattr(inner, "eqns"):
+                yield from _names(inner)
 
 
 def assert_equal(actual: Any, expected: Any) -> None:

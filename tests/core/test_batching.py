@@ -19,8 +19,8 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from moe_theory import continual
-from moe_theory.core import batching
-from moe_theory.core.batching import one_replicate, trailing_vmap
+from moe_theory.core import batching, engine
+from moe_theory.core.batching import LONGEST_CHAIN, one_replicate, trailing_vmap
 
 SIZES = (3, 5)  # of the batch; the arrays' axes have 3 and 2
 TOLERANCE = 1e-5  # of results near 1 in float32: the two programs may round differently
@@ -222,8 +222,55 @@ def outputs() -> list[Case]:
     ]
 
 
+def reductions() -> list[Case]:
+    """Reductions on both sides of the longest chain, over several axes and over none, of every kind of number."""
+    cases = []
+    longest = LONGEST_CHAIN
+    for terms in (1, 2, longest, longest + 1):
+        for dtype in (np.float32, np.int32, np.int8, np.uint16, jnp.bfloat16):
+            cases.append(Case(f"all-of-{terms}-{np.dtype(dtype)}", reduce_all, ((terms, 2),), dtype=dtype))
+        cases.append(Case(f"logic-of-{terms}", reduce_logic, ((terms, 2),), dtype=np.int32))
+        cases.append(Case(f"odd-of-{terms}", functools.partial(reduce_odd, terms=terms), ((terms, 2),)))
+    for shape, axes in (
+        ((2, 3, 2), (0, 2)),
+        ((2, 8, 1), (0, 1)),
+        ((4, 4, 2), (0, 1)),
+        ((17, 1, 2), (1, 2)),
+        ((3,), ()),
+    ):
+        for reduction in (lax.reduce_sum, lax.reduce_max, lax.reduce_min):
+            name = f"{reduction.__name__}-{shape}-{axes}"
+            cases.append(Case(name, functools.partial(reduction, axes=axes), (shape,)))
+    return [
+        *cases,
+        Case("no-terms", lambda x: (lax.reduce_sum(x, (0,)), lax.reduce_max(x, (0, 1))), ((0, 2),)),
+        Case("no-results", lambda x: lax.reduce_sum(x, (1,)), ((0, 2),)),
+        Case("softmax-of-16", jax.nn.softmax, ((16,),)),
+        Case("mean-and-variance", lambda x: (jnp.mean(x), jnp.var(x, axis=0)), ((5, 2),)),
+        Case("gradient-of-a-sum", jax.grad(lambda x: jnp.max(jnp.cumsum(x) * jnp.sum(x)))),
+    ]
+
+
+def reduce_all(x: jax.Array) -> tuple[jax.Array, ...]:
+    return tuple(reduction(x, (0,)) for reduction in (lax.reduce_sum, lax.reduce_max, lax.reduce_min))
+
+
+def reduce_logic(x: jax.Array) -> tuple[jax.Array, ...]:
+    is_set = x > 0
+    whole = tuple(reduction(x, (0,)) for reduction in (lax.reduce_and, lax.reduce_or))  # of the bits
+    return (*whole, lax.reduce_and(is_set, (0,)), lax.reduce_or(is_set, (0,)), jnp.sum(is_set, axis=0))
+
+
+def reduce_odd(x: jax.Array, terms: int) -> tuple[jax.Array, ...]:
+    """Extremes where one term is infinite or no number."""
+    is_last = (jnp.arange(terms) == terms - 1)[:, None]
+    odd = [jnp.where(is_last, value, x) for value in (jnp.nan, jnp.inf, -jnp.inf)]
+    return tuple(part for y in odd for part in reduce_all(y)) + tuple(part for y in odd for part in reduce_all(y[::-1]))
+
+
 MOVING = [*same_axes(), *reshapes(), *calls(), *fallbacks(), *outputs()]  # operations that name an axis
 CASES = [*elementwise(), *MOVING]
+REDUCTIONS = reductions()
 
 
 def assert_same(actual: Any, expected: Any) -> None:
@@ -236,33 +283,44 @@ def assert_same(actual: Any, expected: Any) -> None:
             one, other = jax.random.key_data(one), jax.random.key_data(other)
         if jnp.issubdtype(one.dtype, jnp.floating):
             one, other = np.asarray(one, np.float64), np.asarray(other, np.float64)
-            np.testing.assert_array_equal(np.isfinite(one), np.isfinite(other))
-            assert np.all(np.abs(one - other)[np.isfinite(one)] <= TOLERANCE * (1 + np.abs(other[np.isfinite(one)])))
+            is_finite = np.isfinite(one)
+            np.testing.assert_array_equal(is_finite, np.isfinite(other))
+            np.testing.assert_array_equal(one[~is_finite], other[~is_finite])
+            one, other = one[is_finite], other[is_finite]
+            assert np.all(np.abs(one - other) <= TOLERANCE * (1 + np.abs(other)))
         else:
             np.testing.assert_array_equal(one, other)
 
 
 def check(function: Callable[..., Any], is_batched: tuple[bool, ...], arguments: Any) -> None:
-    assert_same(*run_quickly(lambda arguments: both(function, is_batched, arguments), arguments))
+    """In both modes, in one program each."""
+    for stores in (False, True):
+        run = functools.partial(both, function, is_batched, stores=stores)
+        assert_same(*run_quickly(lambda arguments, run=run: run(arguments), arguments, stores))
 
 
-def both(function: Callable[..., Any], is_batched: tuple[bool, ...], arguments: Any) -> tuple[Any, Any]:
+def both(
+    function: Callable[..., Any], is_batched: tuple[bool, ...], arguments: Any, stores: bool = False
+) -> tuple[Any, Any]:
     """What `trailing_vmap` gives, and what `jax.vmap` gives."""
     axes = tuple(-1 if flag else None for flag in is_batched)
     expected = jax.vmap(function, in_axes=axes, out_axes=-1)(*arguments)
-    return trailing_vmap(function, is_batched)(*arguments), expected
+    return trailing_vmap(function, is_batched, stores=stores)(*arguments), expected
 
 
-def run_quickly(function: Callable[[Any], Any], arguments: Any) -> Any:
-    """Compile without optimising, which is quickest for many small operations, and run."""
-    program = jax.jit(function).lower(arguments)
-    return program.compile(compiler_options={"xla_backend_optimization_level": 0})(arguments)
+def run_quickly(function: Callable[[Any], Any], arguments: Any, stores: bool = False) -> Any:
+    """Compile without optimising, which is quickest for many small operations, and run.
+
+    With `stores` under the options by which the engine's barriers hold.
+    """
+    options = {"xla_backend_optimization_level": 0} | ((engine.cpu_options() or {}) if stores else {})
+    return jax.jit(function).lower(arguments).compile(compiler_options=options)(arguments)
 
 
 @functools.cache
-def results(size: int) -> dict[str, Any]:
+def results(size: int, stores: bool) -> dict[str, Any]:
     """What every case gives, and should give, at this batch size; or what it raised. One program for all is quick."""
-    cases = CASES if size == SIZES[0] else MOVING
+    cases = (CASES if size == SIZES[0] else MOVING) + (REDUCTIONS if stores else [])
     raised, arguments = {}, {case.name: case.arguments(size) for case in cases}
     assert len(arguments) == len(cases)
 
@@ -270,12 +328,12 @@ def results(size: int) -> dict[str, Any]:
         pairs = {}
         for case in cases:
             try:
-                pairs[case.name] = both(case.function, case.flags, arguments[case.name])
+                pairs[case.name] = both(case.function, case.flags, arguments[case.name], stores)
             except Exception as error:
                 raised[case.name] = error
         return pairs
 
-    return run_quickly(run_all, arguments) | raised
+    return run_quickly(run_all, arguments, stores) | raised
 
 
 @pytest.mark.parametrize(
@@ -285,7 +343,21 @@ def results(size: int) -> dict[str, Any]:
 )
 def test_every_operation_agrees_with_vmap(case: Case, size: int) -> None:
     """Would catch a rule that names the wrong axis, forgets an unbatched operand, or changes a type."""
-    result = results(size)[case.name]
+    assert_agrees(results(size, False)[case.name])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_operation_agrees_with_vmap_where_barriers_store(size: int) -> None:
+    """Would catch a chain or a hash that is another operation than the one it stands for, or changes a type."""
+    for name, result in results(size, True).items():
+        try:
+            assert_agrees(result)
+        except Exception as error:
+            error.add_note(f"in the case {name}")
+            raise
+
+
+def assert_agrees(result: Any) -> None:
     if isinstance(result, Exception):
         raise result
     assert_same(*result)
@@ -294,10 +366,10 @@ def test_every_operation_agrees_with_vmap(case: Case, size: int) -> None:
 def test_every_rule_is_tried_above() -> None:
     """Would catch a rule added without a case; names that are no operation of this JAX cannot be tried."""
     tried = set()
-    for case in CASES:
+    for case in [*CASES, Case("draws", lambda x: [draw(jax.random.key(0)) for draw in DRAWS.values()])]:
         shapes = [one_replicate(a) if flag else a for a, flag in zip(case.arguments(3), case.flags, strict=True)]
         tried |= operations(jax.make_jaxpr(case.function)(*shapes).jaxpr)
-    rules = batching._ELEMENTWISE | batching._SAME_AXES | set(batching._RESHAPES)
+    rules = batching._ELEMENTWISE | batching._SAME_AXES | set(batching._RESHAPES) | set(batching._STORED)
     known = {primitive.name for primitive in vars(jex_core.primitives).values() if hasattr(primitive, "name")}
     assert not (rules & known) - tried
 
@@ -325,12 +397,21 @@ DRAWS = {
     "fold": lambda key: jax.random.uniform(jax.random.fold_in(key, 7)),
     "itself": lambda key: (key, jax.random.key_data(key)),
     "select": lambda key: jnp.where(jax.random.bernoulli(key), key, jax.random.fold_in(key, 1)),
+    "many-keys": lambda key: jax.vmap(lambda key: jax.random.normal(key, (5,)))(jax.random.split(key, 3)),
+    "as-many-keys": lambda key: jax.vmap(lambda key: jax.random.bits(key, (3,)))(jax.random.split(key, 5)),
+    "many-folds": lambda key: jax.vmap(lambda n: jax.random.fold_in(key, n))(jnp.arange(3)),
+    "as-many-folds": lambda key: jax.vmap(lambda n: jax.random.fold_in(key, n))(jnp.arange(5)),
+    "folds-of-many-keys": lambda key: jax.vmap(jax.random.fold_in)(jax.random.split(key, 5), jnp.arange(5)),
+    "fold-of-many-keys": lambda key: jax.vmap(lambda key: jax.random.fold_in(key, 2))(jax.random.split(key, 3)),
 }
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_draws_from_batched_keys_agree_with_vmap(size: int) -> None:
-    """Would catch a replicate that draws another replicate's numbers, or a key array moved like a number array."""
+    """Would catch a replicate that draws another replicate's numbers, or a key array moved like a number array.
+
+    A replicate may itself have several keys: as many as there are replicates, where a mistake keeps its shape.
+    """
     keys = jax.random.split(jax.random.key(3), size)
     check(lambda key: {name: draw(key) for name, draw in DRAWS.items()}, (True,), [keys])
 

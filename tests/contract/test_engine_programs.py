@@ -1,0 +1,379 @@
+"""What the engine compiles, and that nobody can tell: systems of all kinds, run alone, in batches and inside programs.
+
+Every run is held against a plain loop of the system's own `step`, each round with its own key. Systems here forget
+half of their state every round, so that rounding does not grow.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory import continual, edge
+from moe_theory.core import engine
+from moe_theory.core.random import replicate_keys
+from moe_theory.core.system import observe_info
+
+ROOT = mt.root_key(31)
+NUM_REPLICATES = 4
+NUM_ROUNDS = 5
+TOLERANCE = 1e-5  # of float32, at numbers near 1
+
+
+class State(NamedTuple):
+    """Of most systems here: numbers that change, numbers that stay, and the rounds done."""
+
+    x: Any
+    pool: Any
+    round: Any
+
+
+def begin(key, params):
+    first, second = jax.random.split(key)
+    return State(jax.random.normal(first, (3,)), params + jax.random.uniform(second, (3,)), jnp.int32(0))
+
+
+def system_of(change: Callable[..., Any], init: Callable[..., Any] = begin) -> mt.System:
+    """A system from (key, state, params) -> (the next x, info)."""
+
+    def step(key, state, params):
+        x, info = change(key, state, params)
+        return state._replace(x=x, round=state.round + 1), info
+
+    return mt.System(init, step)
+
+
+def draws_everything(key, state, params):
+    keys = jax.random.split(key, 7)
+    drawn = {
+        "normal": jax.random.normal(key, (3,)),
+        "choice": jax.random.choice(keys[1], 7, (3,), replace=False),
+        "choice of": jax.random.choice(keys[2], state.pool, (2,)),
+        "bernoulli": jax.random.bernoulli(keys[3], 0.3, (3,)),
+        "gamma": jax.random.gamma(keys[4], params, (2,)),
+        "permutation": jax.random.permutation(keys[5], state.pool),
+        "bits": jax.random.bits(keys[6], (5,), np.uint8),
+    }
+    x = state.x / 2 + drawn["normal"] * params + drawn["permutation"] * drawn["bernoulli"]
+    return x, drawn
+
+
+def draws_from_many_keys(key, state, params):
+    """As many keys as replicates, where a mistaken axis keeps its shape, and another number."""
+
+    def of_many(count):
+        keys = jax.random.split(key, count)
+        return (
+            jax.vmap(lambda n: jax.random.normal(jax.random.fold_in(key, n)))(jnp.arange(count)),
+            jax.vmap(lambda key: jax.random.normal(key, (count,)))(keys),
+            jax.vmap(jax.random.fold_in)(keys, jnp.arange(count)),
+        )
+
+    drawn = {count: of_many(count) for count in (3, NUM_REPLICATES)}
+    return state.x / 2 + drawn[3][0], drawn
+
+
+def draws_inside_loops(key, state, params):
+    walk = jax.lax.fori_loop(0, 3, lambda n, x: x / 2 + jax.random.normal(jax.random.fold_in(key, n), (3,)), state.x)
+    either = jax.lax.cond(
+        state.round % 2 == 0, lambda: jax.random.uniform(key, (3,)), lambda: -jax.random.uniform(key, (3,))
+    )
+    own = jax.lax.cond(state.x[0] > 0, lambda: jax.random.normal(key), lambda: jnp.float32(0))
+    return walk + either, (either, own)
+
+
+def draws_by_the_round_and_the_state(key, state, params):
+    scheduled = jax.random.normal(jax.random.fold_in(key, state.round)) / (state.round + 1)
+    own = jax.random.normal(jax.random.fold_in(key, jnp.sum(state.x > 0)))
+    return state.x / 2 + scheduled + own, (scheduled, own, state.round)
+
+
+def draws_nothing(key, state, params):
+    return state.x / 2 + params * state.pool, state.x[0]
+
+
+def shows_nothing(key, state, params):
+    return state.x / 2 + jax.random.normal(key), ()
+
+
+def shows_the_key(key, state, params):
+    return state.x / 2, {"key": key, "none": None}
+
+
+class Other(NamedTuple):
+    """A state with the same numbers under other names, in another order, nested, and a key."""
+
+    round: Any
+    own: Any
+    parts: Any
+
+
+def begin_other(key, params):
+    return Other(jnp.uint32(0), key, {"seen": jnp.zeros(2), "b": [jnp.int32(7), ()]})
+
+
+def step_other(key, state, params):
+    noise = jax.random.normal(jax.random.fold_in(state.own, state.round), (2,)) * params
+    parts = {"seen": state.parts["seen"] / 2 + noise, "b": [state.parts["b"][0] + 1, ()]}
+    return Other(state.round + 1, state.own, parts), noise + state.parts["b"][0]
+
+
+def with_clock(after: Callable[[Any, Any], Any], start: int = 0) -> mt.System:
+    """A system whose rounds are counted in a way of its own, and shown."""
+
+    def step(key, state, params):
+        noise = jax.random.normal(key, (3,)) * (state.round + 1)
+        return State(state.x / 2 + noise, state.pool, after(state.round, state.x)), (state.round, noise)
+
+    return mt.System(lambda key, params: begin(key, params)._replace(round=jnp.int32(start)), step)
+
+
+SYSTEMS = {
+    "draws-everything": system_of(draws_everything),
+    "draws-from-many-keys": system_of(draws_from_many_keys),
+    "draws-inside-loops": system_of(draws_inside_loops),
+    "draws-by-the-round-and-the-state": system_of(draws_by_the_round_and_the_state),
+    "draws-nothing": system_of(draws_nothing),
+    "shows-nothing": system_of(shows_nothing),
+    "shows-the-key": system_of(shows_the_key),
+    "another-state": mt.System(begin_other, step_other),
+    "compiled-step": mt.System(begin, jax.jit(system_of(draws_by_the_round_and_the_state).step)),
+    "round-that-stays": with_clock(lambda time, x: time),
+    "round-by-two": with_clock(lambda time, x: time + 2),
+    "round-that-starts-late": with_clock(lambda time, x: time + 1, start=10),
+    "round-that-wraps": with_clock(lambda time, x: (time + 1) % 3),
+    "round-by-the-state": with_clock(lambda time, x: jnp.where(x[0] > 0, time + 1, time)),
+}
+
+
+ALONE = {"draws-inside-loops", "another-state", "draws-nothing", "round-that-stays", "round-by-two"}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_anybody_s_system_runs_as_its_own_loop(name: str) -> None:
+    """Would catch a replicate that draws another's numbers, a round known wrongly, or a system that cannot be run."""
+    system, params = SYSTEMS[name], jnp.float32(1.5)
+    batch = mt.simulate_batch(system, ROOT, NUM_REPLICATES, params, NUM_ROUNDS)
+    init, step = (compiled_quickly(part) for part in system)
+    for replicate in range(NUM_REPLICATES):
+        key = jax.random.fold_in(ROOT, replicate)
+        expected = loop_of(init, step, key, params)
+        assert_close(jax.tree.map(lambda leaf, place=replicate: leaf[..., place], batch), expected)
+        if replicate == 1 and name in ALONE:
+            assert_close(mt.simulate(system, key, params, NUM_ROUNDS), expected)
+
+
+@pytest.mark.parametrize("name", ["draws-by-the-round-and-the-state", "draws-from-many-keys", "another-state"])
+def test_precision_is_kept(name: str) -> None:
+    """Would catch a sum, a draw or a literal that is made in float32 although the run is in float64."""
+    with jax.enable_x64(True):
+        found = SYSTEMS[name]
+        system, params = mt.System(found.init, lambda *parts: found.step(*parts)), jnp.float64(1.5)
+        batch = mt.simulate_batch(system, ROOT, NUM_REPLICATES, params, NUM_ROUNDS)
+        expected = loop_of(*map(compiled_quickly, system), jax.random.fold_in(ROOT, 2), params)
+        assert_close(jax.tree.map(lambda leaf: leaf[..., 2], batch), expected, 1e-13)
+        assert np.dtype(float) in {leaf.dtype for leaf in jax.tree.leaves(batch)}
+
+
+def test_a_paper_keeps_its_precision() -> None:
+    """Would catch a paper's run in float64 that is rounded as one in float32 on its way."""
+    with jax.enable_x64(True):
+        system, params = continual.system(continual.Dims(3, 3, 4, 2)), continual.Params(num_experts=2)
+        params = jax.tree.map(jnp.asarray, params)
+        state, info = mt.simulate_batch(system, ROOT, NUM_REPLICATES, params, NUM_ROUNDS)
+        expected = loop_of(*map(compiled_quickly, system), jax.random.fold_in(ROOT, 2), params)
+        assert_close(jax.tree.map(lambda leaf: leaf[..., 2], (state, info)), expected, 1e-9)
+        assert info.generalization_error.dtype == np.float64
+
+
+INNER = SYSTEMS["draws-by-the-round-and-the-state"]
+
+
+def run(params: Any, root: Any = ROOT) -> Any:
+    return mt.simulate_batch(INNER, root, NUM_REPLICATES, params, NUM_ROUNDS)
+
+
+INSIDE = {
+    "jit": lambda: jax.jit(run)(jnp.float32(1.5)),
+    "jit-of-the-key": lambda: jax.jit(lambda root: run(1.5, root))(ROOT),
+    "jit-of-nothing": lambda: jax.jit(lambda: run(1.5))(),
+    "scan": lambda: first_of(jax.lax.scan(lambda none, params: (none, run(params)), None, jnp.array([1.5, 2.5]))[1]),
+    "vmap": lambda: first_of(jax.jit(jax.vmap(run))(jnp.array([1.5, 2.5]))),
+    "vmap-of-the-key": lambda: first_of(jax.vmap(lambda root: run(1.5, root))(jnp.stack([ROOT, mt.root_key(1)]))),
+}
+
+
+def first_of(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf[0], tree)
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_run_inside_somebody_s_program_is_the_run(name: str) -> None:
+    """Would catch options for a compiler that a surrounding program cannot take, and other draws inside of it."""
+    assert_close(INSIDE[name](), run(1.5))
+
+
+def test_a_resumed_run_inside_a_program() -> None:
+    """Would catch a state that is traced, with a key that is not, taken for a run of its own."""
+
+    def go_on(state):
+        return mt.simulate_batch(INNER, ROOT, NUM_REPLICATES, 1.5, NUM_ROUNDS, state=state)
+
+    middle = run(1.5)[0]
+    assert_close(jax.jit(go_on)(middle), go_on(middle))
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_runs_have_derivatives(is_batch: bool) -> None:
+    """Would catch a barrier or a chain without a derivative, or one that drops it; against differences."""
+    system = system_of(
+        lambda key, state, params: (state.x * jnp.tanh(params) + params**2 * jax.random.normal(key, (3,)), ())
+    )
+
+    def end(params):
+        if is_batch:
+            return jnp.sum(mt.simulate_batch(system, ROOT, NUM_REPLICATES, params, NUM_ROUNDS)[0].x)
+        return jnp.sum(mt.simulate(system, ROOT, params, NUM_ROUNDS)[0].x)
+
+    with jax.enable_x64(True):
+        at, step = jnp.float64(0.7), 1e-5
+        slope = (end(at + step) - end(at - step)) / (2 * step)
+        for derivative in (jax.jit(jax.grad(end))(at), jax.jvp(end, (at,), (1.0,))[1]):
+            assert abs(derivative - slope) <= 1e-6 * (1 + abs(slope))
+
+
+def test_systems_run_without_compiling() -> None:
+    """Would catch an engine that cannot be stepped through in a debugger."""
+    compiled = mt.simulate_batch(INNER, ROOT, NUM_REPLICATES, 1.5, NUM_ROUNDS)
+    with jax.disable_jit():
+        assert_close(mt.simulate_batch(INNER, ROOT, NUM_REPLICATES, 1.5, NUM_ROUNDS), compiled)
+
+
+on_cpu = pytest.mark.skipif(jax.default_backend() != "cpu", reason="reads the program for a CPU")
+
+
+class Paper(NamedTuple):
+    """A paper's system at its published size, and the most kernels that one of its rounds may take."""
+
+    system: mt.System
+    params: Any
+    most_kernels: int
+
+
+PAPERS = {
+    "continual": Paper(continual.system(continual.Dims(10, 6, 10, 6)), continual.Params(), 60),
+    "edge": Paper(edge.system(edge.Dims(10, 10, 15, 10, max_delay=10)), edge.Params(num_experts=10), 105),
+}
+
+
+@on_cpu
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_paper_s_program_is_the_one_that_was_meant(name: str) -> None:
+    """Would catch barriers that XLA drops, a hash that loops, and rounds that fall apart into more kernels.
+
+    Each is some ten per cent to a multiple of the time of a run, and shows in no result.
+    """
+    system, params, most = PAPERS[name]
+    keys = replicate_keys(ROOT, jnp.arange(64))
+    arguments = (system, keys, None, params, 160, 16, observe_info, None, True)
+    assert engine.platform_of(arguments) == "cpu"
+    program = computations(engine.program("cpu").lower(*arguments).compile().as_text())
+    ((blocks, rounds),) = nested_loops(program)  # over blocks of rounds, and in each over the rounds: no other
+    assert operations(program[blocks])["opt-barrier"] >= 5
+    assert operations(program[rounds])["opt-barrier"] >= 10
+    assert "custom-call" not in operations(program[rounds])
+    kernels = {name: count for name, count in operations(program[rounds]).items() if name not in FREE}
+    assert sum(kernels.values()) <= most, kernels
+
+
+@on_cpu
+def test_barriers_are_kept_by_these_options_alone() -> None:
+    """Would catch a test above that finds barriers in any program."""
+
+    def passing(number):
+        return jax.lax.optimization_barrier(number + 1) * 2
+
+    texts = [
+        jax.jit(passing, compiler_options=options).lower(1.0).compile().as_text()
+        for options in (None, engine.cpu_options())
+    ]
+    assert ["opt-barrier" in text for text in texts] == [False, True]
+
+
+@on_cpu
+@pytest.mark.parametrize("shape", [(), (3,), (3000,)])
+def test_barriers_pass_through_every_kind_of_small_program(shape: tuple[int, ...]) -> None:
+    """Would catch a pass of XLA that hands small loops to an emitter which knows no barriers, and ends the process."""
+
+    def change(carry, _):
+        first, second = (jax.lax.optimization_barrier(part) for part in (jnp.sin(carry[0]), jnp.cos(carry[1])))
+        return (first, second + first), None
+
+    def small_programs(carry):
+        scanned = jax.lax.scan(change, carry, None, 100)[0]
+        repeated = jax.lax.while_loop(lambda carry: jnp.sum(carry[0]) < -1, lambda carry: change(carry, 0)[0], scanned)
+        return jax.lax.cond(jnp.sum(repeated[0]) > 0, lambda carry: change(carry, 0)[0], lambda carry: carry, repeated)
+
+    carry = (jnp.full(shape, 0.5), jnp.full(shape, 0.25))
+    expected = jax.jit(small_programs)(carry)
+    assert_close(jax.jit(small_programs, compiler_options=engine.cpu_options())(carry), expected, 1e-4)
+
+
+FREE = {"parameter", "constant", "get-tuple-element", "tuple", "bitcast", "opt-barrier"}  # no kernel of their own
+
+
+def computations(text: str) -> dict[str, list[str]]:
+    """A compiled program's computations: lines of instructions, by name."""
+    found: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        if begins := re.match(r"(?:ENTRY )?%(\S+) .*{$", line):
+            lines = found[begins[1]] = []
+        elif line.startswith("  "):
+            lines.append(line)
+    return found
+
+
+def operations(lines: list[str]) -> Counter[str]:
+    """How often each operation occurs: its name is the first word before a parenthesis."""
+    return Counter(re.search(r" ([a-z][a-z0-9-]*)\(", line)[1] for line in lines)
+
+
+def nested_loops(program: dict[str, list[str]]) -> list[tuple[str, str]]:
+    """The bodies of all loops that stand in another loop's body, with that."""
+    inside = {name: re.findall(r" while\(.*body=%([^\s,]+)", "\n".join(lines)) for name, lines in program.items()}
+    bodies = {body for found in inside.values() for body in found}
+    return [(outer, inner) for outer in sorted(bodies) for inner in inside[outer]]
+
+
+def compiled_quickly(function: Callable[..., Any]) -> Callable[..., Any]:
+    return jax.jit(function, compiler_options={"xla_backend_optimization_level": 0})
+
+
+def loop_of(init: Callable[..., Any], step: Callable[..., Any], key: Any, params: Any) -> Any:
+    """The documented run: the start from round 0's key, each round from its own; whatever the state counts."""
+    state, shown = init(jax.random.fold_in(key, 0), params), []
+    first = int(state.round) + 1
+    for time in range(first, first + NUM_ROUNDS):
+        state, info = step(jax.random.fold_in(key, time), state, params)
+        shown.append(info)
+    return state, jax.tree.map(lambda *leaves: jnp.stack(leaves), *shown)
+
+
+def assert_close(actual: Any, expected: Any, tolerance: float = TOLERANCE) -> None:
+    assert jax.tree.structure(actual) == jax.tree.structure(expected)
+    for (path, one), other in zip(jax.tree.leaves_with_path(actual), jax.tree.leaves(expected), strict=True):
+        assert one.dtype == other.dtype, path
+        assert one.shape == other.shape, path
+        if jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
+            one, other = jax.random.key_data(one), jax.random.key_data(other)
+        if jnp.issubdtype(one.dtype, jnp.inexact):
+            assert np.all(np.abs(one - other) <= tolerance * (1 + np.abs(other))), path
+        else:
+            np.testing.assert_array_equal(one, other, err_msg=str(path))
