@@ -126,7 +126,8 @@ def _is_stored(equation: Any, operands: list[_Value]) -> bool:
     """Whether there is a rule for an operation whose result is stored."""
     name = equation.primitive.name
     if name in ("random_bits", "random_fold_in"):
-        return operands[0].is_batched and threefry.is_served(operands[0].array)
+        is_single = all(atom.aval.shape == () for atom in equation.invars)
+        return is_single and operands[0].is_batched and threefry.is_served(operands[0].array)
     if name not in _STORED:
         return False
     return 0 < _num_terms(equation) <= LONGEST_CHAIN
