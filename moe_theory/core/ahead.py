@@ -128,20 +128,20 @@ def _counters(before: list[Any], after: list[Any], equations: list[Any]) -> Vari
 
 
 def _reached(equations: Iterable[Any], sources: Variables) -> list[Any]:
-    """The equations that depend on `sources`."""
+    """The equations that depend on `sources`, or on one that does more than compute, such as to print."""
     known, reached = set(sources), []
     for equation in equations:
-        if known & _inputs([equation]):
+        if known & _inputs([equation]) or equation.effects:
             known.update(equation.outvars)
             reached.append(equation)
     return reached
 
 
 def _needed(equations: list[Any], outputs: Variables) -> list[Any]:
-    """The equations that `outputs` depend on."""
+    """The equations that `outputs` depend on, and those that do more than compute."""
     used, needed = set(outputs), []
     for equation in reversed(equations):
-        if used & set(equation.outvars):
+        if used & set(equation.outvars) or equation.effects:
             used |= _inputs([equation])
             needed.append(equation)
     return needed[::-1]

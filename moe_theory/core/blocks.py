@@ -1,7 +1,7 @@
 """How many replicates to run together, and a batch of more of them in blocks of so many.
 
-A processor's core computes a replicate fastest when the state of all that run together fits its cache, but not when
-launching an operation costs more than the operation. What is launched is the same for any number of replicates.
+On a CPU launching an operation costs the same for any number of replicates, and their states together should stay near
+the core that works on them: few replicates waste the one, many the other.
 """
 
 import math

@@ -77,8 +77,9 @@ def simulate_batch(
     """Run B replicates at once; leaves of state and records end in a replicate axis.
 
     A replicate is named by an integer and draws the same numbers in any batch. `replicates` is those integers, or a
-    count B for 0, ..., B - 1. On a CPU a large batch runs in blocks that fit a core's cache (`blocks.width_for`), so
-    that any replicate of it comes out the same, to the last bit, whatever B.
+    count B for 0, ..., B - 1. On a CPU a batch beyond the width that suits its state (`blocks.width_for`, mostly 64)
+    runs in blocks of that width, unless it is reduced or part of another program: a replicate of it comes out the same,
+    to the last bit, whatever B, and as in a sweep.
 
     Args:
         observe: what a recorded round keeps of one replicate.

@@ -377,3 +377,22 @@ def assert_close(actual: Any, expected: Any, tolerance: float = TOLERANCE) -> No
             assert np.all(np.abs(one - other) <= tolerance * (1 + np.abs(other))), path
         else:
             np.testing.assert_array_equal(one, other, err_msg=str(path))
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_what_a_step_tells_on_the_side_is_told(is_batch: bool) -> None:
+    """Would catch a side effect that is dropped, because nothing that is returned depends on it, or told ahead."""
+    told = []
+
+    def change(key, state, params):
+        jax.debug.callback(
+            lambda drawn, time: told.append((float(drawn), int(time))), jax.random.uniform(key), state.round
+        )
+        return state.x / 2, None
+
+    run = mt.simulate_batch(system_of(change), ROOT, [3], 1.0, NUM_ROUNDS) if is_batch else None
+    run = run or mt.simulate(system_of(change), replicate_keys(ROOT, jnp.array([3]))[0], 1.0, NUM_ROUNDS)
+    jax.block_until_ready(run)
+    jax.effects_barrier()
+    keys = [jax.random.fold_in(jax.random.fold_in(ROOT, 3), time + 1) for time in range(NUM_ROUNDS)]
+    assert sorted(told, key=lambda pair: pair[1]) == [(float(jax.random.uniform(key)), n) for n, key in enumerate(keys)]
