@@ -42,7 +42,7 @@ def run_bench(options: Any) -> None:
         if then is not None:
             console.print(speed.to_rich(speed.changes_sheet(changes, then)))
         console.print(speed.machine_line(record), highlight=False, soft_wrap=True, markup=False)
-    for path in () if options.report is None else speed_figures.write_report(record, options.report):
+    for path in () if options.report is None or record.is_empty else speed_figures.write_report(record, options.report):
         console.print(str(path), highlight=False, soft_wrap=True, markup=False)
     if is_interrupted:
         stop("interrupted; what was measured until then is kept")

@@ -207,8 +207,8 @@ class Bench:
     """Measure how fast this package is here. Example: moe-theory bench --quick
 
     Times the engine against other ways to run the same rounds (NumPy, PyTorch where it is installed, textbook JAX),
-    over a grid of sizes, its scaling and its compile time, on one pinned core and on all. All of it takes about an
-    hour, --quick a minute or two. What was measured until an interrupt is kept."""
+    over a grid of sizes, its scaling and its compile time, on one pinned core and on all. All of it takes about
+    half an hour, --quick a minute or two. What was measured until an interrupt is kept."""
 
     system: Annotated[Names, tyro.conf.arg(metavar="NAME...", aliases=["--systems"])] = ()
     """Systems; all that are registered unless given."""

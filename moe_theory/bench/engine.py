@@ -39,8 +39,15 @@ def prepare(setting: Setting, num_threads: int = 1) -> Run:
 
     if num_threads == 1:
         return lambda: compute(parts[0])
-    pool = ThreadPoolExecutor(num_threads)
-    return lambda: np.concatenate(list(pool.map(compute, parts)))
+    pool, compiled = ThreadPoolExecutor(num_threads), []
+
+    def run() -> np.ndarray:
+        # The first chunk of all alone: threads would compile the same program twice.
+        first = [] if compiled else [compute(parts[0])]
+        compiled.append(True)
+        return np.concatenate([*first, *pool.map(compute, parts[len(first) :])])
+
+    return run
 
 
 def system_of(setting: Setting) -> tuple[System, Params]:

@@ -118,9 +118,11 @@ def _stages(equations: list[Any], known: Variables, changing: Variables) -> _Sta
 def _counters(before: list[Any], after: list[Any], equations: list[Any]) -> Variables:
     """The variables of a state that hold one integer, of which a step leaves that and 1."""
     sums = {
-        equation.outvars[0]: equation.invars[0]
+        equation.outvars[0]: term
         for equation in equations
-        if equation.primitive.name == "add" and getattr(equation.invars[1], "val", None) == 1
+        if equation.primitive.name == "add"
+        for term, one in (equation.invars, equation.invars[::-1])
+        if getattr(one, "val", None) == 1
     }
     pairs = zip(before, after, strict=True)
     moved = {old for old, new in pairs if not isinstance(new, jex_core.Literal) and sums.get(new) is old}

@@ -89,7 +89,15 @@ def _draw_scaling(panel: "Axes", record: Record, axis: str) -> None:
             continue
         sizes, costs = zip(*points, strict=True)
         ticks |= set(sizes)
-        panel.plot(sizes, costs, color=f"C{place}", marker=MARKERS[place], markersize=3.5, linewidth=1, label=system)
+        panel.plot(
+            sizes,
+            costs,
+            color=f"C{place}",
+            marker=MARKERS[place % len(MARKERS)],
+            markersize=3.5,
+            linewidth=1,
+            label=system,
+        )
         expected = [costs[-1] * (size / sizes[-1]) ** EXPECTED_SLOPES[axis] for size in sizes]
         panel.plot(sizes, expected, color=f"C{place}", linewidth=0.8, linestyle=(0, (3, 2)), alpha=0.7)
     panel.set_xscale("log")

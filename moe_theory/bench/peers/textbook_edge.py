@@ -1,7 +1,8 @@
 """Algorithm 1 of the edge paper as the JAX documentation would have it: `jit(vmap(scan))`, batch first.
 
 The reading `orthogonal-signal`, servers of capacity 1, tasks dropped where nobody is idle, the adaptive policy, and
-gate steps one round after the completion.
+gate steps one round after the completion. What a task under way will do to the gates is kept with its server, (M, M)
+in all, where the package has as many slots as tasks can be under way; slots instead were no faster throughout.
 """
 
 from typing import NamedTuple
