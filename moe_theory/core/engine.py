@@ -1,6 +1,7 @@
 """The engine under `simulate`: one body for the rounds, scanned between records, fed with what is known ahead."""
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -27,6 +28,8 @@ _BARRIERS_STORE = {
 # These save some per cent more, and may be unknown to another version: sums by XLA itself and not by a library, and
 # fewer copies of what a loop carries.
 _FURTHER = {"xla_cpu_experimental_ynn_fusion_type": "", "xla_cpu_copy_insertion_use_region_analysis": True}
+
+_MAKING = threading.Lock()  # threads that begin together are to share what one of them compiles
 
 
 def run(
@@ -57,9 +60,14 @@ def platform_of(arguments: tuple[Any, ...]) -> str | None:
     return next(iter(words.devices())).platform
 
 
-@functools.cache
 def program(platform: str | None) -> Any:
     """`run` as compiled for a platform; for None, as part of a program of somebody else, who says how to compile it."""
+    with _MAKING:
+        return _program(platform)
+
+
+@functools.cache
+def _program(platform: str | None) -> Any:
     options = cpu_options() if platform == "cpu" else None
     return jax.jit(
         functools.partial(_run, options is not None),
