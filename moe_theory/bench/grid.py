@@ -9,6 +9,7 @@ from typing import Any
 from moe_theory.bench import engine
 from moe_theory.bench.peers import PEERS
 from moe_theory.bench.setting import Contender, Setting
+from moe_theory.core.engine import ROUNDS_AHEAD
 from moe_theory.core.errors import unknown_name
 from moe_theory.sweep.systems import sweepable
 
@@ -22,7 +23,6 @@ SCALED = {"M": "num_experts", "N": "num_tasks", "d": "num_features", "s": "num_s
 EXPECTED_SLOPES = {"M": 1, "N": 1, "d": 1, "s": 2, "T": 0}
 PEER_EXPERTS = {"edge": 50}  # M of the comparison with peers, where it is not 10
 
-_AHEAD = 16  # rounds are a multiple of those that random numbers are drawn ahead for
 _NANOSECONDS = 0.35  # an operation, about, on one core
 _SECONDS = 0.15  # a call, about
 # Where doubling starts from other sizes: s must stay below d, and N orthogonal signals need d to be at least N and a
@@ -70,8 +70,8 @@ def operations(setting: Setting) -> float:
 def with_rounds(setting: Setting) -> Setting:
     """The setting with so many rounds that a call of the engine takes some tenths of a second."""
     seconds = 1e-9 * _NANOSECONDS * operations(setting) * max(setting.batch, _FEWEST_REPLICATES)
-    blocks = round(_SECONDS / (seconds * _AHEAD))
-    return dataclasses.replace(setting, num_rounds=min(max(blocks, 1) * _AHEAD, _MOST_ROUNDS))
+    blocks = round(_SECONDS / (seconds * ROUNDS_AHEAD))
+    return dataclasses.replace(setting, num_rounds=min(max(blocks, 1) * ROUNDS_AHEAD, _MOST_ROUNDS))
 
 
 def quick_groups(systems: Sequence[str], precision: str, batches: Sequence[int] = ()) -> list[Group]:

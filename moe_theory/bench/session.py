@@ -16,6 +16,7 @@ from moe_theory.bench import grid, history
 from moe_theory.bench.history import COLD, FILLING, KEPT, Compilation, Record
 from moe_theory.core.errors import InvalidRunError, MoeTheoryError, unknown_name
 from moe_theory.sweep.compilation import THRESHOLDS, VARIABLE
+from moe_theory.sweep.executors import available_cores
 from moe_theory.sweep.systems import SYSTEMS
 
 CORES = ("one", "all", "both")
@@ -138,11 +139,6 @@ def events(order: Order) -> Iterator[dict[str, Any]]:
         if code:
             told = " | ".join(lines[-_ERROR_LINES:]) or "it said nothing"
             raise WorkerFailedError(f"a measuring process ended with code {code}: {told}")
-
-
-def available_cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _commit() -> str:

@@ -48,12 +48,11 @@ def run(
     With `is_batch`, keys (B,) and every leaf of states and records end in the replicate axis.
     """
     arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch)
-    return program(platform_of(arguments))(*arguments)
+    return program(platform_of(keys, state, params))(*arguments)
 
 
-def platform_of(arguments: tuple[Any, ...]) -> str | None:
-    """The platform that `run` of these arguments runs on; None inside a program that is being traced."""
-    _, keys, state, params, *_ = arguments
+def platform_of(keys: Any, state: Any, params: Any) -> str | None:
+    """The platform that `run` of these runs on; None inside a program that is being traced."""
     words = jax.random.key_data(keys)  # traced where a program is, even if the keys themselves are known
     if not is_known((words, state, params)):
         return None

@@ -96,7 +96,7 @@ def simulate_batch(
     keys = replicate_keys(typed_key(root_key), jnp.asarray(names))
     arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, True)
     width = blocks.width_for(shapes)
-    if reduce is None and len(names) > width and engine.platform_of(arguments) == "cpu":
+    if reduce is None and len(names) > width and engine.platform_of(keys, state, params) == "cpu":
         return blocks.run(width, *arguments)
     return engine.run(*arguments)
 

@@ -54,6 +54,11 @@ def default_workers() -> int:
     devices = jax.local_devices()
     if len(devices) > 1 or devices[0].platform != "cpu":
         return len(devices)
+    return available_cores()
+
+
+def available_cores() -> int:
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -1,6 +1,7 @@
 """Algorithm 1 of the continual paper as the JAX documentation would have it: `jit(vmap(scan))`, batch first."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -47,6 +48,12 @@ def prepare(setting: Setting) -> Run:
 
         carry = jax.lax.scan(body, begin(constants, truths), jax.random.split(key, setting.num_rounds))[0]
         return carry, carry.remaining / setting.num_rounds
+
+    return batch_first(replicate, setting)
+
+
+def batch_first(replicate: Callable[[Any], tuple[Any, Any]], setting: Setting) -> Run:
+    """`jit(vmap(replicate))` over a setting's keys; the errors are the second of a replicate's results."""
 
     @jax.jit
     def simulate(key):

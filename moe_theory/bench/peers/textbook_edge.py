@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from moe_theory import edge
 from moe_theory.bench.peers.course import Course
+from moe_theory.bench.peers.textbook import batch_first
 from moe_theory.bench.setting import Run, Setting
 
 READING = "orthogonal-signal"
@@ -87,15 +88,7 @@ def prepare(setting: Setting) -> Run:
         carry = jax.lax.scan(body, begin(constants, network), jax.random.split(key, setting.num_rounds))[0]
         return carry, carry.squared_error / jnp.maximum(jnp.sum(carry.visits), 1)
 
-    @jax.jit
-    def simulate(key):
-        return jax.vmap(replicate)(jax.random.split(key, setting.batch))
-
-    def run() -> np.ndarray:
-        with jax.enable_x64(setting.precision == "float64"):
-            return np.asarray(jax.block_until_ready(simulate(jax.random.key(setting.seed)))[1])
-
-    return run
+    return batch_first(replicate, setting)
 
 
 def constants_of(params: edge.Params) -> Constants:
