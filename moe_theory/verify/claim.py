@@ -64,6 +64,7 @@ class Experiment:
     replicates: int  # at most, unless the caller asks for another number or gives a budget of time
     start: Start | None = None  # initial states other than the system's own
     stored: "Results | None" = None  # a sweep that the runs are read from, instead of simulating them
+    tier: str = "simulated"  # what its runs cost: PAPER:TIER names the claims of a tier
 
     def __hash__(self) -> int:
         return id(self)
@@ -117,7 +118,7 @@ class Claim:
     scale: Callable[[Runs], Any] | None = None  # what the margin is a fraction of; |predict| unless given
     labels: Callable[[Runs], Sequence[str]] | None = None  # names of the V components
     hypotheses: Callable[[Any, Runs], Sequence[tuple[str, bool]]] | None = None  # (dims, runs) -> what must hold
-    trivial: Callable[[Runs], Any] | None = None  # a bound that holds anyway; a bound above it says nothing
+    trivial: Callable[[Runs], Any] | None = None  # what holds anyway, of a probability 1 (0) unless given; see `Status`
     formula: str = ""  # the statement in LaTeX
     replaced_by: str | None = None  # the right statement, where this one is wrong
     side: Side | None = None  # of a probability or a rate
@@ -132,8 +133,10 @@ class Claim:
             raise InvalidClaimError(
                 f"claim {self.id}: an equality needs a margin above 0: no sample shows that two numbers are the same."
             )
-        if self.trivial is not None and self.kind not in {"upper_bound", "lower_bound"}:
-            raise InvalidClaimError(f"claim {self.id}: only a bound can be trivial, not one of kind {self.kind}.")
+        if self.trivial is not None and self.kind not in {"upper_bound", "lower_bound", "probability"}:
+            raise InvalidClaimError(
+                f"claim {self.id}: only a bound, or a probability, can be trivial, not one of kind {self.kind}."
+            )
         if self.kind not in {"identity", "counterexample"} and self.predict is None:
             raise InvalidClaimError(f"claim {self.id}: a claim of kind {self.kind} needs `predict`.")
         if self.side not in SIDES.get(self.kind, (None,)):

@@ -79,7 +79,7 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     if claim.kind in {"probability", "counterexample"}:
         if not np.all((observed == 0) | (observed == 1)):
             raise InvalidClaimError("observe gave values other than True and False, and an event happens or does not")
-        always = np.full_like(observed, float(claim.side != "at_least"))
+        always = _broadcast("trivial", _call(claim.trivial, float(claim.side != "at_least"), runs), observed)
         return Samples(observed, predicted, np.full_like(observed, claim.margin), always)
     scale = _broadcast("scale", _call(claim.scale, np.abs(predicted), runs), observed)
     trivial = None if claim.trivial is None else _broadcast("trivial", claim.trivial(runs), observed)

@@ -115,6 +115,8 @@ def _vacuous(claim: Claim, samples: Samples, verdict: Verdict, worst: int) -> Ve
     if not np.all(predicted >= trivial if is_upper else predicted <= trivial):
         return verdict
     reason = f"holds, but the bound {predicted[worst]:.4g} says no more than the trivial {trivial[worst]:.4g}"
+    if claim.kind == "probability" and claim.trivial is not None:
+        reason = "holds, but no outcome could contradict it here"
     return dataclasses.replace(verdict, status=Status.VACUOUS, reason=reason, trivial=float(trivial[worst]))
 
 

@@ -8,18 +8,24 @@ from moe_theory.core.errors import unknown_name
 from moe_theory.verify.claim import Claim, ReadingLike, registered
 
 # Papers by name: a paper's folder holds `claims` and `readings`. Named, not imported: they build on this package.
-PAPERS: dict[str, str] = {"continual": "moe_theory.continual", "edge": "moe_theory.edge"}
+PAPERS: dict[str, str] = {
+    "continual": "moe_theory.continual",
+    "edge": "moe_theory.edge",
+    "generalization": "moe_theory.generalization",
+}
 
 # A paper's readings under which its claims are judged unless the caller names others.
 DEFAULT_READINGS: dict[str, tuple[str, ...]] = {
     "continual": ("unit-signal", "independent-signal"),
     "edge": ("orthogonal-signal", "sibling", "scaled-signal", "independent-signal"),
+    "generalization": ("mask-dimension", "router-dimension"),
 }
 
 # Fewer of them, for a first look: what `quick` stands for.
 QUICK_READINGS: dict[str, tuple[str, ...]] = {
     "continual": ("unit-signal",),
     "edge": ("orthogonal-signal",),
+    "generalization": ("mask-dimension",),
 }
 
 SPECIAL_NAMES = ("all", "quick")
@@ -47,18 +53,27 @@ def claims() -> list[Claim]:
 
 
 def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
-    """The claims whose ids match any of `patterns`: an id, a glob, or a paper's name for all of it.
+    """The claims whose ids match any of `patterns`: an id, a glob, a paper's name for all of it, or PAPER:TIER.
 
     Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested.
     """
     by_id = all_claims()
+    tiers = {tier_of(claim) for claim in by_id.values()}
     chosen: set[str] = set()
     for pattern in patterns:
-        matches = fnmatch.filter(by_id, f"{pattern}.*" if pattern in PAPERS else pattern)
+        if pattern in tiers:
+            matches = [id for id, claim in by_id.items() if tier_of(claim) == pattern]
+        else:
+            matches = fnmatch.filter(by_id, f"{pattern}.*" if pattern in PAPERS else pattern)
         if not matches:
-            raise unknown_name("claim", pattern, [*by_id, *PAPERS])
+            raise unknown_name("claim", pattern, [*by_id, *PAPERS, *tiers])
         chosen.update(matches)
     return [claim for id, claim in by_id.items() if id in chosen]
+
+
+def tier_of(claim: Claim) -> str:
+    """PAPER:TIER, the name of the claims of a paper whose runs cost about the same."""
+    return f"{claim.paper}:{claim.experiment.tier}"
 
 
 def readings_of(paper: str) -> Mapping[str, ReadingLike]:

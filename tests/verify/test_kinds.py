@@ -328,7 +328,7 @@ def test_a_probability_bounded_below_what_always_holds_is_not_vacuous(side):
         ({"kind": "rate", "side": "at_least", "abscissa": (0.0, 1.0)}, r"abscissa=\[0.0, 1.0\] must be"),
         ({"kind": "rate", "side": "at_least", "abscissa": (1.0, np.nan)}, "at least two different positive numbers"),
         ({"kind": "probability", "side": "at_most", "predict": None}, "needs `predict`"),
-        ({"kind": "probability", "side": "at_most", "trivial": len}, "only a bound can be trivial"),
+        ({"kind": "ordering", "trivial": len}, "only a bound, or a probability, can be trivial"),
     ],
 )
 def test_a_declaration_with_a_part_missing_or_too_many_is_refused(changes, message):
@@ -432,3 +432,11 @@ def test_a_rate_with_bars_below_zero_and_one_without_error_are_drawn():
     pictures = list(panels.curve_pictures(made))
     assert [picture is None for picture in pictures] == [False] * 4 + [True]  # the last has no numbers
     assert all("nan" not in picture for picture in pictures[:4])
+
+
+def test_a_probability_of_what_cannot_happen_is_vacuous():
+    """Catches support for a bound that no outcome could contradict; one component that could fail is enough for it."""
+    for trivial, status in (([0.0, 0.0], Status.VACUOUS), ([0.0, 1.0], Status.SUPPORTED)):
+        verdict = probability(0, 0, claimed=0.3, trivial=lambda runs, trivial=trivial: trivial)
+        assert verdict.status is status, verdict.reason
+    assert "no outcome could contradict" in probability(0, claimed=0.3, trivial=lambda runs: 0.0).reason
