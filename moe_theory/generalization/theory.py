@@ -1,0 +1,186 @@
+"""Closed forms of the paper on generalization of sparse MoE: Theorem 1, Corollary 4 and the steps of their proofs.
+
+The forms are as printed, right or wrong, with the constants that the proof leads to where the paper writes O(); what
+holds instead is in `repaired.py`. All of it is float64 on the host. Sizes may be arrays, which broadcast. T experts, k
+of them active, m samples, a loss in [0, 1] that is C-Lipschitz in the model's output.
+
+Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy import special
+
+from moe_theory.core.errors import InvalidParamsError, unknown_name
+from moe_theory.generalization.arguments import Real, check_sizes, plain, require_amounts, require_deltas, require_whole
+
+FORMS = ("printed", "binomial")  # Eq. (23), and Eq. (22) before the binomial coefficient is bounded
+MOST_SAMPLES = 2**62  # looked for at most
+
+
+def theorem_1(
+    num_experts: Real,
+    num_active: Real,
+    num_samples: Real,
+    rademacher: Real,
+    natarajan: Real,
+    lipschitz: Real = 1.0,
+    delta: Real = 0.05,
+    form: str = "printed",
+) -> Real:
+    """The generalization error that Theorem 1 claims not to be exceeded, with its proof's constants; dimensionless.
+
+    4 C R_m(H) + 2 sqrt((2 k d_N (1 + log(T/k)) + d_N log(2m) + log(4/delta)) / (2m)).
+
+    Args:
+        rademacher: R_m(H) of the class that each expert is from.
+        natarajan: d_N, of the masks or of the whole router.
+        form: "printed" for Eq. (23), "binomial" for Eq. (22), with 2 d_N log binom(T, k) in place of the first term.
+    Source: Eq. (8), (22), (23) and Lemma 5.
+    Raises: InvalidParamsError for sizes that no sparse MoE has, a negative complexity, or a delta outside (0, 1);
+        UnknownNameError for another form.
+    """
+    if form not in FORMS:
+        raise unknown_name("form", form, FORMS)
+    check_sizes(num_experts, num_active, num_samples)
+    require_amounts(rademacher=rademacher, natarajan=natarajan, lipschitz=lipschitz)
+    require_deltas(delta)
+    patterns = 2 * natarajan * log_masks(num_experts, num_active, form)
+    inside = patterns + natarajan * np.log(2 * np.asarray(num_samples, float)) + np.log(4 / np.asarray(delta, float))
+    return plain(4 * lipschitz * np.asarray(rademacher, float) + 2 * np.sqrt(inside / (2 * num_samples)))
+
+
+def corollary_4(
+    num_experts: Real,
+    num_active: Real,
+    num_samples: Real,
+    *,
+    feature_norm: Real,
+    operator_norms: Sequence[float],
+    row_norms: Sequence[float],
+    num_parameters: Real,
+    num_outputs: Real | None = None,
+    lipschitz: Real = 1.0,
+    delta: Real = 0.05,
+    form: str = "printed",
+) -> Real:
+    """Theorem 1 with Lemma 3 for the experts and Lemma 2 for the router, whose O() is taken with the constant 1.
+
+    Args:
+        feature_norm: c, the largest |x|.
+        operator_norms, row_norms: K_i and b_i of an expert's layers.
+        num_parameters: p of the router network.
+        num_outputs: d of Lemma 2, outputs of the router's last layer; T unless given.
+    Source: Eq. (9).
+    Raises: as `theorem_1` and `lemma_3`.
+    """
+    outputs = num_experts if num_outputs is None else num_outputs
+    return theorem_1(
+        num_experts,
+        num_active,
+        num_samples,
+        lemma_3(num_samples, feature_norm, operator_norms, row_norms),
+        lemma_2(num_parameters, outputs),
+        lipschitz,
+        delta,
+        form,
+    )
+
+
+def lemma_2(num_parameters: Real, num_outputs: Real) -> Real:
+    """d p^2, the Natarajan dimension of a ReLU network of p parameters and d outputs up to the constant of its O().
+
+    Source: Lemma 2. Raises: InvalidParamsError for a negative size.
+    """
+    require_amounts(num_parameters=num_parameters, num_outputs=num_outputs)
+    return plain(np.asarray(num_outputs, float) * np.asarray(num_parameters, float) ** 2)
+
+
+def lemma_3(num_samples: Real, feature_norm: Real, operator_norms: Sequence[float], row_norms: Sequence[float]) -> Real:
+    """Bound on the Rademacher complexity of networks: (c/sqrt(m)) prod K_i (sum_i (b_i/K_i)^(2/3))^(3/2).
+
+    As printed: the bound of Bartlett et al. (2017) that it cites has logarithms of m and of the width besides.
+
+    Args:
+        operator_norms: K_i, bounds on the layers' spectral norms.
+        row_norms: b_i, bounds on the sums of the l2 norms of the layers' rows.
+    Source: Lemma 3. Raises: InvalidParamsError for norms that are not above 0, or not as many of both.
+    """
+    operators, rows = np.asarray(operator_norms, float), np.asarray(row_norms, float)
+    if operators.shape != rows.shape or operators.ndim != 1 or not operators.size:
+        raise InvalidParamsError(
+            f"operator_norms has {operators.size} entries and row_norms {rows.size}: give one of both for each layer."
+        )
+    if not (np.all(operators > 0) and np.all(rows > 0)):
+        raise InvalidParamsError("operator_norms and row_norms must be above 0: a layer of zeros computes nothing.")
+    require_amounts(feature_norm=feature_norm)
+    require_whole("num_samples", num_samples)
+    capacity = np.prod(operators) * np.sum((rows / operators) ** (2 / 3)) ** 1.5
+    return plain(np.asarray(feature_norm, float) * capacity / np.sqrt(num_samples))
+
+
+def lemma_6(num_points: Real, num_labels: Real, natarajan: Real) -> Real:
+    """log of Natarajan's bound m^d k^(2d) on the labelings that a class of dimension d gives m points.
+
+    Source: Lemma 6, Eq. (33).
+    """
+    require_amounts(num_points=num_points, num_labels=num_labels, natarajan=natarajan)
+    return plain(natarajan * (np.log(num_points) + 2 * np.log(num_labels)))
+
+
+def equation_16(num_experts: Real, num_active: Real, num_samples: Real, natarajan: Real) -> Real:
+    """log of the bound binom(T, k)^(2 d_N) (2m)^(d_N) on the masks that 2m points can get.
+
+    Source: Eq. (16). Raises: as `theorem_1`.
+    """
+    check_sizes(num_experts, num_active, num_samples)
+    patterns = 2 * natarajan * log_masks(num_experts, num_active, "binomial")
+    return plain(patterns + natarajan * np.log(2 * np.asarray(num_samples, float)))
+
+
+def log_masks(num_experts: Real, num_active: Real, form: str = "binomial") -> Real:
+    """log binom(T, k), the number of masks of one input; with form "printed" its upper bound k (1 + log(T/k)).
+
+    Source: between Eq. (22) and Eq. (23).
+    """
+    experts, active = np.asarray(num_experts, float), np.asarray(num_active, float)
+    if form == "printed":
+        return plain(active * (1 + np.log(experts / active)))
+    logs = special.gammaln(experts + 1) - special.gammaln(active + 1) - special.gammaln(experts - active + 1)
+    return plain(np.where(active == experts, 0.0, logs))
+
+
+def sparsity_term(num_experts: Real, num_active: Real) -> Real:
+    """sqrt(k (1 + log(T/k))), how the paper says that the error scales with sparsity.
+
+    Source: Section 1 and the remark on sparsity awareness. Raises: as `theorem_1`.
+    """
+    check_sizes(num_experts, num_active, 1)
+    return plain(np.sqrt(log_masks(num_experts, num_active, "printed")))
+
+
+def tail_printed(num_samples: Real, excess: Real) -> Real:
+    """exp(-2 m x^2), how seldom phi(S, S') is said to exceed its mean by x. Source: Eq. (20)."""
+    return plain(np.exp(-2 * np.asarray(num_samples, float) * np.asarray(excess, float) ** 2))
+
+
+def ghost_factor(num_samples: Real, gap: Real) -> Real:
+    """1 - 2 exp(-eps^2 m / 2), the factor of ghost sampling. Source: Lemma 7, Eq. (34)."""
+    return plain(1 - 2 * np.exp(-(np.asarray(gap, float) ** 2) * np.asarray(num_samples, float) / 2))
+
+
+def smallest_num_samples(bound: Callable[[int], Real], threshold: float = 1.0) -> int | None:
+    """The smallest m at which `bound` is below `threshold`, for bounds that fall with m; None if none up to 2^62.
+
+    A bound of at least 1 on an error in [0, 1] says nothing, so that 1 is where it begins to inform.
+    """
+    low, high = 0, 1
+    while float(bound(high)) >= threshold:
+        if high >= MOST_SAMPLES:
+            return None
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if float(bound(middle)) >= threshold else (low, middle)
+    return high
