@@ -1,0 +1,125 @@
+"""Samples to fit, and the distributions they come from, on which the risk of any classifier is exact.
+
+Inputs have |x| <= 1 and labels are -1 or 1. Random labels are fair coins, so that every classifier has the same ramp
+loss, 1/2. A teacher and the digits have their inputs from a finite population, each input as likely as the others: a
+risk is a mean over it and not an estimate.
+"""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Key
+
+from moe_theory.core.errors import InvalidDimsError, unknown_name
+from moe_theory.core.numerics import Scalar, stored
+from moe_theory.generalization import model
+from moe_theory.generalization.model import Weights
+from moe_theory.generalization.params import Dims, Params
+
+RANDOM_LABELS, TEACHER, DIGITS = DATA = ("random-labels", "teacher", "digits")
+POPULATION_SIZE = 2048  # inputs of the teacher's population
+TEACHER_EXPERTS = 4
+TEACHER_NORM = 8.0  # W of the teacher's router; any positive number routes alike, as one expert is active
+
+
+class Sample(NamedTuple):
+    """Labelled inputs, padded with zeros to `Dims.max_samples`."""
+
+    features: Float[Array, "m d"]  # |x| <= 1
+    labels: Float[Array, " m"]  # -1 or 1; 0 where there is no sample
+    is_drawn: Bool[Array, " m"]  # the first `Params.num_samples`
+
+
+def check_data(dims: Dims, data: str) -> None:
+    """Raise UnknownNameError for data there are not, InvalidDimsError where `dims` do not fit them."""
+    if data not in DATA:
+        raise unknown_name("data", data, DATA)
+    if data == DIGITS and dims.num_features != _digits()[0].shape[1]:
+        raise InvalidDimsError(
+            f"num_features={dims.num_features} must be {_digits()[0].shape[1]} for the digits, which have 8 x 8 "
+            "pixels. Mend num_features."
+        )
+
+
+def draw_sample(key: Key[Array, ""], dims: Dims, params: Params, data: str, teacher: Weights | None = None) -> Sample:
+    """m independent samples of the distribution called `data`; more of them begin with the same ones.
+
+    Args:
+        teacher: who labels the inputs of "teacher", from `draw_teacher`.
+    """
+    feature_key, label_key = jax.random.split(key)
+    size, dtype = dims.max_samples, jnp.result_type(float)
+    if data == RANDOM_LABELS:
+        normals = stored(jax.random.normal(feature_key, (size, dims.num_features), dtype))
+        features = stored(normals / jnp.sqrt(jnp.sum(jnp.square(normals), axis=1, keepdims=True)))
+        clean, flip = jnp.ones(size, dtype), jnp.asarray(0.5, dtype)
+    else:
+        inputs = population(dims, data)
+        chosen = jax.random.randint(feature_key, (size,), 0, inputs.shape[0], jnp.int32)
+        features = jnp.asarray(inputs, dtype)[chosen]
+        clean = teacher_labels(teacher, features) if data == TEACHER else jnp.asarray(_digits()[1], dtype)[chosen]
+        flip = jnp.asarray(params.label_noise, dtype)
+    labels = jnp.where(jax.random.uniform(label_key, (size,), dtype) < flip, -clean, clean)
+    is_drawn = jnp.arange(size, dtype=jnp.int32) < params.num_samples
+    return Sample(jnp.where(is_drawn[:, None], features, 0), jnp.where(is_drawn, labels, 0), is_drawn)
+
+
+def population(dims: Dims, data: str) -> np.ndarray:
+    """The inputs (P, d) that "teacher" or "digits" are uniform on, the same for all replicates."""
+    return _digits()[0] if data == DIGITS else _points(dims.num_features)
+
+
+def draw_teacher(key: Key[Array, ""], dims: Dims) -> Weights:
+    """A sparse MoE of `TEACHER_EXPERTS` linear experts, one of them active, which labels inputs by its sign."""
+    own = Dims(TEACHER_EXPERTS, dims.num_features, 1)
+    return model.draw_weights(key, own, Params(TEACHER_EXPERTS, 1, 1, router_norm=TEACHER_NORM))
+
+
+def teacher_labels(teacher: Weights | None, features: Float[Array, "m d"]) -> Float[Array, " m"]:
+    """The sign of the teacher's output; 1 where that is 0."""
+    assert teacher is not None
+    outputs = model.outputs(teacher, features, 1, TEACHER_EXPERTS)
+    return jnp.where(outputs < 0, jnp.asarray(-1, outputs.dtype), jnp.asarray(1, outputs.dtype))
+
+
+def true_risk(
+    weights: Weights,
+    num_active: Scalar,
+    num_experts: Scalar,
+    data: str,
+    teacher: Weights | None = None,
+    label_noise: Scalar = 0.0,
+) -> Float[Array, ""]:
+    """L_D(f) of the ramp loss, exactly: a mean over the population and over the label of each of its inputs.
+
+    1/2 for random labels, where (l(1, f) + l(-1, f))/2 = 1/2 for every f.
+    """
+    dtype = weights.experts[0].dtype
+    if data == RANDOM_LABELS:
+        return jnp.asarray(0.5, dtype)
+    dims = Dims(1, weights.experts[0].shape[-1], 1)
+    features = jnp.asarray(population(dims, data), dtype)
+    labels = teacher_labels(teacher, features) if data == TEACHER else jnp.asarray(_digits()[1], dtype)
+    outputs = model.outputs(weights, features, num_active, num_experts)
+    flip = jnp.asarray(label_noise, dtype)
+    losses = (1 - flip) * model.ramp_loss(labels, outputs) + flip * model.ramp_loss(-labels, outputs)
+    return jnp.mean(losses)
+
+
+@functools.lru_cache
+def _points(num_features: int) -> np.ndarray:
+    """Points on the unit sphere, the same in every run: of a fixed generator of its own."""
+    normals = np.random.default_rng(0).standard_normal((POPULATION_SIZE, num_features))
+    return normals / np.linalg.norm(normals, axis=1, keepdims=True)
+
+
+@functools.lru_cache
+def _digits() -> tuple[np.ndarray, np.ndarray]:
+    """Scikit-learn's 1,797 images of digits as rows scaled to |x| <= 1, labelled 1 where odd and -1 where even."""
+    from sklearn.datasets import load_digits  # takes a second to import
+
+    images, digits = load_digits(return_X_y=True)
+    return images / np.linalg.norm(images, axis=1).max(), np.where(digits % 2 == 1, 1.0, -1.0)

@@ -1,0 +1,172 @@
+"""Sparse-MoE classifiers: experts, a router, the top-k softmax gate of Eq. (5) and the output of Eq. (4).
+
+One replicate's pure functions of padded arrays: M = `Dims.max_experts` experts of which the first T exist. How many
+exist, T, and how many of them are active, k, are traced, so that one program serves every sparsity. Experts and routers
+are linear or networks of one hidden layer of ReLUs, without biases.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from moe_theory.core.batching import LONGEST_CHAIN
+from moe_theory.core.numerics import Scalar, stored
+from moe_theory.generalization.params import Dims, Params
+
+LIPSCHITZ = 0.5  # C of the ramp loss
+_START = 0.5  # share of the norm allowed that a row (or a matrix) has at first, about
+
+
+class Weights(NamedTuple):
+    """Layers of all experts and of the router, from the input on."""
+
+    experts: tuple[Array, ...]  # linear: ((M, d),); networks: ((M, h, d), (M, h))
+    router: tuple[Array, ...]  # linear: ((M, d),); network: ((h, d), (M, h))
+
+
+def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> Weights:
+    """Normal entries, scaled so that a linear expert has a norm of about B/2 and a linear router's row one of W/2.
+
+    A network's matrices have about half of the Frobenius norm that `project` allows. An expert draws the same numbers
+    whatever `dims.max_experts`; those that do not exist are zero.
+    """
+    dtype = jnp.result_type(float)
+    keys = jax.random.split(key, 4)
+    count, features = dims.max_experts, dims.num_features
+    exists = jnp.arange(count, dtype=jnp.int32) < params.num_experts
+
+    def draw(key: Key[Array, ""], shape: tuple[int, ...], norm: Float[Scalar, ""], size: Int[Scalar, ""]) -> Array:
+        scale = _START * jnp.asarray(norm, dtype) / jnp.sqrt(jnp.asarray(size, dtype))
+        return stored(scale * jax.random.normal(key, shape, dtype))
+
+    def existing(layer: Array) -> Array:
+        return jnp.where(exists.reshape(count, *[1] * (layer.ndim - 1)), layer, 0)
+
+    if (width := dims.expert_width) == 0:
+        experts = (existing(draw(keys[0], (count, features), params.expert_norm, features)),)
+    else:
+        inner = draw(keys[0], (count, width, features), params.expert_norm, width * features)
+        experts = (existing(inner), existing(draw(keys[1], (count, width), params.expert_norm, width)))
+    if (width := dims.router_width) == 0:
+        router = (existing(draw(keys[2], (count, features), params.router_norm, features)),)
+    else:
+        inner = draw(keys[2], (width, features), params.router_norm, width * features)
+        outer = draw(keys[3], (count, width), params.router_norm, width * params.num_experts)
+        router = (inner, existing(outer))
+    return project(Weights(experts, router), params)
+
+
+def project(weights: Weights, params: Params) -> Weights:
+    """Scale down what is too large: linear experts to |w| <= B, rows of a linear router to |v| <= W.
+
+    Each matrix of an expert network is scaled to a Frobenius norm of at most B, each of a router network to W.
+    """
+    experts = tuple(_shrink(layer, range(1, layer.ndim), params.expert_norm) for layer in weights.experts)
+    is_linear = len(weights.router) == 1
+    router = tuple(
+        _shrink(layer, range(1 if is_linear else 0, layer.ndim), params.router_norm) for layer in weights.router
+    )
+    return Weights(experts, router)
+
+
+def logits(weights: Weights, features: Float[Array, "m d"]) -> Float[Array, "m M"]:
+    """g(x) of Eq. (5), for experts that do not exist too."""
+    if len(weights.router) == 1:
+        return _products(features, weights.router[0])
+    inner, outer = weights.router
+    return _products(jax.nn.relu(_products(features, inner)), outer)
+
+
+def expert_outputs(weights: Weights, features: Float[Array, "m d"]) -> Float[Array, "m M"]:
+    """h_j(x) of Eq. (4)."""
+    if len(weights.experts) == 1:
+        return _products(features, weights.experts[0])
+    inner, outer = weights.experts
+    num_experts, width, num_features = inner.shape
+    hidden = jax.nn.relu(_products(features, inner.reshape(num_experts * width, num_features)))
+    return jnp.sum(hidden.reshape(-1, num_experts, width) * outer[None], axis=2)
+
+
+def masks(logits: Float[Array, "m M"], num_active: Int[Scalar, ""], num_experts: Int[Scalar, ""]) -> Bool[Array, "m M"]:
+    """J(x) of Eq. (5): the k experts with the largest logits, of equal ones those with the lowest indices.
+
+    An expert is active if fewer than k precede it. Rivals are counted one after the other, so that no array of M x M is
+    made for each sample, and the masks are stored, or each of their uses would count again.
+    """
+    indices = jnp.arange(logits.shape[1], dtype=jnp.int32)
+    exists = indices < num_experts
+    ranked = jnp.where(exists, logits, -jnp.inf)
+    rank = jnp.zeros(logits.shape, jnp.int32)
+    for rival in range(logits.shape[1]):
+        other = ranked[:, rival : rival + 1]
+        precedes = (other > ranked) | ((other == ranked) & (rival < indices))
+        rank = rank + precedes.astype(jnp.int32)
+    return stored((rank < num_active) & exists)
+
+
+def gates(
+    logits: Float[Array, "m M"], num_active: Int[Scalar, ""], num_experts: Int[Scalar, ""]
+) -> Float[Array, "m M"]:
+    """a(x) of Eq. (5): the softmax of the k largest logits, exactly 0 elsewhere."""
+    return _softmax(logits, masks(logits, num_active, num_experts))
+
+
+def gates_straight_through(
+    logits: Float[Array, "m M"], num_active: Int[Scalar, ""], num_experts: Int[Scalar, ""]
+) -> Float[Array, "m M"]:
+    """`gates`, to the last bit, with a gradient at k = 1 too.
+
+    There Eq. (5) is 1 at the largest logit whatever its value, so that nothing would train the router; the gradient
+    is then that of the softmax of all experts that exist. At k >= 2 it is that of Eq. (5).
+    """
+    exists = jnp.arange(logits.shape[1], dtype=jnp.int32) < num_experts
+    smooth = _softmax(logits, jnp.broadcast_to(exists, logits.shape))
+    lends = jnp.asarray(num_active) == 1
+    return gates(logits, num_active, num_experts) + jnp.where(lends, smooth - jax.lax.stop_gradient(smooth), 0)
+
+
+def outputs(
+    weights: Weights,
+    features: Float[Array, "m d"],
+    num_active: Int[Scalar, ""],
+    num_experts: Int[Scalar, ""],
+    *,
+    straight_through: bool = False,
+) -> Float[Array, " m"]:
+    """f(x) of Eq. (4).
+
+    Args:
+        straight_through: whether the router gets a gradient at k = 1; the value is the same.
+    """
+    gate = gates_straight_through if straight_through else gates
+    return jnp.sum(gate(logits(weights, features), num_active, num_experts) * expert_outputs(weights, features), axis=1)
+
+
+def ramp_loss(labels: Float[Array, "*shape"], outputs: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """(1 - y f)/2, cut to [0, 1]: `LIPSCHITZ` in f, and 1/2 on average over a fair label whatever f."""
+    return jnp.clip((1 - labels * outputs) / 2, 0, 1)
+
+
+def _softmax(logits: Float[Array, "m M"], active: Bool[Array, "m M"]) -> Float[Array, "m M"]:
+    """Softmax over the active experts; exactly 0 elsewhere, in its gradient too."""
+    largest = jnp.max(jnp.where(active, jax.lax.stop_gradient(logits), -jnp.inf), axis=1, keepdims=True)
+    weights = jnp.where(active, jnp.exp(jnp.where(active, logits - largest, 0)), 0)
+    return weights / jnp.sum(weights, axis=1, keepdims=True)
+
+
+def _shrink(layer: Array, axes: range, norm: Float[Scalar, ""]) -> Array:
+    squared = jnp.sum(jnp.square(layer), axis=tuple(axes), keepdims=True)
+    length = jnp.sqrt(jnp.where(squared > 0, squared, 1))
+    return layer * jnp.minimum(1, jnp.asarray(norm, layer.dtype) / length)
+
+
+def _products(features: Float[Array, "m d"], rows: Float[Array, "n d"]) -> Float[Array, "m n"]:
+    """Every input's inner product with every row.
+
+    Elementwise for few features, where the engine's sums along the batch cost a third of many small matrix calls.
+    """
+    if features.shape[1] > LONGEST_CHAIN:
+        return jnp.matmul(features, rows.T, precision="highest")
+    return jnp.sum(features[:, None, :] * rows[None, :, :], axis=-1)

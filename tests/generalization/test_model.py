@@ -1,0 +1,185 @@
+"""Sparse-MoE classifiers and their data: the gate of (5), its gradients, padding, norms, and exact risks."""
+
+import functools
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory.core.errors import InvalidDimsError, UnknownNameError
+from moe_theory.generalization import Dims, Params, data, model
+from moe_theory.generalization.system import system
+
+KEY = mt.root_key(3)
+quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+draw_weights = quickly(model.draw_weights, static_argnums=1)
+draw_sample = quickly(data.draw_sample, static_argnums=(1, 3))
+draw_teacher = quickly(data.draw_teacher, static_argnums=1)
+project = quickly(model.project)
+NETWORKS = pytest.mark.parametrize("widths", [(0, 0), (3, 4)], ids=["linear", "networks"])
+
+
+def test_gates_are_k_positive_weights_that_sum_to_1_under_one_program():
+    """Would catch k or T that decides a shape, a gate beyond T, and logits that overflow the softmax."""
+    traces = []
+
+    @quickly
+    def gates(logits, num_active, num_experts):
+        traces.append(None)
+        return model.gates(logits, num_active, num_experts)
+
+    normals = np.random.default_rng(0).standard_normal((50, 6)).astype(np.float32)
+    for scale, num_experts in itertools.product((1, 1e-6, 0), range(1, 7)):
+        for num_active in range(1, num_experts + 1):
+            values = np.asarray(gates(scale * normals, num_active, num_experts), np.float64)
+            assert np.all(np.sum(values > 0, axis=1) == num_active)
+            assert not values[:, num_experts:].any()
+            assert np.max(np.abs(values.sum(axis=1) - 1)) < 1e-6
+    assert np.all(np.isfinite(gates(1e30 * normals, 3, 5)))
+    assert len(traces) == 1
+
+
+def test_straight_through_lends_a_gradient_at_one_active_expert_only():
+    """Would catch a router that cannot train at k = 1, a changed value, and a changed gradient at k >= 2."""
+    logits = jnp.asarray(np.random.default_rng(1).standard_normal((7, 5)), jnp.float32)
+    coefficients = jnp.asarray(np.random.default_rng(2).standard_normal((7, 5)), jnp.float32)
+
+    @functools.partial(quickly, static_argnums=0)
+    def both(gate, num_active):
+        return jax.value_and_grad(lambda logits: jnp.sum(coefficients * gate(logits, num_active, 4)))(logits)
+
+    def smooth(logits, num_active, num_experts):
+        padded = jnp.zeros((7, 5 - num_experts))
+        return jnp.concatenate([jax.nn.softmax(logits[:, :num_experts]), padded], axis=1)
+
+    for num_active in (1, 2, 4):
+        plain, lent = both(model.gates, num_active), both(model.gates_straight_through, num_active)
+        assert plain[0] == lent[0]
+        expected = both(smooth, num_active)[1] if num_active == 1 else plain[1]
+        np.testing.assert_allclose(lent[1], expected, atol=1e-6)
+        assert np.any(lent[1] != 0)
+        assert np.any(plain[1] != 0) == (num_active > 1)
+
+
+def weights_of(size, widths, scale=1.0):
+    """Normal entries for `size` experts of 4 features."""
+    rng, (expert, router) = np.random.default_rng(4), widths
+    experts = [(size, expert, 4), (size, expert)] if expert else [(size, 4)]
+    routers = [(router, 4), (size, router)] if router else [(size, 4)]
+    drawn = ([jnp.asarray(rng.normal(0, scale, shape), jnp.float32) for shape in part] for part in (experts, routers))
+    return model.Weights(*map(tuple, drawn))
+
+
+@NETWORKS
+def test_experts_that_do_not_exist_count_for_nothing(widths):
+    """Would catch a padded expert in a gate, an output or a gradient."""
+    weights = weights_of(5, widths)
+    features = np.random.default_rng(0).standard_normal((9, 4)).astype(np.float32)
+
+    def poisoned(layer):
+        return layer.at[3:].set(1e6) if layer.shape[0] == 5 else layer
+
+    @quickly
+    @jax.value_and_grad
+    def total(weights, num_active):
+        return jnp.sum(jnp.sin(model.outputs(weights, features, num_active, 3, straight_through=True)))
+
+    for num_active in (1, 2, 3):
+        value, slopes = total(weights, num_active)
+        other, others = total(jax.tree.map(poisoned, weights), num_active)
+        assert value == other
+        for one, two in zip(jax.tree.leaves(slopes), jax.tree.leaves(others), strict=True):
+            np.testing.assert_array_equal(one, two)
+            assert one.shape[0] != 5 or not one[3:].any()
+
+
+def test_padding_changes_no_weight_that_is_drawn():
+    """Would catch a draw, or a norm, that hangs on how many experts there might be."""
+    params = Params(3)
+    drawn, smaller = (draw_weights(KEY, Dims(size, 4, 9, 3, 4), params) for size in (5, 3))
+    for one, two in zip(jax.tree.leaves(drawn), jax.tree.leaves(smaller), strict=True):
+        np.testing.assert_allclose(one[: len(two)], two, rtol=1e-6)
+        assert not one[len(two) :].any()
+        assert np.any(two != 0)
+
+
+@NETWORKS
+def test_projection_is_onto_the_norms(widths):
+    """Would catch the norm of the wrong rows, one that is only ever shrunk in part, and rows of zeros made NaN."""
+    params = Params(4, expert_norm=2.0, router_norm=0.5)
+    large = jax.tree.map(lambda layer: layer.at[0].set(0), weights_of(4, widths, 20.0))
+    small = jax.tree.map(lambda layer: layer / 1000, large)
+    for one, two in zip(jax.tree.leaves(project(small, params)), jax.tree.leaves(small), strict=True):
+        np.testing.assert_array_equal(one, two)
+    projected = project(large, params)
+    for layer in projected.experts:
+        np.testing.assert_allclose(lengths(layer), [0, 2, 2, 2], rtol=1e-6)
+    for layer, before in zip(projected.router, large.router, strict=True):
+        is_linear = len(projected.router) == 1
+        found = lengths(layer) if is_linear else lengths(layer[None])
+        np.testing.assert_allclose(found, [0, 0.5, 0.5, 0.5] if is_linear else [0.5], rtol=1e-6)
+        assert np.all(np.sign(layer) == np.sign(before))
+
+
+def lengths(matrices):
+    return [math.sqrt(np.sum(np.square(one, dtype=np.float64))) for one in np.asarray(matrices)]
+
+
+def test_the_ramp_loss_is_half_on_a_fair_coin():
+    """Would catch a loss outside [0, 1], and one whose risk on random labels is not 1/2."""
+    outputs = np.linspace(-3, 3, 601).astype(np.float32)
+    losses = {label: np.asarray(model.ramp_loss(label, outputs), np.float64) for label in (-1.0, 1.0)}
+    assert np.max(np.abs(losses[-1] + losses[1] - 1)) < 1e-6
+    assert (losses[1].min(), losses[1].max()) == (0, 1)
+    steepest = np.max(np.abs(np.diff(losses[1]) / np.diff(outputs.astype(np.float64))))
+    assert abs(steepest - model.LIPSCHITZ) < 1e-3
+    assert np.all(losses[1][outputs > 1] == 0)
+
+
+@pytest.mark.parametrize("name", data.DATA)
+def test_samples_are_of_their_population_and_begin_alike(name):
+    """Would catch inputs that are too long, labels that are not the population's, and padding that changes a draw."""
+    features = 64 if name == data.DIGITS else 5
+    small, large = Dims(3, features, 40), Dims(3, features, 60)
+    key, params = jax.random.key(8), Params(3, num_samples=30)
+    teacher = draw_teacher(key, small) if name == data.TEACHER else None
+    sample, other = (draw_sample(key, dims, params, name, teacher) for dims in (small, large))
+    for one, two in zip(sample, other, strict=True):
+        np.testing.assert_array_equal(one, two[:40])
+        assert not np.any(one[30:])
+    assert sample.is_drawn[:30].all()
+    assert np.all(np.abs(sample.labels[:30]) == 1)
+    assert 0 < np.sum(sample.labels == 1) < 30
+    assert np.linalg.norm(sample.features, axis=1).max() < 1 + 1e-6
+    flipped = draw_sample(key, small, params._replace(label_noise=1.0), name, teacher)
+    np.testing.assert_array_equal(flipped.labels, sample.labels * (1 if name == data.RANDOM_LABELS else -1))
+    if name == data.RANDOM_LABELS:
+        return
+    inputs = data.population(small, name)
+    distances = np.abs(np.asarray(sample.features)[:30, None] - inputs).max(axis=2)
+    assert distances.min(axis=1).max() < 1e-6
+    assert len(set(distances.argmin(axis=1))) > 25
+
+
+def test_the_teacher_itself_errs_by_the_noise():
+    """Would catch a population labelled by another rule than the sample, and noise that the risk does not count."""
+    dims = Dims(data.TEACHER_EXPERTS, 5, 50)
+    teacher = draw_teacher(KEY, dims)
+    strong = teacher._replace(experts=(teacher.experts[0] * 1e8,))
+    true_risk = quickly(data.true_risk, static_argnums=3)
+    for noise in (0.0, 0.125):
+        risk = true_risk(strong, 1, data.TEACHER_EXPERTS, data.TEACHER, teacher, noise)
+        assert abs(risk - noise) < 1e-6
+    sample = draw_sample(KEY, dims, Params(4, num_samples=50), data.TEACHER, teacher)
+    assert np.all(sample.labels * model.outputs(teacher, sample.features, 1, data.TEACHER_EXPERTS) > 0)
+
+
+def test_data_there_are_not_are_refused():
+    with pytest.raises(UnknownNameError, match="digits"):
+        system(Dims(2, 64, 8), "digit")
+    with pytest.raises(InvalidDimsError, match="num_features=8 must be 64"):
+        system(Dims(2, 8, 8), data.DIGITS)
