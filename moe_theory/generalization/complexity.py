@@ -1,0 +1,315 @@
+"""Empirical Rademacher complexity of experts and of sparse MoE: closed forms, enumeration, Monte Carlo, fits.
+
+R_S(F) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) over independent fair signs sigma, given the inputs x_i; R_m(F) is its
+mean over samples. An `Estimate` says whether it is known exactly, or from above, from below or with an error. All of it
+is float64 on the host. Dimensions of routers, the other complexity of Theorem 1, are in `natarajan.py`.
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from scipy import special
+
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.random import replicate_keys, root_key
+from moe_theory.core.system import System, simulate_batch
+from moe_theory.generalization.arguments import require_amounts, require_whole
+from moe_theory.generalization.natarajan import growth as growth
+from moe_theory.generalization.natarajan import natarajan as natarajan
+from moe_theory.generalization.natarajan import natarajan_dimension as natarajan_dimension
+from moe_theory.generalization.params import Dims, Params, check_params
+from moe_theory.generalization.system import Info, State, best_experts, system
+from moe_theory.generalization.theory import lemma_3
+
+MOST_ENUMERATED = 20  # samples whose 2^m signs are gone through at most
+ENUMERATED_WITHOUT_ASKING = 16
+BLOCK = 2**21  # signs held at a time
+EXACT, MONTE_CARLO, UPPER_BOUND, LOWER_ESTIMATE = "exact", "Monte Carlo", "upper bound", "lower estimate"
+
+Signs = Float[np.ndarray, "n m"]
+Supremum = Callable[[np.ndarray], np.ndarray]  # signs (n, m) -> sup_f (1/m) sum_i sigma_i f(x_i) for each row (n,)
+
+
+class Estimate(NamedTuple):
+    """A complexity, and how it is known."""
+
+    value: float
+    error: float  # standard error of `value`; 0 where nothing is drawn
+    kind: str  # "exact", "Monte Carlo", "upper bound" or "lower estimate"
+    draws: int  # sign vectors that `value` is a mean over; 0 for a closed form
+
+
+def linear_ball(features: Float[np.ndarray, "m d"], radius: float) -> Estimate:
+    """R_S of {w.x : |w| <= B}, at most B sqrt(sum_i |x_i|^2) / m; exactly that for orthogonal inputs.
+
+    The supremum for given signs is (B/m) |sum_i sigma_i x_i| (Cauchy and Schwarz). By Jensen its mean is at most the
+    root of the mean square, in which the cross terms vanish; with orthogonal inputs they vanish for all signs. It is at
+    least 1/sqrt(2) of the bound (Khintchine's inequality in a Hilbert space, Latala and Oleszkiewicz 1994).
+
+    Source: R_m(H) of Theorem 1 for linear experts. Raises: InvalidParamsError for no table of numbers, or B < 0.
+    """
+    features = _table("features", features)
+    require_amounts(radius=radius)
+    value = radius * math.sqrt(np.sum(features**2)) / len(features)
+    return Estimate(value, 0.0, EXACT if _are_orthogonal(features) else UPPER_BOUND, 0)
+
+
+def linear_ball_gaussian(num_samples: int, num_features: int, radius: float, scale: float = 1.0) -> float:
+    """R_m of {w.x : |w| <= B} for inputs x ~ N(0, scale^2 I): B scale E|g| / sqrt(m), g ~ N(0, I_d), exactly.
+
+    Given the signs, sum_i sigma_i x_i ~ N(0, m scale^2 I). E|g| = sqrt(2) Gamma((d+1)/2) / Gamma(d/2).
+
+    Source: Definition 2. Raises: InvalidParamsError for sizes or scales out of range.
+    """
+    require_whole("num_samples", num_samples)
+    require_whole("num_features", num_features)
+    require_amounts(radius=radius, scale=scale)
+    return radius * scale * math.sqrt(2) * _gamma_ratio(num_features / 2) / math.sqrt(num_samples)
+
+
+def linear_ball_exact(features: Float[np.ndarray, "m d"], radius: float) -> Estimate:
+    """R_S of {w.x : |w| <= B}, exactly, from all 2^m signs.
+
+    Source: Definition 2. Raises: InvalidParamsError for more than 20 samples.
+    """
+    features = _table("features", features)
+    require_amounts(radius=radius)
+    return enumerated(_ball(features, radius), len(features))
+
+
+def linear_ball_monte_carlo(
+    features: Float[np.ndarray, "m d"], radius: float, num_draws: int, seed: int = 0
+) -> Estimate:
+    """R_S of {w.x : |w| <= B} by Monte Carlo over signs. Raises: InvalidParamsError as `linear_ball`."""
+    features = _table("features", features)
+    require_amounts(radius=radius)
+    return monte_carlo(_ball(features, radius), len(features), num_draws, seed)
+
+
+def constants(num_samples: int) -> float:
+    """R_m of the two constant functions {+1, -1}: E|S_m| / m, S_m a sum of m fair signs; exactly, for any sample.
+
+    One sign more changes |S_t| by 1 where S_t = 0 and by 0 on average elsewhere, so that E|S_m| is the sum of
+    P(S_t = 0) over t < m. That is 2n binom(2n, n) / 4^n = (2 / sqrt(pi)) Gamma(n + 1/2) / Gamma(n) with n = ceil(m/2),
+    and R_m about sqrt(2 / (pi m)).
+
+    Source: Definition 2. Raises: InvalidParamsError unless m is whole and at least 1.
+    """
+    require_whole("num_samples", num_samples)
+    return 2 / math.sqrt(math.pi) * _gamma_ratio(math.ceil(num_samples / 2)) / num_samples
+
+
+def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int = 0) -> Estimate:
+    """E sup over random signs, from independent draws, with its standard error.
+
+    The first draws are the same however many there are.
+
+    Args:
+        supremum: signs (n, m) -> sup_f (1/m) sum_i sigma_i f(x_i) for each row, (n,).
+    Source: Definition 2. Raises: InvalidParamsError for fewer than 2 draws, which show no error.
+    """
+    require_whole("num_samples", num_samples)
+    require_whole("num_draws", num_draws, least=2)
+    blocks = _blocks_of_draws(num_samples, num_draws, seed)
+    values = np.concatenate([supremum(signs) for signs in blocks])
+    error = float(np.std(values, ddof=1) / math.sqrt(num_draws))
+    return Estimate(float(np.mean(values)), error, MONTE_CARLO, num_draws)
+
+
+def enumerated(supremum: Supremum, num_samples: int) -> Estimate:
+    """E sup over random signs, from all 2^m of them. Raises: InvalidParamsError for more than 20 samples."""
+    require_whole("num_samples", num_samples)
+    if num_samples > MOST_ENUMERATED:
+        raise InvalidParamsError(
+            f"num_samples={num_samples} must be at most {MOST_ENUMERATED}: enumeration goes through 2^m signs. "
+            "Use Monte Carlo."
+        )
+    total = sum(float(np.sum(supremum(signs))) for signs in _blocks_of_all(num_samples))
+    return Estimate(total / 2**num_samples, 0.0, EXACT, 2**num_samples)
+
+
+def fixed_router(
+    gates: Float[np.ndarray, "m T"],
+    features: Float[np.ndarray, "m d"],
+    radius: float,
+    num_draws: int = 1000,
+    seed: int = 0,
+) -> Estimate:
+    """R_S of sum_j a_j(x) w_j.x over all |w_j| <= B, for a given router with these gates a_j(x_i).
+
+    The experts do not share anything, so that for given signs the supremum is (B/m) sum_j |sum_i sigma_i a_ij x_i|. All
+    signs are gone through for m <= 16, else `num_draws` of them: then only the mean over signs has an error.
+
+    Source: Eq. (29) for a fixed router, whose bound is `repaired.fixed_router_complexity`.
+    Raises: InvalidParamsError for tables that do not fit each other.
+    """
+    gates, features = _table("gates", gates), _table("features", features)
+    require_amounts(radius=radius)
+    if len(gates) != len(features):
+        raise InvalidParamsError(
+            f"gates has {len(gates)} rows and features {len(features)}: give one of both for each sample."
+        )
+    supremum = _experts(gates, features, radius)
+    if len(features) <= ENUMERATED_WITHOUT_ASKING:
+        return enumerated(supremum, len(features))
+    return monte_carlo(supremum, len(features), num_draws, seed)
+
+
+def learned(
+    dims: Dims,
+    params: Params,
+    features: Float[np.ndarray, "m d"],
+    num_draws: int,
+    num_steps: int,
+    seed: int = 0,
+    num_starts: int = 1,
+) -> Estimate:
+    """R_S of the class of `params`, experts and router learned, from below: by fitting random signs as labels.
+
+    Training minimises the mean of -sigma_i f(x_i) / 2, so that minus twice the least loss on the way is what some
+    member of the class reaches, and at most the supremum (but for rounding). How far below that it is remains unknown;
+    steps and starts only bring it closer. The error is that of the mean over signs alone. The signs are those of
+    `monte_carlo` with this seed.
+
+    Args:
+        params: T, k, the norms of the class and the learning rate; m is the number of features' rows.
+        num_starts: trainings for each of the sign vectors, of which the best counts.
+    Source: Definition 2. Raises: InvalidDimsError for features that do not fit `dims`; InvalidParamsError or
+        InvalidRunError for what cannot be run.
+    """
+    features = _table("features", features)
+    require_whole("num_draws", num_draws, least=2)
+    require_whole("num_starts", num_starts)
+    num_samples, num_features = features.shape
+    if num_features != dims.num_features or num_samples > dims.max_samples:
+        raise InvalidDimsError(
+            f"features of shape {features.shape} must have at most max_samples={dims.max_samples} rows of "
+            f"num_features={dims.num_features} entries. Mend features or dims."
+        )
+    params = params._replace(num_samples=num_samples)
+    check_params(dims, params)
+    root, count = root_key(seed), num_draws * num_starts
+    signs = np.concatenate(list(_blocks_of_draws(num_samples, num_draws, seed)))
+    state = _begin(dims)(replicate_keys(root, jnp.arange(count)), params)
+    state = _fitting(state, features, np.repeat(signs, num_starts, axis=0))
+    _, reached = simulate_batch(_fitter(dims), root, count, params, num_steps, observe=_correlation, state=state)
+    best = np.max(np.asarray(reached, float).reshape(num_steps, num_draws, num_starts), axis=(0, 2))
+    error = float(np.std(best, ddof=1) / math.sqrt(num_draws))
+    return Estimate(float(np.mean(best)), error, LOWER_ESTIMATE, num_draws)
+
+
+def spectral(weights: Sequence[np.ndarray], num_samples: int, feature_norm: float = 1.0) -> float:
+    """Lemma 3 for the class of networks with the norms of a given one, from its weights.
+
+    K_i are the spectral norms of its layers and b_i the sums of their rows' l2 norms. For one layer, a linear expert,
+    it is c |w| / sqrt(m), the bound of `linear_ball` for inputs of norm c.
+
+    Args:
+        weights: matrices of the layers, the input's first; a vector is a matrix with one row.
+        feature_norm: c, the largest |x|.
+    Source: Lemma 3, as printed. Raises: InvalidParamsError for matrices that cannot follow each other, or zero layers.
+    """
+    layers = [_table("weights", np.atleast_2d(layer)) for layer in weights]
+    shapes = [layer.shape for layer in layers]
+    fits = all(after[1] == before[0] for before, after in itertools.pairwise(shapes))
+    if not layers or not fits or shapes[-1][0] != 1:
+        raise InvalidParamsError(
+            f"weights of shapes {shapes} are no network with one output: each layer must take what the one before it "
+            "gives, and the last must have one row. Mend weights."
+        )
+    operators = [float(np.linalg.norm(layer, 2)) for layer in layers]
+    rows = [float(np.sum(np.linalg.norm(layer, axis=1))) for layer in layers]
+    return float(lemma_3(num_samples, feature_norm, operators, rows))
+
+
+def _fitter(dims: Dims) -> System:
+    """What is fitted: for linear experts by their best given the router."""
+    return system(dims, optimizer=None if dims.expert_width else best_experts)
+
+
+@functools.lru_cache
+def _begin(dims: Dims) -> Callable[..., State]:
+    """Starts of many replicates, from their keys (B,) and the parameters; leaves end in the replicate axis."""
+    return jax.jit(jax.vmap(_fitter(dims).init, in_axes=(0, None), out_axes=-1))
+
+
+def _fitting(state: State, features: np.ndarray, signs: Signs) -> State:
+    """The states with these inputs (m, d), and the signs (B, m) for labels, in place of what they drew."""
+    sample = state.sample
+    padding = (0, len(sample.labels) - len(features))
+    inputs = np.repeat(np.pad(features, (padding, (0, 0)))[:, :, None], len(signs), axis=2)
+    labels, dtype = np.pad(signs.T, (padding, (0, 0))), sample.labels.dtype
+    given = sample._replace(features=jnp.asarray(inputs, dtype), labels=jnp.asarray(labels, dtype))
+    return state._replace(sample=given)
+
+
+def _correlation(state: State, info: Info) -> jax.Array:
+    """(1/m) sum_i sigma_i f(x_i) of the weights that a round begins with."""
+    del state
+    return -2 * info.loss
+
+
+def _ball(features: np.ndarray, radius: float) -> Supremum:
+    return lambda signs: radius / len(features) * np.linalg.norm(signs @ features, axis=1)
+
+
+def _experts(gates: np.ndarray, features: np.ndarray, radius: float) -> Supremum:
+    shares = []  # of each expert: which samples it sees, and a_ij x_i
+    for column in gates.T:
+        seen = np.flatnonzero(column)
+        shares.append((seen, column[seen, None] * features[seen]))
+
+    def supremum(signs: np.ndarray) -> np.ndarray:
+        lengths = np.zeros(len(signs))
+        for seen, weighted in shares:
+            lengths += np.linalg.norm(signs[:, seen] @ weighted, axis=1)
+        return radius / len(features) * lengths
+
+    return supremum
+
+
+def _blocks_of_draws(num_samples: int, num_draws: int, seed: int) -> Iterator[np.ndarray]:
+    generator = np.random.default_rng(seed)
+    size = max(1, BLOCK // num_samples)
+    for start in range(0, num_draws, size):
+        shape = (min(size, num_draws - start), num_samples)
+        yield 2.0 * generator.integers(0, 2, shape, dtype=np.int8) - 1
+
+
+def _blocks_of_all(num_samples: int) -> Iterator[np.ndarray]:
+    size = max(1, BLOCK // num_samples)
+    for start in range(0, 2**num_samples, size):
+        numbers = np.arange(start, min(start + size, 2**num_samples))
+        yield 2.0 * (numbers[:, None] >> np.arange(num_samples) & 1) - 1
+
+
+def _are_orthogonal(features: np.ndarray) -> bool:
+    inputs = features[np.any(features != 0, axis=1)]
+    if len(inputs) > inputs.shape[1]:
+        return False
+    unit = inputs / np.linalg.norm(inputs, axis=1, keepdims=True)
+    return bool(np.all(np.abs(unit @ unit.T - np.eye(len(unit))) < 1e-12))
+
+
+def _gamma_ratio(argument: float) -> float:
+    """Gamma(a + 1/2) / Gamma(a) to the last digits: differences of log Gamma lose them where a is large."""
+    if argument < 100:
+        return float(special.gamma(argument + 0.5) / special.gamma(argument))
+    series = (1, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)  # in powers of 1/a
+    return math.sqrt(argument) * float(np.polynomial.polynomial.polyval(1 / argument, series))
+
+
+def _table(name: str, values: np.ndarray) -> np.ndarray:
+    table = np.asarray(values, float)
+    if table.ndim != 2 or 0 in table.shape or not np.all(np.isfinite(table)):
+        raise InvalidParamsError(
+            f"{name} of shape {table.shape} must be a table of finite numbers, with a row and a column. Mend {name}."
+        )
+    return table
