@@ -9,9 +9,9 @@ import dataclasses
 import pytest
 
 from moe_theory.bench.grid import all_groups, scaling_groups
-from moe_theory.sweep.systems import SYSTEMS
+from moe_theory.bench.setting import timed_systems
 
-GROUPS = [*all_groups(tuple(SYSTEMS), "float32"), *scaling_groups(tuple(SYSTEMS), "float32")]
+GROUPS = [*all_groups(timed_systems(), "float32"), *scaling_groups(timed_systems(), "float32")]
 SINGLE = [dataclasses.replace(group, members=(member,)) for group in GROUPS for member in group.members]
 
 

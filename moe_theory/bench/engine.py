@@ -6,11 +6,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from moe_theory.bench.setting import Contender, Run, Setting
+from moe_theory.bench.setting import Contender, Run, Setting, timed_systems
 from moe_theory.core.blocks import width_for
 from moe_theory.core.system import Params, System, check_system
 from moe_theory.sweep import chunks, memory
-from moe_theory.sweep.systems import SYSTEMS, Sweepable, sweepable
+from moe_theory.sweep.systems import Sweepable, sweepable
 
 NAME = "moe_theory"
 RESULT = "generalization_error"  # G_t: what every contender returns
@@ -87,4 +87,4 @@ def _params(kind: Sweepable, setting: Setting) -> Params:
     return reading.params(num_experts=setting.num_experts)
 
 
-ENGINE = Contender(NAME, "this package's engine, as sweeps run it", tuple(SYSTEMS), prepare)
+ENGINE = Contender(NAME, "this package's engine, as sweeps run it", timed_systems(), prepare)

@@ -8,7 +8,7 @@ from typing import Any
 
 from moe_theory.bench import engine
 from moe_theory.bench.peers import PEERS
-from moe_theory.bench.setting import Contender, Setting
+from moe_theory.bench.setting import SIZES, Contender, Setting
 from moe_theory.core.engine import ROUNDS_AHEAD
 from moe_theory.core.errors import unknown_name
 from moe_theory.sweep.systems import sweepable
@@ -120,7 +120,7 @@ def paper_setting(system: str, precision: str, batch: int) -> Setting:
 
 def _default_sizes(system: str) -> dict[str, Any]:
     defaults = sweepable(system).default_dims
-    return {name: defaults[name] for name in ("num_tasks", "num_features", "num_samples")}
+    return {name: defaults[name] for name in SIZES}
 
 
 def _peer_groups(system: str, precision: str, batches: Sequence[int]) -> Iterator[Group]:

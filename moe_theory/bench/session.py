@@ -14,10 +14,10 @@ from typing import Any, Protocol
 
 from moe_theory.bench import grid, history
 from moe_theory.bench.history import COLD, FILLING, KEPT, Compilation, Record
+from moe_theory.bench.setting import timed_systems
 from moe_theory.core.errors import InvalidRunError, MoeTheoryError, unknown_name
 from moe_theory.sweep.compilation import THRESHOLDS, VARIABLE
 from moe_theory.sweep.executors import available_cores
-from moe_theory.sweep.systems import SYSTEMS
 
 CORES = ("one", "all", "both")
 PRECISIONS = ("float32", "float64")
@@ -68,8 +68,8 @@ class Request:
 
     def __post_init__(self) -> None:
         for system in self.systems:
-            if system not in SYSTEMS:
-                raise unknown_name("system", system, SYSTEMS)
+            if system not in timed_systems():
+                raise unknown_name("system of the benchmarks", system, timed_systems())
         for kind, name, known in (("cores", self.cores, CORES), ("precision", self.precision, PRECISIONS)):
             if name not in known:
                 raise unknown_name(kind, name, known)
@@ -89,7 +89,7 @@ def orders(request: Request, programs: Path) -> list[Order]:
     Args:
         programs: an empty folder for JAX's persistent cache.
     """
-    systems = request.systems or tuple(SYSTEMS)
+    systems = request.systems or timed_systems()
     if request.accelerator:
         document = {"kind": "accelerator", "cores": "all", "systems": systems, "precision": request.precision}
         return [Order({**document, "effort": request.effort}, len(systems), {})]

@@ -17,7 +17,11 @@ from moe_theory.core.readings import Reading
 from moe_theory.core.system import Info, Observe, State, System
 
 # Registered systems, by the module that describes each in `SWEEPABLE`. Named, not imported: they build on this package.
-SYSTEMS: dict[str, str] = {"continual": "moe_theory.continual.sweeps", "edge": "moe_theory.edge.sweeps"}
+SYSTEMS: dict[str, str] = {
+    "continual": "moe_theory.continual.sweeps",
+    "edge": "moe_theory.edge.sweeps",
+    "generalization": "moe_theory.generalization.sweeps",
+}
 
 
 @dataclasses.dataclass(frozen=True)

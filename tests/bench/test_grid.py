@@ -7,12 +7,11 @@ import math
 import pytest
 
 from moe_theory.bench import engine, grid
-from moe_theory.bench.setting import Contender, Setting
+from moe_theory.bench.setting import Contender, Setting, timed_systems
 from moe_theory.core.errors import UnknownNameError
 from moe_theory.core.system import check_system
-from moe_theory.sweep.systems import SYSTEMS
 
-GROUPS = [*grid.all_groups(tuple(SYSTEMS), "float32"), *grid.scaling_groups(tuple(SYSTEMS), "float32")]
+GROUPS = [*grid.all_groups(timed_systems(), "float32"), *grid.scaling_groups(timed_systems(), "float32")]
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: f"{group.part}, {group.title}")

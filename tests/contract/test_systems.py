@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory import continual, edge
+from moe_theory import continual, edge, generalization
+from moe_theory.generalization.system import system as classifiers
 
 
 class Case(NamedTuple):
@@ -24,6 +25,7 @@ class Case(NamedTuple):
 
 CONTINUAL_DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2)
 EDGE_DIMS = edge.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2, max_capacity=2)
+GENERALIZATION_DIMS = generalization.Dims(max_experts=3, num_features=4, max_samples=8)
 CASES = [
     Case(
         "continual",
@@ -43,6 +45,15 @@ CASES = [
             {"num_experts": 3, "learning_rate": 0.1, "gate_lag": 0},
             {"num_experts": 1, "capacity": 2, "max_transfer_delay": 0, "min_execution_delay": 3},
             {"signal_law": edge.params.ORTHOGONAL, "truth_scale": 2.0, "signal_scale": 0.5, "noise_scale": 0.0},
+        ),
+    ),
+    Case(
+        "generalization",
+        lambda: classifiers(GENERALIZATION_DIMS, "teacher"),
+        generalization.Params(num_experts=2, num_active=2, num_samples=6),
+        (
+            {"num_experts": 3, "num_active": 1, "learning_rate": 0.1, "label_noise": 0.5},
+            {"num_samples": 8, "num_active": 1, "expert_norm": 0.0, "router_norm": 9.0},
         ),
     ),
 ]
