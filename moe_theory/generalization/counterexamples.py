@@ -1,0 +1,326 @@
+"""Four classes of sparse MoE, with a law of samples, whose gap exceeds Theorem 1's bound far more often than delta.
+
+The theorem claims that sup_f |L_S(f) - L_D(f)| exceeds its bound with probability at most delta. Everywhere here the
+loss is the ramp, clip((1 - y f)/2, 0, 1), 1/2-Lipschitz and in [0, 1], and y is +1 or -1 by a fair coin that x says
+nothing about. So L_D(f) = E_x [l(1, f(x)) + l(-1, f(x))] / 2 = 1/2 exactly for every f: the two losses add up to 1.
+
+The bound is that of Theorem 1 with its proof's constants, Eq. (23). d_N has two readings, of masks (Definition 4) and
+of the whole router (Theorem 1), and `Counterexample.bounds` has both. Where they differ, a gap is held against that of
+the masks. `repaired.py` has what holds instead.
+"""
+
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Key
+
+from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.random import replicate_keys, step_key, typed_key
+from moe_theory.core.system import System, simulate_batch
+from moe_theory.generalization import complexity, instances, theory
+from moe_theory.generalization.arguments import check_sizes, require_deltas, require_whole
+from moe_theory.generalization.model import LIPSCHITZ
+from moe_theory.generalization.natarajan import natarajan
+from moe_theory.generalization.params import Dims, Params
+from moe_theory.generalization.readings import READINGS
+from moe_theory.verify.intervals import clopper_pearson
+
+TRUE_RISK = 0.5
+REFUTED = "mask-dimension"  # the reading whose bound a gap is held against
+GRANTED = 1.0  # d_N that `fixed_router` grants to a class of one router, whose own is 0
+ERROR = 0.05  # of the intervals of frequencies
+ROUTER_NORM = 100.0  # of `natural`
+TINY = 1e-30  # added to a square whose root has no gradient at 0, where an expert has no input
+
+
+class Counterexample(NamedTuple):
+    """Gaps of independent samples, and the bounds they are to keep to."""
+
+    gap: Float[np.ndarray, " draws"]  # sup_f |L_S(f) - L_D(f)| of each sample, or what a search found of it
+    bound: float  # of the reading "mask-dimension"
+    bounds: dict[str, float]  # Theorem 1, for each reading of d_N; NaN where the class has no finite d_N
+    frequency: float  # share of samples whose gap exceeds `bound`
+    frequencies: dict[str, float]  # the same for each of `bounds`; NaN where there is none
+    interval: tuple[float, float]  # Clopper and Pearson's, 95 %, of the probability of that
+    refutes: bool  # whether its lower end exceeds `delta`
+    delta: float
+    true_risk: float  # L_D of every f
+    rademacher: float  # R_m(H), or an upper bound on it
+    natarajan: dict[str, float]  # d_N, or an upper bound on it, for each reading
+    num_samples: int  # m
+    num_experts: int  # T
+    num_active: int  # k
+    instance: dict[str, np.ndarray]  # the first sample, and the f with the gap
+
+
+def fixed_router(
+    key: Key[Array, ""], num_samples: int = 500, num_experts: int = 5000, num_draws: int = 200, delta: float = 0.05
+) -> Counterexample:
+    """A: one router, k = 1, two experts. It refutes the theorem under both readings, and all that lie between.
+
+    x is uniform on [0, 1], the router sends it to the expert floor(T x), and H = {+1, -1}, the constants. The best f
+    takes the majority in each cell, so that the gap is sum_j |S_j| / (2m), S_j the sum of the labels in cell j. With
+    many more cells than samples it is near 1/2: f remembers nearly every label.
+
+    The bound has R_m(H) = E|S| / m, exact, for the sum S of m signs. The class of routers has one member, hence
+    d_N = 0 under both readings; `GRANTED` is put in its place, which makes the bound larger.
+
+    Returns: `instance` has inputs (m,), labels (m,), cells (m,) and experts (T,).
+    Raises: InvalidParamsError for sizes below 1 or a delta outside (0, 1).
+    """
+    _check(num_experts, 1, num_samples, num_draws, delta)
+    dims = Dims(num_experts, 1, num_samples)
+    gap = _gaps(instances.cells(dims), key, num_draws, Params(num_experts, 1, num_samples))
+    inputs, labels = instances.draw_cells(_first_key(key), num_samples)
+    cells = np.asarray(instances.cell_of(inputs[:, 0], num_experts))
+    label = np.asarray(labels[:, 0])
+    experts = np.where(np.bincount(cells, label, num_experts) < 0, -1.0, 1.0)
+    return _counterexample(
+        gap,
+        (num_experts, 1, num_samples),
+        complexity.constants(num_samples),
+        dict.fromkeys(READINGS, GRANTED),
+        delta,
+        {"inputs": np.asarray(inputs[:, 0]), "labels": label, "cells": cells, "experts": experts},
+    )
+
+
+def learned_router(
+    key: Key[Array, ""],
+    num_samples: int = 1_000_000,
+    num_experts: int = 64,
+    num_draws: int = 20,
+    delta: float = 0.05,
+) -> Counterexample:
+    """B: a linear router that is learned, k = 1, experts in a ball. It refutes the theorem under both readings.
+
+    The router sees one coordinate z of x and a constant: logits u_j z + c_j, T lines, whose upper envelope cuts the z
+    axis into up to T intervals, at any points; here at the sample's quantiles. H is the ball of radius B = sqrt(m/T) in
+    an RKHS with k(x, x) = 1 and k(x, x') = 0 for x other than x'. Inputs have a continuous law, so that a sample has
+    no two alike, and its functions k(x_i, .) are orthonormal. An expert with n_j inputs gives them
+    f_i = y_i min(1, B/sqrt(n_j)), of norm at most B: all its labels, where n_j <= m/T. Where T divides m the gap is
+    1/2, the most there is; elsewhere other cuts might come closer to that.
+
+    The bound has R_m(H) = E |sum_i sigma_i k(x_i, .)| B/m = B/sqrt(m), exact, and d_N <= 2 (T - 1), of linear routers
+    with two features; with one active expert, whose weight is 1, both readings are the same.
+
+    Returns: `instance` has coordinate (m,), labels (m,), slopes (T,), intercepts (T,) and margins (T,), B/sqrt(n_j)
+        or 1: expert j gives its inputs y_i margins[j].
+    Raises: InvalidParamsError for sizes below 1 or a delta outside (0, 1).
+    """
+    _check(num_experts, 1, num_samples, num_draws, delta)
+    params = Params(num_experts, 1, num_samples)
+    gap = _gaps(instances.learned_cells(Dims(num_experts, 2, num_samples)), key, num_draws, params, width=1)
+    drawn = instances.draw_learned(_first_key(key), num_samples)
+    coordinate, labels = (np.asarray(array, float) for array in drawn)
+    slopes, intercepts, counts = quantile_lines(coordinate, num_experts)
+    margins = np.minimum(1, np.sqrt(num_samples / num_experts / np.maximum(counts, 1)))
+    return _counterexample(
+        gap,
+        (num_experts, 1, num_samples),
+        1 / np.sqrt(num_experts),
+        {name: natarajan("linear", num_experts, 1, 2, name) for name in READINGS},
+        delta,
+        {
+            "coordinate": coordinate,
+            "labels": labels,
+            "slopes": slopes,
+            "intercepts": intercepts,
+            "margins": margins,
+        },
+    )
+
+
+def dense_router(
+    key: Key[Array, ""], num_samples: int = 1000, num_draws: int = 200, delta: float = 0.05
+) -> Counterexample:
+    """C: k = T = 2 and a router that is any function of x. It refutes the reading of d_N as that of masks.
+
+    The experts are the constants +1 and -1, so that f = 2 a - 1 with the weight a of the first, which the router can
+    bring as near to 1 or 0 as it likes at each input of a sample, since no two are alike: the gap is 1/2. With logits
+    `instances.DENSE_LOGIT` apart, that is what `gap` has, 1e-7 is missing.
+
+    There is one mask, so d_N = 0 and the bound is 4 C R_m(H) + 2 sqrt(log(4/delta) / (2m)), R_m(H) exact. Under the
+    reading "router-dimension" this class has no finite d_N, and the theorem nothing to say.
+
+    Returns: `instance` has labels (m,), logits (m, 2) and experts (2,).
+    Raises: InvalidParamsError for sizes below 1 or a delta outside (0, 1).
+    """
+    _check(2, 2, num_samples, num_draws, delta)
+    gap = _gaps(instances.dense(Dims(2, 1, num_samples)), key, num_draws, Params(2, 2, num_samples))
+    labels = np.asarray(instances.draw_labels(_first_key(key), num_samples))
+    logits = np.stack([labels * instances.DENSE_LOGIT, np.zeros(num_samples)], axis=1)
+    return _counterexample(
+        gap,
+        (2, 2, num_samples),
+        complexity.constants(num_samples),
+        {"mask-dimension": natarajan("free", 2, 2, 1, "mask-dimension"), "router-dimension": np.nan},
+        delta,
+        {"labels": labels, "logits": logits, "experts": np.asarray([1.0, -1.0])},
+    )
+
+
+def natural(
+    key: Key[Array, ""],
+    num_samples: int = 1000,
+    num_experts: int = 32,
+    num_features: int = 10,
+    num_draws: int = 24,
+    delta: float = 0.05,
+    num_steps: int = 300,
+) -> Counterexample:
+    """D: an everyday dense MoE, k = T, found by gradient ascent. It refutes the reading of d_N as that of masks.
+
+    x is uniform on the unit sphere; logits are linear with rows |v_j| <= `ROUTER_NORM`, experts linear with |w_j| <= 1.
+    Outputs are in [-1, 1], where the loss is linear, so that the gap of f is the mean of y_i f(x_i), halved. The best
+    experts for a router have a closed form, and Adam looks for the router. What it finds is a lower bound on the
+    supremum, computed anew from the weights, in float64.
+
+    There is one mask, so d_N = 0. For R_m(H) stands 1/sqrt(m), its upper bound by Jensen, as |x| = 1. The whole
+    router has d_N = d, which makes a bound that this gap does not reach; nor would it with 1 granted to the masks.
+
+    Args:
+        num_steps: of gradient ascent.
+    Returns: `instance` has features (m, d), labels (m,), experts (T, d) and router (T, d).
+    Raises: InvalidParamsError for sizes below 1, fewer than two experts, or a delta outside (0, 1).
+    """
+    _check(num_experts, num_experts, num_samples, num_draws, delta)
+    require_whole("num_features", num_features)
+    require_whole("num_steps", num_steps)
+    require_whole("num_experts", num_experts, least=2)
+    sizes = (num_samples, num_experts, num_features, num_steps)
+    keys = replicate_keys(typed_key(key), jnp.arange(num_draws))
+    # One after the other: products of matrices in batches are slower on a CPU.
+    found = [{name: np.asarray(array, float) for name, array in _ascend(each, *sizes).items()} for each in keys]
+    return _counterexample(
+        np.asarray([_dense_gap(**arrays) for arrays in found]),
+        (num_experts, num_experts, num_samples),
+        1 / np.sqrt(num_samples),
+        {name: natarajan("linear", num_experts, num_experts, num_features, name) for name in READINGS},
+        delta,
+        found[0],
+    )
+
+
+def quantile_lines(
+    coordinate: Float[np.ndarray, " m"], num_experts: int
+) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"], np.ndarray]:
+    """Slopes and intercepts of T lines whose upper envelope cuts a sample into T parts, as even as can be; their sizes.
+
+    Line j is the highest between cuts j and j + 1: where lines of slopes j - 1 and j cross, intercepts differ by the
+    negative of the cut, which lies halfway between two neighbours of the sample.
+    """
+    num_samples, ordered = len(coordinate), np.sort(coordinate)
+    places = np.arange(1, num_experts) * num_samples // num_experts
+    around = np.concatenate([ordered[:1] - 1, ordered, ordered[-1:] + 1])
+    cuts = (around[places] + around[places + 1]) / 2
+    counts = np.diff(np.searchsorted(ordered, cuts, side="right"), prepend=0, append=num_samples)
+    return np.arange(num_experts, dtype=float), -np.concatenate([[0.0], np.cumsum(cuts)]), counts
+
+
+def _check(num_experts: int, num_active: int, num_samples: int, num_draws: int, delta: float) -> None:
+    check_sizes(num_experts, num_active, num_samples)
+    require_whole("num_draws", num_draws)
+    if np.ndim(delta):
+        raise InvalidParamsError(f"delta={delta} must be one number: a frequency is held against it. Give one.")
+    require_deltas(delta)
+
+
+def _gaps(system: System, key: Key[Array, ""], num_draws: int, params: Params, width: int | None = None) -> np.ndarray:
+    """The gap of each replicate, `width` of them at a time: where a sample is large, one."""
+    width = width or num_draws
+    parts = [range(first, min(first + width, num_draws)) for first in range(0, num_draws, width)]
+    gaps = [simulate_batch(system, key, np.asarray(part), params, 1)[1].gap[0] for part in parts]
+    return np.concatenate([np.asarray(gap, float) for gap in gaps])
+
+
+def _first_key(key: Key[Array, ""]) -> Key[Array, ""]:
+    """What the first replicate draws its only round from."""
+    return step_key(replicate_keys(typed_key(key), jnp.arange(1))[0], jnp.asarray(1))
+
+
+def _counterexample(
+    gap: np.ndarray,
+    sizes: tuple[int, int, int],
+    rademacher: float,
+    dimensions: Mapping[str, float],
+    delta: float,
+    instance: dict[str, np.ndarray],
+) -> Counterexample:
+    bounds = {
+        name: float("nan")
+        if np.isnan(dimension)
+        else float(theory.theorem_1(*sizes, rademacher, dimension, LIPSCHITZ, delta))
+        for name, dimension in dimensions.items()
+    }
+    bound = bounds[REFUTED]
+    exceeded = int(np.sum(gap > bound))
+    low, high = (float(end[0]) for end in clopper_pearson(np.asarray([exceeded]), len(gap), ERROR))
+    num_experts, num_active, num_samples = sizes
+    return Counterexample(
+        gap=gap,
+        bound=bound,
+        bounds=bounds,
+        frequency=exceeded / len(gap),
+        frequencies={name: float("nan") if np.isnan(b) else float(np.mean(gap > b)) for name, b in bounds.items()},
+        interval=(low, high),
+        refutes=low > delta,
+        delta=float(delta),
+        true_risk=TRUE_RISK,
+        rademacher=float(rademacher),
+        natarajan=dict(dimensions),
+        num_samples=num_samples,
+        num_experts=num_experts,
+        num_active=num_active,
+        instance=instance,
+    )
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2, 3, 4))
+def _ascend(
+    key: Key[Array, ""], num_samples: int, num_experts: int, num_features: int, num_steps: int
+) -> dict[str, Array]:
+    """A sample, the router with which gradient ascent ends, and the best experts for that router.
+
+    The mean of y_i f(x_i) is sum_j w_j.s_j with s_j = sum_i a_j(x_i) y_i x_i / m, so that w_j = s_j / |s_j| is best and
+    makes it sum_j |s_j|: the router alone is left to ascend.
+    """
+    feature_key, label_key, router_key = jax.random.split(key, 3)
+    features = _on_sphere(feature_key, num_samples, num_features)
+    labels = instances.draw_labels(label_key, num_samples)
+    start = _on_sphere(router_key, num_experts, num_features) * ROUTER_NORM / 20
+
+    def shares(router: Array) -> tuple[Array, Array]:
+        gates = jax.nn.softmax(router @ features.T, axis=0)
+        vectors = (gates * labels) @ features / num_samples
+        return vectors, jnp.sqrt(jnp.sum(vectors**2, axis=1, keepdims=True) + TINY)
+
+    optimizer = optax.adam(optax.cosine_decay_schedule(ROUTER_NORM / 100, num_steps))
+
+    def step(carry: Any, _: None) -> tuple[Any, None]:
+        router, state = carry
+        updates, state = optimizer.update(jax.grad(lambda router: -jnp.sum(shares(router)[1]))(router), state)
+        router = router + updates
+        norms = jnp.linalg.norm(router, axis=1, keepdims=True)
+        return (router * jnp.minimum(1, ROUTER_NORM / norms), state), None
+
+    (router, _), _ = jax.lax.scan(step, (start, optimizer.init(start)), None, length=num_steps)
+    vectors, norms = shares(router)
+    return {"features": features, "labels": labels, "experts": vectors / norms, "router": router}
+
+
+def _on_sphere(key: Key[Array, ""], count: int, num_features: int) -> Float[Array, "n d"]:
+    normals = jax.random.normal(key, (count, num_features))
+    return normals / jnp.linalg.norm(normals, axis=1, keepdims=True)
+
+
+def _dense_gap(features: np.ndarray, labels: np.ndarray, experts: np.ndarray, router: np.ndarray) -> float:
+    logits = features @ router.T
+    gates = np.exp(logits - logits.max(axis=1, keepdims=True))
+    outputs = np.sum(gates * (features @ experts.T), axis=1) / gates.sum(axis=1)
+    return float(abs(np.mean(np.clip((1 - labels * outputs) / 2, 0, 1)) - TRUE_RISK))
