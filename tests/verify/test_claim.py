@@ -86,3 +86,15 @@ def test_each_paper_takes_the_named_readings_that_it_has():
         registry.readings_by_paper(["continual", "edge"], ["unit-sigal"])
     assert len(registry.readings_by_paper(["edge"], ["quick"])["edge"]) == 1
     assert next(iter(registry.all_claims())).startswith("continual.")
+
+
+def test_a_tier_names_the_claims_of_a_paper_that_cost_about_the_same():
+    exact = registry.select_claims(["generalization:exact"])
+    learned = registry.select_claims(["generalization:learned"])
+    assert exact
+    assert learned
+    assert {claim.experiment.tier for claim in exact} == {"exact"}
+    together = {claim.id for claim in (*exact, *learned)}
+    assert together == {claim.id for claim in registry.select_claims(["generalization"])}
+    with pytest.raises(UnknownNameError, match="generalization:exact"):
+        registry.select_claims(["generalization:exat"])

@@ -1,0 +1,11 @@
+"""Claims of the paper on generalization, each beside the right statement where it is wrong."""
+
+# isort: off
+# The order of import is the order of the claims in every report.
+from moe_theory.generalization.claims import theorem_1 as theorem_1
+from moe_theory.generalization.claims import remark as remark
+from moe_theory.generalization.claims import lemmas as lemmas
+from moe_theory.generalization.claims import steps as steps
+from moe_theory.generalization.claims import equation_22 as equation_22
+from moe_theory.generalization.claims import equation_31 as equation_31
+from moe_theory.generalization.claims import repaired as repaired

@@ -1,0 +1,291 @@
+"""Steps of the proofs of Theorem 1 and Lemma 5: (10), (13) to (16) and (20).
+
+Formulas are held against all their sizes at once, in float64, beside a system whose draws they do not need.
+"""
+
+import functools
+import math
+
+import numpy as np
+from scipy import stats
+
+from moe_theory.generalization import repaired, theory
+from moe_theory.generalization.claims.lemmas import (
+    CELL_GAPS,
+    CLASS_CELLS,
+    TOLERANCE,
+    is_beyond,
+    phi,
+)
+from moe_theory.generalization.claims.values import computed, excess, named, over, shown
+from moe_theory.generalization.finite import NUM_INPUTS, NUM_LONE
+from moe_theory.generalization.lemma_experiments import (
+    CELL_SAMPLES,
+    CLASSES,
+    COIN,
+    COIN_SAMPLES,
+    FIXED_CELLS,
+    LABELING_DIMS,
+    LABELINGS,
+    LONE_CELL,
+    LONE_POINT,
+    LONE_SAMPLES,
+    experts_name,
+    samples_name,
+)
+from moe_theory.sweep import Run
+from moe_theory.verify.claim import Runs, claim
+
+MOST_DOUBT = 1 / 4  # what (10) supposes exp(-eps^2 m / 2) to be at most
+GHOST_GAPS = tuple(
+    (experts, gap) for experts, gap in CELL_GAPS if theory.ghost_factor(CELL_SAMPLES, gap) >= 1 - 2 * MOST_DOUBT
+)
+EXACT = 1e-9  # of logarithms in float64
+NUM_LONE_MASKS = sum(math.comb(2 * LONE_SAMPLES, chosen) for chosen in range(NUM_LONE + 1))  # Gamma of lone points
+
+
+@claim("generalization.equation-10.ghost-sampling", paper="generalization", where="Eq. (10)", kind="upper_bound")
+class Equation10:
+    """Where exp(-eps^2 m/2) <= 1/4 a gap to the true risk is at most twice as likely as half of it to a ghost's."""
+
+    formula = (
+        r"\mathbb{P}\left( \sup_f \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{D}}(f) \right\rvert \ge "
+        r"\epsilon \right) \le 2\, \mathbb{P}\left( \sup_f \left\lvert L_{\mathcal{S}}(f) - "
+        r"L_{\mathcal{S}'}(f) \right\rvert \ge \frac{\epsilon}{2} \right)"
+    )
+    experiment = FIXED_CELLS
+    labels = named(*(f"T = {experts}, gap {gap}" for experts, gap in GHOST_GAPS))
+
+    @staticmethod
+    def observe(runs: Runs) -> np.ndarray:
+        return np.stack([is_beyond(runs[experts_name(experts)], "gap", gap) for experts, gap in GHOST_GAPS], axis=1)
+
+    @staticmethod
+    def predict(runs: Runs) -> np.ndarray:
+        events = [is_beyond(runs[experts_name(experts)], "paired_absolute", gap / 2) for experts, gap in GHOST_GAPS]
+        return 2 * np.stack(events, axis=1)
+
+
+@claim(
+    "generalization.equation-15.sample-dependent-masks",
+    paper="generalization",
+    where="Eqs. (13) to (15), as (17) to (20) read them",
+    kind="probability",
+    replaced_by="generalization.equation-15.centred-massart",
+)
+class Equation15:
+    """With Gamma masks on 2m samples a gap is at most 2 Gamma times as likely as for one mask chosen beforehand."""
+
+    # A mask sends 4 inputs of 2^32 to an expert of their own. Chosen beforehand, it makes no gap unless one of them is
+    # among the 2m drawn, which has a probability of at most 8m / 2^32; but the sample has 2m of them to choose from.
+    # The gap asked for is one that (10) allows: exp(-eps^2 m / 2) is at most 1/4.
+
+    formula = (
+        r"\mathbb{P}\left( \sup_{\mu} \sup_{h} \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{S}'}(f) \right\rvert \ge "
+        r"\frac{\epsilon}{2} \right) \le 2\, \Gamma\, \sup_{\mu^*} \mathbb{P}\left( \sup_h L_{\mathcal{S}}(f) - "
+        r"L_{\mathcal{S}'}(f) \ge \frac{\epsilon}{2} \right), \quad \epsilon = \frac{8}{m}"
+    )
+    experiment = LONE_POINT
+    side = "at_most"
+    labels = named(LONE_CELL)
+    observe = over((LONE_CELL,), lambda run: shown(run, "gap") >= NUM_LONE / LONE_SAMPLES)
+    predict = staticmethod(lambda runs: 2 * NUM_LONE_MASKS * 2 * LONE_SAMPLES * NUM_LONE / NUM_INPUTS)
+
+
+@claim(
+    "generalization.equation-15.centred-massart",
+    paper="generalization",
+    where="replaces Eqs. (13) to (15)",
+    kind="identity",
+    margin=TOLERANCE,
+)
+class Equation15Massart:
+    """A random union of Gamma finite classes of losses exceeds its largest part by at most sqrt(log Gamma / (2m))."""
+
+    formula = (
+        r"\mathbb{E}_\sigma \underset{\mu}{\max}\, Z_\mu \le \underset{\mu}{\max}\, \mathbb{E}_\sigma Z_\mu + "
+        r"\sqrt{\frac{\log \Gamma}{2m}}, \quad Z_\mu = \sup_{f \in \mathcal{F}_\mu} \frac{1}{m} \sum_{i=1}^{m} "
+        r"\sigma_i \ell_i(f)"
+    )
+    experiment = CLASSES
+    labels = named(*CLASS_CELLS)
+
+    @staticmethod
+    def observe(runs: Runs) -> np.ndarray:
+        def beyond(run: Run) -> np.ndarray:
+            spread = math.sqrt(math.log(int(run.params.num_experts)) / (2 * int(run.params.num_samples)))
+            return excess(shown(run, "composed"), shown(run, "largest_part") + spread)
+
+        return over(CLASS_CELLS, beyond)(runs)
+
+
+MASK_CELLS = tuple(LABELINGS.cells)
+
+
+def _mask_excess(run: Run) -> np.ndarray:
+    """The largest excess of drawn routers' masks on 2m = 2 and 4 points over (16) (B,)."""
+    sizes = int(run.params.num_experts), int(run.params.num_active)
+    halves = np.arange(1, LABELING_DIMS.max_samples // 2 + 1)
+    bound = theory.equation_16(*sizes, halves[:, None], shown(run, "masks", "natarajan"))
+    return excess(shown(run, "masks", "log_growth")[1::2], np.asarray(bound)).max(axis=0)
+
+
+@claim("generalization.equation-16.masks", paper="generalization", where="Eq. (16)", kind="identity", margin=TOLERANCE)
+class Equation16:
+    """The masks of 256 linear routers on up to 4 points are no more than (16) allows, for their own d_N."""
+
+    formula = r"\Gamma \le \binom{T}{k}^{2 d_N} \cdot (2m)^{d_N}"
+    experiment = LABELINGS
+    labels = named(*MASK_CELLS)
+    observe = over(MASK_CELLS, _mask_excess)
+
+
+def cover_count(num_points: int, num_features: int) -> int:
+    """In how many ways linear routers split points in general position between two experts.
+
+    Source: T. Cover, 1965: 2 sum_{i<d} binom(n - 1, i), of half-spaces through the origin.
+    """
+    return 2 * sum(math.comb(num_points - 1, index) for index in range(num_features))
+
+
+@functools.cache
+def _cover_excesses() -> tuple[float, float]:
+    """The largest excess of log counts over (16), with d_N = d, and over the repaired count."""
+    printed, mended = [], []
+    for samples in (1, 2, 5, 10, 30, 100, 1000):
+        for features in range(1, 17):
+            count = math.log(cover_count(2 * samples, features))
+            printed.append(count - float(theory.equation_16(2, 1, samples, features)))
+            mended.append(count - float(repaired.log_mask_patterns(2, 1, 2 * samples, features)))
+    return max(*printed, 0.0), max(*mended, 0.0)
+
+
+@claim(
+    "generalization.equation-16.cover-count", paper="generalization", where="Eq. (16)", kind="identity", margin=EXACT
+)
+class Equation16Cover:
+    """All masks of linear routers of two experts, which can be counted, are no more than (16) allows with d_N = d."""
+
+    formula = r"2 \sum_{i=0}^{d-1} \binom{2m - 1}{i} \le 2^{2d} \cdot (2m)^{d}"
+    experiment = LONE_POINT
+    labels = named("T = 2, k = 1")
+    observe = computed(LONE_CELL, lambda: _cover_excesses()[0])
+
+
+@claim(
+    "generalization.equation-16.signs-of-forms",
+    paper="generalization",
+    where="replaces Eq. (16)",
+    kind="identity",
+    margin=TOLERANCE,
+)
+class Equation16Repaired:
+    """Linear routers have no more masks than Sauer and Shelah count of the signs that differences of logits have."""
+
+    formula = r"\log \Gamma(m) \le (T - 1)\, d\, \log \frac{e\, m\, T}{2 d}"
+    experiment = LABELINGS
+    labels = named(*MASK_CELLS, "all masks at T = 2")
+
+    @staticmethod
+    def observe(runs: Runs) -> np.ndarray:
+        def beyond(run: Run) -> np.ndarray:
+            sizes = int(run.params.num_experts), int(run.params.num_active)
+            points = np.arange(1, LABELING_DIMS.max_samples + 1)
+            bound = np.asarray(repaired.log_mask_patterns(*sizes, points, LABELING_DIMS.num_features))
+            return excess(shown(run, "masks", "log_growth"), bound[:, None]).max(axis=0)
+
+        cover = computed(MASK_CELLS[0], lambda: _cover_excesses()[1])(runs)
+        return np.hstack([over(MASK_CELLS, beyond)(runs), cover])
+
+
+TAIL_SAMPLES = COIN_SAMPLES[-1]
+TAIL_CELL = samples_name(TAIL_SAMPLES)
+TAIL_EXCESS = 2.5 / math.sqrt(2 * TAIL_SAMPLES)  # x
+
+
+def exact_tail(num_samples: int, successes: np.ndarray) -> np.ndarray:
+    """P(L_S - L_S' >= s/m) of a fair coin: a binomial of 2m, since m - m L_S' has the same law as m L_S'."""
+    return stats.binom.sf(num_samples + np.asarray(successes) - 1, 2 * num_samples, 0.5)
+
+
+@functools.cache
+def _tail_ratios() -> tuple[float, float]:
+    """The largest log of the exact tail over the printed one and over the repaired, over m and all x."""
+    printed, mended = [], []
+    for samples in (5, 10, 25, 100):
+        successes = np.arange(samples + 1)
+        logs = np.log(exact_tail(samples, successes))
+        printed.append(np.max(logs - np.log(theory.tail_printed(samples, successes / samples))))
+        mended.append(np.max(logs - np.log(repaired.tail(samples, successes / samples))))
+    return max(*printed, 0.0), max(*mended, 0.0)
+
+
+TAIL = r"\mathbb{P}\left( \phi(\mathcal{S}, \mathcal{S}') - \mathbb{E}\, \phi(\mathcal{S}, \mathcal{S}') \ge x \right) "
+
+
+@claim(
+    "generalization.equation-20.tail",
+    paper="generalization",
+    where="Eqs. (18) to (20)",
+    kind="probability",
+    replaced_by="generalization.equation-20.mcdiarmid",
+)
+class Equation20:
+    """For one function whose loss is a fair coin phi exceeds its mean by x with probability at most exp(-2 m x^2)."""
+
+    formula = TAIL + r"\le e^{-2 m x^2}, \quad x = \frac{2.5}{\sqrt{2m}}"
+    experiment = COIN
+    side = "at_most"
+    labels = named(TAIL_CELL)
+    observe = over((TAIL_CELL,), lambda run: phi(run) >= TAIL_EXCESS)
+    predict = staticmethod(lambda runs: theory.tail_printed(TAIL_SAMPLES, TAIL_EXCESS))
+
+
+@claim(
+    "generalization.equation-20.exact-tail",
+    paper="generalization",
+    where="Eqs. (18) to (20)",
+    kind="identity",
+    margin=EXACT,
+    replaced_by="generalization.equation-20.mcdiarmid-exact-tail",
+)
+class Equation20Exact:
+    """That tail, exactly and for every x, is at most exp(-2 m x^2): no logarithm of their ratio is above 0."""
+
+    formula = r"2^{-2m} \sum_{i = m + m x}^{2m} \binom{2m}{i} \le e^{-2 m x^2}"
+    experiment = LONE_POINT
+    labels = named("m up to 100")
+    observe = computed(LONE_CELL, lambda: _tail_ratios()[0])
+
+
+@claim(
+    "generalization.equation-20.mcdiarmid",
+    paper="generalization",
+    where="replaces Eq. (20)",
+    kind="probability",
+)
+class Equation20Repaired:
+    """For one function whose loss is a fair coin phi exceeds its mean by x with probability at most exp(-m x^2)."""
+
+    formula = TAIL + r"\le e^{-m x^2}, \quad x = \frac{2.5}{\sqrt{2m}}"
+    experiment = COIN
+    side = "at_most"
+    labels = named(TAIL_CELL)
+    observe = over((TAIL_CELL,), lambda run: phi(run) >= TAIL_EXCESS)
+    predict = staticmethod(lambda runs: repaired.tail(TAIL_SAMPLES, TAIL_EXCESS))
+
+
+@claim(
+    "generalization.equation-20.mcdiarmid-exact-tail",
+    paper="generalization",
+    where="replaces Eq. (20)",
+    kind="identity",
+    margin=EXACT,
+)
+class Equation20RepairedExact:
+    """That tail, exactly and for every x, is at most exp(-m x^2): no logarithm of their ratio is above 0."""
+
+    formula = r"2^{-2m} \sum_{i = m + m x}^{2m} \binom{2m}{i} \le e^{-m x^2}"
+    experiment = LONE_POINT
+    labels = named("m up to 100")
+    observe = computed(LONE_CELL, lambda: _tail_ratios()[1])

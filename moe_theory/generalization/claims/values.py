@@ -1,0 +1,94 @@
+"""Numbers that claims are made of, one a replicate and component, and bounds at the sizes and the reading of a cell."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from moe_theory.generalization import natarajan, repaired, theory
+from moe_theory.generalization.model import LIPSCHITZ
+from moe_theory.sweep import Run
+from moe_theory.verify.claim import Runs
+
+Values = Callable[[Runs], np.ndarray]
+
+
+def named(*labels: str) -> Callable[[Runs], list[str]]:
+    """Fixed names of components."""
+    return lambda runs: list(labels)
+
+
+def reading_of(params: Any) -> str:
+    """What d_N is the dimension of in a run."""
+    return "router-dimension" if params.whole_router else "mask-dimension"
+
+
+def theorem_1(run: Run, rademacher: float, router: str, num_features: int, least_natarajan: float = 0) -> float:
+    """(23) of a cell whose routers are of the class `router` (see `natarajan`), or with a larger d_N.
+
+    Raises: InvalidParamsError for a class that has no finite d_N under the run's reading.
+    """
+    params = run.params
+    experts, active = int(params.num_experts), int(params.num_active)
+    dimension = natarajan.natarajan(router, experts, active, num_features, reading_of(params))
+    return float(
+        theory.theorem_1(
+            experts,
+            active,
+            int(params.num_samples),
+            rademacher,
+            max(dimension, least_natarajan),
+            LIPSCHITZ,
+            float(params.delta),
+        )
+    )
+
+
+def linear_bounds(run: Run, num_features: int, share: float = 1.0) -> repaired.Bounds:
+    """The bounds that hold for linear experts and routers, at `share` of the cell's delta."""
+    params = run.params
+    return repaired.bounds(
+        int(params.num_experts),
+        int(params.num_active),
+        int(params.num_samples),
+        num_features,
+        float(params.expert_norm),
+        1.0,
+        float(params.router_norm),
+        LIPSCHITZ,
+        share * float(params.delta),
+    )
+
+
+def allowed(*names: str) -> Values:
+    """delta of the named cells, which a bound may fail with, one component each."""
+    return lambda runs: np.array([float(runs[name].params.delta) for name in names])
+
+
+def alike(run: Run, numbers: Any) -> np.ndarray:
+    """The same number, or components (V,), for every replicate of a run: what is known without its draws."""
+    numbers = np.asarray(numbers, np.float64)
+    return np.broadcast_to(numbers, (len(run.replicates), *numbers.shape))
+
+
+def computed(cell: str, value: Callable[[], Any]) -> Values:
+    """Numbers (V,) that are computed and not drawn: the same for every replicate of a cell."""
+    return lambda runs: alike(runs[cell], np.atleast_1d(value()))
+
+
+def shown(run: Run, *names: str) -> np.ndarray:
+    """What the only round of a run shows under a name, or under a name within another, in float64: (..., B)."""
+    record: Any = run.records
+    for name in names:
+        record = getattr(record, name)
+    return record[0].astype(np.float64)
+
+
+def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
+    """What `value` says of each cell's run (B,), one component a cell."""
+    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
+
+
+def excess(observed: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """How far beyond its bound a number is; 0 for one that is not."""
+    return np.maximum(observed - bound, 0)
