@@ -12,6 +12,7 @@ from moe_theory import commands
 
 Names = tuple[str, ...]
 Appended = tyro.conf.UseAppendAction[Names]  # an option that may be given again and again
+Count = Annotated[str, tyro.conf.arg(metavar="INT")]  # also as 1e6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -241,6 +242,61 @@ class Bench:
         bench_command.run_bench(self)
 
 
+@dataclasses.dataclass(frozen=True)
+class Bound:
+    """Bounds on a sparse MoE's generalization error. Example: moe-theory bound --experts 8 --active 1 --samples 1000000
+
+    Of each bound: its value, whether it informs (the loss is in [0, 1], so one of 1 or more says nothing), from how
+    many samples on, and whether it holds or is refuted. Experts and router are linear unless told otherwise."""
+
+    experts: Count = "8"
+    """T, experts there are."""
+    active: Count = "2"
+    """k, experts that are active for an input."""
+    samples: Count = "60000"
+    """m, samples to learn from, such as 60000 or 1e6."""
+    features: Count = "784"
+    """d, entries of an input."""
+    expert_norm: float = 1.0
+    """B: |w| <= B for each linear expert; the Frobenius norm of each layer of expert networks."""
+    router_norm: float = 1.0
+    """W: |v| <= W for each row of a linear router."""
+    feature_norm: float = 1.0
+    """c: |x| <= c for each input."""
+    lipschitz: float = 1.0
+    """C, of the loss in the model's output; such as 0.5 for the ramp loss clip((1 - y f)/2, 0, 1)."""
+    delta: float = 0.05
+    """Probability with which each bound may fail."""
+    threshold: float = 1.0
+    """A bound informs below it."""
+    router: Annotated[str | None, tyro.conf.arg(metavar="CLASS")] = None
+    """linear, network, fixed (chosen before the samples are seen) or free (any function); else as options say."""
+    dimension: Annotated[str | None, tyro.conf.arg(metavar="READING")] = None
+    """What d_N is the dimension of: masks (Definition 4) or router (Theorem 1); both unless given."""
+    natarajan: float | None = None
+    """Your own d_N; without --router nothing else is taken to be known of the router."""
+    rademacher: Annotated[str | None, tyro.conf.arg(metavar="R")] = None
+    """Your own R_m(H), of experts of any kind: a number, measured at this m, or '2.5/sqrt(m)' where that bounds it on
+    any m inputs, however they were picked."""
+    expert_widths: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT...", aliases=["--expert-width"])] = ()
+    """Hidden units of expert networks (ReLU, no biases), layer by layer."""
+    router_widths: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT...", aliases=["--router-width"])] = ()
+    """Hidden units of a router network (ReLU, no biases), layer by layer."""
+    operator_norms: Annotated[tuple[float, ...], tyro.conf.arg(metavar="FLOAT...")] = ()
+    """Largest spectral norm of each layer of expert networks (K_i of Lemma 3); --expert-norm unless given."""
+    row_norms: Annotated[tuple[float, ...], tyro.conf.arg(metavar="FLOAT...")] = ()
+    """Largest sum of the rows' norms of each layer (b_i of Lemma 3); what widths and norms allow unless given."""
+    picture: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """Where to draw the bounds over m, .svg or .png."""
+    json: bool = False
+    """Print JSON instead of the table."""
+
+    def run(self) -> None:
+        from moe_theory import bound_command
+
+        bound_command.run_bound(self)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `moe-theory`: runs a command; a user's mistake is one line on standard error and exit code 2."""
     try:
@@ -270,6 +326,7 @@ def parse(arguments: Sequence[str]) -> Any:
             "figures": Figures,
             "report": Report,
             "bench": Bench,
+            "bound": Bound,
         },
         prog="moe-theory",
         description="Executable theory of Mixture-of-Experts: numbered statements as claims with verdicts.",

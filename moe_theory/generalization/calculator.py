@@ -1,0 +1,372 @@
+"""What each bound says about one classifier: its value, whether that informs, and from how many samples on.
+
+The loss is in [0, 1], so that a bound informs once it is below 1. Bounds as printed in the paper stand beside those
+that hold; a form is left out where it does not apply to the experts or the router in hand.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from moe_theory.core.errors import InvalidParamsError, unknown_name
+from moe_theory.generalization import arguments, natarajan, repaired, theory
+from moe_theory.generalization.params import require_probability
+
+DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the readings of d_N, in a word
+BOTH, OWN = "both", "own"  # where both readings give one number, and where the user's is taken
+FIXED, LINEAR, NETWORK, FREE = natarajan.ROUTERS
+HOLDS, CONDITIONAL, REFUTED = "holds", "conditional", "refuted"
+LEMMA_2, LEMMA_3, NATARAJAN, RADEMACHER = "Lemma 2", "Lemma 3", "natarajan", "rademacher"
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """A classifier, how many samples it learns from, and what counts as informative.
+
+    Raises: InvalidParamsError for what no classifier has, or what contradicts itself; UnknownNameError for a router or
+        a reading that there is none of.
+    """
+
+    num_experts: int = 8  # T
+    num_active: int = 2  # k
+    num_samples: int = 60_000  # m
+    num_features: int = 784  # d
+    expert_norm: float = 1.0  # B: linear experts have |w| <= B; of networks each matrix has Frobenius norm <= B
+    router_norm: float = 1.0  # W: rows of a linear router have |v| <= W
+    feature_norm: float = 1.0  # c: |x| <= c
+    lipschitz: float = 1.0  # C, of the loss in the model's output
+    delta: float = 0.05  # the probability with which a bound may fail
+    threshold: float = 1.0  # a bound below it informs
+    router: str | None = None  # one of natarajan.ROUTERS; what the other fields say unless given
+    dimension: str | None = None  # one of DIMENSIONS; each unless given
+    natarajan: float | None = None  # d_N, in place of what follows from the router's class
+    rademacher: float | None = None  # R_m(H) at `num_samples`, taken to fall as 1/sqrt(m)
+    is_uniform: bool = False  # whether R(H) <= A / sqrt(n) on any n inputs, with A = sqrt(m) times `rademacher`
+    expert_widths: tuple[int, ...] = ()  # hidden units of expert networks, layer by layer
+    router_widths: tuple[int, ...] = ()  # hidden units of a router network
+    operator_norms: tuple[float, ...] = ()  # K_i of Lemma 3, layer by layer
+    row_norms: tuple[float, ...] = ()  # b_i of Lemma 3
+
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+        _check_names(self)
+        _check_layers(self)
+
+    @property
+    def experts(self) -> str:
+        """What is known of the experts: that they are linear, networks, or no more than their R_m(H)."""
+        if self.rademacher is not None:
+            return OWN
+        return NETWORK if self.expert_widths or self.operator_norms else LINEAR
+
+    @property
+    def router_kind(self) -> str:
+        """What is known of the router: its class, or no more than its d_N."""
+        if self.router is not None:
+            return self.router
+        if self.router_widths:
+            return NETWORK
+        return LINEAR if self.natarajan is None else OWN
+
+    @property
+    def num_parameters(self) -> int | None:
+        """p of Lemma 2, of a router network without biases."""
+        sizes = (self.num_features, *self.router_widths, self.num_experts)
+        return sum(map(math.prod, itertools.pairwise(sizes))) if self.router_widths else None
+
+
+class Form(NamedTuple):
+    """A bound as a function of the number of samples."""
+
+    name: str
+    dimension: str  # of DIMENSIONS, BOTH or OWN: whose d_N it takes; empty where it takes none
+    natarajan: float | None  # d_N
+    status: str  # of the statement, for all classifiers: HOLDS, CONDITIONAL or REFUTED
+    rests_on: tuple[str, ...]  # what it takes for granted: LEMMA_2, LEMMA_3, NATARAJAN or RADEMACHER
+    at: Callable[[int], float]  # of m
+
+    @property
+    def id(self) -> str:
+        return f"{self.name}.{self.dimension}" if self.dimension else self.name
+
+
+class Bound(NamedTuple):
+    """What a form says in a setting."""
+
+    form: Form
+    value: float  # at the setting's m; dimensionless, infinite where it overflows
+    is_informative: bool  # below the threshold
+    smallest_num_samples: int | None  # m from which on it informs; None where it does not up to 2^62
+    is_best: bool  # the smallest of those that hold whatever else is true
+    is_implied: bool  # not proven as a statement, yet no smaller than one that holds in this setting
+
+
+def calculate(setting: Setting) -> list[Bound]:
+    """Every form that applies, those of the paper first.
+
+    Raises: InvalidParamsError where the router's class has no finite d_N under the reading asked for, or any.
+    """
+    forms = applicable_forms(setting)
+    values = [form.at(setting.num_samples) for form in forms]
+    holding = [value for form, value in zip(forms, values, strict=True) if form.status == HOLDS]
+    best = min(holding, default=math.inf)
+    return [
+        Bound(
+            form,
+            value,
+            value < setting.threshold,
+            theory.smallest_num_samples(form.at, setting.threshold),
+            form.status == HOLDS and value == best,
+            form.status == REFUTED and value >= best,
+        )
+        for form, value in zip(forms, values, strict=True)
+    ]
+
+
+def applicable_forms(setting: Setting) -> list[Form]:
+    """The paper's bounds for each d_N, then the bounds that hold. Raises: as `calculate`."""
+    return [*_paper_forms(setting), *_repaired_forms(setting)]
+
+
+def dimensions(setting: Setting) -> dict[str, float]:
+    """d_N of the router by reading, only of those readings under which its class has one.
+
+    Raises: InvalidParamsError where it has none under the reading asked for, or under any.
+    """
+    if setting.natarajan is not None:
+        return {setting.dimension or OWN: setting.natarajan}
+    found, refusals = {}, []
+    for name in DIMENSIONS if setting.dimension is None else (setting.dimension,):
+        try:
+            found[name] = natarajan.natarajan(
+                setting.router_kind,
+                setting.num_experts,
+                setting.num_active,
+                setting.num_features,
+                DIMENSIONS[name],
+                setting.num_parameters,
+            )
+        except InvalidParamsError as refusal:
+            refusals.append(refusal)
+    if not found:
+        raise refusals[0]
+    return found
+
+
+def missing_dimension(setting: Setting) -> str | None:
+    """The reading under which the router has no finite d_N, where it has one under the other and none is asked for."""
+    if setting.natarajan is not None or setting.dimension is not None:
+        return None
+    return next((name for name in DIMENSIONS if name not in dimensions(setting)), None)
+
+
+def rademacher(setting: Setting, num_samples: int) -> float:
+    """R_m(H): the user's; by Lemma 3; or B c / sqrt(m), by Jensen, for linear experts |w| <= B."""
+    if setting.rademacher is not None:
+        return setting.rademacher * math.sqrt(setting.num_samples / num_samples)
+    if setting.experts == NETWORK:
+        return float(theory.lemma_3(num_samples, setting.feature_norm, *layer_norms(setting)))
+    return setting.expert_norm * setting.feature_norm / math.sqrt(num_samples)
+
+
+def layer_norms(setting: Setting) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """K_i and b_i of Lemma 3, the largest there can be where they are not given.
+
+    A matrix of r rows with Frobenius norm F has rows whose norms add up to sqrt(r) F at most, and a spectral norm of F
+    at most; of rank q and spectral norm K it has F <= sqrt(q) K.
+    """
+    sizes = (setting.num_features, *setting.expert_widths, 1)
+    shapes = tuple(zip(sizes[1:], sizes, strict=False))
+    operators = setting.operator_norms or (setting.expert_norm,) * len(shapes)
+    if setting.row_norms:
+        return operators, setting.row_norms
+    ranks = [min(shape) for shape in shapes] if setting.operator_norms else [1] * len(shapes)
+    layers = zip(shapes, ranks, operators, strict=True)
+    return operators, tuple(math.sqrt(rows * rank) * norm for (rows, _), rank, norm in layers)
+
+
+def _paper_forms(setting: Setting) -> Iterator[Form]:
+    found = dimensions(setting)
+    if len(found) > 1 and len(set(found.values())) == 1:
+        found = {BOTH: next(iter(found.values()))}
+    rests_on = (*([LEMMA_3] if setting.experts == NETWORK else []), *_of_router(setting))
+    for name, dimension in found.items():
+        for form in theory.FORMS:
+
+            def theorem_1(num_samples: int, dimension: float = dimension, form: str = form) -> float:
+                sizes = (setting.num_experts, setting.num_active, num_samples)
+                terms = (rademacher(setting, num_samples), dimension, setting.lipschitz, setting.delta, form)
+                return float(theory.theorem_1(*sizes, *terms))
+
+            yield Form(f"theorem-1.{form}", name, dimension, REFUTED, rests_on, _guarded(theorem_1))
+    parameters = setting.num_parameters
+    if setting.experts == NETWORK and parameters is not None:
+        operators, rows = layer_norms(setting)
+
+        def corollary_4(num_samples: int) -> float:
+            value = theory.corollary_4(
+                setting.num_experts,
+                setting.num_active,
+                num_samples,
+                feature_norm=setting.feature_norm,
+                operator_norms=operators,
+                row_norms=rows,
+                num_parameters=parameters,
+                lipschitz=setting.lipschitz,
+                delta=setting.delta,
+            )
+            return float(value)
+
+        dimension = float(theory.lemma_2(parameters, setting.num_experts))
+        yield Form("corollary-4", "", dimension, REFUTED, (LEMMA_3, LEMMA_2), _guarded(corollary_4))
+
+
+def _repaired_forms(setting: Setting) -> Iterator[Form]:
+    """For linear experts and a linear or given router; at k = 1 for whatever a complexity is known of."""
+    is_linear = setting.experts == LINEAR
+    if is_linear and setting.router_kind == FIXED:
+        yield _uniform(setting, "given-router", _given_router_complexity)
+    elif setting.num_active == 1 and (setting.experts != OWN or setting.is_uniform):
+        yield _uniform(setting, "product", _product_complexity)
+    elif is_linear and setting.router_kind == LINEAR:
+        yield _uniform(setting, "lipschitz", _lipschitz_complexity)
+    if is_linear and setting.router_kind == LINEAR:
+        yield Form("covering", "", None, HOLDS, (), _guarded(lambda num_samples: _covering(setting, num_samples)))
+
+
+def _uniform(setting: Setting, name: str, capacity: Callable[[Setting, int], float]) -> Form:
+    """`repaired.uniform` with this capacity of a class whose masks are given."""
+
+    def at(num_samples: int) -> float:
+        patterns = _log_patterns(setting, num_samples)
+        rho = capacity(setting, num_samples)
+        return float(repaired.uniform(rho, patterns, num_samples, setting.lipschitz, setting.delta))
+
+    of_experts = {LINEAR: (), NETWORK: (LEMMA_3,), OWN: (RADEMACHER,)}[setting.experts]
+    rests_on = (*of_experts, *_of_router(setting))
+    return Form(name, "", None, CONDITIONAL if rests_on else HOLDS, rests_on, _guarded(at))
+
+
+def _of_router(setting: Setting) -> tuple[str, ...]:
+    """What d_N rests on, where the class of the router does not settle it."""
+    if setting.router_kind not in (NETWORK, OWN):
+        return ()
+    return (LEMMA_2,) if setting.natarajan is None else (NATARAJAN,)
+
+
+def _given_router_complexity(setting: Setting, num_samples: int) -> float:
+    """At the largest |a(x)|^2, 1: it holds however the router spreads its weight."""
+    norms = (setting.expert_norm, setting.feature_norm)
+    return float(repaired.fixed_router_complexity(setting.num_experts, num_samples, 1.0, *norms))
+
+
+def _product_complexity(setting: Setting, num_samples: int) -> float:
+    """With A in place of B c: its proof needs A / sqrt(n) for any inputs of an expert, n of them.
+
+    That R_m(H) = A / sqrt(m) at one m is not enough: of two constants +1 and -1 it is 0.80 / sqrt(m) at m = 500, but 1
+    at m = 1, and cells with an input each have a gap that 0.80 does not bound.
+    """
+    return float(repaired.product_complexity(setting.num_experts, num_samples, rademacher(setting, 1)))
+
+
+def _lipschitz_complexity(setting: Setting, num_samples: int) -> float:
+    norms = (setting.expert_norm, setting.feature_norm, setting.router_norm)
+    return float(repaired.lipschitz_complexity(setting.num_experts, setting.num_active, num_samples, *norms))
+
+
+def _covering(setting: Setting, num_samples: int) -> float:
+    sizes = (setting.num_experts, setting.num_active, num_samples, setting.num_features)
+    norms = (setting.expert_norm, setting.feature_norm, setting.router_norm)
+    return repaired.covering(*sizes, *norms, setting.lipschitz, setting.delta)
+
+
+def _log_patterns(setting: Setting, num_samples: int) -> float:
+    """log Gamma(m), of the router's masks on a sample: by Lemma 6 where no more than d_N is known."""
+    sizes = (setting.num_experts, setting.num_active, num_samples)
+    if setting.router_kind == FIXED:
+        return 0.0
+    if setting.router_kind == LINEAR:
+        return float(repaired.log_mask_patterns(*sizes, setting.num_features))
+    most = num_samples * float(theory.log_masks(*sizes[:2]))
+    if setting.router_kind == FREE:
+        return most
+    dimension = next(iter(dimensions(setting).values()))
+    return min(most, dimension * (math.log(num_samples) + 2 * float(theory.log_masks(*sizes[:2]))))
+
+
+def _guarded(bound: Callable[[int], float]) -> Callable[[int], float]:
+    """Infinite where a number is too large for a float: such a bound says nothing."""
+
+    def at(num_samples: int) -> float:
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                value = bound(num_samples)
+        except OverflowError:
+            return math.inf
+        return math.inf if math.isnan(value) else value
+
+    return at
+
+
+def _check_numbers(setting: Setting) -> None:
+    for name in ("num_experts", "num_active", "num_samples", "num_features", "expert_widths", "router_widths"):
+        value = getattr(setting, name)
+        if max(value if isinstance(value, tuple) else (value,), default=0) > theory.MOST_SAMPLES:
+            raise InvalidParamsError(f"{name} must be at most 2^62: no bound is looked for beyond. Lower {name}.")
+    arguments.check_sizes(setting.num_experts, setting.num_active, setting.num_samples)
+    arguments.require_whole("num_features", setting.num_features)
+    norms = ("expert_norm", "router_norm", "feature_norm", "lipschitz")
+    arguments.require_amounts(**{name: getattr(setting, name) for name in norms})
+    for name in ("natarajan", "rademacher"):
+        if getattr(setting, name) is not None:
+            arguments.require_amounts(**{name: getattr(setting, name)})
+    require_probability("delta", setting.delta)
+    if not 0 < setting.threshold <= 1:
+        raise InvalidParamsError(
+            f"threshold={setting.threshold} must be above 0 and at most 1: the loss is in [0, 1]. Mend threshold."
+        )
+
+
+def _check_names(setting: Setting) -> None:
+    if setting.router is not None and setting.router not in natarajan.ROUTERS:
+        raise unknown_name("router", setting.router, natarajan.ROUTERS)
+    if setting.dimension is not None and setting.dimension not in DIMENSIONS:
+        raise unknown_name("dimension", setting.dimension, DIMENSIONS)
+    if setting.router_widths and setting.router not in (None, NETWORK):
+        raise InvalidParamsError(
+            f"router={setting.router} has no router_widths, which are of a network. Drop one of both."
+        )
+    if setting.router == NETWORK and not setting.router_widths and setting.natarajan is None:
+        raise InvalidParamsError("router=network needs router_widths, which d_N depends on, or natarajan. Give one.")
+
+
+def _check_layers(setting: Setting) -> None:
+    for name in ("expert_widths", "router_widths"):
+        for width in getattr(setting, name):
+            arguments.require_whole(name, width)
+    networks = setting.expert_widths or setting.operator_norms or setting.row_norms
+    if setting.rademacher is not None and networks:
+        raise InvalidParamsError(
+            "rademacher stands in for what follows from expert_widths, operator_norms and row_norms. Drop one of both."
+        )
+    if setting.row_norms and not setting.operator_norms:
+        raise InvalidParamsError("row_norms need operator_norms beside them, one for each layer. Give both.")
+    if setting.operator_norms and not (setting.row_norms or setting.expert_widths):
+        raise InvalidParamsError(
+            "operator_norms need row_norms beside them, or expert_widths that bound those. Give one."
+        )
+    layers = len(setting.expert_widths) + 1 if setting.expert_widths else len(setting.operator_norms)
+    for name in ("operator_norms", "row_norms"):
+        count = len(getattr(setting, name))
+        if count not in (0, layers):
+            raise InvalidParamsError(
+                f"{name} has {count} entries for experts of {layers} layers, the output's included. Give one a layer."
+            )
+    with np.errstate(over="ignore"):
+        capacity = rademacher(setting, 1)
+    if not math.isfinite(capacity):
+        raise InvalidParamsError("R_m(H) of experts with these norms is too large for a number. Lower the norms.")

@@ -1,0 +1,235 @@
+"""What the bounds say about one classifier: a table with a line on each form, and a document."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from rich import box
+from rich.console import Group
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from moe_theory.generalization import calculator
+from moe_theory.generalization.calculator import Bound, Setting
+
+SCHEMA = "moe-theory/bounds/1"
+TRUE_HERE = "*"  # marks what is refuted as a statement, and yet true in this setting
+MOST_DIGITS = 9  # of a count, before it is shown as a power of ten
+
+
+class Words(NamedTuple):
+    """How a form is called and explained."""
+
+    title: str
+    remark: str
+
+
+_REFUTED = "refuted; see moe-theory verify 'generalization.theorem-1.*'"
+WORDS = {
+    "theorem-1.printed": Words("Theorem 1, (23)", _REFUTED),
+    "theorem-1.binomial": Words("binomial form, (22)", _REFUTED),
+    "corollary-4": Words("Corollary 4, (9)", "refuted; see moe-theory verify generalization.corollary-4"),
+    "given-router": Words("given router", "holds for linear experts and a router fixed before the samples are seen"),
+    "product": Words("product", "holds at k = 1: each expert learns from its own inputs alone"),
+    "lipschitz": Words("Lipschitz", "holds for linear experts and routers, as outputs are smooth"),
+    "covering": Words("covering", "holds for linear experts and routers, by covers of both"),
+}
+RESTS_ON = {
+    calculator.LEMMA_2: "d_N by Lemma 2 with the constant 1 in its O()",
+    calculator.LEMMA_3: "R_m(H) by Lemma 3 as printed, whose source has logarithms besides",
+    calculator.NATARAJAN: "d_N, as given, of the masks",
+    calculator.RADEMACHER: "R(H) <= A/sqrt(n) on any n inputs, as given",
+}
+
+
+def shown(setting: Setting, bounds: Sequence[Bound]) -> Group:
+    """What is asked, the table, and a line on each form, for a terminal of any width."""
+    return Group(*(Text(line) for line in facts(setting)), table(bounds), _remarks(setting, bounds))
+
+
+def facts(setting: Setting) -> list[str]:
+    """The setting in four lines."""
+    sizes = f"T = {count(setting.num_experts)} experts, k = {count(setting.num_active)} active"
+    samples = f"m = {count(setting.num_samples)} samples, d = {count(setting.num_features)} features"
+    found = list(calculator.dimensions(setting).values())
+    is_agreed = len(found) > 1 and len(set(found)) == 1
+    agreed = f", d_N = {count(found[0])} under both readings" if is_agreed else ""
+    return [
+        f"{sizes}, {samples}, |x| <= {setting.feature_norm:g}.",
+        f"Experts: {_experts_words(setting)}.",
+        f"Router: {_router_words(setting)}{agreed}.",
+        f"Loss in [0, 1], {setting.lipschitz:g}-Lipschitz; delta = {setting.delta:g}; a bound informs below "
+        f"{setting.threshold:g}.",
+    ]
+
+
+def table(bounds: Sequence[Bound]) -> Table:
+    """A row for each bound: its value, whether it informs, from how many samples on, and whether it is true."""
+    made = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    made.add_column("bound", no_wrap=True)
+    for column in ("d_N", "value", "informs", "from m ="):
+        made.add_column(column, justify="right", no_wrap=True)
+    made.add_column("status", no_wrap=True)
+    for bound in bounds:
+        informs = "yes" if bound.is_informative else "no"
+        cells = (_dimension(bound), _value(bound.value), informs, _least(bound), status(bound))
+        made.add_row(WORDS[bound.form.name].title, *cells, style=_style(bound))
+    return made
+
+
+def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
+    """One line a form on what holds and what does not, each with the form's name."""
+    lines = []
+    for bound in {bound.form.name: bound for bound in bounds}.values():
+        words = WORDS[bound.form.name]
+        lines.append((words.title, words.remark + _condition(bound)))
+    if any(map(_is_true_here, bounds)):
+        lines.append((TRUE_HERE, "true in this setting: no smaller than a bound that holds"))
+    missing = calculator.missing_dimension(setting)
+    if missing is not None:
+        lines.append((f"d_N of the {missing}", "not finite for this class, so that Theorem 1 has no row for it"))
+    best = next((bound for bound in bounds if bound.is_best), None)
+    if best is None:
+        lines.append(("nothing holds", _lacking(setting)))
+    else:
+        since = f"informs from m = {_least(best)} on" if best.smallest_num_samples else "never informs"
+        lines.append(("best", f"{WORDS[best.form.name].title}: {_value(best.value)}; it {since}"))
+        lines += _sooner(bounds, best)
+    return lines
+
+
+def _sooner(bounds: Sequence[Bound], best: Bound) -> list[tuple[str, str]]:
+    """The bound that informs from fewer samples on than the one that is smallest here."""
+    holding = [each for each in bounds if each.form.status == calculator.HOLDS and each.smallest_num_samples]
+    first = min(holding, key=_samples_needed, default=best)
+    if _samples_needed(first) >= _samples_needed(best):
+        return []
+    return [("first to inform", f"{WORDS[first.form.name].title}, from m = {_least(first)} on")]
+
+
+def _samples_needed(bound: Bound) -> float:
+    return bound.smallest_num_samples or math.inf
+
+
+def to_json(setting: Setting, bounds: Sequence[Bound]) -> dict[str, Any]:
+    """All of it as a dictionary for JSON, where numbers that do not exist are null."""
+    rows = [
+        {
+            "id": bound.form.id,
+            "name": bound.form.name,
+            "dimension": bound.form.dimension or None,
+            "natarajan": _plain(bound.form.natarajan),
+            "value": _plain(bound.value),
+            "is_informative": bound.is_informative,
+            "smallest_num_samples": bound.smallest_num_samples,
+            "status": bound.form.status,
+            "rests_on": list(bound.form.rests_on),
+            "is_best": bound.is_best,
+            "is_implied": bound.is_implied,
+        }
+        for bound in bounds
+    ]
+    known = {
+        "experts": setting.experts,
+        "router": setting.router_kind,
+        "rademacher": _plain(calculator.rademacher(setting, setting.num_samples)),
+        "num_parameters": setting.num_parameters,
+    }
+    return {"schema": SCHEMA, "setting": dataclasses.asdict(setting), "known": known, "bounds": rows}
+
+
+def has_reading(bound: Bound) -> bool:
+    """Whether its d_N differs from that under the other reading, or is the one asked for."""
+    return bound.form.dimension in calculator.DIMENSIONS
+
+
+def status(bound: Bound) -> str:
+    """Whether the statement holds, and whether this is the best of those that do."""
+    return bound.form.status + (", best" if bound.is_best else f" {TRUE_HERE}" if _is_true_here(bound) else "")
+
+
+def count(number: float) -> str:
+    """A count in full, or in three digits where it is large or not whole."""
+    is_short = number == int(number) and abs(number) < 10**MOST_DIGITS if math.isfinite(number) else False
+    return f"{int(number):,}" if is_short else f"{number:.3g}"
+
+
+def _experts_words(setting: Setting) -> str:
+    capacity = f"R_m(H) = {calculator.rademacher(setting, setting.num_samples):.3g}"
+    if setting.experts == calculator.OWN:
+        return f"any with {capacity}, falling as 1/sqrt(m)"
+    if setting.experts == calculator.LINEAR:
+        return f"linear, |w| <= {setting.expert_norm:g}, {capacity} at most"
+    operators, rows = (", ".join(f"{norm:.3g}" for norm in norms) for norms in calculator.layer_norms(setting))
+    widths = "-".join(map(str, (setting.num_features, *setting.expert_widths, 1)))
+    shape = f"networks {widths}" if setting.expert_widths else "networks"
+    return f"{shape}, spectral norms {operators}, sums of row norms {rows}, {capacity} by Lemma 3"
+
+
+def _router_words(setting: Setting) -> str:
+    if setting.router_kind == calculator.OWN:
+        return f"any with d_N = {setting.natarajan:g}"
+    if setting.router_kind == calculator.LINEAR:
+        return f"linear, |v| <= {setting.router_norm:g}"
+    if setting.router_kind == calculator.FIXED:
+        return "fixed before the samples are seen"
+    if setting.router_kind == calculator.FREE:
+        return "any function"
+    if setting.num_parameters is None:
+        return "a network"
+    widths = "-".join(map(str, (setting.num_features, *setting.router_widths, setting.num_experts)))
+    return f"network {widths} of {count(setting.num_parameters)} weights"
+
+
+def _remarks(setting: Setting, bounds: Sequence[Bound]) -> Table:
+    """The remarks with their names on the left, so that what is wrapped stays readable."""
+    made = Table.grid(padding=(0, 1))
+    made.add_column(no_wrap=True, style="bold")
+    made.add_column()
+    for title, sentence in remarks(setting, bounds):
+        made.add_row(escape(title), escape(sentence))
+    return made
+
+
+def _condition(bound: Bound) -> str:
+    taken = [RESTS_ON[each] for each in bound.form.rests_on]
+    is_own = bound.form.status == calculator.CONDITIONAL
+    return f", taking for granted {' and '.join(taken)}" if taken and is_own else ""
+
+
+def _lacking(setting: Setting) -> str:
+    return (
+        f"no bound is known here for such experts and routers at k = {setting.num_active}: those that hold are for "
+        "linear experts with a linear or a fixed router, and at k = 1 for all whose R(H) is bounded on any inputs"
+    )
+
+
+def _dimension(bound: Bound) -> str:
+    if bound.form.natarajan is None:
+        return ""
+    number = count(bound.form.natarajan)
+    return f"{number} ({bound.form.dimension})" if has_reading(bound) else number
+
+
+def _is_true_here(bound: Bound) -> bool:
+    return bound.is_implied and bound.is_informative
+
+
+def _style(bound: Bound) -> str | None:
+    if bound.is_best:
+        return "bold green"
+    return "red" if bound.form.status == calculator.REFUTED else None
+
+
+def _value(value: float) -> str:
+    return f"{value:,.3f}" if 0.1 <= value < 10_000 else f"{value:.3g}"
+
+
+def _least(bound: Bound) -> str:
+    return "never" if bound.smallest_num_samples is None else count(bound.smallest_num_samples)
+
+
+def _plain(number: float | None) -> float | None:
+    return None if number is None or not math.isfinite(number) else float(number)
