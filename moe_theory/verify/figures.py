@@ -108,12 +108,19 @@ def provenance(
     }
 
 
-def closing(data: xr.Dataset) -> str:
-    """The last lines of every caption: reading, replicates, and the command that draws it again."""
+def closing(data: xr.Dataset, runs: str | None = None) -> str:
+    """The last lines of every caption: reading, what was run, and the command that draws it again.
+
+    Args:
+        runs: what was run, in words; replicates, seed and rounds unless given.
+    """
     about = data.attrs
     choices = about["reading_summary"].replace("sigma_0", "σ₀")
-    noun = "replicate" if about["replicates"] == 1 else "replicates"
-    return (
-        f"Reading {about['reading']} ({choices}); {about['replicates']} {noun}, seed {about['seed']}, "
-        f"{about['num_rounds']} rounds.\n{about['command']}"
-    )
+    runs = f"{replicates_and_seed(data)}, {about['num_rounds']} rounds" if runs is None else runs
+    return f"Reading {about['reading']} ({choices}); {runs}.\n{about['command']}"
+
+
+def replicates_and_seed(data: xr.Dataset) -> str:
+    """How many replicates, of which seed, in words."""
+    noun = "replicate" if data.attrs["replicates"] == 1 else "replicates"
+    return f"{data.attrs['replicates']} {noun}, seed {data.attrs['seed']}"

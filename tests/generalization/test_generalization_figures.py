@@ -1,0 +1,225 @@
+"""The generalization figures' numbers against formulas and runs put together in another way, and what drawings say.
+
+Classes are shrunk, and the two figures that train share a program: most of the time is compiling.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from scipy import stats
+
+from moe_theory import generalization
+from moe_theory.core.errors import InvalidRunError
+from moe_theory.generalization.figures import FIGURES, capacity, crossing, fitting, sparsity, tightness
+from moe_theory.generalization.linear_router import linear_router
+from moe_theory.generalization.params import Dims
+from moe_theory.generalization.system import best_experts, gap, system
+from moe_theory.report.plots import to_csv
+from moe_theory.sweep import Cell, run_cells
+
+READING = generalization.reading("mask-dimension")
+REPLICATES, SEED, NUM_STEPS = 3, 5, 30
+SAMPLES, FEATURES, EXPERTS = 16, 3, 4
+CASES = {
+    "growing": crossing.Case("(a)", False, (4, 8, 16), 2, True),
+    "fixed": crossing.Case("(b)", False, (4, 16), 8),
+    "learned": crossing.Case("(c)", True, (8, 16), 4),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_classes():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crossing, "CASES", CASES)
+        patch.setattr(crossing, "LEAST_PADDED", 16)
+        patch.setattr(capacity, "DIMS", Dims(EXPERTS, FEATURES, SAMPLES))
+        patch.setattr(capacity, "ACTIVE", (1, 2, 4))
+        patch.setattr(capacity, "NORMS", (1.0, 16.0))
+        patch.setattr(tightness, "EXPERTS", (EXPERTS,))
+        patch.setattr(tightness, "ACTIVE", (1, 2, EXPERTS))
+        patch.setattr(tightness, "NUM_SAMPLES", SAMPLES)
+        patch.setattr(tightness, "NUM_FEATURES", FEATURES)
+        yield
+
+
+@pytest.fixture(scope="module")
+def data():
+    replicates = dict.fromkeys(FIGURES, REPLICATES) | {"crossing": 64}
+    rounds = dict.fromkeys(FIGURES, NUM_STEPS) | {"crossing": 1}
+    return {
+        name: figure.compute(READING, replicates[name], SEED, num_rounds=rounds[name])
+        for name, figure in FIGURES.items()
+    }
+
+
+def mean_distance(num_signs):
+    """E|S_n| of a sum of n fair signs, from the binomial law."""
+    heads = np.arange(num_signs + 1)
+    return float(stats.binom.pmf(heads, num_signs, 0.5) @ np.abs(2 * heads - num_signs))
+
+
+def claimed(num_experts, num_active, num_samples, rademacher, dimension, log_masks=None):
+    """Theorem 1 at C = 1/2 and delta = 0.05, written out."""
+    masks = num_active * (1 + math.log(num_experts / num_active)) if log_masks is None else log_masks
+    inside = 2 * dimension * masks + dimension * math.log(2 * num_samples) + math.log(4 / 0.05)
+    return 2 * rademacher + 2 * math.sqrt(inside / (2 * num_samples))
+
+
+def test_crossing_measures_the_gap(data):
+    """The exact mean T E|S_N| / (2m), N ~ Bin(m, 1/T), within 7 standard errors: catches cases or samples mixed up."""
+    for name in ("growing", "fixed"):
+        for place, samples in enumerate(CASES[name].samples):
+            experts = 2 * samples if name == "growing" else 8
+            here = data["crossing"].sel(case=name, place=place)
+            assert (float(here.samples), float(here.experts)) == (samples, experts)
+            counts = np.arange(samples + 1)
+            weights = stats.binom.pmf(counts, samples, 1 / experts)
+            expected = experts / (2 * samples) * float(weights @ [mean_distance(int(count)) for count in counts])
+            assert abs(float(here["mean"]) - expected) < 7 * float(here.error)
+    np.testing.assert_allclose(data["crossing"]["mean"].sel(case="learned")[:2], 0.5, rtol=1e-6)
+    assert np.isnan(data["crossing"]["mean"].sel(case="learned")[2])
+
+
+def test_crossing_draws_the_bounds_of_each_case(data):
+    """Catches R_m(H) or d_N of another case, a lost factor of the repaired bound."""
+    here = data["crossing"].sel(case="fixed", place=1)
+    rademacher, tail = mean_distance(16) / 16, math.sqrt(math.log(2 / 0.05) / 32)
+    np.testing.assert_allclose(here.printed, claimed(8, 1, 16, rademacher, 0))
+    np.testing.assert_allclose(here.granted, claimed(8, 1, 16, rademacher, 1))
+    np.testing.assert_allclose(here.repaired, math.sqrt(8 / 16) + tail)
+    learned = data["crossing"].sel(case="learned", place=1)
+    np.testing.assert_allclose(learned.printed, claimed(4, 1, 16, 1 / 2, 3 * 2))  # (T - 1) d, R_m(H) = 1/sqrt(T)
+    patterns = 16 * math.log(4)  # all masks of all inputs: fewer than (T - 1) d log(e m T/(2d)) says
+    np.testing.assert_allclose(learned.repaired, 1 + 2 * math.sqrt(patterns / 32) + tail)
+    assert np.isnan(learned.granted)
+
+
+def test_crossing_is_the_first_number_of_samples_below_the_gap():
+    """Of a level gap: the bound at the crossing is below it, and at one sample less not. None where it never is."""
+    case = crossing.Case("", False, (10, 1000), 5000)
+    place = int(crossing.crossing(READING, case, "printed", np.array([0.4, 0.4])))
+    before, there = (claimed(5000, 1, m, mean_distance(m) / m, 0) for m in (place - 1, place))
+    assert there < 0.4 <= before
+    assert np.isnan(crossing.crossing(READING, case, "printed", np.array([0.01, 0.01])))
+    assert np.isnan(crossing.crossing(READING, case, "printed", np.array([3.0, 3.0])))
+
+
+@pytest.mark.parametrize(("reading", "last"), [("mask-dimension", 0), ("router-dimension", 10)])
+def test_sparsity_by_binomial_coefficients(reading, last):
+    """d_N of 8 linear routers in 10 dimensions is 70 at k < T; (22) counts masks, as many for k as for T - k."""
+    data = sparsity.compute(generalization.reading(reading), 1, SEED)
+    here, samples = data.sel(experts=8), sparsity.NUM_SAMPLES
+    for active in range(1, 9):
+        at, masks = here.sel(active=active), math.log(math.comb(8, active))
+        own = last if active == 8 else 70
+        np.testing.assert_allclose(at.printed, claimed(8, active, samples, samples**-0.5, 70))
+        np.testing.assert_allclose(at.binomial, claimed(8, active, samples, samples**-0.5, 70, masks))
+        np.testing.assert_allclose(at.printed_own, claimed(8, active, samples, samples**-0.5, own))
+        np.testing.assert_allclose(at.binomial_own, claimed(8, active, samples, samples**-0.5, own, masks))
+    assert bool(here.printed.dropna("active").diff("active").min() > 0)
+    assert int(here.binomial.argmax("active")) + 1 == 4
+    assert int(here.printed.notnull().sum()) == 8
+    expected = generalization.repaired.bounds(8, 3, samples, 10, router_norm=4.0, lipschitz=0.5).best
+    np.testing.assert_allclose(here.repaired.sel(active=3), expected)
+
+
+def test_capacity_holds_both_capacities_in_units_of_one_expert(data):
+    """From runs of their own, each by itself: catches cells mixed up, another unit, the best of the wrong axis."""
+    dims, params = capacity.DIMS, READING.params(num_experts=EXPERTS, num_active=2, num_samples=SAMPLES)
+    cell = Cell("cell", linear_router(dims), params._replace(router_norm=16.0), 1)
+    info = run_cells([cell], capacity.INSTANCES * REPLICATES, seed=SEED)["cell"].records
+    here = data["capacity"].sel(norm=16.0, active=2)
+    np.testing.assert_allclose(here.fixed, info.routed.mean() / info.lone.mean(), rtol=1e-5)
+    np.testing.assert_allclose(here.fixed_theory, math.sqrt(EXPERTS * info.mean_square_gate.mean()), rtol=1e-5)
+    found = []
+    for norm in (1.0, 16.0):
+        trained = params._replace(router_norm=norm, learning_rate=fitting.LEARNING_RATE)
+        cell = Cell("cell", system(dims, optimizer=best_experts), trained, NUM_STEPS, fitting.RECORD_EVERY, gap)
+        run = run_cells([cell], REPLICATES, seed=SEED, width=REPLICATES)["cell"]
+        found.append([max(run.records[:, index]) for index in range(REPLICATES)])
+    best = [2 * max(pair) / info.lone.mean() for pair in zip(*found, strict=True)]
+    np.testing.assert_allclose(here.learned, np.mean(best), rtol=1e-5)
+    np.testing.assert_allclose(here.learned_error, np.std(best, ddof=1) / math.sqrt(REPLICATES), rtol=1e-4)
+
+
+def test_capacity_scales_the_papers_curve_to_agree_at_one_active_expert(data):
+    for name in ("fixed", "learned"):
+        here = data["capacity"]
+        np.testing.assert_allclose(here[name].sel(active=1), here[f"{name}_paper"].sel(active=1), rtol=1e-6)
+        growth = math.sqrt(2 * (1 + math.log(EXPERTS / 2)) / (1 + math.log(EXPERTS)))
+        np.testing.assert_allclose(here[f"{name}_paper"].sel(active=2) / here[f"{name}_paper"][0], growth)
+
+
+def test_inclusion_takes_the_best_of_the_classes_within():
+    """In a loop over all smaller norms; at k = 1 over all norms."""
+    gaps = np.random.default_rng(1).normal(size=(3, 2, 4))
+    best = capacity.by_inclusion(gaps)
+    for norm, place, index in np.ndindex(3, 2, 4):
+        within = range(3) if place == 0 else range(norm + 1)
+        assert best[norm, place, index] == max(gaps[other, place, index] for other in within)
+
+
+@pytest.mark.parametrize(("reading", "dimensions"), [("mask-dimension", (9, 9, 0)), ("router-dimension", (9, 9, 3))])
+def test_tightness_is_bound_over_gap(data, reading, dimensions):
+    """The reading decides d_N at k = T alone; the gap is that of training, which knows no reading."""
+    choice = generalization.reading(reading)
+    here = tightness.compute(choice, REPLICATES, SEED, num_rounds=NUM_STEPS).sel(experts=EXPERTS)
+    np.testing.assert_array_equal(here.gap, data["tightness"].gap.sel(experts=EXPERTS))
+    assert bool(((here.gap > 0) & (here.gap <= 0.5)).all())
+    for active, dimension in zip((1, 2, EXPERTS), dimensions, strict=True):
+        at = here.sel(active=active)
+        np.testing.assert_allclose(at.printed, claimed(EXPERTS, active, SAMPLES, SAMPLES**-0.5, dimension))
+        np.testing.assert_allclose(at.printed_ratio * at.gap, at.printed)
+        holds = generalization.repaired.bounds(EXPERTS, active, SAMPLES, FEATURES, router_norm=100.0, lipschitz=0.5)
+        np.testing.assert_allclose(at.repaired_ratio * at.gap, holds.best)
+
+
+def test_tightness_frames_and_names_what_is_violated(data):
+    shown = data["tightness"].copy(deep=True)
+    assert "nowhere below the gap" in tightness.caption(shown)
+    shown["printed_ratio"].loc[{"experts": EXPERTS, "active": 2}] = 0.8
+    assert "below the gap at T = 4, k = 2 (framed)" in tightness.caption(shown)
+    canvas = Figure(figsize=tightness.FIGURE.size)
+    tightness.draw(shown, canvas)
+    frames = [[patch for patch in axes.patches if isinstance(patch, Rectangle)] for axes in canvas.axes[:2]]
+    assert [len(found) for found in frames] == [1, 0]
+    assert frames[0][0].get_xy() == (-0.47, 0.53)  # the first column, the second row
+
+
+@pytest.mark.parametrize("reading", generalization.READINGS)
+@pytest.mark.parametrize("name", FIGURES)
+def test_drawing_and_caption(data, name, reading):
+    """Under every reading, by programs there are already; axes are named, and the caption says what was run."""
+    figure, choice = FIGURES[name], generalization.reading(reading)
+    rounds = data[name].attrs["num_rounds"] or 1
+    shown = data[name] if choice is READING else figure.compute(choice, REPLICATES, SEED, num_rounds=rounds)
+    canvas = Figure(figsize=figure.size)
+    figure.draw(shown, canvas)
+    canvas.draw_without_rendering()
+    words = " ".join(axes.get_xlabel() + axes.get_ylabel() for axes in canvas.axes)
+    assert ("samples $m$" if name == "crossing" else "active experts $k$") in words
+    caption = figure.caption(shown)
+    assert f"Reading {reading} (" in caption
+    runs = {"sparsity": "closed forms", "crossing": f"seed {SEED}"}.get(name, f"seed {SEED}, {NUM_STEPS} steps")
+    assert f"{runs}.\n" in caption
+    assert "moe-theory" not in caption  # no command asks for shortened runs
+    assert shown.attrs["figure"] == name
+    assert len(to_csv(shown).splitlines()) == 1 + math.prod(shown.sizes.values())
+
+
+@pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
+def test_registry_describes_figures(figure):
+    assert all(dataclasses.asdict(figure).values())
+    assert FIGURES[figure.name] is figure
+
+
+@pytest.mark.parametrize("wrong", [{"replicates": 0}, {"num_rounds": 0}])
+@pytest.mark.parametrize("name", FIGURES)
+def test_refuses_what_cannot_be_run(name, wrong):
+    asked = {"replicates": 2, "num_rounds": 10} | wrong
+    with pytest.raises(InvalidRunError):
+        FIGURES[name].compute(READING, asked["replicates"], SEED, num_rounds=asked["num_rounds"])
