@@ -218,8 +218,8 @@ def by_engine(setting: Setting) -> np.ndarray:
 
 
 SETTINGS = {
-    "continual": Setting("continual", 5, 6, 10, 6, batch=400, num_rounds=80, seed=3),
-    "edge": Setting("edge", 8, 4, 8, 4, batch=400, num_rounds=80, seed=3),
+    "continual": Setting("continual", 5, 6, 10, 6, batch=200, num_rounds=80, seed=3),
+    "edge": Setting("edge", 8, 4, 8, 4, batch=200, num_rounds=80, seed=3),
 }
 
 

@@ -238,17 +238,17 @@ def test_closing_waits_for_no_task_and_leaves_no_process():
 
 def test_an_interrupt_from_the_terminal_ends_local_workers_without_a_word():
     code = """
-import time
+import signal, threading, time
 from moe_theory.sweep.clusters import dask_crew
 if __name__ == "__main__":
+    asked = threading.Event()  # an exception of the signal may come where Python drops it
+    signal.signal(signal.SIGINT, lambda number, frame: asked.set())
     crew = dask_crew("local:1")
     waiting = crew.open().submit(time.sleep, 60)
     print("ready", flush=True)
-    try:
-        waiting.result()
-    except KeyboardInterrupt:
-        crew.close()
-        print("closed")
+    asked.wait()
+    crew.close()
+    print("closed")
 """
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
