@@ -1,6 +1,6 @@
 """Kill a sweep at random moments, resume it each time, and compare what comes out with an undisturbed run.
 
-python benchmarks/sweep_kills.py --kills 50     (about five minutes; the tests do five)
+python benchmarks/sweep_kills.py --kills 50     (about five minutes; the tests do three)
 
 Exits 1 when a result differs by a byte, or when a chunk that was finished is written again.
 """

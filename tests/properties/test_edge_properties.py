@@ -139,7 +139,7 @@ def draw_arrivals(rng: np.random.Generator, dims: edge.Dims, pool: edge.Pool, mo
     )
 
 
-few = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=30, deadline=None, derandomize=True, database=None)
 
 
 def close(actual: Any, expected: Any, scale: Any = 1.0, tolerance: float = 1e-10) -> bool:
