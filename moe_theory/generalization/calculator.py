@@ -291,11 +291,12 @@ def _log_patterns(setting: Setting, num_samples: int) -> float:
         return 0.0
     if setting.router_kind == LINEAR:
         return float(repaired.log_mask_patterns(*sizes, setting.num_features))
-    most = num_samples * float(theory.log_masks(*sizes[:2]))
+    masks = theory.log_masks(*sizes[:2])
+    most = num_samples * float(masks)
     if setting.router_kind == FREE:
         return most
     dimension = next(iter(dimensions(setting).values()))
-    return min(most, dimension * (math.log(num_samples) + 2 * float(theory.log_masks(*sizes[:2]))))
+    return min(most, float(theory.log_labelings(num_samples, masks, dimension)))
 
 
 def _guarded(bound: Callable[[int], float]) -> Callable[[int], float]:

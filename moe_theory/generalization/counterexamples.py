@@ -28,7 +28,6 @@ from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.generalization.natarajan import natarajan
 from moe_theory.generalization.params import Dims, Params
 from moe_theory.generalization.readings import READINGS
-from moe_theory.verify.intervals import clopper_pearson
 
 TRUE_RISK = 0.5
 REFUTED = "mask-dimension"  # the reading whose bound a gap is held against
@@ -258,6 +257,8 @@ def _counterexample(
         else float(theory.theorem_1(*sizes, rademacher, dimension, LIPSCHITZ, delta))
         for name, dimension in dimensions.items()
     }
+    from moe_theory.verify.intervals import clopper_pearson  # what it needs takes a second to import
+
     bound = bounds[REFUTED]
     exceeded = int(np.sum(gap > bound))
     low, high = (float(end[0]) for end in clopper_pearson(np.asarray([exceeded]), len(gap), ERROR))

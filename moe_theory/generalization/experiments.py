@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from moe_theory.core.system import Observe, System, observe_info
 from moe_theory.generalization.data import DIGITS, TEACHER
 from moe_theory.generalization.instances import cells, coin, dense, learned_cells
 from moe_theory.generalization.params import Dims
-from moe_theory.generalization.system import Info, State, best_experts, gap, system
+from moe_theory.generalization.system import best_experts, gap, system
 from moe_theory.verify import Experiment
 
 EXACT, LEARNED = "exact", "learned"
@@ -23,7 +23,7 @@ Settings = Mapping[str, Mapping[str, Any]]  # overrides of the parameters, by th
 FREE = {"whole_router": False}  # for what holds under either reading
 
 
-def one_round(name: str, dims: Dims, drawn: System, settings: Settings, replicates: int) -> Experiment:
+def drawn_once(name: str, dims: Dims, drawn: System, settings: Settings, replicates: int) -> Experiment:
     """An experiment on a system whose one round draws an instance."""
     return _experiment(name, dims, drawn, settings, replicates, 1, observe_info, EXACT)
 
@@ -75,7 +75,7 @@ CELL_SIZES = (
     *((experts, GROWING_SAMPLES[-1]) for experts in GROWING_EXPERTS),
     (MEMORISED_PER_SAMPLE * MEMORISED_SAMPLES, MEMORISED_SAMPLES),
 )
-CELLS = one_round(
+CELLS = drawn_once(
     "fixed-cells",
     CELL_DIMS,
     cells(CELL_DIMS),
@@ -87,7 +87,7 @@ CELLS = one_round(
 LEARNED_EXPERTS, LEARNED_SAMPLES = 64, 100_000
 LEARNED_DIMS = Dims(LEARNED_EXPERTS, 2, LEARNED_SAMPLES)
 LEARNED_CELL = cell_name(LEARNED_EXPERTS, LEARNED_SAMPLES)
-LEARNED_CELLS = one_round(
+LEARNED_CELLS = drawn_once(
     "learned-cells",
     LEARNED_DIMS,
     learned_cells(LEARNED_DIMS),
@@ -97,7 +97,7 @@ LEARNED_CELLS = one_round(
 FEWER_SAMPLES = 6400  # at which the bound that holds says no less than at more, and draws cost little
 FEWER_DIMS = Dims(LEARNED_EXPERTS, 2, FEWER_SAMPLES)
 FEWER_CELL = cell_name(LEARNED_EXPERTS, FEWER_SAMPLES)
-FEWER_LEARNED_CELLS = one_round(
+FEWER_LEARNED_CELLS = drawn_once(
     "learned-cells-of-fewer",
     FEWER_DIMS,
     learned_cells(FEWER_DIMS),
@@ -109,13 +109,13 @@ FEWER_LEARNED_CELLS = one_round(
 DENSE_SAMPLES = 1000
 DENSE_DIMS = Dims(2, 1, DENSE_SAMPLES)
 DENSE_CELL = cell_name(2, DENSE_SAMPLES)
-DENSE = one_round("dense", DENSE_DIMS, dense(DENSE_DIMS), {DENSE_CELL: _sizes(2, DENSE_SAMPLES, 2)}, 2048)
+DENSE = drawn_once("dense", DENSE_DIMS, dense(DENSE_DIMS), {DENSE_CELL: _sizes(2, DENSE_SAMPLES, 2)}, 2048)
 
 # One function with a fair coin for its loss.
 COIN_SAMPLES = 1000
 SINGLE_DIMS = Dims(1, 1, COIN_SAMPLES)
 COIN_CELL = cell_name(1, COIN_SAMPLES)
-SINGLE = one_round("single", SINGLE_DIMS, coin(SINGLE_DIMS), {COIN_CELL: _sizes(1, COIN_SAMPLES) | FREE}, 4096)
+SINGLE = drawn_once("single", SINGLE_DIMS, coin(SINGLE_DIMS), {COIN_CELL: _sizes(1, COIN_SAMPLES) | FREE}, 4096)
 
 # Random labels learned by linear experts and routers: the configurations that the bounds must hold in together.
 FIT_FEATURES = 2
@@ -140,11 +140,6 @@ FIT_SIZES = tuple(
 )
 
 
-def observe_gap(state: State, info: Info) -> Float[Array, ""]:
-    """|L_S(f) - L_D(f)| of the weights that the last round ends with."""
-    return gap(state, info)
-
-
 def _fit_settings(all_sizes: Sequence[tuple[int, int, int, float]]) -> Settings:
     return {
         fit_name(*sizes): _sizes(sizes[0], sizes[2], sizes[1]) | {"router_norm": sizes[3], "learning_rate": 0.1} | FREE
@@ -159,7 +154,7 @@ FITS = _experiment(
     _fit_settings(FIT_SIZES),
     256,
     FIT_ROUNDS,
-    observe_gap,
+    gap,
     LEARNED,
 )
 
@@ -173,7 +168,7 @@ MANY_FITS = _experiment(
     _fit_settings(MANY_SIZES),
     256,
     30,
-    observe_gap,
+    gap,
     LEARNED,
 )
 
@@ -191,7 +186,7 @@ NATURAL = _experiment(
     },
     256,
     150,
-    observe_gap,
+    gap,
     LEARNED,
 )
 
@@ -208,7 +203,7 @@ def _trained(source: str) -> Experiment:
         fit_name(*sizes, norms["router_norm"]): _sizes(sizes[0], sizes[2], sizes[1]) | norms | FREE
         for sizes in TRAINED_SIZES
     }
-    return _experiment(f"trained-{source}", dims, system(dims, source), settings, 256, 40, observe_gap, LEARNED)
+    return _experiment(f"trained-{source}", dims, system(dims, source), settings, 256, 40, gap, LEARNED)
 
 
 TRAINED = {source: _trained(source) for source in (TEACHER, DIGITS)}

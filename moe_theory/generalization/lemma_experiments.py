@@ -5,7 +5,7 @@ readings which differ in that alone run once.
 """
 
 from moe_theory.core.system import System, observe_info
-from moe_theory.generalization.experiments import FREE, LEARNED, Settings, one_round
+from moe_theory.generalization.experiments import FREE, LEARNED, Settings, drawn_once
 from moe_theory.generalization.finite import function_classes, labelings, lone_points
 from moe_theory.generalization.instances import cells, coin
 from moe_theory.generalization.linear_router import linear_router
@@ -14,8 +14,8 @@ from moe_theory.generalization.system import system
 from moe_theory.verify import Experiment
 
 
-def _free(name: str, dims: Dims, system: System, settings: Settings, replicates: int) -> Experiment:
-    return one_round(name, dims, system, {cell: {**part, **FREE} for cell, part in settings.items()}, replicates)
+def _free(name: str, dims: Dims, drawn: System, settings: Settings, replicates: int) -> Experiment:
+    return drawn_once(name, dims, drawn, {cell: {**part, **FREE} for cell, part in settings.items()}, replicates)
 
 
 def experts_name(num_experts: int) -> str:

@@ -46,8 +46,8 @@ def theorem_1(
     check_sizes(num_experts, num_active, num_samples)
     require_amounts(rademacher=rademacher, natarajan=natarajan, lipschitz=lipschitz)
     require_deltas(delta)
-    patterns = 2 * natarajan * log_masks(num_experts, num_active, form)
-    inside = patterns + natarajan * np.log(2 * np.asarray(num_samples, float)) + np.log(4 / np.asarray(delta, float))
+    patterns = log_labelings(2 * np.asarray(num_samples, float), log_masks(num_experts, num_active, form), natarajan)
+    inside = patterns + np.log(4 / np.asarray(delta, float))
     return plain(4 * lipschitz * np.asarray(rademacher, float) + 2 * np.sqrt(inside / (2 * num_samples)))
 
 
@@ -126,7 +126,12 @@ def lemma_6(num_points: Real, num_labels: Real, natarajan: Real) -> Real:
     Source: Lemma 6, Eq. (33).
     """
     require_amounts(num_points=num_points, num_labels=num_labels, natarajan=natarajan)
-    return plain(natarajan * (np.log(num_points) + 2 * np.log(num_labels)))
+    return log_labelings(num_points, np.log(num_labels), natarajan)
+
+
+def log_labelings(num_points: Real, log_labels: Real, natarajan: Real) -> Real:
+    """The same of `log_labels`, which binomial coefficients of many experts need: 2 d log k + d log m."""
+    return plain(2 * natarajan * np.asarray(log_labels) + natarajan * np.log(num_points))
 
 
 def equation_16(num_experts: Real, num_active: Real, num_samples: Real, natarajan: Real) -> Real:
@@ -135,8 +140,7 @@ def equation_16(num_experts: Real, num_active: Real, num_samples: Real, nataraja
     Source: Eq. (16). Raises: as `theorem_1`.
     """
     check_sizes(num_experts, num_active, num_samples)
-    patterns = 2 * natarajan * log_masks(num_experts, num_active, "binomial")
-    return plain(patterns + natarajan * np.log(2 * np.asarray(num_samples, float)))
+    return log_labelings(2 * np.asarray(num_samples, float), log_masks(num_experts, num_active), natarajan)
 
 
 def log_masks(num_experts: Real, num_active: Real, form: str = "binomial") -> Real:

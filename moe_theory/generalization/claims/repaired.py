@@ -4,13 +4,21 @@ Three of the claims are on instances where a term of the bound is nearly what it
 """
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from moe_theory.generalization import repaired
-from moe_theory.generalization.claims.values import Values, alike, allowed, linear_bounds, named
+from moe_theory.generalization.claims.values import (
+    Values,
+    alike,
+    all_allowed,
+    allowed,
+    exceeds,
+    linear_bounds,
+    named,
+    seldom_above,
+    unless_impossible,
+)
 from moe_theory.generalization.experiments import (
     CELLS,
     COIN_CELL,
@@ -40,10 +48,7 @@ from moe_theory.sweep import Run
 from moe_theory.verify.claim import Runs, claim
 
 _BOUND = r"2 C \rho + 2 \sqrt{\frac{\log \Gamma(m)}{2m}} + \sqrt{\frac{\log(2/\delta)}{2m}}"
-_FORMULA = (
-    r"\mathbb{P}\left( \sup_{f \in \mathcal{F}(T, k)} \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{D}}(f) "
-    r"\right\rvert > " + _BOUND + r" \right) \le \delta"
-)
+_FORMULA = seldom_above(_BOUND)
 FORMS = ("product, k = 1", "Lipschitz", "covering")
 RANDOM_LABELS = 0.5  # the largest gap there is on labels that nothing can predict
 INFORMATIVE = tuple(cell_name(experts, GROWING_SAMPLES[-1]) for experts in GROWING_EXPERTS)
@@ -79,11 +84,6 @@ def _dense_bound(runs: Runs) -> float:
 
 def _natural_bound(runs: Runs) -> float:
     return linear_bounds(runs[NATURAL_CELL], NATURAL_FEATURES).best
-
-
-def unless_impossible(largest: float, bound: Callable[[Runs], Any]) -> Values:
-    """`trivial` of an event whose gap is at most `largest`: no bound from there on can fail, whatever it says."""
-    return lambda runs: np.where(np.asarray(bound(runs)) >= largest, 0.0, 1.0)
 
 
 def _exceeds_memorised(runs: Runs) -> np.ndarray:
@@ -271,7 +271,7 @@ class RandomLabels:
     side = "at_most"
     labels = _forms_at_risk
     observe = _exceeds_anywhere
-    predict = staticmethod(lambda runs: allowed(*runs)(runs)[0])
+    predict = staticmethod(lambda runs: all_allowed(runs)[0])
 
 
 @claim(
@@ -288,15 +288,11 @@ class SomeOfMany:
     side = "at_most"
     labels = _forms_at_risk
     observe = _exceeds_anywhere
-    predict = staticmethod(lambda runs: allowed(*runs)(runs)[0])
+    predict = staticmethod(lambda runs: all_allowed(runs)[0])
 
 
 def _trained_bounds(source: str) -> Values:
     return lambda runs: np.array([linear_bounds(run, TRAINED_FEATURES[source]).best for run in runs.values()])
-
-
-def _exceeds_trained(source: str) -> Values:
-    return lambda runs: gaps_of(runs, runs) > _trained_bounds(source)(runs)
 
 
 @claim(
@@ -312,8 +308,8 @@ class TrainedTeacher:
     experiment = TRAINED["teacher"]
     side = "at_most"
     labels = staticmethod(list)
-    observe = _exceeds_trained("teacher")
-    predict = staticmethod(lambda runs: allowed(*runs)(runs))
+    observe = exceeds(_trained_bounds("teacher"))
+    predict = all_allowed
     trivial = unless_impossible(1.0, _trained_bounds("teacher"))
 
 
@@ -330,6 +326,6 @@ class TrainedDigits:
     experiment = TRAINED["digits"]
     side = "at_most"
     labels = staticmethod(list)
-    observe = _exceeds_trained("digits")
-    predict = staticmethod(lambda runs: allowed(*runs)(runs))
+    observe = exceeds(_trained_bounds("digits"))
+    predict = all_allowed
     trivial = unless_impossible(1.0, _trained_bounds("digits"))

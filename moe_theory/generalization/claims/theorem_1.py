@@ -5,7 +5,17 @@ import math
 import numpy as np
 
 from moe_theory.generalization import complexity, instances, theory
-from moe_theory.generalization.claims.values import Values, alike, allowed, named, theorem_1
+from moe_theory.generalization.claims.values import (
+    Values,
+    alike,
+    all_allowed,
+    allowed,
+    exceeds,
+    named,
+    seldom_above,
+    theorem_1,
+    unless_impossible,
+)
 from moe_theory.generalization.experiments import (
     CELLS,
     DENSE,
@@ -36,10 +46,7 @@ _BOUND = (
     r"4 C \mathcal{R}_m(\mathcal{H}) + 2 \sqrt{\frac{2 k d_N \left( 1 + \log \frac{T}{k} \right) + d_N \log(2m) + "
     r"\log(4/\delta)}{2m}}"
 )
-_EQUATION_8 = (
-    r"\mathbb{P}\left( \sup_{f \in \mathcal{F}(T, k)} \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{D}}(f) "
-    r"\right\rvert > " + _BOUND + r" \right) \le \delta"
-)
+_EQUATION_8 = seldom_above(_BOUND)
 FIXED_CELL = cell_name(FIXED_EXPERTS, FIXED_SAMPLES)
 _GRANTED = 1  # d_N of one mask function is 0; Theorem 1 is granted more
 _COROLLARY_SAMPLES = 10**10  # at which Lemma 2's p^2 outputs no longer make the bound vacuous
@@ -211,19 +218,6 @@ def _trained_bounds(source: str) -> Values:
     return lambda runs: np.array([bound(run) for run in runs.values()])
 
 
-def _exceeds_trained(source: str) -> Values:
-    return lambda runs: gaps_of(runs, runs) > _trained_bounds(source)(runs)
-
-
-def _is_impossible(source: str) -> Values:
-    """`trivial`: 0 where the bound is one that no gap can exceed."""
-    return lambda runs: np.where(_trained_bounds(source)(runs) >= 1, 0.0, 1.0)
-
-
-def _all_allowed(runs: Runs) -> np.ndarray:
-    return allowed(*runs)(runs)
-
-
 @claim(
     "generalization.theorem-1.trained-teacher",
     paper="generalization",
@@ -237,9 +231,9 @@ class TrainedTeacher:
     experiment = TRAINED["teacher"]
     side = "at_most"
     labels = staticmethod(list)
-    observe = _exceeds_trained("teacher")
-    predict = _all_allowed
-    trivial = _is_impossible("teacher")
+    observe = exceeds(_trained_bounds("teacher"))
+    predict = all_allowed
+    trivial = unless_impossible(1.0, _trained_bounds("teacher"))
 
 
 @claim(
@@ -255,9 +249,9 @@ class TrainedDigits:
     experiment = TRAINED["digits"]
     side = "at_most"
     labels = staticmethod(list)
-    observe = _exceeds_trained("digits")
-    predict = _all_allowed
-    trivial = _is_impossible("digits")
+    observe = exceeds(_trained_bounds("digits"))
+    predict = all_allowed
+    trivial = unless_impossible(1.0, _trained_bounds("digits"))
 
 
 @claim(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from moe_theory.generalization import natarajan, repaired, theory
+from moe_theory.generalization.experiments import gaps_of
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import Runs
@@ -63,6 +64,29 @@ def linear_bounds(run: Run, num_features: int, share: float = 1.0) -> repaired.B
 def allowed(*names: str) -> Values:
     """delta of the named cells, which a bound may fail with, one component each."""
     return lambda runs: np.array([float(runs[name].params.delta) for name in names])
+
+
+def all_allowed(runs: Runs) -> np.ndarray:
+    """delta of every cell, one component each."""
+    return allowed(*runs)(runs)
+
+
+def exceeds(bounds: Values) -> Values:
+    """Whether the gap of each cell exceeds its bound, one component a cell."""
+    return lambda runs: gaps_of(runs, runs) > bounds(runs)
+
+
+def unless_impossible(largest: float, bound: Callable[[Runs], Any]) -> Values:
+    """`trivial` of an event whose gap is at most `largest`: no bound from there on can fail, whatever it says."""
+    return lambda runs: np.where(np.asarray(bound(runs)) >= largest, 0.0, 1.0)
+
+
+def seldom_above(bound: str) -> str:
+    """In LaTeX, that the largest gap of the class exceeds a bound with probability at most delta."""
+    return (
+        r"\mathbb{P}\left( \sup_{f \in \mathcal{F}(T, k)} \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{D}}(f) "
+        r"\right\rvert > " + bound + r" \right) \le \delta"
+    )
 
 
 def alike(run: Run, numbers: Any) -> np.ndarray:
