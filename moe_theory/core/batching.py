@@ -106,11 +106,21 @@ def _apply(equation: Any, operands: list[_Value], size: int, stores: bool) -> li
         arrays, changes = [_to_batched(operand, size) for operand in operands], {}
     elif name in _RESHAPES and len(operands) == 1:
         arrays, changes = [operands[0].array], _RESHAPES[name](equation, size)
+    elif size == 1:
+        return _alone(equation, operands)
     else:
         axes = tuple(-1 if operand.is_batched else None for operand in operands)
         mapped = jax.vmap(lambda *arrays: _bind(equation, list(arrays)), in_axes=axes, out_axes=-1, axis_size=size)
         return _results(equation, mapped(*(operand.array for operand in operands)), True)
     return _results(equation, _bind(equation, arrays, **changes), True)
+
+
+def _alone(equation: Any, operands: list[_Value]) -> list[_Value]:
+    """An operation of the only replicate of a batch: as it is, so that its branches and loops stay what they are."""
+    arrays = [lax.squeeze(array, (array.ndim - 1,)) if is_batched else array for array, is_batched in operands]
+    outputs = _bind(equation, arrays)
+    single = outputs if equation.primitive.multiple_results else [outputs]
+    return [_Value(lax.expand_dims(output, (output.ndim,)), True) for output in single]
 
 
 def _bind(equation: Any, arrays: list[Any], **changes: Any) -> Any:

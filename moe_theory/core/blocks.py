@@ -18,14 +18,17 @@ from moe_theory.core import engine
 BLOCK_WIDTH = 64
 # Bytes of state beyond which half as many replicates cost less.
 BLOCK_BYTES = 2**25
-LEAST_WIDTH = 8
+# Bytes of state from which a replicate fills a core by itself: what is so large is matrices, whose products batches
+# only slow, and branches on what a replicate has come to are taken alone where a batch takes them all.
+ALONE_BYTES = 2**20
 
 
 def width_for(state: Any) -> int:
-    """How many replicates of this state (of arrays or their shapes) to run together: a power of two, 8 to 64."""
+    """How many replicates of this state (of arrays or their shapes) to run together: 1, or a power of two to 64."""
     each = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
-    fitting = max(BLOCK_BYTES // max(each, 1), LEAST_WIDTH)
-    return min(BLOCK_WIDTH, 1 << fitting.bit_length() - 1)
+    if each > ALONE_BYTES:
+        return 1
+    return min(BLOCK_WIDTH, 1 << (BLOCK_BYTES // max(each, 1)).bit_length() - 1)
 
 
 def run(width: int, system: Any, keys: Any, state: Any, *arguments: Any) -> tuple[Any, Any]:

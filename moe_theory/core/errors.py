@@ -30,6 +30,14 @@ class InvalidRunError(MoeTheoryError):
     """Rounds, replicates or recording that cannot be run."""
 
 
+class InvalidRewardError(MoeTheoryError):
+    """Rewards of a slot that nothing can be learnt from."""
+
+
+class InvalidStreamError(MoeTheoryError):
+    """A stream of requests that cannot be read, or that lacks what a stream needs."""
+
+
 class InvalidClaimError(MoeTheoryError):
     """A claim whose declaration is incomplete or whose functions return the wrong thing."""
 

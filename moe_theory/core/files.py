@@ -47,6 +47,11 @@ def write_whole(path: Path, data: bytes, way_out: str = WAY_OUT, is_durable: boo
             os.fsync(file.fileno())
 
 
+def user_cache() -> Path:
+    """Where what can be made again is kept for this user (XDG); it may not be there."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "moe_theory"
+
+
 def _flush_folder(path: Path) -> None:
     folder = os.open(path, os.O_RDONLY)
     try:

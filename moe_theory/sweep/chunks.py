@@ -32,6 +32,7 @@ class Cell:
     observe: Observe = observe_info
     start: Start | None = None  # initial states other than the system's own, say on shared pools
     keep: tuple[int, ...] | None = None  # which of the recorded rounds, by their places, stay in memory; None: all
+    keeps_state: bool = True  # whether final states stay in memory; where they are large, None takes their place
 
     @property
     def rounds(self) -> Int[np.ndarray, " R"]:
@@ -46,7 +47,7 @@ class Run(NamedTuple):
     params: Params
     rounds: Int[np.ndarray, " R"]  # the recorded rounds, 1-based
     replicates: Int[np.ndarray, " B"]
-    state: PyTree  # final states (..., B)
+    state: PyTree  # final states (..., B); None for a cell that does not keep them
     records: PyTree  # what `observe` kept (R, ..., B)
 
 
@@ -79,6 +80,7 @@ def compute(chunk: Chunk, seed: int) -> tuple[PyTree, PyTree]:
         cell.system, keys, state, cell.params, cell.num_rounds, cell.record_every, cell.observe, None, True
     )
     kept = slice(None) if cell.keep is None else list(cell.keep)
+    state = state if cell.keeps_state else None
     return (
         jax.tree.map(lambda leaf: np.asarray(leaf)[..., : chunk.num_kept], state),
         jax.tree.map(lambda leaf: np.asarray(leaf)[kept][..., : chunk.num_kept], records),

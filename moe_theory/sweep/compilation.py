@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from moe_theory.core.files import user_cache
 from moe_theory.core.provenance import processor_fact
 
 VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own, also for the processes that we start
@@ -42,8 +43,7 @@ def keep_programs(fallback: Path | None = None) -> None:
 
 
 def _user_cache() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(home).expanduser() / "moe_theory" / f"programs-{_processor()}"
+    return user_cache() / f"programs-{_processor()}"
 
 
 def _processor() -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from moe_theory.core.errors import InvalidClaimError
 from moe_theory.core.system import Observe, System
 from moe_theory.sweep import Run
-from moe_theory.sweep.chunks import Start
+from moe_theory.sweep.chunks import Cell, Start
 
 if TYPE_CHECKING:
     from moe_theory.sweep.results import Results
@@ -36,6 +36,7 @@ KINDS: dict[Kind, str] = {
     "counterexample": "a constructed instance violates the statement more often than it allows",
 }
 Runs = Mapping[str, Run]  # by the experiment's cell names
+Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first replicate, their number, seed)
 
 
 class ReadingLike(Protocol):
@@ -65,9 +66,16 @@ class Experiment:
     start: Start | None = None  # initial states other than the system's own
     stored: "Results | None" = None  # a sweep that the runs are read from, instead of simulating them
     tier: str = "simulated"  # what its runs cost: PAPER:TIER names the claims of a tier
+    systems: Mapping[str, System] = dataclasses.field(default_factory=dict)  # of cells that have one of their own
+    keeps_state: bool = True  # whether runs have final states, for claims that look at them
+    measure: "Measure | None" = None  # what makes the runs instead of the systems: clocks, or what no scan computes
 
     def __hash__(self) -> int:
         return id(self)
+
+    def system_of(self, cell: str) -> System:
+        """The system that a cell runs."""
+        return self.systems.get(cell, self.system)
 
     @classmethod
     def from_sweep(cls, sweep: "Results | str | os.PathLike[str]", name: str | None = None) -> "Experiment":

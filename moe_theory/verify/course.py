@@ -30,12 +30,13 @@ class Job:
         return [
             Cell(
                 name,
-                experiment.system,
+                experiment.system_of(name),
                 self.reading.params(**overrides),
                 experiment.num_rounds,
                 experiment.record_every,
                 experiment.observe,
                 experiment.start,
+                keeps_state=experiment.keeps_state,
             )
             for name, overrides in experiment.cells.items()
         ]
@@ -180,9 +181,15 @@ class Course:
     def _taken(self, cells: list[Cell], known: int, progress: Progress) -> Runs:
         """Runs of the cells, of replicates `known` to those of the next look: simulated, or read where they are."""
         count, what = self._target - known, f"{self.name}, replicates {known} to {self._target - 1}"
-        if self.job.experiment.stored is None:
+        experiment = self.job.experiment
+        if experiment.measure is not None:
+            progress.running(what)
+            measured = experiment.measure(cells, known, count, self.seed)
+            progress.advance(replicate_rounds(cells, count))
+            return measured
+        if experiment.stored is None:
             return run_cells(cells, count, first=known, seed=self.seed, progress=progress, what=what, is_announced=True)
         progress.running(what)
-        runs = runs_of(self.job.experiment, [cell.name for cell in cells], known, self._target)
+        runs = runs_of(experiment, [cell.name for cell in cells], known, self._target)
         progress.advance(replicate_rounds(cells, count))
         return runs

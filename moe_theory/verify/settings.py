@@ -56,8 +56,8 @@ def adjusted(reading: ReadingLike, settings: Mapping[str, Any], experiment: Expe
         require_free(name, reading, experiment)
     defaults = reading.params()
     made = AdjustedReading(reading, {name: typed(name, value, defaults) for name, value in settings.items()})
-    for overrides in experiment.cells.values():
-        check_system(experiment.system, made.params(**overrides))
+    for name, overrides in experiment.cells.items():
+        check_system(experiment.system_of(name), made.params(**overrides))
     return made
 
 

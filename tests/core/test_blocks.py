@@ -1,12 +1,16 @@
 """Large batches in blocks: catches replicates that a block loses, doubles, pads into the result or starts anew."""
 
+from typing import NamedTuple
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import moe_theory as mt
 from moe_theory import continual
 from moe_theory.core import blocks
+from moe_theory.core.batching import trailing_vmap
 
 SYSTEM = continual.system(continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2))
 PARAMS = continual.Params(num_experts=3)
@@ -44,4 +48,31 @@ def test_widths_fit_the_state():
     def width(count):
         return blocks.width_for({"x": jax.ShapeDtypeStruct((count,), np.float32)})
 
-    assert [width(count) for count in (1, 2**17, 2**17 + 1, 2**18 + 1, 2**30)] == [64, 64, 32, 16, 8]
+    assert [width(count) for count in (1, 2**17, 2**17 + 1, 2**18, 2**18 + 1)] == [64, 64, 32, 32, 1]
+
+
+def test_a_batch_of_one_keeps_its_branches():
+    """Would catch a lone replicate whose branch on its own state became both branches, or whose numbers changed."""
+
+    class State(NamedTuple):
+        table: jax.Array
+        round: jax.Array
+
+    def init(key, params):
+        return State(jax.random.normal(key, (4, 4)), jnp.int32(0))
+
+    def step(key, state, params):
+        def many(table):
+            return jax.lax.fori_loop(0, state.round, lambda _, table: table @ table.T / 9, table)
+
+        table = jax.lax.cond(state.table[0, 0] > 0, many, jnp.sin, state.table)
+        table = table.at[state.round % 4, 1].add(jax.random.normal(key))
+        return State(table, state.round + 1), table[0]
+
+    system = mt.System(init, step)
+    alone, info = mt.simulate(system, jax.random.fold_in(ROOT, 3), 0.0, NUM_ROUNDS)
+    batch, infos = mt.simulate_batch(system, ROOT, [3], 0.0, NUM_ROUNDS)
+    np.testing.assert_allclose(batch.table[..., 0], alone.table, rtol=1e-5)
+    np.testing.assert_allclose(infos[..., 0], info, rtol=1e-5)
+    batched = trailing_vmap(lambda state: step(jax.random.key(0), state, 0.0)[0], (True,))
+    assert " cond[" in str(jax.make_jaxpr(batched)(jax.tree.map(lambda leaf: leaf[..., None], alone)))
