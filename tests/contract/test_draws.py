@@ -72,10 +72,21 @@ def assert_same_draws(actual: tuple[continual.Pool, Drawn], expected: tuple[cont
 def test_a_replicate_draws_the_same_alone_and_in_any_batch() -> None:
     """Would catch draws that hang on the batch's size, on the place in it, or on how it was compiled; to the bit."""
     assert_same_draws(place_of(many(), int(np.flatnonzero(names() == REPLICATE)[0])), alone())
+    assert_same_at_every_place(alone())
+
+
+@pytest.mark.usefixtures("compiled_for_users")
+def test_draws_are_the_same_however_users_programs_round() -> None:
+    """Would catch operations that XLA joins in one batch and not in another, when it optimises in full; to the bit."""
+    assert_same_at_every_place(alone.__wrapped__())
+
+
+def assert_same_at_every_place(expected: tuple[continual.Pool, Drawn]) -> None:
     for place in (0, 4, 6):
         batch = np.delete(np.arange(20, 27), place)
         batch = np.insert(batch, place, REPLICATE)
-        assert_same_draws(place_of(mt.simulate_batch(drawing(DIMS), ROOT, batch, PARAMS, NUM_ROUNDS), place), alone())
+        drawn = mt.simulate_batch(drawing(DIMS), ROOT, batch, PARAMS, NUM_ROUNDS)
+        assert_same_draws(place_of(drawn, place), expected)
 
 
 def test_padding_to_more_experts_changes_no_draw() -> None:
@@ -238,12 +249,22 @@ def assert_same_network(actual: Network, expected: Network) -> None:
 @every_law
 def test_a_network_draws_the_same_alone_and_in_any_batch(law: edge.delays.Law) -> None:
     """Would catch arrivals or servers that hang on the batch, or on the place in it; to the bit."""
+    assert_same_network_at_every_place(law, network_alone(law))
+
+
+@pytest.mark.usefixtures("compiled_for_users")
+def test_a_network_draws_the_same_however_users_programs_round() -> None:
+    """Would catch sums that XLA joins in one batch and not in another, in the law with most of them; to the bit."""
+    law = edge.delays.by_distance
+    assert_same_network_at_every_place(law, network_alone.__wrapped__(law))
+
+
+def assert_same_network_at_every_place(law: edge.delays.Law, expected: Network) -> None:
     for batch in ([REPLICATE, 9, 8, 7, 6, 5, 4], [20, 21, 22, 23, REPLICATE, 24, 25], [0, 1, 2, 30, 31, 32, REPLICATE]):
         state, arrivals = mt.simulate_batch(drawing_network(EDGE_DIMS, law), ROOT, batch, EDGE_PARAMS, NUM_ROUNDS)
         drawn = Network(state.pool, state.execution_delay, arrivals)
         place = batch.index(REPLICATE)
-        one = jax.tree.map(lambda leaf, place=place: np.asarray(leaf)[..., place], drawn)
-        assert_same_network(one, network_alone(law))
+        assert_same_network(jax.tree.map(lambda leaf, place=place: np.asarray(leaf)[..., place], drawn), expected)
 
 
 @every_law

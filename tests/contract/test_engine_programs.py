@@ -273,6 +273,7 @@ PAPERS = {
 
 
 @on_cpu
+@pytest.mark.usefixtures("compiled_for_users")
 @pytest.mark.parametrize("name", PAPERS)
 def test_a_paper_s_program_is_the_one_that_was_meant(name: str) -> None:
     """Would catch barriers that XLA drops, a hash that loops, and rounds that fall apart into more kernels.
@@ -293,6 +294,7 @@ def test_a_paper_s_program_is_the_one_that_was_meant(name: str) -> None:
 
 
 @on_cpu
+@pytest.mark.usefixtures("compiled_for_users")
 def test_barriers_are_kept_by_these_options_alone() -> None:
     """Would catch a test above that finds barriers in any program."""
 
@@ -307,6 +309,7 @@ def test_barriers_are_kept_by_these_options_alone() -> None:
 
 
 @on_cpu
+@pytest.mark.usefixtures("compiled_for_users")
 @pytest.mark.parametrize("shape", [(), (3,), (3000,)])
 def test_barriers_pass_through_every_kind_of_small_program(shape: tuple[int, ...]) -> None:
     """Would catch a pass of XLA that hands small loops to an emitter which knows no barriers, and ends the process."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory import continual, edge, generalization
+from moe_theory import continual, edge, generalization, merging
 from moe_theory.generalization.system import system as classifiers
 
 
@@ -26,6 +26,7 @@ class Case(NamedTuple):
 CONTINUAL_DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2)
 EDGE_DIMS = edge.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2, max_capacity=2)
 GENERALIZATION_DIMS = generalization.Dims(max_experts=3, num_features=4, max_samples=8)
+MERGING_DIMS = merging.Dims(max_experts=3, num_tasks=2, max_rounds=4, max_leaves=4, width=4, num_steps=1)
 CASES = [
     Case(
         "continual",
@@ -54,6 +55,15 @@ CASES = [
         (
             {"num_experts": 3, "num_active": 1, "learning_rate": 0.1, "label_noise": 0.5},
             {"num_samples": 8, "num_active": 1, "expert_norm": 0.0, "router_norm": 9.0},
+        ),
+    ),
+    Case(
+        "merging",
+        lambda: merging.system(MERGING_DIMS, monitor="sketch"),
+        merging.Params(num_experts=2, max_active=2),
+        (
+            {"num_experts": 3, "max_active": 1, "learning_rate": 0.1, "mix_drift": 1.0, "slot_size": 300},
+            {"split_rule": merging.params.EFFECTIVE_SPLIT, "warm_start": True, "noise_scale": 0.0},
         ),
     ),
 ]

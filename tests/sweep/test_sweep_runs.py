@@ -148,9 +148,8 @@ def test_a_worker_with_other_versions_refuses():
 )
 def test_a_machine_that_computes_other_numbers_is_told_by_its_fingerprint(variable, value):
     code = "import json; from moe_theory.sweep import tasks; print(json.dumps(tasks.fingerprint('continual')))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | {variable: value}, capture_output=True, text=True, check=True
-    )
+    environment = os.environ | {variable: f"{os.environ.get(variable, '')} {value}".strip()}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) != tasks.fingerprint("continual")
 
 
