@@ -1,0 +1,300 @@
+"""What holds of the tree and of the regret where the paper's lemmas do not, each proved in its docstring.
+
+All of it is about Alg. 1 with the threshold (2), for every way to pick leaves, every way to split them and every
+delta in (0, 1], as long as no split is left out for want of room. It is float64 on the host. A leaf that is made by the
+split in slot s can be picked from slot s + 1 on; P is the number of its own pulls; it is split in the first slot t in
+which it is picked and P >= tau_h(t). Written A = C^2 / nu_1^2, so that tau_h(t) = A log(t/delta) rho^(-2h).
+"""
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+
+from moe_theory.core.errors import InvalidParamsError
+from moe_theory.merging import theory
+from moe_theory.merging.params import Params
+
+FINEST = 2**20  # parts of a side of the root, of boxes that `cyclic_leaves` counts
+NEGLIGIBLE = 1e-15  # relative to what is summed
+
+
+def split_times(num_rounds: int, params: Params) -> Int[np.ndarray, " H"]:
+    """e_0 < e_1 < ..., the first slots in which a leaf at depth h can be split, as far as they are at most T.
+
+    e_h is the least whole s > e_{h-1} with s - e_{h-1} >= tau_h(s), and e_{-1} = 0. Proof: a leaf at depth h exists
+    after its parent's split, in a slot b >= e_{h-1} (induction). If it is split in slot s it had P <= s - b pulls, each
+    in a slot of its own, so that s - e_{h-1} >= P >= tau_h(s), and P >= 1: s is one of those of which e_h is the least.
+    It is reached: pull in every slot the deepest leaf, until it is split. (One of its children meets the simplex.)
+    At delta = 1, e_0 = 1.
+
+    Source: replaces the proof of Lemma 2.
+    """
+    _require_rounds(num_rounds)
+    times, last = [], 0
+    while (found := _first_split(last, len(times), num_rounds, params)) is not None:
+        times.append(found)
+        last = found
+    return np.array(times, int)
+
+
+def depth_bound(num_rounds: int, params: Params) -> int:
+    """The largest depth that the tree can have after T slots, over all ways to pick; some way has it.
+
+    It is the number of `split_times` up to T, since a leaf at depth h + 1 exists when one at depth h was split.
+
+    Source: replaces Lemma 2, Eq. (7).
+    """
+    return len(split_times(num_rounds, params))
+
+
+def simple_depth_bound(num_rounds: int, params: Params) -> int:
+    """1 + max(0, floor(log(T / (A log(2/delta))) / (2 log(1/rho)))), which the depth does not exceed; T >= 1.
+
+    A leaf at depth h >= 1 is split in a slot s >= h + 1 >= 2, as it and its h ancestors were split in slots of their
+    own, and has had tau_h(s) >= A log(2/delta) rho^(-2h) pulls by then, of which there are at most T. So h is at most
+    the floor, and its children are at most one deeper. Against (7): one more, and delta/2 in place of delta/T.
+
+    Source: replaces Lemma 2, Eq. (7).
+    """
+    _require_rounds(num_rounds)
+    room = math.log(num_rounds / float(theory.split_threshold(2.0, 0.0, params)))
+    return 1 + max(0, math.floor(room / (2 * math.log(1 / params.smoothness_ratio))))
+
+
+def leaf_bound(num_rounds: int, params: Params) -> int:
+    """What the number of all leaves, inactive ones included, does not exceed after T slots.
+
+    1 + max{sum_h n_h : n_h <= 2^h, sum_h n_h m_h <= T} with m_h = max(1, ceil(tau_h(e_h))).
+
+    A split makes one leaf more. There are at most 2^h splits at depth h, none before slot e_h, so that each has used up
+    P >= max(1, tau_h(e_h)) slots, a whole number of them, which no other split has. As m_h does not fall with h, the
+    most splits are had by filling up the smallest depths first. N_t so grows as T^(log 2 / log(2/rho^2)), up to
+    logarithms: less than linearly.
+
+    Source: replaces Lemma 1, Eq. (5).
+    """
+    splits, left = 0, num_rounds
+    for depth, time in enumerate(split_times(num_rounds, params)):
+        cost = _least_pulls(float(time), depth, params)
+        here = min(2**depth, left // cost)
+        splits, left = splits + here, left - here * cost
+    return 1 + splits
+
+
+def grain_bound(num_rounds: int, params: Params, is_cyclic: bool = False) -> float:
+    """What sum_t nu_1 rho^(h_t) over T slots does not exceed, whatever leaves are picked.
+
+    nu_1 min_H [T rho^H + sum_{h<H} 2^h m_h (rho^h - rho^H)] with m_h = max(1, ceil(tau_h(T))).
+
+    A leaf at depth h is pulled at most m_h times up to slot T: as tau_h(t) <= tau_h(T), the m_h-th pull splits it,
+    whenever it is. There are at most 2^h leaves at depth h, so that Q_h <= 2^h m_h of the T pulls are there. Then
+    sum_h Q_h rho^h <= sum_{h<H} Q_h rho^h + (T - sum_{h<H} Q_h) rho^H for every H, where the right side grows with
+    every Q_h. The least over H is what T pulls give that fill up the smallest depths first, and is computed so.
+
+    Args:
+        is_cyclic: for cyclic splits: `cyclic_leaves` in place of 2^h, as leaves that miss the simplex are not picked.
+    Source: replaces the step to (10), where this sum is taken for less than T.
+    """
+    _require_rounds(num_rounds)
+    total, left, depth, nodes = 0.0, num_rounds, 0, 1
+    while left > 0:
+        if is_cyclic:
+            nodes = cyclic_leaves(int(params.num_experts), depth)
+        here = min(left, nodes * _least_pulls(float(num_rounds), depth, params))
+        total += here * float(params.smoothness_ratio) ** depth
+        left, depth, nodes = left - here, depth + 1, 2 * nodes
+    return float(params.smoothness * total)
+
+
+def simple_grain_bound(num_rounds: int, params: Params) -> float:
+    """nu_1 min_H [sum_{h<H} 2^h (tau_h(T) + 1) rho^h + T rho^H], never below `grain_bound`.
+
+    From it by m_h <= tau_h(T) + 1 (at least 1, as tau_h(T) >= 0) and by leaving out what is taken off. At
+    (2/rho^2)^H = T / (A log(T/delta)) both parts are of the order T rho^H, which is `regret_exponent`.
+
+    Source: replaces the step to (10).
+    """
+    _require_rounds(num_rounds)
+    ratio, least, shallow, depth = float(params.smoothness_ratio), math.inf, 0.0, 0
+    while shallow < least and (deep := num_rounds * ratio**depth) > NEGLIGIBLE * shallow:
+        least = min(least, shallow + deep)
+        threshold = float(theory.split_threshold(float(num_rounds), float(depth), params))
+        shallow += 2.0**depth * (threshold + 1) * ratio**depth
+        depth += 1
+    return float(params.smoothness * least)
+
+
+def regret_exponent(smoothness_ratio: float) -> float:
+    """a = log(2/rho) / log(2/rho^2) of sum_t nu_1 rho^(h_t) = O(T^a (log T)^(1-a)), in (1/2, 1).
+
+    In `simple_grain_bound` sum_{h<H} 2^h tau_h rho^h is at most A log(T/delta) (2/rho)^H / (2/rho - 1). At the H of its
+    docstring rho^H = (A log(T/delta) / T)^(log(1/rho) / log(2/rho^2)), so that T rho^H is T^a (A log(T/delta))^(1-a).
+    The sum of 2^h rho^h is of lower order. It cannot be spared: if leaves are pulled shallowest first and all children
+    meet the simplex, every leaf at depth h is pulled tau_h(t) times. As a > 1/2, sqrt(T) log T does not follow.
+
+    Source: replaces the remark after Theorem 1: R = O(d sqrt(T) log T + T^a (log T)^(1-a)), `regret_bound`.
+    """
+    _require_ratio(smoothness_ratio)
+    return math.log(2 / smoothness_ratio) / math.log(2 / smoothness_ratio**2)
+
+
+def cyclic_exponent(num_experts: int) -> float:
+    """(K+1)/(K+2), `regret_exponent` at rho = 2^(-1/K), the least that cyclic splits of the box allow."""
+    _require_experts(num_experts)
+    return (num_experts + 1) / (num_experts + 2)
+
+
+def simplex_exponent(num_experts: int) -> float:
+    """K/(K+1), `cyclic_exponent` where leaves that miss the simplex do not count.
+
+    At depth h = mK the boxes are cubes of side 2^-m with corners 2^-m n, and one meets the simplex when
+    2^m - K <= sum n <= 2^m. There are binom(j + K - 1, K - 1) whole n >= 0 with sum j, so at most
+    (K + 1) binom(2^m + K - 1, K - 1) = O(2^(h (K-1)/K)) such cubes, and between two such depths at most 2^K times as
+    many. With b^h leaves at depth h in place of 2^h, b = 2^((K-1)/K), the exponent is log(b/rho) / log(b/rho^2), which
+    is (K-1+1)/(K-1+2). It is that of a space of K - 1 dimensions, D = K - 1 in (D+1)/(D+2), which the simplex is.
+
+    Source: sharpens `cyclic_exponent`; its finite form is `grain_bound` with `is_cyclic`.
+    """
+    _require_experts(num_experts)
+    return num_experts / (num_experts + 1)
+
+
+@functools.cache
+def cyclic_leaves(num_experts: int, depth: int) -> int:
+    """How many boxes at depth h of cyclic halving meet the simplex, exactly; it is at most 2^h.
+
+    With h = mK + r the first r sides are halved m + 1 times. In units of 2^-(m+1) they are 1 long and begin at whole
+    n < M = 2^(m+1), the others 2 long and begin at 2n, n < M/2; a box meets the simplex when
+    M - r - 2(K - r) <= sum of beginnings <= M. The count is by convolution over sides.
+
+    Raises: InvalidParamsError for depths at which M exceeds `FINEST`.
+    """
+    _require_experts(num_experts)
+    turns, extra = divmod(depth, num_experts)
+    side = 2 ** (turns + 1)
+    if side > FINEST:
+        raise InvalidParamsError(f"depth={depth} halves sides beyond 2^-20, too many to count. Lower depth.")
+    counts = [1] + [0] * side  # of the ways to a sum of beginnings, up to M
+    for dimension in range(num_experts):
+        step = 1 if dimension < extra else 2
+        counts = _with_one_more_side(counts, step, side // step)
+    return sum(counts[max(0, side - extra - 2 * (num_experts - extra)) :])
+
+
+class Diameter(NamedTuple):
+    """A box's size, by what distance is: the longest side (of the sup norm), or the diagonal (of the Euclidean)."""
+
+    side: float
+    diagonal: float
+
+
+def cyclic_diameter(num_experts: int, depth: int) -> Diameter:
+    """Of boxes after h cyclic halvings, h = mK + r: r sides are 2^-(m+1) long and K - r are 2^-m.
+
+    So the longest is 2^-floor(h/K), and the diagonal 2^-m sqrt(K - r + r/4).
+
+    Source: Assumption 1, ii a), worked out. Random splits guarantee nothing: one side may never be halved.
+    """
+    _require_experts(num_experts)
+    turns, extra = divmod(depth, num_experts)
+    return Diameter(2.0**-turns, 2.0**-turns * math.sqrt(num_experts - extra + extra / 4))
+
+
+def least_smoothness(num_experts: int, smoothness_ratio: float) -> Diameter:
+    """The least nu_1 for which all boxes of cyclic halving are within nu_1 rho^h, for either distance; or infinity.
+
+    sup_h diam(h) rho^-h. From h to h + K, diam halves and rho^-h grows by rho^-K: the supremum is infinite for
+    2 rho^K < 1, else it is the maximum over h < K: rho^-(K-1) for sides, sqrt(K - 3h/4) rho^-h for diagonals.
+
+    Source: Assumption 1, ii a), worked out.
+    """
+    _require_ratio(smoothness_ratio)
+    if smoothness_ratio < least_ratio(num_experts):
+        return Diameter(math.inf, math.inf)
+    found = [cyclic_diameter(num_experts, depth) for depth in range(num_experts)]
+    return Diameter(
+        max(box.side * smoothness_ratio**-depth for depth, box in enumerate(found)),
+        max(box.diagonal * smoothness_ratio**-depth for depth, box in enumerate(found)),
+    )
+
+
+def least_ratio(num_experts: int, power: float = 1.0, on_simplex: bool = False) -> float:
+    """2^(-q/K), below which no nu_1 and no way to halve boxes meets Assumption 1 for the distance |x - y|^q.
+
+    The 2^h boxes at depth h have the volume 1 between them, so that one has a side of at least 2^(-h/K), and for all h
+    nu_1 rho^h >= 2^(-qh/K). (In any norm, up to a constant.) Cyclic halving shows that it suffices at q = 1.
+
+    Args:
+        on_simplex: what is needed of the boxes' parts of the simplex alone: 2^(-q/(K-1)), as 2^h parts of diameter
+            nu_1 rho^h have at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume in K - 1 dimensions.
+    Source: Assumption 1, ii a): it rules out rho of 0.3, 0.5 and 0.7 at K = 8 and q = 1.
+    """
+    _require_experts(num_experts)
+    return 2.0 ** (-power / (num_experts - on_simplex))
+
+
+def regret_bound(num_rounds: int, neural: float, params: Params, linearization: float = 0.0) -> float:
+    """neural + 2 sum_t Gamma-bar + `grain_bound`, the regret that Lemma 4 leads to; in units of reward.
+
+    (9) summed over T slots is at most 2 sum_t min(u_t, 1) + 2 sum_t Gamma-bar + sum_t nu_1 rho^(h_t), whose first part
+    is the neural part of (6), O(d sqrt(T) log T), and last part at most `grain_bound`. With sum_t Gamma-bar = O(1), as
+    for wide networks, R = O(d sqrt(T) log T + T^a (log T)^(1-a)), a of `regret_exponent`. For rewards in [0, 1] T is a
+    bound as well.
+
+    Args:
+        neural: `RegretBound.neural` of Theorem 1. linearization: sum_t Gamma-bar.
+    Source: replaces Theorem 1's T + 1 and the remark after it.
+    """
+    return neural + 2 * linearization + grain_bound(num_rounds, params)
+
+
+def _first_split(last: int, depth: int, num_rounds: int, params: Params) -> int | None:
+    """The least s in (last, T] with s - last >= tau_h(s). The difference is convex in s, and so is negative between."""
+
+    def is_reached(time: int) -> bool:
+        return time - last >= float(theory.split_threshold(float(time), float(depth), params))
+
+    if last >= num_rounds:
+        return None
+    if is_reached(last + 1):
+        return last + 1
+    low, high = last + 1, num_rounds
+    if not is_reached(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_reached(middle) else (middle, high)
+    return high
+
+
+def _least_pulls(time: float, depth: int, params: Params) -> int:
+    """max(1, ceil(tau_h(t))), as a Python integer, which does not overflow."""
+    threshold = float(theory.split_threshold(time, float(depth), params))
+    return max(1, math.ceil(min(threshold, 1e300)))
+
+
+def _with_one_more_side(counts: list[int], step: int, number: int) -> list[int]:
+    """Ways to a sum of one more beginning in {0, step, ..., (number - 1) step}, by running sums."""
+    longer = list(counts)
+    for place in range(step, len(counts)):
+        longer[place] += longer[place - step]
+    reach = number * step
+    return [value - (longer[place - reach] if place >= reach else 0) for place, value in enumerate(longer)]
+
+
+def _require_rounds(num_rounds: int) -> None:
+    if num_rounds < 1:
+        raise InvalidParamsError(f"num_rounds={num_rounds} must be at least 1: there is no bound before. Raise it.")
+
+
+def _require_experts(num_experts: int) -> None:
+    if num_experts < 2:
+        raise InvalidParamsError(f"num_experts={num_experts} must be at least 2: one alone is not merged. Raise it.")
+
+
+def _require_ratio(smoothness_ratio: float) -> None:
+    if not 0 < smoothness_ratio < 1:
+        raise InvalidParamsError(f"smoothness_ratio={smoothness_ratio} must be above 0 and below 1. Mend it.")

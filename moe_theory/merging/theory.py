@@ -1,0 +1,320 @@
+"""Closed forms of the paper on online expert merging: the threshold, Lemmas 1 to 4 and Theorem 1, as printed.
+
+They are as printed, right or wrong, with constants that the paper leaves open as arguments; what holds instead is in
+`repaired.py`, the kernel of Definition 1 in `kernel.py`. What is a function of the threshold (2) takes `Params`. All of
+it is float64 on the host, except that the threshold also serves inside a scan. T slots, K experts, a reward network of
+L layers and width w.
+
+Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Smarter: Task-Aware Expert Merging for
+Online MoE Inference"; its reference [29] is D. Zhou, L. Li, Q. Gu, "Neural contextual bandits with UCB-based
+exploration", ICML 2020.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Real
+
+from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.numerics import Numbers, array_namespace
+from moe_theory.merging.params import Params
+
+Amounts = float | Real[np.ndarray, "*n"]
+
+
+def split_threshold(time: Numbers | float, depth: Numbers | float, params: Params) -> Float[Numbers, "*n"]:
+    """tau_h(t) = C^2 log(t/delta) rho^(-2h) / nu_1^2, the pulls at which a leaf at depth h is split in slot t.
+
+    With delta = 1, which the paper's experiments have, it is 0 at t = 1: the root is split at its first pull.
+
+    Source: Eq. (2). Float64 on the host; inside a scan, in the precision of `time` and `depth`.
+    """
+    namespace = array_namespace(time, depth, *params)
+    scale = (params.split_constant / params.smoothness) ** 2
+    power = namespace.exp(-2 * depth * namespace.log(params.smoothness_ratio))
+    return scale * namespace.log(time / params.confidence) * power
+
+
+def leaf_bound(num_rounds: Amounts, params: Params) -> Amounts:
+    """N = 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)), said to bound the candidates N_t of every slot t <= T.
+
+    Its proof takes 2^(a log X) for 2^a X, where it is X^(a log 2), and rests on Lemma 2. For C large it is below 1, the
+    number of candidates that the root alone has. It is linear in T up to a logarithm, where N_t grows more slowly.
+
+    Source: Lemma 1, Eq. (5).
+    """
+    return _leaves(num_rounds, num_rounds, params)
+
+
+def leaf_bound_at(time: Amounts, num_rounds: Amounts, params: Params) -> Amounts:
+    """2^(1/(1-rho)) t nu_1^2 / (C^2 log(T/delta)), said to bound N_t.
+
+    At early t it is below 1, so that it cannot hold.
+
+    Source: Eq. (8), its first inequality.
+    """
+    return _leaves(time, num_rounds, params)
+
+
+def depth_bound(num_rounds: Amounts, params: Params) -> Amounts:
+    """log(T nu_1^2 / (C^2 log(T/delta))) / (1-rho), said to bound the tree's depth in every slot t <= T.
+
+    Its last step, 1 / (2 log(1/rho)) <= 1 / (1-rho), leaves slack, but turns round where the logarithm is negative: for
+    C large the right side is negative while the root has depth 0.
+
+    Source: Lemma 2, Eq. (7).
+    """
+    return _log_room(num_rounds, params) / (1 - _ratio(params))
+
+
+def intermediate_depth_bound(time: Amounts, params: Params) -> Amounts:
+    """log(t nu_1^2 / (C^2 log(t/delta))) / (2 log(1/rho)), said in Lemma 2's proof to bound the depth in slot t.
+
+    A leaf at depth h is split at tau_h(t) <= t pulls, which bounds the depth of what is split, not of its children: the
+    tree may be one deeper. The next step, to T, is by log(t/delta) >= log(T/delta), which is backwards for t < T; what
+    it is for, that t / log(t/delta) <= T / log(T/delta), is true from t = e delta on.
+
+    Source: proof of Lemma 2.
+    """
+    return _log_room(time, params) / (2 * np.log(1 / _ratio(params)))
+
+
+def effective_dimension(
+    kernel: Float[np.ndarray, "n n"], regularization: float, num_rounds: float, num_candidates: float
+) -> float:
+    """log det(I + M/lambda) / log(1 + T N/lambda), dimensionless.
+
+    Args:
+        kernel: M over all candidates there were, `kernel.neural_tangent_kernel`.
+        num_candidates: N, `leaf_bound`.
+    Source: Definition 1. Raises: InvalidParamsError for a regularization that is not above 0.
+    """
+    _require_positive(regularization=regularization, num_rounds=num_rounds, num_candidates=num_candidates)
+    size = len(kernel)
+    log_determinant = np.linalg.slogdet(np.eye(size) + np.asarray(kernel, float) / regularization)[1]
+    return float(log_determinant / np.log1p(num_rounds * num_candidates / regularization))
+
+
+class RegretBound(NamedTuple):
+    """The parts of Theorem 1's right side, which add up to `total`."""
+
+    confidence: float  # the term with v, of the confidence ellipsoid
+    optimization: float  # the term that J steps of gradient descent shrink
+    norm: float  # the term with S
+    remainder: float  # T + 1
+
+    @property
+    def neural(self) -> float:
+        """What a bound for finitely many arms has: all but the remainder."""
+        return self.confidence + self.optimization + self.norm
+
+    @property
+    def total(self) -> float:
+        """The right side of (6)."""
+        return self.neural + self.remainder
+
+
+def theorem_1(
+    num_rounds: float,
+    dimension: float,
+    num_candidates: float,
+    *,
+    norm: float = 1.0,
+    exploration: float = 1.0,
+    regularization: float = 1.0,
+    confidence: float = 0.1,
+    num_layers: int = 2,
+    width: float = 64.0,
+    learning_rate: float = 0.0,
+    num_steps: float = 0.0,
+    constant: float = 1.0,
+    whole_root: bool = True,
+) -> RegretBound:
+    """What Theorem 1 says that the regret does not exceed, part by part; in units of reward.
+
+    (6) can never fail for rewards in [0, 1]: its remainder T + 1 is more than any regret there is. Nor does it say
+    "sublinear", as the remark after it reads it: T comes from 2 T Gamma-bar + sum_t nu_1 rho^(h_t) in (10), whose last
+    sum can grow as T^a (`repaired.regret_exponent`).
+
+    Args:
+        dimension: the effective dimension. num_candidates: N of Lemma 1.
+        norm: S, at least sqrt(2 m' M^-1 m). It is printed as 2 sqrt(lambda S), where [29] has 2 sqrt(lambda) S.
+        exploration: v. learning_rate: eta. num_steps: J. constant: C_3.
+        whole_root: whether -2 log delta is under v's root, as in (10) and [29], or beside it, as (6) can be read.
+    Source: Theorem 1, Eq. (6). Raises: InvalidParamsError for amounts out of range.
+    """
+    _require_positive(num_rounds=num_rounds, regularization=regularization, num_candidates=num_candidates)
+    _require_probability("confidence", confidence)
+    information = dimension * np.log1p(num_rounds * num_candidates / regularization) + 2
+    outer = 3 * np.sqrt(num_rounds * information)
+    failing = -2 * np.log(confidence)
+    radius = (
+        exploration * np.sqrt(information + failing) if whole_root else exploration * np.sqrt(information) + failing
+    )
+    decay = (1 - learning_rate * width * regularization) ** (num_steps / 2)
+    steps = (regularization + constant * num_rounds * num_layers) * decay * np.sqrt(num_rounds / regularization)
+    return RegretBound(
+        confidence=float(outer * radius),
+        optimization=float(outer * steps),
+        norm=float(outer * 2 * np.sqrt(regularization * norm)),
+        remainder=float(num_rounds + 1),
+    )
+
+
+def exploration_factor(
+    time: float,
+    log_determinant: float,
+    *,
+    width: float = 64.0,
+    num_layers: int = 2,
+    norm: float = 1.0,
+    exploration: float = 1.0,
+    regularization: float = 1.0,
+    confidence: float = 1.0,
+    learning_rate: float = 0.0,
+    num_steps: float = 0.0,
+    constants: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    whole_root: bool = True,
+) -> float:
+    """gamma_t of (4), with the constants (C_1, C_2, C_3) that are unknown.
+
+    At the sizes of Sec. V and constants of 1 it is 1e4 to 1e13, against rewards in [0, 1]: every simulation has a swept
+    constant in its place.
+
+    Args:
+        log_determinant: log(det Z_t / det lambda I).
+        norm: S. exploration: v. learning_rate: eta. num_steps: J.
+        whole_root: whether v's root ends before + sqrt(lambda) S, as in [29], or before + C_2, as it can be read.
+    Source: Sec. IV-C, below (4). Raises: InvalidParamsError for amounts out of range.
+    """
+    _require_positive(time=time, width=width, regularization=regularization, confidence=confidence)
+    small = _narrowness(width)
+    growth = np.sqrt(1 + constants[0] * small * num_layers**4 * (time / regularization) ** (7 / 6))
+    drift = constants[1] * small * num_layers**4 * time ** (5 / 3) * regularization ** (-1 / 6)
+    beside = drift - 2 * np.log(confidence)
+    root = np.sqrt(log_determinant + beside) if whole_root else np.sqrt(log_determinant)
+    radius = exploration * root + (0 if whole_root else beside) + np.sqrt(regularization) * norm
+    decay = (1 - learning_rate * width * regularization) ** (num_steps / 2) * np.sqrt(time / regularization)
+    linearized = small * num_layers**3.5 * (time / regularization) ** (5 / 3) * (1 + np.sqrt(time / regularization))
+    return float(growth * radius + (regularization + constants[2] * time * num_layers) * (decay + linearized))
+
+
+def least_width(
+    width: float,
+    num_rounds: float,
+    num_candidates: float,
+    num_layers: int = 2,
+    regularization: float = 1.0,
+    confidence: float = 0.1,
+    constant: float = 1.0,
+) -> float:
+    """C max{T^7 lambda^-7 L^21 (log w)^3, lambda^-1/2 L^-3/2 (log(T N L^2/delta))^3/2}, which w must not be below.
+
+    w is on both sides. With a constant of 1 the right side exceeds 1e29 at the sizes of Sec. V, which have w = 64.
+
+    Source: Lemma 3. Raises: InvalidParamsError for amounts out of range.
+    """
+    _require_positive(width=width, num_rounds=num_rounds, regularization=regularization, confidence=confidence)
+    long = (num_rounds / regularization) ** 7 * num_layers**21.0 * np.log(width) ** 3
+    inside = np.log(num_rounds * num_candidates * num_layers**2 / confidence)
+    return float(constant * max(long, regularization**-0.5 * num_layers**-1.5 * inside**1.5))
+
+
+def largest_learning_rate(
+    num_rounds: float, width: float, num_layers: int = 2, regularization: float = 1.0, constant: float = 1.0
+) -> float:
+    """C / (T w L + w lambda), which eta must not exceed.
+
+    Source: Lemma 3. Raises: InvalidParamsError for amounts out of range.
+    """
+    _require_positive(num_rounds=num_rounds, width=width, regularization=regularization)
+    return float(constant / (width * (num_rounds * num_layers + regularization)))
+
+
+def gap_bound(uncertainty: Amounts, linearization: Amounts, depth: Amounts, params: Params) -> Amounts:
+    """2 min(u, 1) + 2 Gamma-bar + nu_1 rho^h, said to bound what a slot loses against the best weights.
+
+    Args:
+        uncertainty: u = gamma_{t-1} |g / sqrt(w)| in the norm of Z_{t-1}^-1 (the subscript of the printed norm is Z).
+        linearization: Gamma-bar, `linearization_error`.
+    Source: Lemma 4, Eq. (9).
+    """
+    grain = params.smoothness * np.asarray(_ratio(params)) ** depth
+    return _plain(2 * np.minimum(uncertainty, 1) + 2 * np.asarray(linearization) + grain)
+
+
+def linearization_error(
+    time: float,
+    width: float,
+    num_layers: int = 2,
+    regularization: float = 1.0,
+    norm: float = 1.0,
+    constants: tuple[float, float] = (1.0, 1.0),
+) -> float:
+    """Gamma-bar, how far the network is from linear in its parameters, with the unknown constants (C_1, C_2).
+
+    C_1 w^-1/6 sqrt(log w) t^2/3 lambda^-2/3 L^3 + C_2 (S + 2 sqrt(t/lambda)) w^-1/6 sqrt(log w) (t/lambda)^1/6 L^7/2.
+    The last factors lack the 1/sqrt(w) of a distance between parameters, |xi_t - xi_0| <= 2 sqrt(t/(w lambda)), against
+    a gradient that is sqrt(w) large.
+
+    Args:
+        norm: sqrt(2 m' M^-1 m).
+    Source: Lemma 4. Raises: InvalidParamsError for amounts out of range.
+    """
+    _require_positive(time=time, width=width, regularization=regularization)
+    small, share = _narrowness(width), time / regularization
+    first = constants[0] * small * share ** (2 / 3) * num_layers**3
+    second = constants[1] * (norm + 2 * np.sqrt(share)) * small * share ** (1 / 6) * num_layers**3.5
+    return float(first + second)
+
+
+def _leaves(time: Amounts, num_rounds: Amounts, params: Params) -> Amounts:
+    with np.errstate(divide="ignore"):
+        per_slot = 1 / _scale(num_rounds, params)
+    return _plain(2 ** (1 / (1 - _ratio(params))) * np.asarray(time, float) * per_slot)
+
+
+def _log_room(time: Amounts, params: Params) -> Amounts:
+    """log(t nu_1^2 / (C^2 log(t/delta))); infinite where log(t/delta) is 0."""
+    with np.errstate(divide="ignore"):
+        return _plain(np.log(np.asarray(time, float) / _scale(time, params)))
+
+
+def _scale(time: Amounts, params: Params) -> np.ndarray:
+    """tau_0(t)."""
+    times = np.asarray(time, float)
+    if np.any(times < 1):
+        raise InvalidParamsError(f"time={time} must be at least 1: slots are counted from 1. Raise time.")
+    _ratio(params)
+    return np.asarray(split_threshold(times, np.zeros_like(times), params), float)
+
+
+def _ratio(params: Params) -> float:
+    """rho, after all that (2) needs was looked at."""
+    _require_positive(split_constant=params.split_constant, smoothness=params.smoothness)
+    ratio, confidence = float(params.smoothness_ratio), float(params.confidence)
+    _require_probability("smoothness_ratio", ratio)
+    if confidence != 1:
+        _require_probability("confidence", confidence)
+    return ratio
+
+
+def _narrowness(width: float) -> float:
+    """w^-1/6 sqrt(log w)."""
+    return float(width ** (-1 / 6) * np.sqrt(np.log(width)))
+
+
+def _require_positive(**values: Numbers | float) -> None:
+    for name, value in values.items():
+        if not (np.isfinite(float(value)) and float(value) > 0):
+            raise InvalidParamsError(f"{name}={value} must be a finite number above 0. Mend {name}.")
+
+
+def _require_probability(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise InvalidParamsError(f"{name}={value} must be above 0 and below 1. Mend {name}.")
+
+
+def _plain(value: Numbers | float) -> Amounts:
+    array = np.asarray(value, float)
+    return float(array) if array.ndim == 0 else array

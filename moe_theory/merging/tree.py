@@ -1,0 +1,248 @@
+"""The binary tree of boxes in [0, 1]^K, cut with the simplex, as a fixed number of rows that hold its leaves.
+
+Every row of a tree is written for one replicate and has one leaf: a box, its depth and count, its candidate weights. A
+leaf that is split gives its row to a child that meets the simplex; if the other child does too, it takes the first row
+that is free. A child that misses the simplex can never be picked and is counted, not stored. Sums are compared with 1
+without tolerance: edges are multiples of 2^-h, which are exact as long as 2^h is within the precision of the numbers.
+
+Source: Sec. IV-B; a box meets the simplex exactly when sum(l) <= 1 <= sum(u), so that no linear program is needed.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.numerics import Numbers, Scalar, array_namespace
+from moe_theory.merging import theory
+from moe_theory.merging.params import (
+    CYCLIC_SPLIT,
+    EFFECTIVE_SPLIT,
+    FILLED_POINT,
+    LINE_POINT,
+    RANDOM_POINT,
+    Dims,
+    Params,
+)
+from moe_theory.merging.weights import largest
+
+
+class Tree(NamedTuple):
+    """The leaves that meet the simplex, one a row, and what became of the others."""
+
+    lower: Float[Array, "C K"]  # l, corners of the boxes; l = u = 0 for experts beyond `Params.num_experts`
+    upper: Float[Array, "C K"]  # u
+    point: Float[Array, "C K"]  # candidates: on the simplex, at most B entries above 0
+    depth: Int[Array, " C"]  # h
+    count: Int[Array, " C"]  # P_{h,i}, pulls since the leaf was made  # pyright: ignore[reportIncompatibleMethodOverride]
+    active: Bool[Array, " C"]  # rows that hold a leaf; the other rows' values mean nothing
+    inactive: Int[Array, ""]  # leaves made so far that miss the simplex
+    left_out: Int[Array, ""]  # splits that there was no room for; a leaf tries, and counts, again at every pull
+
+
+class Split(NamedTuple):
+    """What a pull did to the tree."""
+
+    happened: Bool[Array, ""]  # whether the leaf was split: its row now holds a child, with another box
+    other_row: Int[Array, ""]  # the row that the second child took; -1 if it took none
+    dimension: Int[Array, ""]  # along which the leaf was, or would be, halved
+    was_left_out: Bool[Array, ""]  # whether it was due but there was no room
+
+
+def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Tree:
+    """The tree of the root alone, [0, 1]^K with its candidate."""
+    dtype = jnp.result_type(float)
+    shape = (dims.max_leaves, dims.max_experts)
+    is_root = jnp.arange(dims.max_leaves) == 0
+    lower = jnp.zeros((dims.max_experts,), dtype)
+    upper = (jnp.arange(dims.max_experts) < params.num_experts).astype(dtype)
+    uniforms = jax.random.uniform(key, lower.shape, dtype)
+    point = truncated(_point(lower, upper, params.point_rule, uniforms), params.max_active)
+    return Tree(
+        lower=jnp.zeros(shape, dtype),
+        upper=_written(jnp.zeros(shape, dtype), is_root, upper),
+        point=_written(jnp.zeros(shape, dtype), is_root, point),
+        depth=jnp.zeros((dims.max_leaves,), jnp.int32),
+        count=jnp.zeros((dims.max_leaves,), jnp.int32),
+        active=is_root,
+        inactive=jnp.zeros((), jnp.int32),
+        left_out=jnp.zeros((), jnp.int32),
+    )
+
+
+def pulled(
+    key: Key[Array, ""], tree: Tree, leaf: Int[Array, ""], time: Int[Array, ""], params: Params
+) -> tuple[Tree, Split]:
+    """Count a pull of the active row `leaf` in slot `time`, and split it if P_{h,i} >= tau_h(t).
+
+    A child has count 0 and a candidate of its own.
+
+    Source: Alg. 1, lines 9 to 12, and Eq. (2).
+    """
+    num_experts = tree.lower.shape[1]
+    row = jnp.arange(tree.active.shape[0]) == leaf
+    count, depth = _read(tree.count, row) + 1, _read(tree.depth, row)
+    dtype = tree.lower.dtype
+    is_due = count.astype(dtype) >= theory.split_threshold(time.astype(dtype), depth.astype(dtype), params)
+    # The draws for expert k are at places that do not depend on how many experts there is room for.
+    uniforms = jax.random.uniform(key, (1 + 2 * num_experts,), dtype)
+    lower, upper, dimension = _halves(_read(tree.lower, row), _read(tree.upper, row), depth, uniforms[0], params)
+    low_active = is_feasible(lower[0], upper[0])
+    high_active = is_feasible(lower[1], upper[1]) | ~low_active  # a box that meets the simplex has a half that does
+    both = low_active & high_active
+    has_room = ~jnp.all(tree.active)
+    happened = is_due & (has_room | ~both)
+    adds_row = happened & both
+
+    place = jax.vmap(_point, in_axes=(0, 0, None, 0))
+    points = place(lower, upper, params.point_rule, uniforms[1:].reshape(num_experts, 2).T)
+    points = jax.vmap(truncated, in_axes=(0, None))(points, params.max_active)
+    own = row & happened
+    free = jnp.argmax(~tree.active).astype(jnp.int32)
+    other = (jnp.arange(tree.active.shape[0]) == free) & adds_row
+
+    def replaced(old: Float[Array, "C K"], halves: Float[Array, "2 K"]) -> Float[Array, "C K"]:
+        first = jnp.where(low_active, halves[0], halves[1])
+        return _written(_written(old, own, first), other, halves[1])
+
+    missed = (happened & ~both).astype(jnp.int32)
+    was_left_out = is_due & ~happened
+    tree = Tree(
+        lower=replaced(tree.lower, lower),
+        upper=replaced(tree.upper, upper),
+        point=replaced(tree.point, points),
+        depth=jnp.where(own | other, depth + 1, tree.depth),
+        count=jnp.where(own | other, 0, jnp.where(row, count, tree.count)),
+        active=tree.active | other,
+        inactive=tree.inactive + missed,
+        left_out=tree.left_out + was_left_out.astype(jnp.int32),
+    )
+    return tree, Split(happened, jnp.where(adds_row, free, -1), dimension, was_left_out)
+
+
+def is_feasible(lower: Float[Numbers, "*n K"], upper: Float[Numbers, "*n K"]) -> Bool[Numbers, "*n"]:
+    """Whether a box has a point of the simplex: sum(l) <= 1 <= sum(u)."""
+    return (lower.sum(-1) <= 1) & (upper.sum(-1) >= 1)
+
+
+def tightened(
+    lower: Float[Numbers, "*n K"], upper: Float[Numbers, "*n K"]
+) -> tuple[Float[Numbers, "*n K"], Float[Numbers, "*n K"]]:
+    """The smallest box around what a box has of the simplex; both its sides' ends are then weights of such a point.
+
+    l'_k = max(l_k, 1 - sum_{j != k} u_j), u'_k = min(u_k, 1 - sum_{j != k} l_j).
+    """
+    namespace = array_namespace(lower, upper)
+    least = 1 - (upper.sum(-1, keepdims=True) - upper)
+    most = 1 - (lower.sum(-1, keepdims=True) - lower)
+    low = namespace.clip(least, lower, upper)
+    return low, namespace.clip(most, low, upper)
+
+
+def feasible_point(
+    lower: Float[Array, " K"],
+    upper: Float[Array, " K"],
+    rule: Int[Scalar, ""] = LINE_POINT,
+    key: Key[Array, ""] | None = None,
+) -> Float[Array, " K"]:
+    """A point of the simplex in a box that `is_feasible`, by one of three readings of "a feasible weight".
+
+    LINE_POINT: l + a (u - l) with a = (1 - sum l)/(sum u - sum l).
+    FILLED_POINT: max(l, min(u, level)) with the level that makes the sum 1, the point nearest to uniform weights.
+    RANDOM_POINT: y uniform in the box, and from it along the line to u, or to l, until the sum is 1. Every part of what
+        the box has of the simplex is hit with positive probability; the law is not uniform there.
+    Raises: InvalidParamsError where a random point may be asked for without a key.
+    """
+    if key is None:
+        if isinstance(rule, jax.Array) or int(rule) == RANDOM_POINT:
+            raise InvalidParamsError(
+                f"rule={rule} may ask for a random point, which needs a key. Pass key, or another rule."
+            )
+        uniforms = jnp.zeros_like(lower)
+    else:
+        uniforms = jax.random.uniform(key, lower.shape, lower.dtype)
+    return _point(lower, upper, rule, uniforms)
+
+
+def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
+    """The `max_active` largest weights, of equal ones those that come first, divided by their sum; 0 elsewhere.
+
+    It may lie outside the box that the point is from: the paper does not say what then (Sec. IV-B on (1b)).
+    """
+    kept = jnp.where(largest(point, jnp.ones_like(point, bool), max_active), point, 0)
+    return kept / jnp.sum(kept)
+
+
+def leaf_terms(depths: Int[Array, "*n"], params: Params) -> Float[Array, "*n"]:
+    """nu_1 rho^h, the second term of Eq. (4): what a leaf's size is taken to hide."""
+    ratio = jnp.asarray(params.smoothness_ratio, jnp.result_type(float))
+    return params.smoothness * ratio ** depths.astype(ratio.dtype)
+
+
+def _halves(
+    lower: Float[Array, " K"],
+    upper: Float[Array, " K"],
+    depth: Int[Array, ""],
+    uniform: Float[Array, ""],
+    params: Params,
+) -> tuple[Float[Array, "2 K"], Float[Array, "2 K"], Int[Array, ""]]:
+    """The boxes of a leaf's two children, and the dimension that tells them apart."""
+    num_experts = jnp.asarray(params.num_experts, jnp.int32)
+    is_effective = jnp.asarray(params.split_rule) == EFFECTIVE_SPLIT
+    drawn = jnp.minimum(jnp.floor(uniform * num_experts).astype(jnp.int32), num_experts - 1)
+    dimension = jnp.where(jnp.asarray(params.split_rule) == CYCLIC_SPLIT, jnp.remainder(depth, num_experts), drawn)
+    # A box that effective splits led to is tight already.
+    dimension = jnp.where(is_effective, jnp.argmax(upper - lower).astype(jnp.int32), dimension)
+    is_cut = jnp.arange(lower.shape[0]) == dimension
+    middle = (lower + upper) / 2
+    lowers = jnp.stack([lower, jnp.where(is_cut, middle, lower)])
+    uppers = jnp.stack([jnp.where(is_cut, middle, upper), upper])
+    tight_lowers, tight_uppers = tightened(lowers, uppers)
+    return (
+        jnp.where(is_effective, tight_lowers, lowers),
+        jnp.where(is_effective, tight_uppers, uppers),
+        dimension,
+    )
+
+
+def _point(
+    lower: Float[Array, " K"], upper: Float[Array, " K"], rule: Int[Scalar, ""], uniforms: Float[Array, " K"]
+) -> Float[Array, " K"]:
+    line = _between(lower, upper)
+    inside = lower + uniforms * (upper - lower)
+    is_short = jnp.sum(inside) <= 1
+    # `_between` needs ends on either side of the simplex: one of them is the corner that `inside` is cut off from.
+    drawn = _between(jnp.where(is_short, inside, lower), jnp.where(is_short, upper, inside))
+    rule = jnp.asarray(rule)
+    return jnp.where(rule == FILLED_POINT, _filled(lower, upper), jnp.where(rule == RANDOM_POINT, drawn, line))
+
+
+def _between(short: Float[Array, " K"], long: Float[Array, " K"]) -> Float[Array, " K"]:
+    """Where the line from a point with a sum of at most 1 to one of at least 1 meets the simplex."""
+    room = jnp.sum(long) - jnp.sum(short)
+    share = jnp.where(room > 0, (1 - jnp.sum(short)) / jnp.where(room > 0, room, 1), 0)
+    return short + jnp.clip(share, 0, 1) * (long - short)
+
+
+def _filled(lower: Float[Array, " K"], upper: Float[Array, " K"]) -> Float[Array, " K"]:
+    """max(l, min(u, level)) with sum 1. The sum is linear in the level between ends of sides."""
+    ends = jnp.concatenate([lower, upper])
+    sums = jnp.sum(jnp.clip(ends[:, None], lower, upper), axis=1)
+    is_below = sums <= 1
+    start = jnp.max(jnp.where(is_below, ends, jnp.min(lower)))
+    filled = jnp.clip(start, lower, upper)
+    slope = jnp.sum((lower <= start) & (start < upper)).astype(lower.dtype)
+    level = start + jnp.maximum(1 - jnp.sum(filled), 0) / jnp.maximum(slope, 1)
+    return jnp.clip(level, lower, upper)
+
+
+def _read(rows: Array, is_row: Bool[Array, " C"]) -> Array:
+    """One row, in a form that a batch of replicates computes without gathering."""
+    mask = is_row.reshape(is_row.shape + (1,) * (rows.ndim - 1))
+    return jnp.sum(jnp.where(mask, rows, 0), axis=0, dtype=rows.dtype)
+
+
+def _written(rows: Float[Array, "C K"], is_row: Bool[Array, " C"], row: Float[Array, " K"]) -> Float[Array, "C K"]:
+    return jnp.where(is_row[:, None], row, rows)

@@ -1,0 +1,100 @@
+"""Merging weights: points of the simplex with few entries above 0, whatever chooses them."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.numerics import Scalar, stored
+from moe_theory.core.random import normals, symmetric_uniforms
+
+ROUNDING = 1e-5  # how far from 1 a sum of weights may be
+PROPOSALS = 8  # of a gamma variable
+
+
+def existing(max_experts: int, num_experts: Int[Scalar, ""]) -> Bool[Array, " K"]:
+    """Which of the padded experts there are: the first `num_experts`."""
+    return jnp.arange(max_experts, dtype=jnp.int32) < num_experts
+
+
+def equal_weights(exists: Bool[Array, " K"]) -> Float[Array, " K"]:
+    """1/K for each expert that there is."""
+    weights = exists.astype(jnp.result_type(float))
+    return weights / jnp.sum(weights)
+
+
+def uniform_weights(key: Key[Array, ""], exists: Bool[Array, " K"]) -> Float[Array, " K"]:
+    """Uniform on the simplex: independent exponentials, divided by their sum. Padding changes no draw."""
+    draws = jax.random.exponential(key, exists.shape, jnp.result_type(float))
+    kept = jnp.where(exists, draws, 0)
+    return kept / jnp.sum(kept)
+
+
+def like_tasks(shares: Float[Array, " V"], max_experts: int) -> Float[Array, " K"]:
+    """The share of task v for expert v; 0 for experts beyond the tasks, and none for tasks beyond the experts."""
+    return jnp.pad(shares[:max_experts], (0, max(0, max_experts - shares.shape[0])))
+
+
+def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]) -> Float[Array, " n"]:
+    """Logarithms of independent gamma variables, which a Dirichlet is the softmax of.
+
+    Gammas of small concentrations would underflow. A longer array begins with the shorter one.
+
+    Of a fixed number of proposals the first that is accepted, or in 1 of 10^10 cases the last: the loop of
+    `jax.random.loggamma` takes more than a second to compile.
+
+    Source: Marsaglia and Tsang, 2000, for a shape of 1 + a, where at least 95 % are accepted; the gamma of shape a is
+    that one times U^(1/a).
+    """
+    dtype = jnp.result_type(float)
+    shape = jnp.asarray(concentration, dtype)
+    scale = shape + 2 / 3
+    draws = symmetric_uniforms(key, count * (2 * PROPOSALS + 1), dtype).reshape(count, 2 * PROPOSALS + 1)
+    draws = stored(draws)
+    deviates, uniforms = normals(draws[:, :PROPOSALS]), (1 + draws[:, PROPOSALS:]) / 2
+    cubes = (1 + deviates / (3 * jnp.sqrt(scale))) ** 3
+    logs = jnp.log(jnp.maximum(cubes, jnp.finfo(dtype).tiny))
+    is_accepted = (cubes > 0) & (jnp.log(uniforms[:, 1:]) < deviates**2 / 2 + scale * (1 - cubes + logs))
+    chosen = logs[:, -1]
+    for proposal in reversed(range(PROPOSALS - 1)):
+        chosen = jnp.where(is_accepted[:, proposal], logs[:, proposal], chosen)
+    return jnp.log(scale) + chosen + jnp.log(uniforms[:, 0]) / shape
+
+
+def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Bool[Array, " K"]:
+    """The `max_active` experts with the largest values, of equal ones those that come first."""
+    index = jnp.arange(values.shape[0], dtype=jnp.int32)
+    is_tied_before = (values[None, :] == values[:, None]) & (index[None, :] < index[:, None])
+    is_before = exists[None, :] & ((values[None, :] > values[:, None]) | is_tied_before)
+    return exists & (jnp.sum(is_before, axis=1, dtype=jnp.int32) < max_active)
+
+
+def check_weights(weights: Any, max_active: int | None = None) -> None:
+    """Refuse what are no merging weights.
+
+    Raises: InvalidParamsError unless `weights` (K,) are at least 0 and sum to 1 up to rounding, (1a), with at most
+        `max_active` of them above 0, (1b).
+    """
+    values = np.asarray(weights)
+    if values.ndim != 1 or values.dtype.kind not in "biuf":
+        raise InvalidParamsError(
+            f"weights of shape {values.shape} and type {values.dtype} must be one real number for each expert, (K,)."
+        )
+    if not np.all(values >= 0):  # NaN included
+        worst = int(np.argmin(np.where(np.isnan(values), -np.inf, values)))
+        raise InvalidParamsError(
+            f"weights[{worst}]={values[worst]} must not be negative: weights are on the simplex (1c). Raise it."
+        )
+    if abs(values.sum() - 1) > ROUNDING:
+        raise InvalidParamsError(
+            f"weights sum to {values.sum()}, but must sum to 1 (1a): a merge is an average. Divide them by their sum."
+        )
+    used = int(np.sum(values > 0))
+    if max_active is not None and used > max_active:
+        raise InvalidParamsError(
+            f"weights use {used} experts, but must use at most max_active={max_active} (1b). Keep the largest of them, "
+            "by `tree.truncated`."
+        )

@@ -1,0 +1,319 @@
+"""The paper's formulas written out again, its wrong steps shown wrong, and what holds against every way to pick leaves.
+
+Small trees are searched exhaustively: all sequences of picks, with one or two children kept at every split.
+"""
+
+import functools
+import itertools
+import math
+
+import jax
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory.core.errors import InvalidParamsError, UnknownNameError
+from moe_theory.merging import adversary, kernel, repaired, theory
+from moe_theory.merging.params import CYCLIC_SPLIT, EFFECTIVE_SPLIT, RANDOM_SPLIT, Dims, Params
+
+SETTINGS = (
+    Params(smoothness_ratio=0.9, split_constant=0.5),
+    Params(smoothness_ratio=0.5, split_constant=0.3, smoothness=0.8),
+    Params(smoothness_ratio=0.7, split_constant=1.0, confidence=0.2),
+    Params(smoothness_ratio=0.95, split_constant=0.1, confidence=0.5),
+    Params(smoothness_ratio=0.6, split_constant=0.8),
+)
+MOST_SLOTS = 11
+
+
+@functools.cache
+def reached(params):
+    """For every T up to `MOST_SLOTS`: the largest depth, number of leaves and sum of nu_1 rho^h of all ways to pick."""
+    scale = (params.split_constant / params.smoothness) ** 2
+    states = {((0, 0),): (1, 0.0)}  # leaves (depth, pulls) that can be picked -> most leaves there are, largest sum
+    found = []
+    for time in range(1, MOST_SLOTS + 1):
+        following = {}
+        for leaves, (number, total) in states.items():
+            for leaf in set(leaves):
+                depth, count = leaf[0], leaf[1] + 1
+                others = list(leaves)
+                others.remove(leaf)
+                threshold = scale * math.log(time / params.confidence) * params.smoothness_ratio ** (-2 * depth)
+                is_split = count >= threshold
+                children = ([(depth + 1, 0)], [(depth + 1, 0)] * 2) if is_split else ([(depth, count)],)
+                values = number + is_split, total + params.smoothness * params.smoothness_ratio**depth
+                for kept in children:
+                    state = tuple(sorted(others + kept))
+                    best = following.get(state, (0, 0.0))
+                    following[state] = (max(best[0], values[0]), max(best[1], values[1]))
+        states = following
+        depths = max(depth for leaves in states for depth, _ in leaves)
+        found.append((depths, max(n for n, _ in states.values()), max(total for _, total in states.values())))
+    return found
+
+
+@pytest.mark.parametrize("params", SETTINGS)
+def test_no_way_to_pick_exceeds_the_bounds_and_some_way_has_the_depth(params):
+    for rounds, (depth, leaves, total) in enumerate(reached(params), 1):
+        assert repaired.depth_bound(rounds, params) == depth
+        assert repaired.simple_depth_bound(rounds, params) >= depth
+        assert repaired.leaf_bound(rounds, params) >= leaves
+        assert repaired.grain_bound(rounds, params) >= total - 1e-12
+        assert repaired.simple_grain_bound(rounds, params) >= repaired.grain_bound(rounds, params) - 1e-12
+    assert repaired.grain_bound(MOST_SLOTS, params) < 1.3 * reached(params)[-1][2]
+
+
+def test_bounds_with_a_planted_error_are_exceeded(monkeypatch):
+    """One pull less for each leaf in the sum; one pull more, or one leaf less, in the number of leaves."""
+    least_pulls = repaired._least_pulls
+
+    def exceeded(name, place):
+        return any(
+            value[place] > getattr(repaired, name)(rounds, params) + 1e-9
+            for params in SETTINGS
+            for rounds, value in enumerate(reached(params), 1)
+        )
+
+    assert not exceeded("grain_bound", 2)
+    assert not exceeded("leaf_bound", 1)
+    monkeypatch.setattr(repaired, "_least_pulls", lambda *arguments: max(1, least_pulls(*arguments) - 1))
+    assert exceeded("grain_bound", 2)
+    monkeypatch.setattr(repaired, "_least_pulls", lambda *arguments: least_pulls(*arguments) + 1)
+    assert exceeded("leaf_bound", 1)
+
+
+def test_the_least_over_depths_is_what_filling_up_gives():
+    for params, rounds in itertools.product(SETTINGS, (1, 7, 100, 30_000)):
+        ratio, deep = params.smoothness_ratio, []
+        for last in range(25):
+            pulls = [
+                2**h * max(1, math.ceil(theory.split_threshold(float(rounds), float(h), params))) for h in range(last)
+            ]
+            shallow = sum(number * (ratio**h - ratio**last) for h, number in enumerate(pulls))
+            deep.append(params.smoothness * (shallow + rounds * ratio**last))
+        assert repaired.grain_bound(rounds, params) == pytest.approx(min(deep), rel=1e-12)
+
+
+DIMS = Dims(max_experts=3, max_leaves=128)
+NUM_ROUNDS = 800
+TREE_SETTINGS = tuple(
+    Params(num_experts=3, max_active=3, smoothness_ratio=ratio, split_constant=constant, split_rule=rule)
+    for ratio, constant, rule in (
+        (0.3, 0.1, EFFECTIVE_SPLIT),
+        (0.7, 0.5, CYCLIC_SPLIT),
+        (0.9, 1.0, EFFECTIVE_SPLIT),
+        (0.9, 1.0, RANDOM_SPLIT),
+        (0.9, 30.0, CYCLIC_SPLIT),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Trees under every rule, from one program."""
+    system = adversary.system(DIMS)
+    return {
+        (params, name): mt.simulate(system, jax.random.key(3), adversary.Setting(params, rule), NUM_ROUNDS)[1]
+        for params in TREE_SETTINGS
+        for name, rule in adversary.SELECTIONS.items()
+    }
+
+
+def test_trees_keep_within_the_bounds_that_hold(runs):
+    for (params, name), info in runs.items():
+        is_cyclic = params.split_rule == CYCLIC_SPLIT
+        assert int(info.left_out[-1]) == 0
+        for rounds in (1, 2, 10, 100, NUM_ROUNDS):
+            here = jax.tree.map(lambda part, place=rounds - 1: float(part[place]), info)
+            assert here.max_depth <= repaired.depth_bound(rounds, params)
+            assert here.num_active <= here.num_leaves <= repaired.leaf_bound(rounds, params)
+            assert here.cumulative_grain <= repaired.grain_bound(rounds, params, is_cyclic) * (1 + 1e-6)
+        if name == "deepest":
+            assert here.max_depth == repaired.depth_bound(NUM_ROUNDS, params)
+        if name == "shallowest" and params.split_rule == EFFECTIVE_SPLIT:
+            assert here.cumulative_grain > 0.85 * repaired.grain_bound(NUM_ROUNDS, params)
+            assert int(info.num_active[-1]) == int(info.num_leaves[-1])
+        total = params.smoothness * np.sum(float(params.smoothness_ratio) ** np.asarray(info.depth, float))
+        assert here.cumulative_grain == pytest.approx(total, rel=1e-6)
+
+
+def test_the_lemmas_as_printed_are_exceeded(runs):
+    """(5) and (7) for large C, the form between at moderate C, (8) at early t: what tells them from what holds."""
+    moderate, large = TREE_SETTINGS[0], TREE_SETTINGS[-1]
+    assert int(runs[large, "deepest"].max_depth[-1]) == 1 > theory.depth_bound(NUM_ROUNDS, large)
+    assert theory.leaf_bound(NUM_ROUNDS, large._replace(smoothness_ratio=0.5)) < 1
+    slots = np.arange(3.0, NUM_ROUNDS + 1)
+    depths = np.asarray(runs[moderate, "deepest"].max_depth)[2:]
+    excess = depths - theory.intermediate_depth_bound(slots, moderate)
+    assert np.mean(excess > 0) > 0.2
+    assert np.all(excess <= 1)
+    slow = Params(smoothness_ratio=0.5, split_constant=2.0)
+    assert theory.leaf_bound_at(1.0, NUM_ROUNDS, slow) < 1
+    assert theory.leaf_bound(NUM_ROUNDS, slow) == pytest.approx(
+        NUM_ROUNDS * theory.leaf_bound_at(1.0, NUM_ROUNDS, slow)
+    )
+
+
+def test_lemmas_1_and_2_are_these_formulas():
+    params = Params(smoothness_ratio=0.7, split_constant=1.5, smoothness=1.2, confidence=0.1)
+    room = 500 * 1.2**2 / (1.5**2 * math.log(500 / 0.1))
+    assert theory.split_threshold(500.0, 3.0, params) == pytest.approx(500 / room * 0.7**-6)
+    assert theory.leaf_bound(500, params) == pytest.approx(2 ** (1 / 0.3) * room)
+    assert theory.depth_bound(500, params) == pytest.approx(math.log(room) / 0.3)
+    assert theory.intermediate_depth_bound(500, params) == pytest.approx(math.log(room) / (2 * math.log(1 / 0.7)))
+    assert theory.depth_bound(1, Params()) == math.inf
+    assert np.shape(theory.depth_bound(np.arange(2, 9), params)) == (7,)
+    with pytest.raises(InvalidParamsError, match="smoothness_ratio"):
+        theory.depth_bound(500, params._replace(smoothness_ratio=1.0))
+
+
+def test_theorem_1_is_this_formula_and_is_never_below_what_is_trivial():
+    bound = theory.theorem_1(
+        400, 3.0, 50.0, norm=2.0, exploration=0.7, regularization=1.5, confidence=0.05, learning_rate=1e-3, num_steps=8
+    )
+    root = math.sqrt(3.0 * math.log(1 + 400 * 50 / 1.5) + 2)
+    inner = 0.7 * math.sqrt(root**2 - 2 * math.log(0.05))
+    inner += (1.5 + 400 * 2) * (1 - 1e-3 * 64 * 1.5) ** 4 * math.sqrt(400 / 1.5) + 2 * math.sqrt(1.5 * 2.0)
+    assert bound.total == pytest.approx(3 * 20 * root * inner + 401)
+    assert bound.neural == pytest.approx(bound.total - 401)
+    assert bound.remainder > 400
+    beside = theory.theorem_1(400, 3.0, 50.0, exploration=0.0, confidence=0.05, whole_root=False)
+    under = theory.theorem_1(400, 3.0, 50.0, exploration=0.0, confidence=0.05)
+    assert under.confidence == 0
+    information = 3.0 * math.log(1 + 400 * 50) + 2
+    assert beside.confidence == pytest.approx(3 * 20 * math.sqrt(information) * -2 * math.log(0.05))
+
+
+def test_factors_of_lemmas_3_and_4_are_these_formulas():
+    w, layers, lam, t = 64.0, 2, 1.5, 30.0
+    small = w ** (-1 / 6) * math.sqrt(math.log(w))
+    error = small * t ** (2 / 3) * lam ** (-2 / 3) * layers**3
+    error += (2.5 + 2 * math.sqrt(t / lam)) * small * t ** (1 / 6) * lam ** (-1 / 6) * layers**3.5
+    assert theory.linearization_error(t, w, layers, lam, 2.5) == pytest.approx(error)
+    gap = theory.gap_bound(np.array([0.3, 7.0]), 0.1, np.array([0, 2]), Params(smoothness_ratio=0.5, smoothness=2.0))
+    np.testing.assert_allclose(gap, [0.6 + 0.2 + 2, 2 + 0.2 + 0.5])
+    factor = math.sqrt(1 + 2 * small * layers**4 * t ** (7 / 6) * lam ** (-7 / 6))
+    inside = 5 + 3 * small * layers**4 * t ** (5 / 3) * lam ** (-1 / 6) - 2 * math.log(0.2)
+    factor *= 0.7 * math.sqrt(inside) + math.sqrt(lam) * 2.5
+    tail = (1 - 1e-3 * w * lam) ** 4 * math.sqrt(t / lam)
+    tail += small * layers**3.5 * t ** (5 / 3) * lam ** (-5 / 3) * (1 + math.sqrt(t / lam))
+    found = theory.exploration_factor(
+        t, 5.0, width=w, num_layers=layers, norm=2.5, exploration=0.7, regularization=lam, confidence=0.2,
+        learning_rate=1e-3, num_steps=8, constants=(2.0, 3.0, 4.0),
+    )  # fmt: skip
+    assert found == pytest.approx(factor + (lam + 4 * t * layers) * tail)
+    assert theory.exploration_factor(1.0, 0.0) > 50  # against rewards in [0, 1]
+    assert theory.least_width(64.0, 5000, 1e4) == pytest.approx(5000.0**7 * 2**21 * math.log(64) ** 3)
+    assert theory.least_width(64.0, 2, 1e9, 1, 3.0) == pytest.approx(3**-0.5 * math.log(2e10) ** 1.5)
+    assert theory.largest_learning_rate(100, w, 2, lam) == pytest.approx(1 / (100 * w * 2 + w * lam))
+
+
+@pytest.mark.parametrize("num_experts", [2, 3, 4])
+def test_cyclic_boxes_are_as_large_and_as_many_as_halving_makes_them(num_experts):
+    boxes = [(np.zeros(num_experts), np.ones(num_experts))]
+    for depth in range(9):
+        sides = boxes[0][1] - boxes[0][0]
+        found = repaired.cyclic_diameter(num_experts, depth)
+        assert (found.side, found.diagonal) == (max(sides), pytest.approx(np.linalg.norm(sides)))
+        assert repaired.cyclic_leaves(num_experts, depth) == len(boxes)
+        halves = []
+        for lower, upper in boxes:
+            cut = np.arange(num_experts) == depth % num_experts
+            middle = (lower + upper) / 2
+            halves += [(lower, np.where(cut, middle, upper)), (np.where(cut, middle, lower), upper)]
+        boxes = [(lower, upper) for lower, upper in halves if lower.sum() <= 1 <= upper.sum()]
+
+
+@pytest.mark.parametrize("num_experts", [2, 5, 8])
+def test_the_least_smoothness_is_what_boxes_need_at_all_depths(num_experts):
+    limit = repaired.least_ratio(num_experts)
+    assert limit**num_experts == pytest.approx(0.5)
+    for ratio in (limit, (1 + limit) / 2):
+        boxes = [repaired.cyclic_diameter(num_experts, depth) for depth in range(10 * num_experts)]
+        least = repaired.least_smoothness(num_experts, ratio)
+        assert least.side == pytest.approx(max(box.side * ratio**-h for h, box in enumerate(boxes)))
+        assert least.side == pytest.approx(ratio ** (1 - num_experts))
+        assert least.diagonal == pytest.approx(max(box.diagonal * ratio**-h for h, box in enumerate(boxes)))
+    below = limit - 0.01
+    far = [repaired.cyclic_diameter(num_experts, h).side * below**-h for h in (0, 99 * num_experts)]
+    assert far[1] > far[0]
+    assert repaired.least_smoothness(num_experts, below).side == math.inf
+    assert repaired.least_ratio(num_experts, on_simplex=True) < limit
+
+
+@pytest.mark.parametrize("ratio", [0.3, 0.5, 0.7, 0.9])
+def test_the_exponent_is_the_slope_of_the_finite_bound(ratio):
+    """Logarithms taken off; over 40 decades, so that the steps in H leave 0.01. sqrt(T) would be 0.1 off at least."""
+    params, exponent = Params(smoothness_ratio=ratio), repaired.regret_exponent(ratio)
+    assert 0.6 < exponent < 1
+    for bound in (repaired.grain_bound, repaired.simple_grain_bound):
+        logs = [
+            math.log(bound(10**power, params)) - (1 - exponent) * math.log(power * math.log(10)) for power in (20, 60)
+        ]
+        assert (logs[1] - logs[0]) / (40 * math.log(10)) == pytest.approx(exponent, abs=0.01)
+
+
+def test_exponents_of_cyclic_splits():
+    for num_experts in (2, 3, 8):
+        ratio = repaired.least_ratio(num_experts)
+        assert repaired.cyclic_exponent(num_experts) == pytest.approx(repaired.regret_exponent(ratio))
+        branching = 2 ** (1 - 1 / num_experts)
+        found = math.log(branching / ratio) / math.log(branching / ratio**2)
+        assert repaired.simplex_exponent(num_experts) == pytest.approx(found)
+    params = Params(num_experts=3, smoothness_ratio=repaired.least_ratio(3))
+    logs = [
+        math.log(repaired.grain_bound(10**power, params, is_cyclic=True)) - 0.25 * math.log(power * math.log(10))
+        for power in (7, 13)
+    ]
+    assert (logs[1] - logs[0]) / (6 * math.log(10)) == pytest.approx(0.75, abs=0.02)
+    assert repaired.regret_bound(100, 5.0, params, 0.5) == pytest.approx(6.0 + repaired.grain_bound(100, params))
+
+
+def empirical_kernel(rng, points, mixes, width, num_layers, output_variance):
+    """<g, g'>/w of one random ReLU network for psi' f, by going back through its layers."""
+    weights, inputs = [], [points.T]
+    for _ in range(num_layers - 1):
+        weights.append(rng.normal(scale=math.sqrt(2 / width), size=(width, len(inputs[-1]))))
+        inputs.append(np.maximum(weights[-1] @ inputs[-1], 0))
+    last = rng.normal(scale=math.sqrt(output_variance / width), size=(mixes.shape[1], width))
+    total = (mixes @ mixes.T) * (inputs[-1].T @ inputs[-1])
+    back = (last.T @ mixes.T) * (inputs[-1] > 0)
+    for layer in reversed(range(num_layers - 1)):
+        total += (back.T @ back) * (inputs[layer].T @ inputs[layer])
+        if layer:
+            back = (weights[layer].T @ back) * (inputs[layer] > 0)
+    return total
+
+
+@pytest.mark.parametrize(("num_layers", "output_variance", "width"), [(2, 1.0, 4000), (3, 2.0, 500)])
+def test_the_kernel_is_that_of_wide_random_networks(num_layers, output_variance, width):
+    """3 % of the largest entry; the mean of 30 networks strays by less. The other variance would be 20 % off."""
+    rng = np.random.default_rng(num_layers)
+    points, mixes = rng.dirichlet(np.ones(4), 6), rng.dirichlet(np.ones(3), 6)
+    expected = kernel.neural_tangent_kernel(points, mixes, num_layers, output_variance)
+    mean = np.mean(
+        [empirical_kernel(rng, points, mixes, width, num_layers, output_variance) for _ in range(30)], axis=0
+    )
+    np.testing.assert_allclose(mean, expected, atol=0.03 * expected.max())
+    other = kernel.neural_tangent_kernel(points, mixes, num_layers, 3 - output_variance)
+    assert np.abs(other - expected).max() > 0.15 * expected.max()
+
+
+def test_the_kernel_of_a_point_with_itself_and_the_effective_dimension():
+    """On the unit sphere Theta(x, x) = 1 + s (L - 1)/2; a kernel of equal rows has one dimension, so lambda_0 is 0."""
+    for num_layers, variance in ((2, 1.0), (4, 2.0)):
+        corner = kernel.neural_tangent_kernel(np.eye(3), num_layers=num_layers, output_variance=variance)
+        np.testing.assert_allclose(np.diag(corner), 1 + variance * (num_layers - 1) / 2)
+    one = kernel.neural_tangent_kernel(np.tile(np.eye(3)[0], (5, 1)))
+    assert np.linalg.matrix_rank(one) == 1
+    found = theory.effective_dimension(one, 2.0, 50, 10)
+    assert found == pytest.approx(math.log(1 + 5 * 1.5 / 2) / math.log(1 + 500 / 2))
+    assert theory.effective_dimension(np.diag([1.0, 3.0]), 1.0, 3, 1) == pytest.approx(math.log(8) / math.log(4))
+    with pytest.raises(InvalidParamsError, match="num_layers"):
+        kernel.neural_tangent_kernel(np.eye(2), num_layers=1)
+
+
+def test_a_rule_that_there_is_not_is_named():
+    with pytest.raises(UnknownNameError, match="selection"):
+        adversary.one_rule(DIMS, "widest")
