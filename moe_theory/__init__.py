@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from moe_theory import continual as continual
     from moe_theory import edge as edge
     from moe_theory import generalization as generalization
+    from moe_theory import merging as merging
     from moe_theory.core.random import root_key as root_key
     from moe_theory.core.system import System as System
     from moe_theory.core.system import recorded_rounds as recorded_rounds
@@ -44,7 +45,13 @@ _NAMES = {
     "simulate": "moe_theory.core.system",
     "simulate_batch": "moe_theory.core.system",
 }
-_MODULES = ("continual", "edge", "generalization", "verify")  # `verify` is a package and, called, its function
+_MODULES = (
+    "continual",
+    "edge",
+    "generalization",
+    "merging",
+    "verify",
+)  # `verify` is a package and, called, its function
 
 __all__ = ["__version__", *_NAMES, *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -21,6 +21,7 @@ SYSTEMS: dict[str, str] = {
     "continual": "moe_theory.continual.sweeps",
     "edge": "moe_theory.edge.sweeps",
     "generalization": "moe_theory.generalization.sweeps",
+    "merging": "moe_theory.merging.sweeps",
 }
 
 

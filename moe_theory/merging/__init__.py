@@ -1,0 +1,25 @@
+"""Online expert merging: a tree-structured neural bandit (Tanbr), its rivals, a real MoE to merge, theory and figures.
+
+Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Smarter: Task-Aware Expert Merging for
+Online MoE Inference".
+"""
+
+from moe_theory.merging import monitor as monitor
+from moe_theory.merging import policies as policies
+from moe_theory.merging import repaired as repaired
+from moe_theory.merging import rewards as rewards
+from moe_theory.merging import theory as theory
+from moe_theory.merging import tree as tree
+from moe_theory.merging.params import Dims as Dims
+from moe_theory.merging.params import Params as Params
+from moe_theory.merging.policy import Feedback as Feedback
+from moe_theory.merging.policy import Pick as Pick
+from moe_theory.merging.policy import Policy as Policy
+from moe_theory.merging.readings import READINGS as READINGS
+from moe_theory.merging.readings import Reading as Reading
+from moe_theory.merging.readings import reading as reading
+from moe_theory.merging.reward import Reward as Reward
+from moe_theory.merging.system import Info as Info
+from moe_theory.merging.system import State as State
+from moe_theory.merging.system import system as system
+from moe_theory.merging.weights import check_weights as check_weights

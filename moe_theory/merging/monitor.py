@@ -1,0 +1,110 @@
+"""Monitors: how the shares of tasks in a slot are known before its requests are seen.
+
+Source: Sec. III-B, which names a moving average and a Count-Min Sketch and gives neither's constants.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from moe_theory.merging.params import Dims, Params
+from moe_theory.merging.policy import Feedback
+
+ORACLE, AVERAGE, SKETCH = "oracle", "average", "sketch"
+SKETCH_COLUMNS = 8  # counters of a row, however many tasks there are
+# Multipliers and shifts of the rows' hashes, ((a v + b) mod p) mod columns: fixed, from a table of random digits.
+HASHES = ((1009732533, 760013586), (346735486, 876807911), (1490845117, 927496452))
+HASH_PRIME = 2**31 - 1
+
+
+class Monitor(NamedTuple):
+    """How a task mix is estimated; a point of the simplex, from earlier slots alone unless it is the oracle."""
+
+    begin: Callable[[Dims, Params], Any]
+    estimate: Callable[[Any, Float[Array, " V"]], Float[Array, " V"]]  # (state, the slot's true mix)
+    watch: Callable[[Any, Feedback, Params], Any]
+
+
+class Sketch(NamedTuple):
+    """A Count-Min Sketch whose counts fade."""
+
+    table: Float[Array, "rows columns"]
+    kinds: Float[Array, " V"]  # zeros: how many tasks there are
+
+
+def sketch_counts(sketch: Sketch) -> Float[Array, " V"]:
+    """For each task the least of its counters: never below its faded count, above it where all rows collide.
+
+    Source: Cormode and Muthukrishnan, 2005.
+    """
+    columns = hashed(sketch.kinds.shape[0])
+    return jnp.min(jnp.stack([row[places] for row, places in zip(sketch.table, columns, strict=True)]), axis=0)
+
+
+def hashed(num_tasks: int) -> Int[np.ndarray, "rows V"]:
+    """The column of each task in each row."""
+    return np.array([[(a * task + b) % HASH_PRIME % SKETCH_COLUMNS for task in range(num_tasks)] for a, b in HASHES])
+
+
+def _nothing(dims: Dims, params: Params) -> tuple[()]:
+    del dims, params
+    return ()
+
+
+def _truth(state: tuple[()], mix: Float[Array, " V"]) -> Float[Array, " V"]:
+    del state
+    return mix
+
+
+def _unchanged(state: tuple[()], feedback: Feedback, params: Params) -> tuple[()]:
+    del feedback, params
+    return state
+
+
+def _equal_shares(dims: Dims, params: Params) -> Float[Array, " V"]:
+    del params
+    return jnp.full((dims.num_tasks,), 1 / dims.num_tasks, jnp.result_type(float))
+
+
+def _averaged(state: Float[Array, " V"], mix: Float[Array, " V"]) -> Float[Array, " V"]:
+    del mix
+    return state
+
+
+def _average(state: Float[Array, " V"], feedback: Feedback, params: Params) -> Float[Array, " V"]:
+    """(1 - rate) shares + rate (counts of the slot / their sum)."""
+    counts = feedback.counts.astype(state.dtype)
+    rate = jnp.asarray(params.monitor_rate, state.dtype)
+    return (1 - rate) * state + rate * counts / jnp.sum(counts)
+
+
+def _empty_sketch(dims: Dims, params: Params) -> Sketch:
+    del params
+    dtype = jnp.result_type(float)
+    return Sketch(jnp.zeros((len(HASHES), SKETCH_COLUMNS), dtype), jnp.zeros((dims.num_tasks,), dtype))
+
+
+def _sketched(state: Sketch, mix: Float[Array, " V"]) -> Float[Array, " V"]:
+    """Counts in proportion; equal shares as long as nothing was counted."""
+    del mix
+    counts = sketch_counts(state)
+    total = jnp.sum(counts)
+    return jnp.where(total > 0, counts / jnp.where(total > 0, total, 1), 1 / counts.shape[0])
+
+
+def _count(state: Sketch, feedback: Feedback, params: Params) -> Sketch:
+    """All counters times 1 - rate, then the slot's requests on top."""
+    counts = feedback.counts.astype(state.table.dtype)
+    is_column = hashed(counts.shape[0])[:, :, None] == np.arange(SKETCH_COLUMNS)
+    added = jnp.sum(jnp.where(is_column, counts[None, :, None], 0), axis=1)
+    return Sketch((1 - jnp.asarray(params.monitor_rate, counts.dtype)) * state.table + added, state.kinds)
+
+
+MONITORS: dict[str, Monitor] = {
+    ORACLE: Monitor(_nothing, _truth, _unchanged),
+    AVERAGE: Monitor(_equal_shares, _averaged, _average),
+    SKETCH: Monitor(_empty_sketch, _sketched, _count),
+}

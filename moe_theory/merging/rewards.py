@@ -1,0 +1,194 @@
+"""Families of rewards whose best weights are known in closed form, for every mix of tasks and every B.
+
+A slot shows the mean reward of each task that had requests, f*_v(x) plus Gaussian noise of deviation `noise_scale`. The
+noise is not clipped to [0, 1]: the mean is then f* itself.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from moe_theory.core import checks
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
+from moe_theory.core.numerics import Scalar
+from moe_theory.merging.params import Dims, Params
+from moe_theory.merging.policy import Feedback
+from moe_theory.merging.reward import Reward
+from moe_theory.merging.tasks import Tasks, draw_counts, draw_tasks, mix_of
+from moe_theory.merging.weights import existing, largest, like_tasks, log_gammas
+
+PEAKED, FLAT, SHARES, WINNER = "peaked", "flat", "shares", "winner"
+PEAK_WIDTH = 0.5  # s; about as far as equal weights are from a peak at K = 8
+PEAK_CONCENTRATION = 0.25  # of the Dirichlet law of a peak, which is of few experts
+LOWEST_PEAK = 0.5  # heights are uniform from here to 1
+FLAT_CONCENTRATION = 0.1  # of the Dirichlet law of the tasks' own best weights, which use few experts
+
+
+class World(NamedTuple):
+    """What a replicate's rewards are made of; `surface` is the family's own."""
+
+    tasks: Tasks
+    exists: Bool[Array, " K"]
+    surface: Any
+
+
+class Peak(NamedTuple):
+    """A peak that all tasks share."""
+
+    center: Float[Array, " K"]  # c
+    heights: Float[Array, " V"]  # f*_v(c)
+
+
+def peak_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
+    """f*_v(x) = height_v exp(-|x - c|^2 / (2 s^2)): the same best weights for every task, and little far from them."""
+    square = jnp.sum(jnp.square(weights - world.surface.center))
+    return world.surface.heights * jnp.exp(-square / (2 * PEAK_WIDTH**2))
+
+
+def peak_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
+    """The feasible weights nearest to c, whatever the mix: psi' f* falls with |x - c| alone. See `nearest`."""
+    del mix
+    return nearest(world.surface.center, world.exists, params.max_active)
+
+
+def flat_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
+    """f*_v(x) = 1 - |x - c_v|^2 / 2, within [0, 1] as no two points of the simplex are further apart than 2^(1/2)."""
+    return 1 - jnp.sum(jnp.square(weights[None, :] - world.surface), axis=1) / 2
+
+
+def flat_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
+    """The feasible weights nearest to c = sum_v psi_v c_v, a point of the simplex.
+
+    psi' f* = 1 - |x - c|^2 / 2 less the variance of c_v under psi, which x does not change. See `nearest`.
+    """
+    return nearest(jnp.sum(mix[:, None] * world.surface, axis=0), world.exists, params.max_active)
+
+
+def shares_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
+    """f*_v(x) = x_v^(1/2): task v is served by expert v alone, with less and less to gain from more weight."""
+    return jnp.sqrt(weights[: world.tasks.phases.shape[0]])
+
+
+def shares_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
+    """x_v in proportion to psi_v^2 over the B tasks with the largest shares: all tasks are served, unequally.
+
+    On given experts sum psi_v x_v^(1/2) is concave, with equal derivatives psi_v / (2 x_v^(1/2)) there; by Cauchy and
+    Schwarz its maximum is the norm of their psi, so that the experts with the largest are best.
+    """
+    squares = jnp.square(mix / jnp.max(mix))
+    kept = jnp.where(largest(mix, jnp.ones_like(mix, bool), params.max_active), squares, 0)
+    return like_tasks(kept / jnp.sum(kept), world.exists.shape[0])
+
+
+def winner_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
+    """f*_v(x) = x_v^2: task v is served by expert v alone, and half its weight is worth a quarter."""
+    return jnp.square(weights[: world.tasks.phases.shape[0]])
+
+
+def winner_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
+    """All weight on the commonest task's expert: psi' f* is convex, so largest at a vertex, where it is psi_v."""
+    del params
+    is_commonest = largest(mix, jnp.ones_like(mix, bool), 1)
+    return like_tasks(is_commonest.astype(mix.dtype), world.exists.shape[0])
+
+
+def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
+    """The weights with at most B above 0 that are nearest to a `point` of the simplex.
+
+    Of those on a set S of B experts: x_k = c_k + m/B with m = 1 - sum_S c, by the equality of all x_k - c_k, and as
+    m >= 0 none is negative. The squared distance is m^2/B plus the sum of c^2 outside S: both are least where S has the
+    largest entries.
+    """
+    kept = largest(point, exists, max_active)
+    missing = 1 - jnp.sum(jnp.where(kept, point, 0))
+    return jnp.where(kept, point + missing / jnp.sum(kept), 0)
+
+
+def named(name: str) -> Reward:
+    """The family called `name`. Raises: UnknownNameError, with the nearest name suggested."""
+    if name not in REWARDS:
+        raise unknown_name("reward", name, REWARDS)
+    return REWARDS[name]
+
+
+def _draw_peak(key: Key[Array, ""], exists: Bool[Array, " K"], num_tasks: int) -> Peak:
+    """A Dirichlet peak and heights."""
+    center_key, heights_key = jax.random.split(key)
+    uniforms = jax.random.uniform(heights_key, (num_tasks,), jnp.result_type(float))
+    logs = log_gammas(center_key, exists.shape[0], PEAK_CONCENTRATION)
+    center = jax.nn.softmax(jnp.where(exists, logs, -jnp.inf))
+    return Peak(center, LOWEST_PEAK + (1 - LOWEST_PEAK) * uniforms)
+
+
+def _draw_flat(key: Key[Array, ""], exists: Bool[Array, " K"], num_tasks: int) -> Float[Array, "V K"]:
+    """Each task's own best weights c_v, Dirichlet; drawn expert by expert, so that padding changes no draw."""
+    logs = log_gammas(key, exists.shape[0] * num_tasks, FLAT_CONCENTRATION).reshape(-1, num_tasks)
+    return jax.nn.softmax(jnp.where(exists, logs.T, -jnp.inf), axis=1)
+
+
+def _draw_nothing(key: Key[Array, ""], exists: Bool[Array, " K"], num_tasks: int) -> tuple[()]:
+    del key, exists, num_tasks
+    return ()
+
+
+def _family(
+    name: str,
+    draw_surface: Callable[[Key[Array, ""], Bool[Array, " K"], int], Any],
+    value: Callable[[World, Float[Array, " K"]], Float[Array, " V"]],
+    best: Callable[[World, Float[Array, " V"], Params], Float[Array, " K"]],
+    needs_experts: bool = False,
+) -> Reward:
+    """A family as a `Reward`; one that `needs_experts` has an expert for each task."""
+
+    def draw(key: Key[Array, ""], dims: Dims, params: Params) -> World:
+        if needs_experts:
+            check_experts(f"reward {name!r}", dims, params)
+        tasks_key, surface_key = jax.random.split(key)
+        exists = existing(dims.max_experts, params.num_experts)
+        return World(draw_tasks(tasks_key, dims, params), exists, draw_surface(surface_key, exists, dims.num_tasks))
+
+    def mix(world: World, time: Int[Array, ""], params: Params) -> Float[Array, " V"]:
+        return mix_of(world.tasks, time, params)
+
+    def serve(
+        key: Key[Array, ""], world: World, weights: Float[Array, " K"], mix: Float[Array, " V"], params: Params
+    ) -> Feedback:
+        return observed(key, value(world, weights), mix, params)
+
+    return Reward(draw, mix, value, serve, best)
+
+
+def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, " V"], params: Params) -> Feedback:
+    """What a slot shows of tasks whose expected rewards are `values`."""
+    counts_key, noise_key = jax.random.split(key)
+    counts = draw_counts(counts_key, mix, params.slot_size)
+    noise = jnp.asarray(params.noise_scale, values.dtype) * jax.random.normal(noise_key, values.shape, values.dtype)
+    return Feedback(jnp.where(counts > 0, values + noise, 0), counts)
+
+
+def check_experts(what: str, dims: Dims, params: Params) -> None:
+    """Refuse other numbers of experts than of tasks, for `what` gives each task an expert of its own.
+
+    Raises: InvalidDimsError where there is no room for them, else InvalidParamsError.
+    """
+    if dims.max_experts < dims.num_tasks:
+        raise InvalidDimsError(
+            f"{what} needs an expert for each task: max_experts={dims.max_experts} must be at least "
+            f"num_tasks={dims.num_tasks}. Raise max_experts."
+        )
+    if checks.is_known(params.num_experts) and params.num_experts != dims.num_tasks:
+        raise InvalidParamsError(
+            f"{what} needs an expert for each task: num_experts={params.num_experts} must be num_tasks="
+            f"{dims.num_tasks}. Mend num_experts, or choose another."
+        )
+
+
+REWARDS: dict[str, Reward] = {
+    PEAKED: _family(PEAKED, _draw_peak, peak_value, peak_best),
+    FLAT: _family(FLAT, _draw_flat, flat_value, flat_best),
+    SHARES: _family(SHARES, _draw_nothing, shares_value, shares_best, needs_experts=True),
+    WINNER: _family(WINNER, _draw_nothing, winner_value, winner_best, needs_experts=True),
+}

@@ -1,0 +1,55 @@
+"""What a sweep's specification may say of online expert merging."""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from moe_theory.merging.monitor import MONITORS
+from moe_theory.merging.params import Dims, check_params
+from moe_theory.merging.policies import POLICIES, UNCERTAINTIES
+from moe_theory.merging.readings import READINGS
+from moe_theory.merging.rewards import REWARDS
+from moe_theory.merging.system import system
+from moe_theory.sweep.systems import Observable, Sweepable, observables
+
+EXPERTS = ("expert_index",)  # padded ones included, which are zero
+
+
+def monitor_error(state: Any, info: Any) -> Array:
+    """Total variation distance between the estimated and the true task mix."""
+    del state
+    return jnp.sum(jnp.abs(info.estimated_mix - info.mix)) / 2
+
+
+SWEEPABLE = Sweepable(
+    name="merging",
+    about="online expert merging: Tanbr, Algorithm 1 of `merging`, or a rival, on rewards whose best weights are known",
+    dims=Dims,
+    default_dims={"num_tasks": 8},
+    readings=READINGS,
+    choices={
+        "reward": {name: name for name in REWARDS},
+        "policy": {name: name for name in POLICIES},
+        "monitor": {name: name for name in MONITORS},
+        "uncertainty": {name: name for name in UNCERTAINTIES},
+    },
+    build=system,
+    check=check_params,
+    observables=observables(
+        Observable("regret", "R_t, cumulative, against the best weights", lambda state, info: info.cumulative_regret),
+        Observable("slot_regret", "regret of the slot alone, in [0, 1]", lambda state, info: info.regret),
+        Observable("mean_value", "mean of psi' f*(x) over the slots so far", lambda state, info: info.mean_value),
+        Observable("value", "psi' f*(x) of the slot", lambda state, info: info.value),
+        Observable("leaves", "N_t, candidates of the slot", lambda state, info: info.pick.num_candidates),
+        Observable("depth", "h_t of the leaf picked", lambda state, info: info.pick.depth),
+        Observable("max_depth", "H(t), depth of the tree", lambda state, info: info.pick.max_depth),
+        Observable("bonus", "last term of (4) for the weights picked", lambda state, info: info.pick.bonus),
+        Observable("prediction", "psi' f(x, theta) for them", lambda state, info: info.pick.prediction),
+        Observable("left_out", "splits that the tree had no room for, so far", lambda state, info: info.pick.left_out),
+        Observable("monitor_error", "total variation of estimated and true task mix", monitor_error),
+        Observable("weights", "x_t", lambda state, info: info.pick.weights, EXPERTS),
+    ),
+    default_observables=("regret", "mean_value"),
+    sources=("core", "merging"),
+)

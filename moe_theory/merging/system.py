@@ -1,0 +1,109 @@
+"""Online merging as a `System`: slots of tasks, a monitor of their mix, a policy that chooses weights, its rewards."""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from moe_theory.core.errors import unknown_name
+from moe_theory.core.system import System
+from moe_theory.merging import monitor as monitors
+from moe_theory.merging import policies
+from moe_theory.merging import rewards as families
+from moe_theory.merging.params import Dims, Params, check_params
+from moe_theory.merging.policy import Feedback, Memory, Pick, Policy
+from moe_theory.merging.reward import Reward, World
+
+
+class State(NamedTuple):
+    """What is carried from slot to slot: the checkpoint."""
+
+    world: World
+    memory: Memory
+    monitor: Any
+    regret: Float[Array, ""]  # R_t, the regret so far
+    reward: Float[Array, ""]  # sum of psi' f*(x) so far
+    round: Int[Array, ""]  # slots done
+
+
+class Info(NamedTuple):
+    """What a slot shows."""
+
+    pick: Pick
+    feedback: Feedback
+    mix: Float[Array, " V"]  # psi_t, the true one
+    estimated_mix: Float[Array, " V"]  # what the monitor took it for
+    value: Float[Array, ""]  # psi' f*(x_t)
+    regret: Float[Array, ""]  # psi' (f*(x*) - f*(x_t)), at least 0; NaN where the best weights are unknown
+    mean_value: Float[Array, ""]  # of all slots so far
+    cumulative_regret: Float[Array, ""]  # R_t
+
+
+@functools.lru_cache
+def system(
+    dims: Dims,
+    reward: str | Reward = families.PEAKED,
+    policy: str | Policy = policies.TANBR,
+    monitor: str = monitors.ORACLE,
+    uncertainty: str = policies.EXACT,
+) -> System:
+    """A policy that merges experts slot by slot for a reward, as a `System`; equal arguments give the same object.
+
+    Args:
+        reward: the name of a family (`rewards.REWARDS`), or a `Reward` of your own.
+        policy: a name of `policies.POLICIES`, or a `Policy` of your own.
+        monitor: how the task mix is known: a name of `monitor.MONITORS`.
+        uncertainty: how a neural policy computes its norm by Z^-1: a name of `policies.UNCERTAINTIES`.
+    Raises: UnknownNameError for names there are not.
+    """
+    served = families.named(reward) if isinstance(reward, str) else reward
+    chosen = policies.named(policy, dims, uncertainty) if isinstance(policy, str) else policy
+    if monitor not in monitors.MONITORS:
+        raise unknown_name("monitor", monitor, monitors.MONITORS)
+    watch = monitors.MONITORS[monitor]
+
+    def init(key: Key[Array, ""], params: Params) -> State:
+        check_params(dims, params)
+        dtype = jnp.result_type(float)
+        world_key, memory_key = jax.random.split(key)
+        zero = jnp.zeros((), dtype)
+        return State(
+            world=served.draw(world_key, dims, params),
+            memory=chosen.begin(memory_key, dims, params),
+            monitor=watch.begin(dims, params),
+            regret=zero,
+            reward=zero,
+            round=jnp.zeros((), jnp.int32),
+        )
+
+    def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
+        choose_key, serve_key, learn_key = jax.random.split(key, 3)
+        time = state.round + 1
+        mix = served.mix(state.world, time, params)
+        estimate = watch.estimate(state.monitor, mix)
+        pick = chosen.choose(choose_key, state.memory, estimate, time, params)
+        feedback = served.serve(serve_key, state.world, pick.weights, mix, params)
+        value = jnp.sum(mix * served.value(state.world, pick.weights))
+        lost = _regret(served, state.world, mix, value, params)
+        state = State(
+            world=state.world,
+            memory=chosen.learn(learn_key, state.memory, pick, estimate, feedback, time, params),
+            monitor=watch.watch(state.monitor, feedback, params),
+            regret=state.regret + lost,
+            reward=state.reward + value,
+            round=time,
+        )
+        mean_value = state.reward / time.astype(value.dtype)
+        return state, Info(pick, feedback, mix, estimate, value, lost, mean_value, state.regret)
+
+    return System(init, step)
+
+
+def _regret(
+    reward: Reward, world: World, mix: Float[Array, " V"], value: Float[Array, ""], params: Params
+) -> Float[Array, ""]:
+    if reward.best is None:
+        return jnp.full_like(value, jnp.nan)
+    return jnp.sum(mix * reward.value(world, reward.best(world, mix, params))) - value

@@ -1,0 +1,146 @@
+"""Rewards against formulas written again in NumPy, and their best weights against a numerical optimiser."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+import moe_theory as mt
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
+from moe_theory.merging import rewards, tasks, weights
+from moe_theory.merging.params import Dims, Params
+
+KEY = mt.root_key(3)
+DIMS = Dims(max_experts=5, num_tasks=4)  # one expert is padding
+PARAMS = Params(num_experts=4, max_active=4)
+ACTIVE = (1, 2, 3, 4)
+QUICKLY = {"xla_backend_optimization_level": 0}  # compiling is what costs
+draw_gammas = jax.jit(weights.log_gammas, static_argnums=1, compiler_options=QUICKLY)
+
+
+def plainly(name, world, points):
+    """The family's formula in NumPy: values (n, V) at points (n, K)."""
+    if name == rewards.PEAKED:
+        square = ((points - world.surface.center) ** 2).sum(axis=1)
+        return world.surface.heights * np.exp(-square / (2 * rewards.PEAK_WIDTH**2))[:, None]
+    if name == rewards.FLAT:
+        return 1 - ((points[:, None, :] - world.surface[None, :, :]) ** 2).sum(axis=2) / 2
+    power = 0.5 if name == rewards.SHARES else 2
+    return np.maximum(points[:, :4], 0) ** power
+
+
+@pytest.fixture(scope="module", params=list(rewards.REWARDS))
+def family(request):
+    """Its name, a world, points of the simplex with the family's values there, mixes with its best weights."""
+    reward = rewards.named(request.param)
+    rng = np.random.default_rng(1)
+    points = np.concatenate([np.eye(4), rng.dirichlet(np.full(4, 0.5), 60)])
+    points = np.pad(points, ((0, 0), (0, 1)))
+    mixes = rng.dirichlet(np.ones(4), 3)
+
+    def everything(key, params, points, mixes):
+        world = reward.draw(key, DIMS, params)
+
+        def best(mix, max_active):
+            return reward.best(world, mix, params._replace(max_active=max_active))
+
+        of_active = jax.vmap(best, in_axes=(None, 0))
+        found = jax.vmap(of_active, in_axes=(0, None))(mixes, jnp.array(ACTIVE))
+        return world, jax.vmap(lambda point: reward.value(world, point))(points), found
+
+    with jax.enable_x64(True):
+        found = jax.jit(everything, compiler_options=QUICKLY)(KEY, PARAMS, points, mixes)
+    world, values, best = jax.tree.map(np.asarray, found)
+    return request.param, world, points, values, mixes, best
+
+
+def test_values_are_the_formula_s(family):
+    """Would catch a value that padding changes, or one outside [0, 1]."""
+    name, world, points, values, _, _ = family
+    np.testing.assert_allclose(values, plainly(name, world, points), rtol=1e-9, atol=1e-12)
+    assert values.min() >= 0
+    assert values.max() <= 1
+    assert values.max() - values.min() > 0.2
+
+
+def test_the_best_weights_are_an_optimiser_s(family):
+    """The most that SLSQP finds on any B experts, from many starts: catches another's optimum, and a wrong support."""
+    name, world, points, _, mixes, best = family
+    for mix, by_active in zip(mixes, best, strict=True):
+        for max_active, found in zip(ACTIVE, by_active, strict=True):
+            weights.check_weights(found, max_active)
+            assert found[4] == 0
+            value = mix @ plainly(name, world, found[None])[0]
+            supports = itertools.combinations(range(4), max_active)
+            rival = max(most_on(name, world, mix, list(support)) for support in supports)
+            assert abs(value - rival) < 1e-5, (max_active, found)
+        assert (plainly(name, world, points) @ mix).max() <= mix @ plainly(name, world, by_active[-1][None])[0] + 1e-12
+
+
+def most_on(name, world, mix, support):
+    """The largest psi' f* that is found on these experts."""
+
+    def loss(inside):
+        point = np.zeros(5)
+        point[support] = inside
+        return -float(mix @ plainly(name, world, point[None])[0])
+
+    size = len(support)
+    starts = [np.full(size, 1 / size), *(0.1 / size + 0.9 * np.eye(size))]
+    constraint = {"type": "eq", "fun": lambda inside: inside.sum() - 1}
+    bounds = [(1e-12, 1)] * size
+    ends = [optimize.minimize(loss, start, bounds=bounds, constraints=constraint, tol=1e-12) for start in starts]
+    return max(-float(end.fun) for end in ends)
+
+
+def test_slots_show_the_mean_reward_with_noise():
+    """Would catch noise that is biased or scaled, and a task without requests that shows a reward."""
+    values, mix = jnp.array([0.0, 0.3, 1.0]), jnp.array([0.6, 0.4, 0.0])
+    params = Params(noise_scale=0.2, slot_size=300)
+    show = jax.jit(jax.vmap(rewards.observed, in_axes=(0, None, None, None)), compiler_options=QUICKLY)
+    seen = show(jax.random.split(KEY, 4000), values, mix, params)
+    shown, counts = np.asarray(seen.rewards, float), np.asarray(seen.counts)
+    assert counts.dtype == np.int32
+    assert np.all(counts.sum(axis=1) == 300)
+    assert np.all(counts[:, 2] == 0)
+    assert np.all(shown[:, 2] == 0)
+    errors = (shown[:, :2] - np.asarray(values)[:2]) / 0.2
+    assert stats.kstest(errors.ravel(), stats.norm.cdf).pvalue > 1e-6
+    expected = stats.binom(300, 0.6)
+    assert abs(counts[:, 0].mean() - expected.mean()) < 6 * expected.std() / np.sqrt(4000)
+    assert abs(counts[:, 0].var() / expected.var() - 1) < 6 * np.sqrt(2 / 4000)
+
+
+def test_the_mix_drifts_as_the_formula_says():
+    """Would catch a drift that is not periodic, or that moves a mix without drift."""
+    world = tasks.Tasks(jnp.array([0.1, -0.4, 2.0]), jnp.array([0.0, 1.0, 4.0]))
+    times = np.array([1, 7, 8, 28])
+    mixes = jax.jit(jax.vmap(tasks.mix_of, in_axes=(None, 0, None)))
+    for drift in (0.0, 1.5):
+        found = np.asarray(mixes(world, times, Params(mix_drift=drift, mix_period=7.0)))
+        logs = np.asarray(world.log_weights) + drift * np.sin(2 * np.pi * times[:, None] / 7 + np.asarray(world.phases))
+        np.testing.assert_allclose(found, np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True), rtol=2e-5)
+        np.testing.assert_allclose(found[1], found[3], rtol=1e-4)
+        assert np.allclose(found[0], found[1], rtol=1e-5) == (drift == 0)
+
+
+@pytest.mark.parametrize("concentration", [0.1, 1.0, 6.0])
+def test_gammas_have_their_law(concentration):
+    """Would catch a rejection rule that is wrong for small or for large concentrations; padding that changes draws."""
+    found = np.asarray(draw_gammas(KEY, 20000, concentration), float)
+    assert stats.kstest(found, lambda x: stats.loggamma.cdf(x, concentration)).pvalue > 1e-6
+    np.testing.assert_allclose(found[:5], draw_gammas(KEY, 5, concentration), rtol=1e-5)
+
+
+def test_what_a_family_cannot_be_is_refused():
+    """One line each that says what is wrong."""
+    with pytest.raises(UnknownNameError, match="Did you mean 'shares'"):
+        rewards.named("share")
+    for name in (rewards.SHARES, rewards.WINNER):
+        with pytest.raises(InvalidParamsError, match="num_experts=3 must be num_tasks=4"):
+            rewards.named(name).draw(KEY, DIMS, PARAMS._replace(num_experts=3))
+        with pytest.raises(InvalidDimsError, match="max_experts=3 must be at least num_tasks=4"):
+            rewards.named(name).draw(KEY, Dims(max_experts=3, num_tasks=4), PARAMS)

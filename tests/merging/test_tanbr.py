@@ -1,0 +1,179 @@
+"""Tanbr and NUCB as policies: warm starts, batches, their memory's end, and what is learnt from a slot."""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory.core.batching import trailing_vmap
+from moe_theory.core.errors import InvalidRewardError, InvalidRunError
+from moe_theory.core.random import replicate_keys
+from moe_theory.core.system import System
+from moe_theory.merging import network
+from moe_theory.merging import tanbr as tanbr_module
+from moe_theory.merging.nucb import nucb, random_weights
+from moe_theory.merging.params import Dims, Params
+from moe_theory.merging.policy import Feedback
+from moe_theory.merging.tanbr import tanbr
+
+KEY = mt.root_key(8)
+SLOTS = 12
+DIMS = Dims(4, 3, 16, max_leaves=8, width=8, num_steps=2, num_candidates=6)
+quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+draw = quickly(random_weights, static_argnums=1)
+outputs = quickly(network.outputs)
+written = quickly(lambda weights, points, mix: network.gradient(network.factors(weights, points, mix)[1]))
+
+
+class State(NamedTuple):
+    memory: Any
+    round: Any
+
+
+class Info(NamedTuple):
+    pick: Any
+    mix: Any
+
+
+def served(dims, policy):
+    """Slots of random mixes whose rewards are what the first experts have, as a `System`."""
+
+    def init(key, params):
+        return State(policy.begin(key, dims, params), jnp.zeros((), jnp.int32))
+
+    def step(key, state, params):
+        mix_key, choose_key, learn_key = jax.random.split(key, 3)
+        mix, time = jax.nn.softmax(jax.random.normal(mix_key, (dims.num_tasks,))), state.round + 1
+        pick = policy.choose(choose_key, state.memory, mix, time, params)
+        rewards = pick.weights[: dims.num_tasks]
+        feedback = Feedback(rewards, jnp.ones((dims.num_tasks,), jnp.int32))
+        return State(policy.learn(learn_key, state.memory, pick, mix, feedback, time, params), time), Info(pick, mix)
+
+    return System(init, step)
+
+
+PARAMS = Params(num_experts=4, max_active=3, split_constant=0.3)
+STARTS_AND_STEPS = (True, False), (True, True, False)  # which arguments end in a batch
+
+
+def test_a_replicate_is_the_same_alone_and_in_a_batch():
+    """Would catch a loop or a branch that a batch takes otherwise, and replicates that share a memory.
+
+    A batch of one keeps loops and branches what they are, as a replicate with much memory does.
+    """
+
+    system = served(DIMS, tanbr(DIMS))
+    start, step = (quickly(trailing_vmap(part, flags)) for part, flags in zip(system, STARTS_AND_STEPS, strict=True))
+    runs = []
+    for replicates in ([0, 1], [1]):
+        keys = replicate_keys(KEY, jnp.asarray(replicates))
+        state, infos = start(keys, PARAMS), []
+        for _ in range(SLOTS):
+            state, info = step(jax.vmap(jax.random.fold_in, (0, 0))(keys, state.round), state, PARAMS)
+            infos.append(info)
+        runs.append((state, jax.tree.map(lambda *leaves: np.stack(leaves), *infos)))
+    for batched, one in zip(*map(jax.tree.leaves, runs), strict=True):
+        np.testing.assert_allclose(batched[..., 1:], one, rtol=1e-3, atol=1e-4)
+    state, info = runs[0]
+    weights = np.asarray(info.pick.weights, np.float64)
+    assert np.any(weights[..., 0] != weights[..., 1])
+    assert np.max(np.abs(weights.sum(axis=1) - 1)) < 1e-6
+    assert np.max(np.sum(weights > 0, axis=1)) == 3
+    assert np.all(np.sum(state.memory.learner.history.counts, axis=0) == SLOTS)
+
+
+def test_a_warm_start_picks_the_mix_first_and_then_where_its_bound_is_largest(monkeypatch):
+    """Would catch a warm start that pulls a leaf, is played for ever or never again, or shares an arm."""
+    monkeypatch.setattr(tanbr_module, "WARM_SLOTS", 4)
+    dims = DIMS.__class__(4, 4, 16, max_leaves=8, width=8, num_steps=2)
+    policy = tanbr(dims)
+    choose, learn = quickly(policy.choose), quickly(policy.learn)
+    params = Params(num_experts=4, max_active=3, warm_start=True, smoothness=0.01)
+    memory = quickly(lambda key: policy.begin(key, dims, params))(KEY)
+    rng, mixes = np.random.default_rng(0), []
+    for time in range(1, 17):
+        mix = rng.dirichlet(np.ones(4)).astype(np.float32)
+        pick = choose(KEY, memory, mix, time, params)
+        leaves = int(np.sum(memory.tree.active))
+        assert pick.num_candidates == leaves + 1
+        assert time > 4 or pick.candidate == dims.max_leaves
+        is_warm = int(pick.candidate) == dims.max_leaves
+        if is_warm:
+            kept = np.where(mix > mix.min(), mix, 0)
+            np.testing.assert_allclose(pick.weights, kept / kept.sum(), rtol=1e-6)
+            assert pick.depth == 0
+            mixes.append(time)
+        pulls, arms = np.sum(memory.tree.count), memory.learner.history.num_arms
+        # Weights like the mix pay in the first half only.
+        reward = np.float32(is_warm == (time <= 8))
+        memory = learn(KEY, memory, pick, mix, Feedback(jnp.full(4, reward), jnp.ones(4, jnp.int32)), time, params)
+        assert memory.learner.history.num_arms == arms + 1 if is_warm else True
+        assert np.sum(memory.tree.count) == pulls if is_warm else True
+    assert {1, 2, 3, 4} <= set(mixes)
+    assert 4 < len(mixes) < 16
+
+
+def test_slots_beyond_the_memory_and_bad_rewards_are_refused_or_shown():
+    """Would catch a run that goes on without learning and looks as if it had, and a NaN that is learnt from."""
+    policy = tanbr(DIMS)
+    memory = quickly(lambda key: policy.begin(key, DIMS, PARAMS))(KEY)
+    mix = np.ones(3, np.float32) / 3
+    with pytest.raises(InvalidRunError, match="slot 17 must be at most max_rounds=16"):
+        policy.choose(KEY, memory, mix, 17, PARAMS)
+    choose = quickly(policy.choose)
+    picks = [choose(KEY, memory, mix, time, PARAMS) for time in (16, 17)]
+    for pick, is_known in zip(picks, (True, False), strict=True):
+        assert np.isfinite(pick.bonus) == np.isfinite(pick.prediction) == is_known
+    bad = Feedback(np.float32([0.5, np.nan, 0.5]), np.ones(3, np.int32))
+    with pytest.raises(InvalidRewardError, match=r"rewards\[1\]=nan"):
+        policy.learn(KEY, memory, picks[0], mix, bad, 1, PARAMS)
+
+
+def test_nucbs_candidates_are_uniform_on_the_simplex_whatever_the_padding():
+    """Would catch normalised uniforms, draws that depend on padding, and weights of more than B experts."""
+    dims, wider = Dims(4, 2, num_candidates=20_000), Dims(6, 2, num_candidates=20_000)
+    points = np.asarray(draw(KEY, dims, Params(num_experts=4, max_active=4)), np.float64)
+    np.testing.assert_array_equal(
+        draw(KEY, wider, Params(num_experts=4, max_active=4))[:, :4], points.astype(np.float32)
+    )
+    # Moments of Dirichlet(1, 1, 1, 1): means 1/4, mean squares 2/20; six deviations of 20,000 draws.
+    assert np.max(np.abs(points.mean(axis=0) - 1 / 4)) < 6 * np.sqrt(3 / 80) / np.sqrt(20_000)
+    assert np.max(np.abs(np.mean(points**2, axis=0) - 1 / 10)) < 6 * np.sqrt(24 / 840) / np.sqrt(20_000)
+    few = np.asarray(draw(KEY, dims, Params(num_experts=4, max_active=2)))
+    assert np.all(np.sum(few > 0, axis=1) == 2)
+    np.testing.assert_array_equal(np.argmax(few, axis=1), np.argmax(points, axis=1))
+
+
+def test_nucb_picks_the_largest_bound_and_remembers_each_slot():
+    """Would catch another candidate, a slot that shares an arm, and a mix that is not what bounds are computed for."""
+    policy = nucb(DIMS)
+    choose, learn = quickly(policy.choose), quickly(policy.learn)
+    memory = quickly(lambda key: policy.begin(key, DIMS, PARAMS))(KEY)
+    rng, tried = np.random.default_rng(1), []
+    for time in range(1, 6):
+        key, mix = jax.random.fold_in(KEY, time), rng.dirichlet(np.ones(3)).astype(np.float32)
+        pick = choose(key, memory, mix, time, PARAMS)
+        candidates = np.asarray(draw(key, DIMS, PARAMS))
+        g = np.asarray(written(memory.weights, candidates, mix))
+        seen = [np.asarray(written(weights, x[None], psi))[0] for weights, x, psi in tried]
+        Z = PARAMS.regularization * np.eye(DIMS.num_parameters) + sum((np.outer(row, row) / 8 for row in seen), 0.0)
+        widths = np.sqrt(np.sum(g @ np.linalg.inv(Z) * g, axis=1) / 8)
+        bounds = np.asarray(outputs(memory.weights, candidates)) @ mix + PARAMS.exploration * widths
+        assert pick.candidate == np.argmax(bounds)
+        assert abs(pick.prediction + pick.bonus - bounds.max()) < 1e-4
+        np.testing.assert_allclose(pick.weights, candidates[pick.candidate], rtol=1e-6)
+        tried.append((memory.weights, pick.weights, mix))
+        memory = learn(key, memory, pick, mix, Feedback(jnp.ones(3), jnp.ones(3, jnp.int32)), time, PARAMS)
+    assert memory.history.num_arms == 5
+    np.testing.assert_array_equal(memory.history.points[:5], [x for _, x, _ in tried])
+
+
+def test_equal_arguments_build_equal_policies():
+    """Would catch a system that is compiled anew for each call."""
+    assert tanbr(Dims()) is tanbr(Dims())
+    assert nucb(Dims(), "diagonal") is nucb(Dims(), "diagonal")
+    assert tanbr(Dims()) != tanbr(Dims(), "diagonal")
