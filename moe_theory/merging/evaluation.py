@@ -1,0 +1,291 @@
+"""The paper's evaluation as one table: accuracy, latency and memory of every method and of every policy.
+
+Methods and policies serve slots of the same mixes, fixed or drifting, on the validation split. Accuracy is a slot's
+share of right answers. Policies are merged experts whose weights somebody chooses, so they cost what `merged` costs.
+
+Source: Tables I and II and Fig. 3 to 5 of `merging`.
+"""
+
+import functools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import xarray as xr
+from jaxtyping import Array, Float, Key
+
+from moe_theory.core.random import root_key
+from moe_theory.core.system import simulate_batch
+from moe_theory.merging import costs, policies, testbed_reward
+from moe_theory.merging.params import EFFECTIVE_SPLIT, Dims, Params
+from moe_theory.merging.policy import slot_reward
+from moe_theory.merging.reward import Reward
+from moe_theory.merging.serving import merge
+from moe_theory.merging.serving.methods import MERGED, METHODS, Deployment, named
+from moe_theory.merging.system import Info, State, system
+from moe_theory.merging.testbed import transformer
+from moe_theory.merging.testbed.stream import draw_slot
+from moe_theory.merging.testbed.tasks import Examples
+from moe_theory.merging.testbed.transformer import Model
+
+WARM_TANBR, BEST = "tanbr-warm", "best-merge"
+# Name -> (policy, overrides of the parameters).
+POLICIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "tanbr": (policies.TANBR, {}),
+    "tanbr-effective": (policies.TANBR, {"split_rule": EFFECTIVE_SPLIT}),
+    WARM_TANBR: (policies.TANBR, {"warm_start": True}),
+    "nucb": (policies.NUCB, {}),
+    "mix": (policies.MIX, {}),
+    "uniform": (policies.UNIFORM, {}),
+}
+MIXES: Mapping[str, Mapping[str, Any]] = {"fixed": {}, "drifting": {"mix_drift": 1.0}}
+SERVED = 40  # slots of each seed that methods without learning serve
+LATE = 0.25  # share of the slots, the last ones, that `late_accuracy` is over
+SEARCHED = 512  # random weights among which the best merge is looked for
+ASCENT_STEPS, ASCENT_RATE = 80, 0.1
+REFERENCES = 4  # slots of each seed for which it is looked for, unless asked for others
+
+
+class Served(NamedTuple):
+    """What is kept of a slot."""
+
+    accuracy: Float[Array, ""]  # share of right answers among its requests
+    mix: Float[Array, " V"]  # that its tasks were drawn from
+
+
+def evaluate(
+    deployments: Mapping[str, tuple[Deployment, Examples]],
+    methods: Sequence[str] = tuple(METHODS),
+    chosen_policies: Sequence[str] = tuple(POLICIES),
+    seeds: int = 3,
+    num_slots: int = 1500,
+    repeats: int = costs.NUM_REPEATS,
+    slot_size: int = testbed_reward.MAX_SLOT_SIZE,
+    seed: int = 0,
+    make_params: Callable[..., Params] = Params,
+    references: int = REFERENCES,
+) -> xr.Dataset:
+    """Every method and policy on every model, under a fixed and a drifting mix.
+
+    Args:
+        deployments: by the models' names, with the validation examples that slots are drawn from.
+        methods: names of `METHODS`, with `merged` among them.
+        chosen_policies: names of `POLICIES`.
+        repeats: of the timing.
+        make_params: parameters of the policies, such as `Reading.params`.
+        references: slots of each seed for which the best merge is looked for; 0 leaves `best-merge` out.
+    Returns: over (model, mix, approach, seed) `accuracy`, its mean over slots, and `late_accuracy`, over their last
+        quarter; over (model, approach, repeat) `ratio` and `serving_ratio` of seconds to one merged expert, with and
+        without merging, and `serving` and `merging` seconds; over (model, approach) `loaded_bytes`, `peak_bytes` and
+        `merging_peak_bytes`. Methods are those asked for without `merged`, the policies, and `best-merge`, the best
+        merge that a search on the validation split itself finds: a line of reference above what can be learnt.
+    Raises: UnknownNameError for names there are not; InvalidRunError or InvalidDimsError for what cannot be run.
+    """
+    parts: list[xr.Dataset] = []
+    for deployment, data in deployments.values():
+        bench = _bench(deployment, data, num_slots, slot_size)
+        accuracies = []
+        for overrides in MIXES.values():
+            sizes = {
+                "num_experts": bench.dims.max_experts,
+                "max_active": bench.dims.max_experts,
+                "slot_size": slot_size,
+            }
+            runs = _run(
+                bench, chosen_policies, seeds, num_slots, seed, functools.partial(make_params, **sizes), overrides
+            )
+            accuracies.append(_accuracies(bench, methods, runs, slot_size, references, root_key(seed)))
+        found = xr.concat(accuracies, "mix").assign_coords(mix=list(MIXES))
+        timed = _costs(deployment, data, methods, list(found.approach.values), slot_size, repeats, seed)
+        parts.append(found.merge(timed).assign_attrs(timed.attrs))
+    table = xr.concat(parts, "model", combine_attrs="drop_conflicts").assign_coords(model=list(deployments))
+    table.attrs.update(num_slots=num_slots, slot_size=slot_size, seeds=seeds)
+    return table
+
+
+def summary(table: xr.Dataset) -> xr.Dataset:
+    """Means over seeds with their standard errors, and medians over repetitions, as a table is read."""
+    kept = {name: table[name] for name in ("loaded_bytes", "peak_bytes", "merging_peak_bytes")}
+    for name in ("accuracy", "late_accuracy"):
+        kept[name] = table[name].mean("seed")
+        kept[f"{name}_error"] = table[name].std("seed", ddof=1) / np.sqrt(table.sizes["seed"])
+    for name in ("ratio", "serving_ratio", "serving", "merging"):
+        kept[name] = table[name].median("repeat")
+    return xr.Dataset(kept, attrs=table.attrs)
+
+
+class _Bench(NamedTuple):
+    """A model with what it is tried on."""
+
+    deployment: Deployment
+    data: Examples
+    dims: Dims
+    reward: Reward  # one for all policies and mixes, which then share their programs
+
+
+def _bench(deployment: Deployment, data: Examples, num_slots: int, slot_size: int) -> _Bench:
+    num_tasks = int(np.max(data.tasks)) + 1
+    dims = Dims(merge.num_experts_of(deployment.model), num_tasks, max_rounds=num_slots)
+    return _Bench(deployment, data, dims, testbed_reward.of_model(deployment.model, data, num_tasks, slot_size))
+
+
+def _run(
+    bench: _Bench,
+    chosen: Sequence[str],
+    seeds: int,
+    num_slots: int,
+    seed: int,
+    make_params: Callable[..., Params],
+    overrides: Mapping[str, Any],
+) -> dict[str, Served]:
+    """Slots of the policies under one law of the mix, which is the same for all of them."""
+    found = {}
+    for name in chosen or (policies.UNIFORM,):  # somebody must serve slots for there to be mixes
+        policy, own = POLICIES[name]
+        served = system(bench.dims, bench.reward, policy)
+        params = make_params(**{**overrides, **own})
+        found[name] = simulate_batch(served, root_key(seed), seeds, params, num_slots, observe=observe)[1]
+    return found
+
+
+def _accuracies(
+    bench: _Bench,
+    methods: Sequence[str],
+    runs: dict[str, Served],
+    slot_size: int,
+    references: int,
+    root: Key[Array, ""],
+) -> xr.Dataset:
+    """Means over all slots, and over the last of them, of every method and policy under one law of the mix."""
+    mixes_of_all = next(iter(runs.values())).mix
+    num_slots, _, seeds = mixes_of_all.shape
+    late = max(1, int(LATE * num_slots))
+    found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for name, run in runs.items():
+        slots = np.asarray(run.accuracy, np.float64)
+        found[name] = slots.mean(axis=0), slots[-late:].mean(axis=0)
+    places = np.unique(np.linspace(0, num_slots - 1, min(SERVED, num_slots)).astype(int))
+    mixes = jnp.moveaxis(jnp.asarray(mixes_of_all)[places], -1, 0)  # (seeds, slots, V)
+    is_late = places >= num_slots - late
+    computed = {named(name).answers_like or name for name in methods if name != MERGED}
+    for name in sorted(computed, key=list(METHODS).index):
+        slots = serve_slots(name, bench.deployment, bench.data, mixes, slot_size, jax.random.fold_in(root, seeds))
+        found[name] = slots.mean(axis=1), slots[:, is_late].mean(axis=1)
+    asked = {name: found[named(name).answers_like or name] for name in methods if name != MERGED}
+    asked |= {name: found[name] for name in runs}
+    if references:
+        some = mixes[:, :: max(1, mixes.shape[1] // references)]
+        best = best_accuracies(bench.deployment.model, bench.data, some, root)
+        asked[BEST] = best.mean(axis=1), best[:, -max(1, int(LATE * best.shape[1])) :].mean(axis=1)
+    return xr.Dataset(
+        {
+            name: (("approach", "seed"), np.stack([pair[place] for pair in asked.values()]))
+            for place, name in enumerate(("accuracy", "late_accuracy"))
+        },
+        {"approach": list(asked), "seed": np.arange(seeds)},
+    )
+
+
+def observe(state: State, info: Info) -> Served:
+    """A slot's accuracy, over all of its requests."""
+    del state
+    return Served(slot_reward(info.feedback), info.mix)
+
+
+def serve_slots(
+    name: str,
+    deployment: Deployment,
+    data: Examples,
+    mixes: Float[Array, "seeds slots V"],
+    slot_size: int,
+    key: Key[Array, ""],
+) -> Float[np.ndarray, "seeds slots"]:
+    """Accuracy of a method that learns nothing online in slots of these mixes, the same requests for every method."""
+    method = named(name)
+    flat = mixes.reshape(-1, mixes.shape[-1])
+    keys = jax.random.split(key, len(flat))
+    found = _serve_all(method.serve, method.prepare(deployment), jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
+    return np.asarray(found, np.float64).reshape(mixes.shape[:2])
+
+
+@functools.partial(jax.jit, static_argnums=(0, 5))
+def _serve_all(
+    serve: Any, loaded: Any, data: Examples, keys: Key[Array, " n"], mixes: Float[Array, "n V"], slot_size: int
+) -> Float[Array, " n"]:
+    def slot(arguments: tuple[Key[Array, ""], Float[Array, " V"]]) -> Float[Array, ""]:
+        slot = draw_slot(arguments[0], data, arguments[1], slot_size)
+        answers = jnp.argmax(serve(loaded, slot.inputs, slot.tasks), axis=-1)
+        return jnp.mean((answers == slot.labels).astype(mixes.dtype))
+
+    return jax.lax.map(slot, (keys, mixes))
+
+
+def best_accuracies(
+    model: Model, data: Examples, mixes: Float[Array, "seeds slots V"], key: Key[Array, ""]
+) -> Float[np.ndarray, "seeds slots"]:
+    """The largest psi' f(x) found for each mix: a random search over weights, then gradient ascent from the best.
+
+    f is the accuracy on all of `data`, on which the search itself goes: more than weights that generalise can have.
+    """
+    flat = mixes.reshape(-1, mixes.shape[-1])
+    found = _best(model, jax.tree.map(jnp.asarray, data), jnp.asarray(flat, jnp.float32), key)
+    return np.asarray(found, np.float64).reshape(mixes.shape[:2])
+
+
+@jax.jit
+def _best(model: Model, data: Examples, mixes: Float[Array, "n V"], key: Key[Array, ""]) -> Float[Array, " n"]:
+    num_experts, num_tasks = merge.num_experts_of(model), mixes.shape[1]
+    concentrations = jnp.repeat(jnp.asarray([0.3, 1.0], jnp.float32), SEARCHED // 2)
+    logs = jax.random.loggamma(key, concentrations[:, None], (SEARCHED, num_experts), jnp.float32)
+    candidates = jax.nn.softmax(logs)
+
+    def losses_and_accuracies(weights: Float[Array, " K"]) -> tuple[Array, Array]:
+        values = transformer.forward(merge.weighted(model, weights), jnp.asarray(data.inputs), merge.single)
+        losses = optax.softmax_cross_entropy_with_integer_labels(values, data.labels)
+        hits = (jnp.argmax(values, axis=-1) == data.labels).astype(values.dtype)
+        return tuple(jnp.mean(part.reshape(num_tasks, -1), axis=1) for part in (losses, hits))  # pyright: ignore[reportReturnType]
+
+    accuracies = jax.lax.map(lambda weights: losses_and_accuracies(weights)[1], candidates)
+    optimizer = optax.adam(ASCENT_RATE)
+
+    def ascend(mix: Float[Array, " V"]) -> Float[Array, ""]:
+        values = accuracies @ mix
+        start = jnp.log(candidates[jnp.argmax(values)] + 1e-3)
+
+        def step(carried: tuple[Array, Any], _: None) -> tuple[tuple[Array, Any], Array]:
+            logits, state = carried
+
+            def loss(logits: Array) -> tuple[Array, Array]:
+                losses, hits = losses_and_accuracies(jax.nn.softmax(logits))
+                return mix @ losses, mix @ hits
+
+            gradient, value = jax.grad(loss, has_aux=True)(logits)
+            change, state = optimizer.update(gradient, state)
+            return (optax.apply_updates(logits, change), state), value  # pyright: ignore[reportReturnType]
+
+        climbed = jax.lax.scan(step, (start, optimizer.init(start)), length=ASCENT_STEPS)[1]
+        return jnp.maximum(jnp.max(values), jnp.max(climbed))
+
+    return jax.lax.map(ascend, mixes)
+
+
+def _costs(
+    deployment: Deployment,
+    data: Examples,
+    methods: Sequence[str],
+    rows: Sequence[str],
+    slot_size: int,
+    repeats: int,
+    seed: int,
+) -> xr.Dataset:
+    """Costs by the rows of the table: policies and the best merge cost what `merged` does."""
+    batch = np.random.default_rng(seed).integers(0, len(data.labels), slot_size)
+    with costs.on_one_core():
+        inputs, tags = data.inputs[batch], data.tasks[batch]
+        timed = costs.latency(methods, deployment, inputs, tags, repeats, seed, clock=time.process_time)
+    places = [timed.indexes["approach"].get_loc(row if row in methods else MERGED) for row in rows]
+    return timed.isel(approach=places).assign_coords(approach=list(rows))

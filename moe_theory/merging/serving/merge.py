@@ -1,0 +1,175 @@
+"""Models whose experts have been merged into one a layer: by given weights, by Fisher information, by RegMean.
+
+Expert e has its own tasks, those whose number is e modulo K: their inputs are what its Fisher information and its Gram
+matrices are taken over. Neither needs labels; both need to know the task of every calibration input.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from moe_theory.core.errors import InvalidDimsError
+from moe_theory.merging.testbed import transformer
+from moe_theory.merging.testbed.tasks import Examples
+from moe_theory.merging.testbed.transformer import Experts, Model
+
+CALIBRATION_SIZE = 64  # inputs of each expert's own tasks
+FISHER_FLOOR = 1e-8  # where no expert knows anything of a parameter, the merge is the average
+OFF_DIAGONAL = 0.9  # what RegMean leaves of the Gram matrices' off-diagonal entries
+RIDGE = 1e-6  # of the mean diagonal entry, toward the average: units that are dead for all experts
+
+
+def weighted(model: Model, weights: Float[Array, " K"]) -> Model:
+    """One expert a layer, the weighted average of the layer's experts: Eq. (1) with one merged expert."""
+    return transformer.replace_experts(model, [transformer.merge_experts(e, weights) for e in experts_of(model)])
+
+
+def average(model: Model) -> Model:
+    """The plain average of the experts of each layer."""
+    return weighted(model, equal_weights(model))
+
+
+def equal_weights(model: Model) -> Float[Array, " K"]:
+    """1/K for each of the model's experts."""
+    num_experts = num_experts_of(model)
+    return jnp.full(num_experts, 1 / num_experts, jnp.float32)
+
+
+def fisher(model: Model, calibration: Examples) -> Model:
+    """Every parameter averaged with the experts' diagonal Fisher information as weights.
+
+    Source: M. S. Matena, C. Raffel, "Merging Models with Fisher-Weighted Averaging", NeurIPS 2022, Eq. (4); exact over
+    the classes, of the experts' own predictions.
+    """
+    information = fisher_information(model, own_inputs(calibration, num_experts_of(model)))
+    return transformer.replace_experts(
+        model, [fisher_average(own, known) for own, known in zip(experts_of(model), information, strict=True)]
+    )
+
+
+def fisher_average(experts: Experts, information: Experts) -> Experts:
+    """sum_e F_e W_e / sum_e F_e, entry by entry (E = 1)."""
+
+    def mean(part: Float[Array, "E *i"], known: Float[Array, "E *i"]) -> Float[Array, "1 *i"]:
+        known = known + FISHER_FLOOR
+        return jnp.sum(known * part, axis=0, keepdims=True) / jnp.sum(known, axis=0, keepdims=True)
+
+    return Experts(*map(mean, experts, information))
+
+
+@jax.jit
+def fisher_information(model: Model, inputs: Float[Array, "E m s p"]) -> list[Experts]:
+    """Diagonal of each expert's Fisher information on its own inputs, shaped as the experts of each layer."""
+
+    def of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[Experts]:
+        expert, own = arguments
+        squares = jax.lax.map(functools.partial(_expected_squares, model, expert), own)
+        return jax.tree.map(lambda leaf: jnp.mean(leaf, axis=0), squares)
+
+    return jax.lax.map(of_expert, (experts_of(model), inputs))
+
+
+def _expected_squares(model: Model, expert: list[Experts], example: Float[Array, "s p"]) -> list[Experts]:
+    """E over classes y ~ p(. | x) of the squared gradient of log p(y | x) in one expert's parameters."""
+
+    def log_probabilities(parameters: list[Experts]) -> Float[Array, " C"]:
+        alone = transformer.replace_experts(model, [jax.tree.map(lambda leaf: leaf[None], p) for p in parameters])
+        return jax.nn.log_softmax(transformer.forward(alone, example[None], single)[0])
+
+    probabilities = jnp.exp(log_probabilities(expert))
+    jacobian = jax.jacrev(log_probabilities)(expert)
+    return jax.tree.map(lambda leaf: jnp.tensordot(probabilities, jnp.square(leaf), axes=1), jacobian)
+
+
+def regmean(model: Model, calibration: Examples) -> Model:
+    """Every linear map is the one nearest to all experts' maps on the inputs that each of them sees of its own tasks.
+
+    Source: X. Jin, X. Ren, D. Preotiuc-Pietro, P. Cheng, "Dataless Knowledge Fusion by Merging Weights of Language
+    Models", ICLR 2023, Eq. (2), with its off-diagonal entries scaled by `OFF_DIAGONAL`. A bias is the weight of an
+    input that is always 1.
+    """
+    inputs = own_inputs(calibration, num_experts_of(model))
+    merged = []
+    for experts, (to_first, to_second) in zip(experts_of(model), gram_matrices(model, inputs), strict=True):
+        first = regression_mean(_with_bias(experts.w_in, experts.b_in), to_first)
+        second = regression_mean(_with_bias(experts.w_out, experts.b_out), to_second)
+        merged.append(Experts(first[None, :-1], first[None, -1], second[None, :-1], second[None, -1]))
+    return transformer.replace_experts(model, merged)
+
+
+def regression_mean(
+    maps: Float[Array, "E i o"], gram: Float[Array, "E i i"], off_diagonal: float = OFF_DIAGONAL
+) -> Float[Array, "i o"]:
+    """(sum_e G_e)^-1 sum_e G_e W_e, the least squares of sum_e |X_e (W - W_e)|^2, G_e = X_e' X_e."""
+    eye = jnp.eye(gram.shape[-1], dtype=gram.dtype)
+    shrunk = gram * (off_diagonal + (1 - off_diagonal) * eye)
+    ridge = RIDGE * jnp.trace(jnp.mean(shrunk, axis=0)) / gram.shape[-1]
+    total = jnp.sum(shrunk, axis=0) + ridge * eye
+    wanted = jnp.einsum("eij,ejo->io", shrunk, maps) + ridge * jnp.mean(maps, axis=0)
+    return jnp.linalg.solve(total, wanted)
+
+
+@jax.jit
+def gram_matrices(
+    model: Model, inputs: Float[Array, "E m s p"]
+) -> list[tuple[Float[Array, "E i i"], Float[Array, "E j j"]]]:
+    """X'X of what enters either linear map of each expert on its own inputs, with an input of 1 for the bias."""
+
+    def of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[tuple[Array, Array]]:
+        expert, own = arguments
+        alone = transformer.replace_experts(model, [jax.tree.map(lambda leaf: leaf[None], part) for part in expert])
+        seen: list[tuple[Array, Array]] = []
+
+        def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
+            flat = tokens.reshape(-1, tokens.shape[-1])
+            seen.append((_gram(flat), _gram(jax.nn.relu(flat @ experts.w_in[0] + experts.b_in[0]))))
+            return single(experts, tokens, layer)
+
+        transformer.forward(alone, own, moe)
+        return seen
+
+    return jax.lax.map(of_expert, (experts_of(model), inputs))
+
+
+def own_inputs(calibration: Examples, num_experts: int) -> Float[np.ndarray, "E m s p"]:
+    """The first m inputs of each expert's own tasks, evenly from all of them.
+
+    Raises: InvalidDimsError where an expert has none.
+    """
+    tasks, inputs = np.asarray(calibration.tasks), np.asarray(calibration.inputs)
+    places = [np.flatnonzero(tasks % num_experts == expert) for expert in range(num_experts)]
+    if any(len(own) == 0 for own in places):
+        raise InvalidDimsError(
+            f"num_experts={num_experts}: an expert has no calibration inputs of tasks e modulo {num_experts} to be "
+            "judged on. Give inputs of every task."
+        )
+    size = min(CALIBRATION_SIZE, *map(len, places))
+    return np.stack([inputs[own[np.linspace(0, len(own) - 1, size).astype(int)]] for own in places])
+
+
+def experts_of(model: Model) -> list[Experts]:
+    """The experts of each layer."""
+    return [layer.experts for layer in model.layers]
+
+
+def num_experts_of(model: Model) -> int:
+    """K of the model."""
+    return experts_of(model)[0].b_out.shape[0]
+
+
+def single(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
+    """The `MoE` of a model that has one expert a layer."""
+    del layer
+    return transformer.dense(experts, tokens)
+
+
+def _with_bias(map_: Float[Array, "E i o"], bias: Float[Array, "E o"]) -> Float[Array, "E j o"]:
+    return jnp.concatenate([map_, bias[:, None]], axis=1)
+
+
+def _gram(rows: Float[Array, "N i"]) -> Float[Array, "j j"]:
+    extended = jnp.concatenate([rows, jnp.ones((rows.shape[0], 1), rows.dtype)], axis=1)
+    return extended.T @ extended

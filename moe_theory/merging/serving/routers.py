@@ -1,0 +1,128 @@
+"""Training of linear routers on frozen experts: by the loss, or by REINFORCE from right answers alone."""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, Key
+
+from moe_theory.merging.serving import dispatch, routing, soft
+from moe_theory.merging.serving.routing import SOFT, TOKEN, Kind, Router, Routers
+from moe_theory.merging.testbed import transformer
+from moe_theory.merging.testbed.stream import Slot, draw_slot
+from moe_theory.merging.testbed.tasks import Examples
+from moe_theory.merging.testbed.transformer import Experts, Model, MoE
+
+NUM_STEPS = 300
+BATCH_SIZE = 128
+LEARNING_RATE = 0.02  # of Adam
+BALANCE_WEIGHT = 0.01  # alpha of Switch's loss that balances load
+NUM_SAMPLES = 4  # routings of each example a step, of REINFORCE
+
+
+def train(
+    kind: Kind, model: Model, data: Examples, num_tasks: int, key: Key[Array, ""], num_steps: int = NUM_STEPS
+) -> Routers:
+    """Routers for the model's frozen experts, from batches in which all tasks are equally likely.
+
+    From zero, where no expert is preferred; for REINFORCE that is the widest exploration there is.
+    """
+    sizes = [layer.experts.b_out.shape for layer in model.layers]
+    start = routing.zeros(kind, [width for _, width in sizes], sizes[0][0], num_tasks)
+    on_device = jax.tree.map(jnp.asarray, data)
+    return _descend(kind, model, on_device, num_tasks, key, start, num_steps)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 3, 6))
+def _descend(
+    kind: Kind, model: Model, data: Examples, num_tasks: int, key: Key[Array, ""], start: Routers, num_steps: int
+) -> Routers:
+    optimizer = optax.adam(optax.cosine_decay_schedule(LEARNING_RATE, max(1, num_steps), 0.1))
+    loss = _reinforced_loss if kind.is_reinforced else _supervised_loss
+
+    def step(carried: tuple[Routers, Any], time: Int[Array, ""]) -> tuple[tuple[Routers, Any], None]:
+        routers, state = carried
+        batch_key, sample_key = jax.random.split(jax.random.fold_in(key, time))
+        batch = draw_slot(batch_key, data, jnp.full(num_tasks, 1 / num_tasks, jnp.float32), BATCH_SIZE)
+        gradient = jax.grad(loss)(routers, kind, model, batch, sample_key)
+        change, state = optimizer.update(gradient, state)
+        return (optax.apply_updates(routers, change), state), None  # pyright: ignore[reportReturnType]
+
+    times = jnp.arange(num_steps, dtype=jnp.int32)
+    return jax.lax.scan(step, (start, optimizer.init(start)), times)[0][0]  # pyright: ignore[reportArgumentType]
+
+
+def _supervised_loss(routers: Routers, kind: Kind, model: Model, batch: Slot, key: Key[Array, ""]) -> Float[Array, ""]:
+    """Cross-entropy through the gates, in nats, and the balance of load where tokens are routed sparsely."""
+    del key
+    balance: list[Float[Array, ""]] = []
+
+    def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
+        if kind.level == TOKEN and kind.num_active != SOFT:
+            balance.append(_imbalance(routers[layer], kind, tokens))
+        return _served(routers, kind, batch)(experts, tokens, layer)
+
+    values = transformer.forward(model, batch.inputs, moe)
+    wrong = jnp.mean(optax.softmax_cross_entropy_with_integer_labels(values, batch.labels))
+    return wrong + BALANCE_WEIGHT * sum(balance, jnp.zeros((), wrong.dtype))
+
+
+def _served(routers: Routers, kind: Kind, batch: Slot) -> MoE:
+    if kind.num_active == SOFT:
+        return routing.soft(routers, kind, soft.by_linearity)
+
+    def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
+        scores = routing.logits(routers[layer], kind, tokens, batch.tasks)
+        gates = jnp.broadcast_to(straight_through(kind, scores), (*tokens.shape[:2], scores.shape[-1]))
+        flat = dispatch.gated(experts, tokens.reshape(-1, tokens.shape[-1]), gates.reshape(-1, gates.shape[-1]))
+        return flat.reshape(tokens.shape)
+
+    return moe
+
+
+def straight_through(kind: Kind, scores: Float[Array, "n g K"]) -> Float[Array, "n g K"]:
+    """The gates of the chosen experts, with the gradient of the softmax over all experts.
+
+    A router so learns of experts that it does not choose; the chosen one's gate alone has no gradient at k = 1.
+    """
+    chosen, gates = routing.choose(kind, scores)
+    hard = jnp.einsum("ngj,ngjk->ngk", gates, jax.nn.one_hot(chosen, scores.shape[-1], dtype=scores.dtype))
+    likely = jax.nn.softmax(scores)
+    return likely + jax.lax.stop_gradient(hard - likely)
+
+
+def _imbalance(router: Router, kind: Kind, tokens: Float[Array, "n t d"]) -> Float[Array, ""]:
+    """K sum_k (share of tokens)_k (mean probability)_k, 1 where load is even.
+
+    Source: Switch Transformer, Eq. (4) to (6).
+    """
+    scores = routing.logits(router, kind, tokens, None)
+    shares, probabilities = routing.loads(scores, routing.choose(kind, scores)[0])
+    return scores.shape[-1] * jnp.sum(jax.lax.stop_gradient(shares) * probabilities)
+
+
+def _reinforced_loss(routers: Routers, kind: Kind, model: Model, batch: Slot, key: Key[Array, ""]) -> Float[Array, ""]:
+    """Its gradient is that of the expected number of right answers, negated, by REINFORCE.
+
+    Each example is routed `NUM_SAMPLES` times; what the others of them earn is the baseline of each.
+    """
+    inputs, labels = (jnp.repeat(part, NUM_SAMPLES, axis=0) for part in (batch.inputs, batch.labels))
+    surprise: list[Float[Array, " n"]] = []
+
+    def sample(scores: Float[Array, "n t K"], layer: int) -> Int[Array, "n t"]:
+        experts = jax.random.categorical(jax.random.fold_in(key, layer), jax.lax.stop_gradient(scores))
+        chances = jnp.take_along_axis(jax.nn.log_softmax(scores), experts[..., None], axis=-1)
+        surprise.append(-jnp.sum(chances, axis=(1, 2)))
+        return experts.astype(jnp.int32)
+
+    def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
+        serve = routing.sampled(routers, kind, dispatch.dense, sample)
+        return serve(experts, jax.lax.stop_gradient(tokens), layer)
+
+    answers = jnp.argmax(transformer.forward(model, inputs, moe), axis=-1)
+    rewards = (answers == labels).astype(jnp.float32).reshape(-1, NUM_SAMPLES)
+    baseline = (jnp.sum(rewards, axis=1, keepdims=True) - rewards) / (NUM_SAMPLES - 1)
+    advantage = (rewards - baseline).reshape(-1)
+    return jnp.mean(advantage * sum(surprise, jnp.zeros(advantage.shape, jnp.float32)))

@@ -1,0 +1,169 @@
+"""Training of the testbed's model: a dense transformer on all tasks, then experts that part from it task by task."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int, Key
+
+from moe_theory.merging.testbed import transformer
+from moe_theory.merging.testbed.storage import cached
+from moe_theory.merging.testbed.tasks import TRAIN, Examples, Setting, Tasks, examples, tasks_of
+from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Model, MoE, Norm
+
+Progress = Callable[[str], None]
+_REPORTS = 10  # in a phase
+_WARM_UP = 0.1  # share of a phase's steps in which the learning rate rises
+
+
+class Fit(NamedTuple):
+    """A trained model, and how its training went."""
+
+    model: Model
+    dense_losses: Float[np.ndarray, " steps"]  # cross-entropy of each batch, in nats
+    expert_losses: Float[np.ndarray, " steps"]
+
+
+def tell(line: str) -> None:
+    """Progress to the standard error."""
+    sys.stderr.write(f"{line}\n")
+
+
+def train(setting: Setting, progress: Progress = tell) -> Model:
+    """A model whose experts were trained with task-level routing: expert v mod K on task v.
+
+    In float32 whatever jax's default is.
+    """
+    return fit(setting, progress).model
+
+
+def trained(setting: Setting, progress: Progress = tell, folder: Path | None = None) -> Model:
+    """`train`, from the cache where this setting was trained before.
+
+    Args:
+        folder: of the cache; in the user's cache folder unless given. A damaged file there is trained anew.
+    """
+    return cached(setting, folder, lambda: train(setting, progress), progress)
+
+
+def fit(setting: Setting, progress: Progress = tell) -> Fit:
+    """`train`, with the losses.
+
+    First everything is trained with one expert a layer on batches of all tasks; then that expert is copied K times and
+    everything is trained on, each expert on equally large batches of the tasks that it serves.
+    """
+    data = Examples(*map(jnp.asarray, examples(setting, TRAIN)))
+    key = jax.random.key(setting.seed)
+    start = jax.jit(initial, static_argnums=(1, 2))(jax.random.fold_in(key, 0), setting, tasks_of(setting))
+    model, dense_losses = _phase("dense", jax.random.fold_in(key, 1), setting, start, data, 1, progress)
+    count = setting.num_experts
+    copied = transformer.replace_experts(model, [_copies(layer.experts, count) for layer in model.layers])
+    model, expert_losses = _phase("experts", jax.random.fold_in(key, 2), setting, copied, data, count, progress)
+    return Fit(model, dense_losses, expert_losses)
+
+
+def initial(key: Key[Array, ""], setting: Setting, tasks: Tasks) -> Model:
+    """A random model with one expert a layer: weights of variance 1 / inputs, no biases."""
+    embedding_key, position_key, head_key, layer_key = jax.random.split(key, 4)
+    width = setting.width
+    keys = jax.random.split(layer_key, setting.num_layers)
+    return Model(
+        _weights(embedding_key, (tasks.num_features, width), tasks.num_features),
+        jnp.zeros(width, jnp.float32),
+        _weights(position_key, (tasks.num_tokens, width), width),
+        tuple(_layer(key, setting) for key in keys),
+        _norm(width),
+        _weights(head_key, (width, tasks.num_classes), width),
+        jnp.zeros(tasks.num_classes, jnp.float32),
+    )
+
+
+def loss(model: Model, batch: Examples, moe: MoE) -> Float[Array, ""]:
+    """Mean cross-entropy of a batch, in nats."""
+    logits = transformer.forward(model, jnp.asarray(batch.inputs), moe)
+    return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, batch.labels))
+
+
+def draw_batch(key: Key[Array, ""], data: Examples, num_tasks: int, num_groups: int, size: int) -> Examples:
+    """`size` examples in order of `num_groups` groups; group g has tasks g, g + num_groups, ..., equally likely."""
+    task_key, input_key = jax.random.split(key)
+    groups = jnp.arange(size, dtype=jnp.int32) // (size // num_groups)
+    tasks_in_group = (num_tasks - 1 - groups) // num_groups + 1
+    turns = jax.random.randint(task_key, (size,), 0, tasks_in_group, jnp.int32)
+    per_task = data.labels.shape[0] // num_tasks
+    places = jax.random.randint(input_key, (size,), 0, per_task, jnp.int32)
+    chosen = (groups + turns * num_groups) * per_task + places
+    return jax.tree.map(lambda leaf: leaf[chosen], data)
+
+
+def _phase(
+    name: str,
+    key: Key[Array, ""],
+    setting: Setting,
+    model: Model,
+    data: Examples,
+    num_groups: int,
+    progress: Progress,
+) -> tuple[Model, np.ndarray]:
+    """Train in one program, which is called a few times so that there is something to tell."""
+    num_steps = setting.dense_steps if name == "dense" else setting.expert_steps
+    if num_steps == 0:
+        return model, np.zeros(0, np.float32)
+    warm_up = int(_WARM_UP * num_steps) + 1
+    rate = optax.warmup_cosine_decay_schedule(0.0, setting.learning_rate, warm_up, num_steps + 2)
+    optimizer = optax.adam(rate)
+
+    def step(carried: Any, time: Int[Array, ""]) -> tuple[Any, Float[Array, ""]]:
+        model, state = carried
+        batch = draw_batch(jax.random.fold_in(key, time), data, setting.num_tasks, num_groups, setting.batch_size)
+        value, gradient = jax.value_and_grad(loss)(model, batch, transformer.in_groups)
+        change, state = optimizer.update(gradient, state)
+        return (optax.apply_updates(model, change), state), value
+
+    @jax.jit
+    def run(carried: Any, times: Int[Array, " n"]) -> Any:
+        return jax.lax.scan(step, carried, times)
+
+    carried, losses = (model, jax.jit(optimizer.init)(model)), []
+    num_reports = next(count for count in range(_REPORTS, 0, -1) if num_steps % count == 0)
+    for times in np.split(np.arange(num_steps, dtype=np.int32), num_reports):
+        carried, values = run(carried, times)
+        losses.append(np.asarray(values))
+        progress(f"{name}: {times[-1] + 1} of {num_steps} steps, loss {losses[-1].mean():.3f}")
+    return carried[0], np.concatenate(losses)
+
+
+def _layer(key: Key[Array, ""], setting: Setting) -> Layer:
+    projection_key, output_key, in_key, out_key = jax.random.split(key, 4)
+    width, hidden, heads = setting.width, setting.hidden, setting.num_heads
+    size = width // heads
+    attention = Attention(
+        _weights(projection_key, (width, 3, heads, size), width),
+        jnp.zeros((3, heads, size), jnp.float32),
+        _weights(output_key, (heads, size, width), width),
+        jnp.zeros(width, jnp.float32),
+    )
+    experts = Experts(
+        _weights(in_key, (1, width, hidden), width),
+        jnp.zeros((1, hidden), jnp.float32),
+        _weights(out_key, (1, hidden, width), hidden),
+        jnp.zeros((1, width), jnp.float32),
+    )
+    return Layer(_norm(width), attention, _norm(width), experts)
+
+
+def _weights(key: Key[Array, ""], shape: tuple[int, ...], num_inputs: int) -> Array:
+    return jax.random.normal(key, shape, jnp.float32) * np.float32(num_inputs**-0.5)
+
+
+def _norm(width: int) -> Norm:
+    return Norm(jnp.ones(width, jnp.float32), jnp.zeros(width, jnp.float32))
+
+
+def _copies(expert: Experts, count: int) -> Experts:
+    return Experts(*(jnp.repeat(part, count, axis=0) for part in expert))

@@ -1,0 +1,127 @@
+"""A pre-layer-norm transformer encoder in which every FFN is an MoE layer of K experts.
+
+What the experts do with their tokens is the caller's: `forward` takes it as an `MoE`, so that merged experts, routed
+ones and whatever a rival does run in one and the same network. Sizes are read from the arrays' shapes.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+_VARIANCE_FLOOR = 1e-5  # under the root of a layer norm
+
+
+class Experts(NamedTuple):
+    """E experts of one layer, each E(u; W) = relu(u w_in + b_in) w_out + b_out."""
+
+    w_in: Float[Array, "E d f"]
+    b_in: Float[Array, "E f"]
+    w_out: Float[Array, "E f d"]
+    b_out: Float[Array, "E d"]
+
+
+class Norm(NamedTuple):
+    """A layer norm's scale and shift."""
+
+    scale: Float[Array, " d"]
+    shift: Float[Array, " d"]
+
+
+class Attention(NamedTuple):
+    """H heads of c = d / H features each."""
+
+    w_in: Float[Array, "d 3 H c"]  # queries, keys and values
+    b_in: Float[Array, "3 H c"]
+    w_out: Float[Array, "H c d"]
+    b_out: Float[Array, " d"]
+
+
+class Layer(NamedTuple):
+    """Attention and experts, each behind its layer norm and beside a residual path."""
+
+    attention_norm: Norm
+    attention: Attention
+    experts_norm: Norm
+    experts: Experts
+
+
+class Model(NamedTuple):
+    """The whole network: tokens are embedded, pass the layers, and their mean is classified."""
+
+    w_embedding: Float[Array, "p d"]
+    b_embedding: Float[Array, " d"]
+    positions: Float[Array, "s d"]
+    layers: tuple[Layer, ...]
+    head_norm: Norm
+    w_head: Float[Array, "d C"]
+    b_head: Float[Array, " C"]
+
+
+MoE = Callable[[Experts, Float[Array, "n s d"], int], Float[Array, "n s d"]]  # the integer is the layer's, from 0
+
+
+def forward(model: Model, inputs: Float[Array, "n s p"], moe: MoE) -> Float[Array, "n C"]:
+    """Logits of n inputs of s tokens each, where `moe` says how a layer's experts act on its normalised tokens."""
+    tokens = inputs @ model.w_embedding + (model.b_embedding + model.positions)
+    for index, layer in enumerate(model.layers):
+        tokens = tokens + attend(layer.attention, normalise(layer.attention_norm, tokens))
+        tokens = tokens + moe(layer.experts, normalise(layer.experts_norm, tokens), index)
+    return normalise(model.head_norm, jnp.mean(tokens, axis=1)) @ model.w_head + model.b_head
+
+
+def dense(expert: Experts, tokens: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
+    """E(u; W) of the only expert there is (E = 1)."""
+    hidden = jax.nn.relu(tokens @ expert.w_in[0] + expert.b_in[0])
+    return hidden @ expert.w_out[0] + expert.b_out[0]
+
+
+def with_one_expert(index: int) -> MoE:
+    """Every token to the expert of this index, in all layers."""
+    return lambda experts, tokens, layer: dense(jax.tree.map(lambda part: part[index][None], experts), tokens)
+
+
+def merged(weights: Float[Array, " K"]) -> MoE:
+    """One expert whose parameters are the weighted average of a layer's, the same weights in all layers.
+
+    Source: Eq. (1) of `merging`: one merged expert serves all tokens.
+    """
+    return lambda experts, tokens, layer: dense(merge_experts(experts, weights), tokens)
+
+
+def in_groups(experts: Experts, tokens: Float[Array, "n s d"], layer: int) -> Float[Array, "n s d"]:
+    """An `MoE` for inputs in order of their experts: of E groups of n / E inputs, the e-th to expert e."""
+    num_experts, width = experts.b_out.shape
+    groups = tokens.reshape(num_experts, -1, width)
+    hidden = jax.nn.relu(groups @ experts.w_in + experts.b_in[:, None])
+    return (hidden @ experts.w_out + experts.b_out[:, None]).reshape(tokens.shape)
+
+
+def merge_experts(experts: Experts, weights: Float[Array, " K"]) -> Experts:
+    """The one expert (E = 1) whose parameters are the sum over k of weights[k] times those of expert k."""
+    return Experts(*(jnp.tensordot(weights, part, axes=1)[None] for part in experts))
+
+
+def replace_experts(model: Model, experts: Sequence[Experts]) -> Model:
+    """The model with other experts, one entry a layer."""
+    pairs = zip(model.layers, experts, strict=True)
+    return model._replace(layers=tuple(layer._replace(experts=own) for layer, own in pairs))
+
+
+def attend(attention: Attention, tokens: Float[Array, "n s d"]) -> Float[Array, "n s d"]:
+    """Multi-head self-attention among the s tokens of each input."""
+    width, _, num_heads, size = attention.w_in.shape
+    projected = tokens @ attention.w_in.reshape(width, -1) + attention.b_in.reshape(-1)
+    queries, keys, values = jnp.moveaxis(projected.reshape(*tokens.shape[:2], 3, num_heads, size), 2, 0)
+    scores = jnp.einsum("nihc,njhc->nhij", queries, keys) / jnp.sqrt(jnp.asarray(size, tokens.dtype))
+    mixed = jnp.einsum("nhij,njhc->nihc", jax.nn.softmax(scores, axis=-1), values)
+    return mixed.reshape(tokens.shape) @ attention.w_out.reshape(width, width) + attention.b_out
+
+
+def normalise(norm: Norm, tokens: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
+    """Layer norm over the last axis."""
+    centred = tokens - jnp.mean(tokens, axis=-1, keepdims=True)
+    variance = jnp.mean(jnp.square(centred), axis=-1, keepdims=True)
+    return centred * jax.lax.rsqrt(variance + _VARIANCE_FLOOR) * norm.scale + norm.shift

@@ -1,0 +1,216 @@
+"""The testbed's tasks, network and slots against plain NumPy: catches tasks without conflict, a wrong forward pass."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
+from moe_theory.merging.testbed import sequences, stream, transformer
+from moe_theory.merging.testbed.tasks import SETTINGS, Examples, Setting, examples, tasks_of
+from moe_theory.merging.testbed.training import initial
+
+LEAST = 1e-7
+FAMILIES = list(SETTINGS)
+
+
+def parts(setting, split="train"):
+    """Inputs (V, n, ...) and labels (V, n)."""
+    found = examples(setting, split)
+    num_tasks = setting.num_tasks
+    np.testing.assert_array_equal(found.tasks, np.repeat(np.arange(num_tasks), len(found.tasks) // num_tasks))
+    return found.inputs.reshape(num_tasks, -1, *found.inputs.shape[1:]), found.labels.reshape(num_tasks, -1)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_no_input_has_the_same_label_under_two_label_maps(name):
+    setting = SETTINGS[name]
+    tasks = tasks_of(setting)
+    bases = len({task.split(",")[0] for task in tasks.names})
+    all_maps = Setting(tasks=name, num_tasks=bases * tasks.num_classes, num_experts=1)
+    inputs, labels = parts(all_maps, "validation")
+    assert inputs.shape[2:] == (tasks.num_tokens, tasks.num_features)
+    assert len(set(tasks_of(all_maps).names)) == all_maps.num_tasks
+    for first in range(tasks.num_classes):
+        np.testing.assert_array_equal(inputs[first * bases :][:bases], inputs[:bases])
+        for second in range(first):
+            assert np.all(labels[first * bases :][:bases] != labels[second * bases :][:bases])
+    assert set(labels.ravel()) == set(range(tasks.num_classes))
+    assert inputs.dtype == np.float32
+    assert labels.dtype == np.int32
+
+
+def test_the_digits_are_changed_as_said():
+    from sklearn.datasets import load_digits
+
+    pixels, shown = load_digits(return_X_y=True)
+    inputs, labels = parts(Setting(), "validation")
+    images = inputs.reshape(8, -1, 2, 2, 4, 4).swapaxes(3, 4).reshape(8, -1, 8, 8)
+    known = {image.tobytes(): digit for image, digit in zip(pixels / 8 - 1, shown, strict=True)}
+    plain, turned, negated, permuted = images[:4].astype(float)
+    np.testing.assert_array_equal([known[image.tobytes()] for image in plain], labels[0])
+    np.testing.assert_array_equal(turned, [np.rot90(image) for image in plain])
+    np.testing.assert_array_equal(negated, -plain)
+    assert sorted(map(tuple, permuted.reshape(-1, 64).T)) == sorted(map(tuple, plain.reshape(-1, 64).T))
+    assert np.mean(permuted != plain) > 0.3
+
+
+def test_a_fifth_of_every_digit_is_for_validation_and_no_image_is_in_both():
+    (train, train_labels), (held_out, labels) = parts(Setting()), parts(Setting(), "validation")
+    assert train.shape[1] + held_out.shape[1] == 1797
+    shares = np.bincount(labels[0]) / (np.bincount(labels[0]) + np.bincount(train_labels[0]))
+    assert np.all(np.abs(shares - 0.2) < 0.01)
+    assert not {image.tobytes() for image in train[0]} & {image.tobytes() for image in held_out[0]}
+
+
+def test_rules_of_sequences_one_by_one():
+    """By loops over a few sequences; and no sequence is both trained on and held out."""
+    rng = np.random.default_rng(1)
+    for symbols in rng.integers(0, 4, (40, 8)):
+        row = symbols.tolist()
+        counts = [row.count(symbol) for symbol in range(4)]
+        expected = [
+            counts.index(max(counts)),
+            counts.index(min(counts)),
+            sum(row) % 4,
+            (row[0] + row[7]) % 4,
+            sum(row[place] == row[7 - place] for place in range(4)) % 4,
+            sum(row[place] < row[place + 1] for place in range(7)) % 4,
+            (row[3] - row[4]) % 4,
+            (sum(row[0::2]) - sum(row[1::2])) % 4,
+        ]
+        ours = [int(sequences.label(symbols[None], rule)[0]) for rule in range(8)]
+        assert ours == expected
+    (train, _), (held_out, _) = parts(SETTINGS["sequences"]), parts(SETTINGS["sequences"], "validation")
+    assert np.all(train[0].sum(axis=-1) == 1)
+    rows = {row.tobytes() for row in train[0]} | {row.tobytes() for row in held_out[0]}
+    assert len(rows) == train.shape[1] + held_out.shape[1]
+
+
+def test_settings_that_cannot_be_trained_say_why():
+    with pytest.raises(UnknownNameError, match="digits"):
+        Setting(tasks="digit")
+    with pytest.raises(UnknownNameError, match="validation"):
+        examples(Setting(), "test")
+    for wrong in ({"num_tasks": 41}, {"num_experts": 9}, {"num_heads": 5}, {"batch_size": 100}, {"hidden": 0}):
+        with pytest.raises(InvalidDimsError, match=next(iter(wrong))):
+            Setting(**wrong)
+    with pytest.raises(InvalidParamsError, match="learning_rate"):
+        Setting(learning_rate=0.0)
+
+
+SMALL = Setting(num_tasks=3, num_experts=3, width=6, hidden=5, num_layers=2, num_heads=2, batch_size=3)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Random arrays everywhere, so that no bias, norm or position is idle."""
+    rng = np.random.default_rng(3)
+
+    def random(shape):
+        return jnp.asarray(rng.normal(0, 0.7, shape), jnp.float32)
+
+    start = jax.eval_shape(lambda: initial(jax.random.key(0), SMALL, tasks_of(SMALL)))
+    experts = [transformer.Experts(*(random((3, *part.shape[1:])) for part in start.layers[0].experts)) for _ in "12"]
+    return transformer.replace_experts(jax.tree.map(lambda leaf: random(leaf.shape), start), experts)
+
+
+def loop_forward(model, inputs, experts_of):
+    """One example, token, head and layer at a time, in double precision."""
+    model = jax.tree.map(lambda leaf: np.asarray(leaf, float), model)
+
+    def norm(own, vector):
+        return (vector - vector.mean()) / np.sqrt(vector.var() + 1e-5) * own.scale + own.shift
+
+    logits = []
+    for example, row in enumerate(np.asarray(inputs, float)):
+        tokens = list(row @ model.w_embedding + model.b_embedding + model.positions)
+        for index, layer in enumerate(model.layers):
+            own, normed = layer.attention, [norm(layer.attention_norm, token) for token in tokens]
+            for place, _ in enumerate(tokens):
+                for head in range(own.w_out.shape[0]):
+                    query, keys, values = (
+                        [token @ own.w_in[:, part, head] + own.b_in[part, head] for token in normed]
+                        for part in range(3)
+                    )
+                    scores = np.exp([query[place] @ key / np.sqrt(len(key)) for key in keys])
+                    mixed = sum(score * value for score, value in zip(scores, values, strict=True)) / scores.sum()
+                    tokens[place] = tokens[place] + mixed @ own.w_out[head]
+                tokens[place] = tokens[place] + own.b_out
+            w_in, b_in, w_out, b_out = experts_of(layer.experts, index, example)
+            for place, token in enumerate(tokens):
+                hidden = np.maximum(norm(layer.experts_norm, token) @ w_in + b_in, 0)
+                tokens[place] = token + hidden @ w_out + b_out
+        logits.append(norm(model.head_norm, np.mean(tokens, axis=0)) @ model.w_head + model.b_head)
+    return np.array(logits)
+
+
+def test_the_forward_pass_is_that_of_a_plain_loop(model):
+    """For merged experts, one expert, experts by group, and experts replaced by what they are merged to."""
+    inputs = np.random.default_rng(4).normal(size=(6, 4, 16)).astype(np.float32)
+    weights = np.array([0.5, 0.2, 0.3], np.float32)
+
+    def close(moe, experts_of, of=model):
+        ours = jax.jit(lambda of: transformer.forward(of, jnp.asarray(inputs), moe))(of)
+        np.testing.assert_allclose(ours, loop_forward(model, inputs, experts_of), rtol=2e-4, atol=2e-4)
+
+    def averaged(experts, layer, example):
+        return tuple(sum(share * part[k] for k, share in enumerate(weights)) for part in experts)
+
+    close(transformer.merged(jnp.asarray(weights)), averaged)
+    close(transformer.with_one_expert(2), lambda experts, layer, example: tuple(part[2] for part in experts))
+    close(transformer.in_groups, lambda experts, layer, example: tuple(part[example // 2] for part in experts))
+    parts = [transformer.merge_experts(layer.experts, jnp.asarray(weights)) for layer in model.layers]
+    close(transformer.with_one_expert(0), averaged, transformer.replace_experts(model, parts))
+
+
+def test_an_moe_is_told_its_layer(model):
+    seen = []
+
+    def moe(experts, tokens, layer):
+        seen.append(layer)
+        return tokens
+
+    jax.eval_shape(lambda: transformer.forward(model, jnp.zeros((1, 4, 16)), moe))
+    assert seen == [0, 1]
+
+
+def test_merging_is_linear_and_an_indicator_picks_its_expert(model):
+    experts = model.layers[0].experts
+    first, second = jnp.asarray([0.1, 0.9, 0.0]), jnp.asarray([0.4, 0.0, 0.6])
+    both = transformer.merge_experts(experts, 0.3 * first + 0.7 * second)
+    apart = (transformer.merge_experts(experts, row) for row in (first, second))
+    for part, one, other in zip(both, *apart, strict=True):
+        np.testing.assert_allclose(part, 0.3 * one + 0.7 * other, atol=1e-6)
+    for index, row in enumerate(jnp.eye(3)):
+        for part, whole in zip(transformer.merge_experts(experts, row), experts, strict=True):
+            np.testing.assert_array_equal(part, whole[index][None])
+
+
+def test_slots_follow_their_mix():
+    """Tasks by the mix, inputs uniform within a task, labels of their inputs; a task of no share is never drawn."""
+    data = Examples(jnp.arange(12.0).reshape(12, 1, 1), jnp.arange(12), jnp.repeat(jnp.arange(4), 3))
+    mix = jnp.asarray([0.5, 0.0, 0.3, 0.2])
+    slot = jax.jit(stream.draw_slot, static_argnums=3)(jax.random.key(5), data, mix, 30_000)
+    counts = np.bincount(slot.labels, minlength=12).reshape(4, 3)
+    expected = np.repeat(np.asarray(mix)[:, None] * 10_000, 3, axis=1)
+    assert np.all(counts[1] == 0)
+    assert stats.chisquare(counts[[0, 2, 3]].ravel(), expected[[0, 2, 3]].ravel() / mix.sum()).pvalue > LEAST
+    np.testing.assert_array_equal(slot.tasks, slot.labels // 3)
+    np.testing.assert_array_equal(slot.inputs[:, 0, 0], slot.labels)
+    assert slot.tasks.dtype == jnp.int32
+    last = stream.draw_slot(jax.random.key(6), data, jnp.asarray([0.7, 0.3, 0.0, 0.0]), 30_000)
+    assert int(last.tasks.max()) == 1
+
+
+def test_accuracies_by_task():
+    rng = np.random.default_rng(8)
+    logits, labels, tasks = rng.normal(size=(50, 3)), rng.integers(0, 3, 50), rng.choice([0, 1, 3], 50)
+    rewards, counts = stream.accuracies(jnp.asarray(logits, jnp.float32), jnp.asarray(labels), jnp.asarray(tasks), 4)
+    for task in range(4):
+        own = tasks == task
+        expected = np.mean(np.argmax(logits[own], axis=1) == labels[own]) if own.any() else 0
+        assert int(counts[task]) == own.sum()
+        assert float(rewards[task]) == pytest.approx(expected, abs=1e-6)
+    assert counts.dtype == jnp.int32
