@@ -12,6 +12,7 @@ PAPERS: dict[str, str] = {
     "continual": "moe_theory.continual",
     "edge": "moe_theory.edge",
     "generalization": "moe_theory.generalization",
+    "merging": "moe_theory.merging",
 }
 
 # A paper's readings under which its claims are judged unless the caller names others.
@@ -19,6 +20,7 @@ DEFAULT_READINGS: dict[str, tuple[str, ...]] = {
     "continual": ("unit-signal", "independent-signal"),
     "edge": ("orthogonal-signal", "sibling", "scaled-signal", "independent-signal"),
     "generalization": ("mask-dimension", "router-dimension"),
+    "merging": ("random-split", "effective-split"),
 }
 
 # Fewer of them, for a first look: what `quick` stands for.
@@ -26,6 +28,7 @@ QUICK_READINGS: dict[str, tuple[str, ...]] = {
     "continual": ("unit-signal",),
     "edge": ("orthogonal-signal",),
     "generalization": ("mask-dimension",),
+    "merging": ("random-split",),
 }
 
 SPECIAL_NAMES = ("all", "quick")

@@ -23,10 +23,16 @@ NUMBERED = {
     "continual": each_by_itself(lemma=16, corollary=1, proposition=4, theorem=2),
     "edge": each_by_itself(lemma=9, proposition=4, theorem=1),
     "generalization": ["theorem-1", "lemma-2", "lemma-3", "corollary-4", *(f"lemma-{place}" for place in range(5, 11))],
+    "merging": each_by_itself(lemma=4, theorem=1),
 }
-FIGURES = {"continual": ("2", "8", "9"), "edge": ("3",), "generalization": ()}  # of the linear system
+FIGURES = {
+    "continual": ("2", "8", "9"),
+    "edge": ("3",),
+    "generalization": (),
+    "merging": ("2", "3", "4", "5", "6", "7"),
+}
 # What else a paper may be taken to state: sentences about figures and tables, steps of proofs, remarks.
-UNNUMBERED = r"figure-\d+|table-\d+|equation-\d+|remark"
+UNNUMBERED = r"figure-\d+|table-\d+|equation-\d+|assumption-\d+|remark|regret|abstract"
 SHIPPED = [claim for claim in registry.claims() if claim.id.split(".")[0] in registry.PAPERS]
 
 

@@ -1,7 +1,7 @@
 """Another root seed must not contradict what the README says was decided: catches verdicts that are luck.
 
-At an error of 1e-5 for all verdicts here, a right table of the README is contradicted less often than that. It is also
-where every claim of `continual`, and every exact one of `generalization`, is judged from end to end and written down.
+At an error of 1e-5 for all verdicts here, a right table of the README is contradicted less often than that. Here too
+every claim of `continual`, and every exact one of `generalization` and `merging`, is judged and written down.
 """
 
 import re
@@ -36,6 +36,7 @@ def published(paper: str) -> dict[tuple[str, str], str]:
     [
         ("continual", "continual", "unit-signal", REPLICATES),
         ("generalization", "generalization:exact", "mask-dimension", None),
+        ("merging", "merging:exact", "random-split", None),
     ],
 )
 def test_no_decided_verdict_is_contradicted_by_another_seed(paper, asked, reading, replicates):

@@ -1,0 +1,168 @@
+"""The runs that claims on Tanbr and its rivals share: trees alone, and rewards whose best weights are known.
+
+Tier `exact`: the tree without a network, its leaves picked by the rules that are worst for what the paper says of it.
+Tier `surfaces`: every policy in a cell of its own, so that replicate i meets the same world under each. A reading
+decides how Tanbr splits and where its candidates are; the rivals' cells set what it decides, so that they do not.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from moe_theory.core.system import observe_info
+from moe_theory.merging import adversary, policies, repaired, rewards, uncertainty
+from moe_theory.merging.neural import Learner
+from moe_theory.merging.params import CYCLIC_SPLIT, LINE_POINT, RANDOM_SPLIT, Dims, Params
+from moe_theory.merging.reward import Reward
+from moe_theory.merging.system import Info, State, system
+from moe_theory.merging.tree import Tree
+from moe_theory.verify import Experiment
+
+EXACT, SURFACES = "exact", "surfaces"
+RATIOS = (0.3, 0.5, 0.7, 0.9)  # rho, in the paper's experiments
+UNIFORM = "uniform"
+RULES = ("deepest", "in-turn", UNIFORM)  # of `adversary.SELECTIONS`
+LARGE_CONSTANT = 30.0  # C of (2), beside 1
+CYCLIC = f"{UNIFORM}, cyclic splits"
+
+
+def tree_cell(rule: str, ratio: float, constant: float = 1.0) -> str:
+    """The name of a cell of `TREES` or `GROWTH`."""
+    return f"{rule}, rho = {ratio:g}, C = {constant:g}"
+
+
+def _trees(
+    name: str, dims: Dims, rules: tuple[str, ...], constants: tuple[float, ...], record_every: int
+) -> Experiment:
+    """The tree alone under some rules, at the paper's rho and delta."""
+    settings: dict[str, Mapping[str, Any]] = {
+        tree_cell(rule, ratio, constant): {"smoothness_ratio": ratio, "split_constant": constant, "confidence": 1.0}
+        for rule in rules
+        for ratio in RATIOS
+        for constant in (constants if rule != UNIFORM else constants[:1])
+    }
+    systems = {cell: adversary.one_rule(dims, cell.split(",")[0]) for cell in settings}
+    if UNIFORM in rules:
+        ratio = repaired.least_ratio(dims.max_experts)
+        smoothness = repaired.least_smoothness(dims.max_experts, ratio).side
+        settings[CYCLIC] = {"smoothness_ratio": ratio, "smoothness": smoothness, "split_rule": CYCLIC_SPLIT}
+        systems[CYCLIC] = adversary.one_rule(dims, UNIFORM)
+    return Experiment(
+        name=name,
+        dims=dims,
+        system=next(iter(systems.values())),
+        systems=systems,
+        cells=settings,
+        num_rounds=dims.max_rounds,
+        record_every=record_every,
+        observe=observe_info,
+        replicates=64,
+        tier=EXACT,
+    )
+
+
+TREES = _trees("trees", Dims(max_rounds=1024, max_leaves=128), RULES, (1.0, LARGE_CONSTANT), 1)
+GROWTH = _trees("growing-trees", Dims(max_rounds=4096, max_leaves=288), ("in-turn",), (1.0,), 64)
+
+OWN = {"split_rule": RANDOM_SPLIT, "point_rule": LINE_POINT, "warm_start": False}  # what readings decide
+NUM_ROUNDS, RECORD_EVERY = 512, 32
+DIMS = Dims(max_experts=8, num_tasks=8, max_rounds=NUM_ROUNDS)
+REPLICATES = 64
+WARM = "tanbr from x = psi"
+WARMED = ("shares", "drifting")
+RIVALS = (policies.NUCB, policies.UNIFORM, policies.AVERAGE, policies.BEST_EXPERT, policies.MIX)
+FIXED, DRIFTING = {"mix_drift": 0.0}, {"mix_drift": 1.5}
+
+
+class Record(NamedTuple):
+    """What claims look at of a recorded slot."""
+
+    cumulative_regret: Float[Array, ""]  # R_t
+    total_value: Float[Array, ""]  # sum of psi' f*(x) so far
+    regret: Float[Array, ""]  # of this slot
+    width: Float[Array, ""]  # gamma |g / sqrt(w)|_Z of the weights chosen, before its minimum with 1
+    depth: Int[Array, ""]  # h_t
+    num_leaves: Int[Array, ""]  # N_t
+    left_out: Int[Array, ""]  # splits that the tree had no room for
+    distance: Float[Array, ""]  # |theta_t - theta_0|; 0 without a network
+    log_determinant: Float[Array, ""]  # log det Z_t - log det lambda I; 0 without a network
+    best_gap: Float[Array, ""]  # psi' (f*(x*) - f*(x)), x the candidate of the leaf that holds x*; 0 without a tree
+    best_depth: Int[Array, ""]  # of that leaf; 0 without a tree
+
+
+@functools.cache
+def recorder(reward: str) -> Callable[[State, Info], Record]:
+    """What claims look at of a slot of a family of rewards; the same object for the same name."""
+    family = rewards.named(reward)
+    form = uncertainty.named(uncertainty.EXACT, DIMS)
+
+    def record(state: State, info: Info) -> Record:
+        pick, zero = info.pick, jnp.zeros_like(info.value)
+        learner = getattr(state.memory, "learner", state.memory)
+        is_neural = isinstance(learner, Learner)
+        tree = getattr(state.memory, "tree", None)
+        gap, depth = (zero, jnp.zeros_like(pick.depth)) if tree is None else _best_leaf(family, state, info, tree)
+        return Record(
+            cumulative_regret=state.regret,
+            total_value=state.reward,
+            regret=info.regret,
+            width=pick.bonus,
+            depth=pick.depth,
+            num_leaves=pick.num_candidates,
+            left_out=pick.left_out,
+            distance=_distance(learner) if is_neural else zero,
+            log_determinant=form.log_det(learner.certainty, Params()) if is_neural else zero,
+            best_gap=gap,
+            best_depth=depth,
+        )
+
+    return record
+
+
+def _distance(learner: Learner) -> Float[Array, ""]:
+    parts = zip(learner.weights.layers, learner.start.layers, strict=True)
+    return jnp.sqrt(sum((jnp.sum(jnp.square(now - before)) for now, before in parts), jnp.zeros(())))
+
+
+def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Float[Array, ""], Int[Array, ""]]:
+    """What the candidate beside the best weights loses to them, and how deep its leaf is."""
+    best = family.best(state.world, info.mix, Params()) if family.best else info.pick.weights
+    holds = tree.active & jnp.all((tree.lower <= best) & (best <= tree.upper), axis=1)
+    row = jnp.argmax(holds)
+    value = jnp.sum(info.mix * family.value(state.world, tree.point[row]))
+    return info.value + info.regret - value, tree.depth[row]
+
+
+def surface(name: str, reward: str, mix: Mapping[str, Any]) -> Experiment:
+    """Tanbr and every rival on one family of rewards, for fixed or drifting task mixes.
+
+    Where tasks have experts of their own, Tanbr with a warm start too.
+    """
+    built = {policy: system(DIMS, reward, policy) for policy in (policies.TANBR, *RIVALS)}
+    settings: dict[str, Mapping[str, Any]] = {policies.TANBR: {**mix}}
+    if name in WARMED:
+        settings[WARM] = {**OWN, **mix, "warm_start": True}
+    return Experiment(
+        name=f"{name}-reward",
+        dims=DIMS,
+        system=built[policies.TANBR],
+        systems={rival: built[rival] for rival in RIVALS},
+        cells=settings | {rival: {**OWN, **mix} for rival in RIVALS},
+        num_rounds=NUM_ROUNDS,
+        record_every=RECORD_EVERY,
+        observe=recorder(reward),
+        keeps_state=False,
+        replicates=REPLICATES,
+        tier=SURFACES,
+    )
+
+
+SURFACE: dict[str, Experiment] = {
+    "peaked": surface("peaked", rewards.PEAKED, FIXED),
+    "flat": surface("flat", rewards.FLAT, FIXED),
+    "shares": surface("shares", rewards.SHARES, FIXED),
+    "drifting": surface("drifting", rewards.SHARES, DRIFTING),
+}

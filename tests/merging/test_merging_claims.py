@@ -1,0 +1,118 @@
+"""Claims whose runs take minutes, on numbers made up here: catches one that raises, mixes up its sides, or looks away.
+
+The exact ones are judged by tests/statistical/test_seeds.py, on their own runs.
+"""
+
+import functools
+
+import numpy as np
+import pytest
+from written_down import check_written_down
+
+from moe_theory.core.system import recorded_rounds
+from moe_theory.merging import policies, reading
+from moe_theory.merging.claims.practice import late_accuracy
+from moe_theory.merging.evaluation import Served
+from moe_theory.merging.experiments import NUM_ROUNDS, SURFACES, Record
+from moe_theory.merging.measured import Costs, Routing
+from moe_theory.merging.practice import CLOCKS, LATE, METHODS, ROUTED, TESTBED, TESTBEDS, TIMED
+from moe_theory.merging.serving.methods import MERGED
+from moe_theory.sweep import Run
+from moe_theory.verify import Status, registry
+from moe_theory.verify.session import judge
+
+REPLICATES = 256
+TIERS = (SURFACES, TESTBED, CLOCKS)
+OUT_OF_REACH = {"merging.lemma-3.distance", "merging.lemma-4.gap"}  # what they suppose of the width
+
+
+def surface_records(cell, rng, rounds):
+    """Regret that grows like the square root, by another constant for each policy."""
+    level = {policies.TANBR: 1.0, policies.NUCB: 2.0}.get(cell, 3.0)
+    steps = level * np.sqrt(rounds)[:, None] * rng.normal(1, 0.05, (1, REPLICATES))
+    blank = np.zeros_like(steps)
+    values = blank + rounds[:, None] * (1 - level / 10) + rng.normal(0, 0.01, (1, REPLICATES))
+    made = dict.fromkeys(Record._fields, blank) | {"cumulative_regret": steps, "total_value": values}
+    return Record(**made | {"num_leaves": blank + level, "log_determinant": blank + 30.0, "regret": blank + 0.01})
+
+
+def slot_records(cell, rng, rounds):
+    level = 0.6 if cell == policies.TANBR else 0.4
+    return Served(rng.normal(level, 0.02, (len(rounds), REPLICATES)), np.full((len(rounds), 8, REPLICATES), 1 / 8))
+
+
+def clock_records(cell, rng, rounds):
+    if cell in ROUTED:
+        number, _ = ROUTED[cell]
+        return Routing(number * 1e-6 * rng.uniform(0.9, 1.1, (1, REPLICATES)))
+    costs = {}
+    for name in (MERGED, *TIMED):
+        level = 1.0 if name == MERGED else 2.5
+        costs[name] = Costs(*(level * rng.uniform(0.9, 1.1, (1, REPLICATES)) for _ in Costs._fields))
+    return costs
+
+
+MADE_UP = {SURFACES: surface_records, TESTBED: slot_records, CLOCKS: clock_records}
+
+
+@functools.cache
+def judged(tier):
+    under, verdicts = reading("random-split"), {}
+    for claim in registry.select_claims([f"merging:{tier}"]):
+        experiment = claim.experiment
+        rounds = recorded_rounds(experiment.num_rounds, experiment.record_every)
+        runs = {}
+        for number, (cell, overrides) in enumerate(experiment.cells.items()):
+            records = MADE_UP[tier](cell, np.random.default_rng(number), rounds)
+            runs[cell] = Run(under.params(**overrides), rounds, np.arange(REPLICATES), None, records)
+        verdicts[claim.id] = judge(claim, under.name, runs, 0, 1e-3)
+    return verdicts
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_every_claim_is_judged_and_written_down(tier):
+    applicable = [id for id in judged(tier) if id not in OUT_OF_REACH]
+    claims = [claim for claim in registry.select_claims([f"merging:{tier}"]) if claim.id in applicable]
+    check_written_down([judged(tier)[id] for id in applicable], claims)
+
+
+def test_what_supposes_a_width_out_of_reach_does_not_apply():
+    assert {judged(SURFACES)[id].status for id in OUT_OF_REACH} == {Status.INAPPLICABLE}
+
+
+def test_orders_are_the_right_way_round():
+    """Tanbr has the least regret and the best accuracy here, and one merged expert takes 1/2.5 of the time."""
+    verdicts = judged(SURFACES) | judged(TESTBED) | judged(CLOCKS)
+    expected = {
+        "merging.figure-4.nucb-peaked": Status.SUPPORTED,
+        "merging.figure-4.average-flat": Status.SUPPORTED,
+        "merging.abstract.sublinear-peaked": Status.SUPPORTED,
+        "merging.lemma-3.distance-at-64": Status.SUPPORTED,
+        "merging.lemma-4.gap-at-64-peaked": Status.SUPPORTED,
+        "merging.theorem-1.regret": Status.VACUOUS,
+        "merging.table-2.fisher-fixed": Status.SUPPORTED,
+        "merging.table-2.average-dynamic": Status.SUPPORTED,
+        "merging.abstract.latency-token-top-1-capacity": Status.SUPPORTED,
+        "merging.figure-3.latency-token-top-1-capacity": Status.REFUTED,
+        "merging.figure-6.routing-time": Status.SUPPORTED,
+        "merging.figure-6.routing-grows": Status.SUPPORTED,
+        "merging.abstract.memory-loaded": Status.SUPPORTED,
+        "merging.abstract.memory-loaded-at-most": Status.REFUTED,
+        "merging.figure-7.conservative": Status.REFUTED,  # made up to be alike
+    }
+    assert {id: verdicts[id].status for id in expected} == expected
+
+
+def test_accuracy_is_that_of_the_last_slots():
+    """Would catch a claim that averages over the slots in which a learner has not learnt."""
+    rounds = recorded_rounds(TESTBEDS["fixed"].num_rounds, 1)
+    accuracy = np.where(rounds[:, None] > rounds[-1] - LATE, 1.0, 0.0) * np.ones(3)
+    run = Run(None, rounds, np.arange(3), None, Served(accuracy, np.zeros((len(rounds), 8, 3))))
+    np.testing.assert_array_equal(late_accuracy("a cell")({"a cell": run}), [1, 1, 1])
+
+
+def test_every_method_of_the_testbed_has_its_claims():
+    for mix in TESTBEDS:
+        for method in METHODS:
+            assert registry.select_claims([f"merging.table-2.{method}-{mix}"])
+    assert NUM_ROUNDS >= 512
