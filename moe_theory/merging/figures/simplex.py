@@ -1,0 +1,168 @@
+"""How the tree refines the simplex of three experts' weights where the reward is large.
+
+A leaf is drawn as what its box has of the simplex, exactly: a polygon of up to six corners. The reward is known, and a
+slot pulls the leaf with the largest value at its candidate plus nu_1 rho^h, so that no network is in the picture.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool, Float
+
+from moe_theory.core.random import root_key
+from moe_theory.core.system import check_replicates, check_run, recorded_rounds, simulate_batch
+from moe_theory.merging import adversary
+from moe_theory.merging.params import Dims
+from moe_theory.sweep import Progress, quiet
+from moe_theory.verify.claim import ReadingLike
+from moe_theory.verify.figures import FigureSpec, closing, provenance
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+
+STRIDE = 30
+TIMES = (30, 300, 3000)  # multiples of it
+DIMS = Dims(max_experts=3, max_rounds=TIMES[-1], max_leaves=512)
+SETTING = {"num_experts": 3, "max_active": 3, "smoothness_ratio": 0.85, "split_constant": 0.2}
+CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # where each expert alone is drawn
+LEAST_AREA = 1e-9  # of a box's part of the simplex that is drawn: below it is a point or a line
+
+
+def observe(state: adversary.State, info: adversary.Info) -> Any:
+    """The whole tree after a slot."""
+    del info
+    return state.tree
+
+
+def compute(
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
+) -> xr.Dataset:
+    """Boxes, candidates, depths and pulls of the first replicate's leaves at three times; rows without a leaf are NaN.
+
+    Raises: InvalidRunError for replicates or rounds that cannot be run.
+    """
+    length = TIMES[-1] if num_rounds is None else num_rounds
+    check_replicates(replicates)
+    check_run(length, STRIDE)
+    setting = adversary.Setting(reading.params(**SETTING), adversary.OPTIMISTIC)
+    progress.add_work(length)
+    progress.running("simplex")
+    system = adversary.system(DIMS)
+    _, records = simulate_batch(system, root_key(seed), 1, setting, length, STRIDE, observe=observe)
+    progress.advance(length)
+    times = np.minimum(TIMES, length)
+    places = np.searchsorted(recorded_rounds(length, STRIDE), times)
+    tree = type(records)(*(np.asarray(part)[places, ..., 0] for part in records))
+    rows = tree.active[..., None]
+    boxes = {name: np.where(rows, getattr(tree, name), np.nan) for name in ("lower", "upper", "point")}
+    leaves = {"depth": tree.depth, "pulls": tree.count}
+    return xr.Dataset(
+        {name: (("panel", "leaf", "expert"), value) for name, value in boxes.items()}
+        | {name: (("panel", "leaf"), np.where(tree.active, value, np.nan)) for name, value in leaves.items()}
+        | {"inactive": ("panel", tree.inactive), "left_out": ("panel", tree.left_out), "time": ("panel", times)},
+        {"panel": np.arange(len(TIMES)), "leaf": np.arange(DIMS.max_leaves), "expert": np.arange(3)},
+        provenance("merging", "simplex", reading, replicates, seed, length, num_rounds is not None),
+    )
+
+
+def polygon(lower: Float[np.ndarray, " 3"], upper: Float[np.ndarray, " 3"]) -> Float[np.ndarray, "c 3"]:
+    """The corners, in order, of what a box has of the simplex of three weights; none where it misses it.
+
+    The triangle is cut by the six half-spaces x_k >= l_k, x_k <= u_k one after another (Sutherland and Hodgman).
+    """
+    corners = np.eye(3)
+    for k in range(3):
+        for sign, edge in ((1.0, lower[k]), (-1.0, upper[k])):
+            corners = _cut(corners, sign * (corners[:, k] - edge))
+    return corners
+
+
+def _cut(corners: Float[np.ndarray, "c 3"], room: Float[np.ndarray, " c"]) -> Float[np.ndarray, "d 3"]:
+    """What is left of a convex polygon where `room`, linear in it, is at least 0."""
+    kept: list[np.ndarray] = []
+    for here in range(len(corners)):
+        before = here - 1
+        if (room[here] >= 0) != (room[before] >= 0):
+            share = room[before] / (room[before] - room[here])
+            kept.append(corners[before] + share * (corners[here] - corners[before]))
+        if room[here] >= 0:
+            kept.append(corners[here])
+    return np.array(kept).reshape(-1, 3)
+
+
+def area(corners: Float[np.ndarray, "c 3"]) -> float:
+    """Of a polygon on the simplex, as a share of the simplex."""
+    first, second = corners[:, 0], corners[:, 1]
+    return float(abs(np.sum(first * np.roll(second, -1) - second * np.roll(first, -1))))
+
+
+def draw(data: xr.Dataset, figure: "FigureBase") -> None:
+    """A triangle for each time, leaves shaded by depth, candidates as dots."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import BoundaryNorm
+
+    axes = figure.subplots(1, data.sizes["panel"], squeeze=False)[0]
+    deepest = int(data.depth.max())
+    shades = BoundaryNorm(np.arange(deepest + 2) - 0.5, 256)
+    colours = ScalarMappable(shades, "YlGnBu")
+    for place, panel in enumerate(axes):
+        here = data.isel(panel=place)
+        is_leaf = here.depth.notnull().values
+        _draw_leaves(panel, here, is_leaf, colours)
+        _draw_frame(panel)
+        panel.set_title(f"({'abc'[place]}) $t$ = {int(here.time)}, {int(is_leaf.sum())} leaves", loc="left")
+    bar = figure.colorbar(colours, ax=list(axes), shrink=0.8, pad=0.01, ticks=range(0, deepest + 1, 1 + deepest // 8))
+    bar.set_label("depth $h$ of the leaf")
+
+
+def _draw_leaves(panel: "Axes", here: xr.Dataset, is_leaf: Bool[np.ndarray, " C"], colours: Any) -> None:
+    from matplotlib.collections import PolyCollection
+
+    lower, upper, depth = here.lower.values[is_leaf], here.upper.values[is_leaf], here.depth.values[is_leaf]
+    shapes = [polygon(*box) for box in zip(lower, upper, strict=True)]
+    is_shown = [len(shape) > 2 and area(shape) > LEAST_AREA for shape in shapes]
+    drawn: Sequence[Any] = [shape @ CORNERS for shape, shown in zip(shapes, is_shown, strict=True) if shown]
+    faces = colours.to_rgba(depth[is_shown])
+    panel.add_collection(PolyCollection(drawn, facecolors=faces, edgecolors="0.35", linewidths=0.35))
+    points = here.point.values[is_leaf][is_shown] @ CORNERS
+    size = 9 if len(points) < 40 else 2.5
+    panel.scatter(points[:, 0], points[:, 1], s=size, color="C1", linewidths=0, zorder=3)
+
+
+def _draw_frame(panel: "Axes") -> None:
+    peak = np.array([1, 2, 3]) / 6 @ CORNERS
+    panel.plot(*peak, marker="+", color="black", markersize=9, markeredgewidth=1.2, zorder=4)
+    for corner, name, (across, up), side in zip(
+        CORNERS, ("expert 1", "expert 2", "expert 3"), ((0, -0.03), (0, -0.03), (0, 0.03)), ("top", "top", "bottom"),
+        strict=True,
+    ):  # fmt: skip
+        panel.text(corner[0] + across, corner[1] + up, name, ha="center", va=side, fontsize="small")
+    panel.set(xlim=(-0.08, 1.08), ylim=(-0.12, 1.0), aspect="equal")
+    panel.axis("off")
+
+
+def caption(data: xr.Dataset) -> str:
+    """What is drawn, and how to draw it again."""
+    lost = ", ".join(str(int(number)) for number in data.inactive)
+    return (
+        "The simplex of three experts' weights, cut into what the leaves' boxes have of it, at three times; dots: "
+        "candidates; cross: where the reward 1 − max |x − c|, which is known here, is largest. A slot pulls the leaf "
+        f"with the largest value + ν₁ρ^h; ρ = {SETTING['smoothness_ratio']:g}, C = {SETTING['split_constant']:g}, "
+        f"ν₁ = 1. Boxes that miss the simplex, {lost} of them, and those that touch it in a point or a line are not "
+        "drawn.\n" + closing(data)
+    )
+
+
+FIGURE = FigureSpec(
+    name="simplex",
+    title="The tree's refinement of the simplex",
+    summary="Leaves of the tree on three experts' simplex at three times, finest where the reward is largest.",
+    replicates=1,
+    size=(7.2, 2.5),
+    compute=compute,
+    draw=draw,
+    caption=caption,
+)
