@@ -297,6 +297,52 @@ class Bound:
         bound_command.run_bound(self)
 
 
+@dataclasses.dataclass(frozen=True)
+class Merge:
+    """Merge experts slot by slot and watch what it earns. Example: moe-theory merge --slots 300 --drift 1
+
+    Without options the stream is this package's own: a small transformer with 8 experts and 8 tasks on digits, trained
+    on first use (about a minute). Writes slots.csv and merge.svg into OUT. For a checkpoint of your own, --stream is a
+    Python file with `num_tasks`, `slots(seed)`, which yields slots, and `serve(experts, slot)`, which returns rewards
+    in [0, 1] and counts of requests, one each a task; `experts` are the merged tensors by layer and name."""
+
+    checkpoint: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """A safetensors file or, with a Python --stream, a folder of its shards; the testbed's own model unless given."""
+    pattern: Annotated[str | None, tyro.conf.arg(metavar="NAMES")] = None
+    """Names of the experts' tensors, such as 'model.layers.{layer}.mlp.experts.{expert}.{name}'."""
+    stream: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """Requests: a Python file (see above), or an .npz of inputs, labels, tasks and slots for a testbed model."""
+    tasks: str = "digits"
+    """The testbed's tasks: digits or sequences."""
+    policy: str = "tanbr"
+    """Who chooses the weights: tanbr, nucb, uniform, average, mix, best-expert or gradient."""
+    reading: str = "effective-split"
+    """How Tanbr splits and where its candidates are; see `moe-theory verify merging`."""
+    monitor: str = "average"
+    """How the task mix is estimated from the slots before: average or sketch."""
+    slots: int = 200
+    """Slots at most."""
+    slot_size: int = 128
+    """Requests of a slot of the testbed."""
+    drift: float = 0.0
+    """How far the testbed's task mix drifts: with 1, shares go up and down by a factor of up to e in 500 slots."""
+    max_active: int | None = None
+    """B, experts that a merge may use at most; all unless given."""
+    seed: int = 0
+    """Root of all random numbers."""
+    write_merged: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """Where to write the checkpoint with its experts merged by the last slot's weights."""
+    out: Path = Path("runs/merge")
+    """Folder for the numbers and the picture."""
+    json: bool = False
+    """Print the JSON document instead of the table."""
+
+    def run(self) -> None:
+        from moe_theory import merge_command
+
+        merge_command.run_merge(self)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `moe-theory`: runs a command; a user's mistake is one line on standard error and exit code 2."""
     try:
@@ -327,6 +373,7 @@ def parse(arguments: Sequence[str]) -> Any:
             "report": Report,
             "bench": Bench,
             "bound": Bound,
+            "merge": Merge,
         },
         prog="moe-theory",
         description="Executable theory of Mixture-of-Experts: numbered statements as claims with verdicts.",

@@ -11,7 +11,7 @@ ROOT = Path(moe_theory.__file__).parent
 # From the top; entries on one line stand beside each other and may not import one another.
 LAYERS = [
     {"cli"},
-    {"bench_command", "bound_command"},
+    {"bench_command", "bound_command", "merge_command"},
     {"commands"},
     {"report"},
     {"bench"},

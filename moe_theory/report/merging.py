@@ -1,0 +1,186 @@
+"""Merging slot by slot, as people look at it: a table that grows, a picture, and the numbers."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from moe_theory.core.files import write_whole
+from moe_theory.merging.online import Row
+from moe_theory.report.output import write_text
+from moe_theory.report.plots import PAGE_WIDTH, render_as
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+
+NAMES = ("slots.csv", "merge.svg")
+ROWS_SHOWN = 16  # of the live table: the latest
+LINES_LOGGED = 20  # where there is no terminal: so many slots, evenly spread
+BARS = " ▁▂▃▄▅▆▇█"
+SMOOTHED = 20  # slots that the picture's line is a mean over
+SIZE = (PAGE_WIDTH, 4.6)  # inches
+
+
+def shown_live(rows: Iterator[Row], console: Console, num_slots: int, policy: str) -> tuple[list[Row], bool]:
+    """Take all rows, showing each as it comes; those that came, and whether an interrupt ended them."""
+    served: list[Row] = []
+    try:
+        if console.is_terminal:
+            with Live(console=console, refresh_per_second=8) as live:
+                for row in rows:
+                    served.append(row)
+                    live.update(table(served[-ROWS_SHOWN:], policy))
+        else:
+            stride = max(1, num_slots // LINES_LOGGED)
+            for row in rows:
+                served.append(row)
+                if row.slot == 1 or row.slot % stride == 0:
+                    console.print(line(row), highlight=False, markup=False)
+    except KeyboardInterrupt:
+        return served, True
+    return served, False
+
+
+def table(rows: Sequence[Row], policy: str) -> Table:
+    """The given slots: tasks seen before, weights, reward."""
+    found = Table(title=f"Merging with {policy}", expand=False)
+    for name, justify in (
+        ("slot", "right"),
+        ("task mix, estimated", "left"),
+        ("weights", "left"),
+        ("largest", "left"),
+        ("reward", "right"),
+        ("mean", "right"),
+        ("candidates", "right"),
+    ):
+        found.add_column(name, justify=justify, no_wrap=True)  # pyright: ignore[reportArgumentType]
+    for row in rows:
+        found.add_row(
+            str(row.slot),
+            bars(row.estimated_mix),
+            bars(row.weights),
+            largest(row.weights),
+            f"{row.reward:.3f}",
+            f"{row.mean_reward:.3f}",
+            str(row.num_candidates),
+        )
+    return found
+
+
+def line(row: Row) -> str:
+    """A slot as a line of a log."""
+    return (
+        f"slot {row.slot:5d}  mix {bars(row.estimated_mix)}  weights {bars(row.weights)} {largest(row.weights)}  "
+        f"reward {row.reward:.3f}  mean {row.mean_reward:.3f}  candidates {row.num_candidates}"
+    )
+
+
+def bars(shares: np.ndarray) -> str:
+    """Shares as a row of bars, relative to the largest."""
+    top = max(float(np.max(shares)), 1e-12)
+    return "".join(BARS[round(float(share) / top * (len(BARS) - 1))] for share in shares)
+
+
+def largest(weights: np.ndarray, count: int = 3) -> str:
+    """The experts with the largest weights, from 0."""
+    order = np.argsort(-weights, kind="stable")[:count]
+    return " ".join(f"{place}:{weights[place]:.2f}" for place in order)
+
+
+def summary(rows: Sequence[Row], policy: str, equal: float | None) -> str:
+    """What was earned, in a line or two."""
+    late = rows[-max(1, len(rows) // 4) :]
+    seconds = 1000 * float(np.median([row.seconds for row in rows[1:] or rows]))
+    beside = "" if equal is None else f" Equal weights earn {equal:.3f} in the same slots."
+    return (
+        f"{policy}: mean reward {rows[-1].mean_reward:.3f} over {len(rows)} slots, "
+        f"{np.mean([row.reward for row in late]):.3f} over the last {len(late)}.{beside} "
+        f"A choice took {seconds:.2f} ms (median)."
+    )
+
+
+def to_json(rows: Sequence[Row], policy: str, equal: float | None, paths: Sequence[Path]) -> dict[str, Any]:
+    """The document of a run."""
+    return {
+        "policy": policy,
+        "mean_reward": rows[-1].mean_reward,
+        "equal_weights": equal,
+        "slots": [
+            {
+                "slot": row.slot,
+                "reward": row.reward,
+                "weights": row.weights.tolist(),
+                "estimated_mix": row.estimated_mix.tolist(),
+                "rewards": [
+                    reward if count else None for reward, count in zip(row.rewards.tolist(), row.counts, strict=True)
+                ],
+                "counts": row.counts.tolist(),
+                "candidates": row.num_candidates,
+                "seconds": row.seconds,
+            }
+            for row in rows
+        ],
+        "files": [str(path) for path in paths],
+    }
+
+
+def write(rows: Sequence[Row], policy: str, equal: float | None, folder: Path) -> list[Path]:
+    """Numbers and picture into the folder; their paths. Raises: OutputError if it cannot take them."""
+    paths = [folder / name for name in NAMES]
+    write_text(paths[0], _csv(rows))
+    title = f"Rewards and merging weights of {policy} over slots"
+    caption = summary(rows, policy, equal)
+    write_whole(paths[1], render_as("svg", title, SIZE, lambda figure: _draw(figure, rows, equal), caption))
+    return paths
+
+
+def _csv(rows: Sequence[Row]) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    experts, tasks = range(len(rows[0].weights)), range(len(rows[0].counts))
+    writer.writerow(
+        ["slot", "reward", "mean_reward", "candidates", "depth", "seconds"]
+        + [f"weight_{expert}" for expert in experts]
+        + [f"{name}_{task}" for name in ("estimated_mix", "reward", "count") for task in tasks]
+    )
+    for row in rows:
+        rewards = [reward if count else "" for reward, count in zip(row.rewards.tolist(), row.counts, strict=True)]
+        head = [row.slot, row.reward, row.mean_reward, row.num_candidates, row.depth, row.seconds]
+        writer.writerow(head + row.weights.tolist() + row.estimated_mix.tolist() + rewards + row.counts.tolist())
+    return buffer.getvalue()
+
+
+def _draw(figure: "FigureBase", rows: Sequence[Row], equal: float | None) -> None:
+    """Rewards above, weights below."""
+    above, below = figure.subplots(2, 1, sharex=True)
+    slots = np.array([row.slot for row in rows])
+    rewards = np.array([row.reward for row in rows])
+    width = min(SMOOTHED, len(rows))
+    means = np.convolve(rewards, np.ones(width) / width, mode="valid")
+    above.plot(slots, rewards, ".", color="C0", alpha=0.25, markersize=3, label="a slot")
+    above.plot(slots[width - 1 :], means, color="C0", linewidth=1.6, label=f"mean of {width}")
+    if equal is not None:
+        above.axhline(equal, color="0.3", linewidth=1.0, linestyle=(0, (4, 2)), label="equal weights, mean")
+    above.set_ylabel("reward")
+    above.legend(loc="lower right", ncols=3)
+    weights = np.array([row.weights for row in rows]).T
+    names = [str(expert) for expert in range(len(weights))]
+    below.stackplot(slots, weights, labels=names, colors=_colours(len(weights)), linewidth=0, step="mid")
+    below.set(xlabel="slot", ylabel="merging weights", ylim=(0, 1), xlim=(slots[0], max(slots[-1], slots[0] + 1)))
+    if len(weights) <= 12:
+        below.legend(title="expert", loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True)
+
+
+def _colours(count: int) -> list[Any]:
+    """Colours that neighbours in a stack are told apart by."""
+    from matplotlib import colormaps
+
+    if count <= 10:
+        return [colormaps["tab10"](place) for place in range(count)]
+    return [colormaps["viridis"](place / (count - 1)) for place in range(count)]
