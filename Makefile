@@ -8,7 +8,7 @@ QUICK_EDGE := 'edge.figure-3.*' 'edge.proposition-4.*' 'edge.exact.*' 'edge.theo
 .PHONY: verify test lint figures bench clean
 
 verify: $(STAMP)
-	$(BIN)/moe-theory verify continual $(QUICK_EDGE) generalization:exact --reading quick --out runs/verify
+	$(BIN)/moe-theory verify continual $(QUICK_EDGE) generalization:exact merging:exact --reading quick --out runs/verify
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2
@@ -22,6 +22,7 @@ figures: $(STAMP)
 	$(BIN)/moe-theory figures continual --out figures
 	$(BIN)/moe-theory figures edge --out figures
 	$(BIN)/moe-theory figures generalization --out figures
+	$(BIN)/moe-theory figures merging --out figures
 	$(BIN)/moe-theory verify --self-test --out figures/verify
 	mkdir -p runs && $(BIN)/moe-theory sweep --example > runs/example.toml
 	$(BIN)/moe-theory sweep runs/example.toml --out runs/example

@@ -38,7 +38,9 @@ def test_the_quickstart_runs(capsys, tmp_path, monkeypatch):
 
 COMMANDS = sorted(
     set(
-        re.findall(r"(?<=`|\n)(moe-theory (?:claims|verify|explore|sweep|figures|report|bench|bound)[^`#>\n]*)", README)
+        re.findall(
+            r"(?<=`|\n)(moe-theory (?:claims|verify|explore|sweep|figures|report|bench|bound|merge)[^`#>\n]*)", README
+        )
     )
 )
 
