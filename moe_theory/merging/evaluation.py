@@ -25,7 +25,7 @@ from moe_theory.merging.params import EFFECTIVE_SPLIT, Dims, Params
 from moe_theory.merging.policy import slot_reward
 from moe_theory.merging.reward import Reward
 from moe_theory.merging.serving import merge
-from moe_theory.merging.serving.methods import MERGED, METHODS, Deployment, named
+from moe_theory.merging.serving.methods import MERGED, METHODS, Deployment, Loaded, named
 from moe_theory.merging.system import Info, State, system
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.stream import draw_slot
@@ -173,7 +173,8 @@ def _accuracies(
     is_late = places >= num_slots - late
     computed = {named(name).answers_like or name for name in methods if name != MERGED}
     for name in sorted(computed, key=list(METHODS).index):
-        slots = serve_slots(name, bench.deployment, bench.data, mixes, slot_size, jax.random.fold_in(root, seeds))
+        loaded = named(name).prepare(bench.deployment)
+        slots = serve_slots(name, loaded, bench.data, mixes, slot_size, jax.random.fold_in(root, seeds))
         found[name] = slots.mean(axis=1), slots[:, is_late].mean(axis=1)
     asked = {name: found[named(name).answers_like or name] for name in methods if name != MERGED}
     asked |= {name: found[name] for name in runs}
@@ -198,17 +199,20 @@ def observe(state: State, info: Info) -> Served:
 
 def serve_slots(
     name: str,
-    deployment: Deployment,
+    loaded: Loaded,
     data: Examples,
     mixes: Float[Array, "seeds slots V"],
     slot_size: int,
     key: Key[Array, ""],
 ) -> Float[np.ndarray, "seeds slots"]:
-    """Accuracy of a method that learns nothing online in slots of these mixes, the same requests for every method."""
-    method = named(name)
+    """Accuracy of a method that learns nothing online in slots of these mixes, the same requests for every method.
+
+    Args:
+        loaded: what the method's `prepare` made, once for all slots.
+    """
     flat = mixes.reshape(-1, mixes.shape[-1])
     keys = jax.random.split(key, len(flat))
-    found = _serve_all(method.serve, method.prepare(deployment), jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
+    found = _serve_all(named(name).serve, loaded, jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
     return np.asarray(found, np.float64).reshape(mixes.shape[:2])
 
 

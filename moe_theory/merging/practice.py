@@ -10,7 +10,7 @@ from typing import Any
 
 from moe_theory.core.system import observe_info
 from moe_theory.merging import adversary, evaluation, measured, policies, rewards, served, uncertainty
-from moe_theory.merging.experiments import EXACT, OWN, RATIOS, REPLICATES, SURFACES, UNIFORM, WARM, recorder
+from moe_theory.merging.experiments import DIMS, EXACT, OWN, RATIOS, REPLICATES, SURFACES, UNIFORM, WARM, recorder
 from moe_theory.merging.params import Dims
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.merging.system import system
@@ -19,7 +19,6 @@ from moe_theory.verify import Experiment
 TESTBED, CLOCKS = "testbed", "clocks"
 
 # Fig. 7: Tanbr's rho, and the step of its network.
-ABLATION_DIMS = Dims(max_rounds=512)
 LEARNING_RATES = (0.05, 0.5)  # eta w
 
 
@@ -35,13 +34,13 @@ def rate_cell(rate: float) -> str:
 
 ABLATION = Experiment(
     name="ablation",
-    dims=ABLATION_DIMS,
-    system=system(ABLATION_DIMS, rewards.PEAKED, policies.TANBR),
+    dims=DIMS,
+    system=system(DIMS, rewards.PEAKED, policies.TANBR),
     cells={
         **{ratio_cell(ratio): {"smoothness_ratio": ratio} for ratio in RATIOS},
         **{rate_cell(rate): {"learning_rate": rate} for rate in LEARNING_RATES},
     },
-    num_rounds=ABLATION_DIMS.max_rounds,
+    num_rounds=DIMS.max_rounds,
     record_every=64,
     observe=recorder(rewards.PEAKED),
     replicates=REPLICATES,
@@ -76,7 +75,6 @@ STEPS = Experiment(
 )
 
 # Slots of the trained model.
-TESTBED_DIMS = Dims(max_experts=8, num_tasks=8, max_rounds=512)
 SLOT_SIZE = 64
 LATE = 64  # slots, the last ones, that accuracies are over
 STREAMS = 32
@@ -103,16 +101,16 @@ def _testbed(name: str, mix: Mapping[str, Any]) -> Experiment:
     cells[WARM] = fixed | {"warm_start": True}
     return Experiment(
         name=name,
-        dims=TESTBED_DIMS,
-        system=system(TESTBED_DIMS, rewards.PEAKED, policies.TANBR),
+        dims=DIMS,
+        system=system(DIMS, rewards.PEAKED, policies.TANBR),
         cells=cells,
-        num_rounds=TESTBED_DIMS.max_rounds,
+        num_rounds=DIMS.max_rounds,
         record_every=1,
         observe=evaluation.observe,
         replicates=STREAMS,
         tier=TESTBED,
         keeps_state=False,
-        measure=served.accuracies(TESTBED_DIMS, chosen, SLOT_SIZE, LATE),
+        measure=served.accuracies(DIMS, chosen, SLOT_SIZE, LATE),
     )
 
 
@@ -132,8 +130,8 @@ TIMED = (
 BATCH = "a batch of 128"
 TIMES = Experiment(
     name="serving-times",
-    dims=TESTBED_DIMS,
-    system=system(TESTBED_DIMS, rewards.PEAKED, policies.AVERAGE),
+    dims=DIMS,
+    system=system(DIMS, rewards.PEAKED, policies.AVERAGE),
     cells={BATCH: {**OWN, "slot_size": 128}},
     num_rounds=1,
     record_every=1,

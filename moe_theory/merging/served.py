@@ -18,7 +18,7 @@ from moe_theory.merging import evaluation, testbed_reward
 from moe_theory.merging.params import Dims
 from moe_theory.merging.reward import Reward
 from moe_theory.merging.serving.deployed import deployed
-from moe_theory.merging.serving.methods import Deployment
+from moe_theory.merging.serving.methods import Deployment, named
 from moe_theory.merging.system import system
 from moe_theory.merging.testbed.tasks import VALIDATION, Setting, examples
 from moe_theory.sweep import Run, run_cells
@@ -64,9 +64,9 @@ def _served(
     seed: int,
 ) -> Run:
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root_key(seed), jnp.arange(first, first + count))
-    data = examples(setting, VALIDATION)
+    data, loaded = examples(setting, VALIDATION), named(cell.name).prepare(_deployment(setting))
     hits = [
-        evaluation.serve_slots(cell.name, _deployment(setting), data, jnp.asarray(mix[None]), slot_size, key)[0]
+        evaluation.serve_slots(cell.name, loaded, data, jnp.asarray(mix[None]), slot_size, key)[0]
         for key, mix in zip(keys, mixes, strict=True)
     ]
     records = evaluation.Served(np.stack(hits, axis=-1), np.moveaxis(mixes, 0, -1))  # pyright: ignore[reportArgumentType]

@@ -10,10 +10,9 @@ import numpy as np
 
 from moe_theory.merging import policies, uncertainty
 from moe_theory.merging.claims.values import Values, half, in_most, mean_value, named, recorded
-from moe_theory.merging.experiments import RATIOS
+from moe_theory.merging.experiments import NUM_ROUNDS, RATIOS
 from moe_theory.merging.practice import (
     ABLATION,
-    ABLATION_DIMS,
     BATCH,
     LATE,
     LEARNING_RATES,
@@ -283,7 +282,7 @@ def _over(cells: list[str], value: Callable[[Run], np.ndarray]) -> Values:
 _BY_RATIO = named(*(f"rho = {one:g} against {other:g}" for one, other in itertools.pairwise(RATIOS)))
 _RATIO_CELLS = [ratio_cell(ratio) for ratio in RATIOS]
 _RATE_CELLS = [rate_cell(rate) for rate in LEARNING_RATES]
-_END = ABLATION_DIMS.max_rounds
+_END = NUM_ROUNDS
 
 
 @claim("merging.figure-7.conservative", paper="merging", where="Section V-D, Fig. 7", kind="probability")
