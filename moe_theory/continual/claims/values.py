@@ -11,10 +11,10 @@ from moe_theory.continual.experiments import cell_name
 from moe_theory.continual.grids import FEWER, NEAR, QUIET, SCALES, scale_name
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import Runs
+from moe_theory.verify.components import Values as Values
+from moe_theory.verify.components import named as named
 
 BLOCK = 64
-
-Values = Callable[[Runs], np.ndarray]
 
 EXPONENT_MARGIN = 0.1  # how far an exponent may be from the one claimed
 FAILURE = 0.05  # what a chance that the paper leaves at delta, or at o(1), may be at most
@@ -23,11 +23,6 @@ FEWER_CELLS = tuple(scale_name(scale, FEWER) for scale in SCALES)
 QUIET_CELLS = tuple(scale_name(scale, QUIET) for scale in SCALES)
 NEAR_CELLS = tuple(scale_name(scale, NEAR) for scale in SCALES)
 SINGLE, FEW, MANY = cell_name(1, True), cell_name(5, True), cell_name(20, True)
-
-
-def named(*labels: str) -> Callable[[Runs], list[str]]:
-    """Fixed names of components."""
-    return lambda runs: list(labels)
 
 
 def at_rounds(*rounds: int) -> Callable[[Runs], list[str]]:

@@ -8,15 +8,11 @@ from moe_theory.edge import experiments
 from moe_theory.edge.experiments import FIGURE_3_DIMS, FIGURE_3_ROUNDS, cell_name
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import Runs
+from moe_theory.verify.components import Values as Values
+from moe_theory.verify.components import named as named
 
-Values = Callable[[Runs], np.ndarray]
 ENOUGH = (30, 50, 70)  # the M of Fig. 3 that the paper calls sufficient
 PAST_EXPLORATION = (30, 50)  # those of them whose T1 lies within the run
-
-
-def named(*labels: str) -> Callable[[Runs], list[str]]:
-    """Fixed names of components."""
-    return lambda runs: list(labels)
 
 
 def by_servers(*numbers: int) -> Callable[[Runs], list[str]]:

@@ -10,13 +10,11 @@ from moe_theory.generalization.experiments import gaps_of
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import Runs
-
-Values = Callable[[Runs], np.ndarray]
-
-
-def named(*labels: str) -> Callable[[Runs], list[str]]:
-    """Fixed names of components."""
-    return lambda runs: list(labels)
+from moe_theory.verify.components import Values as Values
+from moe_theory.verify.components import alike as alike
+from moe_theory.verify.components import computed as computed
+from moe_theory.verify.components import excess as excess
+from moe_theory.verify.components import named as named
 
 
 def reading_of(params: Any) -> str:
@@ -89,17 +87,6 @@ def seldom_above(bound: str) -> str:
     )
 
 
-def alike(run: Run, numbers: Any) -> np.ndarray:
-    """The same number, or components (V,), for every replicate of a run: what is known without its draws."""
-    numbers = np.asarray(numbers, np.float64)
-    return np.broadcast_to(numbers, (len(run.replicates), *numbers.shape))
-
-
-def computed(cell: str, value: Callable[[], Any]) -> Values:
-    """Numbers (V,) that are computed and not drawn: the same for every replicate of a cell."""
-    return lambda runs: alike(runs[cell], np.atleast_1d(value()))
-
-
 def shown(run: Run, *names: str) -> np.ndarray:
     """What the only round of a run shows under a name, or under a name within another, in float64: (..., B)."""
     record: Any = run.records
@@ -111,8 +98,3 @@ def shown(run: Run, *names: str) -> np.ndarray:
 def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
     """What `value` says of each cell's run (B,), one component a cell."""
     return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
-
-
-def excess(observed: np.ndarray, bound: np.ndarray) -> np.ndarray:
-    """How far beyond its bound a number is; 0 for one that is not."""
-    return np.maximum(observed - bound, 0)

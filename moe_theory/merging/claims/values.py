@@ -1,20 +1,17 @@
 """Numbers that claims are made of, one a replicate and component, from the runs of `experiments`."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import Runs
-
-Values = Callable[[Runs], np.ndarray]
-
-
-def named(*labels: str) -> Callable[[Runs], list[str]]:
-    """Fixed names of components."""
-    return lambda runs: list(labels)
+from moe_theory.verify.components import Values as Values
+from moe_theory.verify.components import alike as alike
+from moe_theory.verify.components import computed as computed
+from moe_theory.verify.components import excess as excess
+from moe_theory.verify.components import named as named
 
 
 def recorded(run: Run, name: str) -> Float[np.ndarray, "R B"]:
@@ -39,22 +36,6 @@ def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
     total = recorded(run, "total_value")
     before = 0.0 if first == 0 else total[at_rounds(run, [first])[0]]
     return (total[at_rounds(run, [last])[0]] - before) / (last - first)
-
-
-def alike(run: Run, numbers: Any) -> np.ndarray:
-    """The same number, or components (V,), for every replicate of a run: what is known without its draws."""
-    numbers = np.asarray(numbers, np.float64)
-    return np.broadcast_to(numbers, (len(run.replicates), *numbers.shape))
-
-
-def computed(cell: str, value: Callable[[], Any]) -> Values:
-    """Numbers (V,) that are computed and not drawn: the same for every replicate of a cell."""
-    return lambda runs: alike(runs[cell], np.atleast_1d(value()))
-
-
-def excess(observed: np.ndarray, bound: Any) -> np.ndarray:
-    """How far beyond its bound a number is; 0 for one that is not."""
-    return np.maximum(observed - bound, 0)
 
 
 def in_most(smaller: Values, larger: Values) -> Values:
