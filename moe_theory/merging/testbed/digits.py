@@ -1,22 +1,20 @@
 """Scikit-learn's 1,797 images of digits, 8 x 8 pixels, under four changes of the image."""
 
-import functools
-
 import numpy as np
 
+from moe_theory.core.digits import handwritten_digits
 from moe_theory.merging.testbed.families import Family
 
 CHANGES = ("as it is", "rotated", "inverted", "permuted")
 SIDE = 8
 PATCH = 4  # pixels along the side of a token
-_EVERY = 5  # of the images of a class, this one is for validation
 
 
 def base_task(change: int, is_validation: bool) -> tuple[np.ndarray, np.ndarray]:
     """Images under one of the `CHANGES` as patches of pixels in [-1, 1], and the digits they show."""
-    images, digits, held_out = _images()
-    chosen = held_out == is_validation
-    return _patches(changed(images[chosen], change)), digits[chosen]
+    pixels, digits, is_held_out = handwritten_digits()
+    chosen = is_held_out == is_validation
+    return _patches(changed(pixels[chosen] / 8 - 1, change)), digits[chosen]
 
 
 def changed(images: np.ndarray, change: int) -> np.ndarray:
@@ -37,18 +35,6 @@ def _patches(images: np.ndarray) -> np.ndarray:
 def _permutation() -> np.ndarray:
     """One fixed order of the pixels."""
     return np.random.default_rng(0).permutation(SIDE**2)
-
-
-@functools.lru_cache
-def _images() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Images, digits, and which are for validation: a fifth of every class, spread over the whole set."""
-    from sklearn.datasets import load_digits  # takes a second to import
-
-    pixels, digits = map(np.asarray, load_digits(return_X_y=True))
-    held_out = np.zeros(len(digits), bool)
-    for digit in range(10):
-        held_out[np.flatnonzero(digits == digit)[::_EVERY]] = True
-    return pixels.reshape(-1, SIDE, SIDE) / 8 - 1, digits, held_out
 
 
 FAMILY = Family(CHANGES, 10, (SIDE // PATCH) ** 2, PATCH**2, base_task)

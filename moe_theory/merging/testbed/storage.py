@@ -18,7 +18,15 @@ from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Mo
 
 PATTERN = "layers.{layer}.experts.{expert}.{name}"  # of the experts' tensors
 # What decides trained weights besides the setting.
-SOURCES = ("digits.py", "families.py", "sequences.py", "tasks.py", "training.py", "transformer.py")
+SOURCES = (
+    "../../core/digits.py",
+    "digits.py",
+    "families.py",
+    "sequences.py",
+    "tasks.py",
+    "training.py",
+    "transformer.py",
+)
 _DIGEST = "sha256"  # of the arrays, among the metadata
 
 
