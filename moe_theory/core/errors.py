@@ -70,6 +70,18 @@ class DamagedChunkError(MoeTheoryError):
         self.reason = reason
 
 
+class MissingDataError(MoeTheoryError):
+    """A data set whose files are not where they were looked for."""
+
+
+class DamagedDataError(MoeTheoryError):
+    """A data set's file that cannot be read, or that holds something else than its format says."""
+
+    def __init__(self, path: Path, reason: str, way_out: str = "Get it again from where it was published.") -> None:
+        super().__init__(f"{path} is damaged: {reason}. {way_out}")
+        self.reason = reason
+
+
 class ExecutorLostError(MoeTheoryError):
     """Workers that cannot be reached, or are lost again and again."""
 

@@ -1,0 +1,392 @@
+"""Data sets from small files in the published formats, and from broken ones.
+
+Catches transposed pixels, swapped labels, a form or place that is not found, damage that goes unnoticed, and a message
+of more than one line or without the file, the fault or the way out.
+"""
+
+import gzip
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from moe_theory.core.errors import DamagedDataError, InvalidRunError, MissingDataError, UnknownNameError
+from moe_theory.deep.datasets import DATASETS, DataSet, cifar, idx, load
+
+from . import dataset_files as files
+
+EXTERNAL = sorted(DATASETS.keys() - {"digits"})
+
+
+def raised(kind, name, folder):
+    """The one line of the error."""
+    with pytest.raises(kind) as caught:
+        load(name, folder)
+    (line,) = str(caught.value).splitlines()
+    return line
+
+
+def check(data: DataSet, name, num_classes):
+    assert data.name == name
+    assert data.title == DATASETS[name].title
+    assert len(data.class_names) == num_classes
+    assert all(isinstance(each, str) for each in data.class_names)
+    for split in (data.train, data.test):
+        assert split.pixels.dtype == np.uint8
+        assert split.pixels.ndim == 4
+        assert split.labels.dtype == np.int32
+        assert split.labels.shape == split.pixels.shape[:1]
+        assert split.labels.min() >= 0
+        assert split.labels.max() < num_classes
+
+
+def same(split, pixels, labels):
+    np.testing.assert_array_equal(split.pixels, pixels)
+    np.testing.assert_array_equal(split.labels, labels)
+
+
+def test_the_digits_are_embedded_and_split_evenly():
+    data = load("digits")
+    check(data, "digits", 10)
+    assert data.class_names == tuple("0123456789")
+    pixels, labels = load_digits(return_X_y=True)
+    known = {image.tobytes(): digit for image, digit in zip(pixels.astype(np.uint8) * 15, labels, strict=True)}
+    seen = [image.tobytes() for split in (data.train, data.test) for image in split.pixels]
+    assert sorted(seen) == sorted(known)
+    assert data.train.pixels.shape[1:] == (8, 8, 1)
+    assert [known[key] for key in seen] == [*data.train.labels, *data.test.labels]
+    for digit in range(10):
+        count = np.sum(labels == digit)
+        assert np.sum(data.test.labels == digit) == -(-count // 5)
+
+
+@pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gz"])
+@pytest.mark.parametrize("separator", ["-", "."])
+@pytest.mark.parametrize("place", ["", "mnist", "MNIST/raw"])
+def test_mnist(tmp_path, separator, compressed, place):
+    held = files.mnist(tmp_path / place, separator, compressed)
+    data = load("mnist", str(tmp_path))
+    check(data, "mnist", 10)
+    same(data.train, *held["train"])
+    same(data.test, *held["test"])
+
+
+@pytest.mark.parametrize("version", ["binary", "python"])
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_cifar10(tmp_path, version, is_inside):
+    folder = tmp_path / {"binary": "cifar-10-batches-bin", "python": "cifar-10-batches-py"}[version]
+    held = files.cifar10(folder, version)
+    data = load("cifar10", folder if is_inside else tmp_path)
+    check(data, "cifar10", 10)
+    *train, test = held.values()
+    same(data.train, *map(np.concatenate, zip(*train, strict=True)))
+    same(data.test, *test)
+    assert data.class_names[:3] == ("airplane", "automobile", "bird")
+
+
+@pytest.mark.parametrize("version", ["binary", "python"])
+def test_cifar100_has_its_fine_and_its_coarse_labels(tmp_path, version):
+    held = files.cifar100(tmp_path / f"cifar-100-{version}", version)
+    data = load("cifar100", tmp_path)
+    check(data, "cifar100", 100)
+    same(data.train, *held["train"])
+    same(data.test, *held["test"])
+    assert list(data.class_names) == sorted(set(data.class_names))
+    coarse = load("cifar100-superclasses", tmp_path)
+    check(coarse, "cifar100-superclasses", 20)
+    for split, name in ((coarse.train, "train"), (coarse.test, "test")):
+        same(split, held[name][0], np.array(held[name][1]) % 20)  # as these files have them
+    assert list(coarse.class_names) == sorted(set(coarse.class_names))
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4])
+@pytest.mark.parametrize("is_fortran", [False, True])
+def test_pickles_of_today_are_read_like_the_published_ones(tmp_path, protocol, is_fortran):
+    held = files.cifar10(tmp_path / "batches", "python")
+    for name, (pixels, labels) in held.items():
+        rows = files.rows(pixels)
+        content = {"data": np.asfortranarray(rows) if is_fortran else rows, b"labels": labels, b"filenames": [b"a"]}
+        (tmp_path / "batches" / name).write_bytes(files.repickled(content, protocol))
+    same(load("cifar10", tmp_path / "batches").test, *held["test_batch"])
+
+
+def test_names_of_classes_are_read_where_they_are(tmp_path):
+    binary, python, fine = tmp_path / "binary", tmp_path / "python", tmp_path / "fine"
+    files.cifar10(binary, "binary")
+    files.cifar10(python, "python")
+    files.cifar100(fine, "python")
+    (binary / "batches.meta.txt").write_text("".join(f"kind {k}\n" for k in range(10)) + "\n")
+    (python / "batches.meta").write_bytes(files.published_pickle({b"label_names": [b"sort %d" % k for k in range(10)]}))
+    names = {f"{kind}_label_names": [f"{kind} {k}" for k in range(n)] for kind, n in (("fine", 100), ("coarse", 20))}
+    (fine / "meta").write_bytes(files.repickled(names, 4))
+    assert load("cifar10", binary).class_names[9] == "kind 9"
+    assert load("cifar10", python).class_names[9] == "sort 9"
+    assert load("cifar100", fine).class_names[99] == "fine 99"
+    assert load("cifar100-superclasses", fine).class_names[19] == "coarse 19"
+    (binary / "batches.meta.txt").write_text("airplane\n")
+    assert "names 1 classes, and CIFAR-10 has 10" in raised(DamagedDataError, "cifar10", binary)
+    (python / "batches.meta").write_bytes(files.published_pickle({b"label_names": [1] * 10}))
+    assert "no list of strings" in raised(DamagedDataError, "cifar10", python)
+
+
+@pytest.mark.parametrize("form", ["published", "folders"])
+def test_tiny_imagenet(tmp_path, form):
+    held = files.tiny_imagenet(tmp_path / "tiny-imagenet-200", form)
+    data = load("tiny-imagenet", tmp_path)
+    check(data, "tiny-imagenet", 3)
+    goldfish = "goldfish, Carassius auratus" if form == "published" else "n01443537"
+    assert data.class_names == (goldfish, "n02124075", "n04067472")
+    for split, listed in ((data.train, held["train"]), (data.test, held["val"])):
+        assert split.pixels.shape == (9, 64, 64, 3)
+        reds = split.pixels[:, 20, 20, 0].astype(int)
+        for label, wnid in enumerate(sorted(files.WNIDS)):
+            expected = sorted(value for name, value in listed if name == wnid)
+            np.testing.assert_allclose(sorted(reds[split.labels == label]), expected, atol=3)
+        grey = split.pixels[split.labels == 2]
+        np.testing.assert_array_equal(grey, np.broadcast_to(grey[..., :1], grey.shape))
+        assert np.ptp(split.pixels[split.labels == 0], axis=-1).min() > 10
+
+
+def test_a_validation_split_that_was_sorted_into_folders_may_keep_its_list(tmp_path):
+    files.tiny_imagenet(tmp_path, "folders")
+    (tmp_path / "val" / "val_annotations.txt").write_text("out of date\n")
+    (tmp_path / "train" / ".DS_Store").mkdir()
+    assert len(load("tiny-imagenet", tmp_path).test.labels) == 9
+
+
+@pytest.mark.parametrize("name", EXTERNAL)
+def test_without_data_the_message_says_what_was_looked_for_and_where(tmp_path, name):
+    layouts = DATASETS[name].layouts
+    file = tmp_path / "file"
+    file.write_text("")
+    for folder in (None, tmp_path, tmp_path / "absent", file):
+        line = raised(MissingDataError, name, folder)
+        assert all(word in line for layout in layouts for word in (*layout.files, *layout.subfolders))
+        assert line.endswith("Name the folder that has them.")
+        assert folder is None or str(folder) in line
+
+
+def test_a_data_set_in_part_is_missing_the_rest(tmp_path):
+    files.mnist(tmp_path)
+    (tmp_path / "t10k-labels-idx1-ubyte").unlink()
+    line = raised(MissingDataError, "mnist", tmp_path)
+    assert line.endswith("it needs t10k-labels[-.]idx1-ubyte (plain or .gz). Put all of it there.")
+    files.cifar10(tmp_path / "cifar-10-batches-py", "python")
+    (tmp_path / "cifar-10-batches-py" / "data_batch_3").unlink()
+    line = raised(MissingDataError, "cifar10", tmp_path)
+    assert str(tmp_path / "cifar-10-batches-py") in line
+    assert "it needs data_batch_3. " in line
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    assert "Did you mean 'cifar10'?" in raised(UnknownNameError, "cifar-10", None)
+
+
+LABELS = files.idx(np.arange(20) % 10)
+IMAGES = files.idx(np.zeros((20, 28, 28)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "said"),
+    [
+        ("images", b"", "begins with nothing"),
+        ("images", LABELS, "begins with 00 00 08 01, and an IDX file of bytes in 3 dimensions with 00 00 08 03"),
+        ("labels", IMAGES, "begins with 00 00 08 03"),
+        ("images", b"\0\0\x0d\x03" + IMAGES[4:], "begins with 00 00 0d 03"),
+        ("images", IMAGES[:10], "ends after 10 bytes, within its header"),
+        ("images", IMAGES[:-1], "promises 15,680 bytes after it, and it has 15,679"),
+        ("images", IMAGES + b"\0", "promises 15,680 bytes after it, and it has more"),
+        ("images", files.idx(np.zeros((20, 32, 28))), "shape (32, 28), and those of MNIST (28, 28)"),
+        ("images", files.idx(np.zeros((0, 28, 28))), "claims 0 images"),
+        ("images", IMAGES[:4] + b"\xff" * 4 + IMAGES[8:], "claims 4,294,967,295 images"),
+        ("labels", files.idx(np.arange(20) % 11), "label 10 of image 10 is not in 0..9"),
+        ("labels", files.idx(np.arange(19) % 10), "19 labels for the 20 images of train-images-idx3-ubyte"),
+    ],
+)
+@pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gz"])
+def test_damaged_mnist(tmp_path, kind, data, said, compressed):
+    files.mnist(tmp_path)
+    path = tmp_path / files.MNIST_FILES["train", kind].format("-")
+    if compressed:
+        path.unlink()
+        path = path.with_name(path.name + ".gz")
+        path.write_bytes(gzip.compress(data))
+    else:
+        path.write_bytes(data)
+    line = raised(DamagedDataError, "mnist", tmp_path)
+    assert line.startswith(f"{path} is damaged: ")
+    assert said in line.replace(".gz", "")
+    assert line.endswith("Get it again from where it was published.")
+
+
+WHOLE = gzip.compress(IMAGES)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [IMAGES, WHOLE[:-9], WHOLE[:12], WHOLE[:-8] + b"\0" * 8, WHOLE[:12] + b"\xff" * 9 + WHOLE[21:]],
+    ids=["no gzip", "cut", "hardly begun", "another checksum", "garbled"],
+)
+def test_what_cannot_be_decompressed(tmp_path, data):
+    files.mnist(tmp_path, compressed=True)
+    (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(data)
+    assert "train-images-idx3-ubyte.gz is damaged: it cannot be decompressed (" in raised(
+        DamagedDataError, "mnist", tmp_path
+    )
+
+
+def test_what_claims_to_be_large_is_refused_before_it_is_read(tmp_path):
+    files.cifar10(tmp_path / "10", "binary")
+    with (tmp_path / "10" / "data_batch_2.bin").open("r+b") as file:
+        file.truncate(1 << 40)  # without taking room
+    line = raised(DamagedDataError, "cifar10", tmp_path / "10")
+    assert "data_batch_2.bin is damaged: it has 1,099,511,627,776 bytes" in line
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda data: b"", "0 bytes are no whole number of images of 3,073 bytes"),
+        (lambda data: data[:-1], "12,291 bytes are no whole number of images"),
+        (lambda data: data + b"\0", "12,293 bytes are no whole number of images"),
+        (lambda data: data[:3073] + b"\x0a" + data[3074:], "label 10 of image 1 is not in 0..9"),
+    ],
+)
+def test_damaged_binary_cifar(tmp_path, change, said):
+    files.cifar10(tmp_path / "10", "binary")
+    path = tmp_path / "10" / "test_batch.bin"
+    path.write_bytes(change(path.read_bytes()))
+    line = raised(DamagedDataError, "cifar10", tmp_path / "10")
+    assert line.startswith(f"{path} is damaged: ")
+    assert said in line
+
+
+ROWS = np.zeros((4, 3072), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({b"labels": [0] * 4}, "it has no data, but ['labels']"),
+        ({b"data": ROWS}, "it has no labels"),
+        ({b"data": ROWS[:, 1:], b"labels": [0] * 4}, "has shape (4, 3071), and an array of bytes (images, 3072)"),
+        ({b"data": ROWS.reshape(4, 3, 32, 32), b"labels": [0] * 4}, "has shape (4, 3, 32, 32)"),
+        (files.published_pickle({b"data": ROWS[:0], b"labels": []}), "has shape (0, 3072)"),
+        ({b"data": [1, 2], b"labels": [0] * 4}, "its data is a list"),
+        ({b"data": ROWS, b"labels": [0] * 3}, "it has 3 labels for 4 images"),
+        ({b"data": ROWS, b"labels": [0, 1, -1, 2]}, "label -1 of image 2 is not in 0..9"),
+        ({b"data": ROWS, b"labels": [0, 1, 2**70, 2]}, f"label {2**70} of image 2 is not in 0..9"),
+        ({b"data": ROWS, b"labels": [0, 1, b"2", 2]}, "labels are no list of whole numbers"),
+        ({b"data": ROWS.astype(np.int64), b"labels": [0] * 4}, "an array of 'i8', where bytes (u1) are expected"),
+        ({b"data": np.array([None]), b"labels": [0] * 4}, "an array of 'O8', where bytes (u1) are expected"),
+        ([ROWS], "it holds a list, and a dictionary is expected"),
+        ({3: ROWS}, "keys that are no strings"),
+    ],
+)
+def test_damaged_contents_of_python_cifar(tmp_path, content, said):
+    files.cifar10(tmp_path / "10", "python")
+    path = tmp_path / "10" / "data_batch_4"
+    path.write_bytes(content if isinstance(content, bytes) else files.repickled(content, 2))
+    line = raised(DamagedDataError, "cifar10", tmp_path / "10")
+    assert line.startswith(f"{path} is damaged: ")
+    assert said in line
+
+
+def corrupt(folder):
+    path = folder / "train" / "n01443537" / "images" / "n01443537_4.JPEG"
+    path.write_bytes(path.read_bytes()[:-50])
+
+
+def wrong_size(folder):
+    (folder / "train" / "n01443537" / "images" / "n01443537_4.JPEG").write_bytes(files.jpeg(9, side=63))
+
+
+def no_image(folder):
+    (folder / "val" / "images" / "val_0.JPEG").write_text("text")
+
+
+def no_annotation(folder):
+    path = folder / "val" / "val_annotations.txt"
+    path.write_text("".join(line for line in path.read_text().splitlines(True) if not line.startswith("val_3.")))
+
+
+def annotation_without_image(folder):
+    (folder / "val" / "images" / "val_3.JPEG").unlink()
+
+
+def unknown_annotation(folder):
+    path = folder / "val" / "val_annotations.txt"
+    path.write_text(path.read_text().replace("n04067472", "n99999999"))
+
+
+def unknown_folder(folder):
+    (folder / "train" / "n99999999").mkdir()
+
+
+def class_without_images(folder):
+    for path in (folder / "train" / "n02124075" / "images").iterdir():
+        path.unlink()
+
+
+def class_without_folder(folder):
+    with (folder / "wnids.txt").open("a") as file:
+        file.write("n77777777\n")
+
+
+def class_without_validation(folder):
+    path = folder / "val" / "val_annotations.txt"
+    path.write_text(path.read_text().replace("n04067472", "n02124075"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (corrupt, "n01443537_4.JPEG is damaged: it cannot be decoded as JPEG or PNG ("),
+        (wrong_size, "n01443537_4.JPEG is damaged: it has 63 x 63 pixels, and Tiny ImageNet has 64 x 64"),
+        (no_image, "val_0.JPEG is damaged: it cannot be decoded"),
+        (no_annotation, "val_annotations.txt is damaged: 'val_3.JPEG' is not among its lines"),
+        (annotation_without_image, "val_annotations.txt is damaged: 'val_3.JPEG' is not in "),
+        (unknown_annotation, "'n99999999' of annotation 3 is none of the 3 classes"),
+        (unknown_folder, "n99999999 is damaged: 'n99999999' is none of the 3 classes"),
+        (class_without_images, "n02124075 is damaged: this class has no images there"),
+        (class_without_folder, "n77777777 is damaged: this class has no images there"),
+        (class_without_validation, "class n04067472 has no images"),
+    ],
+)
+def test_damaged_tiny_imagenet(tmp_path, damage, said):
+    files.tiny_imagenet(tmp_path, "published", per_class=2)
+    damage(tmp_path)
+    assert said in raised(DamagedDataError, "tiny-imagenet", tmp_path)
+
+
+def test_tiny_imagenet_without_its_annotations(tmp_path):
+    files.tiny_imagenet(tmp_path, "published", per_class=1)
+    (tmp_path / "val" / "val_annotations.txt").unlink()
+    assert "val_annotations.txt is not there" in raised(MissingDataError, "tiny-imagenet", tmp_path)
+
+
+def test_without_pillow_the_extra_is_named(tmp_path, monkeypatch):
+    files.tiny_imagenet(tmp_path, "folders", per_class=1)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    line = raised(InvalidRunError, "tiny-imagenet", tmp_path)
+    assert line == "Pillow is not installed: pip install 'moe-theory[images]'"
+
+
+def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
+    """Would catch a traceback where the disk fails."""
+    files.mnist(tmp_path)
+
+    def failing(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(idx, "_unpacked", failing)
+    assert "train-images-idx3-ubyte is damaged: it cannot be read (Input/output error)" in raised(
+        DamagedDataError, "mnist", tmp_path
+    )
+
+
+def test_the_published_names_are_all_there():
+    """Would catch a name that is lost or written twice."""
+    assert len(set(cifar.CIFAR10.class_names)) == 10
+    assert len(set(cifar.CIFAR100.class_names)) == 100
