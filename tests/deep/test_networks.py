@@ -1,0 +1,245 @@
+"""The networks as the experiments use them: sizes, what they start from, stacks of experts, one step of training."""
+
+import functools
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.random import root_key
+from moe_theory.deep import networks
+from moe_theory.deep.networks import NETWORKS, Weights
+from moe_theory.deep.networks.initialization import he_kernels
+from moe_theory.deep.networks.normalization import batches, groups
+from moe_theory.deep.networks.plain import five_layer, mlp
+from moe_theory.deep.networks.residual import resnet
+
+KEY = root_key(7)
+TINY = resnet("tiny", (4, 8), 1, batches())  # with stride 2, a shortcut, and running statistics
+quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+drawn = quickly(networks.stacked, static_argnums=(0, 2, 3, 4))
+
+
+def begun(network, key, shape, num_outputs):
+    return quickly(lambda: network.init(key, shape, num_outputs))()
+
+
+def abstract(name, shape, num_outputs):
+    """Shapes of a network's weights; nothing is drawn or compiled."""
+    return jax.eval_shape(lambda key: NETWORKS[name].init(key, shape, num_outputs), KEY)
+
+
+def dense(*widths):
+    return sum((a + 1) * b for a, b in itertools.pairwise(widths))
+
+
+def basic_blocks(widths, num_blocks):
+    """Trained numbers of all blocks: 3 x 3 kernels, shortcuts, and two numbers a normalised channel."""
+    total, before = 0, widths[0]
+    for stage, width in enumerate(widths):
+        for block in range(num_blocks):
+            total += 9 * before * width + 9 * width**2 + 4 * width
+            total += before * width + 2 * width if stage and not block else 0
+            before = width
+    return total
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "num_outputs", "count"),
+    [
+        ("mlp", (8, 8, 1), 1, dense(64, 32, 1)),
+        ("five-layer", (28, 28, 1), 1, 10 * 16 + (9 * 16 + 1) * 32 + dense(14 * 14 * 32, 128, 64, 1)),
+        ("five-layer-small", (9, 8, 3), 3, 28 * 8 + (9 * 8 + 1) * 16 + dense(4 * 4 * 16, 32, 16, 3)),
+        ("resnet18", (32, 32, 3), 10, 27 * 64 + 128 + basic_blocks((64, 128, 256, 512), 2) + dense(512, 10)),
+        ("resnet18-small", (8, 8, 1), 1, 9 * 8 + 16 + basic_blocks((8, 16), 1) + dense(16, 1)),
+    ],
+)
+def test_numbers_of_parameters_are_those_of_the_layers(name, shape, num_outputs, count):
+    """Would catch a missing layer, bias or shortcut, and running statistics that are counted or trained."""
+    weights = abstract(name, shape, num_outputs)
+    assert networks.num_parameters(weights) == count
+    if name == "resnet18":
+        assert count == 11_173_962  # the usual count for CIFAR-10, known from elsewhere
+        channels = [64] + [64] * 4 + [128] * 5 + [256] * 5 + [512] * 5
+        assert [moments.mean.shape[0] for moments in weights.statistics] == channels
+    else:
+        assert weights.statistics == ()
+
+
+@pytest.mark.parametrize(("side", "last"), [(32, 4), (64, 4), (40, 5), (1, 1)])
+def test_the_resnet_halves_its_sides_upwards_and_64_by_its_stem(side, last):
+    """Would catch a stride too many or too few: seen in the sides of what the last convolutions put out."""
+    weights = abstract("resnet18", (side, side, 3), 2)
+    images = jax.ShapeDtypeStruct((2, side, side, 3), jnp.float32)
+    jaxpr = jax.make_jaxpr(lambda *given: NETWORKS["resnet18"].apply(*given, True))(weights, images)
+    shapes = [shape for equation in jaxpr.eqns for variable in equation.outvars if (shape := variable.aval.shape)]
+    sides = {shape[1:3] for shape in shapes if len(shape) == 4 and shape[-1] == 512}
+    assert (last, last) in sides
+    outputs, statistics = jaxpr.out_avals[0], jaxpr.out_avals[1:]
+    assert outputs.shape == (2, 2)
+    assert [leaf.shape for leaf in statistics] == [leaf.shape for leaf in jax.tree.leaves(weights.statistics)]
+
+
+def test_kernels_start_by_hes_rule_and_biases_at_zero():
+    """Would catch a deviation for a variance, fan-out for fan-in, and kernels that share their draws."""
+    assert not any(np.any(layer.bias) for layer in begun(NETWORKS["mlp"], KEY, (2, 2, 1), 1).params)
+    kernels = quickly(lambda: he_kernels(KEY, [(3, 3, 16, 32), (300, 40), (300, 40)]))()
+    for kernel, fan_in in zip(kernels, (144, 300, 300), strict=True):
+        standard = np.asarray(kernel, np.float64) / math.sqrt(2 / fan_in)
+        bound = 6 / math.sqrt(standard.size)  # six deviations of the mean, and of the mean square over sqrt(2)
+        assert abs(standard.mean()) < bound
+        assert abs(np.mean(standard**2) - 1) < math.sqrt(2) * bound
+    correlation = np.mean(np.asarray(kernels[1]) * np.asarray(kernels[2])) / (2 / 300)
+    assert abs(correlation) < 6 / math.sqrt(kernels[1].size)
+
+
+def convolved(values, kernel, stride=1):
+    """One window after another, under a kernel of odd side."""
+    side = kernel.shape[0]
+    margin = side // 2
+    padded = np.pad(values, ((0, 0), (margin, margin), (margin, margin), (0, 0)))
+    rows, columns = (range(0, size, stride) for size in values.shape[1:3])
+    windows = [[padded[:, i : i + side, j : j + side] for j in columns] for i in rows]
+    return np.einsum("rsnijc,ijco->nrso", np.asarray(windows), np.asarray(kernel, np.float64))
+
+
+def five_layers_in_numpy(layers, images):
+    first, second, *dense_layers = layers
+    values = np.maximum(convolved(images, first.kernel) + first.bias, 0)
+    n, height, width, channels = values.shape
+    values = values.reshape(n, height // 2, 2, width // 2, 2, channels).max((2, 4))
+    values = np.maximum(convolved(values, second.kernel) + second.bias, 0).reshape(n, -1)
+    for layer in dense_layers[:-1]:
+        values = np.maximum(values @ np.asarray(layer.kernel) + layer.bias, 0)
+    return values @ np.asarray(dense_layers[-1].kernel) + dense_layers[-1].bias
+
+
+def resnet_in_numpy(params, images):
+    """Of basic blocks under GroupNorm of one group, strides 1 and 2."""
+
+    def normed(values, layer, stride=1):
+        values = convolved(values, layer.kernel, stride)
+        mean, variance = (moment(values, axis=(1, 2, 3), keepdims=True) for moment in (np.mean, np.var))
+        return (values - mean) / np.sqrt(variance + 1e-5) * layer.affine.scale + layer.affine.shift
+
+    values = np.maximum(normed(images, params.stem), 0)
+    for block, stride in zip(params.blocks, (1, 2), strict=True):
+        inner = normed(np.maximum(normed(values, block.first, stride), 0), block.second)
+        around = values if stride == 1 else normed(values, block.shortcut, stride)
+        values = np.maximum(inner + around, 0)
+    return values.mean((1, 2)) @ np.asarray(params.last.kernel) + params.last.bias
+
+
+def perturbed(params):
+    """Scales, shifts and biases that matter, unlike those that a network starts from."""
+    rng = np.random.default_rng(0)
+    return jax.tree.map(lambda leaf: leaf + 0.3 * rng.normal(size=leaf.shape).astype(np.float32), params)
+
+
+@pytest.mark.parametrize(
+    ("network", "in_numpy"),
+    [
+        (NETWORKS["five-layer-small"], five_layers_in_numpy),
+        (resnet("small", (4, 8), 1, groups(1)), resnet_in_numpy),
+    ],
+    ids=["five-layer", "resnet"],
+)
+def test_outputs_are_those_of_the_papers_networks(network, in_numpy):
+    """Would catch a ReLU, shortcut or bias that is missing or misplaced, wrong pooling, and a sigmoid at the end."""
+    weights = begun(network, KEY, (8, 6, 2), 3)
+    params = perturbed(weights.params)
+    images = np.random.default_rng(1).normal(size=(3, 8, 6, 2)).astype(np.float32)
+    outputs, statistics = quickly(network.apply, static_argnums=2)(Weights(params, ()), images, True)
+    assert statistics == ()
+    np.testing.assert_allclose(outputs, in_numpy(jax.tree.map(np.asarray, params), images), rtol=1e-4, atol=1e-5)
+
+
+def trained(stack, images, targets):
+    """Every expert of `TINY` a step of gradient descent on, and its outputs before."""
+
+    def loss(params, statistics, images):
+        outputs, after = TINY.apply(Weights(params, statistics), images, True)
+        return jnp.mean(jnp.square(outputs[:, 0] - targets)), (outputs, after)
+
+    slopes, (outputs, statistics) = jax.vmap(jax.grad(loss, has_aux=True))(*stack, images)
+    return Weights(jax.tree.map(lambda a, b: a - b, stack.params, slopes), statistics), outputs
+
+
+def test_a_step_of_training_under_vmap_moves_every_parameter_and_statistic():
+    """Would catch a layer that is not connected, an expert left out, and a distance that is not the raw sum."""
+    with jax.enable_x64(True):
+        stack = drawn(TINY, KEY, 2, (5, 4, 2), 1)
+        images = jnp.asarray(np.random.default_rng(2).normal(size=(2, 6, 5, 4, 2)))
+        after, outputs = quickly(trained)(stack, images, jnp.ones(6))
+        distance = quickly(networks.squared_distance)(after.params, stack.params)
+    assert np.all(np.isfinite(outputs))
+    for old, new in zip(jax.tree.leaves(stack), jax.tree.leaves(after), strict=True):
+        assert all(np.any(one != other) for one, other in zip(np.asarray(old), np.asarray(new), strict=True))
+    leaves = zip(jax.tree.leaves(stack.params), jax.tree.leaves(after.params), strict=True)
+    np.testing.assert_allclose(distance, sum(np.sum((np.asarray(a) - np.asarray(b)) ** 2) for a, b in leaves))
+
+
+@pytest.mark.parametrize("is_x64", [False, True])
+def test_training_and_evaluation_keep_types_and_trees(is_x64):
+    """Would catch weights or statistics that a loop cannot carry; evaluation must hand back the statistics given."""
+    with jax.enable_x64(is_x64):
+        real = jnp.result_type(float)
+        images = jax.ShapeDtypeStruct((2, 6, 5, 4, 2), real)
+        stack = jax.eval_shape(lambda: networks.stacked(TINY, KEY, 2, (5, 4, 2), 1))
+        after, outputs = jax.eval_shape(trained, stack, images, jax.ShapeDtypeStruct((6,), real))
+        for network in NETWORKS.values():
+            weights = jax.eval_shape(lambda network=network: network.init(KEY, (8, 8, 1), 3))
+            for is_training in (False, True):
+                given = weights, jax.ShapeDtypeStruct((7, 8, 8, 1), real)
+                answer, statistics = jax.eval_shape(functools.partial(_apply, network, is_training), *given)
+                assert (answer.shape, answer.dtype) == ((7, 3), real)
+                assert statistics == weights.statistics
+    assert after == stack
+    assert (outputs.shape, outputs.dtype) == ((2, 6, 1), real)
+    assert {leaf.dtype for leaf in jax.tree.leaves(stack)} == {np.dtype(np.float64 if is_x64 else np.float32)}
+
+
+def _apply(network, is_training, weights, images):
+    return network.apply(weights, images, is_training)
+
+
+def test_experts_are_the_same_however_many_there_are():
+    """Would catch padding that changes an expert's start, experts that start alike, and keys that are folded twice."""
+    few, many = (drawn(NETWORKS["mlp"], KEY, num_experts, (8, 8, 1), 1) for num_experts in (1, 5))
+    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a, b[:1]), few, many)
+    assert len(np.unique(np.asarray(many.params[0].kernel).reshape(5, -1), axis=0)) == 5
+    own = jnp.stack([jax.random.fold_in(KEY, expert) for expert in range(5)])
+    jax.tree.map(np.testing.assert_array_equal, drawn(NETWORKS["mlp"], own, 5, (8, 8, 1), 1), many)
+
+
+def test_one_expert_is_taken_and_put_back_alone():
+    """Would catch a write that touches others, and the -1 of a dropped task taken for the last expert."""
+    stack = drawn(NETWORKS["mlp"], KEY, 4, (3, 2, 1), 1)
+    put = quickly(networks.with_expert)
+    one = quickly(networks.expert)(stack, jnp.int32(2))
+    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a, b[2]), one, stack)
+    after = put(stack, jnp.int32(1), one)
+    for old, new, given in zip(*map(jax.tree.leaves, (stack, after, one)), strict=True):
+        np.testing.assert_array_equal(np.delete(new, 1, axis=0), np.delete(old, 1, axis=0))
+        np.testing.assert_array_equal(new[1], given)
+    for outside in (-1, 4):
+        jax.tree.map(np.testing.assert_array_equal, put(stack, jnp.int32(outside), one), stack)
+
+
+def test_equal_arguments_are_equal_networks():
+    """Would catch programs that are compiled again for every network that is made."""
+    assert mlp("mlp", (32,)) == NETWORKS["mlp"]
+    assert five_layer("five-layer", (16, 32), (128, 64)) == NETWORKS["five-layer"]
+    assert hash(resnet("resnet18-small", (8, 16), 1, groups(4))) == hash(NETWORKS["resnet18-small"])
+    assert all(network.name == name for name, network in NETWORKS.items())
+
+
+def test_settings_without_meaning_are_refused():
+    with pytest.raises(InvalidDimsError, match="1 x 9 pixels must be at least 2 x 2: 'five-layer'"):
+        NETWORKS["five-layer"].init(KEY, (1, 9, 1), 1)
+    with pytest.raises(InvalidDimsError, match=r"keys of shape \(2,\) must be one key, or num_experts=3"):
+        networks.stacked(NETWORKS["mlp"], jax.random.split(KEY), 3, (2, 2, 1), 1)
