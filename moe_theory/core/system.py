@@ -13,11 +13,12 @@ import numpy as np
 from jaxtyping import Array, Int, Key, PyTree
 
 from moe_theory.core import blocks, engine
+from moe_theory.core.checks import is_known
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.random import replicate_keys, typed_key
 
 Params = Any  # a NamedTuple of arrays or Python numbers, all of them traced
-State = Any  # a NamedTuple of arrays with a field `round`: the checkpoint
+State = Any  # a NamedTuple of arrays with a field `round`: the checkpoint; `max_rounds`, if its memory has an end
 Info = Any  # a NamedTuple of arrays: what a round shows
 
 
@@ -58,7 +59,9 @@ def simulate(
     Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
     """
     check_run(num_rounds, record_every)
-    check_checkpoint(state, check_system(system, params), ())
+    shapes = check_system(system, params)
+    check_checkpoint(state, shapes, ())
+    check_memory(state, shapes, num_rounds)
     return engine.run(system, typed_key(key), state, params, num_rounds, record_every, observe, None, False)
 
 
@@ -93,6 +96,7 @@ def simulate_batch(
     names = check_replicates(replicates)
     shapes = check_system(system, params)
     check_checkpoint(state, shapes, names.shape)
+    check_memory(state, shapes, num_rounds)
     keys = replicate_keys(typed_key(root_key), jnp.asarray(names))
     arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, True)
     width = blocks.width_for(shapes)
@@ -143,6 +147,17 @@ def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -
     expected = [(*leaf.shape, *shape) for leaf in jax.tree.leaves(like)]
     if [jnp.shape(leaf) for leaf in jax.tree.leaves(state)] != expected:
         raise InvalidRunError("the state has other dims than this system: go on with the system that it came from.")
+
+
+def check_memory(state: State | None, like: State, num_rounds: int) -> None:
+    """Raise InvalidRunError for rounds, those of `state` included, that a state like the system's cannot remember."""
+    max_rounds = getattr(like, "max_rounds", None)
+    done = 0 if state is None or not is_known(state.round) else int(np.max(state.round))
+    if max_rounds is not None and done + num_rounds > max_rounds:
+        raise InvalidRunError(
+            f"num_rounds={num_rounds} after {done} rounds must be at most max_rounds={max_rounds} in all, which there "
+            "is memory for. Lower num_rounds or raise Dims.max_rounds."
+        )
 
 
 def check_system(system: System, params: Params) -> State:

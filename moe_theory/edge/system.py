@@ -42,7 +42,7 @@ def system(
 
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
-        _check_laws(dims, params, transfer, execution)
+        check_laws(dims, params, transfer, execution)
         pool_key, execution_key = jax.random.split(key)
         pool = draw_pool(pool_key, dims, params)
         positions = jnp.asarray(delays.even_map(dims.max_experts), jnp.result_type(float))
@@ -128,7 +128,7 @@ def on_pool(
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
         state = begin(dims, params, pool, execution_delay, positions)
-        _check_laws(dims, params, transfer, delays.uniform)
+        check_laws(dims, params, transfer, delays.uniform)
         for transfer_delay in (params.min_transfer_delay, params.max_transfer_delay):
             check_totals(transfer_delay, execution_delay, params, dims.max_delay)
         return state
@@ -136,7 +136,11 @@ def on_pool(
     return System(init, drawn.step)
 
 
-def _check_laws(dims: Dims, params: Params, transfer: Law, execution: Law) -> None:
+def check_laws(dims: Dims, params: Params, transfer: Law, execution: Law) -> None:
+    """Refuse laws that do not fit: an execution by distance, and a table of another shape or beyond the bounds.
+
+    Raises: InvalidParamsError, InvalidDimsError.
+    """
     if execution is delays.by_distance:
         raise InvalidParamsError("by_distance is a law of transfers: an execution goes nowhere. Choose another law.")
     experts = (dims.max_experts,)
