@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from moe_theory import continual as continual
+    from moe_theory import deep as deep
     from moe_theory import edge as edge
     from moe_theory import generalization as generalization
     from moe_theory import merging as merging
@@ -47,6 +48,7 @@ _NAMES = {
 }
 _MODULES = (
     "continual",
+    "deep",
     "edge",
     "generalization",
     "merging",

@@ -11,12 +11,13 @@ ROOT = Path(moe_theory.__file__).parent
 # From the top; entries on one line stand beside each other and may not import one another.
 LAYERS = [
     {"cli"},
-    {"bench_command", "bound_command", "merge_command"},
+    {"options"},
+    {"bench_command", "bound_command", "deep_command", "merge_command"},
     {"commands"},
     {"report"},
     {"bench"},
-    {"continual", "edge", "generalization", "merging"},
     {"deep"},
+    {"continual", "edge", "generalization", "merging"},
     {"verify"},
     {"sweep"},
     {"core"},

@@ -11,7 +11,13 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import continual, edge, generalization, merging
+from moe_theory.deep import continual as deep_continual
+from moe_theory.deep import edge as deep_edge
+from moe_theory.deep.params import Dims as DeepDims
+from moe_theory.deep.params import Params as DeepParams
 from moe_theory.generalization.system import system as classifiers
+
+from ..deep.pictures import corners
 
 
 class Case(NamedTuple):
@@ -27,6 +33,7 @@ CONTINUAL_DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_
 EDGE_DIMS = edge.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2, max_capacity=2)
 GENERALIZATION_DIMS = generalization.Dims(max_experts=3, num_features=4, max_samples=8)
 MERGING_DIMS = merging.Dims(max_experts=3, num_tasks=2, max_rounds=4, max_leaves=4, width=4, num_steps=1)
+DEEP_DIMS = DeepDims(3, 2, max_rounds=2, num_samples=2, num_tests=2, num_epochs=1, batch_size=2)
 CASES = [
     Case(
         "continual",
@@ -66,6 +73,24 @@ CASES = [
             {"split_rule": merging.params.EFFECTIVE_SPLIT, "warm_start": True, "noise_scale": 0.0},
         ),
     ),
+    Case(
+        "deep-continual",
+        lambda: deep_continual.system(DEEP_DIMS, corners(), (1, 3)),
+        DeepParams(num_experts=2),
+        (
+            {"num_experts": 3, "learning_rate": 0.1, "expert_rate": 0.2, "centre": False, "terminate": False},
+            {"multi_class": True, "positive_share": 1.0, "squared_loss": True, "num_rounds": 9},
+        ),
+    ),
+    Case(
+        "deep-edge",
+        lambda: deep_edge.system(DEEP_DIMS, corners(), (1, 3)),
+        DeepParams(num_experts=2),
+        (
+            {"num_experts": 3, "policy": 3, "gate_lag": 0, "weight_decay": 0.1, "per_parameter": True},
+            {"max_transfer_delay": 2, "min_execution_delay": 1, "gate_scale": 1.0},
+        ),
+    ),
 ]
 every_system = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 both_precisions = pytest.mark.parametrize("x64", [False, True], ids=["float32", "float64"])
@@ -102,8 +127,17 @@ def test_a_round_keeps_the_state_s_structure_and_types(case: Case, x64: bool) ->
         assert state.round.dtype == np.int32
 
 
-@every_system
-@both_precisions
+# The rounds of networks are dear to compile. Those of both kinds run in float64 against NumPy in `tests/golden`, where
+# those of the edge run in a batch too.
+COMPILED = [
+    pytest.param(case, x64, id=f"{case.name}-{'float64' if x64 else 'float32'}")
+    for case in CASES
+    for x64 in (False, True)
+    if not (case.name == "deep-edge" or (case.name == "deep-continual" and x64))
+]
+
+
+@pytest.mark.parametrize(("case", "x64"), COMPILED)
 def test_rounds_run_compiled_and_vectorised(case: Case, x64: bool) -> None:
     """Would catch Python control flow on values, and an operation that mixes replicates.
 
@@ -156,9 +190,9 @@ def test_one_program_serves_a_grid(case: Case) -> None:
             state, _ = system.step(key, state, params)
         return state
 
-    run(1, KEY, case.params)
+    run.trace(1, KEY, case.params)
     for change in case.changes:
-        run(1, KEY, case.params._replace(**change))
+        run.trace(1, KEY, case.params._replace(**change))
     assert traces == 1
 
 

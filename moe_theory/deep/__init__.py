@@ -1,0 +1,19 @@
+"""The deep-network experiments of two papers: image classes as tasks, networks as experts, on data that users bring.
+
+`deep.continual` and `deep.edge` hold the systems, `deep.datasets` reads images, `deep.networks` has the experts.
+
+Source: Section 6 and Appendix A of `continual`; Section VI of `edge`.
+"""
+
+from moe_theory.deep import continual as continual
+from moe_theory.deep import datasets as datasets
+from moe_theory.deep import edge as edge
+from moe_theory.deep import networks as networks
+from moe_theory.deep.params import Dims as Dims
+from moe_theory.deep.params import Params as Params
+from moe_theory.deep.presets import PRESETS as PRESETS
+from moe_theory.deep.presets import Preset as Preset
+from moe_theory.deep.presets import preset as preset
+from moe_theory.deep.readings import READINGS as READINGS
+from moe_theory.deep.readings import Reading as Reading
+from moe_theory.deep.readings import reading as reading

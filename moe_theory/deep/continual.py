@@ -1,0 +1,160 @@
+"""Algorithm 1 of the continual-learning paper with networks for experts: a task is one class against the rest."""
+
+import functools
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from moe_theory.continual.system import balance_cost, flag_converged, locality_cost
+from moe_theory.continual.theory import exploration_rounds
+from moe_theory.core import gating
+from moe_theory.core.system import System
+from moe_theory.deep import experts, gate, networks, scores
+from moe_theory.deep.arrivals import Arrival, draw
+from moe_theory.deep.gate import Moments
+from moe_theory.deep.networks import Weights
+from moe_theory.deep.params import Dims, Params, check_params
+from moe_theory.deep.pool import Pool, Source, on_device, pool_of
+from moe_theory.deep.scores import Past, Tables
+
+
+class State(NamedTuple):
+    """What is carried from round to round: with the pool, which never changes, the checkpoint."""
+
+    pool: Pool
+    experts: Weights  # leaves (M, ...)
+    tables: Tables
+    gates: Float[Array, "M p"]  # gating parameters theta^(m)
+    moments: Moments
+    visits: Int[Array, " M"]  # loads: rounds in which an expert was chosen
+    converged: Bool[Array, " M"]  # convergence flags I(m)
+    terminated: Bool[Array, ""]  # whether the gates are no longer updated
+    round: Int[Array, ""]  # rounds done, t
+    past: Past
+
+    @property
+    def max_rounds(self) -> int:
+        """Rounds that there is memory for: `simulate` refuses more."""
+        return self.past.max_rounds
+
+
+class Info(NamedTuple):
+    """What a round shows."""
+
+    task: Int[Array, ""]  # n_t
+    expert: Int[Array, ""]  # m_t
+    gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
+    gate_probabilities: Float[Array, " M"]  # softmax pi_m
+    locality: Float[Array, ""]  # |w_t - w_{t-1}| of the chosen expert
+    drive: Float[Array, ""]  # kappa = eta |g|^2 |w_t - w_{t-1}|
+    variance: Float[Array, ""]  # of an element of the mean images across tasks, mean over elements
+    total_variance: Float[Array, ""]  # and the sum over elements, at most 1
+    error: Float[Array, ""]  # E_t(w_t), mean-squared test error
+    forgetting: Float[Array, ""]  # F_t, (15)
+    generalization_error: Float[Array, ""]  # G_t, (16)
+    accuracy: Float[Array, ""]  # A_t: mean test accuracy of the tasks so far
+    terminated: Bool[Array, ""]
+
+
+@functools.lru_cache(maxsize=16)  # each holds a data set
+def system(dims: Dims, source: Source, classes: tuple[int, ...]) -> System:
+    """The experiment as a `System` on a data set, whose tasks are to recognise `classes`, one each.
+
+    Raises: InvalidDimsError unless there are `num_classes` of them, all in the data set.
+    """
+
+    def init(key: Key[Array, ""], params: Params) -> State:
+        return begin(key, dims, params, pool_of(source, classes))
+
+    def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
+        return learn(state, draw(key, dims, state.pool, params)[0], params, dims)
+
+    return System(init, step)
+
+
+def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool) -> State:
+    """The state before round 1: experts are drawn, gates are zero.
+
+    Raises: InvalidDimsError for a pool of another number of classes; InvalidParamsError for `params` outside their
+        range.
+    """
+    check_params(dims, params, len(pool.train.counts))
+    num_pixels = pool.train.pixels[0].size
+    return State(
+        pool=on_device(pool),
+        experts=experts.begin(key, dims, pool),
+        tables=experts.no_tables(dims, pool),
+        gates=jnp.zeros((dims.max_experts, num_pixels), jnp.result_type(float)),
+        moments=gate.none_yet(num_pixels),
+        visits=jnp.zeros(dims.max_experts, jnp.int32),
+        converged=jnp.zeros(dims.max_experts, bool),
+        terminated=jnp.zeros((), bool),
+        round=jnp.zeros((), jnp.int32),
+        past=scores.no_past(dims),
+    )
+
+
+def learn(state: State, arrival: Arrival, params: Params, dims: Dims) -> tuple[State, Info]:
+    """One round of Algorithm 1 on an explicit arrival: nothing random inside.
+
+    The expert of highest perturbed gate output trains on the task, all others stay; the gates then take one gradient
+    step on locality and auxiliary loss, unless their update has been terminated.
+
+    Source: Algorithm 1, Section 6 and Appendices A.3, A.4 of `continual`.
+    Raises: as `begin`; InvalidRunError for a round beyond `Dims.max_rounds`, where its number is known.
+    """
+    check_params(dims, params, len(state.pool.train.counts))
+    time, routing = state.round + 1, params.routing
+    exists = jnp.arange(dims.max_experts) < params.num_experts
+    pixels = state.pool.train.pixels[arrival.images]
+    image = gate.mean_image(pixels)
+    moments = gate.arrived(state.moments, image, time)
+    gate_input = gate.gate_input(moments, image, params)
+    outputs = gating.gate_outputs(state.gates, gate_input)
+    probabilities = gating.gate_probabilities(outputs, exists)
+    ranking = outputs + arrival.perturbation
+    # Of gates that have run off to NaN the first expert learns, as if all tied: a task never goes to nobody.
+    expert, chosen = gating.best_expert(jnp.where(jnp.isnan(ranking), -jnp.inf, ranking), exists)
+
+    learned = experts.learn(networks.expert(state.experts, expert), arrival, pixels, state.pool, time, params, dims)
+    tables = scores.with_rows(state.tables, expert, learned.rows)
+    past = scores.remember(state.past, time, arrival.task, expert, arrival.tests, learned.rows)
+    found = scores.scores(past, tables, time)
+
+    visits = state.visits + chosen
+    costs = locality_cost(learned.squared_move, routing) + balance_cost(visits, time, routing)
+    gradient = gating.gate_gradient(probabilities, gate_input, jnp.where(chosen, costs, 0))
+    is_exploring = time <= exploration_rounds(params.num_experts, params.learning_rate)
+    converged = ~is_exploring & flag_converged(outputs, chosen[None], state.converged, routing)
+    terminated = jnp.asarray(params.terminate, bool) & (state.terminated | jnp.all(converged | ~exists))
+
+    locality = jnp.sqrt(learned.squared_move)
+    info = Info(
+        task=arrival.task,
+        expert=expert,
+        gate_outputs=outputs,
+        gate_probabilities=probabilities,
+        locality=locality,
+        drive=gate.drive(gate_input, locality, params),
+        variance=gate.variance(moments, time),
+        total_variance=gate.total_variance(moments, time),
+        error=found.error,
+        forgetting=found.forgetting,
+        generalization_error=found.generalization_error,
+        accuracy=found.accuracy,
+        terminated=terminated,
+    )
+    after = State(
+        pool=state.pool,
+        experts=networks.with_expert(state.experts, expert, learned.weights),
+        tables=tables,
+        gates=jnp.where(terminated, state.gates, state.gates - params.learning_rate * gradient),
+        moments=moments,
+        visits=visits,
+        converged=converged,
+        terminated=terminated,
+        round=time,
+        past=past,
+    )
+    return after, info

@@ -1,0 +1,87 @@
+"""The edge experiment around its rounds: policies and laws that are refused, draws and padding.
+
+Rounds themselves are compared with a NumPy loop in `tests/golden`.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.random import symmetric_uniforms
+from moe_theory.core.system import check_system
+from moe_theory.deep import arrivals, edge, experts
+from moe_theory.deep.params import Dims, Params
+from moe_theory.deep.pool import on_device, pool_of
+from moe_theory.edge import delays, policies
+
+from .pictures import corners
+
+CLASSES = (1, 3, 0)
+DIMS = Dims(max_experts=3, num_classes=3, max_rounds=5, num_samples=4, num_tests=4, num_epochs=2, batch_size=4)
+PARAMS = Params(num_experts=3, min_execution_delay=1, max_transfer_delay=2, gate_scale=3.0)
+ROOT = mt.root_key(4)
+
+
+def test_padding_changes_no_draw():
+    """Of tasks, images, batches, noise, delays and experts; that it changes no round is seen in `tests/golden`."""
+    dims = dataclasses.replace(DIMS, batch_size=2)
+    wider = dataclasses.replace(dims, max_experts=5, max_rounds=8)
+    drawn = [jax.device_get(draws(dims)) for dims in (dims, wider)]
+    for one, other in zip(*map(jax.tree.leaves, drawn), strict=True):
+        np.testing.assert_array_equal(one, other if one.shape == other.shape else other[: DIMS.max_experts])
+
+
+def draws(dims):
+    pool = on_device(pool_of(corners(), CLASSES))
+
+    @jax.jit
+    def drawn(key):
+        arrival, place = arrivals.draw(key, dims, pool, PARAMS)
+        positions = jnp.asarray(delays.even_map(dims.max_experts), jnp.float32)
+        sent = edge.sent(jax.random.fold_in(key, 2), arrival, place, positions, PARAMS, delays.by_distance)
+        return sent, edge.begin(key, dims, PARAMS, pool).execution_delay, experts.begin(key, dims, pool)
+
+    return drawn(ROOT)
+
+
+def test_execution_delays_are_no_function_of_the_experts_weights():
+    """Experts are drawn with a key each, folded from the state's; a delay drawn with one of those would tell."""
+    params = PARAMS._replace(min_execution_delay=1, max_execution_delay=2**20)
+    key = jax.random.key(9)
+    found = jax.jit(lambda key: edge.system(DIMS, corners(), CLASSES).init(key, params).execution_delay)(key)
+    for number in range(50):
+        units = (symmetric_uniforms(jax.random.fold_in(key, number), 3, jnp.float32) + 1) / 2
+        assert not np.any(np.abs(np.asarray(units) - np.asarray(found) / 2**20) < 1e-4)
+
+
+def lopsided(gate_outputs, state, arrival, params):
+    return gate_outputs[:2]
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "changes", "choices"),
+    [
+        ("policy=4 must be below 4, the number of policies", InvalidParamsError, {"policy": 4}, {}),
+        ("policy=1 must be below 1", InvalidParamsError, {"policy": 1}, {"policies": (policies.nearest,)}),
+        ("policy='nearest' must be a function", InvalidParamsError, {}, {"policies": ("nearest",)}),
+        ("by_distance is a law of transfers", InvalidParamsError, {}, {"execution": delays.by_distance}),
+        ("table of transfer delays has shape", InvalidDimsError, {}, {"transfer": delays.Table([1, 1])}),
+        ("delays has 9, beyond max_execution", InvalidParamsError, {}, {"execution": delays.Table([1, 9, 1])}),
+    ],
+)
+def test_policies_and_laws_that_do_not_fit_are_refused(message, kind, changes, choices):
+    """Each would else be cut to the nearest that does, without a word."""
+    with pytest.raises(kind, match=message):
+        check_system(edge.system(DIMS, corners(), CLASSES, **choices), PARAMS._replace(**changes))
+
+
+def test_a_policy_without_a_score_for_every_server_is_refused():
+    system = edge.system(DIMS, corners(), CLASSES, (lopsided,))
+    state = jax.eval_shape(system.init, ROOT, PARAMS)
+    with pytest.raises(InvalidParamsError, match=r"scores of shape \(2,\), not one a server: \(3,\)"):
+        jax.eval_shape(system.step, ROOT, state, PARAMS)
