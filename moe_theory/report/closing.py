@@ -25,7 +25,7 @@ def _refutations(report: Report) -> list[str]:
 
 def _errors(report: Report) -> list[str]:
     return [
-        f"ERROR in {verdict.claim} under {verdict.reading}: {verdict.reason}"
+        f"ERROR in {verdict.claim} under {verdict.setting}: {verdict.reason}"
         for verdict in report.verdicts
         if verdict.status is Status.ERROR
     ]
@@ -45,5 +45,5 @@ def _time_budget(report: Report) -> list[str]:
     lines = [f"budget: {report.budget:.0f} s, of which {sum(report.seconds.values()):.0f} s were used; most by {most}"]
     if stopped:
         lines.append(f"it was used up with {len(stopped)} undecided; the same command goes on with them:")
-    lines += [f"  {verdict.claim} under {verdict.reading}, {verdict.replicates} replicates" for verdict in stopped]
+    lines += [f"  {verdict.claim} under {verdict.setting}, {verdict.replicates} replicates" for verdict in stopped]
     return lines

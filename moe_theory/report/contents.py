@@ -46,11 +46,11 @@ class Chapter:
     def counts(self, reading: str | None = None) -> Counter[Status]:
         """How many verdicts of each status, under one reading or all."""
         verdicts = (verdict for entry in self.entries for verdict in entry.verdicts)
-        return Counter(verdict.status for verdict in verdicts if reading in (None, verdict.reading))
+        return Counter(verdict.status for verdict in verdicts if reading in (None, verdict.setting))
 
     def verdict(self, entry: Entry, reading: str) -> Verdict | None:
         """The verdict on a claim under a reading, if there is one."""
-        return next((verdict for verdict in entry.verdicts if verdict.reading == reading), None)
+        return next((verdict for verdict in entry.verdicts if verdict.setting == reading), None)
 
 
 def arranged(report: Report) -> list[Chapter]:
@@ -64,7 +64,7 @@ def arranged(report: Report) -> list[Chapter]:
     chapters = []
     for paper in dict.fromkeys(verdict.paper for verdict in report.verdicts):
         own = [verdicts for verdicts in by_claim.values() if verdicts[0].paper == paper]
-        readings = list(dict.fromkeys(verdict.reading for verdicts in own for verdict in verdicts))
+        readings = list(dict.fromkeys(verdict.setting for verdicts in own for verdict in verdicts))
         entries = [Entry(verdicts, replaces.get(verdicts[0].claim, [])) for verdicts in own]
         chapters.append(Chapter(paper, readings, entries))
     return chapters
@@ -77,7 +77,7 @@ def claim_anchor(claim: str) -> str:
 
 def verdict_anchor(verdict: Verdict) -> str:
     """The id of a verdict on a page."""
-    return f"verdict:{_safe(verdict.claim)}:{_safe(verdict.reading)}"
+    return f"verdict:{_safe(verdict.claim)}:{_safe(verdict.setting)}"
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:

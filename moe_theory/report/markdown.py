@@ -95,7 +95,7 @@ def _card(entry: Entry, claims: set[str]) -> Iterator[str]:
 
 
 def _verdict(verdict: Verdict) -> Iterator[str]:
-    yield f'#### <a id="{verdict_anchor(verdict)}"></a>{status_word(verdict.status)} under {_code(verdict.reading)}'
+    yield f'#### <a id="{verdict_anchor(verdict)}"></a>{status_word(verdict.status)} under {_code(verdict.setting)}'
     yield ""
     yield _text(headline(verdict))
     yield ""
@@ -120,7 +120,7 @@ def _made(report: Report) -> Iterator[str]:
     yield f"- Seed: {report.seed}; runs in {'double' if report.is_x64 else 'single'} precision"
     yield f"- Versions: {', '.join(f'{_text(name)} {_text(version)}' for name, version in report.versions.items())}"
     if report.budget is not None:
-        spent = ", ".join(f"{_link(verdict.claim)} ({_text(verdict.reading)})" for verdict in cut_short(report))
+        spent = ", ".join(f"{_link(verdict.claim)} ({_text(verdict.setting)})" for verdict in cut_short(report))
         yield f"- Budget: {number(report.budget)} seconds; used up by: {spent or 'none'}"
     for name, words in report.readings.items():
         yield f"- Reading {_code(name)}: {_text(words)}"

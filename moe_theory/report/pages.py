@@ -92,7 +92,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
                 )
     if len(reports) == 1:
         return first
-    verdicts = {(verdict.claim, verdict.reading): verdict for report in reports for verdict in report.verdicts}
+    verdicts = {(verdict.claim, verdict.setting): verdict for report in reports for verdict in report.verdicts}
     budgets = [report.budget for report in reports if report.budget is not None]
     return dataclasses.replace(
         first,
@@ -151,7 +151,7 @@ def _read(path: Path) -> Report:
 
 def checked(verdicts: Sequence[Verdict]) -> None:
     """Raises: ValueError for verdicts whose curve has columns of different lengths, or that stand there twice."""
-    names = [(verdict.claim, verdict.reading) for verdict in verdicts]
+    names = [(verdict.claim, verdict.setting) for verdict in verdicts]
     if len(set(names)) < len(names):
         raise ValueError("a claim has two verdicts under one reading")
     for verdict in verdicts:

@@ -60,7 +60,7 @@ def _cells(verdict: Verdict) -> list[str]:
     if math.isfinite(verdict.standard_error):
         observed += f" ± {verdict.standard_error:.2g}"
     margin = _number(verdict.margin, ".2g")
-    return [verdict.claim, verdict.reading, _number(verdict.predicted), observed, margin, str(verdict.status)]
+    return [verdict.claim, verdict.setting, _number(verdict.predicted), observed, margin, str(verdict.status)]
 
 
 def _number(value: float, form: str = ".4g") -> str:

@@ -68,6 +68,8 @@ class Experiment:
     tier: str = "simulated"  # what its runs cost: PAPER:TIER names the claims of a tier
     systems: Mapping[str, System] = dataclasses.field(default_factory=dict)  # of cells that have one of their own
     keeps_state: bool = True  # whether runs have final states, for claims that look at them
+    data: str = ""  # the data set that its runs are on, where it is not drawn by the package
+    width: int | None = None  # replicates that run together; what suits the size of a state unless given
     measure: "Measure | None" = None  # what makes the runs instead of the systems: clocks, or what no scan computes
 
     def __hash__(self) -> int:

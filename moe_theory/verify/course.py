@@ -188,7 +188,10 @@ class Course:
             progress.advance(replicate_rounds(cells, count))
             return measured
         if experiment.stored is None:
-            return run_cells(cells, count, first=known, seed=self.seed, progress=progress, what=what, is_announced=True)
+            width = experiment.width
+            return run_cells(
+                cells, count, first=known, seed=self.seed, width=width, progress=progress, what=what, is_announced=True
+            )
         progress.running(what)
         runs = runs_of(experiment, [cell.name for cell in cells], known, self._target)
         progress.advance(replicate_rounds(cells, count))

@@ -13,7 +13,11 @@ PAPERS: dict[str, str] = {
     "edge": "moe_theory.edge",
     "generalization": "moe_theory.generalization",
     "merging": "moe_theory.merging",
+    "deep": "moe_theory.deep",
 }
+
+# Of these, folders whose claims answer for statements of other papers: they have no list of their own.
+SHARED = ("deep",)
 
 # A paper's readings under which its claims are judged unless the caller names others.
 DEFAULT_READINGS: dict[str, tuple[str, ...]] = {
@@ -21,6 +25,7 @@ DEFAULT_READINGS: dict[str, tuple[str, ...]] = {
     "edge": ("orthogonal-signal", "sibling", "scaled-signal", "independent-signal"),
     "generalization": ("mask-dimension", "router-dimension"),
     "merging": ("random-split", "effective-split"),
+    "deep": ("balanced",),
 }
 
 # Fewer of them, for a first look: what `quick` stands for.
@@ -29,6 +34,7 @@ QUICK_READINGS: dict[str, tuple[str, ...]] = {
     "edge": ("orthogonal-signal",),
     "generalization": ("mask-dimension",),
     "merging": ("random-split",),
+    "deep": ("balanced",),
 }
 
 SPECIAL_NAMES = ("all", "quick")

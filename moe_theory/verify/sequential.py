@@ -167,4 +167,5 @@ def blank_verdict(
         error=error,
         replaced_by=claim.replaced_by,
         side=claim.side,
+        data=claim.experiment.data,
     )

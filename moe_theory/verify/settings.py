@@ -67,7 +67,7 @@ def parsed(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not (name and equals and value):
-            raise InvalidParamsError(f"--set {text} sets nothing: write it as --set signal_scale=5.")
+            raise InvalidParamsError(f"--set {text} sets nothing: write it as --set {name or 'NAME'}=5.")
         if name in settings:
             raise InvalidParamsError(f"--set {text}: {name} is set already, to {settings[name]}. Set it once.")
         settings[name] = value

@@ -13,7 +13,7 @@ from typing import Any
 
 from moe_theory.core.errors import InvalidStatementError, unknown_name
 from moe_theory.verify.claim import KINDS, Kind
-from moe_theory.verify.registry import PAPERS
+from moe_theory.verify.registry import PAPERS, SHARED
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,8 +42,9 @@ def statements(paper: str) -> list[Statement]:
     Raises: UnknownNameError for another paper; InvalidStatementError for an entry that says too little, or what it
         cannot say.
     """
-    if paper not in PAPERS:
-        raise unknown_name("paper", paper, PAPERS)
+    known = [name for name in PAPERS if name not in SHARED]
+    if paper not in known:
+        raise unknown_name("paper", paper, known)
     text = resources.files(PAPERS[paper]).joinpath("statements.toml").read_text(encoding="utf-8")
     return [_statement(paper, entry) for entry in tomllib.loads(text)["statement"]]
 

@@ -92,6 +92,12 @@ class Verdict:
     replaced_by: str | None = None
     curve: Curve | None = None
     side: str | None = None  # of a probability or a rate: at_most, at_least or, of a rate, equal
+    data: str = ""  # the data set that the runs are on, where it is not drawn by the package
+
+    @property
+    def setting(self) -> str:
+        """What it holds for, as reports say it: the reading, and the data set where there is one."""
+        return f"{self.reading} on {self.data}" if self.data else self.reading
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary for JSON, where numbers that do not exist are null."""
