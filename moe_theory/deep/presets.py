@@ -1,0 +1,194 @@
+"""The papers' deep experiments by name, each with a small twin that runs on scikit-learn's digits in minutes."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from moe_theory.core.errors import unknown_name
+from moe_theory.core.system import System
+from moe_theory.deep import continual, edge
+from moe_theory.deep.params import ADAM, Dims, Params
+from moe_theory.deep.pool import Source
+from moe_theory.edge.policies import POLICIES
+
+CONTINUAL, EDGE = "continual", "edge"
+SMALL = "-small"  # what the name of a twin ends in
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """One experiment of a paper: data, sizes, and the cells that its figure compares."""
+
+    name: str
+    where: str  # "Fig. 5": of the paper that `paper` names
+    paper: str  # CONTINUAL or EDGE: which system it runs
+    data: str  # a key of `datasets.DATASETS`
+    classes: tuple[int, ...]
+    experts: tuple[int, ...]  # the numbers M that are compared
+    dims: Dims
+    choices: Mapping[str, Any]  # parameters other than a reading's
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @property
+    def num_rounds(self) -> int:
+        """T."""
+        return self.dims.max_rounds
+
+    @property
+    def replicates(self) -> int:
+        """Seeds unless the user asks for others: a twin has as many as decide its claims."""
+        return 32 if self.name.endswith(SMALL) else 8
+
+    def cells(self) -> dict[str, dict[str, Any]]:
+        """What is compared, by name, each with its parameters.
+
+        Experts with and without termination (a single expert needs no router), or servers under every policy.
+        """
+        fixed = {**self.choices, "num_rounds": self.num_rounds}
+        if self.paper == EDGE:
+            return {
+                server_cell(number, policy): {**fixed, "num_experts": number, "policy": place}
+                for number in self.experts
+                for place, policy in enumerate(POLICIES)
+            }
+        return {
+            expert_cell(number, terminate): {**fixed, "num_experts": number, "terminate": terminate}
+            for number in self.experts
+            for terminate in ((True,) if number == 1 else (True, False))
+        }
+
+    def system(self, source: Source) -> System:
+        """The system that all cells run, on a data set (or on what reads it)."""
+        build = edge.system if self.paper == EDGE else continual.system
+        return build(self.dims, source, self.classes)
+
+
+def expert_cell(num_experts: int, terminate: bool = True) -> str:
+    """The name of a cell of a continual preset."""
+    return f"M = {num_experts}" if terminate or num_experts == 1 else f"M = {num_experts}, no termination"
+
+
+def server_cell(num_experts: int, policy: str = "adaptive") -> str:
+    """The name of a cell of an edge preset."""
+    return f"M = {num_experts}, {policy}"
+
+
+def preset(name: str) -> Preset:
+    """The preset called `name`. Raises: UnknownNameError, with the nearest name suggested."""
+    if name not in PRESETS:
+        raise unknown_name("preset", name, PRESETS)
+    return PRESETS[name]
+
+
+# Appendices A.3, A.5 and A.6 of `continual`: Adam from 5e-4 to 1e-6 along a cosine, weight decay 0.005, 5 epochs.
+_COSINE = {"expert_rate": 5e-4, "final_rate": 1e-6, "weight_decay": 0.005}
+# Where the step of the gates meets the locality losses of these experts; the papers do not say.
+_GATE = {"gate_scale": 20.0}
+_EDGE = {"learning_rate": 0.2, "perturbation_scale": 0.1, "gate_scale": 80.0}
+_SIX = (28, 40, 52, 72, 79, 99)
+_SIX_TINY = (20, 50, 83, 145, 168, 179)
+
+
+def _resnet(num_classes: int, rounds: int, most: int, samples: int, tests: int) -> Dims:
+    return Dims(most, num_classes, rounds, samples, tests, 5, 32, "resnet18", ADAM)
+
+
+PRESETS: dict[str, Preset] = {
+    preset.name: preset
+    for preset in (
+        Preset(
+            "continual-mnist",
+            "Fig. 5",
+            CONTINUAL,
+            "mnist",
+            (1, 4, 7),
+            (1, 4, 7),
+            Dims(7, 3, 60, 100, 1000, 600, 100, "five-layer"),
+            {**_GATE, "expert_rate": 0.2, "final_rate": 0.2},
+        ),
+        Preset(
+            "continual-cifar10",
+            "Figs. 3 and 4",
+            CONTINUAL,
+            "cifar10",
+            (0, 4, 5, 9),
+            (1, 4, 12),
+            _resnet(4, 300, 12, 512, 2000),
+            {**_GATE, **_COSINE},
+        ),
+        Preset(
+            "continual-cifar100",
+            "Fig. 6 and Table 1",
+            CONTINUAL,
+            "cifar100",
+            _SIX,
+            (1, 8, 10),
+            _resnet(6, 350, 10, 192, 600),
+            {**_GATE, **_COSINE},
+        ),
+        Preset(
+            "continual-tiny-imagenet",
+            "Fig. 7 and Table 2",
+            CONTINUAL,
+            "tiny-imagenet",
+            _SIX_TINY,
+            (1, 8, 10),
+            _resnet(6, 300, 10, 192, 300),
+            {**_GATE, **_COSINE},
+        ),
+        Preset(
+            "edge-mnist",
+            "Fig. 4",
+            EDGE,
+            "mnist",
+            (1, 4, 7),
+            (5, 10),
+            Dims(10, 3, 100, 100, 1000, 600, 100, "five-layer"),
+            {**_EDGE, "expert_rate": 0.2, "final_rate": 0.2},
+        ),
+        Preset(
+            "continual-mnist-small",
+            "Fig. 5",
+            CONTINUAL,
+            "digits",
+            (1, 4, 7),
+            (1, 4, 7),
+            Dims(7, 3, 60, network="five-layer-small"),
+            _GATE,
+        ),
+        Preset(
+            "continual-cifar10-small",
+            "Figs. 3 and 4",
+            CONTINUAL,
+            "digits",
+            (0, 4, 5, 9),
+            (1, 4, 12),
+            Dims(12, 4, 60, 64, 100, 3, 32, "resnet18-small", ADAM),
+            {**_GATE, "expert_rate": 5e-3, "final_rate": 1e-3, "weight_decay": 0.005},
+        ),
+        Preset(
+            "continual-cifar100-small",
+            "Fig. 6 and Table 1",
+            CONTINUAL,
+            "digits",
+            (0, 2, 4, 6, 8, 9),
+            (1, 8, 10),
+            Dims(10, 6, 120, 96, 100, 5, 32, "mlp", ADAM),
+            {**_GATE, "expert_rate": 1e-2, "final_rate": 1e-3, "weight_decay": 0.005},
+        ),
+        Preset(
+            "continual-tiny-imagenet-small",
+            "Fig. 7 and Table 2",
+            CONTINUAL,
+            "digits",
+            (1, 3, 5, 7, 8, 9),
+            (1, 8, 10),
+            Dims(10, 6, 100, 96, 100, 5, 32, "mlp", ADAM),
+            {**_GATE, "expert_rate": 1e-2, "final_rate": 1e-3, "weight_decay": 0.005},
+        ),
+        Preset("edge-mnist-small", "Fig. 4", EDGE, "digits", (1, 4, 7), (5, 10), Dims(10, 3, 100), _EDGE),
+    )
+}
+__all__ = ["CONTINUAL", "EDGE", "PRESETS", "SMALL", "Params", "Preset", "expert_cell", "preset", "server_cell"]
