@@ -247,7 +247,7 @@ def _run_sweep(options: Any, is_stopped: Callable[[], bool]) -> None:
                 sweep, folder, crew=crew, progress=progress, arguments=sys.argv[1:], is_stopped=is_stopped
             )
     except KeyboardInterrupt:
-        _leave_threads(f"interrupted; finished chunks are kept in {folder}: the same command goes on from them")
+        leave_threads(f"interrupted; finished chunks are kept in {folder}: the same command goes on from them")
     results = Results(outcome.plan, outcome.store)
     try:
         merged = f"results: {results.to_netcdf(folder / sweeps.RESULTS)}"
@@ -291,7 +291,7 @@ def show_sweep(options: Any) -> None:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
-def _leave_threads(reason: str) -> NoReturn:
+def leave_threads(reason: str) -> NoReturn:
     """Stop at once, also where a thread is in the middle of a chunk that nobody wanted to wait for."""
     try:
         stop(reason)

@@ -109,10 +109,15 @@ class Plan:
 
 def fingerprint(system: str) -> dict[str, str]:
     """What decides numbers besides a task, on the machine where this runs."""
+    return fingerprint_of(*sweepable(system).sources)
+
+
+def fingerprint_of(*folders: str) -> dict[str, str]:
+    """What decides numbers of code in these folders of the package, besides what it is given, on this machine."""
     versions = provenance.versions()
     return {
         **{name: versions[name] for name in ("moe-theory", "jax", "jaxlib", "optax")},
-        "source": provenance.source_digest(*sweepable(system).sources)[:16],
+        "source": provenance.source_digest(*folders)[:16],
         "backend": provenance.backend(),
         "processor": _processor(),
         "configuration": ", ".join(

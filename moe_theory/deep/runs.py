@@ -1,0 +1,289 @@
+"""A preset run cell by cell and seed by seed, kept as it goes, so that running again goes on.
+
+Each run is one file: records so far and, until it is complete, the state that the next round begins from. Rounds are
+run in parts of the same length whether a run is disturbed or not, by one compiled program, so that a resumed run equals
+an undisturbed one bit for bit on one device.
+"""
+
+import concurrent.futures
+import dataclasses
+import functools
+import hashlib
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key, PyTree
+
+from moe_theory.core import engine
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
+from moe_theory.core.provenance import is_x64
+from moe_theory.core.random import replicate_keys, root_key, step_key
+from moe_theory.core.system import System, observe_info
+from moe_theory.core.values import typed
+from moe_theory.deep import checkpoints, continual, edge
+from moe_theory.deep.checkpoints import Checkpoint, Found
+from moe_theory.deep.datasets import DataSet
+from moe_theory.deep.params import Params, check_params
+from moe_theory.deep.pool import Pool, on_device, pool_of
+from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
+from moe_theory.sweep import Run, packing
+from moe_theory.sweep.tasks import fingerprint_of
+from moe_theory.verify.claim import ReadingLike, Runs
+
+EVERY = 10  # rounds between checkpoints
+SOURCES = ("core", "continual", "edge", "deep", "deep/networks")  # folders whose code decides the numbers
+# Parameters that a paper's system does not look at.
+WITHOUT_EFFECT = {
+    CONTINUAL: Params._fields[Params._fields.index("policy") :],
+    EDGE: ("balance_weight", "termination_threshold", "terminate", "accumulate_flags", "locality_power"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What is to be run, and where it is kept.
+
+    Raises: InvalidRunError for numbers that nothing can be run with; InvalidParamsError for settings that do not
+        exist, or that the preset compares.
+    """
+
+    preset: Preset
+    data: DataSet
+    reading: ReadingLike
+    replicates: int
+    seed: int = 0
+    every: int = EVERY  # rounds between checkpoints
+    folder: Path | None = None  # None: nothing is kept
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # or their texts; before the preset's own
+
+    def __post_init__(self) -> None:
+        if self.replicates < 1:
+            raise InvalidRunError(f"replicates={self.replicates} must be at least 1. Raise replicates.")
+        if self.every < 1:
+            raise InvalidRunError(f"checkpoint_every={self.every} must be at least 1 round. Raise checkpoint_every.")
+        root_key(self.seed)
+        self.params()
+
+    @property
+    def setting(self) -> str:
+        """The reading, and what is set besides: "balanced, gate_scale=5"."""
+        return ", ".join([self.reading.name, *(f"{name}={value}" for name, value in self.settings.items())])
+
+    def params(self) -> dict[str, Params]:
+        """The parameters of each cell. Raises: InvalidParamsError for settings that there cannot be."""
+        cells, defaults = self.preset.cells(), self.reading.params()
+        for name in self.settings:
+            if name not in defaults._fields:
+                raise InvalidParamsError(str(unknown_name("parameter", name, defaults._fields)))
+            if name in decided_by(self.preset):
+                raise InvalidParamsError(
+                    f"{name} cannot be set: {self.preset.name} decides it in each of its cells, such as "
+                    f"{next(iter(cells))!r}. Set another parameter."
+                )
+            if name in WITHOUT_EFFECT[self.preset.paper]:
+                raise InvalidParamsError(
+                    f"{name} cannot be set: the system of {self.preset.paper}, which {self.preset.name} runs, does not "
+                    "have it. Set another parameter."
+                )
+        settings = {name: typed(name, value, defaults) for name, value in self.settings.items()}
+        made = {cell: self.reading.params(**{**own, **settings}) for cell, own in cells.items()}
+        for params in made.values():
+            check_params(self.preset.dims, params, len(self.preset.classes))
+        return made
+
+    def path(self, cell: str, replicate: int) -> Path | None:
+        """The file of a run, if it is to have one."""
+        slug = re.sub(r"[^a-z0-9]+", "-", cell.lower()).strip("-")
+        return None if self.folder is None else self.folder / slug / f"{replicate}.npz"
+
+    def forget(self) -> None:
+        """Remove all files of runs of its preset, also of other seeds and of something else."""
+        for cell in self.preset.cells():
+            path = self.path(cell, 0)
+            for file in [] if path is None else path.parent.glob("*.npz"):
+                file.unlink(missing_ok=True)
+
+
+def survey(plan: Plan) -> Counter[Found]:
+    """What there is of the runs of a plan, before any is run."""
+    cells, decisive = plan.params(), _decisive(plan)
+    paths = {(cell, replicate): plan.path(cell, replicate) for replicate in range(plan.replicates) for cell in cells}
+    return Counter(
+        checkpoints.load(path, _identity(decisive, *job, cells[job[0]]), plan.preset.num_rounds)[0]
+        for job, path in paths.items()
+        if path is not None
+    )
+
+
+def decided_by(preset: Preset) -> set[str]:
+    """Parameters that cells of a preset compare, and the number of rounds."""
+    cells = list(preset.cells().values())
+    return {name for cell in cells for name in cell if any(cell[name] != other[name] for other in cells)} | {
+        "num_experts",
+        "num_rounds",
+    }
+
+
+class Step(NamedTuple):
+    """News of a run: `rounds` more of it are done."""
+
+    cell: str
+    replicate: int
+    done: int  # rounds that are done of it
+    rounds: int  # of these, how many since the last news
+    found: Found | None  # in the first news of a run: what there was of it, which then are these rounds
+
+
+def carry_out(plan: Plan, on_step: Callable[[Step], None] = lambda step: None, num_threads: int = 2) -> Runs:
+    """Run what is not there yet; records by the cells' names, as claims and figures take them.
+
+    Args:
+        on_step: told of every part that is done, from threads. What it raises ends the run, as an interrupt does; what
+            was told of by then is kept.
+        num_threads: seeds that run at once.
+    Raises: OutputError for a folder that cannot be written.
+    """
+    cells = plan.params()
+    shared = _Shared(plan, on_step)
+    pool = concurrent.futures.ThreadPoolExecutor(num_threads, "deep")
+    futures = {
+        (cell, replicate): pool.submit(shared.run, cell, replicate, params)
+        for replicate in range(plan.replicates)
+        for cell, params in cells.items()
+    }
+    try:
+        concurrent.futures.wait(futures.values(), return_when=concurrent.futures.FIRST_EXCEPTION)
+        failure = next(filter(None, (each.exception() for each in futures.values() if each.done())), None)
+        if failure is not None:
+            raise failure
+    except BaseException as failure:
+        shared.is_stopped.set()
+        # An interrupt does not wait for parts in hand, which on a slow machine take minutes.
+        pool.shutdown(wait=not isinstance(failure, KeyboardInterrupt), cancel_futures=True)
+        raise
+    pool.shutdown()
+    return _stacked(plan, cells, {job: future.result() for job, future in futures.items()})
+
+
+def _stacked(plan: Plan, cells: Mapping[str, Params], records: Mapping[tuple[str, int], PyTree]) -> Runs:
+    rounds, replicates = np.arange(1, plan.preset.num_rounds + 1), range(plan.replicates)
+    return {
+        cell: Run(
+            params,
+            rounds,
+            np.array(replicates),
+            None,
+            jax.tree.map(lambda *leaves: np.stack(leaves, -1), *(records[cell, place] for place in replicates)),
+        )
+        for cell, params in cells.items()
+    }
+
+
+class _Shared:
+    """What the runs of a plan have in common: data, programs, and whether they are to stop."""
+
+    def __init__(self, plan: Plan, on_step: Callable[[Step], None]) -> None:
+        self.plan, self.on_step = plan, on_step
+        self.is_stopped = threading.Event()
+        self.is_x64 = is_x64()  # threads do not inherit it
+        self.pool: Pool = on_device(pool_of(plan.data, plan.preset.classes))
+        self.system: System = plan.preset.system(plan.data)
+        self.decisive = _decisive(plan)
+        self._compiling = threading.Lock()
+        self._compiled: set[int] = set()  # rounds of parts that there are programs for
+
+    def run(self, cell: str, replicate: int, params: Params) -> PyTree:
+        """One run's records, leaves (T, ...)."""
+        with jax.enable_x64(self.is_x64):
+            return self._run(cell, replicate, params)
+
+    def _run(self, cell: str, replicate: int, params: Params) -> PyTree:
+        num_rounds, info = self.plan.preset.num_rounds, paper_of(self.plan.preset).Info
+        path, identity = self.plan.path(cell, replicate), _identity(self.decisive, cell, replicate, params)
+        found, kept = (Found.NOTHING, None) if path is None else checkpoints.load(path, identity, num_rounds)
+        done, pieces = (0, []) if kept is None else (kept.done, [kept.records])
+        self.on_step(Step(cell, replicate, done, done, found))
+        key = replicate_keys(root_key(self.plan.seed), jnp.array([replicate]))[0]
+        state = None
+        while done < num_rounds:
+            if self.is_stopped.is_set():
+                raise concurrent.futures.CancelledError
+            if state is None:
+                state = self._begin(key, params)
+                state = state if kept is None else checkpoints.restored(kept.state, state)
+            rounds = min(self.plan.every, num_rounds - done)
+            state, piece = self._advance(key, state, params, rounds)
+            done += rounds
+            pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
+            if path is not None:
+                leaves = checkpoints.packed(state) if done < num_rounds else []
+                checkpoints.save(path, identity, Checkpoint(done, _joined(pieces), leaves))
+            self.on_step(Step(cell, replicate, done, rounds, None))
+        return info(**_joined(pieces))
+
+    def _begin(self, key: Key[Array, ""], params: Params) -> Any:
+        begin = _begin_program(paper_of(self.plan.preset), self.plan.preset.dims)
+        with self._compiling:
+            return begin(step_key(key, jnp.int32(0)), params, self.pool)
+
+    def _advance(self, key: Key[Array, ""], state: Any, params: Params, rounds: int) -> tuple[Any, Any]:
+        """A part of a run. The first of its length compiles, while others wait for it rather than do the same."""
+        arguments = (self.system, key, state, params, rounds, 1, observe_info, None, False)
+        if rounds in self._compiled:
+            state, records = engine.run(*arguments)
+        else:
+            with self._compiling:
+                state, records = engine.run(*arguments)
+                self._compiled.add(rounds)
+        return state._replace(pool=self.pool), jax.device_get(records)
+
+
+def _decisive(plan: Plan) -> dict[str, Any]:
+    """What decides the numbers of all runs of a plan."""
+    return {
+        "preset": plan.preset.name,
+        "dims": dataclasses.asdict(plan.preset.dims),
+        "classes": list(plan.preset.classes),
+        "data": digest_of(plan.data),
+        "seed": plan.seed,
+        "every": plan.every,
+        "x64": is_x64(),
+        "fingerprint": fingerprint_of(*SOURCES),
+    }
+
+
+def _identity(decisive: Mapping[str, Any], cell: str, replicate: int, params: Params) -> str:
+    own = {"cell": cell, "replicate": replicate, "params": params._asdict()}
+    return hashlib.sha256(packing.canonical({**decisive, **own})).hexdigest()
+
+
+def paper_of(preset: Preset) -> Any:
+    """The module of a preset's system, with its `begin` and `Info`."""
+    return edge if preset.paper == EDGE else continual
+
+
+@functools.lru_cache(maxsize=1)
+def digest_of(data: DataSet) -> str:
+    """Of its pixels and labels."""
+    digest = hashlib.sha256()
+    for array in (*data.train, *data.test):
+        digest.update(repr((array.shape, array.dtype)).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+@functools.cache
+def _begin_program(paper: Any, dims: Any) -> Any:
+    """The start of a run as a program that takes the pool: as a constant inside, it would be there twice."""
+    return jax.jit(lambda key, params, pool: paper.begin(key, dims, params, pool))
+
+
+def _joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}

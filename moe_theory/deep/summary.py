@@ -1,0 +1,145 @@
+"""What runs of a preset come to: each cell's measures at the end, what they differ by, and what to doubt of them."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float
+
+from moe_theory.continual.theory import exploration_rounds
+from moe_theory.deep import networks
+from moe_theory.deep.gate import FREEZING_DRIVES
+from moe_theory.deep.params import Params
+from moe_theory.deep.presets import EDGE, Preset, expert_cell, server_cell
+from moe_theory.deep.runs import Plan
+from moe_theory.edge.policies import POLICIES
+from moe_theory.sweep import Run
+from moe_theory.verify.claim import Runs
+
+LEAST_MOVE = 1e-3  # |w_t - w_{t-1}| of an expert that learns anything
+# Medians of kappa beyond which runs are warned of: a router that hardly learns, and one that freezes itself.
+LEAST_DRIVE, MOST_DRIVE = 0.2, FREEZING_DRIVES[1]
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """A mean over replicates."""
+
+    mean: float
+    standard_error: float  # nan of a single replicate
+
+
+@dataclasses.dataclass(frozen=True)
+class CellSummary:
+    """One cell."""
+
+    name: str
+    measures: dict[str, Estimate]  # by the keys of `measures_of`
+    baseline: str | None  # the cell that it is compared with; None for that cell itself
+    differences: dict[str, Estimate]  # its measures less the baseline's, on the same tasks
+    drive: float  # median of kappa
+    num_learned: int  # tasks that were learned, in all replicates
+    num_unmoved: int  # of these, such that moved their expert by less than `LEAST_MOVE`
+    unmoved_experts: list[int]  # experts that this happened to
+    exploration_rounds: int | None  # T1; None where nothing is terminated
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """All cells, and the magnitudes that decide what a router can do."""
+
+    cells: list[CellSummary]
+    variance: float  # of an element of the normalised mean images across tasks, mean over elements
+    drive: float  # kappa, median over the rounds of cells that have a router
+    drive_quantile: float  # and its 95 % quantile
+    num_rounds: int
+    num_replicates: int
+
+    @property
+    def deviation(self) -> float:
+        """The root of the variance: papers call one or the other sigma_0."""
+        return float(np.sqrt(self.variance))
+
+
+def summarised(plan: Plan, runs: Runs) -> Summary:
+    """The summary of a plan's runs."""
+    preset = plan.preset
+    routed = [run for run in runs.values() if has_router(preset, run.params)] or list(runs.values())
+    drives = np.concatenate([run.records.drive[is_learned(run)] for run in routed])
+    return Summary(
+        cells=[_cell(plan, name, runs) for name in preset.cells()],
+        variance=float(np.mean(next(iter(runs.values())).records.variance[-1], dtype=float)),
+        drive=float(np.median(drives)),
+        drive_quantile=float(np.quantile(drives, 0.95)),
+        num_rounds=preset.num_rounds,
+        num_replicates=plan.replicates,
+    )
+
+
+def measures_of(preset: Preset, run: Run) -> dict[str, Float[np.ndarray, " B"]]:
+    """What a run comes to in the end, one number a replicate."""
+    records: Any = run.records
+    measures = {"generalization_error": records.generalization_error[-1], "accuracy": _mean(records.accuracy)}
+    if preset.paper == EDGE:
+        flushed = {"generalization_error_flushed": records.generalization_error_flushed[-1]}
+        return measures | flushed | {"dropped": records.dropped[-1].astype(float)}
+    return measures | {"forgetting": records.forgetting[-1], "terminated": _mean(records.terminated)}
+
+
+def has_router(preset: Preset, params: Params) -> bool:
+    """Whether gates decide where tasks go, among several experts."""
+    is_adaptive = list(POLICIES).index("adaptive") == int(params.policy)
+    return int(params.num_experts) > 1 and (preset.paper != EDGE or is_adaptive)
+
+
+def is_learned(run: Run) -> Bool[np.ndarray, "T B"]:
+    """In which rounds a task found an expert."""
+    return run.records.expert >= 0
+
+
+def baseline_of(preset: Preset, cell: str) -> str | None:
+    """The cell that another is compared with: a single expert, or as many servers under the adaptive policy."""
+    number = preset.cells()[cell]["num_experts"]
+    name = server_cell(number) if preset.paper == EDGE else expert_cell(preset.experts[0])
+    return None if name == cell else name
+
+
+def _cell(plan: Plan, name: str, runs: Runs) -> CellSummary:
+    run, preset = runs[name], plan.preset
+    own, baseline = measures_of(preset, run), baseline_of(preset, name)
+    others = {} if baseline is None else measures_of(preset, runs[baseline])
+    learned = is_learned(run)
+    unmoved = learned & (run.records.locality < _least_move(plan, run.params))
+    terminates = preset.paper != EDGE and bool(run.params.terminate) and has_router(preset, run.params)
+    return CellSummary(
+        name=name,
+        measures={measure: _estimate(values.astype(float)) for measure, values in own.items()},
+        baseline=baseline,
+        differences={measure: _estimate(own[measure].astype(float) - other) for measure, other in others.items()},
+        drive=float(np.median(run.records.drive[learned])),
+        num_learned=int(learned.sum()),
+        num_unmoved=int(unmoved.sum()),
+        unmoved_experts=np.unique(run.records.expert[unmoved]).tolist(),
+        exploration_rounds=(
+            int(exploration_rounds(run.params.num_experts, run.params.learning_rate)) if terminates else None
+        ),
+    )
+
+
+def _least_move(plan: Plan, params: Params) -> float:
+    """`LEAST_MOVE` in the units of the records, which are per parameter under some readings."""
+    if not params.per_parameter:
+        return LEAST_MOVE
+    network, shape = networks.NETWORKS[plan.preset.dims.network], plan.data.train.pixels.shape[1:]
+    expert = jax.eval_shape(lambda: network.init(jax.random.key(0), shape, plan.preset.dims.num_classes))
+    return LEAST_MOVE / float(np.sqrt(networks.num_parameters(expert)))
+
+
+def _mean(values: np.ndarray) -> Float[np.ndarray, " B"]:
+    return np.mean(values, axis=0, dtype=float)
+
+
+def _estimate(values: np.ndarray) -> Estimate:
+    count = len(values)
+    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(count)) if count > 1 else np.nan)

@@ -1,0 +1,192 @@
+"""Options of the commands that have a module of their own, which is imported when they run."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+Names = tuple[str, ...]
+Appended = tyro.conf.UseAppendAction[Names]  # an option that may be given again and again
+Count = Annotated[str, tyro.conf.arg(metavar="INT")]  # also as 1e6
+
+
+@dataclasses.dataclass(frozen=True)
+class Bench:
+    """Measure how fast this package is here. Example: moe-theory bench --quick
+
+    Times the engine against other ways to run the same rounds (NumPy, PyTorch where it is installed, textbook JAX),
+    over a grid of sizes, its scaling and its compile time, on one pinned core and on all. All of it takes about
+    half an hour, --quick a minute or two. What was measured until an interrupt is kept."""
+
+    system: Annotated[Names, tyro.conf.arg(metavar="NAME...", aliases=["--systems"])] = ()
+    """Systems; all that are registered unless given."""
+    quick: bool = False
+    """Only against other ways, at one setting a system."""
+    cores: str = "both"
+    """What to measure on: one, all or both."""
+    precision: str = "float32"
+    """Of the runs: float32 or float64."""
+    batch: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT...")] = ()
+    """Replicates that run together; several sizes that are typical unless given."""
+    compile: bool = True
+    """Whether to time compiling the eight cells of Fig. 2, cold and kept."""
+    accelerator: bool = False
+    """Measure a batch of 100,000 on an accelerator instead."""
+    out: Path | None = None
+    """File for the measurements; runs/bench/TIME.json unless given."""
+    compare: Annotated[Path | None, tyro.conf.arg(metavar="EARLIER.json")] = None
+    """Measurements of an earlier run to compare with."""
+    report: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """Folder for a table in Markdown, figures and the measurements."""
+    source: Annotated[Path | None, tyro.conf.arg(name="from", metavar="FILE.json")] = None
+    """Measurements of an earlier run to show instead of measuring."""
+    json: bool = False
+    """Print the measurements as JSON instead of tables."""
+
+    def run(self) -> None:
+        from moe_theory import bench_command
+
+        bench_command.run_bench(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Bound:
+    """Bounds on a sparse MoE's generalization error. Example: moe-theory bound --experts 8 --active 1 --samples 1000000
+
+    Of each bound: its value, whether it informs (the loss is in [0, 1], so one of 1 or more says nothing), from how
+    many samples on, and whether it holds or is refuted. Experts and router are linear unless told otherwise."""
+
+    experts: Count = "8"
+    """T, experts there are."""
+    active: Count = "2"
+    """k, experts that are active for an input."""
+    samples: Count = "60000"
+    """m, samples to learn from, such as 60000 or 1e6."""
+    features: Count = "784"
+    """d, entries of an input."""
+    expert_norm: float = 1.0
+    """B: |w| <= B for each linear expert; the Frobenius norm of each layer of expert networks."""
+    router_norm: float = 1.0
+    """W: |v| <= W for each row of a linear router."""
+    feature_norm: float = 1.0
+    """c: |x| <= c for each input."""
+    lipschitz: float = 1.0
+    """C, of the loss in the model's output; such as 0.5 for the ramp loss clip((1 - y f)/2, 0, 1)."""
+    delta: float = 0.05
+    """Probability with which each bound may fail."""
+    threshold: float = 1.0
+    """A bound informs below it."""
+    router: Annotated[str | None, tyro.conf.arg(metavar="CLASS")] = None
+    """linear, network, fixed (chosen before the samples are seen) or free (any function); else as options say."""
+    dimension: Annotated[str | None, tyro.conf.arg(metavar="READING")] = None
+    """What d_N is the dimension of: masks (Definition 4) or router (Theorem 1); both unless given."""
+    natarajan: float | None = None
+    """Your own d_N; without --router nothing else is taken to be known of the router."""
+    rademacher: Annotated[str | None, tyro.conf.arg(metavar="R")] = None
+    """Your own R_m(H), of experts of any kind: a number, measured at this m, or '2.5/sqrt(m)' where that bounds it on
+    any m inputs, however they were picked."""
+    expert_widths: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT...", aliases=["--expert-width"])] = ()
+    """Hidden units of expert networks (ReLU, no biases), layer by layer."""
+    router_widths: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT...", aliases=["--router-width"])] = ()
+    """Hidden units of a router network (ReLU, no biases), layer by layer."""
+    operator_norms: Annotated[tuple[float, ...], tyro.conf.arg(metavar="FLOAT...")] = ()
+    """Largest spectral norm of each layer of expert networks (K_i of Lemma 3); --expert-norm unless given."""
+    row_norms: Annotated[tuple[float, ...], tyro.conf.arg(metavar="FLOAT...")] = ()
+    """Largest sum of the rows' norms of each layer (b_i of Lemma 3); what widths and norms allow unless given."""
+    picture: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """Where to draw the bounds over m, .svg or .png."""
+    json: bool = False
+    """Print JSON instead of the table."""
+
+    def run(self) -> None:
+        from moe_theory import bound_command
+
+        bound_command.run_bound(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Merge:
+    """Merge experts slot by slot and watch what it earns. Example: moe-theory merge --slots 300 --drift 1
+
+    Without options the stream is this package's own: a small transformer with 8 experts and 8 tasks on digits, trained
+    on first use (about a minute). Writes slots.csv and merge.svg into OUT. For a checkpoint of your own, --stream is a
+    Python file with `num_tasks`, `slots(seed)`, which yields slots, and `serve(experts, slot)`, which returns rewards
+    in [0, 1] and counts of requests, one each a task; `experts` are the merged tensors by layer and name."""
+
+    checkpoint: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """A safetensors file or, with a Python --stream, a folder of its shards; the testbed's own model unless given."""
+    pattern: Annotated[str | None, tyro.conf.arg(metavar="NAMES")] = None
+    """Names of the experts' tensors, such as 'model.layers.{layer}.mlp.experts.{expert}.{name}'."""
+    stream: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """Requests: a Python file (see above), or an .npz of inputs, labels, tasks and slots for a testbed model."""
+    tasks: str = "digits"
+    """The testbed's tasks: digits or sequences."""
+    policy: str = "tanbr"
+    """Who chooses the weights: tanbr, nucb, uniform, average, mix, best-expert or gradient."""
+    reading: str = "effective-split"
+    """How Tanbr splits and where its candidates are; see `moe-theory verify merging`."""
+    monitor: str = "average"
+    """How the task mix is estimated from the slots before: average or sketch."""
+    slots: int = 200
+    """Slots at most."""
+    slot_size: int = 128
+    """Requests of a slot of the testbed."""
+    drift: float = 0.0
+    """How far the testbed's task mix drifts: with 1, shares go up and down by a factor of up to e in 500 slots."""
+    max_active: int | None = None
+    """B, experts that a merge may use at most; all unless given."""
+    seed: int = 0
+    """Root of all random numbers."""
+    write_merged: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """Where to write the checkpoint with its experts merged by the last slot's weights."""
+    out: Path = Path("runs/merge")
+    """Folder for the numbers and the picture."""
+    json: bool = False
+    """Print the JSON document instead of the table."""
+
+    def run(self) -> None:
+        from moe_theory import merge_command
+
+        merge_command.run_merge(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Deep:
+    """Run a paper's deep-network experiment. Example: moe-theory deep --preset continual-mnist --data DIR
+
+    Without a preset, lists them. Those that end in -small run on embedded digits in minutes on two cores; the others
+    read their data set from DIR, and nothing is downloaded. Each run is kept in OUT as it goes: running again goes on
+    from the last checkpoints, and ends with the same numbers. Prints each cell's errors, what they differ by and the
+    verdicts on the figure's claims; writes results.nc, summary.json, verdicts.json and deep.svg."""
+
+    positional: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="PRESET")] = None
+    """The preset, also by --preset."""
+    preset: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """The preset, by the paper and the data set of its figure, such as continual-mnist-small."""
+    data: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    """Folder of the data set's published files."""
+    replicates: Annotated[int | None, tyro.conf.arg(aliases=["--seeds"])] = None
+    """Seeds that each cell is run with; 8, and 32 on embedded digits, unless given."""
+    reading: str = "balanced"
+    """Where the papers are silent: balanced, multi-class, all-positive, squared-loss, uncentred, per-parameter or
+    uniform-delay."""
+    settings: Annotated[Appended, tyro.conf.arg(name="set", metavar="NAME=VALUE")] = ()
+    """A parameter set before the preset's own choice, such as gate_scale=5; may be given again for another."""
+    seed: int = 0
+    """Root of all random numbers."""
+    checkpoint_every: int = 10
+    """Rounds from one checkpoint to the next; another number is another run."""
+    out: Path | None = None
+    """Folder for checkpoints and results; runs/deep/PRESET unless given."""
+    fresh: bool = False
+    """Forget all runs of the preset that OUT holds, of other seeds and settings too."""
+    list: bool = False
+    """Only list the presets."""
+    json: bool = False
+    """Print JSON instead of the tables."""
+
+    def run(self) -> None:
+        from moe_theory import deep_command
+
+        deep_command.run_deep(self)

@@ -1,0 +1,260 @@
+"""Runs of a deep preset, as people look at them: tables, what to doubt of them, and the same as JSON."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.table import Table
+
+from moe_theory.deep.datasets import DATASETS
+from moe_theory.deep.figures import draw_runs
+from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset
+from moe_theory.deep.runs import Plan
+from moe_theory.deep.summary import LEAST_DRIVE, LEAST_MOVE, MOST_DRIVE, CellSummary, Estimate, Summary
+from moe_theory.report import pages
+from moe_theory.report.plots import PAGE_WIDTH, render_as
+from moe_theory.verify.claim import Runs
+from moe_theory.verify.session import MIN_REPLICATES
+from moe_theory.verify.verdict import Verdict
+
+NAMES = ("results.nc", "summary.json", pages.NUMBERS, "deep.svg")
+SIZES = {CONTINUAL: (PAGE_WIDTH, 5.2), EDGE: (PAGE_WIDTH, 3.0)}  # of the picture, inches
+SCHEMA = "moe-theory/deep/1"
+WIDE = 132  # columns of a terminal that takes a cell's measures and differences side by side
+BEGIN = "to begin: moe-theory deep --preset continual-mnist-small"
+# What tables call measures, in this order; differences are shown of those that say how well a cell does.
+TITLES = {
+    "generalization_error": "error G_T",
+    "generalization_error_flushed": "G_T, flushed",
+    "forgetting": "forgetting F_T",
+    "accuracy": "accuracy",
+}
+COMPARED = ("generalization_error", "accuracy")
+MEANING = {
+    "generalization_error": "G_T: mean-squared test error of all tasks after the last round",
+    "generalization_error_flushed": "flushed: once the tasks under way are done",
+    "forgetting": "F_T: how far it rose since each task was learned",
+    "accuracy": "accuracy: of all tasks so far, mean over rounds",
+    "terminated": "ended: rounds after the gates' updates were terminated",
+    "dropped": "dropped: tasks that met no idle server",
+}
+
+
+def presets_table() -> Table:
+    """The presets there are."""
+    made = Table(header_style="bold", pad_edge=False)
+    for name in ("preset", "figure", "paper", "data", "experts M", "rounds T", "network"):
+        is_typed = name == "preset"  # whole, to be copied
+        made.add_column(
+            name, overflow="fold", no_wrap=is_typed, justify="right" if name.startswith("rounds") else "left"
+        )
+    for preset in PRESETS.values():
+        numbers = ", ".join(map(str, preset.experts))
+        network, rounds = preset.dims.network, str(preset.num_rounds)
+        made.add_row(preset.name, preset.where, preset.paper, _data_words(preset), numbers, rounds, network)
+    return made
+
+
+def presets_json() -> list[dict[str, Any]]:
+    """The same as plain data."""
+    return [
+        {
+            "preset": preset.name,
+            "where": preset.where,
+            "paper": preset.paper,
+            "data": preset.data,
+            "is_embedded": is_embedded(preset),
+            "experts": list(preset.experts),
+            "rounds": preset.num_rounds,
+            "network": preset.dims.network,
+            "cells": list(preset.cells()),
+        }
+        for preset in PRESETS.values()
+    ]
+
+
+def is_embedded(preset: Preset) -> bool:
+    """Whether its data set comes with the package."""
+    return not DATASETS[preset.data].layouts
+
+
+def _data_words(preset: Preset) -> str:
+    return f"{preset.data} (embedded)" if is_embedded(preset) else f"{preset.data} (--data)"
+
+
+def heading(plan: Plan) -> str:
+    """What was run."""
+    preset = plan.preset
+    return (
+        f"{preset.name}: {preset.where} of {preset.paper} on {plan.data.title}, reading {plan.setting}, "
+        f"{counted(plan.replicates, 'seed', 'seeds')}, {preset.num_rounds} rounds"
+    )
+
+
+class _Column(NamedTuple):
+    title: str
+    text: Callable[[CellSummary], str]
+
+
+def tables(summary: Summary, width: int) -> list[Table]:
+    """Cells with mean ± standard error of their measures, and of their paired differences to a baseline.
+
+    One table, or two where a terminal is narrow.
+    """
+    own, rest = _measured(summary), _compared(summary)
+    groups = [own + rest] if width >= WIDE else [own, rest]
+    made = []
+    for columns in groups:
+        table = Table(header_style="bold", pad_edge=False)
+        table.add_column("cell", no_wrap=True)
+        for column in columns:
+            table.add_column(column.title, justify="right", overflow="fold")
+        for cell in summary.cells:
+            table.add_row(cell.name, *(column.text(cell) for column in columns))
+        made.append(table)
+    return made
+
+
+def _measured(summary: Summary) -> list[_Column]:
+    names = [name for name in TITLES if name in summary.cells[0].measures]
+    return [_Column(TITLES[name], lambda cell, name=name: _shown(name, cell.measures[name])) for name in names]
+
+
+def _compared(summary: Summary) -> list[_Column]:
+    baselines = {cell.baseline for cell in summary.cells if cell.baseline}
+    beside = f"less {baselines.pop()}" if len(baselines) == 1 else "less adaptive"
+    columns = [
+        _Column(
+            f"{TITLES[name].removeprefix('error ')} {beside}",
+            lambda cell, name=name: _shown(name, cell.differences[name], "+") if cell.differences else "",
+        )
+        for name in COMPARED
+    ]
+    columns.append(_Column("κ", lambda cell: f"{cell.drive:.2g}"))
+    if "terminated" in summary.cells[0].measures:
+        columns.append(_Column("ended", _terminated))
+    else:
+        columns.append(_Column("dropped", lambda cell: f"{cell.measures['dropped'].mean:.1f}"))
+    return columns
+
+
+def _terminated(cell: CellSummary) -> str:
+    """The share of rounds after it, where there is a router whose updates may be terminated."""
+    return "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"
+
+
+def closing_lines(summary: Summary) -> list[str]:
+    """What the columns mean, the magnitudes that decide what a router can do, and what to doubt."""
+    meaning = [text for name, text in MEANING.items() if name in summary.cells[0].measures]
+    meaning += ["±: standard error over seeds", "κ: median over rounds and seeds"]
+    return ["; ".join(meaning), sigma_line(summary), drive_line(summary), *warnings_of(summary)]
+
+
+def sigma_line(summary: Summary) -> str:
+    """sigma_0 from what arrived, which papers give as one or the other."""
+    return (
+        f"sigma_0, of an element of the normalised mean images across tasks: variance {summary.variance:.3g}, "
+        f"deviation {summary.deviation:.3g}"
+    )
+
+
+def drive_line(summary: Summary) -> str:
+    """kappa, and what it means."""
+    return (
+        f"κ = eta |g|^2 |w_t - w_(t-1)|: median {summary.drive:.3g}, 95 % below {summary.drive_quantile:.3g} (far "
+        "above 10 a first step freezes the router; below 1 it takes many arrivals to specialise)"
+    )
+
+
+def warnings_of(summary: Summary) -> list[str]:
+    """What should make one doubt the runs, a line each."""
+    lines = []
+    if summary.drive > MOST_DRIVE:
+        lines.append(
+            f"WARNING: the median of κ, {summary.drive:.3g}, is above {MOST_DRIVE:g}: the router freezes itself with "
+            "its first steps. Lower gate_scale or learning_rate."
+        )
+    if summary.drive < LEAST_DRIVE:
+        lines.append(
+            f"WARNING: the median of κ, {summary.drive:.3g}, is below {LEAST_DRIVE:g}: the router hardly learns in "
+            f"{summary.num_rounds} rounds. Raise gate_scale or learning_rate."
+        )
+    for cell in summary.cells:
+        if cell.num_unmoved:
+            experts = ", ".join(map(str, cell.unmoved_experts))
+            lines.append(
+                f"WARNING: dead experts in {cell.name}: {cell.num_unmoved:,} of {cell.num_learned:,} tasks moved their "
+                f"expert's weights by less than {LEAST_MOVE:g} (experts {experts})"
+            )
+    late = {cell.name: cell.exploration_rounds for cell in summary.cells if cell.exploration_rounds is not None}
+    late = {name: rounds for name, rounds in late.items() if rounds >= summary.num_rounds}
+    if late:
+        cells = ", ".join(f"{rounds} in {name}" for name, rounds in late.items())
+        lines.append(
+            f"WARNING: nothing can be terminated in {summary.num_rounds} rounds where the first T1 = ceil(M / eta) "
+            f"explore: {cells}. Raise learning_rate."
+        )
+    return lines
+
+
+def picture(plan: Plan, runs: Runs, summary: Summary) -> bytes:
+    """An SVG of what the cells do over the rounds."""
+    caption = " ".join(f"{line}." for line in (heading(plan), sigma_line(summary), drive_line(summary)))
+    title = f"{plan.preset.name} on {plan.data.title}"
+    size = SIZES[plan.preset.paper]
+    return render_as("svg", title, size, lambda figure: draw_runs(plan.preset, title, runs, figure), caption)
+
+
+def doubts_of_verdicts(summary: Summary) -> list[str]:
+    """What should make one doubt the verdicts."""
+    if summary.num_replicates >= MIN_REPLICATES:
+        return []
+    many = f"--replicates {MIN_REPLICATES} goes on, and is another look at the claims, with an error of its own."
+    if summary.num_replicates == 1:
+        return [f"WARNING: one seed decides no claim, and none is judged. {many}"]
+    return [
+        f"WARNING: verdicts from {summary.num_replicates} seeds: with fewer than {MIN_REPLICATES}, an interval of a "
+        f"mean is not to be trusted, and most stay undecided. {many}"
+    ]
+
+
+def to_json(plan: Plan, summary: Summary, verdicts: Sequence[Verdict], paths: Sequence[Path]) -> dict[str, Any]:
+    """The document of a run, where numbers that do not exist are null."""
+    preset, params = plan.preset, next(iter(plan.params().values()))
+    return {
+        "schema": SCHEMA,
+        "preset": preset.name,
+        "where": preset.where,
+        "paper": preset.paper,
+        "data": plan.data.title,
+        "reading": plan.reading.name,
+        "settings": {name: getattr(params, name) for name in plan.settings},
+        "seed": plan.seed,
+        "replicates": plan.replicates,
+        "rounds": preset.num_rounds,
+        "cells": [_without_nan(dataclasses.asdict(cell)) for cell in summary.cells],
+        "sigma_0": {"variance": summary.variance, "deviation": summary.deviation},
+        "drive": {"median": summary.drive, "q95": summary.drive_quantile},
+        "warnings": warnings_of(summary),
+        "verdicts": [verdict.to_json() for verdict in verdicts],
+        "files": [str(path) for path in paths],
+    }
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nan(part) for name, part in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
+    digits = 3 if measure == "accuracy" else 4
+    mean = f"{estimate.mean:{sign}.{digits}f}"
+    return f"{mean} ± {estimate.standard_error:.{digits}f}" if math.isfinite(estimate.standard_error) else mean
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """A number with the word for so many."""
+    return f"{number:,} {one if number == 1 else many}"

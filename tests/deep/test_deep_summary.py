@@ -1,0 +1,160 @@
+"""What runs of a preset come to: catches differences that are not paired, baselines of another cell, and warnings that
+are missing or false. Records are made up, so that nothing is compiled."""
+
+import dataclasses
+import io
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from moe_theory import deep_command
+from moe_theory.deep import continual, datasets, edge, runs
+from moe_theory.deep.presets import preset
+from moe_theory.deep.readings import reading
+from moe_theory.deep.summary import summarised
+from moe_theory.report import deep
+from moe_theory.sweep import Run
+
+ROUNDS, REPLICATES = 20, 5
+
+
+def plan_of(name, rounds=ROUNDS, **changes):
+    chosen = preset(name)
+    chosen = dataclasses.replace(chosen, dims=dataclasses.replace(chosen.dims, max_rounds=rounds))
+    request = {"reading": reading("balanced"), "replicates": REPLICATES} | changes
+    return runs.Plan(chosen, datasets.load("digits"), **request)
+
+
+def made_up(plan, seed=0, **fixed):
+    """Runs whose records are uniform numbers, but for those that are fixed."""
+    rng = np.random.default_rng(seed)
+    info = runs.paper_of(plan.preset).Info
+    shape = (plan.preset.num_rounds, plan.replicates)
+    made = {}
+    for cell, params in plan.params().items():
+        leaves = {name: rng.uniform(0.5, 1, shape).astype(np.float32) for name in info._fields}
+        leaves["expert"] = rng.integers(0, params.num_experts, shape)
+        leaves |= {name: np.broadcast_to(value, shape) for name, value in fixed.items()}
+        made[cell] = Run(params, np.arange(1, shape[0] + 1), np.arange(shape[1]), None, info(**leaves))
+    return made
+
+
+def printed(tables, width):
+    stream = io.StringIO()
+    console = Console(file=stream, width=width)
+    for table in tables:
+        console.print(table)
+    return stream.getvalue()
+
+
+def test_differences_are_paired():
+    plan = plan_of("continual-mnist-small")
+    made = made_up(plan)
+    cells = {cell.name: cell for cell in summarised(plan, made).cells}
+    assert cells["M = 1"].baseline is None
+    assert not cells["M = 1"].differences
+    ours, single = made["M = 7"].records, made["M = 1"].records
+    gaps = ours.generalization_error[-1].astype(float) - single.generalization_error[-1]
+    found = cells["M = 7"].differences["generalization_error"]
+    assert found.mean == pytest.approx(gaps.mean())
+    assert found.standard_error == pytest.approx(np.sqrt(np.var(gaps, ddof=1) / REPLICATES))
+    accuracy = cells["M = 7"].measures["accuracy"]
+    assert accuracy.mean == pytest.approx(np.mean([ours.accuracy[:, seed].sum() / ROUNDS for seed in range(5)]))
+    assert cells["M = 7"].measures["forgetting"].mean == pytest.approx(ours.forgetting[-1].mean())
+
+
+def test_servers_are_compared_with_as_many_under_the_adaptive_policy():
+    plan = plan_of("edge-mnist-small")
+    made = made_up(plan)
+    summary = summarised(plan, made)
+    cells = {cell.name: cell for cell in summary.cells}
+    assert cells["M = 10, nearest"].baseline == "M = 10, adaptive"
+    assert cells["M = 5, fastest"].baseline == "M = 5, adaptive"
+    assert cells["M = 10, adaptive"].baseline is None
+    drives = np.concatenate([made[f"M = {number}, adaptive"].records.drive for number in (5, 10)])
+    assert summary.drive == pytest.approx(np.median(drives))
+    assert summary.drive_quantile == pytest.approx(np.quantile(drives, 0.95))
+    assert "dropped" in printed(deep.tables(summary, 80), 80)
+
+
+def test_tasks_that_were_dropped_moved_no_expert():
+    plan = plan_of("edge-mnist-small")
+    expert = np.where(np.arange(ROUNDS) % 2, 3, -1)[:, None]
+    summary = summarised(
+        plan, made_up(plan, expert=expert, locality=np.where(expert < 0, 0, 1.0), drive=3.0 * (expert > 0))
+    )
+    assert summary.drive == 3
+    assert not any(cell.num_unmoved for cell in summary.cells)
+    assert {cell.num_learned for cell in summary.cells} == {ROUNDS * REPLICATES // 2}
+
+
+def test_sigma_is_said_both_ways():
+    plan = plan_of("continual-mnist-small")
+    line = deep.sigma_line(summarised(plan, made_up(plan, variance=0.04)))
+    assert "variance 0.04, deviation 0.2" in line
+
+
+@pytest.mark.parametrize(("drive", "said"), [(3.0, None), (21.0, "freezes itself"), (0.1, "hardly learns")])
+def test_the_drive_is_warned_of_where_it_decides(drive, said):
+    plan = plan_of("continual-mnist-small")
+    summary = summarised(plan, made_up(plan, drive=drive))
+    assert f"median {drive:g}" in deep.drive_line(summary)
+    warnings = deep.warnings_of(summary)
+    assert len(warnings) == (said is not None)
+    assert said is None or said in warnings[0]
+
+
+def test_dead_experts_are_named():
+    plan = plan_of("continual-mnist-small")
+    made = made_up(plan)
+    run = made["M = 4"]
+    locality, expert = run.records.locality.copy(), run.records.expert.copy()
+    locality[3, 1], expert[3, 1] = 0.9e-3, 2
+    made["M = 4"] = run._replace(records=run.records._replace(locality=locality, expert=expert))
+    (warning,) = deep.warnings_of(summarised(plan, made))
+    assert "dead experts in M = 4: 1 of 100 tasks" in warning
+    assert "(experts 2)" in warning
+
+
+def test_a_norm_per_parameter_has_a_bound_per_parameter():
+    plan = plan_of("edge-mnist-small", reading=reading("per-parameter"))  # 64 * 32 + 32 + 32 * 3 + 3 parameters
+    bound = 1e-3 / np.sqrt(2179)
+    for locality, is_dead in ((1.01 * bound, False), (0.99 * bound, True)):
+        summary = summarised(plan, made_up(plan, locality=locality))
+        assert bool(summary.cells[0].num_unmoved) is is_dead
+
+
+def test_exploration_that_never_ends_is_warned_of():
+    plan = plan_of("continual-mnist-small", rounds=14)  # ceil(7 / 0.5) = 14, and ceil(4 / 0.5) = 8
+    (warning,) = deep.warnings_of(summarised(plan, made_up(plan)))
+    assert "14 in M = 7." in warning
+    assert "M = 4" not in warning
+    assert not deep.warnings_of(summarised(plan_of("continual-mnist-small", rounds=15), made_up(plan)))
+
+
+@pytest.mark.parametrize("name", ["continual-mnist-small", "continual-cifar10-small", "edge-mnist-small"])
+@pytest.mark.parametrize("width", [80, 140])
+def test_tables_fit(name, width):
+    plan = plan_of(name)
+    text = printed(deep.tables(summarised(plan, made_up(plan, drive=19.6)), width), width)
+    assert "…" not in text
+    rows = [row for row in text.splitlines() if row.startswith("│")]
+    assert len(rows) == len(plan.preset.cells()) * (2 if width == 80 else 1), "no cell is folded"
+
+
+def test_a_single_seed_has_no_error():
+    plan = plan_of("continual-mnist-small", replicates=1)
+    summary = summarised(plan, made_up(plan))
+    assert "±" not in printed(deep.tables(summary, 140), 140)
+    document = json.loads(json.dumps(deep.to_json(plan, summary, [], []), allow_nan=False))
+    assert document["cells"][1]["measures"]["accuracy"]["standard_error"] is None
+    assert not deep_command.judged(plan, {}).verdicts
+    assert "none is judged" in deep.doubts_of_verdicts(summary)[0]
+
+
+def test_records_are_those_of_the_systems():
+    """What is made up here has the names that the systems record."""
+    assert {"drive", "locality", "expert", "accuracy", "terminated"} < set(continual.Info._fields)
+    assert {"drive", "locality", "expert", "accuracy", "dropped"} < set(edge.Info._fields)

@@ -1,0 +1,229 @@
+"""Runs of presets, kept and resumed: catches numbers that depend on interruptions, files of something else that are
+taken, and programs that are compiled again."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from moe_theory.core import engine
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError, OutputError
+from moe_theory.core.provenance import is_x64
+from moe_theory.core.random import replicate_keys, root_key
+from moe_theory.core.system import simulate
+from moe_theory.deep import datasets, runs
+from moe_theory.deep.checkpoints import Found
+from moe_theory.deep.params import Dims
+from moe_theory.deep.presets import preset
+from moe_theory.deep.readings import reading
+from moe_theory.deep.results import dataset
+
+ROUNDS, EVERY = 6, 4  # in parts of 4 and of 2
+DIMS = Dims(4, 3, ROUNDS, num_samples=10, num_tests=8, num_epochs=2, batch_size=10)
+TINY = dataclasses.replace(preset("continual-mnist-small"), name="tiny", dims=DIMS, experts=(1, 4))
+SERVERS = dataclasses.replace(preset("edge-mnist-small"), name="tiny-edge", dims=DIMS, experts=(4,))
+
+
+def plan_of(folder=None, **changes):
+    request = {"preset": TINY, "replicates": 2, "every": EVERY, "folder": folder} | changes
+    return runs.Plan(data=datasets.load("digits"), reading=reading("balanced"), **request)
+
+
+class CutError(Exception):
+    """The power fails."""
+
+
+def cut_after(number):
+    """What ends a run at the end of its `number`-th part."""
+    parts = []
+
+    def on_step(step):
+        parts.extend([step] if step.found is None else [])
+        if len(parts) == number:
+            raise CutError
+
+    return on_step
+
+
+def found_in(plan):
+    """The runs, and what there was of each before."""
+    found = {}
+
+    def on_step(step):
+        if step.found is not None:
+            found[step.cell, step.replicate] = step.found
+
+    return runs.carry_out(plan, on_step), found
+
+
+def assert_same(ours, theirs):
+    assert list(ours) == list(theirs)
+    for cell in ours:
+        for name, leaf in ours[cell].records._asdict().items():
+            np.testing.assert_array_equal(leaf, getattr(theirs[cell].records, name), f"{name} of {cell}")
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    return runs.carry_out(plan_of())
+
+
+def test_a_resumed_run_equals_an_undisturbed_one(undisturbed, tmp_path):
+    plan, before = plan_of(tmp_path), engine.num_programs()
+    for number in (1, 2, 2):  # of two parts a run
+        with pytest.raises(CutError):
+            runs.carry_out(plan, cut_after(number), num_threads=1)
+    resumed, found = found_in(plan)
+    assert {Found.WHOLE, Found.PART, Found.NOTHING} == set(found.values())
+    assert_same(resumed, undisturbed)
+    assert engine.num_programs() == before, "cells, seeds, parts and what is restored have one program"
+    again, found = found_in(plan)
+    assert set(found.values()) == {Found.WHOLE}
+    assert_same(again, undisturbed)
+    longer, found = found_in(dataclasses.replace(plan, replicates=3))
+    assert list(found.values()).count(Found.WHOLE) == 2 * len(undisturbed)
+    for cell, run in longer.items():
+        np.testing.assert_array_equal(run.records.accuracy[:, :2], undisturbed[cell].records.accuracy)
+
+
+def test_a_complete_run_keeps_no_weights(undisturbed, tmp_path):
+    del undisturbed
+    plan = plan_of(tmp_path, replicates=1)
+    sizes = {}
+
+    def on_step(step):
+        sizes[step.cell, step.done] = plan.path(step.cell, 0).stat().st_size if step.done else 0
+
+    runs.carry_out(plan, on_step, num_threads=1)
+    assert sizes["M = 4", ROUNDS] < sizes["M = 4", EVERY] / 3
+    with np.load(plan.path("M = 4", 0)) as kept:
+        assert not [name for name in kept.files if "state" in name]
+
+
+def test_damaged_files_and_those_of_something_else_are_computed_anew(undisturbed, tmp_path):
+    plan = plan_of(tmp_path)
+    runs.carry_out(plan)
+    path = plan.path("M = 4", 1)
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+    other_seed = plan.path("M = 4", 0).read_bytes()
+    for contents, what in (
+        (b"", Found.DAMAGED),
+        (whole[:-100], Found.DAMAGED),
+        (flipped, Found.DAMAGED),
+        (other_seed, Found.OTHER),
+        (plan.path("M = 1", 1).read_bytes(), Found.OTHER),
+    ):
+        path.write_bytes(contents)
+        again, found = found_in(plan)
+        assert found.pop(("M = 4", 1)) is what
+        assert set(found.values()) == {Found.WHOLE}
+        assert_same(again, undisturbed)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"settings": {"gate_scale": "3"}}, {"seed": 1}, {"data": "other pixels"}, {"data": "other labels"}],
+    ids=str,
+)
+def test_another_setting_shares_no_file(undisturbed, tmp_path, changes):
+    del undisturbed
+    plan = plan_of(tmp_path, replicates=1)
+    runs.carry_out(plan)
+    if "data" in changes:
+        data = plan.data
+        pixels, labels = data.train.pixels.copy(), data.train.labels.copy()
+        if changes["data"] == "other pixels":
+            pixels[-1, 0, 0] ^= 1
+        else:
+            labels[-1] = (labels[-1] + 1) % 10
+        changes = {"data": dataclasses.replace(data, train=datasets.Images(pixels, labels))}
+    other = dataclasses.replace(plan, **changes)
+    shared = runs._Shared(other, lambda step: None)
+    for cell, params in other.params().items():
+        identity = runs._identity(shared.decisive, cell, 0, params)
+        assert runs.checkpoints.load(other.path(cell, 0), identity, ROUNDS)[0] is Found.OTHER
+
+
+def test_what_is_forgotten_is_run_anew(undisturbed, tmp_path):
+    plan = plan_of(tmp_path, replicates=1)
+    runs.carry_out(plan)
+    plan.forget()
+    again, found = found_in(plan)
+    assert set(found.values()) == {Found.NOTHING}
+    np.testing.assert_array_equal(again["M = 4"].records.drive[:, 0], undisturbed["M = 4"].records.drive[:, 0])
+
+
+def test_the_rounds_are_those_of_the_system(undisturbed):
+    """In one go from the system's own start, which parts, threads and files do not enter."""
+    params = plan_of().params()["M = 4"]
+    system = TINY.system(datasets.load("digits"))
+    _, records = simulate(system, replicate_keys(root_key(0), np.arange(2))[1], params, ROUNDS)
+    for name, leaf in records._asdict().items():
+        ours = getattr(undisturbed["M = 4"].records, name)[..., 1]
+        np.testing.assert_allclose(ours, leaf, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_servers_go_on_too(tmp_path):
+    """Of `edge`, whose state has more in it: what is under way."""
+    plan = plan_of(preset=SERVERS, replicates=1, every=3)
+    undisturbed = runs.carry_out(plan)
+    plan = dataclasses.replace(plan, folder=tmp_path)
+    with pytest.raises(CutError):
+        runs.carry_out(plan, cut_after(1), num_threads=1)
+    resumed, found = found_in(plan)
+    assert Found.PART in found.values()
+    assert_same(resumed, undisturbed)
+
+
+def test_labels(undisturbed):
+    plan = plan_of()
+    made = dataset(plan, undisturbed, "moe-theory deep")
+    assert dict(made.sizes) == {"cell": 3, "round": ROUNDS, "replicate": 2, "expert_index": 4}
+    found = made.gate_outputs.sel(cell="M = 4", round=5, expert_index=2, replicate=1)
+    assert float(found) == undisturbed["M = 4"].records.gate_outputs[4, 2, 1]
+    assert made.attrs["reading"] == "balanced"
+    assert made.attrs["data"] == "digits"
+
+
+def test_requests_are_refused_before_anything_runs(tmp_path):
+    for changes, named in (
+        ({"replicates": 0}, "replicates=0"),
+        ({"every": 0}, "checkpoint_every=0"),
+        ({"seed": -1}, "seed=-1"),
+    ):
+        with pytest.raises(InvalidRunError, match=named):
+            plan_of(**changes)
+    for settings, named in (
+        ({"nu": 1}, "unknown parameter 'nu'"),
+        ({"num_experts": 2}, "num_experts cannot be set"),
+        ({"num_rounds": 2}, "num_rounds cannot be set"),
+        ({"policy": 1}, "policy cannot be set"),
+        ({"gate_scale": "wide"}, "gate_scale=wide must be a number"),
+        ({"gate_scale": -1}, "gate_scale"),
+    ):
+        with pytest.raises(InvalidParamsError, match=named):
+            plan_of(settings=settings)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be written"):
+        runs.carry_out(plan_of(tmp_path / "file"))
+
+
+def test_threads_run_in_the_precision_of_their_caller(monkeypatch, tmp_path):
+    """They do not inherit it; and what was run in another is another run."""
+    seen = []
+
+    def run(self, cell, replicate, params):
+        seen.append((is_x64(), runs._identity(self.decisive, cell, replicate, params)))
+        return self.plan.preset.dims  # anything that is not looked at
+
+    monkeypatch.setattr(runs._Shared, "_run", run)
+    monkeypatch.setattr(runs, "_stacked", lambda plan, cells, records: {})
+    plan = plan_of(tmp_path, replicates=1, preset=dataclasses.replace(TINY, experts=(1,)))
+    runs.carry_out(plan)
+    with jax.enable_x64(True):
+        runs.carry_out(plan)
+    assert [precision for precision, _ in seen] == [False, True]
+    assert seen[0][1] != seen[1][1]
