@@ -23,6 +23,7 @@ figures: $(STAMP)
 	$(BIN)/moe-theory figures edge --out figures
 	$(BIN)/moe-theory figures generalization --out figures
 	$(BIN)/moe-theory figures merging --out figures
+	$(BIN)/moe-theory figures deep --out figures
 	$(BIN)/moe-theory verify --self-test --out figures/verify
 	mkdir -p runs && $(BIN)/moe-theory sweep --example > runs/example.toml
 	$(BIN)/moe-theory sweep runs/example.toml --out runs/example

@@ -1,0 +1,148 @@
+"""Where early termination decides, and where the router freezes itself: G_T by the drive of the gates.
+
+kappa = eta |g|^2 |w_t - w_{t-1}| grows with the square of the gate input's scale, of which the papers say nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from moe_theory.continual.theory import exploration_rounds
+from moe_theory.deep.figures.curves import SINGLE, TERMINATIONS
+from moe_theory.deep.figures.twins import description, run_twin
+from moe_theory.deep.gate import FREEZING_DRIVES
+from moe_theory.deep.presets import expert_cell, preset
+from moe_theory.sweep import Progress, Run, quiet
+from moe_theory.verify.claim import ReadingLike
+from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+
+NAME, TWIN, NUM_EXPERTS = "drive", "continual-mnist-small", 4
+SCALES = tuple(float(scale) for scale in np.round(np.geomspace(5, 160, 8), 1))
+DIMENSIONS = ("termination", "gate_scale")
+STYLES: dict[str, dict[str, Any]] = {
+    "with": {"color": "C0", "linewidth": 1.5, "marker": "o", "markersize": 4},
+    "without": {"color": "C1", "linewidth": 1.5, "marker": "s", "markersize": 3.8, "linestyle": (0, (4, 1.2))},
+}
+BAND_ALPHA = 0.15
+
+
+def compute(
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
+) -> xr.Dataset:
+    """The last G_T with and without termination, the paired difference, and the drive while exploring, by gate scale.
+
+    Raises: InvalidRunError for replicates or rounds that cannot be run.
+    """
+    twin = preset(TWIN)
+    single = expert_cell(1)
+    own = {part: twin.cells()[expert_cell(NUM_EXPERTS, part == "with")] for part in TERMINATIONS}
+    settings = {(part, scale): {**own[part], "gate_scale": scale} for part in TERMINATIONS for scale in SCALES}
+    named = {_name(*key): parameters for key, parameters in settings.items()} | {single: twin.cells()[single]}
+    runs = run_twin(twin, named, reading, replicates, seed, progress, num_rounds, NAME)
+    last = {name: run.records.generalization_error[-1].astype(np.float64) for name, run in runs.items()}
+    values = [[_across(last[_name(part, scale)]) for scale in SCALES] for part in TERMINATIONS]
+    saved = [_across(last[_name("without", scale)] - last[_name("with", scale)]) for scale in SCALES]
+    about_single = _across(last[single])
+    variables: dict[str, Any] = {
+        name: (DIMENSIONS, np.array([[value[name] for value in row] for row in values])) for name in about_single
+    }
+    variables |= {f"saved_{name}": ("gate_scale", [value[name] for value in saved]) for name in ("mean", "error")}
+    variables |= {f"single_{name}": about_single[name] for name in ("mean", "low", "high")}
+    variables["drive"] = ("gate_scale", [drive_while_exploring(runs[_name("with", scale)]) for scale in SCALES])
+    length = len(runs[single].rounds)
+    return xr.Dataset(
+        variables,
+        {"termination": list(TERMINATIONS), "gate_scale": list(SCALES)},
+        provenance("deep", NAME, reading, replicates, seed, length, num_rounds is not None),
+    )
+
+
+def drive_while_exploring(run: Run) -> float:
+    """Median of kappa over replicates and rounds 2 .. T1, in which termination cannot matter.
+
+    The centred image of round 1 is 0, and its drive with it.
+    """
+    last = int(exploration_rounds(int(run.params.num_experts), run.params.learning_rate))
+    drives = run.records.drive[:last]
+    return float(np.median(drives[1:] if len(drives) > 1 else drives))
+
+
+def _name(part: str, scale: float) -> str:
+    return f"{expert_cell(NUM_EXPERTS, part == 'with')}, gate scale {scale:g}"
+
+
+def _across(samples: Float[np.ndarray, " B"]) -> dict[str, float]:
+    return {name: float(value[0]) for name, value in across_replicates(samples[None]).items()}
+
+
+def draw(data: xr.Dataset, figure: "FigureBase") -> None:
+    """G_T on the left; on the right what termination saves of it."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    errors, saved = figure.subplots(1, 2, sharex=True)
+    errors.axhspan(float(data.single_low), float(data.single_high), color=SINGLE["color"], alpha=0.1, linewidth=0)
+    errors.axhline(float(data.single_mean), **SINGLE)
+    for part in data.termination.values:
+        here = data.sel(termination=part)
+        errors.fill_between(data.drive, here.low, here.high, color=STYLES[part]["color"], alpha=BAND_ALPHA, linewidth=0)
+        errors.plot(data.drive, here["mean"], **STYLES[part])
+    errors.set_ylabel("generalization error $G_T$")
+    errors.set_ylim(bottom=0)
+    errors.set_title("(a) after the last round", loc="left")
+    bars = 2 * np.nan_to_num(data.saved_error.values)
+    saved.axhline(0, color="0.7", linewidth=0.6)
+    saved.errorbar(data.drive, data.saved_mean, yerr=bars, color="C0", marker="o", markersize=4, linewidth=1.2)
+    saved.set_ylabel("$G_T$ without less with termination")
+    saved.set_title("(b) what termination saves", loc="left")
+    for panel in (errors, saved):
+        _finish(panel, data.drive.values)
+    handles: list[Any] = [
+        Line2D([], [], **STYLES[part], label=f"$M$ = {NUM_EXPERTS}, {part} termination")
+        for part in data.termination.values
+    ]
+    handles += [
+        Line2D([], [], **SINGLE, label="one expert ($M$ = 1)"),
+        Patch(color="0.45", alpha=2 * BAND_ALPHA, linewidth=0, label="10–90 % of replicates"),
+        Patch(color="C3", alpha=0.3, linewidth=0, label="κ from 10 to 20"),
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=3)
+
+
+def _finish(panel: "Axes", drives: Float[np.ndarray, " S"]) -> None:
+    panel.set_xscale("log")
+    panel.axvspan(*FREEZING_DRIVES, color="C3", alpha=0.3, linewidth=0, zorder=0)
+    ends = np.log10([min(FREEZING_DRIVES[0], *drives[drives > 0]), max(FREEZING_DRIVES[1], *drives)])
+    ticks = 10.0 ** np.arange(np.floor(ends[0]), np.ceil(ends[1]))
+    panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    panel.set_xlabel("drive of the gates κ, median while exploring")
+
+
+def caption(data: xr.Dataset) -> str:
+    """What is drawn, and how to draw it again."""
+    scales = data.gate_scale.values
+    return (
+        "Generalization error after the last round against the drive κ = η|g|²|w_t - w_{t-1}| of the gates: how far a "
+        f"step on a task moves its own gate output. The gate input's scale goes from {scales[0]:g} to {scales[-1]:g}; "
+        f"κ is the median over replicates and rounds 2 to T1, which both share. Bars in (b): two standard errors of "
+        "the paired difference. Far above κ = 10 to 20 the first steps freeze the router, and there is nothing left "
+        f"to terminate. {description(preset(TWIN))}\n" + closing(data)
+    )
+
+
+FIGURE = FigureSpec(
+    name=NAME,
+    title="Generalization error against the drive of the gates",
+    summary="Where early termination decides and where the router freezes itself: G_T by the drive of the gates.",
+    replicates=8,
+    size=(7.2, 3.0),
+    compute=compute,
+    draw=draw,
+    caption=caption,
+)

@@ -1,0 +1,100 @@
+"""Fig. 4 of the edge-computing paper: generalization error of four ways to route, by the number of servers."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from moe_theory.deep.figures.twins import description, run_twin
+from moe_theory.deep.presets import Preset, preset, server_cell
+from moe_theory.edge.policies import POLICIES
+from moe_theory.sweep import Progress, quiet
+from moe_theory.verify.claim import ReadingLike, Runs
+from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+
+NAME = "edge-figure-4"
+DIMENSIONS = ("experts", "policy", "round")
+STYLES: dict[str, dict[str, Any]] = {
+    "adaptive": {"color": "C0", "linewidth": 1.7},
+    "nearest": {"color": "C1", "linewidth": 1.3},
+    "fastest": {"color": "C2", "linewidth": 1.3},
+    "uniform": {"color": "0.45", "linewidth": 1.2, "linestyle": (0, (4, 1.4))},
+}
+LEGEND = {
+    "adaptive": "adaptive (Algorithm 1)",
+    "nearest": "nearest idle server",
+    "fastest": "fastest idle server",
+    "uniform": "any idle server (not in the paper)",
+}
+BAND_ALPHA = 0.13
+
+
+def summary(preset: Preset, runs: Runs) -> xr.Dataset:
+    """Means, bands and errors of G_t of (20) by round, and the share of tasks that met no idle server."""
+    cells = [[runs[server_cell(size, policy)] for policy in POLICIES] for size in preset.experts]
+    values = [[across_replicates(run.records.generalization_error) for run in row] for row in cells]
+    variables: dict[str, Any] = {
+        name: (DIMENSIONS, np.array([[cell[name] for cell in row] for row in values])) for name in values[0][0]
+    }
+    rounds = cells[0][0].rounds
+    lost = [[run.records.dropped[-1].mean() / rounds[-1] for run in row] for row in cells]
+    variables["dropped"] = (DIMENSIONS[:2], np.array(lost))
+    return xr.Dataset(variables, {"experts": list(preset.experts), "policy": list(POLICIES), "round": rounds})
+
+
+def compute(
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
+) -> xr.Dataset:
+    """The summary of the small twin's runs. Raises: InvalidRunError for what cannot be run."""
+    twin = preset("edge-mnist-small")
+    runs = run_twin(twin, twin.cells(), reading, replicates, seed, progress, num_rounds, NAME)
+    data = summary(twin, runs)
+    length = int(data["round"][-1])
+    return data.assign_attrs(provenance("deep", NAME, reading, replicates, seed, length, num_rounds is not None))
+
+
+def draw(data: xr.Dataset, figure: "FigureBase") -> None:
+    """A panel for each number of servers."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    axes = figure.subplots(1, data.sizes["experts"], sharey=True, squeeze=False)[0]
+    rounds = data["round"].values
+    for letter, panel, size in zip("abcdefgh", axes, data.experts.values, strict=False):
+        for policy in reversed(data.policy.values):
+            here, style = data.sel(experts=size, policy=policy), STYLES[policy]
+            panel.fill_between(rounds, here.low, here.high, color=style["color"], alpha=BAND_ALPHA, linewidth=0)
+            panel.plot(rounds, here["mean"], **style)
+        panel.set_title(f"({letter}) $M$ = {size} servers", loc="left")
+        panel.set(xlabel="round $t$", xlim=(0, rounds[-1] + 0.5))
+    axes[0].set_ylabel("generalization error $G_t$")
+    handles: list[Any] = [Line2D([], [], **STYLES[policy], label=LEGEND[policy]) for policy in data.policy.values]
+    handles.append(Patch(color="0.45", alpha=2 * BAND_ALPHA, linewidth=0, label="10–90 % of replicates"))
+    figure.legend(handles=handles, loc="outside upper center", ncols=3)
+
+
+def caption(data: xr.Dataset) -> str:
+    """What is drawn, and how to draw it again."""
+    lost = float(data.dropped.max())
+    return (
+        "Generalization error (20) of the tasks routed so far, with the servers' models as they are. "
+        f"{description(preset('edge-mnist-small'))} The paper gives servers' delays as d_u = 4 and no "
+        "more; of equally fast servers the first is taken. "
+        + (f"Up to {lost:.0%} of the tasks met no idle server and are left out.\n" if lost > 0 else "\n")
+        + closing(data)
+    )
+
+
+FIGURE = FigureSpec(
+    name=NAME,
+    title="Generalization error of adaptive, nearest and fastest routing",
+    summary="Fig. 4 of mobile edge computing on the digits: adaptive routing against nearest and fastest, M = 5, 10.",
+    replicates=16,
+    size=(7.2, 3.0),
+    compute=compute,
+    draw=draw,
+    caption=caption,
+)

@@ -1,0 +1,250 @@
+"""The numbers behind the deep figures against runs summarised in another way, and what the drawings say."""
+
+import dataclasses
+import zlib
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from moe_theory.core.errors import InvalidRunError
+from moe_theory.deep import readings, tables
+from moe_theory.deep.datasets import load
+from moe_theory.deep.figures import FIGURES, curves, draw_runs, drive, figures_3_to_7, policies, routing
+from moe_theory.deep.figures.twins import run_twin
+from moe_theory.deep.presets import EDGE, PRESETS, SMALL, expert_cell, preset, server_cell
+from moe_theory.edge.policies import POLICIES
+from moe_theory.report import plots
+from moe_theory.sweep import Cell, Run, run_cells
+
+READING = readings.reading("balanced")
+REPLICATES, SEED = 3, 5
+SIX, SERVERS = preset("continual-cifar100-small"), preset("edge-mnist-small")  # whose networks compile fast
+
+
+def run_directly(twin, cell, num_rounds):
+    params = READING.params(**twin.cells()[cell])
+    return run_cells([Cell("own", twin.system(load("digits")), params, num_rounds, 1, keeps_state=False)],
+                     REPLICATES, seed=SEED, width=1)["own"]  # fmt: skip
+
+
+def made_up_run(cell, params, num_rounds, replicates):
+    """Random records that differ from cell to cell; half of the runs of several experts end after round 3."""
+    random = np.random.default_rng(zlib.crc32(cell.encode()))
+    shape = (num_rounds, replicates)
+    later = np.arange(num_rounds)[:, None] >= (3 if params.num_experts > 1 else 0)
+    records = SimpleNamespace(
+        task=random.integers(3, size=shape),
+        expert=random.integers(int(params.num_experts), size=shape),
+        drive=random.uniform(1, 30, shape),
+        **{name: random.uniform(0.1, 0.9, shape) for name in curves.SYMBOLS},
+        terminated=later & (np.arange(replicates) % 2 == 0) & bool(params.terminate),
+        dropped=np.zeros(shape),
+    )
+    if "servers" in cell or any(policy in cell for policy in POLICIES):
+        del records.terminated, records.forgetting
+    return Run(params, np.arange(1, num_rounds + 1), np.arange(replicates), None, records)
+
+
+def made_up_twin(preset, settings, reading, replicates, seed, progress, num_rounds, what):
+    rounds = num_rounds or preset.num_rounds
+    return {cell: made_up_run(cell, reading.params(**own), rounds, replicates) for cell, own in settings.items()}
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    for module in (figures_3_to_7, policies, routing, drive):
+        monkeypatch.setattr(module, "run_twin", made_up_twin)
+
+
+def drawn(name, data):
+    figure = Figure(figsize=FIGURES[name].size)
+    FIGURES[name].draw(data, figure)
+    return figure
+
+
+def words_of(figure):
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def lines_of(panel, least=3):
+    return [line for line in panel.lines if len(line.get_xdata()) >= least]
+
+
+def test_figure_6_summarises_the_runs_of_its_cells():
+    """Catches cells mixed up, quantiles over the wrong axis, and another table's accuracy."""
+    data = FIGURES["figure-6"].compute(READING, REPLICATES, SEED, num_rounds=4)
+    assert data["round"].values.tolist() == [1, 2, 3, 4]
+    for size, part in ((1, "without"), (8, "with"), (10, "without")):
+        run = run_directly(SIX, expert_cell(size, part == "with"), 4)
+        cell = data.sel(experts=size, termination=part)
+        for metric in figures_3_to_7.ERRORS:
+            samples = np.sort(getattr(run.records, metric).astype(np.float64), axis=1)
+            here = cell.sel(metric=metric)
+            np.testing.assert_allclose(here["mean"], samples.sum(axis=1) / REPLICATES, rtol=1e-6, atol=1e-9)
+            # The decile of three lies a fifth of the way from the least to the middle one.
+            np.testing.assert_allclose(here.low, samples[:, 0] + 0.2 * (samples[:, 1] - samples[:, 0]), atol=1e-7)
+            np.testing.assert_allclose(here.high, samples[:, 2] - 0.2 * (samples[:, 2] - samples[:, 1]), atol=1e-7)
+        accuracies = [sum(run.records.accuracy[t, r] for t in range(4)) / 4 for r in range(REPLICATES)]
+        np.testing.assert_allclose(cell.incremental_mean, np.mean(accuracies), rtol=1e-6)
+    assert data.printed.sel(experts=10, termination="without") == 0.091
+    assert data.attrs["command"] == ""
+
+
+def test_edge_figure_summarises_the_runs_of_its_policies():
+    """Catches policies or numbers of servers in another's place."""
+    data = FIGURES["edge-figure-4"].compute(READING, REPLICATES, SEED, num_rounds=8)
+    for size in (5, 10):
+        for policy in POLICIES:
+            errors = run_directly(SERVERS, server_cell(size, policy), 8).records.generalization_error
+            here = data.sel(experts=size, policy=policy)
+            np.testing.assert_allclose(here["mean"], errors.astype(np.float64).mean(axis=1), rtol=1e-6)
+            np.testing.assert_allclose(here.high, np.quantile(errors, 0.9, axis=1), rtol=1e-5)
+    assert (data["mean"].isel(round=-1) > 0).all()
+    assert (data.dropped == 0).all()
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if tables.printed(PRESETS[name])])
+def test_tables_are_of_the_cells_that_run(name):
+    """Every cell has a printed number and none is of a cell that does not run; a twin has its original's."""
+    table = tables.printed(PRESETS[name])
+    assert set(table.accuracies) == set(PRESETS[name].cells())
+    assert tables.printed(PRESETS[name.removesuffix(SMALL)]) is table
+    assert table.where in PRESETS[name].where
+
+
+@pytest.mark.parametrize(
+    ("name", "panels", "curves_each"), [("figure-3", 4, 3), ("figure-4", 2, 2), ("figure-7", 5, 3)]
+)
+def test_curves_have_a_panel_each(made_up, name, panels, curves_each):
+    """Letters, one curve a number of experts, a mark where half of the runs have ended and only with termination."""
+    data = FIGURES[name].compute(READING, 2, 0, num_rounds=12)
+    figure = drawn(name, data)
+    assert [panel.get_title("left")[:3] for panel in figure.axes] == [f"({letter})" for letter in "abcde"[:panels]]
+    for panel in figure.axes[:4]:
+        with_termination = panel.get_title("left").endswith("with termination")
+        assert len(lines_of(panel)) == curves_each
+        marks = [line.get_xdata()[0] for line in panel.lines if line.get_marker() == "v"]
+        assert marks == ([4] * (curves_each - 1) if with_termination else [])
+    sizes = [size for size in data.experts.values if size > 1]
+    expected = ["one expert ($M$ = 1)", *(f"$M$ = {size}" for size in sizes)]
+    assert words_of(figure)[: len(expected)] == expected
+    assert ("printed in the paper" in words_of(figure)) == (panels == 5)
+    assert "half of the runs terminated" in words_of(figure)
+    early = drawn(name, FIGURES[name].compute(READING, 2, 0, num_rounds=3))
+    assert "half of the runs terminated" not in words_of(early)
+
+
+@pytest.mark.parametrize("name", ["continual-mnist", "continual-tiny-imagenet", "edge-mnist"])
+def test_draws_runs_of_any_preset(name):
+    """Records as they come from the engine, by the preset's cells: all metrics, and the title above the legend."""
+    chosen = PRESETS[name]
+    runs = made_up_twin(chosen, chosen.cells(), READING, 2, 0, None, 6, None)
+    figure = Figure(figsize=(7.2, 6))
+    draw_runs(chosen, "what was run", runs, figure)
+    count = len(chosen.experts) if chosen.paper == EDGE else 6 + (tables.printed(chosen) is not None)
+    assert len(figure.axes) == count
+    assert figure.legends[0].get_title().get_text() == "what was run"
+    mean = runs[next(iter(chosen.cells()))].records.generalization_error.mean(axis=1)
+    shown = [line.get_ydata() for panel in figure.axes for line in lines_of(panel)]
+    assert any(np.allclose(mean, values) for values in shown if len(values) == len(mean))
+
+
+def test_routing_shows_the_first_replicate(made_up):
+    """Against the made-up records: catches experts from 0, class numbers for classes, runs of unequal length."""
+    data = FIGURES["routing"].compute(READING, 2, 0)
+    assert data.panel.values.tolist() == ["with", "without", "adaptive", "nearest"]
+    for name, (_, twin, cell) in routing.SHOWN.items():
+        here, rounds = data.sel(panel=name), preset(twin).num_rounds
+        records = made_up_run(cell, READING.params(**preset(twin).cells()[cell]), rounds, 2).records
+        labels = [(1, 4, 7)[task] for task in records.task[:, 0]]
+        assert here.shown_class.values.tolist() == labels + [-1] * (100 - rounds)
+        assert here.expert.values.tolist() == [expert + 1 for expert in records.expert[:, 0]] + [0] * (100 - rounds)
+        assert int(here.terminated.values.sum()) == (97 if name == "with" else 0)
+        shares = []
+        for replicate in range(2):
+            pairs = list(zip(records.expert[rounds // 2 :, replicate], records.task[rounds // 2 :, replicate]))  # noqa: B905
+            shares.append(sum(max(pairs.count((e, k)) for k in range(3)) for e in range(10)) / len(pairs))
+        np.testing.assert_allclose(here.own_class, np.mean(shares))
+    assert data.explored.values.tolist() == [8, 8, 0, 0]
+
+
+def test_routing_counts_the_second_half():
+    """By hand: a dropped task and rounds that do not exist count nowhere."""
+    classes = np.array([4, 4, 4, 1, 7, 7, 7, 1, -1, -1])
+    experts = np.array([1, 1, 2, 2, 1, 1, 0, 2, 0, 0])
+    counts = routing.loads(classes, experts, 2, (1, 4, 7))
+    assert counts.tolist() == [[0, 0, 2], [1, 0, 0]]
+    assert routing.share_of_own_class(counts) == 1
+    assert routing.share_of_own_class(np.array([[3, 1], [2, 2]])) == 5 / 8
+
+
+def test_routing_draws_every_task_once(made_up):
+    """A bar a round at its expert's row, and numbers beside them that add up to the second half."""
+    data = FIGURES["routing"].compute(READING, 1, 0)
+    figure = drawn("routing", data)
+    for place, (name, rounds) in enumerate((("with", 60), ("without", 60), ("adaptive", 100), ("nearest", 100))):
+        panel, matrix = figure.axes[2 * place], figure.axes[2 * place + 1]
+        bars = {(bar.get_x() + 0.5, bar.get_y() + bar.get_height() / 2) for bar in panel.patches}
+        experts = data.sel(panel=name).expert.values[:rounds]
+        np.testing.assert_allclose(sorted(bars), list(zip(range(1, rounds + 1), experts, strict=True)))
+        assert sum(int(text.get_text()) for text in matrix.texts) == rounds // 2
+    ends = [line.get_xdata()[0] for line in figure.axes[0].lines if line.get_linewidth() == 1.1]
+    assert ends == [4.5]
+    assert words_of(figure) == [
+        "recognise 1", "recognise 4", "recognise 7", "end of exploration $T_1$", "gates terminated",
+    ]  # fmt: skip
+
+
+def test_drive_is_of_the_exploration_and_differences_are_paired(made_up):
+    """Against the made-up records, one scale at a time."""
+    data = FIGURES["drive"].compute(READING, 4, 0, num_rounds=12)
+    own = preset(drive.TWIN).cells()
+    for scale in drive.SCALES:
+        here = data.sel(gate_scale=scale)
+        names = {part: drive._name(part, scale) for part in curves.TERMINATIONS}
+        records = {
+            part: made_up_run(name, READING.params(**own[expert_cell(4, part == "with")]), 12, 4).records
+            for part, name in names.items()
+        }
+        last = {part: record.generalization_error[-1] for part, record in records.items()}
+        difference = last["without"] - last["with"]
+        np.testing.assert_allclose(here.saved_mean, difference.mean())
+        np.testing.assert_allclose(here.saved_error, difference.std(ddof=1) / 2)
+        np.testing.assert_allclose(here["mean"].sel(termination="with"), last["with"].mean())
+        np.testing.assert_allclose(here.drive, np.median(records["with"].drive[1:8]))  # T1 = 4 / 0.5
+    assert (drive.SCALES[0], drive.SCALES[-1], len(drive.SCALES)) == (5, 160, 8)
+    errors, saved = drawn("drive", data).axes
+    assert [len(line.get_xdata()) for line in errors.lines] == [2, 8, 8]
+    assert errors.get_xscale() == saved.get_xscale() == "log"
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_caption_and_picture(made_up, name):
+    """The caption names data, reading and command; the picture is whole, also of one replicate and one round."""
+    figure = FIGURES[name]
+    assert all(value for field, value in dataclasses.asdict(figure).items())
+    caption = figure.caption(figure.compute(READING, 2, SEED))
+    assert "digits" in caption
+    assert "MNIST" in caption or "CIFAR" in caption or "Tiny ImageNet" in caption
+    assert f"moe-theory figures deep {name} --reading balanced --replicates 2 --seed {SEED}" in caption
+    one = figure.compute(READING, 1, 0, num_rounds=1)
+    words = " ".join(axes.get_xlabel() + axes.get_ylabel() for axes in drawn(name, one).axes)
+    assert ("round $t$" in words) == (name != "drive")
+    assert "moe-theory" not in figure.caption(one)
+
+
+def test_papers_figures_are_found_by_command():
+    assert plots.figures_of("deep") is FIGURES
+    assert [figure.name for figure in plots._selected(["routing"], FIGURES)] == ["routing"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [({"replicates": 0}, "replicates=0"), ({"num_rounds": 0}, "num_rounds=0"), ({"num_rounds": 121}, "at most 120")],
+)
+def test_refuses_what_cannot_be_run(wrong, words):
+    asked = {"replicates": 2, "seed": 0, "num_rounds": 5} | wrong
+    with pytest.raises(InvalidRunError, match=words):
+        run_twin(SIX, {"one": SIX.cells()[expert_cell(1)]}, READING, **asked)
