@@ -39,7 +39,8 @@ def test_the_quickstart_runs(capsys, tmp_path, monkeypatch):
 COMMANDS = sorted(
     set(
         re.findall(
-            r"(?<=`|\n)(moe-theory (?:claims|verify|explore|sweep|figures|report|bench|bound|merge)[^`#>\n]*)", README
+            r"(?<=`|\n)(moe-theory (?:claims|verify|explore|sweep|figures|report|bench|bound|merge|deep)[^`#>\n]*)",
+            README,
         )
     )
 )
