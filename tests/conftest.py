@@ -1,6 +1,7 @@
 """What holds for all tests."""
 
 import functools
+import gc
 import os
 import subprocess
 import sys
@@ -12,6 +13,9 @@ import pytest
 # processes inherit this. Set before anything imports JAX.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "programs"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+
+# Tracing makes objects by the million that last, which Python would look through again and again.
+gc.set_threshold(50_000, 10, 10)
 
 # For a CPU, XLA compiles in half the time without its newer way to emit fused loops and with LLVM's first level only;
 # most programs here run for a moment. Where what users' programs do is asked, `compiled_for_users` brings both back.
