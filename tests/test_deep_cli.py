@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import xarray as xr
 
-from moe_theory import cli
+from moe_theory import cli, commands
 from moe_theory.deep import presets, runs
 from moe_theory.deep.checkpoints import Found
 from moe_theory.deep.params import Dims
@@ -16,6 +16,12 @@ from moe_theory.verify.verdict import Report
 
 NAME, ROUNDS = "continual-mnist-small", 4
 NUM_RUNS = 10  # cells times seeds
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """No threads to leave: those of other tests would make an interrupted command end the whole process at once."""
+    monkeypatch.setattr(commands.threading, "active_count", lambda: 1)
 
 
 @pytest.fixture
@@ -96,7 +102,7 @@ def test_what_a_twin_would_not_read_is_refused(tmp_path, capsys):
     assert "names no preset" in refused(capsys, "--preset", "")
 
 
-def test_an_interrupt_leaves_one_line(tiny, tmp_path, capsys, monkeypatch):
+def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, capsys, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
@@ -107,7 +113,7 @@ def test_an_interrupt_leaves_one_line(tiny, tmp_path, capsys, monkeypatch):
     assert "nothing is kept" in capsys.readouterr().err
 
 
-def test_an_interrupt_says_what_is_kept(tiny, tmp_path, capsys, monkeypatch):
+def test_an_interrupt_says_what_is_kept(tiny, alone, tmp_path, capsys, monkeypatch):
     def interrupted(plan, tell, threads):
         tell(runs.Step("M = 1", 0, 0, 0, Found.NOTHING))
         tell(runs.Step("M = 1", 0, 2, 2, None))
