@@ -215,10 +215,6 @@ class _Teller:
         lines = []
         if resumed:
             lines.append(f"resumed {resumed} of {self._num_runs} runs, {whole} of them complete already")
-        for what, words in (
-            (Found.OTHER, "of other settings, data, seeds or versions"),
-            (Found.DAMAGED, "damaged"),
-        ):
-            if self._found[what]:
-                lines.append(f"{deep.counted(self._found[what], 'file was', 'files were')} {words}: computed anew")
+        if damaged := self._found[Found.DAMAGED]:
+            lines.append(f"{deep.counted(damaged, 'file was', 'files were')} damaged: computed anew")
         return lines

@@ -108,9 +108,7 @@ def learn(state: State, arrival: Arrival, params: Params, dims: Dims) -> tuple[S
     time, routing = state.round + 1, params.routing
     exists = jnp.arange(dims.max_experts) < params.num_experts
     pixels = state.pool.train.pixels[arrival.images]
-    image = gate.mean_image(pixels)
-    moments = gate.arrived(state.moments, image, time)
-    gate_input = gate.gate_input(moments, image, params)
+    moments, gate_input = gate.seen(state.moments, pixels, time, params)
     outputs = gating.gate_outputs(state.gates, gate_input)
     probabilities = gating.gate_probabilities(outputs, exists)
     ranking = outputs + arrival.perturbation

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from moe_theory import edge
 from moe_theory.core import checks, gating
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.random import symmetric_uniforms
@@ -20,8 +19,9 @@ from moe_theory.deep.params import Dims, Params, check_params
 from moe_theory.deep.pool import Pool, Source, on_device, pool_of
 from moe_theory.deep.scores import Past, Tables
 from moe_theory.edge.delays import Law, Trip, even_map, uniform
-from moe_theory.edge.policies import POLICIES, Policy, check_policy
+from moe_theory.edge.policies import POLICIES, Policy, check_policy, scores_of
 from moe_theory.edge.system import check_laws
+from moe_theory.edge.tasks import draw_execution, within
 
 _EXECUTION = 2**31 - 1  # folded into a key that is also folded with experts' numbers: beyond any of these
 
@@ -98,7 +98,7 @@ def system(
 
     def init(key: Key[Array, ""], params: Params) -> State:
         _check_policies(policies, params)
-        check_laws(edge.Dims(dims.max_experts, 1, 2, 1), params.delays, transfer, execution)
+        check_laws(dims.servers, params.delays, transfer, execution)
         return begin(key, dims, params, pool_of(source, classes), execution)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
@@ -122,8 +122,6 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, execution
     tables = experts.tables_of(models, pool, params, dims)
     gates = jnp.zeros((num_experts, num_pixels), dtype)
     positions = jnp.asarray(even_map(num_experts), dtype)
-    units = (symmetric_uniforms(jax.random.fold_in(key, _EXECUTION), num_experts, dtype) + 1) / 2
-    trip = _trip(units, params.min_execution_delay, params.max_execution_delay, jnp.zeros(num_experts), positions)
     return State(
         pool=pool,
         experts=models,
@@ -135,7 +133,9 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, execution
         gate_step=gates,
         moments=gate.none_yet(num_pixels),
         positions=positions,
-        execution_delay=_within(execution, trip, params),
+        execution_delay=draw_execution(
+            jax.random.fold_in(key, _EXECUTION), dims.servers, positions, params.delays, execution
+        ),
         busy_until=jnp.zeros(num_experts, jnp.int32),
         visits=jnp.zeros(num_experts, jnp.int32),
         dropped=jnp.zeros((), jnp.int32),
@@ -169,11 +169,9 @@ def learn(
     exists = jnp.arange(dims.max_experts) < params.num_experts
     idle = exists & (state.busy_until <= time)
     pixels = state.pool.train.pixels[arrival.images]
-    image = gate.mean_image(pixels)
-    moments = gate.arrived(state.moments, image, time)
-    gate_input = gate.gate_input(moments, image, params)
+    moments, gate_input = gate.seen(state.moments, pixels, time, params)
     outputs = gating.gate_outputs(state.gates, gate_input)
-    rankings = jnp.stack([_ranking(policy, outputs, state, arrival, params) for policy in policies])
+    rankings = jnp.stack([scores_of(policy, outputs, state, arrival, params) for policy in policies])
     expert, chosen = gating.best_expert(rankings[params.policy], idle)
     is_routed = jnp.any(chosen)
 
@@ -211,17 +209,6 @@ def learn(
         dropped=after.dropped,
     )
     return after, info
-
-
-def _ranking(
-    policy: Policy, outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params
-) -> Float[Array, " M"]:
-    ranking = jnp.asarray(policy(outputs, state, arrival, params), outputs.dtype)
-    if ranking.shape != outputs.shape:
-        raise InvalidParamsError(
-            f"the policy gave scores of shape {ranking.shape}, not one a server: {outputs.shape}. Mend the policy."
-        )
-    return jnp.where(jnp.isnan(ranking), -jnp.inf, ranking)  # the last choice, but no reason to drop a task
 
 
 def _check_policies(policies: tuple[Policy, ...], params: Params) -> None:
@@ -285,23 +272,13 @@ def sent(
     """The arrival with its distances and transfer delays, of a user at `place`."""
     distance = jnp.sqrt(jnp.sum(jnp.square(positions - place[None]), axis=1))
     units = (symmetric_uniforms(key, positions.shape[0] + 1, positions.dtype) + 1) / 2
-    trip = _trip(units[1:], params.min_transfer_delay, params.max_transfer_delay, distance, positions)
-    exists = jnp.arange(positions.shape[0]) < params.num_experts
-    trip = trip._replace(nearest=gating.best_expert(-distance, exists)[0], uplink=-jnp.log(units[0]))
-    return arrival._replace(distance=distance, transfer_delay=_within(transfer, trip, params))
-
-
-def _trip(units: Any, least: Any, most: Any, distance: Any, positions: Any) -> Trip:
-    return Trip(
-        uniform=units,
-        least=jnp.asarray(least, jnp.int32),
-        most=jnp.asarray(most, jnp.int32),
+    trip = Trip(
+        uniform=units[1:],
+        least=jnp.asarray(params.min_transfer_delay, jnp.int32),
+        most=jnp.asarray(params.max_transfer_delay, jnp.int32),
         distance=distance,
-        nearest=jnp.int32(-1),
+        nearest=gating.best_expert(-distance, jnp.arange(positions.shape[0]) < params.num_experts)[0],
         positions=positions,
-        uplink=jnp.ones((), positions.dtype),
+        uplink=-jnp.log(units[0]),
     )
-
-
-def _within(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
-    return jnp.clip(law(trip, params.delays), trip.least, trip.most).astype(jnp.int32)
+    return arrival._replace(distance=distance, transfer_delay=within(transfer, trip, params.delays))

@@ -36,6 +36,15 @@ def arrived(before: Moments, image: Float[Array, " p"], time: Int[Array, ""]) ->
     return Moments(mean, before.squares + gap * (image - mean))
 
 
+def seen(
+    before: Moments, pixels: UInt8[Array, "s h w c"], time: Int[Array, ""], params: Params
+) -> tuple[Moments, Float[Array, " p"]]:
+    """A task's images of round `time` as the router sees them: the moments with them, and the gate's input."""
+    image = mean_image(pixels)
+    moments = arrived(before, image, time)
+    return moments, gate_input(moments, image, params)
+
+
 def gate_input(moments: Moments, image: Float[Array, " p"], params: Params) -> Float[Array, " p"]:
     """What the linear gate reads: the image, unless told otherwise less the mean of all that arrived, scaled."""
     centre = jnp.where(jnp.asarray(params.centre, bool), moments.mean, 0)

@@ -51,6 +51,11 @@ class Dims:
             )
 
     @property
+    def servers(self) -> edge.Dims:
+        """What `edge` needs to know of these for its laws of delays: the number of servers; its features are least."""
+        return edge.Dims(self.max_experts, num_tasks=1, num_features=2, num_samples=1)
+
+    @property
     def num_steps(self) -> int:
         """Steps of an expert on one task."""
         return self.num_epochs * (self.num_samples // self.batch_size)

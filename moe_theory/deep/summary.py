@@ -16,6 +16,7 @@ from moe_theory.deep.runs import Plan
 from moe_theory.edge.policies import POLICIES
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import Runs
+from moe_theory.verify.figures import across_replicates
 
 LEAST_MOVE = 1e-3  # |w_t - w_{t-1}| of an expert that learns anything
 # Medians of kappa beyond which runs are warned of: a router that hardly learns, and one that freezes itself.
@@ -141,5 +142,5 @@ def _mean(values: np.ndarray) -> Float[np.ndarray, " B"]:
 
 
 def _estimate(values: np.ndarray) -> Estimate:
-    count = len(values)
-    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(count)) if count > 1 else np.nan)
+    found = across_replicates(values[None])
+    return Estimate(float(found["mean"][0]), float(found["error"][0]))

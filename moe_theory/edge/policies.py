@@ -7,6 +7,7 @@ with the highest score, the lowest index on ties. Yours is as good as one of the
 from collections.abc import Callable
 from typing import Any
 
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from moe_theory.core.errors import InvalidParamsError
@@ -36,6 +37,21 @@ def uniform(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: 
     """Any idle server with equal probability: routing that depends on nothing."""
     del gate_outputs, state, params
     return arrival.uniform
+
+
+def scores_of(
+    policy: Policy, gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: Any
+) -> Float[Array, " M"]:
+    """A policy's scores; one that is no number is the last choice, but no reason to drop a task.
+
+    Raises: InvalidParamsError unless there is one a server.
+    """
+    scores = jnp.asarray(policy(gate_outputs, state, arrival, params))
+    if scores.shape != gate_outputs.shape:
+        raise InvalidParamsError(
+            f"the policy gave scores of shape {scores.shape}, not one a server: {gate_outputs.shape}. Mend the policy."
+        )
+    return jnp.where(jnp.isnan(scores), -jnp.inf, scores)
 
 
 def check_policy(policy: Any) -> None:

@@ -13,7 +13,7 @@ from moe_theory.core.experts import minimum_norm_change, orthonormal_rows
 from moe_theory.core.numerics import rounded
 from moe_theory.core.tasks import select_row
 from moe_theory.edge.params import LONGEST_DELAY, Dims, Params, check_params
-from moe_theory.edge.policies import Policy, adaptive, check_policy
+from moe_theory.edge.policies import Policy, adaptive, check_policy, scores_of
 from moe_theory.edge.state import FREE, Reprise, Room, Settled, State, next_free_round, settle, tasks_held
 from moe_theory.edge.tasks import Arrival
 
@@ -181,12 +181,7 @@ def _route(
     gate_input = jnp.sum(arrival.features, axis=1)
     outputs = gating.gate_outputs(state.gates, gate_input)
     probabilities = gating.gate_probabilities(outputs, exists)
-    scores = jnp.asarray(policy(outputs, state, arrival, params))
-    if scores.shape != outputs.shape:
-        raise InvalidParamsError(
-            f"the policy gave scores of shape {scores.shape}, not one a server: {outputs.shape}. Mend the policy."
-        )
-    scores = jnp.where(jnp.isnan(scores), -jnp.inf, scores)  # the last choice, but no reason to drop a task
+    scores = scores_of(policy, outputs, state, arrival, params)
     is_open = exists & jnp.any(state.pending_server == FREE)
     idle = is_open & (state.busy_until <= time)
     if dims is not None and dims.when_busy == "soonest":

@@ -82,7 +82,7 @@ def draw(
         task=task,
         features=hide_signal(strength * direction, noise, units[1]),
         truth=truth,
-        transfer_delay=_within(transfer, trip, params),
+        transfer_delay=within(transfer, trip, params),
         distance=distance,
         perturbation=params.perturbation_scale * perturbation,
         uniform=uniform,
@@ -101,10 +101,10 @@ def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2
         positions=positions,
         uplink=jnp.ones((), positions.dtype),
     )
-    return _within(law, trip, params)
+    return within(law, trip, params)
 
 
-def _within(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
+def within(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
     """A law's delays, cut at the bounds. Raises: InvalidParamsError unless it gives whole numbers, one a server."""
     rounds = jnp.asarray(law(trip, params))
     if rounds.shape != trip.uniform.shape or not jnp.issubdtype(rounds.dtype, jnp.integer):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from moe_theory.deep.figures.twins import BAND_ALPHA, band_handle
 from moe_theory.deep.presets import Preset, expert_cell
 from moe_theory.deep.tables import incremental_accuracy, printed
 from moe_theory.verify.claim import Runs
@@ -29,7 +30,6 @@ STYLES: tuple[dict[str, Any], ...] = (
 )
 SINGLE: dict[str, Any] = {"color": "0.45", "linewidth": 1.2, "linestyle": (0, (4, 1.2, 1, 1.2))}
 LETTERS = "abcdefgh"
-BAND_ALPHA = 0.14
 TERMINATED: dict[str, Any] = {"marker": "v", "markersize": 5.5, "markeredgecolor": "white", "linestyle": "none"}
 PRINTED: dict[str, Any] = {"color": "black", "marker": "D", "markersize": 4, "fillstyle": "none", "linestyle": "none"}
 
@@ -139,14 +139,13 @@ def _draw_table(panel: "Axes", data: xr.Dataset, letter: str) -> None:
 
 def _draw_legend(data: xr.Dataset, figure: "FigureBase") -> None:
     from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
 
     sizes = [int(size) for size in data.experts.values]
     handles: list[Any] = [
         Line2D([], [], **style_of(data, size), label=f"$M$ = {size}" if size > 1 else "one expert ($M$ = 1)")
         for size in sizes
     ]
-    handles.append(Patch(color="0.45", alpha=2 * BAND_ALPHA, linewidth=0, label="10–90 % of replicates"))
+    handles.append(band_handle())
     several = data.terminated.sel(termination="with", experts=[size for size in sizes if size > 1])
     if bool((several >= 0.5).any()):
         handles.append(Line2D([], [], color="0.25", **TERMINATED, label="half of the runs terminated"))

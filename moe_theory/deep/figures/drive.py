@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from moe_theory.continual.theory import exploration_rounds
 from moe_theory.deep.figures.curves import SINGLE, TERMINATIONS
-from moe_theory.deep.figures.twins import description, run_twin
+from moe_theory.deep.figures.twins import BAND_ALPHA, band_handle, description, run_twin
 from moe_theory.deep.gate import FREEZING_DRIVES
 from moe_theory.deep.presets import expert_cell, preset
 from moe_theory.sweep import Progress, Run, quiet
@@ -29,7 +29,6 @@ STYLES: dict[str, dict[str, Any]] = {
     "with": {"color": "C0", "linewidth": 1.5, "marker": "o", "markersize": 4},
     "without": {"color": "C1", "linewidth": 1.5, "marker": "s", "markersize": 3.8, "linestyle": (0, (4, 1.2))},
 }
-BAND_ALPHA = 0.15
 
 
 def compute(
@@ -109,7 +108,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     ]
     handles += [
         Line2D([], [], **SINGLE, label="one expert ($M$ = 1)"),
-        Patch(color="0.45", alpha=2 * BAND_ALPHA, linewidth=0, label="10–90 % of replicates"),
+        band_handle(),
         Patch(color="C3", alpha=0.3, linewidth=0, label="κ from 10 to 20"),
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=3)

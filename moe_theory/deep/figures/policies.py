@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from moe_theory.deep.figures.twins import description, run_twin
+from moe_theory.deep.figures.twins import BAND_ALPHA, band_handle, description, run_twin
 from moe_theory.deep.presets import Preset, preset, server_cell
 from moe_theory.edge.policies import POLICIES
 from moe_theory.sweep import Progress, quiet
@@ -29,7 +29,6 @@ LEGEND = {
     "fastest": "fastest idle server",
     "uniform": "any idle server (not in the paper)",
 }
-BAND_ALPHA = 0.13
 
 
 def summary(preset: Preset, runs: Runs) -> xr.Dataset:
@@ -59,7 +58,6 @@ def compute(
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     """A panel for each number of servers."""
     from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
 
     axes = figure.subplots(1, data.sizes["experts"], sharey=True, squeeze=False)[0]
     rounds = data["round"].values
@@ -72,7 +70,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
         panel.set(xlabel="round $t$", xlim=(0, rounds[-1] + 0.5))
     axes[0].set_ylabel("generalization error $G_t$")
     handles: list[Any] = [Line2D([], [], **STYLES[policy], label=LEGEND[policy]) for policy in data.policy.values]
-    handles.append(Patch(color="0.45", alpha=2 * BAND_ALPHA, linewidth=0, label="10–90 % of replicates"))
+    handles.append(band_handle())
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
 
 

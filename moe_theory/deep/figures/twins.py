@@ -1,7 +1,7 @@
 """What the figures of small twins share: the runs, and the words that say what was run."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.deep.datasets import DATASETS, load
@@ -9,6 +9,18 @@ from moe_theory.deep.params import ADAM
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, SMALL, Preset
 from moe_theory.sweep import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
+
+if TYPE_CHECKING:
+    from matplotlib.patches import Patch
+
+BAND_ALPHA = 0.14
+
+
+def band_handle() -> "Patch":
+    """What a legend says of the bands."""
+    from matplotlib.patches import Patch
+
+    return Patch(color="0.45", alpha=2 * BAND_ALPHA, linewidth=0, label="10–90 % of replicates")
 
 
 def run_twin(
