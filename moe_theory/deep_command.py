@@ -12,7 +12,7 @@ from rich.console import Console
 from moe_theory.commands import command_line, leave_threads, open_console, print_json, stoppable
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.files import write_whole
-from moe_theory.core.provenance import backend, is_x64, versions
+from moe_theory.core.provenance import backend, is_x64, now, versions
 from moe_theory.deep import datasets, runs
 from moe_theory.deep.checkpoints import Found
 from moe_theory.deep.experiments import claims_for
@@ -157,6 +157,7 @@ def judged(plan: runs.Plan, made: Runs) -> Report:
         versions=versions(),
         is_x64=is_x64(),
         readings={f"{claim.paper}.{plan.setting}": plan.reading.summary for claim in claims},
+        finished=now(),
     )
 
 

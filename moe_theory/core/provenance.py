@@ -1,5 +1,6 @@
-"""What numbers depend on besides the request: versions, precision, and the source of the package."""
+"""What numbers depend on besides the request: versions, precision, the source of the package; and when it was."""
 
+import datetime
 import functools
 import hashlib
 import platform
@@ -23,6 +24,11 @@ def versions() -> dict[str, str]:
 def _versions() -> tuple[tuple[str, str], ...]:
     own = (("moe-theory", moe_theory.__version__), ("python", platform.python_version()))
     return (*own, *((name, metadata.version(name)) for name in LIBRARIES))
+
+
+def now() -> str:
+    """The time, UTC, for people who read a record."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def is_x64() -> bool:

@@ -117,6 +117,8 @@ def _made(report: Report) -> Iterator[str]:
     yield "## How this was made"
     yield ""
     yield f"- Command: {_code(report.command)}"
+    if report.finished:
+        yield f"- Finished: {_text(report.finished)}"
     yield f"- Seed: {report.seed}; runs in {'double' if report.is_x64 else 'single'} precision"
     yield f"- Versions: {', '.join(f'{_text(name)} {_text(version)}' for name, version in report.versions.items())}"
     if report.budget is not None:

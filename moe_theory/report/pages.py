@@ -13,7 +13,7 @@ from moe_theory.report.markdown import to_markdown
 from moe_theory.report.output import write_text
 from moe_theory.verify.verdict import Report, Status, Verdict
 
-SCHEMA = "moe-theory/verdicts/2"
+SCHEMA = "moe-theory/verdicts/3"
 NUMBERS = "verdicts.json"  # what verifying writes
 PAGE_NAMES = ("report.html", "report.md")  # what is made of it
 REPORT_JSON = "report.json"  # the numbers of pages that are made again
@@ -102,6 +102,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
         versions=_merged_versions(reports),
         readings={name: words for report in reports for name, words in report.readings.items()},
         budget=sum(budgets) if budgets else None,
+        finished=max(report.finished for report in reports),
         seconds={name: seconds for report in reports for name, seconds in report.seconds.items()},
     )
 

@@ -1,7 +1,6 @@
 """A sweep in a folder, from its specification to its last chunk."""
 
 import dataclasses
-import datetime
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +60,8 @@ def run(
             try:
                 dispatch.carry_out(plan, store, crew, tally, missing, progress, is_stopped)
             finally:
-                record |= {"finished": now(), "computed": tally.computed, "chunks": tally.done, "of": tally.num_chunks}
+                counts = {"computed": tally.computed, "chunks": tally.done, "of": tally.num_chunks}
+                record |= {"finished": provenance.now(), **counts}
         return Outcome(plan, store, tally)
     finally:
         crew.close()
@@ -140,15 +140,10 @@ def chunk_need(task: tasks.Task) -> memory.Need:
     return memory.need_of(state, records, len(recorded_rounds(task["rounds"], task["record_every"])), task["batch"])
 
 
-def now() -> str:
-    """The time, for people who read a manifest."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-
-
 def _record(crew: Crew, fingerprint: Mapping[str, str], arguments: Sequence[str]) -> dict[str, Any]:
     """What the manifest says of a run."""
     return {
-        "started": now(),
+        "started": provenance.now(),
         "finished": None,
         "argv": list(arguments),
         "executor": crew.about,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.core.provenance import is_x64, versions
+from moe_theory.core.provenance import is_x64, now, versions
 from moe_theory.core.random import root_key
 from moe_theory.sweep import Progress, Run, quiet
 from moe_theory.verify import registry
@@ -153,6 +153,7 @@ def carry_out(
             f"{claim.paper}.{job.reading.name}": job.reading.summary for job in request.jobs for claim in job.claims
         },
         budget=request.budget,
+        finished=now(),
         seconds={course.name: round(course.seconds, 1) for course in courses},
     )
 

@@ -121,6 +121,7 @@ class Report:
     is_x64: bool  # whether runs were in double precision
     readings: dict[str, str]  # summaries by "paper.reading"
     budget: float | None = None  # seconds, if the time was limited
+    finished: str = ""  # when, UTC
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)  # spent, by experiment and reading
 
     def to_json(self) -> dict[str, Any]:

@@ -115,6 +115,7 @@ def report(num_verdicts: int = 90, error: float = 0.01) -> Report:
             for name in names
         },
         budget=900.0,
+        finished="2026-11-22T08:00:00+00:00",
     )
 
 

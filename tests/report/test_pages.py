@@ -215,7 +215,7 @@ def test_files_say_the_same_again(report, tmp_path):
     first = [path.read_bytes() for path in paths]
     assert [path.read_bytes() for path in pages.write_report(again, tmp_path)] == first
     document = json.loads(paths[-1].read_text())
-    assert document["schema"] == "moe-theory/verdicts/2"
+    assert document["schema"] == "moe-theory/verdicts/3"
     assert sum(document["summary"].values()) == len(report.verdicts)
     infinite = with_verdicts(report, samples.verdict(interval=(-math.inf, 0.5)))
     assert json.loads(pages.to_json(infinite))["verdicts"][0]["interval"] == [None, 0.5]
@@ -261,8 +261,8 @@ def test_a_made_report_is_not_merged_again(report, tmp_path):
         ("{", "cannot be read as JSON"),
         ("[]", "has schema None"),
         ('{"schema": "moe-theory/verdicts/1", "verdicts": []}', "has schema 'moe-theory/verdicts/1'"),
-        ('{"schema": "moe-theory/verdicts/2", "verdicts": [{}]}', "is not a whole report (KeyError"),
-        ('{"schema": "moe-theory/verdicts/2", "verdicts": 3}', "is not a whole report"),
+        ('{"schema": "moe-theory/verdicts/3", "verdicts": [{}]}', "is not a whole report (KeyError"),
+        ('{"schema": "moe-theory/verdicts/3", "verdicts": 3}', "is not a whole report"),
     ],
 )
 def test_what_is_no_report_is_refused_in_one_line(tmp_path, content, words, capsys):
