@@ -1,0 +1,126 @@
+"""Accuracy matrices: catches a definition of forgetting or average accuracy other than the field's, or the papers'.
+
+Avalanche's metric is written down as the events that update it, Mammoth's as the padded table that it makes of its
+results; neither library is imported. Source: `Forgetting`, `StreamForgetting` (Avalanche, `evaluation/metrics/
+forgetting_bwt.py`), `forgetting`, `backward_transfer` (Mammoth, `utils/metrics.py`).
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from moe_theory.continual import accuracy
+from moe_theory.core.errors import InvalidRunError, UnknownNameError
+from moe_theory.deep import Dims, scores
+from moe_theory.deep.tables import incremental_accuracy
+
+NUM_EXPERIENCES, NUM_TESTS = 5, 20
+
+
+def shared_matrix() -> np.ndarray:
+    """Accuracies of twentieths, some of which rise after their experience, on which the definitions differ."""
+    matrix = np.random.default_rng(5).integers(0, NUM_TESTS + 1, (NUM_EXPERIENCES, NUM_EXPERIENCES)) / NUM_TESTS
+    assert any(matrix[i:, i].max() > matrix[i, i] for i in range(NUM_EXPERIENCES - 1))
+    return matrix
+
+
+def avalanche_forgetting(matrix: np.ndarray, last: int) -> float:
+    """After training on experience `last`: first values are kept, the others replaced at every evaluation."""
+    initial, newest = {}, {}
+    for trained in range(last + 1):
+        newest = {}
+        for tested in range(trained + 1):
+            if tested == trained:
+                initial[tested] = matrix[trained, tested]
+            else:
+                newest[tested] = matrix[trained, tested]
+    both = [initial[key] - newest[key] for key in initial if key in newest]
+    return sum(both) / len(both)
+
+
+def mammoth_forgetting(matrix: np.ndarray, last: int) -> float:
+    """Lists of what was tested after each task, filled up with zeros; the best of each column."""
+    results = [list(matrix[row, : row + 1]) + [0.0] * (last - row) for row in range(last + 1)]
+    return sum(max(row[i] for row in results) - results[last][i] for i in range(last)) / last
+
+
+def chaudhry_forgetting(matrix: np.ndarray, last: int) -> float:
+    """f_j^k = max over l < k of a_{l,j} - a_{k,j}, averaged over j < k; l from j on, before which j was not learned."""
+    return sum(max(matrix[row, i] for row in range(i, last)) - matrix[last, i] for i in range(last)) / last
+
+
+def mammoth_backward_transfer(matrix: np.ndarray, last: int) -> float:
+    return sum(matrix[last, i] - matrix[i, i] for i in range(last)) / last
+
+
+@pytest.mark.parametrize("last", range(1, NUM_EXPERIENCES))
+def test_the_definitions_are_the_field_s(last):
+    matrix = shared_matrix()
+    own, best = accuracy.forgetting(matrix)[last], accuracy.forgetting(matrix, against="best")[last]
+    assert own == pytest.approx(avalanche_forgetting(matrix, last))
+    assert own == pytest.approx(-mammoth_backward_transfer(matrix, last))
+    assert best == pytest.approx(mammoth_forgetting(matrix, last))
+    assert best >= max(own, 0) - 1e-12
+    earlier = accuracy.forgetting(matrix, against="best-before")[last]
+    assert earlier == pytest.approx(chaudhry_forgetting(matrix, last))
+    assert own - 1e-12 <= earlier <= best + 1e-12
+    seen = [matrix[last, i] for i in range(last + 1)]
+    assert accuracy.average_accuracy(matrix)[last] == pytest.approx(sum(seen) / len(seen))
+
+
+def streamed(matrix: np.ndarray, tasks: list[int]) -> list[scores.Scores]:
+    """What `deep` streams when its only expert has, after round t, the accuracy `matrix[t, k]` on task k."""
+    num_tasks = matrix.shape[1]
+    dims = Dims(max_experts=1, num_classes=num_tasks, max_rounds=len(tasks), num_tests=NUM_TESTS)
+    past, tests = scores.no_past(dims), jnp.arange(NUM_TESTS)
+    made = []
+    for before, task in enumerate(tasks):
+        hits = (np.arange(NUM_TESTS) < np.round(matrix[before][:, None] * NUM_TESTS)).astype(np.float32)
+        tables = scores.Tables(jnp.asarray(1 - hits)[None], jnp.asarray(hits)[None])
+        rows = scores.Tables(*(table[0] for table in tables))
+        time = jnp.int32(before + 1)
+        past = scores.remember(past, time, jnp.int32(task), jnp.int32(0), tests, rows)
+        made.append(scores.scores(past, tables, time))
+    return made
+
+
+def test_streams_of_distinct_tasks_agree_with_the_field():
+    matrix = shared_matrix()
+    with jax.disable_jit():
+        made = streamed(matrix, list(range(NUM_EXPERIENCES)))
+    np.testing.assert_allclose([each.forgetting for each in made], accuracy.forgetting(matrix), atol=1e-6)
+    np.testing.assert_allclose([each.accuracy for each in made], accuracy.average_accuracy(matrix), atol=1e-6)
+    means = np.asarray([each.accuracy for each in made])
+    assert incremental_accuracy(means) == pytest.approx(accuracy.average_accuracy(matrix).mean(), abs=1e-6)
+
+
+def test_a_task_that_comes_again_counts_as_often_as_it_comes():
+    """The difference: the papers' (15) is of arrivals, each against its own learning; the field's of tasks, once."""
+    by_task = shared_matrix()[:, :3]
+    tasks = [0, 1, 0, 2, 0]
+    with jax.disable_jit():
+        last = streamed(by_task, tasks)[-1]
+    arrivals = by_task[:, tasks]  # a column an arrival
+    assert float(last.forgetting) == pytest.approx(accuracy.forgetting(arrivals)[-1], abs=1e-6)
+    first = {task: tasks.index(task) for task in tasks[:-1]}
+    field = [by_task[first[task], task] - by_task[-1, task] for task in first if task != tasks[-1]]
+    assert float(last.forgetting) != pytest.approx(sum(field) / len(field), abs=1e-3)
+
+
+@pytest.mark.parametrize("matrix", [np.zeros((2, 3)), np.zeros(4), np.zeros((0, 0)), np.full((2, 2), np.nan)])
+def test_what_is_no_matrix_is_refused(matrix):
+    for function in (accuracy.average_accuracy, accuracy.forgetting):
+        with pytest.raises(InvalidRunError, match="Mend the matrix"):
+            function(matrix)
+
+
+def test_an_unknown_definition_is_refused():
+    with pytest.raises(UnknownNameError, match="learned"):
+        accuracy.forgetting(np.eye(2), against="learnt")
+
+
+def test_what_is_to_come_is_not_looked_at():
+    matrix = shared_matrix()
+    unknown = matrix + np.where(np.triu(np.ones_like(matrix), 1) > 0, np.nan, 0)
+    np.testing.assert_array_equal(accuracy.forgetting(unknown), accuracy.forgetting(matrix))
