@@ -20,6 +20,7 @@ from moe_theory.core.errors import InvalidRunError, unknown_name
 from moe_theory.core.random import root_key
 from moe_theory.report.output import prepare_folder, write_text
 from moe_theory.sweep import Progress, quiet
+from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.registry import PAPERS, SPECIAL_NAMES, select_readings
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from moe_theory.verify.figures import FigureSpec
 
+OVERVIEW = "overview"  # the figure of all papers, where a paper's name is asked for
 PAGE_WIDTH = 7.2  # inches
 CAPTION_SIZE = 7.0  # points
 PIXELS_PER_INCH = 200
@@ -34,9 +36,11 @@ _STYLE_LOCK = threading.Lock()  # matplotlib's configuration is one for all thre
 
 
 def figures_of(paper: str) -> Mapping[str, "FigureSpec"]:
-    """A paper's figures by name. Raises: UnknownNameError, with the nearest paper suggested."""
+    """A paper's figures by name, or that of all: `overview`. Raises: UnknownNameError, with the nearest suggested."""
+    if paper == OVERVIEW:
+        return importlib.import_module("moe_theory.report.overview").FIGURES
     if paper not in PAPERS:
-        raise unknown_name("paper", paper, PAPERS)
+        raise unknown_name("paper", paper, [*PAPERS, OVERVIEW])
     return importlib.import_module(f"{PAPERS[paper]}.figures").FIGURES
 
 
@@ -61,9 +65,7 @@ def make_figures(
     """
     figures = figures_of(paper)
     chosen = _selected(names, figures)
-    if reading in SPECIAL_NAMES:
-        raise unknown_name("reading", reading, [choice.name for choice in select_readings(paper, ["all"])])
-    choice = select_readings(paper, None if reading is None else [reading])[0]
+    choice = _reading_of(paper, reading)
     if replicates is not None and replicates < 1:
         raise InvalidRunError(f"replicates={replicates} must be at least 1. Raise replicates.")
     root_key(seed)
@@ -78,6 +80,18 @@ def make_figures(
             write_text(path, text)
             paths.append(path)
     return paths
+
+
+def _reading_of(paper: str, name: str | None) -> ReadingLike:
+    if paper == OVERVIEW:
+        if name is not None:
+            raise InvalidRunError(
+                f"reading={name!r} is of one paper, and {OVERVIEW} shows each under its first default. Leave it out."
+            )
+        return importlib.import_module("moe_theory.report.overview").FIRST_DEFAULTS
+    if name in SPECIAL_NAMES:
+        raise unknown_name("reading", name, [choice.name for choice in select_readings(paper, ["all"])])
+    return select_readings(paper, None if name is None else [name])[0]
 
 
 def _selected(names: Sequence[str], figures: Mapping[str, "FigureSpec"]) -> list["FigureSpec"]:

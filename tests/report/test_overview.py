@@ -1,0 +1,112 @@
+"""The picture of all papers: catches a panel that shows other numbers than its figure, claim or verdict has."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import samples
+import xarray as xr
+
+from moe_theory.core.errors import InvalidRunError
+from moe_theory.report import overview, plots
+from moe_theory.verify.registry import all_claims
+from moe_theory.verify.verdict import Curve, Report
+
+FIGURES = Path(__file__).parents[2] / "figures"
+FROM = {
+    "continual": ("figure-2", ["termination", "experts", "metric", "round"]),
+    "edge": ("figure-3", ["policy", "experts", "round"]),
+    "generalization": ("crossing", ["case", "place"]),
+}
+
+
+def kept(paper: str) -> tuple[pd.DataFrame, xr.Dataset]:
+    name, dimensions = FROM[paper]
+    table = pd.read_csv(FIGURES / paper / f"{name}.csv").drop(columns=["reading", "replicates", "seed"])
+    return table, table.set_index(dimensions).to_xarray()
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """The overview's data, its figures read from the repository and its verdicts made up; which ids were judged."""
+    for paper, registry in (
+        ("continual", overview.CONTINUAL),
+        ("edge", overview.EDGE),
+        ("generalization", overview.GENERALIZATION),
+    ):
+        name, _ = FROM[paper]
+        data = kept(paper)[1]
+        spec = dataclasses.replace(registry[name], compute=lambda *_, data=data, **__: data)
+        monkeypatch.setitem(registry, name, spec)
+    judged = []
+
+    def judge(request, **_):
+        verdicts = []
+        for job in request.jobs:
+            for claim in job.claims:
+                judged.append((claim.id, job.reading.name))
+                slots = [64.0, 256.0, 1024.0]
+                curve = Curve([""] * 3, [0.0] * 3, [2.0, 3.0, 5.0], [0.0] * 3, [0.0] * 3, [0.0] * 3, slots)
+                status = "SUPPORTED" if claim.replaced_by is None else "REFUTED"
+                made = samples.verdict(claim=claim.id, paper=claim.paper, status=samples.Status(status))
+                verdicts.append(dataclasses.replace(made, curve=curve))
+        return Report(verdicts, "", 0, 0.01, {}, False, {})
+
+    monkeypatch.setattr(overview, "carry_out", judge)
+    return overview.compute(overview.FIRST_DEFAULTS, 64, 0), judged
+
+
+def test_panels_show_what_their_figures_and_claims_have(measured):
+    data, judged = measured
+    table = kept("edge")[0]
+    rows = table[(table.policy == "adaptive") & (table.experts == 30)]
+    shown = data.sel(panel="edge").dropna("place", subset=["x"])
+    for value, column in (("x", "round"), ("mean", "mean"), ("printed", "theorem_1"), ("right", "theorem_1_corrected")):
+        np.testing.assert_array_equal(shown[value], rows[column])
+    table = kept("continual")[0]
+    rows = table[(table.metric == "forgetting") & (table.experts == 1) & (table.termination == "with")]
+    shown = data.sel(panel="continual").dropna("place", subset=["x"])
+    np.testing.assert_array_equal(shown.right, rows[rows["round"] >= 10].exact)
+    table = kept("generalization")[0]
+    rows = table[(table.case == "growing") & table.samples.notna()]
+    shown = data.sel(panel="generalization").dropna("place", subset=["x"])
+    np.testing.assert_array_equal(shown.printed, rows.printed)
+    assert len(judged) == len({id for id, _ in judged}) == 8
+
+
+def test_both_orders_go_through_the_first_point(measured):
+    shown = measured[0].sel(panel="merging").dropna("place", subset=["x"])
+    np.testing.assert_allclose(shown["mean"], np.array([2.0, 3.0, 5.0]) * np.log([64, 256, 1024]))
+    np.testing.assert_allclose(shown.printed / shown.printed[0], [1, 2 * 8 / 6, 4 * 10 / 6])
+    slopes = np.diff(np.log(shown.right)) / np.diff(np.log(shown.x))
+    assert ((slopes > 0.88) & (slopes < 0.92)).all()
+    assert float(shown.right[0]) == float(shown.printed[0]) == float(shown["mean"][0])
+
+
+def test_a_printed_statement_s_verdict_and_the_right_one_s_are_not_mixed_up(measured):
+    data, judged = measured
+    claims = all_claims()
+    for panel in overview.PANELS:
+        assert claims[panel.printed].paper == claims[panel.right].paper == panel.paper
+        assert claims[panel.printed].replaced_by is not None
+        assert claims[panel.right].where.startswith("replaces")
+        assert {id for id, _ in judged} >= {panel.printed, panel.right}
+    assert list(data.printed_verdict.values) == ["REFUTED"] * 4
+    assert list(data.right_verdict.values) == ["SUPPORTED"] * 4
+
+
+def test_it_is_drawn_with_its_verdicts(measured):
+    data = measured[0]
+    picture = plots.render(
+        overview.FIGURE.title, overview.FIGURE.size, lambda canvas: overview.draw(data, canvas), overview.caption(data)
+    )
+    assert picture.startswith("<?xml")
+    assert "moe-theory figures overview --replicates 64 --seed 0" in picture
+    assert plots.to_csv(data).count("\n") > data.sizes["place"]
+
+
+def test_a_reading_is_refused(tmp_path):
+    with pytest.raises(InvalidRunError, match="Leave it out"):
+        plots.make_figures("overview", reading="unit-signal", out=tmp_path)
