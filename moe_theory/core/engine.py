@@ -111,19 +111,9 @@ class _Machine(NamedTuple):
     record: Callable[[Any, list[Any]], Any]  # state, those leaves -> what is kept
 
 
-def _run(
-    stores: bool,
-    system: Any,
-    keys: Any,
-    state: Any,
-    params: Any,
-    num_rounds: int,
-    record_every: int,
-    observe: Callable[[Any, Any], Any],
-    reduce: Callable[[Any], Any] | None,
-    is_batch: bool,
-) -> tuple[Any, Any]:
-    """`run`, where `stores` says whether barriers store."""
+def _run(stores: bool, *arguments: Any) -> tuple[Any, Any]:
+    """`run` of these arguments, where `stores` says whether barriers store."""
+    system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch = arguments
 
     def start(key, params):
         return system.init(step_key(key, jnp.int32(0)), params)

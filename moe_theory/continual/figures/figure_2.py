@@ -21,13 +21,7 @@ from moe_theory.continual.experiments import (
 )
 from moe_theory.sweep import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import (
-    FigureSpec,
-    across_replicates,
-    closing,
-    provenance,
-    run_for_log_axis,
-)
+from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, run_for_log_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,13 +17,7 @@ from moe_theory.continual.system import system
 from moe_theory.continual.thresholds import FIGURE_9_DIMS, FIGURE_9_ROUNDS, effective_experts
 from moe_theory.sweep import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import (
-    FigureSpec,
-    across_replicates,
-    closing,
-    provenance,
-    run_for_log_axis,
-)
+from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, run_for_log_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
