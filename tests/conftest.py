@@ -5,7 +5,9 @@ import gc
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +19,20 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 # Tracing makes objects by the million that last, which Python would look through again and again.
 gc.set_threshold(50_000, 10, 10)
 
-# For a CPU, XLA compiles in half the time without its newer way to emit fused loops and with LLVM's first level only;
-# most programs here run for a moment. Where what users' programs do is asked, `compiled_for_users` brings both back.
-QUICKLY = ("--xla_cpu_use_fusion_emitters=false", "--xla_backend_optimization_level=1")
-FOR_USERS = {"xla_cpu_use_fusion_emitters": True, "xla_backend_optimization_level": 3}
+# For a CPU, XLA compiles in a fraction of the time without its newer way to emit fused loops, and with LLVM's passes
+# left out: most programs here run for a moment. Where runs are long or last bits count, `compiled_to_run` has LLVM's
+# first level for the engine's; where what users' programs do is asked, `compiled_for_users` brings everything back.
+QUICKLY = (
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_backend_optimization_level=0",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
+TO_RUN = {"xla_backend_optimization_level": 1}
+FOR_USERS = {
+    "xla_cpu_use_fusion_emitters": True,
+    "xla_backend_optimization_level": 3,
+    "xla_cpu_parallel_codegen_split_count": 32,
+}
 
 
 def compile_quickly() -> None:
@@ -40,12 +52,34 @@ if not is_quick():  # else another of pytest's processes has asked
     compile_quickly()
 
 
+@functools.cache
+def programs_to_run() -> Callable[..., Any]:
+    """The engine's maker of programs, one for all modules that ask for it: what it has compiled is kept."""
+    from moe_theory.core import engine
+
+    return functools.cache(engine._program.__wrapped__)
+
+
+@pytest.fixture(scope="module")
+def compiled_to_run() -> Iterator[None]:
+    """The engine's programs by LLVM's first level: ten times as fast as without, at twice the time to compile."""
+    with pytest.MonkeyPatch.context() as patch:
+        set_options(patch, TO_RUN, programs_to_run())
+        yield
+
+
 @pytest.fixture
 def compiled_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's programs as those get them who set no flags of XLA."""
     from moe_theory.core import engine
 
+    set_options(monkeypatch, FOR_USERS, functools.cache(engine._program.__wrapped__))
+
+
+def set_options(patch: pytest.MonkeyPatch, further: dict[str, Any], programs: Callable[..., Any]) -> None:
+    from moe_theory.core import engine
+
     options = engine.cpu_options()
     if options is not None and is_quick():
-        monkeypatch.setattr(engine, "cpu_options", lambda: options | FOR_USERS)
-    monkeypatch.setattr(engine, "_program", functools.cache(engine._program.__wrapped__))
+        patch.setattr(engine, "cpu_options", lambda: options | further)
+    patch.setattr(engine, "_program", programs)

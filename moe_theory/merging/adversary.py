@@ -5,6 +5,7 @@ depth (Lemma 2; it reaches `repaired.depth_bound`), one leaf after another for t
 shallowest leaves in turn for sum_t nu_1 rho^(h_t) (the step to (10)).
 """
 
+import functools
 from typing import NamedTuple
 
 import jax
@@ -59,6 +60,7 @@ class Info(NamedTuple):
     left_out: Int[Array, ""]  # splits that there was no room for; beyond 0 no bound on the tree is about this run
 
 
+@functools.lru_cache
 def system(dims: Dims) -> System:
     """The tree alone, with `Setting` as its parameters: one program for all rules."""
 
@@ -72,6 +74,7 @@ def system(dims: Dims) -> System:
     return System(init, step)
 
 
+@functools.lru_cache  # cells of one rule are one program
 def one_rule(dims: Dims, selection: str) -> System:
     """The tree alone under one of the `SELECTIONS`, with `Params` as its parameters.
 

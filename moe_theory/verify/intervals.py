@@ -6,8 +6,9 @@ their correlation, and whose far tail is found by importance sampling in place o
 samples are too heavy-tailed or skewed for t, the interval is widened to hold the median of means' as well.
 """
 
+import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -53,13 +54,18 @@ def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
     """The width of two-sided intervals for the V means that all cover with probability 1 - `error`, asymptotically."""
     count, num_components = samples.shape
     varying = _without_mirror(samples[:, _varies(samples)])
-    bonferroni = float(stats.t.isf(error / num_components / 2, count - 1))
+    bonferroni = student_tail(error / num_components / 2, count - 1)
     if varying.shape[1] < 2:
-        alone = float(stats.t.isf(error / 2, count - 1))
-        return Scheme(alone, error / num_components, is_bootstrap=False)
+        return Scheme(student_tail(error / 2, count - 1), error / num_components, is_bootstrap=False)
     if count < REPLICATES_A_COMPONENT * varying.shape[1]:
         return Scheme(bonferroni, error / num_components, is_bootstrap=False)
     return Scheme(_largest_t(varying, error), error / num_components, is_bootstrap=True)
+
+
+@functools.lru_cache(maxsize=4096)
+def student_tail(tail: float, freedom: int) -> float:
+    """The number that Student's t exceeds with probability `tail`: kept, as SciPy is slow and verdicts ask again."""
+    return float(stats.t.isf(tail, freedom))
 
 
 def intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Intervals:
@@ -111,8 +117,7 @@ def clopper_pearson(
     successes: Float[np.ndarray, " V"], count: int, error: float
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
     """Exact two-sided interval for a binomial probability, of coverage at least 1 - `error`."""
-    low, high = proportion_confint(np.asarray(successes), count, alpha=error, method="beta")
-    return np.asarray(low), np.asarray(high)
+    return _clopper_pearson(tuple(np.asarray(successes).tolist()), count, error)
 
 
 def slope_samples(values: Float[np.ndarray, "B V"], abscissa: Float[np.ndarray, " V"]) -> Float[np.ndarray, "B 1"]:
@@ -153,6 +158,26 @@ def _without_mirror(samples: np.ndarray) -> np.ndarray:
     return samples[:, :half]
 
 
+@functools.lru_cache(maxsize=128)
+def _clopper_pearson(successes: tuple[float, ...], count: int, error: float) -> tuple[np.ndarray, np.ndarray]:
+    """`clopper_pearson`, kept: every verdict on so many replicates asks for the limits of all counts."""
+    low, high = proportion_confint(np.asarray(successes), count, alpha=error, method="beta")
+    return _constant(low), _constant(high)
+
+
+@functools.lru_cache(maxsize=128)
+def _tail_quantiles(freedom: int, lowest: float, highest: float) -> tuple[np.ndarray, np.ndarray]:
+    """Log tail probabilities in a range, and where Student's t has them; kept, as SciPy is slow."""
+    log_tails = np.linspace(lowest, highest, QUANTILES)
+    return _constant(log_tails), _constant(stats.t.isf(np.exp(log_tails), freedom))
+
+
+def _constant(values: Any) -> np.ndarray:
+    values = np.asarray(values)
+    values.setflags(write=False)
+    return values
+
+
 def _largest_t(samples: np.ndarray, error: float) -> float:
     """The value that max_v |T_v| exceeds with probability `error`, T multivariate t with the samples' correlation.
 
@@ -162,7 +187,7 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
     """
     count, num_components = samples.shape
     freedom = count - 1
-    alone, bonferroni = (float(stats.t.isf(error / share / 2, freedom)) for share in (1, num_components))
+    alone, bonferroni = (student_tail(error / share / 2, freedom) for share in (1, num_components))
     correlation = np.corrcoef(samples, rowvar=False)
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0))
@@ -172,8 +197,8 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
     remaining = normals - correlation[rows] * normals[places, rows][:, None]  # independent of component v
     chi_squares, uniforms = generator.chisquare(freedom + 1, BOOTSTRAP_DRAWS), generator.random(BOOTSTRAP_DRAWS)
     widest, narrowest = (stats.t.logsf(critical, freedom) for critical in (alone, bonferroni))
-    log_tails = np.linspace(narrowest + math.log(uniforms.min()), widest, QUANTILES)
-    quantiles = stats.t.isf(np.exp(log_tails), freedom)  # SciPy's are slow: between these, linear
+    lowest = float(narrowest + math.log(uniforms.min()))
+    log_tails, quantiles = _tail_quantiles(freedom, lowest, float(widest))  # between these, linear
 
     def log_excess(critical: float) -> float:
         tail = stats.t.sf(critical, freedom)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from moe_theory.verify.intervals import POWER, clopper_pearson, intervals, mean_and_error, scheme_for
+from moe_theory.verify.intervals import POWER, clopper_pearson, intervals, mean_and_error, scheme_for, student_tail
 from moe_theory.verify.verdict import Status
 
 
@@ -98,7 +98,7 @@ def _judge_means(
     shown, worst = intervals(difference, scheme), column % num_components
     margin = float(np.mean(allowed[:, worst]))
     reach = decisive.high[column] - decisive.mean[column]
-    reach += stats.t.ppf(POWER, len(excess) - 1) * decisive.standard_error[column]
+    reach += student_tail(1 - POWER, len(excess) - 1) * decisive.standard_error[column]
     method = "sup-t by multiplier bootstrap" if scheme.is_bootstrap else "Bonferroni"
     method = f"Student's t, {method}" if num_components > 1 else "Student's t"
     if decisive.is_widened.any():

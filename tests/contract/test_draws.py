@@ -16,6 +16,8 @@ from scipy import stats
 import moe_theory as mt
 from moe_theory import continual, edge
 
+pytestmark = pytest.mark.usefixtures("compiled_to_run")
+
 LEVEL = 1e-7
 ROOT = mt.root_key(7)
 DIMS = continual.Dims(max_experts=10, num_tasks=6, num_features=10, num_samples=6)  # Fig. 2 (Appendix A.2)

@@ -50,7 +50,8 @@ def program(law: delays.Law, dims: edge.Dims = DIMS) -> Any:
             edge.draw(keys[2], dims, pool, positions, params, law),
         )
 
-    return jax.jit(jax.vmap(draw, in_axes=(0, None)))
+    # Here running is what costs.
+    return jax.jit(jax.vmap(draw, in_axes=(0, None)), compiler_options={"xla_backend_optimization_level": 1})
 
 
 def drawn(law: delays.Law = delays.uniform, params: edge.Params = PARAMS, dims: edge.Dims = DIMS) -> Drawn:

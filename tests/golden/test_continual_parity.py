@@ -21,6 +21,8 @@ from moe_theory import continual
 
 from .continual_loop import Outcome, Reference, Settings, minimum_norm_update
 
+pytestmark = pytest.mark.usefixtures("compiled_to_run")
+
 NUM_TASKS, NUM_FEATURES, NUM_SAMPLES = 6, 10, 6  # Fig. 2 (Appendix A.2)
 NUM_ROUNDS = 50
 TOLERANCES = {"float64": 1e-12, "float32": 1e-5}  # absolute plus relative to an array's largest entry

@@ -25,6 +25,8 @@ import pytest
 import moe_theory as mt
 from moe_theory import continual, edge
 
+pytestmark = pytest.mark.usefixtures("compiled_to_run")
+
 REFERENCE = Path(__file__).with_name("engine_reference.json")
 SEED, OTHER_SEED = 2, 1
 NUM_REPLICATES, NUM_ROUNDS = 10_000, 60

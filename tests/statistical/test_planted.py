@@ -16,6 +16,8 @@ from moe_theory.sweep import Cell, run_cells
 from moe_theory.verify import Claim, Experiment, Status, session
 from moe_theory.verify.statistics import judge_equality, judge_upper_bound
 
+pytestmark = pytest.mark.usefixtures("compiled_to_run")
+
 DIMS = continual.Dims(max_experts=1, num_tasks=4, num_features=10, num_samples=6)
 ERROR = 1e-6
 

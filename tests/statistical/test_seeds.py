@@ -12,6 +12,8 @@ from written_down import check_written_down
 
 from moe_theory.verify import Status, registry, verify
 
+pytestmark = pytest.mark.usefixtures("compiled_to_run")
+
 SEED = 2  # the README's verdicts are of seed 0
 ERROR = 1e-5
 REPLICATES = 256
