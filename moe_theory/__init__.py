@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from moe_theory.verify.explore import explore as explore
     from moe_theory.verify.registry import claims as claims
 
-__version__ = "0.1.0"
+__version__ = "0.1.0"  # as in pyproject.toml
 
 _NAMES = {
     "Claim": "moe_theory.verify",

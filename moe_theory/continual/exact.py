@@ -22,6 +22,16 @@ def single_expert(pool: Pool, num_samples: int, num_rounds: int) -> Exact:
     Source: `core/single_expert.py`, in place of Proposition 4 of `continual`.
     Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidParamsError for a zero signal; InvalidRunError if
         num_rounds < 1.
+
+    Examples:
+        A single task whose signal is its ground truth is known after one arrival:
+
+        >>> import numpy as np
+        >>> from moe_theory.continual import Pool, exact
+        >>> pool = Pool(truths=np.eye(1, 4), signals=np.eye(1, 4), clusters=np.arange(1))
+        >>> metrics = exact.single_expert(pool, num_samples=2, num_rounds=3)
+        >>> metrics.error.shape, np.allclose(metrics.error, 0)
+        ((3,), True)
     """
     return recursion.single_expert(pool.truths, pool.signals, num_samples, num_rounds)
 
@@ -35,6 +45,15 @@ def single_expert_gaussian(pool: Pool, num_samples: int, num_rounds: int) -> Exa
 
     Source: Lemma 16, (42), of `continual`, summed without dropping l = i.
     Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidRunError if num_rounds < 1.
+
+    Examples:
+        With one task of norm 1 the error is r^t, here with r = 1 - 2/4:
+
+        >>> import numpy as np
+        >>> from moe_theory.continual import Pool, exact
+        >>> pool = Pool(truths=np.eye(1, 4), signals=np.eye(1, 4), clusters=np.arange(1))
+        >>> exact.single_expert_gaussian(pool, num_samples=2, num_rounds=3).error.tolist()
+        [0.5, 0.25, 0.125]
     """
     truths = np.asarray(pool.truths, np.float64)
     num_features = truths.shape[1]

@@ -20,6 +20,13 @@ class Dims:
     `max_experts` and `max_active` only pad: a run uses `Params.num_experts` of them, and trains `Params.num_active`.
 
     Raises: InvalidDimsError outside 1 <= num_samples < num_features, or for sizes below 1.
+
+    Examples:
+        >>> from moe_theory import continual
+        >>> continual.Dims(max_experts=4, num_tasks=6, num_features=10, num_samples=12)
+        Traceback (most recent call last):
+            ...
+        moe_theory.core.errors.InvalidDimsError: num_samples=12 must be below num_features=10: ...
     """
 
     max_experts: int  # largest number of experts M
@@ -40,7 +47,13 @@ class Dims:
 
 
 class Params(NamedTuple):
-    """Everything a user sweeps; every leaf may be traced. Defaults: Fig. 2 under the reading `unit-signal`."""
+    """Everything a user sweeps; every leaf may be traced. Defaults: Fig. 2 under the reading `unit-signal`.
+
+    Examples:
+        >>> from moe_theory import continual
+        >>> continual.Params(num_experts=5, learning_rate=0.1)._replace(terminate=False).num_experts
+        5
+    """
 
     num_experts: Int[Scalar, ""] = 10  # M
     num_active: Int[Scalar, ""] = 1  # k of top-k routing; the paper's is 1

@@ -23,6 +23,7 @@ from moe_theory.core.errors import unknown_name
 from moe_theory.core.readings import Reading
 from moe_theory.core.tasks import mean_norm, mean_square_strength
 
+# The readings by name; the first is that of `Params`.
 READINGS: dict[str, Reading] = {
     reading.name: reading
     for reading in (
@@ -44,7 +45,13 @@ READINGS: dict[str, Reading] = {
 
 
 def reading(name: str) -> Reading:
-    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested."""
+    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
+
+    Examples:
+        >>> from moe_theory import continual
+        >>> continual.reading("weak-signal").params(num_experts=5).signal_scale
+        1.0
+    """
     if name not in READINGS:
         raise unknown_name("reading", name, READINGS)
     return READINGS[name]
@@ -54,6 +61,12 @@ def gate_drive(params: Params, num_features: int) -> float:
     """kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: how far one gate step moves a gate output.
 
     Expectations of |w| and |v|^2 are those of Gaussian entries (E|w| by the chi distribution's mean).
+
+    Examples:
+        >>> from moe_theory import continual
+        >>> params = continual.Params(learning_rate=0.25)
+        >>> continual.gate_drive(params._replace(learning_rate=0.5), 10) / continual.gate_drive(params, 10)
+        2.0
     """
     deviation = math.sqrt(params.truth_scale) if params.scale_is_variance else float(params.truth_scale)
     spread = float(params.cluster_spread)

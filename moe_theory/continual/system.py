@@ -20,6 +20,8 @@ from moe_theory.core.system import System
 from moe_theory.core.tasks import Arrival, Pool, check_pool, draw_pool, make_arrival, num_arrival_draws, select_row
 
 Optimizer = Callable[[Any], optax.GradientTransformation]  # of a traced learning rate
+# What the auxiliary loss adds to the cost of each expert that is chosen: (visits (M,), time (), params) -> (M,).
+Auxiliary = Callable[[Int[Array, " M"], Int[Array, ""], Params], Float[Array, " M"]]
 
 
 class State(NamedTuple):
@@ -51,14 +53,36 @@ class Info(NamedTuple):
     generalization_error: Float[Array, ""]  # G_t, (16)
 
 
+def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
+    """alpha M f_t / t: what the auxiliary loss adds to the cost of a chosen expert.
+
+    f_t(m) counts rounds 1..t, the current one included. Source: Eqs. (7), (30) of `continual`.
+    """
+    # Without the cast JAX divides integers in float32, even where the run is in float64.
+    fractions = visits.astype(jnp.result_type(float)) / (time * params.num_active)
+    return params.balance_weight * params.num_experts * fractions / time
+
+
 @functools.lru_cache
-def system(dims: Dims, *, optimizer: Optimizer = optax.sgd) -> System:
+def system(dims: Dims, *, optimizer: Optimizer = optax.sgd, auxiliary: Auxiliary = balance_cost) -> System:
     """Algorithm 1 as a `System`. Equal arguments give the same object, so that a program is compiled once.
 
     Every replicate draws a pool of its own; `on_pool` makes all replicates share one.
 
     Args:
         optimizer: the transformation of the gate's gradient, of a traced learning rate; `optax.sgd` is (9).
+        auxiliary: what the auxiliary loss costs a chosen expert; `balance_cost` is (7). Yours is as good.
+    Source: Algorithm 1 of `continual`; what is drawn, Section 3.1 and Appendix A.2.
+    Raises: from its `init`, InvalidParamsError for parameters outside their range.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> dims = continual.Dims(max_experts=3, num_tasks=4, num_features=6, num_samples=2)
+        >>> system, params = continual.system(dims), continual.Params(num_experts=3)
+        >>> state, info = mt.simulate(system, mt.root_key(0), params, num_rounds=5)
+        >>> info.expert.shape, int(state.visits.sum())
+        ((5,), 5)
     """
 
     def init(key: Key[Array, ""], params: Params) -> State:
@@ -68,18 +92,30 @@ def system(dims: Dims, *, optimizer: Optimizer = optax.sgd) -> System:
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         arrival, perturbation = draw(key, dims, state.pool, params)
-        return learn(state, arrival, perturbation, params, max_active=dims.max_active, optimizer=optimizer)
+        return learn(
+            state, arrival, perturbation, params, max_active=dims.max_active, optimizer=optimizer, auxiliary=auxiliary
+        )
 
     return System(init, step)
 
 
-def on_pool(dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd) -> System:
+def on_pool(dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd, auxiliary: Auxiliary = balance_cost) -> System:
     """Algorithm 1 with one explicit pool for all replicates. Keep the result: each call makes a new program.
 
+    Source: Algorithm 1 of `continual`.
     Raises: InvalidDimsError if the pool's shapes are not those of `dims`.
+
+    Examples:
+        >>> import numpy as np
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> pool = continual.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
+        >>> system = continual.on_pool(continual.Dims(3, num_tasks=2, num_features=4, num_samples=2), pool)
+        >>> np.array_equal(system.init(mt.root_key(0), continual.Params(num_experts=3)).pool.truths, pool.truths)
+        True
     """
     check_pool(dims.num_tasks, dims.num_features, pool)
-    drawn = system(dims, optimizer=optimizer)
+    drawn = system(dims, optimizer=optimizer, auxiliary=auxiliary)
 
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
@@ -89,10 +125,19 @@ def on_pool(dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd) -> Syst
 
 
 def begin(dims: Dims, params: Params, pool: Pool, optimizer: Optimizer = optax.sgd) -> State:
-    """The state before round 1: experts and gates are zero (Algorithm 1, line 2).
+    """The state before round 1: experts and gates are zero.
 
+    Source: Algorithm 1 of `continual`, line 2.
     Raises: InvalidDimsError if the pool's shapes are not those of `dims`; InvalidParamsError for `params` outside
         their range.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory import continual
+        >>> pool = continual.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
+        >>> dims = continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)
+        >>> continual.begin(dims, continual.Params(num_experts=3), pool).experts.shape
+        (3, 4)
     """
     check_params(dims, params)
     check_pool(dims.num_tasks, dims.num_features, pool)
@@ -114,7 +159,21 @@ def begin(dims: Dims, params: Params, pool: Pool, optimizer: Optimizer = optax.s
 
 
 def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[Arrival, Float[Array, " M"]]:
-    """Draw a round's arrival (Definition 1) and its routing perturbation r ~ U[0, lambda] of (1)."""
+    """Draw a round's arrival (Definition 1) and its routing perturbation r ~ U[0, lambda] of (1).
+
+    Source: Definition 1 and Eq. (1) of `continual`.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> pool = continual.Pool(truths=jnp.eye(2, 4), signals=jnp.eye(2, 4), clusters=jnp.arange(2))
+        >>> dims = continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)
+        >>> draw = jax.jit(continual.draw, static_argnums=1)
+        >>> arrival, perturbation = draw(mt.root_key(0), dims, pool, continual.Params(num_experts=3))
+        >>> arrival.features.shape, perturbation.shape
+        ((4, 2), (3,))
+    """
     split = num_arrival_draws(dims.num_features, dims.num_samples)
     draws = symmetric_uniforms(key, split + dims.max_experts, pool.truths.dtype)
     arrival = make_arrival(
@@ -131,6 +190,7 @@ def learn(
     *,
     max_active: int = 1,
     optimizer: Optimizer = optax.sgd,
+    auxiliary: Auxiliary = balance_cost,
 ) -> tuple[State, Info]:
     """One round of Algorithm 1 on an explicit arrival and perturbation: nothing random inside.
 
@@ -143,10 +203,24 @@ def learn(
         perturbation: r of (1), one a (padded) expert.
         max_active: static bound of `Params.num_active`; a system takes it from its `Dims`.
         optimizer: the one that `begin` was given.
+        auxiliary: what the auxiliary loss costs a chosen expert.
     Returns: the state after the round, and what it showed.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
     Raises: InvalidDimsError for features that do not fit the state or have s >= d; InvalidParamsError for parameters
         outside their range, where their values are known.
+
+    Examples:
+        An expert that sees all that its task depends on fits it exactly:
+
+        >>> import jax, numpy as np
+        >>> from moe_theory import continual
+        >>> pool = continual.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
+        >>> dims = continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)
+        >>> params = continual.Params(num_experts=3)
+        >>> arrival = continual.Arrival(task=0, features=np.eye(4, 2))
+        >>> state, info = jax.jit(continual.learn)(continual.begin(dims, params, pool), arrival, np.zeros(3), params)
+        >>> int(info.expert), float(info.error), state.experts[0].tolist()
+        (0, 0.0, [1.0, 0.0, 0.0, 0.0])
     """
     _check_round(state, arrival, params, max_active)
     pool, time = state.pool, state.round + 1
@@ -168,7 +242,7 @@ def learn(
     visits = state.visits + chosen
     squared_moves = jnp.sum(jnp.square(change), axis=1)
     move_costs = jnp.sum(jnp.where(masks, locality_cost(squared_moves, params)[:, None], 0), axis=0)
-    costs = jnp.where(chosen, move_costs + balance_cost(visits, time, params), 0)
+    costs = jnp.where(chosen, move_costs + auxiliary(visits, time, params), 0)
     gradient = gating.gate_gradient(probabilities, gate_input, costs)
 
     is_exploring = time <= exploration_rounds(params.num_experts, params.learning_rate)
@@ -217,16 +291,6 @@ def _check_round(state: State, arrival: Arrival, params: Params, max_active: int
 def locality_cost(squared_moves: Float[Array, " k"], params: Params) -> Float[Array, " k"]:
     """|w_t - w_{t-1}|^q of experts that moved by these squared distances. Source: Eq. (6) of `continual`."""
     return squared_moves ** (params.locality_power / 2)
-
-
-def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
-    """alpha M f_t / t: what the auxiliary loss adds to the cost of a chosen expert.
-
-    f_t(m) counts rounds 1..t, the current one included. Source: Eqs. (7), (30) of `continual`.
-    """
-    # Without the cast JAX divides integers in float32, even where the run is in float64.
-    fractions = visits.astype(jnp.result_type(float)) / (time * params.num_active)
-    return params.balance_weight * params.num_experts * fractions / time
 
 
 def flag_converged(

@@ -21,7 +21,7 @@ from moe_theory.core.linear import overparameterization_ratio as overparameteriz
 from moe_theory.core.linear import require_overparameterized as require_overparameterized
 from moe_theory.core.numerics import array_namespace
 
-FORMS = ("printed", "appendix", "corrected")
+FORMS = ("printed", "appendix", "corrected")  # of `theorem_2`
 
 
 class Bound(NamedTuple):
@@ -40,6 +40,11 @@ def exploration_rounds(
     must not depend on the precision that eta passed through. Saturates at `MAX_ROUNDS`.
 
     Source: Algorithm 1 of `continual`, input line.
+
+    Examples:
+        >>> from moe_theory.continual import theory
+        >>> int(theory.exploration_rounds(num_experts=10, learning_rate=0.5))
+        20
     """
     return ceil_to_rounds(num_experts / learning_rate)
 
@@ -54,6 +59,11 @@ def termination_rounds(
     Rounded as in `exploration_rounds`.
 
     Source: Proposition 3 of `continual`.
+
+    Examples:
+        >>> from moe_theory.continual import theory
+        >>> int(theory.termination_rounds(num_experts=10, learning_rate=0.5, truth_scale=0.0625))
+        40
     """
     return ceil_to_rounds(num_experts / learning_rate * truth_scale**-0.25)
 
@@ -62,6 +72,13 @@ def proposition_4(pool_gaps: Gaps, ratio: Float[ArrayLike, ""], rounds: Real[Arr
     """Expected metrics of one expert (M = 1) as printed, for `ratio` r after `rounds` >= 2.
 
     Source: Proposition 4, (17) and (18) of `continual`.
+
+    Examples:
+        >>> from moe_theory.continual import theory
+        >>> gaps = theory.Gaps(truth_norm=1.0, task_gap=3.0, within_gap=0.0, across_gap=3.0)
+        >>> bound = theory.proposition_4(gaps, ratio=0.5, rounds=2)
+        >>> round(float(bound.generalization_error), 6)  # 0.25 * 1 + 0.75 * 3
+        2.5
     """
     xp = array_namespace(*pool_gaps, ratio, rounds)
     norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
@@ -85,6 +102,14 @@ def theorem_1(
     needs nothing else. Experts without arrivals add nothing, so padding is free.
 
     Source: Theorem 1, (19) and (20) of `continual`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.continual import theory
+        >>> gaps = theory.Gaps(truth_norm=1.0, task_gap=3.0, within_gap=0.0, across_gap=3.0)
+        >>> bound = theory.theorem_1(gaps, 0.5, loads=np.array([1, 1]), explored_loads=np.array([1, 1]), round=2)
+        >>> round(float(bound.generalization_error), 6)  # 0.5 * 1 + 0.5 * 3
+        2.0
     """
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
     norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
@@ -117,6 +142,15 @@ def theorem_2(
 
     Source: Theorem 2, (21) and (22), and Appendix J of `continual`.
     Raises: UnknownNameError for another `form`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.continual import theory
+        >>> gaps = theory.Gaps(truth_norm=1.0, task_gap=3.0, within_gap=0.0, across_gap=3.0)
+        >>> loads = np.array([2, 1])
+        >>> first, second = theory.theorem_1(gaps, 0.5, loads, loads, 3), theory.theorem_2(gaps, 0.5, loads, loads, 3)
+        >>> bool(np.allclose(first, second))  # they part after T1
+        True
     """
     if form not in FORMS:
         raise unknown_name("form", form, FORMS)

@@ -38,6 +38,15 @@ def gaps(pool: Pool) -> Gaps:
     counts as a member of its own cluster.
 
     Source: Proposition 4, (21) and (22) of `continual`.
+
+    Examples:
+        Of two orthonormal truths, each a cluster of its own:
+
+        >>> import numpy as np
+        >>> from moe_theory.continual import Pool, theory
+        >>> gaps = theory.gaps(Pool(truths=np.eye(2), signals=np.eye(2), clusters=np.arange(2)))
+        >>> [float(value) for value in gaps]  # |w|^2, then the gaps: all pairs, within a cluster, across clusters
+        [1.0, 1.0, 0.0, 1.0]
     """
     xp = array_namespace(*pool)
     differences = pool.truths[:, None, :] - pool.truths[None, :, :]
@@ -61,6 +70,11 @@ def overparameterization_ratio(num_features: int, num_samples: int) -> float:
 
     Source: Section 5 of `continual`, above Proposition 4.
     Raises: InvalidDimsError unless 1 <= num_samples < num_features.
+
+    Examples:
+        >>> from moe_theory.continual import theory
+        >>> theory.overparameterization_ratio(num_features=10, num_samples=6)
+        0.4
     """
     require_overparameterized(num_features, num_samples)
     return 1 - num_samples / num_features
@@ -74,13 +88,28 @@ def error_contraction(num_features: int, num_samples: int) -> float:
 
     Source: Definition 1 of `continual`, in place of Lemma 3, which has 0; derivation in `single_expert.py`.
     Raises: InvalidDimsError unless 1 <= num_samples < num_features.
+
+    Examples:
+        >>> from moe_theory.continual import theory
+        >>> theory.error_contraction(num_features=11, num_samples=6)
+        0.5
     """
     require_overparameterized(num_features, num_samples)
     return (num_features - num_samples) / (num_features - 1)
 
 
 def require_overparameterized(num_features: int, num_samples: int) -> None:
-    """Raise InvalidDimsError unless 1 <= num_samples < num_features."""
+    """Raise InvalidDimsError unless 1 <= num_samples < num_features.
+
+    Source: Section 3.1 of `continual`.
+
+    Examples:
+        >>> from moe_theory.continual import theory
+        >>> theory.require_overparameterized(num_features=10, num_samples=10)
+        Traceback (most recent call last):
+            ...
+        moe_theory.core.errors.InvalidDimsError: num_samples=10 must be below num_features=10: ...
+    """
     if num_samples < 1:
         raise InvalidDimsError(
             f"num_samples={num_samples} must be at least 1: every arrival holds its feature signal (Definition 1). "

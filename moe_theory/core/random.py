@@ -18,6 +18,14 @@ def root_key(seed: int) -> Key[Array, ""]:
     """The key of a whole experiment, from one integer seed (threefry: the same bits on every backend).
 
     Raises: InvalidRunError unless `seed` is a whole number of 32 bits (without x64, larger ones would alias).
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> key = mt.root_key(0)
+        >>> mt.root_key(-1)
+        Traceback (most recent call last):
+            ...
+        moe_theory.core.errors.InvalidRunError: seed=-1 must be a whole number in [0, 2**32): ...
     """
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
         raise InvalidRunError(f"seed={seed!r} must be a whole number in [0, 2**32): others would alias. Mend seed.")

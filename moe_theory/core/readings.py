@@ -9,7 +9,14 @@ from moe_theory.core.errors import InvalidParamsError, unknown_name
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """A named set of choices; everything else is as in the paper's own experiment."""
+    """A named set of choices; everything else is as in the paper's own experiment.
+
+    Examples:
+        >>> from moe_theory import continual
+        >>> chosen = continual.Reading("loud", "noisy features", continual.Params(), {"noise_scale": 1.0})
+        >>> chosen.params(num_experts=5).noise_scale
+        1.0
+    """
 
     name: str
     summary: str  # what is chosen, in a line

@@ -23,7 +23,26 @@ Info = Any  # a NamedTuple of arrays: what a round shows
 
 
 class System(NamedTuple):
-    """A paper's algorithm as two pure functions of one replicate."""
+    """A paper's algorithm as two pure functions of one replicate.
+
+    Examples:
+        Counting, written for one replicate:
+
+        >>> from typing import NamedTuple
+        >>> import jax.numpy as jnp
+        >>> import moe_theory as mt
+        >>> class State(NamedTuple):
+        ...     round: int
+        >>> def step(key, state, params):
+        ...     return State(state.round + 1), state
+        >>> system = mt.System(lambda key, params: State(jnp.array(0)), step)
+        >>> state, info = mt.simulate(system, mt.root_key(0), params=(), num_rounds=3)
+        >>> int(state.round), info.round.tolist()
+        (3, [0, 1, 2])
+        >>> state, info = mt.simulate(system, mt.root_key(0), params=(), num_rounds=2, state=state)  # goes on
+        >>> info.round.tolist()
+        [3, 4]
+    """
 
     init: Callable[[Key[Array, ""], Params], State]
     step: Callable[[Key[Array, ""], State, Params], tuple[State, Info]]  # draws an arrival, then calls `learn`
@@ -57,6 +76,15 @@ def simulate(
         observe: what a recorded round keeps, (state, info) -> PyTree; a module-level function compiles once.
     Returns: the final state, and the records stacked on a leading axis.
     Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> dims = continual.Dims(max_experts=3, num_tasks=4, num_features=6, num_samples=2)
+        >>> system, params = continual.system(dims), continual.Params(num_experts=3)
+        >>> state, info = mt.simulate(system, mt.root_key(0), params, num_rounds=5)
+        >>> int(state.round), info.forgetting.shape
+        (5, (5,))
     """
     check_run(num_rounds, record_every)
     shapes = check_system(system, params)
@@ -91,6 +119,15 @@ def simulate_batch(
         state: a batch to go on from, as returned by an earlier call with the same replicates.
     Returns: the final states (..., B), and the records (records, ..., B), or what `reduce` makes of them.
     Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> dims = continual.Dims(max_experts=3, num_tasks=4, num_features=6, num_samples=2)
+        >>> system, params = continual.system(dims), continual.Params(num_experts=3)
+        >>> state, info = mt.simulate_batch(system, mt.root_key(0), 64, params, num_rounds=4)
+        >>> state.experts.shape, info.forgetting.shape
+        ((3, 6, 64), (4, 64))
     """
     check_run(num_rounds, record_every)
     names = check_replicates(replicates)
@@ -106,7 +143,16 @@ def simulate_batch(
 
 
 def recorded_rounds(num_rounds: int, record_every: int = 1) -> np.ndarray:
-    """The rounds (1-based) that a run records: every `record_every`-th, and the last."""
+    """The rounds (1-based) that a run records: every `record_every`-th, and the last.
+
+    Returns: the rounds (R,).
+    Raises: InvalidRunError unless both are whole numbers of at least 1.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> mt.recorded_rounds(num_rounds=10, record_every=4).tolist()
+        [4, 8, 10]
+    """
     check_run(num_rounds, record_every)
     return np.minimum(np.arange(1, -(-num_rounds // record_every) + 1) * record_every, num_rounds)
 

@@ -15,7 +15,15 @@ from moe_theory.core.numerics import Numbers, Scalar
 
 
 class Pool(NamedTuple):
-    """The N ground truths, their feature signals and clusters, in d features."""
+    """The N ground truths, their feature signals and clusters, in d features.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory import continual
+        >>> pool = continual.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
+        >>> pool.truths.shape
+        (2, 4)
+    """
 
     truths: Float[Numbers, "N d"]  # ground truths w_n
     signals: Float[Numbers, "N d"]  # feature signals v_n

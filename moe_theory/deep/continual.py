@@ -61,7 +61,17 @@ class Info(NamedTuple):
 def system(dims: Dims, source: Source, classes: tuple[int, ...]) -> System:
     """The experiment as a `System` on a data set, whose tasks are to recognise `classes`, one each.
 
+    Source: Algorithm 1, Section 6 and Appendix A of `continual`.
     Raises: InvalidDimsError unless there are `num_classes` of them, all in the data set.
+
+    Examples:
+        >>> import jax
+        >>> import moe_theory as mt
+        >>> from moe_theory import deep
+        >>> dims = deep.Dims(max_experts=2, num_classes=2, max_rounds=2)
+        >>> system = deep.continual.system(dims, deep.datasets.load("digits"), classes=(1, 4))
+        >>> jax.eval_shape(system.init, mt.root_key(0), deep.Params(num_experts=2)).gates.shape
+        (2, 64)
     """
 
     def init(key: Key[Array, ""], params: Params) -> State:
@@ -76,6 +86,7 @@ def system(dims: Dims, source: Source, classes: tuple[int, ...]) -> System:
 def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool) -> State:
     """The state before round 1: experts are drawn, gates are zero.
 
+    Source: Algorithm 1 and Section 6 of `continual`.
     Raises: InvalidDimsError for a pool of another number of classes; InvalidParamsError for `params` outside their
         range.
     """
@@ -103,6 +114,22 @@ def learn(state: State, arrival: Arrival, params: Params, dims: Dims) -> tuple[S
 
     Source: Algorithm 1, Section 6 and Appendices A.3, A.4 of `continual`.
     Raises: as `begin`; InvalidRunError for a round beyond `Dims.max_rounds`, where its number is known.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import deep
+        >>> from moe_theory.deep.arrivals import draw
+        >>> from moe_theory.deep.pool import pool_of
+        >>> pool, params = pool_of(deep.datasets.load("digits"), classes=(1, 4)), deep.Params(num_experts=2)
+        >>> dims = deep.Dims(2, num_classes=2, max_rounds=2, num_samples=4, num_tests=4, num_epochs=1, batch_size=4)
+        >>> def init(key, params):
+        ...     return deep.continual.begin(key, dims, params, pool)
+        >>> def step(key, state, params):
+        ...     arrival, place = draw(key, dims, state.pool, params)
+        ...     return deep.continual.learn(state, arrival, params, dims)
+        >>> state, info = mt.simulate(mt.System(init, step), mt.root_key(0), params, num_rounds=2)
+        >>> info.accuracy.shape, int(state.visits.sum())
+        ((2,), 2)
     """
     check_params(dims, params, len(state.pool.train.counts))
     time, routing = state.round + 1, params.routing

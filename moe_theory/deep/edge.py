@@ -92,8 +92,18 @@ def system(
     Args:
         policies: of `moe_theory.edge.policies`, or your own; `Params.policy` says which of them routes.
         transfer, execution: laws of delays, of `moe_theory.edge.delays` or your own.
+    Source: Algorithm 1 and Section VI of `edge`.
     Raises: InvalidDimsError unless there are `num_classes` classes, all in the data set; once it begins,
         InvalidParamsError for a policy that there is not, and for laws that do not fit the parameters.
+
+    Examples:
+        >>> import jax
+        >>> import moe_theory as mt
+        >>> from moe_theory import deep
+        >>> dims = deep.Dims(max_experts=2, num_classes=2, max_rounds=2)
+        >>> system = deep.edge.system(dims, deep.datasets.load("digits"), classes=(1, 4))
+        >>> jax.eval_shape(system.init, mt.root_key(0), deep.Params(num_experts=2)).pending.costs.shape
+        (2,)
     """
 
     def init(key: Key[Array, ""], params: Params) -> State:
@@ -112,7 +122,9 @@ def system(
 def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, execution: Law = uniform) -> State:
     """The state before round 1: experts and execution delays are drawn, servers are spread evenly and idle.
 
-    Raises: as `continual.begin`.
+    Source: Algorithm 1 and Section VI of `edge`.
+    Raises: InvalidDimsError for a pool of another number of classes; InvalidParamsError for `params` outside their
+        range.
     """
     check_params(dims, params, len(pool.train.counts))
     num_experts, num_pixels, dtype = dims.max_experts, pool.train.pixels[0].size, jnp.result_type(float)
@@ -160,6 +172,23 @@ def learn(
     Source: Eqs. (1)-(13), Algorithm 1 and Section VI of `edge`.
     Raises: as `begin`; InvalidParamsError for a policy that there is not, or that gives no score a server;
         InvalidRunError for a round beyond `Dims.max_rounds`, where its number is known.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import deep, edge
+        >>> from moe_theory.deep.arrivals import draw
+        >>> from moe_theory.deep.pool import pool_of
+        >>> pool, params = pool_of(deep.datasets.load("digits"), classes=(1, 4)), deep.Params(num_experts=2)
+        >>> dims = deep.Dims(2, num_classes=2, max_rounds=2, num_samples=4, num_tests=4, num_epochs=1, batch_size=4)
+        >>> def init(key, params):
+        ...     return deep.edge.begin(key, dims, params, pool)
+        >>> def step(key, state, params):
+        ...     arrival, place = draw(key, dims, state.pool, params)
+        ...     arrival = deep.edge.sent(key, arrival, place, state.positions, params, edge.delays.uniform)
+        ...     return deep.edge.learn(state, arrival, params, dims)
+        >>> state, info = mt.simulate(mt.System(init, step), mt.root_key(0), params, num_rounds=2)
+        >>> int(state.visits.sum() + state.dropped)
+        2
     """
     check_params(dims, params, len(state.pool.train.counts))
     _check_policies(policies, params)
@@ -269,7 +298,11 @@ def sent(
     params: Params,
     transfer: Law,
 ) -> Arrival:
-    """The arrival with its distances and transfer delays, of a user at `place`."""
+    """The arrival with its distances and transfer delays, of a user at `place`.
+
+    Source: Eq. (1) and Section VI of `edge`.
+    Raises: InvalidParamsError for a law of delays that gives no whole numbers, one a server.
+    """
     distance = jnp.sqrt(jnp.sum(jnp.square(positions - place[None]), axis=1))
     units = (symmetric_uniforms(key, positions.shape[0] + 1, positions.dtype) + 1) / 2
     trip = Trip(

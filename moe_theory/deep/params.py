@@ -24,6 +24,12 @@ class Dims:
 
     Raises: InvalidDimsError for sizes below 1, or batches that do not divide the samples; UnknownNameError for a
         network or an optimizer that does not exist.
+
+    Examples:
+        >>> from moe_theory import deep
+        >>> dims = deep.Dims(4, num_classes=3, max_rounds=60, num_samples=100, batch_size=50, num_epochs=20)
+        >>> dims.num_steps
+        40
     """
 
     max_experts: int  # largest number of experts M
@@ -66,6 +72,11 @@ class Params(NamedTuple):
 
     Algorithm 1 of `edge` has no auxiliary loss, no termination and the plain norm: `deep.edge` does not look at
     `balance_weight`, `termination_threshold`, `terminate`, `accumulate_flags` and `locality_power`.
+
+    Examples:
+        >>> from moe_theory import deep
+        >>> deep.Params(num_experts=7).routing.num_experts  # as `continual` calls it
+        7
     """
 
     num_experts: Int[Scalar, ""] = 4  # M

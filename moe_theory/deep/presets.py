@@ -60,7 +60,10 @@ class Preset:
         }
 
     def system(self, source: Source) -> System:
-        """The system that all cells run, on a data set (or on what reads it)."""
+        """The system that all cells run, on a data set (or on what reads it).
+
+        Source: Algorithm 1 of the preset's paper.
+        """
         build = edge.system if self.paper == EDGE else continual.system
         return build(self.dims, source, self.classes)
 
@@ -76,7 +79,14 @@ def server_cell(num_experts: int, policy: str = "adaptive") -> str:
 
 
 def preset(name: str) -> Preset:
-    """The preset called `name`. Raises: UnknownNameError, with the nearest name suggested."""
+    """The preset called `name`. Raises: UnknownNameError, with the nearest name suggested.
+
+    Examples:
+        >>> from moe_theory import deep
+        >>> twin = deep.preset("continual-mnist-small")
+        >>> twin.data, twin.classes, list(twin.cells())[:2]
+        ('digits', (1, 4, 7), ['M = 1', 'M = 4'])
+    """
     if name not in PRESETS:
         raise unknown_name("preset", name, PRESETS)
     return PRESETS[name]
@@ -95,6 +105,7 @@ def _resnet(num_classes: int, rounds: int, most: int, samples: int, tests: int) 
     return Dims(most, num_classes, rounds, samples, tests, 5, 32, "resnet18", ADAM)
 
 
+# The presets by name: those of the papers, then their small twins.
 PRESETS: dict[str, Preset] = {
     preset.name: preset
     for preset in (

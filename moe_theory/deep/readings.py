@@ -20,6 +20,7 @@ from moe_theory.core.errors import unknown_name
 from moe_theory.core.readings import Reading
 from moe_theory.deep.params import Params
 
+# The readings by name; the first is that of `Params`.
 READINGS: dict[str, Reading] = {
     reading.name: reading
     for reading in (
@@ -45,7 +46,13 @@ READINGS: dict[str, Reading] = {
 
 
 def reading(name: str) -> Reading:
-    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested."""
+    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
+
+    Examples:
+        >>> from moe_theory import deep
+        >>> deep.reading("uncentred").params(num_experts=4).centre
+        False
+    """
     if name not in READINGS:
         raise unknown_name("reading", name, READINGS)
     return READINGS[name]

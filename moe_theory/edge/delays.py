@@ -25,7 +25,21 @@ from moe_theory.edge.params import LONGEST_DELAY, Dims, Params
 
 
 class Trip(NamedTuple):
-    """What a delay may depend on."""
+    """What a delay may depend on.
+
+    Examples:
+        Two servers a unit apart, and a user half a unit from each, whose delay is between 1 and 6 rounds:
+
+        >>> import jax.numpy as jnp
+        >>> from moe_theory.edge import Params, delays
+        >>> places = jnp.array([[0.0, 0.0], [1.0, 0.0]])
+        >>> uniforms, distances = jnp.array([0.3, 0.9]), jnp.array([0.5, 0.5])
+        >>> trip = delays.Trip(uniforms, 1, 6, distances, nearest=0, positions=places, uplink=1.0)
+        >>> delays.uniform(trip, Params()).tolist(), delays.geometric(trip, Params()).tolist()
+        ([2, 6], [3, 1])
+        >>> delays.by_distance(trip, Params(uplink_delay=4.0, fibre_delay=3.0)).tolist()
+        [2, 5]
+    """
 
     uniform: Float[Array, " M"]  # independent of each other, uniform on (0, 1)
     least: Int[Array, ""]  # bounds of the delay, in rounds
@@ -36,7 +50,7 @@ class Trip(NamedTuple):
     uplink: Float[Array, ""]  # strength of the user's uplink, exponential with mean 1
 
 
-Law = Callable[[Trip, Params], Int[Array, " M"]]
+Law = Callable[[Trip, Params], Int[Array, " M"]]  # the delays of a trip to each server, in rounds; pure
 
 
 def uniform(trip: Trip, params: Params) -> Int[Array, " M"]:
@@ -73,6 +87,13 @@ class Table:
         rounds: an array, or the path of a CSV file of it (commas, one row a line, no header).
     Raises: InvalidDimsError for another shape; InvalidParamsError for a delay that is negative, fractional or missing,
         or for a file that holds something else.
+
+    Examples:
+        >>> from moe_theory import edge
+        >>> table = edge.delays.Table([[0, 3], [3, 0]])  # between two servers
+        >>> system = edge.system(edge.Dims(2, num_tasks=3, num_features=6, num_samples=2), transfer=table)
+        >>> table.rounds.shape
+        (2, 2)
     """
 
     def __init__(self, rounds: Numbers | Path | str | list) -> None:
@@ -86,7 +107,10 @@ class Table:
         return jnp.sum(jnp.where(jnp.arange(rounds.shape[0])[:, None] == trip.nearest, rounds, 0), axis=0)
 
     def check(self, dims: Dims, name: str, shapes: tuple[tuple[int, ...], ...], bounds: tuple[int, int] | None) -> None:
-        """Raise unless the table has one of `shapes` and, where they are known, stays within the `bounds`."""
+        """Raise unless the table has one of `shapes` and, where they are known, stays within the `bounds`.
+
+        Raises: InvalidDimsError for another shape; InvalidParamsError for a delay beyond the bounds.
+        """
         if self.rounds.shape not in shapes:
             wanted = " or ".join(map(str, shapes))
             raise InvalidDimsError(
@@ -106,8 +130,15 @@ class Table:
 
 
 def even_map(count: int) -> Float[np.ndarray, "M 2"]:
-    """Places for servers, spread evenly over the unit square whatever their number: the additive recurrence of the
-    plastic constant (M. Roberts, 2018)."""
+    """Places for servers, spread evenly over the unit square whatever their number.
+
+    Source: the additive recurrence of the plastic constant (M. Roberts, 2018).
+
+    Examples:
+        >>> from moe_theory.edge import delays
+        >>> delays.even_map(50).shape
+        (50, 2)
+    """
     plastic = 1.32471795724474602596
     return np.mod(0.5 + np.arange(1, count + 1)[:, None] * np.array([1 / plastic, 1 / plastic**2]), 1.0)
 

@@ -36,6 +36,16 @@ def generalization_error(
     Source: the module's docstring, in place of Proposition 4, (22), of `edge`.
     Raises: InvalidDimsError unless 1 <= num_samples < p; InvalidParamsError for a negative spread or a signal without
         direction; InvalidRunError if max_load < 1.
+
+    Examples:
+        A single task without spread is known after one arrival:
+
+        >>> import numpy as np
+        >>> from moe_theory.edge import Pool, exact
+        >>> pool = Pool(truths=np.eye(1, 4), signals=np.eye(1, 4), clusters=np.arange(1))
+        >>> errors = exact.generalization_error(pool, num_samples=2, max_load=3, cluster_spread=0.0, follows_truth=True)
+        >>> errors.shape, np.allclose(errors, 0)
+        ((4,), True)
     """
     if max_load < 1:
         raise InvalidRunError(f"max_load={max_load} must be at least 1: g(0) is 0 by definition. Raise max_load.")
@@ -50,9 +60,16 @@ def generalization_error(
 def by_loads(errors: Float[Numbers, " L"], loads: Real[Numbers, "*batch M"]) -> Float[Numbers, "*batch"]:
     """E[G_T | loads] from `errors` g(0..max_load) and the experts' whole `loads`; 0 where no task has arrived.
 
-    A load above max_load raises InvalidParamsError where it is known, and gives nan where it is traced.
+    A load above max_load gives nan where it is traced.
 
     Source: the module's docstring.
+    Raises: InvalidParamsError for a load above max_load, where it is known.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.edge import exact
+        >>> float(exact.by_loads(np.array([0.0, 3.0, 1.5]), np.array([1, 2])))  # (1 * 3 + 2 * 1.5) / 3
+        2.0
     """
     if is_known(loads) and np.any((loads < 0) | (loads >= len(errors))):
         raise InvalidParamsError(

@@ -34,6 +34,11 @@ class Dims:
 
     Raises: InvalidDimsError outside 1 <= num_samples < num_features, or for sizes below 1; UnknownNameError for a
         `when_busy` that does not exist.
+
+    Examples:
+        >>> from moe_theory import edge
+        >>> edge.Dims(max_experts=4, num_tasks=3, num_features=6, num_samples=2, max_delay=10).num_slots
+        4
     """
 
     max_experts: int  # largest number of experts (servers) M
@@ -79,7 +84,13 @@ class Dims:
 
 
 class Params(NamedTuple):
-    """Everything a user sweeps; every leaf may be traced. Defaults: Fig. 3, M = 50, under the reading `sibling`."""
+    """Everything a user sweeps; every leaf may be traced. Defaults: Fig. 3, M = 50, under the reading `sibling`.
+
+    Examples:
+        >>> from moe_theory import edge
+        >>> edge.Params(num_experts=4, max_transfer_delay=2).max_execution_delay
+        5
+    """
 
     num_experts: Int[Scalar, ""] = 50  # M
     learning_rate: Float[Scalar, ""] = 0.2  # eta of (13)

@@ -2,6 +2,21 @@
 
 A policy is one pure function (gate_outputs, state, arrival, params) -> scores (M,); the task goes to the idle server
 with the highest score, the lowest index on ties. Yours is as good as one of these: pass it to `system` or `learn`.
+
+Examples:
+    Where four policies send a task, and one of your own:
+
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from moe_theory.edge import policies
+    >>> arrival = SimpleNamespace(distance=np.array([2, 1]), perturbation=np.zeros(2), uniform=np.array([0.5, 0.6]))
+    >>> given = np.array([0.3, 0.2]), SimpleNamespace(execution_delay=np.array([1, 4])), arrival, None
+    >>> np.argmax([policies.adaptive(*given), policies.nearest(*given)], axis=1).tolist()
+    [0, 1]
+    >>> np.argmax([policies.fastest(*given), policies.uniform(*given)], axis=1).tolist()
+    [0, 1]
+    >>> policies.scores_of(lambda gate_outputs, state, arrival, params: -gate_outputs, *given).argmax().item()
+    1
 """
 
 from collections.abc import Callable
@@ -12,6 +27,7 @@ from jaxtyping import Array, Float
 
 from moe_theory.core.errors import InvalidParamsError
 
+# (gate_outputs, state, arrival, params) -> scores
 Policy = Callable[[Float[Array, " M"], Any, Any, Any], Float[Array, " M"]]
 
 
@@ -55,7 +71,15 @@ def scores_of(
 
 
 def check_policy(policy: Any) -> None:
-    """Raise InvalidParamsError unless a policy is a function."""
+    """Raise InvalidParamsError unless a policy is a function.
+
+    Examples:
+        >>> from moe_theory.edge import policies
+        >>> policies.check_policy("nearest")
+        Traceback (most recent call last):
+            ...
+        moe_theory.core.errors.InvalidParamsError: policy='nearest' must be a function of (gate_outputs, ...
+    """
     if not callable(policy):
         raise InvalidParamsError(
             f"policy={policy!r} must be a function of (gate_outputs, state, arrival, params), such as "
@@ -63,4 +87,5 @@ def check_policy(policy: Any) -> None:
         )
 
 
+# The policies by name.
 POLICIES: dict[str, Policy] = {policy.__name__: policy for policy in (adaptive, nearest, fastest, uniform)}

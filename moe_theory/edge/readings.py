@@ -36,6 +36,13 @@ def gate_drive(params: Params, num_features: int) -> float:
     """kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: how far one gate step moves a gate output.
 
     Expectations of |w| and |v|^2 are those of the reading's laws, with Gaussian entries of truths.
+
+    Examples:
+        A tuned reading has a gate drive of 1 in Fig. 3, with 50 experts and 15 features:
+
+        >>> from moe_theory import edge
+        >>> round(edge.gate_drive(edge.reading("scaled-signal").params(num_experts=50), 15), 6)
+        1.0
     """
     deviation = math.sqrt(params.truth_scale) if params.scale_is_variance else float(params.truth_scale)
     entry = math.hypot(deviation, float(params.cluster_spread))
@@ -69,6 +76,7 @@ def _tuned(**choices: Any) -> dict[str, Any]:
     return {**choices, "signal_scale": 1 / math.sqrt(gate_drive(params, FIGURE_3_FEATURES))}
 
 
+# The readings by name; the first is that of `Params`.
 READINGS: dict[str, Reading] = {
     reading.name: reading
     for reading in (
@@ -95,7 +103,13 @@ READINGS: dict[str, Reading] = {
 
 
 def reading(name: str) -> Reading:
-    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested."""
+    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
+
+    Examples:
+        >>> from moe_theory import edge
+        >>> edge.reading("independent-signal").params(num_experts=4).min_strength
+        0.0
+    """
     if name not in READINGS:
         raise unknown_name("reading", name, READINGS)
     return READINGS[name]

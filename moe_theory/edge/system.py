@@ -12,10 +12,11 @@ from moe_theory.core.numerics import Numbers
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Pool, check_pool
 from moe_theory.edge import delays
+from moe_theory.edge.checks import check_delays, check_totals
 from moe_theory.edge.delays import Law, Table
 from moe_theory.edge.params import Dims, Params, check_params
 from moe_theory.edge.policies import Policy, adaptive, check_policy
-from moe_theory.edge.rounds import Info, check_delays, check_totals, learn
+from moe_theory.edge.rounds import Info, learn
 from moe_theory.edge.state import FREE, Reprise, Room, State
 from moe_theory.edge.tasks import Arrival, draw, draw_execution, draw_pool
 
@@ -36,7 +37,17 @@ def system(
         policy: one of `policies`, or your own pure function.
         transfer: law of the transfer delays, drawn for every task; one of `delays`, or your own.
         execution: law of the execution delays, drawn once.
-    Raises: InvalidParamsError for a policy that is no function.
+    Source: Algorithm 1 of `edge`; what is drawn, Definition 1, Assumption 1 and Section VI.
+    Raises: InvalidParamsError for a policy that is no function; from its `init`, the errors of `begin`.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import edge
+        >>> dims = edge.Dims(max_experts=2, num_tasks=3, num_features=4, num_samples=2)
+        >>> system = edge.system(dims, edge.policies.nearest)
+        >>> state, info = mt.simulate(system, mt.root_key(0), edge.Params(num_experts=2), num_rounds=5)
+        >>> int(state.visits.sum() + state.dropped)
+        5
     """
     check_policy(policy)
 
@@ -62,13 +73,23 @@ def begin(
     execution_delay: Int[Numbers, " M"],
     positions: Float[Numbers, "M 2"] | None = None,
 ) -> State:
-    """The state before round 1: experts and gates are zero (Algorithm 1, line 2), all servers idle.
+    """The state before round 1: experts and gates are zero, all servers idle.
 
     Args:
         execution_delay: d^ex of each server, in whole rounds; those beyond `num_experts` are not used.
         positions: the servers' places on the unit square; `delays.even_map` unless given.
+    Source: Algorithm 1 of `edge`, line 2.
     Raises: InvalidDimsError for shapes that do not fit `dims`; InvalidParamsError for `params` outside their range,
         or execution delays that are negative, fractional or above `Dims.max_delay`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory import edge
+        >>> pool = edge.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
+        >>> dims = edge.Dims(max_experts=2, num_tasks=2, num_features=4, num_samples=2)
+        >>> state = edge.begin(dims, edge.Params(num_experts=2), pool, execution_delay=np.array([1, 2]))
+        >>> state.experts.shape, state.busy_until.tolist()
+        ((2, 4), [0, 0])
     """
     check_params(dims, params)
     check_pool(dims.num_tasks, dims.num_features, pool)
@@ -120,8 +141,19 @@ def on_pool(
 
     Keep the result: each call makes a new program.
 
+    Source: Algorithm 1 of `edge`.
     Raises: as `begin`; InvalidParamsError for execution delays that with the bounds of a transfer may make less than 1
         round, or more than `Dims.max_delay`.
+
+    Examples:
+        >>> import numpy as np
+        >>> import moe_theory as mt
+        >>> from moe_theory import edge
+        >>> pool = edge.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
+        >>> dims = edge.Dims(max_experts=2, num_tasks=2, num_features=4, num_samples=2)
+        >>> system = edge.on_pool(dims, pool, execution_delay=np.array([1, 2]))
+        >>> system.init(mt.root_key(0), edge.Params(num_experts=2)).execution_delay.tolist()
+        [1, 2]
     """
     drawn = system(dims, policy, transfer=transfer)
 

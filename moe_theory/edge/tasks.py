@@ -54,6 +54,20 @@ def draw(
     """Draw a round's arrival: task and data by Definition 1, the user's place on the unit square, delays by `transfer`.
 
     The kind is uniform on the pool; the truth is its centre plus N(0, spread^2) entrywise (6).
+
+    Source: Definition 1 and Eq. (6) of `edge`.
+    Raises: InvalidParamsError for a law of delays that gives no whole numbers, one a server.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> import moe_theory as mt
+        >>> from moe_theory import edge
+        >>> pool = edge.Pool(truths=jnp.eye(2, 4), signals=jnp.eye(2, 4), clusters=jnp.arange(2))
+        >>> dims, params = edge.Dims(3, num_tasks=2, num_features=4, num_samples=2), edge.Params(num_experts=3)
+        >>> draw, places = jax.jit(edge.draw, static_argnums=(1, 5)), edge.delays.even_map(3)
+        >>> arrival = draw(mt.root_key(0), dims, pool, places, params, edge.delays.uniform)
+        >>> arrival.features.shape, arrival.transfer_delay.shape
+        ((4, 2), (3,))
     """
     num_features, num_samples, dtype = dims.num_features, dims.num_samples, pool.truths.dtype
     sizes = (6, num_features, num_features * num_samples)

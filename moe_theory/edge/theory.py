@@ -20,9 +20,9 @@ from moe_theory.core.linear import overparameterization_ratio as overparameteriz
 from moe_theory.core.numerics import array_namespace
 from moe_theory.core.tasks import Pool
 
-FORMS = ("printed", "corrected")
-QUANTILES = ("normal", "binomial")
-RULES = ("stated", "chernoff")
+FORMS = ("printed", "corrected")  # of Proposition 4 and Theorem 1: as in the paper, or as it should be
+QUANTILES = ("normal", "binomial")  # of `specialists_needed`
+RULES = ("stated", "chernoff")  # of `experts_needed`
 
 
 def gaps(pool: Pool, cluster_spread: Float[Numbers, ""] | float) -> Gaps:
@@ -35,6 +35,13 @@ def gaps(pool: Pool, cluster_spread: Float[Numbers, ""] | float) -> Gaps:
 
     Source: Assumption 1, (22) and (23) of `edge`.
     Raises: InvalidParamsError for a negative spread, where it is not traced.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.edge import Pool, theory
+        >>> pool = Pool(truths=np.eye(2), signals=np.eye(2), clusters=np.arange(2))
+        >>> theory.gaps(pool, cluster_spread=0.5).task_gap.item()  # 1 between the centres, and 2 * 2 * 0.5^2
+        2.0
     """
     if is_known(cluster_spread) and cluster_spread < 0:
         raise InvalidParamsError(
@@ -70,6 +77,11 @@ def specialists_needed(max_delay: int, num_tasks: int, failure: float, quantile:
     Source: Proposition 1, (16), and Appendix B of `edge`.
     Raises: InvalidDimsError unless max_delay >= 1 and num_tasks >= 1; InvalidParamsError unless 0 < failure < 1;
         UnknownNameError for another `quantile`.
+
+    Examples:
+        >>> from moe_theory.edge import theory
+        >>> theory.specialists_needed(max_delay=2, num_tasks=2, failure=0.3, quantile="binomial")  # P(A > 1) = 0.25
+        1
     """
     _require_window(max_delay, num_tasks)
     _require_failure(failure)
@@ -87,6 +99,11 @@ def tail(max_delay: int, num_tasks: int, specialists: float) -> float:
 
     Source: Appendix B of `edge`.
     Raises: InvalidDimsError unless max_delay >= 1 and num_tasks >= 1.
+
+    Examples:
+        >>> from moe_theory.edge import theory
+        >>> round(theory.tail(max_delay=2, num_tasks=2, specialists=1), 6)
+        0.25
     """
     _require_window(max_delay, num_tasks)
     return float(_binomial_tail(np.floor(specialists), max_delay, num_tasks))
@@ -100,6 +117,11 @@ def unserved(max_delay: int, num_tasks: int, specialists: float) -> float:
 
     Source: what Proposition 1 of `edge` claims of a task, in place of the window of Appendix B.
     Raises: InvalidDimsError unless max_delay >= 1 and num_tasks >= 1.
+
+    Examples:
+        >>> from moe_theory.edge import theory
+        >>> round(theory.unserved(max_delay=2, num_tasks=2, specialists=1), 6)
+        0.5
     """
     _require_window(max_delay, num_tasks)
     return float(_binomial_tail(np.ceil(specialists) - 1, max_delay - 1, num_tasks))
@@ -119,6 +141,11 @@ def experts_needed(
 
     Source: Proposition 1 and Appendix B of `edge`.
     Raises: as `specialists_needed`; UnknownNameError for another `rule`.
+
+    Examples:
+        >>> from moe_theory.edge import theory
+        >>> theory.experts_needed(max_delay=2, num_tasks=2, failure=0.3, quantile="binomial")  # 2 ln(1 / 0.3) = 2.4
+        3
     """
     specialists = max(specialists_needed(max_delay, num_tasks, failure, quantile), 0)
     needed, log_odds = num_tasks * specialists, np.log(1 / failure)
@@ -143,6 +170,11 @@ def exploration_rounds(
 
     Source: Proposition 2 and Appendix C of `edge`.
     Raises: InvalidDimsError unless max_delay >= 1 and InvalidParamsError unless 0 < failure < 1, where not traced.
+
+    Examples:
+        >>> from moe_theory.edge import theory
+        >>> int(theory.exploration_rounds(10, 0.5, truth_scale=0.25, failure=0.05, max_delay=10))  # 10 + 40 ln 200
+        222
     """
     _require_delay(max_delay)
     _require_failure(failure)
@@ -170,6 +202,13 @@ def proposition_4(
 
     Source: Proposition 4, (22), and Lemma 9, (34), of `edge`.
     Raises: UnknownNameError for another `form`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.edge import theory
+        >>> gaps = theory.Gaps(truth_norm=1.0, task_gap=3.0, within_gap=0.0, across_gap=3.0)
+        >>> round(float(theory.proposition_4(gaps, 0.5, loads=np.array([1, 1]), round=2)), 6)  # 0.5 * 1 + 0.5 * 3
+        2.0
     """
     if form not in FORMS:
         raise unknown_name("form", form, FORMS)
@@ -202,6 +241,14 @@ def theorem_1(
     Source: Theorem 1, (23), of `edge`; `corrected` is ours: what (34) leaves of the tasks up to T1, which the
         last step of Appendix F makes fade.
     Raises: UnknownNameError for another `form`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.edge import theory
+        >>> gaps = theory.Gaps(truth_norm=1.0, task_gap=3.0, within_gap=0.0, across_gap=3.0)
+        >>> loads = np.array([1, 1])
+        >>> round(float(theory.theorem_1(gaps, 0.5, loads, explored_loads=loads, round=2, floor=0.25)), 6)
+        2.25
     """
     if form not in FORMS:
         raise unknown_name("form", form, FORMS)

@@ -29,11 +29,12 @@ from moe_theory.generalization.system import Info, State, best_experts, system
 from moe_theory.generalization.theory import lemma_3
 
 MOST_ENUMERATED = 20  # samples whose 2^m signs are gone through at most
-ENUMERATED_WITHOUT_ASKING = 16
+ENUMERATED_WITHOUT_ASKING = 16  # samples up to which `fixed_router` goes through all signs
 BLOCK = 2**21  # signs held at a time
+# How a complexity is known: `Estimate.kind`.
 EXACT, MONTE_CARLO, UPPER_BOUND, LOWER_ESTIMATE = "exact", "Monte Carlo", "upper bound", "lower estimate"
 
-Signs = Float[np.ndarray, "n m"]
+Signs = Float[np.ndarray, "n m"]  # n sign vectors of m samples
 Supremum = Callable[[np.ndarray], np.ndarray]  # signs (n, m) -> sup_f (1/m) sum_i sigma_i f(x_i) for each row (n,)
 
 
@@ -54,6 +55,13 @@ def linear_ball(features: Float[np.ndarray, "m d"], radius: float) -> Estimate:
     least 1/sqrt(2) of the bound (Khintchine's inequality in a Hilbert space, Latala and Oleszkiewicz 1994).
 
     Source: R_m(H) of Theorem 1 for linear experts. Raises: InvalidParamsError for no table of numbers, or B < 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import complexity
+        >>> estimate = complexity.linear_ball(np.eye(4), radius=2.0)
+        >>> estimate.value, estimate.kind
+        (1.0, 'exact')
     """
     features = _table("features", features)
     require_amounts(radius=radius)
@@ -67,6 +75,11 @@ def linear_ball_gaussian(num_samples: int, num_features: int, radius: float, sca
     Given the signs, sum_i sigma_i x_i ~ N(0, m scale^2 I). E|g| = sqrt(2) Gamma((d+1)/2) / Gamma(d/2).
 
     Source: Definition 2. Raises: InvalidParamsError for sizes or scales out of range.
+
+    Examples:
+        >>> from moe_theory.generalization import complexity
+        >>> round(complexity.linear_ball_gaussian(num_samples=4, num_features=1, radius=2.0), 6)  # sqrt(2 / pi)
+        0.797885
     """
     require_whole("num_samples", num_samples)
     require_whole("num_features", num_features)
@@ -78,6 +91,13 @@ def linear_ball_exact(features: Float[np.ndarray, "m d"], radius: float) -> Esti
     """R_S of {w.x : |w| <= B}, exactly, from all 2^m signs.
 
     Source: Definition 2. Raises: InvalidParamsError for more than 20 samples.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import complexity
+        >>> estimate = complexity.linear_ball_exact(np.eye(2), radius=2.0)
+        >>> round(estimate.value, 6), estimate.draws  # sqrt(2), of all 4 signs
+        (1.414214, 4)
     """
     features = _table("features", features)
     require_amounts(radius=radius)
@@ -87,7 +107,17 @@ def linear_ball_exact(features: Float[np.ndarray, "m d"], radius: float) -> Esti
 def linear_ball_monte_carlo(
     features: Float[np.ndarray, "m d"], radius: float, num_draws: int, seed: int = 0
 ) -> Estimate:
-    """R_S of {w.x : |w| <= B} by Monte Carlo over signs. Raises: InvalidParamsError as `linear_ball`."""
+    """R_S of {w.x : |w| <= B} by Monte Carlo over signs.
+
+    Source: Definition 2.
+    Raises: InvalidParamsError for no table of numbers, B < 0, or fewer than 2 draws.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import complexity
+        >>> round(complexity.linear_ball_monte_carlo(np.eye(2), radius=2.0, num_draws=10).value, 6)
+        1.414214
+    """
     features = _table("features", features)
     require_amounts(radius=radius)
     return monte_carlo(_ball(features, radius), len(features), num_draws, seed)
@@ -101,6 +131,11 @@ def constants(num_samples: int) -> float:
     and R_m about sqrt(2 / (pi m)).
 
     Source: Definition 2. Raises: InvalidParamsError unless m is whole and at least 1.
+
+    Examples:
+        >>> from moe_theory.generalization import complexity
+        >>> round(complexity.constants(2), 6)
+        0.5
     """
     require_whole("num_samples", num_samples)
     return 2 / math.sqrt(math.pi) * _gamma_ratio(math.ceil(num_samples / 2)) / num_samples
@@ -114,6 +149,11 @@ def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int 
     Args:
         supremum: signs (n, m) -> sup_f (1/m) sum_i sigma_i f(x_i) for each row, (n,).
     Source: Definition 2. Raises: InvalidParamsError for fewer than 2 draws, which show no error.
+
+    Examples:
+        >>> from moe_theory.generalization import complexity
+        >>> complexity.monte_carlo(lambda signs: abs(signs.mean(axis=1)), num_samples=1, num_draws=10).value
+        1.0
     """
     require_whole("num_samples", num_samples)
     require_whole("num_draws", num_draws, least=2)
@@ -124,7 +164,16 @@ def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int 
 
 
 def enumerated(supremum: Supremum, num_samples: int) -> Estimate:
-    """E sup over random signs, from all 2^m of them. Raises: InvalidParamsError for more than 20 samples."""
+    """E sup over random signs, from all 2^m of them.
+
+    Source: Definition 2.
+    Raises: InvalidParamsError for more than 20 samples.
+
+    Examples:
+        >>> from moe_theory.generalization import complexity
+        >>> complexity.enumerated(lambda signs: abs(signs.mean(axis=1)), num_samples=2).value
+        0.5
+    """
     require_whole("num_samples", num_samples)
     if num_samples > MOST_ENUMERATED:
         raise InvalidParamsError(
@@ -149,6 +198,12 @@ def fixed_router(
 
     Source: Eq. (29) for a fixed router, whose bound is `repaired.fixed_router_complexity`.
     Raises: InvalidParamsError for tables that do not fit each other.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import complexity
+        >>> complexity.fixed_router(gates=np.eye(2), features=np.eye(2), radius=1.0).value
+        1.0
     """
     gates, features = _table("gates", gates), _table("features", features)
     require_amounts(radius=radius)
@@ -183,6 +238,14 @@ def learned(
         num_starts: trainings for each of the sign vectors, of which the best counts.
     Source: Definition 2. Raises: InvalidDimsError for features that do not fit `dims`; InvalidParamsError or
         InvalidRunError for what cannot be run.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import Dims, Params, complexity
+        >>> dims, params = Dims(max_experts=2, num_features=3, max_samples=3), Params(num_experts=2)
+        >>> estimate = complexity.learned(dims, params, np.eye(3), num_draws=2, num_steps=3)
+        >>> estimate.kind, estimate.value <= 1
+        ('lower estimate', True)
     """
     features = _table("features", features)
     require_whole("num_draws", num_draws, least=2)
@@ -212,9 +275,15 @@ def spectral(weights: Sequence[np.ndarray], num_samples: int, feature_norm: floa
     it is c |w| / sqrt(m), the bound of `linear_ball` for inputs of norm c.
 
     Args:
-        weights: matrices of the layers, the input's first; a vector is a matrix with one row.
+        weights: matrices (outputs, inputs) of the layers, the input's first; a vector is a matrix with one row.
         feature_norm: c, the largest |x|.
     Source: Lemma 3, as printed. Raises: InvalidParamsError for matrices that cannot follow each other, or zero layers.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import complexity
+        >>> round(complexity.spectral([np.array([3.0, 4.0])], num_samples=25), 6)  # |w| / sqrt(m)
+        1.0
     """
     layers = [_table("weights", np.atleast_2d(layer)) for layer in weights]
     shapes = [layer.shape for layer in layers]

@@ -29,7 +29,7 @@ from moe_theory.generalization.natarajan import natarajan
 from moe_theory.generalization.params import Dims, Params
 from moe_theory.generalization.readings import READINGS
 
-TRUE_RISK = 0.5
+TRUE_RISK = 0.5  # L_D of every f
 REFUTED = "mask-dimension"  # the reading whose bound a gap is held against
 GRANTED = 1.0  # d_N that `fixed_router` grants to a class of one router, whose own is 0
 ERROR = 0.05  # of the intervals of frequencies
@@ -54,7 +54,7 @@ class Counterexample(NamedTuple):
     num_samples: int  # m
     num_experts: int  # T
     num_active: int  # k
-    instance: dict[str, np.ndarray]  # the first sample, and the f with the gap
+    instance: dict[str, np.ndarray]  # the first sample (m, ...), and the f with the gap, shapes as the function says
 
 
 def fixed_router(
@@ -70,7 +70,15 @@ def fixed_router(
     d_N = 0 under both readings; `GRANTED` is put in its place, which makes the bound larger.
 
     Returns: `instance` has inputs (m,), labels (m,), cells (m,) and experts (T,).
-    Raises: InvalidParamsError for sizes below 1 or a delta outside (0, 1).
+    Source: against Theorem 1 and Eq. (23).
+    Raises: InvalidParamsError for sizes below 1 or a delta outside (0, 1); InvalidRunError for what is no key.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory.generalization import counterexamples
+        >>> found = counterexamples.fixed_router(mt.root_key(0), num_draws=5)
+        >>> found.gap.shape, found.frequency, found.refutes
+        ((5,), 1.0, True)
     """
     _check(num_experts, 1, num_samples, num_draws, delta)
     dims = Dims(num_experts, 1, num_samples)
@@ -110,7 +118,15 @@ def learned_router(
 
     Returns: `instance` has coordinate (m,), labels (m,), slopes (T,), intercepts (T,) and margins (T,), B/sqrt(n_j)
         or 1: expert j gives its inputs y_i margins[j].
-    Raises: InvalidParamsError for sizes below 1 or a delta outside (0, 1).
+    Source: against Theorem 1 and Eq. (23).
+    Raises: InvalidParamsError for sizes below 1 or a delta outside (0, 1); InvalidRunError for what is no key.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory.generalization import counterexamples
+        >>> found = counterexamples.learned_router(mt.root_key(0), num_samples=64, num_experts=4, num_draws=2)
+        >>> found.gap.round(4).tolist()  # T divides m
+        [0.5, 0.5]
     """
     _check(num_experts, 1, num_samples, num_draws, delta)
     params = Params(num_experts, 1, num_samples)
@@ -148,7 +164,15 @@ def dense_router(
     reading "router-dimension" this class has no finite d_N, and the theorem nothing to say.
 
     Returns: `instance` has labels (m,), logits (m, 2) and experts (2,).
-    Raises: InvalidParamsError for sizes below 1 or a delta outside (0, 1).
+    Source: against Theorem 1 and Eq. (23), with d_N of Definition 4.
+    Raises: InvalidParamsError for sizes below 1 or a delta outside (0, 1); InvalidRunError for what is no key.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory.generalization import counterexamples
+        >>> found = counterexamples.dense_router(mt.root_key(0), num_draws=20)
+        >>> float(found.gap.min().round(4)), found.refutes
+        (0.5, True)
     """
     _check(2, 2, num_samples, num_draws, delta)
     gap = _gaps(instances.dense(Dims(2, 1, num_samples)), key, num_draws, Params(2, 2, num_samples))
@@ -186,7 +210,16 @@ def natural(
     Args:
         num_steps: of gradient ascent.
     Returns: `instance` has features (m, d), labels (m,), experts (T, d) and router (T, d).
-    Raises: InvalidParamsError for sizes below 1, fewer than two experts, or a delta outside (0, 1).
+    Source: against Theorem 1 and Eq. (23), with d_N of Definition 4.
+    Raises: InvalidParamsError for sizes below 1, fewer than two experts, or a delta outside (0, 1); InvalidRunError for
+        what is no key.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory.generalization import counterexamples
+        >>> found = counterexamples.natural(mt.root_key(0), num_samples=20, num_experts=2, num_draws=2, num_steps=2)
+        >>> found.gap.shape, bool((found.gap < 0.5).all())
+        ((2,), True)
     """
     _check(num_experts, num_experts, num_samples, num_draws, delta)
     require_whole("num_features", num_features)
@@ -213,6 +246,16 @@ def quantile_lines(
 
     Line j is the highest between cuts j and j + 1: where lines of slopes j - 1 and j cross, intercepts differ by the
     negative of the cut, which lies halfway between two neighbours of the sample.
+
+    Returns: slopes (T,), intercepts (T,) and sizes of the parts (T,).
+    Source: the derivation of `learned_router`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import counterexamples
+        >>> slopes, intercepts, counts = counterexamples.quantile_lines(np.array([0.0, 1.0, 2.0, 3.0]), num_experts=2)
+        >>> slopes.tolist(), counts.tolist()  # they cross at 1.5
+        ([0.0, 1.0], [2, 2])
     """
     num_samples, ordered = len(coordinate), np.sort(coordinate)
     places = np.arange(1, num_experts) * num_samples // num_experts

@@ -3,6 +3,21 @@
 One replicate's pure functions of padded arrays: M = `Dims.max_experts` experts of which the first T exist. How many
 exist, T, and how many of them are active, k, are traced, so that one program serves every sparsity. Experts and routers
 are linear or networks of one hidden layer of ReLUs, without biases.
+
+Examples:
+    Two experts, each of which the router gives the inputs that are its own:
+
+    >>> import numpy as np
+    >>> from moe_theory.generalization import model
+    >>> weights, features = model.Weights(experts=(np.eye(2),), router=(np.eye(2),)), np.eye(2)
+    >>> logits = model.logits(weights, features)
+    >>> model.masks(logits, num_active=1, num_experts=2).tolist()
+    [[True, False], [False, True]]
+    >>> gates = model.gates(logits, num_active=1, num_experts=2)
+    >>> np.sum(gates * model.expert_outputs(weights, features), axis=1).tolist()
+    [1.0, 1.0]
+    >>> model.outputs(weights, features, num_active=1, num_experts=2).tolist()
+    [1.0, 1.0]
 """
 
 from typing import NamedTuple
@@ -31,6 +46,14 @@ def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> Weights:
 
     A network's matrices have about half of the Frobenius norm that `project` allows. An expert draws the same numbers
     whatever `dims.max_experts`; those that do not exist are zero.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory.generalization import Dims, Params, model
+        >>> dims = Dims(max_experts=4, num_features=3, max_samples=1)
+        >>> weights = model.draw_weights(mt.root_key(0), dims, Params(num_experts=2))
+        >>> weights.experts[0].shape, bool(weights.experts[0][2:].any())
+        ((4, 3), False)
     """
     dtype = jnp.result_type(float)
     keys = jax.random.split(key, 4)
@@ -62,6 +85,13 @@ def project(weights: Weights, params: Params) -> Weights:
     """Scale down what is too large: linear experts to |w| <= B, rows of a linear router to |v| <= W.
 
     Each matrix of an expert network is scaled to a Frobenius norm of at most B, each of a router network to W.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from moe_theory.generalization import Params, model
+        >>> weights = model.Weights(experts=(2 * jnp.eye(2),), router=(2 * jnp.eye(2),))
+        >>> model.project(weights, Params(expert_norm=1.0, router_norm=4.0)).experts[0].tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
     """
     experts = tuple(_shrink(layer, range(1, layer.ndim), params.expert_norm) for layer in weights.experts)
     is_linear = len(weights.router) == 1
@@ -120,6 +150,12 @@ def gates_straight_through(
 
     There Eq. (5) is 1 at the largest logit whatever its value, so that nothing would train the router; the gradient
     is then that of the softmax of all experts that exist. At k >= 2 it is that of Eq. (5).
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from moe_theory.generalization import model
+        >>> model.gates_straight_through(jnp.array([[1.0, 3.0, 2.0]]), num_active=1, num_experts=3).tolist()
+        [[0.0, 1.0, 0.0]]
     """
     exists = jnp.arange(logits.shape[1], dtype=jnp.int32) < num_experts
     smooth = _softmax(logits, jnp.broadcast_to(exists, logits.shape))
@@ -145,7 +181,14 @@ def outputs(
 
 
 def ramp_loss(labels: Float[Array, "*shape"], outputs: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """(1 - y f)/2, cut to [0, 1]: `LIPSCHITZ` in f, and 1/2 on average over a fair label whatever f."""
+    """(1 - y f)/2, cut to [0, 1]: `LIPSCHITZ` in f, and 1/2 on average over a fair label whatever f.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import model
+        >>> model.ramp_loss(np.array([1.0, -1.0, 1.0]), np.array([2.0, 2.0, 0.0])).tolist()
+        [0.0, 1.0, 0.5]
+    """
     return jnp.clip((1 - labels * outputs) / 2, 0, 1)
 
 

@@ -64,6 +64,11 @@ def natarajan(
     Source: d_N of Theorem 1 and Definition 4; the derivation above.
     Raises: InvalidParamsError for sizes out of range, or a class without a finite d_N under this reading;
         UnknownNameError for another router or reading.
+
+    Examples:
+        >>> from moe_theory.generalization import complexity
+        >>> complexity.natarajan("linear", num_experts=3, num_active=1, num_features=5)
+        10.0
     """
     if router not in ROUTERS:
         raise unknown_name("router", router, ROUTERS)
@@ -94,6 +99,12 @@ def natarajan_dimension(labelings: Int[np.ndarray, "F n"]) -> int:
     the functions with a there, and those with b there, have in common at those others.
 
     Source: Definition 3. Raises: InvalidParamsError for anything but a table of whole numbers with a row.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import complexity
+        >>> complexity.natarajan_dimension(np.array([[0, 0], [0, 1], [1, 0], [1, 1]]))
+        2
     """
     rows = set(_rows(labelings))
     num_points = len(next(iter(rows)))
@@ -105,7 +116,17 @@ def natarajan_dimension(labelings: Int[np.ndarray, "F n"]) -> int:
 
 
 def growth(labelings: Int[np.ndarray, "F n"]) -> int:
-    """How many different labelings of the n points there are. Raises: as `natarajan_dimension`."""
+    """How many different labelings of the n points there are.
+
+    Source: what Lemma 6, Eq. (33), bounds.
+    Raises: InvalidParamsError for anything but a table of whole numbers with a row.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import complexity
+        >>> complexity.growth(np.array([[0, 1], [1, 0], [0, 1]]))
+        2
+    """
     return len(set(_rows(labelings)))
 
 

@@ -15,6 +15,11 @@ class Dims:
     """Static shapes. Experts and samples are padded, so that one program serves every T, k and m of a grid.
 
     Raises: InvalidDimsError for sizes that are no whole numbers in range.
+
+    Examples:
+        >>> from moe_theory import generalization
+        >>> generalization.Dims(max_experts=8, num_features=4, max_samples=100).expert_width  # linear experts
+        0
     """
 
     max_experts: int  # experts that arrays are padded to, at least every T
@@ -31,7 +36,13 @@ class Dims:
 
 
 class Params(NamedTuple):
-    """Everything a user sweeps; every leaf may be traced."""
+    """Everything a user sweeps; every leaf may be traced.
+
+    Examples:
+        >>> from moe_theory import generalization
+        >>> generalization.Params(num_experts=8, num_samples=100).num_active
+        1
+    """
 
     num_experts: Int[Scalar, ""] = 8  # T
     num_active: Int[Scalar, ""] = 1  # k

@@ -9,6 +9,7 @@ from moe_theory.core.errors import unknown_name
 from moe_theory.core.readings import Reading as Reading
 from moe_theory.generalization.params import Params
 
+# The readings by name; the first is that of `Params`.
 READINGS: dict[str, Reading] = {
     reading.name: reading
     for reading in (
@@ -24,7 +25,13 @@ READINGS: dict[str, Reading] = {
 
 
 def reading(name: str) -> Reading:
-    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested."""
+    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
+
+    Examples:
+        >>> from moe_theory import generalization
+        >>> generalization.reading("router-dimension").params(num_experts=4).whole_router
+        True
+    """
     if name not in READINGS:
         raise unknown_name("reading", name, READINGS)
     return READINGS[name]

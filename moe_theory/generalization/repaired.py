@@ -40,6 +40,12 @@ def uniform(complexity: Real, log_patterns: Real, num_samples: Real, lipschitz: 
             (Jensen, in step 4), as the mean of R_S(F|mu) does for rho where there is but one mask.
     Source: replaces Eq. (8) and (23); dimensionless.
     Raises: InvalidParamsError for a negative number or a delta outside (0, 1).
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> bound = repaired.uniform(complexity=0.1, log_patterns=0.0, num_samples=200, lipschitz=0.5)
+        >>> round(bound, 3)  # 0.1 + sqrt(log(40) / 400)
+        0.196
     """
     require_amounts(complexity=complexity, log_patterns=log_patterns, lipschitz=lipschitz)
     require_whole("num_samples", num_samples)
@@ -63,6 +69,11 @@ def log_mask_patterns(num_experts: Real, num_active: Real, num_samples: Real, nu
     Never more than m log binom(T, k), all masks of all samples; 0 at k = T.
 
     Source: replaces Eq. (16). Raises: InvalidParamsError for sizes out of range.
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> repaired.log_mask_patterns(num_experts=8, num_active=8, num_samples=100, num_features=5)
+        0.0
     """
     check_sizes(num_experts, num_active, num_samples)
     require_whole("num_features", num_features)
@@ -90,6 +101,12 @@ def fixed_router_complexity(
     most B c, since a(x) is a convex combination.
 
     Source: replaces Eqs. (29) to (32) for a given router.
+    Raises: InvalidParamsError for sizes or norms out of range.
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> repaired.fixed_router_complexity(num_experts=4, num_samples=100, mean_square_gate=1.0)
+        0.2
     """
     check_sizes(num_experts, 1, num_samples)
     require_amounts(mean_square_gate=mean_square_gate, expert_norm=expert_norm, feature_norm=feature_norm)
@@ -104,6 +121,12 @@ def cells_complexity(num_experts: int, num_samples: int) -> float:
     (T/m) E[|S_n|]. E|S_n| = n binom(n - 1, floor((n - 1)/2)) / 2^(n - 1), of which n = 2j and 2j - 1 have the same.
 
     Source: replaces Eqs. (29) to (32) for a router that is given.
+    Raises: InvalidParamsError for sizes out of range.
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> round(repaired.cells_complexity(num_experts=1, num_samples=2), 6)  # E|S_2| / 2
+        0.5
     """
     check_sizes(num_experts, 1, num_samples)
     counts = np.arange(1, num_samples + 1, dtype=float)
@@ -123,6 +146,12 @@ def product_complexity(num_experts: Real, num_samples: Real, expert_norm: Real =
     that sqrt(T) cannot be spared.
 
     Source: replaces Eqs. (29) to (32) at k = 1.
+    Raises: InvalidParamsError for sizes or norms out of range.
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> repaired.product_complexity(num_experts=4, num_samples=100, expert_norm=2.0)
+        0.4
     """
     check_sizes(num_experts, 1, num_samples)
     require_amounts(expert_norm=expert_norm, feature_norm=feature_norm)
@@ -154,6 +183,12 @@ def lipschitz_complexity(
     B c, since outputs are convex combinations.
 
     Source: replaces Eqs. (29) to (32) for k >= 2.
+    Raises: InvalidParamsError for sizes or norms out of range.
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> repaired.lipschitz_complexity(num_experts=4, num_active=1, num_samples=100)
+        0.2
     """
     check_sizes(num_experts, num_active, num_samples)
     require_amounts(expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm)
@@ -190,6 +225,12 @@ def covering(
 
     Source: replaces Eq. (8) and (23) for finite dimensions.
     Raises: InvalidParamsError for sizes or norms out of range.
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> few, many = repaired.covering(2, 1, 1000, num_features=5), repaired.covering(2, 1, 10**6, num_features=5)
+        >>> 0 < many < few
+        True
     """
     patterns = log_mask_patterns(num_experts, num_active, num_samples, num_features)
     require_amounts(expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm, lipschitz=lipschitz)
@@ -236,7 +277,14 @@ def bounds(
 
     (Which one is smallest does not depend on the sample.)
 
+    Source: the functions here, each of which has its own.
     Raises: InvalidParamsError for sizes or norms out of range, or a delta outside (0, 1).
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> found = repaired.bounds(num_experts=8, num_active=1, num_samples=10**6, num_features=10)
+        >>> found.best == min(found)
+        True
     """
     patterns = log_mask_patterns(num_experts, num_active, num_samples, num_features)
 
@@ -259,6 +307,12 @@ def tail(num_samples: Real, excess: Real) -> Real:
     -2 x^2 / (2m / m^2) = -m x^2.
 
     Source: replaces Eq. (20).
+    Raises: InvalidParamsError for a number of samples that is not whole or below 1.
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> round(repaired.tail(num_samples=100, excess=0.1), 6)  # 1 / e
+        0.367879
     """
     require_whole("num_samples", num_samples)
     return plain(np.exp(-np.asarray(num_samples, float) * np.asarray(excess, float) ** 2))

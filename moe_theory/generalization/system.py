@@ -60,7 +60,21 @@ def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | 
     Args:
         data: one of `data.DATA`.
         optimizer: optax's transformation of a traced learning rate; Adam unless given.
+    Source: Eqs. (3)-(5) of `generalization`; how to train is left open there.
     Raises: UnknownNameError for data there are not; InvalidDimsError for sizes that do not fit them.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> import moe_theory as mt
+        >>> from moe_theory import generalization
+        >>> dims = generalization.Dims(max_experts=4, num_features=3, max_samples=16)
+        >>> params = generalization.Params(num_experts=4, num_samples=16)
+        >>> system = generalization.system(dims, optimizer=generalization.best_experts)
+        >>> def observe(state, info):
+        ...     return generalization.true_risk(state), generalization.empirical_risk(state), generalization.gap(state)
+        >>> state, (true, empirical, gap) = mt.simulate(system, mt.root_key(0), params, num_rounds=3, observe=observe)
+        >>> true.tolist(), bool(jnp.allclose(gap, abs(empirical - true)))
+        ([0.5, 0.5, 0.5], True)
     """
     source.check_data(dims, data)
     transform = optax.adam if optimizer is None else optimizer
@@ -91,7 +105,21 @@ def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | 
 
 
 def learn(state: State, params: Params, *, optimizer: Optimizer = optax.adam) -> tuple[State, Info]:
-    """One step on the state's own sample: the algorithm with nothing random inside."""
+    """One step on the state's own sample: the algorithm with nothing random inside.
+
+    Source: Eqs. (3)-(5) of `generalization`; how to train is left open there.
+
+    Examples:
+        >>> import jax
+        >>> import moe_theory as mt
+        >>> from moe_theory import generalization
+        >>> dims = generalization.Dims(max_experts=4, num_features=3, max_samples=16)
+        >>> params = generalization.Params(num_experts=4, num_samples=16)
+        >>> state = jax.jit(generalization.system(dims).init)(mt.root_key(0), params)
+        >>> state, info = jax.jit(generalization.learn)(state, params)
+        >>> int(state.round), 0 <= float(info.error) <= 1
+        (1, True)
+    """
     (loss, (outputs, mean_square_gate)), gradients = jax.value_and_grad(_surrogate, has_aux=True)(
         state.weights, state.sample, params
     )

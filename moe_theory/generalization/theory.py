@@ -40,6 +40,12 @@ def theorem_1(
     Source: Eq. (8), (22), (23) and Lemma 5.
     Raises: InvalidParamsError for sizes that no sparse MoE has, a negative complexity, or a delta outside (0, 1);
         UnknownNameError for another form.
+
+    Examples:
+        >>> from moe_theory.generalization import theory
+        >>> bound = theory.theorem_1(2, 2, num_samples=200, rademacher=0.1, natarajan=0)
+        >>> round(bound, 3)  # 0.4 + 2 sqrt(log(80) / 400)
+        0.609
     """
     if form not in FORMS:
         raise unknown_name("form", form, FORMS)
@@ -74,6 +80,14 @@ def corollary_4(
         num_outputs: d of Lemma 2, outputs of the router's last layer; T unless given.
     Source: Eq. (9).
     Raises: as `theorem_1` and `lemma_3`.
+
+    Examples:
+        >>> from moe_theory.generalization import theory
+        >>> layers = {"operator_norms": [1.0], "row_norms": [1.0]}
+        >>> experts, router = theory.lemma_3(10**6, feature_norm=1.0, **layers), theory.lemma_2(10, 8)
+        >>> bound = theory.corollary_4(8, 1, 10**6, feature_norm=1.0, num_parameters=10, **layers)
+        >>> bound == theory.theorem_1(8, 1, 10**6, experts, router)
+        True
     """
     outputs = num_experts if num_outputs is None else num_outputs
     return theorem_1(
@@ -92,6 +106,11 @@ def lemma_2(num_parameters: Real, num_outputs: Real) -> Real:
     """d p^2, the Natarajan dimension of a ReLU network of p parameters and d outputs up to the constant of its O().
 
     Source: Lemma 2. Raises: InvalidParamsError for a negative size.
+
+    Examples:
+        >>> from moe_theory.generalization import theory
+        >>> theory.lemma_2(num_parameters=10, num_outputs=8)
+        800.0
     """
     require_amounts(num_parameters=num_parameters, num_outputs=num_outputs)
     return plain(np.asarray(num_outputs, float) * np.asarray(num_parameters, float) ** 2)
@@ -106,6 +125,11 @@ def lemma_3(num_samples: Real, feature_norm: Real, operator_norms: Sequence[floa
         operator_norms: K_i, bounds on the layers' spectral norms.
         row_norms: b_i, bounds on the sums of the l2 norms of the layers' rows.
     Source: Lemma 3. Raises: InvalidParamsError for norms that are not above 0, or not as many of both.
+
+    Examples:
+        >>> from moe_theory.generalization import theory
+        >>> round(theory.lemma_3(25, feature_norm=2.0, operator_norms=[3.0], row_norms=[3.0]), 6)  # 2 / sqrt(25) * 3
+        1.2
     """
     operators, rows = np.asarray(operator_norms, float), np.asarray(row_norms, float)
     if operators.shape != rows.shape or operators.ndim != 1 or not operators.size:
@@ -124,13 +148,29 @@ def lemma_6(num_points: Real, num_labels: Real, natarajan: Real) -> Real:
     """log of Natarajan's bound m^d k^(2d) on the labelings that a class of dimension d gives m points.
 
     Source: Lemma 6, Eq. (33).
+    Raises: InvalidParamsError for a negative amount.
+
+    Examples:
+        >>> import math
+        >>> from moe_theory.generalization import theory
+        >>> round(math.exp(theory.lemma_6(num_points=3, num_labels=2, natarajan=1)), 6)  # 3 * 2^2
+        12.0
     """
     require_amounts(num_points=num_points, num_labels=num_labels, natarajan=natarajan)
     return log_labelings(num_points, np.log(num_labels), natarajan)
 
 
 def log_labelings(num_points: Real, log_labels: Real, natarajan: Real) -> Real:
-    """The same of `log_labels`, which binomial coefficients of many experts need: 2 d log k + d log m."""
+    """`lemma_6` of `log_labels`, which binomial coefficients of many experts need: 2 d log k + d log m.
+
+    Source: Lemma 6, Eq. (33).
+
+    Examples:
+        >>> import math
+        >>> from moe_theory.generalization import theory
+        >>> round(math.exp(theory.log_labelings(3, math.log(2), natarajan=1)), 6)
+        12.0
+    """
     return plain(2 * natarajan * np.asarray(log_labels) + natarajan * np.log(num_points))
 
 
@@ -138,6 +178,12 @@ def equation_16(num_experts: Real, num_active: Real, num_samples: Real, nataraja
     """log of the bound binom(T, k)^(2 d_N) (2m)^(d_N) on the masks that 2m points can get.
 
     Source: Eq. (16). Raises: as `theorem_1`.
+
+    Examples:
+        >>> import math
+        >>> from moe_theory.generalization import theory
+        >>> round(math.exp(theory.equation_16(4, 2, num_samples=3, natarajan=1)), 6)  # 6^2 * 6
+        216.0
     """
     check_sizes(num_experts, num_active, num_samples)
     return log_labelings(2 * np.asarray(num_samples, float), log_masks(num_experts, num_active), natarajan)
@@ -147,6 +193,12 @@ def log_masks(num_experts: Real, num_active: Real, form: str = "binomial") -> Re
     """log binom(T, k), the number of masks of one input; with form "printed" its upper bound k (1 + log(T/k)).
 
     Source: between Eq. (22) and Eq. (23).
+
+    Examples:
+        >>> import math
+        >>> from moe_theory.generalization import theory
+        >>> round(math.exp(theory.log_masks(num_experts=4, num_active=2)), 6)
+        6.0
     """
     experts, active = np.asarray(num_experts, float), np.asarray(num_active, float)
     if form == "printed":
@@ -159,18 +211,35 @@ def sparsity_term(num_experts: Real, num_active: Real) -> Real:
     """sqrt(k (1 + log(T/k))), how the paper says that the error scales with sparsity.
 
     Source: Section 1 and the remark on sparsity awareness. Raises: as `theorem_1`.
+
+    Examples:
+        >>> from moe_theory.generalization import theory
+        >>> theory.sparsity_term(num_experts=4, num_active=4)
+        2.0
     """
     check_sizes(num_experts, num_active, 1)
     return plain(np.sqrt(log_masks(num_experts, num_active, "printed")))
 
 
 def tail_printed(num_samples: Real, excess: Real) -> Real:
-    """exp(-2 m x^2), how seldom phi(S, S') is said to exceed its mean by x. Source: Eq. (20)."""
+    """exp(-2 m x^2), how seldom phi(S, S') is said to exceed its mean by x. Source: Eq. (20).
+
+    Examples:
+        >>> from moe_theory.generalization import theory
+        >>> round(theory.tail_printed(num_samples=50, excess=0.1), 6)  # 1 / e
+        0.367879
+    """
     return plain(np.exp(-2 * np.asarray(num_samples, float) * np.asarray(excess, float) ** 2))
 
 
 def ghost_factor(num_samples: Real, gap: Real) -> Real:
-    """1 - 2 exp(-eps^2 m / 2), the factor of ghost sampling. Source: Lemma 7, Eq. (34)."""
+    """1 - 2 exp(-eps^2 m / 2), the factor of ghost sampling. Source: Lemma 7, Eq. (34).
+
+    Examples:
+        >>> from moe_theory.generalization import theory
+        >>> round(theory.ghost_factor(num_samples=200, gap=0.1), 6)  # 1 - 2 / e
+        0.264241
+    """
     return plain(1 - 2 * np.exp(-(np.asarray(gap, float) ** 2) * np.asarray(num_samples, float) / 2))
 
 
@@ -178,6 +247,13 @@ def smallest_num_samples(bound: Callable[[int], Real], threshold: float = 1.0) -
     """The smallest m at which `bound` is below `threshold`, for bounds that fall with m; None if none up to 2^62.
 
     A bound of at least 1 on an error in [0, 1] says nothing, so that 1 is where it begins to inform.
+
+    Source: what a bound such as Theorem 1 is asked for; a search by doubling and halving.
+
+    Examples:
+        >>> from moe_theory.generalization import theory
+        >>> theory.smallest_num_samples(lambda num_samples: 10 / num_samples)
+        11
     """
     low, high = 0, 1
     while float(bound(high)) >= threshold:

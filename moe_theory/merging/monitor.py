@@ -13,11 +13,11 @@ from jaxtyping import Array, Float, Int
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.policy import Feedback
 
-ORACLE, AVERAGE, SKETCH = "oracle", "average", "sketch"
+ORACLE, AVERAGE, SKETCH = "oracle", "average", "sketch"  # names of `MONITORS`
 SKETCH_COLUMNS = 8  # counters of a row, however many tasks there are
 # Multipliers and shifts of the rows' hashes, ((a v + b) mod p) mod columns: fixed, from a table of random digits.
 HASHES = ((1009732533, 760013586), (346735486, 876807911), (1490845117, 927496452))
-HASH_PRIME = 2**31 - 1
+HASH_PRIME = 2**31 - 1  # p
 
 
 class Monitor(NamedTuple):
@@ -29,7 +29,19 @@ class Monitor(NamedTuple):
 
 
 class Sketch(NamedTuple):
-    """A Count-Min Sketch whose counts fade."""
+    """A Count-Min Sketch whose counts fade.
+
+    Examples:
+        A monitor that has watched one slot, with 3 requests of the first task and 5 of the second:
+
+        >>> import numpy as np
+        >>> from moe_theory.merging import Dims, Feedback, Params, monitor
+        >>> watcher = monitor.MONITORS[monitor.SKETCH]
+        >>> empty = watcher.begin(Dims(num_tasks=2), Params())
+        >>> sketch = watcher.watch(empty, Feedback(rewards=np.zeros(2), counts=np.array([3, 5])), Params())
+        >>> monitor.sketch_counts(sketch).tolist()
+        [3.0, 5.0]
+    """
 
     table: Float[Array, "rows columns"]
     kinds: Float[Array, " V"]  # zeros: how many tasks there are
@@ -45,7 +57,13 @@ def sketch_counts(sketch: Sketch) -> Float[Array, " V"]:
 
 
 def hashed(num_tasks: int) -> Int[np.ndarray, "rows V"]:
-    """The column of each task in each row."""
+    """The column of each task in each row.
+
+    Examples:
+        >>> from moe_theory.merging import monitor
+        >>> monitor.hashed(num_tasks=20).shape
+        (3, 20)
+    """
     return np.array([[(a * task + b) % HASH_PRIME % SKETCH_COLUMNS for task in range(num_tasks)] for a, b in HASHES])
 
 
@@ -103,6 +121,7 @@ def _count(state: Sketch, feedback: Feedback, params: Params) -> Sketch:
     return Sketch((1 - jnp.asarray(params.monitor_rate, counts.dtype)) * state.table + added, state.kinds)
 
 
+# The monitors by name: the true mix, a moving average, a Count-Min Sketch.
 MONITORS: dict[str, Monitor] = {
     ORACLE: Monitor(_nothing, _truth, _unchanged),
     AVERAGE: Monitor(_equal_shares, _averaged, _average),

@@ -22,6 +22,11 @@ class Dims:
     `max_experts` only pads: a run uses `Params.num_experts` of them. A run may be shorter than `max_rounds`.
 
     Raises: InvalidDimsError for sizes that are no whole numbers in range.
+
+    Examples:
+        >>> from moe_theory import merging
+        >>> merging.Dims(max_experts=8, num_tasks=8, width=64).num_parameters  # 64 (8 + 8)
+        1024
     """
 
     max_experts: int = 8  # largest number of experts K
@@ -50,7 +55,13 @@ class Dims:
 
 
 class Params(NamedTuple):
-    """Everything a user sweeps; every leaf may be traced."""
+    """Everything a user sweeps; every leaf may be traced.
+
+    Examples:
+        >>> from moe_theory import merging
+        >>> merging.Params(num_experts=4, max_active=2).smoothness_ratio
+        0.9
+    """
 
     num_experts: Int[Scalar, ""] = 8  # K
     max_active: Int[Scalar, ""] = 8  # B, experts that a merge may use at most

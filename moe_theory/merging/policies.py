@@ -12,6 +12,7 @@ from moe_theory.merging.tanbr import tanbr
 from moe_theory.merging.uncertainty import EXACT as EXACT
 from moe_theory.merging.uncertainty import UNCERTAINTIES as UNCERTAINTIES
 
+# Names of `POLICIES`: the paper's own, and its rivals.
 TANBR, NUCB, UNIFORM, AVERAGE, MIX, BEST_EXPERT, GRADIENT = (
     "tanbr",
     "nucb",
@@ -30,6 +31,13 @@ def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
     Args:
         uncertainty: how a neural policy computes its norm by Z^-1; others do not ask.
     Raises: UnknownNameError for names there are not, with the nearest suggested.
+
+    Examples:
+        >>> from moe_theory import merging
+        >>> merging.policies.named("tanbar", merging.Dims())
+        Traceback (most recent call last):
+            ...
+        moe_theory.core.errors.UnknownNameError: unknown policy 'tanbar'. Did you mean 'tanbr'? ...
     """
     if policy not in POLICIES:
         raise unknown_name("policy", policy, POLICIES)
@@ -46,6 +54,7 @@ def _plain(policy: Policy) -> Callable[[Dims, str], Policy]:
     return build
 
 
+# What builds the policy of a name, from sizes and the name of an uncertainty.
 POLICIES: dict[str, Callable[[Dims, str], Policy]] = {
     TANBR: tanbr,
     NUCB: nucb,

@@ -16,7 +16,14 @@ Memory = Any  # a NamedTuple of arrays, whose structure and types no slot change
 
 
 class Feedback(NamedTuple):
-    """What is observed of a slot."""
+    """What is observed of a slot.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory import merging
+        >>> merging.Feedback(rewards=np.array([0.75, 0.0]), counts=np.array([8, 0])).counts.sum().item()
+        8
+    """
 
     rewards: Float[Array, " V"]  # mean reward of each task's requests, in [0, 1] up to noise; 0 where there were none
     counts: Int[Array, " V"]  # requests of each task
@@ -42,7 +49,19 @@ class Pick(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """How weights are chosen; equal arguments must build equal (hashable) policies."""
+    """How weights are chosen; equal arguments must build equal (hashable) policies.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> import moe_theory as mt
+        >>> from moe_theory import merging
+        >>> dims, params = merging.Dims(max_experts=2, num_tasks=2), merging.Params(num_experts=2, max_active=2)
+        >>> policy, key = merging.policies.named("average", dims), mt.root_key(0)
+        >>> mix, slot = jnp.array([0.5, 0.5]), jnp.array(1)
+        >>> pick = policy.choose(key, policy.begin(key, dims, params), mix, slot, params)
+        >>> pick.weights.tolist()
+        [0.5, 0.5]
+    """
 
     begin: Callable[[Key[Array, ""], Dims, Params], Memory]
     choose: Callable[[Key[Array, ""], Memory, Float[Array, " V"], Int[Array, ""], Params], Pick]  # (.., mix, t, ..)

@@ -21,6 +21,7 @@ from moe_theory.core.errors import unknown_name
 from moe_theory.core.readings import Reading as Reading
 from moe_theory.merging.params import CYCLIC_SPLIT, EFFECTIVE_SPLIT, FILLED_POINT, RANDOM_POINT, Params
 
+# The readings by name; the first is that of `Params`.
 READINGS: dict[str, Reading] = {
     reading.name: reading
     for reading in (
@@ -59,7 +60,13 @@ READINGS: dict[str, Reading] = {
 
 
 def reading(name: str) -> Reading:
-    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested."""
+    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
+
+    Examples:
+        >>> from moe_theory import merging
+        >>> merging.reading("warm-start").params(num_experts=8).warm_start
+        True
+    """
     if name not in READINGS:
         raise unknown_name("reading", name, READINGS)
     return READINGS[name]

@@ -31,6 +31,13 @@ def split_times(num_rounds: int, params: Params) -> Int[np.ndarray, " H"]:
     At delta = 1, e_0 = 1.
 
     Source: replaces the proof of Lemma 2.
+    Raises: InvalidParamsError for less than one slot.
+
+    Examples:
+        >>> from moe_theory.merging import Params, repaired
+        >>> times = repaired.split_times(1000, Params(confidence=1.0))
+        >>> int(times[0]), len(times) == repaired.depth_bound(1000, Params(confidence=1.0))
+        (1, True)
     """
     _require_rounds(num_rounds)
     times, last = [], 0
@@ -46,6 +53,12 @@ def depth_bound(num_rounds: int, params: Params) -> int:
     It is the number of `split_times` up to T, since a leaf at depth h + 1 exists when one at depth h was split.
 
     Source: replaces Lemma 2, Eq. (7).
+    Raises: InvalidParamsError for less than one slot.
+
+    Examples:
+        >>> from moe_theory.merging import Params, repaired
+        >>> repaired.depth_bound(1000, Params()) <= repaired.simple_depth_bound(1000, Params())
+        True
     """
     return len(split_times(num_rounds, params))
 
@@ -58,6 +71,7 @@ def simple_depth_bound(num_rounds: int, params: Params) -> int:
     the floor, and its children are at most one deeper. Against (7): one more, and delta/2 in place of delta/T.
 
     Source: replaces Lemma 2, Eq. (7).
+    Raises: InvalidParamsError for less than one slot.
     """
     _require_rounds(num_rounds)
     room = math.log(num_rounds / float(theory.split_threshold(2.0, 0.0, params)))
@@ -75,6 +89,12 @@ def leaf_bound(num_rounds: int, params: Params) -> int:
     logarithms: less than linearly.
 
     Source: replaces Lemma 1, Eq. (5).
+    Raises: InvalidParamsError for less than one slot.
+
+    Examples:
+        >>> from moe_theory.merging import Params, repaired
+        >>> repaired.leaf_bound(1, Params(confidence=1.0))  # the root is split in the first slot
+        2
     """
     splits, left = 0, num_rounds
     for depth, time in enumerate(split_times(num_rounds, params)):
@@ -97,6 +117,12 @@ def grain_bound(num_rounds: int, params: Params, is_cyclic: bool = False) -> flo
     Args:
         is_cyclic: for cyclic splits: `cyclic_leaves` in place of 2^h, as leaves that miss the simplex are not picked.
     Source: replaces the step to (10), where this sum is taken for less than T.
+    Raises: InvalidParamsError for less than one slot.
+
+    Examples:
+        >>> from moe_theory.merging import Params, repaired
+        >>> repaired.grain_bound(1, Params(smoothness=3.0))  # one pull, of the root
+        3.0
     """
     _require_rounds(num_rounds)
     total, left, depth, nodes = 0.0, num_rounds, 0, 1
@@ -116,6 +142,12 @@ def simple_grain_bound(num_rounds: int, params: Params) -> float:
     (2/rho^2)^H = T / (A log(T/delta)) both parts are of the order T rho^H, which is `regret_exponent`.
 
     Source: replaces the step to (10).
+    Raises: InvalidParamsError for less than one slot.
+
+    Examples:
+        >>> from moe_theory.merging import Params, repaired
+        >>> repaired.grain_bound(1000, Params()) <= repaired.simple_grain_bound(1000, Params())
+        True
     """
     _require_rounds(num_rounds)
     ratio, least, shallow, depth = float(params.smoothness_ratio), math.inf, 0.0, 0
@@ -136,13 +168,28 @@ def regret_exponent(smoothness_ratio: float) -> float:
     meet the simplex, every leaf at depth h is pulled tau_h(t) times. As a > 1/2, sqrt(T) log T does not follow.
 
     Source: replaces the remark after Theorem 1: R = O(d sqrt(T) log T + T^a (log T)^(1-a)), `regret_bound`.
+    Raises: InvalidParamsError for a ratio outside (0, 1).
+
+    Examples:
+        >>> from moe_theory.merging import repaired
+        >>> round(repaired.regret_exponent(0.5), 6)  # log(4) / log(8)
+        0.666667
     """
     _require_ratio(smoothness_ratio)
     return math.log(2 / smoothness_ratio) / math.log(2 / smoothness_ratio**2)
 
 
 def cyclic_exponent(num_experts: int) -> float:
-    """(K+1)/(K+2), `regret_exponent` at rho = 2^(-1/K), the least that cyclic splits of the box allow."""
+    """(K+1)/(K+2), `regret_exponent` at rho = 2^(-1/K), the least that cyclic splits of the box allow.
+
+    Source: `regret_exponent` and `least_ratio`.
+    Raises: InvalidParamsError for less than two experts.
+
+    Examples:
+        >>> from moe_theory.merging import repaired
+        >>> repaired.cyclic_exponent(8), repaired.simplex_exponent(9)
+        (0.9, 0.9)
+    """
     _require_experts(num_experts)
     return (num_experts + 1) / (num_experts + 2)
 
@@ -157,6 +204,7 @@ def simplex_exponent(num_experts: int) -> float:
     is (K-1+1)/(K-1+2). It is that of a space of K - 1 dimensions, D = K - 1 in (D+1)/(D+2), which the simplex is.
 
     Source: sharpens `cyclic_exponent`; its finite form is `grain_bound` with `is_cyclic`.
+    Raises: InvalidParamsError for less than two experts.
     """
     _require_experts(num_experts)
     return num_experts / (num_experts + 1)
@@ -170,7 +218,13 @@ def cyclic_leaves(num_experts: int, depth: int) -> int:
     n < M = 2^(m+1), the others 2 long and begin at 2n, n < M/2; a box meets the simplex when
     M - r - 2(K - r) <= sum of beginnings <= M. The count is by convolution over sides.
 
-    Raises: InvalidParamsError for depths at which M exceeds `FINEST`.
+    Source: Sec. IV-B, worked out: a box meets the simplex when sum(l) <= 1 <= sum(u).
+    Raises: InvalidParamsError for less than two experts, or depths at which M exceeds `FINEST`.
+
+    Examples:
+        >>> from moe_theory.merging import repaired
+        >>> repaired.cyclic_leaves(num_experts=2, depth=2)  # of four squares two only touch it, at (1/2, 1/2)
+        4
     """
     _require_experts(num_experts)
     turns, extra = divmod(depth, num_experts)
@@ -197,6 +251,13 @@ def cyclic_diameter(num_experts: int, depth: int) -> Diameter:
     So the longest is 2^-floor(h/K), and the diagonal 2^-m sqrt(K - r + r/4).
 
     Source: Assumption 1, ii a), worked out. Random splits guarantee nothing: one side may never be halved.
+    Raises: InvalidParamsError for less than two experts.
+
+    Examples:
+        >>> from moe_theory.merging import repaired
+        >>> box = repaired.cyclic_diameter(num_experts=2, depth=2)
+        >>> box.side, round(box.diagonal, 6)  # of a square of side 1/2
+        (0.5, 0.707107)
     """
     _require_experts(num_experts)
     turns, extra = divmod(depth, num_experts)
@@ -210,6 +271,12 @@ def least_smoothness(num_experts: int, smoothness_ratio: float) -> Diameter:
     2 rho^K < 1, else it is the maximum over h < K: rho^-(K-1) for sides, sqrt(K - 3h/4) rho^-h for diagonals.
 
     Source: Assumption 1, ii a), worked out.
+    Raises: InvalidParamsError for less than two experts, or a ratio outside (0, 1).
+
+    Examples:
+        >>> from moe_theory.merging import repaired
+        >>> repaired.least_smoothness(num_experts=2, smoothness_ratio=0.5)
+        Diameter(side=inf, diagonal=inf)
     """
     _require_ratio(smoothness_ratio)
     if smoothness_ratio < least_ratio(num_experts):
@@ -231,6 +298,12 @@ def least_ratio(num_experts: int, power: float = 1.0, on_simplex: bool = False) 
         on_simplex: what is needed of the boxes' parts of the simplex alone: 2^(-q/(K-1)), as 2^h parts of diameter
             nu_1 rho^h have at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume in K - 1 dimensions.
     Source: Assumption 1, ii a): it rules out rho of 0.3, 0.5 and 0.7 at K = 8 and q = 1.
+    Raises: InvalidParamsError for less than two experts.
+
+    Examples:
+        >>> from moe_theory.merging import repaired
+        >>> round(repaired.least_ratio(num_experts=2), 6)  # 2^(-1/2)
+        0.707107
     """
     _require_experts(num_experts)
     return 2.0 ** (-power / (num_experts - on_simplex))
@@ -247,6 +320,12 @@ def regret_bound(num_rounds: int, neural: float, params: Params, linearization: 
     Args:
         neural: `RegretBound.neural` of Theorem 1. linearization: sum_t Gamma-bar.
     Source: replaces Theorem 1's T + 1 and the remark after it.
+    Raises: InvalidParamsError for less than one slot.
+
+    Examples:
+        >>> from moe_theory.merging import Params, repaired
+        >>> repaired.regret_bound(1, neural=2.0, params=Params(smoothness=3.0))
+        5.0
     """
     return neural + 2 * linearization + grain_bound(num_rounds, params)
 

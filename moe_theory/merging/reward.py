@@ -16,7 +16,15 @@ World = Any  # a NamedTuple of arrays, drawn once a replicate
 
 
 class Reward(NamedTuple):
-    """A reward function f* of K weights with V values, and the slots that it is observed in."""
+    """A reward function f* of K weights with V values, and the slots that it is observed in.
+
+    Examples:
+        One whose best weights are not known:
+
+        >>> from moe_theory import merging
+        >>> reward = merging.rewards.named("flat")._replace(best=None)
+        >>> system = merging.system(merging.Dims(max_experts=3, num_tasks=2), reward)
+    """
 
     draw: Callable[[Key[Array, ""], Dims, Params], World]
     mix: Callable[[World, Int[Array, ""], Params], Float[Array, " V"]]  # psi_t, the shares of tasks in slot t

@@ -20,7 +20,7 @@ from moe_theory.merging.reward import Reward
 from moe_theory.merging.tasks import Tasks, draw_counts, draw_tasks, mix_of
 from moe_theory.merging.weights import existing, largest, like_tasks, log_gammas
 
-PEAKED, FLAT, SHARES, WINNER = "peaked", "flat", "shares", "winner"
+PEAKED, FLAT, SHARES, WINNER = "peaked", "flat", "shares", "winner"  # names of `REWARDS`
 PEAK_WIDTH = 0.5  # s; about as far as equal weights are from a peak at K = 8
 PEAK_CONCENTRATION = 0.25  # of the Dirichlet law of a peak, which is of few experts
 LOWEST_PEAK = 0.5  # heights are uniform from here to 1
@@ -28,7 +28,28 @@ FLAT_CONCENTRATION = 0.1  # of the Dirichlet law of the tasks' own best weights,
 
 
 class World(NamedTuple):
-    """What a replicate's rewards are made of; `surface` is the family's own."""
+    """What a replicate's rewards are made of; `surface` is the family's own.
+
+    Examples:
+        Two tasks under each family: what weights are worth, and which are best for a mix.
+
+        >>> import jax.numpy as jnp
+        >>> from moe_theory.merging import Params, rewards
+        >>> from moe_theory.merging.tasks import Tasks
+        >>> params, first, even = Params(num_experts=2, max_active=2), jnp.array([1.0, 0.0]), jnp.array([0.5, 0.5])
+        >>> surface = rewards.Peak(center=first, heights=jnp.array([1.0, 0.5]))
+        >>> world = rewards.World(Tasks(jnp.zeros(2), jnp.zeros(2)), jnp.ones(2, bool), surface)
+        >>> rewards.peak_value(world, first).tolist(), rewards.peak_best(world, even, params).tolist()
+        ([1.0, 0.5], [1.0, 0.0])
+        >>> rewards.shares_value(world, first).tolist(), rewards.shares_best(world, even, params).tolist()
+        ([1.0, 0.0], [0.5, 0.5])
+        >>> uneven = jnp.array([0.25, 0.75])
+        >>> rewards.winner_value(world, even).tolist(), rewards.winner_best(world, uneven, params).tolist()
+        ([0.25, 0.25], [0.0, 1.0])
+        >>> flat = world._replace(surface=jnp.eye(2))
+        >>> rewards.flat_value(flat, first).tolist(), rewards.flat_best(flat, even, params).tolist()
+        ([1.0, 0.0], [0.5, 0.5])
+    """
 
     tasks: Tasks
     exists: Bool[Array, " K"]
@@ -101,6 +122,12 @@ def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: In
     Of those on a set S of B experts: x_k = c_k + m/B with m = 1 - sum_S c, by the equality of all x_k - c_k, and as
     m >= 0 none is negative. The squared distance is m^2/B plus the sum of c^2 outside S: both are least where S has the
     largest entries.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from moe_theory.merging import rewards
+        >>> rewards.nearest(jnp.array([0.5, 0.25, 0.25]), jnp.ones(3, bool), max_active=2).tolist()
+        [0.625, 0.375, 0.0]
     """
     kept = largest(point, exists, max_active)
     missing = 1 - jnp.sum(jnp.where(kept, point, 0))
@@ -108,7 +135,13 @@ def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: In
 
 
 def named(name: str) -> Reward:
-    """The family called `name`. Raises: UnknownNameError, with the nearest name suggested."""
+    """The family called `name`. Raises: UnknownNameError, with the nearest name suggested.
+
+    Examples:
+        >>> from moe_theory.merging import rewards
+        >>> rewards.named("peaked").best is rewards.peak_best
+        True
+    """
     if name not in REWARDS:
         raise unknown_name("reward", name, REWARDS)
     return REWARDS[name]
@@ -162,7 +195,17 @@ def _family(
 
 
 def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, " V"], params: Params) -> Feedback:
-    """What a slot shows of tasks whose expected rewards are `values`."""
+    """What a slot shows of tasks whose expected rewards are `values`.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> import moe_theory as mt
+        >>> from moe_theory.merging import Params, rewards
+        >>> params = Params(noise_scale=0.0, slot_size=10)
+        >>> shown = rewards.observed(mt.root_key(0), jnp.array([0.75, 0.25]), jnp.array([1.0, 0.0]), params)
+        >>> shown.rewards.tolist(), shown.counts.tolist()
+        ([0.75, 0.0], [10, 0])
+    """
     counts_key, noise_key = jax.random.split(key)
     counts = draw_counts(counts_key, mix, params.slot_size)
     noise = jnp.asarray(params.noise_scale, values.dtype) * jax.random.normal(noise_key, values.shape, values.dtype)
@@ -173,6 +216,13 @@ def check_experts(what: str, dims: Dims, params: Params) -> None:
     """Refuse other numbers of experts than of tasks, for `what` gives each task an expert of its own.
 
     Raises: InvalidDimsError where there is no room for them, else InvalidParamsError.
+
+    Examples:
+        >>> from moe_theory.merging import Dims, Params, rewards
+        >>> rewards.check_experts("mine", Dims(max_experts=3, num_tasks=2), Params(num_experts=3))
+        Traceback (most recent call last):
+            ...
+        moe_theory.core.errors.InvalidParamsError: mine needs an expert for each task: ...
     """
     if dims.max_experts < dims.num_tasks:
         raise InvalidDimsError(
@@ -186,6 +236,7 @@ def check_experts(what: str, dims: Dims, params: Params) -> None:
         )
 
 
+# The families by name.
 REWARDS: dict[str, Reward] = {
     PEAKED: _family(PEAKED, _draw_peak, peak_value, peak_best),
     FLAT: _family(FLAT, _draw_flat, flat_value, flat_best),

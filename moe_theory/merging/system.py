@@ -56,7 +56,17 @@ def system(
         policy: a name of `policies.POLICIES`, or a `Policy` of your own.
         monitor: how the task mix is known: a name of `monitor.MONITORS`.
         uncertainty: how a neural policy computes its norm by Z^-1: a name of `policies.UNCERTAINTIES`.
-    Raises: UnknownNameError for names there are not.
+    Source: Alg. 1 (Tanbr) and baselines of Sec. V of `merging`; other policies, rewards and drift are ours.
+    Raises: UnknownNameError for names there are not; from its `init`, InvalidParamsError for parameters out of range.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import merging
+        >>> dims, params = merging.Dims(max_experts=4, num_tasks=4), merging.Params(num_experts=4, max_active=4)
+        >>> system = merging.system(dims, reward="shares", policy="average")  # a rival of Tanbr
+        >>> state, info = mt.simulate(system, mt.root_key(0), params, num_rounds=5)
+        >>> info.pick.weights[-1].tolist(), bool((info.regret >= 0).all())
+        ([0.25, 0.25, 0.25, 0.25], True)
     """
     served = families.named(reward) if isinstance(reward, str) else reward
     chosen = policies.named(policy, dims, uncertainty) if isinstance(policy, str) else policy

@@ -19,7 +19,7 @@ from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.merging.params import Params
 
-Amounts = float | Real[np.ndarray, "*n"]
+Amounts = float | Real[np.ndarray, "*n"]  # a number, or an array of them
 
 
 def split_threshold(time: Numbers | float, depth: Numbers | float, params: Params) -> Float[Numbers, "*n"]:
@@ -28,6 +28,11 @@ def split_threshold(time: Numbers | float, depth: Numbers | float, params: Param
     With delta = 1, which the paper's experiments have, it is 0 at t = 1: the root is split at its first pull.
 
     Source: Eq. (2). Float64 on the host; inside a scan, in the precision of `time` and `depth`.
+
+    Examples:
+        >>> from moe_theory.merging import Params, theory
+        >>> theory.split_threshold(time=1.0, depth=3.0, params=Params(confidence=1.0)).item()
+        0.0
     """
     namespace = array_namespace(time, depth, *params)
     scale = (params.split_constant / params.smoothness) ** 2
@@ -42,6 +47,12 @@ def leaf_bound(num_rounds: Amounts, params: Params) -> Amounts:
     number of candidates that the root alone has. It is linear in T up to a logarithm, where N_t grows more slowly.
 
     Source: Lemma 1, Eq. (5).
+    Raises: InvalidParamsError for a slot before 1 or parameters out of range.
+
+    Examples:
+        >>> from moe_theory.merging import Params, theory
+        >>> round(theory.leaf_bound(100.0, Params(smoothness_ratio=0.5)), 2)  # 4 * 100 / log(100)
+        86.86
     """
     return _leaves(num_rounds, num_rounds, params)
 
@@ -52,6 +63,12 @@ def leaf_bound_at(time: Amounts, num_rounds: Amounts, params: Params) -> Amounts
     At early t it is below 1, so that it cannot hold.
 
     Source: Eq. (8), its first inequality.
+    Raises: InvalidParamsError for a slot before 1 or parameters out of range.
+
+    Examples:
+        >>> from moe_theory.merging import Params, theory
+        >>> round(theory.leaf_bound_at(50.0, 100.0, Params(smoothness_ratio=0.5)), 2)  # 4 * 50 / log(100)
+        43.43
     """
     return _leaves(time, num_rounds, params)
 
@@ -63,6 +80,12 @@ def depth_bound(num_rounds: Amounts, params: Params) -> Amounts:
     C large the right side is negative while the root has depth 0.
 
     Source: Lemma 2, Eq. (7).
+    Raises: InvalidParamsError for a slot before 1 or parameters out of range.
+
+    Examples:
+        >>> from moe_theory.merging import Params, theory
+        >>> round(theory.depth_bound(100.0, Params(smoothness_ratio=0.5)), 2)  # 2 log(100 / log(100))
+        6.16
     """
     return _log_room(num_rounds, params) / (1 - _ratio(params))
 
@@ -75,6 +98,12 @@ def intermediate_depth_bound(time: Amounts, params: Params) -> Amounts:
     it is for, that t / log(t/delta) <= T / log(T/delta), is true from t = e delta on.
 
     Source: proof of Lemma 2.
+    Raises: InvalidParamsError for a slot before 1 or parameters out of range.
+
+    Examples:
+        >>> from moe_theory.merging import Params, theory
+        >>> round(float(theory.intermediate_depth_bound(100.0, Params(smoothness_ratio=0.5))), 2)
+        2.22
     """
     return _log_room(time, params) / (2 * np.log(1 / _ratio(params)))
 
@@ -88,6 +117,12 @@ def effective_dimension(
         kernel: M over all candidates there were, `kernel.neural_tangent_kernel`.
         num_candidates: N, `leaf_bound`.
     Source: Definition 1. Raises: InvalidParamsError for a regularization that is not above 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.merging import theory
+        >>> round(theory.effective_dimension(np.eye(2), 1.0, num_rounds=3, num_candidates=1), 6)  # log(4) / log(1 + 3)
+        1.0
     """
     _require_positive(regularization=regularization, num_rounds=num_rounds, num_candidates=num_candidates)
     size = len(kernel)
@@ -142,6 +177,12 @@ def theorem_1(
         exploration: v. learning_rate: eta. num_steps: J. constant: C_3.
         whole_root: whether -2 log delta is under v's root, as in (10) and [29], or beside it, as (6) can be read.
     Source: Theorem 1, Eq. (6). Raises: InvalidParamsError for amounts out of range.
+
+    Examples:
+        >>> from moe_theory.merging import theory
+        >>> bound = theory.theorem_1(num_rounds=100, dimension=1.0, num_candidates=10)
+        >>> bound.remainder, bound.total > 101
+        (101.0, True)
     """
     _require_positive(num_rounds=num_rounds, regularization=regularization, num_candidates=num_candidates)
     _require_probability("confidence", confidence)
@@ -186,6 +227,11 @@ def exploration_factor(
         norm: S. exploration: v. learning_rate: eta. num_steps: J.
         whole_root: whether v's root ends before + sqrt(lambda) S, as in [29], or before + C_2, as it can be read.
     Source: Sec. IV-C, below (4). Raises: InvalidParamsError for amounts out of range.
+
+    Examples:
+        >>> from moe_theory.merging import theory
+        >>> theory.exploration_factor(time=2000, log_determinant=10.0) > 1e4
+        True
     """
     _require_positive(time=time, width=width, regularization=regularization, confidence=confidence)
     small = _narrowness(width)
@@ -213,6 +259,11 @@ def least_width(
     w is on both sides. With a constant of 1 the right side exceeds 1e29 at the sizes of Sec. V, which have w = 64.
 
     Source: Lemma 3. Raises: InvalidParamsError for amounts out of range.
+
+    Examples:
+        >>> from moe_theory.merging import theory
+        >>> theory.least_width(width=64, num_rounds=2000, num_candidates=100) > 1e29
+        True
     """
     _require_positive(width=width, num_rounds=num_rounds, regularization=regularization, confidence=confidence)
     long = (num_rounds / regularization) ** 7 * num_layers**21.0 * np.log(width) ** 3
@@ -226,6 +277,11 @@ def largest_learning_rate(
     """C / (T w L + w lambda), which eta must not exceed.
 
     Source: Lemma 3. Raises: InvalidParamsError for amounts out of range.
+
+    Examples:
+        >>> from moe_theory.merging import theory
+        >>> theory.largest_learning_rate(num_rounds=12, width=4.0) == 1 / 100
+        True
     """
     _require_positive(num_rounds=num_rounds, width=width, regularization=regularization)
     return float(constant / (width * (num_rounds * num_layers + regularization)))
@@ -238,6 +294,12 @@ def gap_bound(uncertainty: Amounts, linearization: Amounts, depth: Amounts, para
         uncertainty: u = gamma_{t-1} |g / sqrt(w)| in the norm of Z_{t-1}^-1 (the subscript of the printed norm is Z).
         linearization: Gamma-bar, `linearization_error`.
     Source: Lemma 4, Eq. (9).
+    Raises: InvalidParamsError for parameters out of range.
+
+    Examples:
+        >>> from moe_theory.merging import Params, theory
+        >>> theory.gap_bound(uncertainty=0.25, linearization=0.0, depth=1, params=Params(smoothness_ratio=0.5))
+        1.0
     """
     grain = params.smoothness * np.asarray(_ratio(params)) ** depth
     return _plain(2 * np.minimum(uncertainty, 1) + 2 * np.asarray(linearization) + grain)
@@ -260,6 +322,11 @@ def linearization_error(
     Args:
         norm: sqrt(2 m' M^-1 m).
     Source: Lemma 4. Raises: InvalidParamsError for amounts out of range.
+
+    Examples:
+        >>> from moe_theory.merging import theory
+        >>> theory.linearization_error(time=10, width=1.0)  # log(1) = 0
+        0.0
     """
     _require_positive(time=time, width=width, regularization=regularization)
     small, share = _narrowness(width), time / regularization

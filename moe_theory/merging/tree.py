@@ -52,7 +52,17 @@ class Split(NamedTuple):
 
 
 def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Tree:
-    """The tree of the root alone, [0, 1]^K with its candidate."""
+    """The tree of the root alone, [0, 1]^K with its candidate.
+
+    Source: Alg. 1, line 1, and Sec. IV-B.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory.merging import Dims, Params, tree
+        >>> root = tree.begin(mt.root_key(0), Dims(max_experts=2, max_leaves=4), Params(num_experts=2, max_active=2))
+        >>> root.point[0].tolist(), int(root.active.sum())
+        ([0.5, 0.5], 1)
+    """
     dtype = jnp.result_type(float)
     shape = (dims.max_leaves, dims.max_experts)
     is_root = jnp.arange(dims.max_leaves) == 0
@@ -80,6 +90,18 @@ def pulled(
     A child has count 0 and a candidate of its own.
 
     Source: Alg. 1, lines 9 to 12, and Eq. (2).
+
+    Examples:
+        The root of a tree with delta = 1 is split at its first pull, into two boxes that both meet the simplex:
+
+        >>> import jax
+        >>> import moe_theory as mt
+        >>> from moe_theory.merging import Dims, Params, tree
+        >>> params = Params(num_experts=2, max_active=2, confidence=1.0)
+        >>> root = tree.begin(mt.root_key(0), Dims(max_experts=2, max_leaves=4), params)
+        >>> after, split = jax.jit(tree.pulled)(mt.root_key(1), root, leaf=0, time=1, params=params)
+        >>> bool(split.happened), int(after.active.sum())
+        (True, 2)
     """
     num_experts = tree.lower.shape[1]
     row = jnp.arange(tree.active.shape[0]) == leaf
@@ -123,7 +145,17 @@ def pulled(
 
 
 def is_feasible(lower: Float[Numbers, "*n K"], upper: Float[Numbers, "*n K"]) -> Bool[Numbers, "*n"]:
-    """Whether a box has a point of the simplex: sum(l) <= 1 <= sum(u)."""
+    """Whether a box has a point of the simplex: sum(l) <= 1 <= sum(u).
+
+    Source: Sec. IV-B, in place of its linear program.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.merging import tree
+        >>> lower, upper = np.array([[0.0, 0.0], [0.75, 0.5]]), np.array([[0.5, 0.5], [1.0, 1.0]])
+        >>> tree.is_feasible(lower, upper).tolist()  # sums from 0 to 1, and from 1.25 to 2
+        [True, False]
+    """
     return (lower.sum(-1) <= 1) & (upper.sum(-1) >= 1)
 
 
@@ -133,6 +165,15 @@ def tightened(
     """The smallest box around what a box has of the simplex; both its sides' ends are then weights of such a point.
 
     l'_k = max(l_k, 1 - sum_{j != k} u_j), u'_k = min(u_k, 1 - sum_{j != k} l_j).
+
+    Source: Sec. IV-B, worked out.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.merging import tree
+        >>> low, high = tree.tightened(np.array([0.5, 0.0]), np.array([1.0, 1.0]))
+        >>> low.tolist(), high.tolist()
+        ([0.5, 0.0], [1.0, 0.5])
     """
     namespace = array_namespace(lower, upper)
     least = 1 - (upper.sum(-1, keepdims=True) - upper)
@@ -153,7 +194,14 @@ def feasible_point(
     FILLED_POINT: max(l, min(u, level)) with the level that makes the sum 1, the point nearest to uniform weights.
     RANDOM_POINT: y uniform in the box, and from it along the line to u, or to l, until the sum is 1. Every part of what
         the box has of the simplex is hit with positive probability; the law is not uniform there.
+    Source: Sec. IV-B, "a feasible weight" by an LP, of which the paper does not say which.
     Raises: InvalidParamsError where a random point may be asked for without a key.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from moe_theory.merging import tree
+        >>> tree.feasible_point(jnp.zeros(4), jnp.ones(4)).tolist()
+        [0.25, 0.25, 0.25, 0.25]
     """
     if key is None:
         if isinstance(rule, jax.Array) or int(rule) == RANDOM_POINT:
@@ -169,14 +217,31 @@ def feasible_point(
 def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
     """The `max_active` largest weights, of equal ones those that come first, divided by their sum; 0 elsewhere.
 
-    It may lie outside the box that the point is from: the paper does not say what then (Sec. IV-B on (1b)).
+    It may lie outside the box that the point is from: the paper does not say what then.
+
+    Source: Sec. IV-B, on (1b).
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from moe_theory.merging import tree
+        >>> tree.truncated(jnp.array([0.375, 0.25, 0.375]), max_active=2).tolist()
+        [0.5, 0.0, 0.5]
     """
     kept = jnp.where(largest(point, jnp.ones_like(point, bool), max_active), point, 0)
     return kept / jnp.sum(kept)
 
 
 def leaf_terms(depths: Int[Array, "*n"], params: Params) -> Float[Array, "*n"]:
-    """nu_1 rho^h, the second term of Eq. (4): what a leaf's size is taken to hide."""
+    """nu_1 rho^h, the second term of (4): what a leaf's size is taken to hide.
+
+    Source: Eq. (4).
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from moe_theory.merging import Params, tree
+        >>> tree.leaf_terms(jnp.array([0, 1, 2]), Params(smoothness=2.0, smoothness_ratio=0.5)).tolist()
+        [2.0, 1.0, 0.5]
+    """
     ratio = jnp.asarray(params.smoothness_ratio, jnp.result_type(float))
     return params.smoothness * ratio ** depths.astype(ratio.dtype)
 

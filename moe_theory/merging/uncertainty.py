@@ -27,7 +27,7 @@ from moe_theory.merging import network
 from moe_theory.merging.network import Factors
 from moe_theory.merging.params import Dims, Params
 
-EXACT, DUAL, FULL, DIAGONAL = "exact", "dual", "full", "diagonal"
+EXACT, DUAL, FULL, DIAGONAL = "exact", "dual", "full", "diagonal"  # names of `UNCERTAINTIES`
 SLOTS_A_TILE = 256  # of the dual form: it pays for the tiles of slots that have been, not for those to come
 CANDIDATES_A_BLOCK = 32  # whose norms are computed together, if anybody wants one of them
 
@@ -233,6 +233,7 @@ def diagonal(dims: Dims) -> Uncertainty:
     return Uncertainty(begin, squared_norms, add, log_det)
 
 
+# What builds the form of a name, for a network and a run of these sizes.
 UNCERTAINTIES: dict[str, Callable[[Dims], Uncertainty]] = {
     EXACT: exact,
     DUAL: dual,

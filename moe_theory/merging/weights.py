@@ -77,6 +77,13 @@ def check_weights(weights: Any, max_active: int | None = None) -> None:
 
     Raises: InvalidParamsError unless `weights` (K,) are at least 0 and sum to 1 up to rounding, (1a), with at most
         `max_active` of them above 0, (1b).
+
+    Examples:
+        >>> from moe_theory import merging
+        >>> merging.check_weights([0.5, 0.25, 0.25], max_active=2)
+        Traceback (most recent call last):
+            ...
+        moe_theory.core.errors.InvalidParamsError: weights use 3 experts, but must use at most max_active=2 (1b). ...
     """
     values = np.asarray(weights)
     if values.ndim != 1 or values.dtype.kind not in "biuf":

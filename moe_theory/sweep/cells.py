@@ -43,6 +43,16 @@ def run_cells(
         what: what the progress calls it; the cells' names unless given.
         is_announced: whether the caller has told the progress of this work already, say with more to come.
     Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
+
+    Examples:
+        >>> from moe_theory import continual, sweep
+        >>> dims = continual.Dims(max_experts=3, num_tasks=4, num_features=6, num_samples=2)
+        >>> system, params = continual.system(dims), continual.Params(num_experts=3)
+        >>> cells = [sweep.Cell(f"eta = {rate}", system, params._replace(learning_rate=rate), 4) for rate in (0.1, 0.5)]
+        >>> runs = sweep.run_cells(cells, num_replicates=64)
+        >>> run = runs["eta = 0.5"]
+        >>> run.records.forgetting.shape, sweep.replicate_rounds(cells, 64)  # 2 cells of 4 rounds
+        ((4, 64), 512)
     """
     if num_replicates < 1:
         raise InvalidRunError(f"replicates={num_replicates} must be at least 1. Raise replicates.")

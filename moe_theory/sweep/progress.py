@@ -16,7 +16,13 @@ WIDE = 130  # columns of a terminal that has room for a bar and a rate besides t
 
 
 class Progress(Protocol):
-    """What a runner reports to."""
+    """What a runner reports to.
+
+    Examples:
+        >>> from moe_theory import sweep
+        >>> progress: sweep.Progress = sweep.quiet
+        >>> progress.advance(64)
+    """
 
     def add_work(self, replicate_rounds: int) -> None:
         """So much more work is planned."""
@@ -51,7 +57,7 @@ class _Quiet:
         pass
 
 
-quiet: Progress = _Quiet()
+quiet: Progress = _Quiet()  # tells nothing
 
 
 class _Pace:
@@ -169,6 +175,12 @@ def terminal_progress(
 
     Args:
         header: what stands above the bar, drawn anew with every change, from the console, which knows its size.
+
+    Examples:
+        >>> from rich.console import Console
+        >>> from moe_theory import sweep
+        >>> with sweep.terminal_progress(Console(quiet=True, force_terminal=False)) as progress:
+        ...     progress.running("my own work")
     """
     if not console.is_terminal:
         yield _Lines(console)

@@ -38,6 +38,14 @@ class Sweep:
     What is None or left out is settled when the sweep is made, `chunk_width` excepted: read it from the fields.
 
     Raises: InvalidSpecError, UnknownNameError, InvalidParamsError or InvalidDimsError for what cannot be run.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> axes = {"num_experts": [1, 2]}
+        >>> sweep = mt.Sweep(system="continual", rounds=4, axes=axes, replicates=64, record_every=2)
+        >>> results = sweep.run("runs/example")
+        >>> results.rounds.tolist(), results.coverage.is_complete, results.to_xarray()["forgetting"].dims
+        ([2, 4], True, ('num_experts', 'round', 'statistic'))
     """
 
     system: str  # a registered system, see `systems`
@@ -65,7 +73,10 @@ class Sweep:
 
     @functools.cached_property
     def grid(self) -> Grid:
-        """The axes and the cells, C order."""
+        """The axes and the cells, C order.
+
+        Raises: as the sweep itself, InvalidSpecError or UnknownNameError for what cannot be run.
+        """
         vocabulary = Vocabulary(sweepable(self.system), self.precision)
         axes = [GridAxis(name, {name: values}) for name, values in self.axes.items()]
         axes += [GridAxis(name, members) for name, members in self.zips.items()]
@@ -95,7 +106,7 @@ class Sweep:
             executor: any `concurrent.futures.Executor` whose workers can import this package; it is left open.
             dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes.
             devices: or so many devices of this machine; all of them unless given.
-        Raises: OutputError, InvalidRunError or ExecutorLostError; whatever was finished before is kept.
+        Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError; what was finished before is kept.
         """
         from moe_theory.sweep import results, runner
 
@@ -104,14 +115,17 @@ class Sweep:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """The specification in a TOML file. Raises: MoeTheoryError that names the file, the line and the key."""
+        """The specification in a TOML file.
+
+        Raises: MoeTheoryError (InvalidSpecError, mostly) that names the file, the line and the key.
+        """
         return cls.from_toml(_text_of(path), _name_of(path))
 
     @classmethod
     def from_toml(cls, text: str, name: str = "spec") -> Self:
         """The specification that a TOML document says; `example()` is one that explains the keys.
 
-        Raises: MoeTheoryError that begins with "NAME, line N, KEY: ".
+        Raises: MoeTheoryError (InvalidSpecError, mostly) that begins with "NAME, line N, KEY: ".
         """
         document = locate.parse(text, _name_of(name))
         try:
@@ -122,7 +136,7 @@ class Sweep:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The specification that `to_json` wrote. Raises: MoeTheoryError for other data."""
+        """The specification that `to_json` wrote. Raises: MoeTheoryError (InvalidSpecError, mostly) for other data."""
         entries = dict(table("specification", data))
         entries["axes"] = _unlisted("axes", "values", entries.get("axes", []))
         entries["zips"] = _unlisted("zips", "columns", entries.get("zips", []))

@@ -25,6 +25,7 @@ SIDES: dict[Kind, tuple[Side, ...]] = {  # of the kinds that have one
     "probability": ("at_most", "at_least"),
     "rate": ("at_most", "at_least", "equal"),
 }
+# What each kind of claim says.
 KINDS: dict[Kind, str] = {
     "equality": "the means agree within a margin declared beforehand",
     "upper_bound": "the mean stays below the bound at every recorded round",
@@ -114,6 +115,8 @@ class Claim:
     that does not violate it shows nothing, so a counterexample refutes or leaves open.
 
     All functions are of each replicate alone: a claim is judged in looks, and each look adds replicates.
+
+    Raises: InvalidClaimError for an incomplete declaration.
     """
 
     id: str
@@ -169,7 +172,9 @@ class Claim:
 _REGISTERED: dict[str, Claim] = {}
 
 
-def claim(id: str, *, paper: str, where: str, kind: Kind, margin: float = 0.0, replaced_by: str | None = None):
+def claim(
+    id: str, *, paper: str, where: str, kind: Kind, margin: float = 0.0, replaced_by: str | None = None
+) -> Callable[[type], Claim]:
     """Class decorator that registers a claim.
 
     The class's docstring is the statement; its attributes are those of `Claim`: `experiment`, `observe`, and where the
@@ -178,6 +183,23 @@ def claim(id: str, *, paper: str, where: str, kind: Kind, margin: float = 0.0, r
 
     Returns: the `Claim`.
     Raises: InvalidClaimError for an incomplete declaration, or an id that is taken.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> dims = continual.Dims(max_experts=2, num_tasks=3, num_features=4, num_samples=2)
+        >>> runs = mt.Experiment(
+        ...     name="loads", dims=dims, system=continual.system(dims), cells={"M = 2": {"num_experts": 2}},
+        ...     num_rounds=3, record_every=3, observe=lambda state, info: info.expert, replicates=64,
+        ... )
+        >>> @mt.claim("mine.loads", paper="continual", where="Algorithm 1", kind="identity", margin=1e-9)
+        ... class Loads:
+        ...     "Every round one expert is chosen."
+        ...     experiment = runs
+        ...     observe = lambda runs: abs(runs["M = 2"].state.visits.sum(axis=0) - 3.0)
+        >>> verdict = mt.verify("mine.loads", readings="quick")[0]
+        >>> verdict.status is mt.Status.SUPPORTED
+        True
     """
 
     def register(declaration: type) -> Claim:

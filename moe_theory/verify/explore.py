@@ -209,6 +209,13 @@ def explore(
         error: probability that any status of the map is wrong.
         on_point: called with each point as soon as its verdict stands.
     Raises: UnknownNameError, InvalidParamsError or InvalidRunError before anything runs.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> claim = "generalization.theorem-1.fixed-router"
+        >>> found = mt.explore(claim, over="delta=0.05,0.5", replicates=64, refine=0)
+        >>> [(*point.coordinates, str(point.verdict.status)) for point in found.points]
+        [(0.05, 'REFUTED'), (0.5, 'REFUTED')]
     """
     plan = plan_search(claim, over, reading, points, refine, replicates, seed, error)
     return carry_out_search(plan, progress=progress, on_point=on_point)

@@ -26,8 +26,9 @@ def sources_of(id: str) -> list[Path]:
 def load_claims(path: Path) -> list[str]:
     """Run a Python file; the ids of the claims that it declares, in order.
 
-    A claim is judged under the readings of its paper. For a paper of the user's own they are what the file calls
-    `READINGS`, a dictionary of `Reading` by name; claims on a stored sweep need none, as the sweep has its own.
+    A claim is judged under the readings of its paper. For a paper of the user's own they are what the file gives to
+    `registry.add_readings`, or calls `READINGS`, a dictionary of `Reading` by name; claims on a stored sweep need none,
+    as the sweep has its own.
 
     Raises: InvalidClaimError for a file that cannot be read or run, that declares no claim, or one of a paper that has
         no readings.
@@ -51,8 +52,8 @@ def load_claims(path: Path) -> list[str]:
         raise InvalidClaimError(f"--module {path} declares no claim: decorate a class with @moe_theory.claim(...).")
     for claim in own:
         _LOADED[claim.id] = path.resolve()
-        if claim.paper not in registry.PAPERS:
-            registry.add_readings(claim.paper, getattr(module, "READINGS", {}))
+        if claim.paper not in registry.PAPERS and hasattr(module, "READINGS"):
+            registry.add_readings(claim.paper, module.READINGS)
         if claim.experiment.stored is None and not registry.readings_of(claim.paper):
             raise InvalidClaimError(
                 f"--module {path}: claim {claim.id} is of paper={claim.paper!r}, which has no readings. Name one of "

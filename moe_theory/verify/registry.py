@@ -48,7 +48,13 @@ def add_readings(paper: str, readings: Mapping[str, ReadingLike]) -> None:
 
 
 def all_claims() -> dict[str, Claim]:
-    """Every claim of every paper, and those that the user's own modules have declared, by id, paper after paper."""
+    """Every claim of every paper, and those that the user's own modules have declared, by id, paper after paper.
+
+    Examples:
+        >>> from moe_theory import verify
+        >>> verify.all_claims()["continual.lemma-4"].where
+        'Lemma 4'
+    """
     for package in PAPERS.values():
         importlib.import_module(f"{package}.claims")
     order = {paper: place for place, paper in enumerate(PAPERS)}
@@ -57,7 +63,13 @@ def all_claims() -> dict[str, Claim]:
 
 
 def claims() -> list[Claim]:
-    """Every claim there is, in order of declaration."""
+    """Every claim there is, in order of declaration.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> {claim.paper for claim in mt.claims()} >= {"continual", "edge", "generalization", "merging", "deep"}
+        True
+    """
     return list(all_claims().values())
 
 
@@ -65,6 +77,11 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
     """The claims whose ids match any of `patterns`: an id, a glob, a paper's name for all of it, or PAPER:TIER.
 
     Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested.
+
+    Examples:
+        >>> from moe_theory import verify
+        >>> [claim.id for claim in verify.select_claims(["generalization.lemma-6.g*"])]
+        ['generalization.lemma-6.growth']
     """
     by_id = all_claims()
     tiers = {tier_of(claim) for claim in by_id.values()}

@@ -57,6 +57,12 @@ def verify(
     Returns: the verdicts, in the order of the claims and their readings.
     Raises: UnknownNameError for a claim or reading that does not exist; InvalidRunError for a number of replicates, an
         error or a budget that decides nothing; InvalidParamsError for settings that the claims cannot take.
+
+    Examples:
+        >>> from moe_theory.verify import verify
+        >>> verdicts = verify("generalization.lemma-6.growth", readings="quick", replicates=64)
+        >>> [(verdict.claim, str(verdict.status)) for verdict in verdicts]
+        [('generalization.lemma-6.growth', 'SUPPORTED')]
     """
     request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings)
     return carry_out(request, progress=progress, on_verdict=on_verdict).verdicts

@@ -15,13 +15,21 @@ from moe_theory.deep.datasets.images import Images as Images
 
 
 class Loader(NamedTuple):
-    """How a data set is read."""
+    """How a data set is read.
+
+    Examples:
+        >>> from moe_theory.deep import datasets
+        >>> loader = datasets.DATASETS["digits"]
+        >>> loader.title
+        'digits'
+    """
 
     title: str
     read: Callable[[Path], DataSet]
     layouts: tuple[Layout, ...]  # where its files may be; none for what is embedded
 
 
+# What can be loaded, by name.
 DATASETS: dict[str, Loader] = {
     "digits": Loader(digits.TITLE, lambda _: digits.load_digits(), ()),
     "mnist": Loader(idx.TITLE, idx.load_mnist, idx.LAYOUTS),
@@ -41,6 +49,13 @@ def load(name: str, folder: Path | str | None = None) -> DataSet:
         folder: where its files are, or where its archive was unpacked; not looked at for digits, which are embedded.
     Raises: UnknownNameError; MissingDataError, which says what was looked for and where; DamagedDataError, which says
         what is wrong with which file; InvalidRunError without a package that it needs.
+
+    Examples:
+        >>> from moe_theory.deep import datasets
+        >>> digits = datasets.load("digits")
+        >>> images = digits.train
+        >>> images.pixels.shape[1:], len(digits.class_names)
+        ((8, 8, 1), 10)
     """
     if name not in DATASETS:
         raise unknown_name("data set", name, DATASETS)

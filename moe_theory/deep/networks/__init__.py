@@ -21,6 +21,7 @@ from moe_theory.deep.networks.weights import squared_distance as squared_distanc
 from moe_theory.deep.networks.weights import stacked as stacked
 from moe_theory.deep.networks.weights import with_expert as with_expert
 
+# The networks by name, as above.
 NETWORKS: dict[str, Network] = {
     network.name: network
     for network in (

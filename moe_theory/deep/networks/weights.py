@@ -51,6 +51,18 @@ def stacked(
         key: one key, from which expert m starts by `fold_in(key, m)`; or M keys, one an expert, which may be equal.
 
     Raises: InvalidDimsError if keys are given, but not one an expert.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory.deep import networks
+        >>> network = networks.NETWORKS["mlp"]
+        >>> stack = networks.stacked(network, mt.root_key(0), num_experts=3, shape=(2, 2, 1), num_outputs=1)
+        >>> second = networks.expert(stack, 1)
+        >>> networks.num_experts(stack), networks.num_parameters(second)  # 4 * 32 + 32 and 32 + 1
+        (3, 193)
+        >>> first = networks.expert(networks.with_expert(stack, 0, second), 0)
+        >>> float(networks.squared_distance(first.params, second.params))
+        0.0
     """
     if key.shape not in ((), (num_experts,)):
         raise InvalidDimsError(

@@ -1,0 +1,313 @@
+"""Every public name says what it is, takes, gives and raises, and where it comes from, and is shown at work.
+
+Catches a name without a docstring of its own, an argument without a type, an array without a shape, an error that a
+docstring keeps quiet about, a formula without its source, and an example that no longer runs or shows something else.
+"""
+
+import ast
+import doctest
+import functools
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+from public import PACKAGES, assigned, defining_module, imported_from, public_names, tree
+
+from moe_theory.core.errors import MoeTheoryError
+from moe_theory.verify import claim, registry
+
+NAMES = public_names()
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+# Whose functions are statements of papers, or run their algorithms.
+OF_PAPERS = {"theory", "exact", "repaired", "tree", "complexity", "counterexamples"}
+ALGORITHMS = {"system", "begin", "learn", "on_pool"}
+# What a function that is called raises for arguments that it does not get here: constants, or what was checked before.
+IMPOSSIBLE = {
+    "moe_theory.Results": {"kind": "UnknownNameError", "rounds": "InvalidRunError", "to_xarray": "UnknownNameError"},
+    "moe_theory.edge": {"learn": "UnknownNameError"},
+    "moe_theory.generalization": {"gap": "InvalidDimsError", "true_risk": "InvalidDimsError"},
+    "moe_theory.generalization.complexity": {"learned": "UnknownNameError"},
+    "moe_theory.generalization.counterexamples": {
+        "fixed_router": "InvalidDimsError UnknownNameError",
+        "learned_router": "InvalidDimsError UnknownNameError",
+        "dense_router": "InvalidDimsError UnknownNameError",
+        "natural": "UnknownNameError",
+    },
+    "moe_theory.deep.Dims": {"servers": "InvalidDimsError UnknownNameError"},
+}
+ARRAYS = {"Array", "ndarray", "ArrayLike", "Numbers"}
+SHAPED = {"Bool", "Float", "Int", "Int32", "Key", "PyTree", "Real", "UInt8", "UInt32"}
+SHAPE = re.compile(r"\(\)|\((\.{3}|[\w*]+),( ?[\w* .+-]+,?)*\)")
+
+
+class Definition(NamedTuple):
+    """A public name's definition, or that of a method of a public class."""
+
+    name: str
+    module: ModuleType
+    node: ast.stmt | ast.Module
+    comment: str  # on the lines of a constant or a field
+
+    @property
+    def docstring(self) -> str:
+        return ast.get_docstring(self.node) or "" if isinstance(self.node, FUNCTION | ast.ClassDef | ast.Module) else ""
+
+
+def is_module(value: Any) -> bool:
+    return isinstance(value, ModuleType)
+
+
+def definitions() -> Iterator[Definition]:
+    for path, value in NAMES.items():
+        module = importlib.import_module(defining_module(path))
+        if is_module(value):
+            yield Definition(path, module, tree(value), "")
+            continue
+        node = top_level(module)[path.rpartition(".")[2]]
+        yield Definition(path, module, node, comment_of(module, node))
+        if isinstance(node, ast.ClassDef):
+            for method in node.body:
+                if isinstance(method, FUNCTION) and not method.name.startswith("_"):
+                    yield Definition(f"{path}.{method.name}", module, method, "")
+
+
+@functools.cache
+def top_level(module: ModuleType) -> dict[str, ast.stmt]:
+    defined = {node.name: node for node in tree(module).body if isinstance(node, FUNCTION | ast.ClassDef)}
+    return {**assigned(module), **defined}
+
+
+def comment_of(module: ModuleType, node: ast.stmt) -> str:
+    """What is written behind a statement, or else right above it or as a string below it."""
+    lines = inspect.getsource(module).splitlines()
+    own = " ".join(lines[node.lineno - 1 : node.end_lineno])
+    above = []
+    for line in reversed(lines[: node.lineno - 1]):
+        if not line.strip().startswith("#"):
+            break
+        above.insert(0, line.strip(" #"))
+    body = tree(module).body
+    below = body[body.index(node) + 1] if node in body and body[-1] is not node else None
+    is_text = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+    behind = own.partition("  # ")[2]
+    return " ".join([behind, *above, str(below.value.value) if is_text else ""]).strip()
+
+
+DEFINITIONS = list(definitions())
+BY_NAME = {each.name: each for each in DEFINITIONS}
+FUNCTIONS = [each for each in DEFINITIONS if isinstance(each.node, FUNCTION)]
+CLASSES = [each for each in DEFINITIONS if isinstance(each.node, ast.ClassDef)]
+
+
+def test_public_names_are_where_they_say():
+    """Each path leads to its object, and nothing that a package's `__init__` re-exports is left out."""
+    listed = {id(value) for value in NAMES.values()}
+    for path, value in NAMES.items():
+        parent, _, name = path.rpartition(".")
+        assert value is (importlib.import_module(path) if is_module(value) else vars_of(parent)[name])
+    for package in PACKAGES:
+        exported = imported_from(importlib.import_module(f"moe_theory.{package}"))
+        missing = [name for name in exported if id(vars_of(f"moe_theory.{package}")[name]) not in listed]
+        assert not missing, f"{package}: {missing}"
+
+
+def vars_of(module: str) -> dict[str, Any]:
+    """A module's names, those that are loaded on first use included."""
+    loaded = importlib.import_module(module)
+    return {name: getattr(loaded, name) for name in dir(loaded)}
+
+
+def test_every_public_name_says_what_it_is():
+    silent = []
+    for each in DEFINITIONS:
+        text = each.docstring or each.comment
+        first = text.split("\n\n")[0]
+        is_constant = not isinstance(each.node, FUNCTION | ast.ClassDef | ast.Module)
+        if not first or (not is_constant and not first.rstrip().endswith((".", ":"))):
+            silent.append(each.name)
+    assert not silent, "\n".join(silent)
+
+
+def test_every_argument_and_result_has_a_type():
+    untyped = []
+    for each in FUNCTIONS:
+        arguments = each.node.args
+        listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+        bare = [one.arg for one in listed if one and one.annotation is None and one.arg not in ("self", "cls")]
+        bare += ["return"] if each.node.returns is None else []
+        untyped += [f"{each.name}: {name}" for name in bare]
+    assert not untyped, "\n".join(untyped)
+
+
+def test_every_array_has_a_shape():
+    shapeless = []
+    for each in FUNCTIONS:
+        arguments = each.node.args
+        listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        hints = {one.arg: one.annotation for one in listed} | {"return": each.node.returns}
+        if not SHAPE.search(each.docstring):
+            shapeless += [f"{each.name}: {name}" for name, hint in hints.items() if hint and is_bare(hint)]
+    for each in CLASSES:
+        for field in each.node.body:
+            is_array = isinstance(field, ast.AnnAssign) and is_bare(field.annotation)
+            if is_array and not SHAPE.search(comment_of(each.module, field)):
+                shapeless.append(f"{each.name}.{ast.unparse(field.target)}")
+    assert not shapeless, "\n".join(shapeless)
+
+
+def is_bare(hint: ast.expr) -> bool:
+    """Whether an annotation has an array whose shape it does not give."""
+    if isinstance(hint, ast.Subscript) and isinstance(hint.value, ast.Name) and hint.value.id in SHAPED:
+        return not isinstance(hint.slice, ast.Tuple)
+    if isinstance(hint, ast.Name | ast.Attribute):
+        return (hint.id if isinstance(hint, ast.Name) else hint.attr) in ARRAYS
+    return any(is_bare(part) for part in ast.iter_child_nodes(hint) if isinstance(part, ast.expr))
+
+
+def test_every_error_is_named():
+    quiet = []
+    for each in DEFINITIONS:
+        if isinstance(each.node, FUNCTION | ast.ClassDef):
+            owner, _, name = each.name.rpartition(".")
+            impossible = IMPOSSIBLE.get(owner, {}).get(name, "").split()
+            hidden = raised(each.module, each.node) - named(each) - set(impossible)
+            quiet += [f"{each.name}: {error}" for error in sorted(hidden)]
+    assert not quiet, "\n".join(quiet)
+
+
+def named(each: Definition) -> set[str]:
+    """The errors that a docstring names, or says to be as those of another function that it names."""
+    text = each.docstring
+    errors = set(re.findall(r"\w+Error\b", text))
+    for other in re.findall(r"[Rr]aises: as (.*)", text.replace("\n", " ")):
+        for name in re.findall(r"`(\w+)`", other):
+            found = getattr(each.module, name, None)
+            errors |= set(re.findall(r"\w+Error\b", inspect.getdoc(found) or ""))
+    return errors
+
+
+def raised(module: ModuleType, node: ast.stmt, seen: frozenset[ast.stmt] = frozenset()) -> set[str]:
+    """Names of the package's errors that a function raises, or one of the package that it calls."""
+    if node in seen:
+        return set()
+    seen |= {node}
+    if isinstance(node, ast.ClassDef):
+        made = {"__init__", "__new__", "__post_init__"}
+        return set().union(*(raised(module, own, seen) for own in node.body if getattr(own, "name", "") in made))
+    found: set[str] = set()
+    scope = vars(module) | local_imports(node)
+    for inner in statements(node):
+        if isinstance(inner, ast.Call):
+            target = resolved(inner.func, scope)
+            target = inspect.unwrap(target) if inspect.isroutine(target) else target
+            if isinstance(target, type) and issubclass(target, MoeTheoryError):
+                continue
+            home = importlib.import_module(getattr(target, "__module__", None) or "builtins")
+            if home.__name__.startswith("moe_theory.") and not is_raised(inner, node):
+                definition = top_level(home).get(getattr(target, "__name__", ""))
+                found |= raised(home, definition, seen) if definition is not None else set()
+        elif isinstance(inner, ast.Raise) and isinstance(inner.exc, ast.Call):
+            error = resolved(inner.exc.func, scope)
+            if isinstance(error, type) and issubclass(error, MoeTheoryError):
+                found.add(error.__name__)
+            elif getattr(error, "__name__", "") == "unknown_name":
+                found.add("UnknownNameError")
+    return found
+
+
+def is_raised(call: ast.Call, node: ast.stmt) -> bool:
+    return any(isinstance(each, ast.Raise) and each.exc is call for each in ast.walk(node))
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs when a function is called: all of it but the functions that it defines."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, FUNCTION | ast.Lambda | ast.ClassDef):
+            yield child
+            yield from statements(child)
+
+
+def local_imports(node: ast.stmt) -> dict[str, Any]:
+    imports = [each for each in ast.walk(node) if isinstance(each, ast.ImportFrom) and each.module]
+    found = {}
+    for each in imports:
+        if each.module.startswith("moe_theory"):
+            module = importlib.import_module(each.module)
+            for alias in each.names:
+                name = alias.name
+                found[alias.asname or name] = getattr(module, name, None) or importlib.import_module(
+                    f"{each.module}.{name}"
+                )
+    return found
+
+
+def resolved(node: ast.expr, scope: dict[str, Any]) -> Any:
+    """What a dotted name stands for; None where it is not known."""
+    if isinstance(node, ast.Name):
+        return scope.get(node.id)
+    if isinstance(node, ast.Attribute):
+        owner = resolved(node.value, scope)
+        return getattr(owner, node.attr, None) if is_module(owner) else None
+    return None
+
+
+def test_every_formula_has_its_source():
+    unsourced = []
+    for each in FUNCTIONS:
+        parent, _, name = each.name.rpartition(".")
+        of_paper = parent.rpartition(".")[2] in OF_PAPERS
+        if (of_paper or name in ALGORITHMS) and "Source:" not in each.docstring:
+            unsourced.append(each.name)
+    assert not unsourced, "\n".join(unsourced)
+
+
+GROUPS: dict[str, list[Definition]] = {}
+for _each in DEFINITIONS:
+    _owner = next(path for path in sorted(NAMES, key=len, reverse=True) if f"{_each.name}.".startswith(f"{path}."))
+    _is_module = isinstance(_each.node, ast.Module)
+    GROUPS.setdefault(_each.name if _is_module else _owner.rpartition(".")[0], []).append(_each)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_examples_run_and_show_every_public_name(group, tmp_path, monkeypatch):
+    """Each function is called, and of each class there is an instance, in an example of its module's names."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(claim, "_REGISTERED", registry.all_claims())  # claims of examples last as long as this test
+    shown: set[int] = set()
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    failures: list[str] = []
+    for each in GROUPS[group]:
+        found = doctest.DocTestParser().get_doctest(each.docstring, {}, each.name, each.module.__name__, 0)
+        runner.run(found, out=failures.append, clear_globs=False)
+        shown |= used(found)
+    assert not failures, "".join(failures)
+    wanted = [
+        path
+        for path in NAMES
+        if path.rpartition(".")[0] == group and isinstance(BY_NAME[path].node, FUNCTION | ast.ClassDef)
+    ]
+    unseen = [path for path in wanted if id(NAMES[path]) not in shown and not is_error(NAMES[path])]
+    assert not unseen, "\n".join(unseen)
+
+
+def is_error(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, MoeTheoryError)
+
+
+def used(test: doctest.DocTest) -> set[int]:
+    """Functions that an example calls or passes on, and classes that it names or has instances of."""
+    nodes = [node for example in test.examples for node in ast.walk(ast.parse(example.source))]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    passed = [part for call in calls for part in (call.func, *call.args, *(each.value for each in call.keywords))]
+    shown = {id(resolved(part, test.globs)) for part in passed}
+    named = [resolved(node, test.globs) for node in nodes if isinstance(node, ast.Name | ast.Attribute)]
+    values = list(test.globs.values())
+    for value in values:
+        named.append(type(value))
+        if isinstance(value, tuple | list) and len(value) < 100:
+            values += value
+    return shown | {id(value) for value in named if isinstance(value, type)}
