@@ -23,7 +23,7 @@ def to_html(report: Report) -> str:
     pictures = {id(verdict): picture for verdict, picture in _pictures(report.verdicts)}
     chapters = contents.arranged(report)
     return (
-        _templates()
+        templates()
         .get_template("page.html")
         .render(
             report=report,
@@ -37,6 +37,39 @@ def to_html(report: Report) -> str:
             picture=lambda verdict: pictures[id(verdict)],
         )
     )
+
+
+@functools.cache
+def templates() -> "jinja2.Environment":
+    """The templates of all pages, with the words and formulas that they share."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("moe_theory.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    names: dict[str, Any] = {
+        "Status": Status,
+        "MEANINGS": words.MEANINGS,
+        "STOPS": words.STOPS,
+        "ABOUT": (words.ABOUT_MEANS, words.ABOUT_INTERVALS, words.ABOUT_ERROR, words.ABOUT_POWER),
+        "Stop": Stop,
+        "WIDTH": interval.WIDTH,
+        "claim_anchor": contents.claim_anchor,
+        "verdict_anchor": contents.verdict_anchor,
+        "facts": words.facts,
+        "headline": words.headline,
+        "kind_words": words.kind_words,
+        "mathml": mathml,
+        "number": words.number,
+        "number_line": interval.number_line,
+        "repeat_words": words.repeat_words,
+    }
+    environment.globals.update(names)
+    return environment
 
 
 def mathml(latex: str) -> str:
@@ -68,35 +101,3 @@ def _options(verdicts: Sequence[Verdict], facet: str) -> list[tuple[str, int]]:
     counts = Counter(str(getattr(verdict, facet)) for verdict in verdicts)
     order = [status for status in Status if counts[status]] if facet == "status" else counts
     return [(str(value), counts[value]) for value in order]
-
-
-@functools.cache
-def _templates() -> "jinja2.Environment":
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("moe_theory.report"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    names: dict[str, Any] = {
-        "Status": Status,
-        "MEANINGS": words.MEANINGS,
-        "STOPS": words.STOPS,
-        "ABOUT": (words.ABOUT_MEANS, words.ABOUT_INTERVALS, words.ABOUT_ERROR, words.ABOUT_POWER),
-        "Stop": Stop,
-        "WIDTH": interval.WIDTH,
-        "claim_anchor": contents.claim_anchor,
-        "verdict_anchor": contents.verdict_anchor,
-        "facts": words.facts,
-        "headline": words.headline,
-        "kind_words": words.kind_words,
-        "mathml": mathml,
-        "number": words.number,
-        "number_line": interval.number_line,
-        "repeat_words": words.repeat_words,
-    }
-    environment.globals.update(names)
-    return environment

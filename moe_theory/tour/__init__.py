@@ -1,0 +1,1 @@
+"""The guided tour: `script.py`, which is one notebook, taken apart into steps and run one by one."""
