@@ -33,6 +33,8 @@ def _errors(report: Report) -> list[str]:
 
 def _error_budget(report: Report) -> str:
     asymptotic = sum(bool(verdict.interval_kind) and not verdict.is_exact for verdict in report.verdicts)
+    if len(report.verdicts) == 1:
+        return error_words(report)
     return f"{error_words(report)} {asymptotic} of them have asymptotic intervals."
 
 

@@ -98,10 +98,14 @@ def error_words(report: Report) -> str:
     """The family-wise error and how it is split."""
     finite = {verdict.error for verdict in report.verdicts if math.isfinite(verdict.error)}
     errors = sorted({f"{error:.3g}" for error in finite}, key=float)
-    start = f"The probability that any of the {len(report.verdicts)} verdicts is false is at most {report.error:.4g}"
+    count = len(report.verdicts)
+    which = "the verdict" if count == 1 else f"any of the {count} verdicts"
+    start = f"The probability that {which} is false is at most {report.error:.4g}"
     start += " (as replicates grow, where an interval is asymptotic)"
     if not errors:
         return f"{start}."
+    if count == 1:
+        return f"{start}, spent over the looks at its data."
     each = f"{errors[0]} each" if len(errors) == 1 else f"{errors[0]} to {errors[-1]} each"
     return f"{start}, split evenly over the verdicts of one run: {each}, spent over the looks of each at its data."
 

@@ -85,7 +85,7 @@ def _card(entry: Entry, claims: set[str]) -> Iterator[str]:
         yield ""
     if first.replaced_by:
         known = first.replaced_by in claims
-        yield f"The right statement: {_link(first.replaced_by) if known else _code(first.replaced_by)}."
+        yield f"Replaced by: {_link(first.replaced_by) if known else _code(first.replaced_by)}."
         yield ""
     if entry.replaces:
         yield f"Replaces {', '.join(_link(claim) for claim in entry.replaces)}."

@@ -1,0 +1,219 @@
+"""What a run bears on: the papers' statements, with what the run says of each."""
+
+import dataclasses
+import fnmatch
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import moe_theory
+from moe_theory.core.errors import InvalidReportError, MoeTheoryError, shortened
+from moe_theory.deep.experiments import claims_for
+from moe_theory.deep.presets import preset
+from moe_theory.report import deep, merging, pages, plots
+from moe_theory.report.figure_claims import FIGURE_CLAIMS
+from moe_theory.sweep.store import MANIFEST, Store
+from moe_theory.sweep.systems import sweepable
+from moe_theory.verify import explore
+from moe_theory.verify.claim import Claim
+from moe_theory.verify.registry import PAPERS, SHARED, all_claims, select_claims
+from moe_theory.verify.statements import statements
+from moe_theory.verify.verdict import Verdict
+
+UNJUDGED = "Nothing is judged here: "
+
+
+@dataclasses.dataclass(frozen=True)
+class Statement:
+    """A claim, and what the run says of it."""
+
+    claim: str  # its id
+    where: str  # "Lemma 4"
+    statement: str
+    verdicts: tuple[tuple[str, str], ...] = ()  # (status, what it holds for), none where nothing was judged
+
+
+@dataclasses.dataclass(frozen=True)
+class Bearing:
+    """The statements that a run bears on, by paper, and how it does."""
+
+    run: str  # as it was named
+    note: str  # what the run is, and what ties it to the statements
+    papers: dict[str, list[Statement]]  # by the paper's name; of deep claims, the paper whose figure they are about
+    version: str = moe_theory.__version__  # of this package, that ran
+    is_map: bool = False  # whether verdicts are of points of a map, and not to be counted as claims
+
+
+def bearing_of(run: str) -> Bearing:
+    """What the run, figure or claims called `run` bear on.
+
+    Args:
+        run: a folder that `verify`, `report`, `explore`, `sweep`, `deep` or `merge` wrote, one of the JSON documents in
+            it, a file of a figure below its paper's folder, or a claim's id, a glob or a paper's name.
+    Raises: InvalidReportError for a place that holds nothing of these; UnknownNameError for what is neither.
+    """
+    path = Path(run)
+    if run in PAPERS or not path.exists():
+        if "/" in run or path.suffix in (".json", ".csv", ".svg"):
+            raise InvalidReportError(
+                f"{shortened(run)} does not exist: name a run's folder, a figure's file or claims."
+            )
+        chosen = select_claims([run])
+        return Bearing(run, UNJUDGED + "these are the claims of that name.", _by_paper(map(_unjudged, chosen)))
+    for fits, bearing in _KINDS:
+        if fits(path):
+            return _undamaged(run, path, bearing)
+    raise InvalidReportError(
+        f"{run} is no run: it holds no {pages.NUMBERS}, {pages.REPORT_JSON}, {MANIFEST}, {merging.NAMES[0]} or map of "
+        "`moe-theory explore`, and is no figure's file. Name one that holds some, a claim or a paper."
+    )
+
+
+def _undamaged(run: str, path: Path, bearing: Callable[[str, Path], Bearing]) -> Bearing:
+    try:
+        return bearing(run, path)
+    except MoeTheoryError:
+        raise
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as failure:
+        raise InvalidReportError(
+            f"{run} is damaged ({type(failure).__name__}: {failure}). Run the command that wrote it again."
+        ) from None
+
+
+def _of_verdicts(run: str, path: Path) -> Bearing:
+    report = pages.read_reports([path])
+    by_claim: dict[str, list[Verdict]] = {}
+    for verdict in report.verdicts:
+        by_claim.setdefault(verdict.claim, []).append(verdict)
+    found = [
+        (of[0].paper, Statement(id, of[0].where, of[0].statement, tuple((str(v.status), v.setting) for v in of)))
+        for id, of in by_claim.items()
+    ]
+    count = "1 verdict" if len(report.verdicts) == 1 else f"{len(report.verdicts)} verdicts"
+    note = f"{count}, false with probability at most {report.error:g} in all: {report.command}"
+    return Bearing(run, note, _by_paper(found), report.versions["moe-theory"])
+
+
+def _of_exploration(run: str, path: Path) -> Bearing:
+    found, versions = [], {}
+    for file in _explorations(path):
+        document = _json(file)
+        versions |= document["versions"]
+        verdict = Verdict.from_json(document["points"][0]["verdict"])
+        said = tuple(tuple(line.split(" ", 1)) for line in document["summary"])
+        found.append((verdict.paper, Statement(verdict.claim, verdict.where, verdict.statement, said)))
+    note = f"A map of where {' and '.join(each.claim for _, each in found)} holds."
+    return Bearing(run, note, _by_paper(found), versions["moe-theory"], is_map=True)
+
+
+def _of_sweep(run: str, path: Path) -> Bearing:
+    specification = Store(path).manifest()["specification"]
+    kind = sweepable(specification["system"])
+    chosen = [
+        claim
+        for claim in select_claims([kind.name])
+        if claim.experiment.measure is None and claim.experiment.system.init.__module__ == kind.build.__module__
+    ]
+    note = (
+        f"{UNJUDGED}a sweep of the system {kind.name!r}. Listed are the paper's claims that `moe-theory verify` judges "
+        "on runs of this system, at settings of their own."
+    )
+    return Bearing(run, note, _by_paper(map(_unjudged, chosen)))
+
+
+def _of_deep(run: str, path: Path) -> Bearing:
+    document = _json(path / deep.NAMES[1])
+    if document["verdicts"]:
+        return _of_verdicts(run, path)
+    of = preset(document["preset"])
+    papers = {of.paper: [], **_by_paper(map(_unjudged, claims_for(of, document["data"])))}
+    return Bearing(run, f"{UNJUDGED}too few seeds of {of.name}, the paper's {of.where}, for verdicts.", papers)
+
+
+def _of_merge(run: str, path: Path) -> Bearing:
+    chosen = select_claims(["merging:testbed"])
+    note = (
+        f"{UNJUDGED}a stream served by merged experts. Listed are the paper's claims that `moe-theory verify` judges "
+        "on streams of this package's own small transformer."
+    )
+    return Bearing(run, note, _by_paper(map(_unjudged, chosen)))
+
+
+def _of_figure(run: str, path: Path) -> Bearing:
+    paper, name = path.parent.name, path.stem
+    globs = FIGURE_CLAIMS.get((paper, name), ())
+    chosen = select_claims(globs) if globs else []
+    figure = plots.figures_of(paper)[name]
+    papers = _by_paper(map(_unjudged, chosen)) or {paper: []}
+    return Bearing(run, f"{UNJUDGED}the figure '{figure.title}', which shows these statements over runs.", papers)
+
+
+def _is_figure(path: Path) -> bool:
+    paper = path.parent.name
+    return (
+        path.suffix in (".csv", ".svg") and paper in (*PAPERS, plots.OVERVIEW) and path.stem in plots.figures_of(paper)
+    )
+
+
+def _explorations(path: Path) -> list[Path]:
+    files = [path] if path.is_file() else sorted(path.glob("*.json"))
+    return [file for file in files if file.suffix == ".json" and _schema(file) == explore.SCHEMA]
+
+
+# Each kind of run: whether something is one, and what it bears on. The first that fits decides.
+_KINDS: tuple[tuple[Callable[[Path], bool], Callable[[str, Path], Bearing]], ...] = (
+    (lambda path: _schema(path / deep.NAMES[1]) == deep.SCHEMA, _of_deep),
+    (lambda path: (path / MANIFEST).is_file(), _of_sweep),
+    (lambda path: all((path / name).is_file() for name in merging.NAMES), _of_merge),
+    (lambda path: bool(_explorations(path)), _of_exploration),
+    (_is_figure, _of_figure),
+    (lambda path: path.suffix == ".json" or _holds_verdicts(path), _of_verdicts),
+)
+
+
+def _holds_verdicts(path: Path) -> bool:
+    return path.is_dir() and (any(path.rglob(pages.NUMBERS)) or (path / pages.REPORT_JSON).is_file())
+
+
+def _schema(file: Path) -> str | None:
+    if not file.is_file():
+        return None
+    try:
+        document = _json(file)
+    except MoeTheoryError:
+        return None
+    return document.get("schema") if isinstance(document, dict) else None
+
+
+def _json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as failure:
+        raise InvalidReportError(f"{file} cannot be read as JSON ({failure}). Run what wrote it again.") from None
+
+
+def _unjudged(claim: Claim) -> tuple[str, Statement]:
+    return claim.paper, Statement(claim.id, claim.where, claim.statement)
+
+
+def _by_paper(found: Iterable[tuple[str, Statement]]) -> dict[str, list[Statement]]:
+    """Statements by paper; those about figures that several papers share, by the papers whose figures they are."""
+    papers: dict[str, list[Statement]] = {}
+    for paper, statement in found:
+        for of in papers_of(paper, statement.claim):
+            papers.setdefault(of, []).append(statement)
+    order = [*PAPERS]
+    return dict(sorted(papers.items(), key=lambda each: order.index(each[0]) if each[0] in order else len(order)))
+
+
+def papers_of(paper: str, claim: str) -> Sequence[str]:
+    """The papers that a claim is about: its own, or of one in a shared folder those whose statements name it."""
+    if paper not in SHARED or claim not in all_claims():
+        return [paper]
+    return [
+        other
+        for other in PAPERS
+        if other not in SHARED
+        and any(fnmatch.fnmatchcase(claim, glob) for each in statements(other) for glob in each.claims)
+    ]
