@@ -2,24 +2,25 @@
 
 import dataclasses
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from moe_theory import commands
-from moe_theory.options import Appended, Bench, Bound, Deep, Merge, Names
+from moe_theory import __version__, arguments, commands, completion, welcome
+from moe_theory.core.errors import InvalidArgumentsError, MoeTheoryError, shortened, unknown_name
+from moe_theory.options import Appended, Bench, Bound, Cite, Deep, Merge, Names, Tour
 
 
 @dataclasses.dataclass(frozen=True)
 class Claims:
     """List the claims: id, source, kind, statement. Example: moe-theory claims 'continual.theorem-*'"""
 
-    patterns: tyro.conf.Positional[Names] = ("*",)
+    patterns: Annotated[tyro.conf.Positional[Names], tyro.conf.arg(metavar="[CLAIM...]")] = ("*",)
     """Ids, globs, or a paper's name."""
     json: bool = False
-    """Print JSON instead of a table."""
+    """Print JSON: a list of the claims, each with id, paper, where, statement, kind, margin and replaced_by."""
 
     def run(self) -> None:
         commands.list_claims(self.patterns, self.json)
@@ -27,13 +28,13 @@ class Claims:
 
 @dataclasses.dataclass(frozen=True)
 class Verify:
-    """Judge claims by Monte Carlo. Example: moe-theory verify continual --reading weak-signal --out runs/weak
+    """Judge claims by Monte Carlo. Example: moe-theory verify continual.lemma-4 --reading unit-signal
 
     Replicates double until each claim is decided. Prints a table that grows with each verdict, and writes a report:
     report.html, report.md and verdicts.json. Running again goes on from the samples in OUT. Exits 0 when it ran,
     whatever the verdicts."""
 
-    patterns: tyro.conf.Positional[Names] = ()
+    patterns: Annotated[tyro.conf.Positional[Names], tyro.conf.arg(metavar="[CLAIM...]")] = ()
     """Ids, globs such as 'continual.theorem-*', or a paper's name; all (with --module: the module's) unless given."""
     reading: Annotated[Names, tyro.conf.arg(metavar="NAME...", aliases=["--readings"])] = ()
     """Readings of the paper, 'all', or 'quick' for a first look; each paper's defaults unless given."""
@@ -58,7 +59,9 @@ class Verify:
     self_test: bool = False
     """Judge planted claims, true and false, instead: measured errors and power; exits 1 if they are not as declared."""
     json: bool = False
-    """Print the JSON document instead of the table."""
+    """Print JSON: what verdicts.json holds, with schema, summary (verdicts by status), command, seed, error, versions
+    and verdicts; with --list a list of claim, reading, experiment and replicates; with --self-test passed, seed,
+    tolerance, num_claims and rows."""
 
     def run(self) -> None:
         if self.self_test:
@@ -71,12 +74,12 @@ class Verify:
 
 @dataclasses.dataclass(frozen=True)
 class Explore:
-    """Map where a claim holds. Example: moe-theory explore continual.lemma-4 --over signal_scale=0.5..20
+    """Map where a claim holds. Example: moe-theory explore continual.lemma-4 --over noise_scale=0.05..0.2 --points 2
 
     Judges the claim on a coarse grid over one or two parameters, then between neighbours whose statuses differ. Writes
     the map as a picture, its numbers as CSV and all verdicts as JSON into OUT."""
 
-    claim: tyro.conf.Positional[str]
+    claim: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="CLAIM")]
     """The claim's id."""
     over: Annotated[Appended, tyro.conf.arg(metavar="NAME=LOW..HIGH")] = ()
     """An axis, such as signal_scale=0.5..20 or num_clusters=1,2,3; given again, a second one."""
@@ -97,7 +100,8 @@ class Explore:
     out: Path = Path("runs/explore")
     """Folder for the picture, the numbers and the verdicts."""
     json: bool = False
-    """Print the JSON document instead of the summary."""
+    """Print JSON: what CLAIM.json in OUT holds, with schema, claim, axes, summary and points, each with its place (at)
+    and its verdict."""
 
     def run(self) -> None:
         commands.run_explore(self)
@@ -105,12 +109,15 @@ class Explore:
 
 @dataclasses.dataclass(frozen=True)
 class Sweep:
-    """Run a grid of settings, many replicates each, from a specification. Example: moe-theory sweep grid.toml --dry-run
+    """Run a grid of settings, many replicates each, from a specification.
+
+    Example: moe-theory sweep --example > grid.toml
+    Example: moe-theory sweep grid.toml --dry-run
+    Example: moe-theory sweep grid.toml
 
     Finished chunks are kept in OUT as they come: running again, after an interrupt, a crash or a change of the
     specification, computes only what is missing, and the numbers never depend on how it ran. Several processes may
-    share one OUT. `moe-theory sweep --example` prints a specification to begin with; `moe-theory sweep show OUT` shows
-    what there is."""
+    share one OUT."""
 
     specification: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="GRID.toml")] = None
     """The specification."""
@@ -125,7 +132,7 @@ class Sweep:
     example: bool = False
     """Print a commented specification."""
     json: bool = False
-    """Print JSON instead of the table, or of what a dry run says."""
+    """Print JSON: as `sweep show`; with --dry-run cells, shape, replicates, chunks, bytes, seconds and the like."""
 
     def run(self) -> None:
         if self.example:
@@ -142,14 +149,15 @@ class ShowSweep:
 
     Also while the sweep is still running, or was interrupted."""
 
-    folder: tyro.conf.Positional[Path]
+    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
     """The folder of a sweep."""
     to: Path | None = None
     """Also write the labelled results there, as .nc, .zarr or .parquet."""
     picture: Path | None = None
     """Where to draw the quick look, .svg or .png; look.svg in the folder unless given."""
     json: bool = False
-    """Print JSON instead of the table."""
+    """Print JSON: schema, specification, digest, coverage, round and cells, each with settings, reading and the last
+    round's statistics."""
 
     def run(self) -> None:
         commands.show_sweep(self)
@@ -157,13 +165,15 @@ class ShowSweep:
 
 @dataclasses.dataclass(frozen=True)
 class Figures:
-    """Regenerate a paper's figures with theory drawn over empirics. Example: moe-theory figures continual figure-2
+    """Regenerate a paper's figures with theory drawn over empirics.
+
+    Example: moe-theory figures continual figure-8 --replicates 8
 
     Writes one SVG a figure and the numbers behind it as CSV into OUT/PAPER/."""
 
-    paper: tyro.conf.Positional[str] = "continual"
+    paper: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PAPER")] = "continual"
     """The paper."""
-    names: tyro.conf.Positional[Names] = ()
+    names: Annotated[tyro.conf.Positional[Names], tyro.conf.arg(metavar="[NAME...]")] = ()
     """Figures; all of the paper's unless given."""
     reading: str | None = None
     """The reading to draw under; the paper's first default unless given."""
@@ -176,7 +186,7 @@ class Figures:
     list: bool = False
     """Only list the figures there are."""
     json: bool = False
-    """Print the paths (or with --list the figures) as JSON."""
+    """Print JSON: a list of the paths written, or with --list the figures' titles by name."""
 
     def run(self) -> None:
         commands.make_figures(self)
@@ -194,50 +204,96 @@ class Report:
     out: Path | None = None
     """Folder for the report; the first DIR unless given."""
     json: bool = False
-    """Print the report as JSON instead of the paths."""
+    """Print JSON: what report.json holds, in the form of a verdicts.json."""
 
     def run(self) -> None:
         commands.make_report(self)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+@dataclasses.dataclass(frozen=True)
+class Completion:
+    """Print a script with which your shell completes commands and options. Example: moe-theory completion bash
+
+    To have it in every new shell, end the shell's start-up file with the line
+
+      source <(moe-theory completion bash)     in ~/.bashrc
+      source <(moe-theory completion zsh)      in ~/.zshrc, after compinit
+      moe-theory completion fish | source      in ~/.config/fish/config.fish
+    """
+
+    shell: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SHELL")]
+    """bash, zsh or fish."""
+
+    def run(self) -> None:
+        flags = {name: arguments.flags_of(kind) for name, kind in COMMANDS.items()}
+        print(completion.script(self.shell, flags, titles()), end="")  # noqa: T201
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """What needs no command: a page that is printed."""
+
+    text: str
+
+    def run(self) -> None:
+        print(self.text)  # noqa: T201
+
+
+GROUPS: dict[str, dict[str, type]] = {
+    "See what there is": {"tour": Tour, "claims": Claims, "figures": Figures},
+    "Judge claims": {"verify": Verify, "explore": Explore, "report": Report, "cite": Cite},
+    "Run things of your own": {
+        "sweep": Sweep,
+        "sweep show": ShowSweep,
+        "bound": Bound,
+        "merge": Merge,
+        "deep": Deep,
+    },
+    "This machine": {"bench": Bench, "completion": Completion},
+}
+COMMANDS = {name: kind for group in GROUPS.values() for name, kind in group.items()}
+
+
+def main(given: Sequence[str] | None = None) -> None:
     """Entry point of `moe-theory`: runs a command; a user's mistake is one line on standard error and exit code 2."""
     try:
-        parse(sys.argv[1:] if arguments is None else arguments).run()
+        parse(sys.argv[1:] if given is None else given).run()
     except KeyboardInterrupt:
         commands.stop("interrupted; what was not finished is not written")
     except BrokenPipeError:
         sys.stderr.close()  # the reader of a pipe has gone; there is nobody to tell
-    except ValueError as failure:
-        from moe_theory.core.errors import MoeTheoryError
-
-        if not isinstance(failure, MoeTheoryError):
-            raise
+    except MoeTheoryError as failure:
         commands.refuse(failure)
 
 
-def parse(arguments: Sequence[str]) -> Any:
-    """The command that the arguments name; exits with code 2 and a help text where they name none."""
-    if list(arguments[:2]) == ["sweep", "show"]:
-        return tyro.cli(ShowSweep, prog="moe-theory sweep show", args=arguments[2:] or ["--help"])
-    return tyro.extras.subcommand_cli_from_dict(
-        {
-            "claims": Claims,
-            "verify": Verify,
-            "explore": Explore,
-            "sweep": Sweep,
-            "figures": Figures,
-            "report": Report,
-            "bench": Bench,
-            "bound": Bound,
-            "merge": Merge,
-            "deep": Deep,
-        },
-        prog="moe-theory",
-        description="Executable theory of Mixture-of-Experts: numbered statements as claims with verdicts.",
-        args=arguments or ["--help"],
-        config=(tyro.conf.FlagCreatePairsOff,),
-    )
+def parse(given: Sequence[str]) -> Any:
+    """The command that the arguments name, with its options; exits with code 0 where they ask for its help.
+
+    Raises: InvalidArgumentsError or UnknownNameError for what is no command, or not what it takes.
+    """
+    words = list(given)
+    if not words:
+        return Text(welcome.next_steps())
+    if words[0] in ("-h", "--help"):
+        return Text(welcome.overview({group: titles(kinds) for group, kinds in GROUPS.items()}))
+    if words[0] == "--version":
+        return Text(f"moe-theory {__version__}")
+    if words[0].startswith("-"):
+        near = "--version" if words[0].startswith("--v") else "--help"
+        raise InvalidArgumentsError(
+            f"moe-theory has no option {shortened(words[0])}. Did you mean {near}? Options of a command come after its "
+            "name."
+        )
+    length = next((length for length in (2, 1) if " ".join(words[:length]) in COMMANDS), 0)
+    if not length:
+        raise unknown_name("command", words[0], COMMANDS)
+    name = " ".join(words[:length])
+    return arguments.read(COMMANDS[name], f"moe-theory {name}", words[length:])
+
+
+def titles(kinds: Mapping[str, type] | None = None) -> dict[str, str]:
+    """What the commands do, each in a sentence, by name."""
+    return {name: arguments.title_of(kind) for name, kind in (COMMANDS if kinds is None else kinds).items()}
 
 
 if __name__ == "__main__":

@@ -14,9 +14,13 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
-FAILED = 1
-BAD_INPUT = 2
-INTERRUPTED = 130
+DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+EXITS = {  # every code that a command ends with, and what it says
+    DONE: "it ran, whatever the verdicts",
+    FAILED: "verify --self-test found errors or a power that are not as declared",
+    BAD_INPUT: "it was asked for what cannot be done: one line on standard error says what to change",
+    INTERRUPTED: "it was interrupted (Ctrl-C, SIGTERM): one line says what is kept",
+}
 PAGE_SECONDS, PAGE_SHARE = 0.06, 0.25  # of a budget, for the report: seconds a verdict, and what it is worth at most
 _LOG_WIDTH = 160  # columns of a log or a pipe
 

@@ -42,7 +42,7 @@ class Bench:
     source: Annotated[Path | None, tyro.conf.arg(name="from", metavar="FILE.json")] = None
     """Measurements of an earlier run to show instead of measuring."""
     json: bool = False
-    """Print the measurements as JSON instead of tables."""
+    """Print JSON: schema, time, complete, command, provenance and measurements; with --compare changes too."""
 
     def run(self) -> None:
         from moe_theory import bench_command
@@ -97,7 +97,7 @@ class Bound:
     picture: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """Where to draw the bounds over m, .svg or .png."""
     json: bool = False
-    """Print JSON instead of the table."""
+    """Print JSON: schema, setting, known (what follows from it) and bounds, each with value, status and the like."""
 
     def run(self) -> None:
         from moe_theory import bound_command
@@ -107,7 +107,7 @@ class Bound:
 
 @dataclasses.dataclass(frozen=True)
 class Merge:
-    """Merge experts slot by slot and watch what it earns. Example: moe-theory merge --slots 300 --drift 1
+    """Merge experts slot by slot and watch what it earns. Example: moe-theory merge --slots 20
 
     Without options the stream is this package's own: a small transformer with 8 experts and 8 tasks on digits, trained
     on first use (about a minute). Writes slots.csv and merge.svg into OUT. For a checkpoint of your own, --stream is a
@@ -143,7 +143,7 @@ class Merge:
     out: Path = Path("runs/merge")
     """Folder for the numbers and the picture."""
     json: bool = False
-    """Print the JSON document instead of the table."""
+    """Print JSON: policy, mean_reward, equal_weights (what these earn), slots (a row each) and files."""
 
     def run(self) -> None:
         from moe_theory import merge_command
@@ -153,7 +153,7 @@ class Merge:
 
 @dataclasses.dataclass(frozen=True)
 class Deep:
-    """Run a paper's deep-network experiment. Example: moe-theory deep --preset continual-mnist --data DIR
+    """Run a paper's deep-network experiment. Example: moe-theory deep continual-mnist-small --replicates 4
 
     Without a preset, lists them. Those that end in -small run on embedded digits in minutes on two cores; the others
     read their data set from DIR, and nothing is downloaded. Each run is kept in OUT as it goes: running again goes on
@@ -184,9 +184,54 @@ class Deep:
     list: bool = False
     """Only list the presets."""
     json: bool = False
-    """Print JSON instead of the tables."""
+    """Print JSON: what summary.json holds, with schema, preset, where, cells, verdicts and files; without a preset a
+    list of the presets."""
 
     def run(self) -> None:
         from moe_theory import deep_command
 
         deep_command.run_deep(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cite:
+    """Cite the statements that a run bears on, with BibTeX. Example: moe-theory cite runs/verify
+
+    RUN is a folder that `verify`, `report`, `explore`, `sweep`, `deep` or `merge` wrote, a file of `figures`, or a
+    claim's id, a glob or a paper's name. Prints the statements by paper with what the run says of each, a paragraph of
+    LaTeX and the entries that it cites, this software's among them."""
+
+    source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]
+    """A folder, a file of a figure, or claims."""
+    bibtex: bool = False
+    """Print the BibTeX entries and nothing else."""
+    json: bool = False
+    """Print JSON: schema, run, note, version, papers (each with key, title, statements and their verdicts), latex,
+    bibtex."""
+
+    def run(self) -> None:
+        from moe_theory import cite_command
+
+        cite_command.run_cite(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tour:
+    """A guided tour: from one trajectory to a verdict. Example: moe-theory tour --steps 1-4
+
+    Shows ten steps of words, code and what comes of them, one after another, in a minute or two. Writes into OUT the
+    script (tour.py, for you to change; also a notebook), the pictures and one page of everything, tour.html."""
+
+    steps: Annotated[str | None, tyro.conf.arg(metavar="A-B")] = None
+    """Steps to show, such as 4 or 1-4; what they need of earlier ones is computed first. All unless given."""
+    out: Path = Path("runs/tour")
+    """Folder for the script, the pictures and the page."""
+    script: bool = False
+    """Only print the script."""
+    json: bool = False
+    """Print JSON: a list of the steps, each with step (its number), title, seconds, pictures, numbers and output."""
+
+    def run(self) -> None:
+        from moe_theory import tour_command
+
+        tour_command.run_tour(self)

@@ -1,6 +1,7 @@
-"""Imports point down the list of layers: catches a lower layer that comes to need a higher one."""
+"""The package's shape: catches a lower layer that needs a higher one, files of many ideas, and code written twice."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ ROOT = Path(moe_theory.__file__).parent
 # From the top; entries on one line stand beside each other and may not import one another.
 LAYERS = [
     {"cli"},
-    {"options"},
-    {"bench_command", "bound_command", "deep_command", "merge_command"},
+    {"arguments", "completion", "options", "welcome"},
+    {"bench_command", "bound_command", "cite_command", "deep_command", "merge_command", "tour_command"},
     {"commands"},
     {"report"},
+    {"tour"},
     {"bench"},
     {"deep"},
     {"continual", "edge", "generalization", "merging"},
@@ -51,6 +53,28 @@ def test_imports_point_down(path):
     assert not upward, f"{path} imports {upward} from above or beside it"
 
 
+def test_the_page_lists_the_layers():
+    page = (ROOT.parent / "docs" / "pages" / "built.md").read_text(encoding="utf-8")
+    rows = [set(re.findall(r"`(\w+)(?:/|\.py)`", line.split("|")[1])) for line in page.splitlines() if "| `" in line]
+    assert rows == LAYERS
+
+
 def test_files_are_one_idea():
     long = {str(path): count for path in FILES if (count := len(path.read_text().splitlines())) > 400}
     assert not long
+
+
+REPEATED_LINES = 10  # so many lines in a row, but for blank ones and indentation, stand in one place only
+
+
+def test_nothing_is_written_twice():
+    first: dict[tuple[str, ...], tuple[Path, int]] = {}
+    twice = []
+    for path in FILES:
+        lines = [(row, line.strip()) for row, line in enumerate(path.read_text().splitlines(), 1) if line.strip()]
+        for start in range(len(lines) - REPEATED_LINES + 1):
+            run = tuple(line for _, line in lines[start : start + REPEATED_LINES])
+            if run in first:
+                twice.append((first[run], (path, lines[start][0])))
+            first.setdefault(run, (path, lines[start][0]))
+    assert not twice
