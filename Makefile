@@ -5,7 +5,7 @@ STAMP := .venv/.ready
 # The claims of the second paper that stand on the runs of its Fig. 3; all of them, under all readings: verify edge.
 QUICK_EDGE := 'edge.figure-3.*' 'edge.proposition-4.*' 'edge.exact.*' 'edge.theorem-1.*'
 
-.PHONY: verify test lint figures bench clean
+.PHONY: verify test lint figures bench docs verdicts readme clean
 
 verify: $(STAMP)
 	$(BIN)/moe-theory verify continual $(QUICK_EDGE) generalization:exact merging:exact --reading quick --out runs/verify
@@ -19,6 +19,7 @@ lint: $(STAMP)
 	$(BIN)/pyright
 
 figures: $(STAMP)
+	$(BIN)/moe-theory figures overview --out figures
 	$(BIN)/moe-theory figures continual --out figures
 	$(BIN)/moe-theory figures edge --out figures
 	$(BIN)/moe-theory figures generalization --out figures
@@ -34,8 +35,27 @@ bench: $(STAMP)
 	$(BIN)/python -m pytest benchmarks --benchmark-only -s --pinned
 	$(BIN)/python -m pytest benchmarks --benchmark-only -s
 
+docs: $(STAMP)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "with its search, which needs a server: $(BIN)/python -m http.server --directory site"
+	@echo "site: $(CURDIR)/site/index.html"
+
+PAPERS := continual generalization merging deep edge
+
+# Makes the runs that README and site print anew, about an hour on two cores; they go on where they were stopped.
+verdicts: $(STAMP)
+	$(BIN)/moe-theory verify continual --out runs/verdicts/continual
+	$(BIN)/moe-theory verify generalization --out runs/verdicts/generalization
+	$(BIN)/moe-theory verify merging --seed 1 --out runs/verdicts/merging
+	$(BIN)/moe-theory verify deep --seed 1 --out runs/verdicts/deep
+	$(BIN)/moe-theory verify edge --out runs/verdicts/edge
+	$(BIN)/python docs/record.py $(PAPERS:%=runs/verdicts/%)
+
+readme: $(STAMP)
+	$(BIN)/python docs/readme.py
+
 clean:
-	rm -rf .venv runs
+	rm -rf .venv runs site
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

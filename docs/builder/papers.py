@@ -1,0 +1,242 @@
+"""A page a paper: its statements in the paper's order, each with its claims, and of each claim side by side the
+statement, the formula, the code and the verdicts of the recorded run."""
+
+import dataclasses
+import fnmatch
+import functools
+import importlib
+import inspect
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import gallery
+import jinja2
+import recorded
+from markupsafe import Markup, escape
+
+from builder import Page, api, code, plain, slot, sources
+from moe_theory.report import words
+from moe_theory.report.html import mathml
+from moe_theory.verify.claim import Claim
+from moe_theory.verify.registry import PAPERS, SHARED, all_claims
+from moe_theory.verify.statements import Statement, statements
+from moe_theory.verify.verdict import Status
+
+FOLDER = "papers"
+BESIDE = "Beside the paper's statements: what holds instead"
+TITLES = {
+    "continual": "continual: Mixture-of-Experts in continual learning",
+    "edge": "edge: Mixture-of-Experts for mobile edge computing",
+    "generalization": "generalization: the error of sparse Mixture-of-Experts",
+    "merging": "merging: merging experts online",
+    "deep": "deep: the experiments with networks",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """One claim as its page shows it."""
+
+    claim: Claim
+    statement: Markup
+    formula: Markup
+    declaration: sources.Declaration
+    calls: list[tuple[str, str]]  # public functions: name and address
+    verdicts: list[dict[str, Any]]
+    replaces: list[str]
+
+    @property
+    def statuses(self) -> list[str]:
+        return [verdict["status"] for verdict in self.verdicts]
+
+
+def pages() -> Iterator[Page]:
+    """The pages, in the papers' order."""
+    for paper in PAPERS:
+        yield _page(paper)
+
+
+@functools.cache
+def every_claim() -> dict[str, Claim]:
+    """The claims by id."""
+    return all_claims()
+
+
+def page_of(claim: str) -> str:
+    """The page, below the site's pages and without its suffix, that a claim stands on."""
+    return f"{FOLDER}/{every_claim()[claim].paper}"
+
+
+def address(claim: str) -> str:
+    """The address of a claim, from a page one folder down."""
+    return f"../{page_of(claim)}.html#{claim}"
+
+
+def answered(paper: str) -> list[tuple[Statement, list[str]]]:
+    """The statements that a page has, in the paper's order, with the ids of the claims that answer for each.
+
+    A page of claims about other papers has those papers' statements that its claims answer for.
+    """
+    ids = list(every_claim())
+    if paper not in SHARED:
+        return [(each, _with_right_ones(_answering(each, ids))) for each in statements(paper)]
+    own = [id for id in ids if every_claim()[id].paper == paper]
+    shared = [each for name in PAPERS if name not in SHARED for each in statements(name)]
+    return [(each, _with_right_ones(found)) for each in shared if (found := _answering(each, own))]
+
+
+def _with_right_ones(ids: list[str]) -> list[str]:
+    """The ids of claims, each followed by the right statement where it is wrong."""
+    found: dict[str, None] = {}
+    waiting = list(reversed(ids))
+    while waiting:
+        id = waiting.pop()
+        right = every_claim()[id].replaced_by
+        if id not in found and right is not None:
+            waiting.append(right)
+        found[id] = None
+    return list(found)
+
+
+def _answering(statement: Statement, ids: list[str]) -> list[str]:
+    found = (id for glob in statement.claims for id in ids if fnmatch.fnmatchcase(id, glob))
+    return list(dict.fromkeys(found))
+
+
+def _page(paper: str) -> Page:
+    lines = ["---", "hide: [navigation, toc]", "---", "", f"# {TITLES[paper]}", "", slot("head"), ""]
+    blocks: dict[str, str] = {}
+    index = []
+    left = [claim.id for claim in every_claim().values() if claim.paper == paper]
+    for statement, ids in answered(paper):
+        anchor = f"{statement.paper}-{statement.id}" if paper in SHARED else statement.id
+        title = f"{statement.paper}, {statement.source}" if paper in SHARED else statement.source
+        new = [id for id in ids if id in left]
+        left = [id for id in left if id not in new]
+        lines += [f"## {plain(title)} {{ #{anchor} }}", "", slot(anchor, statement.paraphrase), ""]
+        others = [answer(id) for id in ids if id not in new]
+        blocks[anchor] = _render("statement", statement=statement, others=others)
+        lines += _cards(new, blocks)
+        index.append((anchor, title, statement.paraphrase, _counted(ids)))
+    if left:
+        lines += [f"## {BESIDE} {{ #beside }}", "", *_cards(left, blocks)]
+        index.append(("beside", BESIDE, "", _counted(left)))
+    blocks["head"] = _head(paper, index)
+    return Page(f"{FOLDER}/{paper}.md", "\n".join(lines), blocks)
+
+
+def _counted(ids: list[str]) -> Counter[str]:
+    return Counter(status for id in ids for status in answer(id).statuses)
+
+
+def _cards(ids: list[str], blocks: dict[str, str]) -> list[str]:
+    """The Markdown of claims; what stands in its slots goes into `blocks`."""
+    blocks |= {id: _render("claim", answer=answer(id)) for id in ids}
+    slots = {id: slot(id, every_claim()[id].statement) for id in ids}
+    return [line for id in ids for line in (f"### `{id}` {{ #{id} }}", "", slots[id], "")]
+
+
+def _head(paper: str, index: list[tuple[str, str, str, Counter[str]]]) -> str:
+    record = recorded.read()[paper]
+    counts = {
+        name: Counter(each["status"] for each in record.verdicts if each["reading"] == name) for name in record.readings
+    }
+    package = importlib.import_module(PAPERS[paper])
+    about, _, source = inspect.cleandoc(package.__doc__ or "").partition("Source: ")
+    return _render(
+        "head",
+        paper=paper,
+        about=about,
+        source=source,
+        record=record,
+        counts=counts,
+        statuses=[status for status in Status if any(count[status] for count in counts.values())],
+        index=index,
+        figures=[entry for entry in gallery.entries() if entry.paper == paper],
+    )
+
+
+@functools.cache
+def answer(id: str) -> Answer:
+    claim = every_claim()[id]
+    found = sources.declaration(claim, _is_computing)
+    verdicts = _verdicts(claim.paper)
+    return Answer(
+        claim=claim,
+        statement=_paragraphs(claim.statement),
+        formula=Markup(mathml(claim.formula)) if claim.formula else Markup(""),
+        declaration=found,
+        calls=[(_name(value), _api_address(value)) for value in found.calls],
+        verdicts=[verdict for verdict in verdicts if verdict["claim"] == id],
+        replaces=[each.id for each in every_claim().values() if each.replaced_by == id],
+    )
+
+
+@functools.cache
+def _verdicts(paper: str) -> list[dict[str, Any]]:
+    return recorded.read()[paper].verdicts
+
+
+def _is_computing(value: Any) -> bool:
+    """Whether an object is a function of a paper that the API reference describes."""
+    is_function = inspect.isroutine(value) and id(value) in api.addresses()
+    return is_function and not value.__module__.startswith(("moe_theory.core", "moe_theory.verify", "moe_theory.sweep"))
+
+
+def _name(value: Any) -> str:
+    return api.addresses()[id(value)].partition("#")[2].removeprefix("moe_theory.")
+
+
+def _api_address(value: Any) -> str:
+    page, _, anchor = api.addresses()[id(value)].partition("#")
+    return f"../{page}.html#{anchor}"
+
+
+def _paragraphs(text: str) -> Markup:
+    """Paragraphs, and words between backquotes as code."""
+    parts = [re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(part))) for part in text.split("\n\n")]
+    return Markup("".join(f"<p>{part}</p>" for part in parts))
+
+
+def _breakable(name: str) -> Markup:
+    """A dotted name that a line may end in behind its dots and hyphens."""
+    return Markup(re.sub(r"([.-])", r"\1<wbr>", str(escape(name))))
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else words.number(value)
+
+
+def _interval(ends: list[float | None]) -> str:
+    low, high = ends
+    return f"[{'−∞' if low is None else words.number(low)}, {'∞' if high is None else words.number(high)}]"
+
+
+def _render(template: str, **values: Any) -> str:
+    return _templates().get_template(f"{template}.html").render(**values)
+
+
+@functools.cache
+def _templates() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(gallery.ROOT / "docs" / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    names: Mapping[str, Any] = {
+        "Status": Status,
+        "address": address,
+        "breakable": _breakable,
+        "excerpt": code.excerpt,
+        "interval": _interval,
+        "number": _number,
+        "paragraphs": _paragraphs,
+        "source_address": code.address,
+        "SYMBOLS": {str(status): symbol for status, symbol in words.SYMBOLS.items()},
+    }
+    environment.globals.update(names)
+    return environment

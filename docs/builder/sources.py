@@ -1,0 +1,192 @@
+"""Where a claim is declared, and which public functions it is computed with: read from the source, nothing is run."""
+
+import ast
+import dataclasses
+import functools
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from gallery import ROOT
+
+from moe_theory.verify.claim import Claim
+from moe_theory.verify.registry import PAPERS
+
+NUMBERS = ("observe", "predict", "trivial", "scale")  # the attributes whose functions compute something
+
+
+@dataclasses.dataclass(frozen=True)
+class Declaration:
+    """A claim's class: where it stands, and what computes it."""
+
+    path: Path  # from the repository's root
+    first: int  # lines
+    last: int
+    parts: dict[str, str]  # of NUMBERS and `experiment`, as written
+    calls: tuple[Any, ...]  # public functions that its numbers come from, in the order in which they are met
+
+
+def declaration(claim: Claim, is_public: Callable[[Any], bool]) -> Declaration:
+    """The class that declares a claim.
+
+    Args:
+        is_public: of an object, whether it is described elsewhere: what such a function calls is not followed.
+    Raises: LookupError unless one class fits the claim's id, source, kind and statement better than all others.
+    """
+    fits = [(found.fit(claim), found) for found in _declared(claim.paper)]
+    best = max(fit for fit, _ in fits)
+    fitting = [found for fit, found in fits if fit == best]
+    if best < 0 or len(fitting) > 1:
+        raise LookupError(f"no class, or more than one, fits the claim {claim.id}.")
+    (found,) = fitting
+    path = Path(inspect.getsourcefile(found.module) or "").resolve().relative_to(ROOT)
+    parts = {
+        name: ast.unparse(_bare(value)) for name, value in found.assigned.items() if name in (*NUMBERS, "experiment")
+    }
+    return Declaration(path, found.first, found.last, parts, tuple(found.calls(is_public)))
+
+
+def _bare(value: ast.expr) -> ast.expr:
+    """An expression without the `staticmethod` that keeps a function from being bound."""
+    is_wrapped = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "staticmethod"
+    return value.args[0] if is_wrapped else value
+
+
+@functools.cache
+def modules(paper: str) -> list[ModuleType]:
+    """The modules that declare a paper's claims."""
+    package = importlib.import_module(f"{PAPERS[paper]}.claims")
+    found = pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+    return [importlib.import_module(each.name) for each in found]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Declared:
+    """A class decorated with `claim`; made in a function, it may stand for many claims."""
+
+    module: ModuleType
+    node: ast.ClassDef
+    decorator: ast.Call
+    function: ast.FunctionDef | None
+
+    @property
+    def first(self) -> int:
+        return self.decorator.lineno
+
+    @property
+    def last(self) -> int:
+        return self.node.end_lineno or self.node.lineno
+
+    @functools.cached_property
+    def assigned(self) -> dict[str, ast.expr]:
+        return {
+            target.id: statement.value
+            for statement in self.node.body
+            if isinstance(statement, ast.Assign)
+            for target in statement.targets
+            if isinstance(target, ast.Name)
+        }
+
+    def fit(self, claim: Claim) -> int:
+        """Characters of the claim that the class spells out, below 0 where it spells out something else."""
+        keywords = {keyword.arg: keyword.value for keyword in self.decorator.keywords}
+        statement = self.assigned.get("__doc__") or ast.Constant(ast.get_docstring(self.node))
+        asked = [
+            (self.decorator.args[0], claim.id),
+            (keywords["where"], claim.where),
+            (keywords["kind"], claim.kind),
+            (statement, claim.statement),
+        ]
+        total = 0
+        for expression, value in asked:
+            spelled = _spelled(expression, value)
+            if spelled < 0:
+                return spelled
+            total += spelled
+        return total
+
+    def calls(self, is_public: Callable[[Any], bool]) -> Iterator[Any]:
+        seen: set[int] = set()
+        roots = [value for name, value in self.assigned.items() if name in NUMBERS]
+        inside = [
+            statement for statement in (self.function.body if self.function else []) if statement is not self.node
+        ]
+        for node in (*roots, *inside):
+            yield from _reached(node, self.module, is_public, seen)
+
+
+@functools.cache
+def _declared(paper: str) -> list[_Declared]:
+    return [found for module in modules(paper) for found in _classes(module, _tree(module), None)]
+
+
+def _classes(module: ModuleType, node: ast.AST, function: ast.FunctionDef | None) -> Iterator[_Declared]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            for decorator in child.decorator_list:
+                if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") == "claim":
+                    yield _Declared(module, child, decorator, function)
+        else:
+            yield from _classes(module, child, child if isinstance(child, ast.FunctionDef) else function)
+
+
+def _spelled(expression: ast.expr, value: str) -> int:
+    """How many characters of a value an expression spells out; -1 if it cannot have this value."""
+    if isinstance(expression, ast.Constant):
+        return len(value) if expression.value == value else -1
+    if isinstance(expression, ast.JoinedStr):
+        texts = [str(part.value) if isinstance(part, ast.Constant) else None for part in expression.values]
+        pattern = "".join(".*" if text is None else re.escape(text) for text in texts)
+        return sum(len(text or "") for text in texts) if re.fullmatch(pattern, value, re.DOTALL) else -1
+    return 0
+
+
+def _reached(node: ast.AST, module: ModuleType, is_public: Callable[[Any], bool], seen: set[int]) -> Iterator[Any]:
+    """The public functions that an expression of a module, and the module's own functions in it, come to."""
+    for inner in ast.walk(node):
+        if not isinstance(inner, ast.Name | ast.Attribute):
+            continue
+        value = _value(inner, module)
+        if value is None or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if is_public(value):
+            yield value
+            continue
+        home = inspect.getmodule(value) if inspect.isfunction(value) else module
+        if home is None or ".claims" not in home.__name__:
+            continue
+        name = value.__name__ if inspect.isfunction(value) else getattr(inner, "id", "")
+        if name in _defined(home):
+            yield from _reached(_defined(home)[name], home, is_public, seen)
+
+
+def _value(node: ast.expr, module: ModuleType) -> Any:
+    if isinstance(node, ast.Name):
+        return vars(module).get(node.id)
+    if isinstance(node, ast.Attribute):
+        owner = _value(node.value, module)
+        return getattr(owner, node.attr, None) if isinstance(owner, ModuleType) else None
+    return None
+
+
+@functools.cache
+def _defined(module: ModuleType) -> dict[str, ast.AST]:
+    """What a module's own names stand for."""
+    found: dict[str, ast.AST] = {}
+    for statement in _tree(module).body:
+        if isinstance(statement, ast.FunctionDef):
+            found[statement.name] = statement
+        elif isinstance(statement, ast.Assign):
+            found |= {target.id: statement.value for target in statement.targets if isinstance(target, ast.Name)}
+    return found
+
+
+@functools.cache
+def _tree(module: ModuleType) -> ast.Module:
+    return ast.parse(inspect.getsource(module))

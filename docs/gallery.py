@@ -1,0 +1,78 @@
+"""Every figure of the repository with its numbers, its command and the claims that it bears on.
+
+The README and the site list the same: `entries()`. Titles and captions are those that the pictures carry.
+"""
+
+import dataclasses
+import fnmatch
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from moe_theory.report.figure_claims import FIGURE_CLAIMS
+from moe_theory.verify.registry import PAPERS
+
+ROOT = Path(__file__).resolve().parents[1]
+FIGURES = ROOT / "figures"
+
+# Pictures of no paper, which stand at the end, by folder and name, with their commands.
+_OTHERS: dict[tuple[str, str], str] = {
+    ("verify", "self-test"): "moe-theory verify --self-test --out figures/verify",
+    ("sweep", "example"): "moe-theory sweep show runs/example --picture figures/sweep/example.svg",
+    ("bench", "peers"): "moe-theory bench --report figures/bench",
+    ("bench", "scaling"): "moe-theory bench --report figures/bench",
+}
+_DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One figure as it lies in `figures/`."""
+
+    paper: str  # or the folder, of a figure of no paper
+    name: str
+    title: str
+    caption: str  # what the picture says of itself, without its command
+    svg: Path  # from the repository's root, as all paths here
+    csv: Path | None  # the numbers behind it
+    command: str  # draws it again
+    claims: tuple[str, ...]  # globs over ids
+
+    def claim_ids(self, ids: Sequence[str]) -> list[str]:
+        """Those of `ids` that the figure bears on, in their order."""
+        return [id for id in ids if any(fnmatch.fnmatchcase(id, glob) for glob in self.claims)]
+
+
+def entries() -> list[Entry]:
+    """The figures that are there, paper by paper in the papers' order, then those of no paper."""
+    return list(_entries())
+
+
+def _entries() -> Iterator[Entry]:
+    for (paper, name), claims in FIGURE_CLAIMS.items():
+        if paper in PAPERS and (FIGURES / paper / f"{name}.svg").is_file():
+            yield _entry(paper, name, claims, f"moe-theory figures {paper} {name}")
+    for (folder, name), command in _OTHERS.items():
+        if (FIGURES / folder / f"{name}.svg").is_file():
+            yield _entry(folder, name, (), command)
+
+
+def _entry(folder: str, name: str, claims: tuple[str, ...], command: str) -> Entry:
+    svg, csv = (Path("figures") / folder / f"{name}.{suffix}" for suffix in ("svg", "csv"))
+    title, caption = _words(ROOT / svg)
+    numbers = csv if (ROOT / csv).is_file() else None
+    return Entry(folder, name, title, caption, svg, numbers, command, claims)
+
+
+def _words(svg: Path) -> tuple[str, str]:
+    """The title and the caption in a picture's metadata."""
+    found: dict[str, str] = {}
+    for _, element in ElementTree.iterparse(svg):  # metadata comes first, so little of a long file is read
+        if element.tag.startswith(_DUBLIN_CORE) and element.text:
+            found.setdefault(element.tag.removeprefix(_DUBLIN_CORE), element.text.strip())
+        if element.tag.endswith("}metadata"):
+            break
+    title = found.get("title") or svg.stem
+    caption = re.sub(r"\n?moe-theory .*$", "", found.get("description", ""))
+    return title, "" if caption == title else caption

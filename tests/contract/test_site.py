@@ -1,0 +1,167 @@
+"""The site: builds without complaint, its links lead somewhere, it loads nothing from others, nothing is missing."""
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+import pytest
+import recorded
+from builder import api, docstrings, papers, sources
+from gallery import ROOT, entries
+from public import public_names
+
+from moe_theory import claims
+from moe_theory.verify.registry import PAPERS
+
+LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
+NO_RESOURCE = {"canonical", "next", "prev", "alternate", "edit"}  # links in a page's head that load nothing
+
+
+class Seen(HTMLParser):
+    """What a built page refers to, and what can be referred to in it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+        self.links: set[str] = set()
+        self.loads: set[str] = set()
+        self.anchors: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.anchors |= {given[name] for name in ("id", "name") if name in given}
+        if tag == "a" and "href" in given:
+            self.links.add(given["href"])
+        if tag in LOADING and LOADING[tag] in given and given.get("rel", "") not in NO_RESOURCE:
+            self.loads.add(given[LOADING[tag]])
+
+
+@dataclasses.dataclass
+class Site:
+    """The built pages by their paths."""
+
+    folder: Path
+    pages: dict[str, Seen]
+
+
+def test_the_site(tmp_path):
+    """One test, so that the site is built once however the tests are shared out among processes."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "JAX_PLATFORMS": "cpu"}
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, check=False)
+    assert (built.returncode, built.stdout + built.stderr) == (0, "")
+    paths = sorted(tmp_path.rglob("*.html"))
+    site = Site(tmp_path, {str(path.relative_to(tmp_path)): Seen(path.read_text(encoding="utf-8")) for path in paths})
+    checks = (broken_links, loaded_from_elsewhere, missing_verdicts, undescribed_names, missing_figures)
+    assert [problem for check in checks for problem in check(site)] == []
+
+
+def broken_links(site: Site) -> Iterator[str]:
+    for name, page in site.pages.items():
+        for link in page.links | page.loads:
+            address = urlsplit(link)
+            if address.scheme or address.netloc or name == "404.html":  # which is shown at any address
+                continue
+            path = unquote(urljoin(name, address.path)) if address.path else name
+            anchor = unquote(address.fragment)
+            if not (site.folder / path).is_file():
+                yield f"{name}: no file for {link}"
+            elif anchor and path in site.pages and anchor not in site.pages[path].anchors:
+                yield f"{name}: no anchor for {link}"
+
+
+def loaded_from_elsewhere(site: Site) -> Iterator[str]:
+    for name, page in site.pages.items():
+        yield from (f"{name} loads {load}" for load in page.loads if urlsplit(load).netloc)
+    for path in site.folder.rglob("*.css"):
+        if re.search(r"url\([\"']?(https?:)?//|@import", path.read_text(encoding="utf-8")):
+            yield f"{path.name} loads what lies elsewhere"
+
+
+def missing_verdicts(site: Site) -> Iterator[str]:
+    """Of each claim its anchor, and between it and the next the status and the command of each of its verdicts."""
+    verdicts = [verdict for record in recorded.read().values() for verdict in record.verdicts]
+    for claim in claims():
+        if claim.paper not in PAPERS:
+            continue
+        page = site.pages[f"{papers.page_of(claim.id)}.html"]
+        own = [verdict for verdict in verdicts if verdict["claim"] == claim.id]
+        _, _, after = page.text.partition(f'<h3 id="{claim.id}">')
+        card = after.partition("<h3 id=")[0]
+        shown = [f"s-{verdict['status']}" in card and verdict["reading"] in card for verdict in own]
+        if not own or not all(shown) or card.count("mt-command") != len(own):
+            yield f"{claim.id}: {len(own)} verdicts, {sum(shown)} shown"
+
+
+def undescribed_names(site: Site) -> Iterator[str]:
+    for name in public_names():
+        if name != "moe_theory.__version__" and name not in site.pages[f"{api.page_of(name)}.html"].anchors:
+            yield f"{name} has no anchor"
+
+
+def missing_figures(site: Site) -> Iterator[str]:
+    shown = site.pages["gallery.html"]
+    for entry in entries():
+        wanted = {str(entry.svg), *([str(entry.csv)] if entry.csv else [])}
+        if not wanted <= shown.loads | shown.links or f"{entry.paper}-{entry.name}" not in shown.anchors:
+            yield f"{entry.svg} is not in the gallery"
+        if (site.folder / entry.svg).read_bytes() != (ROOT / entry.svg).read_bytes():
+            yield f"{entry.svg} is another picture on the site"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_claim_s_class_is_found(paper):
+    """By its decorator where that spells out the id; else it is a class inside a function that makes many claims."""
+    for claim in (claim for claim in claims() if claim.paper == paper):
+        found = sources.declaration(claim, lambda value: True)  # nothing is followed
+        lines = (ROOT / found.path).read_text(encoding="utf-8").splitlines()
+        assert "claim(" in lines[found.first - 1]
+        if f'"{claim.id}"' not in " ".join(lines[found.first - 1 : found.first + 1]):
+            assert lines[found.first - 1].startswith("    ")
+
+
+def test_a_claim_leads_to_the_functions_that_compute_it():
+    by_id = {claim.id: claim for claim in claims()}
+
+    def called(id: str) -> set[str]:
+        found = sources.declaration(by_id[id], lambda value: callable(value) and ".claims" not in value.__module__)
+        return {value.__name__ for value in found.calls}
+
+    assert "theorem_1" in called("generalization.theorem-1.fixed-router")
+    assert "theorem_1" not in called("continual.lemma-12.tasks")
+
+
+DOCSTRING = """The bound. Raises: OneError for x.
+
+Args:
+    first, second: two numbers
+        in one unit.
+Source: Eq. (3),
+    corrected.
+Raises: OneError for a first below 0."""
+
+
+def test_docstrings_of_this_project_become_what_the_parser_reads():
+    assert docstrings.separated(docstrings.in_paragraphs(DOCSTRING)).split("\n") == [
+        "The bound.",
+        "",
+        "**Raises:** OneError for x.",
+        "",
+        "Args:",
+        "    first: two numbers",
+        "        in one unit.",
+        "    second: two numbers",
+        "        in one unit.",
+        "",
+        "**Source:** Eq. (3),",
+        "corrected.",
+        "",
+        "**Raises:** OneError for a first below 0.",
+    ]
