@@ -1,58 +1,124 @@
-"""The README's code: catches an example that no longer runs as printed."""
+"""The README: its code runs as printed, its commands parse, and its generated parts are what the checked-in data make.
 
+Here too the code on the site's pages.
+"""
+
+import json
 import re
-import shlex
+import sys
 from pathlib import Path
 
 import pytest
+import readme
+import record
+import recorded
 
-from moe_theory import claims, cli
+from moe_theory import claims
 from moe_theory.bench import history
+from moe_theory.report import pages
 from moe_theory.report.speed import to_markdown
-from moe_theory.verify import Status, claim, session
+from moe_theory.verify import Status, Verdict, claim, registry, session
 from moe_theory.verify.modules import load_claims
 from moe_theory.verify.registry import PAPERS
+from moe_theory.verify.verdict import Report
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "pages").glob("*.md"))}
+OWN_CLAIMS = "@mt.claim("
+BLOCK_LINES = 20  # of code that a reader is asked to copy
+QUICKSTART_LINES = 25  # blank ones and comments included
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+def blocks(text: str, language: str = "python") -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
-OWN_CLAIMS = "@claim("
+def code_lines(block: str) -> int:
+    return sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in block.splitlines())
 
 
-def test_the_quickstart_runs(capsys, tmp_path, monkeypatch):
+def run(code: str, where: str) -> None:
+    exec(compile(code, where, "exec"), {"__name__": where})
+
+
+@pytest.fixture
+def networks(monkeypatch):
+    """What a block registers is gone after it."""
+    from moe_theory.deep import networks
+
+    for module in (networks, sys.modules["moe_theory.deep.params"], sys.modules["moe_theory.deep.experts"]):
+        assert module.NETWORKS is networks.NETWORKS  # one dictionary, that a reader may add to
+    before = dict(networks.NETWORKS)
+    yield
+    networks.NETWORKS.clear()
+    networks.NETWORKS.update(before)
+
+
+@pytest.fixture
+def own_claims(monkeypatch):
+    """Claims and readings that a block registers are gone after it."""
+    registry.all_claims()  # imports the papers' claims, which would otherwise be gone with the block's
+    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
+    monkeypatch.setattr(registry, "_OWN_READINGS", dict(registry._OWN_READINGS))
+
+
+def test_every_block_runs_as_printed(capsys, tmp_path, monkeypatch, networks):
     monkeypatch.chdir(tmp_path)
-    for code in blocks("python"):
-        if OWN_CLAIMS in code:
-            continue
-        assert sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in code.splitlines()) <= 20
-        exec(compile(code, "README.md", "exec"), {})
+    for code in blocks(README):
+        assert code_lines(code) <= BLOCK_LINES
+        if OWN_CLAIMS not in code:
+            run(code, "README.md")
+            assert capsys.readouterr().out, f"nothing is printed by\n{code}"
+
+
+def test_the_quickstart_is_short_and_ends_in_a_verdict():
+    quickstart = blocks(README)[0]
+    assert len(quickstart.splitlines()) <= QUICKSTART_LINES
+    assert "simulate_batch" in quickstart
+    assert "theorem_2" in quickstart
+    assert "mt.verify(" in quickstart
+
+
+def test_the_pages_blocks_run_as_printed(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for code in (code for page in PAGES.values() for code in blocks(page)):
+        run(code, "docs/pages")
     printed = capsys.readouterr().out
-    assert "mean G_t" in printed
-    assert "SUPPORTED" in printed
-    assert "kappa" in printed
+    assert "num_experts" in printed  # of the sweep
+    assert "kappa" in printed  # of the images
+    assert "Avalanche" in printed  # of the field
 
 
-COMMANDS = sorted(
-    set(
-        re.findall(
-            r"(?<=`|\n)(moe-theory (?:claims|verify|explore|sweep|figures|report|bench|bound|merge|deep)[^`#>\n]*)",
-            README,
-        )
-    )
+@pytest.mark.parametrize(
+    ("paper", "reading", "statuses"),
+    [
+        ("continual", "unit-signal", {"unit-signal": Status.SUPPORTED}),
+        ("choices", None, {"best-of-1": Status.REFUTED, "best-of-2": Status.SUPPORTED}),
+    ],
 )
+def test_the_claim_and_the_paper_of_one_s_own_are_judged(tmp_path, own_claims, paper, reading, statuses):
+    (code,) = [code for code in blocks(README) if OWN_CLAIMS in code and f'paper="{paper}"' in code]
+    path = tmp_path / f"my_{paper}.py"
+    path.write_text(code)
+    request = session.check_request(load_claims(path), reading and [reading], 256, module=str(path))
+    found = {verdict.reading: verdict.status for verdict in session.carry_out(request).verdicts}
+    assert found == statuses
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_printed_commands_parse(command):
-    cli.parse(shlex.split(command)[1:])
+def test_the_specifications_are_read(tmp_path):
+    from moe_theory.sweep.spec import Sweep
+
+    found = [block for page in (README, *PAGES.values()) for block in blocks(page, "toml")]
+    assert len(found) == 2
+    for block in found:
+        path = tmp_path / "grid.toml"
+        path.write_text(block)
+        assert Sweep.read(path).system == "continual"
 
 
 def test_the_speed_is_what_the_benchmarks_report():
-    folder = Path(__file__).parents[2] / "figures" / "bench"
+    folder = ROOT / "figures" / "bench"
     record = history.read(folder / "bench.json")
     assert record.is_complete
     assert (folder / "summary.md").read_text() == to_markdown(record, has_grid=False)
@@ -65,15 +131,60 @@ def test_the_verdicts_name_every_claim():
     assert shown == [claim.id for claim in claims() if claim.id.split(".")[0] in PAPERS]
 
 
-def test_the_claim_of_one_s_own_is_judged(tmp_path, monkeypatch):
-    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
-    (code,) = [code for code in blocks("python") if OWN_CLAIMS in code]
-    path = tmp_path / "my_claims.py"
-    path.write_text(code)
-    request = session.check_request(load_claims(path), ["unit-signal"], 256, module=str(path))
-    (verdict,) = session.carry_out(request).verdicts
-    assert verdict.status is Status.SUPPORTED, verdict.reason
+def test_the_tables_say_what_is_recorded():
+    runs = recorded.read()
+    assert set(runs) == set(PAPERS)
+    for run in runs.values():
+        assert set(run.readings) == {reading.name for reading in registry.select_readings(run.paper, None)}
+        for verdict in run.verdicts:
+            row = next(line for line in README.splitlines() if line.startswith(f"| `{verdict['claim']}` |"))
+            cells = row.split(" | ")
+            assert cells[2 + list(run.readings).index(verdict["reading"])].removesuffix(" |") == verdict["status"]
 
 
-def test_printed_commands_were_found():
-    assert len(COMMANDS) >= 4
+def test_the_generated_parts_are_what_the_data_make(capsys, monkeypatch, tmp_path):
+    readme.main(["--check"])  # else: make readme, and commit what it changes
+    aged = tmp_path / "README.md"
+    aged.write_text(README.replace("| SUPPORTED |", "| REFUTED |", 1), encoding="utf-8")
+    monkeypatch.setattr(readme, "README", aged)
+    with pytest.raises(SystemExit, match="make readme"):
+        readme.main(["--check"])
+    readme.main([])
+    assert aged.read_text(encoding="utf-8") == README
+    aged.write_text(README.replace("<!-- end of gallery -->", ""), encoding="utf-8")
+    with pytest.raises(ValueError, match="end of gallery"):
+        readme.main([])
+
+
+def test_every_figure_is_shown_and_what_is_linked_is_there():
+    shown = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "figures").rglob("*.svg"))]
+    assert shown
+    assert not [path for path in shown if path not in README]
+    titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", README, flags=re.DOTALL), flags=re.MULTILINE)
+    anchors = {title.lower().replace(" ", "-") for title in titles} | set(re.findall(r'<a id="(.+?)">', README))
+    linked = re.findall(r'(?:\]\(|href="|src=")([^)"]+)[)"]', README)
+    assert not [link for link in linked if link.startswith("#") and link[1:] not in anchors]
+    files = {link for link in linked if not link.startswith(("#", "http"))}
+    assert not [path for path in files if not (ROOT / path).is_file()]
+
+
+def test_what_is_not_a_whole_run_of_one_paper_is_not_recorded(tmp_path, capsys):
+    (chosen, *_) = registry.select_claims(["deep"])
+    verdict = Verdict(chosen.id, "deep", "", "", "ordering", "balanced", Status.SUPPORTED, "", 8, "", data="digits")
+    report = Report(
+        [verdict], "moe-theory verify deep --out 'a place' --seed 1", 1, 0.01, {}, False, {}, finished="2026"
+    )
+    report.readings["deep.balanced"] = "halves"
+    pages.write_numbers(report, tmp_path)
+    with pytest.raises(SystemExit):
+        record.main([str(tmp_path)])
+    assert "no verdict on" in capsys.readouterr().err
+    all_of_it = [Verdict(**(vars(verdict) | {"claim": each.id})) for each in registry.select_claims(["deep"])]
+    report.verdicts[:] = all_of_it[::-1]
+    pages.write_numbers(report, tmp_path)
+    trimmed = record.trimmed(tmp_path)
+    assert trimmed.command == "moe-theory verify deep --seed 1"
+    assert [each["claim"] for each in trimmed.verdicts] == [each.claim for each in all_of_it]
+    path = recorded.write(trimmed, tmp_path)
+    assert json.loads(path.read_text())["schema"] == recorded.SCHEMA
+    assert recorded.read(tmp_path) == {"deep": trimmed}

@@ -1,0 +1,198 @@
+"""Fills the generated parts of README.md: papers, gallery, tables of verdicts, speed.
+
+    python docs/readme.py            # what `make readme` runs, from the repository's root
+    python docs/readme.py --check    # exits 1 if the README is not what the checked-in data make of it
+
+A part stands between `<!-- generated: NAME, by `make readme` -->` and `<!-- end of NAME -->`; the rest is written by
+hand. Verdicts come from docs/verdicts, figures from `figures/` and the papers' own lists, speed from figures/bench.
+"""
+
+import fnmatch
+import sys
+from collections.abc import Callable
+from html import escape
+
+import recorded
+from gallery import FIGURES, ROOT, Entry, entries
+
+from moe_theory import claims
+from moe_theory.bench import history
+from moe_theory.report.speed import CORES, over_engine, peer_groups, peer_name
+from moe_theory.verify.verdict import Status
+
+README = ROOT / "README.md"
+BENCH = FIGURES / "bench"
+TITLES = {
+    "continual": "Continual learning",
+    "edge": "Mobile edge computing",
+    "generalization": "Generalization",
+    "merging": "Online expert merging",
+    "deep": "Experts that are networks",
+}
+COLUMNS, WIDTH = 3, 240  # of the gallery, and pixels of a thumbnail
+PACKAGE = "The package itself"
+ABOUT = {  # where the README speaks of figures that no paper has, by their folder
+    "verify": ("what-a-verdict-rests-on", "what a verdict rests on"),
+    "sweep": ("sweeps", "sweeps"),
+    "bench": ("how-fast-it-is", "how fast it is"),
+}
+OTHER_NUMBERS = {"bench": "figures/bench/bench.json"}
+STALE = "README.md is not what the checked-in data make of it: run `make readme`, and commit what it changes"
+
+
+def main(arguments: list[str]) -> None:
+    """Write the README, or only compare it. A part that has no place in it, or a place without a part, is an error."""
+    before = README.read_text(encoding="utf-8")
+    after = filled(before, parts())
+    if arguments == ["--check"]:
+        if after != before:
+            raise SystemExit(STALE)
+    elif arguments:
+        raise SystemExit("usage: python docs/readme.py [--check]")
+    elif after != before:
+        README.write_text(after, encoding="utf-8")
+
+
+def parts() -> dict[str, Callable[[], str]]:
+    """What makes each generated part, by its name."""
+    runs = recorded.read()
+    tables = {f"verdicts-{paper}": lambda run=run: verdicts(run) for paper, run in runs.items()}
+    return {
+        "papers": lambda: papers(runs),
+        "gallery": gallery,
+        **tables,
+        "speed": speed,
+        "benchmarks": benchmarks,
+    }
+
+
+def filled(text: str, made: dict[str, Callable[[], str]]) -> str:
+    """The README with its generated parts made anew. Raises: ValueError for a part that it has not exactly once."""
+    for name, make in made.items():
+        start, end = f"<!-- generated: {name}, by `make readme` -->\n", f"<!-- end of {name} -->"
+        if text.count(start) != 1 or text.count(end) != 1:
+            raise ValueError(f"README.md must have {start.strip()} and {end} once each.")
+        before, rest = text.split(start)
+        text = before + start + make().rstrip("\n") + "\n" + end + rest.split(end)[1]
+    return text
+
+
+def papers(runs: dict[str, recorded.Recorded]) -> str:
+    """A column a paper: its claims, its readings, and how many verdicts there are of each status."""
+    statuses = [str(status) for status in Status if any(str(status) in run.counts() for run in runs.values())]
+    rows = [
+        ("", *(f"[`{paper}`](#{_anchor(TITLES[paper])})" for paper in runs)),
+        ("claims", *(str(len({verdict["claim"] for verdict in run.verdicts})) for run in runs.values())),
+        ("readings", *(str(len(run.readings)) for run in runs.values())),
+        *((status, *(str(run.counts().get(status, "")) for run in runs.values())) for status in statuses),
+        ("recorded", *(run.finished[:10] for run in runs.values())),
+    ]
+    lines = [_row(*row) for row in rows]
+    return "\n".join([lines[0], _rule(1, len(runs)), *lines[1:]])
+
+
+def gallery() -> str:
+    """A thumbnail of every figure, with links to the claims that it bears on and to its numbers, and its command."""
+    lines = ["<table>"]
+    found = entries()
+    for title in (*TITLES.values(), PACKAGE):
+        mine = [entry for entry in found if TITLES.get(entry.paper, PACKAGE) == title]
+        lines.append(f'<tr><th colspan="{COLUMNS}" align="left">{title}</th></tr>')
+        for start in range(0, len(mine), COLUMNS):
+            lines.append("<tr>" + "".join(map(_thumbnail, mine[start : start + COLUMNS])) + "</tr>")
+    return "\n".join([*lines, "</table>"])
+
+
+def _thumbnail(entry: Entry) -> str:
+    ids = [claim.id for claim in claims()]
+    links = [(fnmatch.filter(ids, glob)[0], glob) for glob in entry.claims] or [ABOUT[entry.paper]]
+    numbers = str(entry.csv or OTHER_NUMBERS.get(entry.paper, ""))
+    image = f'<img src="{entry.svg}" width="{WIDTH}" alt="{escape(entry.title)}">'
+    lines = [f'<a href="{entry.svg}">{image}</a>', escape(entry.title)]
+    named = [f'<a href="#{place}">{escape(words.removeprefix(f"{entry.paper}."))}</a>' for place, words in links]
+    named += [f'<a href="{numbers}">data</a>'] if numbers else []
+    lines += [f"<sub>{' · '.join(named)}</sub>", f"<sub><code>{escape(entry.command)}</code></sub>"]
+    return f'<td align="center" valign="top" width="{100 // COLUMNS}%">{"<br>".join(lines)}</td>'
+
+
+def verdicts(run: recorded.Recorded) -> str:
+    """All verdicts of one paper, a claim a line, under a line that says how they came about."""
+    is_one = len(run.readings) == 1
+    sources = {claim.id: claim.where for claim in claims()}
+    numbers = ("observed ± s.e. of the difference, against what",) if is_one else ()
+    lines = [_row("claim", "source", *(_column(run, name) for name in run.readings), *numbers)]
+    lines.append(_rule(2 + len(run.readings) + len(numbers), 0))
+    for claim in dict.fromkeys(verdict["claim"] for verdict in run.verdicts):
+        judged = run.of(claim)
+        cells = [judged[reading]["status"] if reading in judged else "" for reading in run.readings]
+        shown = [_numbers(next(iter(judged.values())))] if is_one else []
+        lines.append(_row(f"`{claim}`", f'<a id="{claim}"></a>{sources[claim]}', *cells, *shown))
+    return f"<details>\n<summary>{_summary(run)}</summary>\n\n" + "\n".join(lines) + "\n\n</details>"
+
+
+def _summary(run: recorded.Recorded) -> str:
+    total = len({verdict["claim"] for verdict in run.verdicts})
+    counts = ", ".join(f"{count} {status}" for status, count in run.counts().items())
+    when = run.finished[:16].replace("T", " ")
+    limit = "" if run.budget is None else f", {_time(run.budget)} at most"
+    about = (
+        f"<code>{run.command}</code>, seed {run.seed}, finished {when} UTC{limit}, "
+        f"{_time(run.seconds)} of experiments, error at most {run.error:g} in all"
+    )
+    return f"<b>{total} claims, {len(run.verdicts)} verdicts</b>: {counts}.<br>{about}."
+
+
+def _column(run: recorded.Recorded, reading: str) -> str:
+    data = {verdict["data"] for verdict in run.verdicts if verdict["reading"] == reading}
+    return f"{reading}, on {' and '.join(sorted(data))}" if data != {""} else reading
+
+
+def _numbers(verdict: dict) -> str:
+    if verdict["observed"] is None:
+        return ""
+    error = "" if verdict["standard_error"] is None else f" ± {verdict['standard_error']:.1g}"
+    return f"{verdict['observed']:.3g}{error} against {verdict['predicted']:.3g} ({verdict['at']})"
+
+
+def _time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def speed() -> str:
+    """How many times as long others take, by what was timed in turn with them."""
+    groups = peer_groups(history.read(BENCH / "bench.json"))
+    others = list(dict.fromkeys(peer_name(each, group) for group in groups.values() for each in group[1:]))
+    others = [name for name in others if not name.startswith(next(iter(groups.values()))[0].contender)]
+    lines = [_row("", "moe_theory, ns", *others)]
+    lines.append(_rule(1, 1 + len(others)))
+    for (title, cores), group in groups.items():
+        ratios = {peer_name(each, group): over_engine(each, group) for each in group[1:]}
+        found = [ratios.get(name) for name in others]
+        cells = [
+            "" if each is None else f"{each.median:,.0f}" if each.median >= 10 else f"{each.median:.1f}"
+            for each in found
+        ]
+        lines.append(_row(f"{title}, {CORES[cores]}", f"{group[0].nanoseconds:,.0f}", *cells))
+    return "\n".join(lines)
+
+
+def benchmarks() -> str:
+    """What `moe-theory bench --report figures/bench` wrote, without the grid."""
+    return (BENCH / "summary.md").read_text(encoding="utf-8")
+
+
+def _anchor(title: str) -> str:
+    return title.lower().replace(" ", "-")
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _rule(left: int, right: int) -> str:
+    return _row(*["---"] * left, *["---:"] * right)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

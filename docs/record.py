@@ -1,0 +1,80 @@
+"""Records verdicts for README and site: trims FOLDER/verdicts.json, which `moe-theory verify --out FOLDER` writes.
+
+    python docs/record.py runs/verdicts/continual runs/verdicts/edge
+
+writes docs/verdicts/continual.json and docs/verdicts/edge.json; `make readme` then fills the README's tables.
+"""
+
+import shlex
+import sys
+from pathlib import Path
+
+from recorded import FIELDS, FOLDER, Recorded, write
+
+from moe_theory.commands import refuse
+from moe_theory.core.errors import InvalidReportError, MoeTheoryError
+from moe_theory.report.pages import read_reports
+from moe_theory.verify import select_claims
+
+
+def main(folders: list[str]) -> None:
+    """Record each folder; a folder that cannot be published is one line on standard error and exit code 2."""
+    try:
+        if not folders:
+            raise InvalidReportError("name the folders that `moe-theory verify PAPER --out FOLDER` wrote.")
+        for folder in folders:
+            sys.stdout.write(f"{write(trimmed(Path(folder)), FOLDER)}\n")
+    except MoeTheoryError as failure:
+        refuse(failure)
+
+
+def trimmed(folder: Path) -> Recorded:
+    """What is published of a run: verdicts on every claim of one paper, under each of its readings.
+
+    Raises: InvalidReportError for a run of several papers, or of only some of a paper's claims.
+    """
+    report = read_reports([folder])
+    papers = {verdict.paper for verdict in report.verdicts}
+    if len(papers) != 1:
+        found = ", ".join(sorted(papers)) or "nothing"
+        raise InvalidReportError(f"{folder} has verdicts on {found}, not on one paper. Run `moe-theory verify PAPER`.")
+    (paper,) = papers
+    readings = {name.removeprefix(f"{paper}."): words for name, words in report.readings.items()}
+    judged = {(verdict.claim, verdict.reading): verdict.to_json() for verdict in report.verdicts}
+    wanted = [(claim.id, reading) for claim in select_claims([paper]) for reading in readings]
+    if missing := [pair for pair in wanted if pair not in judged]:
+        raise InvalidReportError(
+            f"{folder} has no verdict on {missing[0][0]} under {missing[0][1]}, and {len(missing) - 1} more are "
+            f"missing. Run `moe-theory verify {paper}` whole."
+        )
+    return Recorded(
+        paper=paper,
+        command=without_out(report.command),
+        seed=report.seed,
+        error=report.error,
+        finished=report.finished,
+        budget=report.budget,
+        seconds=round(sum(report.seconds.values()), 1),
+        versions=report.versions,
+        readings=readings,
+        verdicts=[{field: judged[pair][field] for field in FIELDS} for pair in wanted],
+    )
+
+
+def without_out(command: str) -> str:
+    """Command lines, several between semicolons, without --out: it says where the files of one machine are."""
+    return "; ".join(map(_without_out, command.split("; ")))
+
+
+def _without_out(command: str) -> str:
+    words = shlex.split(command)
+    kept = [
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if "--out" not in (before, word) and not word.startswith("--out=")
+    ]
+    return shlex.join(kept)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
