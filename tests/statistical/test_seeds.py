@@ -38,7 +38,7 @@ def published(paper: str) -> dict[tuple[str, str], str]:
     [
         ("continual", "continual", "unit-signal", REPLICATES),
         ("generalization", "generalization:exact", "mask-dimension", None),
-        ("merging", "merging:exact", "random-split", None),
+        pytest.param("merging", "merging:exact", "random-split", None, marks=pytest.mark.thorough),
     ],
 )
 def test_no_decided_verdict_is_contradicted_by_another_seed(paper, asked, reading, replicates):

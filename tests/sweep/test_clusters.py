@@ -148,6 +148,7 @@ def is_there(group):
     return True
 
 
+@pytest.mark.thorough
 def test_a_worker_killed_in_mid_run_costs_nothing_but_time(undisturbed, tmp_path):
     def kill():
         killed.append(multiprocessing.active_children()[0])
@@ -161,6 +162,7 @@ def test_a_worker_killed_in_mid_run_costs_nothing_but_time(undisturbed, tmp_path
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.thorough
 def test_a_scheduler_killed_in_mid_run_and_started_again_costs_nothing_but_time(undisturbed, tmp_path, cluster):
     def start_again():
         cluster.kill_scheduler()

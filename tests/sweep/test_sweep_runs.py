@@ -323,6 +323,7 @@ def test_devices_must_be_at_least_one():
         DeviceCrew(0)
 
 
+@pytest.mark.thorough
 def test_killed_at_random_moments_and_resumed():
     script = ROOT / "benchmarks" / "sweep_kills.py"
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=1"  # runs are what costs
