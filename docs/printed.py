@@ -110,7 +110,7 @@ def main() -> None:
 
 def _outcome(each: Printed, limit: float) -> str:
     for part, what in _NEEDS.items():
-        if part in each.text:
+        if part in " ".join(each.words):
             return f"left out: it needs {what}"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

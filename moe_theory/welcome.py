@@ -13,7 +13,7 @@ NEXT: dict[str, tuple[str, str]] = {  # command: what it does, and its time on t
     "moe-theory verify continual.lemma-4 --reading unit-signal": ("judge one lemma by Monte Carlo", "10 s"),
     "moe-theory cite runs/verify": ("cite what that bears on, with BibTeX", "4 s"),
     "moe-theory figures continual figure-2": ("draw the first paper's Fig. 2, theory over empirics", "1 min"),
-    "moe-theory sweep --example > grid.toml": ("begin a grid of settings of your own", "1 s"),
+    "moe-theory sweep --example > grid.toml": ("begin a grid of settings of your own", "2 s"),
 }
 JSON = "With --json a command prints one JSON document and nothing else; its help says what is in it."
 
