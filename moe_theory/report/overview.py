@@ -172,9 +172,8 @@ def compute(
     """
     ids = [id for panel in PANELS for id in (panel.printed, panel.right)]
     readings = [select_readings(panel.paper, None)[0].name for panel in PANELS]
-    verdicts = {
-        verdict.claim: verdict for verdict in carry_out(check_request(ids, readings), progress=progress).verdicts
-    }
+    report = carry_out(check_request(ids, readings, seed=seed), progress=progress)
+    verdicts = {verdict.claim: verdict for verdict in report.verdicts}
     made = [panel.curves(replicates, seed, progress, verdicts) for panel in PANELS]
     length = max(len(curves.x) for curves in made)
     filled = {
@@ -191,7 +190,7 @@ def compute(
             for which in ("printed", "right")
         },
         {"panel": [panel.paper for panel in PANELS], "place": np.arange(length)},
-        provenance(NAME, NAME, reading, replicates, seed, 0, num_rounds is not None)
+        provenance(NAME, NAME, reading, replicates, seed, 0, is_shortened=False)
         | {"command": f"moe-theory figures {NAME} --replicates {replicates} --seed {seed}"},
     )
 

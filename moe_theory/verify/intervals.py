@@ -158,7 +158,7 @@ def _without_mirror(samples: np.ndarray) -> np.ndarray:
     return samples[:, :half]
 
 
-@functools.lru_cache(maxsize=128)
+@functools.lru_cache(maxsize=16)
 def _clopper_pearson(successes: tuple[float, ...], count: int, error: float) -> tuple[np.ndarray, np.ndarray]:
     """`clopper_pearson`, kept: every verdict on so many replicates asks for the limits of all counts."""
     low, high = proportion_confint(np.asarray(successes), count, alpha=error, method="beta")

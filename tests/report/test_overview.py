@@ -15,6 +15,7 @@ from moe_theory.verify.registry import all_claims
 from moe_theory.verify.verdict import Curve, Report
 
 FIGURES = Path(__file__).parents[2] / "figures"
+SEED = 3
 FROM = {
     "continual": ("figure-2", ["termination", "experts", "metric", "round"]),
     "edge": ("figure-3", ["policy", "experts", "round"]),
@@ -43,6 +44,7 @@ def measured(monkeypatch):
     judged = []
 
     def judge(request, **_):
+        assert request.seed == SEED
         verdicts = []
         for job in request.jobs:
             for claim in job.claims:
@@ -55,7 +57,7 @@ def measured(monkeypatch):
         return Report(verdicts, "", 0, 0.01, {}, False, {})
 
     monkeypatch.setattr(overview, "carry_out", judge)
-    return overview.compute(overview.FIRST_DEFAULTS, 64, 0), judged
+    return overview.compute(overview.FIRST_DEFAULTS, 64, SEED), judged
 
 
 def test_panels_show_what_their_figures_and_claims_have(measured):
@@ -103,7 +105,7 @@ def test_it_is_drawn_with_its_verdicts(measured):
         overview.FIGURE.title, overview.FIGURE.size, lambda canvas: overview.draw(data, canvas), overview.caption(data)
     )
     assert picture.startswith("<?xml")
-    assert "moe-theory figures overview --replicates 64 --seed 0" in picture
+    assert f"moe-theory figures overview --replicates 64 --seed {SEED}" in picture
     assert plots.to_csv(data).count("\n") > data.sizes["place"]
 
 
