@@ -108,7 +108,7 @@ class Store:
             manifest = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise InvalidRunError(
-                f"{self.folder} holds no sweep: there is no {MANIFEST} in it. Mend the path."
+                f"{self.folder} holds no sweep: there is no {MANIFEST} in it. Change the path."
             ) from None
         except (OSError, ValueError) as failure:
             raise InvalidRunError(
@@ -116,7 +116,7 @@ class Store:
                 "nothing twice."
             ) from None
         if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
-            raise InvalidRunError(f"{path} is no manifest of a sweep ({SCHEMA}). Mend the path.")
+            raise InvalidRunError(f"{path} is no manifest of a sweep ({SCHEMA}). Change the path.")
         kinds = {"specification": dict, "fingerprint": dict, "runs": list}
         if not all(isinstance(manifest.get(name), kind) for name, kind in kinds.items()):
             raise InvalidRunError(
