@@ -79,5 +79,5 @@ def require_probability(name: str, value: Any) -> None:
     """Raise InvalidParamsError unless `value` is strictly between 0 and 1."""
     if not 0 < value < 1:
         raise InvalidParamsError(
-            f"{name}={value} must be strictly between 0 and 1: a bound holds with probability 1 - {name}. Change {name}."
+            f"{name}={value} must be strictly between 0 and 1: a bound holds with probability 1 - {name}. Change it."
         )

@@ -100,7 +100,7 @@ def from_file(path: Path, model: Model) -> Requests:
     ):
         shapes = ", ".join(f"{name} {array.shape} {array.dtype}" for name, array in arrays.items())
         raise InvalidStreamError(
-            f"{path} has {shapes}: labels, tasks and slots must be whole numbers, one for each of the inputs. Change it."
+            f"{path} has {shapes}: labels, tasks and slots must be whole numbers, one for each input. Change it."
         )
     tokens, features = model.positions.shape[0], model.w_embedding.shape[0]
     if arrays["inputs"].shape[1:] != (tokens, features):

@@ -54,7 +54,7 @@ def of_model(
     num_experts, per_task = merge.num_experts_of(model), len(data.labels) // num_tasks
     if not 1 <= num_valued <= per_task:
         raise InvalidDimsError(
-            f"num_valued={num_valued} must be from 1 to {per_task}, the inputs there are of each task. Change num_valued."
+            f"num_valued={num_valued} must be from 1 to {per_task}, the inputs of each task. Change num_valued."
         )
     on_device = jax.tree.map(jnp.asarray, data)
     chosen = np.linspace(0, per_task - 1, num_valued).astype(int) + per_task * np.arange(num_tasks)[:, None]

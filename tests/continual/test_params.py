@@ -62,7 +62,10 @@ REFUSED = [
     ({"num_active": 2, "num_experts": 1}, "num_active=2 must be at most num_experts=1: .*Lower num_active"),
     ({"num_clusters": 0}, "num_clusters=0 must be a whole number of at least 1. Raise num_clusters"),
     ({"num_clusters": 1.5}, "num_clusters=1.5 must be a whole number"),
-    ({"learning_rate": 0.0}, "learning_rate=0.0 must be above 0: at 0 the exploration .* never ends. Raise learning_rate"),
+    (
+        {"learning_rate": 0.0},
+        "learning_rate=0.0 must be above 0: at 0 the exploration .* never ends. Raise learning_rate",
+    ),
     ({"learning_rate": jnp.float32(0)}, "learning_rate=0.0 must be above 0: at 0 the exploration"),
     ({"locality_power": 0.0}, r"locality_power=0.0 must be above 0.*Raise locality_power"),
     ({"locality_power": -1.0}, "locality_power=-1.0 must be above 0"),

@@ -314,7 +314,7 @@ def test_every_array_of_an_arrival_must_fit(dims: edge.Dims) -> None:
     for num_samples in (1, 3, P):
         refused(
             InvalidDimsError,
-            rf"features of shape \({P}, {num_samples}\) must be \({P}, {S}\), as num_samples={S}\. Change the arrival's",
+            rf"features of shape \({P}, {num_samples}\) must be \({P}, {S}\), as num_samples={S}\. Change the arr",
             lambda s=num_samples: edge.learn(state, arrival(features=np.ones((P, s))), PARAMS, dims=dims),
         )
 
