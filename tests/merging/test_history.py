@@ -21,7 +21,7 @@ record = quickly(histories.record)
 
 
 def begin(dims=DIMS):
-    blank = jax.eval_shape(lambda: histories.begin(dims))
+    blank = jax.eval_shape(lambda: histories.empty_history(dims))
     return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), blank)
 
 

@@ -70,16 +70,16 @@ def test_bounds_with_a_planted_error_are_exceeded(monkeypatch):
 
     def exceeded(name, place):
         return any(
-            value[place] > getattr(repaired, name)(rounds, params) + 1e-9
+            value[place] > getattr(corrected, name)(rounds, params) + 1e-9
             for params in SETTINGS
             for rounds, value in enumerate(reached(params), 1)
         )
 
     assert not exceeded("grain_bound", 2)
     assert not exceeded("leaf_bound", 1)
-    monkeypatch.setattr(repaired, "_least_pulls", lambda *arguments: max(1, least_pulls(*arguments) - 1))
+    monkeypatch.setattr(corrected, "_least_pulls", lambda *arguments: max(1, least_pulls(*arguments) - 1))
     assert exceeded("grain_bound", 2)
-    monkeypatch.setattr(repaired, "_least_pulls", lambda *arguments: least_pulls(*arguments) + 1)
+    monkeypatch.setattr(corrected, "_least_pulls", lambda *arguments: least_pulls(*arguments) + 1)
     assert exceeded("leaf_bound", 1)
 
 
