@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 import jax
 from jaxtyping import PyTree
 
-from moe_theory.core.blocks import width_for
+from moe_theory.core.engine import width_for
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import check_run, check_system
 from moe_theory.sweep import chunks

@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from moe_theory.core import provenance
-from moe_theory.core.blocks import width_for
+from moe_theory.core.engine import width_for
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import check_system
 from moe_theory.sweep import chunks, packing
