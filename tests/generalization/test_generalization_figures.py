@@ -15,8 +15,8 @@ from scipy import stats
 from moe_theory import generalization
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.generalization.figures import FIGURES, capacity, crossing, fitting, sparsity, tightness
-from moe_theory.generalization.linear_router import linear_router
-from moe_theory.generalization.params import Dims
+from moe_theory.generalization.instances import linear_router
+from moe_theory.generalization.model import Dims
 from moe_theory.generalization.system import best_experts, gap, system
 from moe_theory.report.plots import to_csv
 from moe_theory.sweep import Cell, run_cells

@@ -11,12 +11,10 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from moe_theory.core.system import System
-from moe_theory.generalization import repaired, theory
+from moe_theory.generalization import corrected, theory
 from moe_theory.generalization.complexity import constants, natarajan
-from moe_theory.generalization.instances import cells, learned_cells
-from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.generalization.one_round import State
-from moe_theory.generalization.params import Dims
+from moe_theory.generalization.instances import State, cells, learned_cells
+from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.sweep import Cell, Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, replicates_and_seed
@@ -142,12 +140,12 @@ def bounds_of(reading: ReadingLike, case: Case, num_samples: int) -> dict[str, f
         norm = np.sqrt(num_samples / num_experts)
         rademacher = norm / np.sqrt(num_samples)
         dimension = natarajan("linear", num_experts, 1, COORDINATES, reading.name)
-        patterns = repaired.log_mask_patterns(num_experts, 1, num_samples, COORDINATES)
+        patterns = corrected.log_mask_patterns(num_experts, 1, num_samples, COORDINATES)
     sizes = (num_experts, 1, num_samples)
     printed = theory.theorem_1(*sizes, rademacher, dimension, LIPSCHITZ, delta)
     granted = np.nan if case.is_learned else theory.theorem_1(*sizes, rademacher, 1.0, LIPSCHITZ, delta)
-    complexity = repaired.product_complexity(num_experts, num_samples, norm)
-    holds = repaired.uniform(complexity, patterns, num_samples, LIPSCHITZ, delta)
+    complexity = corrected.product_complexity(num_experts, num_samples, norm)
+    holds = corrected.uniform(complexity, patterns, num_samples, LIPSCHITZ, delta)
     return {"printed": float(printed), "granted": float(granted), "repaired": float(holds)}
 
 
