@@ -20,8 +20,8 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from moe_theory.runs.workers import DeviceCrew
 from moe_theory.sweep import runner, tasks
-from moe_theory.sweep.executors import DeviceCrew
 from moe_theory.sweep.spec import Sweep
 
 SCALES = np.geomspace(0.1, 0.8, 8).tolist()
