@@ -130,7 +130,7 @@ class _Run:
         if not self.store.claim(part.name):
             self.busy.append(part)
             return executor
-        if part.name not in self.damaged and self.part.name in store:
+        if part.name not in self.damaged and part.name in self.store:
             self.store.release(part.name)
             self.tally.elsewhere += 1
             self.progress.add_work(-part.replicate_rounds)

@@ -125,9 +125,8 @@ def require_memory(plan: Plan, num_workers: int) -> None:
 def chunk_need(task: tasks.Task) -> machine.ChunkMemory:
     """Bytes of memory that computing chunks like this one takes."""
     state, records = tasks.chunk_shapes(task)
-    return machine.chunk_memory(
-        state, records, len(recorded_rounds(task["rounds"], task["record_every"])), task["batch"]
-    )
+    num_records = len(recorded_rounds(task["rounds"], task["record_every"]))
+    return machine.chunk_memory(state, records, num_records, task["batch"])
 
 
 def _record(pool: WorkerPool, fingerprint: Mapping[str, str], arguments: Sequence[str]) -> dict[str, Any]:

@@ -163,7 +163,8 @@ def _cell(task: Task) -> Cell:
 @contextlib.contextmanager
 def _compiling_once(task: Task) -> Iterator[None]:
     """Make threads wait for the first of them to compile a program, rather than compile it too."""
-    program = (jax.config.jax_default_device, program_of(task))
+    device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    program = (device, program_of(task))
     if program in _COMPILED:
         yield
         return
