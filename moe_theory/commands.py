@@ -85,7 +85,7 @@ def seconds_of(text: str) -> float:
     try:
         return float(number) * units[unit]
     except ValueError:
-        raise InvalidRunError(f"budget={text!r} is no time: write it as 90s, 10m or 1h. Mend budget.") from None
+        raise InvalidRunError(f"budget={text!r} is no time: write it as 90s, 10m or 1h. Change budget.") from None
 
 
 def list_verdicts(options: Any) -> None:

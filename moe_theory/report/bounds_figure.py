@@ -46,7 +46,7 @@ PENS = {  # the narrower of two that may coincide is drawn later
 def require_drawable(path: Path) -> None:
     """Raise OutputError for a suffix that says nothing of how it is drawn."""
     if path.suffix not in FORMS:
-        raise OutputError(f"{path} must end in .svg or .png: that says how it is drawn. Mend the name.")
+        raise OutputError(f"{path} must end in .svg or .png: that says how it is drawn. Change the name.")
 
 
 def draw(setting: Setting, bounds: Sequence[Bound], path: Path) -> Path:

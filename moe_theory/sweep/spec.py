@@ -255,4 +255,4 @@ def _text_of(path: str | os.PathLike[str]) -> str:
         raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise InvalidSpecError(f"{name}: the specification cannot be read: {reason}. Mend the path.") from None
+        raise InvalidSpecError(f"{name}: the specification cannot be read: {reason}. Change the path.") from None

@@ -88,7 +88,7 @@ def check_request(
             "of a mean is not to be trusted. Raise replicates."
         )
     if not 0 < error < 1:
-        raise InvalidRunError(f"error={error} must be in (0, 1): the probability of any false verdict. Mend error.")
+        raise InvalidRunError(f"error={error} must be in (0, 1): the probability of any false verdict. Change error.")
     if budget is not None and not budget > 0:
         raise InvalidRunError(f"budget={budget} must be above 0 seconds. Raise budget.")
     root_key(seed)

@@ -113,7 +113,7 @@ def _model(path: Path, arrays: Mapping[str, np.ndarray]) -> Model:
     try:
         return model_of(arrays)
     except (KeyError, ValueError, TypeError) as failure:
-        raise InvalidCheckpointError(f"{path} is no model of the testbed ({failure}). Mend the path.") from None
+        raise InvalidCheckpointError(f"{path} is no model of the testbed ({failure}). Change the path.") from None
 
 
 def _name(setting: Setting) -> str:

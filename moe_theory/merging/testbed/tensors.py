@@ -56,11 +56,13 @@ def read_header(path: Path) -> Header:
             length = int.from_bytes(file.read(8), "little")
             header = json.loads(file.read(length))
     except FileNotFoundError:
-        raise InvalidCheckpointError(f"{path} is not there. Mend the path.") from None
+        raise InvalidCheckpointError(f"{path} is not there. Change the path.") from None
     except SafetensorError as failure:
         raise InvalidCheckpointError(f"{path} {_cause(path)} ({failure}). Fetch or write it again.") from None
     except OSError as failure:
-        raise InvalidCheckpointError(f"{path} cannot be read ({failure.strerror or failure}). Mend the path.") from None
+        raise InvalidCheckpointError(
+            f"{path} cannot be read ({failure.strerror or failure}). Change the path."
+        ) from None
     metadata = header.pop("__metadata__", None) or {}
     found = {
         name: Tensor(path, entry["dtype"], tuple(entry["shape"]), *(8 + length + end for end in entry["data_offsets"]))
