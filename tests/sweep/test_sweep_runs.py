@@ -19,7 +19,7 @@ from moe_theory import root_key, simulate_batch
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.runs import Progress, machine
 from moe_theory.runs.files import unpack
-from moe_theory.runs.store import Store
+from moe_theory.runs.store import Store, chunk_name
 from moe_theory.runs.workers import DevicePool, ExecutorPool
 from moe_theory.sweep import runner, tasks
 from moe_theory.sweep.spec import Sweep
@@ -123,7 +123,7 @@ def test_a_name_depends_on_everything_that_decides_numbers():
         "fingerprint": task["fingerprint"] | {"jaxlib": "0"},
     }  # fmt: skip
     assert changes.keys() | {"system", "version"} == task.keys()
-    assert len({tasks.name_of(task | {key: value}) for key, value in changes.items()} | {tasks.name_of(task)}) == 13
+    assert len({chunk_name(task | {key: value}) for key, value in changes.items()} | {chunk_name(task)}) == 13
     assert len({part.name for part in plan.parts}) == len(plan.parts)
 
 
@@ -285,7 +285,7 @@ def test_a_chunk_that_another_process_has_is_waited_for(undisturbed, tmp_path):
     code = f"""
 import sys
 from pathlib import Path
-from moe_theory.runs.store import Store
+from moe_theory.runs.store import Store, chunk_name
 store = Store(Path({str(tmp_path)!r}))
 assert store.claim({held!r})
 print("held", flush=True)
