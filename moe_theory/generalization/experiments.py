@@ -25,7 +25,7 @@ from moe_theory.generalization.instances import (
 )
 from moe_theory.generalization.model import Dims
 from moe_theory.generalization.system import best_experts, gap, system
-from moe_theory.sweep import Cell, Progress, run_cells
+from moe_theory.runs import Cell, Progress, run_cells
 from moe_theory.verify import Experiment
 
 EXACT, LEARNED = "exact", "learned"

@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from moe_theory.core.errors import OutputError
-from moe_theory.core.files import write_whole
 from moe_theory.generalization import calculator
 from moe_theory.generalization.calculator import Bound, Setting
 from moe_theory.generalization.theory import MOST_SAMPLES
+from moe_theory.runs.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from scipy import optimize
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.random import normals, replicate_keys, root_key, step_key
 from moe_theory.core.system import simulate, simulate_batch
-from moe_theory.generalization import Dims, Params, instances, lemma_experiments
+from moe_theory.generalization import Dims, Params, experiments, instances
 from moe_theory.generalization.claims import steps
 from moe_theory.generalization.instances import NUM_SIGNS, linear_router
 
@@ -100,7 +100,7 @@ def test_complexities_are_those_of_all_functions_and_signs(experts, active, samp
 def test_a_smaller_constant_would_be_noticed():
     """The classes drawn are rich enough to contradict each lemma with half of its constant."""
     sizes = {"num_experts": 8, "num_active": 1, "num_samples": 8}
-    info = shown(instances.function_classes(lemma_experiments.CLASS_DIMS), 64, **sizes)
+    info = shown(instances.function_classes(experiments.CLASS_DIMS), 64, **sizes)
     assert np.any(info.composed > 0.25 * info.complexity)
     assert np.any(info.swapped > (info.complexity + info.ghost_complexity) / 2)
     assert np.any(info.composed > info.largest_part + math.sqrt(math.log(8) / 16) / 2)

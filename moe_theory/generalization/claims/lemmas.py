@@ -22,7 +22,7 @@ from moe_theory.generalization.experiments import (
     router_name,
 )
 from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 
 TOLERANCE = 1e-5  # of sums in float32 of numbers that are below 100

@@ -31,7 +31,7 @@ from moe_theory.generalization.experiments import (
     router_name,
 )
 from moe_theory.generalization.instances import NUM_INPUTS, NUM_LONE
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 
 MOST_DOUBT = 1 / 4  # what (10) supposes exp(-eps^2 m / 2) to be at most

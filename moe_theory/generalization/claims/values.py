@@ -9,7 +9,7 @@ import numpy as np
 from moe_theory.generalization import complexity, corrected, theory
 from moe_theory.generalization.experiments import gaps_of
 from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.claim import claim as declare
 from moe_theory.verify.components import Values as Values

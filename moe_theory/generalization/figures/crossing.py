@@ -15,7 +15,7 @@ from moe_theory.generalization import corrected, theory
 from moe_theory.generalization.complexity import constants, natarajan
 from moe_theory.generalization.instances import State, cells, learned_cells
 from moe_theory.generalization.model import LIPSCHITZ, Dims
-from moe_theory.sweep import Cell, Progress, quiet, run_cells
+from moe_theory.runs import Cell, Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, replicates_and_seed
 

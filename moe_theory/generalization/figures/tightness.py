@@ -13,7 +13,7 @@ from moe_theory.generalization import corrected, theory
 from moe_theory.generalization.complexity import natarajan
 from moe_theory.generalization.experiments import best_gaps
 from moe_theory.generalization.model import LIPSCHITZ, Dims
-from moe_theory.sweep import Progress, quiet
+from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance, replicates_and_seed
 
