@@ -45,7 +45,8 @@ def source_digest(*folders: str) -> str:
     """A digest of the package's own source, or of the files of some of its folders: other source, other numbers.
 
     Args:
-        folders: such as "core"; the files in them, not those in folders further down. None: the whole package.
+        folders: such as "core", or the path of one outside the package; the files in them, not those in folders further
+            down. None: the whole package.
     """
     return _digest(folders)
 
@@ -74,6 +75,6 @@ def _digest(folders: tuple[str, ...]) -> str:
     paths = [path for folder in folders for path in (root / folder).glob("*.py")] if folders else root.rglob("*.py")
     digest = hashlib.sha256()
     for path in sorted(paths):
-        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(str(path).removeprefix(f"{root}/").encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
