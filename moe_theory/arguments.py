@@ -99,13 +99,13 @@ def _complaint(kind: type, prog: str, arguments: list[str], said: str) -> str:
     for pattern, words in _COMPLAINTS:
         if found := re.search(pattern, said):
             return f"{words(found, prog, arguments)}; {where}."
-    return f"{said.partition(' ─')[0].rstrip('.')}. Mend it; {where}."
+    return f"{said.partition(' ─')[0].rstrip('.')}. Change it; {where}."
 
 
 def _bad_value(found: re.Match[str], prog: str, arguments: list[str]) -> str:
     flag, metavar = found.groups()
     value = shortened(_given(flag, arguments))
-    return f"{flag} {value} must be {_WORDS.get(metavar, metavar)}. Mend {flag}"
+    return f"{flag} {value} must be {_WORDS.get(metavar, metavar)}. Change {flag}"
 
 
 def _lone_option(found: re.Match[str], prog: str, arguments: list[str]) -> str:

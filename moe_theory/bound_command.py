@@ -63,7 +63,7 @@ def count_of(name: str, text: str) -> int:
             return int(number) if "e" in text.lower() or "." in text else int(text)
     except ValueError:
         pass
-    raise InvalidParamsError(f"{name}={shortened(text)} must be a whole number, such as 8 or 1e6. Mend {name}.")
+    raise InvalidParamsError(f"{name}={shortened(text)} must be a whole number, such as 8 or 1e6. Change {name}.")
 
 
 def rademacher_of(text: str, num_samples: int) -> float:
@@ -74,6 +74,6 @@ def rademacher_of(text: str, num_samples: int) -> float:
     except ValueError:
         raise InvalidParamsError(
             f"rademacher={shortened(text)} must be a number, R_m(H) at this m, or a multiple such as '2.5/sqrt(m)'. "
-            "Mend rademacher."
+            "Change rademacher."
         ) from None
     return number / math.sqrt(max(num_samples, 1)) if over_root else number

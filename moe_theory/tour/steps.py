@@ -57,7 +57,7 @@ def with_values(text: str, **values: str) -> str:
     for name, value in values.items():
         assignment = re.compile(rf"^{name} = .*?(?=  #|$)", re.MULTILINE)
         if assignment.search(text) is None:
-            raise InvalidRunError(f"{name} is no name that the tour assigns. Mend it.")
+            raise InvalidRunError(f"{name} is no name that the tour assigns. Change it.")
         text = assignment.sub(lambda _: f"{name} = {value}", text, count=1)  # noqa: B023
     return text
 
