@@ -150,4 +150,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("generalization.repaired.random-labels", "generalization.repaired.some-of-many"),
 )
