@@ -42,7 +42,7 @@ CASES: dict[str, Case] = {
     "learned": Case("(c) learned router, $T = 64$", True, POWERS, 64),
 }
 BOUNDS = ("printed", "granted", "repaired")  # d_N as it is, d_N = 1 where it is 0, and what holds
-MEASURED = ("mean", "low", "high", "error")
+STATISTICS = ("mean", "low", "high", "error")
 LEAST_PADDED = 65536  # samples of B's programs
 COORDINATES = 2  # of B's router: an input's own and a constant
 STYLES: dict[str, dict[str, Any]] = {
@@ -95,7 +95,7 @@ def compute(
     ]
     runs = run_cells(parts, replicates, seed=seed, progress=progress, what="crossing")
     places = max(len(case.samples) for case in CASES.values())
-    names = ("samples", "experts", *MEASURED, *BOUNDS)
+    names = ("samples", "experts", *STATISTICS, *BOUNDS)
     values = {name: np.full((len(CASES), places), np.nan) for name in names}
     crossings = {f"{bound}_crossing": np.full(len(CASES), np.nan) for bound in BOUNDS}
     for row, (name, case) in enumerate(CASES.items()):
@@ -107,7 +107,7 @@ def compute(
                 values[key][row, place] = value
         means = values["mean"][row, : len(case.samples)]
         for bound in ("printed",) if case.is_learned else ("printed", "granted"):
-            crossings[f"{bound}_crossing"][row] = crossing(reading, case, bound, means)
+            crossings[f"{bound}_crossing"][row] = first_crossing(reading, case, bound, means)
     return xr.Dataset(
         {name: (("case", "place"), value) for name, value in values.items()}
         | {name: ("case", value) for name, value in crossings.items()},
@@ -149,7 +149,7 @@ def bounds_of(reading: ReadingLike, case: Case, num_samples: int) -> dict[str, f
     return {"printed": float(printed), "granted": float(granted), "repaired": float(holds)}
 
 
-def crossing(reading: ReadingLike, case: Case, bound: str, means: Float[np.ndarray, " P"]) -> float:
+def first_crossing(reading: ReadingLike, case: Case, bound: str, means: Float[np.ndarray, " P"]) -> float:
     """The smallest m at which the bound is below the mean gap, interpolated between the samples; NaN if none is."""
     logs = np.log(case.samples)
 
