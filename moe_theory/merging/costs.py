@@ -28,8 +28,8 @@ from moe_theory.merging.serving.methods import MERGED, Deployment, Method, begin
 from moe_theory.merging.system import State, system
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.tasks import TRAIN, Setting, examples, tasks_of
-from moe_theory.sweep import Run
-from moe_theory.sweep.chunks import Cell
+from moe_theory.runs import Run
+from moe_theory.runs.cells import Cell
 from moe_theory.verify.claim import Measure, Runs
 
 NUM_REPEATS = 30

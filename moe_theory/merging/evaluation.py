@@ -33,8 +33,8 @@ from moe_theory.merging.system import Info, State, system
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import VALIDATION, Examples, Setting, accuracies, draw_slot, examples
 from moe_theory.merging.testbed.transformer import Model
-from moe_theory.sweep import Run, run_cells
-from moe_theory.sweep.chunks import Cell
+from moe_theory.runs import Run, run_cells
+from moe_theory.runs.cells import Cell
 from moe_theory.verify.claim import Measure, Runs
 
 MAX_SLOT_SIZE = 128  # requests that a slot has room for

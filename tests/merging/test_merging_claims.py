@@ -27,7 +27,7 @@ from moe_theory.merging.experiments import (
     Record,
 )
 from moe_theory.merging.serving.methods import MERGED
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify import Status, registry
 from moe_theory.verify.session import judge
 

@@ -5,7 +5,7 @@ import numpy as np
 from moe_theory.merging import theory, tree
 from moe_theory.merging.claims.values import BY_RATIO, excess, named, over_ratios
 from moe_theory.merging.experiments import CYCLIC, RATIOS, TREES, tree_cell
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
 
 

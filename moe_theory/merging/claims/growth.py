@@ -17,7 +17,7 @@ from moe_theory.merging.claims.values import (
 )
 from moe_theory.merging.experiments import GROWTH, RATIOS, TREES, tree_cell
 from moe_theory.merging.params import Params
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 GROWING = (64, 256, 1024, 4096)

@@ -10,7 +10,7 @@ import numpy as np
 from moe_theory.merging import corrected, policies, theory
 from moe_theory.merging.claims.values import BY_RATIO, alike, excess, named, recorded
 from moe_theory.merging.experiments import ABLATION, DIMS, NUM_ROUNDS, RATIOS, SURFACE, ratio_cell
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 CONFIDENCE = 0.2  # delta of Lemmas 3 and 4 and of Theorem 1; the experiments' own, 1, would make them say nothing

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from moe_theory.merging.experiments import LARGE_CONSTANT, RATIOS, tree_cell
 from moe_theory.merging.params import Params
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.components import Values as Values
 from moe_theory.verify.components import alike as alike

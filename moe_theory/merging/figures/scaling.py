@@ -11,7 +11,7 @@ from moe_theory.core.system import check_replicates, check_run
 from moe_theory.merging import costs
 from moe_theory.merging.costs import MAX_SLOTS, NUM_LEAVES
 from moe_theory.merging.uncertainty import DIAGONAL
-from moe_theory.sweep import Progress, quiet
+from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
 
@@ -94,4 +94,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("merging.figure-6.*",),
 )

@@ -15,11 +15,11 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core.errors import OutputError
-from moe_theory.core.files import user_cache
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.checkpoint import InvalidCheckpointError, read_safetensors, write_safetensors
 from moe_theory.merging.testbed.tasks import TRAIN, Examples, Setting, Tasks, examples, tasks_of
 from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Model, MoE, Norm
+from moe_theory.runs.files import user_cache
 
 PATTERN = "layers.{layer}.experts.{expert}.{name}"  # of the experts' tensors
 # What decides trained weights besides the setting.
