@@ -13,7 +13,7 @@ from moe_theory.edge import corrected, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
 from moe_theory.edge.params import CLUSTER_SPREAD, PROPORTIONAL, SIGMA_0, Dims, Params
 from moe_theory.edge.readings import FIGURE_3_FEATURES
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify import Experiment
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.components import Values, named

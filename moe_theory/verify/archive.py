@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.core.files import write_whole
-from moe_theory.core.provenance import backend, is_x64, source_digest, versions
+from moe_theory.runs.files import write_whole
+from moe_theory.runs.provenance import backend, is_x64, source_digest, versions
 from moe_theory.verify.claim import Claim, ReadingLike
 from moe_theory.verify.evidence import Samples
 from moe_theory.verify.modules import sources_of
@@ -82,7 +82,7 @@ def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
 def _own_digest(claim: Claim) -> str:
     """Of a user's own files: any of their functions may decide a sample, and any file what a function does."""
     digest = hashlib.sha256()
-    for path in sources_of(claim.id):
+    for path in sources_of(claim):
         digest.update(str(path).encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -11,8 +11,8 @@ import numpy as np
 
 from moe_theory.core.errors import InvalidClaimError
 from moe_theory.core.system import Observe, System
-from moe_theory.sweep import Run
-from moe_theory.sweep.chunks import Cell, Start
+from moe_theory.runs import Run
+from moe_theory.runs.cells import Cell, Start
 
 if TYPE_CHECKING:
     from moe_theory.sweep.results import Results
@@ -136,6 +136,7 @@ class Claim:
     replaced_by: str | None = None  # the right statement, where this one is wrong
     side: Side | None = None  # of a probability or a rate
     abscissa: Sequence[float] | None = None  # of a rate: x at the components
+    module: str = ""  # that declares it
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -223,6 +224,7 @@ def claim(
             kind=kind,
             margin=margin,
             replaced_by=replaced_by,
+            module=declaration.__module__,
             **attributes,
         )
         _REGISTERED[id] = made

@@ -9,7 +9,7 @@ import xarray as xr
 from jaxtyping import Float, Shaped
 
 from moe_theory.core.system import Observe, System, recorded_rounds
-from moe_theory.sweep import Cell, Progress, Run, quiet, run_cells
+from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class FigureSpec:
     compute: Compute
     draw: Callable[[xr.Dataset, "FigureBase"], None]
     caption: Callable[[xr.Dataset], str]
+    claims: tuple[str, ...] = ()  # globs over the ids of those that it bears on
 
 
 def log_axis_cells(

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.core.provenance import is_x64, now, versions
 from moe_theory.core.random import root_key
-from moe_theory.sweep import Progress, Run, quiet
+from moe_theory.runs import Progress, Run, quiet
+from moe_theory.runs.provenance import is_x64, now, versions
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim
@@ -178,7 +178,7 @@ def _verdicts(request: Request, courses: Sequence[Course], twins: Mapping[int, i
             _retold(told[claim.id], blank_for(claim, job.reading, request, error), first.reading.name)
             for claim in job.claims
         ]
-    order = {id: place for place, id in enumerate(registry.all_claims())}
+    order = {id: place for place, id in enumerate(registry.declared_claims())}
     verdicts = [verdict for place in sorted(by_place) for verdict in by_place[place]]
     return sorted(verdicts, key=lambda verdict: order.get(verdict.claim, len(order)))
 

@@ -15,7 +15,7 @@ from moe_theory.core import engine
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.edge import corrected, theory
 from moe_theory.edge.figures import FIGURES, availability, figure_3, phase, timeline
-from moe_theory.sweep import Cell, run_cells
+from moe_theory.runs import Cell, run_cells
 from moe_theory.verify.figures import STRIDE
 
 READING = edge.reading("orthogonal-signal")
@@ -136,7 +136,7 @@ def test_settled_errors_are_continued_exactly(reading):
     dims = edge.Dims(70, 10, 15, 10)
     follows = params.signal_law == edge.params.PROPORTIONAL
     whole = corrected.generalization_error(pool, 10, 300, float(params.cluster_spread), follows)
-    assert figure_3.SETTLED < 300
+    assert figure_3.CONVERGED < 300
     np.testing.assert_allclose(figure_3.single_expert_errors(pool, dims, params, 300), whole, rtol=1e-9)
 
 

@@ -19,7 +19,7 @@ from moe_theory.continual.experiments import (
     gaps_of,
     pools_of,
 )
-from moe_theory.sweep import Progress, Run, quiet
+from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, run_for_log_axis
 
@@ -245,4 +245,11 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=(
+        "continual.figure-2.*",
+        "continual.proposition-4.*",
+        "continual.exact.*",
+        "continual.theorem-1.*",
+        "continual.theorem-2.*",
+    ),
 )

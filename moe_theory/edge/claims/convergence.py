@@ -20,7 +20,7 @@ from moe_theory.edge.experiments import (
     specialists,
 )
 from moe_theory.edge.params import SIGMA_0
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 from moe_theory.verify.components import Values, named
 

@@ -16,7 +16,7 @@ from moe_theory.edge.experiments import (
     final_error,
     over_servers,
 )
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
 from moe_theory.verify.components import Values
 

@@ -25,7 +25,7 @@ from moe_theory.edge.experiments import (
     scale_name,
 )
 from moe_theory.edge.params import PROPORTIONAL
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 from moe_theory.verify.components import named
 

@@ -14,7 +14,7 @@ from scipy import stats
 from moe_theory.edge import corrected, theory
 from moe_theory.edge.algorithm import Info, State, system
 from moe_theory.edge.experiments import FAILURE, MAX_DELAY, figure_3_dims
-from moe_theory.sweep import Cell, Progress, Run, quiet, run_cells
+from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance
 
@@ -191,4 +191,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("edge.proposition-1.*",),
 )

@@ -29,7 +29,7 @@ from moe_theory.edge.experiments import (
 )
 from moe_theory.edge.params import PROPORTIONAL, SIGMA_0, Dims
 from moe_theory.edge.policies import POLICIES
-from moe_theory.sweep import Progress, Run, quiet, run_cells
+from moe_theory.runs import Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, log_axis_cells, provenance
 
@@ -245,4 +245,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("edge.figure-3.*", "edge.theorem-1.*", "edge.proposition-4.*", "edge.exact.*"),
 )

@@ -14,7 +14,7 @@ from moe_theory.edge import theory
 from moe_theory.edge.algorithm import Info, State, generalization_error_flushed, system
 from moe_theory.edge.experiments import FAILURE, FIGURE_3_EXPERTS, MAX_DELAY, figure_3_dims, gaps_of
 from moe_theory.edge.readings import gate_drive
-from moe_theory.sweep import Cell, Progress, Run, quiet, run_cells
+from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
 
@@ -196,4 +196,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("edge.proposition-1.*-quantile*", "edge.proposition-1.arriving-task", "edge.proposition-3.*"),
 )

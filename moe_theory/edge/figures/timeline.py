@@ -13,7 +13,7 @@ from jaxtyping import Array, Int
 from moe_theory.edge.algorithm import DROPPED, Info, State, system
 from moe_theory.edge.experiments import MAX_DELAY, figure_3_dims
 from moe_theory.edge.policies import POLICIES
-from moe_theory.sweep import Cell, Progress, Run, quiet, run_cells
+from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
 
@@ -180,4 +180,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("edge.proposition-2.*", "edge.proposition-3.*"),
 )

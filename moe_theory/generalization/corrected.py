@@ -1,0 +1,320 @@
+"""Bounds on the generalization error of sparse MoE that hold, each derived step by step in its docstring.
+
+T experts, k active, m i.i.d. samples, a loss in [0, 1] that is C-Lipschitz in the model's output; linear experts
+w_j.x with |w_j| <= B, linear routers with logits v_j.x, |v_j| <= W, inputs with |x| <= c. R_S(F) is the empirical
+Rademacher complexity E_sigma sup_f (1/m) sum_i sigma_i f(x_i). All of it is float64 on the host; sizes may be arrays.
+
+What goes wrong in the paper: Eq. (31) replaces gates that depend on x by one point of the simplex, which loses a factor
+of sqrt(T); Eq. (20) forgets that S and S' are 2m samples; Eqs. (13) to (15) sum over masks that depend on the sample.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize, special, stats
+
+from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require
+from moe_theory.generalization.theory import Real, log_masks, plain, require_sizes
+
+EPSILONS = (1e-9, 2.0)  # of a cover, in units of B c: the range that `covering` minimises over
+
+
+def uniform(complexity: Real, log_patterns: Real, num_samples: Real, lipschitz: Real = 1.0, delta: Real = 0.05) -> Real:
+    """2 C rho + 2 sqrt(log Gamma / (2m)) + sqrt(log(2/delta) / (2m)), a bound on sup_f |L_S(f) - L_D(f)|.
+
+    It fails with probability at most delta. Derivation:
+    1. Phi(S) = sup_f (L_D(f) - L_S(f)) changes by at most 1/m with one sample, so that by McDiarmid
+       P(Phi >= E Phi + x) <= exp(-2 m x^2). The same for sup_f (L_S - L_D). Each gets delta/2: the last term.
+    2. Symmetrization (Lemma 8): E Phi <= 2 E_S R_S(l o F).
+    3. Given S, the router's masks on S take at most Gamma(m) patterns mu, and F is the union of the F|mu. So
+       R_S(l o F) = E_sigma max_mu Z_mu with Z_mu = sup_{F|mu} (1/m) sum_i sigma_i l_i.
+    4. Centred Massart over masks: sum_i sigma_i l_i = sum_i sigma_i (l_i - 1/2) + (1/2) sum_i sigma_i, whose last part
+       is the same for all f and mu and has mean 0. The rest of Z_mu changes by at most 1/m with one sign, so that
+       E exp(s (Z_mu - E Z_mu)) <= exp(s^2 / (8m)) (McDiarmid's martingale), and the maximum of Gamma such variables
+       exceeds the largest mean by at most sqrt(log(Gamma) / (2m)).
+    5. Contraction (Lemma 9) for each mu: E Z_mu = R_S(l o F|mu) <= C R_S(F|mu) <= C rho.
+
+    Args:
+        complexity: rho, at least R_S(F|mu) for every mask pattern of every sample.
+        log_patterns: log Gamma(m); 0 where the mask cannot change. The mean of log Gamma(S) over samples will do
+            (Jensen, in step 4), as the mean of R_S(F|mu) does for rho where there is but one mask.
+    Source: replaces Eq. (8) and (23); dimensionless.
+    Raises: InvalidParamsError for a negative number or a delta outside (0, 1).
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> bound = repaired.uniform(complexity=0.1, log_patterns=0.0, num_samples=200, lipschitz=0.5)
+        >>> round(bound, 3)  # 0.1 + sqrt(log(40) / 400)
+        0.196
+    """
+    require(NonNegative, complexity=complexity, log_patterns=log_patterns, lipschitz=lipschitz)
+    require(Count, num_samples=num_samples)
+    require(OpenProbability, delta=delta)
+    return plain(2 * lipschitz * np.asarray(complexity) + _spread(log_patterns, num_samples, delta))
+
+
+def _spread(log_count: Real, num_samples: Real, delta: Real) -> np.ndarray:
+    """What Massart's lemma over so many cases, and McDiarmid's inequality, add."""
+    twice = 2 * np.asarray(num_samples, float)
+    return 2 * np.sqrt(np.asarray(log_count) / twice) + np.sqrt(np.log(2 / np.asarray(delta, float)) / twice)
+
+
+def log_mask_patterns(num_experts: Real, num_active: Real, num_samples: Real, num_features: Real) -> Real:
+    """log Gamma(m): patterns of top-k masks that linear routers can give m inputs with d features.
+
+    A mask depends on the order of the logits alone, so on the signs of (v_i - v_j).x_s for i < j and every sample s.
+    With u_i = v_i - v_T these are N = m T(T-1)/2 linear forms in D = (T-1) d parameters. Signs {>= 0, < 0} of linear
+    forms have VC dimension at most D, so that (Sauer, Shelah) at most sum_{i<=D} binom(N, i) <= (e N/D)^D occur:
+    log Gamma <= (T-1) d log(e m T / (2d)) once N >= D. Ties, which the lower index wins, are part of the count.
+    Never more than m log binom(T, k), all masks of all samples; 0 at k = T.
+
+    Source: replaces Eq. (16). Raises: InvalidParamsError for sizes out of range.
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> repaired.log_mask_patterns(num_experts=8, num_active=8, num_samples=100, num_features=5)
+        0.0
+    """
+    require_sizes(num_experts, num_active, num_samples)
+    require(Count, num_features=num_features)
+    experts, samples = np.asarray(num_experts, float), np.asarray(num_samples, float)
+    parameters = (experts - 1) * num_features
+    forms = samples * experts * (experts - 1) / 2
+    ratio = np.maximum(forms / np.maximum(parameters, 1), 1)
+    sauer = np.where(forms >= parameters, parameters * (1 + np.log(ratio)), np.inf)
+    return plain(np.minimum(sauer, samples * log_masks(num_experts, num_active)))
+
+
+def fixed_router_complexity(
+    num_experts: Real,
+    num_samples: Real,
+    mean_square_gate: Real,
+    expert_norm: Real = 1.0,
+    feature_norm: Real = 1.0,
+) -> Real:
+    """Upper bound on R_S(F|a) for a given router a: B c sqrt(T A / m), A the mean of |a(x_i)|^2 over the sample.
+
+    sup over |w_j| <= B of sum_i sigma_i sum_j a_j(x_i) w_j.x_i is B sum_j |sum_i sigma_i a_j(x_i) x_i|. By Jensen its
+    mean is at most B sum_j sqrt(sum_i a_j(x_i)^2 |x_i|^2) <= B c sum_j sqrt(n_j) with n_j = sum_i a_j(x_i)^2, and by
+    Cauchy and Schwarz sum_j sqrt(n_j) <= sqrt(T sum_j n_j) = sqrt(T m A). As 1/k <= A
+    <= 1 for k active experts, and A falls where more of the same logits share an input, so does this bound. It is at
+    most B c, since a(x) is a convex combination.
+
+    Source: replaces Eqs. (29) to (32) for a given router.
+    Raises: InvalidParamsError for sizes or norms out of range.
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> repaired.fixed_router_complexity(num_experts=4, num_samples=100, mean_square_gate=1.0)
+        0.2
+    """
+    require_sizes(num_experts, 1, num_samples)
+    require(NonNegative, mean_square_gate=mean_square_gate, expert_norm=expert_norm, feature_norm=feature_norm)
+    share = np.asarray(num_experts, float) * mean_square_gate / num_samples
+    return plain(np.asarray(expert_norm) * feature_norm * np.minimum(np.sqrt(share), 1))
+
+
+def cells_complexity(num_experts: int, num_samples: int) -> float:
+    """R_m(F|a) of experts +1 and -1 in T cells that an input falls in with probability 1/T each, exactly.
+
+    The supremum is (1/m) sum_j |S_j| with S_j a sum of n_j signs, n_j ~ Binomial(m, 1/T), so that its mean is
+    (T/m) E[|S_n|]. E|S_n| = n binom(n - 1, floor((n - 1)/2)) / 2^(n - 1), of which n = 2j and 2j - 1 have the same.
+
+    Source: replaces Eqs. (29) to (32) for a router that is given.
+    Raises: InvalidParamsError for sizes out of range.
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> round(repaired.cells_complexity(num_experts=1, num_samples=2), 6)  # E|S_2| / 2
+        0.5
+    """
+    require_sizes(num_experts, 1, num_samples)
+    counts = np.arange(1, num_samples + 1, dtype=float)
+    half = np.floor((counts - 1) / 2)
+    logs = special.gammaln(counts) - special.gammaln(half + 1) - special.gammaln(counts - half)
+    means = counts * np.exp(logs - (counts - 1) * np.log(2))
+    chances = stats.binom.pmf(counts, num_samples, 1 / num_experts)
+    return float(num_experts / num_samples * np.sum(chances * means))
+
+
+def product_complexity(num_experts: Real, num_samples: Real, expert_norm: Real = 1.0, feature_norm: Real = 1.0) -> Real:
+    """rho for k = 1: B c sqrt(min(T, m) / m).
+
+    Given the mask, F|mu is a product of T balls, each on its own n_j inputs, so that sum_j n_j = m and
+    R_S(F|mu) = (B/m) sum_j E|sum_{i in S_j} sigma_i x_i| <= (B c / m) sum_j sqrt(n_j) <= (B c / m) sqrt(min(T, m) m),
+    since at most min(T, m) of the n_j are not 0. With orthogonal inputs and equal n_j all three are equalities, so
+    that sqrt(T) cannot be spared.
+
+    Source: replaces Eqs. (29) to (32) at k = 1.
+    Raises: InvalidParamsError for sizes or norms out of range.
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> repaired.product_complexity(num_experts=4, num_samples=100, expert_norm=2.0)
+        0.4
+    """
+    require_sizes(num_experts, 1, num_samples)
+    require(NonNegative, expert_norm=expert_norm, feature_norm=feature_norm)
+    share = np.minimum(num_experts, num_samples) / np.asarray(num_samples, float)
+    return plain(np.asarray(expert_norm) * feature_norm * np.sqrt(share))
+
+
+def lipschitz_complexity(
+    num_experts: Real,
+    num_active: Real,
+    num_samples: Real,
+    expert_norm: Real = 1.0,
+    feature_norm: Real = 1.0,
+    router_norm: Real = 1.0,
+) -> Real:
+    """rho for any k: sqrt(2) (H^(2/3) + (B c G / sqrt(2))^(2/3))^(3/2) with H = B c sqrt(k T/m), G = W c sqrt(k T/m).
+
+    Given the mask, an output is phi(h, g) = sum_j softmax(g)_j h_j over the outputs h of the k selected experts, within
+    +-B c, and logits g.
+    1. Its gradient in h is the softmax a, of norm at most 1; in g it is a_j (h_j - phi), whose square norm is at most
+       (B c)^2 / 2: for h_j = +-B c with weight p on the + side it is at most 2 p^2 (1 - p)^2 (2 B c)^2, largest at
+       p = 1/2, and the square norm is convex in each h_j.
+    2. In the coordinates (s h, t g), phi is then Lipschitz with the constant sqrt(1/s^2 + (B c)^2 / (2 t^2)). By
+       Maurer's vector contraction (2016) R_S(F|mu) <= sqrt(2) sqrt(1/s^2 + (B c)^2 / (2 t^2)) (s H' + t G') with
+       H' = E sup (1/m) sum_ij sigma_ij w_j.x_i over selected pairs <= (B c/m) sum_j sqrt(n_j) with sum_j n_j = k m, so
+       H' <= B c sqrt(k min(T, k m) / m), and G' the same with W.
+    3. The least over s and t is (H'^(2/3) + (B c G' / sqrt(2))^(2/3))^(3/2), by Hoelder.
+    At k = 1 the gates are 1 and `product_complexity` is what this becomes, without the factor sqrt(2). It is at most
+    B c, since outputs are convex combinations.
+
+    Source: replaces Eqs. (29) to (32) for k >= 2.
+    Raises: InvalidParamsError for sizes or norms out of range.
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> repaired.lipschitz_complexity(num_experts=4, num_active=1, num_samples=100)
+        0.2
+    """
+    require_sizes(num_experts, num_active, num_samples)
+    require(NonNegative, expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm)
+    samples, active = np.asarray(num_samples, float), np.asarray(num_active, float)
+    largest = np.asarray(expert_norm, float) * feature_norm
+    spread = np.sqrt(active * np.minimum(num_experts, active * samples) / samples)
+    router = largest * np.asarray(router_norm, float) * feature_norm * spread / np.sqrt(2)
+    both = np.sqrt(2) * ((largest * spread) ** (2 / 3) + router ** (2 / 3)) ** 1.5
+    lone = product_complexity(num_experts, num_samples, expert_norm, feature_norm)
+    return plain(np.minimum(np.where(active == 1, lone, both), largest))
+
+
+def covering(
+    num_experts: int,
+    num_active: int,
+    num_samples: int,
+    num_features: int,
+    expert_norm: float = 1.0,
+    feature_norm: float = 1.0,
+    router_norm: float = 1.0,
+    lipschitz: float = 1.0,
+    delta: float = 0.05,
+) -> float:
+    """2 C eps + 2 sqrt((log Gamma + log N(eps)) / (2m)) + sqrt(log(2/delta) / (2m)), at the eps where it is smallest.
+
+    log N = T d [log(1 + 4 B c/eps) + log(1 + 4 B c^2 W/eps)]; at k = 1, where no gate varies, T d log(1 + 2 B c/eps).
+    1. A ball of radius B in R^d has a cover at distance eta of at most (1 + 2B/eta)^d points.
+    2. Moving the experts by eta moves an output by at most c eta: outputs are convex combinations. Moving the
+       router's rows by eta moves logits by at most c eta, and an output by at most B c times that: the gradient in
+       the logits has the 1-norm sum_j a_j |h_j - f|, at most 4 p (1 - p) B c <= B c for outputs within +-B c.
+    3. With eps/2 for each, covers at eps/(2c) and eps/(2 B c^2) approximate every f, given the mask, to eps.
+    4. So R_S(l o F) is at most C eps plus that of a finite class of Gamma N losses, and Massart's lemma, centred as in
+       `uniform`, bounds that by sqrt((log Gamma + log N) / (2m)). Steps 1 and 2 of `uniform` give the rest.
+
+    Source: replaces Eq. (8) and (23) for finite dimensions.
+    Raises: InvalidParamsError for sizes or norms out of range.
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> few, many = repaired.covering(2, 1, 1000, num_features=5), repaired.covering(2, 1, 10**6, num_features=5)
+        >>> 0 < many < few
+        True
+    """
+    patterns = log_mask_patterns(num_experts, num_active, num_samples, num_features)
+    require(
+        NonNegative, expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm, lipschitz=lipschitz
+    )
+    require(OpenProbability, delta=delta)
+    largest = expert_norm * feature_norm
+
+    def value(log_epsilon: float) -> float:
+        epsilon = np.exp(log_epsilon)  # in units of B c
+        if num_active == 1:
+            cover = num_experts * num_features * np.log1p(2 / epsilon)
+        else:
+            cover = np.log1p(4 / epsilon) + np.log1p(4 * feature_norm * router_norm / epsilon)
+            cover *= num_experts * num_features
+        return float(2 * lipschitz * epsilon * largest + _spread(patterns + cover, num_samples, delta))
+
+    if largest == 0:
+        return float(_spread(0.0, num_samples, delta))
+    bounds = tuple(np.log(EPSILONS))
+    found = optimize.minimize_scalar(value, bounds=bounds, method="bounded", options={"xatol": 1e-6})
+    return float(min(found.fun, value(bounds[0]), value(bounds[1])))  # any eps gives a bound, so the least of them does
+
+
+class Bounds(NamedTuple):
+    """Each form of the bound for linear experts and a linear router, and the smallest."""
+
+    product: float  # k = 1 (`product_complexity`); NaN elsewhere
+    lipschitz: float
+    covering: float
+    best: float
+
+
+def bounds(
+    num_experts: int,
+    num_active: int,
+    num_samples: int,
+    num_features: int,
+    expert_norm: float = 1.0,
+    feature_norm: float = 1.0,
+    router_norm: float = 1.0,
+    lipschitz: float = 1.0,
+    delta: float = 0.05,
+) -> Bounds:
+    """All forms that hold for this class. Each fails with probability at most delta, and so does the smallest of them.
+
+    (Which one is smallest does not depend on the sample.)
+
+    Source: the functions here, each of which has its own.
+    Raises: InvalidParamsError for sizes or norms out of range, or a delta outside (0, 1).
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> found = repaired.bounds(num_experts=8, num_active=1, num_samples=10**6, num_features=10)
+        >>> found.best == min(found)
+        True
+    """
+    patterns = log_mask_patterns(num_experts, num_active, num_samples, num_features)
+
+    def at(complexity: Real) -> float:
+        return float(uniform(complexity, patterns, num_samples, lipschitz, delta))
+
+    sizes, norms = (num_experts, num_active, num_samples), (expert_norm, feature_norm, router_norm)
+    product = np.nan
+    if num_active == 1:
+        product = at(product_complexity(num_experts, num_samples, expert_norm, feature_norm))
+    smooth = at(lipschitz_complexity(*sizes, *norms))
+    cover = covering(*sizes, num_features, *norms, lipschitz, delta)
+    return Bounds(product, smooth, cover, float(np.nanmin([product, smooth, cover])))
+
+
+def tail(num_samples: Real, excess: Real) -> Real:
+    """exp(-m x^2), how seldom phi(S, S') exceeds its mean by x.
+
+    phi depends on 2m independent samples and changes by at most 1/m with each: McDiarmid's exponent is
+    -2 x^2 / (2m / m^2) = -m x^2.
+
+    Source: replaces Eq. (20).
+    Raises: InvalidParamsError for a number of samples that is not whole or below 1.
+
+    Examples:
+        >>> from moe_theory.generalization import repaired
+        >>> round(repaired.tail(num_samples=100, excess=0.1), 6)  # 1 / e
+        0.367879
+    """
+    require(Count, num_samples=num_samples)
+    return plain(np.exp(-np.asarray(num_samples, float) * np.asarray(excess, float) ** 2))

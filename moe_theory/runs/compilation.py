@@ -1,0 +1,85 @@
+"""Keep compiled programs between processes. Only the command line does."""
+
+import contextlib
+import hashlib
+import importlib
+import os
+import platform
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from moe_theory.runs.files import user_cache
+from moe_theory.runs.provenance import processor_fact
+
+VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own; child processes inherit it
+THRESHOLDS = {
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+_UNREADABLE = re.compile(r"Error (?:reading|writing) persistent compilation cache entry for '([\w.-]+)'")
+
+
+def keep_programs(fallback: Path | None = None) -> None:
+    """Keep compiled programs in the user's cache or, where that cannot be written, in `fallback`.
+
+    A user who names a folder in JAX_COMPILATION_CACHE_DIR, or switches JAX's cache off, keeps that choice.
+    """
+    if VARIABLE in os.environ:
+        return
+    folder = next(filter(_is_writable, [_user_cache(), *([] if fallback is None else [fallback])]), None)
+    if folder is None:
+        return
+    os.environ |= THRESHOLDS | {VARIABLE: str(folder)}
+    import jax
+
+    # JAX may have read its environment already.
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    warnings.showwarning = _removing_broken(folder, warnings.showwarning)
+
+
+def _user_cache() -> Path:
+    return user_cache() / f"programs-{_processor()}"
+
+
+def _processor() -> str:
+    """What a program is compiled for: a home folder may be shared by machines that differ in it."""
+    facts = [platform.machine(), platform.processor(), *map(processor_fact, ("model name", "flags"))]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:12]
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
+
+
+def _removing_broken(folder: Path, show: Callable[..., Any]) -> Callable[..., Any]:
+    """Remove entries that a killed process left half written, rather than warn of them every time."""
+
+    def remove(message: Warning | str, *rest: Any, **options: Any) -> None:
+        found = _UNREADABLE.search(str(message))
+        if found is None:
+            show(message, *rest, **options)
+            return
+        for path in folder.glob(f"{found[1]}-*-cache"):
+            with contextlib.suppress(OSError):
+                if not _is_whole(path.read_bytes()):
+                    path.unlink()
+
+    return remove
+
+
+def _is_whole(entry: bytes) -> bool:
+    """Whether JAX could unpack an entry: by zlib or, where Python has it or it is installed, by Zstandard."""
+    for name in ("zlib", "compression.zstd", "zstandard"):
+        with contextlib.suppress(Exception):
+            importlib.import_module(name).decompress(entry)
+            return True
+    return False

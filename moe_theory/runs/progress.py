@@ -1,0 +1,191 @@
+"""Progress of a long run: whether it compiles or runs, how much is done and what is left."""
+
+import contextlib
+import datetime
+import time
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as RichProgress
+
+SECONDS_BETWEEN_LINES = 10
+WIDE = 130  # columns of a terminal with room for a bar and a rate
+
+
+class Progress(Protocol):
+    """What a runner reports to.
+
+    Examples:
+        >>> from moe_theory import sweep
+        >>> progress: sweep.Progress = sweep.quiet
+        >>> progress.advance(64)
+    """
+
+    def add_work(self, replicate_rounds: int) -> None:
+        """Add to the work that is planned."""
+
+    def compiling(self, what: str) -> None:
+        """A program is being compiled."""
+
+    def running(self, what: str) -> None:
+        """Compiled programs are running."""
+
+    def advance(self, replicate_rounds: int) -> None:
+        """Add to the work that is done."""
+
+    def at(self, place: str) -> None:
+        """Show the position in words: "3 of 64 cells, 40 of 1,024 chunks"."""
+
+
+class _Quiet(Progress):
+    pass
+
+
+quiet: Progress = _Quiet()  # reports nothing
+
+
+class _Pace:
+    """The rate of work and the time left; compiling does not count."""
+
+    def __init__(self) -> None:
+        self.planned = self.done = 0
+        self._timed = 0  # what was done while the clock ran
+        self._spent = 0.0  # seconds
+        self._mark: float | None = None
+
+    def stop(self) -> None:
+        self._mark = None
+
+    def start(self) -> None:
+        self._mark = time.monotonic()
+
+    def advance(self, replicate_rounds: int) -> None:
+        self.done += replicate_rounds
+        if self._mark is not None:
+            now = time.monotonic()
+            self._timed += replicate_rounds
+            self._spent += now - self._mark
+            self._mark = now
+
+    @property
+    def rate(self) -> float:
+        """Replicate-rounds a second; 0 as long as it is unknown."""
+        return self._timed / self._spent if self._spent > 0 else 0.0
+
+    @property
+    def shown_rate(self) -> str:
+        if not self.rate:
+            return ""
+        return (
+            f"{self.rate / 1e6:.2f} M replicate-rounds/s" if self.rate > 1e5 else f"{self.rate:,.0f} replicate-rounds/s"
+        )
+
+    @property
+    def shown_left(self) -> str:
+        if not self.rate:
+            return ""
+        seconds = round((self.planned - self.done) / self.rate)
+        return f"{datetime.timedelta(seconds=seconds)} left"
+
+
+class _Lines(Progress):
+    """Plain lines for logs and pipes: each change of activity, and the share done at most every ten seconds."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._pace = _Pace()
+        self._what = self._place = ""
+        self._said = time.monotonic()
+
+    def add_work(self, replicate_rounds: int) -> None:
+        self._pace.planned += replicate_rounds
+
+    def compiling(self, what: str) -> None:
+        self._pace.stop()
+        self._say(f"compiling {what}")
+
+    def running(self, what: str) -> None:
+        self._pace.start()
+        self._say(f"running {what}")
+
+    def advance(self, replicate_rounds: int) -> None:
+        self._pace.advance(replicate_rounds)
+        if time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
+            self._said = time.monotonic()
+            share = f"{self._pace.done / max(self._pace.planned, 1):.0%} of the replicate-rounds of this run done"
+            facts = (share, self._place, self._pace.shown_rate, self._pace.shown_left)
+            self._console.print(f"{self._what}: {', '.join(filter(None, facts))}", highlight=False)
+
+    def at(self, place: str) -> None:
+        self._place = place
+
+    def _say(self, what: str) -> None:
+        if what != self._what:
+            self._what = what
+            self._console.print(what, highlight=False)
+
+
+class _Bar(Progress):
+    def __init__(self, bar: RichProgress) -> None:
+        self._bar = bar
+        self._task = bar.add_task("starting", total=0, rate="", place="")
+        self._pace = _Pace()
+
+    def add_work(self, replicate_rounds: int) -> None:
+        self._pace.planned += replicate_rounds
+        self._bar.update(self._task, total=self._pace.planned)
+
+    def compiling(self, what: str) -> None:
+        self._pace.stop()
+        self._bar.update(self._task, description=f"compiling {what}")
+
+    def running(self, what: str) -> None:
+        self._pace.start()
+        self._bar.update(self._task, description=f"running {what}")
+
+    def advance(self, replicate_rounds: int) -> None:
+        self._pace.advance(replicate_rounds)
+        self._bar.update(self._task, advance=replicate_rounds, rate=self._pace.shown_rate)
+
+    def at(self, place: str) -> None:
+        self._bar.update(self._task, place=place)
+
+
+@contextlib.contextmanager
+def terminal_progress(
+    console: Console, header: Callable[[Console], RenderableType] | None = None
+) -> Iterator[Progress]:
+    """A progress bar on `console`, or plain lines where it is no terminal.
+
+    Args:
+        header: draws what stands above the bar, for a console of this size.
+
+    Examples:
+        >>> from rich.console import Console
+        >>> from moe_theory import sweep
+        >>> with sweep.terminal_progress(Console(quiet=True, force_terminal=False)) as progress:
+        ...     progress.running("my own work")
+    """
+    if not console.is_terminal:
+        yield _Lines(console)
+        return
+    facts = [
+        TextColumn("{task.description}"),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.fields[place]}"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    ]
+    if console.width >= WIDE:
+        facts[1:1] = [BarColumn(bar_width=24)]
+        facts[-2:-2] = [TextColumn("{task.fields[rate]}"), TimeElapsedColumn()]
+    bar = RichProgress(*facts, console=console)
+
+    def view() -> RenderableType:
+        return bar if header is None else Group(header(console), bar)
+
+    with Live(get_renderable=view, console=console, transient=True, refresh_per_second=4):
+        yield _Bar(bar)

@@ -1,0 +1,104 @@
+"""Running cells: catches numbers that depend on chunks, threads or neighbours, and requests refused too late."""
+
+import numpy as np
+import pytest
+
+from moe_theory import continual, root_key, simulate_batch
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError
+from moe_theory.runs import Cell, run_cells
+
+DIMS = continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)
+SYSTEM = continual.system(DIMS)
+
+
+def observe(state, info):
+    return info.generalization_error
+
+
+def cell(name="one", **params):
+    return Cell(name, SYSTEM, continual.Params(num_experts=3)._replace(**params), 12, 5, observe)
+
+
+def test_a_run_is_what_simulate_batch_gives_whatever_the_chunks_and_threads():
+    _, expected = simulate_batch(SYSTEM, root_key(3), 10, cell().params, 12, 5, observe=observe)
+    for width, num_threads in ((10, 1), (4, 2), (16, 2)):
+        run = run_cells([cell()], 10, seed=3, width=width, num_threads=num_threads)["one"]
+        np.testing.assert_allclose(run.records, expected, rtol=2e-5)
+        assert run.records.shape == (3, 10)
+        assert list(run.rounds) == [5, 10, 12]
+        assert list(run.replicates) == list(range(10))
+        assert run.state.experts.shape == (3, 4, 10)
+
+
+def test_cells_share_random_numbers_and_keep_their_names():
+    runs = run_cells([cell("a"), cell("b", learning_rate=0.1)], 6, width=4)
+    np.testing.assert_array_equal(runs["a"].state.pool.truths, runs["b"].state.pool.truths)
+    assert np.any(runs["a"].state.gates != runs["b"].state.gates)
+
+
+class Log:
+    """A progress that remembers."""
+
+    def __init__(self):
+        self.planned = self.done = 0
+        self.said = []
+
+    def add_work(self, replicate_rounds):
+        self.planned += replicate_rounds
+
+    def compiling(self, what):
+        self.said.append("compiling")
+
+    def running(self, what):
+        self.said.append("running")
+
+    def advance(self, replicate_rounds):
+        self.done += replicate_rounds
+
+
+def test_progress_adds_up_and_says_what_is_going_on():
+    log = Log()
+    run_cells([cell("a"), cell("b")], 10, width=3, progress=log)
+    assert log.planned == log.done == 2 * 10 * 12
+    assert log.said == ["compiling", "running"]
+    again = Log()
+    run_cells([cell("a")], 10, width=3, progress=again)
+    assert "compiling" not in again.said
+
+
+@pytest.mark.parametrize(
+    ("cells", "num_replicates", "error"),
+    [
+        ([cell()], 0, InvalidRunError),
+        ([cell("a"), cell("a")], 4, InvalidRunError),
+        ([cell("a"), cell("b", num_experts=4)], 4, InvalidParamsError),
+    ],
+)
+def test_requests_are_refused_before_any_work(cells, num_replicates, error):
+    log = Log()
+    with pytest.raises(error):
+        run_cells(cells, num_replicates, progress=log)
+    assert log.done == 0
+
+
+def test_a_failure_in_a_thread_reaches_the_caller():
+    def failing(root, replicates, params):
+        if replicates[0] >= 8:
+            raise InvalidDimsError("planted")
+
+    with pytest.raises(InvalidDimsError, match="planted"):
+        run_cells([Cell("one", SYSTEM, continual.Params(num_experts=3), 3, 1, observe, failing)], 40, width=4)
+
+
+def test_more_than_the_machine_holds_is_refused_after_one_chunk():
+    log = Log()
+    with pytest.raises(InvalidRunError, match=r"would need .* GB.*Lower replicates to \d+"):
+        run_cells([cell()], 10**9, progress=log)
+    assert log.done == 64 * 12
+
+
+def test_only_some_of_the_records_are_kept():
+    whole = run_cells([cell()], 6, width=4)["one"]
+    some = run_cells([Cell("one", SYSTEM, cell().params, 12, 5, observe, keep=(0, 2))], 6, width=4)["one"]
+    assert list(some.rounds) == [5, 12]
+    np.testing.assert_array_equal(some.records, whole.records[[0, 2]])

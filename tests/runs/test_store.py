@@ -1,0 +1,197 @@
+"""Chunks on disk: catches a damaged file taken for whole, half-written files, and failures that lose or hide work."""
+
+import errno
+import json
+import os
+import random
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from moe_theory.core.errors import DamagedChunkError, InvalidRunError, MissingChunkError, OutputError
+from moe_theory.runs import files
+from moe_theory.runs.files import pack, unpack
+from moe_theory.runs.store import Store
+from moe_theory.sweep import runner
+from moe_theory.sweep.spec import Sweep
+
+ARGUMENTS = {"system": "continual", "rounds": 20, "axes": {"num_experts": [2, 3]}, "replicates": 32, "chunk_width": 16}
+SWEEP = Sweep(**ARGUMENTS)
+TASK = {"rounds": 3}
+
+
+def chunk_files(folder):
+    return sorted(folder.glob("chunks/*/*.npz"))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished")
+    runner.run(SWEEP, folder)
+    return folder
+
+
+@pytest.fixture
+def folder(finished, tmp_path):
+    return shutil.copytree(finished, tmp_path / "run")
+
+
+def test_a_chunk_comes_back_as_it_was():
+    arrays = {"b": np.arange(6.0).reshape(2, 3), "a": np.array([True, False])}
+    task, read = unpack(pack(TASK, arrays))
+    assert task == TASK
+    assert read.keys() == arrays.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(read[name], array)
+        assert read[name].dtype == array.dtype
+
+
+def test_no_changed_bit_goes_unseen():
+    data = pack(TASK, {"a": np.arange(40.0)})
+    bits = {*random.Random(0).sample(range(8 * len(data)), 500), *range(8 * (len(data) - 100), 8 * len(data))}
+    for bit in bits:
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(ValueError, match="checksum"):
+            unpack(bytes(changed))
+
+
+def test_no_cut_goes_unseen():
+    data = pack(TASK, {"a": np.arange(4.0)})
+    for length in range(len(data)):
+        with pytest.raises(ValueError, match=r"checksum|empty"):
+            unpack(data[:length])
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def swap(path):
+    path.write_bytes(next(other for other in chunk_files(path.parents[2]) if other != path).read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"), [(cut, "cut short"), (flip, "changed"), (empty, "empty"), (swap, "another chunk")]
+)
+def test_a_damaged_chunk_is_found_named_and_computed_anew(folder, finished, harm, said):
+    path = chunk_files(folder)[1]
+    harm(path)
+    with pytest.raises(DamagedChunkError, match=said):
+        Store(folder).read(path.stem)
+    tally = runner.run(SWEEP, folder).tally
+    assert (tally.computed, tally.present) == (1, 3)
+    assert list(tally.damaged) == [path.stem]
+    assert [path.read_bytes() for path in chunk_files(folder)] == [path.read_bytes() for path in chunk_files(finished)]
+
+
+def test_a_chunk_that_is_not_there_says_so(tmp_path):
+    with pytest.raises(MissingChunkError, match="run the sweep again"):
+        Store(tmp_path).read("0" * 40)
+
+
+@pytest.mark.parametrize(("failing", "room"), [("fsync", 6), ("replace", 3)])
+def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, finished, monkeypatch, failing, room):
+    real, calls = getattr(files.os, failing), []
+
+    def full(*arguments):
+        calls.append(arguments)
+        if len(calls) > room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(*arguments)
+
+    monkeypatch.setattr(files.os, failing, full)
+    with pytest.raises(OutputError, match=r"No space left on device.*run the same command again") as told:
+        runner.run(SWEEP, tmp_path)
+    assert "\n" not in str(told.value)
+    monkeypatch.undo()
+    kept = {path.name: path.stat().st_mtime_ns for path in chunk_files(tmp_path)}
+    assert 0 < len(kept) < 4
+    assert not list(tmp_path.glob("**/*.part"))
+    assert runner.run(SWEEP, tmp_path).tally.present == len(kept)
+    assert all(
+        path.stat().st_mtime_ns == kept.get(path.name, path.stat().st_mtime_ns) for path in chunk_files(tmp_path)
+    )
+    assert [path.read_bytes() for path in chunk_files(tmp_path)] == [
+        path.read_bytes() for path in chunk_files(finished)
+    ]
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 40 kB, where we may make one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("mounting needs rights that this user does not have")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def test_a_really_full_disk(small_disk, finished):
+    sweep = Sweep(**{**ARGUMENTS, "replicates": 256})
+    with pytest.raises(OutputError, match="No space left on device"):
+        runner.run(sweep, small_disk / "run")
+    subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
+    tally = runner.run(sweep, small_disk / "run").tally
+    assert tally.present > 0
+    assert not tally.damaged
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    for name in ("run", "other"):
+        with pytest.raises(OutputError, match="Read-only file system"):
+            runner.run(sweep, small_disk / name)
+
+
+def test_a_file_in_the_way_of_the_folder(tmp_path):
+    (tmp_path / "run").write_text("")
+    with pytest.raises(OutputError, match="cannot be created"):
+        runner.run(SWEEP, tmp_path / "run")
+
+
+def test_leftovers_of_a_killed_process_are_swept_up_but_not_what_is_being_written(folder):
+    old, new = (chunk_files(folder)[0].with_name(f".{'ab' * 20}.host-{number}.part") for number in (1, 2))
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    runner.run(SWEEP, folder)
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_the_manifest_keeps_every_run(folder):
+    runner.run(SWEEP, folder, arguments=["sweep", "grid.toml"])
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["specification"] == SWEEP.to_json()
+    first, second = manifest["runs"]
+    assert second["argv"] == ["sweep", "grid.toml"]
+    assert (first["computed"], second["computed"]) == (4, 0)
+    for run in (first, second):
+        assert run["started"] <= run["finished"]
+        assert {"jax", "numpy", "python"} <= run["versions"].keys()
+        assert "cpu" in run["device"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "other"}', '{"schema": "moe-theory/sweep/1", "runs": 3}'])
+def test_a_damaged_manifest_is_written_anew_and_costs_nothing(folder, text):
+    (folder / "manifest.json").write_text(text)
+    with pytest.raises(InvalidRunError, match=r"manifest"):
+        Store(folder).manifest()
+    assert runner.run(SWEEP, folder).tally.computed == 0
+    assert Store(folder).manifest()["specification"] == SWEEP.to_json()
+
+
+def test_a_folder_without_a_sweep(tmp_path):
+    with pytest.raises(InvalidRunError, match="holds no sweep"):
+        Store(tmp_path).manifest()
