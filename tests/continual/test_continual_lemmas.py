@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory.continual import gate_steps, grids, readings, routing
+from moe_theory.continual import corrected, diagnostics, experiments, readings
 from moe_theory.continual.claims import loads, router, smooth, softmax
 from moe_theory.continual.params import Dims, Params
 from moe_theory.continual.system import draw, system
@@ -22,8 +22,8 @@ ANY_LEMMA = ["continual.lemma-*", "continual.corollary-*"]
 
 def made_run(num_replicates, first=0, **changes):
     """A run whose gates, signals and loads are drawn here, on the dims of the grid of scales."""
-    dims, rng = grids.SCALE_DIMS, np.random.default_rng(3)
-    params = readings.reading("unit-signal").params(**grids.scaled(0.04, **changes))
+    dims, rng = experiments.ROUTER_DIMS, np.random.default_rng(3)
+    params = readings.reading("unit-signal").params(**experiments.router_params(0.04, **changes))
     gates = rng.normal(size=(dims.max_experts, dims.num_features, num_replicates))
     signals = rng.normal(size=(dims.num_tasks, dims.num_features, num_replicates))
     state = types.SimpleNamespace(gates=gates, pool=types.SimpleNamespace(signals=signals))
@@ -36,27 +36,27 @@ def test_two_experts_are_routed_by_the_triangular_distribution():
     upper = np.where(np.abs(leads) < 1, inside, 1.0)
     expected = np.where(leads >= 0, upper, 1 - upper)
     outputs = 0.3 * np.stack([leads, np.zeros_like(leads)], axis=1)
-    np.testing.assert_allclose(routing.routing_probabilities(outputs, 0.3)[:, 0], expected, atol=1e-12)
+    np.testing.assert_allclose(corrected.routing_probabilities(outputs, 0.3)[:, 0], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("num_experts", [2, 3, 7, 10])
 def test_routing_probabilities_sum_to_one_and_know_no_common_shift(num_experts):
     outputs = np.random.default_rng(0).normal(size=(40, num_experts))
-    probabilities = routing.routing_probabilities(outputs, 1.3)
+    probabilities = corrected.routing_probabilities(outputs, 1.3)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
-    np.testing.assert_allclose(routing.routing_probabilities(outputs + 5, 1.3), probabilities, atol=1e-12)
+    np.testing.assert_allclose(corrected.routing_probabilities(outputs + 5, 1.3), probabilities, atol=1e-12)
 
 
 def test_equal_outputs_share_and_a_lead_of_lambda_takes_all():
-    np.testing.assert_allclose(routing.routing_probabilities(np.zeros(3), 0.2), np.full(3, 1 / 3), atol=1e-14)
-    np.testing.assert_allclose(routing.routing_probabilities(np.array([0.0, 0.2, 0.0]), 0.2), [0, 1, 0], atol=1e-14)
+    np.testing.assert_allclose(corrected.routing_probabilities(np.zeros(3), 0.2), np.full(3, 1 / 3), atol=1e-14)
+    np.testing.assert_allclose(corrected.routing_probabilities(np.array([0.0, 0.2, 0.0]), 0.2), [0, 1, 0], atol=1e-14)
 
 
 def test_routing_probabilities_are_the_frequencies_of_the_router():
     outputs, scale, count = np.array([0.0, 0.1, -0.2, 0.25]), 0.5, 200_000
     perturbed = outputs + scale * np.random.default_rng(1).uniform(size=(count, 4))
     frequencies = np.bincount(perturbed.argmax(axis=1), minlength=4) / count
-    expected = routing.routing_probabilities(outputs, scale)
+    expected = corrected.routing_probabilities(outputs, scale)
     assert np.all(np.abs(frequencies - expected) < 6 * np.sqrt(0.25 / count))
 
 
@@ -65,13 +65,13 @@ def test_a_probability_moves_by_at_most_the_sharp_constant_and_by_that_at_equal_
 
     def steepness(outputs):  # sum_j |dp_1/dh_j| by central differences
         moves = step * np.eye(len(outputs))
-        slopes = routing.routing_probabilities(outputs + moves, scale) - routing.routing_probabilities(
+        slopes = corrected.routing_probabilities(outputs + moves, scale) - corrected.routing_probabilities(
             outputs - moves, scale
         )
         return np.abs(slopes[:, 0]).sum() / (2 * step)
 
     rng = np.random.default_rng(2)
-    bound = routing.sharp_constant(scale)
+    bound = corrected.lemma_2(scale)
     assert max(steepness(scale * rng.uniform(-0.7, 0.7, size=5)) for _ in range(50)) <= bound * (1 + 1e-6)
     for num_experts in (3, 5, 9):
         assert steepness(np.zeros(num_experts)) == pytest.approx(bound, rel=1e-4)
@@ -108,7 +108,7 @@ def test_a_gate_step_is_that_of_finite_differences_of_the_task_loss(locality_pow
         before, _ = mt.simulate(system(dims), key, params, time)
         arrival, _ = draw(step_key(key, time + 1), dims, before.pool, params)
         after, info = system(dims).step(step_key(key, time + 1), before, params)
-        stepped, steps = gate_steps.system_with_steps(dims).step(step_key(key, time + 1), before, params)
+        stepped, steps = diagnostics.system_with_gate_steps(dims).step(step_key(key, time + 1), before, params)
     for plain, shown in zip(jax.tree.leaves(after), jax.tree.leaves(stepped), strict=True):
         np.testing.assert_array_equal(plain, shown)
 

@@ -10,7 +10,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import continual
-from moe_theory.continual import occupancy, readings, specialisation, theory, thresholds, tracking
+from moe_theory.continual import corrected, diagnostics, experiments, readings, theory
 from moe_theory.continual.claims import figures_8_9, stages, termination
 from moe_theory.continual.system import balance_cost, draw, locality_cost
 from moe_theory.core import gating
@@ -29,14 +29,14 @@ class Round(NamedTuple):
     after: continual.State
     info: continual.Info
     features: np.ndarray
-    tracked: tracking.Tracked
-    sight: tracking.Sight
+    tracked: diagnostics.TrackedState
+    sight: diagnostics.Diagnostics
 
 
 @pytest.fixture(scope="module")
 def rounds():
     """One replicate of the tracked system; each of its rounds again by the plain one."""
-    plain, system = continual.system(DIMS), tracking.tracked_system(DIMS)
+    plain, system = continual.system(DIMS), diagnostics.system_with_diagnostics(DIMS)
     step, tracked_step = jax.jit(plain.step), jax.jit(system.step)
     key = mt.root_key(7)
     tracked, seen = system.init(key, PARAMS), []
@@ -93,7 +93,7 @@ def test_sets_and_gaps_are_those_of_the_gates_that_route(rounds):
         assert float(seen.sight.other_gap) == pytest.approx(np.mean(across) if across else 0, rel=1e-4, abs=1e-5)
         assert float(seen.sight.any_gap) == pytest.approx(np.ptp(outputs), rel=1e-4, abs=1e-5)
         assert bool(seen.sight.no_set_empty) == (set(sets) == {0, 1})
-        span = specialisation.observe_span(seen.after, seen.info)
+        span = experiments.observe_gate_span(seen.after, seen.info)
         assert float(span.any_gap) == pytest.approx(np.ptp(outputs), rel=1e-4, abs=1e-5)
     assert len(sizes) > 2
 
@@ -130,14 +130,14 @@ def test_order_and_separation_on_gates_made_for_it():
     """Would catch experts compared where signals should be, or an expert that does not exist counted."""
     exists, clusters = jnp.array([True, True, False]), jnp.array([0, 1])
     apart = jnp.array([[2.0, 0.0], [0.0, 2.0], [9.0, 9.0]])
-    assert tracking.is_ordered(apart, jnp.array([0, 1, 0]), exists, clusters)
-    assert tracking.is_separated(apart, jnp.array([0, 1, 0]), exists, clusters)
-    assert not tracking.is_separated(apart, jnp.array([1, 0, 0]), exists, clusters)
+    assert diagnostics.is_ordered(apart, jnp.array([0, 1, 0]), exists, clusters)
+    assert diagnostics.is_separated(apart, jnp.array([0, 1, 0]), exists, clusters)
+    assert not diagnostics.is_separated(apart, jnp.array([1, 0, 0]), exists, clusters)
     outbid = jnp.array([[2.0, 0.0], [3.0, 4.0], [0.0, 0.0]])  # the second expert is above the first for both signals
-    assert not tracking.is_ordered(outbid, jnp.array([0, 1, 0]), exists, clusters)
-    assert tracking.is_separated(outbid, jnp.array([0, 1, 0]), exists, clusters)
-    assert not tracking.no_set_empty(jnp.array([0, 0, 1]), exists, clusters)
-    assert tracking.no_set_empty(jnp.array([1, 0, 1]), exists, clusters)
+    assert not diagnostics.is_ordered(outbid, jnp.array([0, 1, 0]), exists, clusters)
+    assert diagnostics.is_separated(outbid, jnp.array([0, 1, 0]), exists, clusters)
+    assert not diagnostics.no_set_empty(jnp.array([0, 0, 1]), exists, clusters)
+    assert diagnostics.no_set_empty(jnp.array([1, 0, 1]), exists, clusters)
 
 
 def test_moves_are_measured_from_the_end_of_exploration(rounds):
@@ -182,7 +182,7 @@ def test_a_step_leaves_what_is_expected_of_it():
     change = jax.vmap(minimum_norm_change, in_axes=(0, None))(jnp.asarray(features), jnp.asarray(truth - expert)[None])
     after = expert + np.asarray(change, float)[:, 0]
     observed = np.mean(np.sum((after[:, None] - others[None]) ** 2, axis=2), axis=0)
-    expected = tracking.expected_error_after(*map(jnp.asarray, (expert, truth, signal, others)), num_samples=3)
+    expected = diagnostics.expected_error_after(*map(jnp.asarray, (expert, truth, signal, others)), num_samples=3)
     np.testing.assert_allclose(observed, expected, rtol=0.05)
 
 
@@ -191,11 +191,11 @@ def test_occupancy_by_counting_every_assignment(num_sets, num_experts):
     """Would catch a sign in inclusion and exclusion, and says which of the two bounds is one."""
     assignments = list(itertools.product(range(num_sets), repeat=num_experts))
     counted = sum(len(set(assignment)) == num_sets for assignment in assignments) / len(assignments)
-    assert occupancy.all_occupied(num_sets, num_experts) == pytest.approx(counted)
+    assert corrected.coverage_probability(num_sets, num_experts) == pytest.approx(counted)
     empty_once = sum(0 not in assignment for assignment in assignments) / len(assignments)
-    assert occupancy.union(num_sets, num_experts) == pytest.approx(1 - num_sets * empty_once)
-    assert occupancy.product(num_sets, num_experts) == pytest.approx((1 - empty_once) ** num_sets)
-    assert occupancy.union(num_sets, num_experts) <= counted < occupancy.product(num_sets, num_experts)
+    assert corrected.lemma_11(num_sets, num_experts) == pytest.approx(1 - num_sets * empty_once)
+    assert corrected.lemma_11_product(num_sets, num_experts) == pytest.approx((1 - empty_once) ** num_sets)
+    assert corrected.lemma_11(num_sets, num_experts) <= counted < corrected.lemma_11_product(num_sets, num_experts)
 
 
 def test_errors_of_a_history_are_those_of_lemma_16():
@@ -224,8 +224,8 @@ def settled():
     cells = [
         Cell(name, experiment.system, reading.params(**experiment.cells[name]), 400, 1, experiment.observe)
         for experiment, name in (
-            (specialisation.SETTLING, stages.FEW_OWN[0]),
-            (thresholds.FIGURE_8, figures_8_9.SMALL[0]),
+            (experiments.SPECIALIZATION, stages.FEW_OWN[0]),
+            (experiments.FIGURE_8, figures_8_9.SMALL[0]),
         )
     ]
     return list(run_cells(cells, 64, seed=1).values())
@@ -234,19 +234,17 @@ def settled():
 def test_stages_are_the_papers_rounds():
     """Would catch an exponent's sign, or a root taken of M / eta."""
     params = continual.Params(num_experts=12, learning_rate=0.25, truth_scale=1 / 16)
-    assert specialisation.stage_rounds(params) == 48 == theory.exploration_rounds(12, 0.25)
+    assert experiments.stage_rounds(params) == 48 == theory.exploration_rounds(12, 0.25)
     assert (
-        specialisation.stage_rounds(params, stages.ROOT_TERMINATION)
-        == 96
-        == theory.termination_rounds(12, 0.25, 1 / 16)
+        experiments.stage_rounds(params, stages.ROOT_TERMINATION) == 96 == theory.termination_rounds(12, 0.25, 1 / 16)
     )
-    assert specialisation.stage_rounds(params, stages.ROOT_RETURN) == 384
+    assert experiments.stage_rounds(params, stages.ROOT_RETURN) == 384
 
 
 def test_termination_is_that_of_a_loop_over_the_history(settled):
     """Would catch a flag read a round too early or late, and arrivals counted before T2 or before termination."""
     run = settled[0]
-    second = specialisation.stage_rounds(run.params, stages.ROOT_TERMINATION)
+    second = experiments.stage_rounds(run.params, stages.ROOT_TERMINATION)
     fixed, by_then = termination._fixed(run), termination._is_terminated(run)
     seen = run.records
     for lane in range(64):

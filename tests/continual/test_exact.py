@@ -10,7 +10,7 @@ import itertools
 import numpy as np
 import pytest
 
-from moe_theory.continual import exact, theory
+from moe_theory.continual import corrected, theory
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError
 from moe_theory.core.tasks import Pool
 
@@ -62,7 +62,7 @@ def enumerate_rounds(pool, bases, rank, num_rounds):
         errors = np.sum((models[:, None] - pool.truths[history]) ** 2, axis=2)
         forgetting = np.mean(errors[:, :-1] - own_errors[:, :-1]) if t > 1 else 0.0
         rounds.append((forgetting, np.mean(errors), np.mean(error)))
-    return exact.Exact(*np.transpose(rounds))
+    return corrected.Exact(*np.transpose(rounds))
 
 
 @pytest.mark.parametrize("kind", ["proportional", "independent"])
@@ -74,7 +74,7 @@ def test_single_expert_is_the_mean_over_every_sequence(kind, num_features, num_s
     pool = draw_pool(num_tasks, num_features, kind)
     bases = [complement_basis(signal) for signal in pool.signals]
     expected = enumerate_rounds(pool, bases, num_features - num_samples, num_rounds)
-    computed = exact.single_expert(pool, num_samples, num_rounds)
+    computed = corrected.single_expert(pool, num_samples, num_rounds)
     np.testing.assert_allclose(computed, expected, rtol=1e-11, atol=1e-11)
 
 
@@ -85,7 +85,7 @@ def test_gaussian_single_expert_is_the_mean_over_every_sequence(num_features, nu
     pool = draw_pool(num_tasks, num_features)
     bases = [np.eye(num_features)] * num_tasks
     expected = enumerate_rounds(pool, bases, num_features - num_samples, num_rounds)
-    computed = exact.single_expert_gaussian(pool, num_samples, num_rounds)
+    computed = corrected.single_expert_gaussian(pool, num_samples, num_rounds)
     np.testing.assert_allclose(computed, expected, rtol=1e-11, atol=1e-11)
 
 
@@ -103,7 +103,7 @@ def test_signals_matter_by_direction_alone():
     pool = draw_pool(4, 6)
     scaled = pool._replace(signals=-7.0 * pool.signals)
     np.testing.assert_allclose(
-        exact.single_expert(scaled, 3, 30), exact.single_expert(pool, 3, 30), rtol=1e-12, atol=1e-13
+        corrected.single_expert(scaled, 3, 30), corrected.single_expert(pool, 3, 30), rtol=1e-12, atol=1e-13
     )
 
 
@@ -111,7 +111,7 @@ def test_signals_matter_by_direction_alone():
 def test_one_task_contracts_by_the_error_contraction(num_samples):
     """With N = 1 each round repeats the task, and every metric is the same error or its decrease."""
     pool = draw_pool(1, 6)
-    computed = exact.single_expert(pool, num_samples, 12)
+    computed = corrected.single_expert(pool, num_samples, 12)
     contraction = theory.error_contraction(6, num_samples)
     np.testing.assert_allclose(computed.error, computed.error[0] * contraction ** np.arange(12), atol=1e-13)
     np.testing.assert_allclose(computed.generalization_error, computed.error, atol=1e-13)
@@ -120,14 +120,14 @@ def test_one_task_contracts_by_the_error_contraction(num_samples):
 
 
 def test_one_task_with_a_proportional_signal_is_learned_at_once():
-    computed = exact.single_expert(draw_pool(1, 6, "proportional"), 3, 10)
+    computed = corrected.single_expert(draw_pool(1, 6, "proportional"), 3, 10)
     np.testing.assert_allclose(computed, np.zeros((3, 10)), atol=1e-12)
 
 
 def test_long_runs_forget_what_proposition_4_says_they_do_not():
     pool = draw_pool(5, 8)
     ratio, pool_gaps = theory.overparameterization_ratio(8, 6), theory.gaps(pool)
-    computed = exact.single_expert_gaussian(pool, 6, 5000)
+    computed = corrected.single_expert_gaussian(pool, 6, 5000)
     printed = theory.proposition_4(pool_gaps, ratio, np.arange(1, 5001))
     assert computed.forgetting[-1] == pytest.approx((1 - ratio) * pool_gaps.task_gap, rel=1e-3)
     assert abs(printed.forgetting[-1]) < 1e-3 * computed.forgetting[-1]
@@ -135,13 +135,13 @@ def test_long_runs_forget_what_proposition_4_says_they_do_not():
 
 
 def test_the_first_round_has_one_error():
-    computed = exact.single_expert(draw_pool(3, 5), 2, 1)
+    computed = corrected.single_expert(draw_pool(3, 5), 2, 1)
     assert computed.forgetting[0] == 0
     assert computed.generalization_error[0] == pytest.approx(computed.error[0], rel=1e-12)
     assert all(leaf.shape == (1,) and leaf.dtype == np.float64 for leaf in computed)
 
 
-@pytest.mark.parametrize("formula", [exact.single_expert, exact.single_expert_gaussian])
+@pytest.mark.parametrize("formula", [corrected.single_expert, corrected.single_expert_gaussian])
 def test_what_cannot_be_run_is_refused(formula):
     pool = draw_pool(3, 5)
     for num_samples in (0, 5):
@@ -154,4 +154,4 @@ def test_what_cannot_be_run_is_refused(formula):
 def test_a_zero_signal_is_refused():
     pool = draw_pool(3, 5)
     with pytest.raises(InvalidParamsError, match=r"signals\[1\]"):
-        exact.single_expert(pool._replace(signals=pool.signals * np.array([[1.0], [0.0], [1.0]])), 2, 10)
+        corrected.single_expert(pool._replace(signals=pool.signals * np.array([[1.0], [0.0], [1.0]])), 2, 10)

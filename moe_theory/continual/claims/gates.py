@@ -7,33 +7,26 @@ too). "For any" is read as the largest, or smallest, over experts, signals and t
 
 import numpy as np
 
-from moe_theory.continual.claims.values import (
-    EXPONENT_MARGIN,
-    FEWER_CELLS,
-    QUIET_CELLS,
-    SCALE_CELLS,
-    named,
-    over,
-    recorded,
-)
-from moe_theory.continual.grids import (
-    EXPERT_GRID,
-    EXPERTS,
-    ROUTED,
-    SCALES,
-    SCALING,
-    experts_name,
-    exploration_rounds,
+from moe_theory.continual.claims.measurements import claim, exponent, named, over, rate, recorded
+from moe_theory.continual.experiments import (
+    EXPERT_CELLS,
+    FEWER_EXPERTS_CELLS,
+    ROUNDS_PAST_EXPLORATION,
+    ROUTER_CELLS,
+    ROUTER_EXPERT_GRID,
+    ROUTER_EXPERTS,
+    ROUTER_GRID,
+    ROUTER_SCALES,
+    SMALL_NOISE_CELLS,
+    stage_rounds,
 )
 from moe_theory.sweep import Run
-from moe_theory.verify.claim import Runs, claim
-
-EXPERT_CELLS = tuple(experts_name(number) for number in EXPERTS)
+from moe_theory.verify.claim import Runs
 
 
 def _explored(run: Run, name: str) -> np.ndarray:
     """A recorded number in the exploration stage, rounds 1 to T1 (T1, B)."""
-    return recorded(run, name, 1, exploration_rounds(run.params))
+    return recorded(run, name, 1, stage_rounds(run.params))
 
 
 def _largest_explored(name: str):
@@ -46,17 +39,11 @@ def _least_balance_gradient(run: Run) -> np.ndarray:
 
 def _largest_routed_gradient(run: Run) -> np.ndarray:
     """Over the `ROUTED` rounds past T1, as many in each cell."""
-    explored = exploration_rounds(run.params)
-    return recorded(run, "largest_gradient", explored + 1, explored + ROUTED).max(axis=0)
+    explored = stage_rounds(run.params)
+    return recorded(run, "largest_gradient", explored + 1, explored + ROUNDS_PAST_EXPLORATION).max(axis=0)
 
 
-@claim(
-    "continual.lemma-5.exploration",
-    paper="continual",
-    where="Lemma 5, Eq. (31), first case",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-)
+@rate("continual.lemma-5.exploration", where="Lemma 5, Eq. (31), first case")
 class Lemma5Exploration:
     """In every round up to T1, the task loss's gradient at every expert is of order sigma_0 or larger.
 
@@ -69,31 +56,25 @@ class Lemma5Exploration:
         r"\min_{t \leq T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty \geq "
         r"\min_{t \leq T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{aux}\|_\infty = \Omega(\sigma_0)"
     )
-    experiment = SCALING
+    experiment = ROUTER_GRID
     side = "at_most"
-    abscissa = SCALES
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _least_balance_gradient)
-    predict = staticmethod(lambda runs: 1.0)
+    abscissa = ROUTER_SCALES
+    labels = named(*ROUTER_CELLS)
+    observe = over(ROUTER_CELLS, _least_balance_gradient)
+    predict = exponent(1.0)
 
 
-@claim(
-    "continual.lemma-5.routing",
-    paper="continual",
-    where="Lemma 5, Eq. (31), second case",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-)
+@rate("continual.lemma-5.routing", where="Lemma 5, Eq. (31), second case")
 class Lemma5Routing:
     """In the rounds past T1, of which 100 are tested, its gradient at every expert is O(sigma_0)."""
 
     formula = r"\max_{t > T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty = O(\sigma_0)"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     side = "at_least"
-    abscissa = SCALES
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _largest_routed_gradient)
-    predict = staticmethod(lambda runs: 1.0)
+    abscissa = ROUTER_SCALES
+    labels = named(*ROUTER_CELLS)
+    observe = over(ROUTER_CELLS, _largest_routed_gradient)
+    predict = exponent(1.0)
 
 
 def _largest_gate(run: Run) -> np.ndarray:
@@ -104,7 +85,7 @@ def _gate_excess(run: Run) -> np.ndarray:
     """The largest relative excess over eta T1 alpha M, and after T1 over eta (T - T1) alpha M / T1 more."""
     params, last = run.params, int(run.rounds[-1])
     rate, step = float(params.learning_rate), float(params.balance_weight) * int(params.num_experts)
-    explored = exploration_rounds(params)
+    explored = stage_rounds(params)
     early = rate * explored * step
     late = early + rate * (last - explored) * step / explored
     excess = np.maximum(
@@ -114,33 +95,33 @@ def _gate_excess(run: Run) -> np.ndarray:
     return np.maximum(excess - 1, 0)
 
 
-@claim("continual.lemma-6.gates", paper="continual", where="Lemma 6", kind="rate", margin=EXPONENT_MARGIN)
+@rate("continual.lemma-6.gates", where="Lemma 6")
 class Lemma6:
     """In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with more experts than tasks."""
 
     formula = r"\|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     side = "at_least"
-    abscissa = SCALES
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _largest_gate)
-    predict = staticmethod(lambda runs: 0.5)
+    abscissa = ROUTER_SCALES
+    labels = named(*ROUTER_CELLS)
+    observe = over(ROUTER_CELLS, _largest_gate)
+    predict = exponent(0.5)
 
 
-@claim("continual.lemma-6.gates-fewer", paper="continual", where="Lemma 6, M < N", kind="rate", margin=EXPONENT_MARGIN)
+@rate("continual.lemma-6.gates-fewer", where="Lemma 6, M < N")
 class Lemma6Fewer:
     """In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with fewer experts than tasks."""
 
     formula = r"M < N \Rightarrow \|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     side = "at_least"
-    abscissa = SCALES
-    labels = named(*FEWER_CELLS)
-    observe = over(FEWER_CELLS, _largest_gate)
-    predict = staticmethod(lambda runs: 0.5)
+    abscissa = ROUTER_SCALES
+    labels = named(*FEWER_EXPERTS_CELLS)
+    observe = over(FEWER_EXPERTS_CELLS, _largest_gate)
+    predict = exponent(0.5)
 
 
-@claim("continual.lemma-6.bound", paper="continual", where="Lemma 6, proof", kind="identity", margin=1e-6)
+@claim("continual.lemma-6.bound", where="Lemma 6, proof", kind="identity", margin=1e-6)
 class Lemma6Bound:
     """No gate's entry exceeds eta T1 alpha M up to T1, nor that and eta (T - T1) alpha M / T1 after it.
 
@@ -151,59 +132,52 @@ class Lemma6Bound:
         r"\|\theta_t^{(m)}\|_\infty \leq \eta T_1 \alpha M \ (t \leq T_1), \quad "
         r"\|\theta_t^{(m)}\|_\infty \leq \eta T_1 \alpha M + \eta (T - T_1) \frac{\alpha M}{T_1} \ (t > T_1)"
     )
-    experiment = SCALING
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _gate_excess)
+    experiment = ROUTER_GRID
+    labels = named(*ROUTER_CELLS)
+    observe = over(ROUTER_CELLS, _gate_excess)
 
 
-@claim("continual.lemma-7.chosen", paper="continual", where="Lemma 7, first case", kind="rate", margin=EXPONENT_MARGIN)
+@rate("continual.lemma-7.chosen", where="Lemma 7, first case")
 class Lemma7Chosen:
     """In a round up to T1, the chosen expert's output for any signal changes by O(sigma_0) in size."""
 
     formula = r"|\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_n \rangle| = O(\sigma_0)"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     side = "at_least"
-    abscissa = SCALES
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _largest_explored("chosen_change"))
-    predict = staticmethod(lambda runs: 1.0)
+    abscissa = ROUTER_SCALES
+    labels = named(*ROUTER_CELLS)
+    observe = over(ROUTER_CELLS, _largest_explored("chosen_change"))
+    predict = exponent(1.0)
 
 
-@claim("continual.lemma-7.others", paper="continual", where="Lemma 7, second case", kind="rate", margin=EXPONENT_MARGIN)
+@rate("continual.lemma-7.others", where="Lemma 7, second case")
 class Lemma7Others:
     """In a round up to T1, every other expert's output for any signal changes by O(sigma_0) in size, for fixed M."""
 
     formula = r"m \neq m_t \Rightarrow |\langle \theta_{t+1}^{(m)} - \theta_t^{(m)}, v_n \rangle| = O(\sigma_0)"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     side = "at_least"
-    abscissa = SCALES
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _largest_explored("others_change"))
-    predict = staticmethod(lambda runs: 1.0)
+    abscissa = ROUTER_SCALES
+    labels = named(*ROUTER_CELLS)
+    observe = over(ROUTER_CELLS, _largest_explored("others_change"))
+    predict = exponent(1.0)
 
 
-@claim(
-    "continual.lemma-7.others-experts",
-    paper="continual",
-    where="Lemma 7, second case",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-)
+@rate("continual.lemma-7.others-experts", where="Lemma 7, second case")
 class Lemma7OthersExperts:
     """In a round up to T1, every other expert's output for any signal changes by O(1/M) in size, for fixed sigma_0."""
 
     formula = r"m \neq m_t \Rightarrow |\langle \theta_{t+1}^{(m)} - \theta_t^{(m)}, v_n \rangle| = O(M^{-1})"
-    experiment = EXPERT_GRID
+    experiment = ROUTER_EXPERT_GRID
     side = "at_most"
-    abscissa = EXPERTS
+    abscissa = ROUTER_EXPERTS
     labels = named(*EXPERT_CELLS)
     observe = over(EXPERT_CELLS, _largest_explored("others_change"))
-    predict = staticmethod(lambda runs: -1.0)
+    predict = exponent(-1.0)
 
 
 @claim(
     "continual.lemma-7.sign",
-    paper="continual",
     where="Lemma 7, for any signal",
     kind="counterexample",
     replaced_by="continual.lemma-7.sign-own",
@@ -216,12 +190,12 @@ class Lemma7Sign:
     """
 
     formula = r"\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_n \rangle \leq 0 \ \forall n"
-    experiment = SCALING
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, lambda run: _explored(run, "chosen_rise").max(axis=0) > 0)
+    experiment = ROUTER_GRID
+    labels = named(*ROUTER_CELLS)
+    observe = over(ROUTER_CELLS, lambda run: _explored(run, "chosen_rise").max(axis=0) > 0)
 
 
-@claim("continual.lemma-7.sign-own", paper="continual", where="replaces Lemma 7, signs", kind="identity", margin=1e-6)
+@claim("continual.lemma-7.sign-own", where="replaces Lemma 7, signs", kind="identity", margin=1e-6)
 class Lemma7SignOwn:
     """Where the noise is O(sigma_0), the chosen expert's output for the arriving task's signal falls and others' rise.
 
@@ -232,8 +206,8 @@ class Lemma7SignOwn:
         r"\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_{n_t} \rangle \leq 0 \leq "
         r"\langle \theta_{t+1}^{(m)} - \theta_t^{(m)}, v_{n_t} \rangle, \ m \neq m_t"
     )
-    experiment = SCALING
-    labels = named(*QUIET_CELLS)
+    experiment = ROUTER_GRID
+    labels = named(*SMALL_NOISE_CELLS)
 
     @staticmethod
     def observe(runs: Runs) -> np.ndarray:
@@ -241,4 +215,4 @@ class Lemma7SignOwn:
             wrong = np.maximum(_explored(run, "own_rise"), _explored(run, "own_fall")).max(axis=0)
             return np.maximum(wrong, 0) / float(run.params.truth_scale)
 
-        return over(QUIET_CELLS, largest)(runs)
+        return over(SMALL_NOISE_CELLS, largest)(runs)

@@ -6,66 +6,49 @@ bound that its proof gives explicitly. There are more experts than tasks.
 
 import numpy as np
 
-from moe_theory.continual.claims.values import EXPONENT_MARGIN, FAILURE, SCALE_CELLS, named, over, recorded
-from moe_theory.continual.grids import (
-    BLIND,
-    EXPERT_GRID,
-    EXPERTS,
-    RATES,
-    SCALES,
-    SCALING,
-    experts_name,
-    exploration_rounds,
-    rate_name,
+from moe_theory.continual.claims.measurements import FAILURE, claim, exponent, named, over, rate, recorded
+from moe_theory.continual.experiments import (
+    EXPERT_CELLS,
+    RATE_CELLS,
+    ROUTER_CELLS,
+    ROUTER_EXPERT_GRID,
+    ROUTER_EXPERTS,
+    ROUTER_GRID,
+    ROUTER_RATES,
+    ROUTER_SCALES,
+    UNIFORM_CELLS,
+    stage_rounds,
 )
 from moe_theory.sweep import Run
-from moe_theory.verify.claim import claim
-
-RATE_CELLS = tuple(rate_name(rate) for rate in RATES)
-EXPERT_CELLS = tuple(experts_name(number) for number in EXPERTS)
-BLIND_CELLS = tuple(experts_name(number, BLIND) for number in EXPERTS)
 
 
 def _load_gap(run: Run) -> np.ndarray:
     """max_m |f_T1(m) - 1/M|."""
     count = int(run.params.num_experts)
-    shares = run.state.explored_visits[:count].astype(np.float64) / exploration_rounds(run.params)
+    shares = run.state.explored_visits[:count].astype(np.float64) / stage_rounds(run.params)
     return np.abs(shares - 1 / count).max(axis=0)
 
 
 def _one_load_gap(run: Run) -> np.ndarray:
     """|f_T1(1) - 1/M|, of one expert that is fixed before the run."""
-    share = run.state.explored_visits[0].astype(np.float64) / exploration_rounds(run.params)
+    share = run.state.explored_visits[0].astype(np.float64) / stage_rounds(run.params)
     return np.abs(share - 1 / int(run.params.num_experts))
 
 
-@claim(
-    "continual.lemma-8.learning-rate",
-    paper="continual",
-    where="Lemma 8, Eq. (32)",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-)
+@rate("continual.lemma-8.learning-rate", where="Lemma 8, Eq. (32)")
 class Lemma8Rate:
     """At T1 every expert's share of the tasks is within O(eta^0.5) of 1/M for small eta, in mean."""
 
     formula = r"|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5})"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     side = "at_least"
-    abscissa = RATES
+    abscissa = ROUTER_RATES
     labels = named(*RATE_CELLS)
     observe = over(RATE_CELLS, _load_gap)
-    predict = staticmethod(lambda runs: 0.5)
+    predict = exponent(0.5)
 
 
-@claim(
-    "continual.lemma-8.experts",
-    paper="continual",
-    where="Lemma 8, Eq. (32)",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-    replaced_by="continual.lemma-8.independent",
-)
+@rate("continual.lemma-8.experts", where="Lemma 8, Eq. (32)", replaced_by="continual.lemma-8.independent")
 class Lemma8Experts:
     """At T1 every expert's share of the tasks is within O(1/M) of 1/M, in mean.
 
@@ -73,40 +56,34 @@ class Lemma8Experts:
     """
 
     formula = r"\max_m |f_{T_1}^{(m)} - \frac{1}{M}| = O(M^{-1})"
-    experiment = EXPERT_GRID
+    experiment = ROUTER_EXPERT_GRID
     side = "at_most"
-    abscissa = EXPERTS
+    abscissa = ROUTER_EXPERTS
     labels = named(*EXPERT_CELLS)
     observe = over(EXPERT_CELLS, _load_gap)
-    predict = staticmethod(lambda runs: -1.0)
+    predict = exponent(-1.0)
 
 
-@claim(
+@rate(
     "continual.lemma-8.one-expert",
-    paper="continual",
     where="Lemma 8, Eq. (32), for one expert",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
     replaced_by="continual.lemma-8.independent-one-expert",
 )
 class Lemma8OneExpert:
     """At T1 the share of one expert, fixed beforehand, is within O(1/M) of 1/M, in mean."""
 
     formula = r"|f_{T_1}^{(1)} - \frac{1}{M}| = O(M^{-1})"
-    experiment = EXPERT_GRID
+    experiment = ROUTER_EXPERT_GRID
     side = "at_most"
-    abscissa = EXPERTS
+    abscissa = ROUTER_EXPERTS
     labels = named(*EXPERT_CELLS)
     observe = over(EXPERT_CELLS, _one_load_gap)
-    predict = staticmethod(lambda runs: -1.0)
+    predict = exponent(-1.0)
 
 
-@claim(
+@rate(
     "continual.lemma-8.experts-proved",
-    paper="continual",
     where="Lemma 8, what its proof gives",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
     replaced_by="continual.lemma-8.independent",
 )
 class Lemma8ExpertsProved:
@@ -116,23 +93,22 @@ class Lemma8ExpertsProved:
     """
 
     formula = r"|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})"
-    experiment = EXPERT_GRID
+    experiment = ROUTER_EXPERT_GRID
     side = "at_most"
-    abscissa = EXPERTS
+    abscissa = ROUTER_EXPERTS
     labels = named(*EXPERT_CELLS)
     observe = over(EXPERT_CELLS, _load_gap)
-    predict = staticmethod(lambda runs: -0.5)
+    predict = exponent(-0.5)
 
 
 def _exceeds_hoeffding(run: Run) -> np.ndarray:
     """Whether some expert's share is farther from 1/M than (ln(2M/delta) / (2 T1))^0.5."""
-    explored = exploration_rounds(run.params)
+    explored = stage_rounds(run.params)
     return _load_gap(run) > np.sqrt(np.log(2 * int(run.params.num_experts) / FAILURE) / (2 * explored))
 
 
 @claim(
     "continual.lemma-8.hoeffding",
-    paper="continual",
     where="Lemma 8, proof",
     kind="probability",
     replaced_by="continual.lemma-8.independent-hoeffding",
@@ -144,20 +120,14 @@ class Lemma8Hoeffding:
     """
 
     formula = r"P(\exists m: |f_{T_1}^{(m)} - \frac{1}{M}| > \epsilon) \leq 2 M \exp (-2 \epsilon^2 T_1) = \delta"
-    experiment = EXPERT_GRID
+    experiment = ROUTER_EXPERT_GRID
     side = "at_most"
     labels = named(*EXPERT_CELLS)
     observe = over(EXPERT_CELLS, _exceeds_hoeffding)
     predict = staticmethod(lambda runs: FAILURE)
 
 
-@claim(
-    "continual.lemma-8.independent",
-    paper="continual",
-    where="replaces Lemma 8, Eq. (32)",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-)
+@rate("continual.lemma-8.independent", where="replaces Lemma 8, Eq. (32)")
 class Lemma8Independent:
     """Where the perturbation outweighs the gate outputs, every expert's share at T1 is within O(M^-0.5) of 1/M.
 
@@ -166,21 +136,15 @@ class Lemma8Independent:
     """
 
     formula = r"\lambda \gg \|h\|_\infty \Rightarrow |f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})"
-    experiment = EXPERT_GRID
+    experiment = ROUTER_EXPERT_GRID
     side = "at_most"
-    abscissa = EXPERTS
-    labels = named(*BLIND_CELLS)
-    observe = over(BLIND_CELLS, _load_gap)
-    predict = staticmethod(lambda runs: -0.5)
+    abscissa = ROUTER_EXPERTS
+    labels = named(*UNIFORM_CELLS)
+    observe = over(UNIFORM_CELLS, _load_gap)
+    predict = exponent(-0.5)
 
 
-@claim(
-    "continual.lemma-8.independent-one-expert",
-    paper="continual",
-    where="replaces Lemma 8, Eq. (32), for one expert",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-)
+@rate("continual.lemma-8.independent-one-expert", where="replaces Lemma 8, Eq. (32), for one expert")
 class Lemma8IndependentOneExpert:
     """Where the perturbation outweighs the gate outputs, one expert's share at T1 is within O(1/M) of 1/M, in mean.
 
@@ -188,20 +152,15 @@ class Lemma8IndependentOneExpert:
     """
 
     formula = r"\lambda \gg \|h\|_\infty \Rightarrow |f_{T_1}^{(1)} - \frac{1}{M}| = O(\eta^{0.5} M^{-1})"
-    experiment = EXPERT_GRID
+    experiment = ROUTER_EXPERT_GRID
     side = "at_most"
-    abscissa = EXPERTS
-    labels = named(*BLIND_CELLS)
-    observe = over(BLIND_CELLS, _one_load_gap)
-    predict = staticmethod(lambda runs: -1.0)
+    abscissa = ROUTER_EXPERTS
+    labels = named(*UNIFORM_CELLS)
+    observe = over(UNIFORM_CELLS, _one_load_gap)
+    predict = exponent(-1.0)
 
 
-@claim(
-    "continual.lemma-8.independent-hoeffding",
-    paper="continual",
-    where="replaces Lemma 8, proof",
-    kind="probability",
-)
+@claim("continual.lemma-8.independent-hoeffding", where="replaces Lemma 8, proof", kind="probability")
 class Lemma8IndependentHoeffding:
     """There every share is within (ln(2M/delta) / (2 T1))^0.5 of 1/M, but for chance delta = 0.05."""
 
@@ -209,53 +168,53 @@ class Lemma8IndependentHoeffding:
         r"\lambda \gg \|h\|_\infty \Rightarrow "
         r"P(\exists m: |f_{T_1}^{(m)} - \frac{1}{M}| > \epsilon) \leq 2 M \exp (-2 \epsilon^2 T_1) = \delta"
     )
-    experiment = EXPERT_GRID
+    experiment = ROUTER_EXPERT_GRID
     side = "at_most"
-    labels = named(*BLIND_CELLS)
-    observe = over(BLIND_CELLS, _exceeds_hoeffding)
+    labels = named(*UNIFORM_CELLS)
+    observe = over(UNIFORM_CELLS, _exceeds_hoeffding)
     predict = staticmethod(lambda runs: FAILURE)
 
 
 def _final_gate_gap(run: Run) -> np.ndarray:
     """max |theta_T1^(m) - theta_T1^(m')|: the gates that route in round T1 are those after round T1 - 1."""
-    explored = exploration_rounds(run.params)
+    explored = stage_rounds(run.params)
     return recorded(run, "gate_gap", explored - 1, explored - 1)[0]
 
 
-@claim("continual.lemma-9.scale", paper="continual", where="Lemma 9", kind="rate", margin=EXPONENT_MARGIN)
+@rate("continual.lemma-9.scale", where="Lemma 9")
 class Lemma9Scale:
     """At T1 the gates of two experts are within O(eta^-0.5 sigma_0) of each other: O(sigma_0^0.75), as eta shrinks."""
 
     formula = r"\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5} \sigma_0) = O(\sigma_0^{0.75})"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     side = "at_least"
-    abscissa = SCALES
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _final_gate_gap)
-    predict = staticmethod(lambda runs: 0.75)
+    abscissa = ROUTER_SCALES
+    labels = named(*ROUTER_CELLS)
+    observe = over(ROUTER_CELLS, _final_gate_gap)
+    predict = exponent(0.75)
 
 
-@claim("continual.lemma-9.learning-rate", paper="continual", where="Lemma 9", kind="rate", margin=EXPONENT_MARGIN)
+@rate("continual.lemma-9.learning-rate", where="Lemma 9")
 class Lemma9Rate:
     """At T1 the gates of two experts are within O(eta^-0.5) of each other for small eta, at a fixed sigma_0."""
 
     formula = r"\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5})"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     side = "at_least"
-    abscissa = RATES
+    abscissa = ROUTER_RATES
     labels = named(*RATE_CELLS)
     observe = over(RATE_CELLS, _final_gate_gap)
-    predict = staticmethod(lambda runs: -0.5)
+    predict = exponent(-0.5)
 
 
-@claim("continual.lemma-9.experts", paper="continual", where="Lemma 9", kind="rate", margin=EXPONENT_MARGIN)
+@rate("continual.lemma-9.experts", where="Lemma 9")
 class Lemma9Experts:
     """At T1 the gates of two experts are within O(1) of each other for many experts: the bound does not grow with M."""
 
     formula = r"\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(M^0)"
-    experiment = EXPERT_GRID
+    experiment = ROUTER_EXPERT_GRID
     side = "at_most"
-    abscissa = EXPERTS
+    abscissa = ROUTER_EXPERTS
     labels = named(*EXPERT_CELLS)
     observe = over(EXPERT_CELLS, _final_gate_gap)
-    predict = staticmethod(lambda runs: 0.0)
+    predict = exponent(0.0)

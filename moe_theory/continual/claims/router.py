@@ -13,20 +13,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.continual.claims.values import (
-    EXPONENT_MARGIN,
-    FAILURE,
-    FEWER_CELLS,
-    NEAR_CELLS,
-    QUIET_CELLS,
-    SCALE_CELLS,
-    named,
-    over,
+from moe_theory.continual.claims.measurements import FAILURE, claim, exponent, named, over, rate
+from moe_theory.continual.experiments import (
+    FEWER_EXPERTS_CELLS,
+    NEAR_SIGNALS_CELLS,
+    ROUTER_CELLS,
+    ROUTER_DIMS,
+    ROUTER_FEW,
+    ROUTER_GRID,
+    ROUTER_MANY,
+    ROUTER_SCALES,
+    SMALL_NOISE_CELLS,
 )
-from moe_theory.continual.grids import SCALE_DIMS, SCALE_EXPERTS, SCALE_FEWER, SCALES, SCALING
 from moe_theory.core.random import normals, root_key, symmetric_uniforms
 from moe_theory.sweep import Run
-from moe_theory.verify.claim import Runs, claim
+from moe_theory.verify.claim import Runs
 
 
 def draws_of(run: Run, count: int, stream: int) -> Float[np.ndarray, "B n"]:
@@ -38,14 +39,14 @@ def draws_of(run: Run, count: int, stream: int) -> Float[np.ndarray, "B n"]:
 
 def _noise_sums(run: Run) -> Float[np.ndarray, "B 2 d"]:
     """The sums over the s - 1 noise columns of two feature matrices."""
-    shape = (2, SCALE_DIMS.num_features, SCALE_DIMS.num_samples - 1)
+    shape = (2, ROUTER_DIMS.num_features, ROUTER_DIMS.num_samples - 1)
     columns = np.asarray(normals(jnp.asarray(draws_of(run, math.prod(shape), 5))), np.float64)
     return float(run.params.noise_scale) * columns.reshape(-1, *shape).sum(axis=-1)
 
 
 def gate_output_pairs(run: Run) -> Float[np.ndarray, "B 2 M"]:
     """Gate outputs of two tasks of one cluster (of one task where there are no clusters), at the gates of round T."""
-    params, num_tasks = run.params, SCALE_DIMS.num_tasks
+    params, num_tasks = run.params, ROUTER_DIMS.num_tasks
     units = (draws_of(run, 3, 6) + 1) / 2
     first = np.minimum((units[:, 0] * num_tasks).astype(int), num_tasks - 1)
     pair = np.stack([first, (first + int(params.num_clusters)) % num_tasks], axis=1)  # task n is in cluster n mod K
@@ -68,29 +69,26 @@ def _output_gap(run: Run) -> np.ndarray:
 def _exceeds_proof(run: Run) -> np.ndarray:
     """Whether that is above 2 s d sigma_0 max |theta|, once s d sigma_0 max |theta| for each of the two matrices."""
     size = run.records.gate_size.max(axis=0).astype(np.float64)
-    entries = SCALE_DIMS.num_samples * SCALE_DIMS.num_features
+    entries = ROUTER_DIMS.num_samples * ROUTER_DIMS.num_features
     return _output_gap(run) > 2 * entries * float(run.params.truth_scale) * size
 
 
 def _more_experts(dims, runs: Runs) -> list[tuple[str, bool]]:
-    return [(f"M = {SCALE_EXPERTS} > N = {dims.num_tasks}", dims.num_tasks < SCALE_EXPERTS)]
+    return [(f"M = {ROUTER_MANY} > N = {dims.num_tasks}", dims.num_tasks < ROUTER_MANY)]
 
 
 def _fewer_experts(dims, runs: Runs) -> list[tuple[str, bool]]:
-    return [(f"M = {SCALE_FEWER} < N = {dims.num_tasks}", dims.num_tasks > SCALE_FEWER)]
+    return [(f"M = {ROUTER_FEW} < N = {dims.num_tasks}", dims.num_tasks > ROUTER_FEW)]
 
 
 def _near_signals(dims, runs: Runs) -> list[tuple[str, bool]]:
-    follow = not any(bool(runs[cell].params.independent_signals) for cell in NEAR_CELLS)
+    follow = not any(bool(runs[cell].params.independent_signals) for cell in NEAR_SIGNALS_CELLS)
     return [*_fewer_experts(dims, runs), ("signals of a cluster are within O(sigma_0^1.5) of each other", follow)]
 
 
-@claim(
+@rate(
     "continual.lemma-1.same-signal",
-    paper="continual",
     where="Lemma 1, Eq. (10); full version, Eq. (25), M > N",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
     replaced_by="continual.lemma-1.small-noise",
 )
 class Lemma1:
@@ -100,18 +98,17 @@ class Lemma1:
     """
 
     formula = r"|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     hypotheses = _more_experts
     side = "at_least"
-    abscissa = SCALES
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _output_gap)
-    predict = staticmethod(lambda runs: 1.5)
+    abscissa = ROUTER_SCALES
+    labels = named(*ROUTER_CELLS)
+    observe = over(ROUTER_CELLS, _output_gap)
+    predict = exponent(1.5)
 
 
 @claim(
     "continual.lemma-1.probability",
-    paper="continual",
     where="Lemma 1, with probability at least 1 - o(1)",
     kind="probability",
     replaced_by="continual.lemma-1.small-noise-probability",
@@ -123,20 +120,17 @@ class Lemma1Probability:
     """
 
     formula = r"P(\max_m |h_m(X) - h_m(\tilde{X})| > 2 s d \sigma_0 \max_{t, j} |\theta_{t, j}|) = o(1)"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     hypotheses = _more_experts
     side = "at_most"
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _exceeds_proof)
+    labels = named(*ROUTER_CELLS)
+    observe = over(ROUTER_CELLS, _exceeds_proof)
     predict = staticmethod(lambda runs: FAILURE)
 
 
-@claim(
+@rate(
     "continual.lemma-1.same-cluster",
-    paper="continual",
     where="Lemma 1, full version, Eq. (25), M < N",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
     replaced_by="continual.lemma-1.same-cluster-small-noise",
 )
 class Lemma1Cluster:
@@ -148,13 +142,13 @@ class Lemma1Cluster:
     formula = (
         r"w_n, w_{n'} \in W_k \Rightarrow |h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})"
     )
-    experiment = SCALING
+    experiment = ROUTER_GRID
     hypotheses = _fewer_experts
     side = "at_least"
-    abscissa = SCALES
-    labels = named(*FEWER_CELLS)
-    observe = over(FEWER_CELLS, _output_gap)
-    predict = staticmethod(lambda runs: 1.5)
+    abscissa = ROUTER_SCALES
+    labels = named(*FEWER_EXPERTS_CELLS)
+    observe = over(FEWER_EXPERTS_CELLS, _output_gap)
+    predict = exponent(1.5)
 
 
 def _exceeds_product(run: Run) -> np.ndarray:
@@ -169,7 +163,6 @@ def _exceeds_product(run: Run) -> np.ndarray:
 
 @claim(
     "continual.lemma-1.product",
-    paper="continual",
     where="Lemma 1, proof, first display",
     kind="counterexample",
     replaced_by="continual.lemma-1.small-noise-probability",
@@ -185,42 +178,35 @@ class Lemma1Product:
         r"|\sum_{i, j} \theta_{t, j}^{(m)} X_{t, (i, j)}| \leq "
         r"\max_{t, j} |\theta_{t, j}^{(m)}| \cdot |\sum_{i, j} X_{t, (i, j)}|"
     )
-    experiment = SCALING
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _exceeds_product)
+    experiment = ROUTER_GRID
+    labels = named(*ROUTER_CELLS)
+    observe = over(ROUTER_CELLS, _exceeds_product)
 
 
-@claim(
-    "continual.lemma-1.small-noise",
-    paper="continual",
-    where="replaces Lemma 1, M > N",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-)
+@rate("continual.lemma-1.small-noise", where="replaces Lemma 1, M > N")
 class Lemma1Quiet:
     """Where the noise level is O(sigma_0), two arrivals of one task have outputs within O(sigma_0^1.5)."""
 
     formula = r"\sigma_t = O(\sigma_0) \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     hypotheses = _more_experts
     side = "at_least"
-    abscissa = SCALES
-    labels = named(*QUIET_CELLS)
-    observe = over(QUIET_CELLS, _output_gap)
-    predict = staticmethod(lambda runs: 1.5)
+    abscissa = ROUTER_SCALES
+    labels = named(*SMALL_NOISE_CELLS)
+    observe = over(SMALL_NOISE_CELLS, _output_gap)
+    predict = exponent(1.5)
 
 
 def _exceeds_tail(run: Run) -> np.ndarray:
     """Whether some expert's |h_m(X) - h_m(X~)| is above its Gaussian tail bound at a joint chance of `FAILURE`."""
     norms = np.sqrt(np.sum(_gates(run) ** 2, axis=1))  # (M, B)
-    deviations = float(run.params.noise_scale) * np.sqrt(2 * (SCALE_DIMS.num_samples - 1)) * norms
+    deviations = float(run.params.noise_scale) * np.sqrt(2 * (ROUTER_DIMS.num_samples - 1)) * norms
     gaps = np.abs(np.diff(gate_output_pairs(run), axis=1))[:, 0].T
     return np.any(gaps > np.sqrt(2 * np.log(2 * len(norms) / FAILURE)) * deviations, axis=0)
 
 
 @claim(
     "continual.lemma-1.small-noise-probability",
-    paper="continual",
     where="replaces Lemma 1, with probability at least 1 - o(1)",
     kind="probability",
 )
@@ -234,25 +220,19 @@ class Lemma1QuietProbability:
         r"P(\exists m: |h_m(X) - h_m(\tilde{X})| > \sigma_t \sqrt{4 (s - 1) \ln (2 M / \delta)} \|\theta^{(m)}\|_2) "
         r"\leq \delta"
     )
-    experiment = SCALING
+    experiment = ROUTER_GRID
     side = "at_most"
-    labels = named(*QUIET_CELLS)
-    observe = over(QUIET_CELLS, _exceeds_tail)
+    labels = named(*SMALL_NOISE_CELLS)
+    observe = over(SMALL_NOISE_CELLS, _exceeds_tail)
     predict = staticmethod(lambda runs: FAILURE)
 
     @staticmethod
     def hypotheses(dims, runs: Runs) -> list[tuple[str, bool]]:
-        params = runs[QUIET_CELLS[0]].params
+        params = runs[SMALL_NOISE_CELLS[0]].params
         return [*_more_experts(dims, runs), ("beta_t is constant", params.min_strength == params.max_strength)]
 
 
-@claim(
-    "continual.lemma-1.same-cluster-small-noise",
-    paper="continual",
-    where="replaces Lemma 1, M < N",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-)
+@rate("continual.lemma-1.same-cluster-small-noise", where="replaces Lemma 1, M < N")
 class Lemma1NearSignals:
     """Where noise is O(sigma_0) and a cluster's signals are within O(sigma_0^1.5), so are its tasks' outputs."""
 
@@ -260,10 +240,10 @@ class Lemma1NearSignals:
         r"\sigma_t = O(\sigma_0), \|v_n - v_{n'}\|_\infty = O(\sigma_0^{1.5}) \Rightarrow "
         r"|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})"
     )
-    experiment = SCALING
+    experiment = ROUTER_GRID
     hypotheses = _near_signals
     side = "at_least"
-    abscissa = SCALES
-    labels = named(*NEAR_CELLS)
-    observe = over(NEAR_CELLS, _output_gap)
-    predict = staticmethod(lambda runs: 1.5)
+    abscissa = ROUTER_SCALES
+    labels = named(*NEAR_SIGNALS_CELLS)
+    observe = over(NEAR_SIGNALS_CELLS, _output_gap)
+    predict = exponent(1.5)

@@ -6,15 +6,14 @@ Probabilities are exact (`routing.py`), so that only the instances are random.
 import numpy as np
 from jaxtyping import Float
 
+from moe_theory.continual.claims.measurements import claim, exponent, named, over, rate
 from moe_theory.continual.claims.router import draws_of, gate_output_pairs
-from moe_theory.continual.claims.values import EXPONENT_MARGIN, QUIET_CELLS, named, over
-from moe_theory.continual.grids import GRID_SCALE, SCALES, SCALING, scale_name
-from moe_theory.continual.routing import routing_probabilities, sharp_constant
+from moe_theory.continual.corrected import lemma_2, routing_probabilities
+from moe_theory.continual.experiments import ROUTER_GRID, ROUTER_SCALE, ROUTER_SCALES, SMALL_NOISE_CELLS, router_cell
 from moe_theory.sweep import Run
-from moe_theory.verify.claim import claim
 
 SMOOTH_EXPERTS = (2, 5, 10)
-SMOOTH_CELL = scale_name(GRID_SCALE)  # whose lambda = sigma_0^1.25 is the router's
+SMOOTH_CELL = router_cell(ROUTER_SCALE)  # whose lambda = sigma_0^1.25 is the router's
 NUM_PAIRS = 4  # pairs of outputs that a replicate draws for each M
 by_experts = named(*(f"M = {number}" for number in SMOOTH_EXPERTS))
 
@@ -48,13 +47,7 @@ def _over_experts(value):
     return lambda runs: np.stack([value(runs[SMOOTH_CELL], number) for number in SMOOTH_EXPERTS], axis=1)
 
 
-@claim(
-    "continual.lemma-2.constant",
-    paper="continual",
-    where="Lemma 2",
-    kind="counterexample",
-    replaced_by="continual.lemma-2.lipschitz",
-)
+@claim("continual.lemma-2.constant", where="Lemma 2", kind="counterexample", replaced_by="continual.lemma-2.lipschitz")
 class Lemma2:
     """Routing probabilities move by at most lambda M^2 times the largest move of a gate output.
 
@@ -62,7 +55,7 @@ class Lemma2:
     """
 
     formula = r"\|p - \hat{p}\|_\infty \leq \lambda M^2 \|h - \hat{h}\|_\infty"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     labels = by_experts
 
     @staticmethod
@@ -71,7 +64,7 @@ class Lemma2:
         return np.all(_steepness(run, number, 0.25, 0.25) > float(run.params.perturbation_scale) * number**2, axis=1)
 
 
-@claim("continual.lemma-2.lipschitz", paper="continual", where="replaces Lemma 2", kind="identity", margin=1e-6)
+@claim("continual.lemma-2.lipschitz", where="replaces Lemma 2", kind="identity", margin=1e-6)
 class Lemma2Lipschitz:
     """Routing probabilities move by at most 2/lambda times the largest move of a gate output, for every M.
 
@@ -79,17 +72,17 @@ class Lemma2Lipschitz:
     """
 
     formula = r"\|p - \hat{p}\|_\infty \leq \frac{2}{\lambda} \|h - \hat{h}\|_\infty"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     labels = by_experts
 
     @staticmethod
     @_over_experts
     def observe(run: Run, number: int) -> np.ndarray:
-        bound = sharp_constant(float(run.params.perturbation_scale))
+        bound = lemma_2(float(run.params.perturbation_scale))
         return np.maximum(_steepness(run, number, 1.0, 1.0) / bound - 1, 0).max(axis=1)
 
 
-@claim("continual.lemma-2.sharp", paper="continual", where="replaces Lemma 2", kind="equality", margin=0.01)
+@claim("continual.lemma-2.sharp", where="replaces Lemma 2", kind="equality", margin=0.01)
 class Lemma2Sharp:
     """No constant below 2/lambda will do: nearly equal outputs, one raised and all others lowered a little, attain it.
 
@@ -97,14 +90,14 @@ class Lemma2Sharp:
     """
 
     formula = r"\sup_{h, \hat{h}} \frac{\|p - \hat{p}\|_\infty}{\|h - \hat{h}\|_\infty} = \frac{2}{\lambda}"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     labels = by_experts
-    predict = staticmethod(lambda runs: 1.0)
+    predict = exponent(1.0)
 
     @staticmethod
     @_over_experts
     def observe(run: Run, number: int) -> np.ndarray:
-        bound = sharp_constant(float(run.params.perturbation_scale))
+        bound = lemma_2(float(run.params.perturbation_scale))
         return _steepness(run, number, 1e-3, 1e-3).max(axis=1) / bound
 
 
@@ -114,14 +107,7 @@ def _probability_gap(run: Run) -> np.ndarray:
     return np.abs(np.diff(probabilities, axis=1)).max(axis=(1, 2))
 
 
-@claim(
-    "continual.corollary-1.probabilities",
-    paper="continual",
-    where="Corollary 1",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-    replaced_by="continual.corollary-1.lipschitz",
-)
+@rate("continual.corollary-1.probabilities", where="Corollary 1", replaced_by="continual.corollary-1.lipschitz")
 class Corollary1:
     """Two arrivals of one task are routed with probabilities within O(lambda M^2 sigma_0^1.5) = O(sigma_0^2.75).
 
@@ -129,28 +115,22 @@ class Corollary1:
     """
 
     formula = r"\|p - \hat{p}\|_\infty = O(\lambda M^2 \sigma_0^{1.5}), \lambda = \Theta(\sigma_0^{1.25})"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     side = "at_least"
-    abscissa = SCALES
-    labels = named(*QUIET_CELLS)
-    observe = over(QUIET_CELLS, _probability_gap)
-    predict = staticmethod(lambda runs: 2.75)
+    abscissa = ROUTER_SCALES
+    labels = named(*SMALL_NOISE_CELLS)
+    observe = over(SMALL_NOISE_CELLS, _probability_gap)
+    predict = exponent(2.75)
 
 
-@claim(
-    "continual.corollary-1.lipschitz",
-    paper="continual",
-    where="replaces Corollary 1",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-)
+@rate("continual.corollary-1.lipschitz", where="replaces Corollary 1")
 class Corollary1Lipschitz:
     """Where noise is O(sigma_0), they are routed with probabilities within O(sigma_0^1.5/lambda) = O(sigma_0^0.25)."""
 
     formula = r"\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda), \lambda = \Theta(\sigma_0^{1.25})"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     side = "at_least"
-    abscissa = SCALES
-    labels = named(*QUIET_CELLS)
-    observe = over(QUIET_CELLS, _probability_gap)
-    predict = staticmethod(lambda runs: 0.25)
+    abscissa = ROUTER_SCALES
+    labels = named(*SMALL_NOISE_CELLS)
+    observe = over(SMALL_NOISE_CELLS, _probability_gap)
+    predict = exponent(0.25)
