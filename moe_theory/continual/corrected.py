@@ -83,8 +83,8 @@ def single_expert_gaussian(pool: Pool, num_samples: int, num_rounds: int) -> Exa
 def theorem_2(
     pool_gaps: theory.Gaps,
     ratio: Float[ArrayLike, ""],
-    loads: Real[ArrayLike, "*batch M"],
-    explored_loads: Real[ArrayLike, "*batch M"],
+    loads: Real[Numbers, "*batch M"],
+    explored_loads: Real[Numbers, "*batch M"],
     round: Real[ArrayLike, "*batch"],
 ) -> theory.Bound:
     """Theorem 2 with r^(L_tau - L_T1) in the third term of (21) in place of r^(L_t - L_T1 - 1).

@@ -126,8 +126,8 @@ def theorem_1(
 def theorem_2(
     pool_gaps: Gaps,
     ratio: Float[ArrayLike, ""],
-    loads: Real[ArrayLike, "*batch M"],
-    explored_loads: Real[ArrayLike, "*batch M"],
+    loads: Real[Numbers, "*batch M"],
+    explored_loads: Real[Numbers, "*batch M"],
     round: Real[ArrayLike, "*batch"],
     form: str = "printed",
 ) -> Bound:

@@ -8,7 +8,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory.continual import corrected, diagnostics, experiments, readings
-from moe_theory.continual.claims import loads, router, smooth, softmax
+from moe_theory.continual.claims import lemma_10, lemmas_1_2, lemmas_5_to_9
 from moe_theory.continual.params import Dims, Params
 from moe_theory.continual.system import draw, system
 from moe_theory.core.random import root_key, step_key
@@ -79,8 +79,8 @@ def test_a_probability_moves_by_at_most_the_sharp_constant_and_by_that_at_equal_
 
 def test_the_constant_of_lemma_2_is_not_violated_where_lambda_is_large():
     run = made_run(64, perturbation_scale=2.0)  # 2 / lambda = 1 is below lambda M^2 for every M
-    assert not np.any(smooth.Lemma2.observe({smooth.SMOOTH_CELL: run}))
-    assert np.all(smooth.Lemma2.observe({smooth.SMOOTH_CELL: made_run(64)}))
+    assert not np.any(lemmas_1_2.Lemma2.observe({lemmas_1_2.SMOOTH_CELL: run}))
+    assert np.all(lemmas_1_2.Lemma2.observe({lemmas_1_2.SMOOTH_CELL: made_run(64)}))
 
 
 def task_loss(gates, gate_input, costs):
@@ -140,7 +140,7 @@ def test_a_gate_step_is_that_of_finite_differences_of_the_task_loss(locality_pow
 
 def test_pairs_of_like_tasks_differ_by_the_noise_that_the_gates_let_through():
     run = made_run(4096, noise_scale=0.3)
-    pairs = router.gate_output_pairs(run)
+    pairs = lemmas_1_2.gate_output_pairs(run)
     deviations = 0.3 * np.sqrt(2 * 5) * np.sqrt(np.sum(run.state.gates**2, axis=1)).T
     squares = ((pairs[:, 0] - pairs[:, 1]) / deviations)[:, 0] ** 2  # of one expert: chi-squared of one degree
     assert abs(squares.mean() - 1) < 6 * np.sqrt(2 / len(squares))
@@ -150,7 +150,7 @@ def test_pairs_without_noise_are_of_one_task_or_of_one_cluster():
     for num_clusters, num_experts in ((6, 10), (3, 5)):
         run = made_run(64, noise_scale=0.0, num_clusters=num_clusters, num_experts=num_experts)
         outputs = np.einsum("mdb,ndb->bnm", run.state.gates[:num_experts], run.state.pool.signals)
-        pairs = router.gate_output_pairs(run)
+        pairs = lemmas_1_2.gate_output_pairs(run)
         tasks = np.abs(pairs[:, :, None] - outputs[:, None]).max(axis=3).argmin(axis=2)  # (B, 2)
         np.testing.assert_allclose(np.take_along_axis(outputs, tasks[:, :, None], axis=1), pairs, atol=1e-6)
         assert np.all(tasks[:, 1] == (tasks[:, 0] + num_clusters) % 6)
@@ -161,12 +161,12 @@ def test_the_load_gap_is_the_largest_distance_from_an_even_share():
     run = made_run(2, num_experts=4, learning_rate=0.4)  # T1 = 10
     visits = np.array([[4, 3], [2, 2], [2, 3], [2, 2], [0, 0]])
     run.state.explored_visits = visits
-    runs = dict.fromkeys(loads.EXPERT_CELLS, run)
-    np.testing.assert_allclose(loads.Lemma8Experts.observe(runs), np.repeat([[0.15], [0.05]], 4, axis=1))
+    runs = dict.fromkeys(lemmas_5_to_9.EXPERT_CELLS, run)
+    np.testing.assert_allclose(lemmas_5_to_9.Lemma8Experts.observe(runs), np.repeat([[0.15], [0.05]], 4, axis=1))
 
 
 def test_probabilities_at_a_gap_are_those_of_its_log_odds():
-    probabilities = softmax.probabilities_at({softmax.CELL: made_run(16)}, (0.5, 3.0))
+    probabilities = lemma_10.probabilities_at({lemma_10.CELL: made_run(16)}, (0.5, 3.0))
     odds = np.log(probabilities[..., 0] / probabilities[..., 1])
     np.testing.assert_allclose(odds, np.tile([0.5, 3.0], (16, 1)), atol=1e-9)
     assert np.all(probabilities.sum(axis=-1) < 1)

@@ -11,7 +11,7 @@ import pytest
 import moe_theory as mt
 from moe_theory import continual
 from moe_theory.continual import corrected, diagnostics, experiments, readings, theory
-from moe_theory.continual.claims import figures_8_9, stages, termination
+from moe_theory.continual.claims import figures_8_9, proposition_3, stages
 from moe_theory.continual.system import balance_cost, draw, locality_cost
 from moe_theory.core import gating
 from moe_theory.core.experts import minimum_norm_change
@@ -214,7 +214,7 @@ def test_errors_of_a_history_are_those_of_lemma_16():
                     error = ratio * error + (1 - ratio) * gap
             errors.append(error)
         expected.append(np.mean(errors))
-    np.testing.assert_allclose(termination.history_error(tasks, experts, truths), expected, rtol=1e-12)
+    np.testing.assert_allclose(proposition_3.history_error(tasks, experts, truths), expected, rtol=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -245,7 +245,7 @@ def test_termination_is_that_of_a_loop_over_the_history(settled):
     """Would catch a flag read a round too early or late, and arrivals counted before T2 or before termination."""
     run = settled[0]
     second = experiments.stage_rounds(run.params, stages.ROOT_TERMINATION)
-    fixed, by_then = termination._fixed(run), termination._is_terminated(run)
+    fixed, by_then = proposition_3._fixed(run), proposition_3._is_terminated(run)
     seen = run.records
     for lane in range(64):
         ended = next((t for t in range(1, 401) if t == 400 or seen.terminated[t, lane]), 400)
@@ -254,15 +254,15 @@ def test_termination_is_that_of_a_loop_over_the_history(settled):
         counted = [t for t in range(1, 401) if is_over and t > max(ended, second) and seen.set_size[t - 1, lane] >= 1]
         np.testing.assert_array_equal(np.flatnonzero(fixed[:, lane]) + 1, counted)
         inside = sum(bool(seen.is_inside[t - 1, lane]) for t in counted)
-        assert termination._outside(run)[lane] == pytest.approx((len(counted) - inside) / 400)
+        assert proposition_3._outside(run)[lane] == pytest.approx((len(counted) - inside) / 400)
         contested = [t for t in counted if seen.set_size[t - 1, lane] >= 2]
         share = sum(1 / int(seen.set_size[t - 1, lane]) for t in contested) / 400
-        assert termination._even_share(run)[lane] == pytest.approx(share)
+        assert proposition_3._even_share(run)[lane] == pytest.approx(share)
         gap = 1 / float(run.params.perturbation_scale)
         bound = sum(
             min(1.0, 1 / int(seen.set_size[t - 1, lane]) + gap * float(seen.own_gap[t - 1, lane])) for t in contested
         )
-        assert termination._bounded_share(run)[lane] == pytest.approx(bound / 400)
+        assert proposition_3._bounded_share(run)[lane] == pytest.approx(bound / 400)
 
 
 def test_repeats_after_exploration_are_found_by_a_loop(settled):

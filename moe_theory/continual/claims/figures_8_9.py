@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.continual import experiments
 from moe_theory.continual.claims.measurements import Values, claim, named, over
-from moe_theory.continual.claims.termination import SHARE_MARGIN
+from moe_theory.continual.claims.proposition_3 import SHARE_MARGIN
 from moe_theory.continual.experiments import (
     FIGURE_8,
     FIGURE_9,

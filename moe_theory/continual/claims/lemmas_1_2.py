@@ -1,9 +1,9 @@
-"""Lemma 1, on the gate outputs of two tasks of one kind.
+"""Lemmas 1 and 2 and Corollary 1: gate outputs of two tasks of one kind, and how smoothly routing follows gate outputs.
 
 An O(sigma_0^e) is tested by its exponent: the slope of log means over a grid of sigma_0 on which Algorithm 1's inputs
 shrink as it asks. Gates are those of round T; the two feature matrices of a pair are drawn anew. Definition 1 leaves
-the noise level sigma_t open: the lemma is tested with a reading's, which does not shrink, and beside it with noise
-within O(sigma_0), which its proof needs.
+the noise level sigma_t open: Lemma 1 is tested with a reading's, which does not shrink, and beside it with noise
+within O(sigma_0), which its proof needs. Routing probabilities are exact, so that only the instances are random.
 """
 
 import math
@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from moe_theory.continual.claims.measurements import FAILURE, claim, exponent, named, over, rate
+from moe_theory.continual.corrected import lemma_2, routing_probabilities
 from moe_theory.continual.experiments import (
     FEWER_EXPERTS_CELLS,
     NEAR_SIGNALS_CELLS,
@@ -22,8 +23,10 @@ from moe_theory.continual.experiments import (
     ROUTER_FEW,
     ROUTER_GRID,
     ROUTER_MANY,
+    ROUTER_SCALE,
     ROUTER_SCALES,
     SMALL_NOISE_CELLS,
+    router_cell,
 )
 from moe_theory.core.random import normals, root_key, symmetric_uniforms
 from moe_theory.sweep import Run
@@ -247,3 +250,127 @@ class Lemma1NearSignals:
     labels = named(*NEAR_SIGNALS_CELLS)
     observe = over(NEAR_SIGNALS_CELLS, _output_gap)
     predict = exponent(1.5)
+
+
+SMOOTH_EXPERTS = (2, 5, 10)
+SMOOTH_CELL = router_cell(ROUTER_SCALE)  # whose lambda = sigma_0^1.25 is the router's
+NUM_PAIRS = 4  # pairs of outputs that a replicate draws for each M
+by_experts = named(*(f"M = {number}" for number in SMOOTH_EXPERTS))
+
+
+def output_pairs(
+    run: Run, num_experts: int, spread: float, change: float
+) -> tuple[Float[np.ndarray, "B pairs M"], Float[np.ndarray, "B pairs M"]]:
+    """Pairs h, h^ in units of lambda: h over a width of up to `spread`, and h^ apart by up to `change`.
+
+    In every other pair one expert rises and all others fall; in the rest experts move at random.
+    """
+    draws = draws_of(run, NUM_PAIRS * (2 * num_experts + 2), 7).reshape(-1, NUM_PAIRS, 2 * num_experts + 2)
+    units = (draws[..., :2] + 1) / 2
+    before = spread * units[..., :1] * draws[..., 2 : 2 + num_experts]
+    opposed = np.where(np.arange(num_experts) == 0, 1.0, -1.0)
+    is_opposed = (np.arange(NUM_PAIRS) % 2 == 0)[:, None]
+    moves = np.where(is_opposed, opposed, draws[..., 2 + num_experts :])
+    return before, before + change * units[..., 1:] * moves
+
+
+def _steepness(run: Run, num_experts: int, spread: float, change: float) -> Float[np.ndarray, "B pairs"]:
+    """|p - p^|_inf / |h - h^|_inf at the run's lambda."""
+    scale = float(run.params.perturbation_scale)
+    before, after = (scale * part for part in output_pairs(run, num_experts, spread, change))
+    moved = routing_probabilities(after, scale) - routing_probabilities(before, scale)
+    return np.abs(moved).max(axis=-1) / np.abs(after - before).max(axis=-1)
+
+
+def _over_experts(value):
+    """What `value` says of a run, one component a number of experts."""
+    return lambda runs: np.stack([value(runs[SMOOTH_CELL], number) for number in SMOOTH_EXPERTS], axis=1)
+
+
+@claim("continual.lemma-2.constant", where="Lemma 2", kind="counterexample", replaced_by="continual.lemma-2.lipschitz")
+class Lemma2:
+    """Routing probabilities move by at most lambda M^2 times the largest move of a gate output.
+
+    Instances, all four of a replicate: outputs within lambda/4 of 0, moved by up to lambda/4, at lambda = 0.04^1.25.
+    """
+
+    formula = r"\|p - \hat{p}\|_\infty \leq \lambda M^2 \|h - \hat{h}\|_\infty"
+    experiment = ROUTER_GRID
+    labels = by_experts
+
+    @staticmethod
+    @_over_experts
+    def observe(run: Run, number: int) -> np.ndarray:
+        return np.all(_steepness(run, number, 0.25, 0.25) > float(run.params.perturbation_scale) * number**2, axis=1)
+
+
+@claim("continual.lemma-2.lipschitz", where="replaces Lemma 2", kind="identity", margin=1e-6)
+class Lemma2Lipschitz:
+    """Routing probabilities move by at most 2/lambda times the largest move of a gate output, for every M.
+
+    The largest relative excess over outputs within lambda of 0, moved by up to lambda.
+    """
+
+    formula = r"\|p - \hat{p}\|_\infty \leq \frac{2}{\lambda} \|h - \hat{h}\|_\infty"
+    experiment = ROUTER_GRID
+    labels = by_experts
+
+    @staticmethod
+    @_over_experts
+    def observe(run: Run, number: int) -> np.ndarray:
+        bound = lemma_2(float(run.params.perturbation_scale))
+        return np.maximum(_steepness(run, number, 1.0, 1.0) / bound - 1, 0).max(axis=1)
+
+
+@claim("continual.lemma-2.sharp", where="replaces Lemma 2", kind="equality", margin=0.01)
+class Lemma2Sharp:
+    """No constant below 2/lambda will do: nearly equal outputs, one raised and all others lowered a little, attain it.
+
+    The share of 2/lambda that is attained with outputs within 0.001 lambda of 0, moved by up to 0.001 lambda.
+    """
+
+    formula = r"\sup_{h, \hat{h}} \frac{\|p - \hat{p}\|_\infty}{\|h - \hat{h}\|_\infty} = \frac{2}{\lambda}"
+    experiment = ROUTER_GRID
+    labels = by_experts
+    predict = exponent(1.0)
+
+    @staticmethod
+    @_over_experts
+    def observe(run: Run, number: int) -> np.ndarray:
+        bound = lemma_2(float(run.params.perturbation_scale))
+        return _steepness(run, number, 1e-3, 1e-3).max(axis=1) / bound
+
+
+def _probability_gap(run: Run) -> np.ndarray:
+    """|p - p^|_inf for two arrivals of one task, with the gates of round T."""
+    probabilities = routing_probabilities(gate_output_pairs(run), float(run.params.perturbation_scale))
+    return np.abs(np.diff(probabilities, axis=1)).max(axis=(1, 2))
+
+
+@rate("continual.corollary-1.probabilities", where="Corollary 1", replaced_by="continual.corollary-1.lipschitz")
+class Corollary1:
+    """Two arrivals of one task are routed with probabilities within O(lambda M^2 sigma_0^1.5) = O(sigma_0^2.75).
+
+    M is fixed and lambda = sigma_0^1.25; the noise is small, so that Lemma 1 is not what fails.
+    """
+
+    formula = r"\|p - \hat{p}\|_\infty = O(\lambda M^2 \sigma_0^{1.5}), \lambda = \Theta(\sigma_0^{1.25})"
+    experiment = ROUTER_GRID
+    side = "at_least"
+    abscissa = ROUTER_SCALES
+    labels = named(*SMALL_NOISE_CELLS)
+    observe = over(SMALL_NOISE_CELLS, _probability_gap)
+    predict = exponent(2.75)
+
+
+@rate("continual.corollary-1.lipschitz", where="replaces Corollary 1")
+class Corollary1Lipschitz:
+    """Where noise is O(sigma_0), they are routed with probabilities within O(sigma_0^1.5/lambda) = O(sigma_0^0.25)."""
+
+    formula = r"\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda), \lambda = \Theta(\sigma_0^{1.25})"
+    experiment = ROUTER_GRID
+    side = "at_least"
+    abscissa = ROUTER_SCALES
+    labels = named(*SMALL_NOISE_CELLS)
+    observe = over(SMALL_NOISE_CELLS, _probability_gap)
+    predict = exponent(0.25)

@@ -6,8 +6,8 @@ Instances: the gate outputs of a task with the gates of round T, the first exper
 import numpy as np
 from jaxtyping import Float
 
+from moe_theory.continual.claims.lemmas_1_2 import gate_output_pairs
 from moe_theory.continual.claims.measurements import claim, exponent, named, rate
-from moe_theory.continual.claims.router import gate_output_pairs
 from moe_theory.continual.experiments import ROUTER_GRID, ROUTER_SCALE, router_cell
 from moe_theory.verify.claim import Runs
 
