@@ -11,8 +11,6 @@ from rich.console import Console
 
 from moe_theory.commands import command_line, leave_threads, open_console, print_json, stoppable
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.core.files import write_whole
-from moe_theory.core.provenance import backend, is_x64, now, versions
 from moe_theory.deep import datasets, runs
 from moe_theory.deep.checkpoints import Found
 from moe_theory.deep.experiments import claims_for
@@ -23,9 +21,11 @@ from moe_theory.deep.summary import Summary, summarised
 from moe_theory.report import closing, deep, pages
 from moe_theory.report.output import prepare_folder, write_text
 from moe_theory.report.verdicts import live_table
-from moe_theory.sweep import Progress, quiet, terminal_progress
-from moe_theory.sweep.compilation import keep_programs
-from moe_theory.sweep.executors import available_cores
+from moe_theory.runs import Progress, quiet, terminal_progress
+from moe_theory.runs.compilation import keep_programs
+from moe_theory.runs.files import write_whole
+from moe_theory.runs.machine import available_cores
+from moe_theory.runs.provenance import backend, is_x64, now, versions
 from moe_theory.sweep.exports import to_netcdf
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.session import FAMILY_ERROR, judge

@@ -17,7 +17,7 @@ from moe_theory.core.linear import ceil_to_rounds
 from moe_theory.core.random import replicate_keys
 from moe_theory.core.system import observe_info
 from moe_theory.core.tasks import Pool, draw_pool
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify import Experiment
 
 

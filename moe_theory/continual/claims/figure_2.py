@@ -6,7 +6,7 @@ import numpy as np
 
 from moe_theory.continual.claims.measurements import Values, at_rounds, claim, metric, named
 from moe_theory.continual.experiments import FIGURE_2, JUST_EXPLORED, MANY, cell_name
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 
 MOE_SIZES = (5, 10, 20)
 METRICS = ("forgetting", "generalization_error")
@@ -73,9 +73,11 @@ class Rise:
 
 @claim("continual.figure-2.termination-forgetting", where="Sec. 6, Fig. 2 (a), (b)", kind="ordering")
 class TerminationForgetting:
-    """Terminating the gate updates ends in less forgetting than updating for ever, for every size of MoE."""
+    """Terminating the gate updates ends in less forgetting than never terminating them, for every size of MoE."""
 
-    formula = r"\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{endless}], \quad M \in \{5, 10, 20\}"
+    formula = (
+        r"\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{no termination}], \quad M \in \{5, 10, 20\}"
+    )
     experiment = FIGURE_2
     labels = _BY_SIZE
     observe = _final("forgetting", terminate=True)
@@ -84,9 +86,11 @@ class TerminationForgetting:
 
 @claim("continual.figure-2.termination-generalization", where="Sec. 6, Fig. 2 (c), (d)", kind="ordering")
 class TerminationGeneralization:
-    """Terminating the gate updates ends in less overall generalization error than updating for ever."""
+    """Terminating the gate updates ends in less overall generalization error than never terminating them."""
 
-    formula = r"\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{endless}], \quad M \in \{5, 10, 20\}"
+    formula = (
+        r"\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{no termination}], \quad M \in \{5, 10, 20\}"
+    )
     experiment = FIGURE_2
     labels = _BY_SIZE
     observe = _final("generalization_error", terminate=True)
@@ -98,7 +102,7 @@ class OscillationForgetting:
     """Without termination forgetting oscillates more: ups and downs over t > 1000, less the net change."""
 
     formula = (
-        r"\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{endless}], \quad "
+        r"\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{no termination}], \quad "
         r"S = \sum_{t=1000}^{1980} \left| F_{t+20} - F_t \right| - \left| F_{2000} - F_{1000} \right|"
     )
     experiment = FIGURE_2
@@ -112,7 +116,7 @@ class OscillationGeneralization:
     """Without termination the generalization error oscillates more: ups and downs, less the net change."""
 
     formula = (
-        r"\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{endless}], \quad "
+        r"\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{no termination}], \quad "
         r"S = \sum_{t=1000}^{1980} \left| G_{t+20} - G_t \right| - \left| G_{2000} - G_{1000} \right|"
     )
     experiment = FIGURE_2
@@ -127,7 +131,7 @@ class Misrouting:
 
     formula = (
         r"\mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{terminate}\right] < "
-        r"\mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{endless}\right], \quad t > 1000"
+        r"\mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{no termination}\right], \quad t > 1000"
     )
     experiment = FIGURE_2
     labels = _BY_SIZE

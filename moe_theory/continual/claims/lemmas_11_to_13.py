@@ -38,11 +38,11 @@ from moe_theory.continual.experiments import (
     SPECIALIZATION_SCALES,
     stage_rounds,
 )
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 
 UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
-OCCUPANCIES = ((2, 2), (3, 3), (3, 6), (6, 12), (6, 24), (10, 53))  # sets N and experts M
+COVERAGE_SIZES = ((2, 2), (3, 3), (3, 6), (6, 12), (6, 24), (10, 53))  # sets N and experts M
 
 
 def _no_set_empty(count: int) -> Values:
@@ -57,11 +57,11 @@ def _no_set_empty(count: int) -> Values:
 
 def _shortfalls(bound: Callable[[int, int], float]) -> Values:
     """By how much the exact probability falls short of a lower bound; the same for every replicate."""
-    shortfalls = [max(bound(*sizes) - corrected.coverage_probability(*sizes), 0.0) for sizes in OCCUPANCIES]
+    shortfalls = [max(bound(*sizes) - corrected.coverage_probability(*sizes), 0.0) for sizes in COVERAGE_SIZES]
     return lambda runs: np.tile(shortfalls, (len(next(iter(runs.values())).replicates), 1))
 
 
-_BY_OCCUPANCY = named(*(f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in OCCUPANCIES))
+_BY_SIZES = named(*(f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in COVERAGE_SIZES))
 
 
 @claim(
@@ -109,7 +109,7 @@ class Lemma11Product:
         r"\left(1 - \left(1 - \frac{1}{N}\right)^M\right)^N"
     )
     experiment = COVERAGE
-    labels = _BY_OCCUPANCY
+    labels = _BY_SIZES
     observe = _shortfalls(theory.lemma_11)
 
 
@@ -123,7 +123,7 @@ class Lemma11Union:
 
     formula = r"\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq 1 - N \left(1 - \frac{1}{N}\right)^M"
     experiment = COVERAGE
-    labels = _BY_OCCUPANCY
+    labels = _BY_SIZES
     observe = _shortfalls(corrected.lemma_11)
 
 

@@ -1,4 +1,4 @@
-"""Lemmas 14 and 15 and Proposition 2: gate outputs while the gates are updated for ever.
+"""Lemmas 14 and 15 and Proposition 2: gate outputs while the gates are never terminated.
 
 Gaps are of the rounds' own features X_t, averaged over the 20 rounds up to t_1 or t_2, and sets those of (11) at the
 gates that route. Pairs in one set and in different ones are taken for the arriving task's set, as the proof does.
@@ -31,7 +31,7 @@ from moe_theory.continual.experiments import (
     UPDATING_LONG_SCALES,
     stage_rounds,
 )
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 
 
 def _largest_gradient_gap(run: Run) -> np.ndarray:
@@ -111,12 +111,12 @@ def _gap(name: str, root: float):
 
 _SAME = r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})"
 _SAME_ORDER = r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0)"
-_RETURNED_ORDER = _SAME_ORDER.replace("t_1", "t_2")
+_AT_T2_ORDER = _SAME_ORDER.replace("t_1", "t_2")
 _OTHER = r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})"
 _OTHER_ORDER = (
     r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{0.75})"
 )
-_RETURNED = r"|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})"
+_AT_T2 = r"|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})"
 
 
 @rate(
@@ -262,7 +262,7 @@ class Proposition2OtherSetClustersOrder:
 class Proposition2AllExperts:
     """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less."""
 
-    formula = _RETURNED
+    formula = _AT_T2
     experiment = UPDATING_LONG
     side = "at_least"
     abscissa = UPDATING_LONG_SCALES
@@ -279,7 +279,7 @@ class Proposition2AllExperts:
 class Proposition2AllExpertsClusters:
     """With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less."""
 
-    formula = _RETURNED
+    formula = _AT_T2
     experiment = UPDATING_LONG
     side = "at_least"
     abscissa = UPDATING_LONG_SCALES
@@ -292,7 +292,7 @@ class Proposition2AllExpertsClusters:
 class Proposition2AllExpertsOrder:
     """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is."""
 
-    formula = _RETURNED_ORDER
+    formula = _AT_T2_ORDER
     experiment = UPDATING_LONG
     side = "at_least"
     abscissa = UPDATING_LONG_SCALES
@@ -305,7 +305,7 @@ class Proposition2AllExpertsOrder:
 class Proposition2AllExpertsClustersOrder:
     """With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is."""
 
-    formula = _RETURNED_ORDER
+    formula = _AT_T2_ORDER
     experiment = UPDATING_LONG
     side = "at_least"
     abscissa = UPDATING_LONG_SCALES

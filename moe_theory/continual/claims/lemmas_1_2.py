@@ -29,7 +29,7 @@ from moe_theory.continual.experiments import (
     router_cell,
 )
 from moe_theory.core.random import normals, root_key, symmetric_uniforms
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 
 
@@ -187,7 +187,7 @@ class Lemma1Product:
 
 
 @rate("continual.lemma-1.small-noise", where="replaces Lemma 1, M > N")
-class Lemma1Quiet:
+class Lemma1SmallNoise:
     """Where the noise level is O(sigma_0), two arrivals of one task have outputs within O(sigma_0^1.5)."""
 
     formula = r"\sigma_t = O(\sigma_0) \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})"
@@ -213,7 +213,7 @@ def _exceeds_tail(run: Run) -> np.ndarray:
     where="replaces Lemma 1, with probability at least 1 - o(1)",
     kind="probability",
 )
-class Lemma1QuietProbability:
+class Lemma1SmallNoiseProbability:
     """The gaps of all experts are within sigma_t (4 (s - 1) ln(2M/delta))^0.5 |theta|, but for chance delta = 0.05.
 
     That is O(sigma_0^1.5) where sigma_t is O(sigma_0) and gates are O(sigma_0^0.5); strengths beta_t are equal.

@@ -24,7 +24,7 @@ from moe_theory.continual.experiments import (
     UNIFORM_CELLS,
     stage_rounds,
 )
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 
 

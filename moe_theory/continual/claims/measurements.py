@@ -14,7 +14,7 @@ from jaxtyping import PyTree
 
 from moe_theory.continual import theory
 from moe_theory.continual.experiments import SPECIALIZATION, T2_POWER, gaps_of, stage_rounds
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.claim import claim as declared
 from moe_theory.verify.components import Values as Values

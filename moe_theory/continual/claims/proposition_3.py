@@ -18,7 +18,7 @@ from moe_theory.continual.experiments import (
     UPDATING,
     stage_rounds,
 )
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 
 SHARE_MARGIN = 0.1  # of a share 1/|M_n|
 EXTREMES = MANY_SMALLEST + FEW_SMALLEST + MANY_FIGURE_2 + FEW_FIGURE_2
