@@ -5,6 +5,7 @@ Source: H. Li, S. Lin, L. Duan, Y. Liang, N. B. Shroff, "Theory on Mixture-of-Ex
 
 from moe_theory.continual import accuracy as accuracy
 from moe_theory.continual import corrected as corrected
+from moe_theory.continual import corrected as exact  # noqa: F401  # an earlier name
 from moe_theory.continual import theory as theory
 from moe_theory.continual.params import Dims as Dims
 from moe_theory.continual.params import Params as Params

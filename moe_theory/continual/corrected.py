@@ -117,7 +117,7 @@ def lemma_2(perturbation_scale: float) -> float:
     """The least L with |p - p^|_inf <= L |h - h^|_inf for all outputs and any number M >= 2 of experts: 2 / lambda.
 
     dp_m/dh_m = sum_j c_j and dp_m/dh_j = -c_j with c_j >= 0, and sum_j c_j is 1/lambda times the increase of
-    prod_j F(u + (h_m - h_j) / lambda) over u in [0, 1], at most 1. Equal outputs attain it: raise one, lower the others.
+    prod_j F(u + (h_m - h_j) / lambda) over u in [0, 1], at most 1. Equal outputs attain it: raise one, lower the rest.
 
     Source: replaces Lemma 2 of `continual`, which has lambda M^2.
 

@@ -76,7 +76,7 @@ class TerminationForgetting:
     """Terminating the gate updates ends in less forgetting than never terminating them, for every size of MoE."""
 
     formula = (
-        r"\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{no termination}], \quad M \in \{5, 10, 20\}"
+        r"\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{continue}], \quad M \in \{5, 10, 20\}"
     )
     experiment = FIGURE_2
     labels = _BY_SIZE
@@ -89,7 +89,7 @@ class TerminationGeneralization:
     """Terminating the gate updates ends in less overall generalization error than never terminating them."""
 
     formula = (
-        r"\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{no termination}], \quad M \in \{5, 10, 20\}"
+        r"\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{continue}], \quad M \in \{5, 10, 20\}"
     )
     experiment = FIGURE_2
     labels = _BY_SIZE
@@ -102,7 +102,7 @@ class OscillationForgetting:
     """Without termination forgetting oscillates more: ups and downs over t > 1000, less the net change."""
 
     formula = (
-        r"\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{no termination}], \quad "
+        r"\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{continue}], \quad "
         r"S = \sum_{t=1000}^{1980} \left| F_{t+20} - F_t \right| - \left| F_{2000} - F_{1000} \right|"
     )
     experiment = FIGURE_2
@@ -116,7 +116,7 @@ class OscillationGeneralization:
     """Without termination the generalization error oscillates more: ups and downs, less the net change."""
 
     formula = (
-        r"\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{no termination}], \quad "
+        r"\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{continue}], \quad "
         r"S = \sum_{t=1000}^{1980} \left| G_{t+20} - G_t \right| - \left| G_{2000} - G_{1000} \right|"
     )
     experiment = FIGURE_2
@@ -131,7 +131,7 @@ class Misrouting:
 
     formula = (
         r"\mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{terminate}\right] < "
-        r"\mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{no termination}\right], \quad t > 1000"
+        r"\mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{continue}\right], \quad t > 1000"
     )
     experiment = FIGURE_2
     labels = _BY_SIZE

@@ -1,4 +1,4 @@
-"""Lemmas 5 to 9: the gates' gradients, sizes and steps; how evenly exploration loads the experts, how near it leaves their gates.
+"""Lemmas 5 to 9: the gates' gradients, sizes and steps, and how evenly exploration loads the experts.
 
 An O() or Omega() is tested by its exponent: the slope of log means over a grid of sigma_0, of eta or of M. Along the
 grid of sigma_0 Algorithm 1's inputs shrink as it asks, eta and alpha as sigma_0^0.5 (the proof of Lemma 5 needs both
