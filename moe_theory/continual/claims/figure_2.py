@@ -75,9 +75,7 @@ class Rise:
 class TerminationForgetting:
     """Terminating the gate updates ends in less forgetting than never terminating them, for every size of MoE."""
 
-    formula = (
-        r"\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{continue}], \quad M \in \{5, 10, 20\}"
-    )
+    formula = r"\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{continue}], \quad M \in \{5, 10, 20\}"
     experiment = FIGURE_2
     labels = _BY_SIZE
     observe = _final("forgetting", terminate=True)
@@ -88,9 +86,7 @@ class TerminationForgetting:
 class TerminationGeneralization:
     """Terminating the gate updates ends in less overall generalization error than never terminating them."""
 
-    formula = (
-        r"\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{continue}], \quad M \in \{5, 10, 20\}"
-    )
+    formula = r"\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{continue}], \quad M \in \{5, 10, 20\}"
     experiment = FIGURE_2
     labels = _BY_SIZE
     observe = _final("generalization_error", terminate=True)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.continual.claims.measurements import Values, claim, named, over
+from moe_theory.continual.claims.measurements import Values, claim, named, over, per_cell
 from moe_theory.continual.claims.proposition_3 import SHARE_MARGIN
 from moe_theory.continual.experiments import (
     FIGURE_8,
@@ -68,8 +68,7 @@ class Figure8Leader:
 
     formula = r"\Gamma > \lambda \Rightarrow m_t = \underset{m}{\text{arg max}}\, h_m(X_t, \theta^{(m)})"
     experiment = FIGURE_8
-    labels = named(*LARGE)
-    observe = over(LARGE, _led)
+    labels, observe = per_cell(LARGE, _led)
     predict = over(LARGE, _expected_led)
 
 
@@ -119,8 +118,7 @@ class Figure8Balance:
         r"\Gamma \leq \lambda \Rightarrow \mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}"
     )
     experiment = FIGURE_8
-    labels = named(*SMALL)
-    observe = over(SMALL, _leader)
+    labels, observe = per_cell(SMALL, _leader)
     predict = over(SMALL, _even_share)
 
 

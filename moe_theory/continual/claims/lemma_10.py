@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from moe_theory.continual.claims.lemmas_1_2 import gate_output_pairs
-from moe_theory.continual.claims.measurements import claim, exponent, named, rate
+from moe_theory.continual.claims.measurements import claim, named, rate
 from moe_theory.continual.experiments import ROUTER_GRID, ROUTER_SCALE, router_cell
 from moe_theory.verify.claim import Runs
 
@@ -35,20 +35,18 @@ def _by_gap(gaps: tuple[float, ...]):
     return named(*(f"delta = {gap:g}" for gap in gaps))
 
 
-@rate("continual.lemma-10.near", where="Lemma 10, first case")
+@rate("continual.lemma-10.near", at_least=1.0, where="Lemma 10, first case")
 class Lemma10Near:
     """Two experts' probabilities differ by O(delta), for a small gap delta of their gate outputs."""
 
     formula = r"\delta_\Theta \to 0 \Rightarrow |\pi_m - \pi_{m'}| = O(\delta_\Theta)"
     experiment = ROUTER_GRID
-    side = "at_least"
     abscissa = SMALL_GAPS
     labels = _by_gap(SMALL_GAPS)
     observe = _difference(SMALL_GAPS)
-    predict = exponent(1.0)
 
 
-@rate("continual.lemma-10.far", where="Lemma 10, second case", replaced_by="continual.lemma-10.exact")
+@rate("continual.lemma-10.far", at_least=1.0, where="Lemma 10, second case", replaced_by="continual.lemma-10.exact")
 class Lemma10Far:
     """They differ by Omega(delta) for gaps that are not small: the difference grows at least in proportion.
 
@@ -57,14 +55,12 @@ class Lemma10Far:
 
     formula = r"|\pi_m - \pi_{m'}| = \Omega(\delta_\Theta)"
     experiment = ROUTER_GRID
-    side = "at_least"
     abscissa = LARGE_GAPS
     labels = _by_gap(LARGE_GAPS)
     observe = _difference(LARGE_GAPS)
-    predict = exponent(1.0)
 
 
-@rate("continual.lemma-10.far-bounded", where="Lemma 10, second case, for bounded gaps")
+@rate("continual.lemma-10.far-bounded", at_most=1.0, where="Lemma 10, second case, for bounded gaps")
 class Lemma10FarBounded:
     """For gaps up to 1 they differ by Omega(delta): towards 0 the difference shrinks no faster than in proportion.
 
@@ -74,11 +70,9 @@ class Lemma10FarBounded:
 
     formula = r"\delta_\Theta \leq 1 \Rightarrow |\pi_m - \pi_{m'}| = \Omega(\delta_\Theta)"
     experiment = ROUTER_GRID
-    side = "at_most"
     abscissa = BOUNDED_GAPS
     labels = _by_gap(BOUNDED_GAPS)
     observe = _difference(BOUNDED_GAPS)
-    predict = exponent(1.0)
 
 
 def _shortfall(gaps: tuple[float, ...], lesser):

@@ -12,12 +12,12 @@ from moe_theory.continual.claims.measurements import (
     Values,
     claim,
     contracted_errors,
-    exponent,
     likely,
     mean_where,
     named,
     over,
     past_exploration,
+    per_cell,
     rate,
     remaining_errors,
     router_learning,
@@ -155,11 +155,15 @@ class Lemma12Tasks:
 
     formula = r"m_t \in \mathcal{M}_n \Rightarrow \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc} = 0"
     experiment = SPECIALIZATION
-    labels = named(*MANY_CELLS)
-    observe = over(MANY_CELLS, _largest_correct_gradient)
+    labels, observe = per_cell(MANY_CELLS, _largest_correct_gradient)
 
 
-@rate("continual.lemma-12.clusters", where="Lemma 12, case 2", replaced_by="continual.lemma-12.clusters-order")
+@rate(
+    "continual.lemma-12.clusters",
+    at_least=1.5,
+    where="Lemma 12, case 2",
+    replaced_by="continual.lemma-12.clusters-order",
+)
 class Lemma12Clusters:
     """With M < N, a task that meets an expert of its cluster has a locality gradient of O(sigma_0^1.5).
 
@@ -171,14 +175,11 @@ class Lemma12Clusters:
         r"= \mathcal{O}(\sigma_0^{1.5})"
     )
     experiment = SPECIALIZATION
-    side = "at_least"
     abscissa = SPECIALIZATION_SCALES
-    labels = named(*FEW_CELLS)
-    observe = over(FEW_CELLS, _correct_gradient)
-    predict = exponent(1.5)
+    labels, observe = per_cell(FEW_CELLS, _correct_gradient)
 
 
-@rate("continual.lemma-12.clusters-order", where="replaces Lemma 12, case 2")
+@rate("continual.lemma-12.clusters-order", at_least=1.0, where="replaces Lemma 12, case 2")
 class Lemma12ClustersOrder:
     """With M < N, that gradient is O(sigma_0), the order of the distance of any model to any truth."""
 
@@ -187,11 +188,8 @@ class Lemma12ClustersOrder:
         r"= \mathcal{O}(\sigma_0)"
     )
     experiment = SPECIALIZATION
-    side = "at_least"
     abscissa = SPECIALIZATION_SCALES
-    labels = named(*FEW_CELLS)
-    observe = over(FEW_CELLS, _correct_gradient)
-    predict = exponent(1.0)
+    labels, observe = per_cell(FEW_CELLS, _correct_gradient)
 
 
 def _always(name: str):
@@ -209,8 +207,7 @@ class Lemma13Tasks:
     formula = r"\pi_m(X_n, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_n, n' \neq n"
     experiment = SPECIALIZATION
     side = "at_least"
-    labels = named(*MANY_SMALLEST)
-    observe = over(MANY_SMALLEST, _always("is_separated"))
+    labels, observe = per_cell(MANY_SMALLEST, _always("is_separated"))
     predict = likely
 
 
@@ -224,8 +221,7 @@ class Lemma13Clusters:
     )
     experiment = SPECIALIZATION
     side = "at_least"
-    labels = named(*FEW_SMALLEST)
-    observe = over(FEW_SMALLEST, _always("is_separated"))
+    labels, observe = per_cell(FEW_SMALLEST, _always("is_separated"))
     predict = likely
 
 
@@ -236,8 +232,7 @@ class Proposition1SetsTasks:
     formula = r"\mathbb{P}\left(m \in \mathcal{M}_n \text{ for all } t > T_1\right) \geq 1 - \delta"
     experiment = SPECIALIZATION
     side = "at_least"
-    labels = named(*MANY_SMALLEST)
-    observe = over(MANY_SMALLEST, _always("is_stable"))
+    labels, observe = per_cell(MANY_SMALLEST, _always("is_stable"))
     predict = likely
 
 
@@ -248,8 +243,7 @@ class Proposition1SetsClusters:
     formula = r"\mathbb{P}\left(m \in \mathcal{M}_k \text{ for all } t > T_1\right) \geq 1 - \delta"
     experiment = SPECIALIZATION
     side = "at_least"
-    labels = named(*FEW_SMALLEST)
-    observe = over(FEW_SMALLEST, _always("is_stable"))
+    labels, observe = per_cell(FEW_SMALLEST, _always("is_stable"))
     predict = likely
 
 
@@ -272,13 +266,13 @@ class Proposition1Unchanged:
     formula = r"w_{T_1+1}^{(m)} = \cdots = w_T^{(m)}"
     experiment = SPECIALIZATION
     side = "at_least"
-    labels = named(*MANY_SMALLEST)
-    observe = over(MANY_SMALLEST, _is_unchanged)
+    labels, observe = per_cell(MANY_SMALLEST, _is_unchanged)
     predict = likely
 
 
 @rate(
     "continual.proposition-1.drift",
+    at_least=1.5,
     where="Proposition 1, full version, case 2",
     replaced_by="continual.proposition-1.contraction",
 )
@@ -287,11 +281,8 @@ class Proposition1Drift:
 
     formula = r"\|w_t^{(m)} - w_{T_1+1}^{(m)}\|_\infty = \mathcal{O}(\sigma_0^{1.5})"
     experiment = SPECIALIZATION
-    side = "at_least"
     abscissa = SPECIALIZATION_SCALES
-    labels = named(*FEW_CELLS)
-    observe = over(FEW_CELLS, lambda run: run.records.drift.max(axis=0).astype(np.float64))
-    predict = exponent(1.5)
+    labels, observe = per_cell(FEW_CELLS, lambda run: run.records.drift.max(axis=0).astype(np.float64))
 
 
 @claim("continual.proposition-1.contraction", where="replaces Proposition 1 and Lemma 12", kind="equality", margin=0.02)
@@ -306,8 +297,7 @@ class Proposition1Contraction:
         r"\frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2"
     )
     experiment = SPECIALIZATION
-    labels = named(*MANY_FIGURE_2, *FEW_FIGURE_2)
-    observe = over(MANY_FIGURE_2 + FEW_FIGURE_2, remaining_errors)
+    labels, observe = per_cell(MANY_FIGURE_2 + FEW_FIGURE_2, remaining_errors)
     predict = over(MANY_FIGURE_2 + FEW_FIGURE_2, contracted_errors)
 
 
@@ -324,8 +314,7 @@ class Proposition1OrderTasks:
     )
     experiment = SPECIALIZATION
     side = "at_least"
-    labels = named(*MANY_SMALLEST)
-    observe = over(MANY_SMALLEST, _is_ordered_at_end)
+    labels, observe = per_cell(MANY_SMALLEST, _is_ordered_at_end)
     predict = likely
 
 
@@ -338,6 +327,5 @@ class Proposition1OrderClusters:
     )
     experiment = SPECIALIZATION
     side = "at_least"
-    labels = named(*FEW_SMALLEST)
-    observe = over(FEW_SMALLEST, _is_ordered_at_end)
+    labels, observe = per_cell(FEW_SMALLEST, _is_ordered_at_end)
     predict = likely

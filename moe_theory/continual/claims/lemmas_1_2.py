@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.continual.claims.measurements import FAILURE, claim, exponent, named, over, rate
+from moe_theory.continual.claims.measurements import FAILURE, claim, named, per_cell, rate
 from moe_theory.continual.corrected import lemma_2, routing_probabilities
 from moe_theory.continual.experiments import (
     FEWER_EXPERTS_CELLS,
@@ -91,6 +91,7 @@ def _near_signals(dims, runs: Runs) -> list[tuple[str, bool]]:
 
 @rate(
     "continual.lemma-1.same-signal",
+    at_least=1.5,
     where="Lemma 1, Eq. (10); full version, Eq. (25), M > N",
     replaced_by="continual.lemma-1.small-noise",
 )
@@ -103,11 +104,8 @@ class Lemma1:
     formula = r"|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})"
     experiment = ROUTER_GRID
     hypotheses = _more_experts
-    side = "at_least"
     abscissa = ROUTER_SCALES
-    labels = named(*ROUTER_CELLS)
-    observe = over(ROUTER_CELLS, _output_gap)
-    predict = exponent(1.5)
+    labels, observe = per_cell(ROUTER_CELLS, _output_gap)
 
 
 @claim(
@@ -126,13 +124,13 @@ class Lemma1Probability:
     experiment = ROUTER_GRID
     hypotheses = _more_experts
     side = "at_most"
-    labels = named(*ROUTER_CELLS)
-    observe = over(ROUTER_CELLS, _exceeds_proof)
+    labels, observe = per_cell(ROUTER_CELLS, _exceeds_proof)
     predict = staticmethod(lambda runs: FAILURE)
 
 
 @rate(
     "continual.lemma-1.same-cluster",
+    at_least=1.5,
     where="Lemma 1, full version, Eq. (25), M < N",
     replaced_by="continual.lemma-1.same-cluster-small-noise",
 )
@@ -147,11 +145,8 @@ class Lemma1Cluster:
     )
     experiment = ROUTER_GRID
     hypotheses = _fewer_experts
-    side = "at_least"
     abscissa = ROUTER_SCALES
-    labels = named(*FEWER_EXPERTS_CELLS)
-    observe = over(FEWER_EXPERTS_CELLS, _output_gap)
-    predict = exponent(1.5)
+    labels, observe = per_cell(FEWER_EXPERTS_CELLS, _output_gap)
 
 
 def _exceeds_product(run: Run) -> np.ndarray:
@@ -182,22 +177,18 @@ class Lemma1Product:
         r"\max_{t, j} |\theta_{t, j}^{(m)}| \cdot |\sum_{i, j} X_{t, (i, j)}|"
     )
     experiment = ROUTER_GRID
-    labels = named(*ROUTER_CELLS)
-    observe = over(ROUTER_CELLS, _exceeds_product)
+    labels, observe = per_cell(ROUTER_CELLS, _exceeds_product)
 
 
-@rate("continual.lemma-1.small-noise", where="replaces Lemma 1, M > N")
+@rate("continual.lemma-1.small-noise", at_least=1.5, where="replaces Lemma 1, M > N")
 class Lemma1SmallNoise:
     """Where the noise level is O(sigma_0), two arrivals of one task have outputs within O(sigma_0^1.5)."""
 
     formula = r"\sigma_t = O(\sigma_0) \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})"
     experiment = ROUTER_GRID
     hypotheses = _more_experts
-    side = "at_least"
     abscissa = ROUTER_SCALES
-    labels = named(*SMALL_NOISE_CELLS)
-    observe = over(SMALL_NOISE_CELLS, _output_gap)
-    predict = exponent(1.5)
+    labels, observe = per_cell(SMALL_NOISE_CELLS, _output_gap)
 
 
 def _exceeds_tail(run: Run) -> np.ndarray:
@@ -225,8 +216,7 @@ class Lemma1SmallNoiseProbability:
     )
     experiment = ROUTER_GRID
     side = "at_most"
-    labels = named(*SMALL_NOISE_CELLS)
-    observe = over(SMALL_NOISE_CELLS, _exceeds_tail)
+    labels, observe = per_cell(SMALL_NOISE_CELLS, _exceeds_tail)
     predict = staticmethod(lambda runs: FAILURE)
 
     @staticmethod
@@ -235,7 +225,7 @@ class Lemma1SmallNoiseProbability:
         return [*_more_experts(dims, runs), ("beta_t is constant", params.min_strength == params.max_strength)]
 
 
-@rate("continual.lemma-1.same-cluster-small-noise", where="replaces Lemma 1, M < N")
+@rate("continual.lemma-1.same-cluster-small-noise", at_least=1.5, where="replaces Lemma 1, M < N")
 class Lemma1NearSignals:
     """Where noise is O(sigma_0) and a cluster's signals are within O(sigma_0^1.5), so are its tasks' outputs."""
 
@@ -245,11 +235,8 @@ class Lemma1NearSignals:
     )
     experiment = ROUTER_GRID
     hypotheses = _near_signals
-    side = "at_least"
     abscissa = ROUTER_SCALES
-    labels = named(*NEAR_SIGNALS_CELLS)
-    observe = over(NEAR_SIGNALS_CELLS, _output_gap)
-    predict = exponent(1.5)
+    labels, observe = per_cell(NEAR_SIGNALS_CELLS, _output_gap)
 
 
 SMOOTH_EXPERTS = (2, 5, 10)
@@ -332,7 +319,7 @@ class Lemma2Sharp:
     formula = r"\sup_{h, \hat{h}} \frac{\|p - \hat{p}\|_\infty}{\|h - \hat{h}\|_\infty} = \frac{2}{\lambda}"
     experiment = ROUTER_GRID
     labels = by_experts
-    predict = exponent(1.0)
+    predict = staticmethod(lambda runs: 1.0)
 
     @staticmethod
     @_over_experts
@@ -347,7 +334,12 @@ def _probability_gap(run: Run) -> np.ndarray:
     return np.abs(np.diff(probabilities, axis=1)).max(axis=(1, 2))
 
 
-@rate("continual.corollary-1.probabilities", where="Corollary 1", replaced_by="continual.corollary-1.lipschitz")
+@rate(
+    "continual.corollary-1.probabilities",
+    at_least=2.75,
+    where="Corollary 1",
+    replaced_by="continual.corollary-1.lipschitz",
+)
 class Corollary1:
     """Two arrivals of one task are routed with probabilities within O(lambda M^2 sigma_0^1.5) = O(sigma_0^2.75).
 
@@ -356,21 +348,15 @@ class Corollary1:
 
     formula = r"\|p - \hat{p}\|_\infty = O(\lambda M^2 \sigma_0^{1.5}), \lambda = \Theta(\sigma_0^{1.25})"
     experiment = ROUTER_GRID
-    side = "at_least"
     abscissa = ROUTER_SCALES
-    labels = named(*SMALL_NOISE_CELLS)
-    observe = over(SMALL_NOISE_CELLS, _probability_gap)
-    predict = exponent(2.75)
+    labels, observe = per_cell(SMALL_NOISE_CELLS, _probability_gap)
 
 
-@rate("continual.corollary-1.lipschitz", where="replaces Corollary 1")
+@rate("continual.corollary-1.lipschitz", at_least=0.25, where="replaces Corollary 1")
 class Corollary1Lipschitz:
     """Where noise is O(sigma_0), they are routed with probabilities within O(sigma_0^1.5/lambda) = O(sigma_0^0.25)."""
 
     formula = r"\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda), \lambda = \Theta(\sigma_0^{1.25})"
     experiment = ROUTER_GRID
-    side = "at_least"
     abscissa = ROUTER_SCALES
-    labels = named(*SMALL_NOISE_CELLS)
-    observe = over(SMALL_NOISE_CELLS, _probability_gap)
-    predict = exponent(0.25)
+    labels, observe = per_cell(SMALL_NOISE_CELLS, _probability_gap)

@@ -15,7 +15,7 @@ from jaxtyping import PyTree
 from moe_theory.continual import theory
 from moe_theory.continual.experiments import SPECIALIZATION, T2_POWER, gaps_of, stage_rounds
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs
+from moe_theory.verify.claim import Claim, Runs, Side
 from moe_theory.verify.claim import claim as declared
 from moe_theory.verify.components import Values as Values
 from moe_theory.verify.components import named as named
@@ -27,12 +27,20 @@ LEARNED = 1e-4  # of the truths' mean square: squared errors below are too near 
 WINDOW = 20  # rounds that a gap at t_1 or t_2 is averaged over, in which sets and gates hardly change
 
 claim = functools.partial(declared, paper="continual")
-rate = functools.partial(claim, kind="rate", margin=EXPONENT_MARGIN)
 
 
-def exponent(value: float) -> Callable[[Runs], float]:
-    """The exponent that a rate claims."""
-    return lambda runs: value
+def rate(
+    id: str, *, at_least: float | None = None, at_most: float | None = None, equal: float | None = None, **about: Any
+) -> Callable[[type], Claim]:
+    """Declares a claim of kind `rate`: that the slope is at least, at most or equal to an exponent."""
+    sides: dict[Side, float | None] = {"at_least": at_least, "at_most": at_most, "equal": equal}
+    [(side, exponent)] = [(side, exponent) for side, exponent in sides.items() if exponent is not None]
+
+    def declare(body: Any) -> Claim:
+        body.side, body.predict = side, staticmethod(lambda runs: exponent)
+        return claim(id, kind="rate", margin=EXPONENT_MARGIN, **about)(body)
+
+    return declare
 
 
 def likely(runs: Runs) -> float:
@@ -60,6 +68,11 @@ def metric(name: str, cell: str, rounds: tuple[int, ...] | None = None) -> Value
 def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
     """What `value` says of each cell's run (B,), one component a cell."""
     return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
+
+
+def per_cell(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> tuple[Callable[[Runs], list[str]], Values]:
+    """`labels` and `observe` of a claim with one component a cell."""
+    return named(*cells), over(cells, value)
 
 
 def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:

@@ -3,7 +3,15 @@
 import numpy as np
 
 from moe_theory.continual import theory
-from moe_theory.continual.claims.measurements import FAILURE, claim, exploration, likely, named, over, truth_length
+from moe_theory.continual.claims.measurements import (
+    FAILURE,
+    claim,
+    exploration,
+    likely,
+    over,
+    per_cell,
+    truth_length,
+)
 from moe_theory.continual.experiments import (
     FEW_FIGURE_2,
     FEW_LARGEST,
@@ -36,8 +44,7 @@ class Proposition3Time:
     formula = r"T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)"
     experiment = SPECIALIZATION
     side = "at_least"
-    labels = named(*MANY_SMALLEST, *FEW_SMALLEST)
-    observe = over(MANY_SMALLEST + FEW_SMALLEST, _is_terminated)
+    labels, observe = per_cell(MANY_SMALLEST + FEW_SMALLEST, _is_terminated)
     predict = likely
 
 
@@ -51,8 +58,7 @@ class Proposition3TimeOwn:
     formula = r"T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M), \quad \sigma_0 = 0.4"
     experiment = SPECIALIZATION
     side = "at_least"
-    labels = named(*MANY_FIGURE_2, *FEW_FIGURE_2)
-    observe = over(MANY_FIGURE_2 + FEW_FIGURE_2, _is_terminated)
+    labels, observe = per_cell(MANY_FIGURE_2 + FEW_FIGURE_2, _is_terminated)
     predict = likely
 
 
@@ -102,8 +108,7 @@ class Proposition3InsideTasks:
 
     formula = r"\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2"
     experiment = SPECIALIZATION
-    labels = named(*MANY_SMALLEST)
-    observe = over(MANY_SMALLEST, _outside)
+    labels, observe = per_cell(MANY_SMALLEST, _outside)
     predict = over(MANY_SMALLEST, _tolerated_outside)
 
 
@@ -113,8 +118,7 @@ class Proposition3InsideClusters:
 
     formula = r"\mathbb{P}(m_t \notin \mathcal{M}_k) \leq \delta, \quad t > T_2"
     experiment = SPECIALIZATION
-    labels = named(*FEW_SMALLEST)
-    observe = over(FEW_SMALLEST, _outside)
+    labels, observe = per_cell(FEW_SMALLEST, _outside)
     predict = over(FEW_SMALLEST, _tolerated_outside)
 
 
@@ -127,8 +131,7 @@ class Proposition3InsideOwn:
 
     formula = r"\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2, \sigma_0 = 0.4"
     experiment = SPECIALIZATION
-    labels = named(*MANY_FIGURE_2, *FEW_FIGURE_2)
-    observe = over(MANY_FIGURE_2 + FEW_FIGURE_2, _outside)
+    labels, observe = per_cell(MANY_FIGURE_2 + FEW_FIGURE_2, _outside)
     predict = over(MANY_FIGURE_2 + FEW_FIGURE_2, _tolerated_outside)
 
 
@@ -147,8 +150,7 @@ class Proposition3UniformTasks:
 
     formula = r"\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2"
     experiment = SPECIALIZATION
-    labels = named(*MANY_SMALLEST)
-    observe = over(MANY_SMALLEST, _leader)
+    labels, observe = per_cell(MANY_SMALLEST, _leader)
     predict = over(MANY_SMALLEST, _even_share)
 
 
@@ -164,8 +166,7 @@ class Proposition3UniformClusters:
 
     formula = r"\mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}, \quad t > T_2"
     experiment = SPECIALIZATION
-    labels = named(*FEW_SMALLEST)
-    observe = over(FEW_SMALLEST, _leader)
+    labels, observe = per_cell(FEW_SMALLEST, _leader)
     predict = over(FEW_SMALLEST, _even_share)
 
 
@@ -184,8 +185,7 @@ class Proposition3UniformOwn:
 
     formula = r"\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad \sigma_0 = 0.4"
     experiment = SPECIALIZATION
-    labels = named(*MANY_FIGURE_2, *FEW_FIGURE_2)
-    observe = over(MANY_FIGURE_2 + FEW_FIGURE_2, _leader)
+    labels, observe = per_cell(MANY_FIGURE_2 + FEW_FIGURE_2, _leader)
     predict = over(MANY_FIGURE_2 + FEW_FIGURE_2, _even_share)
 
 
@@ -201,8 +201,7 @@ class Proposition3Leader:
         r"\frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}} |h_m - h_{m'}|"
     )
     experiment = SPECIALIZATION
-    labels = named(*EXTREMES)
-    observe = over(EXTREMES, _leader)
+    labels, observe = per_cell(EXTREMES, _leader)
     predict = over(EXTREMES, _bounded_share)
     trivial = over(EXTREMES, lambda run: _share(_contested(run)))
 
@@ -226,8 +225,7 @@ class Lemma16Distance:
 
     formula = r"\|w_t^{(m_i)} - w_{n_i}\|^2 = \|w_{T_1}^{(m_i)} - w_{n_i}\|^2"
     experiment = SPECIALIZATION
-    labels = named(*MANY_CELLS)
-    observe = over(MANY_CELLS, _largest_distance_change)
+    labels, observe = per_cell(MANY_CELLS, _largest_distance_change)
 
 
 def _history(run: Run) -> np.ndarray:
@@ -261,8 +259,7 @@ class Lemma16History:
         r"\sum_{l=1}^{L_t^{(m_i)}} (1 - r) r^{L_t^{(m_i)} - l} \mathbb{E}\|w_{\tau(l)} - w_{n_i}\|^2"
     )
     experiment = UPDATING
-    labels = named(*MANY_LARGEST, *FEW_LARGEST)
-    observe = over(MANY_LARGEST + FEW_LARGEST, _explored_error)
+    labels, observe = per_cell(MANY_LARGEST + FEW_LARGEST, _explored_error)
     predict = over(MANY_LARGEST + FEW_LARGEST, _history)
 
 
@@ -279,6 +276,5 @@ class Lemma16Step:
         r"- \frac{d-s}{d-1} \|\Pi (w_{n_t} - w_i)\|^2"
     )
     experiment = UPDATING
-    labels = named(*MANY_LARGEST, *FEW_LARGEST)
-    observe = over(MANY_LARGEST + FEW_LARGEST, _explored_mean("step_error"))
+    labels, observe = per_cell(MANY_LARGEST + FEW_LARGEST, _explored_mean("step_error"))
     predict = over(MANY_LARGEST + FEW_LARGEST, _explored_mean("step_expected"))
