@@ -9,7 +9,6 @@ import numpy as np
 
 from moe_theory.generalization import corrected, experiments
 from moe_theory.generalization.claims.values import (
-    Values,
     alike,
     all_allowed,
     allowed,
@@ -244,41 +243,27 @@ class SomeOfMany:
     predict = staticmethod(lambda runs: all_allowed(runs)[0])
 
 
-def _trained_bounds(source: str) -> Values:
-    return lambda runs: np.array(
-        [linear_bounds(run, experiments.TRAINED_FEATURES[source]).best for run in runs.values()]
+def _declare_trained(source: str, what: str) -> None:
+    num_features = experiments.TRAINED_FEATURES[source]
+
+    def bounds(runs: Runs) -> np.ndarray:
+        return np.array([linear_bounds(run, num_features).best for run in runs.values()])
+
+    @claim(
+        f"generalization.repaired.trained-{source}",
+        where="replaces Theorem 1, Eq. (8), for what training finds",
+        kind="probability",
     )
+    class Trained:
+        __doc__ = f"The gap of classifiers trained on {what} exceeds the bound no more often than delta."
+        formula = _FORMULA
+        experiment = TRAINED[source]
+        side = "at_most"
+        labels = staticmethod(list)
+        observe = exceeds(bounds)
+        predict = all_allowed
+        trivial = unless_impossible(1.0, bounds)
 
 
-@claim(
-    "generalization.repaired.trained-teacher",
-    where="replaces Theorem 1, Eq. (8), for what training finds",
-    kind="probability",
-)
-class TrainedTeacher:
-    """The gap of classifiers trained on a teacher's noisy labels exceeds the bound no more often than delta."""
-
-    formula = _FORMULA
-    experiment = TRAINED["teacher"]
-    side = "at_most"
-    labels = staticmethod(list)
-    observe = exceeds(_trained_bounds("teacher"))
-    predict = all_allowed
-    trivial = unless_impossible(1.0, _trained_bounds("teacher"))
-
-
-@claim(
-    "generalization.repaired.trained-digits",
-    where="replaces Theorem 1, Eq. (8), for what training finds",
-    kind="probability",
-)
-class TrainedDigits:
-    """The gap of classifiers trained on images of digits exceeds the bound no more often than delta."""
-
-    formula = _FORMULA
-    experiment = TRAINED["digits"]
-    side = "at_most"
-    labels = staticmethod(list)
-    observe = exceeds(_trained_bounds("digits"))
-    predict = all_allowed
-    trivial = unless_impossible(1.0, _trained_bounds("digits"))
+_declare_trained("teacher", "a teacher's noisy labels")
+_declare_trained("digits", "images of digits")

@@ -7,7 +7,6 @@ import numpy as np
 
 from moe_theory.generalization import complexity, experiments, instances, theory
 from moe_theory.generalization.claims.values import (
-    Values,
     alike,
     all_allowed,
     allowed,
@@ -186,43 +185,30 @@ class Natural:
     predict = allowed(NATURAL_CELL)
 
 
-def _trained_bounds(source: str) -> Values:
+def _declare_trained(source: str, what: str) -> None:
     num_features = experiments.TRAINED_FEATURES[source]
-    return lambda runs: np.array([_linear_bound(run, num_features) for run in runs.values()])
+
+    def bounds(runs: Runs) -> np.ndarray:
+        return np.array([_linear_bound(run, num_features) for run in runs.values()])
+
+    @claim(
+        f"generalization.theorem-1.trained-{source}",
+        where="Theorem 1, Eqs. (8) and (23), for what training finds",
+        kind="probability",
+    )
+    class Trained:
+        __doc__ = f"The gap of classifiers trained on {what} exceeds (23), d_N of masks, no more often than delta."
+        formula = _EQUATION_8
+        experiment = TRAINED[source]
+        side = "at_most"
+        labels = staticmethod(list)
+        observe = exceeds(bounds)
+        predict = all_allowed
+        trivial = unless_impossible(1.0, bounds)
 
 
-@claim(
-    "generalization.theorem-1.trained-teacher",
-    where="Theorem 1, Eqs. (8) and (23), for what training finds",
-    kind="probability",
-)
-class TrainedTeacher:
-    """The gap of classifiers trained on a teacher's labels exceeds (23), d_N of masks, no more often than delta."""
-
-    formula = _EQUATION_8
-    experiment = TRAINED["teacher"]
-    side = "at_most"
-    labels = staticmethod(list)
-    observe = exceeds(_trained_bounds("teacher"))
-    predict = all_allowed
-    trivial = unless_impossible(1.0, _trained_bounds("teacher"))
-
-
-@claim(
-    "generalization.theorem-1.trained-digits",
-    where="Theorem 1, Eqs. (8) and (23), for what training finds",
-    kind="probability",
-)
-class TrainedDigits:
-    """The gap of classifiers trained on images of digits exceeds (23), d_N of masks, no more often than delta."""
-
-    formula = _EQUATION_8
-    experiment = TRAINED["digits"]
-    side = "at_most"
-    labels = staticmethod(list)
-    observe = exceeds(_trained_bounds("digits"))
-    predict = all_allowed
-    trivial = unless_impossible(1.0, _trained_bounds("digits"))
+_declare_trained("teacher", "a teacher's labels")
+_declare_trained("digits", "images of digits")
 
 
 @claim(
