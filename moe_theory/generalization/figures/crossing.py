@@ -222,7 +222,7 @@ def caption(data: xr.Dataset) -> str:
         "uniform on [0, 1], cell ⌊T x⌋ has an expert of its own, +1 or −1, and R_m(H) is exact. One mask function has "
         "d_N = 0; with 1 granted the bound is crossed all the same. (c) T experts in a ball of radius √(m/T) in an "
         "RKHS of orthonormal inputs, R_m(H) = 1/√T exactly, and all linear routers on one coordinate and a constant, "
-        f"of d_N at most {_learned_dimension(data):g}. At k = 1 both readings of d_N agree. What holds: the repaired "
+        f"of d_N at most {_learned_dimension(data):g}. At k = 1 both readings of d_N agree. What holds: the corrected "
         "bound for k = 1; above 1 (dotted) a bound says nothing. Circles: the m from which on Theorem 1 says less than "
         "the mean gap.\n" + closing(data, replicates_and_seed(data))
     )

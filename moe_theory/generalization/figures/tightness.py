@@ -1,4 +1,4 @@
-"""How far bounds are from the gap that can be had: Theorem 1, and the smallest repaired bound, over T and k.
+"""How far bounds are from the gap that can be had: Theorem 1, and the smallest corrected bound, over T and k.
 
 The gap is that of the best fit to random labels that training finds. It is at most the supremum, so a ratio is at least
 the true one: what comes out below 1 is below 1.
@@ -129,7 +129,7 @@ def caption(data: xr.Dataset) -> str:
         "the largest gap of the class, so that the ratios are at least the true ones. Linear experts (|w| ≤ 1) and "
         f"linear routers (rows |v| ≤ {ROUTER_NORM:g}), m = {NUM_SAMPLES}, d = {NUM_FEATURES}, inputs on the unit "
         f"sphere, ramp loss, δ = {data.attrs['delta']:g}. (a) Theorem 1, (23), with R_m(H) at its upper bound 1/√m "
-        f"and d_N of linear routers under this reading; {_verdict(data)}. (b) The smallest of the repaired bounds.\n"
+        f"and d_N of linear routers under this reading; {_verdict(data)}. (b) The smallest of the corrected bounds.\n"
         + closing(data, f"{replicates_and_seed(data)}, {data.attrs['num_rounds']} steps")
     )
 
