@@ -15,7 +15,6 @@ from moe_theory.generalization.claims.values import (
     claim,
     exceeds,
     exceeds_at,
-    linear_bounds,
     named,
     seldom_above,
     sizes_of,
@@ -29,6 +28,7 @@ from moe_theory.generalization.experiments import (
     SINGLE_CELL,
     TRAINED,
     cell_name,
+    corrected_bounds_at,
     gaps_of,
 )
 from moe_theory.generalization.model import LIPSCHITZ
@@ -73,7 +73,7 @@ def _dense_bound(run: Run) -> float:
 
 
 def _natural_bound(runs: Runs) -> float:
-    return linear_bounds(runs[NATURAL_CELL], experiments.NATURAL_FEATURES).best
+    return corrected_bounds_at(runs[NATURAL_CELL].params, experiments.NATURAL_FEATURES).best
 
 
 def _exceeds_memorised(runs: Runs) -> np.ndarray:
@@ -111,7 +111,7 @@ def _all_forms(runs: Runs) -> list[np.ndarray]:
     """For each form its bounds in all settings; forms that are for none of these k are left out."""
     share = 1 / len(runs)
     bounds = np.array(
-        [linear_bounds(run, experiments.FIT_FEATURES, share)[:3] for run in runs.values()]
+        [corrected_bounds_at(run.params, experiments.FIT_FEATURES, share)[:3] for run in runs.values()]
     )  # NaN: not for this k
     return [form for form in bounds.T if not np.all(np.isnan(form))]
 
@@ -247,7 +247,7 @@ def _declare_trained(source: str, what: str) -> None:
     num_features = experiments.TRAINED_FEATURES[source]
 
     def bounds(runs: Runs) -> np.ndarray:
-        return np.array([linear_bounds(run, num_features).best for run in runs.values()])
+        return np.array([corrected_bounds_at(run.params, num_features).best for run in runs.values()])
 
     @claim(
         f"generalization.repaired.trained-{source}",

@@ -15,7 +15,6 @@ from moe_theory.generalization.claims.values import (
     exceeds_at,
     named,
     seldom_above,
-    theorem_1,
     unless_impossible,
 )
 from moe_theory.generalization.experiments import (
@@ -28,6 +27,7 @@ from moe_theory.generalization.experiments import (
     TRAINED,
     cell_name,
     gaps_of,
+    theorem_1_at,
 )
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
@@ -46,7 +46,7 @@ _COROLLARY_SAMPLES = 10**10  # at which Lemma 2's p^2 outputs no longer make the
 
 def _constants_bound(run: Run, router: str = "fixed", least_natarajan: float = _GRANTED) -> float:
     """(23) for the experts +1 and -1."""
-    return theorem_1(run, complexity.constants(int(run.params.num_samples)), router, 1, least_natarajan)
+    return theorem_1_at(run.params, complexity.constants(int(run.params.num_samples)), router, 1, least_natarajan)
 
 
 def _ratios(runs: Runs) -> np.ndarray:
@@ -57,7 +57,7 @@ def _ratios(runs: Runs) -> np.ndarray:
 def _linear_bound(run: Run, num_features: int) -> float:
     """(23) for linear experts and routers, with R_m(H) at its upper bound B / sqrt(m)."""
     radius = float(run.params.expert_norm) / math.sqrt(int(run.params.num_samples))
-    return theorem_1(run, radius, "linear", num_features)
+    return theorem_1_at(run.params, radius, "linear", num_features)
 
 
 def _has_dimension(dims: Any, runs: Runs) -> list[tuple[str, bool]]:
@@ -147,7 +147,7 @@ class LearnedRouter:
     labels = named(LEARNED_CELL)
     observe = exceeds_at(
         LEARNED_CELL,
-        lambda run: theorem_1(run, 1 / math.sqrt(LEARNED_EXPERTS), "linear", LEARNED_DIMS.num_features),
+        lambda run: theorem_1_at(run.params, 1 / math.sqrt(LEARNED_EXPERTS), "linear", LEARNED_DIMS.num_features),
     )
     predict = allowed(LEARNED_CELL)
 
