@@ -1,4 +1,9 @@
-"""Algorithm 1 with what its lemmas speak of on show: a round's gate step; expert sets, gate gaps, moves since T1."""
+"""Algorithm 1 with more on show than `Info`: what its lemmas speak of.
+
+`GateSteps` are what Lemmas 5 to 9 need: a round's gradient and gate step. `Diagnostics` are what Lemmas 11 to 16 and
+Propositions 1 to 3 need: expert sets, gaps between gate outputs, moves since T1. A round is described with the gates
+that routed it. Tasks n (M > N) and clusters k (M < N) are one case: with K >= N every task is a cluster of its own.
+"""
 
 import functools
 from typing import NamedTuple
@@ -32,7 +37,7 @@ class GateSteps(NamedTuple):
 
 @functools.lru_cache
 def system_with_gate_steps(dims: Dims) -> System:
-    """`system(dims)`, with `Steps` in place of its `Info`; it draws and computes the same numbers."""
+    """Algorithm 1 as a `System` whose info is `GateSteps`; it draws and learns exactly as `system.system` does."""
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, GateSteps]:
         arrival, perturbation = draw(key, dims, state.pool, params)
@@ -100,7 +105,7 @@ class TrackedState(NamedTuple):
 
 
 class Diagnostics(NamedTuple):
-    """What one round shows."""
+    """Expert sets, gate gaps, gradients and moves of one round."""
 
     task: Int[Array, ""]  # n_t
     expert: Int[Array, ""]  # m_t
@@ -114,14 +119,10 @@ class Diagnostics(NamedTuple):
     led_all: Bool[Array, ""]  # whether m_t has the highest gate output of all experts
     own_gap: Float[Array, ""]  # largest |h_m - h_m'| in it
     other_gap: Float[Array, ""]  # mean |h_m - h_m'| of a member and another expert
-    any_gap: Float[Array, ""]  # largest |h_m - h_m'| of all experts
     locality_gradient: Float[Array, ""]  # largest entry of the gradient of (6) in the gates
     gradient_gap: Float[Array, ""]  # largest |gradient of (8) at m less that at m_t|_inf
-    no_set_empty: Bool[Array, ""]  # whether every cluster has an expert
     is_stable: Bool[Array, ""]  # whether all sets are those at the gates of round T1 + 1
-    is_separated: Bool[
-        Array, ""
-    ]  # (33): experts of those sets, pi_m(v_n) of own signals above pi_m(v_n') of all others
+    is_separated: Bool[Array, ""]  # (33): in those sets, pi_m(v_n) of own signals above pi_m(v_n') of all others
     is_ordered: Bool[Array, ""]  # (40): for each signal, members of its set above all other experts
     drift: Float[Array, ""]  # largest |w_t - w_{T1+1}|_inf
     distance_change: Float[Array, ""]  # | |w_t - w_n|^2 - |w_T1 - w_n|^2 | of the expert that learned
@@ -131,7 +132,7 @@ class Diagnostics(NamedTuple):
 
 @functools.lru_cache
 def system_with_diagnostics(dims: Dims) -> System:
-    """Algorithm 1 as a `System` whose info is a `Sight`; it draws and learns exactly as `system.system` does."""
+    """Algorithm 1 as a `System` whose info is `Diagnostics`; it draws and learns exactly as `system.system` does."""
     plain = system(dims)
 
     def init(key: Key[Array, ""], params: Params) -> TrackedState:
@@ -166,11 +167,6 @@ def expert_sets(state: State) -> Int[Array, " M"]:
     return jnp.min(jnp.where(is_best, state.pool.clusters[None, :], drives.shape[1]), axis=1).astype(jnp.int32)
 
 
-def no_set_empty(sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]) -> Bool[Array, ""]:
-    """Whether every cluster has an expert."""
-    return jnp.all(jnp.any((sets[:, None] == clusters[None, :]) & exists[:, None], axis=0))
-
-
 def is_separated(
     drives: Float[Array, "M N"], sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
 ) -> Bool[Array, ""]:
@@ -201,13 +197,8 @@ def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info:
     truth, expert = select_row(pool.truths, arrival.task), row(after.state.experts)
     late = after.round > theory.exploration_rounds(params.num_experts, params.learning_rate) + 1
     drift = jnp.max(jnp.where(exists[:, None], jnp.abs(after.state.experts - after.begun), 0))
-    expected = corrected.lemma_16(
-        row(state.experts),
-        truth,
-        select_row(pool.signals, arrival.task),
-        pool.truths,
-        arrival.features.shape[1],
-    )
+    signal, num_samples = select_row(pool.signals, arrival.task), arrival.features.shape[1]
+    expected = corrected.lemma_16(row(state.experts), truth, signal, pool.truths, num_samples)
     outputs, chosen = info.gate_outputs, info.chosen
     highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
     locality_gradient, gradient_gap = _gradients(after.state, arrival, info, params, exists)
@@ -224,10 +215,8 @@ def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info:
         led_all=jnp.any(chosen & (outputs == jnp.max(jnp.where(exists, outputs, -jnp.inf)))),
         own_gap=_span(outputs, members),
         other_gap=_mean_gap(outputs, members, exists & ~members),
-        any_gap=_span(outputs, exists),
         locality_gradient=locality_gradient,
         gradient_gap=gradient_gap,
-        no_set_empty=no_set_empty(sets, exists, pool.clusters),
         is_stable=jnp.all((sets == after.sets) | ~exists),
         is_separated=is_separated(drives, after.sets, exists, pool.clusters),
         is_ordered=is_ordered(drives, sets, exists, pool.clusters),

@@ -22,7 +22,7 @@ from moe_theory.verify import Experiment
 
 
 class Records(NamedTuple):
-    """What a recorded round keeps for the closed forms and the metrics they speak of."""
+    """Metrics of a round, and the loads that the closed forms take."""
 
     forgetting: Float[Array, ""]
     generalization_error: Float[Array, ""]
