@@ -1,6 +1,7 @@
 """The command line, on Click. Each command is a file here, imported when it is asked for; JAX only when it runs."""
 
 import importlib
+import sys
 from collections.abc import Sequence
 
 import click
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 class _App(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         # Where there is no such command, Click suggests one of those that are loaded.
-        self.commands |= {name: command(name) for name in ([cmd_name] if cmd_name in COMMANDS else COMMANDS)}
+        self.commands.update({name: command(name) for name in ([cmd_name] if cmd_name in COMMANDS else COMMANDS)})
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -57,7 +58,7 @@ class _App(click.Group):
         except KeyboardInterrupt:
             stop("interrupted; unfinished output is not written")
         except BrokenPipeError:
-            click.get_text_stream("stderr").close()  # the reader of a pipe has gone; there is nobody to tell
+            sys.stderr.close()  # the reader of a pipe has gone; there is nobody to tell
         except MoeTheoryError as failure:
             refuse(failure)
 

@@ -109,7 +109,7 @@ def bound(rademacher: str | None, picture: Path | None, as_json: bool, **values:
     from moe_theory.report import bounds
 
     if rademacher is not None:
-        values["rademacher"] = _rademacher(rademacher, values["num_samples"])
+        values["rademacher"] = rademacher_of(rademacher, values["num_samples"])
         values["is_uniform"] = _OVER_ROOT.fullmatch(rademacher.strip()) is not None
     setting = calculator.Setting(**values)
     found = calculator.calculate(setting)
@@ -126,7 +126,7 @@ def bound(rademacher: str | None, picture: Path | None, as_json: bool, **values:
         print_lines(console, f"picture: {picture}")
 
 
-def _rademacher(text: str, num_samples: int) -> float:
+def rademacher_of(text: str, num_samples: int) -> float:
     """R_m(H) at m, from a number, which it is, or a multiple of 1/sqrt(m). Raises: InvalidParamsError for neither."""
     over_root = _OVER_ROOT.fullmatch(text.strip())
     try:

@@ -38,16 +38,6 @@ def finished(tmp_path_factory):
     return folder / "run"
 
 
-def refusal(capsys, *arguments):
-    with pytest.raises(SystemExit) as stopped:
-        cli.main(["sweep", *map(str, arguments)])
-    said = capsys.readouterr().err
-    assert stopped.value.code == 2
-    assert said.count("\n") == 1, said
-    assert "Traceback" not in said
-    return said
-
-
 def test_the_example_can_be_run(capsys):
     cli.main(["sweep", "--example"])
     assert len(Sweep.from_toml(capsys.readouterr().out).grid) > 1
@@ -114,24 +104,24 @@ def test_json_is_one_document(capsys, finished):
         ("num_experts = [2, 3]", "grid.toml, line 8, axes.num_experts"),
     ],
 )
-def test_mistakes_are_one_line_with_the_place(capsys, specification, change, said):
+def test_mistakes_are_one_line_with_the_place(refused, specification, change, said):
     name = change.partition(" ")[0]
     specification.write_text(SPECIFICATION.replace(change, f"{name} = [-1]"))
-    assert said in refusal(capsys, specification)
+    assert said in refused("sweep", specification)
 
 
-def test_other_mistakes_are_one_line(capsys, specification, tmp_path):
-    assert "name a specification" in refusal(capsys)
-    assert "not there" in refusal(capsys, tmp_path / "none.toml")
-    assert "devices=0" in refusal(capsys, specification, "--devices", "0", "--out", tmp_path / "run")
-    assert "address" in refusal(capsys, specification, "--dask", "nowhere", "--out", tmp_path / "run")
-    assert "holds no sweep" in refusal(capsys, "show", tmp_path)
+def test_other_mistakes_are_one_line(refused, specification, tmp_path):
+    assert "name a specification" in refused("sweep")
+    assert "not there" in refused("sweep", tmp_path / "none.toml")
+    assert "devices=0" in refused("sweep", specification, "--devices", "0", "--out", tmp_path / "run")
+    assert "address" in refused("sweep", specification, "--dask", "nowhere", "--out", tmp_path / "run")
+    assert "holds no sweep" in refused("sweep", "show", tmp_path)
     (tmp_path / "file").write_text("")
-    assert "cannot be made" in refusal(capsys, specification, "--out", tmp_path / "file")
+    assert "cannot be made" in refused("sweep", specification, "--out", tmp_path / "file")
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_says_how_to_go_on(specification, tmp_path, sent):
+def test_an_interrupt_says_how_to_resume(specification, tmp_path, sent):
     specification.write_text(SPECIFICATION.replace("replicates = 24", "replicates = 80000"))
     out = tmp_path / "run"
     command = [sys.executable, "-m", "moe_theory.cli", "sweep", str(specification), "--out", str(out)]
@@ -142,6 +132,6 @@ def test_an_interrupt_says_how_to_go_on(specification, tmp_path, sent):
     os.kill(process.pid, sent)
     _, said = process.communicate()
     assert process.returncode == 130
-    assert said.decode().endswith("the same command goes on from them\n")
+    assert said.decode().endswith("the same command resumes from them\n")
     assert "Traceback" not in said.decode()
     assert len(list(out.glob("chunks/*/*.npz"))) < 20000

@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import io
 import json
-import re
 import shlex
 from pathlib import Path
 
@@ -17,7 +16,7 @@ import jax.numpy as jnp
 import pytest
 from bench_samples import measurement
 
-from moe_theory import arguments, cli
+from moe_theory import cli
 from moe_theory.bench import session
 from moe_theory.core.random import root_key
 from moe_theory.deep import presets
@@ -51,6 +50,17 @@ DOCUMENTS = {
 DEAR = {"figures", "explore", "merge", "bound"}
 
 
+def examples_of(name: str) -> list[str]:
+    """The commands that a command's help gives as examples."""
+    lines = (cli.command(name).epilog or "").splitlines()
+    return [line.strip() for line in lines if line.startswith("  moe-theory")]
+
+
+def document_of(name: str) -> str | None:
+    """What a command's help says of --json, if it takes it."""
+    return next((option.help for option in cli.command(name).params if "--json" in option.opts), None)
+
+
 @pytest.fixture(scope="module")
 def session_folder(tmp_path_factory):
     """A folder where all examples have run, what each printed, and what it printed with --json."""
@@ -60,8 +70,8 @@ def session_folder(tmp_path_factory):
         patch.setattr(training, "trained", _untrained)
         patch.setattr(session, "events", lambda order: iter([{"measurement": dataclasses.asdict(measurement())}]))
         patch.setitem(presets.PRESETS, PRESET, dataclasses.replace(presets.preset(PRESET), dims=TINY))
-        for name in sorted(cli.COMMANDS.keys() - {*ELSEWHERE}, key=lambda name: (name in LATER, name)):
-            for example in arguments.examples_of(cli.COMMANDS[name]):
+        for name in sorted({*cli.COMMANDS} - {*ELSEWHERE}, key=lambda name: (name in LATER, name)):
+            for example in examples_of(name):
                 if {name, example} & DOCUMENTS.keys():
                     documents[example] = _run(f"{example} --json")
                 # Tables of the dear ones are looked at in their own tests.
@@ -90,7 +100,7 @@ def _untrained(setting: Setting, *_):
 @pytest.mark.parametrize("name", [name for name in cli.COMMANDS if name not in ELSEWHERE])
 def test_the_example_runs(name, session_folder):
     _, printed, _ = session_folder
-    examples = arguments.examples_of(cli.COMMANDS[name])
+    examples = examples_of(name)
     assert examples
     for example in examples:
         assert example.startswith(f"moe-theory {name.split()[0]}")
@@ -118,21 +128,22 @@ def test_they_leave_what_their_help_says(session_folder):
 def test_json_is_one_document_of_the_shape_that_the_help_says(name, session_folder):
     _, _, documents = session_folder
     command = name.split()[1] if name.startswith("moe-theory") else name
-    for example in arguments.examples_of(cli.COMMANDS[command]):
+    for example in examples_of(command):
         if name in (command, example):
             document = json.loads(documents[example])
             rows = document if isinstance(document, list) else [document]
             assert rows
             assert all(DOCUMENTS[name] <= set(row) for row in rows)
-    words = re.sub(r"[│\s]+", " ", arguments.help_of(cli.COMMANDS[command], command)).rpartition("--json")[2]
-    assert "Print JSON: " in words
+    words = document_of(command)
+    assert words is not None
+    assert words.startswith("Print JSON: ")
     said_elsewhere = {"sweep": "sweep show", "report": "verify"}.get(command)
     if said_elsewhere is None:
         assert all(key in words for key in DOCUMENTS[name])
 
 
 def test_every_command_that_prints_a_table_has_a_document():
-    without = {name for name, kind in cli.COMMANDS.items() if "--json" not in arguments.flags_of(kind)}
+    without = {name for name in cli.COMMANDS if document_of(name) is None}
     assert without == {"completion"}
     named = {name.split()[1] if name.startswith("moe-theory") else name for name in DOCUMENTS}
-    assert named == cli.COMMANDS.keys() - without - {*ELSEWHERE}
+    assert named == {*cli.COMMANDS} - without - {*ELSEWHERE}

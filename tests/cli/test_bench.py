@@ -16,7 +16,7 @@ def kept(tmp_path):
 
 
 @pytest.fixture
-def no_work(monkeypatch):
+def no_measuring(monkeypatch):
     monkeypatch.setattr(session, "events", lambda order: pytest.fail("work was done before the request was refused"))
 
 
@@ -39,15 +39,6 @@ def reported(**changes):
     return {"measurement": dataclasses.asdict(measurement(**changes))}
 
 
-def refusal(capsys, *arguments):
-    with pytest.raises(SystemExit) as stopped:
-        cli.main(["bench", *map(str, arguments)])
-    said = capsys.readouterr().err
-    assert stopped.value.code == 2
-    assert said.count("\n") == 1, said
-    return said
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -59,23 +50,23 @@ def refusal(capsys, *arguments):
         (["--from", "none.json"], "cannot be read"),
     ],
 )
-def test_mistakes_are_one_line_before_any_work(arguments, said, capsys, no_work, tmp_path, monkeypatch):
+def test_mistakes_are_one_line_before_any_work(arguments, said, refused, no_measuring, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert said in refusal(capsys, *arguments)
+    assert said in refused("bench", *arguments)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_places_and_files_are_checked_before_any_work(capsys, no_work, tmp_path, kept):
+def test_places_and_files_are_checked_before_any_work(refused, no_measuring, tmp_path, kept):
     (tmp_path / "file").write_text("in the way")
-    assert "cannot be written" in refusal(capsys, "--quick", "--out", tmp_path / "file" / "bench.json")
-    assert "cannot be written" in refusal(capsys, "--quick", "--report", tmp_path / "file" / "below")
-    assert "no JSON" in refusal(capsys, "--from", tmp_path / "file")
-    assert "Drop one" in refusal(capsys, "--from", kept, "--out", tmp_path / "other.json")
+    assert "cannot be written" in refused("bench", "--quick", "--out", tmp_path / "file" / "bench.json")
+    assert "cannot be written" in refused("bench", "--quick", "--report", tmp_path / "file" / "below")
+    assert "no JSON" in refused("bench", "--from", tmp_path / "file")
+    assert "Drop one" in refused("bench", "--from", kept, "--out", tmp_path / "other.json")
     kept.write_text(kept.read_text().replace(history.SCHEMA, "moe-theory/bench/0"))
-    assert "schema" in refusal(capsys, "--compare", kept)
+    assert "schema" in refused("bench", "--compare", kept)
 
 
-def test_an_earlier_run_is_shown_and_reported_without_measuring(capsys, no_work, kept, tmp_path):
+def test_an_earlier_run_is_shown_and_reported_without_measuring(capsys, no_measuring, kept, tmp_path):
     cli.main(["bench", "--from", str(kept), "--report", str(tmp_path / "report"), "--compare", str(kept)])
     said = capsys.readouterr().out
     for words in ("NumPy loop", "log-log slope", "now / then", str(tmp_path / "report" / "table.md")):
@@ -83,7 +74,7 @@ def test_an_earlier_run_is_shown_and_reported_without_measuring(capsys, no_work,
     assert history.read(tmp_path / "report" / "bench.json") == full()
 
 
-def test_json_is_one_document(capsys, no_work, kept):
+def test_json_is_one_document(capsys, no_measuring, kept):
     cli.main(["bench", "--from", str(kept), "--compare", str(kept), "--json"])
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == history.SCHEMA
@@ -126,8 +117,8 @@ def test_nothing_is_written_of_nothing(played, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_worker_s_end_is_one_line_and_loses_nothing(capsys, played, tmp_path):
+def test_a_worker_s_end_is_one_line_and_loses_nothing(refused, played, tmp_path):
     out = tmp_path / "bench.json"
     played += [reported(), session.WorkerFailedError("a measuring process ended with code 1: it is broken")]
-    assert "it is broken" in refusal(capsys, "--quick", "--out", out)
+    assert "it is broken" in refused("bench", "--quick", "--out", out)
     assert history.read(out).measurements == [measurement()]

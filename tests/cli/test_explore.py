@@ -5,27 +5,9 @@ import json
 import pytest
 
 from moe_theory import cli
-from moe_theory.verify import course
 
 EXPLORE = ["explore", "continual.lemma-4", "--over", "noise_scale=0.05..0.2", "--replicates", "32", "--points", "2"]
 FILES = ["continual.lemma-4.csv", "continual.lemma-4.json", "continual.lemma-4.svg"]
-
-
-def refused(arguments, capsys) -> str:
-    """The single line on standard error of a request that is refused with exit code 2."""
-    with pytest.raises(SystemExit) as stop:
-        cli.main(arguments)
-    assert stop.value.code == 2
-    streams = capsys.readouterr()
-    assert "Traceback" not in streams.err
-    lines = streams.err.strip().splitlines()
-    assert len(lines) == 1, streams.err
-    return lines[0]
-
-
-@pytest.fixture
-def no_work(monkeypatch):
-    monkeypatch.setattr(course, "run_cells", lambda *arguments, **options: pytest.fail("ran before the refusal"))
 
 
 @pytest.mark.parametrize(
@@ -43,9 +25,9 @@ def no_work(monkeypatch):
         (["continual.figure-2.moe-forgetting", "--over", "num_experts=1..5"], ["'M = 20, endless' sets 20"]),
     ],
 )
-def test_a_mistake_is_one_line_and_nothing_is_made(arguments, parts, capsys, no_work, tmp_path, monkeypatch):
+def test_a_mistake_is_one_line_and_nothing_is_made(arguments, parts, refused, no_work, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    line = refused(["explore", *arguments], capsys)
+    line = refused("explore", *arguments)
     for part in parts:
         assert part in line
     assert list(tmp_path.iterdir()) == []
@@ -62,22 +44,22 @@ def test_a_mistake_is_one_line_and_nothing_is_made(arguments, parts, capsys, no_
         ("terminate=perhaps", "terminate"),
     ],
 )
-def test_a_setting_that_means_nothing_is_refused(setting, part, capsys, no_work, tmp_path, monkeypatch):
+def test_a_setting_that_means_nothing_is_refused(setting, part, refused, no_work, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert part in refused(["verify", "continual.lemma-4", "--reading", "unit-signal", "--set", setting], capsys)
+    assert part in refused("verify", "continual.lemma-4", "--reading", "unit-signal", "--set", setting)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_parameter_is_set_once(capsys, no_work):
+def test_a_parameter_is_set_once(refused, no_work):
     sets = ["--set", "noise_scale=1", "--set", "noise_scale=2"]
-    assert "Set it once" in refused(["verify", "continual.lemma-4", *sets], capsys)
+    assert "Set it once" in refused("verify", "continual.lemma-4", *sets)
 
 
-def test_a_file_in_the_way_is_refused_before_any_work(capsys, no_work, tmp_path):
+def test_a_file_in_the_way_is_refused_before_any_work(refused, no_work, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    assert "cannot be written" in refused([*EXPLORE, "--out", str(tmp_path / "file" / "below")], capsys)
+    assert "cannot be written" in refused(*EXPLORE, "--out", str(tmp_path / "file" / "below"))
     (tmp_path / FILES[2]).mkdir()
-    assert f"{FILES[2]} is a folder" in refused([*EXPLORE, "--out", str(tmp_path)], capsys)
+    assert f"{FILES[2]} is a folder" in refused(*EXPLORE, "--out", str(tmp_path))
 
 
 def test_a_map_is_written_and_summed_up(capsys, tmp_path):
@@ -96,10 +78,3 @@ def test_json_is_the_only_thing_on_standard_output(capsys, tmp_path):
     document = json.loads(printed)
     assert document["schema"] == "moe-theory/exploration/1"
     assert [point["at"] for point in document["points"]] == [{"noise_scale": 0.05}, {"noise_scale": 0.2}]
-
-
-def test_help_answers_with_an_example(capsys):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["explore", "--help"])
-    assert stop.value.code == 0
-    assert "Example: moe-theory explore" in " ".join(capsys.readouterr().out.split())

@@ -16,7 +16,7 @@ from moe_theory.report.figure_claims import FIGURE_CLAIMS
 from moe_theory.verify.registry import PAPERS, SHARED, select_claims
 from moe_theory.verify.verdict import Status
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def cited(capsys, run) -> dict:
@@ -26,14 +26,6 @@ def cited(capsys, run) -> dict:
 
 def claims_of(document) -> dict[str, list[str]]:
     return {paper["paper"]: [each["claim"] for each in paper["statements"]] for paper in document["papers"]}
-
-
-def refused(capsys, run) -> str:
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["cite", str(run)])
-    assert stop.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    return line
 
 
 def ids(*patterns: str) -> list[str]:
@@ -75,7 +67,7 @@ def test_people_get_a_table_a_paragraph_and_bibtex(tmp_path, capsys):
     assert re.fullmatch(r"(@\w+\{[\w-]+,\n(  \w+ = \{.*\},\n)+\}\n\n?)+", only)
 
 
-def test_a_map_says_where_its_claim_holds(tmp_path, capsys):
+def test_a_map_says_where_its_claim_holds(tmp_path, capsys, refused):
     verdict = samples.verdict(claim="continual.lemma-4", where="Lemma 4").to_json()
     document = {
         "schema": "moe-theory/exploration/1",
@@ -92,11 +84,11 @@ def test_a_map_says_where_its_claim_holds(tmp_path, capsys):
         assert "Version 0.0.9" in told["bibtex"]
     del document["points"]
     (tmp_path / "continual.lemma-4.json").write_text(json.dumps(document))
-    assert "is damaged (KeyError: 'points')" in refused(capsys, tmp_path)
+    assert "is damaged (KeyError: 'points')" in refused("cite", tmp_path)
 
 
 @pytest.mark.parametrize("system", [paper for paper in PAPERS if paper not in SHARED])
-def test_a_sweep_bears_on_what_is_judged_on_its_system(system, tmp_path, capsys):
+def test_a_sweep_bears_on_what_is_judged_on_its_system(system, tmp_path, capsys, refused):
     manifest = {"schema": "moe-theory/sweep/1", "specification": {"system": system}, "fingerprint": {}, "runs": []}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     document = cited(capsys, tmp_path)
@@ -108,7 +100,7 @@ def test_a_sweep_bears_on_what_is_judged_on_its_system(system, tmp_path, capsys)
     assert document["note"].startswith("Nothing is judged here")
     manifest["specification"] = {}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    assert "is damaged" in refused(capsys, tmp_path)
+    assert "is damaged" in refused("cite", tmp_path)
 
 
 def test_what_is_computed_without_a_sweep_s_system_is_not_listed(tmp_path):
@@ -157,16 +149,16 @@ def test_claims_and_papers_are_cited_by_name(capsys):
     assert set(deep["continual"]) | set(deep["edge"]) == set(ids("deep"))
 
 
-def test_what_is_no_run_is_refused_in_a_line(tmp_path, capsys):
-    assert "is no run" in refused(capsys, tmp_path)
-    assert "does not exist" in refused(capsys, tmp_path / "none")
-    assert "does not exist" in refused(capsys, "none.svg")
-    assert "Did you mean 'continual'" in refused(capsys, "contnual")
+def test_what_is_no_run_is_refused_in_a_line(tmp_path, refused):
+    assert "is no run" in refused("cite", tmp_path)
+    assert "does not exist" in refused("cite", tmp_path / "none")
+    assert "does not exist" in refused("cite", "none.svg")
+    assert "Did you mean 'continual'" in refused("cite", "contnual")
     (tmp_path / "picture.svg").write_text("")
-    assert "is no run" in refused(capsys, tmp_path / "picture.svg")
+    assert "is no run" in refused("cite", tmp_path / "picture.svg")
     (tmp_path / "verdicts.json").write_text("{")
-    assert "cannot be read as JSON" in refused(capsys, tmp_path)
-    assert "cannot be read as JSON" in refused(capsys, tmp_path / "verdicts.json")
+    assert "cannot be read as JSON" in refused("cite", tmp_path)
+    assert "cannot be read as JSON" in refused("cite", tmp_path / "verdicts.json")
 
 
 def test_a_paper_of_one_s_own_has_no_entry():

@@ -1,5 +1,5 @@
-"""The command for deep experiments as a user meets it: catches tracebacks, wrong exit codes, runs that are not gone on
-with, and files that say something else than the table."""
+"""`moe-theory deep` as a user meets it: catches tracebacks, wrong exit codes, runs that do not resume, and files that
+say something else than the table."""
 
 import dataclasses
 import json
@@ -8,7 +8,8 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import xarray as xr
 
-from moe_theory import cli, commands
+from moe_theory import cli
+from moe_theory.cli import output
 from moe_theory.deep import presets, runs
 from moe_theory.deep.checkpoints import Found
 from moe_theory.deep.params import Dims
@@ -21,7 +22,7 @@ NUM_RUNS = 10  # cells times seeds
 @pytest.fixture
 def alone(monkeypatch):
     """No threads to leave: those of other tests would make an interrupted command end the whole process at once."""
-    monkeypatch.setattr(commands.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(output.threading, "active_count", lambda: 1)
 
 
 @pytest.fixture
@@ -35,19 +36,7 @@ def run(*arguments):
     cli.main(["deep", *map(str, arguments)])
 
 
-def refused(capsys, *arguments):
-    """The single line on standard error of a request that is refused with exit code 2."""
-    with pytest.raises(SystemExit) as stop:
-        run(*arguments)
-    assert stop.value.code == 2
-    streams = capsys.readouterr()
-    lines = streams.err.strip().splitlines()
-    assert len(lines) == 1, streams.err
-    assert not streams.out
-    return lines[0]
-
-
-def test_a_preset_is_run_shown_written_and_gone_on_with(tiny, tmp_path, capsys):
+def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, capsys, refused):
     out = tmp_path / "out"
     options = ("--preset", NAME, "--seeds", 2, "--checkpoint-every", ROUNDS, "--out", out)
     run(*options)
@@ -82,24 +71,24 @@ def test_a_preset_is_run_shown_written_and_gone_on_with(tiny, tmp_path, capsys):
     run(*options)
     text = capsys.readouterr().out
     assert f"resumed {NUM_RUNS - 1} of {NUM_RUNS} runs" in text
-    assert "1 file was damaged: computed anew" in text
-    assert f"going on: of {NUM_RUNS} runs {NUM_RUNS - 1} are complete and 0 begun" in text
+    assert "1 file was damaged: computed again" in text
+    assert f"resuming: of {NUM_RUNS} runs {NUM_RUNS - 1} are complete and 0 begun" in text
 
     before = (out / "results.nc").read_bytes()
-    line = refused(capsys, *options, "--set", "gate_scale=5")
+    line = refused("deep", *options, "--set", "gate_scale=5")
     assert f"holds {NUM_RUNS} runs of other settings" in line
     assert "--fresh" in line
     assert (out / "results.nc").read_bytes() == before
     run(*options, "--set", "gate_scale=5", "--fresh")
     text = capsys.readouterr().out
     assert "reading balanced, gate_scale=5" in text
-    assert "going on" not in text
+    assert "resuming" not in text
 
 
-def test_what_a_twin_would_not_read_is_refused(tmp_path, capsys):
-    line = refused(capsys, "--preset", NAME, "--data", tmp_path, "--out", tmp_path / "out")
+def test_what_a_twin_would_not_read_is_refused(tmp_path, refused):
+    line = refused("deep", "--preset", NAME, "--data", tmp_path, "--out", tmp_path / "out")
     assert "continual-mnist." in line
-    assert "names no preset" in refused(capsys, "--preset", "")
+    assert "names no preset" in refused("deep", "--preset", "")
 
 
 def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, capsys, monkeypatch):
@@ -123,7 +112,7 @@ def test_an_interrupt_says_what_is_kept(tiny, alone, tmp_path, capsys, monkeypat
     with pytest.raises(SystemExit) as stop:
         run("--preset", NAME, "--out", tmp_path)
     assert stop.value.code == 130
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "the same command resumes" in capsys.readouterr().err
 
 
 def test_without_a_preset_they_are_listed(capsys):
@@ -137,12 +126,12 @@ def test_without_a_preset_they_are_listed(capsys):
     assert all(row["is_embedded"] == name.endswith("-small") for name, row in rows.items())
 
 
-def test_data_that_are_not_there_are_one_line(tmp_path, capsys):
-    line = refused(capsys, "--preset", "continual-mnist", "--data", tmp_path, "--out", tmp_path / "out")
+def test_data_that_are_not_there_are_one_line(tmp_path, refused):
+    line = refused("deep", "--preset", "continual-mnist", "--data", tmp_path, "--out", tmp_path / "out")
     assert str(tmp_path) in line
     assert "train-images" in line
     assert not (tmp_path / "out").exists()
-    assert "mnist needs a folder" in refused(capsys, "--preset", "continual-mnist")
+    assert "mnist needs a folder" in refused("deep", "--preset", "continual-mnist")
 
 
 @pytest.mark.parametrize(
@@ -159,6 +148,6 @@ def test_data_that_are_not_there_are_one_line(tmp_path, capsys):
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_what_cannot_be_met_is_refused_before_anything_runs(options, named, capsys, monkeypatch):
+def test_what_cannot_be_met_is_refused_before_anything_runs(options, named, refused, monkeypatch):
     monkeypatch.setattr(runs, "carry_out", lambda *arguments: pytest.fail("work was done"))
-    assert named in refused(capsys, *options)
+    assert named in refused("deep", *options)

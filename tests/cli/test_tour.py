@@ -13,20 +13,13 @@ from pathlib import Path
 import pytest
 
 import moe_theory as mt
-from moe_theory import cli, commands, tour_command
+from moe_theory import cli
+from moe_theory.cli import output, tour
 from moe_theory.tour import steps
-from moe_theory.verify import claim, registry
 
 SMALL = {"ROUNDS": "70", "REPLICATES": "32", "SWEEP_REPLICATES": "8", "CLAIM_REPLICATES": "32"}
 COLUMNS = 78  # of code: what a terminal of 80 columns shows of it beside the indentation
 VOID = {"img", "meta", "link"}
-
-
-@pytest.fixture
-def forgotten(monkeypatch):
-    """What a test registers is gone after it."""
-    registry.all_claims()
-    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
 
 
 @pytest.fixture
@@ -112,7 +105,9 @@ def run_here(command, **options):
 
 
 def test_the_whole_tour_makes_its_pictures_and_its_page(forgotten, capsys, tmp_path, monkeypatch):
-    small = steps.with_values(steps.script(), **SMALL)
+    small = steps.script()
+    for name, value in SMALL.items():
+        small = steps.with_value(small, name, value)
     monkeypatch.setattr(steps, "script", lambda: small)
     monkeypatch.setattr(subprocess, "run", run_here)
     out = tmp_path / "tour"
@@ -137,7 +132,7 @@ def test_the_whole_tour_makes_its_pictures_and_its_page(forgotten, capsys, tmp_p
     assert len(page.pictures) == 10
     assert all(link.startswith(("data:image/svg+xml;base64,", "#")) for link in page.links)
     assert {link.removeprefix("#") for link in page.links if link.startswith("#")} <= page.anchors
-    assert (out / "tour.py").read_text() == steps.with_values(small, OUT=f'Path("{out}")')
+    assert (out / "tour.py").read_text() == steps.with_value(small, "OUT", f'Path("{out}")')
     assert (out / "report" / "report.html").is_file()
 
 
@@ -161,7 +156,7 @@ def test_an_error_names_the_step_and_the_line(toy, tmp_path):
 
 def test_an_interrupt_keeps_what_was_made(toy, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(steps, "script", lambda: toy.replace("(a - 2)", "a"))
-    monkeypatch.setattr(tour_command, "leave_threads", commands.stop)  # ends no process where other threads run
+    monkeypatch.setattr(tour, "stop_at_once", output.stop)  # ends no process where other threads run
     with pytest.raises(SystemExit) as stop:
         cli.main(["tour", "--out", str(tmp_path)])
     assert stop.value.code == 130
@@ -171,22 +166,17 @@ def test_an_interrupt_keeps_what_was_made(toy, capsys, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("asked", ["0", "11", "4-2", "first", "2-"])
-def test_steps_that_are_not_there_are_refused(asked, capsys, tmp_path):
+def test_steps_that_are_not_there_are_refused(asked, refused, tmp_path):
     out = tmp_path / "out"
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["tour", "--steps", asked, "--out", str(out)])
-    assert stop.value.code == 2
-    assert f"steps={asked!r} must be a step or a range of steps from 1 to 10" in capsys.readouterr().err
+    line = refused("tour", "--steps", asked, "--out", out)
+    assert f"steps={asked!r} must be a step or a range of steps from 1 to 10" in line
     assert not out.exists()
 
 
-def test_a_script_that_its_reader_changed_is_not_overwritten(toy, capsys, tmp_path):
-    script = tmp_path / tour_command.SCRIPT
+def test_a_script_that_its_reader_changed_is_not_overwritten(toy, refused, tmp_path):
+    script = tmp_path / tour.SCRIPT
     script.write_text("# mine")
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["tour", "--out", str(tmp_path)])
-    assert stop.value.code == 2
-    assert "is not overwritten" in capsys.readouterr().err
+    assert "is not overwritten" in refused("tour", "--out", tmp_path)
     assert script.read_text() == "# mine"
 
 

@@ -1,13 +1,17 @@
-"""The command line as a user meets it: catches tracebacks, wrong exit codes, half-written folders, invalid JSON."""
+"""`verify`, `claims` and `figures` as a user meets them: catches tracebacks, wrong exit codes, half-written folders,
+invalid JSON."""
 
 import json
 import os
 
 import pytest
 
-from moe_theory import cli, commands
+from moe_theory import cli
+from moe_theory.cli import verify
 from moe_theory.report import plots
-from moe_theory.verify import claim, course, registry
+from moe_theory.verify import course
+
+pytestmark = pytest.mark.usefixtures("forgotten")
 
 VERIFY = ["verify", "continual.lemma-4", "--reading", "unit-signal", "--replicates", "32"]
 
@@ -35,33 +39,6 @@ class Broken:
 '''
 
 
-@pytest.fixture(autouse=True)
-def forgotten(monkeypatch):
-    """What a test registers is gone after it."""
-    registry.all_claims()
-    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
-
-
-def refused(arguments, capsys) -> str:
-    """The single line on standard error of a request that is refused with exit code 2."""
-    with pytest.raises(SystemExit) as stop:
-        cli.main(arguments)
-    assert stop.value.code == 2
-    streams = capsys.readouterr()
-    assert "Traceback" not in streams.err
-    lines = streams.err.strip().splitlines()
-    assert len(lines) == 1, streams.err
-    return lines[0]
-
-
-@pytest.fixture
-def no_work(monkeypatch):
-    def ran(*arguments, **options):
-        pytest.fail("work was done before the request was refused")
-
-    monkeypatch.setattr(course, "run_cells", ran)
-
-
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
@@ -76,23 +53,23 @@ def no_work(monkeypatch):
         (["figures", "continual", "figure-2", "--reading", "week-signal"], ["Did you mean 'weak-signal'"]),
     ],
 )
-def test_a_mistake_is_one_line_and_nothing_is_made(arguments, parts, capsys, no_work, tmp_path, monkeypatch):
+def test_a_mistake_is_one_line_and_nothing_is_made(arguments, parts, refused, no_work, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    line = refused(arguments, capsys)
+    line = refused(*arguments)
     for part in parts:
         assert part in line
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("command", [["verify", "continual.lemma-4"], ["figures", "continual", "figure-8"]])
-def test_an_out_that_cannot_be_written_is_refused_before_any_work(command, capsys, no_work, tmp_path):
+def test_an_out_that_cannot_be_written_is_refused_before_any_work(command, refused, no_work, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    line = refused([*command, "--out", str(tmp_path / "file" / "below")], capsys)
+    line = refused(*command, "--out", str(tmp_path / "file" / "below"))
     assert "cannot be written" in line
     if os.geteuid() != 0:  # root may write anywhere
         folder = tmp_path / "locked"
         folder.mkdir(mode=0o500)
-        assert "cannot be written" in refused([*command, "--out", str(folder)], capsys)
+        assert "cannot be written" in refused(*command, "--out", str(folder))
 
 
 def test_verify_writes_its_report_and_ends_with_its_path(capsys, tmp_path):
@@ -134,13 +111,13 @@ def test_refutations_say_how_to_see_them_fail(capsys, tmp_path):
     assert f"see them fail:\n  32 replicates: {command}\n" in printed
 
 
-def test_a_budget_is_a_time_and_its_end_is_told(capsys, tmp_path):
+def test_a_budget_is_a_time_and_its_end_is_told(refused, capsys, tmp_path):
     cli.main([*VERIFY, "--out", str(tmp_path), "--budget", "0.000001s"])
     printed = capsys.readouterr().out
     assert "used up with 1 undecided" in printed
     assert "continual.lemma-4 under unit-signal, 0 replicates" in printed
-    assert [commands.seconds_of(text) for text in ("90s", "10m", "1.5h", "7")] == [90, 600, 5400, 7]
-    assert "write it as 90s, 10m or 1h" in refused([*VERIFY, "--budget", "soon"], capsys)
+    assert [verify.seconds_of(text) for text in ("90s", "10m", "1.5h", "7")] == [90, 600, 5400, 7]
+    assert "Write it as 90s, 10m or 1h" in refused(*VERIFY, "--budget", "soon")
 
 
 def test_a_user_s_own_claims_are_in_table_json_and_report(capsys, tmp_path):
@@ -192,5 +169,5 @@ def test_an_interrupt_is_one_line(capsys, monkeypatch, tmp_path):
     with pytest.raises(SystemExit) as stop:
         cli.main([*VERIFY, "--out", str(tmp_path)])
     assert stop.value.code == 130
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "the same command resumes" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
