@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from moe_theory.deep.runs import Plan, Step
     from moe_theory.deep.summary import Summary
-    from moe_theory.sweep import Progress
+    from moe_theory.runs import Progress
     from moe_theory.verify.claim import Runs
     from moe_theory.verify.verdict import Report
 
@@ -131,15 +131,15 @@ def _list_presets(as_json: bool) -> None:
 
 
 def _run(plan: "Plan", out: Path, as_json: bool) -> None:
-    from moe_theory.core.provenance import backend
     from moe_theory.deep import runs
     from moe_theory.deep.checkpoints import Found
     from moe_theory.deep.summary import summarised
     from moe_theory.report import deep as pages
     from moe_theory.report.output import prepare_folder
-    from moe_theory.sweep import terminal_progress
-    from moe_theory.sweep.compilation import keep_programs
-    from moe_theory.sweep.executors import available_cores
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.compilation import keep_programs
+    from moe_theory.runs.machine import available_cores
+    from moe_theory.runs.provenance import backend
 
     kept = runs.survey(plan)
     if kept[Found.OTHER]:
@@ -174,8 +174,8 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
 
 def judged(plan: "Plan", made: "Runs") -> "Report":
     """The verdicts on the preset's claims, which share one error; none from a single seed, which decides nothing."""
-    from moe_theory.core.provenance import is_x64, now, versions
     from moe_theory.deep.experiments import claims_for
+    from moe_theory.runs.provenance import is_x64, now, versions
     from moe_theory.verify.session import FAMILY_ERROR, judge
     from moe_theory.verify.verdict import Report
 
@@ -195,11 +195,11 @@ def judged(plan: "Plan", made: "Runs") -> "Report":
 
 def _write(plan: "Plan", made: "Runs", summary: "Summary", report: "Report", folder: Path) -> list[Path]:
     """Write records, numbers, verdicts and a picture; their paths. Raises: OutputError if the folder refuses them."""
-    from moe_theory.core.files import write_whole
     from moe_theory.deep.results import dataset
     from moe_theory.report import deep as pages
     from moe_theory.report.output import write_text
     from moe_theory.report.pages import write_numbers
+    from moe_theory.runs.files import write_whole
     from moe_theory.sweep.exports import to_netcdf
 
     paths = [folder / name for name in pages.NAMES]

@@ -54,8 +54,8 @@ def explore(
     """
     from moe_theory.report import exploration
     from moe_theory.report.output import prepare_folder
-    from moe_theory.sweep import terminal_progress
-    from moe_theory.sweep.compilation import keep_programs
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.compilation import keep_programs
     from moe_theory.verify.explore import carry_out_search, plan_search
     from moe_theory.verify.modules import load_claims
 

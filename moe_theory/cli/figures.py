@@ -33,8 +33,8 @@ def figures(
     into OUT/PAPER/.
     """
     from moe_theory.report import plots
-    from moe_theory.sweep import terminal_progress
-    from moe_theory.sweep.compilation import keep_programs
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.compilation import keep_programs
 
     keep_programs()
     titles = {name: specification.title for name, specification in plots.figures_of(paper).items()}

@@ -105,19 +105,21 @@ def _run(
     is_stopped: Callable[[], bool],
 ) -> None:
     from moe_theory.report import costs, sweeps
-    from moe_theory.sweep import runner, terminal_progress
-    from moe_theory.sweep.compilation import keep_programs
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.compilation import keep_programs
+    from moe_theory.runs.files import made_folder
+    from moe_theory.sweep import runner
     from moe_theory.sweep.results import Results
 
     grid, folder = _read(specification, out)
-    keep_programs(runner.prepared(folder) / "programs")
+    keep_programs(made_folder(folder) / "programs")
     _set_cpu_devices(devices)
     console = open_console(to_stderr=as_json)
-    crew = runner.crew_of(dask=dask, devices=devices)
+    pool = runner.pool_of(dask=dask, devices=devices)
     try:
         with terminal_progress(console) as progress:
             outcome = runner.run(
-                grid, folder, crew=crew, progress=progress, arguments=sys.argv[1:], is_stopped=is_stopped
+                grid, folder, pool=pool, progress=progress, arguments=sys.argv[1:], is_stopped=is_stopped
             )
     except KeyboardInterrupt:
         stop_at_once(f"interrupted; finished chunks are kept in {folder}: the same command resumes from them")

@@ -94,7 +94,7 @@ def _walk(plan: "Sequence[Step]", wanted: range, script: Path, console: "Console
 
     from moe_theory.report import tour
     from moe_theory.report.output import write_text
-    from moe_theory.sweep.compilation import keep_programs
+    from moe_theory.runs.compilation import keep_programs
     from moe_theory.tour import steps
 
     folder = script.parent

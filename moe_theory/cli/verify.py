@@ -1,7 +1,6 @@
 """`moe-theory verify`."""
 
 import dataclasses
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,8 +138,8 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
     from moe_theory.report import pages, verdicts
     from moe_theory.report.closing import closing_lines
     from moe_theory.report.output import prepare_folder
-    from moe_theory.sweep import terminal_progress
-    from moe_theory.sweep.compilation import keep_programs
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.compilation import keep_programs
     from moe_theory.verify.archive import Archive
     from moe_theory.verify.session import carry_out
 
@@ -176,14 +175,15 @@ def _self_test(seed: int, out: Path, as_json: bool) -> None:
     from moe_theory.core.random import root_key
     from moe_theory.report import selftest
     from moe_theory.report.output import prepare_folder
-    from moe_theory.sweep import terminal_progress
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.machine import available_cores
     from moe_theory.verify.selftest import self_test
 
     root_key(seed)  # refuses what is no seed
     folder = prepare_folder(out, (selftest.PICTURE, selftest.NUMBERS))
     console = open_console(to_stderr=as_json)
     with terminal_progress(console) as progress:
-        result = self_test(seed=seed, workers=os.cpu_count() or 1, progress=progress)
+        result = self_test(seed=seed, workers=available_cores(), progress=progress)
     paths = selftest.write_picture(result, folder)
     if as_json:
         print_json(result.to_json())

@@ -71,7 +71,7 @@ def _lower_triangle(matrix: Float[np.ndarray, "T T"]) -> Float[np.ndarray, "T T"
     if accuracies.ndim != 2 or accuracies.shape[0] != accuracies.shape[1] or not len(accuracies):
         raise InvalidRunError(
             f"the matrix has shape {accuracies.shape}, not (T, T): a row after each experience, a column for each. "
-            "Mend the matrix."
+            "Change the matrix."
         )
     later = np.triu(np.ones(accuracies.shape, bool), 1)
     seen = np.where(later, 0.0, accuracies)
@@ -79,6 +79,6 @@ def _lower_triangle(matrix: Float[np.ndarray, "T T"]) -> Float[np.ndarray, "T T"
         row, column = np.argwhere(~np.isfinite(seen))[0]
         raise InvalidRunError(
             f"the accuracy {seen[row, column]} in row {row}, column {column} is no number: an experience is tested "
-            "after each one from its own on. Mend the matrix."
+            "after each one from its own on. Change the matrix."
         )
     return seen

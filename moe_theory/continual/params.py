@@ -1,16 +1,19 @@
 """Static shapes and traced parameters of the continual-learning system, and what they may be."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from jaxtyping import Bool, Float, Int
-
-from moe_theory.core import checks
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
-from moe_theory.core.numerics import Scalar
+from moe_theory.core import constraints
+from moe_theory.core.constraints import AtMost, Count, Flag, NonNegative, PaddedTo, Real, Size, Within
 from moe_theory.core.tasks import PoolScales
 
 SIGMA_0 = 0.4  # the deviation sigma_0 of Fig. 2 (Appendix A.2), from which several defaults follow
+
+DISTINCT = "a task is learned by distinct experts"
+
+GateStep = Annotated[Real, Within(0, open_low=True, why="at 0 the exploration T1 = ceil(M / eta) never ends")]
+Power = Annotated[Real, Within(0, open_low=True, why="a distance to the power 0 measures nothing; (6) has 1")]
+LeastStrength = Annotated[NonNegative, AtMost("max_strength", "beta_t is uniform between them")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,21 +32,15 @@ class Dims:
         moe_theory.core.errors.InvalidDimsError: num_samples=12 must be below num_features=10: ...
     """
 
-    max_experts: int  # largest number of experts M
-    num_tasks: int  # N
-    num_features: int  # d
-    num_samples: int  # s, the signal's column included
-    max_active: int = 1  # largest k of top-k routing
+    max_experts: Size  # largest number of experts M
+    num_tasks: Size  # N
+    num_features: Size  # d
+    num_samples: Size  # s, the signal's column included
+    max_active: Annotated[Size, AtMost("max_experts", DISTINCT)] = 1  # largest k of top-k routing
 
     def __post_init__(self) -> None:
-        for name, value in dataclasses.asdict(self).items():
-            checks.require_size(name, value)
-        checks.require_overparameterized_sizes(self.num_features, self.num_samples)
-        if self.max_active > self.max_experts:
-            raise InvalidDimsError(
-                f"max_active={self.max_active} must be at most max_experts={self.max_experts}: a task is learned by "
-                "distinct experts. Lower max_active or raise max_experts."
-            )
+        constraints.check_sizes(self)
+        constraints.require_overparameterized(self.num_features, self.num_samples)
 
 
 class Params(NamedTuple):
@@ -55,24 +52,24 @@ class Params(NamedTuple):
         5
     """
 
-    num_experts: Int[Scalar, ""] = 10  # M
-    num_active: Int[Scalar, ""] = 1  # k of top-k routing; the paper's is 1
-    learning_rate: Float[Scalar, ""] = 0.5  # eta of (9)
-    balance_weight: Float[Scalar, ""] = 0.5  # alpha of (7)
-    perturbation_scale: Float[Scalar, ""] = 0.3  # lambda of (1)
-    termination_threshold: Float[Scalar, ""] = SIGMA_0**1.25  # Gamma of Algorithm 1
-    terminate: Bool[Scalar, ""] = True  # whether Algorithm 1 terminates the gate updates
-    accumulate_flags: Bool[Scalar, ""] = True  # whether a convergence flag I(m), once set, stays set
-    locality_power: Float[Scalar, ""] = 1.0  # q of |w_t - w_{t-1}|^q in (6)
-    truth_scale: Float[Scalar, ""] = SIGMA_0  # sigma_0 of N(0, sigma_0)
-    scale_is_variance: Bool[Scalar, ""] = False  # whether sigma_0 is a variance, or a deviation
-    signal_scale: Float[Scalar, ""] = 1 / SIGMA_0  # c of v_n = c w_n
-    independent_signals: Bool[Scalar, ""] = False  # whether v_n is drawn apart from w_n
-    min_strength: Float[Scalar, ""] = 1.0  # beta_t is uniform on (min_strength, max_strength]
-    max_strength: Float[Scalar, ""] = 1.0  # C, the largest beta_t
-    noise_scale: Float[Scalar, ""] = 0.1  # sigma_t, the deviation of a noise entry of X_t
-    cluster_spread: Float[Scalar, ""] = SIGMA_0**1.5  # deviation of an entry of w_n inside its cluster
-    num_clusters: Int[Scalar, ""] = 3  # K; at least N means no clusters
+    num_experts: Annotated[Count, PaddedTo("max_experts")] = 10  # M
+    num_active: Annotated[Count, PaddedTo("max_active"), AtMost("num_experts", DISTINCT)] = 1  # k; the paper's is 1
+    learning_rate: GateStep = 0.5  # eta of (9)
+    balance_weight: NonNegative = 0.5  # alpha of (7)
+    perturbation_scale: NonNegative = 0.3  # lambda of (1)
+    termination_threshold: NonNegative = SIGMA_0**1.25  # Gamma of Algorithm 1
+    terminate: Flag = True  # whether Algorithm 1 terminates the gate updates
+    accumulate_flags: Flag = True  # whether a convergence flag I(m), once set, stays set
+    locality_power: Power = 1.0  # q of |w_t - w_{t-1}|^q in (6)
+    truth_scale: NonNegative = SIGMA_0  # sigma_0 of N(0, sigma_0)
+    scale_is_variance: Flag = False  # whether sigma_0 is a variance, or a deviation
+    signal_scale: NonNegative = 1 / SIGMA_0  # c of v_n = c w_n
+    independent_signals: Flag = False  # whether v_n is drawn apart from w_n
+    min_strength: LeastStrength = 1.0  # beta_t is uniform on (min_strength, max_strength]
+    max_strength: NonNegative = 1.0  # C, the largest beta_t
+    noise_scale: NonNegative = 0.1  # sigma_t, the deviation of a noise entry of X_t
+    cluster_spread: NonNegative = SIGMA_0**1.5  # deviation of an entry of w_n inside its cluster
+    num_clusters: Count = 3  # K; at least N means no clusters
 
     @property
     def pool_scales(self) -> PoolScales:
@@ -80,35 +77,9 @@ class Params(NamedTuple):
         return PoolScales(*(getattr(self, name) for name in PoolScales._fields))
 
 
-_AT_LEAST_ZERO = (
-    "learning_rate balance_weight perturbation_scale termination_threshold truth_scale signal_scale "
-    "min_strength max_strength noise_scale cluster_spread"
-).split()
-_BOOLEANS = ("terminate", "accumulate_flags", "scale_is_variance", "independent_signals")
-
-
 def check_params(dims: Dims, params: Params) -> None:
-    """Refuse parameters outside their range; those that are traced, and so have no value yet, are passed over.
+    """Refuse parameters outside their range; traced ones are passed over.
 
     Raises: InvalidParamsError naming the value, the bound and the way out.
     """
-    values = checks.known_values(params)
-    checks.require_at_least_zero(values, _AT_LEAST_ZERO)
-    checks.require_boolean(values, _BOOLEANS)
-    checks.require_whole(values, "num_experts", dims.max_experts, "max_experts")
-    checks.require_whole(values, "num_active", dims.max_active, "max_active")
-    checks.require_whole(values, "num_clusters")
-    if values.get("learning_rate") == 0:
-        raise InvalidParamsError(
-            "learning_rate=0 makes the exploration T1 = ceil(M / eta) endless. Raise learning_rate."
-        )
-    if "locality_power" in values and values["locality_power"] <= 0:
-        raise InvalidParamsError(
-            f"locality_power={values['locality_power']} must be above 0: a distance to the power 0 measures nothing. "
-            "Use 1 (as printed in (6)) or 2."
-        )
-    if {"num_active", "num_experts"} <= values.keys() and values["num_active"] > values["num_experts"]:
-        raise InvalidParamsError(
-            f"num_active={values['num_active']} must be at most num_experts={values['num_experts']}. Lower num_active."
-        )
-    checks.require_ordered(values, "min_strength", "max_strength", "beta_t is uniform between them")
+    constraints.check(params, dims)

@@ -39,13 +39,13 @@ def known_values(params: Any) -> Values:
     values = {name: np.asarray(value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
     for name, value in values.items():
         if value.dtype.kind not in "biuf":
-            raise InvalidParamsError(f"{name}={getattr(params, name)!r} must be a real number. Mend {name}.")
+            raise InvalidParamsError(f"{name}={getattr(params, name)!r} must be a real number. Change {name}.")
         if value.ndim != 0:
             raise InvalidParamsError(
-                f"{name} has shape {value.shape}, but a run has one setting: call once a cell, the program is reused."
+                f"{name} has shape {value.shape}, but a run has one setting: call once per cell, the program is reused."
             )
         if not math.isfinite(value):
-            raise InvalidParamsError(f"{name}={value} must be a finite number. Mend {name}.")
+            raise InvalidParamsError(f"{name}={value} must be a finite number. Change {name}.")
     return values
 
 

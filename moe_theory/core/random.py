@@ -28,7 +28,7 @@ def root_key(seed: int) -> Key[Array, ""]:
         moe_theory.core.errors.InvalidRunError: seed=-1 must be a whole number in [0, 2**32): ...
     """
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
-        raise InvalidRunError(f"seed={seed!r} must be a whole number in [0, 2**32): others would alias. Mend seed.")
+        raise InvalidRunError(f"seed={seed!r} must be a whole number in [0, 2**32): others would alias. Change seed.")
     return jax.random.key(seed, impl="threefry2x32")
 
 

@@ -76,7 +76,7 @@ def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:
     if shapes != [shape, shape, shape[:1]]:
         raise InvalidDimsError(
             f"a pool of truths {shapes[0]}, signals {shapes[1]} and clusters {shapes[2]} does not fit "
-            f"num_tasks={shape[0]}, num_features={shape[1]}. Mend the pool or the dims."
+            f"num_tasks={shape[0]}, num_features={shape[1]}. Change the pool or the dims."
         )
 
 

@@ -23,11 +23,11 @@ def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
     try:
         number = float(text)
     except ValueError:
-        raise InvalidParamsError(f"{name}={text} must be a number. Mend {name}.") from None
+        raise InvalidParamsError(f"{name}={text} must be a number. Change {name}.") from None
     if kind == "f":
         return number
     if not number.is_integer():
-        raise InvalidParamsError(f"{name}={text} must be a whole number. Mend {name}.")
+        raise InvalidParamsError(f"{name}={text} must be a whole number. Change {name}.")
     return int(number)
 
 

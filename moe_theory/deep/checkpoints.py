@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Shaped
 
-from moe_theory.core.files import write_whole
-from moe_theory.sweep import packing
+from moe_theory.runs.files import pack, unpack, write_whole
 
 WAY_OUT = "make room or name another --out"
 _RECORD, _STATE = "record.", "state."  # what the names of arrays begin with
@@ -43,7 +42,7 @@ def load(path: Path, identity: str, num_rounds: int) -> tuple[Found, Checkpoint 
     except OSError:
         return Found.DAMAGED, None
     try:
-        task, arrays = packing.unpack(data)
+        task, arrays = unpack(data)
         if task["identity"] != identity:
             return Found.OTHER, None
         records = {name.removeprefix(_RECORD): array for name, array in arrays.items() if name.startswith(_RECORD)}
@@ -58,7 +57,7 @@ def save(path: Path, identity: str, checkpoint: Checkpoint) -> None:
     """Keep a run in place of what there is. Raises: OutputError where it cannot be written."""
     arrays = {_RECORD + name: array for name, array in checkpoint.records.items()}
     arrays |= {f"{_STATE}{place}": leaf for place, leaf in enumerate(checkpoint.state)}
-    write_whole(path, packing.pack({"identity": identity, "done": checkpoint.done}, arrays), WAY_OUT)
+    write_whole(path, pack({"identity": identity, "done": checkpoint.done}, arrays), WAY_OUT)
 
 
 def packed(state: Any) -> list[np.ndarray]:

@@ -53,7 +53,7 @@ class Dims:
         if self.num_samples % self.batch_size:
             raise InvalidDimsError(
                 f"batch_size={self.batch_size} must divide num_samples={self.num_samples}: all steps are of one size. "
-                "Mend batch_size."
+                "Change batch_size."
             )
 
     @property
@@ -147,7 +147,7 @@ def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> 
     if num_classes not in (None, dims.num_classes):
         raise InvalidDimsError(
             f"num_classes={dims.num_classes} must be the number of classes that tasks recognise, {num_classes}. "
-            "Mend num_classes."
+            "Change num_classes."
         )
     values = checks.known_values(params)
     for name in _ABOVE_ZERO:
@@ -159,7 +159,7 @@ def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> 
     checks.require_whole(values, "num_rounds")
     checks.require_whole(values, "policy", least=0)
     if values.get("gate_lag", 0) not in (0, 1):
-        raise InvalidParamsError(f"gate_lag={values['gate_lag']} must be 0 or 1. Mend gate_lag.")
+        raise InvalidParamsError(f"gate_lag={values['gate_lag']} must be 0 or 1. Change gate_lag.")
     _check_delays(values)
     _check_labels(dims, values)
 

@@ -53,7 +53,7 @@ def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
         for name, split in (("training", data.train), ("test", data.test)):
             if not np.any(split.labels == label) or np.all(split.labels == label):
                 raise InvalidDimsError(
-                    f"class {label} of {data.title} needs {name} images, and the others too. Mend the data."
+                    f"class {label} of {data.title} needs {name} images, and the others too. Change the data."
                 )
     mean, deviation = _moments(data.train.pixels)
     return Pool(train=_split(data.train, classes), test=_split(data.test, classes), mean=mean, deviation=deviation)
@@ -68,7 +68,7 @@ def _check_pixels(data: DataSet) -> None:
     if train.ndim != 4 or train.shape[1:] != test.shape[1:]:
         raise InvalidDimsError(
             f"images of {data.title} must be (n, h, w, c), alike in both splits, not {train.shape} and {test.shape}. "
-            "Mend the data."
+            "Change the data."
         )
 
 

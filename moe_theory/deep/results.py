@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from moe_theory.core.provenance import versions
 from moe_theory.deep.runs import Plan, digest_of
+from moe_theory.runs.provenance import versions
 from moe_theory.verify.claim import Runs
 
 EXPERT = "expert_index"  # the axis of what there is one of for each expert

@@ -23,7 +23,6 @@ from jaxtyping import Array, Key, PyTree
 
 from moe_theory.core import engine
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
-from moe_theory.core.provenance import is_x64
 from moe_theory.core.random import replicate_keys, root_key, step_key
 from moe_theory.core.system import System, observe_info
 from moe_theory.core.values import typed
@@ -33,8 +32,9 @@ from moe_theory.deep.datasets import DataSet
 from moe_theory.deep.params import Params, check_params
 from moe_theory.deep.pool import Pool, on_device, pool_of
 from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
-from moe_theory.sweep import Run, packing
-from moe_theory.sweep.tasks import fingerprint_of
+from moe_theory.runs import Run
+from moe_theory.runs.files import digest
+from moe_theory.runs.provenance import fingerprint, is_x64
 from moe_theory.verify.claim import ReadingLike, Runs
 
 EVERY = 10  # rounds between checkpoints
@@ -255,13 +255,13 @@ def _decisive(plan: Plan) -> dict[str, Any]:
         "seed": plan.seed,
         "every": plan.every,
         "x64": is_x64(),
-        "fingerprint": fingerprint_of(*SOURCES),
+        "fingerprint": fingerprint(*SOURCES),
     }
 
 
 def _identity(decisive: Mapping[str, Any], cell: str, replicate: int, params: Params) -> str:
     own = {"cell": cell, "replicate": replicate, "params": params._asdict()}
-    return hashlib.sha256(packing.canonical({**decisive, **own})).hexdigest()
+    return digest({**decisive, **own})
 
 
 def paper_of(preset: Preset) -> Any:

@@ -14,7 +14,7 @@ from moe_theory.deep.params import Params
 from moe_theory.deep.presets import EDGE, Preset, expert_cell, server_cell
 from moe_theory.deep.runs import Plan
 from moe_theory.edge.policies import POLICIES
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.figures import across_replicates
 

@@ -29,7 +29,7 @@ def check_round(state: State, arrival: Arrival, params: Params, dims: Dims | Non
     elif features[1] != dims.num_samples:
         raise InvalidDimsError(
             f"features of shape {features} must be ({num_features}, {dims.num_samples}), as num_samples="
-            f"{dims.num_samples}. Mend the arrival's features or Dims.num_samples."
+            f"{dims.num_samples}. Change the arrival's features or Dims.num_samples."
         )
     fitting = dims or Dims(max_experts, num_tasks, num_features, features[1])
     check_params(fitting, params)
@@ -38,7 +38,7 @@ def check_round(state: State, arrival: Arrival, params: Params, dims: Dims | Non
     for name, shape in {**shapes, **dict.fromkeys(per_server, (max_experts,))}.items():
         if jnp.shape(getattr(arrival, name)) != shape:
             found = jnp.shape(getattr(arrival, name))
-            raise InvalidDimsError(f"{name} of shape {found} must be {shape}. Mend the arrival's {name}.")
+            raise InvalidDimsError(f"{name} of shape {found} must be {shape}. Change the arrival's {name}.")
     num_slots = state.pending_server.shape[0]
     longest = num_slots if dims is None and num_slots < max_experts else fitting.max_delay
     check_delays("transfer_delay", arrival.transfer_delay, (max_experts,), longest)
@@ -79,17 +79,17 @@ def check_totals(transfer_delay: Any, execution_delay: Any, params: Params, long
 def check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int | None) -> None:
     """Raise unless delays, where known, are whole numbers of rounds of at least 0 and at most `longest`, in `shape`."""
     if jnp.shape(values) != shape:
-        raise InvalidDimsError(f"{name} of shape {jnp.shape(values)} must be {shape}, one a server. Mend {name}.")
+        raise InvalidDimsError(f"{name} of shape {jnp.shape(values)} must be {shape}, one a server. Change {name}.")
     if not checks.is_known(values):
         return
     values = np.asarray(values)
     if values.dtype.kind not in "biuf":
-        raise InvalidParamsError(f"{name} must hold whole numbers of rounds, not {values.dtype}. Mend {name}.")
+        raise InvalidParamsError(f"{name} must hold whole numbers of rounds, not {values.dtype}. Change {name}.")
     is_wrong = ~np.isfinite(values) | (values < 0) | (values > LONGEST_DELAY) | (values != np.floor(values))
     if np.any(is_wrong):
         place = int(np.argmax(is_wrong))
         raise InvalidParamsError(
-            f"{name}[{place}]={values[place]} must be a whole number of rounds in 0..{LONGEST_DELAY}. Mend {name}."
+            f"{name}[{place}]={values[place]} must be a whole number of rounds in 0..{LONGEST_DELAY}. Change {name}."
         )
     if longest is not None and np.any(values > longest):
         place = int(np.argmax(values))
@@ -107,7 +107,7 @@ def _check_values(arrival: Arrival, num_tasks: int) -> None:
     for name in ("features", "truth", "distance", "perturbation", "uniform"):
         values = getattr(arrival, name)
         if checks.is_known(values) and not np.all(np.isfinite(np.asarray(values, float))):
-            raise InvalidParamsError(f"{name} must be finite numbers. Mend the arrival's {name}.")
+            raise InvalidParamsError(f"{name} must be finite numbers. Change the arrival's {name}.")
 
 
 def _fits(state: State, dims: Dims) -> bool:

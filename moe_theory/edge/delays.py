@@ -115,7 +115,7 @@ class Table:
             wanted = " or ".join(map(str, shapes))
             raise InvalidDimsError(
                 f"the table of {name} delays has shape {self.rounds.shape}, but max_experts={dims.max_experts} needs "
-                f"{wanted}. Mend the table or max_experts."
+                f"{wanted}. Change the table or max_experts."
             )
         if bounds is None:
             return
@@ -125,7 +125,7 @@ class Table:
         ):
             if is_beyond:
                 raise InvalidParamsError(
-                    f"the table of {name} delays has {value}, beyond {end}. Mend the table or {end.split('=')[0]}."
+                    f"the table of {name} delays has {value}, beyond {end}. Change the table or {end.split('=')[0]}."
                 )
 
 
@@ -150,11 +150,11 @@ def _read(path: Path | str) -> np.ndarray:
         return np.loadtxt(lines, delimiter=",", ndmin=1) if lines else np.zeros(0)
     except OSError as failure:
         reason = failure.strerror or failure
-        raise InvalidParamsError(f"cannot read the table of delays {path}: {reason}. Mend the path.") from None
+        raise InvalidParamsError(f"cannot read the table of delays {path}: {reason}. Change the path.") from None
     except ValueError as failure:
         reason = str(failure).split(";")[0].rstrip(".")
         raise InvalidParamsError(
-            f"the table of delays {path} is no CSV of whole numbers: {reason}. Mend the table."
+            f"the table of delays {path} is no CSV of whole numbers: {reason}. Change the table."
         ) from None
 
 
@@ -162,19 +162,21 @@ def _array(rounds: Numbers | list) -> np.ndarray:
     try:
         return np.asarray(rounds)
     except ValueError:
-        raise InvalidDimsError("a table of delays has rows of unequal lengths: give (M,) or (M, M). Mend it.") from None
+        raise InvalidDimsError(
+            "a table of delays has rows of unequal lengths: give (M,) or (M, M). Change it."
+        ) from None
 
 
 def _whole_rounds(rounds: np.ndarray) -> Int[np.ndarray, "..."]:
     if rounds.dtype.kind not in "iuf":
-        raise InvalidParamsError(f"a table of delays must hold whole numbers of rounds, not {rounds.dtype}. Mend it.")
+        raise InvalidParamsError(f"a table of delays must hold whole numbers of rounds, not {rounds.dtype}. Change it.")
     if rounds.ndim not in (1, 2) or rounds.size == 0:
-        raise InvalidDimsError(f"a table of delays has shape {rounds.shape}: give (M,) or (M, M). Mend the table.")
+        raise InvalidDimsError(f"a table of delays has shape {rounds.shape}: give (M,) or (M, M). Change the table.")
     wrong = ~(np.isfinite(rounds) & (rounds >= 0) & (rounds <= LONGEST_DELAY) & (rounds == np.floor(rounds)))
     if np.any(wrong):
         where = tuple(map(int, np.argwhere(wrong)[0]))
         raise InvalidParamsError(
             f"the table of delays has {rounds[where]} at {where}: a delay is a whole number of rounds in "
-            f"0..{LONGEST_DELAY}. Mend the table."
+            f"0..{LONGEST_DELAY}. Change the table."
         )
     return rounds.astype(np.int32)

@@ -147,7 +147,7 @@ def check_params(dims: Dims, params: Params) -> None:
         )
     if "geometric_stop" in values and not 0 < values["geometric_stop"] <= 1:
         raise InvalidParamsError(
-            f"geometric_stop={values['geometric_stop']} must be in (0, 1]: it is a probability. Mend geometric_stop."
+            f"geometric_stop={values['geometric_stop']} must be in (0, 1]: it is a probability. Change geometric_stop."
         )
     checks.require_ordered(values, "min_strength", "max_strength", "beta_t is uniform between them")
 
@@ -155,7 +155,7 @@ def check_params(dims: Dims, params: Params) -> None:
 def _check_choice(values: checks.Values, name: str, choices: tuple[int, ...], why: str) -> None:
     if name in values and values[name] not in choices:
         listed = " or ".join(map(str, choices))
-        raise InvalidParamsError(f"{name}={values[name]} must be {listed}: {why}. Mend {name}.")
+        raise InvalidParamsError(f"{name}={values[name]} must be {listed}: {why}. Change {name}.")
 
 
 def _check_delays(dims: Dims, values: checks.Values) -> None:

@@ -65,7 +65,7 @@ def scores_of(
     scores = jnp.asarray(policy(gate_outputs, state, arrival, params))
     if scores.shape != gate_outputs.shape:
         raise InvalidParamsError(
-            f"the policy gave scores of shape {scores.shape}, not one a server: {gate_outputs.shape}. Mend the policy."
+            f"the policy gave scores of shape {scores.shape}, not one a server: {gate_outputs.shape}. Fix it."
         )
     return jnp.where(jnp.isnan(scores), -jnp.inf, scores)
 

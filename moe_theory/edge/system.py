@@ -98,7 +98,7 @@ def begin(
     experts, slots = dims.max_experts, dims.num_slots
     places = delays.even_map(experts) if positions is None else positions
     if jnp.shape(places) != (experts, 2):
-        raise InvalidDimsError(f"positions of shape {jnp.shape(places)} must be ({experts}, 2). Mend positions.")
+        raise InvalidDimsError(f"positions of shape {jnp.shape(places)} must be ({experts}, 2). Change positions.")
     zeros = jnp.zeros((experts, dims.num_features), dtype)
     count = jnp.zeros((), jnp.int32)
     vectors = jnp.zeros((slots, dims.num_features), dtype)

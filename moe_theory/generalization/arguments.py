@@ -31,7 +31,7 @@ def require_whole(name: str, value: Any, least: int = 1) -> None:
     """Raise InvalidParamsError unless every number is whole and at least `least`."""
     numbers = _numbers(name, value)
     if not np.all((numbers >= least) & (numbers == np.floor(numbers)) & np.isfinite(numbers)):
-        raise InvalidParamsError(f"{name}={value} must be a whole number of at least {least}. Mend {name}.")
+        raise InvalidParamsError(f"{name}={value} must be a whole number of at least {least}. Change {name}.")
 
 
 def require_amounts(**values: Any) -> None:
@@ -39,14 +39,14 @@ def require_amounts(**values: Any) -> None:
     for name, value in values.items():
         numbers = _numbers(name, value)
         if not np.all(numbers >= 0) or not np.all(np.isfinite(numbers)):
-            raise InvalidParamsError(f"{name}={value} must be a finite number of at least 0. Mend {name}.")
+            raise InvalidParamsError(f"{name}={value} must be a finite number of at least 0. Change {name}.")
 
 
 def _numbers(name: str, value: Any) -> np.ndarray:
     try:
         return np.asarray(value, float)
     except (TypeError, ValueError):
-        raise InvalidParamsError(f"{name}={value!r} must be a number. Mend {name}.") from None
+        raise InvalidParamsError(f"{name}={value!r} must be a number. Change {name}.") from None
 
 
 def plain(value: Any) -> Real:

@@ -328,7 +328,7 @@ def _check_numbers(setting: Setting) -> None:
     require_probability("delta", setting.delta)
     if not 0 < setting.threshold <= 1:
         raise InvalidParamsError(
-            f"threshold={setting.threshold} must be above 0 and at most 1: the loss is in [0, 1]. Mend threshold."
+            f"threshold={setting.threshold} must be above 0 and at most 1: the loss is in [0, 1]. Change threshold."
         )
 
 

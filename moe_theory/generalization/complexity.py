@@ -254,7 +254,7 @@ def learned(
     if num_features != dims.num_features or num_samples > dims.max_samples:
         raise InvalidDimsError(
             f"features of shape {features.shape} must have at most max_samples={dims.max_samples} rows of "
-            f"num_features={dims.num_features} entries. Mend features or dims."
+            f"num_features={dims.num_features} entries. Change features or dims."
         )
     params = params._replace(num_samples=num_samples)
     check_params(dims, params)
@@ -291,7 +291,7 @@ def spectral(weights: Sequence[np.ndarray], num_samples: int, feature_norm: floa
     if not layers or not fits or shapes[-1][0] != 1:
         raise InvalidParamsError(
             f"weights of shapes {shapes} are no network with one output: each layer must take what the one before it "
-            "gives, and the last must have one row. Mend weights."
+            "gives, and the last must have one row. Change weights."
         )
     operators = [float(np.linalg.norm(layer, 2)) for layer in layers]
     rows = [float(np.sum(np.linalg.norm(layer, axis=1))) for layer in layers]
@@ -379,6 +379,6 @@ def _table(name: str, values: np.ndarray) -> np.ndarray:
     table = np.asarray(values, float)
     if table.ndim != 2 or 0 in table.shape or not np.all(np.isfinite(table)):
         raise InvalidParamsError(
-            f"{name} of shape {table.shape} must be a table of finite numbers, with a row and a column. Mend {name}."
+            f"{name} of shape {table.shape} must be a table of finite numbers, with a row and a column. Change {name}."
         )
     return table

@@ -40,7 +40,7 @@ def check_data(dims: Dims, data: str) -> None:
     if data == DIGITS and dims.num_features != _digits()[0].shape[1]:
         raise InvalidDimsError(
             f"num_features={dims.num_features} must be {_digits()[0].shape[1]} for the digits, which have 8 x 8 "
-            "pixels. Mend num_features."
+            "pixels. Change num_features."
         )
 
 

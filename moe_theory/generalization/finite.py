@@ -253,7 +253,7 @@ def lone_points(dims: Dims) -> System:
         if checks.is_known((params.num_experts, params.num_active)) and params.num_experts != 2:
             raise InvalidParamsError(
                 f"num_experts={params.num_experts} must be 2: one expert for lone inputs, and one for the rest. "
-                "Mend num_experts."
+                "Change num_experts."
             )
 
     return one_round(dims, instance, check)

@@ -217,5 +217,5 @@ def _check_dense(params: Params) -> None:
     if checks.is_known((params.num_active, params.num_experts)) and not 2 <= params.num_active == params.num_experts:
         raise InvalidParamsError(
             f"num_active={params.num_active} must be num_experts={params.num_experts}, and at least 2: all experts are "
-            "active. Mend num_active."
+            "active. Change num_active."
         )

@@ -135,7 +135,7 @@ def _rows(labelings: np.ndarray) -> Iterable[Row]:
     if table.ndim != 2 or not len(table) or table.dtype.kind not in "biu":
         raise InvalidParamsError(
             f"labelings of shape {table.shape} and type {table.dtype} must be a table of whole numbers with a row for "
-            "each function and a column for each point. Mend labelings."
+            "each function and a column for each point. Change labelings."
         )
     return map(tuple, table.tolist())
 

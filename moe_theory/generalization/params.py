@@ -71,7 +71,7 @@ def check_params(dims: Dims, params: Params) -> None:
         require_probability("delta", values["delta"])
     if "label_noise" in values and not 0 <= values["label_noise"] <= 1:
         raise InvalidParamsError(
-            f"label_noise={values['label_noise']} must be in [0, 1]: it is a probability. Mend label_noise."
+            f"label_noise={values['label_noise']} must be in [0, 1]: it is a probability. Change label_noise."
         )
 
 
@@ -79,5 +79,5 @@ def require_probability(name: str, value: Any) -> None:
     """Raise InvalidParamsError unless `value` is strictly between 0 and 1."""
     if not 0 < value < 1:
         raise InvalidParamsError(
-            f"{name}={value} must be strictly between 0 and 1: a bound holds with probability 1 - {name}. Mend {name}."
+            f"{name}={value} must be strictly between 0 and 1: a bound holds with probability 1 - {name}. Change it."
         )

@@ -123,7 +123,7 @@ def check_rewards(feedback: Feedback) -> None:
     for task in np.flatnonzero((counts > 0) & ~np.isfinite(rewards)):
         raise InvalidRewardError(
             f"rewards[{task}]={rewards[task]} of {counts[task]} requests must be a finite number: it would ruin the "
-            f"network. Mend the reward, or set counts[{task}] to 0 to leave the task out of this slot."
+            f"network. Change the reward, or set counts[{task}] to 0 to leave the task out of this slot."
         )
 
 

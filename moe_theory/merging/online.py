@@ -142,22 +142,24 @@ def checked(served: Any, num_tasks: int, slot: int) -> Served:
         rewards, counts = (np.asarray(part, np.float64) for part in served)
     except (TypeError, ValueError):
         raise InvalidRewardError(
-            f"slot {slot}: serve must return (rewards, counts), one of each a task, not {shortened(served)}. Mend it."
+            f"slot {slot}: serve must return (rewards, counts), one of each a task, not {shortened(served)}. Change it."
         ) from None
     for name, array in (("rewards", rewards), ("counts", counts)):
         if array.shape != (num_tasks,):
             raise InvalidRewardError(
-                f"slot {slot}: {name} of shape {array.shape} must be of shape ({num_tasks},), one a task. Mend serve."
+                f"slot {slot}: {name} of shape {array.shape} must be of shape ({num_tasks},), one a task. Change serve."
             )
     if not (np.all(counts >= 0) and np.all(counts == np.floor(counts)) and counts.sum() >= 1):
-        raise InvalidRewardError(f"slot {slot}: counts={counts} must be whole numbers, not all of them 0. Mend serve.")
+        raise InvalidRewardError(
+            f"slot {slot}: counts={counts} must be whole numbers, not all of them 0. Change serve."
+        )
     rewards = np.where(counts > 0, rewards, 0)
     if not np.all((rewards >= 0) & (rewards <= 1)):
         place = int(np.argmax(~((rewards >= 0) & (rewards <= 1))))
         said = "NaN" if math.isnan(rewards[place]) else f"{rewards[place]:g}"
         raise InvalidRewardError(
             f"slot {slot}: the reward of task {place} is {said}, and must be a number in [0, 1]: the bounds of the "
-            "bandit are for such. Mend serve, say by a shift and a scale."
+            "bandit are for such. Change serve, say by a shift and a scale."
         )
     return Served(rewards, counts.astype(np.int64))
 

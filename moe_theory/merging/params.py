@@ -102,7 +102,7 @@ def check_params(dims: Dims, params: Params) -> None:
     for name, includes_one in (("smoothness_ratio", False), ("confidence", True), ("monitor_rate", True)):
         if name in values and not (0 < values[name] < 1 or (includes_one and values[name] == 1)):
             end = "1 at most" if includes_one else "below 1"
-            raise InvalidParamsError(f"{name}={values[name]} must be above 0 and {end}. Mend {name}.")
+            raise InvalidParamsError(f"{name}={values[name]} must be above 0 and {end}. Change {name}.")
     for name, most in (("split_rule", CYCLIC_SPLIT), ("point_rule", RANDOM_POINT)):
         checks.require_whole(values, name, least=0)
         if name in values and values[name] > most:

@@ -376,4 +376,4 @@ def _require_experts(num_experts: int) -> None:
 
 def _require_ratio(smoothness_ratio: float) -> None:
     if not 0 < smoothness_ratio < 1:
-        raise InvalidParamsError(f"smoothness_ratio={smoothness_ratio} must be above 0 and below 1. Mend it.")
+        raise InvalidParamsError(f"smoothness_ratio={smoothness_ratio} must be above 0 and below 1. Change it.")

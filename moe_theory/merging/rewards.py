@@ -232,7 +232,7 @@ def check_experts(what: str, dims: Dims, params: Params) -> None:
     if checks.is_known(params.num_experts) and params.num_experts != dims.num_tasks:
         raise InvalidParamsError(
             f"{what} needs an expert for each task: num_experts={params.num_experts} must be num_tasks="
-            f"{dims.num_tasks}. Mend num_experts, or choose another."
+            f"{dims.num_tasks}. Change num_experts, or choose another."
         )
 
 

@@ -100,7 +100,7 @@ def from_file(path: Path, model: Model) -> Requests:
     ):
         shapes = ", ".join(f"{name} {array.shape} {array.dtype}" for name, array in arrays.items())
         raise InvalidStreamError(
-            f"{path} has {shapes}: labels, tasks and slots must be whole numbers, one for each of the inputs. Mend it."
+            f"{path} has {shapes}: labels, tasks and slots must be whole numbers, one for each input. Change it."
         )
     tokens, features = model.positions.shape[0], model.w_embedding.shape[0]
     if arrays["inputs"].shape[1:] != (tokens, features):
@@ -111,7 +111,7 @@ def from_file(path: Path, model: Model) -> Requests:
     for name in ARRAYS[1:]:
         if arrays[name].min() < 0:
             raise InvalidStreamError(
-                f"{path}: {name} must be counted from 0, and one is {arrays[name].min()}. Mend it."
+                f"{path}: {name} must be counted from 0, and one is {arrays[name].min()}. Change it."
             )
 
     def requests() -> Iterator[Examples]:
@@ -138,7 +138,7 @@ def from_module(path: Path, checkpoint: Path, pattern: str, seed: int) -> Stream
     try:
         specification.loader.exec_module(module)
     except Exception as failure:
-        raise InvalidStreamError(f"{path} failed: {type(failure).__name__}: {failure}. Mend it.") from None
+        raise InvalidStreamError(f"{path} failed: {type(failure).__name__}: {failure}. Change it.") from None
     for name in ("num_tasks", "slots", "serve"):
         if not hasattr(module, name):
             raise InvalidStreamError(
@@ -146,7 +146,7 @@ def from_module(path: Path, checkpoint: Path, pattern: str, seed: int) -> Stream
             )
     if not isinstance(module.num_tasks, int) or module.num_tasks < 1:
         raise InvalidStreamError(
-            f"{path}: num_tasks={module.num_tasks!r} must be a whole number of at least 1. Mend it."
+            f"{path}: num_tasks={module.num_tasks!r} must be a whole number of at least 1. Change it."
         )
     experts = load_experts(checkpoint, pattern)
     counts = {layer: len(next(iter(parts.values()))) for layer, parts in experts.items()}

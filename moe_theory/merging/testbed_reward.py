@@ -54,7 +54,7 @@ def of_model(
     num_experts, per_task = merge.num_experts_of(model), len(data.labels) // num_tasks
     if not 1 <= num_valued <= per_task:
         raise InvalidDimsError(
-            f"num_valued={num_valued} must be from 1 to {per_task}, the inputs there are of each task. Mend num_valued."
+            f"num_valued={num_valued} must be from 1 to {per_task}, the inputs of each task. Change num_valued."
         )
     on_device = jax.tree.map(jnp.asarray, data)
     chosen = np.linspace(0, per_task - 1, num_valued).astype(int) + per_task * np.arange(num_tasks)[:, None]
@@ -91,11 +91,11 @@ def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slo
     if dims.max_experts < num_experts or dims.num_tasks != num_tasks:
         raise InvalidDimsError(
             f"max_experts={dims.max_experts} must be at least {num_experts} and num_tasks={dims.num_tasks} be "
-            f"{num_tasks}, as the model has so many. Mend Dims."
+            f"{num_tasks}, as the model has so many. Change Dims."
         )
     if checks.is_known(params.num_experts) and params.num_experts != num_experts:
         raise InvalidParamsError(
-            f"num_experts={params.num_experts} must be {num_experts}, as the model has so many. Mend num_experts."
+            f"num_experts={params.num_experts} must be {num_experts}, as the model has so many. Change num_experts."
         )
     if checks.is_known(params.slot_size) and params.slot_size > max_slot_size:
         raise InvalidParamsError(

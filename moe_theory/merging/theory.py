@@ -374,12 +374,12 @@ def _narrowness(width: float) -> float:
 def _require_positive(**values: Numbers | float) -> None:
     for name, value in values.items():
         if not (np.isfinite(float(value)) and float(value) > 0):
-            raise InvalidParamsError(f"{name}={value} must be a finite number above 0. Mend {name}.")
+            raise InvalidParamsError(f"{name}={value} must be a finite number above 0. Change {name}.")
 
 
 def _require_probability(name: str, value: float) -> None:
     if not 0 < value < 1:
-        raise InvalidParamsError(f"{name}={value} must be above 0 and below 1. Mend {name}.")
+        raise InvalidParamsError(f"{name}={value} must be above 0 and below 1. Change {name}.")
 
 
 def _plain(value: Numbers | float) -> Amounts:

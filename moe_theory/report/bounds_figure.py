@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from moe_theory.core.errors import OutputError
-from moe_theory.core.files import write_whole
 from moe_theory.generalization.calculator import Bound, Setting
 from moe_theory.generalization.theory import MOST_SAMPLES
 from moe_theory.report.bounds import WORDS, count, facts, has_reading, status
 from moe_theory.report.plots import PAGE_WIDTH, render_as
 from moe_theory.report.sweeps import FORMS
+from moe_theory.runs.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ PENS = {  # the narrower of two that may coincide is drawn later
 def require_drawable(path: Path) -> None:
     """Raise OutputError for a suffix that says nothing of how it is drawn."""
     if path.suffix not in FORMS:
-        raise OutputError(f"{path} must end in .svg or .png: that says how it is drawn. Mend the name.")
+        raise OutputError(f"{path} must end in .svg or .png: that says how it is drawn. Change the name.")
 
 
 def draw(setting: Setting, bounds: Sequence[Bound], path: Path) -> Path:

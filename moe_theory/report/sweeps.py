@@ -11,10 +11,10 @@ import numpy as np
 from rich.table import Table
 
 from moe_theory.core.errors import InvalidRunError, OutputError
-from moe_theory.core.files import write_whole
 from moe_theory.core.values import shown
 from moe_theory.report.exploration import WIDE_RATIO
 from moe_theory.report.plots import PAGE_WIDTH, render_as
+from moe_theory.runs.files import write_whole
 from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
 
@@ -69,7 +69,7 @@ def draw(results: Results, path: str | Path) -> Path:
     """
     path = Path(path)
     if path.suffix not in FORMS:
-        raise OutputError(f"{path} must end in .svg or .png: that says how it is drawn. Mend the name.")
+        raise OutputError(f"{path} must end in .svg or .png: that says how it is drawn. Change the name.")
     names = scalars(results)
     if not names:
         raise InvalidRunError(
@@ -99,7 +99,7 @@ def export(results: Results, path: str | Path) -> Path:
     path = Path(path)
     writers = {".nc": results.to_netcdf, ".zarr": results.to_zarr, ".parquet": results.to_parquet}
     if path.suffix not in writers:
-        raise OutputError(f"{path} must end in {', '.join(writers)}: that says what is written. Mend the name.")
+        raise OutputError(f"{path} must end in {', '.join(writers)}: that says what is written. Change the name.")
     return writers[path.suffix](path)
 
 

@@ -74,16 +74,16 @@ class Vocabulary:
                 f"{name}={shortened(given)} is text, but must be a number, true or false. Formulas belong in params."
             )
         if not isinstance(given, (bool, int, float)):
-            raise InvalidSpecError(f"{name}={shortened(given)} must be a number, true or false. Mend {name}.")
+            raise InvalidSpecError(f"{name}={shortened(given)} must be a number, true or false. Change {name}.")
         if not math.isfinite(_double(given)):
-            raise InvalidParamsError(f"{name}={shortened(given)} must be a finite number. Mend {name}.")
+            raise InvalidParamsError(f"{name}={shortened(given)} must be a finite number. Change {name}.")
         value = typed(name, given, self._defaults)
         if isinstance(value, float):
             limits = np.finfo(self.precision)
             if value != 0 and not limits.tiny <= abs(value) <= limits.max:
                 raise InvalidParamsError(
                     f"{name}={value!r} is outside what {self.precision} can hold, {limits.tiny:.3g} to {limits.max:.3g}"
-                    " in size. Mend it, or set precision to 'float64'."
+                    " in size. Change it, or set precision to 'float64'."
                 )
             return value + 0.0  # one zero, not two
         if abs(value) > LARGEST_WHOLE:
@@ -113,7 +113,9 @@ class Vocabulary:
             )
         first, last = map(_double, ends)
         if not (math.isfinite(first) and math.isfinite(last)):
-            raise InvalidSpecError(f"{spacing}={shortened(ends)} must be two finite numbers. Mend the ends of {name}.")
+            raise InvalidSpecError(
+                f"{spacing}={shortened(ends)} must be two finite numbers. Change the ends of {name}."
+            )
         if spacing == "logspace" and not (first > 0 and last > 0):
             raise InvalidSpecError(
                 f"logspace={shortened(ends)} must have both ends above 0: they are the end values of {name} "
@@ -202,7 +204,7 @@ def whole(name: str, given: Any, least: int, most: int, why: str) -> int:
     given = plain(given)
     if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
         raise InvalidSpecError(
-            f"{name}={shortened(given)} must be a whole number from {least} to {most}: {why}. Mend {name}."
+            f"{name}={shortened(given)} must be a whole number from {least} to {most}: {why}. Change {name}."
         )
     return given
 

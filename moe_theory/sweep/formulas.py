@@ -69,7 +69,7 @@ class Formula:
             reason = "is too large"
         where = ", ".join(f"{name}={float(values[name])!r}" for name in sorted(self.names))
         raise InvalidSpecError(
-            f"the formula {shortened(self.text)} {reason}{f' where {where}' if where else ''}. Mend the formula, or "
+            f"the formula {shortened(self.text)} {reason}{f' where {where}' if where else ''}. Change the formula, or "
             "what it is given."
         )
 

@@ -208,7 +208,7 @@ def _quantiles(given: Any) -> tuple[float, ...]:
         levels = [columns.plain(level) for level in listed]
         for level in levels:
             if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 <= level <= 1:
-                raise InvalidSpecError(f"quantiles has {shortened(level)}, but each must be from 0 to 1. Mend it.")
+                raise InvalidSpecError(f"quantiles has {shortened(level)}, but each must be from 0 to 1. Change it.")
         quantiles = tuple(float(level) + 0.0 for level in levels)
         _require_distinct("quantiles", quantiles)
         return quantiles

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.core.provenance import is_x64, now, versions
 from moe_theory.core.random import root_key
-from moe_theory.sweep import Progress, Run, quiet
+from moe_theory.runs import Progress, Run, quiet
+from moe_theory.runs.provenance import is_x64, now, versions
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim
@@ -88,7 +88,7 @@ def check_request(
             "of a mean is not to be trusted. Raise replicates."
         )
     if not 0 < error < 1:
-        raise InvalidRunError(f"error={error} must be in (0, 1): the probability of any false verdict. Mend error.")
+        raise InvalidRunError(f"error={error} must be in (0, 1): the probability of any false verdict. Change error.")
     if budget is not None and not budget > 0:
         raise InvalidRunError(f"budget={budget} must be above 0 seconds. Raise budget.")
     root_key(seed)

@@ -111,7 +111,7 @@ def test_a_task_that_comes_again_counts_as_often_as_it_comes():
 @pytest.mark.parametrize("matrix", [np.zeros((2, 3)), np.zeros(4), np.zeros((0, 0)), np.full((2, 2), np.nan)])
 def test_what_is_no_matrix_is_refused(matrix):
     for function in (accuracy.average_accuracy, accuracy.forgetting):
-        with pytest.raises(InvalidRunError, match="Mend the matrix"):
+        with pytest.raises(InvalidRunError, match="Change the matrix"):
             function(matrix)
 
 

@@ -16,7 +16,7 @@ from moe_theory.deep.figures.twins import run_twin
 from moe_theory.deep.presets import EDGE, PRESETS, SMALL, expert_cell, preset, server_cell
 from moe_theory.edge.policies import POLICIES
 from moe_theory.report import plots
-from moe_theory.sweep import Cell, Run, run_cells
+from moe_theory.runs import Cell, Run, run_cells
 
 READING = readings.reading("balanced")
 REPLICATES, SEED = 3, 5

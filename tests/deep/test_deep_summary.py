@@ -15,7 +15,7 @@ from moe_theory.deep.presets import preset
 from moe_theory.deep.readings import reading
 from moe_theory.deep.summary import summarised
 from moe_theory.report import deep
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 
 ROUNDS, REPLICATES = 20, 5
 

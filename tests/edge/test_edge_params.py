@@ -113,13 +113,13 @@ REFUSED = [
     ({"num_experts": True}, "num_experts=True must be a whole number"),
     ({"capacity": 3}, "capacity=3 must be at most max_capacity=2.*Lower capacity or raise Dims.max_capacity"),
     ({"capacity": 0}, "capacity=0 must be a whole number of at least 1. Raise capacity"),
-    ({"gate_lag": 2}, "gate_lag=2 must be 0 or 1: .*Mend gate_lag"),
+    ({"gate_lag": 2}, "gate_lag=2 must be 0 or 1: .*Change gate_lag"),
     ({"gate_lag": -1}, "gate_lag=-1 must be 0 or 1"),
     ({"gate_lag": 0.5}, "gate_lag=0.5 must be 0 or 1"),
-    ({"signal_law": 3}, "signal_law=3 must be 0 or 1 or 2: proportional, orthogonal, independent. Mend signal_law"),
+    ({"signal_law": 3}, "signal_law=3 must be 0 or 1 or 2: proportional, orthogonal, independent. Change signal_law"),
     ({"learning_rate": 0.0}, "learning_rate=0 never trains the gates.*Raise learning_rate"),
     ({"scale_is_variance": 2}, "scale_is_variance=2 must be True or False"),
-    ({"geometric_stop": 0.0}, r"geometric_stop=0.0 must be in \(0, 1\]: it is a probability. Mend geometric_stop"),
+    ({"geometric_stop": 0.0}, r"geometric_stop=0.0 must be in \(0, 1\]: it is a probability. Change geometric_stop"),
     ({"geometric_stop": 1.5}, r"geometric_stop=1.5 must be in \(0, 1\]"),
     ({"min_strength": 1.5}, "min_strength=1.5 must be at most max_strength=1.0.*Lower min_strength"),
     ({"min_transfer_delay": 6}, "min_transfer_delay=6 must be at most max_transfer_delay=5.*Lower min_transfer_delay"),
@@ -137,16 +137,16 @@ REFUSED = [
         for value in (-1e-3, np.float32(-2))
     ],
     *[
-        ({name: value}, f"{name}={value} must be a finite number. Mend {name}")
+        ({name: value}, f"{name}={value} must be a finite number. Change {name}")
         for name in edge.Params._fields
         for value in (math.nan, math.inf, -math.inf)
     ],
     *[
-        ({name: np.full(2, 0.5)}, rf"{name} has shape \(2,\), but a run has one setting: call once a cell")
+        ({name: np.full(2, 0.5)}, rf"{name} has shape \(2,\), but a run has one setting: call once per cell")
         for name in edge.Params._fields
     ],
     *[
-        ({name: value}, f"{name}={value!r} must be a real number. Mend {name}")
+        ({name: value}, f"{name}={value!r} must be a real number. Change {name}")
         for name in ("num_experts", "truth_scale")
         for value in (None, "x")
     ],
@@ -220,16 +220,16 @@ NUMBERS = [
     (
         np.array([1, -1, 1]),
         InvalidParamsError,
-        r"{name}\[1\]=-1 must be a whole number of rounds in 0..{longest}. Mend",
+        r"{name}\[1\]=-1 must be a whole number of rounds in 0..{longest}. Change",
     ),
     (np.array([1, 1, 1.5]), InvalidParamsError, r"{name}\[2\]=1.5 must be a whole number of rounds in 0"),
     (np.array([np.nan, 1, 1]), InvalidParamsError, r"{name}\[0\]=nan must be a whole number"),
     (np.array([1, np.inf, 1]), InvalidParamsError, r"{name}\[1\]=inf must be a whole number"),
     (np.array([1e12, 1, 1]), InvalidParamsError, r"{name}\[0\]=1000000000000.0 must be a whole number of rounds in 0"),
-    (np.array(["1", "2", "3"]), InvalidParamsError, "{name} must hold whole numbers of rounds, not <U1. Mend {name}"),
-    (np.ones(2, int), InvalidDimsError, r"{name} of shape \(2,\) must be \(3,\).*Mend"),
-    (np.ones((3, 3), int), InvalidDimsError, r"{name} of shape \(3, 3\) must be \(3,\).*Mend"),
-    (1, InvalidDimsError, r"{name} of shape \(\) must be \(3,\).*Mend"),
+    (np.array(["1", "2", "3"]), InvalidParamsError, "{name} must hold whole numbers of rounds, not <U1. Change {name}"),
+    (np.ones(2, int), InvalidDimsError, r"{name} of shape \(2,\) must be \(3,\).*Change"),
+    (np.ones((3, 3), int), InvalidDimsError, r"{name} of shape \(3, 3\) must be \(3,\).*Change"),
+    (1, InvalidDimsError, r"{name} of shape \(\) must be \(3,\).*Change"),
 ]
 
 
@@ -302,7 +302,7 @@ def test_every_array_of_an_arrival_must_fit(dims: edge.Dims) -> None:
     for name, (value, message) in FIELDS.items():
         refused(
             InvalidDimsError,
-            message + f".*Mend the arrival's {name}",
+            message + f".*Change the arrival's {name}",
             lambda name=name, value=value: edge.learn(state, arrival(**{name: value}), PARAMS, dims=dims),
         )
     for shape in ((P,), (P + 1, S), (1, P, S)):
@@ -314,7 +314,7 @@ def test_every_array_of_an_arrival_must_fit(dims: edge.Dims) -> None:
     for num_samples in (1, 3, P):
         refused(
             InvalidDimsError,
-            rf"features of shape \({P}, {num_samples}\) must be \({P}, {S}\), as num_samples={S}\. Mend the arrival's",
+            rf"features of shape \({P}, {num_samples}\) must be \({P}, {S}\), as num_samples={S}\. Change the arr",
             lambda s=num_samples: edge.learn(state, arrival(features=np.ones((P, s))), PARAMS, dims=dims),
         )
 
@@ -378,25 +378,29 @@ def test_a_pool_and_places_must_fit_the_dims() -> None:
         POOL._replace(signals=np.ones((N, P + 1))),
         POOL._replace(clusters=np.arange(N + 1)),
     ):
-        message = rf"a pool of truths .* does not fit num_tasks={N}, num_features={P}\. Mend the pool or the dims\.$"
+        message = rf"a pool of truths .* does not fit num_tasks={N}, num_features={P}\. Change the pool or the dims\.$"
         refused(InvalidDimsError, message, lambda wrong=wrong: edge.begin(DIMS, PARAMS, wrong, ONES))
         on_pool = edge.on_pool(DIMS, wrong, ONES)
         refused(InvalidDimsError, message, lambda on_pool=on_pool: mt.simulate(on_pool, ROOT, PARAMS, 10**9))
-    message = rf"positions of shape \(2, {M}\) must be \({M}, 2\)\. Mend positions"
+    message = rf"positions of shape \(2, {M}\) must be \({M}, 2\)\. Change positions"
     refused(InvalidDimsError, message, lambda: edge.begin(DIMS, PARAMS, POOL, ONES, np.ones((2, M))))
 
 
 TABLES = [
-    (np.ones((2, 2, 2)), InvalidDimsError, r"a table of delays has shape \(2, 2, 2\): give \(M,\) or \(M, M\). Mend"),
+    (np.ones((2, 2, 2)), InvalidDimsError, r"a table of delays has shape \(2, 2, 2\): give \(M,\) or \(M, M\). Change"),
     (3, InvalidDimsError, r"a table of delays has shape \(\): give"),
     ([], InvalidDimsError, r"a table of delays has shape \(0,\): give"),
-    ([[1, 2], [3]], InvalidDimsError, r"a table of delays has rows of unequal lengths: give \(M,\) or \(M, M\). Mend"),
-    ([1, -2, 3], InvalidParamsError, r"the table of delays has -2 at \(1,\): a delay is a whole .* in 0..\d+. Mend"),
+    (
+        [[1, 2], [3]],
+        InvalidDimsError,
+        r"a table of delays has rows of unequal lengths: give \(M,\) or \(M, M\). Change",
+    ),
+    ([1, -2, 3], InvalidParamsError, r"the table of delays has -2 at \(1,\): a delay is a whole .* in 0..\d+. Change"),
     ([[1, 2.5], [3, 4]], InvalidParamsError, r"the table of delays has 2.5 at \(0, 1\)"),
     ([1, math.nan, 3], InvalidParamsError, r"the table of delays has nan at \(1,\)"),
     ([1, 1, 1e12], InvalidParamsError, r"the table of delays has 1000000000000.0 at \(2,\)"),
-    (["a", "b"], InvalidParamsError, "a table of delays must hold whole numbers of rounds, not <U1. Mend"),
-    ([True, False], InvalidParamsError, "a table of delays must hold whole numbers of rounds, not bool. Mend"),
+    (["a", "b"], InvalidParamsError, "a table of delays must hold whole numbers of rounds, not <U1. Change"),
+    ([True, False], InvalidParamsError, "a table of delays must hold whole numbers of rounds, not bool. Change"),
 ]
 
 
@@ -414,9 +418,9 @@ def test_a_table_holds_whole_rounds(rounds: Any, kind: type[MoeTheoryError], mes
         (
             "1,2\n3\n",
             InvalidParamsError,
-            "the table of delays .*csv is no CSV of whole numbers: .*columns.* Mend the t",
+            "the table of delays .*csv is no CSV of whole numbers: .*columns.* Change the t",
         ),
-        ("1,two\n3,4\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers: .*'two'.*Mend"),
+        ("1,two\n3,4\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers: .*'two'.*Change"),
         ("1;2\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers"),
         ("1,\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers"),
         ("1,nan\n", InvalidParamsError, r"the table of delays has nan at \(1,\)"),
@@ -442,7 +446,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pyte
     Path("folder").mkdir()
     refused(
         InvalidParamsError,
-        "cannot read the table of delays nowhere.csv: No such file or directory. Mend the path",
+        "cannot read the table of delays nowhere.csv: No such file or directory. Change the path",
         lambda: delays.Table("nowhere.csv"),
     )
     refused(InvalidParamsError, "cannot read the table of delays folder: ", lambda: delays.Table("folder"))
@@ -459,7 +463,7 @@ def test_a_table_must_fit_the_network() -> None:
     def run(**laws: Any) -> Callable[[], Any]:
         return lambda: mt.simulate(edge.system(DIMS, **laws), ROOT, params, 10**9)
 
-    shape = r"has shape \(3, 3\), but max_experts=3 needs \(3,\)\. Mend the table or max_experts"
+    shape = r"has shape \(3, 3\), but max_experts=3 needs \(3,\)\. Change the table or max_experts"
     refused(InvalidDimsError, "the table of execution delays " + shape, run(execution=pair))
     shape = r"has shape \(2,\), but max_experts=3 needs \(3,\)"
     refused(InvalidDimsError, "the table of execution delays " + shape, run(execution=two))
@@ -468,9 +472,9 @@ def test_a_table_must_fit_the_network() -> None:
     refused(InvalidDimsError, "the table of transfer delays " + shape, lambda: mt.simulate(on_pool, ROOT, params, 9))
     for name in ("transfer", "execution"):
         low, high = delays.Table([0, 1, 1]), delays.Table([1, 4, 1])
-        message = rf"the table of {name} delays has 0, beyond min_{name}_delay=1\. Mend the table or min_{name}_delay"
+        message = rf"the table of {name} delays has 0, beyond min_{name}_delay=1\. Change the table or min_{name}_delay"
         refused(InvalidParamsError, message, run(**{name: low}))
-        message = rf"the table of {name} delays has 4, beyond max_{name}_delay=3\. Mend the table or max_{name}_delay"
+        message = rf"the table of {name} delays has 4, beyond max_{name}_delay=3\. Change the table or max_{name}_delay"
         refused(InvalidParamsError, message, run(**{name: high}))
 
 

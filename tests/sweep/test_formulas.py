@@ -105,7 +105,7 @@ def test_what_is_no_formula_is_refused(text):
 def test_a_value_that_is_no_finite_number_is_refused(text, reason):
     """Would catch infinities, complex numbers and Python's own errors on the way to a run."""
     formula = formulas.parse(text, VALUES)
-    with pytest.raises(InvalidSpecError, match=r"the formula .*Mend the formula") as failure:
+    with pytest.raises(InvalidSpecError, match=r"the formula .*Change the formula") as failure:
         formula(VALUES)
     assert reason in str(failure.value)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from moe_theory.deep.presets import expert_cell
 from moe_theory.deep.tables import incremental_accuracy
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.components import Values
 from moe_theory.verify.components import named as named
 

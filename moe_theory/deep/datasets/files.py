@@ -72,7 +72,7 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except OSError as failure:
         reason = f"it cannot be read ({failure.strerror or failure})"
-        raise DamagedDataError(path, reason, "Mend its permissions or the disk, or get it again.") from None
+        raise DamagedDataError(path, reason, "Change its permissions or the disk, or get it again.") from None
 
 
 def read_bounded(path: Path, max_bytes: int) -> bytes:

@@ -14,7 +14,7 @@ from moe_theory.deep.figures.curves import SINGLE, TERMINATIONS
 from moe_theory.deep.figures.twins import BAND_ALPHA, band_handle, description, run_twin
 from moe_theory.deep.gate import FREEZING_DRIVES
 from moe_theory.deep.presets import expert_cell, preset
-from moe_theory.sweep import Progress, Run, quiet
+from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance
 

@@ -8,7 +8,7 @@ from moe_theory.deep.figures import curves
 from moe_theory.deep.figures.twins import description, run_twin
 from moe_theory.deep.presets import expert_cell, preset
 from moe_theory.deep.tables import printed
-from moe_theory.sweep import Progress, quiet
+from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
 

@@ -8,7 +8,7 @@ import xarray as xr
 from moe_theory.deep.figures.twins import BAND_ALPHA, band_handle, description, run_twin
 from moe_theory.deep.presets import Preset, preset, server_cell
 from moe_theory.edge.policies import POLICIES
-from moe_theory.sweep import Progress, quiet
+from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike, Runs
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance
 

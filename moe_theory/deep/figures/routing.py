@@ -13,7 +13,7 @@ from jaxtyping import Bool, Int
 from moe_theory.continual.theory import exploration_rounds
 from moe_theory.deep.figures.twins import run_twin
 from moe_theory.deep.presets import Preset, expert_cell, preset, server_cell
-from moe_theory.sweep import Progress, Run, quiet
+from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance, replicates_and_seed
 

@@ -7,7 +7,7 @@ from moe_theory.core.errors import InvalidRunError
 from moe_theory.deep.datasets import DATASETS, load
 from moe_theory.deep.params import ADAM
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, SMALL, Preset
-from moe_theory.sweep import Cell, Progress, Run, quiet, run_cells
+from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ class Kind:
         if self.num_active < 0 or (self.is_reinforced and self.num_active != 1):
             raise InvalidDimsError(
                 f"num_active={self.num_active} must be at least 1, or SOFT (0) for a merge of all experts; a router "
-                "that is reinforced samples 1. Mend num_active."
+                "that is reinforced samples 1. Change num_active."
             )
 
 

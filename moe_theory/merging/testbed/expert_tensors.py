@@ -88,7 +88,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
             header = read_header(files[0])
             return Checkpoint(path, {files[0].name: header}, header.tensors)
         raise InvalidCheckpointError(
-            f"{path} has no {INDEX} and {len(files)} safetensors files, one of which would do. Mend the path."
+            f"{path} has no {INDEX} and {len(files)} safetensors files, one of which would do. Change the path."
         )
     shard_of = _shard_of(path / INDEX)
     shards = {name: read_header(path / name) for name in sorted(set(shard_of.values()))}
@@ -121,7 +121,7 @@ def _checked(
     """Names by name within the expert, where the layer's experts are alike."""
     if len(experts) < 2:
         raise InvalidCheckpointError(
-            f"layer {layer} has 1 expert by {shortened(pattern.text)}, but merging takes 2 or more. Mend the pattern."
+            f"layer {layer} has 1 expert by {shortened(pattern.text)}, but merging takes 2 or more. Change the pattern."
         )
     there = ", ".join(map(str, sorted(experts)))
     if missing := sorted(set(range(max(experts))) - set(experts)):
@@ -133,7 +133,7 @@ def _checked(
         for expert in range(len(experts)):
             if name not in experts[expert]:
                 raise InvalidCheckpointError(
-                    f"expert {expert} of layer {layer} has no {name}, which other experts have. Mend the pattern, or "
+                    f"expert {expert} of layer {layer} has no {name}, which other experts have. Change the pattern, or "
                     "complete the checkpoint."
                 )
             _require_alike(checkpoint, Match(layer, expert, name), experts[0][name], experts[expert][name])
@@ -153,5 +153,5 @@ def _require_alike(checkpoint: Checkpoint, match: Match, first_name: str, own_na
         )
     if own.kind != first.kind:
         raise InvalidCheckpointError(
-            f"{own_name} is {own.kind}, but {first_name} is {first.kind}: experts of a layer must be alike. Mend it."
+            f"{own_name} is {own.kind}, but {first_name} is {first.kind}: experts of a layer must be alike. Change it."
         )

@@ -52,7 +52,7 @@ def compiled(text: str) -> Pattern:
         if placeholder not in _PARTS:
             raise InvalidCheckpointError(
                 f"pattern {shortened(text)} has the placeholder {{{placeholder}}}, but only {{layer}}, {{expert}} and "
-                "{name} are known. Mend the pattern."
+                "{name} are known. Change the pattern."
             )
     for needed in ("layer", "expert"):
         if needed not in pieces[1::2]:
@@ -75,5 +75,5 @@ def nothing_matches(pattern: Pattern, names: Iterable[str], place: object) -> In
     near = difflib.get_close_matches(model, list(kinds), n=_NEAREST, cutoff=0.0)
     listed = ", ".join(kinds[kind] for kind in near) or "none, it has no tensors"
     return InvalidCheckpointError(
-        f"no tensor of {place} is named by {shortened(pattern.text)}. Nearest: {listed}. Mend the pattern."
+        f"no tensor of {place} is named by {shortened(pattern.text)}. Nearest: {listed}. Change the pattern."
     )

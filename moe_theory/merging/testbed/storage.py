@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from moe_theory.core.errors import OutputError
-from moe_theory.core.files import user_cache
 from moe_theory.merging.testbed.tasks import Setting
 from moe_theory.merging.testbed.tensors import InvalidCheckpointError, read_safetensors, write_safetensors
 from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Model, Norm
+from moe_theory.runs.files import user_cache
 
 PATTERN = "layers.{layer}.experts.{expert}.{name}"  # of the experts' tensors
 # What decides trained weights besides the setting.
@@ -113,7 +113,7 @@ def _model(path: Path, arrays: Mapping[str, np.ndarray]) -> Model:
     try:
         return model_of(arrays)
     except (KeyError, ValueError, TypeError) as failure:
-        raise InvalidCheckpointError(f"{path} is no model of the testbed ({failure}). Mend the path.") from None
+        raise InvalidCheckpointError(f"{path} is no model of the testbed ({failure}). Change the path.") from None
 
 
 def _name(setting: Setting) -> str:

@@ -63,7 +63,7 @@ class Setting:
     def _require_multiple(self, name: str, of: str, why: str) -> None:
         value, unit = getattr(self, name), getattr(self, of)
         if value % unit:
-            raise InvalidDimsError(f"{name}={value} must be a multiple of {of}={unit}: {why}. Mend {name}.")
+            raise InvalidDimsError(f"{name}={value} must be a multiple of {of}={unit}: {why}. Change {name}.")
 
 
 SETTINGS = {"digits": Setting(), "sequences": Setting(tasks="sequences", expert_steps=1000)}

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from moe_theory.core.errors import MoeTheoryError
-from moe_theory.core.files import whole
+from moe_theory.runs.files import whole
 
 
 class InvalidCheckpointError(MoeTheoryError):
@@ -56,11 +56,13 @@ def read_header(path: Path) -> Header:
             length = int.from_bytes(file.read(8), "little")
             header = json.loads(file.read(length))
     except FileNotFoundError:
-        raise InvalidCheckpointError(f"{path} is not there. Mend the path.") from None
+        raise InvalidCheckpointError(f"{path} is not there. Change the path.") from None
     except SafetensorError as failure:
         raise InvalidCheckpointError(f"{path} {_cause(path)} ({failure}). Fetch or write it again.") from None
     except OSError as failure:
-        raise InvalidCheckpointError(f"{path} cannot be read ({failure.strerror or failure}). Mend the path.") from None
+        raise InvalidCheckpointError(
+            f"{path} cannot be read ({failure.strerror or failure}). Change the path."
+        ) from None
     metadata = header.pop("__metadata__", None) or {}
     found = {
         name: Tensor(path, entry["dtype"], tuple(entry["shape"]), *(8 + length + end for end in entry["data_offsets"]))

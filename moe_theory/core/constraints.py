@@ -1,0 +1,250 @@
+"""Constraints beside the fields of a paper's `Params` and `Dims`, and the two functions that check them.
+
+    class Params(NamedTuple):
+        num_experts: Annotated[Count, PaddedTo("max_experts")] = 10  # M
+        learning_rate: Positive = 0.5  # eta of (9)
+
+Everything is checked on the host, before anything is compiled. Traced parameters have no value yet and are passed over.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, get_args, get_type_hints
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Bool, Float, Int
+
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, MoeTheoryError, shortened
+from moe_theory.core.numerics import Scalar
+
+Values = Mapping[str, np.ndarray]  # parameters that are not traced, by name
+
+
+@dataclasses.dataclass(frozen=True)
+class Within:
+    """A number between `low` and `high`, both included unless open."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+    why: str = ""  # ends the sentence: "it is a probability"
+
+    def complaint(self, name: str, value: Any) -> str | None:
+        """What is wrong with a value, and the way out; None if nothing is."""
+        is_low = value <= self.low if self.open_low else value < self.low
+        is_high = value >= self.high if self.open_high else value > self.high
+        if not (is_low or is_high):
+            return None
+        why = f": {self.why}" if self.why else ""
+        if math.isinf(self.high):
+            if self.low == 0 and not self.open_low:
+                return f"must not be negative{why}. Raise {name} to 0 or more."
+            return f"must be {'above' if self.open_low else 'at least'} {self.low:g}{why}. Raise {name}."
+        bound = f"{'(' if self.open_low else '['}{self.low:g}, {self.high:g}{')' if self.open_high else ']'}"
+        return f"must be in {bound}{why}. {'Raise' if is_low else 'Lower'} {name}."
+
+
+@dataclasses.dataclass(frozen=True)
+class Whole:
+    """A whole number of at least `least`."""
+
+    least: int = 1
+    most: int | None = None
+    why: str = ""  # why not more than `most`
+
+    def complaint(self, name: str, value: Any) -> str | None:
+        """What is wrong with a value, and the way out; None if nothing is."""
+        is_whole = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
+        if not is_whole or value % 1 != 0 or value < self.least:
+            return f"must be a whole number of at least {self.least}. Raise {name}."
+        if self.most is not None and value > self.most:
+            return f"must be at most {self.most}{f': {self.why}' if self.why else ''}. Lower {name}."
+        return None
+
+
+@dataclasses.dataclass(frozen=True)
+class OneOf:
+    """One of a few numbers."""
+
+    choices: tuple[Any, ...]
+    why: str = ""
+
+    def complaint(self, name: str, value: Any) -> str | None:
+        """What is wrong with a value, and the way out; None if nothing is."""
+        if value in self.choices:
+            return None
+        return f"must be {' or '.join(map(str, self.choices))}{f': {self.why}' if self.why else ''}. Change {name}."
+
+
+@dataclasses.dataclass(frozen=True)
+class PaddedTo:
+    """At most a size in `Dims`, which the arrays are padded to."""
+
+    size: str
+
+
+@dataclasses.dataclass(frozen=True)
+class AtMost:
+    """At most another field of the same tuple."""
+
+    other: str
+    why: str
+
+
+Real = Float[Scalar, ""]
+NonNegative = Annotated[Real, Within(low=0)]
+Positive = Annotated[Real, Within(low=0, open_low=True)]
+Probability = Annotated[Real, Within(0, 1, why="it is a probability")]
+OpenProbability = Annotated[Real, Within(0, 1, open_low=True, open_high=True, why="it is a probability")]
+Flag = Annotated[Bool[Scalar, ""], OneOf((True, False))]
+Count = Annotated[Int[Scalar, ""], Whole(1)]
+CountOrZero = Annotated[Int[Scalar, ""], Whole(0)]
+Size = Annotated[int, Whole(1)]  # static
+SizeOrZero = Annotated[int, Whole(0)]
+
+
+def check(params: Any, dims: Any = None) -> Values:
+    """Refuse parameters that break a constraint of their fields, or that the run's precision cannot hold.
+
+    Args:
+        params: a NamedTuple whose fields carry constraints.
+        dims: the static sizes that `PaddedTo` names.
+    Returns: the parameters that are not traced, for rules between several of them.
+    Raises: InvalidParamsError naming the value, the bound and the way out.
+    """
+    values = {}
+    for name, value in params._asdict().items():
+        if not isinstance(value, Tracer):
+            values[name] = _scalar(name, value)
+    for name, constraints in _constraints(type(params)).items():
+        if name not in values:
+            continue
+        value = values[name]
+        for constraint in constraints:
+            if isinstance(constraint, AtMost):
+                continue
+            if isinstance(constraint, PaddedTo):
+                most = getattr(dims, constraint.size, None)
+                if most is not None and value > most:
+                    raise InvalidParamsError(
+                        f"{name}={value} must be at most {constraint.size}={most}, which the arrays are padded to. "
+                        f"Lower {name} or raise Dims.{constraint.size}."
+                    )
+            elif problem := constraint.complaint(name, value.item()):
+                raise InvalidParamsError(f"{name}={value} {problem}")
+        require_representable(name, value.item(), jnp.zeros(()).dtype)
+    for name, constraints in _constraints(type(params)).items():
+        for constraint in constraints:
+            if isinstance(constraint, AtMost):
+                require_ordered(values, name, constraint.other, constraint.why)
+    return values
+
+
+def check_sizes(dims: Any) -> None:
+    """Refuse static sizes that break a constraint of their fields; None stands where the field's type allows it.
+
+    Args:
+        dims: a dataclass whose fields carry constraints.
+    Raises: InvalidDimsError naming the value, the bound and the way out.
+    """
+    for name, constraints in _constraints(type(dims)).items():
+        value = getattr(dims, name)
+        for constraint in constraints:
+            if value is None and type(None) in get_args(_hints(type(dims))[name]):
+                continue
+            if isinstance(constraint, AtMost):
+                other = getattr(dims, constraint.other)
+                if value > other:
+                    raise InvalidDimsError(_above(name, value, constraint.other, other, constraint.why))
+                continue
+            is_static = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            problem = constraint.complaint(name, value if is_static else math.nan)
+            if problem:
+                raise InvalidDimsError(f"{name}={value!r} {problem}")
+
+
+def require_overparameterized(num_features: int, num_samples: int) -> None:
+    """Raise InvalidDimsError unless there are fewer samples than features."""
+    if num_samples >= num_features:
+        raise InvalidDimsError(
+            f"num_samples={num_samples} must be below num_features={num_features}: the paper studies "
+            "the overparameterized regime. Lower num_samples or raise num_features."
+        )
+
+
+def require_ordered(values: Values, lower: str, upper: str, why: str) -> None:
+    """Raise InvalidParamsError where the value called `lower` is above the one called `upper`."""
+    if {lower, upper} <= values.keys() and values[lower] > values[upper]:
+        raise InvalidParamsError(_above(lower, values[lower], upper, values[upper], why))
+
+
+def require_representable(
+    name: str, value: float, dtype: Any, error: type[MoeTheoryError] = InvalidParamsError
+) -> None:
+    """Raise unless a number that a run uses can be held in the run's precision.
+
+    Args:
+        dtype: of the run's reals, such as float32; whole numbers then have as many bits.
+        error: the type to raise.
+    """
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int):
+        largest = np.iinfo(f"int{8 * np.dtype(dtype).itemsize}").max
+        if abs(value) > largest:
+            raise error(f"{name}={shortened(value)} must be at most {largest} in size, as a run counts. Lower {name}.")
+        return
+    smallest, largest = (float(limit) for limit in (np.finfo(dtype).tiny, np.finfo(dtype).max))
+    if value != 0 and not smallest <= abs(value) <= largest:
+        raise error(
+            f"{name}={value!r} is outside what {np.dtype(dtype)} can hold, {smallest:.3g} to {largest:.3g} in "
+            "size. Change it, or run in float64."
+        )
+
+
+def is_known(*leaves: Any) -> bool:
+    """Whether none of these is traced, so that their values can be looked at."""
+    return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(leaves))
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+@functools.cache
+def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
+    """What each field of a NamedTuple or dataclass must satisfy."""
+    kinds = (Within, Whole, OneOf, PaddedTo, AtMost)
+    found = {}
+    for name, hint in _hints(kind).items():
+        members = [hint, *(member for member in get_args(hint) if get_args(member))]  # of a union too
+        found[name] = tuple(
+            c for member in members for c in getattr(member, "__metadata__", ()) if isinstance(c, kinds)
+        )
+    return found
+
+
+def _above(lower: str, low: Any, upper: str, high: Any, why: str) -> str:
+    return f"{lower}={low} must be at most {upper}={high}: {why}. Lower {lower} or raise {upper}."
+
+
+def _scalar(name: str, given: Any) -> np.ndarray:
+    value = np.asarray(given)
+    if value.dtype.kind == "O" and isinstance(given, int):
+        raise InvalidParamsError(f"{name}={shortened(given)} is too large for a run. Lower {name}.")
+    if value.dtype.kind not in "biuf":
+        raise InvalidParamsError(f"{name}={shortened(given)} must be a real number. Change {name}.")
+    if value.ndim != 0:
+        raise InvalidParamsError(
+            f"{name} has shape {value.shape}, but a run has one setting: call once per cell, the program is reused."
+        )
+    if not math.isfinite(value):
+        raise InvalidParamsError(f"{name}={value} must be a finite number. Change {name}.")
+    return value
