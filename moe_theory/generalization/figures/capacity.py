@@ -171,4 +171,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("generalization.remark.*-learned-*", "generalization.equation-31.*"),
 )

@@ -243,4 +243,12 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=(
+        "generalization.theorem-1.fixed-router",
+        "generalization.theorem-1.learned-router",
+        "generalization.theorem-1.dense",
+        "generalization.repaired.fixed-router",
+        "generalization.repaired.learned-router",
+        "generalization.repaired.dense",
+    ),
 )

@@ -136,4 +136,10 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=(
+        "generalization.remark.monotone",
+        "generalization.remark.factor-*",
+        "generalization.equation-22.grows-*",
+        "generalization.equation-23.*",
+    ),
 )

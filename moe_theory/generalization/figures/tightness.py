@@ -151,4 +151,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("generalization.repaired.random-labels", "generalization.repaired.some-of-many"),
 )
