@@ -8,10 +8,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
-from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 EXITS = {
@@ -23,13 +25,15 @@ EXITS = {
 _LOG_WIDTH = 160  # columns of a log or a pipe
 
 
-def open_console(to_stderr: bool = False) -> Console:
+def open_console(to_stderr: bool = False) -> "Console":
     """A console that, where it is no terminal, is wide enough for the tables."""
+    from rich.console import Console
+
     console = Console(stderr=to_stderr)
     return console if console.is_terminal else Console(stderr=to_stderr, width=_LOG_WIDTH)
 
 
-def print_lines(console: Console, *lines: object) -> None:
+def print_lines(console: "Console", *lines: object) -> None:
     """Print plain lines, which the terminal wraps: paths stay whole."""
     for line in lines:
         console.print(str(line), highlight=False, soft_wrap=True, markup=False)
