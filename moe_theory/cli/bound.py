@@ -115,9 +115,7 @@ def bound(rademacher: str | None, picture: Path | None, as_json: bool, **values:
     found = calculator.calculate(setting)
     console = open_console(to_stderr=as_json)
     if picture is not None:
-        from moe_theory.report import bounds_figure
-
-        bounds_figure.draw(setting, found, picture)
+        bounds.draw(setting, found, picture)
     if as_json:
         print_json(bounds.to_json(setting, found))
     else:

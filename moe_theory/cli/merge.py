@@ -99,7 +99,7 @@ def merge(
     from moe_theory.merging import reading as reading_named
     from moe_theory.merging.online import merge_online
     from moe_theory.merging.testbed.checkpoint import merge_checkpoint
-    from moe_theory.merging.testbed.storage import PATTERN
+    from moe_theory.merging.testbed.training import PATTERN
     from moe_theory.report import merging
     from moe_theory.report.output import prepare_folder
 
@@ -157,15 +157,15 @@ def _open_stream(
 
     Raises: InvalidStreamError or InvalidCheckpointError for what cannot be read or does not go together.
     """
-    from moe_theory.merging import streams
+    from moe_theory.merging import online
     from moe_theory.merging.testbed import tasks as testbed
     from moe_theory.merging.testbed import training
-    from moe_theory.merging.testbed.storage import PATTERN, load_model
+    from moe_theory.merging.testbed.training import PATTERN, load_model
 
     if source is not None and _is_python(source):
         if checkpoint is None:
             raise InvalidStreamError(f"{source} serves merged experts of a checkpoint: name it by --checkpoint.")
-        return streams.from_module(source, checkpoint, pattern or PATTERN, seed)
+        return online.from_module(source, checkpoint, pattern or PATTERN, seed)
     if pattern is not None and pattern != PATTERN:
         raise InvalidStreamError(
             "--pattern names tensors of a checkpoint of your own, which nothing here knows how to run: give --stream a "
@@ -177,14 +177,14 @@ def _open_stream(
     else:
         model = load_model(checkpoint)
     if source is not None:
-        return streams.from_file(source, model)
+        return online.from_file(source, model)
     data = testbed.examples(setting, testbed.VALIDATION)
     if model.w_embedding.shape[0] != data.inputs.shape[2] or model.positions.shape[0] != data.inputs.shape[1]:
         raise InvalidStreamError(
             f"{checkpoint} does not read inputs of the tasks {tasks!r}. Name others with --tasks, or a stream of its "
             "own with --stream."
         )
-    return streams.drawn(model, data, setting.num_tasks, slots, slot_size, drift, seed)
+    return online.drawn(model, data, setting.num_tasks, slots, slot_size, drift, seed)
 
 
 def _reward_of_equal_weights(stream: "Stream", num_slots: int) -> float:
