@@ -14,11 +14,10 @@ from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.files import write_whole
 from moe_theory.core.provenance import backend, is_x64, now, versions
 from moe_theory.deep import datasets, runs
-from moe_theory.deep.checkpoints import Found
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.presets import SMALL, Preset, preset
 from moe_theory.deep.readings import reading
-from moe_theory.deep.results import dataset
+from moe_theory.deep.runs import Found, dataset
 from moe_theory.deep.summary import Summary, summarised
 from moe_theory.report import closing, deep, pages
 from moe_theory.report.output import prepare_folder, write_text

@@ -4,12 +4,18 @@ A claim about a figure is judged on other data by putting that data's runs in th
 """
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from moe_theory.core.system import observe_info
-from moe_theory.deep.datasets.digits import TITLE, load_digits
-from moe_theory.deep.presets import SMALL, Preset, expert_cell, preset
+from moe_theory.deep.datasets import load_digits
+from moe_theory.deep.presets import SMALL, Preset, expert_cell, incremental_accuracy, preset
+from moe_theory.sweep import Run
 from moe_theory.verify import Claim, Experiment
+from moe_theory.verify.components import Values
+from moe_theory.verify.components import named as named
 from moe_theory.verify.registry import select_claims
 
 # By network: as many as some minutes allow on two cores; 64 are the first of a verdict's looks, or fewer its only one.
@@ -29,7 +35,7 @@ def _on_digits(name: str) -> Experiment:
         replicates=REPLICATES[of.dims.network],
         tier="digits",
         keeps_state=False,
-        data=TITLE,
+        data="digits",
         width=None if of.dims.network == "mlp" else 1,  # convolutions gain nothing from company
     )
 
@@ -91,3 +97,31 @@ def _of(experiment: Experiment, of: Preset, data: str) -> Experiment:
     return dataclasses.replace(
         experiment, name=of.name, dims=of.dims, cells=of.cells(), num_rounds=of.num_rounds, data=data
     )
+
+
+Measured = Callable[[Run], np.ndarray]  # one number a replicate (B,)
+
+
+def final(name: str) -> Measured:
+    """A metric after the last round."""
+    return lambda run: np.asarray(getattr(run.records, name)[-1], np.float64)
+
+
+def average_accuracy(run: Run) -> np.ndarray:
+    """The average incremental accuracy."""
+    return incremental_accuracy(run.records.accuracy)
+
+
+def of_cells(cells: Sequence[str], measure: Measured) -> Values:
+    """A component a cell."""
+    return lambda runs: np.stack([measure(runs[cell]) for cell in cells], axis=1)
+
+
+def of_experts(measure: Measured, sizes: Sequence[int], terminate: bool = True) -> Values:
+    """A component a number M of experts."""
+    return of_cells([expert_cell(size, terminate) for size in sizes], measure)
+
+
+def by_size(sizes: Sequence[int]) -> Callable:
+    """Names of such components."""
+    return named(*(f"M = {size}" for size in sizes))

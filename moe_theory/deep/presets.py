@@ -2,13 +2,16 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
 
 from moe_theory.core.errors import unknown_name
 from moe_theory.core.system import System
 from moe_theory.deep import continual, edge
-from moe_theory.deep.params import ADAM, Dims, Params
-from moe_theory.deep.pool import Source
+from moe_theory.deep.params import ADAM, Dims
+from moe_theory.deep.tasks import Source
 from moe_theory.edge.policies import POLICIES
 
 CONTINUAL, EDGE = "continual", "edge"
@@ -202,4 +205,47 @@ PRESETS: dict[str, Preset] = {
         Preset("edge-mnist-small", "Fig. 4", EDGE, "digits", (1, 4, 7), (5, 10), Dims(10, 3, 100), _EDGE),
     )
 }
-__all__ = ["CONTINUAL", "EDGE", "PRESETS", "SMALL", "Params", "Preset", "expert_cell", "preset", "server_cell"]
+
+
+class Table(NamedTuple):
+    """A printed table of average incremental accuracies."""
+
+    where: str
+    accuracies: Mapping[str, float]  # in [0, 1], by the names of a preset's cells
+
+
+def printed(preset: Preset) -> Table | None:
+    """The table of an experiment, or of the one that it is a small twin of; None where the paper has none."""
+    return _TABLES.get(preset.name.removesuffix(SMALL))
+
+
+def incremental_accuracy(accuracy: Float[np.ndarray, "T *batch"]) -> Float[np.ndarray, "*batch"]:
+    """The average incremental accuracy: mean over rounds t of A_t, the mean accuracy of the tasks up to t.
+
+    The paper names it and does not define it; this is the usual meaning (Rebuffi et al., iCaRL, 2017).
+    """
+    return np.asarray(np.mean(accuracy, axis=0, dtype=np.float64))
+
+
+_TABLES = {
+    "continual-cifar100": Table(
+        "Table 1",
+        {
+            expert_cell(1): 0.171,
+            expert_cell(8): 0.255,
+            expert_cell(8, terminate=False): 0.103,
+            expert_cell(10): 0.329,
+            expert_cell(10, terminate=False): 0.091,
+        },
+    ),
+    "continual-tiny-imagenet": Table(
+        "Table 2",
+        {
+            expert_cell(1): 0.174,
+            expert_cell(8): 0.376,
+            expert_cell(8, terminate=False): 0.105,
+            expert_cell(10): 0.283,
+            expert_cell(10, terminate=False): 0.103,
+        },
+    ),
+}

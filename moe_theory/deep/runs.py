@@ -1,14 +1,11 @@
-"""A preset run cell by cell and seed by seed, kept as it goes, so that running again goes on.
-
-Each run is one file: records so far and, until it is complete, the state that the next round begins from. Rounds are
-run in parts of the same length whether a run is disturbed or not, by one compiled program, so that a resumed run equals
-an undisturbed one bit for bit on one device.
-"""
+"""A run's file: its records so far and, until it is complete, the state that its next round begins from."""
 
 import concurrent.futures
 import dataclasses
+import enum
 import functools
 import hashlib
+import json
 import re
 import threading
 from collections import Counter
@@ -19,23 +16,84 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key, PyTree
+import xarray as xr
+from jaxtyping import Array, Key, PyTree, Shaped
 
 from moe_theory.core import engine
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
-from moe_theory.core.provenance import is_x64
+from moe_theory.core.files import write_whole
+from moe_theory.core.provenance import is_x64, versions
 from moe_theory.core.random import replicate_keys, root_key, step_key
 from moe_theory.core.system import System, observe_info
 from moe_theory.core.values import typed
-from moe_theory.deep import checkpoints, continual, edge
-from moe_theory.deep.checkpoints import Checkpoint, Found
+from moe_theory.deep import continual, edge
 from moe_theory.deep.datasets import DataSet
 from moe_theory.deep.params import Params, check_params
-from moe_theory.deep.pool import Pool, on_device, pool_of
 from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
+from moe_theory.deep.tasks import Pool, on_device, pool_of
 from moe_theory.sweep import Run, packing
 from moe_theory.sweep.tasks import fingerprint_of
 from moe_theory.verify.claim import ReadingLike, Runs
+
+WAY_OUT = "make room or name another --out"
+_RECORD, _STATE = "record.", "state."  # what the names of arrays begin with
+
+
+class Found(enum.StrEnum):
+    """What there was of a run before it was run."""
+
+    NOTHING = "nothing"
+    PART = "part"
+    WHOLE = "whole"
+    OTHER = "other"  # a run of something else: other settings, data, versions or seeds
+    DAMAGED = "damaged"
+
+
+class Checkpoint(NamedTuple):
+    """A run after `done` rounds, on the host."""
+
+    done: int
+    records: dict[str, Shaped[np.ndarray, "done ..."]]
+    state: list[np.ndarray]  # leaves of the state; none once the run is complete
+
+
+def load(path: Path, identity: str, num_rounds: int) -> tuple[Found, Checkpoint | None]:
+    """What there is of the run that this is the identity of; the checkpoint if it can be gone on from."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return Found.NOTHING, None
+    except OSError:
+        return Found.DAMAGED, None
+    try:
+        task, arrays = packing.unpack(data)
+        if task["identity"] != identity:
+            return Found.OTHER, None
+        records = {name.removeprefix(_RECORD): array for name, array in arrays.items() if name.startswith(_RECORD)}
+        state = [arrays[f"{_STATE}{place}"] for place in range(len(arrays) - len(records))]
+        found = Checkpoint(task["done"], records, state)
+    except (ValueError, KeyError, TypeError):
+        return Found.DAMAGED, None
+    return (Found.WHOLE if found.done == num_rounds else Found.PART), found
+
+
+def save(path: Path, identity: str, checkpoint: Checkpoint) -> None:
+    """Keep a run in place of what there is. Raises: OutputError where it cannot be written."""
+    arrays = {_RECORD + name: array for name, array in checkpoint.records.items()}
+    arrays |= {f"{_STATE}{place}": leaf for place, leaf in enumerate(checkpoint.state)}
+    write_whole(path, packing.pack({"identity": identity, "done": checkpoint.done}, arrays), WAY_OUT)
+
+
+def packed(state: Any) -> list[np.ndarray]:
+    """The leaves of a state without its pool, which is the same in all runs."""
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(state._replace(pool=None))]
+
+
+def restored(leaves: list[np.ndarray], like: Any) -> Any:
+    """The state of which these are the leaves, with the pool of `like`, a state of the same system."""
+    structure = jax.tree.structure(like._replace(pool=None))
+    return jax.tree.unflatten(structure, map(jnp.asarray, leaves))._replace(pool=like.pool)
+
 
 EVERY = 10  # rounds between checkpoints
 SOURCES = ("core", "continual", "edge", "deep", "deep/networks")  # folders whose code decides the numbers
@@ -116,7 +174,7 @@ def survey(plan: Plan) -> Counter[Found]:
     cells, decisive = plan.params(), _decisive(plan)
     paths = {(cell, replicate): plan.path(cell, replicate) for replicate in range(plan.replicates) for cell in cells}
     return Counter(
-        checkpoints.load(path, _identity(decisive, *job, cells[job[0]]), plan.preset.num_rounds)[0]
+        load(path, _identity(decisive, *job, cells[job[0]]), plan.preset.num_rounds)[0]
         for job, path in paths.items()
         if path is not None
     )
@@ -207,7 +265,7 @@ class _Shared:
     def _run(self, cell: str, replicate: int, params: Params) -> PyTree:
         num_rounds, info = self.plan.preset.num_rounds, paper_of(self.plan.preset).Info
         path, identity = self.plan.path(cell, replicate), _identity(self.decisive, cell, replicate, params)
-        found, kept = (Found.NOTHING, None) if path is None else checkpoints.load(path, identity, num_rounds)
+        found, kept = (Found.NOTHING, None) if path is None else load(path, identity, num_rounds)
         done, pieces = (0, []) if kept is None else (kept.done, [kept.records])
         self.on_step(Step(cell, replicate, done, done, found))
         key = replicate_keys(root_key(self.plan.seed), jnp.array([replicate]))[0]
@@ -217,14 +275,14 @@ class _Shared:
                 raise concurrent.futures.CancelledError
             if state is None:
                 state = self._begin(key, params)
-                state = state if kept is None else checkpoints.restored(kept.state, state)
+                state = state if kept is None else restored(kept.state, state)
             rounds = min(self.plan.every, num_rounds - done)
             state, piece = self._advance(key, state, params, rounds)
             done += rounds
             pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
             if path is not None:
-                leaves = checkpoints.packed(state) if done < num_rounds else []
-                checkpoints.save(path, identity, Checkpoint(done, _joined(pieces), leaves))
+                leaves = packed(state) if done < num_rounds else []
+                save(path, identity, Checkpoint(done, _joined(pieces), leaves))
             self.on_step(Step(cell, replicate, done, rounds, None))
         return info(**_joined(pieces))
 
@@ -287,3 +345,38 @@ def _begin_program(paper: Any, dims: Any) -> Any:
 
 def _joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+
+
+EXPERT = "expert_index"  # the axis of what there is one of for each expert
+
+
+def dataset(plan: Plan, runs: Runs, command: str = "") -> xr.Dataset:
+    """All records, over cells, rounds, experts where there is one for each, and replicates.
+
+    Args:
+        command: what is said to have made them.
+    """
+    cells = list(runs)
+    first = runs[cells[0]]
+    variables = {}
+    for name in first.records._fields:
+        values = np.stack([getattr(runs[cell].records, name) for cell in cells])
+        own = (EXPERT,) * (values.ndim - 3)
+        variables[name] = xr.Variable(("cell", "round", *own, "replicate"), values)
+    coordinates = {"cell": cells, "round": first.rounds, "replicate": first.replicates}
+    coordinates[EXPERT] = np.arange(plan.preset.dims.max_experts)
+    return xr.Dataset(variables, coordinates, _attributes(plan, command))
+
+
+def _attributes(plan: Plan, command: str) -> dict[str, Any]:
+    return {
+        "preset": plan.preset.name,
+        "source": f"{plan.preset.where} of {plan.preset.paper}",
+        "data": plan.data.title,
+        "data_digest": digest_of(plan.data),
+        "reading": plan.setting,
+        "seed": plan.seed,
+        "parameters": json.dumps({cell: params._asdict() for cell, params in plan.params().items()}),
+        "versions": json.dumps(versions()),
+        "command": command,
+    }

@@ -13,7 +13,7 @@ import pytest
 from moe_theory.continual import accuracy
 from moe_theory.core.errors import InvalidRunError, UnknownNameError
 from moe_theory.deep import Dims, scores
-from moe_theory.deep.tables import incremental_accuracy
+from moe_theory.deep.presets import incremental_accuracy
 
 NUM_EXPERIENCES, NUM_TESTS = 5, 20
 

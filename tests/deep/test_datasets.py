@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from moe_theory.core.errors import DamagedDataError, InvalidRunError, MissingDataError, UnknownNameError
-from moe_theory.deep.datasets import DATASETS, DataSet, cifar, idx, load
+from moe_theory.deep.datasets import DATASETS, DataSet, cifar, load
 
 from . import dataset_files as files
 

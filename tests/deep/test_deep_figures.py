@@ -9,9 +9,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.deep import readings, tables
+from moe_theory.deep import presets, readings
 from moe_theory.deep.datasets import load
-from moe_theory.deep.figures import FIGURES, curves, draw_runs, drive, figures_3_to_7, policies, routing
+from moe_theory.deep.figures import FIGURES, draw_runs, drive, figures_3_to_7, routing
 from moe_theory.deep.figures.twins import run_twin
 from moe_theory.deep.presets import EDGE, PRESETS, SMALL, expert_cell, preset, server_cell
 from moe_theory.edge.policies import POLICIES
@@ -38,7 +38,7 @@ def made_up_run(cell, params, num_rounds, replicates):
         task=random.integers(3, size=shape),
         expert=random.integers(int(params.num_experts), size=shape),
         drive=random.uniform(1, 30, shape),
-        **{name: random.uniform(0.1, 0.9, shape) for name in curves.SYMBOLS},
+        **{name: random.uniform(0.1, 0.9, shape) for name in figures_3_to_7.SYMBOLS},
         terminated=later & (np.arange(replicates) % 2 == 0) & bool(params.terminate),
         dropped=np.zeros(shape),
     )
@@ -105,12 +105,12 @@ def test_edge_figure_summarises_the_runs_of_its_policies():
     assert (data.dropped == 0).all()
 
 
-@pytest.mark.parametrize("name", [name for name in PRESETS if tables.printed(PRESETS[name])])
+@pytest.mark.parametrize("name", [name for name in PRESETS if presets.printed(PRESETS[name])])
 def test_tables_are_of_the_cells_that_run(name):
     """Every cell has a printed number and none is of a cell that does not run; a twin has its original's."""
-    table = tables.printed(PRESETS[name])
+    table = presets.printed(PRESETS[name])
     assert set(table.accuracies) == set(PRESETS[name].cells())
-    assert tables.printed(PRESETS[name.removesuffix(SMALL)]) is table
+    assert presets.printed(PRESETS[name.removesuffix(SMALL)]) is table
     assert table.where in PRESETS[name].where
 
 
@@ -143,7 +143,7 @@ def test_draws_runs_of_any_preset(name):
     runs = made_up_twin(chosen, chosen.cells(), READING, 2, 0, None, 6, None)
     figure = Figure(figsize=(7.2, 6))
     draw_runs(chosen, "what was run", runs, figure)
-    count = len(chosen.experts) if chosen.paper == EDGE else 6 + (tables.printed(chosen) is not None)
+    count = len(chosen.experts) if chosen.paper == EDGE else 6 + (presets.printed(chosen) is not None)
     assert len(figure.axes) == count
     assert figure.legends[0].get_title().get_text() == "what was run"
     mean = runs[next(iter(chosen.cells()))].records.generalization_error.mean(axis=1)
@@ -203,7 +203,7 @@ def test_drive_is_of_the_exploration_and_differences_are_paired(made_up):
     own = preset(drive.TWIN).cells()
     for scale in drive.SCALES:
         here = data.sel(gate_scale=scale)
-        names = {part: drive._name(part, scale) for part in curves.TERMINATIONS}
+        names = {part: drive._name(part, scale) for part in figures_3_to_7.TERMINATIONS}
         records = {
             part: made_up_run(name, READING.params(**own[expert_cell(4, part == "with")]), 12, 4).records
             for part, name in names.items()

@@ -14,7 +14,7 @@ from scipy import stats
 
 from moe_theory.core.errors import InvalidDimsError
 from moe_theory.deep.datasets import Images
-from moe_theory.deep.pool import OTHER, inputs_of, on_device, pick, pool_of
+from moe_theory.deep.tasks import OTHER, inputs_of, on_device, pick, pool_of
 
 from .pictures import corners
 

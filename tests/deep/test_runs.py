@@ -13,11 +13,10 @@ from moe_theory.core.provenance import is_x64
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import simulate
 from moe_theory.deep import datasets, runs
-from moe_theory.deep.checkpoints import Found
 from moe_theory.deep.params import Dims
 from moe_theory.deep.presets import preset
 from moe_theory.deep.readings import reading
-from moe_theory.deep.results import dataset
+from moe_theory.deep.runs import Found, dataset
 
 ROUNDS, EVERY = 6, 4  # in parts of 4 and of 2
 DIMS = Dims(4, 3, ROUNDS, num_samples=10, num_tests=8, num_epochs=2, batch_size=10)

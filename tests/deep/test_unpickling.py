@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from moe_theory.core.errors import DamagedDataError
-from moe_theory.deep.datasets import unpickling
-from moe_theory.deep.datasets.unpickling import read_pickle
+from moe_theory.deep.datasets.cifar import read_pickle
 
 from . import dataset_files as files
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.deep.claims.values import final, named, of_cells
-from moe_theory.deep.experiments import DRIVE, DRIVE_EXPERTS, STRONG, WEAK, drive_cell
+from moe_theory.deep.experiments import DRIVE, DRIVE_EXPERTS, STRONG, WEAK, drive_cell, final, named, of_cells
 from moe_theory.deep.gate import FREEZING_DRIVES
 from moe_theory.verify.claim import Runs, claim
 from moe_theory.verify.components import Values

@@ -10,7 +10,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.continual.theory import exploration_rounds
-from moe_theory.deep.figures.curves import SINGLE, TERMINATIONS
+from moe_theory.deep.figures.figures_3_to_7 import SINGLE, TERMINATIONS
 from moe_theory.deep.figures.twins import BAND_ALPHA, band_handle, description, run_twin
 from moe_theory.deep.gate import FREEZING_DRIVES
 from moe_theory.deep.presets import expert_cell, preset

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from moe_theory.deep.figures import curves, policies
+from moe_theory.deep.figures import edge_figure_4, figures_3_to_7
 from moe_theory.deep.presets import EDGE, Preset
 from moe_theory.verify.claim import Runs
 
@@ -17,7 +17,7 @@ def draw_runs(preset: Preset, title: str, runs: Runs, figure: "FigureBase") -> N
         title: above everything else.
     """
     if preset.paper == EDGE:
-        policies.draw(policies.summary(preset, runs), figure)
+        edge_figure_4.draw(edge_figure_4.summary(preset, runs), figure)
     else:
-        curves.draw(curves.summary(preset, runs, tuple(curves.SYMBOLS), preset.experts), figure)
+        figures_3_to_7.draw(figures_3_to_7.summary(preset, runs, tuple(figures_3_to_7.SYMBOLS), preset.experts), figure)
     figure.legends[0].set_title(title)  # a suptitle would lie over a legend at the top

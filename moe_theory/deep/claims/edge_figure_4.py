@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from moe_theory.deep.claims.values import final, named, of_cells
-from moe_theory.deep.experiments import EDGE_MNIST
+from moe_theory.deep.experiments import EDGE_MNIST, final, named, of_cells
 from moe_theory.deep.presets import server_cell
 from moe_theory.sweep import Run
 from moe_theory.verify.claim import claim
