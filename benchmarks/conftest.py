@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from moe_theory.bench.worker import choose_cores
-from moe_theory.sweep.executors import available_cores
+from moe_theory.runs.machine import available_cores
 
 PASSES = 5
 

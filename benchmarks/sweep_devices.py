@@ -20,8 +20,8 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from moe_theory.runs.workers import DevicePool
 from moe_theory.sweep import runner, tasks
-from moe_theory.sweep.executors import DeviceCrew
 from moe_theory.sweep.spec import Sweep
 
 SCALES = np.geomspace(0.1, 0.8, 8).tolist()
@@ -44,13 +44,13 @@ def kept(sweep: Sweep, devices: int) -> float:
     """Seconds of a run into a new folder."""
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        runner.run(sweep, Path(folder) / "run", crew=DeviceCrew(devices))
+        runner.run(sweep, Path(folder) / "run", pool=DevicePool(devices))
         return time.perf_counter() - began
 
 
 def not_kept(sweep: Sweep, devices: int) -> float:
     """Seconds of the same work with nothing kept."""
-    crew = DeviceCrew(devices)
+    crew = DevicePool(devices)
     began = time.perf_counter()
     plan = tasks.Plan(sweep, runner.fingerprint_of(crew, sweep.system))
     wait([crew.open().submit(tasks.compute, part.task) for part in plan.parts])

@@ -7,7 +7,7 @@ replicate-round and the process's peak memory.
 import resource
 
 from moe_theory import edge
-from moe_theory.sweep import Cell, run_cells
+from moe_theory.runs import Cell, run_cells
 
 REPLICATES, NUM_ROUNDS = 1000, 3000
 DIMS = edge.Dims(max_experts=50, num_tasks=10, num_features=15, num_samples=10, max_delay=10)

@@ -9,7 +9,7 @@ import resource
 import pytest
 
 from moe_theory import merging
-from moe_theory.sweep import Cell, run_cells
+from moe_theory.runs import Cell, run_cells
 
 SEEDS, NUM_SLOTS = 10, 2000
 

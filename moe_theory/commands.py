@@ -111,8 +111,8 @@ def run_verify(options: Any) -> None:
     from moe_theory.report import pages, verdicts
     from moe_theory.report.closing import closing_lines
     from moe_theory.report.output import prepare_folder
-    from moe_theory.sweep import terminal_progress
-    from moe_theory.sweep.compilation import keep_programs
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.compilation import keep_programs
     from moe_theory.verify.archive import Archive
     from moe_theory.verify.session import carry_out
 
@@ -149,8 +149,8 @@ def run_verify(options: Any) -> None:
 def run_explore(options: Any) -> None:
     from moe_theory.report import exploration
     from moe_theory.report.output import prepare_folder
-    from moe_theory.sweep import terminal_progress
-    from moe_theory.sweep.compilation import keep_programs
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.compilation import keep_programs
     from moe_theory.verify import explore
     from moe_theory.verify.modules import load_claims
 
@@ -182,19 +182,19 @@ def run_explore(options: Any) -> None:
 
 
 def run_self_test(options: Any) -> None:
-    import os
 
     from moe_theory.core.random import root_key
     from moe_theory.report import selftest
     from moe_theory.report.output import prepare_folder
-    from moe_theory.sweep import terminal_progress
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.machine import available_cores
     from moe_theory.verify.selftest import self_test
 
     root_key(options.seed)
     folder = prepare_folder(options.out, (selftest.PICTURE, selftest.NUMBERS))
     console = open_console(to_stderr=options.json)
     with terminal_progress(console) as progress:
-        result = self_test(seed=options.seed, workers=os.cpu_count() or 1, progress=progress)
+        result = self_test(seed=options.seed, workers=available_cores(), progress=progress)
     paths = selftest.write_picture(result, folder)
     if options.json:
         print_json(result.to_json())
@@ -236,19 +236,21 @@ def run_sweep(options: Any) -> None:
 def _run_sweep(options: Any, is_stopped: Callable[[], bool]) -> None:
     from moe_theory.core.errors import InvalidRunError
     from moe_theory.report import costs, sweeps
-    from moe_theory.sweep import runner, terminal_progress
-    from moe_theory.sweep.compilation import keep_programs
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.compilation import keep_programs
+    from moe_theory.runs.files import made_folder
+    from moe_theory.sweep import runner
     from moe_theory.sweep.results import Results
 
     sweep, folder = _sweep_of(options)
-    keep_programs(runner.prepared(folder) / "programs")
+    keep_programs(made_folder(folder) / "programs")
     _prepare_devices(options.devices)
     console = open_console(to_stderr=options.json)
-    crew = runner.crew_of(dask=options.dask, devices=options.devices)
+    pool = runner.pool_of(dask=options.dask, devices=options.devices)
     try:
         with terminal_progress(console) as progress:
             outcome = runner.run(
-                sweep, folder, crew=crew, progress=progress, arguments=sys.argv[1:], is_stopped=is_stopped
+                sweep, folder, pool=pool, progress=progress, arguments=sys.argv[1:], is_stopped=is_stopped
             )
     except KeyboardInterrupt:
         leave_threads(f"interrupted; finished chunks are kept in {folder}: the same command goes on from them")
@@ -348,8 +350,8 @@ def stoppable() -> Iterator[Callable[[], bool]]:
 
 def make_figures(options: Any) -> None:
     from moe_theory.report import plots
-    from moe_theory.sweep import terminal_progress
-    from moe_theory.sweep.compilation import keep_programs
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.compilation import keep_programs
 
     keep_programs()
     specifications = plots.figures_of(options.paper)

@@ -11,20 +11,20 @@ from rich.console import Console
 
 from moe_theory.commands import command_line, leave_threads, open_console, print_json, stoppable
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.core.files import write_whole
-from moe_theory.core.provenance import backend, is_x64, now, versions
 from moe_theory.deep import datasets, runs
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.presets import SMALL, Preset, preset
 from moe_theory.deep.readings import reading
 from moe_theory.deep.runs import Found, dataset
-from moe_theory.deep.summary import Summary, summarised
+from moe_theory.deep.summary import Summary, summarize
 from moe_theory.report import closing, deep, pages
 from moe_theory.report.output import prepare_folder, write_text
 from moe_theory.report.verdicts import live_table
-from moe_theory.sweep import Progress, quiet, terminal_progress
-from moe_theory.sweep.compilation import keep_programs
-from moe_theory.sweep.executors import available_cores
+from moe_theory.runs import Progress, quiet, terminal_progress
+from moe_theory.runs.compilation import keep_programs
+from moe_theory.runs.files import write_whole
+from moe_theory.runs.machine import available_cores
+from moe_theory.runs.provenance import backend, is_x64, now, versions
 from moe_theory.sweep.exports import to_netcdf
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.session import FAMILY_ERROR, judge
@@ -97,7 +97,7 @@ def _run_preset(chosen: Preset, options: Any) -> None:
             made = runs.carry_out(plan, teller.tell, threads())
     except KeyboardInterrupt:
         leave_threads(f"interrupted; {teller.kept(folder)}")
-    summary, report = summarised(plan, made), judged(plan, made)
+    summary, report = summarize(plan, made), judged(plan, made)
     paths = write(plan, made, summary, report, folder)
     if options.json:
         print_json(deep.to_json(plan, summary, report.verdicts, paths))

@@ -65,7 +65,7 @@ def _walk(plan: Sequence[steps.Step], wanted: range, folder: Path, console: Cons
     """Take the steps up to the last one wanted, with a page that grows; what is before the first is not shown."""
     import matplotlib
 
-    from moe_theory.sweep.compilation import keep_programs
+    from moe_theory.runs.compilation import keep_programs
 
     keep_programs(folder / "programs")
     taken: list[Shown] = []

@@ -127,7 +127,7 @@ def test_other_mistakes_are_one_line(capsys, specification, tmp_path):
     assert "address" in refusal(capsys, specification, "--dask", "nowhere", "--out", tmp_path / "run")
     assert "holds no sweep" in refusal(capsys, "show", tmp_path)
     (tmp_path / "file").write_text("")
-    assert "cannot be made" in refusal(capsys, specification, "--out", tmp_path / "file")
+    assert "cannot be created" in refusal(capsys, specification, "--out", tmp_path / "file")
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

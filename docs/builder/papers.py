@@ -182,7 +182,9 @@ def _verdicts(paper: str) -> list[dict[str, Any]]:
 def _is_computing(value: Any) -> bool:
     """Whether an object is a function of a paper that the API reference describes."""
     is_function = inspect.isroutine(value) and id(value) in api.addresses()
-    return is_function and not value.__module__.startswith(("moe_theory.core", "moe_theory.verify", "moe_theory.sweep"))
+    return is_function and not value.__module__.startswith(
+        ("moe_theory.core", "moe_theory.verify", "moe_theory.sweep", "moe_theory.runs")
+    )
 
 
 def _name(value: Any) -> str:

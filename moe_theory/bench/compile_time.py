@@ -7,7 +7,7 @@ from moe_theory.bench.history import Compilation
 from moe_theory.bench.measure import timed
 from moe_theory.continual.experiments import FIGURE_2
 from moe_theory.continual.readings import READINGS
-from moe_theory.sweep.cells import run_cells
+from moe_theory.runs.cells import run_cells
 from moe_theory.verify.course import Job
 
 PROGRAM = "figure-2"

@@ -9,7 +9,7 @@ import numpy as np
 from moe_theory.bench.setting import Contender, Run, Setting, timed_systems
 from moe_theory.core.blocks import width_for
 from moe_theory.core.system import Params, System, check_system
-from moe_theory.sweep import chunks, memory
+from moe_theory.runs import cells, machine
 from moe_theory.sweep.systems import Sweepable, sweepable
 
 NAME = "moe_theory"
@@ -31,11 +31,11 @@ def prepare(setting: Setting, num_threads: int = 1) -> Run:
     cell = chunks.Cell(NAME, system, params, setting.num_rounds, setting.num_rounds, observe)
     check_system(system, params)
     total = num_threads * setting.batch
-    parts = [chunks.chunk(cell, index, total, setting.batch) for index in range(num_threads)]
+    parts = [cells.chunk_of(cell, index, total, setting.batch) for index in range(num_threads)]
 
     def compute(part: chunks.Chunk) -> np.ndarray:
         with jax.enable_x64(setting.precision == "float64"):
-            return chunks.compute(part, setting.seed)[1][RESULT][-1]
+            return cells.compute_chunk(part, setting.seed)[1][RESULT][-1]
 
     if num_threads == 1:
         return lambda: compute(parts[0])
@@ -64,12 +64,12 @@ def automatic_width(setting: Setting) -> int:
 def bytes_of_state(setting: Setting) -> int:
     """Bytes of one replicate's state."""
     with jax.enable_x64(setting.precision == "float64"):
-        return memory.bytes_of(check_system(*system_of(setting)))
+        return machine.bytes_of(check_system(*system_of(setting)))
 
 
 def bytes_needed(setting: Setting, num_threads: int = 1) -> int:
     """Bytes that `num_threads` chunks at once take."""
-    return num_threads * setting.batch * memory.STATE_COPIES * bytes_of_state(setting)
+    return num_threads * setting.batch * machine.STATE_COPIES * bytes_of_state(setting)
 
 
 def _dims(kind: Sweepable, setting: Setting) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from moe_theory.bench.measure import Ratio, ratio
 from moe_theory.bench.setting import Setting
 from moe_theory.core.errors import InvalidReportError
-from moe_theory.core.files import write_whole
+from moe_theory.runs.files import write_whole
 
 SCHEMA = "moe-theory/bench/1"
 # What JAX's persistent cache does while compiling: it is off, it is empty and keeps what is compiled, it has it all.

@@ -16,8 +16,8 @@ from moe_theory.bench import grid, history
 from moe_theory.bench.history import COLD, FILLING, KEPT, Compilation, Record
 from moe_theory.bench.setting import timed_systems
 from moe_theory.core.errors import InvalidRunError, MoeTheoryError, unknown_name
-from moe_theory.sweep.compilation import THRESHOLDS, VARIABLE
-from moe_theory.sweep.executors import available_cores
+from moe_theory.runs.compilation import THRESHOLDS, VARIABLE
+from moe_theory.runs.machine import available_cores
 
 CORES = ("one", "all", "both")
 PRECISIONS = ("float32", "float64")

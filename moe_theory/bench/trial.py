@@ -11,7 +11,7 @@ from moe_theory.bench.grid import Group, Member, contender_of, missing, with_rou
 from moe_theory.bench.history import Measurement
 from moe_theory.bench.measure import calls_to_fill, interleave, timed
 from moe_theory.bench.setting import Run
-from moe_theory.sweep.memory import machine_memory
+from moe_theory.runs.machine import machine_memory
 
 ALONE = 1  # replicates of a contender that runs one after another
 

@@ -83,7 +83,7 @@ def group_from(document: dict[str, Any]) -> Any:
 
 def facts() -> dict[str, Any]:
     """What the times depend on besides the settings."""
-    from moe_theory.core import provenance
+    from moe_theory.runs import provenance
 
     return {
         "versions": provenance.versions(),

@@ -13,7 +13,7 @@ from moe_theory.continual.system import Info, State, begin, system
 from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.random import replicate_keys
 from moe_theory.core.tasks import Pool, draw_pool
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify import Experiment
 
 # Appendix A.2: N = 6 tasks, d = 10, s = 6; experts padded to the largest M, so that all cells are one program.

@@ -1,4 +1,4 @@
-"""The papers' deep experiments by name, each with a small twin that runs on scikit-learn's digits in minutes."""
+"""The papers' deep experiments by name, each with a small version that runs on scikit-learn's digits in minutes."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from moe_theory.deep.tasks import Source
 from moe_theory.edge.policies import POLICIES
 
 CONTINUAL, EDGE = "continual", "edge"
-SMALL = "-small"  # what the name of a twin ends in
+SMALL = "-small"  # suffix of the small versions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Preset:
     """One experiment of a paper: data, sizes, and the cells that its figure compares."""
 
     name: str
-    where: str  # "Fig. 5": of the paper that `paper` names
-    paper: str  # CONTINUAL or EDGE: which system it runs
+    where: str  # "Fig. 5", of `paper`
+    paper: str  # CONTINUAL or EDGE
     data: str  # a key of `datasets.DATASETS`
     classes: tuple[int, ...]
     experts: tuple[int, ...]  # the numbers M that are compared
@@ -41,11 +41,11 @@ class Preset:
 
     @property
     def replicates(self) -> int:
-        """Seeds unless the user asks for others: a twin has as many as decide its claims."""
+        """Default number of seeds: enough to decide the claims of a small version."""
         return 32 if self.name.endswith(SMALL) else 8
 
     def cells(self) -> dict[str, dict[str, Any]]:
-        """What is compared, by name, each with its parameters.
+        """Parameters by the name of the cell.
 
         Experts with and without termination (a single expert needs no router), or servers under every policy.
         """
@@ -63,7 +63,7 @@ class Preset:
         }
 
     def system(self, source: Source) -> System:
-        """The system that all cells run, on a data set (or on what reads it).
+        """The system that all cells run, on a data set or a function that reads it.
 
         Source: Algorithm 1 of the preset's paper.
         """
@@ -86,8 +86,8 @@ def preset(name: str) -> Preset:
 
     Examples:
         >>> from moe_theory import deep
-        >>> twin = deep.preset("continual-mnist-small")
-        >>> twin.data, twin.classes, list(twin.cells())[:2]
+        >>> small = deep.preset("continual-mnist-small")
+        >>> small.data, small.classes, list(small.cells())[:2]
         ('digits', (1, 4, 7), ['M = 1', 'M = 4'])
     """
     if name not in PRESETS:
@@ -97,7 +97,7 @@ def preset(name: str) -> Preset:
 
 # Appendices A.3, A.5 and A.6 of `continual`: Adam from 5e-4 to 1e-6 along a cosine, weight decay 0.005, 5 epochs.
 _COSINE = {"expert_rate": 5e-4, "final_rate": 1e-6, "weight_decay": 0.005}
-# Where the step of the gates meets the locality losses of these experts; the papers do not say.
+# Scales at which gate steps balance the locality losses of these experts; the papers give none.
 _GATE = {"gate_scale": 20.0}
 _EDGE = {"learning_rate": 0.2, "perturbation_scale": 0.1, "gate_scale": 80.0}
 _SIX = (28, 40, 52, 72, 79, 99)
@@ -108,7 +108,7 @@ def _resnet(num_classes: int, rounds: int, most: int, samples: int, tests: int) 
     return Dims(most, num_classes, rounds, samples, tests, 5, 32, "resnet18", ADAM)
 
 
-# The presets by name: those of the papers, then their small twins.
+# The presets by name: those of the papers, then their small versions.
 PRESETS: dict[str, Preset] = {
     preset.name: preset
     for preset in (
@@ -215,14 +215,14 @@ class Table(NamedTuple):
 
 
 def printed(preset: Preset) -> Table | None:
-    """The table of an experiment, or of the one that it is a small twin of; None where the paper has none."""
+    """The paper's table for an experiment or for its small version; None where there is none."""
     return _TABLES.get(preset.name.removesuffix(SMALL))
 
 
 def incremental_accuracy(accuracy: Float[np.ndarray, "T *batch"]) -> Float[np.ndarray, "*batch"]:
     """The average incremental accuracy: mean over rounds t of A_t, the mean accuracy of the tasks up to t.
 
-    The paper names it and does not define it; this is the usual meaning (Rebuffi et al., iCaRL, 2017).
+    The paper does not define it; this is the usual definition (Rebuffi et al., iCaRL, 2017).
     """
     return np.asarray(np.mean(accuracy, axis=0, dtype=np.float64))
 

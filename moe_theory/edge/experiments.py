@@ -14,7 +14,7 @@ from moe_theory.edge.readings import FIGURE_3_FEATURES
 from moe_theory.edge.rounds import Info, generalization_error, generalization_error_flushed
 from moe_theory.edge.state import State
 from moe_theory.edge.system import system
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify import Experiment
 
 FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)

@@ -21,8 +21,8 @@ from moe_theory.merging.serving import merge, routing
 from moe_theory.merging.serving.methods import MERGED, Deployment, named
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.tasks import TRAIN, Setting, examples, tasks_of
-from moe_theory.sweep import Run
-from moe_theory.sweep.chunks import Cell
+from moe_theory.runs import Run
+from moe_theory.runs.cells import Cell
 from moe_theory.verify.claim import Measure, Runs
 
 _SPREAD = 0.05  # of experts that were not trained about one another

@@ -21,8 +21,8 @@ from moe_theory.merging.serving.deployed import deployed
 from moe_theory.merging.serving.methods import Deployment, named
 from moe_theory.merging.system import system
 from moe_theory.merging.testbed.tasks import VALIDATION, Setting, examples
-from moe_theory.sweep import Run, run_cells
-from moe_theory.sweep.chunks import Cell
+from moe_theory.runs import Run, run_cells
+from moe_theory.runs.cells import Cell
 from moe_theory.verify.claim import Measure, Runs
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from moe_theory.core.errors import OutputError
-from moe_theory.core.files import write_whole
 from moe_theory.generalization.calculator import Bound, Setting
 from moe_theory.generalization.theory import MOST_SAMPLES
 from moe_theory.report.bounds import WORDS, count, facts, has_reading, status
 from moe_theory.report.plots import PAGE_WIDTH, render_as
 from moe_theory.report.sweeps import FORMS
+from moe_theory.runs.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.presets import preset
 from moe_theory.report import deep, merging, pages, plots
 from moe_theory.report.figure_claims import FIGURE_CLAIMS
-from moe_theory.sweep.store import MANIFEST, Store
+from moe_theory.runs.store import MANIFEST, Store
 from moe_theory.sweep.systems import sweepable
 from moe_theory.verify import explore
 from moe_theory.verify.claim import Claim

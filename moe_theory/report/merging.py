@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from moe_theory.core.files import write_whole
 from moe_theory.merging.online import Row
 from moe_theory.report.output import write_text
 from moe_theory.report.plots import PAGE_WIDTH, render_as
+from moe_theory.runs.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase

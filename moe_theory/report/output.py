@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from moe_theory.core.errors import OutputError
-from moe_theory.core.files import write_whole
+from moe_theory.runs.files import write_whole
 
 
 def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> Path:

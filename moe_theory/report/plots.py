@@ -19,7 +19,7 @@ import xarray as xr
 from moe_theory.core.errors import InvalidRunError, unknown_name
 from moe_theory.core.random import root_key
 from moe_theory.report.output import prepare_folder, write_text
-from moe_theory.sweep import Progress, quiet
+from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.registry import PAPERS, SPECIAL_NAMES, select_readings
 

@@ -11,10 +11,10 @@ import numpy as np
 from rich.table import Table
 
 from moe_theory.core.errors import InvalidRunError, OutputError
-from moe_theory.core.files import write_whole
 from moe_theory.core.values import shown
 from moe_theory.report.exploration import WIDE_RATIO
 from moe_theory.report.plots import PAGE_WIDTH, render_as
+from moe_theory.runs.files import write_whole
 from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
 

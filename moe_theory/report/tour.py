@@ -13,8 +13,8 @@ from rich.rule import Rule
 from rich.syntax import Syntax
 from rich.text import Text
 
-from moe_theory.core.provenance import now, versions
 from moe_theory.report.html import templates
+from moe_theory.runs.provenance import now, versions
 from moe_theory.tour.steps import Step
 from moe_theory.tour.walk import Shown
 

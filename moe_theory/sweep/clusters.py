@@ -31,7 +31,7 @@ CLOSING = 3.0  # seconds that anything may take to close
 _LOG = logging.getLogger(__name__)
 
 
-def dask_crew(address: str, patience: float = PATIENCE) -> "DaskCrew":
+def dask_pool(address: str, patience: float = PATIENCE) -> "DaskPool":
     """The workers of a Dask cluster.
 
     Args:
@@ -43,22 +43,22 @@ def dask_crew(address: str, patience: float = PATIENCE) -> "DaskCrew":
     if importlib.util.find_spec("distributed") is None:
         raise InvalidRunError(f"dask={address!r} needs Dask, which is not installed: pip install 'moe-theory[dask]'")
     if re.fullmatch(r"local:0*[1-9]\d*", address):
-        return _LocalCrew(int(address.removeprefix("local:")))
+        return _LocalPool(int(address.removeprefix("local:")))
     if re.fullmatch(r"(tcp|tls)://(\[[^\]\s/]+\]|[^:\s/]+):\d{1,5}|file:.+", address):
-        return DaskCrew(address, patience)
+        return DaskPool(address, patience)
     raise InvalidRunError(
         f"dask={address!r} is no address of a cluster: give tcp://HOST:PORT or tls://HOST:PORT of a Dask scheduler, "
         "file:PATH of its scheduler file, or local:N for N worker processes on this machine."
     )
 
 
-class DaskCrew:
+class DaskPool:
     """The workers of a scheduler that somebody else runs."""
 
     grace = 30.0
 
     def __init__(self, address: str, patience: float = PATIENCE) -> None:
-        self.about = f"Dask {address}"
+        self.description = f"Dask {address}"
         self._address = address
         self._patience = patience
         self._client: Any = None
@@ -74,7 +74,7 @@ class DaskCrew:
         return max(1, self._count())
 
     @property
-    def num_here(self) -> int:
+    def num_local(self) -> int:
         """1: the workers are elsewhere."""
         return 1
 
@@ -88,7 +88,7 @@ class DaskCrew:
             self._leave()
             self._silence = _silenced_dask()
             self._client = self._connect(patience)
-            self._executor = _TaskExecutor(self._client, self.about)
+            self._executor = _TaskExecutor(self._client, self.description)
             self._is_lost = False
             self._empty_since = None
             while not self._count() and not self._is_told:
@@ -147,7 +147,9 @@ class DaskCrew:
         elif not self._is_told and time.monotonic() - self._empty_since > EMPTY:
             self._is_told = True
             _LOG.warning(
-                "%s has no workers: it waits for one. To start some: dask worker %s", self.about, self._scheduler()
+                "%s has no workers: it waits for one. To start some: dask worker %s",
+                self.description,
+                self._scheduler(),
             )
         return threads
 
@@ -159,7 +161,7 @@ class DaskCrew:
         self._silence.close()
 
 
-class _LocalCrew(DaskCrew):
+class _LocalPool(DaskPool):
     """Worker processes on this machine, and their scheduler in this process."""
 
     def __init__(self, num_processes: int) -> None:
@@ -168,7 +170,7 @@ class _LocalCrew(DaskCrew):
         self._cluster: Any = None
 
     @property
-    def num_here(self) -> int:
+    def num_local(self) -> int:
         """All of them."""
         return self._num_processes
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 
 from moe_theory.core.errors import ExecutorLostError
+from moe_theory.runs.progress import Progress, quiet
+from moe_theory.runs.store import Store
+from moe_theory.runs.workers import WorkerPool
 from moe_theory.sweep import tasks
-from moe_theory.sweep.executors import Crew
-from moe_theory.sweep.progress import Progress, quiet
-from moe_theory.sweep.store import Store
 from moe_theory.sweep.tasks import Part, Plan
 
 TASKS_AHEAD = 2  # in flight for each worker, so that none waits for the disk
@@ -39,7 +39,7 @@ def survey(plan: Plan, store: Store) -> tuple[Tally, list[Part]]:
     """What is there and whole, and the chunks that are to be computed."""
     tally, missing = Tally(num_chunks=len(plan.parts)), []
     for part in plan.parts:
-        if not store.has(part.name):
+        if part.name not in store:
             missing.append(part)
         elif (reason := store.damage(part.name)) is not None:
             tally.damaged[part.name] = reason
@@ -52,7 +52,7 @@ def survey(plan: Plan, store: Store) -> tuple[Tally, list[Part]]:
 def carry_out(
     plan: Plan,
     store: Store,
-    crew: Crew,
+    pool: WorkerPool,
     tally: Tally,
     missing: Iterable[Part],
     progress: Progress = quiet,
@@ -66,7 +66,7 @@ def carry_out(
     Raises: OutputError where the folder takes no more; ExecutorLostError where workers are lost again and again;
         what a task raises. Everything that came back before is kept, and everything is where `survey` finds it.
     """
-    run = _Run(plan, store, crew, tally, missing, progress)
+    run = _Run(plan, store, pool, tally, missing, progress)
     try:
         run.go(is_stopped)
     except BaseException:
@@ -76,9 +76,9 @@ def carry_out(
 
 class _Run:
     def __init__(
-        self, plan: Plan, store: Store, crew: Crew, tally: Tally, missing: Iterable[Part], progress: Progress
+        self, plan: Plan, store: Store, pool: WorkerPool, tally: Tally, missing: Iterable[Part], progress: Progress
     ) -> None:
-        self.plan, self.store, self.crew, self.tally, self.progress = plan, store, crew, tally, progress
+        self.plan, self.store, self.pool, self.tally, self.progress = plan, store, pool, tally, progress
         self.waiting = deque(missing)
         self.busy: deque[Part] = deque()  # chunks that other processes are computing
         self.flying: dict[Future, Part] = {}
@@ -92,13 +92,13 @@ class _Run:
 
     def go(self, is_stopped: Callable[[], bool]) -> None:
         """Until everything is there."""
-        executor = self.crew.open() if self.waiting else None
+        executor = self.pool.open() if self.waiting else None
         self._tell_place()
         self._tell_state()
         while self.waiting or self.flying or self.busy:
             if is_stopped():
                 raise KeyboardInterrupt
-            while executor is not None and self.waiting and len(self.flying) < TASKS_AHEAD * self.crew.num_workers:
+            while executor is not None and self.waiting and len(self.flying) < TASKS_AHEAD * self.pool.num_workers:
                 executor = self._submit(executor, self.waiting.popleft())
             if self.flying:
                 finished, _ = wait(self.flying, timeout=1.0, return_when=FIRST_COMPLETED)
@@ -118,7 +118,7 @@ class _Run:
         if running:
             self.progress.running("the chunks in hand to their end")
         with contextlib.suppress(KeyboardInterrupt):  # of somebody who does not want to wait
-            wait(running, timeout=self.crew.grace)
+            wait(running, timeout=self.pool.grace)
         for future in running:
             if future.done():
                 with contextlib.suppress(Exception):
@@ -130,7 +130,7 @@ class _Run:
         if not self.store.claim(part.name):
             self.busy.append(part)
             return executor
-        if part.name not in self.damaged and self.store.has(part.name):
+        if part.name not in self.damaged and part.name in self.store:
             self.store.release(part.name)
             self.tally.elsewhere += 1
             self.progress.add_work(-part.replicate_rounds)
@@ -139,7 +139,7 @@ class _Run:
         try:
             self.flying[executor.submit(tasks.compute, part.task)] = part
         except Exception as failure:
-            if not self.crew.is_loss(failure):
+            if not self.pool.is_loss(failure):
                 raise
             self.waiting.appendleft(part)
             return self._reopened(failure)
@@ -153,7 +153,7 @@ class _Run:
         except (Exception, CancelledError) as failure:
             del self.flying[future]
             self.store.release(part.name)
-            if not self.crew.is_loss(failure):
+            if not self.pool.is_loss(failure):
                 raise
             self.waiting.appendleft(part)
             return failure
@@ -172,7 +172,7 @@ class _Run:
         self.losses += 1
         if self.losses > MOST_LOSSES:
             raise ExecutorLostError(
-                f"workers of {self.crew.about} were lost {self.losses} times in a row ({failure}); "
+                f"workers of {self.pool.description} were lost {self.losses} times in a row ({failure}); "
                 f"{self.tally.done} of {self.tally.num_chunks} chunks are kept. Look at the workers' logs, "
                 "then run the same command again."
             ) from None
@@ -182,8 +182,8 @@ class _Run:
             self.waiting.appendleft(part)
         self.flying = {}
         self.is_compiling = None
-        self.progress.running(f"a search for the workers of {self.crew.about}")
-        return self.crew.open()
+        self.progress.running(f"a search for the workers of {self.pool.description}")
+        return self.pool.open()
 
     def _done(self, part: Part, own_work: int) -> None:
         self.left_of_cell[part.cell] -= 1
@@ -203,4 +203,4 @@ class _Run:
         is_compiling = any(tasks.program_of(part.task) not in self.compiled for part in pending)
         if is_compiling != self.is_compiling:
             self.is_compiling = is_compiling
-            (self.progress.compiling if is_compiling else self.progress.running)(f"on {self.crew.about}")
+            (self.progress.compiling if is_compiling else self.progress.running)(f"on {self.pool.description}")

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.system import recorded_rounds
-from moe_theory.sweep import memory, packing, runner, tasks
+from moe_theory.runs import machine
+from moe_theory.runs.files import pack
+from moe_theory.runs.store import Store
+from moe_theory.runs.workers import DevicePool
+from moe_theory.sweep import runner, tasks
 from moe_theory.sweep.dispatch import survey
-from moe_theory.sweep.executors import DeviceCrew, num_devices
 from moe_theory.sweep.spec import Sweep
-from moe_theory.sweep.store import Store
 from moe_theory.sweep.tasks import Plan, Task
 
 PROBE_ROUNDS = 100
@@ -49,8 +51,8 @@ def estimate(sweep: Sweep, folder: Path | None = None, workers: int | None = Non
         folder: where chunks may be already.
         workers: that compute at once; this machine's devices unless given.
     """
-    crew = DeviceCrew(workers)
-    workers = crew.num_workers
+    pool = DevicePool(workers)
+    workers = pool.num_workers
     plan = Plan(sweep, tasks.fingerprint(sweep.system))
     runner.require_memory(plan, workers)
     missing = list(plan.parts)
@@ -78,7 +80,7 @@ def estimate(sweep: Sweep, folder: Path | None = None, workers: int | None = Non
         workers=workers,
         disk_bytes=sum(len(parts) * _file_bytes(parts[0].task) for parts in by_program.values()),
         replicate_rounds=sum(left.values()),
-        compile_seconds=float(sum(compiling for compiling, _ in seconds)) * num_devices(workers),
+        compile_seconds=float(sum(compiling for compiling, _ in seconds)) * pool.num_devices,
         run_seconds=float(sum(work * pace for work, (_, pace) in zip(left.values(), seconds, strict=True)) / workers),
     )
 
@@ -98,6 +100,6 @@ def _probe(task: Task) -> tuple[float, float]:
 
 def _file_bytes(task: Task) -> int:
     records = tasks.chunk_shapes(task)[1]
-    around = len(packing.pack(task, {name: np.zeros(0) for name in records}))
-    kept = len(recorded_rounds(task["rounds"], task["record_every"])) * memory.bytes_of(records)
+    around = len(pack(task, {name: np.zeros(0) for name in records}))
+    kept = len(recorded_rounds(task["rounds"], task["record_every"])) * machine.bytes_of(records)
     return around + kept * task["width"]

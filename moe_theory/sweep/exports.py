@@ -8,7 +8,7 @@ from typing import Any
 import xarray as xr
 
 from moe_theory.core.errors import InvalidRunError, OutputError
-from moe_theory.core.files import whole
+from moe_theory.runs.files import whole
 
 LARGEST_NETCDF = 2**31 - 4  # bytes of a variable, by the format
 ZARR_MARK = ".zgroup"  # a file in every Zarr folder of format 2

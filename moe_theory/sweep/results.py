@@ -2,7 +2,6 @@
 
 import collections
 import functools
-import hashlib
 import math
 import os
 import threading
@@ -25,10 +24,10 @@ from moe_theory.core.moments import Moments
 from moe_theory.core.readings import Reading
 from moe_theory.core.system import recorded_rounds
 from moe_theory.core.values import shown
-from moe_theory.sweep import packing
-from moe_theory.sweep.chunks import Run
+from moe_theory.runs.cells import Run
+from moe_theory.runs.files import digest
+from moe_theory.runs.store import Store
 from moe_theory.sweep.spec import Sweep
-from moe_theory.sweep.store import Store
 from moe_theory.sweep.systems import Sweepable, sweepable
 from moe_theory.sweep.tasks import Part, Plan
 
@@ -62,7 +61,7 @@ class Results:
         self.plan, self.store, self.partial = plan, store, partial
         self.sweep = plan.sweep
         parts = [plan.parts_of(index) for index in range(len(self.sweep.grid))]
-        self._parts = [[part for part in each if store.has(part.name)] for each in parts]  # those there, by cell
+        self._parts = [[part for part in each if part.name in store] for each in parts]  # those there, by cell
         self._num_chunks = sum(map(len, parts))
         self.damaged: dict[str, str] = {}  # what turned out to be, by the names of chunks, in words
         self._cache = _Cache(CACHED_BYTES)
@@ -127,7 +126,7 @@ class Results:
     def digest(self) -> str:
         """Of everything that decides the numbers."""
         decisive = {"specification": self.sweep.to_json(), "fingerprint": self.plan.fingerprint}
-        return hashlib.sha256(packing.canonical(decisive)).hexdigest()
+        return digest(decisive)
 
     @functools.cached_property
     def kept(self) -> tuple[str, ...]:

@@ -5,19 +5,19 @@ import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from pathlib import Path
 from typing import Any
 
-from moe_theory.core import provenance
-from moe_theory.core.errors import ExecutorLostError, InvalidRunError, OutputError
+from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.core.system import recorded_rounds
-from moe_theory.sweep import dispatch, memory, tasks
-from moe_theory.sweep.clusters import dask_crew
+from moe_theory.runs import machine, provenance
+from moe_theory.runs.files import made_folder
+from moe_theory.runs.progress import Progress, quiet
+from moe_theory.runs.store import Store
+from moe_theory.runs.workers import DevicePool, ExecutorPool, WorkerPool
+from moe_theory.sweep import dispatch, tasks
+from moe_theory.sweep.clusters import dask_pool
 from moe_theory.sweep.dispatch import Tally
-from moe_theory.sweep.executors import Crew, DeviceCrew, ExecutorCrew
-from moe_theory.sweep.progress import Progress, quiet
 from moe_theory.sweep.spec import Sweep
-from moe_theory.sweep.store import Store
 from moe_theory.sweep.tasks import Plan
 
 
@@ -34,7 +34,7 @@ def run(
     sweep: Sweep,
     folder: str | os.PathLike[str],
     *,
-    crew: Crew | None = None,
+    pool: WorkerPool | None = None,
     progress: Progress = quiet,
     arguments: Sequence[str] = (),
     is_stopped: Callable[[], bool] = lambda: False,
@@ -42,33 +42,33 @@ def run(
     """Compute what is missing of a sweep in a folder; everything that is there and whole stays as it is.
 
     Args:
-        crew: where to compute; this machine's devices unless given.
+        pool: where to compute; this machine's devices unless given.
         arguments: of the command that asked for it, for the manifest.
         is_stopped: whether somebody has asked for the end, which then comes as a KeyboardInterrupt.
     Raises: OutputError, InvalidRunError, ExecutorLostError; whatever was finished before is kept.
     """
-    crew = DeviceCrew() if crew is None else crew
-    store = Store(prepared(folder))
+    pool = DevicePool() if pool is None else pool
+    store = Store(made_folder(folder))
     try:
-        progress.running(f"a first task on {crew.about}")
-        plan = Plan(sweep, fingerprint_of(crew, sweep.system))
-        require_memory(plan, crew.num_here)
-        record = _record(crew, plan.fingerprint, arguments)
+        progress.running(f"a first task on {pool.description}")
+        plan = Plan(sweep, fingerprint_of(pool, sweep.system))
+        require_memory(plan, pool.num_local)
+        record = _record(pool, plan.fingerprint, arguments)
         with store.recorded(sweep.to_json(), plan.fingerprint, record):
-            store.sweep_up()
+            store.remove_leftovers()
             tally, missing = dispatch.survey(plan, store)
             try:
-                dispatch.carry_out(plan, store, crew, tally, missing, progress, is_stopped)
+                dispatch.carry_out(plan, store, pool, tally, missing, progress, is_stopped)
             finally:
                 counts = {"computed": tally.computed, "chunks": tally.done, "of": tally.num_chunks}
                 record |= {"finished": provenance.now(), **counts}
         return Outcome(plan, store, tally)
     finally:
-        crew.close()
+        pool.close()
         store.close()
 
 
-def crew_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> Crew:
+def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
     """The workers asked for: an executor's, a Dask cluster's, or so many devices of this machine.
 
     Raises: InvalidRunError for more than one of them, or what there cannot be.
@@ -78,34 +78,22 @@ def crew_of(executor: Executor | None = None, dask: str | None = None, devices: 
     if len(given) > 1:
         raise InvalidRunError(f"{' and '.join(given)} exclude one another: say one of them.")
     if executor is not None:
-        return ExecutorCrew(executor)
-    return DeviceCrew(devices) if dask is None else dask_crew(dask)
+        return ExecutorPool(executor)
+    return DevicePool(devices) if dask is None else dask_pool(dask)
 
 
-def prepared(folder: str | os.PathLike[str]) -> Path:
-    """The folder, made if need be. Raises: OutputError where it cannot be."""
-    path = Path(folder)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as failure:
-        raise OutputError(
-            f"{path} cannot be made ({getattr(failure, 'strerror', None) or failure}): name another folder."
-        ) from None
-    return path
-
-
-def fingerprint_of(crew: Crew, system: str) -> dict[str, str]:
-    """What decides numbers where the crew computes them: asked of one of its workers.
+def fingerprint_of(pool: WorkerPool, system: str) -> dict[str, str]:
+    """What decides numbers where the pool computes them: asked of one of its workers.
 
     Raises: ExecutorLostError where no worker answers.
     """
     for _ in range(dispatch.MOST_LOSSES):
         try:
-            return crew.open().submit(tasks.fingerprint, system).result()
+            return pool.open().submit(tasks.fingerprint, system).result()
         except Exception as failure:
-            if not crew.is_loss(failure):
+            if not pool.is_loss(failure):
                 raise
-    raise ExecutorLostError(f"no worker of {crew.about} answers: look at the workers' logs, then run again.")
+    raise ExecutorLostError(f"no worker of {pool.description} answers: look at the workers' logs, then run again.")
 
 
 def require_memory(plan: Plan, num_workers: int) -> None:
@@ -113,7 +101,7 @@ def require_memory(plan: Plan, num_workers: int) -> None:
 
     Raises: InvalidRunError with the widest chunk that fits.
     """
-    available, seen = memory.machine_memory(), set()
+    available, seen = machine.machine_memory(), set()
     for index in range(len(plan.sweep.grid)):
         task = plan.task_of(index)
         program = tasks.program_of(task)
@@ -134,20 +122,21 @@ def require_memory(plan: Plan, num_workers: int) -> None:
             )
 
 
-def chunk_need(task: tasks.Task) -> memory.Need:
+def chunk_need(task: tasks.Task) -> machine.ChunkMemory:
     """Bytes of memory that computing chunks like this one takes."""
     state, records = tasks.chunk_shapes(task)
-    return memory.need_of(state, records, len(recorded_rounds(task["rounds"], task["record_every"])), task["batch"])
+    num_records = len(recorded_rounds(task["rounds"], task["record_every"]))
+    return machine.chunk_memory(state, records, num_records, task["batch"])
 
 
-def _record(crew: Crew, fingerprint: Mapping[str, str], arguments: Sequence[str]) -> dict[str, Any]:
+def _record(pool: WorkerPool, fingerprint: Mapping[str, str], arguments: Sequence[str]) -> dict[str, Any]:
     """What the manifest says of a run."""
     return {
         "started": provenance.now(),
         "finished": None,
         "argv": list(arguments),
-        "executor": crew.about,
+        "executor": pool.description,
         "device": f"{fingerprint['backend']}: {fingerprint['processor']}",
-        "machine": f"{platform.node()}, {platform.machine()}, {os.cpu_count()} cores",
+        "machine": f"{platform.node()}, {platform.machine()}, {machine.available_cores()} cores",
         "versions": provenance.versions(),
     }

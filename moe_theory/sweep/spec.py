@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, about, shortened, unknown_name
+from moe_theory.runs.progress import Progress, quiet
 from moe_theory.sweep import formulas, locate
 from moe_theory.sweep.columns import READING, Vocabulary, listed, table, text
 from moe_theory.sweep.grid import Fixed, Grid, GridAxis, build_grid, formula_names
-from moe_theory.sweep.progress import Progress, quiet
 from moe_theory.sweep.settle import settled
 from moe_theory.sweep.systems import sweepable
 
@@ -110,7 +110,7 @@ class Sweep:
         """
         from moe_theory.sweep import results, runner
 
-        done = runner.run(self, path, crew=runner.crew_of(executor, dask, devices), progress=progress)
+        done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices), progress=progress)
         return results.Results(done.plan, done.store)
 
     @classmethod

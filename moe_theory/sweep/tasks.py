@@ -4,23 +4,25 @@ A chunk's name is a digest of everything that decides its numbers. A task is wha
 anywhere, and the bytes that come back are the chunk's file, wherever and in whatever order it was computed.
 """
 
+import contextlib
 import dataclasses
 import functools
-import hashlib
 import json
 import math
-import os
-from collections.abc import Hashable, Mapping, Sequence
+import threading
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from moe_theory.core import provenance
 from moe_theory.core.blocks import width_for
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import check_system
-from moe_theory.sweep import chunks, packing
+from moe_theory.runs import provenance
+from moe_theory.runs.cells import Cell, Chunk, compute_chunk
+from moe_theory.runs.files import pack
+from moe_theory.runs.store import chunk_name
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.spec import Sweep
 from moe_theory.sweep.systems import sweepable
@@ -31,12 +33,10 @@ VERSION = 1  # of what a task means
 ACCELERATOR_WIDTH = 4096
 
 MOST_CHUNKS = 1_000_000
-# Of JAX's configuration, what changes numbers; the precision is the specification's to say.
-DECISIVE_OPTIONS = ("jax_threefry_partitionable", "jax_default_matmul_precision")
-NEUTRAL_FLAGS = ("--xla_force_host_platform_device_count", "--xla_dump")  # of XLA's, those that change none
-INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors can be made to compute alike
-
 _FITTING: dict[Hashable, int] = {}  # replicates that fit a core's cache, by static shape
+# Of this process, by device and program.
+_COMPILED: set[Hashable] = set()
+_COMPILING: dict[Hashable, threading.Lock] = {}
 
 
 class Part(NamedTuple):
@@ -82,7 +82,7 @@ class Plan:
         parts = []
         for first in range(0, replicates, task["width"]):
             own = task | {"first": first}
-            parts.append(Part(name_of(own), index, first, min(task["width"], replicates - first), own))
+            parts.append(Part(chunk_name(own), index, first, min(task["width"], replicates - first), own))
         return parts
 
     def task_of(self, index: int) -> Task:
@@ -109,38 +109,7 @@ class Plan:
 
 def fingerprint(system: str) -> dict[str, str]:
     """What decides numbers besides a task, on the machine where this runs."""
-    return fingerprint_of(*sweepable(system).sources)
-
-
-def fingerprint_of(*folders: str) -> dict[str, str]:
-    """What decides numbers of code in these folders of the package, besides what it is given, on this machine."""
-    versions = provenance.versions()
-    return {
-        **{name: versions[name] for name in ("moe-theory", "jax", "jaxlib", "optax")},
-        "source": provenance.source_digest(*folders)[:16],
-        "backend": provenance.backend(),
-        "processor": _processor(),
-        "configuration": ", ".join(
-            [*(f"{option}={jax.config.values[option]}" for option in DECISIVE_OPTIONS), *_compiler_flags()]
-        ),
-    }
-
-
-def _processor() -> str:
-    """What of the processor decides roundings: its instructions as far as XLA may use them, or a device's kind."""
-    if provenance.backend() != "cpu":
-        return jax.local_devices()[0].device_kind
-    caps = [flag for flag in _compiler_flags() if flag.startswith(INSTRUCTION_CAP)]
-    return caps[-1].removeprefix("--") if caps else provenance.instruction_set()
-
-
-def _compiler_flags() -> list[str]:
-    return sorted(flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(NEUTRAL_FLAGS))
-
-
-def name_of(task: Task) -> str:
-    """A chunk's name, from its task."""
-    return hashlib.sha256(packing.canonical(task)).hexdigest()[:40]
+    return provenance.fingerprint(*sweepable(system).sources)
 
 
 def program_of(task: Task) -> Hashable:
@@ -155,17 +124,16 @@ def compute(task: Task) -> bytes:
     Raises: InvalidRunError where this machine would compute other numbers than the task means.
     """
     _require_same_machine(task)
-    with jax.enable_x64(task["precision"] == "float64"):
+    with jax.enable_x64(task["precision"] == "float64"), _compiling_once(task):
         cell, end = _cell(task), task["first"] + task["width"]
         parts = [
-            chunks.compute(
-                chunks.Chunk(cell, np.arange(first, first + task["batch"]), min(task["batch"], end - first)),
-                task["seed"],
+            compute_chunk(
+                Chunk(cell, np.arange(first, first + task["batch"]), min(task["batch"], end - first)), task["seed"]
             )[1]
             for first in range(task["first"], end, task["batch"])
         ]
     arrays = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in task["observables"]}
-    return packing.pack(task, arrays)
+    return pack(task, arrays)
 
 
 def chunk_shapes(task: Task) -> tuple[Any, Any]:
@@ -178,11 +146,11 @@ def chunk_shapes(task: Task) -> tuple[Any, Any]:
         return state, jax.eval_shape(cell.observe, state, info)
 
 
-def _cell(task: Task) -> chunks.Cell:
+def _cell(task: Task) -> Cell:
     kind = sweepable(task["system"])
     dims = kind.dims(**task["dims"])
     params = type(kind.readings[kind.default_reading].defaults)(**task["params"])
-    return chunks.Cell(
+    return Cell(
         "sweep",
         kind.system(dims, task["choices"]),
         params,
@@ -190,6 +158,22 @@ def _cell(task: Task) -> chunks.Cell:
         task["record_every"],
         kind.observe(task["observables"]),
     )
+
+
+@contextlib.contextmanager
+def _compiling_once(task: Task) -> Iterator[None]:
+    """Make threads wait for the first of them to compile a program, rather than compile it too."""
+    device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    program = (device, program_of(task))
+    if program in _COMPILED:
+        yield
+        return
+    with contextlib.ExitStack() as held:
+        held.enter_context(_COMPILING.setdefault(program, threading.Lock()))
+        if program in _COMPILED:  # by the thread that had the lock before
+            held.close()
+        yield
+        _COMPILED.add(program)
 
 
 def _widths(sweep: Sweep, cell: SweepCell, backend: str) -> tuple[int, int]:
@@ -213,5 +197,5 @@ def _require_same_machine(task: Task) -> None:
         raise InvalidRunError(
             f"this worker has {', '.join(different)}: it would compute other numbers. Use the same versions and "
             "settings on all machines of a sweep; processors of different kinds compute alike with the same "
-            f"{INSTRUCTION_CAP}AVX2, say, in XLA_FLAGS on all of them."
+            f"{provenance.INSTRUCTION_CAP}AVX2, say, in XLA_FLAGS on all of them."
         )

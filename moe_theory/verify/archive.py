@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.core.files import write_whole
-from moe_theory.core.provenance import backend, is_x64, source_digest, versions
+from moe_theory.runs.files import write_whole
+from moe_theory.runs.provenance import backend, is_x64, source_digest, versions
 from moe_theory.verify.claim import Claim, ReadingLike
 from moe_theory.verify.evidence import Samples
 from moe_theory.verify.modules import sources_of

@@ -11,8 +11,8 @@ import numpy as np
 
 from moe_theory.core.errors import InvalidClaimError
 from moe_theory.core.system import Observe, System
-from moe_theory.sweep import Run
-from moe_theory.sweep.chunks import Cell, Start
+from moe_theory.runs import Run
+from moe_theory.runs.cells import Cell, Start
 
 if TYPE_CHECKING:
     from moe_theory.sweep.results import Results

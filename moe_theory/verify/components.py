@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 
 Values = Callable[[Runs], np.ndarray]  # one number a replicate (B,), or a row of components (B, V)

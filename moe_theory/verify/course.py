@@ -4,8 +4,8 @@ import dataclasses
 import time
 from collections.abc import MutableMapping, Sequence
 
-from moe_theory.sweep import Progress, replicate_rounds, run_cells
-from moe_theory.sweep.chunks import Cell
+from moe_theory.runs import Progress, replicate_rounds, run_cells
+from moe_theory.runs.cells import Cell
 from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike, Runs
 from moe_theory.verify.sequential import Trial, blank_verdict, schedule

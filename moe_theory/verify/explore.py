@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import InvalidRunError, unknown_name
-from moe_theory.core.provenance import is_x64, versions
 from moe_theory.core.values import shown
-from moe_theory.sweep import Progress, quiet
+from moe_theory.runs import Progress, quiet
+from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verify import axes as axis_texts
 from moe_theory.verify import registry
 from moe_theory.verify.axes import Axis, Number

@@ -9,7 +9,7 @@ import xarray as xr
 from jaxtyping import Float, Shaped
 
 from moe_theory.core.system import Observe, System, recorded_rounds
-from moe_theory.sweep import Cell, Progress, Run, quiet, run_cells
+from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 
 if TYPE_CHECKING:

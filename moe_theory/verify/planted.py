@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Float
 
 from moe_theory.core.system import System
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Claim, Experiment, Kind, Side
 from moe_theory.verify.sequential import Trial, blank_verdict, schedule
 from moe_theory.verify.verdict import Stop, Verdict

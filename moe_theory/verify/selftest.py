@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from statsmodels.stats.proportion import proportion_confint
 
-from moe_theory.sweep import Progress, quiet
+from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import Kind, Side
 from moe_theory.verify.planted import REPLICATES, Law, Planted
 from moe_theory.verify.planted_power import Shares, predicted_shares

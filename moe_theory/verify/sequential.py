@@ -8,8 +8,8 @@ import dataclasses
 import shlex
 from collections.abc import Iterator, Mapping
 
-from moe_theory.core.provenance import is_x64
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
+from moe_theory.runs.provenance import is_x64
 from moe_theory.verify import evidence, judgement
 from moe_theory.verify.claim import Claim, Experiment, Runs
 from moe_theory.verify.evidence import Samples

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.core.provenance import is_x64, now, versions
 from moe_theory.core.random import root_key
-from moe_theory.sweep import Progress, Run, quiet
+from moe_theory.runs import Progress, Run, quiet
+from moe_theory.runs.provenance import is_x64, now, versions
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.sweep.results import Results
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
 from moe_theory.verify.registry import SPECIAL_NAMES

@@ -12,7 +12,7 @@ from moe_theory.continual.claims import loads, router, smooth, softmax
 from moe_theory.continual.params import Dims, Params
 from moe_theory.continual.system import draw, system
 from moe_theory.core.random import root_key, step_key
-from moe_theory.sweep import Run, run_cells
+from moe_theory.runs import Run, run_cells
 from moe_theory.verify import registry
 from moe_theory.verify.session import plan
 

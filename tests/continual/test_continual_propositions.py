@@ -15,7 +15,7 @@ from moe_theory.continual.claims import figures_8_9, stages, termination
 from moe_theory.continual.system import balance_cost, draw, locality_cost
 from moe_theory.core import gating
 from moe_theory.core.experts import minimum_norm_change
-from moe_theory.sweep import Cell, run_cells
+from moe_theory.runs import Cell, run_cells
 
 DIMS = continual.Dims(max_experts=6, num_tasks=4, num_features=6, num_samples=3)
 PARAMS = readings.reading("unit-signal").params(num_experts=5, num_clusters=2, learning_rate=1.0)

@@ -11,7 +11,7 @@ from moe_theory.continual import exact, readings, system, theory, thresholds
 from moe_theory.continual.experiments import FIGURE_2, cell_name, pools_of
 from moe_theory.continual.figures import FIGURES, figure_2, figure_8
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.sweep import Cell, run_cells
+from moe_theory.runs import Cell, run_cells
 from moe_theory.verify.figures import closing, provenance
 
 READING = readings.reading("unit-signal")

@@ -9,7 +9,7 @@ import dataclasses
 import pytest
 from written_down import check_written_down
 
-from moe_theory.sweep import Cell, run_cells
+from moe_theory.runs import Cell, run_cells
 from moe_theory.verify import registry
 from moe_theory.verify.session import judge, plan
 

@@ -7,7 +7,7 @@ import numpy as np
 from moe_theory import System
 from moe_theory.continual import READINGS
 from moe_theory.continual.experiments import FIGURE_2
-from moe_theory.sweep import run_cells
+from moe_theory.runs import run_cells
 from moe_theory.verify.session import Job
 
 

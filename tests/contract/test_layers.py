@@ -22,6 +22,7 @@ LAYERS = [
     {"continual", "edge", "generalization", "merging"},
     {"verify"},
     {"sweep"},
+    {"runs"},
     {"core"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

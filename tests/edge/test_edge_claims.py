@@ -19,7 +19,7 @@ from moe_theory.edge.claims.convergence import (
     _share_excess,
 )
 from moe_theory.edge.claims.lemmas import _any_disorder, _history_part, _smaller_shortfall
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 
 DIMS = edge.Dims(max_experts=6, num_tasks=3, num_features=5, num_samples=3, max_delay=10)
 SYSTEM = edge.system(DIMS)

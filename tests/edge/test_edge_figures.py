@@ -15,7 +15,7 @@ from moe_theory.core import engine
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.edge import exact, theory
 from moe_theory.edge.figures import FIGURES, availability, figure_3, phase, timeline
-from moe_theory.sweep import Cell, run_cells
+from moe_theory.runs import Cell, run_cells
 from moe_theory.verify.figures import STRIDE
 
 READING = edge.reading("orthogonal-signal")

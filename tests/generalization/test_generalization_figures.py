@@ -19,7 +19,7 @@ from moe_theory.generalization.linear_router import linear_router
 from moe_theory.generalization.params import Dims
 from moe_theory.generalization.system import best_experts, gap, system
 from moe_theory.report.plots import to_csv
-from moe_theory.sweep import Cell, run_cells
+from moe_theory.runs import Cell, run_cells
 
 READING = generalization.reading("mask-dimension")
 REPLICATES, SEED, NUM_STEPS = 3, 5, 30

@@ -16,7 +16,7 @@ from moe_theory.merging.serving.methods import METHODS
 from moe_theory.merging.system import system
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import VALIDATION, Setting, examples
-from moe_theory.sweep.chunks import Cell
+from moe_theory.runs.cells import Cell
 
 SETTING = Setting(num_tasks=2, num_experts=2, width=4, hidden=4, num_layers=1, num_heads=1, batch_size=8)
 ROOT = mt.root_key(3)

@@ -17,7 +17,7 @@ from moe_theory.merging.experiments import NUM_ROUNDS, SURFACES, Record
 from moe_theory.merging.measured import Costs, Routing
 from moe_theory.merging.practice import CLOCKS, LATE, METHODS, ROUTED, TESTBED, TESTBEDS, TIMED
 from moe_theory.merging.serving.methods import MERGED
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify import Status, registry
 from moe_theory.verify.session import judge
 

@@ -10,10 +10,10 @@ from rich.console import Console
 
 from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.report import sweeps
-from moe_theory.sweep import packing
+from moe_theory.runs.files import pack
+from moe_theory.runs.store import Store
 from moe_theory.sweep.results import Results
 from moe_theory.sweep.spec import Sweep
-from moe_theory.sweep.store import Store
 from moe_theory.sweep.tasks import Plan, fingerprint
 
 ARGUMENTS = {
@@ -49,7 +49,7 @@ def planted(folder, values=None, **changes):
             shape = (records, *own, part.task["width"])
             random = np.random.default_rng(part.cell)
             arrays[name] = random.normal(5.0 + part.cell, 1.0, shape) if values is None else values(part.cell, shape)
-        store.write(part.name, packing.pack(part.task, arrays))
+        store.write(part.name, pack(part.task, arrays))
     return Results(plan, store)
 
 

@@ -12,7 +12,7 @@ from moe_theory.continual import exact
 from moe_theory.continual.experiments import observe_metrics, pools_of
 from moe_theory.core import random
 from moe_theory.core.random import symmetric_uniforms
-from moe_theory.sweep import Cell, run_cells
+from moe_theory.runs import Cell, run_cells
 from moe_theory.verify import Claim, Experiment, Status, session
 from moe_theory.verify.statistics import judge_equality, judge_upper_bound
 

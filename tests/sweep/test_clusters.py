@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
-from moe_theory.sweep import clusters, compilation, runner
-from moe_theory.sweep.clusters import dask_crew
-from moe_theory.sweep.executors import DeviceCrew
-from moe_theory.sweep.progress import _Quiet
+from moe_theory.runs import Progress, compilation
+from moe_theory.runs.workers import DevicePool
+from moe_theory.sweep import clusters, runner
+from moe_theory.sweep.clusters import dask_pool
 from moe_theory.sweep.spec import Sweep
 
 pytest.importorskip("distributed")
@@ -60,7 +60,7 @@ def _collected():
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
-    runner.run(SWEEP, folder, crew=DeviceCrew(1))
+    runner.run(SWEEP, folder, pool=DevicePool(1))
     return files(folder)
 
 
@@ -105,7 +105,7 @@ class Cluster:
         return self.processes[-1]
 
 
-class Disturbed(_Quiet):
+class Disturbed(Progress):
     """Does something when the first chunk is there, and notes what is told."""
 
     def __init__(self, disturb):
@@ -155,7 +155,7 @@ def test_a_worker_killed_in_mid_run_costs_nothing_but_time(undisturbed, tmp_path
         killed[0].kill()
 
     killed = []
-    tally = runner.run(SWEEP, tmp_path, crew=dask_crew("local:2"), progress=Disturbed(kill)).tally
+    tally = runner.run(SWEEP, tmp_path, pool=dask_pool("local:2"), progress=Disturbed(kill)).tally
     assert tally.computed == len(undisturbed)
     assert files(tmp_path) == undisturbed
     assert not killed[0].is_alive()
@@ -170,7 +170,7 @@ def test_a_scheduler_killed_in_mid_run_and_started_again_costs_nothing_but_time(
 
     cluster.start(2)
     progress = Disturbed(start_again)
-    tally = runner.run(SWEEP, tmp_path, crew=dask_crew(cluster.address), progress=progress).tally
+    tally = runner.run(SWEEP, tmp_path, pool=dask_pool(cluster.address), progress=progress).tally
     assert tally.computed == len(undisturbed)
     assert files(tmp_path) == undisturbed
     assert f"a search for the workers of Dask {cluster.address}" in progress.told
@@ -179,77 +179,77 @@ def test_a_scheduler_killed_in_mid_run_and_started_again_costs_nothing_but_time(
 def test_a_scheduler_may_come_back_elsewhere(cluster, tmp_path):
     file = tmp_path / "scheduler.json"
     cluster.start(1, "--scheduler-file", str(file))
-    crew = dask_crew(f"file:{file}")
-    executor = crew.open()
+    pool = dask_pool(f"file:{file}")
+    executor = pool.open()
     assert executor.submit(pow, 2, 3).result(LIMIT) == 8
     waiting = executor.submit(time.sleep, LIMIT)
     cluster.kill_scheduler()
     failure = waiting.exception(LIMIT)
-    assert crew.is_loss(failure)
+    assert pool.is_loss(failure)
     file.unlink()
     cluster.port = free_port()
     cluster.start(2, "--scheduler-file", str(file))
-    assert crew.open().submit(pow, 2, 4).result(LIMIT) == 16
-    wait_until(lambda: crew.num_workers == 2)
-    crew.close()
+    assert pool.open().submit(pow, 2, 4).result(LIMIT) == 16
+    wait_until(lambda: pool.num_workers == 2)
+    pool.close()
 
 
 def test_that_there_are_no_workers_is_told_and_waited_out(cluster, monkeypatch, caplog):
     monkeypatch.setattr(clusters, "EMPTY", 0.1)
     cluster.start(0)
-    crew = dask_crew(cluster.address)
-    result = crew.open().submit(pow, 2, 3)
+    pool = dask_pool(cluster.address)
+    result = pool.open().submit(pow, 2, 3)
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == ["Dask tcp"]
     assert f"has no workers: it waits for one. To start some: dask worker {cluster.address}" in caplog.text
-    assert crew.num_workers == 1
+    assert pool.num_workers == 1
     cluster.add_workers(1)
     assert result.result(LIMIT) == 8
-    crew.close()
+    pool.close()
 
 
 def test_what_a_task_does_wrong_is_no_loss():
-    crew = dask_crew("local:1")
-    executor = crew.open()
-    assert crew.open() is executor
+    pool = dask_pool("local:1")
+    executor = pool.open()
+    assert pool.open() is executor
     failure = executor.submit(int, "x").exception(LIMIT)
     assert isinstance(failure, ValueError)
-    assert not crew.is_loss(failure)
+    assert not pool.is_loss(failure)
     deadly = executor.submit(os._exit, 1).exception(LIMIT)
     assert isinstance(deadly, ExecutorLostError)
     assert "4 workers of Dask local:1 died over the same task" in str(deadly)
-    assert not crew.is_loss(deadly)
+    assert not pool.is_loss(deadly)
     assert executor.submit(pow, 2, 3).result(LIMIT) == 8
-    crew.close()
+    pool.close()
 
 
 def test_closing_waits_for_no_task_and_leaves_no_process():
-    crew = dask_crew("local:2")
-    executor = crew.open()
+    pool = dask_pool("local:2")
+    executor = pool.open()
     first, second = executor.submit(time.sleep, LIMIT), executor.submit(time.sleep, LIMIT)
     assert second.cancel()
     with pytest.raises(CancelledError):
         second.result(LIMIT)
     began = time.monotonic()
-    crew.close()
+    pool.close()
     assert time.monotonic() - began < LIMIT
     assert not multiprocessing.active_children()
-    assert not first.done() or crew.is_loss(first.exception())
-    assert crew.open().submit(pow, 2, 3).result(LIMIT) == 8  # a crew may be opened again
-    crew.close()
+    assert not first.done() or pool.is_loss(first.exception())
+    assert pool.open().submit(pow, 2, 3).result(LIMIT) == 8  # a pool may be opened again
+    pool.close()
 
 
 def test_an_interrupt_from_the_terminal_ends_local_workers_without_a_word():
     code = """
 import signal, threading, time
-from moe_theory.sweep.clusters import dask_crew
+from moe_theory.sweep.clusters import dask_pool
 if __name__ == "__main__":
     asked = threading.Event()  # an exception of the signal may come where Python drops it
     signal.signal(signal.SIGINT, lambda number, frame: asked.set())
-    crew = dask_crew("local:1")
-    waiting = crew.open().submit(time.sleep, 60)
+    pool = dask_pool("local:1")
+    waiting = pool.open().submit(time.sleep, 60)
     print("ready", flush=True)
     asked.wait()
-    crew.close()
+    pool.close()
     print("closed")
 """
     process = subprocess.Popen(
@@ -265,10 +265,10 @@ if __name__ == "__main__":
 
 
 def test_nobody_listening_is_one_line():
-    crew = dask_crew(f"tcp://127.0.0.1:{free_port()}", patience=0.5)
+    pool = dask_pool(f"tcp://127.0.0.1:{free_port()}", patience=0.5)
     with pytest.raises(ExecutorLostError, match=r"^no Dask scheduler answers at tcp://127.0.0.1:\d+ \(.*\): start .*$"):
-        crew.open()
-    crew.close()
+        pool.open()
+    pool.close()
 
 
 def test_a_scheduler_file_that_never_comes_is_one_line(tmp_path):
@@ -277,7 +277,7 @@ def test_a_scheduler_file_that_never_comes_is_one_line(tmp_path):
         if text is not None:
             file.write_text(text)
         with pytest.raises(ExecutorLostError, match="no Dask scheduler answers at file:"):
-            dask_crew(f"file:{file}", patience=0.0).open()
+            dask_pool(f"file:{file}", patience=0.0).open()
 
 
 @pytest.mark.parametrize(
@@ -285,15 +285,15 @@ def test_a_scheduler_file_that_never_comes_is_one_line(tmp_path):
 )
 def test_a_malformed_address_is_refused_at_once(address):
     with pytest.raises(InvalidRunError, match=rf"dask='{address}' is no address of a cluster: give tcp://HOST:PORT"):
-        dask_crew(address)
+        dask_pool(address)
 
 
 def test_tls_without_certificates_is_refused():
     with pytest.raises(InvalidRunError, match=r"tls://127\.0\.0\.1:1 needs certificates"):
-        dask_crew("tls://127.0.0.1:1").open()
+        dask_pool("tls://127.0.0.1:1").open()
 
 
 def test_without_dask_the_way_out_is_named(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InvalidRunError, match=r"pip install 'moe-theory\[dask\]'"):
-        dask_crew("local:2")
+        dask_pool("local:2")

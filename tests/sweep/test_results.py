@@ -21,11 +21,12 @@ from moe_theory.core.errors import (
     OutputError,
     UnknownNameError,
 )
-from moe_theory.sweep import labels, packing, runner
-from moe_theory.sweep.executors import DeviceCrew
+from moe_theory.runs.files import pack
+from moe_theory.runs.store import Store
+from moe_theory.runs.workers import DevicePool
+from moe_theory.sweep import labels, runner
 from moe_theory.sweep.results import Results, _Cache
 from moe_theory.sweep.spec import Sweep
-from moe_theory.sweep.store import Store
 from moe_theory.sweep.systems import sweepable
 from moe_theory.sweep.tasks import Plan, fingerprint
 
@@ -46,7 +47,7 @@ SMALL = {**ARGUMENTS, "axes": {}, "zips": {}, "params": {"num_experts": 3}}  # o
 
 
 def made(folder, **changes):
-    runner.run(Sweep(**{**ARGUMENTS, **changes}), folder, crew=DeviceCrew(1))
+    runner.run(Sweep(**{**ARGUMENTS, **changes}), folder, pool=DevicePool(1))
     return folder
 
 
@@ -353,7 +354,7 @@ def test_cells_of_different_sizes_stand_side_by_side(tmp_path):
     plan, store = Plan(Sweep(**{**SMALL, **sizes}), fingerprint("continual")), Store(tmp_path)
     for part in plan.parts:
         loads = np.arange(3 * (part.cell + 3) * 16).reshape(3, part.cell + 3, 16)
-        store.write(part.name, packing.pack(part.task, {"loads": loads}))
+        store.write(part.name, pack(part.task, {"loads": loads}))
     data = Results(plan, store).to_xarray()["loads"]
     assert data.sizes["expert_index"] == 4
     small = data.sel(max_experts=3)

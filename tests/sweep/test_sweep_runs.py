@@ -17,11 +17,12 @@ import pytest
 
 from moe_theory import root_key, simulate_batch
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
-from moe_theory.sweep import memory, runner, tasks
-from moe_theory.sweep.executors import DeviceCrew, ExecutorCrew
-from moe_theory.sweep.progress import _Quiet
+from moe_theory.runs import Progress, machine
+from moe_theory.runs.files import unpack
+from moe_theory.runs.store import Store, chunk_name
+from moe_theory.runs.workers import DevicePool, ExecutorPool
+from moe_theory.sweep import runner, tasks
 from moe_theory.sweep.spec import Sweep
-from moe_theory.sweep.store import Store
 from moe_theory.sweep.systems import sweepable
 
 ARGUMENTS = {
@@ -43,7 +44,7 @@ def files(folder):
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
-    tally = runner.run(SWEEP, folder, crew=DeviceCrew(1)).tally
+    tally = runner.run(SWEEP, folder, pool=DevicePool(1)).tally
     assert (tally.num_chunks, tally.computed) == (18, 18)
     return files(folder)
 
@@ -57,19 +58,19 @@ class Reversed(ThreadPoolExecutor):
 
 
 def test_two_workers_give_the_same_bytes(undisturbed, tmp_path):
-    runner.run(SWEEP, tmp_path, crew=DeviceCrew(2))
+    runner.run(SWEEP, tmp_path, pool=DevicePool(2))
     assert files(tmp_path) == undisturbed
 
 
 def test_the_order_does_not_matter(undisturbed, tmp_path):
     with Reversed() as executor:
-        runner.run(SWEEP, tmp_path, crew=ExecutorCrew(executor, num_workers=100))
+        runner.run(SWEEP, tmp_path, pool=ExecutorPool(executor, num_workers=100))
     assert files(tmp_path) == undisturbed
 
 
 def test_other_processes_give_the_same_bytes(undisturbed, tmp_path):
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
-        runner.run(SWEEP, tmp_path, crew=runner.crew_of(executor))
+        runner.run(SWEEP, tmp_path, pool=runner.pool_of(executor))
     assert files(tmp_path) == undisturbed
 
 
@@ -107,7 +108,7 @@ def test_a_chunk_holds_what_simulate_batch_gives(undisturbed):
     _, records = simulate_batch(
         kind.system(cell.dims, cell.choices), root_key(0), list(range(16, 32)), cell.params, 30, 10, observe=observe
     )
-    stored = tasks.packing.unpack(undisturbed[f"{part.name}.npz"])[1]
+    stored = unpack(undisturbed[f"{part.name}.npz"])[1]
     for name, values in records.items():
         np.testing.assert_allclose(stored[name], values, rtol=2e-5)
 
@@ -122,7 +123,7 @@ def test_a_name_depends_on_everything_that_decides_numbers():
         "fingerprint": task["fingerprint"] | {"jaxlib": "0"},
     }  # fmt: skip
     assert changes.keys() | {"system", "version"} == task.keys()
-    assert len({tasks.name_of(task | {key: value}) for key, value in changes.items()} | {tasks.name_of(task)}) == 13
+    assert len({chunk_name(task | {key: value}) for key, value in changes.items()} | {chunk_name(task)}) == 13
     assert len({part.name for part in plan.parts}) == len(plan.parts)
 
 
@@ -169,7 +170,7 @@ def test_too_many_chunks_are_refused_at_once():
 def test_an_interrupt_that_python_dropped_still_ends_the_run(tmp_path):
     asked = iter([False, False, True])
     with pytest.raises(KeyboardInterrupt):
-        runner.run(SWEEP, tmp_path, crew=DeviceCrew(1), is_stopped=lambda: next(asked))
+        runner.run(SWEEP, tmp_path, pool=DevicePool(1), is_stopped=lambda: next(asked))
     assert 0 < len(files(tmp_path)) < 18
 
 
@@ -208,7 +209,7 @@ class Failing(Executor):
         return future
 
 
-class Returning(ExecutorCrew):
+class Returning(ExecutorPool):
     """Workers that come back."""
 
     num_opened = 0
@@ -219,31 +220,31 @@ class Returning(ExecutorCrew):
 
 
 def test_lost_workers_cost_only_what_they_had(undisturbed, tmp_path):
-    crew = Returning(Failing(losses=(2, 7, 8)), 1)
-    tally = runner.run(SWEEP, tmp_path, crew=crew).tally
+    pool = Returning(Failing(losses=(2, 7, 8)), 1)
+    tally = runner.run(SWEEP, tmp_path, pool=pool).tally
     assert tally.computed == 18
-    assert crew.num_opened >= 3
+    assert pool.num_opened >= 3
     assert files(tmp_path) == undisturbed
 
 
 def test_workers_lost_again_and_again_end_the_run(tmp_path):
-    crew = Returning(Failing(losses=range(3, 1000)), 1)
+    pool = Returning(Failing(losses=range(3, 1000)), 1)
     with pytest.raises(ExecutorLostError, match="2 of 18 chunks are kept"):
-        runner.run(SWEEP, tmp_path, crew=crew)
+        runner.run(SWEEP, tmp_path, pool=pool)
     assert len(files(tmp_path)) == 2
 
 
 def test_an_executor_of_the_caller_s_own_is_not_reopened(tmp_path):
     with pytest.raises(ExecutorLostError, match="Run again with a new executor"):
-        runner.run(SWEEP, tmp_path, crew=runner.crew_of(Failing(losses=(2,))))
+        runner.run(SWEEP, tmp_path, pool=runner.pool_of(Failing(losses=(2,))))
 
 
 def test_a_task_that_fails_by_itself_ends_the_run(tmp_path):
     with pytest.raises(ZeroDivisionError, match="planted"):
-        runner.run(SWEEP, tmp_path, crew=ExecutorCrew(Failing(failure=ZeroDivisionError("planted")), 1))
+        runner.run(SWEEP, tmp_path, pool=ExecutorPool(Failing(failure=ZeroDivisionError("planted")), 1))
 
 
-class Interrupting(_Quiet):
+class Interrupting(Progress):
     """Presses Ctrl-C after so many chunks."""
 
     def __init__(self, after):
@@ -257,7 +258,7 @@ class Interrupting(_Quiet):
 
 def test_an_interrupt_keeps_what_is_done_and_in_hand(undisturbed, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        runner.run(SWEEP, tmp_path, crew=DeviceCrew(1), progress=Interrupting(3))
+        runner.run(SWEEP, tmp_path, pool=DevicePool(1), progress=Interrupting(3))
     kept = files(tmp_path)
     assert 3 <= len(kept) < 18
     assert kept.items() <= undisturbed.items()
@@ -284,7 +285,7 @@ def test_a_chunk_that_another_process_has_is_waited_for(undisturbed, tmp_path):
     code = f"""
 import sys
 from pathlib import Path
-from moe_theory.sweep.store import Store
+from moe_theory.runs.store import Store, chunk_name
 store = Store(Path({str(tmp_path)!r}))
 assert store.claim({held!r})
 print("held", flush=True)
@@ -308,10 +309,10 @@ def test_chunks_that_do_not_fit_in_memory_are_refused_beforehand(tmp_path, monke
     sweep = Sweep(**{**ARGUMENTS, "chunk_width": 2**20, "replicates": 2**20, "record_every": 1})
     plan = tasks.Plan(sweep, tasks.fingerprint("continual"))
     needed = runner.chunk_need(plan.parts[0].task).of(2**20)
-    monkeypatch.setattr(memory, "machine_memory", lambda: needed)
+    monkeypatch.setattr(machine, "machine_memory", lambda: needed)
     runner.require_memory(plan, 1)
     with pytest.raises(InvalidRunError, match=r"Set chunk_width to (\d+)") as told:
-        runner.run(sweep, tmp_path, crew=DeviceCrew(2))
+        runner.run(sweep, tmp_path, pool=DevicePool(2))
     fitting = int(str(told.value).partition("chunk_width to ")[2].split()[0])
     assert not files(tmp_path)
     narrower = Sweep(**{**ARGUMENTS, "chunk_width": fitting, "replicates": 2**20, "record_every": 1})
@@ -320,7 +321,7 @@ def test_chunks_that_do_not_fit_in_memory_are_refused_beforehand(tmp_path, monke
 
 def test_devices_must_be_at_least_one():
     with pytest.raises(InvalidRunError, match="devices=0"):
-        DeviceCrew(0)
+        DevicePool(0)
 
 
 @pytest.mark.thorough

@@ -13,7 +13,7 @@ from moe_theory import cli, commands, verify
 from moe_theory.core import engine
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MoeTheoryError, UnknownNameError
 from moe_theory.report import exploration as pictures
-from moe_theory.sweep import quiet
+from moe_theory.runs import quiet
 from moe_theory.verify import Status, registry, session
 from moe_theory.verify import claim as claim_module
 from moe_theory.verify.axes import parse_axes

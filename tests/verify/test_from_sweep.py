@@ -11,11 +11,12 @@ import pytest
 
 from moe_theory import Experiment, cli
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MissingChunkError
-from moe_theory.sweep import packing, runner
-from moe_theory.sweep.executors import DeviceCrew
+from moe_theory.runs.files import pack
+from moe_theory.runs.store import Store
+from moe_theory.runs.workers import DevicePool
+from moe_theory.sweep import runner
 from moe_theory.sweep.results import Results
 from moe_theory.sweep.spec import Sweep
-from moe_theory.sweep.store import Store
 from moe_theory.sweep.systems import sweepable
 from moe_theory.sweep.tasks import Plan, fingerprint
 from moe_theory.verify import Status, archive, claim, course, explore, registry, session
@@ -42,7 +43,7 @@ def planted(folder, **changes):
     plan, store = Plan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(Path(folder))
     for part in plan.parts:
         noise = np.random.default_rng((part.cell, part.first)).standard_normal((2, part.task["width"]))
-        store.write(part.name, packing.pack(part.task, {"forgetting": noise + 5 + part.cell}))
+        store.write(part.name, pack(part.task, {"forgetting": noise + 5 + part.cell}))
     with store.recorded(plan.sweep.to_json(), plan.fingerprint, {"started": "now"}):
         pass
     return Results(plan, store)
@@ -219,7 +220,7 @@ def test_a_stored_sweep_is_what_would_have_been_simulated(tmp_path, monkeypatch)
     registry.all_claims()
     monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
     arguments = {**ARGUMENTS, "replicates": 64, "chunk_width": 64}
-    runner.run(Sweep(**arguments), tmp_path, crew=DeviceCrew(1))
+    runner.run(Sweep(**arguments), tmp_path, pool=DevicePool(1))
     stored = Experiment.from_sweep(tmp_path)
     simulated = Experiment(
         name="simulated",

@@ -15,7 +15,7 @@ from moe_theory import continual
 from moe_theory.core.errors import InvalidClaimError
 from moe_theory.report import panels, plots
 from moe_theory.report.words import headline
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify import Status, intervals, session, statistics
 
 from .declarations import make

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from moe_theory import continual
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify import Status, course, sequential, session
 from moe_theory.verify.archive import Archive
 from moe_theory.verify.sequential import Trial, blank_verdict

@@ -8,7 +8,7 @@ import pytest
 
 from moe_theory import continual, verify
 from moe_theory.core.errors import InvalidRunError, UnknownNameError
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify import Status, course, session
 
 from .declarations import make

@@ -28,7 +28,7 @@ from moe_theory.continual.specialisation import (
     SPECIALISTS,
     stage_rounds,
 )
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32

@@ -6,7 +6,7 @@ import numpy as np
 
 from moe_theory.continual.claims.values import MANY, Values, at_rounds, metric, named
 from moe_theory.continual.experiments import FIGURE_2, JUST_EXPLORED, cell_name
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
 
 MOE_SIZES = (5, 10, 20)

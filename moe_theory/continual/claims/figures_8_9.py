@@ -15,7 +15,7 @@ from moe_theory.continual.thresholds import (
     effective_experts,
     threshold_name,
 )
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 CELLS = tuple(threshold_name(power) for power in THRESHOLD_POWERS)

@@ -25,7 +25,7 @@ from moe_theory.continual.grids import (
     experts_name,
     exploration_rounds,
 )
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 EXPERT_CELLS = tuple(experts_name(number) for number in EXPERTS)

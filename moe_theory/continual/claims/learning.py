@@ -20,7 +20,7 @@ from moe_theory.continual.claims.stages import (
 )
 from moe_theory.continual.claims.values import EXPONENT_MARGIN, named, over
 from moe_theory.continual.specialisation import LEARNING, RETURN_SCALES, RETURNING, SCALES, stage_rounds
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
 
 

@@ -12,7 +12,7 @@ from moe_theory.continual.params import Params
 from moe_theory.continual.system import State, balance_cost, draw, learn
 from moe_theory.core import gating
 from moe_theory.core.random import root_key
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 

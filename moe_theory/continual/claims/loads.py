@@ -18,7 +18,7 @@ from moe_theory.continual.grids import (
     exploration_rounds,
     rate_name,
 )
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
 
 RATE_CELLS = tuple(rate_name(rate) for rate in RATES)

@@ -25,7 +25,7 @@ from moe_theory.continual.claims.values import (
 )
 from moe_theory.continual.grids import SCALE_DIMS, SCALE_EXPERTS, SCALE_FEWER, SCALES, SCALING
 from moe_theory.core.random import normals, root_key, symmetric_uniforms
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 

@@ -10,7 +10,7 @@ from moe_theory.continual.claims.router import draws_of, gate_output_pairs
 from moe_theory.continual.claims.values import EXPONENT_MARGIN, QUIET_CELLS, named, over
 from moe_theory.continual.grids import GRID_SCALE, SCALES, SCALING, scale_name
 from moe_theory.continual.routing import routing_probabilities, sharp_constant
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
 
 SMOOTH_EXPERTS = (2, 5, 10)

@@ -22,7 +22,7 @@ from moe_theory.continual.specialisation import (
     scale_name,
     stage_rounds,
 )
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 
 MANY_CELLS = tuple(scale_name(MANY_EXPERTS, scale) for scale in SCALES)  # M > N

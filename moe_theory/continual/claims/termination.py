@@ -17,7 +17,7 @@ from moe_theory.continual.claims.stages import (
 )
 from moe_theory.continual.claims.values import FAILURE, named, over
 from moe_theory.continual.specialisation import LEARNING, SCALE_DIMS, SETTLING, stage_rounds
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
 
 SHARE_MARGIN = 0.1  # of a share 1/|M_n|

@@ -9,7 +9,7 @@ from jaxtyping import PyTree
 
 from moe_theory.continual.experiments import cell_name
 from moe_theory.continual.grids import FEWER, NEAR, QUIET, SCALES, scale_name
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.components import Values as Values
 from moe_theory.verify.components import named as named

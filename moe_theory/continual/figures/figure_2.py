@@ -19,7 +19,7 @@ from moe_theory.continual.experiments import (
     gaps_of,
     pools_of,
 )
-from moe_theory.sweep import Progress, Run, quiet
+from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, run_for_log_axis
 

@@ -15,7 +15,7 @@ from moe_theory.continual.figures.figure_8 import POWERS, settings_of
 from moe_theory.continual.params import SIGMA_0
 from moe_theory.continual.system import system
 from moe_theory.continual.thresholds import FIGURE_9_DIMS, FIGURE_9_ROUNDS, effective_experts
-from moe_theory.sweep import Progress, Run, quiet
+from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, run_for_log_axis
 

@@ -1,4 +1,4 @@
-"""The claims about the papers' deep experiments; importing the modules registers them."""
+"""Claims about the papers' deep experiments; importing the modules registers them."""
 
 from moe_theory.deep.claims import drive as drive
 from moe_theory.deep.claims import edge_figure_4 as edge_figure_4

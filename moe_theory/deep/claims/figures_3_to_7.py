@@ -1,4 +1,4 @@
-"""Figs. 3 to 7 and Tables 1 and 2 of the continual-learning paper."""
+"""Figs. 3 to 7 and Tables 1 and 2 of the continual-learning paper: deep experts, with and without termination."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from moe_theory.deep.experiments import (
     CIFAR100,
     MNIST,
     TINY_IMAGENET,
-    Measured,
+    Metric,
     average_accuracy,
     by_size,
     final,
@@ -19,18 +19,18 @@ from moe_theory.verify import Experiment
 from moe_theory.verify.claim import claim
 
 
-class Metric(NamedTuple):
-    """What a panel of a figure shows; the smaller the better."""
+class Panel(NamedTuple):
+    """A metric of a figure; smaller is better."""
 
     short: str  # in a claim's id
-    words: str  # what an end that is better ends in
-    value: Measured
-    sign: str  # LaTeX
+    words: str  # for a smaller value
+    metric: Metric
+    symbol: str  # LaTeX
 
 
-ERROR = Metric("error", "a smaller overall generalization error", final("generalization_error"), "G_T")
-FORGETTING = Metric("forgetting", "less forgetting", final("forgetting"), "F_T")
-MISSES = Metric("accuracy", "a smaller share of wrong answers", lambda run: 1 - final("accuracy")(run), "1 - A_T")
+ERROR = Panel("error", "a smaller generalization error", final("generalization_error"), "G_T")
+FORGETTING = Panel("forgetting", "less forgetting", final("forgetting"), "F_T")
+MISSES = Panel("accuracy", "a smaller error rate", lambda run: 1 - final("accuracy")(run), "1 - A_T")
 
 
 class Figure(NamedTuple):
@@ -39,7 +39,7 @@ class Figure(NamedTuple):
     where: str
     experiment: Experiment
     sizes: tuple[int, ...]  # numbers M of experts above 1
-    metrics: tuple[Metric, ...]
+    panels: tuple[Panel, ...]
 
 
 FIGURES = {
@@ -51,33 +51,34 @@ FIGURES = {
 }
 
 
-def _declare(name: str, figure: Figure, metric: Metric) -> None:
-    sizes, sign, words = figure.sizes, metric.sign, metric.words
+def _declare(name: str, figure: Figure, panel: Panel) -> None:
+    sizes, sign, words = figure.sizes, panel.symbol, panel.words
     listed = ", ".join(map(str, sizes))
     among = rf"\quad M \in \{{{listed}\}}" if len(sizes) > 1 else rf"\quad M = {listed}"
 
-    @claim(f"deep.{name}.moe-{metric.short}", paper="deep", where=f"continual, {figure.where}", kind="ordering")
+    @claim(f"deep.{name}.moe-{panel.short}", paper="deep", where=f"continual, {figure.where}", kind="ordering")
     class Moe:
-        __doc__ = f"With termination a Mixture-of-Experts (M = {listed}) ends in {words} than a single expert."
+        __doc__ = f"With termination a Mixture-of-Experts (M = {listed}) ends with {words} than a single expert."
         formula = rf"\mathbb{{E}}[{sign} \mid M] < \mathbb{{E}}[{sign} \mid M = 1], {among}"
         experiment = figure.experiment
         labels = by_size(sizes)
-        observe = of_experts(metric.value, sizes)
-        predict = of_experts(metric.value, (1,) * len(sizes))
+        observe = of_experts(panel.metric, sizes)
+        predict = of_experts(panel.metric, (1,) * len(sizes))
 
-    @claim(f"deep.{name}.termination-{metric.short}", paper="deep", where=f"continual, {figure.where}", kind="ordering")
+    @claim(f"deep.{name}.termination-{panel.short}", paper="deep", where=f"continual, {figure.where}", kind="ordering")
     class Termination:
-        __doc__ = f"Terminating the updates of the gates ends in {words} than updating for ever (M = {listed})."
-        formula = rf"\mathbb{{E}}[{sign} \mid \text{{terminate}}] < \mathbb{{E}}[{sign} \mid \text{{endless}}], {among}"
+        __doc__ = f"Terminating the gate updates ends with {words} than never terminating them (M = {listed})."
+        formula = rf"\mathbb{{E}}[{sign} \mid \text{{terminate}}] < \mathbb{{E}}[{sign} \mid \text{{no termination}}], "
+        formula += among
         experiment = figure.experiment
         labels = by_size(sizes)
-        observe = of_experts(metric.value, sizes)
-        predict = of_experts(metric.value, sizes, terminate=False)
+        observe = of_experts(panel.metric, sizes)
+        predict = of_experts(panel.metric, sizes, terminate=False)
 
 
 for _name, _figure in FIGURES.items():
-    for _metric in _figure.metrics:
-        _declare(_name, _figure, _metric)
+    for _panel in _figure.panels:
+        _declare(_name, _figure, _panel)
 
 
 def _declare_table(table: str, where: str, runs_of: Experiment, order: Sequence[int]) -> None:
@@ -97,7 +98,7 @@ def _declare_table(table: str, where: str, runs_of: Experiment, order: Sequence[
     class Termination:
         """Without termination average incremental accuracy is below that of the same experts with it."""
 
-        formula = r"\mathbb{E}[\bar A \mid \text{endless}] < \mathbb{E}[\bar A \mid \text{terminate}]"
+        formula = r"\mathbb{E}[\bar A \mid \text{no termination}] < \mathbb{E}[\bar A \mid \text{terminate}]"
         experiment = runs_of
         labels = by_size(others)
         observe = of_experts(average_accuracy, others, terminate=False)
@@ -107,7 +108,7 @@ def _declare_table(table: str, where: str, runs_of: Experiment, order: Sequence[
     class BelowOne:
         """Without termination average incremental accuracy is even below that of a single expert."""
 
-        formula = r"\mathbb{E}[\bar A \mid \text{endless}] < \mathbb{E}[\bar A \mid M = 1]"
+        formula = r"\mathbb{E}[\bar A \mid \text{no termination}] < \mathbb{E}[\bar A \mid M = 1]"
         experiment = runs_of
         labels = by_size(others)
         observe = of_experts(average_accuracy, others, terminate=False)

@@ -1,4 +1,4 @@
-"""Forgetting, generalization error and accuracy of M experts by round, with and without termination."""
+"""Figs. 3 to 7 and Tables 1 and 2 of the continual-learning paper: M experts with and without termination."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from moe_theory.deep.figures.twins import BAND_ALPHA, band_handle, description, run_twin
+from moe_theory.deep.experiments import describe, run_preset
 from moe_theory.deep.presets import Preset, expert_cell, incremental_accuracy, preset, printed
-from moe_theory.sweep import Progress, quiet
+from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike, Runs
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
+    from matplotlib.patches import Patch
 
 SYMBOLS = {
     "forgetting": "forgetting $F_t$",
@@ -30,14 +31,15 @@ STYLES: tuple[dict[str, Any], ...] = (
 )
 SINGLE: dict[str, Any] = {"color": "0.45", "linewidth": 1.2, "linestyle": (0, (4, 1.2, 1, 1.2))}
 LETTERS = "abcdefgh"
+BAND_ALPHA = 0.14
 TERMINATED: dict[str, Any] = {"marker": "v", "markersize": 5.5, "markeredgecolor": "white", "linestyle": "none"}
 PRINTED: dict[str, Any] = {"color": "black", "marker": "D", "markersize": 4, "fillstyle": "none", "linestyle": "none"}
 
 
 def summary(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Sequence[int]) -> xr.Dataset:
-    """Means, bands and errors by round, the share of runs that have terminated, and the tables' accuracies.
+    """Means, bands and errors by round, the share of terminated runs, and average incremental accuracies.
 
-    Average incremental accuracies and, where the paper prints them, its own have no axis of rounds or metrics.
+    The last have no axis of rounds or metrics; the paper's own stand beside them where it prints them.
     """
     cells = [[runs[expert_cell(size, part == "with")] for size in experts] for part in TERMINATIONS]
     rounds = cells[0][0].rounds
@@ -67,7 +69,7 @@ def summary(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Sequenc
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """A row for each metric: with termination on the left, without on the right; a table's accuracies beside them."""
+    """Draw a row for each metric: with termination on the left, without on the right; a table's accuracies beside."""
     has_table = "printed" in data
     grid = figure.add_gridspec(data.sizes["metric"], 2 + has_table, width_ratios=[1, 1, 0.72][: 2 + has_table])
     letters = iter(LETTERS)
@@ -90,12 +92,12 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
 
 
 def letter_of_table(data: xr.Dataset) -> str:
-    """The letter of the panel that shows a table's accuracies, where there is one."""
+    """Letter of the panel with a table's accuracies."""
     return LETTERS[2 * data.sizes["metric"]]
 
 
 def style_of(data: xr.Dataset, num_experts: int) -> dict[str, Any]:
-    """How the curve of so many experts looks."""
+    """Line style of `num_experts` experts."""
     if num_experts == 1:
         return SINGLE
     return STYLES[[size for size in data.experts.values if size > 1].index(num_experts) % len(STYLES)]
@@ -117,7 +119,7 @@ def _draw_panel(panel: "Axes", here: xr.Dataset) -> None:
 
 
 def _draw_table(panel: "Axes", data: xr.Dataset, letter: str) -> None:
-    """A row for each cell, in the order of the printed table."""
+    """Draw a row for each cell, in the order of the printed table."""
     labels = []
     for size in data.experts.values:
         for part in TERMINATIONS[: 1 if size == 1 else 2]:
@@ -154,6 +156,13 @@ def _draw_legend(data: xr.Dataset, figure: "FigureBase") -> None:
     figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 4))
 
 
+def band_handle() -> "Patch":
+    """Legend entry of the bands."""
+    from matplotlib.patches import Patch
+
+    return Patch(color="0.45", alpha=2 * BAND_ALPHA, linewidth=0, label="10–90 % of replicates")
+
+
 ERRORS = ("forgetting", "generalization_error")
 
 
@@ -166,35 +175,35 @@ def figure(
     replicates: int,
     experts: Sequence[int] | None = None,
 ) -> FigureSpec:
-    """The figure of a small twin.
+    """The figure of a small preset.
 
     Args:
-        of: the name of the twin.
-        experts: the numbers M that are shown; all that the experiment compares unless given.
+        of: the name of the preset.
+        experts: the numbers M that are shown; by default all that it compares.
     """
-    twin = preset(of)
-    sizes = twin.experts if experts is None else tuple(experts)
+    small = preset(of)
+    sizes = small.experts if experts is None else tuple(experts)
     names = {expert_cell(size, part == "with") for size in sizes for part in TERMINATIONS}
-    settings = {cell: own for cell, own in twin.cells().items() if cell in names}
-    table = printed(twin)
+    settings = {cell: own for cell, own in small.cells().items() if cell in names}
+    table = printed(small)
 
     def compute(
         reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
     ) -> xr.Dataset:
-        runs = run_twin(twin, settings, reading, replicates, seed, progress, num_rounds, name)
-        data = summary(twin, runs, metrics, sizes)
+        runs = run_preset(small, settings, reading, replicates, seed, progress, num_rounds, name)
+        data = summary(small, runs, metrics, sizes)
         length = int(data["round"][-1])
         return data.assign_attrs(provenance("deep", name, reading, replicates, seed, length, num_rounds is not None))
 
     def caption(data: xr.Dataset) -> str:
-        about = "" if table is None else _about_table(table.where, letter_of_table(data), twin.dims.num_classes)
-        return f"{_drawn(metrics)} {about}{description(twin)}\n{closing(data)}"
+        about = "" if table is None else _about_table(table.where, letter_of_table(data), small.dims.num_classes)
+        return f"{_opening(metrics)} {about}{describe(small)}\n{closing(data)}"
 
     height = 2.1 * len(metrics) + 0.6
     return FigureSpec(name, title, summary, replicates, (7.2, height), compute, draw, caption)
 
 
-def _drawn(metrics: Sequence[str]) -> str:
+def _opening(metrics: Sequence[str]) -> str:
     words = " and ".join(SYMBOLS[metric].split(" $")[0] for metric in metrics)
     about = "errors are squared errors of test images; one expert needs no router"
     return f"{words.capitalize()} of the tasks so far; {about}."
@@ -208,7 +217,7 @@ def _about_table(where: str, letter: str, num_classes: int) -> str:
     )
 
 
-FIGURES_3_TO_7 = (
+FIGURES = (
     figure(
         "figure-3",
         "continual-cifar10-small",

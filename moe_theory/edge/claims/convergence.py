@@ -24,7 +24,7 @@ from moe_theory.edge.experiments import (
     cell_name,
 )
 from moe_theory.edge.params import SIGMA_0
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 NUM_TASKS = HISTORY_DIMS.num_tasks  # N of Fig. 3

@@ -5,7 +5,7 @@ import numpy as np
 from moe_theory.edge import experiments, theory
 from moe_theory.edge.claims.values import ENOUGH, PAST_EXPLORATION, Values, by_servers, final_error, over_servers
 from moe_theory.edge.experiments import ADAPTIVE, FASTEST, FIGURE_3_DIMS, NEAREST
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
 
 FEW = (10, 50)  # the M at which baselines are compared with closed forms

@@ -24,7 +24,7 @@ from moe_theory.edge.experiments import (
     scale_name,
 )
 from moe_theory.edge.params import PROPORTIONAL
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 EXPONENT_MARGIN = 0.1  # how far an exponent may be from the one claimed

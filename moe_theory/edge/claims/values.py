@@ -6,7 +6,7 @@ import numpy as np
 
 from moe_theory.edge import experiments
 from moe_theory.edge.experiments import FIGURE_3_DIMS, FIGURE_3_ROUNDS, cell_name
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.components import Values as Values
 from moe_theory.verify.components import named as named

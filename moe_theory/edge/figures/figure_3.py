@@ -30,7 +30,7 @@ from moe_theory.edge.policies import POLICIES
 from moe_theory.edge.rounds import Info, generalization_error_flushed
 from moe_theory.edge.state import State
 from moe_theory.edge.system import system
-from moe_theory.sweep import Progress, Run, quiet, run_cells
+from moe_theory.runs import Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, log_axis_cells, provenance
 

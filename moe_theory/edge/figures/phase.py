@@ -17,7 +17,7 @@ from moe_theory.edge.readings import FIGURE_3_FEATURES, gate_drive
 from moe_theory.edge.rounds import Info, generalization_error_flushed
 from moe_theory.edge.state import State
 from moe_theory.edge.system import system
-from moe_theory.sweep import Cell, Progress, Run, quiet, run_cells
+from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
 

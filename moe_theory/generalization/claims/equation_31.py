@@ -13,7 +13,7 @@ from moe_theory.generalization.lemma_experiments import (
     SPARSE_EXPERTS,
     router_name,
 )
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 

@@ -27,7 +27,7 @@ from moe_theory.generalization.lemma_experiments import (
     sizes_name,
 )
 from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 TOLERANCE = 1e-5  # of sums in float32 of numbers that are below 100

@@ -44,7 +44,7 @@ from moe_theory.generalization.experiments import (
     gaps_of,
 )
 from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 _BOUND = r"2 C \rho + 2 \sqrt{\frac{\log \Gamma(m)}{2m}} + \sqrt{\frac{\log(2/\delta)}{2m}}"

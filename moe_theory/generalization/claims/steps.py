@@ -33,7 +33,7 @@ from moe_theory.generalization.lemma_experiments import (
     experts_name,
     samples_name,
 )
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 MOST_DOUBT = 1 / 4  # what (10) supposes exp(-eps^2 m / 2) to be at most

@@ -39,7 +39,7 @@ from moe_theory.generalization.experiments import (
     gaps_of,
 )
 from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 _BOUND = (

@@ -8,7 +8,7 @@ import numpy as np
 from moe_theory.generalization import natarajan, repaired, theory
 from moe_theory.generalization.experiments import gaps_of
 from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.components import Values as Values
 from moe_theory.verify.components import alike as alike

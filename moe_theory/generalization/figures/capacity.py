@@ -14,7 +14,7 @@ from moe_theory.generalization import theory
 from moe_theory.generalization.figures.fitting import best_gaps
 from moe_theory.generalization.linear_router import linear_router
 from moe_theory.generalization.params import Dims
-from moe_theory.sweep import Cell, Progress, Run, quiet, run_cells
+from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance, replicates_and_seed
 

@@ -17,7 +17,7 @@ from moe_theory.generalization.instances import cells, learned_cells
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.generalization.one_round import State
 from moe_theory.generalization.params import Dims
-from moe_theory.sweep import Cell, Progress, quiet, run_cells
+from moe_theory.runs import Cell, Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, replicates_and_seed
 

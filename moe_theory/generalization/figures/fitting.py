@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from moe_theory.generalization.params import Dims
 from moe_theory.generalization.system import best_experts, gap, system
-from moe_theory.sweep import Cell, Progress, run_cells
+from moe_theory.runs import Cell, Progress, run_cells
 
 LEARNING_RATE = 0.1
 RECORD_EVERY = 20  # steps: the best of the recorded ones counts

@@ -14,7 +14,7 @@ from moe_theory.core.system import check_replicates, check_run
 from moe_theory.generalization import repaired, theory
 from moe_theory.generalization.complexity import natarajan
 from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.sweep import Progress, quiet
+from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
 

@@ -14,7 +14,7 @@ from moe_theory.generalization.complexity import natarajan
 from moe_theory.generalization.figures.fitting import best_gaps
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.generalization.params import Dims
-from moe_theory.sweep import Progress, quiet
+from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance, replicates_and_seed
 

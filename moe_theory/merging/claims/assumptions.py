@@ -6,7 +6,7 @@ from moe_theory.merging import kernel, tree
 from moe_theory.merging.claims.trees import BY_RATIO, over_ratios
 from moe_theory.merging.claims.values import excess, named
 from moe_theory.merging.experiments import CYCLIC, RATIOS, TREES, tree_cell
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
 
 

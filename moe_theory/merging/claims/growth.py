@@ -9,7 +9,7 @@ from moe_theory.merging.claims.trees import ANY_TREE, BY_RATIO, has_room, over_r
 from moe_theory.merging.claims.values import Values, computed, excess, recorded
 from moe_theory.merging.experiments import GROWTH, RATIOS, TREES, tree_cell
 from moe_theory.merging.params import Params
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 GROWING = (64, 256, 1024, 4096)

@@ -21,7 +21,7 @@ from moe_theory.merging.claims.trees import (
 )
 from moe_theory.merging.claims.values import computed, excess, named, recorded
 from moe_theory.merging.experiments import LARGE_CONSTANT, RATIOS, TREES
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
 
 _LEAVES = r"2^{1/(1-\rho)} \frac{%s \nu_1^2}{C^2 \log(T/\delta)}"

@@ -12,7 +12,7 @@ from moe_theory.merging.claims.trees import BY_RATIO
 from moe_theory.merging.claims.values import alike, excess, named, recorded
 from moe_theory.merging.experiments import DIMS, NUM_ROUNDS, RATIOS, SURFACE
 from moe_theory.merging.practice import ABLATION, ratio_cell
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 CONFIDENCE = 0.2  # delta of Lemmas 3 and 4 and of Theorem 1; the experiments' own, 1, would make them say nothing

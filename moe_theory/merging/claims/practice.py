@@ -30,7 +30,7 @@ from moe_theory.merging.practice import (
     routed_cell,
 )
 from moe_theory.merging.serving.methods import MERGED
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 LEAST_GAIN = 0.05  # of accuracy, Section V-C

@@ -8,7 +8,7 @@ import numpy as np
 from moe_theory.merging.claims.values import Values, excess, named, recorded
 from moe_theory.merging.experiments import LARGE_CONSTANT, RATIOS, tree_cell
 from moe_theory.merging.params import Params
-from moe_theory.sweep import Run
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 
 HORIZONS = (16, 64, 256, 1024)  # T at which bounds that hold are looked at

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int
 from moe_theory.merging import policies, rewards
 from moe_theory.merging.params import Dims
 from moe_theory.merging.system import Info, State, system
-from moe_theory.sweep import Progress, quiet, run_cells
+from moe_theory.runs import Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, log_axis_cells, provenance
 

@@ -14,7 +14,7 @@ from scipy import stats
 from moe_theory.merging import policies, repaired, rewards
 from moe_theory.merging.params import EFFECTIVE_SPLIT, RANDOM_SPLIT, Dims
 from moe_theory.merging.system import Info, State, system
-from moe_theory.sweep import Progress, quiet, run_cells
+from moe_theory.runs import Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, log_axis_cells, provenance
 from moe_theory.verify.intervals import slope_samples

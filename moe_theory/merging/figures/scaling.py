@@ -11,7 +11,7 @@ from moe_theory.core.system import check_replicates, check_run
 from moe_theory.merging import costs, routing_costs
 from moe_theory.merging.routing_costs import MAX_SLOTS, NUM_LEAVES
 from moe_theory.merging.uncertainty import DIAGONAL
-from moe_theory.sweep import Progress, quiet
+from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
 

@@ -15,7 +15,7 @@ from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run, recorded_rounds, simulate_batch
 from moe_theory.merging import adversary
 from moe_theory.merging.params import Dims
-from moe_theory.sweep import Progress, quiet
+from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
 

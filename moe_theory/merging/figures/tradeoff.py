@@ -13,7 +13,7 @@ from moe_theory.merging.evaluation import BEST, POLICIES
 from moe_theory.merging.serving.deployed import deployed
 from moe_theory.merging.serving.methods import METHODS
 from moe_theory.merging.testbed.tasks import VALIDATION, Setting, examples
-from moe_theory.sweep import Progress, quiet
+from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
 

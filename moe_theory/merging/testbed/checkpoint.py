@@ -12,7 +12,6 @@ from typing import IO, NamedTuple
 import numpy as np
 
 from moe_theory.core.errors import InvalidParamsError, OutputError
-from moe_theory.core.files import whole
 from moe_theory.merging.testbed.expert_tensors import INDEX, NUMBERS, ExpertTensors, array_of
 from moe_theory.merging.testbed.expert_tensors import find_experts as find_experts
 from moe_theory.merging.testbed.expert_tensors import load_experts as load_experts
@@ -20,6 +19,7 @@ from moe_theory.merging.testbed.tensors import Header, Tensor
 from moe_theory.merging.testbed.tensors import InvalidCheckpointError as InvalidCheckpointError
 from moe_theory.merging.testbed.tensors import read_safetensors as read_safetensors
 from moe_theory.merging.testbed.tensors import write_safetensors as write_safetensors
+from moe_theory.runs.files import whole
 
 _PIECE = 1 << 22  # numbers or bytes that are handled at once
 _SUM_TOLERANCE = 1e-5  # weights may have been computed in single precision

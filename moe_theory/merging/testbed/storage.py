@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from moe_theory.core.errors import OutputError
-from moe_theory.core.files import user_cache
 from moe_theory.merging.testbed.tasks import Setting
 from moe_theory.merging.testbed.tensors import InvalidCheckpointError, read_safetensors, write_safetensors
 from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Model, Norm
+from moe_theory.runs.files import user_cache
 
 PATTERN = "layers.{layer}.experts.{expert}.{name}"  # of the experts' tensors
 # What decides trained weights besides the setting.

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from moe_theory.core.errors import MoeTheoryError
-from moe_theory.core.files import whole
+from moe_theory.runs.files import whole
 
 
 class InvalidCheckpointError(MoeTheoryError):

@@ -2,9 +2,9 @@
 
 | path | what it is |
 | --- | --- |
-| `chunks/ab/ab....npz` | one chunk, under its name |
-| `manifest.json` | the specification, and who ran it when with what: to be read, never relied on for numbers |
-| `.lock` | where processes that share the folder say what they are working on |
+| `chunks/ab/ab....npz` | one chunk, under its name, a digest of its task |
+| `manifest.json` | the specification, and who ran it when with what; for readers, no number depends on it |
+| `.lock` | which chunks are being computed, by processes that share the folder |
 """
 
 import contextlib
@@ -19,17 +19,21 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import DamagedChunkError, InvalidRunError, MissingChunkError, OutputError
-from moe_theory.core.files import SUFFIX, write_whole
-from moe_theory.sweep import packing, tasks
-from moe_theory.sweep.locks import Locks
+from moe_theory.runs.files import SUFFIX, digest, unpack, write_whole
+from moe_theory.runs.locks import Locks
 
 SCHEMA = "moe-theory/sweep/1"
 MANIFEST = "manifest.json"
-CHUNK_WAY_OUT = "what is finished is kept. Make room there or make it writable, then run the same command again"
+CHUNK_WAY_OUT = "finished chunks are kept. Make room there or make it writable, then run the same command again"
 MANIFEST_WAY_OUT = "name a folder that you may write to, with room in it"
 _LOCK = ".lock"
 ABANDONED = 600.0  # seconds after which nobody is still writing a file
 _MANIFEST_BYTE = 0  # of the lock file; the others stand for chunks
+
+
+def chunk_name(task: Mapping[str, Any]) -> str:
+    """A chunk's name, from its task."""
+    return digest(task)[:40]
 
 
 class Store:
@@ -43,12 +47,12 @@ class Store:
         """Where a chunk's file is."""
         return self.folder / "chunks" / name[:2] / f"{name}.npz"
 
-    def has(self, name: str) -> bool:
+    def __contains__(self, name: str) -> bool:
         """Whether there is a file of this name; only reading it shows whether it is whole."""
         return self.path(name).is_file()
 
     def damage(self, name: str) -> str | None:
-        """What is wrong with a chunk that is there, in words; None if it is whole."""
+        """What is wrong with a chunk that is there; None if it is whole."""
         try:
             self.read(name)
         except DamagedChunkError as failure:
@@ -68,10 +72,10 @@ class Store:
         except OSError as failure:
             raise DamagedChunkError(path, f"it cannot be read ({failure.strerror or failure})") from None
         try:
-            task, arrays = packing.unpack(data)
+            task, arrays = unpack(data)
         except ValueError as failure:
             raise DamagedChunkError(path, str(failure)) from None
-        if tasks.name_of(task) != name:
+        if chunk_name(task) != name:
             raise DamagedChunkError(path, "it holds another chunk")
         return arrays
 
@@ -79,8 +83,8 @@ class Store:
         """Keep a chunk: whole under its name, or not at all. Raises: OutputError where the folder cannot take it."""
         write_whole(self.path(name), data, CHUNK_WAY_OUT, is_durable=True)
 
-    def sweep_up(self) -> None:
-        """Remove what killed processes left half written; not what a living one may be writing."""
+    def remove_leftovers(self) -> None:
+        """Remove half-written files of killed processes, but none that a living one may be writing."""
         for pattern in (f"chunks/*/.*{SUFFIX}", f".*{SUFFIX}"):
             for path in self.folder.glob(pattern):
                 with contextlib.suppress(OSError):
@@ -88,15 +92,15 @@ class Store:
                         path.unlink()
 
     def claim(self, name: str) -> bool:
-        """Take a chunk to compute; False where somebody else has it. A process that ends leaves its claims."""
-        return self._locks.take(_byte_of(name))
+        """Claim a chunk to compute; False where somebody else has it. Claims end with their process."""
+        return self._locks.acquire(_byte_of(name))
 
     def release(self, name: str) -> None:
-        """Give up a claim."""
-        self._locks.give_up(_byte_of(name))
+        """Release a claim."""
+        self._locks.release(_byte_of(name))
 
     def close(self) -> None:
-        """Have no claims any more."""
+        """Release all claims."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -104,51 +108,47 @@ class Store:
     def manifest(self) -> dict[str, Any]:
         """The manifest. Raises: InvalidRunError where there is none, or one that cannot be read."""
         path = self.folder / MANIFEST
+        again = "run the sweep again, which writes a new one and computes nothing twice"
         try:
             manifest = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise InvalidRunError(
-                f"{self.folder} holds no sweep: there is no {MANIFEST} in it. Change the path."
+                f"{self.folder} holds no sweep: there is no {MANIFEST} in it. Name another folder."
             ) from None
         except (OSError, ValueError) as failure:
-            raise InvalidRunError(
-                f"{path} cannot be read ({failure}): run the sweep again, which writes it anew and computes "
-                "nothing twice."
-            ) from None
+            raise InvalidRunError(f"{path} cannot be read ({failure}): {again}.") from None
         if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
-            raise InvalidRunError(f"{path} is no manifest of a sweep ({SCHEMA}). Change the path.")
+            raise InvalidRunError(f"{path} is no manifest of a sweep ({SCHEMA}). Name another folder.")
         kinds = {"specification": dict, "fingerprint": dict, "runs": list}
         if not all(isinstance(manifest.get(name), kind) for name, kind in kinds.items()):
-            raise InvalidRunError(
-                f"{path} is damaged: run the sweep again, which writes it anew and computes nothing twice."
-            )
+            raise InvalidRunError(f"{path} is damaged: {again}.")
         return manifest
 
     @contextlib.contextmanager
     def recorded(self, specification: Mapping[str, Any], fingerprint: Mapping[str, str], run: dict) -> Iterator[None]:
-        """Keep in the manifest that a run goes on, and when it is over what `run` has become."""
+        """Record a run in the manifest when it begins, and again when it ends with what `run` has become."""
         run["id"] = uuid.uuid4().hex
         facts = {"specification": specification, "fingerprint": dict(fingerprint)}
-        self._record(run, facts, is_news=True)
+        self._record(run, facts, is_new=True)
         try:
             yield
         finally:
             with contextlib.suppress(OutputError):  # a full disk is told by whatever met it first
-                self._record(run, facts, is_news=False)
+                self._record(run, facts, is_new=False)
 
-    def _record(self, run: dict, facts: Mapping[str, Any], is_news: bool) -> None:
-        """Put a run into the manifest, and the facts where they are news or nobody else has put others there."""
+    def _record(self, run: dict, facts: Mapping[str, Any], is_new: bool) -> None:
+        """Put a run into the manifest; the facts replace others only when the run is new."""
         self._locks.wait_for(_MANIFEST_BYTE)
         try:
             manifest: dict[str, Any] = {"schema": SCHEMA, "runs": []}
             with contextlib.suppress(InvalidRunError):  # none yet, or a damaged one
                 manifest = self.manifest()
-            manifest = {**manifest, **facts} if is_news else {**facts, **manifest}
+            manifest = {**manifest, **facts} if is_new else {**facts, **manifest}
             manifest["runs"] = [*(other for other in manifest["runs"] if other.get("id") != run["id"]), run]
             text = json.dumps(manifest, indent=2) + "\n"
             write_whole(self.folder / MANIFEST, text.encode(), MANIFEST_WAY_OUT, is_durable=True)
         finally:
-            self._locks.give_up(_MANIFEST_BYTE)
+            self._locks.release(_MANIFEST_BYTE)
 
     @property
     def _locks(self) -> Locks:

@@ -5,7 +5,7 @@ import pytest
 
 from moe_theory import continual, root_key, simulate_batch
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError
-from moe_theory.sweep import Cell, run_cells
+from moe_theory.runs import Cell, run_cells
 
 DIMS = continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)
 SYSTEM = continual.system(DIMS)

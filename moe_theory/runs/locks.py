@@ -1,4 +1,4 @@
-"""Who is at work on what, among threads and processes that share a folder."""
+"""Locks among threads and processes that share a folder."""
 
 import contextlib
 import errno
@@ -10,17 +10,17 @@ from typing import ClassVar
 
 try:
     import fcntl
-except ImportError:  # a system without record locks: processes still never harm each other, but may do a thing twice
+except ImportError:  # without record locks processes still never harm each other, but may compute a chunk twice
     fcntl = None
 
 PATIENCE = 0.02  # seconds between tries
 
 
 class Locks:
-    """Locks on numbered things, by record locks on a file: what a process holds ends with it.
+    """Numbered locks, as record locks on a file: they end with the process that holds them.
 
-    A process that closes any descriptor of a file gives up all its record locks on it, and a process never blocks
-    itself. So there is one descriptor a file here, for as long as anybody uses it, and a list of what is held.
+    A process that closes any descriptor of a file loses all its record locks on it, and never blocks itself. So there
+    is one descriptor a file, for as long as anybody uses it, and a list of what is held.
     """
 
     _by_file: ClassVar[dict[Path, "Locks"]] = {}
@@ -44,15 +44,15 @@ class Locks:
             return locks
 
     def close(self) -> None:
-        """Stop using them; the last user's end gives up what is held."""
+        """Stop using them; the last user releases what is held."""
         with self._guard:
             self._users -= 1
             if not self._users:
                 os.close(self._file)
                 del self._by_file[self._path]
 
-    def take(self, number: int) -> bool:
-        """Take a lock; False where another thread or process has it."""
+    def acquire(self, number: int) -> bool:
+        """Acquire a lock; False where another thread or process has it."""
         with self._guard:
             if number in self._held:
                 return False
@@ -62,17 +62,17 @@ class Locks:
             except OSError as failure:
                 if failure.errno in (errno.EAGAIN, errno.EACCES):
                     return False
-                # A file system without locks: as on a system without them.
+                # A file system without locks: as above.
             self._held.add(number)
             return True
 
     def wait_for(self, number: int) -> None:
-        """Take a lock, once it is free."""
-        while not self.take(number):
+        """Acquire a lock, once it is free."""
+        while not self.acquire(number):
             time.sleep(PATIENCE)
 
-    def give_up(self, number: int) -> None:
-        """Give up a lock that is held."""
+    def release(self, number: int) -> None:
+        """Release a lock that is held."""
         with self._guard:
             self._held.discard(number)
             if fcntl is not None:

@@ -1,4 +1,4 @@
-"""Compiled programs kept between runs, so that going on does not begin with compiling. Only the command line asks."""
+"""Keep compiled programs between processes. Only the command line does."""
 
 import contextlib
 import hashlib
@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from moe_theory.core.files import user_cache
-from moe_theory.core.provenance import processor_fact
+from moe_theory.runs.files import user_cache
+from moe_theory.runs.provenance import processor_fact
 
-VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own, also for the processes that we start
+VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own; child processes inherit it
 THRESHOLDS = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
@@ -39,7 +39,7 @@ def keep_programs(fallback: Path | None = None) -> None:
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    warnings.showwarning = _mending(folder, warnings.showwarning)
+    warnings.showwarning = _removing_broken(folder, warnings.showwarning)
 
 
 def _user_cache() -> Path:
@@ -60,10 +60,10 @@ def _is_writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
 
 
-def _mending(folder: Path, show: Callable[..., Any]) -> Callable[..., Any]:
-    """Forget what a killed process has left half written, rather than warn of it again and again."""
+def _removing_broken(folder: Path, show: Callable[..., Any]) -> Callable[..., Any]:
+    """Remove entries that a killed process left half written, rather than warn of them every time."""
 
-    def mend(message: Warning | str, *rest: Any, **options: Any) -> None:
+    def remove(message: Warning | str, *rest: Any, **options: Any) -> None:
         found = _UNREADABLE.search(str(message))
         if found is None:
             show(message, *rest, **options)
@@ -73,7 +73,7 @@ def _mending(folder: Path, show: Callable[..., Any]) -> Callable[..., Any]:
                 if not _is_whole(path.read_bytes()):
                     path.unlink()
 
-    return mend
+    return remove
 
 
 def _is_whole(entry: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""What a long run tells: whether it compiles or runs, how much is done and what is left."""
+"""Progress of a long run: whether it compiles or runs, how much is done and what is left."""
 
 import contextlib
 import datetime
@@ -12,7 +12,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainin
 from rich.progress import Progress as RichProgress
 
 SECONDS_BETWEEN_LINES = 10
-WIDE = 130  # columns of a terminal that has room for a bar and a rate besides the facts
+WIDE = 130  # columns of a terminal with room for a bar and a rate
 
 
 class Progress(Protocol):
@@ -25,7 +25,7 @@ class Progress(Protocol):
     """
 
     def add_work(self, replicate_rounds: int) -> None:
-        """So much more work is planned."""
+        """Add to the work that is planned."""
 
     def compiling(self, what: str) -> None:
         """A program is being compiled."""
@@ -34,34 +34,21 @@ class Progress(Protocol):
         """Compiled programs are running."""
 
     def advance(self, replicate_rounds: int) -> None:
-        """So much work is done."""
+        """Add to the work that is done."""
 
     def at(self, place: str) -> None:
-        """How far it is, in units of the work's own: "3 of 64 cells, 40 of 1,024 chunks"."""
+        """Show the position in words: "3 of 64 cells, 40 of 1,024 chunks"."""
 
 
-class _Quiet:
-    def add_work(self, replicate_rounds: int) -> None:
-        pass
-
-    def compiling(self, what: str) -> None:
-        pass
-
-    def running(self, what: str) -> None:
-        pass
-
-    def advance(self, replicate_rounds: int) -> None:
-        pass
-
-    def at(self, place: str) -> None:
-        pass
+class _Quiet(Progress):
+    pass
 
 
-quiet: Progress = _Quiet()  # tells nothing
+quiet: Progress = _Quiet()  # reports nothing
 
 
 class _Pace:
-    """How fast work goes, and how long it still takes; compiling does not count."""
+    """The rate of work and the time left; compiling does not count."""
 
     def __init__(self) -> None:
         self.planned = self.done = 0
@@ -85,7 +72,7 @@ class _Pace:
 
     @property
     def rate(self) -> float:
-        """Replicate-rounds a second; 0 where nothing is known yet."""
+        """Replicate-rounds a second; 0 as long as it is unknown."""
         return self._timed / self._spent if self._spent > 0 else 0.0
 
     @property
@@ -104,8 +91,8 @@ class _Pace:
         return f"{datetime.timedelta(seconds=seconds)} left"
 
 
-class _Lines:
-    """Plain lines for logs and pipes: each change of what is done, and how far it is at most every ten seconds."""
+class _Lines(Progress):
+    """Plain lines for logs and pipes: each change of activity, and the share done at most every ten seconds."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -141,7 +128,7 @@ class _Lines:
             self._console.print(what, highlight=False)
 
 
-class _Bar:
+class _Bar(Progress):
     def __init__(self, bar: RichProgress) -> None:
         self._bar = bar
         self._task = bar.add_task("starting", total=0, rate="", place="")
@@ -174,7 +161,7 @@ def terminal_progress(
     """A progress bar on `console`, or plain lines where it is no terminal.
 
     Args:
-        header: what stands above the bar, drawn anew with every change, from the console, which knows its size.
+        header: draws what stands above the bar, for a console of this size.
 
     Examples:
         >>> from rich.console import Console

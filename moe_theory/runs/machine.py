@@ -1,4 +1,4 @@
-"""What work needs of a machine's memory, and what there is."""
+"""What this machine has, cores and memory, and what a chunk needs of it."""
 
 import math
 import os
@@ -13,6 +13,11 @@ STATE_COPIES = 20
 # Of records: by batch and joined, in an archive and its bytes, on their way to the disk; measured: 4.9.
 RECORD_COPIES = 6
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def available_cores() -> int:
+    """Number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def machine_memory() -> int:
@@ -31,7 +36,7 @@ def bytes_of(shapes: Any) -> int:
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
 
 
-class Need(NamedTuple):
+class ChunkMemory(NamedTuple):
     """Bytes that computing a chunk takes: whatever its width, and for each replicate of it."""
 
     fixed: int
@@ -46,11 +51,11 @@ class Need(NamedTuple):
         return max(int((available - self.fixed) / self.each), 0)
 
 
-def need_of(state: Any, records: Any, num_records: int, batch: int) -> Need:
-    """What a chunk takes, from the shapes of one replicate's state and records.
+def chunk_memory(state: Any, records: Any, num_records: int, batch: int) -> ChunkMemory:
+    """Memory that a chunk takes, from the shapes of one replicate's state and records.
 
     Args:
         batch: replicates that run together.
     """
     kept = num_records * bytes_of(records)
-    return Need(fixed=batch * (STATE_COPIES * bytes_of(state) + kept), each=RECORD_COPIES * kept)
+    return ChunkMemory(fixed=batch * (STATE_COPIES * bytes_of(state) + kept), each=RECORD_COPIES * kept)

@@ -10,7 +10,7 @@ import pytest
 CODE = """
 import sys
 from pathlib import Path
-from moe_theory.sweep.compilation import keep_programs
+from moe_theory.runs.compilation import keep_programs
 keep_programs(Path(sys.argv[1]))
 import jax
 jax.jit(lambda x: x + 1)(2.0)

@@ -10,11 +10,12 @@ import subprocess
 import numpy as np
 import pytest
 
-from moe_theory.core import files
+from moe_theory.runs import files
 from moe_theory.core.errors import DamagedChunkError, InvalidRunError, MissingChunkError, OutputError
-from moe_theory.sweep import packing, runner
+from moe_theory.runs.files import pack, unpack
+from moe_theory.sweep import runner
 from moe_theory.sweep.spec import Sweep
-from moe_theory.sweep.store import Store
+from moe_theory.runs.store import Store
 
 ARGUMENTS = {"system": "continual", "rounds": 20, "axes": {"num_experts": [2, 3]}, "replicates": 32, "chunk_width": 16}
 SWEEP = Sweep(**ARGUMENTS)
@@ -39,7 +40,7 @@ def folder(finished, tmp_path):
 
 def test_a_chunk_comes_back_as_it_was():
     arrays = {"b": np.arange(6.0).reshape(2, 3), "a": np.array([True, False])}
-    task, read = packing.unpack(packing.pack(TASK, arrays))
+    task, read = unpack(pack(TASK, arrays))
     assert task == TASK
     assert read.keys() == arrays.keys()
     for name, array in arrays.items():
@@ -48,20 +49,20 @@ def test_a_chunk_comes_back_as_it_was():
 
 
 def test_no_changed_bit_goes_unseen():
-    data = packing.pack(TASK, {"a": np.arange(40.0)})
+    data = pack(TASK, {"a": np.arange(40.0)})
     bits = {*random.Random(0).sample(range(8 * len(data)), 500), *range(8 * (len(data) - 100), 8 * len(data))}
     for bit in bits:
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
         with pytest.raises(ValueError, match="checksum"):
-            packing.unpack(bytes(changed))
+            unpack(bytes(changed))
 
 
 def test_no_cut_goes_unseen():
-    data = packing.pack(TASK, {"a": np.arange(4.0)})
+    data = pack(TASK, {"a": np.arange(4.0)})
     for length in range(len(data)):
         with pytest.raises(ValueError, match=r"checksum|empty"):
-            packing.unpack(data[:length])
+            unpack(data[:length])
 
 
 def cut(path):
@@ -155,7 +156,7 @@ def test_a_really_full_disk(small_disk, finished):
 
 def test_a_file_in_the_way_of_the_folder(tmp_path):
     (tmp_path / "run").write_text("")
-    with pytest.raises(OutputError, match="cannot be made"):
+    with pytest.raises(OutputError, match="cannot be created"):
         runner.run(SWEEP, tmp_path / "run")
 
 

@@ -1,0 +1,110 @@
+"""What numbers depend on besides the request: versions, source code, processor, compiler flags."""
+
+import datetime
+import functools
+import hashlib
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+
+import moe_theory
+
+LIBRARIES = ("jax", "jaxlib", "optax", "numpy", "scipy", "statsmodels")
+# Of JAX's configuration, what changes numbers; the precision is the request's to say.
+DECISIVE_OPTIONS = ("jax_threefry_partitionable", "jax_default_matmul_precision")
+NEUTRAL_FLAGS = ("--xla_force_host_platform_device_count", "--xla_dump")  # XLA's flags that change no number
+INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors can be made to compute alike
+
+
+def fingerprint(*folders: str) -> dict[str, str]:
+    """What decides the numbers that code in these folders of the package computes on this machine, inputs apart."""
+    known = versions()
+    return {
+        **{name: known[name] for name in ("moe-theory", "jax", "jaxlib", "optax")},
+        "source": source_digest(*folders)[:16],
+        "backend": backend(),
+        "processor": _processor(),
+        "configuration": ", ".join(
+            [*(f"{option}={jax.config.values[option]}" for option in DECISIVE_OPTIONS), *_compiler_flags()]
+        ),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions by name: of the package, of Python and of the libraries that compute."""
+    return dict(_versions())
+
+
+@functools.cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    own = (("moe-theory", moe_theory.__version__), ("python", platform.python_version()))
+    return (*own, *((name, metadata.version(name)) for name in LIBRARIES))
+
+
+def now() -> str:
+    """The time (UTC), for records."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def is_x64() -> bool:
+    """Whether runs are in double precision."""
+    return jnp.result_type(float) == jnp.float64
+
+
+def backend() -> str:
+    """The kind of device that runs use."""
+    return jax.default_backend()
+
+
+def source_digest(*folders: str) -> str:
+    """A digest of the package's source files.
+
+    Args:
+        folders: such as "core", without their subfolders; the whole package unless given.
+    """
+    return _digest(folders)
+
+
+@functools.cache
+def instruction_set() -> str:
+    """The instruction set that programs on this machine use: roundings differ between sets."""
+    flags = set(processor_fact("flags").split())
+    sets = {"avx512": {"avx512f"}, "avx2": {"avx2", "fma"}}
+    best = next((name for name, needed in sets.items() if needed <= flags), "")
+    return " ".join(filter(None, [platform.machine(), best]))
+
+
+def processor_fact(name: str) -> str:
+    """An entry of /proc/cpuinfo, such as "flags"; empty where there is none."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line for line in lines if line.startswith(name)), "")
+
+
+def _processor() -> str:
+    """What of the processor decides roundings: its instructions as far as XLA may use them, or a device's kind."""
+    if backend() != "cpu":
+        return jax.local_devices()[0].device_kind
+    caps = [flag for flag in _compiler_flags() if flag.startswith(INSTRUCTION_CAP)]
+    return caps[-1].removeprefix("--") if caps else instruction_set()
+
+
+def _compiler_flags() -> list[str]:
+    return sorted(flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(NEUTRAL_FLAGS))
+
+
+@functools.cache
+def _digest(folders: tuple[str, ...]) -> str:
+    root = Path(moe_theory.__file__).parent
+    paths = [path for folder in folders for path in (root / folder).glob("*.py")] if folders else root.rglob("*.py")
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
