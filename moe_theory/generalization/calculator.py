@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from moe_theory.core.constraints import NonNegative, OpenProbability, Whole, Within, require
 from moe_theory.core.errors import InvalidParamsError, unknown_name
-from moe_theory.generalization import arguments, natarajan, repaired, theory
-from moe_theory.generalization.params import require_probability
+from moe_theory.generalization import complexity, corrected, theory
 
 DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the readings of d_N, in a word
 BOTH, OWN = "both", "own"  # where both readings give one number, and where the user's is taken
-FIXED, LINEAR, NETWORK, FREE = natarajan.ROUTERS
+FIXED, LINEAR, NETWORK, FREE = complexity.ROUTERS
 HOLDS, CONDITIONAL, REFUTED = "holds", "conditional", "refuted"
 LEMMA_2, LEMMA_3, NATARAJAN, RADEMACHER = "Lemma 2", "Lemma 3", "natarajan", "rademacher"
 
@@ -142,7 +142,7 @@ def dimensions(setting: Setting) -> dict[str, float]:
     found, refusals = {}, []
     for name in DIMENSIONS if setting.dimension is None else (setting.dimension,):
         try:
-            found[name] = natarajan.natarajan(
+            found[name] = complexity.natarajan(
                 setting.router_kind,
                 setting.num_experts,
                 setting.num_active,
@@ -244,7 +244,7 @@ def _uniform(setting: Setting, name: str, capacity: Callable[[Setting, int], flo
     def at(num_samples: int) -> float:
         patterns = _log_patterns(setting, num_samples)
         rho = capacity(setting, num_samples)
-        return float(repaired.uniform(rho, patterns, num_samples, setting.lipschitz, setting.delta))
+        return float(corrected.uniform(rho, patterns, num_samples, setting.lipschitz, setting.delta))
 
     of_experts = {LINEAR: (), NETWORK: (LEMMA_3,), OWN: (RADEMACHER,)}[setting.experts]
     rests_on = (*of_experts, *_of_router(setting))
@@ -261,7 +261,7 @@ def _of_router(setting: Setting) -> tuple[str, ...]:
 def _given_router_complexity(setting: Setting, num_samples: int) -> float:
     """At the largest |a(x)|^2, 1: it holds however the router spreads its weight."""
     norms = (setting.expert_norm, setting.feature_norm)
-    return float(repaired.fixed_router_complexity(setting.num_experts, num_samples, 1.0, *norms))
+    return float(corrected.fixed_router_complexity(setting.num_experts, num_samples, 1.0, *norms))
 
 
 def _product_complexity(setting: Setting, num_samples: int) -> float:
@@ -270,18 +270,18 @@ def _product_complexity(setting: Setting, num_samples: int) -> float:
     That R_m(H) = A / sqrt(m) at one m is not enough: of two constants +1 and -1 it is 0.80 / sqrt(m) at m = 500, but 1
     at m = 1, and cells with an input each have a gap that 0.80 does not bound.
     """
-    return float(repaired.product_complexity(setting.num_experts, num_samples, rademacher(setting, 1)))
+    return float(corrected.product_complexity(setting.num_experts, num_samples, rademacher(setting, 1)))
 
 
 def _lipschitz_complexity(setting: Setting, num_samples: int) -> float:
     norms = (setting.expert_norm, setting.feature_norm, setting.router_norm)
-    return float(repaired.lipschitz_complexity(setting.num_experts, setting.num_active, num_samples, *norms))
+    return float(corrected.lipschitz_complexity(setting.num_experts, setting.num_active, num_samples, *norms))
 
 
 def _covering(setting: Setting, num_samples: int) -> float:
     sizes = (setting.num_experts, setting.num_active, num_samples, setting.num_features)
     norms = (setting.expert_norm, setting.feature_norm, setting.router_norm)
-    return repaired.covering(*sizes, *norms, setting.lipschitz, setting.delta)
+    return corrected.covering(*sizes, *norms, setting.lipschitz, setting.delta)
 
 
 def _log_patterns(setting: Setting, num_samples: int) -> float:
@@ -290,7 +290,7 @@ def _log_patterns(setting: Setting, num_samples: int) -> float:
     if setting.router_kind == FIXED:
         return 0.0
     if setting.router_kind == LINEAR:
-        return float(repaired.log_mask_patterns(*sizes, setting.num_features))
+        return float(corrected.log_mask_patterns(*sizes, setting.num_features))
     masks = theory.log_masks(*sizes[:2])
     most = num_samples * float(masks)
     if setting.router_kind == FREE:
@@ -314,27 +314,19 @@ def _guarded(bound: Callable[[int], float]) -> Callable[[int], float]:
 
 
 def _check_numbers(setting: Setting) -> None:
-    for name in ("num_experts", "num_active", "num_samples", "num_features", "expert_widths", "router_widths"):
-        value = getattr(setting, name)
-        if max(value if isinstance(value, tuple) else (value,), default=0) > theory.MOST_SAMPLES:
-            raise InvalidParamsError(f"{name} must be at most 2^62: no bound is looked for beyond. Lower {name}.")
-    arguments.check_sizes(setting.num_experts, setting.num_active, setting.num_samples)
-    arguments.require_whole("num_features", setting.num_features)
-    norms = ("expert_norm", "router_norm", "feature_norm", "lipschitz")
-    arguments.require_amounts(**{name: getattr(setting, name) for name in norms})
-    for name in ("natarajan", "rademacher"):
-        if getattr(setting, name) is not None:
-            arguments.require_amounts(**{name: getattr(setting, name)})
-    require_probability("delta", setting.delta)
-    if not 0 < setting.threshold <= 1:
-        raise InvalidParamsError(
-            f"threshold={setting.threshold} must be above 0 and at most 1: the loss is in [0, 1]. Change threshold."
-        )
+    sizes = ("num_experts", "num_active", "num_samples", "num_features", "expert_widths", "router_widths")
+    most = Whole(1, theory.MOST_SAMPLES, "no bound is looked for beyond 2^62")
+    require(most, **{name: getattr(setting, name) for name in sizes})
+    theory.require_sizes(setting.num_experts, setting.num_active)
+    amounts = ("expert_norm", "router_norm", "feature_norm", "lipschitz", "natarajan", "rademacher")
+    require(NonNegative, **{name: getattr(setting, name) for name in amounts if getattr(setting, name) is not None})
+    require(OpenProbability, delta=setting.delta)
+    require(Within(0, 1, open_low=True, why="the loss is in [0, 1]"), threshold=setting.threshold)
 
 
 def _check_names(setting: Setting) -> None:
-    if setting.router is not None and setting.router not in natarajan.ROUTERS:
-        raise unknown_name("router", setting.router, natarajan.ROUTERS)
+    if setting.router is not None and setting.router not in complexity.ROUTERS:
+        raise unknown_name("router", setting.router, complexity.ROUTERS)
     if setting.dimension is not None and setting.dimension not in DIMENSIONS:
         raise unknown_name("dimension", setting.dimension, DIMENSIONS)
     if setting.router_widths and setting.router not in (None, NETWORK):
@@ -346,9 +338,6 @@ def _check_names(setting: Setting) -> None:
 
 
 def _check_layers(setting: Setting) -> None:
-    for name in ("expert_widths", "router_widths"):
-        for width in getattr(setting, name):
-            arguments.require_whole(name, width)
     networks = setting.expert_widths or setting.operator_norms or setting.row_norms
     if setting.rademacher is not None and networks:
         raise InvalidParamsError(

@@ -8,25 +8,23 @@ is float64 on the host. Dimensions of routers, the other complexity of Theorem 1
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy import special
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.constraints import Count, NonNegative, Whole, require
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import System, simulate_batch
-from moe_theory.generalization.arguments import require_amounts, require_whole
-from moe_theory.generalization.natarajan import growth as growth
-from moe_theory.generalization.natarajan import natarajan as natarajan
-from moe_theory.generalization.natarajan import natarajan_dimension as natarajan_dimension
-from moe_theory.generalization.params import Dims, Params, check_params
+from moe_theory.generalization.model import Dims, Params, check_params
+from moe_theory.generalization.model import reading as reading_called
 from moe_theory.generalization.system import Info, State, best_experts, system
-from moe_theory.generalization.theory import lemma_3
+from moe_theory.generalization.theory import lemma_2, lemma_3, require_sizes
 
 MOST_ENUMERATED = 20  # samples whose 2^m signs are gone through at most
 ENUMERATED_WITHOUT_ASKING = 16  # samples up to which `fixed_router` goes through all signs
@@ -64,7 +62,7 @@ def linear_ball(features: Float[np.ndarray, "m d"], radius: float) -> Estimate:
         (1.0, 'exact')
     """
     features = _table("features", features)
-    require_amounts(radius=radius)
+    require(NonNegative, radius=radius)
     value = radius * math.sqrt(np.sum(features**2)) / len(features)
     return Estimate(value, 0.0, EXACT if _are_orthogonal(features) else UPPER_BOUND, 0)
 
@@ -81,9 +79,9 @@ def linear_ball_gaussian(num_samples: int, num_features: int, radius: float, sca
         >>> round(complexity.linear_ball_gaussian(num_samples=4, num_features=1, radius=2.0), 6)  # sqrt(2 / pi)
         0.797885
     """
-    require_whole("num_samples", num_samples)
-    require_whole("num_features", num_features)
-    require_amounts(radius=radius, scale=scale)
+    require(Count, num_samples=num_samples)
+    require(Count, num_features=num_features)
+    require(NonNegative, radius=radius, scale=scale)
     return radius * scale * math.sqrt(2) * _gamma_ratio(num_features / 2) / math.sqrt(num_samples)
 
 
@@ -100,7 +98,7 @@ def linear_ball_exact(features: Float[np.ndarray, "m d"], radius: float) -> Esti
         (1.414214, 4)
     """
     features = _table("features", features)
-    require_amounts(radius=radius)
+    require(NonNegative, radius=radius)
     return enumerated(_ball(features, radius), len(features))
 
 
@@ -119,7 +117,7 @@ def linear_ball_monte_carlo(
         1.414214
     """
     features = _table("features", features)
-    require_amounts(radius=radius)
+    require(NonNegative, radius=radius)
     return monte_carlo(_ball(features, radius), len(features), num_draws, seed)
 
 
@@ -137,7 +135,7 @@ def constants(num_samples: int) -> float:
         >>> round(complexity.constants(2), 6)
         0.5
     """
-    require_whole("num_samples", num_samples)
+    require(Count, num_samples=num_samples)
     return 2 / math.sqrt(math.pi) * _gamma_ratio(math.ceil(num_samples / 2)) / num_samples
 
 
@@ -155,8 +153,8 @@ def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int 
         >>> complexity.monte_carlo(lambda signs: abs(signs.mean(axis=1)), num_samples=1, num_draws=10).value
         1.0
     """
-    require_whole("num_samples", num_samples)
-    require_whole("num_draws", num_draws, least=2)
+    require(Count, num_samples=num_samples)
+    require(Whole(2), num_draws=num_draws)
     blocks = _blocks_of_draws(num_samples, num_draws, seed)
     values = np.concatenate([supremum(signs) for signs in blocks])
     error = float(np.std(values, ddof=1) / math.sqrt(num_draws))
@@ -174,7 +172,7 @@ def enumerated(supremum: Supremum, num_samples: int) -> Estimate:
         >>> complexity.enumerated(lambda signs: abs(signs.mean(axis=1)), num_samples=2).value
         0.5
     """
-    require_whole("num_samples", num_samples)
+    require(Count, num_samples=num_samples)
     if num_samples > MOST_ENUMERATED:
         raise InvalidParamsError(
             f"num_samples={num_samples} must be at most {MOST_ENUMERATED}: enumeration goes through 2^m signs. "
@@ -206,7 +204,7 @@ def fixed_router(
         1.0
     """
     gates, features = _table("gates", gates), _table("features", features)
-    require_amounts(radius=radius)
+    require(NonNegative, radius=radius)
     if len(gates) != len(features):
         raise InvalidParamsError(
             f"gates has {len(gates)} rows and features {len(features)}: give one of both for each sample."
@@ -248,8 +246,8 @@ def learned(
         ('lower estimate', True)
     """
     features = _table("features", features)
-    require_whole("num_draws", num_draws, least=2)
-    require_whole("num_starts", num_starts)
+    require(Whole(2), num_draws=num_draws)
+    require(Count, num_starts=num_starts)
     num_samples, num_features = features.shape
     if num_features != dims.num_features or num_samples > dims.max_samples:
         raise InvalidDimsError(
@@ -382,3 +380,139 @@ def _table(name: str, values: np.ndarray) -> np.ndarray:
             f"{name} of shape {table.shape} must be a table of finite numbers, with a row and a column. Change {name}."
         )
     return table
+
+
+ROUTERS = ("fixed", "linear", "network", "free")  # one function; rows v_j; a ReLU network; every function there is
+Row = tuple[int, ...]
+
+
+def natarajan(
+    router: str,
+    num_experts: int,
+    num_active: int,
+    num_features: int,
+    reading: str = "mask-dimension",
+    num_parameters: int | None = None,
+) -> float:
+    """Upper bound on d_N of a class of top-k routers (5), a number of points; for "network" up to Lemma 2's constant.
+
+    A class with one function, or one mask, shatters nothing: 0 for "fixed", and under "mask-dimension" for k = T.
+
+    "linear", masks: D = (T - 1) d.
+    1. Adding one vector to all rows v_j changes neither mask nor gates, so v_T = 0 loses no router: D parameters.
+    2. A mask is the set J of k experts with the largest sum_{j in J} v_j.x, ties to the set that low indices favour.
+    3. Let f_0, f_1 shatter n points, and name the two masks at each point so that a tie goes to f_0's. Which of them a
+       router gives there is the sign, {>= 0} or {< 0}, of a linear form in the parameters, and all 2^n combinations of
+       signs occur. But n linear forms in D parameters show at most sum_{i<=D} binom(n, i) of them (Sauer, Shelah), so
+       that n <= D (Shalev-Shwartz & Ben-David, Theorem 29.7). At T = 2 these are all halfspaces through 0: d_N = d.
+    "linear", whole router, k = T >= 2: d exactly.
+    1. d independent points: any logits at each are V x_i for some V, so that any two gates can be had at each.
+    2. n > d points: sum_i alpha_i x_i = 0 with, say, alpha_1 not 0. Log ratios of gates log(a_j/a_T) = (v_j - v_T).x
+       are linear in x, so that those at x_1 follow from those at the others. But a shattering class holds two routers
+       that agree at all points but x_1.
+    "linear", whole router, k < T: D = (T - 1) d again, though gates may differ where masks do not.
+    1. Of n shattered points let f_0, f_1 have the same mask at n_2. At each of these the log ratio of some two active
+       experts, a linear form in the parameters, differs between f_0 and f_1. The n_2 forms are independent: else one of
+       them would follow from the rest, and two routers that agree at all the points but one would agree there too.
+    2. Keep f_0 at these n_2: an affine space of D - n_2 parameters is left, whose routers still show all 2^{n_1}
+       choices at the other n_1 points. Signs {>= 0, < 0} of n_1 affine forms in r parameters number at most
+       sum_{i<=r} binom(n_1, i), the cells that n_1 hyperplanes cut, so that n_1 <= D - n_2.
+    For d >= 2 and 2 <= k <= T routers shatter (T - k + 1) d points, so that at k = 2 this, too, is exact: let k - 1
+    experts be active in a half-space and each of the others, there, in a cone; d independent points in each cone give
+    log ratios of its expert to those k - 1 that small changes of its row set at will, and no other gate changes.
+    "network": Lemma 2 with the constant 1 in its O().
+    "free": any function of x. It has no finite d_N once two labels are possible.
+
+    Args:
+        router: "fixed", "linear", "network" or "free".
+        reading: "mask-dimension" (Definition 4) or "router-dimension" (Theorem 1).
+        num_parameters: p of Lemma 2; for "network" alone.
+    Source: d_N of Theorem 1 and Definition 4; the derivation above.
+    Raises: InvalidParamsError for sizes out of range, or a class without a finite d_N under this reading;
+        UnknownNameError for another router or reading.
+
+    Examples:
+        >>> from moe_theory.generalization import complexity
+        >>> complexity.natarajan("linear", num_experts=3, num_active=1, num_features=5)
+        10.0
+    """
+    if router not in ROUTERS:
+        raise unknown_name("router", router, ROUTERS)
+    whole = reading_called(reading).name == "router-dimension"
+    require_sizes(num_experts, num_active)
+    require(Count, num_features=num_features)
+    has_one_label = num_experts == 1 or (num_active == num_experts and not whole)
+    if router == "fixed" or has_one_label:
+        return 0.0
+    if router == "free":
+        labels, way_out = ("gates", "") if whole else ("masks", ", or num_active = num_experts")
+        raise InvalidParamsError(
+            f"reading={reading!r} gives router='free' no finite d_N: it can give any {labels} to any number of inputs. "
+            f"Choose a smaller class of routers{way_out}."
+        )
+    if router == "network":
+        if num_parameters is None:
+            raise InvalidParamsError("num_parameters must be given for router='network': Lemma 2 is in p. Give it.")
+        require(Count, num_parameters=num_parameters)
+        return float(lemma_2(num_parameters, num_experts))
+    return float(num_features if num_active == num_experts else (num_experts - 1) * num_features)
+
+
+def natarajan_dimension(labelings: Int[np.ndarray, "F n"]) -> int:
+    """Exact Natarajan dimension of a class of F functions on n points, from the label of each at each; brute force.
+
+    Points are shattered if f_0 and f_1 give the first of them labels a and b such that the others are shattered by what
+    the functions with a there, and those with b there, have in common at those others.
+
+    Source: Definition 3. Raises: InvalidParamsError for anything but a table of whole numbers with a row.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import complexity
+        >>> complexity.natarajan_dimension(np.array([[0, 0], [0, 1], [1, 0], [1, 1]]))
+        2
+    """
+    rows = set(_rows(labelings))
+    num_points = len(next(iter(rows)))
+    for size in range(1, num_points + 1):
+        subsets = itertools.combinations(range(num_points), size)
+        if not any(_are_shattered({tuple(row[place] for place in points) for row in rows}) for points in subsets):
+            return size - 1
+    return num_points
+
+
+def growth(labelings: Int[np.ndarray, "F n"]) -> int:
+    """How many different labelings of the n points there are.
+
+    Source: what Lemma 6, Eq. (33), bounds.
+    Raises: InvalidParamsError for anything but a table of whole numbers with a row.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import complexity
+        >>> complexity.growth(np.array([[0, 1], [1, 0], [0, 1]]))
+        2
+    """
+    return len(set(_rows(labelings)))
+
+
+def _rows(labelings: np.ndarray) -> Iterable[Row]:
+    table = np.asarray(labelings)
+    if table.ndim != 2 or not len(table) or table.dtype.kind not in "biu":
+        raise InvalidParamsError(
+            f"labelings of shape {table.shape} and type {table.dtype} must be a table of whole numbers with a row for "
+            "each function and a column for each point. Change labelings."
+        )
+    return map(tuple, table.tolist())
+
+
+def _are_shattered(rows: set[Row]) -> bool:
+    """Whether all the points of these labelings together are."""
+    num_points = len(next(iter(rows)))
+    if len(rows) < 2**num_points or num_points == 0:
+        return num_points == 0
+    rest_by_label: dict[int, set[Row]] = {}
+    for row in rows:
+        rest_by_label.setdefault(row[0], set()).add(row[1:])
+    pairs = itertools.combinations(rest_by_label.values(), 2)
+    return any(common and _are_shattered(common) for common in (first & second for first, second in pairs))

@@ -19,15 +19,13 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Key
 
+from moe_theory.core.constraints import Count, OpenProbability, Whole, require
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.random import replicate_keys, step_key, typed_key
 from moe_theory.core.system import System, simulate_batch
 from moe_theory.generalization import complexity, instances, theory
-from moe_theory.generalization.arguments import check_sizes, require_deltas, require_whole
-from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.generalization.natarajan import natarajan
-from moe_theory.generalization.params import Dims, Params
-from moe_theory.generalization.readings import READINGS
+from moe_theory.generalization.complexity import natarajan
+from moe_theory.generalization.model import LIPSCHITZ, READINGS, Dims, Params
 
 TRUE_RISK = 0.5  # L_D of every f
 REFUTED = "mask-dimension"  # the reading whose bound a gap is held against
@@ -222,9 +220,9 @@ def natural(
         ((2,), True)
     """
     _check(num_experts, num_experts, num_samples, num_draws, delta)
-    require_whole("num_features", num_features)
-    require_whole("num_steps", num_steps)
-    require_whole("num_experts", num_experts, least=2)
+    require(Count, num_features=num_features)
+    require(Count, num_steps=num_steps)
+    require(Whole(2), num_experts=num_experts)
     sizes = (num_samples, num_experts, num_features, num_steps)
     keys = replicate_keys(typed_key(key), jnp.arange(num_draws))
     # One after the other: products of matrices in batches are slower on a CPU.
@@ -266,11 +264,11 @@ def quantile_lines(
 
 
 def _check(num_experts: int, num_active: int, num_samples: int, num_draws: int, delta: float) -> None:
-    check_sizes(num_experts, num_active, num_samples)
-    require_whole("num_draws", num_draws)
+    require_sizes(num_experts, num_active, num_samples)
+    require(Count, num_draws=num_draws)
     if np.ndim(delta):
         raise InvalidParamsError(f"delta={delta} must be one number: a frequency is held against it. Give one.")
-    require_deltas(delta)
+    require(OpenProbability, delta=delta)
 
 
 def _gaps(system: System, key: Key[Array, ""], num_draws: int, params: Params, width: int | None = None) -> np.ndarray:

@@ -16,8 +16,7 @@ from jaxtyping import Array, Bool, Float, Key
 from moe_theory.core.errors import InvalidDimsError, unknown_name
 from moe_theory.core.numerics import Scalar, stored
 from moe_theory.generalization import model
-from moe_theory.generalization.model import Weights
-from moe_theory.generalization.params import Dims, Params
+from moe_theory.generalization.model import Dims, Params, Weights
 
 RANDOM_LABELS, TEACHER, DIGITS = DATA = ("random-labels", "teacher", "digits")
 POPULATION_SIZE = 2048  # inputs of the teacher's population

@@ -1,11 +1,11 @@
-"""Sparse-MoE classifiers: experts, a router, the top-k softmax gate of Eq. (5) and the output of Eq. (4).
+"""Sparse-MoE classifiers: their parameters, and the readings of the paper, the top-k gate (5) and the output (4).
 
-One replicate's pure functions of padded arrays: M = `Dims.max_experts` experts of which the first T exist. How many
-exist, T, and how many of them are active, k, are traced, so that one program serves every sparsity. Experts and routers
-are linear or networks of one hidden layer of ReLUs, without biases.
+One replicate's pure functions of padded arrays: M = `Dims.max_experts` experts of which the first T exist. T and the
+number k of active experts are traced, so that one program serves every sparsity. Experts and routers are linear or
+networks of one hidden layer of ReLUs, without biases.
 
 Examples:
-    Two experts, each of which the router gives the inputs that are its own:
+    Two experts, one for each of the two inputs:
 
     >>> import numpy as np
     >>> from moe_theory.generalization import model
@@ -20,18 +20,113 @@ Examples:
     [1.0, 1.0]
 """
 
-from typing import NamedTuple
+import dataclasses
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from moe_theory.core import constraints
 from moe_theory.core.batching import LONGEST_CHAIN
+from moe_theory.core.constraints import (
+    AtMost,
+    Count,
+    Flag,
+    NonNegative,
+    OpenProbability,
+    PaddedTo,
+    Probability,
+    Size,
+    SizeOrZero,
+)
+from moe_theory.core.errors import unknown_name
 from moe_theory.core.numerics import Scalar, stored
-from moe_theory.generalization.params import Dims, Params
+from moe_theory.core.readings import Reading as Reading
 
 LIPSCHITZ = 0.5  # C of the ramp loss
 _START = 0.5  # share of the norm allowed that a row (or a matrix) has at first, about
+
+
+@dataclasses.dataclass(frozen=True)
+class Dims:
+    """Static shapes. Experts and samples are padded, so that one program serves every T, k and m of a grid.
+
+    Raises: InvalidDimsError for sizes that are no whole numbers in range.
+
+    Examples:
+        >>> from moe_theory import generalization
+        >>> generalization.Dims(max_experts=8, num_features=4, max_samples=100).expert_width  # linear experts
+        0
+    """
+
+    max_experts: Size  # largest number of experts T
+    num_features: Size  # d, entries of an input
+    max_samples: Size  # largest number of samples m
+    expert_width: SizeOrZero = 0  # hidden units of an expert network; 0 for a linear expert
+    router_width: SizeOrZero = 0  # hidden units of the router network; 0 for a linear router
+
+    def __post_init__(self) -> None:
+        constraints.check_sizes(self)
+
+
+class Params(NamedTuple):
+    """Everything a user sweeps; every leaf may be traced.
+
+    Examples:
+        >>> from moe_theory import generalization
+        >>> generalization.Params(num_experts=8, num_samples=100).num_active
+        1
+    """
+
+    num_experts: Annotated[Count, PaddedTo("max_experts")] = 8  # T
+    num_active: Annotated[Count, AtMost("num_experts", "k of T experts are active (4)")] = 1  # k
+    num_samples: Annotated[Count, PaddedTo("max_samples")] = 128  # m
+    expert_norm: NonNegative = 1.0  # B: linear experts have |w| <= B
+    router_norm: NonNegative = 4.0  # W: rows of a linear router have |v| <= W
+    delta: OpenProbability = 0.05  # the probability with which a bound may fail
+    whole_router: Flag = False  # d_N of the whole router (Theorem 1), or of its masks (Definition 4)
+    learning_rate: NonNegative = 0.05  # of the optimizer
+    label_noise: Probability = 0.0  # probability that a teacher's label is flipped
+
+
+def check_params(dims: Dims, params: Params) -> None:
+    """Refuse parameters outside their range; traced ones are passed over.
+
+    Raises: InvalidParamsError naming the value, the bound and the way out.
+    """
+    constraints.check(params, dims)
+
+
+# What d_N is the dimension of; the first reading is that of `Params`. Definition 4 makes d_N the size of a set on which
+# the router's masks are shattered; Theorem 1 calls it the Natarajan dimension of the router function class A, weights
+# included. For k = 1 the two agree, as the weight of a lone expert is 1. For k = T there is one mask, so that the first
+# is 0 whatever the weights do.
+READINGS: dict[str, Reading] = {
+    reading.name: reading
+    for reading in (
+        Reading("mask-dimension", "d_N of the masks alone, as in Definition 4", Params()),
+        Reading(
+            "router-dimension",
+            "d_N of the whole router, its weights included, as in Theorem 1",
+            Params(),
+            {"whole_router": True},
+        ),
+    )
+}
+
+
+def reading(name: str) -> Reading:
+    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
+
+    Examples:
+        >>> from moe_theory import generalization
+        >>> generalization.reading("router-dimension").params(num_experts=4).whole_router
+        True
+    """
+    if name not in READINGS:
+        raise unknown_name("reading", name, READINGS)
+    return READINGS[name]
 
 
 class Weights(NamedTuple):

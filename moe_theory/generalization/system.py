@@ -13,8 +13,7 @@ from moe_theory.core.system import System
 from moe_theory.generalization import data as source
 from moe_theory.generalization import model
 from moe_theory.generalization.data import Sample
-from moe_theory.generalization.model import Weights
-from moe_theory.generalization.params import Dims, Params, check_params
+from moe_theory.generalization.model import Dims, Params, Weights, check_params
 
 Optimizer = Callable[[Any], optax.GradientTransformation]  # of a traced learning rate
 LONG_STEP = 1e6  # in units of the norm: a gradient's direction wins over where an expert was down to 1e-4 of it

@@ -8,12 +8,15 @@ Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mix
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from scipy import special
 
+from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require
 from moe_theory.core.errors import InvalidParamsError, unknown_name
-from moe_theory.generalization.arguments import Real, check_sizes, plain, require_amounts, require_deltas, require_whole
+
+Real = float | np.ndarray  # a number, or an array of them; results have the shape that arguments broadcast to
 
 FORMS = ("printed", "binomial")  # Eq. (23), and Eq. (22) before the binomial coefficient is bounded
 MOST_SAMPLES = 2**62  # looked for at most
@@ -49,9 +52,9 @@ def theorem_1(
     """
     if form not in FORMS:
         raise unknown_name("form", form, FORMS)
-    check_sizes(num_experts, num_active, num_samples)
-    require_amounts(rademacher=rademacher, natarajan=natarajan, lipschitz=lipschitz)
-    require_deltas(delta)
+    require_sizes(num_experts, num_active, num_samples)
+    require(NonNegative, rademacher=rademacher, natarajan=natarajan, lipschitz=lipschitz)
+    require(OpenProbability, delta=delta)
     patterns = log_labelings(2 * np.asarray(num_samples, float), log_masks(num_experts, num_active, form), natarajan)
     inside = patterns + np.log(4 / np.asarray(delta, float))
     return plain(4 * lipschitz * np.asarray(rademacher, float) + 2 * np.sqrt(inside / (2 * num_samples)))
@@ -112,7 +115,7 @@ def lemma_2(num_parameters: Real, num_outputs: Real) -> Real:
         >>> theory.lemma_2(num_parameters=10, num_outputs=8)
         800.0
     """
-    require_amounts(num_parameters=num_parameters, num_outputs=num_outputs)
+    require(NonNegative, num_parameters=num_parameters, num_outputs=num_outputs)
     return plain(np.asarray(num_outputs, float) * np.asarray(num_parameters, float) ** 2)
 
 
@@ -138,8 +141,8 @@ def lemma_3(num_samples: Real, feature_norm: Real, operator_norms: Sequence[floa
         )
     if not (np.all(operators > 0) and np.all(rows > 0)):
         raise InvalidParamsError("operator_norms and row_norms must be above 0: a layer of zeros computes nothing.")
-    require_amounts(feature_norm=feature_norm)
-    require_whole("num_samples", num_samples)
+    require(NonNegative, feature_norm=feature_norm)
+    require(Count, num_samples=num_samples)
     capacity = np.prod(operators) * np.sum((rows / operators) ** (2 / 3)) ** 1.5
     return plain(np.asarray(feature_norm, float) * capacity / np.sqrt(num_samples))
 
@@ -156,7 +159,7 @@ def lemma_6(num_points: Real, num_labels: Real, natarajan: Real) -> Real:
         >>> round(math.exp(theory.lemma_6(num_points=3, num_labels=2, natarajan=1)), 6)  # 3 * 2^2
         12.0
     """
-    require_amounts(num_points=num_points, num_labels=num_labels, natarajan=natarajan)
+    require(NonNegative, num_points=num_points, num_labels=num_labels, natarajan=natarajan)
     return log_labelings(num_points, np.log(num_labels), natarajan)
 
 
@@ -185,7 +188,7 @@ def equation_16(num_experts: Real, num_active: Real, num_samples: Real, nataraja
         >>> round(math.exp(theory.equation_16(4, 2, num_samples=3, natarajan=1)), 6)  # 6^2 * 6
         216.0
     """
-    check_sizes(num_experts, num_active, num_samples)
+    require_sizes(num_experts, num_active, num_samples)
     return log_labelings(2 * np.asarray(num_samples, float), log_masks(num_experts, num_active), natarajan)
 
 
@@ -217,7 +220,7 @@ def sparsity_term(num_experts: Real, num_active: Real) -> Real:
         >>> theory.sparsity_term(num_experts=4, num_active=4)
         2.0
     """
-    check_sizes(num_experts, num_active, 1)
+    require_sizes(num_experts, num_active)
     return plain(np.sqrt(log_masks(num_experts, num_active, "printed")))
 
 
@@ -264,3 +267,19 @@ def smallest_num_samples(bound: Callable[[int], Real], threshold: float = 1.0) -
         middle = (low + high) // 2
         low, high = (middle, high) if float(bound(middle)) >= threshold else (low, middle)
     return high
+
+
+def require_sizes(num_experts: Real, num_active: Real, num_samples: Real = 1) -> None:
+    """Raise InvalidParamsError unless 1 <= k <= T and m >= 1, all of them whole numbers."""
+    require(Count, num_experts=num_experts, num_active=num_active, num_samples=num_samples)
+    if np.any(np.asarray(num_active) > np.asarray(num_experts)):
+        raise InvalidParamsError(
+            f"num_active={num_active} must be at most num_experts={num_experts}: k of T experts are active (4). "
+            "Lower num_active."
+        )
+
+
+def plain(value: Any) -> Real:
+    """A float where there is one number."""
+    array = np.asarray(value, float)
+    return float(array) if array.ndim == 0 else array

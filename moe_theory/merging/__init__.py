@@ -4,6 +4,7 @@ Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Sma
 Online MoE Inference".
 """
 
+from moe_theory.core.papers import Paper
 from moe_theory.merging import monitor as monitor
 from moe_theory.merging import policies as policies
 from moe_theory.merging import repaired as repaired
@@ -23,3 +24,22 @@ from moe_theory.merging.system import Info as Info
 from moe_theory.merging.system import State as State
 from moe_theory.merging.system import system as system
 from moe_theory.merging.weights import check_weights as check_weights
+
+# The one place that names the paper: whatever lists papers asks for this.
+PAPER = Paper(
+    name="merging",
+    package=__name__,
+    title="merging experts online",
+    citation="""\
+@misc{han-merging,
+  title = {Faster, Smaller, and Smarter: Task-Aware Expert Merging for Online {MoE} Inference},
+  author = {Han, Ziyi and Liu, Xutong and Zhou, Ruiting and Dai, Xiangxiang and Lui, John C. S.},
+}""",
+    readings=READINGS,
+    default_readings=("random-split", "effective-split"),
+    claims="moe_theory.merging.claims",
+    statements="statements.toml",
+    figures="moe_theory.merging.figures:FIGURES",
+    systems={"merging": "moe_theory.merging.sweeps:SWEEPABLE"},
+    rank=3,
+)

@@ -266,6 +266,7 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=tuple(id for panel in PANELS for id in (panel.printed, panel.right)),
 )
 FIGURES = {NAME: FIGURE}
 

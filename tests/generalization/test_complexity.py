@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
-from moe_theory.generalization import Dims, Params, complexity, repaired
+from moe_theory.generalization import Dims, Params, complexity, corrected
 
 ERRORS = 5.5  # standard errors that many draws may be off by
 ERRORS_OF_FEW = 7.5  # with a standard error that comes from 60 draws
@@ -123,7 +123,7 @@ def test_a_fixed_router_is_a_loop_over_signs_and_experts(num_active: int) -> Non
     assert estimate.value == pytest.approx(1.5 * total / num_samples / 2**num_samples, rel=1e-12)
     square = np.mean(np.sum(gates**2, axis=1))
     largest = np.max(np.linalg.norm(features, axis=1))
-    assert estimate.value <= repaired.fixed_router_complexity(num_experts, num_samples, square, 1.5, largest)
+    assert estimate.value <= corrected.fixed_router_complexity(num_experts, num_samples, square, 1.5, largest)
 
 
 def test_a_fixed_router_of_many_samples_is_within_its_error() -> None:

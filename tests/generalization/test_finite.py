@@ -13,9 +13,9 @@ from scipy import optimize
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.random import normals, replicate_keys, root_key, step_key
 from moe_theory.core.system import simulate, simulate_batch
-from moe_theory.generalization import Dims, Params, finite, lemma_experiments
+from moe_theory.generalization import Dims, Params, experiments, instances
 from moe_theory.generalization.claims import steps
-from moe_theory.generalization.linear_router import NUM_SIGNS, linear_router
+from moe_theory.generalization.instances import NUM_SIGNS, linear_router
 
 REPLICATES = 3
 ROUTER_DIMS = Dims(max_experts=4, num_features=3, max_samples=6)
@@ -24,7 +24,7 @@ ROUTER_DIMS = Dims(max_experts=4, num_features=3, max_samples=6)
 def drawn(replicate, *shapes):
     """The numbers that a system of one round has drawn in its only round."""
     key = step_key(replicate_keys(root_key(0), jnp.array([replicate]))[0], jnp.int32(1))
-    return [np.asarray(part, np.float64) for part in finite.draws(key, *shapes)]
+    return [np.asarray(part, np.float64) for part in instances.draws(key, *shapes)]
 
 
 def shown(system, replicates=REPLICATES, **sizes):
@@ -71,10 +71,10 @@ def hull_supremum(functions):
 @pytest.mark.parametrize(("experts", "active", "samples"), [(3, 1, 4), (2, 2, 3)])
 def test_complexities_are_those_of_all_functions_and_signs(experts, active, samples):
     dims = Dims(max_experts=3, num_features=1, max_samples=4)
-    info = shown(finite.function_classes(dims), num_experts=experts, num_active=active, num_samples=samples)
+    info = shown(instances.function_classes(dims), num_experts=experts, num_active=active, num_samples=samples)
     for replicate in range(REPLICATES):
-        size, toss, _, entries = drawn(replicate, (), (4,), (finite.NUM_MIXTURES, 9), (2, 3, 3, 4))
-        low, high = finite.LOG_SCALES
+        size, toss, _, entries = drawn(replicate, (), (4,), (instances.NUM_MIXTURES, 9), (2, 3, 3, 4))
+        low, high = instances.LOG_SCALES
         both = math.exp(low + (high - low) * (size + 1) / 2) * gaussian(entries)
         values, ghosts = both[:, :experts, :active, :samples]
         labels = [1 if number >= 0 else -1 for number in toss[:samples]]
@@ -100,7 +100,7 @@ def test_complexities_are_those_of_all_functions_and_signs(experts, active, samp
 def test_a_smaller_constant_would_be_noticed():
     """The classes drawn are rich enough to contradict each lemma with half of its constant."""
     sizes = {"num_experts": 8, "num_active": 1, "num_samples": 8}
-    info = shown(finite.function_classes(lemma_experiments.CLASS_DIMS), 64, **sizes)
+    info = shown(instances.function_classes(experiments.CLASS_DIMS), 64, **sizes)
     assert np.any(info.composed > 0.25 * info.complexity)
     assert np.any(info.swapped > (info.complexity + info.ghost_complexity) / 2)
     assert np.any(info.composed > info.largest_part + math.sqrt(math.log(8) / 16) / 2)
@@ -112,7 +112,7 @@ def test_sizes_of_a_class_are_those_of_brute_force(points, labels):
     every = np.array(list(itertools.product(range(labels), repeat=points)))
     for density in (0.0, 0.1, 0.5, 1.0):
         is_member = (generator.random(len(every)) < density) | (np.arange(len(every)) == 0)
-        sizes = finite.measured(is_member, points, labels)
+        sizes = instances.class_sizes(is_member, points, labels)
         members = every[is_member]
         assert int(sizes.natarajan) == shattered(members)
         most = [
@@ -125,9 +125,9 @@ def test_sizes_of_a_class_are_those_of_brute_force(points, labels):
 @pytest.mark.parametrize(("experts", "active"), [(3, 1), (3, 2), (2, 1), (3, 3)])
 def test_masks_are_those_of_the_routers_drawn(experts, active):
     dims = Dims(max_experts=3, num_features=2, max_samples=3)
-    info = shown(finite.labelings(dims), num_experts=experts, num_active=active, num_samples=3)
+    info = shown(instances.labelings(dims), num_experts=experts, num_active=active, num_samples=3)
     for replicate in range(REPLICATES):
-        shapes = (), (27,), (3, 2), (finite.NUM_ROUTERS, 3, 2)
+        shapes = (), (27,), (3, 2), (instances.NUM_ROUTERS, 3, 2)
         _, _, inputs, routers = (gaussian(part) for part in drawn(replicate, *shapes))
         rows = []
         for router in routers[:, :experts]:
@@ -143,13 +143,13 @@ def test_masks_are_those_of_the_routers_drawn(experts, active):
 def test_lone_points_make_the_largest_gap_of_all_masks():
     samples = 4
     dims = Dims(max_experts=2, num_features=1, max_samples=5)
-    info = shown(finite.lone_points(dims), num_experts=2, num_active=1, num_samples=samples)
+    info = shown(instances.lone_points(dims), num_experts=2, num_active=1, num_samples=samples)
     for replicate in range(REPLICATES):
         key = step_key(replicate_keys(root_key(0), jnp.array([replicate]))[0], jnp.int32(1))
         inputs = np.asarray(jax.random.bits(key, (2, 5), np.uint32))[:, :samples]
         gaps = []
         points = inputs.ravel().tolist()
-        masks = [set(mask) for size in range(finite.NUM_LONE + 1) for mask in itertools.combinations(points, size)]
+        masks = [set(mask) for size in range(instances.NUM_LONE + 1) for mask in itertools.combinations(points, size)]
         for mask, lone, other in itertools.product(masks, (-1, 1), (-1, 1)):
             risks = [np.mean([(lone if x in mask else other) < 0 for x in sample.tolist()]) for sample in inputs]
             gaps.append(abs(risks[0] - risks[1]))
@@ -218,9 +218,9 @@ def test_the_exact_tail_is_that_of_all_outcomes():
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (lambda: finite.function_classes(Dims(2, 1, finite.MOST_SIGNS + 1)), "max_samples"),
-        (lambda: finite.labelings(Dims(finite.MOST_LABELS + 1, 1, 2)), "max_experts"),
-        (lambda: finite.labelings(Dims(2, 1, finite.MOST_POINTS + 1)), "max_samples"),
+        (lambda: instances.function_classes(Dims(2, 1, instances.MOST_SIGNS + 1)), "max_samples"),
+        (lambda: instances.labelings(Dims(instances.MOST_LABELS + 1, 1, 2)), "max_experts"),
+        (lambda: instances.labelings(Dims(2, 1, instances.MOST_POINTS + 1)), "max_samples"),
     ],
 )
 def test_what_cannot_be_enumerated_is_refused(make, name):
@@ -229,6 +229,6 @@ def test_what_cannot_be_enumerated_is_refused(make, name):
 
 
 def test_a_lone_point_needs_two_experts():
-    system = finite.lone_points(Dims(max_experts=3, num_features=1, max_samples=4))
+    system = instances.lone_points(Dims(max_experts=3, num_features=1, max_samples=4))
     with pytest.raises(InvalidParamsError, match="num_experts=3"):
         simulate_batch(system, root_key(0), 2, Params(num_experts=3, num_samples=4), 1)

@@ -17,7 +17,7 @@ import moe_theory as mt
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.random import replicate_keys, step_key
 from moe_theory.generalization import complexity, instances
-from moe_theory.generalization.params import Dims, Params
+from moe_theory.generalization.model import Dims, Params
 
 LEVEL = 1e-7
 ROOT = mt.root_key(11)

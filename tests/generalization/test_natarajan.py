@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize
 
 from moe_theory.core.errors import InvalidParamsError, UnknownNameError
-from moe_theory.generalization import complexity, repaired, theory
+from moe_theory.generalization import complexity, corrected, theory
 
 Label = tuple[tuple[int, ...], np.ndarray | None]  # the experts active, and their log gates where these are asked for
 
@@ -88,7 +88,7 @@ def test_masks_of_linear_routers_have_no_more_than_the_bound(
     assert dimension <= bound
     assert dimension == bound if num_experts == 2 else dimension >= num_features
     count = math.log(complexity.growth(labelings))
-    assert count <= repaired.log_mask_patterns(num_experts, num_active, len(points), num_features)
+    assert count <= corrected.log_mask_patterns(num_experts, num_active, len(points), num_features)
     assert count <= theory.lemma_6(len(points), math.comb(num_experts, num_active), bound)
 
 

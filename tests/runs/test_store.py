@@ -10,12 +10,12 @@ import subprocess
 import numpy as np
 import pytest
 
-from moe_theory.runs import files
 from moe_theory.core.errors import DamagedChunkError, InvalidRunError, MissingChunkError, OutputError
+from moe_theory.runs import files
 from moe_theory.runs.files import pack, unpack
+from moe_theory.runs.store import Store
 from moe_theory.sweep import runner
 from moe_theory.sweep.spec import Sweep
-from moe_theory.runs.store import Store
 
 ARGUMENTS = {"system": "continual", "rounds": 20, "axes": {"num_experts": [2, 3]}, "replicates": 32, "chunk_width": 16}
 SWEEP = Sweep(**ARGUMENTS)

@@ -174,12 +174,14 @@ def figure(
     summary: str,
     replicates: int,
     experts: Sequence[int] | None = None,
+    claims: tuple[str, ...] = (),
 ) -> FigureSpec:
     """The figure of a small preset.
 
     Args:
         of: the name of the preset.
         experts: the numbers M that are shown; by default all that it compares.
+        claims: globs over the ids of those that it bears on.
     """
     small = preset(of)
     sizes = small.experts if experts is None else tuple(experts)
@@ -200,7 +202,7 @@ def figure(
         return f"{_opening(metrics)} {about}{describe(small)}\n{closing(data)}"
 
     height = 2.1 * len(metrics) + 0.6
-    return FigureSpec(name, title, summary, replicates, (7.2, height), compute, draw, caption)
+    return FigureSpec(name, title, summary, replicates, (7.2, height), compute, draw, caption, claims)
 
 
 def _opening(metrics: Sequence[str]) -> str:
@@ -225,6 +227,7 @@ FIGURES = (
         "Generalization error and test accuracy of deep experts",
         "Fig. 3 on the digits: G_t and A_t of 1, 4 and 12 experts, with and without termination.",
         replicates=8,
+        claims=("deep.figure-3.*",),
     ),
     figure(
         "figure-4",
@@ -234,6 +237,7 @@ FIGURES = (
         "Fig. 4 on the digits: F_t of 1 and 4 experts, with and without termination.",
         replicates=8,
         experts=(1, 4),
+        claims=("deep.figure-4.*",),
     ),
     figure(
         "figure-5",
@@ -242,6 +246,7 @@ FIGURES = (
         "Forgetting and generalization error of convolutional experts",
         "Fig. 5 on the digits: F_t and G_t of 1, 4 and 7 experts, with and without termination.",
         replicates=16,
+        claims=("deep.figure-5.*",),
     ),
     figure(
         "figure-6",
@@ -250,6 +255,7 @@ FIGURES = (
         "Six classes: errors and average incremental accuracy, as for CIFAR-100",
         "Fig. 6 and Table 1 on the digits: 1, 8 and 10 experts on six classes, with and without termination.",
         replicates=16,
+        claims=("deep.figure-6.*", "deep.table-1.*"),
     ),
     figure(
         "figure-7",
@@ -258,5 +264,6 @@ FIGURES = (
         "Six classes: errors and average incremental accuracy, as for Tiny ImageNet",
         "Fig. 7 and Table 2 on the digits: 1, 8 and 10 experts on six classes, with and without termination.",
         replicates=16,
+        claims=("deep.figure-7.*", "deep.table-2.*"),
     ),
 )

@@ -11,9 +11,9 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.generalization import theory
-from moe_theory.generalization.figures.fitting import best_gaps
-from moe_theory.generalization.linear_router import linear_router
-from moe_theory.generalization.params import Dims
+from moe_theory.generalization.experiments import best_gaps
+from moe_theory.generalization.instances import linear_router
+from moe_theory.generalization.model import Dims
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance, replicates_and_seed
@@ -171,4 +171,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("generalization.remark.*-learned-*", "generalization.equation-31.*"),
 )

@@ -11,12 +11,10 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from moe_theory.core.system import System
-from moe_theory.generalization import repaired, theory
+from moe_theory.generalization import corrected, theory
 from moe_theory.generalization.complexity import constants, natarajan
-from moe_theory.generalization.instances import cells, learned_cells
-from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.generalization.one_round import State
-from moe_theory.generalization.params import Dims
+from moe_theory.generalization.instances import State, cells, learned_cells
+from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.runs import Cell, Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, replicates_and_seed
@@ -44,7 +42,7 @@ CASES: dict[str, Case] = {
     "learned": Case("(c) learned router, $T = 64$", True, POWERS, 64),
 }
 BOUNDS = ("printed", "granted", "repaired")  # d_N as it is, d_N = 1 where it is 0, and what holds
-MEASURED = ("mean", "low", "high", "error")
+STATISTICS = ("mean", "low", "high", "error")
 LEAST_PADDED = 65536  # samples of B's programs
 COORDINATES = 2  # of B's router: an input's own and a constant
 STYLES: dict[str, dict[str, Any]] = {
@@ -97,7 +95,7 @@ def compute(
     ]
     runs = run_cells(parts, replicates, seed=seed, progress=progress, what="crossing")
     places = max(len(case.samples) for case in CASES.values())
-    names = ("samples", "experts", *MEASURED, *BOUNDS)
+    names = ("samples", "experts", *STATISTICS, *BOUNDS)
     values = {name: np.full((len(CASES), places), np.nan) for name in names}
     crossings = {f"{bound}_crossing": np.full(len(CASES), np.nan) for bound in BOUNDS}
     for row, (name, case) in enumerate(CASES.items()):
@@ -109,7 +107,7 @@ def compute(
                 values[key][row, place] = value
         means = values["mean"][row, : len(case.samples)]
         for bound in ("printed",) if case.is_learned else ("printed", "granted"):
-            crossings[f"{bound}_crossing"][row] = crossing(reading, case, bound, means)
+            crossings[f"{bound}_crossing"][row] = first_crossing(reading, case, bound, means)
     return xr.Dataset(
         {name: (("case", "place"), value) for name, value in values.items()}
         | {name: ("case", value) for name, value in crossings.items()},
@@ -142,16 +140,16 @@ def bounds_of(reading: ReadingLike, case: Case, num_samples: int) -> dict[str, f
         norm = np.sqrt(num_samples / num_experts)
         rademacher = norm / np.sqrt(num_samples)
         dimension = natarajan("linear", num_experts, 1, COORDINATES, reading.name)
-        patterns = repaired.log_mask_patterns(num_experts, 1, num_samples, COORDINATES)
+        patterns = corrected.log_mask_patterns(num_experts, 1, num_samples, COORDINATES)
     sizes = (num_experts, 1, num_samples)
     printed = theory.theorem_1(*sizes, rademacher, dimension, LIPSCHITZ, delta)
     granted = np.nan if case.is_learned else theory.theorem_1(*sizes, rademacher, 1.0, LIPSCHITZ, delta)
-    complexity = repaired.product_complexity(num_experts, num_samples, norm)
-    holds = repaired.uniform(complexity, patterns, num_samples, LIPSCHITZ, delta)
+    complexity = corrected.product_complexity(num_experts, num_samples, norm)
+    holds = corrected.uniform(complexity, patterns, num_samples, LIPSCHITZ, delta)
     return {"printed": float(printed), "granted": float(granted), "repaired": float(holds)}
 
 
-def crossing(reading: ReadingLike, case: Case, bound: str, means: Float[np.ndarray, " P"]) -> float:
+def first_crossing(reading: ReadingLike, case: Case, bound: str, means: Float[np.ndarray, " P"]) -> float:
     """The smallest m at which the bound is below the mean gap, interpolated between the samples; NaN if none is."""
     logs = np.log(case.samples)
 
@@ -243,4 +241,12 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=(
+        "generalization.theorem-1.fixed-router",
+        "generalization.theorem-1.learned-router",
+        "generalization.theorem-1.dense",
+        "generalization.repaired.fixed-router",
+        "generalization.repaired.learned-router",
+        "generalization.repaired.dense",
+    ),
 )

@@ -11,7 +11,7 @@ import xarray as xr
 
 from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
-from moe_theory.generalization import repaired, theory
+from moe_theory.generalization import corrected, theory
 from moe_theory.generalization.complexity import natarajan
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Progress, quiet
@@ -79,7 +79,7 @@ def _bounds_of(reading: ReadingLike, num_experts: int, num_active: int, fixed: f
             values[form + suffix] = float(
                 theory.theorem_1(*sizes, norm / np.sqrt(NUM_SAMPLES), dimension, LIPSCHITZ, delta, form)
             )
-    bounds = repaired.bounds(*sizes, NUM_FEATURES, norm, 1.0, float(params.router_norm), LIPSCHITZ, delta)
+    bounds = corrected.bounds(*sizes, NUM_FEATURES, norm, 1.0, float(params.router_norm), LIPSCHITZ, delta)
     return values | {"repaired": bounds.best}
 
 
@@ -136,4 +136,10 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=(
+        "generalization.remark.monotone",
+        "generalization.remark.factor-*",
+        "generalization.equation-22.grows-*",
+        "generalization.equation-23.*",
+    ),
 )

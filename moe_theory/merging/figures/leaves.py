@@ -193,4 +193,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("merging.lemma-1.*", "merging.lemma-2.*"),
 )

@@ -191,4 +191,10 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=(
+        "merging.theorem-1.*",
+        "merging.figure-4.*",
+        "merging.abstract.sublinear-*",
+        "merging.remark.right-exponent",
+    ),
 )

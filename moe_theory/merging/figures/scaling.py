@@ -94,4 +94,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("merging.figure-6.*",),
 )

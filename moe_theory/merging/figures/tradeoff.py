@@ -212,4 +212,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("merging.table-1.*", "merging.table-2.*", "merging.figure-3.*", "merging.figure-5.*"),
 )

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, special, stats
 
-from moe_theory.generalization.arguments import Real, check_sizes, plain, require_amounts, require_deltas, require_whole
-from moe_theory.generalization.theory import log_masks
+from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require
+from moe_theory.generalization.theory import Real, log_masks, plain, require_sizes
 
 EPSILONS = (1e-9, 2.0)  # of a cover, in units of B c: the range that `covering` minimises over
 
@@ -47,9 +47,9 @@ def uniform(complexity: Real, log_patterns: Real, num_samples: Real, lipschitz: 
         >>> round(bound, 3)  # 0.1 + sqrt(log(40) / 400)
         0.196
     """
-    require_amounts(complexity=complexity, log_patterns=log_patterns, lipschitz=lipschitz)
-    require_whole("num_samples", num_samples)
-    require_deltas(delta)
+    require(NonNegative, complexity=complexity, log_patterns=log_patterns, lipschitz=lipschitz)
+    require(Count, num_samples=num_samples)
+    require(OpenProbability, delta=delta)
     return plain(2 * lipschitz * np.asarray(complexity) + _spread(log_patterns, num_samples, delta))
 
 
@@ -75,8 +75,8 @@ def log_mask_patterns(num_experts: Real, num_active: Real, num_samples: Real, nu
         >>> repaired.log_mask_patterns(num_experts=8, num_active=8, num_samples=100, num_features=5)
         0.0
     """
-    check_sizes(num_experts, num_active, num_samples)
-    require_whole("num_features", num_features)
+    require_sizes(num_experts, num_active, num_samples)
+    require(Count, num_features=num_features)
     experts, samples = np.asarray(num_experts, float), np.asarray(num_samples, float)
     parameters = (experts - 1) * num_features
     forms = samples * experts * (experts - 1) / 2
@@ -108,8 +108,8 @@ def fixed_router_complexity(
         >>> repaired.fixed_router_complexity(num_experts=4, num_samples=100, mean_square_gate=1.0)
         0.2
     """
-    check_sizes(num_experts, 1, num_samples)
-    require_amounts(mean_square_gate=mean_square_gate, expert_norm=expert_norm, feature_norm=feature_norm)
+    require_sizes(num_experts, 1, num_samples)
+    require(NonNegative, mean_square_gate=mean_square_gate, expert_norm=expert_norm, feature_norm=feature_norm)
     share = np.asarray(num_experts, float) * mean_square_gate / num_samples
     return plain(np.asarray(expert_norm) * feature_norm * np.minimum(np.sqrt(share), 1))
 
@@ -128,7 +128,7 @@ def cells_complexity(num_experts: int, num_samples: int) -> float:
         >>> round(repaired.cells_complexity(num_experts=1, num_samples=2), 6)  # E|S_2| / 2
         0.5
     """
-    check_sizes(num_experts, 1, num_samples)
+    require_sizes(num_experts, 1, num_samples)
     counts = np.arange(1, num_samples + 1, dtype=float)
     half = np.floor((counts - 1) / 2)
     logs = special.gammaln(counts) - special.gammaln(half + 1) - special.gammaln(counts - half)
@@ -153,8 +153,8 @@ def product_complexity(num_experts: Real, num_samples: Real, expert_norm: Real =
         >>> repaired.product_complexity(num_experts=4, num_samples=100, expert_norm=2.0)
         0.4
     """
-    check_sizes(num_experts, 1, num_samples)
-    require_amounts(expert_norm=expert_norm, feature_norm=feature_norm)
+    require_sizes(num_experts, 1, num_samples)
+    require(NonNegative, expert_norm=expert_norm, feature_norm=feature_norm)
     share = np.minimum(num_experts, num_samples) / np.asarray(num_samples, float)
     return plain(np.asarray(expert_norm) * feature_norm * np.sqrt(share))
 
@@ -190,8 +190,8 @@ def lipschitz_complexity(
         >>> repaired.lipschitz_complexity(num_experts=4, num_active=1, num_samples=100)
         0.2
     """
-    check_sizes(num_experts, num_active, num_samples)
-    require_amounts(expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm)
+    require_sizes(num_experts, num_active, num_samples)
+    require(NonNegative, expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm)
     samples, active = np.asarray(num_samples, float), np.asarray(num_active, float)
     largest = np.asarray(expert_norm, float) * feature_norm
     spread = np.sqrt(active * np.minimum(num_experts, active * samples) / samples)
@@ -233,8 +233,10 @@ def covering(
         True
     """
     patterns = log_mask_patterns(num_experts, num_active, num_samples, num_features)
-    require_amounts(expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm, lipschitz=lipschitz)
-    require_deltas(delta)
+    require(
+        NonNegative, expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm, lipschitz=lipschitz
+    )
+    require(OpenProbability, delta=delta)
     largest = expert_norm * feature_norm
 
     def value(log_epsilon: float) -> float:
@@ -314,5 +316,5 @@ def tail(num_samples: Real, excess: Real) -> Real:
         >>> round(repaired.tail(num_samples=100, excess=0.1), 6)  # 1 / e
         0.367879
     """
-    require_whole("num_samples", num_samples)
+    require(Count, num_samples=num_samples)
     return plain(np.exp(-np.asarray(num_samples, float) * np.asarray(excess, float) ** 2))
