@@ -132,8 +132,8 @@ def _list_presets(as_json: bool) -> None:
 
 def _run(plan: "Plan", out: Path, as_json: bool) -> None:
     from moe_theory.deep import runs
-    from moe_theory.deep.checkpoints import Found
-    from moe_theory.deep.summary import summarised
+    from moe_theory.deep.runs import Found
+    from moe_theory.deep.summary import summarize
     from moe_theory.report import deep as pages
     from moe_theory.report.output import prepare_folder
     from moe_theory.runs import terminal_progress
@@ -163,7 +163,7 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
             made = runs.carry_out(plan, log.record, threads)
     except KeyboardInterrupt:
         stop_at_once(f"interrupted; {log.kept(folder)}")
-    summary, report = summarised(plan, made), judged(plan, made)
+    summary, report = summarize(plan, made), judged(plan, made)
     paths = _write(plan, made, summary, report, folder)
     if as_json:
         print_json(pages.to_json(plan, summary, report.verdicts, paths))
@@ -195,7 +195,7 @@ def judged(plan: "Plan", made: "Runs") -> "Report":
 
 def _write(plan: "Plan", made: "Runs", summary: "Summary", report: "Report", folder: Path) -> list[Path]:
     """Write records, numbers, verdicts and a picture; their paths. Raises: OutputError if the folder refuses them."""
-    from moe_theory.deep.results import dataset
+    from moe_theory.deep.runs import dataset
     from moe_theory.report import deep as pages
     from moe_theory.report.output import write_text
     from moe_theory.report.pages import write_numbers
@@ -256,7 +256,7 @@ class _Log:
 
     def kept(self, folder: Path) -> str:
         """What an interrupted run leaves, in words."""
-        from moe_theory.deep.checkpoints import Found
+        from moe_theory.deep.runs import Found
 
         if not self._is_running and not self._found[Found.PART] + self._found[Found.WHOLE]:
             return f"no run had reached its first checkpoint, round {self._plan.every}: nothing is kept"
@@ -264,7 +264,7 @@ class _Log:
 
     def lines(self) -> list[str]:
         """What was taken from earlier runs, and what was not."""
-        from moe_theory.deep.checkpoints import Found
+        from moe_theory.deep.runs import Found
 
         whole, damaged = self._found[Found.WHOLE], self._found[Found.DAMAGED]
         resumed, lines = self._found[Found.PART] + whole, []

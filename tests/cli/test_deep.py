@@ -11,8 +11,8 @@ import xarray as xr
 from moe_theory import cli
 from moe_theory.cli import output
 from moe_theory.deep import presets, runs
-from moe_theory.deep.checkpoints import Found
 from moe_theory.deep.params import Dims
+from moe_theory.deep.runs import Found
 from moe_theory.verify.verdict import Report
 
 NAME, ROUNDS = "continual-mnist-small", 4

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.deep import scores
+from moe_theory.deep import evaluation
 from moe_theory.deep.params import Dims
 
 DIMS = Dims(max_experts=3, num_classes=2, max_rounds=5, num_samples=1, num_tests=4, num_epochs=1, batch_size=1)
@@ -19,24 +19,24 @@ NUM_IMAGES = 7
 
 @jax.jit
 def one_round(past, tables, time, task, expert, tests, rows):
-    tables = scores.with_rows(tables, expert, rows)
-    past = scores.remember(past, time, task, expert, tests, rows)
-    return past, tables, scores.scores(past, tables, time)
+    tables = evaluation.with_rows(tables, expert, rows)
+    past = evaluation.record(past, time, task, expert, tests, rows)
+    return past, tables, evaluation.scores(past, tables, time)
 
 
 def played(num_rounds, experts):
     """Rounds on random tables: the scores after each, and the same by hand."""
     generator = np.random.default_rng(num_rounds)
     shape = (DIMS.max_experts, DIMS.num_classes, NUM_IMAGES)
-    past, tables = scores.no_past(DIMS), scores.Tables(*generator.random((2, *shape), np.float32))
+    past, tables = evaluation.empty_past(DIMS), evaluation.Tables(*generator.random((2, *shape), np.float32))
     by_hand = [np.array(table, float) for table in tables]
     listed, learned = [], []
     for time, expert in enumerate(experts[:num_rounds], start=1):
         task, tests = generator.integers(DIMS.num_classes), generator.integers(0, NUM_IMAGES, DIMS.num_tests)
-        rows = scores.Tables(*generator.random((2, *shape[1:]), np.float32))
+        rows = evaluation.Tables(*generator.random((2, *shape[1:]), np.float32))
         if expert < 0:
-            past = jax.jit(scores.remember)(past, np.int32(time), np.int32(task), np.int32(expert), tests, rows)
-            found = jax.jit(scores.scores)(past, tables, np.int32(time))
+            past = jax.jit(evaluation.record)(past, np.int32(time), np.int32(task), np.int32(expert), tests, rows)
+            found = jax.jit(evaluation.scores)(past, tables, np.int32(time))
         else:
             arguments = np.int32(time), np.int32(task), np.int32(expert), tests.astype(np.int32), rows
             past, tables, found = one_round(past, tables, *arguments)
@@ -60,6 +60,8 @@ def test_rounds_beyond_those_remembered_are_nan_or_refused():
     last = list(played(7, [0, 1, 2, 0, 1, 2, 0]))
     assert all(np.all(np.isfinite(found)) for found, *_ in last[: DIMS.max_rounds])
     assert all(np.all(np.isnan(found)) for found, *_ in last[DIMS.max_rounds :])
-    rows = scores.Tables(*np.zeros((2, DIMS.num_classes, NUM_IMAGES)))
+    rows = evaluation.Tables(*np.zeros((2, DIMS.num_classes, NUM_IMAGES)))
     with pytest.raises(InvalidRunError, match=r"round 6 must be at most max_rounds=5.*Raise Dims.max_rounds"):
-        scores.remember(scores.no_past(DIMS), jnp.int32(6), jnp.int32(0), jnp.int32(0), jnp.zeros(4, jnp.int32), rows)
+        evaluation.record(
+            evaluation.empty_past(DIMS), jnp.int32(6), jnp.int32(0), jnp.int32(0), jnp.zeros(4, jnp.int32), rows
+        )

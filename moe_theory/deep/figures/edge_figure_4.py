@@ -1,11 +1,12 @@
-"""Fig. 4 of the edge-computing paper: generalization error of four ways to route, by the number of servers."""
+"""Fig. 4 of the edge-computing paper: generalization error of four routing policies, by the number of servers."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from moe_theory.deep.figures.twins import BAND_ALPHA, band_handle, description, run_twin
+from moe_theory.deep.experiments import describe, run_preset
+from moe_theory.deep.figures.figures_3_to_7 import BAND_ALPHA, band_handle
 from moe_theory.deep.presets import Preset, preset, server_cell
 from moe_theory.edge.policies import POLICIES
 from moe_theory.runs import Progress, quiet
@@ -32,7 +33,7 @@ LEGEND = {
 
 
 def summary(preset: Preset, runs: Runs) -> xr.Dataset:
-    """Means, bands and errors of G_t of (20) by round, and the share of tasks that met no idle server."""
+    """Means, bands and errors of G_t of (20) by round, and the share of dropped tasks."""
     cells = [[runs[server_cell(size, policy)] for policy in POLICIES] for size in preset.experts]
     values = [[across_replicates(run.records.generalization_error) for run in row] for row in cells]
     variables: dict[str, Any] = {
@@ -47,16 +48,16 @@ def summary(preset: Preset, runs: Runs) -> xr.Dataset:
 def compute(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
-    """The summary of the small twin's runs. Raises: InvalidRunError for what cannot be run."""
-    twin = preset("edge-mnist-small")
-    runs = run_twin(twin, twin.cells(), reading, replicates, seed, progress, num_rounds, NAME)
-    data = summary(twin, runs)
+    """The summary of the small preset's runs. Raises: InvalidRunError for replicates or rounds that cannot be run."""
+    small = preset("edge-mnist-small")
+    runs = run_preset(small, small.cells(), reading, replicates, seed, progress, num_rounds, NAME)
+    data = summary(small, runs)
     length = int(data["round"][-1])
     return data.assign_attrs(provenance("deep", NAME, reading, replicates, seed, length, num_rounds is not None))
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """A panel for each number of servers."""
+    """Draw a panel for each number of servers."""
     from matplotlib.lines import Line2D
 
     axes = figure.subplots(1, data.sizes["experts"], sharey=True, squeeze=False)[0]
@@ -75,13 +76,13 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
 
 
 def caption(data: xr.Dataset) -> str:
-    """What is drawn, and how to draw it again."""
+    """What is drawn, and the command."""
     lost = float(data.dropped.max())
     return (
-        "Generalization error (20) of the tasks routed so far, with the servers' models as they are. "
-        f"{description(preset('edge-mnist-small'))} The paper gives servers' delays as d_u = 4 and no "
-        "more; of equally fast servers the first is taken. "
-        + (f"Up to {lost:.0%} of the tasks met no idle server and are left out.\n" if lost > 0 else "\n")
+        "Generalization error (20) of the servers' current models on the tasks routed so far. "
+        f"{describe(preset('edge-mnist-small'))} Of the servers' delays the paper gives only "
+        "d_u = 4; ties for the fastest server go to the first. "
+        + (f"Up to {lost:.0%} of the tasks found all servers busy and are left out.\n" if lost > 0 else "\n")
         + closing(data)
     )
 

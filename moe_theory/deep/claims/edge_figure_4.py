@@ -1,9 +1,8 @@
-"""Sentences about Fig. 4 of the edge-computing paper: servers that learn images while tasks go on arriving."""
+"""Fig. 4 of the edge-computing paper: generalization error of routing policies with networks as experts."""
 
 import numpy as np
 
-from moe_theory.deep.claims.values import final, named, of_cells
-from moe_theory.deep.experiments import EDGE_MNIST
+from moe_theory.deep.experiments import EDGE_MNIST, final, named, of_cells
 from moe_theory.deep.presets import server_cell
 from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
@@ -12,46 +11,46 @@ from moe_theory.verify.components import Values, excess
 WHERE = "edge, Sec. VI, Fig. 4, MNIST"
 FEW, ENOUGH = 5, 10
 EXISTING = ("nearest", "fastest")
-SIGMA_0 = 0.1  # as the paper has it
+SIGMA_0 = 0.1  # in the paper
 _ERROR = final("generalization_error")
 
 
-def _ends(num_experts: int, policies: tuple[str, ...]) -> Values:
-    """G_T with so many servers, a component a policy."""
+def _errors(num_experts: int, policies: tuple[str, ...]) -> Values:
+    """G_T with `num_experts` servers, a component for each policy."""
     return of_cells([server_cell(num_experts, policy) for policy in policies], _ERROR)
 
 
 def _gains(num_experts: int, factor: float = 1.0) -> Values:
-    """How much less error the adaptive gate ends in than each existing strategy, times a factor."""
-    others, adaptive = _ends(num_experts, EXISTING), _ends(num_experts, ("adaptive",))
+    """G_T of each existing strategy less that of the adaptive gate, times a factor."""
+    others, adaptive = _errors(num_experts, EXISTING), _errors(num_experts, ("adaptive",))
     return lambda runs: factor * (others(runs) - adaptive(runs))
 
 
 @claim("deep.edge-figure-4.gain", paper="deep", where=WHERE, kind="ordering")
 class Gain:
-    """With 10 servers the adaptive gate ends in less error than nearest and fastest (of equals: first) servers."""
+    """With 10 servers the adaptive gate has a smaller final error than the nearest and the fastest server."""
 
     formula = r"\mathbb{E}[G_T \mid \text{adaptive}] < \mathbb{E}[G_T \mid \text{existing}], \quad M = 10"
     experiment = EDGE_MNIST
     labels = named(*EXISTING)
-    observe = _ends(ENOUGH, ("adaptive",) * len(EXISTING))
-    predict = _ends(ENOUGH, EXISTING)
+    observe = _errors(ENOUGH, ("adaptive",) * len(EXISTING))
+    predict = _errors(ENOUGH, EXISTING)
 
 
 @claim("deep.edge-figure-4.chance", paper="deep", where=f"beside {WHERE}", kind="ordering")
 class Chance:
-    """With 10 servers the adaptive gate also ends in less error than a server picked at random."""
+    """With 10 servers the adaptive gate also has a smaller final error than a random server."""
 
     formula = r"\mathbb{E}[G_T \mid \text{adaptive}] < \mathbb{E}[G_T \mid \text{uniform}], \quad M = 10"
     experiment = EDGE_MNIST
     labels = named("uniform")
-    observe = _ends(ENOUGH, ("adaptive",))
-    predict = _ends(ENOUGH, ("uniform",))
+    observe = _errors(ENOUGH, ("adaptive",))
+    predict = _errors(ENOUGH, ("uniform",))
 
 
 @claim("deep.edge-figure-4.too-few", paper="deep", where=WHERE, kind="ordering")
 class TooFew:
-    """With 5 servers the adaptive gate fails too: it gains less than half of what it gains with 10."""
+    """With 5 servers the adaptive gate fails too: its gain is less than half of that with 10."""
 
     formula = r"\mathbb{E}[G_T^{\text{existing}} - G_T^{\text{adaptive}} \mid M = 5] < \frac{1}{2} "
     formula += r"\mathbb{E}[G_T^{\text{existing}} - G_T^{\text{adaptive}} \mid M = 10]"
@@ -63,17 +62,17 @@ class TooFew:
 
 @claim("deep.edge-figure-4.large-error", paper="deep", where=WHERE, kind="ordering")
 class LargeError:
-    """The adaptive gate ends in a larger error with 5 servers than with 10."""
+    """The adaptive gate has a larger final error with 5 servers than with 10."""
 
     formula = r"\mathbb{E}[G_T \mid M = 10] < \mathbb{E}[G_T \mid M = 5]"
     experiment = EDGE_MNIST
     labels = named("adaptive")
-    observe = _ends(ENOUGH, ("adaptive",))
-    predict = _ends(FEW, ("adaptive",))
+    observe = _errors(ENOUGH, ("adaptive",))
+    predict = _errors(FEW, ("adaptive",))
 
 
-def _spread(run: Run) -> np.ndarray:
-    """Variance across a run's tasks of an element of the normalised mean images, mean over elements."""
+def _variance(run: Run) -> np.ndarray:
+    """Variance across tasks of an element of the normalised mean images, mean over elements."""
     return np.asarray(run.records.variance[-1], np.float64)
 
 
@@ -84,7 +83,7 @@ def _declare_sigma_0(id: str, words: str, power: float) -> None:
         formula = r"\sigma_0 = 0.1"
         experiment = EDGE_MNIST
         labels = named(words)
-        observe = of_cells([server_cell(ENOUGH)], lambda run: _spread(run) ** power)
+        observe = of_cells([server_cell(ENOUGH)], lambda run: _variance(run) ** power)
         predict = staticmethod(lambda runs: SIGMA_0)
 
 

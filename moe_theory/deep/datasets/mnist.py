@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from moe_theory.core.errors import DamagedDataError
-from moe_theory.deep.datasets.files import Layout, checked_labels, locate, reading
-from moe_theory.deep.datasets.images import DataSet, Images
+from moe_theory.deep.datasets.files import DataSet, Images, Layout, checked_labels, locate, reading
 
 TITLE = "MNIST"
 LAYOUTS = (
@@ -32,11 +31,11 @@ LAYOUTS = (
 _SIDE = 28  # pixels
 _NUM_CLASSES = 10
 _BYTES = 8  # the code of unsigned bytes
-_MAX_IMAGES = 1_000_000  # of which 60,000 are published; a small compressed file may claim to unpack into any number
+_MAX_IMAGES = 1_000_000  # 60,000 are published; a small compressed file may claim any number
 
 
 def load_mnist(folder: Path) -> DataSet:
-    """MNIST, or what is distributed in its form. Raises: MissingDataError; DamagedDataError."""
+    """MNIST, or data distributed in its format. Raises: MissingDataError; DamagedDataError."""
     train_images, train_labels, test_images, test_labels = locate(TITLE, folder, LAYOUTS).files
     return DataSet(
         name="mnist",
@@ -70,19 +69,19 @@ def _unpacked(path: Path, file: io.BufferedIOBase, shape: tuple[int, ...]) -> np
     if header[:4] != magic:
         begins = header[:4].hex(" ") or "nothing"
         raise DamagedDataError(
-            path, f"it begins with {begins}, and an IDX file of bytes in {magic[3]} dimensions with {magic.hex(' ')}"
+            path, f"it begins with {begins}, not with {magic.hex(' ')} as an IDX file of bytes in {magic[3]} dimensions"
         )
     dimensions = [int(size) for size in np.frombuffer(header[4:], ">u4", count=len(header[4:]) // 4)]
     if len(dimensions) <= len(shape):
         raise DamagedDataError(path, f"it ends after {len(header)} bytes, within its header")
     count = dimensions[0]
     if tuple(dimensions[1:]) != shape:
-        raise DamagedDataError(path, f"its images have shape {tuple(dimensions[1:])}, and those of {TITLE} {shape}")
+        raise DamagedDataError(path, f"its images have shape {tuple(dimensions[1:])}, not {shape} as in {TITLE}")
     if not 0 < count <= _MAX_IMAGES:
-        raise DamagedDataError(path, f"it claims {count:,} images or labels, and 1 to {_MAX_IMAGES:,} are read")
+        raise DamagedDataError(path, f"it claims {count:,} images or labels; between 1 and {_MAX_IMAGES:,} are read")
     size = count * math.prod(shape)
-    data = file.read(size + 1)  # one more shows what follows, and lets gzip compare its checksum
+    data = file.read(size + 1)  # one byte more, to find trailing data and let gzip compare its checksum
     if len(data) != size:
-        held = "more" if len(data) > size else f"{len(data):,}"
-        raise DamagedDataError(path, f"its header promises {size:,} bytes after it, and it has {held}")
+        found = "more" if len(data) > size else f"{len(data):,}"
+        raise DamagedDataError(path, f"its header promises {size:,} bytes after it; there are {found}")
     return np.frombuffer(data, np.uint8).reshape(count, *shape)

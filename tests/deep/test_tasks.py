@@ -1,4 +1,4 @@
-"""Pools of images, and which of them a task takes.
+"""Pools of images, and the rows that a task takes.
 
 Catches rows of another kind, rows that are never or too often drawn, a share of positives that is only near, classes
 that are mixed up, and data that no task can be made of.
@@ -14,7 +14,7 @@ from scipy import stats
 
 from moe_theory.core.errors import InvalidDimsError
 from moe_theory.deep.datasets import Images
-from moe_theory.deep.pool import OTHER, inputs_of, on_device, pick, pool_of
+from moe_theory.deep.tasks import OTHER, inputs_of, on_device, pool_of, sample_rows
 
 from .pictures import corners
 
@@ -22,7 +22,7 @@ CLASSES = (3, 0, 4)
 NUMBER = 50_000  # draws, of which half are positives
 FALSE_ALARM = 1e-7  # of one chi-square test
 
-draw = jax.jit(pick)
+draw = jax.jit(sample_rows)
 
 
 def test_images_keep_their_labels_and_lie_class_by_class():
@@ -103,7 +103,7 @@ def test_a_split_without_images_of_a_class_or_of_the_others_is_refused(split, is
     data = corners()
     images = getattr(data, split)
     data = dataclasses.replace(data, **{split: without(images, (images.labels == 3) != is_missing)})
-    with pytest.raises(InvalidDimsError, match=f"class 3 of corners needs {'training' if split == 'train' else split}"):
+    with pytest.raises(InvalidDimsError, match=f"needs {'training' if split == 'train' else split} images of class 3"):
         pool_of(data, CLASSES)
 
 
@@ -113,5 +113,5 @@ def test_pixels_that_are_no_bytes_or_of_two_shapes_are_refused():
     with pytest.raises(InvalidDimsError, match=r"must be bytes in 0\.\.255, uint8, not float64"):
         pool_of(dataclasses.replace(data, train=fractions), CLASSES)
     smaller = Images(data.test.pixels[:, 1:], data.test.labels)
-    with pytest.raises(InvalidDimsError, match="alike in both splits"):
+    with pytest.raises(InvalidDimsError, match="the same in both splits"):
         pool_of(dataclasses.replace(data, test=smaller), CLASSES)
