@@ -1,5 +1,6 @@
 """Runs that claims and figures share: Fig. 2, a single expert, grids for router and specialization, Figs. 8 and 9."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -140,26 +141,17 @@ SINGLE_EXPERT = Experiment(
     start=start_on_shared_pools,
 )
 
-JUST_EXPLORED = Experiment(
+JUST_EXPLORED = dataclasses.replace(
+    FIGURE_2,
     name="just-explored",
-    dims=FIGURE_2_DIMS,
-    system=system(FIGURE_2_DIMS),
     cells={MANY: {"num_experts": 20}},
     num_rounds=100,
     record_every=10,
-    observe=observe_metrics,
     replicates=16384,
 )
 
-JUST_EXPLORED_BY_FEW = Experiment(
-    name="just-explored-by-few",
-    dims=FIGURE_2_DIMS,
-    system=system(FIGURE_2_DIMS),
-    cells={FEW: {"num_experts": 5}},
-    num_rounds=10,
-    record_every=5,
-    observe=observe_metrics,
-    replicates=16384,
+JUST_EXPLORED_BY_FEW = dataclasses.replace(
+    JUST_EXPLORED, name="just-explored-by-few", cells={FEW: {"num_experts": 5}}, num_rounds=10, record_every=5
 )
 
 HISTORY_DIMS = Dims(max_experts=5, num_tasks=6, num_features=10, num_samples=6)
@@ -366,15 +358,10 @@ SPECIALIZATION = Experiment(
     replicates=1024,
 )
 
-UPDATING = Experiment(
+UPDATING = dataclasses.replace(
+    SPECIALIZATION,
     name="specialization-updating",
-    dims=SPECIALIZATION_DIMS,
-    system=system_with_diagnostics(SPECIALIZATION_DIMS),
     cells=_specialization_cells(*SPECIALIZATION_SCALES, terminate=False),
-    num_rounds=SPECIALIZATION_ROUNDS,
-    record_every=1,
-    observe=observe_info,
-    replicates=1024,
 )
 
 UPDATING_LONG = Experiment(
