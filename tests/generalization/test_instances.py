@@ -59,7 +59,6 @@ def brute_force(cells: np.ndarray, labels: np.ndarray, num_experts: int) -> dict
         values["memory"].append(plain[1] - plain[0])
     return {
         "gap": np.max(np.abs(values["difference"])),
-        "one_sided": max(values["difference"]),
         "paired_gap": max(values["paired"]),
         "paired_absolute": np.max(np.abs(values["paired"])),
         "masked": max(values["mean"]),

@@ -12,7 +12,7 @@ import pytest
 import moe_theory as mt
 from moe_theory.core.errors import InvalidDimsError, UnknownNameError
 from moe_theory.generalization import Dims, Params, data, model
-from moe_theory.generalization.system import system
+from moe_theory.generalization.training import system
 
 KEY = mt.root_key(3)
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})

@@ -8,7 +8,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory.generalization import Dims, Params, data, model
-from moe_theory.generalization.system import empirical_risk, learn, system
+from moe_theory.generalization.training import empirical_risk, learn, system
 
 from . import generalization_loop as loop
 
