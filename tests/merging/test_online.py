@@ -136,7 +136,7 @@ def test_requests_are_read_from_a_file(model, tmp_path):
         ({"tasks": np.array([0.5, 1.0])}, "must be whole numbers"),
         ({"inputs": np.zeros((2, 3, 5), np.float32)}, "the checkpoint reads"),
         ({"slots": np.array([-1, 0])}, "counted from 0"),
-        ({"labels": np.array([1, 2, 3])}, "one for each of the inputs"),
+        ({"labels": np.array([1, 2, 3])}, "one for each input"),
     ],
 )
 def test_a_file_that_is_no_stream_is_refused(changed, said, model, tmp_path):
