@@ -86,6 +86,7 @@ class Case:
     contender: str
     setting: Setting
     is_automatic: bool = False  # whether the batch is what sweeps would choose
+    beside: int = 0  # the batch of the peers that it stands beside, where that is another one
 
     def skipped(self, num_threads: int) -> str:
         """Why it cannot run here; nothing where it can."""
@@ -175,7 +176,9 @@ def with_rounds(setting: Setting) -> Setting:
 def paper_setting(system: str, batch: int, precision: str = "float32") -> Setting:
     """The sizes of a paper's own experiment."""
     sizes = {name: sweepable(system).default_dims[name] for name in SIZES}
-    return with_rounds(Setting(system, EXPERTS.get(system, 10), **sizes, batch=batch, num_rounds=0, precision=precision))
+    return with_rounds(
+        Setting(system, EXPERTS.get(system, 10), **sizes, batch=batch, num_rounds=0, precision=precision)
+    )
 
 
 def cases() -> Iterator[Case]:
@@ -185,7 +188,9 @@ def cases() -> Iterator[Case]:
             setting = paper_setting(system, batch)
             names = [ENGINE, *(name for name, peer in PEERS.items() if system in peer.systems)]
             yield from (Case("peers", name, setting) for name in names)
-            yield automatic("peers", setting)
+            chosen = automatic("peers", setting)
+            if chosen.setting.batch != batch:
+                yield dataclasses.replace(chosen, beside=batch)
         yield from (Case("precision", ENGINE, paper_setting(system, 64, each)) for each in ("float32", "float64"))
         yield from _grid(system)
         for axis in SCALED:

@@ -103,7 +103,9 @@ def peer_tables(record: Record) -> str:
     """A table for each setting."""
     tables = []
     for (title, cores), group in record.peers().items():
-        rows = [(peer_name(e), f"{cost(e):,.0f}", _ratio(times_engine(e)), f"{e['compile_seconds']:.1f}") for e in group]
+        rows = [
+            (peer_name(e), f"{cost(e):,.0f}", _ratio(times_engine(e)), f"{e['compile_seconds']:.1f}") for e in group
+        ]
         columns = ("", COST, f"times {ENGINE}", "first call, s more")
         tables.append(_table(f"{title}, {CORES[cores]}: {_sizes(group[0]['setting'])}", columns, rows))
     return "\n".join(tables)
@@ -227,8 +229,7 @@ def scaling_figure(record: Record) -> str:
 
 
 def _peer_title(entry: dict[str, Any]) -> str:
-    # The engine at the automatic batch stands beside the batch that it was measured for.
-    return f"{entry['setting']['system']}, batch {entry.get('beside', entry['setting']['batch'])}"
+    return f"{entry['setting']['system']}, batch {entry['beside']}"
 
 
 def _system_and_cores(entry: dict[str, Any]) -> tuple[str, str]:

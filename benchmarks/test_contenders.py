@@ -34,14 +34,13 @@ def test_replicate_round(case, benchmark, cores, num_threads):
         "contender": case.contender,
         "setting": dataclasses.asdict(case.setting),
         "is_automatic": case.is_automatic,
+        "beside": case.beside or case.setting.batch,
         "cores": cores,
         "compile_seconds": max(first - min(seconds), 0.0),
         "nanoseconds": [1e9 * each / per_call for each in seconds],
     }
-    if case.part == "peers" and (case.contender != ENGINE or case.is_automatic):
-        own = dataclasses.replace(case, contender=ENGINE, is_automatic=False)
-        if case.is_automatic:
-            return
+    if case.part == "peers" and case.contender != ENGINE:
+        own = dataclasses.replace(case, contender=ENGINE)
         mine, engine = interleaved([run, own.run(num_threads)]).T
         share = own.replicates(num_threads) / case.replicates(num_threads)
         benchmark.extra_info["times_engine"] = (share * mine / engine).tolist()

@@ -10,7 +10,7 @@ import tyro
 
 from moe_theory import __version__, arguments, commands, completion, welcome
 from moe_theory.core.errors import InvalidArgumentsError, MoeTheoryError, shortened, unknown_name
-from moe_theory.options import Appended, Bench, Bound, Cite, Deep, Merge, Names, Tour
+from moe_theory.options import Appended, Bound, Cite, Deep, Merge, Names, Tour
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,7 +249,7 @@ GROUPS: dict[str, dict[str, type]] = {
         "merge": Merge,
         "deep": Deep,
     },
-    "This machine": {"bench": Bench, "completion": Completion},
+    "This machine": {"completion": Completion},
 }
 COMMANDS = {name: kind for group in GROUPS.values() for name, kind in group.items()}
 

@@ -12,45 +12,6 @@ Count = Annotated[str, tyro.conf.arg(metavar="INT")]  # also as 1e6
 
 
 @dataclasses.dataclass(frozen=True)
-class Bench:
-    """Measure how fast this package is here. Example: moe-theory bench --quick
-
-    Times the engine against other ways to run the same rounds (NumPy, PyTorch where it is installed, textbook JAX),
-    over a grid of sizes, its scaling and its compile time, on one pinned core and on all. All of it takes about
-    half an hour, --quick a minute or two. What was measured until an interrupt is kept."""
-
-    system: Annotated[Names, tyro.conf.arg(metavar="NAME...", aliases=["--systems"])] = ()
-    """Systems; all that are registered unless given."""
-    quick: bool = False
-    """Only against other ways, at one setting a system."""
-    cores: str = "both"
-    """What to measure on: one, all or both."""
-    precision: str = "float32"
-    """Of the runs: float32 or float64."""
-    batch: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT...")] = ()
-    """Replicates that run together; several sizes that are typical unless given."""
-    compile: bool = True
-    """Whether to time compiling the eight cells of Fig. 2, cold and kept."""
-    accelerator: bool = False
-    """Measure a batch of 100,000 on an accelerator instead."""
-    out: Path | None = None
-    """File for the measurements; runs/bench/TIME.json unless given."""
-    compare: Annotated[Path | None, tyro.conf.arg(metavar="EARLIER.json")] = None
-    """Measurements of an earlier run to compare with."""
-    report: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Folder for a table in Markdown, figures and the measurements."""
-    source: Annotated[Path | None, tyro.conf.arg(name="from", metavar="FILE.json")] = None
-    """Measurements of an earlier run to show instead of measuring."""
-    json: bool = False
-    """Print JSON: schema, time, complete, command, provenance and measurements; with --compare changes too."""
-
-    def run(self) -> None:
-        from moe_theory import bench_command
-
-        bench_command.run_bench(self)
-
-
-@dataclasses.dataclass(frozen=True)
 class Bound:
     """Bounds on a sparse MoE's generalization error. Example: moe-theory bound --experts 8 --active 1 --samples 1000000
 

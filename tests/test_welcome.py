@@ -145,7 +145,6 @@ def completed(path, line: str) -> list[str]:
         ("moe-theory sweep sh", ["show"]),
         ("moe-theory sweep show --pic", ["--picture"]),
         ("moe-theory sweep --dr", ["--dry-run"]),
-        ("moe-theory bench --no", ["--no-compile"]),
         ("moe-theory report ru", []),
     ],
 )

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from benchmarks.peers.rounds import Constants, Trajectory, constants_of, draw_truths
 from benchmarks.contenders import Run, Setting
+from benchmarks.peers.rounds import Constants, Trajectory, constants_of, draw_truths
 from moe_theory.continual import Params
 
 BLOCK_WIDTH = 1024  # replicate-rounds drawn together: enough to hide what a call costs, few enough for the cache
@@ -73,7 +73,9 @@ def draw_blocks(
         yield Block(tasks, features, perturbations)
 
 
-def play_blocks(constants: Constants, truths: Float[np.ndarray, "d N B"], blocks: Iterable[Block]) -> Iterator[Trajectory]:
+def play_blocks(
+    constants: Constants, truths: Float[np.ndarray, "d N B"], blocks: Iterable[Block]
+) -> Iterator[Trajectory]:
     """What each round shows, leaves (B,).
 
     Source: Eqs. (1)-(9), (14)-(16) and Algorithm 1 of `continual`, flags accumulating and q = 1 in (6).

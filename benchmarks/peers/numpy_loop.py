@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from benchmarks.peers.rounds import Constants, Trajectory, constants_of, draw_truths
 from benchmarks.contenders import Run, Setting
+from benchmarks.peers.rounds import Constants, Trajectory, constants_of, draw_truths
 from moe_theory.continual import Params
 
 

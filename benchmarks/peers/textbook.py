@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from benchmarks.peers.rounds import Constants, Trajectory, constants_of
 from benchmarks.contenders import Run, Setting
+from benchmarks.peers.rounds import Constants, Trajectory, constants_of
 from moe_theory.continual import Params
 
 
@@ -115,7 +115,9 @@ def draw(key: Key[Array, ""], setting: Setting, constants: Constants, truths: Fl
     )
 
 
-def round_(constants: Constants, truths: Float[Array, "N d"], carry: Carry, arrival: Arrival) -> tuple[Carry, Trajectory]:
+def round_(
+    constants: Constants, truths: Float[Array, "N d"], carry: Carry, arrival: Arrival
+) -> tuple[Carry, Trajectory]:
     """One round. Source: Eqs. (1)-(9), (14)-(16), Algorithm 1 of `continual`; flags accumulate, q = 1 in (6)."""
     time, features, truth = carry.time + 1, arrival.features, truths[arrival.task]
     gate_input = features.sum(axis=1)

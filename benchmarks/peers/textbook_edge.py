@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory import edge
+from benchmarks.contenders import Run, Setting
 from benchmarks.peers.rounds import Trajectory
 from benchmarks.peers.textbook import batch_first
-from benchmarks.contenders import Run, Setting
+from moe_theory import edge
 
 READING = "orthogonal-signal"
 

@@ -15,8 +15,8 @@ import torch  # pyright: ignore[reportMissingImports]
 from jaxtyping import Bool, Float, Int
 from torch import Tensor  # pyright: ignore[reportMissingImports]
 
-from benchmarks.peers.rounds import Constants, Trajectory, constants_of, draw_truths
 from benchmarks.contenders import Run, Setting
+from benchmarks.peers.rounds import Constants, Trajectory, constants_of, draw_truths
 from moe_theory.continual import Params
 
 # Rounds whose numbers are drawn together: on a CPU as many as stay in the cache, on a GPU as many as fill it.

@@ -11,7 +11,6 @@ import textwrap
 from unittest import mock
 
 from moe_theory import cli, welcome
-from moe_theory.bench import history
 from moe_theory.commands import EXITS
 from moe_theory.report import bounds, citing, deep, pages, sweeps
 from moe_theory.verify import explore
@@ -24,7 +23,6 @@ _SCHEMAS = {  # of the documents that say their own, by command
     "sweep show": sweeps.SCHEMA,
     "deep": deep.SCHEMA,
     "bound": bounds.SCHEMA,
-    "bench": history.SCHEMA,
     "cite": citing.SCHEMA,
 }
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")

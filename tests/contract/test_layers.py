@@ -13,11 +13,10 @@ ROOT = Path(moe_theory.__file__).parent
 LAYERS = [
     {"cli"},
     {"arguments", "completion", "options", "welcome"},
-    {"bench_command", "bound_command", "cite_command", "deep_command", "merge_command", "tour_command"},
+    {"bound_command", "cite_command", "deep_command", "merge_command", "tour_command"},
     {"commands"},
     {"report"},
     {"tour"},
-    {"bench"},
     {"deep"},
     {"continual", "edge", "generalization", "merging"},
     {"verify"},
