@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from moe_theory.core.system import Observe, System, observe_info
+from moe_theory.generalization import complexity, corrected, theory
 from moe_theory.generalization.data import DIGITS, TEACHER
 from moe_theory.generalization.instances import (
     cells,
@@ -23,7 +24,7 @@ from moe_theory.generalization.instances import (
     linear_router,
     lone_points,
 )
-from moe_theory.generalization.model import Dims
+from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.generalization.system import best_experts, gap, system
 from moe_theory.runs import Cell, Progress, run_cells
 from moe_theory.verify import Experiment
@@ -312,3 +313,24 @@ def best_gaps(
     width = max(1, min(8, replicates))  # chunks are padded, and replicates few
     runs = run_cells(parts, replicates, seed=seed, width=width, progress=progress, what=what)
     return {name: run.records.astype(np.float64).max(axis=0) for name, run in runs.items()}
+
+
+def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int, least_natarajan: float = 0.0) -> float:
+    """(23) of a cell with routers of this class (see `complexity.natarajan`), with `least_natarajan` for a smaller d_N.
+
+    Raises: InvalidParamsError for a class that has no finite d_N under the cell's reading.
+    """
+    sizes = _sizes(params)
+    reading = "router-dimension" if params.whole_router else "mask-dimension"
+    dimension = max(complexity.natarajan(router, *sizes[:2], num_features, reading), least_natarajan)
+    return float(theory.theorem_1(*sizes, rademacher, dimension, LIPSCHITZ, float(params.delta)))
+
+
+def corrected_bounds_at(params: Any, num_features: int, share: float = 1.0) -> corrected.Bounds:
+    """The bounds that hold for linear experts and routers, at `share` of the cell's delta."""
+    norms = (float(params.expert_norm), 1.0, float(params.router_norm))
+    return corrected.bounds(*_sizes(params), num_features, *norms, LIPSCHITZ, share * float(params.delta))
+
+
+def _sizes(params: Any) -> tuple[int, int, int]:
+    return int(params.num_experts), int(params.num_active), int(params.num_samples)

@@ -46,7 +46,7 @@ def networks(monkeypatch):
     """What a block registers is gone after it."""
     from moe_theory.deep import networks
 
-    for module in (networks, sys.modules["moe_theory.deep.params"], sys.modules["moe_theory.deep.experts"]):
+    for module in (networks, sys.modules["moe_theory.deep.params"], sys.modules["moe_theory.deep.training"]):
         assert module.NETWORKS is networks.NETWORKS  # one dictionary, that a reader may add to
     before = dict(networks.NETWORKS)
     yield
