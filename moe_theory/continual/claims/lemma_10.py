@@ -6,12 +6,12 @@ Instances: the gate outputs of a task with the gates of round T, the first exper
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.continual.claims.router import gate_output_pairs
-from moe_theory.continual.claims.values import EXPONENT_MARGIN, named
-from moe_theory.continual.grids import GRID_SCALE, SCALING, scale_name
-from moe_theory.verify.claim import Runs, claim
+from moe_theory.continual.claims.lemmas_1_2 import gate_output_pairs
+from moe_theory.continual.claims.measurements import claim, named, rate
+from moe_theory.continual.experiments import ROUTER_GRID, ROUTER_SCALE, router_cell
+from moe_theory.verify.claim import Runs
 
-CELL = scale_name(GRID_SCALE)
+CELL = router_cell(ROUTER_SCALE)
 SMALL_GAPS = (1e-4, 1e-3, 1e-2, 1e-1)  # close to 0
 BOUNDED_GAPS = (1 / 512, 1 / 64, 1 / 8, 1.0)
 LARGE_GAPS = (2.0, 8.0, 32.0, 128.0)  # from not close to 0 on
@@ -35,27 +35,18 @@ def _by_gap(gaps: tuple[float, ...]):
     return named(*(f"delta = {gap:g}" for gap in gaps))
 
 
-@claim("continual.lemma-10.near", paper="continual", where="Lemma 10, first case", kind="rate", margin=EXPONENT_MARGIN)
+@rate("continual.lemma-10.near", at_least=1.0, where="Lemma 10, first case")
 class Lemma10Near:
     """Two experts' probabilities differ by O(delta), for a small gap delta of their gate outputs."""
 
     formula = r"\delta_\Theta \to 0 \Rightarrow |\pi_m - \pi_{m'}| = O(\delta_\Theta)"
-    experiment = SCALING
-    side = "at_least"
+    experiment = ROUTER_GRID
     abscissa = SMALL_GAPS
     labels = _by_gap(SMALL_GAPS)
     observe = _difference(SMALL_GAPS)
-    predict = staticmethod(lambda runs: 1.0)
 
 
-@claim(
-    "continual.lemma-10.far",
-    paper="continual",
-    where="Lemma 10, second case",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-    replaced_by="continual.lemma-10.exact",
-)
+@rate("continual.lemma-10.far", at_least=1.0, where="Lemma 10, second case", replaced_by="continual.lemma-10.exact")
 class Lemma10Far:
     """They differ by Omega(delta) for gaps that are not small: the difference grows at least in proportion.
 
@@ -63,21 +54,13 @@ class Lemma10Far:
     """
 
     formula = r"|\pi_m - \pi_{m'}| = \Omega(\delta_\Theta)"
-    experiment = SCALING
-    side = "at_least"
+    experiment = ROUTER_GRID
     abscissa = LARGE_GAPS
     labels = _by_gap(LARGE_GAPS)
     observe = _difference(LARGE_GAPS)
-    predict = staticmethod(lambda runs: 1.0)
 
 
-@claim(
-    "continual.lemma-10.far-bounded",
-    paper="continual",
-    where="Lemma 10, second case, for bounded gaps",
-    kind="rate",
-    margin=EXPONENT_MARGIN,
-)
+@rate("continual.lemma-10.far-bounded", at_most=1.0, where="Lemma 10, second case, for bounded gaps")
 class Lemma10FarBounded:
     """For gaps up to 1 they differ by Omega(delta): towards 0 the difference shrinks no faster than in proportion.
 
@@ -86,12 +69,10 @@ class Lemma10FarBounded:
     """
 
     formula = r"\delta_\Theta \leq 1 \Rightarrow |\pi_m - \pi_{m'}| = \Omega(\delta_\Theta)"
-    experiment = SCALING
-    side = "at_most"
+    experiment = ROUTER_GRID
     abscissa = BOUNDED_GAPS
     labels = _by_gap(BOUNDED_GAPS)
     observe = _difference(BOUNDED_GAPS)
-    predict = staticmethod(lambda runs: 1.0)
 
 
 def _shortfall(gaps: tuple[float, ...], lesser):
@@ -105,13 +86,7 @@ def _shortfall(gaps: tuple[float, ...], lesser):
     return observe
 
 
-@claim(
-    "continual.lemma-10.smaller",
-    paper="continual",
-    where="Lemma 10, proof of the second case",
-    kind="identity",
-    margin=TOLERANCE,
-)
+@claim("continual.lemma-10.smaller", where="Lemma 10, proof of the second case", kind="identity", margin=TOLERANCE)
 class Lemma10Smaller:
     """They differ by at least min(pi_m, pi_m') delta, at small gaps and at large ones; the largest shortfall.
 
@@ -119,23 +94,17 @@ class Lemma10Smaller:
     """
 
     formula = r"|\pi_m - \pi_{m'}| \geq \min(\pi_m, \pi_{m'}) |h_m - h_{m'}|"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     labels = _by_gap(SMALL_GAPS + LARGE_GAPS)
     observe = _shortfall(SMALL_GAPS + LARGE_GAPS, lambda probabilities: probabilities.min(axis=-1))
 
 
-@claim(
-    "continual.lemma-10.exact",
-    paper="continual",
-    where="replaces Lemma 10, second case",
-    kind="identity",
-    margin=TOLERANCE,
-)
+@claim("continual.lemma-10.exact", where="replaces Lemma 10, second case", kind="identity", margin=TOLERANCE)
 class Lemma10Exact:
     """They differ by exactly (pi_m + pi_m') tanh(delta/2), which grows like delta for small gaps and stays below 1."""
 
     formula = r"|\pi_m - \pi_{m'}| = (\pi_m + \pi_{m'}) \tanh (\delta_\Theta / 2)"
-    experiment = SCALING
+    experiment = ROUTER_GRID
     labels = _by_gap(SMALL_GAPS + LARGE_GAPS)
 
     @staticmethod

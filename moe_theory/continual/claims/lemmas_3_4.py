@@ -6,14 +6,14 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from moe_theory.continual import experiments, theory
-from moe_theory.continual.claims.values import FEW, SINGLE, at_rounds, in_blocks, named
-from moe_theory.continual.experiments import HISTORY, ROUTING
+from moe_theory.continual.claims.measurements import at_rounds, claim, in_blocks, named
+from moe_theory.continual.experiments import FEW, HISTORY, ROUTING, SINGLE
 from moe_theory.continual.params import Params
 from moe_theory.continual.system import State, balance_cost, draw, learn
 from moe_theory.core import gating
 from moe_theory.core.random import root_key
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs, claim
+from moe_theory.verify.claim import Runs
 
 
 def repeats_of(run: Run) -> np.ndarray:
@@ -47,14 +47,7 @@ def _contracted_errors_before_repeats(runs: Runs) -> np.ndarray:
     return contraction * np.sum(np.where(repeats_of(runs[SINGLE]), before, 0), axis=0)
 
 
-@claim(
-    "continual.lemma-3",
-    paper="continual",
-    where="Lemma 3",
-    kind="identity",
-    margin=1e-3,
-    replaced_by="continual.lemma-3.contraction",
-)
+@claim("continual.lemma-3", where="Lemma 3", kind="identity", margin=1e-3, replaced_by="continual.lemma-3.contraction")
 class Lemma3:
     """An expert whose last task comes again does not change; its largest move, over the truths' root mean square."""
 
@@ -67,7 +60,7 @@ class Lemma3:
     observe = _largest_repeat_move
 
 
-@claim("continual.lemma-3.contraction", paper="continual", where="replaces Lemma 3", kind="equality", margin=0.02)
+@claim("continual.lemma-3.contraction", where="replaces Lemma 3", kind="equality", margin=0.02)
 class Lemma3Contraction:
     """A repeat multiplies an expert's expected squared error by (d - s)/(d - 1)."""
 
@@ -104,7 +97,7 @@ def _gradient_imbalance(runs: Runs) -> np.ndarray:
     return in_blocks(lambda replicates, state: _imbalances(replicates, state, run.params), run.replicates, run.state)
 
 
-@claim("continual.lemma-4", paper="continual", where="Lemma 4", kind="identity", margin=1e-5)
+@claim("continual.lemma-4", where="Lemma 4", kind="identity", margin=1e-5)
 class Lemma4:
     """The task loss's gradients in the gates sum to zero over experts; their sum over their largest entry."""
 
