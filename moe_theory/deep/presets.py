@@ -1,18 +1,21 @@
-"""The papers' deep experiments by name, each with a small twin that runs on scikit-learn's digits in minutes."""
+"""The papers' deep experiments by name, each with a small version that runs on scikit-learn's digits in minutes."""
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
 
 from moe_theory.core.errors import unknown_name
 from moe_theory.core.system import System
 from moe_theory.deep import continual, edge
-from moe_theory.deep.params import ADAM, Dims, Params
-from moe_theory.deep.pool import Source
+from moe_theory.deep.params import ADAM, Dims
+from moe_theory.deep.tasks import Source
 from moe_theory.edge.policies import POLICIES
 
 CONTINUAL, EDGE = "continual", "edge"
-SMALL = "-small"  # what the name of a twin ends in
+SMALL = "-small"  # suffix of the small versions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,8 +23,8 @@ class Preset:
     """One experiment of a paper: data, sizes, and the cells that its figure compares."""
 
     name: str
-    where: str  # "Fig. 5": of the paper that `paper` names
-    paper: str  # CONTINUAL or EDGE: which system it runs
+    where: str  # "Fig. 5", of `paper`
+    paper: str  # CONTINUAL or EDGE
     data: str  # a key of `datasets.DATASETS`
     classes: tuple[int, ...]
     experts: tuple[int, ...]  # the numbers M that are compared
@@ -38,11 +41,11 @@ class Preset:
 
     @property
     def replicates(self) -> int:
-        """Seeds unless the user asks for others: a twin has as many as decide its claims."""
+        """Default number of seeds: enough to decide the claims of a small version."""
         return 32 if self.name.endswith(SMALL) else 8
 
     def cells(self) -> dict[str, dict[str, Any]]:
-        """What is compared, by name, each with its parameters.
+        """Parameters by the name of the cell.
 
         Experts with and without termination (a single expert needs no router), or servers under every policy.
         """
@@ -60,7 +63,7 @@ class Preset:
         }
 
     def system(self, source: Source) -> System:
-        """The system that all cells run, on a data set (or on what reads it).
+        """The system that all cells run, on a data set or a function that reads it.
 
         Source: Algorithm 1 of the preset's paper.
         """
@@ -83,8 +86,8 @@ def preset(name: str) -> Preset:
 
     Examples:
         >>> from moe_theory import deep
-        >>> twin = deep.preset("continual-mnist-small")
-        >>> twin.data, twin.classes, list(twin.cells())[:2]
+        >>> small = deep.preset("continual-mnist-small")
+        >>> small.data, small.classes, list(small.cells())[:2]
         ('digits', (1, 4, 7), ['M = 1', 'M = 4'])
     """
     if name not in PRESETS:
@@ -94,7 +97,7 @@ def preset(name: str) -> Preset:
 
 # Appendices A.3, A.5 and A.6 of `continual`: Adam from 5e-4 to 1e-6 along a cosine, weight decay 0.005, 5 epochs.
 _COSINE = {"expert_rate": 5e-4, "final_rate": 1e-6, "weight_decay": 0.005}
-# Where the step of the gates meets the locality losses of these experts; the papers do not say.
+# Scales at which gate steps balance the locality losses of these experts; the papers give none.
 _GATE = {"gate_scale": 20.0}
 _EDGE = {"learning_rate": 0.2, "perturbation_scale": 0.1, "gate_scale": 80.0}
 _SIX = (28, 40, 52, 72, 79, 99)
@@ -105,7 +108,7 @@ def _resnet(num_classes: int, rounds: int, most: int, samples: int, tests: int) 
     return Dims(most, num_classes, rounds, samples, tests, 5, 32, "resnet18", ADAM)
 
 
-# The presets by name: those of the papers, then their small twins.
+# The presets by name: those of the papers, then their small versions.
 PRESETS: dict[str, Preset] = {
     preset.name: preset
     for preset in (
@@ -202,4 +205,47 @@ PRESETS: dict[str, Preset] = {
         Preset("edge-mnist-small", "Fig. 4", EDGE, "digits", (1, 4, 7), (5, 10), Dims(10, 3, 100), _EDGE),
     )
 }
-__all__ = ["CONTINUAL", "EDGE", "PRESETS", "SMALL", "Params", "Preset", "expert_cell", "preset", "server_cell"]
+
+
+class Table(NamedTuple):
+    """A printed table of average incremental accuracies."""
+
+    where: str
+    accuracies: Mapping[str, float]  # in [0, 1], by the names of a preset's cells
+
+
+def printed(preset: Preset) -> Table | None:
+    """The paper's table for an experiment or for its small version; None where there is none."""
+    return _TABLES.get(preset.name.removesuffix(SMALL))
+
+
+def incremental_accuracy(accuracy: Float[np.ndarray, "T *batch"]) -> Float[np.ndarray, "*batch"]:
+    """The average incremental accuracy: mean over rounds t of A_t, the mean accuracy of the tasks up to t.
+
+    The paper does not define it; this is the usual definition (Rebuffi et al., iCaRL, 2017).
+    """
+    return np.asarray(np.mean(accuracy, axis=0, dtype=np.float64))
+
+
+_TABLES = {
+    "continual-cifar100": Table(
+        "Table 1",
+        {
+            expert_cell(1): 0.171,
+            expert_cell(8): 0.255,
+            expert_cell(8, terminate=False): 0.103,
+            expert_cell(10): 0.329,
+            expert_cell(10, terminate=False): 0.091,
+        },
+    ),
+    "continual-tiny-imagenet": Table(
+        "Table 2",
+        {
+            expert_cell(1): 0.174,
+            expert_cell(8): 0.376,
+            expert_cell(8, terminate=False): 0.105,
+            expert_cell(10): 0.283,
+            expert_cell(10, terminate=False): 0.103,
+        },
+    ),
+}

@@ -13,14 +13,14 @@ What the papers leave open, and the parameter that decides it:
 | delays of servers, of which only d_u = 4 is given | `min_execution_delay`, `max_execution_delay`, ... |
 | eta, alpha, lambda and Gamma | `learning_rate`, `balance_weight`, `perturbation_scale`, `termination_threshold` |
 
-What decides the outcome is `gate.drive`, kappa = eta |g|^2 |w_t - w_{t-1}|: runs print it.
+The outcome depends most on `gate.drive`, kappa = eta |g|^2 |w_t - w_{t-1}|, which runs print.
 """
 
 from moe_theory.core.errors import unknown_name
 from moe_theory.core.readings import Reading
 from moe_theory.deep.params import Params
 
-# The readings by name; the first is that of `Params`.
+# The readings by name; the first has the defaults of `Params`.
 READINGS: dict[str, Reading] = {
     reading.name: reading
     for reading in (

@@ -12,11 +12,10 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError, OutputEr
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import simulate
 from moe_theory.deep import datasets, runs
-from moe_theory.deep.checkpoints import Found
 from moe_theory.deep.params import Dims
 from moe_theory.deep.presets import preset
 from moe_theory.deep.readings import reading
-from moe_theory.deep.results import dataset
+from moe_theory.deep.runs import Found, dataset
 from moe_theory.runs.provenance import is_x64
 
 ROUNDS, EVERY = 6, 4  # in parts of 4 and of 2
@@ -143,8 +142,8 @@ def test_another_setting_shares_no_file(undisturbed, tmp_path, changes):
     other = dataclasses.replace(plan, **changes)
     shared = runs._Shared(other, lambda step: None)
     for cell, params in other.params().items():
-        identity = runs._identity(shared.decisive, cell, 0, params)
-        assert runs.checkpoints.load(other.path(cell, 0), identity, ROUNDS)[0] is Found.OTHER
+        identity = runs._identity(shared.common_key, cell, 0, params)
+        assert runs._load(other.path(cell, 0), identity, ROUNDS)[0] is Found.OTHER
 
 
 def test_what_is_forgotten_is_run_anew(undisturbed, tmp_path):
@@ -216,7 +215,7 @@ def test_threads_run_in_the_precision_of_their_caller(monkeypatch, tmp_path):
     seen = []
 
     def run(self, cell, replicate, params):
-        seen.append((is_x64(), runs._identity(self.decisive, cell, replicate, params)))
+        seen.append((is_x64(), runs._identity(self.common_key, cell, replicate, params)))
         return self.plan.preset.dims  # anything that is not looked at
 
     monkeypatch.setattr(runs._Shared, "_run", run)
