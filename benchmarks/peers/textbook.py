@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from moe_theory.bench.peers.course import Constants, Course, constants_of
-from moe_theory.bench.setting import Run, Setting
+from benchmarks.contenders import Run, Setting
+from benchmarks.peers.rounds import Constants, Trajectory, constants_of
 from moe_theory.continual import Params
 
 
@@ -66,7 +66,7 @@ def batch_first(replicate: Callable[[Any], tuple[Any, Any]], setting: Setting) -
     return run
 
 
-def play(constants: Constants, truths: Float[Array, "N d"], arrivals: Arrival) -> Course:
+def play(constants: Constants, truths: Float[Array, "N d"], arrivals: Arrival) -> Trajectory:
     """One replicate's rounds on given arrivals, every leaf (T, ...)."""
 
     def body(carry, arrival):
@@ -115,7 +115,9 @@ def draw(key: Key[Array, ""], setting: Setting, constants: Constants, truths: Fl
     )
 
 
-def round_(constants: Constants, truths: Float[Array, "N d"], carry: Carry, arrival: Arrival) -> tuple[Carry, Course]:
+def round_(
+    constants: Constants, truths: Float[Array, "N d"], carry: Carry, arrival: Arrival
+) -> tuple[Carry, Trajectory]:
     """One round. Source: Eqs. (1)-(9), (14)-(16), Algorithm 1 of `continual`; flags accumulate, q = 1 in (6)."""
     time, features, truth = carry.time + 1, arrival.features, truths[arrival.task]
     gate_input = features.sum(axis=1)
@@ -151,4 +153,4 @@ def round_(constants: Constants, truths: Float[Array, "N d"], carry: Carry, arri
         remaining=remaining,
         time=time,
     )
-    return after, Course(expert, remaining / time, forgotten / jnp.maximum(time - 1, 1))
+    return after, Trajectory(expert, remaining / time, forgotten / jnp.maximum(time - 1, 1))

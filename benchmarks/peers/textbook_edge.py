@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
+from benchmarks.contenders import Run, Setting
+from benchmarks.peers.rounds import Trajectory
+from benchmarks.peers.textbook import batch_first
 from moe_theory import edge
-from moe_theory.bench.peers.course import Course
-from moe_theory.bench.peers.textbook import batch_first
-from moe_theory.bench.setting import Run, Setting
 
 READING = "orthogonal-signal"
 
@@ -96,7 +96,7 @@ def constants_of(params: edge.Params) -> Constants:
     return Constants(*(np.asarray(getattr(params, name)).item() for name in Constants._fields))
 
 
-def play(constants: Constants, network: Network, arrivals: Arrival) -> tuple[Carry, Course]:
+def play(constants: Constants, network: Network, arrivals: Arrival) -> tuple[Carry, Trajectory]:
     """One replicate's rounds on given arrivals, every leaf (T, ...): how they leave it, and what they show."""
 
     def body(carry, arrival):
@@ -157,7 +157,7 @@ def draw(key: Key[Array, ""], setting: Setting, constants: Constants, network: N
     )
 
 
-def round_(constants: Constants, network: Network, carry: Carry, arrival: Arrival) -> tuple[Carry, Course]:
+def round_(constants: Constants, network: Network, carry: Carry, arrival: Arrival) -> tuple[Carry, Trajectory]:
     """One round: last round's gate steps, completions, routing. Source: Eqs. (1)-(13), (20), Algorithm 1 of `edge`."""
     time, features = carry.time + 1, arrival.features
     gates = carry.gates - constants.learning_rate * carry.gate_step
@@ -202,4 +202,4 @@ def round_(constants: Constants, network: Network, carry: Carry, arrival: Arriva
         time=time,
     )
     expert = jnp.where(is_routed, server, -1)
-    return after, Course(expert, squared_error / jnp.maximum(visits.sum(), 1))
+    return after, Trajectory(expert, squared_error / jnp.maximum(visits.sum(), 1))

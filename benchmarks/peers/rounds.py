@@ -1,4 +1,4 @@
-"""What a peer is given and what it shows, whatever it is written in."""
+"""What a peer is given and what it returns, whatever it is written in."""
 
 import math
 from typing import Any, NamedTuple
@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.bench.setting import Setting
+from benchmarks.contenders import Setting
 from moe_theory.continual import Params
 
 
-class Course(NamedTuple):
-    """What a run shows, round by round: leaves (T, B), or (T,) of one replicate."""
+class Trajectory(NamedTuple):
+    """A run, round by round: leaves (T, B), or (T,) of one replicate."""
 
     experts: Any  # m_t, the expert that the task went to; in `edge` -1 where nobody was idle
     generalization_error: Any  # G_t, squared model distance

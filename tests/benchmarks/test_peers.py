@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from benchmarks.contenders import PEERS, Case, Setting
+from benchmarks.peers import numpy_batched, numpy_loop, textbook, textbook_edge
+from benchmarks.peers.rounds import Constants, Trajectory, constants_of
 from moe_theory import continual, edge, root_key, simulate_batch
-from moe_theory.bench.peers import PEERS, numpy_batched, numpy_loop, textbook, textbook_edge
-from moe_theory.bench.peers.course import Constants, Course, constants_of
-from moe_theory.bench.setting import Setting
 
 NUM_TASKS, NUM_FEATURES, NUM_SAMPLES = 6, 10, 6
 NUM_ROUNDS, BATCH = 60, 3
@@ -42,7 +42,7 @@ def draw_world(seed: int, num_experts: int) -> World:
     return World(truths, tasks, features, 0.3 * generator.random((NUM_ROUNDS, BATCH, num_experts)))
 
 
-def by_numpy_loop(constants: Constants, world: World) -> Course:
+def by_numpy_loop(constants: Constants, world: World) -> Trajectory:
     return stacked(
         numpy_loop.play(
             constants,
@@ -53,29 +53,29 @@ def by_numpy_loop(constants: Constants, world: World) -> Course:
     )
 
 
-def by_textbook(constants: Constants, world: World) -> Course:
+def by_textbook(constants: Constants, world: World) -> Trajectory:
     @jax.jit
     def play(truths, arrivals):
         return jax.vmap(lambda truths, arrivals: textbook.play(constants, truths, arrivals), (0, 1), 1)(
             truths, arrivals
         )
 
-    return Course(*map(np.asarray, play(jnp.asarray(world.truths), textbook.Arrival(*map(jnp.asarray, world[1:])))))
+    return Trajectory(*map(np.asarray, play(jnp.asarray(world.truths), textbook.Arrival(*map(jnp.asarray, world[1:])))))
 
 
-def by_batched_numpy(constants: Constants, world: World) -> Course:
+def by_batched_numpy(constants: Constants, world: World) -> Trajectory:
     return numpy_batched.play(constants, *world)
 
 
-def by_batched_torch(constants: Constants, world: World) -> Course:
+def by_batched_torch(constants: Constants, world: World) -> Trajectory:
     torch = pytest.importorskip("torch")
-    from moe_theory.bench.peers import torch_batched
+    from benchmarks.peers import torch_batched
 
-    return Course(*(leaf.numpy() for leaf in torch_batched.play(constants, *map(torch.as_tensor, world))))
+    return Trajectory(*(leaf.numpy() for leaf in torch_batched.play(constants, *map(torch.as_tensor, world))))
 
 
-def stacked(courses) -> Course:
-    return Course(*(np.stack(leaves, axis=1) for leaves in zip(*courses, strict=True)))
+def stacked(courses) -> Trajectory:
+    return Trajectory(*(np.stack(leaves, axis=1) for leaves in zip(*courses, strict=True)))
 
 
 PLAYERS = {
@@ -86,7 +86,7 @@ PLAYERS = {
 }
 
 
-def by_package(params: continual.Params, world: World) -> tuple[Course, np.ndarray]:
+def by_package(params: continual.Params, world: World) -> tuple[Trajectory, np.ndarray]:
     """What `continual.learn` shows on the same arrivals, and the rounds (B,) after which the gates stand still."""
     dims = continual.Dims(int(params.num_experts), NUM_TASKS, NUM_FEATURES, NUM_SAMPLES)
 
@@ -95,14 +95,14 @@ def by_package(params: continual.Params, world: World) -> tuple[Course, np.ndarr
         def body(state, drawn):
             task, features, perturbation = drawn
             state, info = continual.learn(state, continual.Arrival(task, features), perturbation, params)
-            shown = Course(info.expert, info.generalization_error, info.forgetting)
+            shown = Trajectory(info.expert, info.generalization_error, info.forgetting)
             return state, (shown, state.terminated)
 
         state = continual.begin(dims, params, continual.Pool(truths, truths, jnp.arange(NUM_TASKS)))
         return jax.lax.scan(body, state, (tasks, features, perturbations))[1]
 
     shown, terminated = jax.vmap(play, (0, 1, 1, 1), 1)(*map(jnp.asarray, world))
-    return Course(*map(np.asarray, shown)), NUM_ROUNDS - np.asarray(terminated).sum(axis=0)
+    return Trajectory(*map(np.asarray, shown)), NUM_ROUNDS - np.asarray(terminated).sum(axis=0)
 
 
 CASES = {
@@ -158,7 +158,7 @@ def draw_servers(seed: int, num_experts: int) -> Servers:
     )
 
 
-def edge_by_package(params: edge.Params, servers: Servers) -> tuple[edge.State, Course]:
+def edge_by_package(params: edge.Params, servers: Servers) -> tuple[edge.State, Trajectory]:
     dims = edge.Dims(int(params.num_experts), NUM_TASKS, NUM_FEATURES, NUM_SAMPLES, max_delay=10)
 
     @jax.jit
@@ -167,7 +167,7 @@ def edge_by_package(params: edge.Params, servers: Servers) -> tuple[edge.State, 
             unused = jnp.zeros(dims.max_experts)
             arrival = edge.Arrival(*drawn[:4], distance=unused, perturbation=drawn.perturbation, uniform=unused)
             state, info = edge.learn(state, arrival, params, dims=dims)
-            return state, Course(info.expert, info.generalization_error)
+            return state, Trajectory(info.expert, info.generalization_error)
 
         pool = edge.Pool(network.truths, network.signals, jnp.arange(NUM_TASKS))
         return jax.lax.scan(body, edge.begin(dims, params, pool, network.execution_delay), arrivals)
@@ -230,7 +230,7 @@ def test_mean_errors_agree_with_the_engine(name, system):
     if needed and importlib.util.find_spec(needed) is None:
         pytest.skip(f"{needed} is not installed")
     setting = SETTINGS[system]
-    theirs, ours = PEERS[name].prepare(setting)(), by_engine(setting)
+    theirs, ours = Case("peers", name, setting).run(1)(), by_engine(setting)
     assert theirs.shape == ours.shape
     deviation = np.sqrt((theirs.var() + ours.var()) / setting.batch)
     assert abs(theirs.mean() - ours.mean()) < STANDARD_ERRORS * deviation
@@ -243,7 +243,7 @@ def test_runs_are_in_the_precision_asked(name, system):
     if needed and importlib.util.find_spec(needed) is None:
         pytest.skip(f"{needed} is not installed")
     setting = dataclasses.replace(SETTINGS[system], batch=4, num_rounds=30, precision="float64")
-    errors = PEERS[name].prepare(setting)()
+    errors = Case("peers", name, setting).run(1)()
     assert errors.shape == (4,)
     assert errors.dtype == np.float64
     assert np.all(errors != errors.astype(np.float32))

@@ -15,8 +15,8 @@ import torch  # pyright: ignore[reportMissingImports]
 from jaxtyping import Bool, Float, Int
 from torch import Tensor  # pyright: ignore[reportMissingImports]
 
-from moe_theory.bench.peers.course import Constants, Course, constants_of, draw_truths
-from moe_theory.bench.setting import Run, Setting
+from benchmarks.contenders import Run, Setting
+from benchmarks.peers.rounds import Constants, Trajectory, constants_of, draw_truths
 from moe_theory.continual import Params
 
 # Rounds whose numbers are drawn together: on a CPU as many as stay in the cache, on a GPU as many as fill it.
@@ -54,12 +54,12 @@ def play(
     tasks: Int[Tensor, "T B"],
     features: Float[Tensor, "T B d s"],
     perturbations: Float[Tensor, "T B M"],
-) -> Course:
+) -> Trajectory:
     """All replicates' rounds on given arrivals, in the precision of `truths`."""
     with torch.inference_mode():
         block = Block(tasks, features.permute(3, 2, 0, 1).contiguous(), perturbations.mT.contiguous())
         shown = play_blocks(constants, truths.permute(2, 1, 0).contiguous(), [block])
-        return Course(*(torch.stack(leaves) for leaves in zip(*shown, strict=True)))
+        return Trajectory(*(torch.stack(leaves) for leaves in zip(*shown, strict=True)))
 
 
 def draw_blocks(
@@ -110,7 +110,7 @@ class Arrivals(NamedTuple):
     perturbation: Float[Tensor, "M B"]
 
 
-def play_blocks(constants: Constants, truths: Float[Tensor, "d N B"], blocks: Iterable[Block]) -> Iterator[Course]:
+def play_blocks(constants: Constants, truths: Float[Tensor, "d N B"], blocks: Iterable[Block]) -> Iterator[Trajectory]:
     """What each round shows, leaves (B,)."""
     M, (d, N, B) = constants.num_experts, truths.shape
     zeros: Callable[..., Tensor] = truths.new_zeros
@@ -137,7 +137,7 @@ def play_blocks(constants: Constants, truths: Float[Tensor, "d N B"], blocks: It
 
 def take_round(
     constants: Constants, truths: Float[Tensor, "d N B"], carry: Carry, arrivals: Arrivals, t: int
-) -> Course:
+) -> Trajectory:
     """One round of all replicates.
 
     Source: Eqs. (1)-(9), (14)-(16) and Algorithm 1 of `continual`, flags accumulating and q = 1 in (6).
@@ -174,7 +174,7 @@ def take_round(
     carry.served.view(-1).index_add_(0, arrivals.task * len(carry.visits) + chosen, one)
     carry.forgotten.add_(total)
     carry.remaining.add_(total + (missing * missing).sum(0))
-    return Course(expert, carry.remaining / t, carry.forgotten / max(t - 1, 1))
+    return Trajectory(expert, carry.remaining / t, carry.forgotten / max(t - 1, 1))
 
 
 def orthonormal(features: Float[Tensor, "s d K B"]) -> Float[Tensor, "s d K B"]:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from moe_theory.bench.peers.course import Constants, Course, constants_of, draw_truths
-from moe_theory.bench.setting import Run, Setting
+from benchmarks.contenders import Run, Setting
+from benchmarks.peers.rounds import Constants, Trajectory, constants_of, draw_truths
 from moe_theory.continual import Params
 
 
@@ -49,7 +49,7 @@ def draw(
     return Arrivals(tasks, features, perturbations)
 
 
-def play(constants: Constants, truths: Float[np.ndarray, "N d"], arrivals: Arrivals) -> Course:
+def play(constants: Constants, truths: Float[np.ndarray, "N d"], arrivals: Arrivals) -> Trajectory:
     """One replicate's rounds on given arrivals, in the precision of `truths`.
 
     Source: Eqs. (1)-(9), (14)-(16) and Algorithm 1 of `continual`, flags accumulating and q = 1 in (6).
@@ -62,7 +62,7 @@ def play(constants: Constants, truths: Float[np.ndarray, "N d"], arrivals: Arriv
     exploration_rounds = constants.exploration_rounds
     learning_rate, balance = dtype.type(constants.learning_rate), constants.balance_weight * M
     forgotten = remaining = 0.0
-    course = Course(np.empty(T, int), np.empty(T), np.empty(T))
+    course = Trajectory(np.empty(T, int), np.empty(T), np.empty(T))
 
     for t in range(1, T + 1):
         task, features = arrivals.tasks[t - 1], arrivals.features[t - 1]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from moe_theory.bench.peers.course import Constants, Course, constants_of, draw_truths
-from moe_theory.bench.setting import Run, Setting
+from benchmarks.contenders import Run, Setting
+from benchmarks.peers.rounds import Constants, Trajectory, constants_of, draw_truths
 from moe_theory.continual import Params
 
 BLOCK_WIDTH = 1024  # replicate-rounds drawn together: enough to hide what a call costs, few enough for the cache
@@ -46,11 +46,11 @@ def play(
     tasks: Int[np.ndarray, "T B"],
     features: Float[np.ndarray, "T B d s"],
     perturbations: Float[np.ndarray, "T B M"],
-) -> Course:
+) -> Trajectory:
     """All replicates' rounds on given arrivals, in the precision of `truths`."""
     block = Block(tasks, np.ascontiguousarray(features.transpose(3, 2, 0, 1)), perturbations.transpose(0, 2, 1))
     shown = play_blocks(constants, np.ascontiguousarray(truths.transpose(2, 1, 0)), [block])
-    return Course(*(np.stack(leaves) for leaves in zip(*shown, strict=True)))
+    return Trajectory(*(np.stack(leaves) for leaves in zip(*shown, strict=True)))
 
 
 def draw_blocks(
@@ -73,7 +73,9 @@ def draw_blocks(
         yield Block(tasks, features, perturbations)
 
 
-def play_blocks(constants: Constants, truths: Float[np.ndarray, "d N B"], blocks: Iterable[Block]) -> Iterator[Course]:
+def play_blocks(
+    constants: Constants, truths: Float[np.ndarray, "d N B"], blocks: Iterable[Block]
+) -> Iterator[Trajectory]:
     """What each round shows, leaves (B,).
 
     Source: Eqs. (1)-(9), (14)-(16) and Algorithm 1 of `continual`, flags accumulating and q = 1 in (6).
@@ -122,7 +124,7 @@ def play_blocks(constants: Constants, truths: Float[np.ndarray, "d N B"], blocks
             served[task, chosen] += 1
             forgotten += total
             remaining += total + np.einsum("db,db->b", missing, missing)
-            yield Course(expert, remaining / t, forgotten / max(t - 1, 1))
+            yield Trajectory(expert, remaining / t, forgotten / max(t - 1, 1))
 
 
 def orthonormal(features: Float[np.ndarray, "s d K B"]) -> Float[np.ndarray, "s d K B"]:
