@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.continual import corrected, theory
+from moe_theory.continual.algorithm import Info, State, begin, system
 from moe_theory.continual.diagnostics import expert_sets, system_with_diagnostics, system_with_gate_steps
 from moe_theory.continual.params import SIGMA_0, Dims, Params
-from moe_theory.continual.system import Info, State, begin, system
 from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.linear import ceil_to_rounds
 from moe_theory.core.random import replicate_keys

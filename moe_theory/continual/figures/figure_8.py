@@ -10,6 +10,7 @@ import xarray as xr
 from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.continual import theory
+from moe_theory.continual.algorithm import Info, State, system
 from moe_theory.continual.experiments import (
     FIGURE_8,
     HISTORY_DIMS,
@@ -18,7 +19,6 @@ from moe_theory.continual.experiments import (
     THRESHOLDS,
 )
 from moe_theory.continual.params import SIGMA_0, Params
-from moe_theory.continual.system import Info, State, system
 from moe_theory.runs import Cell, Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance

@@ -10,6 +10,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.continual import theory
+from moe_theory.continual.algorithm import system
 from moe_theory.continual.experiments import (
     bounds_of,
     effective_experts,
@@ -17,7 +18,6 @@ from moe_theory.continual.experiments import (
 )
 from moe_theory.continual.figures.figure_8 import POWERS, settings_of
 from moe_theory.continual.params import SIGMA_0
-from moe_theory.continual.system import system
 from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, run_for_log_axis
