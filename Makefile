@@ -33,11 +33,13 @@ figures: $(STAMP)
 	mkdir -p runs && $(BIN)/moe-theory sweep --example > runs/example.toml
 	$(BIN)/moe-theory sweep runs/example.toml --out runs/example
 	$(BIN)/moe-theory sweep show runs/example --picture figures/sweep/example.svg
-	$(BIN)/moe-theory bench --report figures/bench
 
+# About an hour on two quiet cores; fewer with ARGS='-k "peers and continual"', compared with ARGS=--benchmark-compare.
 bench: $(STAMP)
-	$(BIN)/python -m pytest benchmarks --benchmark-only -s --pinned
-	$(BIN)/python -m pytest benchmarks --benchmark-only -s
+	mkdir -p runs/bench
+	$(BIN)/python -m pytest benchmarks --benchmark-only -s --pinned --benchmark-autosave --benchmark-json=runs/bench/one.json $(ARGS)
+	$(BIN)/python -m pytest benchmarks --benchmark-only -s --benchmark-autosave --benchmark-json=runs/bench/all.json $(ARGS)
+	$(BIN)/python -m benchmarks.report runs/bench/one.json runs/bench/all.json --out figures/bench
 
 docs: $(STAMP)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

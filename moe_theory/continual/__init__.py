@@ -4,14 +4,15 @@ Source: H. Li, S. Lin, L. Duan, Y. Liang, N. B. Shroff, "Theory on Mixture-of-Ex
 """
 
 from moe_theory.continual import accuracy as accuracy
-from moe_theory.continual import exact as exact
+from moe_theory.continual import corrected as corrected
+from moe_theory.continual import corrected as exact  # noqa: F401  # an earlier name
 from moe_theory.continual import theory as theory
+from moe_theory.continual.params import READINGS as READINGS
 from moe_theory.continual.params import Dims as Dims
 from moe_theory.continual.params import Params as Params
-from moe_theory.continual.readings import READINGS as READINGS
-from moe_theory.continual.readings import Reading as Reading
-from moe_theory.continual.readings import gate_drive as gate_drive
-from moe_theory.continual.readings import reading as reading
+from moe_theory.continual.params import Reading as Reading
+from moe_theory.continual.params import gate_drive as gate_drive
+from moe_theory.continual.params import reading as reading
 from moe_theory.continual.system import Info as Info
 from moe_theory.continual.system import State as State
 from moe_theory.continual.system import begin as begin

@@ -3,8 +3,7 @@
 import jax.numpy as jnp
 import optax
 
-from moe_theory.continual.params import Dims, check_params
-from moe_theory.continual.readings import READINGS
+from moe_theory.continual.params import READINGS, Dims, check_params
 from moe_theory.continual.system import system
 from moe_theory.sweep.systems import Observable, Sweepable, observables
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from moe_theory import deep_command
+from moe_theory.cli import deep as command
 from moe_theory.deep import continual, datasets, edge, runs
 from moe_theory.deep.presets import preset
 from moe_theory.deep.readings import reading
@@ -150,7 +150,7 @@ def test_a_single_seed_has_no_error():
     assert "±" not in printed(deep.tables(summary, 140), 140)
     document = json.loads(json.dumps(deep.to_json(plan, summary, [], []), allow_nan=False))
     assert document["cells"][1]["measures"]["accuracy"]["standard_error"] is None
-    assert not deep_command.judged(plan, {}).verdicts
+    assert not command.judged(plan, {}).verdicts
     assert "none is judged" in deep.doubts_of_verdicts(summary)[0]
 
 

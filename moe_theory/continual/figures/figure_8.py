@@ -10,10 +10,15 @@ import xarray as xr
 from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.continual import theory
-from moe_theory.continual.experiments import HISTORY_DIMS
+from moe_theory.continual.experiments import (
+    FIGURE_8_ROUNDS,
+    HISTORY_DIMS,
+    PERTURBATION_POWER,
+    THRESHOLD_POWERS,
+    THRESHOLDS,
+)
 from moe_theory.continual.params import SIGMA_0, Params
 from moe_theory.continual.system import Info, State, system
-from moe_theory.continual.thresholds import FIGURE_8_ROUNDS, PERTURBATION_POWER, THRESHOLD_POWERS, THRESHOLDS
 from moe_theory.runs import Cell, Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
