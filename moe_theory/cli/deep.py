@@ -144,19 +144,18 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
     kept = runs.count_stored(plan)
     if kept[Stored.OTHER]:
         raise InvalidRunError(
-            f"{out} holds {pages.counted(kept[Stored.OTHER], 'run', 'runs')} of other settings, data, seeds, checkpoint "
-            "rounds or versions, which this one would replace. Name another --out, or give --fresh to discard them."
+            f"{out} holds {pages.counted(kept[Stored.OTHER], 'run', 'runs')} of other settings, data, seeds, "
+            "checkpoint rounds or versions, which this one would replace. Name another --out, or give --fresh to "
+            "discard them."
         )
     folder = prepare_folder(out, pages.NAMES)
     keep_programs(folder / "programs")
     console = open_console(to_stderr=as_json)
     log = _Log(plan)
     print_lines(console, pages.heading(plan))
-    if kept[Stored.COMPLETE] + kept[Stored.PARTIAL]:
-        print_lines(
-            console,
-            f"resuming: of {kept.total()} runs {kept[Stored.COMPLETE]} are complete and {kept[Stored.PARTIAL]} begun",
-        )
+    complete, partial = kept[Stored.COMPLETE], kept[Stored.PARTIAL]
+    if complete + partial:
+        print_lines(console, f"resuming: of {kept.total()} runs {complete} are complete and {partial} begun")
     threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # another device is busy with one seed
     try:
         with terminal_progress(console) as progress:
