@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from moe_theory.continual import corrected, experiments, params, system, theory
+from moe_theory.continual import corrected, experiments, params, theory
 from moe_theory.continual.experiments import FIGURE_2, cell_name, pools_of
 from moe_theory.continual.figures import FIGURES, figure_2, figure_8
 from moe_theory.core.errors import InvalidRunError

@@ -10,16 +10,14 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.continual import theory
+from moe_theory.continual.algorithm import system
 from moe_theory.continual.experiments import (
-    FIGURE_9_DIMS,
-    FIGURE_9_ROUNDS,
     bounds_of,
     effective_experts,
     observe_metrics,
 )
 from moe_theory.continual.figures.figure_8 import POWERS, settings_of
 from moe_theory.continual.params import SIGMA_0
-from moe_theory.continual.system import system
 from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, run_for_log_axis
@@ -28,8 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-DIMS = FIGURE_9_DIMS
-NUM_ROUNDS = FIGURE_9_ROUNDS
+DIMS = FIGURE_9.dims
 METRICS = ("forgetting", "generalization_error", "effective_experts")
 SYMBOLS = {
     "forgetting": "forgetting $F_t$",
@@ -54,7 +51,7 @@ def compute(
 
     Raises: InvalidRunError for replicates or rounds that cannot be run.
     """
-    length = NUM_ROUNDS if num_rounds is None else num_rounds
+    length = FIGURE_9.num_rounds if num_rounds is None else num_rounds
     runs = run_for_log_axis(
         settings_of(reading), system(DIMS), observe_metrics, length, replicates, seed, progress, "figure-9"
     )
