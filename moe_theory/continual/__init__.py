@@ -44,5 +44,6 @@ PAPER = Paper(
     statements="statements.toml",
     figures="moe_theory.continual.figures:FIGURES",
     systems={"continual": "moe_theory.continual.sweeps:SWEEPABLE"},
+    first_look=("continual",),
     rank=0,
 )
