@@ -23,7 +23,7 @@ NAMES = ("results.nc", "summary.json", pages.NUMBERS, "deep.svg")
 SIZES = {CONTINUAL: (PAGE_WIDTH, 5.2), EDGE: (PAGE_WIDTH, 3.0)}  # of the picture, inches
 SCHEMA = "moe-theory/deep/1"
 WIDE = 132  # columns of a terminal for measures and differences side by side
-BEGIN = """M: numbers of experts, T: rounds; digits are embedded, other data needs --data DIR
+BEGIN = """M: experts, T: rounds; digits are embedded, other data needs --data DIR
 to begin: moe-theory deep --preset continual-mnist-small"""
 # Column titles of measures, in this order; those in `COMPARED` have a column of differences too.
 TITLES = {
