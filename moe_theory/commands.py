@@ -59,9 +59,8 @@ def list_claims(patterns: tuple[str, ...], as_json: bool) -> None:
 
 def _request(options: Any) -> Any:
     """What the options ask for, the user's own claims included."""
-    from moe_theory.verify.modules import load_claims
-    from moe_theory.verify.session import check_request
-    from moe_theory.verify.settings import parsed
+    from moe_theory.verify.registry import load_claims
+    from moe_theory.verify.request import check_request, parsed
 
     own = [] if options.module is None else load_claims(options.module)
     return check_request(
@@ -92,12 +91,12 @@ def list_verdicts(options: Any) -> None:
     rows = [
         {
             "claim": claim.id,
-            "reading": job.reading.name,
-            "experiment": job.experiment.name,
-            "replicates": options.replicates or job.experiment.replicates,
+            "reading": study.reading.name,
+            "experiment": study.experiment.name,
+            "replicates": options.replicates or study.experiment.replicates,
         }
-        for job in _request(options).jobs
-        for claim in job.claims
+        for study in _request(options).studies
+        for claim in study.claims
     ]
     if options.json:
         print_json(rows)
@@ -113,7 +112,7 @@ def run_verify(options: Any) -> None:
     from moe_theory.report.output import prepare_folder
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
-    from moe_theory.verify.archive import Archive
+    from moe_theory.verify.evidence import Archive
     from moe_theory.verify.session import carry_out
 
     request = _request(options)
@@ -152,7 +151,7 @@ def run_explore(options: Any) -> None:
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.verify import explore
-    from moe_theory.verify.modules import load_claims
+    from moe_theory.verify.registry import load_claims
 
     if options.module is not None:
         load_claims(options.module)

@@ -28,8 +28,8 @@ from moe_theory.runs.machine import available_cores
 from moe_theory.runs.provenance import backend, is_x64, now, versions
 from moe_theory.sweep.exports import to_netcdf
 from moe_theory.verify.claim import Runs
-from moe_theory.verify.session import FAMILY_ERROR, judge
-from moe_theory.verify.settings import parsed
+from moe_theory.verify.request import FAMILY_ERROR, parsed
+from moe_theory.verify.session import judge
 from moe_theory.verify.verdict import Report
 
 THREADS = 2  # seeds that run at once on a CPU

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from moe_theory import cli
-from moe_theory.verify import course
+from moe_theory.verify import evidence
 
 EXPLORE = ["explore", "continual.lemma-4", "--over", "noise_scale=0.05..0.2", "--replicates", "32", "--points", "2"]
 FILES = ["continual.lemma-4.csv", "continual.lemma-4.json", "continual.lemma-4.svg"]
@@ -25,7 +25,7 @@ def refused(arguments, capsys) -> str:
 
 @pytest.fixture
 def no_work(monkeypatch):
-    monkeypatch.setattr(course, "run_cells", lambda *arguments, **options: pytest.fail("ran before the refusal"))
+    monkeypatch.setattr(evidence, "run_cells", lambda *arguments, **options: pytest.fail("ran before the refusal"))
 
 
 @pytest.mark.parametrize(

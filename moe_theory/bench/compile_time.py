@@ -8,7 +8,6 @@ from moe_theory.bench.measure import timed
 from moe_theory.continual.experiments import FIGURE_2
 from moe_theory.continual.readings import READINGS
 from moe_theory.runs.cells import run_cells
-from moe_theory.verify.course import Job
 
 PROGRAM = "figure-2"
 TIMES = 2  # runs of what is compiled by then, and of the yardstick
@@ -21,7 +20,7 @@ def measure_compilation(cache: str, cores: str, num_threads: int) -> Compilation
     counted.
     """
     jax.block_until_ready(jax.numpy.zeros(1))  # starts the backend
-    cells = Job(FIGURE_2, next(iter(READINGS.values())), []).cells()
+    cells = FIGURE_2.cells_under(next(iter(READINGS.values())))
     seconds = [timed(lambda: run_cells(cells, 1, num_threads=1)) for _ in range(1 + TIMES)]
     rod = yardstick.prepare(num_threads)
     rod()

@@ -190,7 +190,7 @@ import contextlib, io, json, sys
 import moe_theory as mt
 from moe_theory.cli import main
 from moe_theory.core.papers import all_papers
-from moe_theory.verify.statements import statements
+from moe_theory.verify.statement import statements
 
 assert mt.walks.PAPER is list(all_papers().values())[-1]
 assert statements("walks")[0].id == "lemma-1"
