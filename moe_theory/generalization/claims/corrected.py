@@ -9,14 +9,12 @@ import numpy as np
 
 from moe_theory.generalization import corrected, experiments
 from moe_theory.generalization.claims.values import (
-    Values,
     alike,
     all_allowed,
     allowed,
     claim,
     exceeds,
     exceeds_at,
-    linear_bounds,
     named,
     seldom_above,
     sizes_of,
@@ -30,6 +28,7 @@ from moe_theory.generalization.experiments import (
     SINGLE_CELL,
     TRAINED,
     cell_name,
+    corrected_bounds_at,
     gaps_of,
 )
 from moe_theory.generalization.model import LIPSCHITZ
@@ -64,7 +63,7 @@ def _exceeds_fixed(runs: Runs) -> np.ndarray:
 
 def _learned_bound(run: Run) -> float:
     experts, _, samples = sizes_of(run)
-    patterns = float(corrected.log_mask_patterns(experts, 1, samples, experiments.LEARNED_DIMS.num_features))
+    patterns = float(corrected.log_mask_patterns(experts, 1, samples, experiments.LEARNED_FEATURES))
     return _uniform(run, _product(run, math.sqrt(samples / experts)), patterns)
 
 
@@ -74,7 +73,7 @@ def _dense_bound(run: Run) -> float:
 
 
 def _natural_bound(runs: Runs) -> float:
-    return linear_bounds(runs[NATURAL_CELL], experiments.NATURAL_FEATURES).best
+    return corrected_bounds_at(runs[NATURAL_CELL].params, experiments.NATURAL_FEATURES).best
 
 
 def _exceeds_memorised(runs: Runs) -> np.ndarray:
@@ -112,7 +111,7 @@ def _all_forms(runs: Runs) -> list[np.ndarray]:
     """For each form its bounds in all settings; forms that are for none of these k are left out."""
     share = 1 / len(runs)
     bounds = np.array(
-        [linear_bounds(run, experiments.FIT_FEATURES, share)[:3] for run in runs.values()]
+        [corrected_bounds_at(run.params, experiments.FIT_FEATURES, share)[:3] for run in runs.values()]
     )  # NaN: not for this k
     return [form for form in bounds.T if not np.all(np.isnan(form))]
 
@@ -244,41 +243,27 @@ class SomeOfMany:
     predict = staticmethod(lambda runs: all_allowed(runs)[0])
 
 
-def _trained_bounds(source: str) -> Values:
-    return lambda runs: np.array(
-        [linear_bounds(run, experiments.TRAINED_FEATURES[source]).best for run in runs.values()]
+def _declare_trained(source: str, what: str) -> None:
+    num_features = experiments.TRAINED_FEATURES[source]
+
+    def bounds(runs: Runs) -> np.ndarray:
+        return np.array([corrected_bounds_at(run.params, num_features).best for run in runs.values()])
+
+    @claim(
+        f"generalization.repaired.trained-{source}",
+        where="replaces Theorem 1, Eq. (8), for what training finds",
+        kind="probability",
     )
+    class Trained:
+        __doc__ = f"The gap of classifiers trained on {what} exceeds the bound no more often than delta."
+        formula = _FORMULA
+        experiment = TRAINED[source]
+        side = "at_most"
+        labels = staticmethod(list)
+        observe = exceeds(bounds)
+        predict = all_allowed
+        trivial = unless_impossible(1.0, bounds)
 
 
-@claim(
-    "generalization.repaired.trained-teacher",
-    where="replaces Theorem 1, Eq. (8), for what training finds",
-    kind="probability",
-)
-class TrainedTeacher:
-    """The gap of classifiers trained on a teacher's noisy labels exceeds the bound no more often than delta."""
-
-    formula = _FORMULA
-    experiment = TRAINED["teacher"]
-    side = "at_most"
-    labels = staticmethod(list)
-    observe = exceeds(_trained_bounds("teacher"))
-    predict = all_allowed
-    trivial = unless_impossible(1.0, _trained_bounds("teacher"))
-
-
-@claim(
-    "generalization.repaired.trained-digits",
-    where="replaces Theorem 1, Eq. (8), for what training finds",
-    kind="probability",
-)
-class TrainedDigits:
-    """The gap of classifiers trained on images of digits exceeds the bound no more often than delta."""
-
-    formula = _FORMULA
-    experiment = TRAINED["digits"]
-    side = "at_most"
-    labels = staticmethod(list)
-    observe = exceeds(_trained_bounds("digits"))
-    predict = all_allowed
-    trivial = unless_impossible(1.0, _trained_bounds("digits"))
+_declare_trained("teacher", "a teacher's noisy labels")
+_declare_trained("digits", "images of digits")

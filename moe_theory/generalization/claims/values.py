@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.generalization import complexity, corrected, theory
 from moe_theory.generalization.experiments import gaps_of
-from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.claim import claim as declare
@@ -21,27 +19,9 @@ from moe_theory.verify.components import named as named
 claim = functools.partial(declare, paper="generalization")
 
 
-def theorem_1(run: Run, rademacher: float, router: str, num_features: int, least_natarajan: float = 0) -> float:
-    """(23) of a cell whose routers are of the class `router` (see `natarajan`), or with a larger d_N.
-
-    Raises: InvalidParamsError for a class that has no finite d_N under the run's reading.
-    """
-    params, (experts, active, samples) = run.params, sizes_of(run)
-    reading = "router-dimension" if params.whole_router else "mask-dimension"
-    dimension = max(complexity.natarajan(router, experts, active, num_features, reading), least_natarajan)
-    return float(theory.theorem_1(experts, active, samples, rademacher, dimension, LIPSCHITZ, float(params.delta)))
-
-
 def sizes_of(run: Run) -> tuple[int, int, int]:
     """T, k and m."""
     return int(run.params.num_experts), int(run.params.num_active), int(run.params.num_samples)
-
-
-def linear_bounds(run: Run, num_features: int, share: float = 1.0) -> corrected.Bounds:
-    """The bounds that hold for linear experts and routers, at `share` of the cell's delta."""
-    params = run.params
-    norms = (float(params.expert_norm), 1.0, float(params.router_norm))
-    return corrected.bounds(*sizes_of(run), num_features, *norms, LIPSCHITZ, share * float(params.delta))
 
 
 def allowed(*names: str) -> Values:

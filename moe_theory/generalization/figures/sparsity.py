@@ -122,7 +122,7 @@ def caption(data: xr.Dataset) -> str:
         "upper bound 1/√m, d_N the upper bound of this reading. Curves hold d_N fixed at its largest over k "
         f"({fixed}), as the remark on sparsity does: (23) grows with k, and (22) falls again beyond T/2, since there "
         "are as many ways to leave k experts out as to choose k. At k = T there is one mask, and the first term of "
-        "(22) is 0. Points: with d_N at this k, where it is smaller. What holds: the smallest of the repaired bounds. "
+        "(22) is 0. Points: with d_N at this k, where it is smaller. What holds: the smallest of the corrected bounds. "
         "All of it is evaluated exactly.\n" + closing(data, "closed forms")
     )
 
