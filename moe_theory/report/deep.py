@@ -16,7 +16,7 @@ from moe_theory.deep.summary import LEAST_CHANGE, LEAST_DRIVE, MOST_DRIVE, CellS
 from moe_theory.report import pages
 from moe_theory.report.plots import PAGE_WIDTH, render_as
 from moe_theory.verify.claim import Runs
-from moe_theory.verify.session import MIN_REPLICATES
+from moe_theory.verify.request import MIN_REPLICATES
 from moe_theory.verify.verdict import Verdict
 
 NAMES = ("results.nc", "summary.json", pages.NUMBERS, "deep.svg")
