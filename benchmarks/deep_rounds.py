@@ -22,8 +22,8 @@ from moe_theory.core.system import observe_info, simulate
 from moe_theory.deep import continual, networks, tasks, training
 from moe_theory.deep.datasets import DataSet, Images, load
 from moe_theory.deep.networks import NETWORKS, Weights
+from moe_theory.deep.params import reading
 from moe_theory.deep.presets import Preset, preset
-from moe_theory.deep.readings import reading
 from moe_theory.deep.tasks import inputs_of, pool_of
 
 TIMES = 3

@@ -20,17 +20,12 @@ from gallery import FIGURES, ROOT, Entry, entries
 
 from benchmarks.report import CORES, cost, peer_name, read, times_engine
 from moe_theory import claims
+from moe_theory.core.papers import all_papers
 from moe_theory.verify.verdict import Status
 
 README = ROOT / "README.md"
 BENCH = FIGURES / "bench"
-TITLES = {
-    "continual": "Continual learning",
-    "edge": "Mobile edge computing",
-    "generalization": "Generalization",
-    "merging": "Online expert merging",
-    "deep": "Experts that are networks",
-}
+TITLES = {name: paper.title[0].upper() + paper.title[1:] for name, paper in all_papers().items()}
 COLUMNS, WIDTH = 3, 240  # of the gallery, and pixels of a thumbnail
 PACKAGE = "The package itself"
 ABOUT = {  # where the README speaks of figures that no paper has, by their folder

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.continual import corrected, theory
+from moe_theory.continual.algorithm import Info, State, balance_cost, draw, learn, locality_cost, system
 from moe_theory.continual.params import Dims, Params
-from moe_theory.continual.system import Info, State, balance_cost, draw, learn, locality_cost, system
 from moe_theory.core import gating
 from moe_theory.core.numerics import Numbers
 from moe_theory.core.system import System
@@ -37,7 +37,7 @@ class GateSteps(NamedTuple):
 
 @functools.lru_cache
 def system_with_gate_steps(dims: Dims) -> System:
-    """Algorithm 1 as a `System` whose info is `GateSteps`; it draws and learns exactly as `system.system` does."""
+    """Algorithm 1 as a `System` whose info is `GateSteps`; it draws and learns exactly as `continual.system` does."""
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, GateSteps]:
         arrival, perturbation = draw(key, dims, state.pool, params)
@@ -132,7 +132,7 @@ class Diagnostics(NamedTuple):
 
 @functools.lru_cache
 def system_with_diagnostics(dims: Dims) -> System:
-    """Algorithm 1 as a `System` whose info is `Diagnostics`; it draws and learns exactly as `system.system` does."""
+    """Algorithm 1 as a `System` whose info is `Diagnostics`; it draws and learns exactly as `continual.system` does."""
     plain = system(dims)
 
     def init(key: Key[Array, ""], params: Params) -> TrackedState:

@@ -1,5 +1,6 @@
 """Runs that claims and figures share: Fig. 2, a single expert, grids for router and specialization, Figs. 8 and 9."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,9 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.continual import corrected, theory
+from moe_theory.continual.algorithm import Info, State, begin, system
 from moe_theory.continual.diagnostics import expert_sets, system_with_diagnostics, system_with_gate_steps
 from moe_theory.continual.params import SIGMA_0, Dims, Params
-from moe_theory.continual.system import Info, State, begin, system
 from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.linear import ceil_to_rounds
 from moe_theory.core.random import replicate_keys
@@ -85,11 +86,11 @@ def observe_sets(state: State, info: Info) -> Sets:
     return Sets(expert_sets(state))
 
 
-# Appendix A.2: N = 6 tasks, d = 10, s = 6; experts padded to the largest M, so that all cells are one program.
-FIGURE_2_DIMS = Dims(max_experts=20, num_tasks=6, num_features=10, num_samples=6)
-FIGURE_2_ROUNDS = 2000
+# Appendix A.2: N = 6 tasks, d = 10, s = 6. Experts are padded to an experiment's largest M: one program for all cells.
+SIZES = {"num_tasks": 6, "num_features": 10, "num_samples": 6}
+FIGURE_2_DIMS = Dims(20, **SIZES)
 FIGURE_2_EXPERTS = (1, 5, 10, 20)
-SINGLE_DIMS = Dims(max_experts=1, num_tasks=6, num_features=10, num_samples=6)
+SINGLE_DIMS = Dims(1, **SIZES)
 NUM_POOLS = 16  # pools that the replicates of a single expert share, so that exact theory is computed once a pool
 
 
@@ -109,7 +110,7 @@ FIGURE_2 = Experiment(
         for num_experts in FIGURE_2_EXPERTS
         for terminate in (True, False)
     },
-    num_rounds=FIGURE_2_ROUNDS,
+    num_rounds=2000,
     record_every=20,
     observe=observe_metrics,
     replicates=2048,
@@ -140,34 +141,23 @@ SINGLE_EXPERT = Experiment(
     start=start_on_shared_pools,
 )
 
-JUST_EXPLORED = Experiment(
+JUST_EXPLORED = dataclasses.replace(
+    FIGURE_2,
     name="just-explored",
-    dims=FIGURE_2_DIMS,
-    system=system(FIGURE_2_DIMS),
     cells={MANY: {"num_experts": 20}},
     num_rounds=100,
     record_every=10,
-    observe=observe_metrics,
     replicates=16384,
 )
 
-JUST_EXPLORED_BY_FEW = Experiment(
-    name="just-explored-by-few",
-    dims=FIGURE_2_DIMS,
-    system=system(FIGURE_2_DIMS),
-    cells={FEW: {"num_experts": 5}},
-    num_rounds=10,
-    record_every=5,
-    observe=observe_metrics,
-    replicates=16384,
+JUST_EXPLORED_BY_FEW = dataclasses.replace(
+    JUST_EXPLORED, name="just-explored-by-few", cells={FEW: {"num_experts": 5}}, num_rounds=10, record_every=5
 )
-
-HISTORY_DIMS = Dims(max_experts=5, num_tasks=6, num_features=10, num_samples=6)
 
 HISTORY = Experiment(
     name="history",
-    dims=HISTORY_DIMS,
-    system=system(HISTORY_DIMS),
+    dims=Dims(5, **SIZES),
+    system=system(Dims(5, **SIZES)),
     cells={SINGLE: {"num_experts": 1}, FEW: {"num_experts": 5}},
     num_rounds=100,
     record_every=1,
@@ -175,10 +165,9 @@ HISTORY = Experiment(
     replicates=4096,
 )
 
-ROUTING = Experiment(
+ROUTING = dataclasses.replace(
+    HISTORY,
     name="routing",
-    dims=HISTORY_DIMS,
-    system=system(HISTORY_DIMS),
     cells={FEW: {"num_experts": 5, "terminate": False}},
     num_rounds=50,
     record_every=50,
@@ -190,16 +179,15 @@ ROUTING = Experiment(
 # Grids for the O() and Omega() statements about router and gates. On the grid of scales everything shrinks as
 # Algorithm 1 asks, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25; signals keep
 # entries of order 1 in every reading, |v_n|_inf = O(1), by c = 1/sigma_0. The grid lies where a reading's noise
-# outweighs what shrinks with sigma_0 inside a cluster. T1 lies within the runs, with
-# `ROUNDS_PAST_EXPLORATION` rounds or more beyond it.
+# outweighs what shrinks with sigma_0 inside a cluster. T1 and at least `ROUNDS_PAST_EXPLORATION` more lie in the runs.
 ROUTER_SCALES = (0.000625, 0.0025, 0.01, 0.04)
 ROUTER_SCALE = 0.04  # sigma_0 on the grids of learning rates and of experts
 ROUTER_RATES = (0.05, 0.1, 0.2, 0.4)  # the third is that of `ROUTER_SCALE`
 ROUNDS_PAST_EXPLORATION = 100
 ROUTER_EXPERTS = (8, 16, 32, 64)
 ROUTER_MANY, ROUTER_FEW = 10, 5  # M > N and M < N
-ROUTER_DIMS = Dims(max_experts=ROUTER_MANY, num_tasks=6, num_features=10, num_samples=6)
-ROUTER_EXPERT_DIMS = Dims(max_experts=ROUTER_EXPERTS[-1], num_tasks=6, num_features=10, num_samples=6)
+ROUTER_DIMS = Dims(ROUTER_MANY, **SIZES)
+ROUTER_EXPERT_DIMS = Dims(ROUTER_EXPERTS[-1], **SIZES)
 NOISE_SHARE = 0.25  # sigma_t / sigma_0 where the noise is small: that of Fig. 2
 
 
@@ -236,11 +224,16 @@ def router_params(scale: float, **changes: float) -> dict[str, float]:
 # Variants of a cell. M < N: truths of a cluster within O(sigma_0^1.5). Small noise: within O(sigma_0). Near signals:
 # both, and signals of a cluster within O(sigma_0^1.5), as the proof of Lemma 1 supposes. Large lambda: a perturbation
 # far above every gate output, so that routing is all but independent and uniform.
-FEWER_EXPERTS, SMALL_NOISE, NEAR_SIGNALS, UNIFORM = "M < N", "small noise", "near signals", "large lambda"
-UNIFORM_PERTURBATION = 1e3
+UNIFORM, UNIFORM_PERTURBATION = "large lambda", 1e3
+_FEWER = {"num_experts": ROUTER_FEW, "num_clusters": 3}
+_ROUTER_VARIANTS = {
+    "": lambda scale: {},
+    "M < N": lambda scale: _FEWER,
+    "small noise": lambda scale: {"noise_scale": NOISE_SHARE * scale},
+    "near signals": lambda scale: _FEWER | {"noise_scale": NOISE_SHARE * scale, "cluster_spread": scale**2.5},
+}
 ROUTER_CELLS, FEWER_EXPERTS_CELLS, SMALL_NOISE_CELLS, NEAR_SIGNALS_CELLS = (
-    tuple(router_cell(scale, variant) for scale in ROUTER_SCALES)
-    for variant in ("", FEWER_EXPERTS, SMALL_NOISE, NEAR_SIGNALS)
+    tuple(router_cell(scale, variant) for scale in ROUTER_SCALES) for variant in _ROUTER_VARIANTS
 )
 RATE_CELLS = tuple(router_rate_cell(rate) for rate in ROUTER_RATES)
 EXPERT_CELLS, UNIFORM_CELLS = (
@@ -251,23 +244,9 @@ ROUTER_GRID = Experiment(
     name="router-grid",
     dims=ROUTER_DIMS,
     system=system_with_gate_steps(ROUTER_DIMS),
-    cells={router_cell(scale): router_params(scale) for scale in ROUTER_SCALES}
-    | {
-        router_cell(scale, FEWER_EXPERTS): router_params(scale, num_experts=ROUTER_FEW, num_clusters=3)
-        for scale in ROUTER_SCALES
-    }
-    | {
-        router_cell(scale, SMALL_NOISE): router_params(scale, noise_scale=NOISE_SHARE * scale)
-        for scale in ROUTER_SCALES
-    }
-    | {
-        router_cell(scale, NEAR_SIGNALS): router_params(
-            scale,
-            num_experts=ROUTER_FEW,
-            num_clusters=3,
-            noise_scale=NOISE_SHARE * scale,
-            cluster_spread=scale**2.5,
-        )
+    cells={
+        router_cell(scale, variant): router_params(scale, **changes(scale))
+        for variant, changes in _ROUTER_VARIANTS.items()
         for scale in ROUTER_SCALES
     }
     | {
@@ -285,11 +264,9 @@ ROUTER_EXPERT_GRID = Experiment(
     name="router-expert-grid",
     dims=ROUTER_EXPERT_DIMS,
     system=system_with_gate_steps(ROUTER_EXPERT_DIMS),
-    cells={router_experts_cell(number): router_params(ROUTER_SCALE, num_experts=number) for number in ROUTER_EXPERTS}
-    | {
-        router_experts_cell(number, UNIFORM): router_params(
-            ROUTER_SCALE, num_experts=number, perturbation_scale=UNIFORM_PERTURBATION
-        )
+    cells={
+        router_experts_cell(number, variant): router_params(ROUTER_SCALE, num_experts=number, **changes)
+        for variant, changes in (("", {}), (UNIFORM, {"perturbation_scale": UNIFORM_PERTURBATION}))
         for number in ROUTER_EXPERTS
     },
     num_rounds=int(theory.exploration_rounds(ROUTER_EXPERTS[-1], ROUTER_SCALE**0.5)),
@@ -298,7 +275,6 @@ ROUTER_EXPERT_GRID = Experiment(
     replicates=1024,
 )
 
-
 # A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with the sizes of steps that
 # Algorithm 1 gives them, those of Fig. 2 at its sigma_0. Signals keep entries of order 1 whatever the reading, and the
 # ratio of noise to truths is that of Fig. 2. t_1 lies within the runs, t_2 within those of `UPDATING_LONG`, which have
@@ -306,8 +282,7 @@ ROUTER_EXPERT_GRID = Experiment(
 SPECIALIZATION_SCALES = (0.003125, 0.00625, 0.0125, 0.025)
 UPDATING_LONG_SCALES = (0.0125, 0.025, 0.05, 0.1)
 MANY_EXPERTS, FEW_EXPERTS = 12, 5  # M > N, where each task is a cluster of its own, and M < N, with K = 3
-SPECIALIZATION_DIMS = Dims(max_experts=MANY_EXPERTS, num_tasks=6, num_features=10, num_samples=6)
-SPECIALIZATION_ROUNDS = 1200
+SPECIALIZATION_DIMS = Dims(MANY_EXPERTS, **SIZES)
 
 
 def specialization_cell(num_experts: int, scale: float) -> str:
@@ -315,31 +290,27 @@ def specialization_cell(num_experts: int, scale: float) -> str:
     return f"M = {num_experts}, sigma_0 = {scale}"
 
 
-def specialization_params(scale: float) -> dict[str, Any]:
+def specialization_params(num_experts: int, scale: float) -> dict[str, Any]:
     """Overrides that make sigma_0 `scale` and keep to the orders of Algorithm 1's input line."""
-    ratio = scale / SIGMA_0
+    ratio, figure_2 = scale / SIGMA_0, Params()
     return {
+        "num_experts": num_experts,
+        "num_clusters": SPECIALIZATION_DIMS.num_tasks if num_experts == MANY_EXPERTS else figure_2.num_clusters,
         "truth_scale": scale,
         "signal_scale": 1 / scale,
         "cluster_spread": scale**1.5,
-        "noise_scale": Params().noise_scale * ratio,
-        "learning_rate": Params().learning_rate * ratio**0.5,
-        "balance_weight": Params().balance_weight * ratio**0.5,
-        "perturbation_scale": Params().perturbation_scale * ratio**1.25,
+        "noise_scale": figure_2.noise_scale * ratio,
+        "learning_rate": figure_2.learning_rate * ratio**0.5,
+        "balance_weight": figure_2.balance_weight * ratio**0.5,
+        "perturbation_scale": figure_2.perturbation_scale * ratio**1.25,
         "termination_threshold": scale**1.25,
     }
 
 
 def _specialization_cells(*scales: float, terminate: bool) -> dict[str, dict[str, Any]]:
-    sizes = {MANY_EXPERTS: SPECIALIZATION_DIMS.num_tasks, FEW_EXPERTS: Params().num_clusters}
     return {
-        specialization_cell(num_experts, scale): {
-            **specialization_params(scale),
-            "num_experts": num_experts,
-            "num_clusters": num_clusters,
-            "terminate": terminate,
-        }
-        for num_experts, num_clusters in sizes.items()
+        specialization_cell(number, scale): specialization_params(number, scale) | {"terminate": terminate}
+        for number in (MANY_EXPERTS, FEW_EXPERTS)
         for scale in scales
     }
 
@@ -360,21 +331,16 @@ SPECIALIZATION = Experiment(
     dims=SPECIALIZATION_DIMS,
     system=system_with_diagnostics(SPECIALIZATION_DIMS),
     cells=_specialization_cells(*SPECIALIZATION_SCALES, SIGMA_0, terminate=True),
-    num_rounds=SPECIALIZATION_ROUNDS,
+    num_rounds=1200,
     record_every=1,
     observe=observe_info,
     replicates=1024,
 )
 
-UPDATING = Experiment(
+UPDATING = dataclasses.replace(
+    SPECIALIZATION,
     name="specialization-updating",
-    dims=SPECIALIZATION_DIMS,
-    system=system_with_diagnostics(SPECIALIZATION_DIMS),
     cells=_specialization_cells(*SPECIALIZATION_SCALES, terminate=False),
-    num_rounds=SPECIALIZATION_ROUNDS,
-    record_every=1,
-    observe=observe_info,
-    replicates=1024,
 )
 
 UPDATING_LONG = Experiment(
@@ -394,9 +360,7 @@ COVERAGE_TASKS, COVERAGE_CLUSTERS = 10, 2
 COVERAGE_EXPERTS = {
     count: int(np.ceil(count * np.log(count / COVERAGE_FAILURE))) for count in (COVERAGE_TASKS, COVERAGE_CLUSTERS)
 }
-COVERAGE_DIMS = Dims(
-    max_experts=COVERAGE_EXPERTS[COVERAGE_TASKS], num_tasks=COVERAGE_TASKS, num_features=10, num_samples=6
-)
+COVERAGE_DIMS = Dims(COVERAGE_EXPERTS[COVERAGE_TASKS], **SIZES | {"num_tasks": COVERAGE_TASKS})
 
 
 COVERAGE = Experiment(
@@ -432,28 +396,17 @@ THRESHOLDS = {
     }
     for power in THRESHOLD_POWERS
 }
-FIGURE_8_ROUNDS = 400
-FIGURE_9_DIMS = Dims(max_experts=5, num_tasks=30, num_features=10, num_samples=6)
-FIGURE_9_ROUNDS = 2000
+FIGURE_9_DIMS = Dims(5, **SIZES | {"num_tasks": 30})
 
-FIGURE_8 = Experiment(
-    name="figure-8",
-    dims=SPECIALIZATION_DIMS,
-    system=system_with_diagnostics(SPECIALIZATION_DIMS),
-    cells=THRESHOLDS,
-    num_rounds=FIGURE_8_ROUNDS,
-    record_every=1,
-    observe=observe_info,
-    replicates=512,
-)
+FIGURE_8 = dataclasses.replace(SPECIALIZATION, name="figure-8", cells=THRESHOLDS, num_rounds=400, replicates=512)
 
 FIGURE_9 = Experiment(
     name="figure-9",
     dims=FIGURE_9_DIMS,
     system=system(FIGURE_9_DIMS),
     cells=THRESHOLDS | {SINGLE: {**THRESHOLDS[threshold_name(PERTURBATION_POWER)], "num_experts": 1}},
-    num_rounds=FIGURE_9_ROUNDS,
-    record_every=FIGURE_9_ROUNDS,
+    num_rounds=2000,
+    record_every=2000,
     observe=observe_metrics,
     replicates=512,
 )

@@ -43,5 +43,6 @@ PAPER = Paper(
     statements="statements.toml",
     figures="moe_theory.generalization.figures:FIGURES",
     systems={"generalization": "moe_theory.generalization.sweeps:SWEEPABLE"},
+    first_look=("generalization:exact",),
     rank=2,
 )

@@ -207,7 +207,7 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> bytes:
     return render_as("svg", title, size, lambda figure: draw_runs(plan.preset, title, runs, figure), caption)
 
 
-def doubts_of_verdicts(summary: Summary) -> list[str]:
+def verdict_warnings(summary: Summary) -> list[str]:
     """Reasons to doubt the verdicts."""
     if summary.num_replicates >= MIN_REPLICATES:
         return []

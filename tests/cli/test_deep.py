@@ -12,7 +12,7 @@ from moe_theory import cli
 from moe_theory.cli import output
 from moe_theory.deep import presets, runs
 from moe_theory.deep.params import Dims
-from moe_theory.deep.runs import Found
+from moe_theory.deep.runs import Stored
 from moe_theory.verify.verdict import Report
 
 NAME, ROUNDS = "continual-mnist-small", 4
@@ -95,7 +95,7 @@ def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, capsys, monkeypatch
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runs, "carry_out", interrupted)
+    monkeypatch.setattr(runs, "run_plan", interrupted)
     with pytest.raises(SystemExit) as stop:
         run("--preset", NAME, "--out", tmp_path)
     assert stop.value.code == 130
@@ -104,11 +104,11 @@ def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, capsys, monkeypatch
 
 def test_an_interrupt_says_what_is_kept(tiny, alone, tmp_path, capsys, monkeypatch):
     def interrupted(plan, tell, threads):
-        tell(runs.Step("M = 1", 0, 0, 0, Found.NOTHING))
+        tell(runs.Step("M = 1", 0, 0, 0, Stored.MISSING))
         tell(runs.Step("M = 1", 0, 2, 2, None))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runs, "carry_out", interrupted)
+    monkeypatch.setattr(runs, "run_plan", interrupted)
     with pytest.raises(SystemExit) as stop:
         run("--preset", NAME, "--out", tmp_path)
     assert stop.value.code == 130
@@ -149,5 +149,5 @@ def test_data_that_are_not_there_are_one_line(tmp_path, refused):
     ids=lambda value: str(value)[:40],
 )
 def test_what_cannot_be_met_is_refused_before_anything_runs(options, named, refused, monkeypatch):
-    monkeypatch.setattr(runs, "carry_out", lambda *arguments: pytest.fail("work was done"))
+    monkeypatch.setattr(runs, "run_plan", lambda *arguments: pytest.fail("work was done"))
     assert named in refused("deep", *options)

@@ -11,7 +11,7 @@ import pytest
 import moe_theory as mt
 from moe_theory import continual
 from moe_theory.continual import diagnostics, experiments
-from moe_theory.continual.system import balance_cost, draw, locality_cost, system
+from moe_theory.continual.algorithm import balance_cost, draw, locality_cost, system
 from moe_theory.core import gating
 from moe_theory.core.random import root_key, step_key
 

@@ -35,18 +35,23 @@ def _by_gap(gaps: tuple[float, ...]):
     return named(*(f"delta = {gap:g}" for gap in gaps))
 
 
-@rate("continual.lemma-10.near", at_least=1.0, where="Lemma 10, first case")
+@rate("continual.lemma-10.near", at_least=1.0, abscissa=SMALL_GAPS, where="Lemma 10, first case")
 class Lemma10Near:
     """Two experts' probabilities differ by O(delta), for a small gap delta of their gate outputs."""
 
     formula = r"\delta_\Theta \to 0 \Rightarrow |\pi_m - \pi_{m'}| = O(\delta_\Theta)"
     experiment = ROUTER_GRID
-    abscissa = SMALL_GAPS
     labels = _by_gap(SMALL_GAPS)
     observe = _difference(SMALL_GAPS)
 
 
-@rate("continual.lemma-10.far", at_least=1.0, where="Lemma 10, second case", replaced_by="continual.lemma-10.exact")
+@rate(
+    "continual.lemma-10.far",
+    at_least=1.0,
+    abscissa=LARGE_GAPS,
+    where="Lemma 10, second case",
+    replaced_by="continual.lemma-10.exact",
+)
 class Lemma10Far:
     """They differ by Omega(delta) for gaps that are not small: the difference grows at least in proportion.
 
@@ -55,12 +60,16 @@ class Lemma10Far:
 
     formula = r"|\pi_m - \pi_{m'}| = \Omega(\delta_\Theta)"
     experiment = ROUTER_GRID
-    abscissa = LARGE_GAPS
     labels = _by_gap(LARGE_GAPS)
     observe = _difference(LARGE_GAPS)
 
 
-@rate("continual.lemma-10.far-bounded", at_most=1.0, where="Lemma 10, second case, for bounded gaps")
+@rate(
+    "continual.lemma-10.far-bounded",
+    at_most=1.0,
+    abscissa=BOUNDED_GAPS,
+    where="Lemma 10, second case, for bounded gaps",
+)
 class Lemma10FarBounded:
     """For gaps up to 1 they differ by Omega(delta): towards 0 the difference shrinks no faster than in proportion.
 
@@ -70,7 +79,6 @@ class Lemma10FarBounded:
 
     formula = r"\delta_\Theta \leq 1 \Rightarrow |\pi_m - \pi_{m'}| = \Omega(\delta_\Theta)"
     experiment = ROUTER_GRID
-    abscissa = BOUNDED_GAPS
     labels = _by_gap(BOUNDED_GAPS)
     observe = _difference(BOUNDED_GAPS)
 

@@ -161,6 +161,7 @@ class Lemma12Tasks:
 @rate(
     "continual.lemma-12.clusters",
     at_least=1.5,
+    abscissa=SPECIALIZATION_SCALES,
     where="Lemma 12, case 2",
     replaced_by="continual.lemma-12.clusters-order",
 )
@@ -175,11 +176,12 @@ class Lemma12Clusters:
         r"= \mathcal{O}(\sigma_0^{1.5})"
     )
     experiment = SPECIALIZATION
-    abscissa = SPECIALIZATION_SCALES
     labels, observe = per_cell(FEW_CELLS, _correct_gradient)
 
 
-@rate("continual.lemma-12.clusters-order", at_least=1.0, where="replaces Lemma 12, case 2")
+@rate(
+    "continual.lemma-12.clusters-order", at_least=1.0, abscissa=SPECIALIZATION_SCALES, where="replaces Lemma 12, case 2"
+)
 class Lemma12ClustersOrder:
     """With M < N, that gradient is O(sigma_0), the order of the distance of any model to any truth."""
 
@@ -188,7 +190,6 @@ class Lemma12ClustersOrder:
         r"= \mathcal{O}(\sigma_0)"
     )
     experiment = SPECIALIZATION
-    abscissa = SPECIALIZATION_SCALES
     labels, observe = per_cell(FEW_CELLS, _correct_gradient)
 
 
@@ -273,6 +274,7 @@ class Proposition1Unchanged:
 @rate(
     "continual.proposition-1.drift",
     at_least=1.5,
+    abscissa=SPECIALIZATION_SCALES,
     where="Proposition 1, full version, case 2",
     replaced_by="continual.proposition-1.contraction",
 )
@@ -281,7 +283,6 @@ class Proposition1Drift:
 
     formula = r"\|w_t^{(m)} - w_{T_1+1}^{(m)}\|_\infty = \mathcal{O}(\sigma_0^{1.5})"
     experiment = SPECIALIZATION
-    abscissa = SPECIALIZATION_SCALES
     labels, observe = per_cell(FEW_CELLS, lambda run: run.records.drift.max(axis=0).astype(np.float64))
 
 

@@ -36,7 +36,7 @@ def _largest_gradient_gap(run: Run) -> np.ndarray:
     return run.records.gradient_gap[router_learning(run)].max(axis=0).astype(np.float64)
 
 
-@rate("continual.lemma-14.tasks", at_least=1.0, where="Lemma 14, Eq. (39)")
+@rate("continual.lemma-14.tasks", at_least=1.0, abscissa=SPECIALIZATION_SCALES, where="Lemma 14, Eq. (39)")
 class Lemma14Tasks:
     """From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M > N."""
 
@@ -45,17 +45,15 @@ class Lemma14Tasks:
         r"= \mathcal{O}(\sigma_0)"
     )
     experiment = UPDATING
-    abscissa = SPECIALIZATION_SCALES
     labels, observe = per_cell(MANY_CELLS, _largest_gradient_gap)
 
 
-@rate("continual.lemma-14.clusters", at_least=1.0, where="Lemma 14, Eq. (39)")
+@rate("continual.lemma-14.clusters", at_least=1.0, abscissa=SPECIALIZATION_SCALES, where="Lemma 14, Eq. (39)")
 class Lemma14Clusters:
     """From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M < N."""
 
     formula = Lemma14Tasks.formula
     experiment = UPDATING
-    abscissa = SPECIALIZATION_SCALES
     labels, observe = per_cell(FEW_CELLS, _largest_gradient_gap)
 
 
@@ -112,6 +110,7 @@ _AT_T2 = r"|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m'
 @rate(
     "continual.proposition-2.same-set",
     at_least=1.75,
+    abscissa=SPECIALIZATION_SCALES,
     where="Proposition 2, Eq. (12), first case, and its full version, M > N",
     replaced_by="continual.proposition-2.same-set-order",
 )
@@ -123,13 +122,13 @@ class Proposition2SameSet:
 
     formula = _SAME
     experiment = UPDATING
-    abscissa = SPECIALIZATION_SCALES
     labels, observe = per_cell(MANY_CELLS, _gap("own_gap", T2_POWER))
 
 
 @rate(
     "continual.proposition-2.same-set-clusters",
     at_least=1.75,
+    abscissa=SPECIALIZATION_SCALES,
     where="Proposition 2, full version, item 1, first case, M < N",
     replaced_by="continual.proposition-2.same-set-clusters-order",
 )
@@ -138,11 +137,15 @@ class Proposition2SameSetClusters:
 
     formula = _SAME
     experiment = UPDATING
-    abscissa = SPECIALIZATION_SCALES
     labels, observe = per_cell(FEW_CELLS, _gap("own_gap", T2_POWER))
 
 
-@rate("continual.proposition-2.same-set-order", at_least=1.0, where="replaces Proposition 2, Eq. (12), first case")
+@rate(
+    "continual.proposition-2.same-set-order",
+    at_least=1.0,
+    abscissa=SPECIALIZATION_SCALES,
+    where="replaces Proposition 2, Eq. (12), first case",
+)
 class Proposition2SameSetOrder:
     """With M > N and no termination, at t_1 gate outputs in a task's set are O(sigma_0) apart.
 
@@ -151,13 +154,13 @@ class Proposition2SameSetOrder:
 
     formula = _SAME_ORDER
     experiment = UPDATING
-    abscissa = SPECIALIZATION_SCALES
     labels, observe = per_cell(MANY_CELLS, _gap("own_gap", T2_POWER))
 
 
 @rate(
     "continual.proposition-2.same-set-clusters-order",
     at_least=1.0,
+    abscissa=SPECIALIZATION_SCALES,
     where="replaces Proposition 2, full version, item 1, first case, M < N",
 )
 class Proposition2SameSetClustersOrder:
@@ -165,13 +168,13 @@ class Proposition2SameSetClustersOrder:
 
     formula = _SAME_ORDER
     experiment = UPDATING
-    abscissa = SPECIALIZATION_SCALES
     labels, observe = per_cell(FEW_CELLS, _gap("own_gap", T2_POWER))
 
 
 @rate(
     "continual.proposition-2.other-set",
     equal=0.75,
+    abscissa=SPECIALIZATION_SCALES,
     where="Proposition 2, Eq. (12), second case, and its full version, M > N",
     replaced_by="continual.proposition-2.other-set-order",
 )
@@ -183,13 +186,13 @@ class Proposition2OtherSet:
 
     formula = _OTHER
     experiment = UPDATING
-    abscissa = SPECIALIZATION_SCALES
     labels, observe = per_cell(MANY_CELLS, _gap("other_gap", T2_POWER))
 
 
 @rate(
     "continual.proposition-2.other-set-clusters",
     equal=0.75,
+    abscissa=SPECIALIZATION_SCALES,
     where="Proposition 2, full version, item 1, second case, M < N",
     replaced_by="continual.proposition-2.other-set-clusters-order",
 )
@@ -198,23 +201,27 @@ class Proposition2OtherSetClusters:
 
     formula = _OTHER
     experiment = UPDATING
-    abscissa = SPECIALIZATION_SCALES
     labels, observe = per_cell(FEW_CELLS, _gap("other_gap", T2_POWER))
 
 
-@rate("continual.proposition-2.other-set-order", at_least=0.75, where="replaces Proposition 2, Eq. (12), second case")
+@rate(
+    "continual.proposition-2.other-set-order",
+    at_least=0.75,
+    abscissa=SPECIALIZATION_SCALES,
+    where="replaces Proposition 2, Eq. (12), second case",
+)
 class Proposition2OtherSetOrder:
     """With M > N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart."""
 
     formula = _OTHER_ORDER
     experiment = UPDATING
-    abscissa = SPECIALIZATION_SCALES
     labels, observe = per_cell(MANY_CELLS, _gap("other_gap", T2_POWER))
 
 
 @rate(
     "continual.proposition-2.other-set-clusters-order",
     at_least=0.75,
+    abscissa=SPECIALIZATION_SCALES,
     where="replaces Proposition 2, full version, item 1, second case, M < N",
 )
 class Proposition2OtherSetClustersOrder:
@@ -222,13 +229,13 @@ class Proposition2OtherSetClustersOrder:
 
     formula = _OTHER_ORDER
     experiment = UPDATING
-    abscissa = SPECIALIZATION_SCALES
     labels, observe = per_cell(FEW_CELLS, _gap("other_gap", T2_POWER))
 
 
 @rate(
     "continual.proposition-2.all-experts",
     at_least=1.75,
+    abscissa=UPDATING_LONG_SCALES,
     where="Proposition 2, Eq. (13), and its full version, M > N",
     replaced_by="continual.proposition-2.all-experts-order",
 )
@@ -237,13 +244,13 @@ class Proposition2AllExperts:
 
     formula = _AT_T2
     experiment = UPDATING_LONG
-    abscissa = UPDATING_LONG_SCALES
     labels, observe = per_cell(MANY_LONG_CELLS, _gap("any_gap", RETURN_POWER))
 
 
 @rate(
     "continual.proposition-2.all-experts-clusters",
     at_least=1.75,
+    abscissa=UPDATING_LONG_SCALES,
     where="Proposition 2, full version, item 2, M < N",
     replaced_by="continual.proposition-2.all-experts-clusters-order",
 )
@@ -252,23 +259,27 @@ class Proposition2AllExpertsClusters:
 
     formula = _AT_T2
     experiment = UPDATING_LONG
-    abscissa = UPDATING_LONG_SCALES
     labels, observe = per_cell(FEW_LONG_CELLS, _gap("any_gap", RETURN_POWER))
 
 
-@rate("continual.proposition-2.all-experts-order", at_least=1.0, where="replaces Proposition 2, Eq. (13)")
+@rate(
+    "continual.proposition-2.all-experts-order",
+    at_least=1.0,
+    abscissa=UPDATING_LONG_SCALES,
+    where="replaces Proposition 2, Eq. (13)",
+)
 class Proposition2AllExpertsOrder:
     """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is."""
 
     formula = _AT_T2_ORDER
     experiment = UPDATING_LONG
-    abscissa = UPDATING_LONG_SCALES
     labels, observe = per_cell(MANY_LONG_CELLS, _gap("any_gap", RETURN_POWER))
 
 
 @rate(
     "continual.proposition-2.all-experts-clusters-order",
     at_least=1.0,
+    abscissa=UPDATING_LONG_SCALES,
     where="replaces Proposition 2, full version, item 2, M < N",
 )
 class Proposition2AllExpertsClustersOrder:
@@ -276,5 +287,4 @@ class Proposition2AllExpertsClustersOrder:
 
     formula = _AT_T2_ORDER
     experiment = UPDATING_LONG
-    abscissa = UPDATING_LONG_SCALES
     labels, observe = per_cell(FEW_LONG_CELLS, _gap("any_gap", RETURN_POWER))

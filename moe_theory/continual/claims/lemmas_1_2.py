@@ -92,6 +92,7 @@ def _near_signals(dims, runs: Runs) -> list[tuple[str, bool]]:
 @rate(
     "continual.lemma-1.same-signal",
     at_least=1.5,
+    abscissa=ROUTER_SCALES,
     where="Lemma 1, Eq. (10); full version, Eq. (25), M > N",
     replaced_by="continual.lemma-1.small-noise",
 )
@@ -104,7 +105,6 @@ class Lemma1:
     formula = r"|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})"
     experiment = ROUTER_GRID
     hypotheses = _more_experts
-    abscissa = ROUTER_SCALES
     labels, observe = per_cell(ROUTER_CELLS, _output_gap)
 
 
@@ -131,6 +131,7 @@ class Lemma1Probability:
 @rate(
     "continual.lemma-1.same-cluster",
     at_least=1.5,
+    abscissa=ROUTER_SCALES,
     where="Lemma 1, full version, Eq. (25), M < N",
     replaced_by="continual.lemma-1.same-cluster-small-noise",
 )
@@ -145,7 +146,6 @@ class Lemma1Cluster:
     )
     experiment = ROUTER_GRID
     hypotheses = _fewer_experts
-    abscissa = ROUTER_SCALES
     labels, observe = per_cell(FEWER_EXPERTS_CELLS, _output_gap)
 
 
@@ -180,14 +180,13 @@ class Lemma1Product:
     labels, observe = per_cell(ROUTER_CELLS, _exceeds_product)
 
 
-@rate("continual.lemma-1.small-noise", at_least=1.5, where="replaces Lemma 1, M > N")
+@rate("continual.lemma-1.small-noise", at_least=1.5, abscissa=ROUTER_SCALES, where="replaces Lemma 1, M > N")
 class Lemma1SmallNoise:
     """Where the noise level is O(sigma_0), two arrivals of one task have outputs within O(sigma_0^1.5)."""
 
     formula = r"\sigma_t = O(\sigma_0) \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})"
     experiment = ROUTER_GRID
     hypotheses = _more_experts
-    abscissa = ROUTER_SCALES
     labels, observe = per_cell(SMALL_NOISE_CELLS, _output_gap)
 
 
@@ -225,7 +224,9 @@ class Lemma1SmallNoiseProbability:
         return [*_more_experts(dims, runs), ("beta_t is constant", params.min_strength == params.max_strength)]
 
 
-@rate("continual.lemma-1.same-cluster-small-noise", at_least=1.5, where="replaces Lemma 1, M < N")
+@rate(
+    "continual.lemma-1.same-cluster-small-noise", at_least=1.5, abscissa=ROUTER_SCALES, where="replaces Lemma 1, M < N"
+)
 class Lemma1NearSignals:
     """Where noise is O(sigma_0) and a cluster's signals are within O(sigma_0^1.5), so are its tasks' outputs."""
 
@@ -235,7 +236,6 @@ class Lemma1NearSignals:
     )
     experiment = ROUTER_GRID
     hypotheses = _near_signals
-    abscissa = ROUTER_SCALES
     labels, observe = per_cell(NEAR_SIGNALS_CELLS, _output_gap)
 
 
@@ -337,6 +337,7 @@ def _probability_gap(run: Run) -> np.ndarray:
 @rate(
     "continual.corollary-1.probabilities",
     at_least=2.75,
+    abscissa=ROUTER_SCALES,
     where="Corollary 1",
     replaced_by="continual.corollary-1.lipschitz",
 )
@@ -348,15 +349,13 @@ class Corollary1:
 
     formula = r"\|p - \hat{p}\|_\infty = O(\lambda M^2 \sigma_0^{1.5}), \lambda = \Theta(\sigma_0^{1.25})"
     experiment = ROUTER_GRID
-    abscissa = ROUTER_SCALES
     labels, observe = per_cell(SMALL_NOISE_CELLS, _probability_gap)
 
 
-@rate("continual.corollary-1.lipschitz", at_least=0.25, where="replaces Corollary 1")
+@rate("continual.corollary-1.lipschitz", at_least=0.25, abscissa=ROUTER_SCALES, where="replaces Corollary 1")
 class Corollary1Lipschitz:
     """Where noise is O(sigma_0), they are routed with probabilities within O(sigma_0^1.5/lambda) = O(sigma_0^0.25)."""
 
     formula = r"\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda), \lambda = \Theta(\sigma_0^{1.25})"
     experiment = ROUTER_GRID
-    abscissa = ROUTER_SCALES
     labels, observe = per_cell(SMALL_NOISE_CELLS, _probability_gap)

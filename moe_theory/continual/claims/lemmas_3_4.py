@@ -6,10 +6,10 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from moe_theory.continual import experiments, theory
+from moe_theory.continual.algorithm import State, balance_cost, draw, learn
 from moe_theory.continual.claims.measurements import at_rounds, claim, in_blocks, named
 from moe_theory.continual.experiments import FEW, HISTORY, ROUTING, SINGLE
 from moe_theory.continual.params import Params
-from moe_theory.continual.system import State, balance_cost, draw, learn
 from moe_theory.core import gating
 from moe_theory.core.random import root_key
 from moe_theory.runs import Run

@@ -47,7 +47,7 @@ def _largest_routed_gradient(run: Run) -> np.ndarray:
     return recorded(run, "largest_gradient", explored + 1, explored + ROUNDS_PAST_EXPLORATION).max(axis=0)
 
 
-@rate("continual.lemma-5.exploration", at_most=1.0, where="Lemma 5, Eq. (31), first case")
+@rate("continual.lemma-5.exploration", at_most=1.0, abscissa=ROUTER_SCALES, where="Lemma 5, Eq. (31), first case")
 class Lemma5Exploration:
     """In every round up to T1, the task loss's gradient at every expert is of order sigma_0 or larger.
 
@@ -61,17 +61,15 @@ class Lemma5Exploration:
         r"\min_{t \leq T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{aux}\|_\infty = \Omega(\sigma_0)"
     )
     experiment = ROUTER_GRID
-    abscissa = ROUTER_SCALES
     labels, observe = per_cell(ROUTER_CELLS, _least_balance_gradient)
 
 
-@rate("continual.lemma-5.routing", at_least=1.0, where="Lemma 5, Eq. (31), second case")
+@rate("continual.lemma-5.routing", at_least=1.0, abscissa=ROUTER_SCALES, where="Lemma 5, Eq. (31), second case")
 class Lemma5Routing:
     """In the rounds past T1, of which 100 are tested, its gradient at every expert is O(sigma_0)."""
 
     formula = r"\max_{t > T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty = O(\sigma_0)"
     experiment = ROUTER_GRID
-    abscissa = ROUTER_SCALES
     labels, observe = per_cell(ROUTER_CELLS, _largest_routed_gradient)
 
 
@@ -93,23 +91,21 @@ def _gate_excess(run: Run) -> np.ndarray:
     return np.maximum(excess - 1, 0)
 
 
-@rate("continual.lemma-6.gates", at_least=0.5, where="Lemma 6")
+@rate("continual.lemma-6.gates", at_least=0.5, abscissa=ROUTER_SCALES, where="Lemma 6")
 class Lemma6:
     """In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with more experts than tasks."""
 
     formula = r"\|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})"
     experiment = ROUTER_GRID
-    abscissa = ROUTER_SCALES
     labels, observe = per_cell(ROUTER_CELLS, _largest_gate)
 
 
-@rate("continual.lemma-6.gates-fewer", at_least=0.5, where="Lemma 6, M < N")
+@rate("continual.lemma-6.gates-fewer", at_least=0.5, abscissa=ROUTER_SCALES, where="Lemma 6, M < N")
 class Lemma6Fewer:
     """In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with fewer experts than tasks."""
 
     formula = r"M < N \Rightarrow \|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})"
     experiment = ROUTER_GRID
-    abscissa = ROUTER_SCALES
     labels, observe = per_cell(FEWER_EXPERTS_CELLS, _largest_gate)
 
 
@@ -128,33 +124,30 @@ class Lemma6Bound:
     labels, observe = per_cell(ROUTER_CELLS, _gate_excess)
 
 
-@rate("continual.lemma-7.chosen", at_least=1.0, where="Lemma 7, first case")
+@rate("continual.lemma-7.chosen", at_least=1.0, abscissa=ROUTER_SCALES, where="Lemma 7, first case")
 class Lemma7Chosen:
     """In a round up to T1, the chosen expert's output for any signal changes by O(sigma_0) in size."""
 
     formula = r"|\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_n \rangle| = O(\sigma_0)"
     experiment = ROUTER_GRID
-    abscissa = ROUTER_SCALES
     labels, observe = per_cell(ROUTER_CELLS, _largest_explored("chosen_change"))
 
 
-@rate("continual.lemma-7.others", at_least=1.0, where="Lemma 7, second case")
+@rate("continual.lemma-7.others", at_least=1.0, abscissa=ROUTER_SCALES, where="Lemma 7, second case")
 class Lemma7Others:
     """In a round up to T1, every other expert's output for any signal changes by O(sigma_0) in size, for fixed M."""
 
     formula = r"m \neq m_t \Rightarrow |\langle \theta_{t+1}^{(m)} - \theta_t^{(m)}, v_n \rangle| = O(\sigma_0)"
     experiment = ROUTER_GRID
-    abscissa = ROUTER_SCALES
     labels, observe = per_cell(ROUTER_CELLS, _largest_explored("others_change"))
 
 
-@rate("continual.lemma-7.others-experts", at_most=-1.0, where="Lemma 7, second case")
+@rate("continual.lemma-7.others-experts", at_most=-1.0, abscissa=ROUTER_EXPERTS, where="Lemma 7, second case")
 class Lemma7OthersExperts:
     """In a round up to T1, every other expert's output for any signal changes by O(1/M) in size, for fixed sigma_0."""
 
     formula = r"m \neq m_t \Rightarrow |\langle \theta_{t+1}^{(m)} - \theta_t^{(m)}, v_n \rangle| = O(M^{-1})"
     experiment = ROUTER_EXPERT_GRID
-    abscissa = ROUTER_EXPERTS
     labels, observe = per_cell(EXPERT_CELLS, _largest_explored("others_change"))
 
 
@@ -212,17 +205,22 @@ def _one_load_gap(run: Run) -> np.ndarray:
     return np.abs(share - 1 / int(run.params.num_experts))
 
 
-@rate("continual.lemma-8.learning-rate", at_least=0.5, where="Lemma 8, Eq. (32)")
+@rate("continual.lemma-8.learning-rate", at_least=0.5, abscissa=ROUTER_RATES, where="Lemma 8, Eq. (32)")
 class Lemma8Rate:
     """At T1 every expert's share of the tasks is within O(eta^0.5) of 1/M for small eta, in mean."""
 
     formula = r"|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5})"
     experiment = ROUTER_GRID
-    abscissa = ROUTER_RATES
     labels, observe = per_cell(RATE_CELLS, _load_gap)
 
 
-@rate("continual.lemma-8.experts", at_most=-1.0, where="Lemma 8, Eq. (32)", replaced_by="continual.lemma-8.independent")
+@rate(
+    "continual.lemma-8.experts",
+    at_most=-1.0,
+    abscissa=ROUTER_EXPERTS,
+    where="Lemma 8, Eq. (32)",
+    replaced_by="continual.lemma-8.independent",
+)
 class Lemma8Experts:
     """At T1 every expert's share of the tasks is within O(1/M) of 1/M, in mean.
 
@@ -231,13 +229,13 @@ class Lemma8Experts:
 
     formula = r"\max_m |f_{T_1}^{(m)} - \frac{1}{M}| = O(M^{-1})"
     experiment = ROUTER_EXPERT_GRID
-    abscissa = ROUTER_EXPERTS
     labels, observe = per_cell(EXPERT_CELLS, _load_gap)
 
 
 @rate(
     "continual.lemma-8.one-expert",
     at_most=-1.0,
+    abscissa=ROUTER_EXPERTS,
     where="Lemma 8, Eq. (32), for one expert",
     replaced_by="continual.lemma-8.independent-one-expert",
 )
@@ -246,13 +244,13 @@ class Lemma8OneExpert:
 
     formula = r"|f_{T_1}^{(1)} - \frac{1}{M}| = O(M^{-1})"
     experiment = ROUTER_EXPERT_GRID
-    abscissa = ROUTER_EXPERTS
     labels, observe = per_cell(EXPERT_CELLS, _one_load_gap)
 
 
 @rate(
     "continual.lemma-8.experts-proved",
     at_most=-0.5,
+    abscissa=ROUTER_EXPERTS,
     where="Lemma 8, what its proof gives",
     replaced_by="continual.lemma-8.independent",
 )
@@ -264,7 +262,6 @@ class Lemma8ExpertsProved:
 
     formula = r"|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})"
     experiment = ROUTER_EXPERT_GRID
-    abscissa = ROUTER_EXPERTS
     labels, observe = per_cell(EXPERT_CELLS, _load_gap)
 
 
@@ -293,7 +290,7 @@ class Lemma8Hoeffding:
     predict = staticmethod(lambda runs: FAILURE)
 
 
-@rate("continual.lemma-8.independent", at_most=-0.5, where="replaces Lemma 8, Eq. (32)")
+@rate("continual.lemma-8.independent", at_most=-0.5, abscissa=ROUTER_EXPERTS, where="replaces Lemma 8, Eq. (32)")
 class Lemma8Independent:
     """Where the perturbation outweighs the gate outputs, every expert's share at T1 is within O(M^-0.5) of 1/M.
 
@@ -303,11 +300,15 @@ class Lemma8Independent:
 
     formula = r"\lambda \gg \|h\|_\infty \Rightarrow |f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})"
     experiment = ROUTER_EXPERT_GRID
-    abscissa = ROUTER_EXPERTS
     labels, observe = per_cell(UNIFORM_CELLS, _load_gap)
 
 
-@rate("continual.lemma-8.independent-one-expert", at_most=-1.0, where="replaces Lemma 8, Eq. (32), for one expert")
+@rate(
+    "continual.lemma-8.independent-one-expert",
+    at_most=-1.0,
+    abscissa=ROUTER_EXPERTS,
+    where="replaces Lemma 8, Eq. (32), for one expert",
+)
 class Lemma8IndependentOneExpert:
     """Where the perturbation outweighs the gate outputs, one expert's share at T1 is within O(1/M) of 1/M, in mean.
 
@@ -316,7 +317,6 @@ class Lemma8IndependentOneExpert:
 
     formula = r"\lambda \gg \|h\|_\infty \Rightarrow |f_{T_1}^{(1)} - \frac{1}{M}| = O(\eta^{0.5} M^{-1})"
     experiment = ROUTER_EXPERT_GRID
-    abscissa = ROUTER_EXPERTS
     labels, observe = per_cell(UNIFORM_CELLS, _one_load_gap)
 
 
@@ -340,31 +340,28 @@ def _final_gate_gap(run: Run) -> np.ndarray:
     return recorded(run, "gate_gap", explored - 1, explored - 1)[0]
 
 
-@rate("continual.lemma-9.scale", at_least=0.75, where="Lemma 9")
+@rate("continual.lemma-9.scale", at_least=0.75, abscissa=ROUTER_SCALES, where="Lemma 9")
 class Lemma9Scale:
     """At T1 the gates of two experts are within O(eta^-0.5 sigma_0) of each other: O(sigma_0^0.75), as eta shrinks."""
 
     formula = r"\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5} \sigma_0) = O(\sigma_0^{0.75})"
     experiment = ROUTER_GRID
-    abscissa = ROUTER_SCALES
     labels, observe = per_cell(ROUTER_CELLS, _final_gate_gap)
 
 
-@rate("continual.lemma-9.learning-rate", at_least=-0.5, where="Lemma 9")
+@rate("continual.lemma-9.learning-rate", at_least=-0.5, abscissa=ROUTER_RATES, where="Lemma 9")
 class Lemma9Rate:
     """At T1 the gates of two experts are within O(eta^-0.5) of each other for small eta, at a fixed sigma_0."""
 
     formula = r"\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5})"
     experiment = ROUTER_GRID
-    abscissa = ROUTER_RATES
     labels, observe = per_cell(RATE_CELLS, _final_gate_gap)
 
 
-@rate("continual.lemma-9.experts", at_most=0.0, where="Lemma 9")
+@rate("continual.lemma-9.experts", at_most=0.0, abscissa=ROUTER_EXPERTS, where="Lemma 9")
 class Lemma9Experts:
     """At T1 the gates of two experts are within O(1) of each other for many experts: the bound does not grow with M."""
 
     formula = r"\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(M^0)"
     experiment = ROUTER_EXPERT_GRID
-    abscissa = ROUTER_EXPERTS
     labels, observe = per_cell(EXPERT_CELLS, _final_gate_gap)

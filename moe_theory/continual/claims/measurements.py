@@ -30,14 +30,20 @@ claim = functools.partial(declared, paper="continual")
 
 
 def rate(
-    id: str, *, at_least: float | None = None, at_most: float | None = None, equal: float | None = None, **about: Any
+    id: str,
+    *,
+    abscissa: Sequence[float],
+    at_least: float | None = None,
+    at_most: float | None = None,
+    equal: float | None = None,
+    **about: Any,
 ) -> Callable[[type], Claim]:
-    """Declares a claim of kind `rate`: that the slope is at least, at most or equal to an exponent."""
+    """Declares a claim of kind `rate`: that the slope over `abscissa` is at least, at most or equal to an exponent."""
     sides: dict[Side, float | None] = {"at_least": at_least, "at_most": at_most, "equal": equal}
     [(side, exponent)] = [(side, exponent) for side, exponent in sides.items() if exponent is not None]
 
     def declare(body: Any) -> Claim:
-        body.side, body.predict = side, staticmethod(lambda runs: exponent)
+        body.side, body.abscissa, body.predict = side, abscissa, staticmethod(lambda runs: exponent)
         return claim(id, kind="rate", margin=EXPONENT_MARGIN, **about)(body)
 
     return declare

@@ -21,7 +21,6 @@ from moe_theory.continual.experiments import (
     MANY_LARGEST,
     MANY_SMALLEST,
     SPECIALIZATION,
-    SPECIALIZATION_DIMS,
     T2_POWER,
     UPDATING,
     stage_rounds,
@@ -231,7 +230,7 @@ class Lemma16Distance:
 def _history(run: Run) -> np.ndarray:
     rows = exploration(run)
     truths = run.state.pool.truths.astype(np.float64)
-    ratio = theory.overparameterization_ratio(SPECIALIZATION_DIMS.num_features, SPECIALIZATION_DIMS.num_samples)
+    ratio = theory.overparameterization_ratio(UPDATING.dims.num_features, UPDATING.dims.num_samples)
     return theory.lemma_16(run.records.task[rows], run.records.expert[rows], truths, ratio)
 
 
