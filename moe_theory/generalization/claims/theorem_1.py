@@ -74,8 +74,8 @@ def _excess_over_corollary(runs: Runs) -> np.ndarray:
     """Excess over (9) of the gap of `instances.learned_cells`, the same for every sample of this size.
 
     An input has a coordinate and a constant, arbitrarily small, which the router reads with 128 arbitrarily large
-    weights, and a random one of many unit vectors, which the experts read: in m^2 dimensions, m inputs are almost
-    surely orthogonal. Whatever the constant in Lemma 2, its term vanishes as m grows and leaves
+    weights, and a random one of many unit vectors, which the experts read: m^2 dimensions are enough, as hardly any of
+    m inputs then share one. Whatever the constant in Lemma 2, its term vanishes as m grows and leaves
     4 C R_m(H) = 2 / sqrt(T), which is below 1/2.
     """
     radius = math.sqrt(_COROLLARY_SAMPLES / LEARNED_EXPERTS)
