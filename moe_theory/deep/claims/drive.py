@@ -38,7 +38,7 @@ _HAS_HIGH_DRIVE = _has_drive(STRONG, f"above {HIGH_DRIVE:g}", lambda median: med
 
 @claim("deep.drive.weak", paper="deep", where=WHERE, kind="lower_bound")
 class Weak:
-    """Where a gate step moves the router little (kappa below 10), the error without termination is 25 % larger."""
+    """Where a gate step moves the router little (kappa below 10), the error without termination is at least 25 % larger."""
 
     formula = r"\mathbb{E}[G_T \mid \text{no termination}] \ge \frac{5}{4} \mathbb{E}[G_T \mid \text{terminate}]"
     experiment = DRIVE
@@ -50,7 +50,7 @@ class Weak:
 
 @claim("deep.drive.strong", paper="deep", where=WHERE, kind="lower_bound", replaced_by="deep.drive.superfluous")
 class Strong:
-    """Where it moves the router far (kappa above 20), the error without termination is also 25 % larger."""
+    """Where it moves the router far (kappa above 20), it is at least 25 % larger too."""
 
     formula = r"\mathbb{E}[G_T \mid \text{no termination}] \ge \frac{5}{4} \mathbb{E}[G_T \mid \text{terminate}]"
     experiment = DRIVE
