@@ -17,7 +17,6 @@ from moe_theory.core.papers import all_papers, find_paper, paper_names
 ROOT = Path(moe_theory.__file__).parent
 # Files outside the papers' folders that know one by name. Each is a command, or a picture, of that paper alone.
 KNOWN = {
-    "bench",
     "bound_command.py",
     "cli.py",
     "deep_command.py",
@@ -27,7 +26,6 @@ KNOWN = {
     "report/citations.py",
     "report/deep.py",
     "report/merging.py",
-    "report/overview.py",
     "report/plots.py",
     "tour/script.py",
     "verify/selftest.py",

@@ -4,6 +4,7 @@ Everything is per coordinate, G_t / p: with truths of deviation sigma_0 an entry
 errors be compared with sigma_0^2 and sigma_0, as Section VI does. G_t is flushed: tasks under way count as completed.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ from moe_theory.edge.state import State
 from moe_theory.edge.system import system
 from moe_theory.runs import Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, across_replicates, closing, log_axis_cells, provenance
+from moe_theory.verify.figures import Curves, FigureSpec, Panel, across_replicates, closing, log_axis_cells, provenance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -264,4 +265,28 @@ FIGURE = FigureSpec(
     draw=draw,
     caption=caption,
     claims=("edge.figure-3.*", "edge.theorem-1.*", "edge.proposition-4.*", "edge.exact.*"),
+)
+
+
+def overview_curves(
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress, verdicts: Mapping[str, Any]
+) -> Curves:
+    """G_t per coordinate of the adaptive policy on 30 servers, with (23) and the bound that keeps early errors."""
+    del verdicts
+    here = FIGURE.compute(reading, replicates, seed, progress).sel(policy="adaptive", experts=30)
+    columns = (here["mean"], here.low, here.high, here.theorem_1, here.theorem_1_corrected)
+    return Curves(here["round"].values, *(column.values for column in columns))
+
+
+OVERVIEW = Panel(
+    title="Mobile edge computing: error of 30 servers",
+    note="Adaptive policy, per coordinate, bounds from each replicate's pool and loads.",
+    printed="edge.theorem-1.generalization-error",
+    printed_words="Theorem 1, (23)",
+    right="edge.theorem-1.early-tasks-keep-their-error",
+    right_words="early tasks keep their error",
+    x_label="round $t$",
+    y_label="$G_t / p$",
+    log_axes="x",
+    curves=overview_curves,
 )
