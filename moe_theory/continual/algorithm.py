@@ -71,7 +71,7 @@ def system(dims: Dims, *, optimizer: Optimizer = optax.sgd, auxiliary: Auxiliary
 
     Args:
         optimizer: the transformation of the gate's gradient, of a traced learning rate; `optax.sgd` is (9).
-        auxiliary: what the auxiliary loss costs a chosen expert; `balance_cost` is (7). Any function of this signature will do.
+        auxiliary: what the auxiliary loss costs a chosen expert; `balance_cost` is (7).
     Source: Algorithm 1 of `continual`; what is drawn, Section 3.1 and Appendix A.2.
     Raises: from its `init`, InvalidParamsError for parameters outside their range.
 
