@@ -10,7 +10,6 @@ from moe_theory import continual
 from moe_theory.continual import experiments, theory
 from moe_theory.continual.claims import figures_8_9, lemma_10, lemmas_1_2, lemmas_5_to_9, measurements, proposition_3
 from moe_theory.runs import Cell, Run, run_cells
-from moe_theory.verify import registry
 from moe_theory.verify.request import check_request
 
 LEMMAS = [f"continual.{name}" for name in ("corollary-1.*", "lemma-[125-9].*", "lemma-10.*")]
