@@ -16,7 +16,7 @@ from moe_theory.edge.readings import FIGURE_3_FEATURES
 from moe_theory.runs import Run
 from moe_theory.verify import Experiment
 from moe_theory.verify.claim import Runs
-from moe_theory.verify.components import Values, named
+from moe_theory.verify.components import Values, named, over
 
 FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)
 FIGURE_3_EXPERTS = (10, 30, 50, 70)
@@ -296,11 +296,6 @@ def misrouted_share(run: Run) -> np.ndarray:
     first = explored_record(run)
     counts = run.records.misrouted.astype(np.float64)
     return (counts[-1] - counts[first]) / (run.rounds[-1] - run.rounds[first])
-
-
-def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
-    """`value` of each cell's run (B,), one component a cell."""
-    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
 
 
 def over_servers(numbers: Sequence[int], value: Callable[[Run], np.ndarray]) -> Values:
