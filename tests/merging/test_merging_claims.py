@@ -13,15 +13,15 @@ from moe_theory.core.system import recorded_rounds
 from moe_theory.merging import policies, reading
 from moe_theory.merging.claims.evaluation import late_accuracy
 from moe_theory.merging.costs import Costs, Routing
-from moe_theory.merging.evaluation import Served
+from moe_theory.merging.evaluation import SlotAccuracy
 from moe_theory.merging.experiments import (
     CLOCKS,
     LATE,
-    METHODS,
     NUM_ROUNDS,
     ROUTED,
     SURFACES,
     TESTBED,
+    TESTBED_METHODS,
     TESTBEDS,
     TIMED,
     Record,
@@ -48,7 +48,9 @@ def surface_records(cell, rng, rounds):
 
 def slot_records(cell, rng, rounds):
     level = 0.6 if cell == policies.TANBR else 0.4
-    return Served(rng.normal(level, 0.02, (len(rounds), REPLICATES)), np.full((len(rounds), 8, REPLICATES), 1 / 8))
+    return SlotAccuracy(
+        rng.normal(level, 0.02, (len(rounds), REPLICATES)), np.full((len(rounds), 8, REPLICATES), 1 / 8)
+    )
 
 
 def clock_records(cell, rng, rounds):
@@ -117,12 +119,12 @@ def test_accuracy_is_that_of_the_last_slots():
     """Would catch a claim that averages over the slots in which a learner has not learnt."""
     rounds = recorded_rounds(TESTBEDS["fixed"].num_rounds, 1)
     accuracy = np.where(rounds[:, None] > rounds[-1] - LATE, 1.0, 0.0) * np.ones(3)
-    run = Run(None, rounds, np.arange(3), None, Served(accuracy, np.zeros((len(rounds), 8, 3))))
+    run = Run(None, rounds, np.arange(3), None, SlotAccuracy(accuracy, np.zeros((len(rounds), 8, 3))))
     np.testing.assert_array_equal(late_accuracy("a cell")({"a cell": run}), [1, 1, 1])
 
 
 def test_every_method_of_the_testbed_has_its_claims():
     for mix in TESTBEDS:
-        for method in METHODS:
+        for method in TESTBED_METHODS:
             assert registry.select_claims([f"merging.table-2.{method}-{mix}"])
     assert NUM_ROUNDS >= 512
