@@ -14,7 +14,6 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRewardError, Inval
 from moe_theory.core.random import replicate_keys
 from moe_theory.core.system import System
 from moe_theory.merging import network, policies, rewards, weights
-from moe_theory.merging import policies as tanbr_module
 from moe_theory.merging.params import Dims, Params, check_params
 from moe_theory.merging.policies import nucb, random_weights, tanbr
 from moe_theory.merging.rewards import Feedback
@@ -88,7 +87,7 @@ def test_a_replicate_is_the_same_alone_and_in_a_batch():
 
 def test_a_warm_start_picks_the_mix_first_and_then_where_its_bound_is_largest(monkeypatch):
     """Would catch a warm start that pulls a leaf, is played for ever or never again, or shares an arm."""
-    monkeypatch.setattr(tanbr_module, "WARM_SLOTS", 4)
+    monkeypatch.setattr(policies, "WARM_SLOTS", 4)
     dims = DIMS.__class__(4, 4, 16, max_leaves=8, width=8, num_steps=2)
     policy = tanbr(dims)
     choose, learn = quickly(policy.choose), quickly(policy.learn)
