@@ -1,7 +1,7 @@
 """A round of the deep experiments in one compiled scan, against Python loops over rounds; what ResNet-18 costs to
 compile.
 
-    python benchmarks/deep_rounds.py            # the twins on digits: about two minutes
+    python benchmarks/deep_rounds.py            # the small presets on digits: about two minutes
     python benchmarks/deep_rounds.py --resnet   # also compiles the CIFAR-10 preset, on made-up images
 
 Ratios are within one process, of the best of several runs. `rounds in Python` calls a compiled round again and again;
@@ -19,12 +19,12 @@ import numpy as np
 from moe_theory.core import engine
 from moe_theory.core.random import replicate_keys, root_key, step_key
 from moe_theory.core.system import observe_info, simulate
-from moe_theory.deep import arrivals, continual, networks, training
+from moe_theory.deep import continual, networks, tasks, training
 from moe_theory.deep.datasets import DataSet, Images, load
 from moe_theory.deep.networks import NETWORKS, Weights
-from moe_theory.deep.pool import inputs_of, pool_of
+from moe_theory.deep.params import reading
 from moe_theory.deep.presets import Preset, preset
-from moe_theory.deep.readings import reading
+from moe_theory.deep.tasks import inputs_of, pool_of
 
 TIMES = 3
 KEY = replicate_keys(root_key(0), jnp.arange(1))[0]
@@ -73,7 +73,7 @@ def by_steps(of: Preset, start, params):
     """Training alone, the router left out, as a Python loop over compiled gradient steps."""
     network = NETWORKS[of.dims.network]
     pool = start.pool
-    draw = jax.jit(lambda key, pool: arrivals.draw(key, of.dims, pool, params)[0])
+    draw = jax.jit(lambda key, pool: tasks.draw(key, of.dims, pool, params)[0])
     inputs_of_rows = jax.jit(lambda rows, pool: inputs_of(pool, pool.train.pixels[rows]))
 
     @jax.jit
@@ -127,7 +127,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--resnet", action="store_true", help="also compile the CIFAR-10 preset")
     chosen = parser.parse_args()
-    for twin in ("continual-mnist-small", "continual-cifar100-small", "continual-cifar10-small"):
-        compare(twin)
+    for name in ("continual-mnist-small", "continual-cifar100-small", "continual-cifar10-small"):
+        compare(name)
     if chosen.resnet:
         compile_resnet()

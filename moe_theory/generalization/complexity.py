@@ -1,8 +1,13 @@
-"""Empirical Rademacher complexity of experts and of sparse MoE: closed forms, enumeration, Monte Carlo, fits.
+"""The complexities of Theorem 1: Rademacher, of experts and of sparse MoE, and Natarajan dimensions of routers.
 
 R_S(F) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) over independent fair signs sigma, given the inputs x_i; R_m(F) is its
-mean over samples. An `Estimate` says whether it is known exactly, or from above, from below or with an error. All of it
-is float64 on the host. Dimensions of routers, the other complexity of Theorem 1, are in `natarajan.py`.
+mean over samples. It comes in closed form, by enumeration, by Monte Carlo or by fits; an `Estimate` says which.
+
+Points are shattered by a class if it has two functions f_0, f_1 that differ at each of them, such that every choice of
+"as f_0" or "as f_1" at each point is made by a member of the class (Definition 3). d_N is the most points shattered.
+Under the reading "mask-dimension" labels are the masks of the active experts, under "router-dimension" the gates a(x).
+
+Everything is float64 on the host.
 """
 
 import functools
@@ -23,36 +28,37 @@ from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import System, simulate_batch
 from moe_theory.generalization.model import Dims, Params, check_params
 from moe_theory.generalization.model import reading as reading_called
-from moe_theory.generalization.system import Info, State, best_experts, system
 from moe_theory.generalization.theory import lemma_2, lemma_3, require_sizes
+from moe_theory.generalization.training import Info, State, best_experts, system
 
-MOST_ENUMERATED = 20  # samples whose 2^m signs are gone through at most
-ENUMERATED_WITHOUT_ASKING = 16  # samples up to which `fixed_router` goes through all signs
-BLOCK = 2**21  # signs held at a time
-# How a complexity is known: `Estimate.kind`.
+MOST_ENUMERATED = 20  # most samples whose 2^m sign vectors are enumerated
+ENUMERATED_BY_DEFAULT = 16  # most samples for which `fixed_router` enumerates them
+BLOCK = 2**21  # signs in memory at a time
 EXACT, MONTE_CARLO, UPPER_BOUND, LOWER_ESTIMATE = "exact", "Monte Carlo", "upper bound", "lower estimate"
 
+ROUTERS = ("fixed", "linear", "network", "free")  # one function; rows v_j; a ReLU network; every function there is
+Row = tuple[int, ...]
 Signs = Float[np.ndarray, "n m"]  # n sign vectors of m samples
 Supremum = Callable[[np.ndarray], np.ndarray]  # signs (n, m) -> sup_f (1/m) sum_i sigma_i f(x_i) for each row (n,)
 
 
 class Estimate(NamedTuple):
-    """A complexity, and how it is known."""
+    """A complexity, and how it was obtained."""
 
     value: float
     error: float  # standard error of `value`; 0 where nothing is drawn
-    kind: str  # "exact", "Monte Carlo", "upper bound" or "lower estimate"
+    kind: str  # EXACT, MONTE_CARLO, UPPER_BOUND or LOWER_ESTIMATE
     draws: int  # sign vectors that `value` is a mean over; 0 for a closed form
 
 
 def linear_ball(features: Float[np.ndarray, "m d"], radius: float) -> Estimate:
     """R_S of {w.x : |w| <= B}, at most B sqrt(sum_i |x_i|^2) / m; exactly that for orthogonal inputs.
 
-    The supremum for given signs is (B/m) |sum_i sigma_i x_i| (Cauchy and Schwarz). By Jensen its mean is at most the
-    root of the mean square, in which the cross terms vanish; with orthogonal inputs they vanish for all signs. It is at
+    The supremum for given signs is (B/m) |sum_i sigma_i x_i| (Cauchy-Schwarz). By Jensen its mean is at most the root
+    of the mean square, in which the cross terms vanish; with orthogonal inputs they vanish for all signs. It is at
     least 1/sqrt(2) of the bound (Khintchine's inequality in a Hilbert space, Latala and Oleszkiewicz 1994).
 
-    Source: R_m(H) of Theorem 1 for linear experts. Raises: InvalidParamsError for no table of numbers, or B < 0.
+    Source: R_m(H) of Theorem 1 for linear experts. Raises: InvalidParamsError unless features are a matrix and B >= 0.
 
     Examples:
         >>> import numpy as np
@@ -86,7 +92,7 @@ def linear_ball_gaussian(num_samples: int, num_features: int, radius: float, sca
 
 
 def linear_ball_exact(features: Float[np.ndarray, "m d"], radius: float) -> Estimate:
-    """R_S of {w.x : |w| <= B}, exactly, from all 2^m signs.
+    """R_S of {w.x : |w| <= B}, exactly, over all 2^m sign vectors.
 
     Source: Definition 2. Raises: InvalidParamsError for more than 20 samples.
 
@@ -108,7 +114,7 @@ def linear_ball_monte_carlo(
     """R_S of {w.x : |w| <= B} by Monte Carlo over signs.
 
     Source: Definition 2.
-    Raises: InvalidParamsError for no table of numbers, B < 0, or fewer than 2 draws.
+    Raises: InvalidParamsError unless features are a matrix, B >= 0 and there are at least 2 draws.
 
     Examples:
         >>> import numpy as np
@@ -140,13 +146,11 @@ def constants(num_samples: int) -> float:
 
 
 def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int = 0) -> Estimate:
-    """E sup over random signs, from independent draws, with its standard error.
-
-    The first draws are the same however many there are.
+    """E sup over random signs by Monte Carlo, with its standard error; more draws extend fewer.
 
     Args:
         supremum: signs (n, m) -> sup_f (1/m) sum_i sigma_i f(x_i) for each row, (n,).
-    Source: Definition 2. Raises: InvalidParamsError for fewer than 2 draws, which show no error.
+    Source: Definition 2. Raises: InvalidParamsError for fewer than 2 draws.
 
     Examples:
         >>> from moe_theory.generalization import complexity
@@ -162,7 +166,7 @@ def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int 
 
 
 def enumerated(supremum: Supremum, num_samples: int) -> Estimate:
-    """E sup over random signs, from all 2^m of them.
+    """E sup over random signs, exactly, over all 2^m sign vectors.
 
     Source: Definition 2.
     Raises: InvalidParamsError for more than 20 samples.
@@ -175,7 +179,7 @@ def enumerated(supremum: Supremum, num_samples: int) -> Estimate:
     require(Count, num_samples=num_samples)
     if num_samples > MOST_ENUMERATED:
         raise InvalidParamsError(
-            f"num_samples={num_samples} must be at most {MOST_ENUMERATED}: enumeration goes through 2^m signs. "
+            f"num_samples={num_samples} must be at most {MOST_ENUMERATED}: 2^m sign vectors are enumerated. "
             "Use Monte Carlo."
         )
     total = sum(float(np.sum(supremum(signs))) for signs in _blocks_of_all(num_samples))
@@ -191,11 +195,11 @@ def fixed_router(
 ) -> Estimate:
     """R_S of sum_j a_j(x) w_j.x over all |w_j| <= B, for a given router with these gates a_j(x_i).
 
-    The experts do not share anything, so that for given signs the supremum is (B/m) sum_j |sum_i sigma_i a_ij x_i|. All
-    signs are gone through for m <= 16, else `num_draws` of them: then only the mean over signs has an error.
+    For given signs the supremum is (B/m) sum_j |sum_i sigma_i a_ij x_i|. All sign vectors are enumerated for m <= 16,
+    else `num_draws` of them are drawn.
 
-    Source: Eq. (29) for a fixed router, whose bound is `repaired.fixed_router_complexity`.
-    Raises: InvalidParamsError for tables that do not fit each other.
+    Source: Eq. (29) for a fixed router, whose bound is `corrected.fixed_router_complexity`.
+    Raises: InvalidParamsError for matrices of different numbers of rows.
 
     Examples:
         >>> import numpy as np
@@ -207,10 +211,10 @@ def fixed_router(
     require(NonNegative, radius=radius)
     if len(gates) != len(features):
         raise InvalidParamsError(
-            f"gates has {len(gates)} rows and features {len(features)}: give one of both for each sample."
+            f"gates has {len(gates)} rows and features {len(features)}: give one row of each for each sample."
         )
     supremum = _experts(gates, features, radius)
-    if len(features) <= ENUMERATED_WITHOUT_ASKING:
+    if len(features) <= ENUMERATED_BY_DEFAULT:
         return enumerated(supremum, len(features))
     return monte_carlo(supremum, len(features), num_draws, seed)
 
@@ -224,16 +228,16 @@ def learned(
     seed: int = 0,
     num_starts: int = 1,
 ) -> Estimate:
-    """R_S of the class of `params`, experts and router learned, from below: by fitting random signs as labels.
+    """Lower estimate of R_S of the class of `params`, experts and router learned, by fitting random signs as labels.
 
-    Training minimises the mean of -sigma_i f(x_i) / 2, so that minus twice the least loss on the way is what some
-    member of the class reaches, and at most the supremum (but for rounding). How far below that it is remains unknown;
-    steps and starts only bring it closer. The error is that of the mean over signs alone. The signs are those of
-    `monte_carlo` with this seed.
+    Training minimises the mean of -sigma_i f(x_i) / 2, so that minus twice the least loss along the way is reached by a
+    member of the class, and at most the supremum (up to rounding); how far below is unknown, but more steps and starts
+    bring it closer. The error is that of the mean over signs alone. The signs are those of `monte_carlo` with this
+    seed.
 
     Args:
-        params: T, k, the norms of the class and the learning rate; m is the number of features' rows.
-        num_starts: trainings for each of the sign vectors, of which the best counts.
+        params: T, k, the norms of the class and the learning rate; m is the number of rows of `features`.
+        num_starts: fits to each sign vector, of which the best counts.
     Source: Definition 2. Raises: InvalidDimsError for features that do not fit `dims`; InvalidParamsError or
         InvalidRunError for what cannot be run.
 
@@ -273,9 +277,9 @@ def spectral(weights: Sequence[np.ndarray], num_samples: int, feature_norm: floa
     it is c |w| / sqrt(m), the bound of `linear_ball` for inputs of norm c.
 
     Args:
-        weights: matrices (outputs, inputs) of the layers, the input's first; a vector is a matrix with one row.
+        weights: matrices (outputs, inputs) of the layers, first to last; a vector is a matrix with one row.
         feature_norm: c, the largest |x|.
-    Source: Lemma 3, as printed. Raises: InvalidParamsError for matrices that cannot follow each other, or zero layers.
+    Source: Lemma 3, as printed. Raises: InvalidParamsError for layers whose shapes do not match, or that are zero.
 
     Examples:
         >>> import numpy as np
@@ -288,102 +292,12 @@ def spectral(weights: Sequence[np.ndarray], num_samples: int, feature_norm: floa
     fits = all(after[1] == before[0] for before, after in itertools.pairwise(shapes))
     if not layers or not fits or shapes[-1][0] != 1:
         raise InvalidParamsError(
-            f"weights of shapes {shapes} are no network with one output: each layer must take what the one before it "
-            "gives, and the last must have one row. Change weights."
+            f"weights of shapes {shapes} are no network with one output: each layer must have as many columns as the "
+            "one before it has rows, and the last one row. Change weights."
         )
     operators = [float(np.linalg.norm(layer, 2)) for layer in layers]
     rows = [float(np.sum(np.linalg.norm(layer, axis=1))) for layer in layers]
     return float(lemma_3(num_samples, feature_norm, operators, rows))
-
-
-def _fitter(dims: Dims) -> System:
-    """What is fitted: for linear experts by their best given the router."""
-    return system(dims, optimizer=None if dims.expert_width else best_experts)
-
-
-@functools.lru_cache
-def _begin(dims: Dims) -> Callable[..., State]:
-    """Starts of many replicates, from their keys (B,) and the parameters; leaves end in the replicate axis."""
-    return jax.jit(jax.vmap(_fitter(dims).init, in_axes=(0, None), out_axes=-1))
-
-
-def _fitting(state: State, features: np.ndarray, signs: Signs) -> State:
-    """The states with these inputs (m, d), and the signs (B, m) for labels, in place of what they drew."""
-    sample = state.sample
-    padding = (0, len(sample.labels) - len(features))
-    inputs = np.repeat(np.pad(features, (padding, (0, 0)))[:, :, None], len(signs), axis=2)
-    labels, dtype = np.pad(signs.T, (padding, (0, 0))), sample.labels.dtype
-    given = sample._replace(features=jnp.asarray(inputs, dtype), labels=jnp.asarray(labels, dtype))
-    return state._replace(sample=given)
-
-
-def _correlation(state: State, info: Info) -> jax.Array:
-    """(1/m) sum_i sigma_i f(x_i) of the weights that a round begins with."""
-    del state
-    return -2 * info.loss
-
-
-def _ball(features: np.ndarray, radius: float) -> Supremum:
-    return lambda signs: radius / len(features) * np.linalg.norm(signs @ features, axis=1)
-
-
-def _experts(gates: np.ndarray, features: np.ndarray, radius: float) -> Supremum:
-    shares = []  # of each expert: which samples it sees, and a_ij x_i
-    for column in gates.T:
-        seen = np.flatnonzero(column)
-        shares.append((seen, column[seen, None] * features[seen]))
-
-    def supremum(signs: np.ndarray) -> np.ndarray:
-        lengths = np.zeros(len(signs))
-        for seen, weighted in shares:
-            lengths += np.linalg.norm(signs[:, seen] @ weighted, axis=1)
-        return radius / len(features) * lengths
-
-    return supremum
-
-
-def _blocks_of_draws(num_samples: int, num_draws: int, seed: int) -> Iterator[np.ndarray]:
-    generator = np.random.default_rng(seed)
-    size = max(1, BLOCK // num_samples)
-    for start in range(0, num_draws, size):
-        shape = (min(size, num_draws - start), num_samples)
-        yield 2.0 * generator.integers(0, 2, shape, dtype=np.int8) - 1
-
-
-def _blocks_of_all(num_samples: int) -> Iterator[np.ndarray]:
-    size = max(1, BLOCK // num_samples)
-    for start in range(0, 2**num_samples, size):
-        numbers = np.arange(start, min(start + size, 2**num_samples))
-        yield 2.0 * (numbers[:, None] >> np.arange(num_samples) & 1) - 1
-
-
-def _are_orthogonal(features: np.ndarray) -> bool:
-    inputs = features[np.any(features != 0, axis=1)]
-    if len(inputs) > inputs.shape[1]:
-        return False
-    unit = inputs / np.linalg.norm(inputs, axis=1, keepdims=True)
-    return bool(np.all(np.abs(unit @ unit.T - np.eye(len(unit))) < 1e-12))
-
-
-def _gamma_ratio(argument: float) -> float:
-    """Gamma(a + 1/2) / Gamma(a) to the last digits: differences of log Gamma lose them where a is large."""
-    if argument < 100:
-        return float(special.gamma(argument + 0.5) / special.gamma(argument))
-    series = (1, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)  # in powers of 1/a
-    return math.sqrt(argument) * float(np.polynomial.polynomial.polyval(1 / argument, series))
-
-
-def _table(name: str, values: np.ndarray) -> np.ndarray:
-    table = np.asarray(values, float)
-    if table.ndim != 2 or 0 in table.shape or not np.all(np.isfinite(table)):
-        raise InvalidParamsError(
-            f"{name} of shape {table.shape} must be a table of finite numbers, with a row and a column. Change {name}."
-        )
-    return table
-
-
-ROUTERS = ("fixed", "linear", "network", "free")  # one function; rows v_j; a ReLU network; every function there is
-Row = tuple[int, ...]
 
 
 def natarajan(
@@ -406,7 +320,7 @@ def natarajan(
        signs occur. But n linear forms in D parameters show at most sum_{i<=D} binom(n, i) of them (Sauer, Shelah), so
        that n <= D (Shalev-Shwartz & Ben-David, Theorem 29.7). At T = 2 these are all halfspaces through 0: d_N = d.
     "linear", whole router, k = T >= 2: d exactly.
-    1. d independent points: any logits at each are V x_i for some V, so that any two gates can be had at each.
+    1. d independent points: any logits at each are V x_i for some V, so that each can have any gates.
     2. n > d points: sum_i alpha_i x_i = 0 with, say, alpha_1 not 0. Log ratios of gates log(a_j/a_T) = (v_j - v_T).x
        are linear in x, so that those at x_1 follow from those at the others. But a shattering class holds two routers
        that agree at all points but x_1.
@@ -419,7 +333,7 @@ def natarajan(
        sum_{i<=r} binom(n_1, i), the cells that n_1 hyperplanes cut, so that n_1 <= D - n_2.
     For d >= 2 and 2 <= k <= T routers shatter (T - k + 1) d points, so that at k = 2 this, too, is exact: let k - 1
     experts be active in a half-space and each of the others, there, in a cone; d independent points in each cone give
-    log ratios of its expert to those k - 1 that small changes of its row set at will, and no other gate changes.
+    log ratios of its expert to those k - 1 that small changes of its row set freely, and no other gate changes.
     "network": Lemma 2 with the constant 1 in its O().
     "free": any function of x. It has no finite d_N once two labels are possible.
 
@@ -459,12 +373,14 @@ def natarajan(
 
 
 def natarajan_dimension(labelings: Int[np.ndarray, "F n"]) -> int:
-    """Exact Natarajan dimension of a class of F functions on n points, from the label of each at each; brute force.
+    """Exact Natarajan dimension of a class of F functions on n points, by brute force.
 
     Points are shattered if f_0 and f_1 give the first of them labels a and b such that the others are shattered by what
     the functions with a there, and those with b there, have in common at those others.
 
-    Source: Definition 3. Raises: InvalidParamsError for anything but a table of whole numbers with a row.
+    Args:
+        labelings: the label of each function at each point.
+    Source: Definition 3. Raises: InvalidParamsError for anything but a matrix of whole numbers with a row.
 
     Examples:
         >>> import numpy as np
@@ -482,10 +398,10 @@ def natarajan_dimension(labelings: Int[np.ndarray, "F n"]) -> int:
 
 
 def growth(labelings: Int[np.ndarray, "F n"]) -> int:
-    """How many different labelings of the n points there are.
+    """Number of different labelings of the n points.
 
     Source: what Lemma 6, Eq. (33), bounds.
-    Raises: InvalidParamsError for anything but a table of whole numbers with a row.
+    Raises: InvalidParamsError for anything but a matrix of whole numbers with a row.
 
     Examples:
         >>> import numpy as np
@@ -496,18 +412,104 @@ def growth(labelings: Int[np.ndarray, "F n"]) -> int:
     return len(set(_rows(labelings)))
 
 
+def _fitter(dims: Dims) -> System:
+    """Linear experts are set to the best ones given the router."""
+    return system(dims, optimizer=None if dims.expert_width else best_experts)
+
+
+@functools.lru_cache
+def _begin(dims: Dims) -> Callable[..., State]:
+    """Initial states of replicates from keys (B,) and the parameters; the replicate axis is last."""
+    return jax.jit(jax.vmap(_fitter(dims).init, in_axes=(0, None), out_axes=-1))
+
+
+def _fitting(state: State, features: np.ndarray, signs: Signs) -> State:
+    """The states with these inputs (m, d), and the signs (B, m) for labels."""
+    sample = state.sample
+    padding = (0, len(sample.labels) - len(features))
+    inputs = np.repeat(np.pad(features, (padding, (0, 0)))[:, :, None], len(signs), axis=2)
+    labels, dtype = np.pad(signs.T, (padding, (0, 0))), sample.labels.dtype
+    given = sample._replace(features=jnp.asarray(inputs, dtype), labels=jnp.asarray(labels, dtype))
+    return state._replace(sample=given)
+
+
+def _correlation(state: State, info: Info) -> jax.Array:
+    """(1/m) sum_i sigma_i f(x_i) of the weights at the start of the round."""
+    del state
+    return -2 * info.loss
+
+
+def _ball(features: np.ndarray, radius: float) -> Supremum:
+    return lambda signs: radius / len(features) * np.linalg.norm(signs @ features, axis=1)
+
+
+def _experts(gates: np.ndarray, features: np.ndarray, radius: float) -> Supremum:
+    shares = []  # of each expert: the samples it is active on, and a_ij x_i
+    for column in gates.T:
+        seen = np.flatnonzero(column)
+        shares.append((seen, column[seen, None] * features[seen]))
+
+    def supremum(signs: np.ndarray) -> np.ndarray:
+        lengths = np.zeros(len(signs))
+        for seen, weighted in shares:
+            lengths += np.linalg.norm(signs[:, seen] @ weighted, axis=1)
+        return radius / len(features) * lengths
+
+    return supremum
+
+
+def _blocks_of_draws(num_samples: int, num_draws: int, seed: int) -> Iterator[np.ndarray]:
+    generator = np.random.default_rng(seed)
+    size = max(1, BLOCK // num_samples)
+    for start in range(0, num_draws, size):
+        shape = (min(size, num_draws - start), num_samples)
+        yield 2.0 * generator.integers(0, 2, shape, dtype=np.int8) - 1
+
+
+def _blocks_of_all(num_samples: int) -> Iterator[np.ndarray]:
+    size = max(1, BLOCK // num_samples)
+    for start in range(0, 2**num_samples, size):
+        numbers = np.arange(start, min(start + size, 2**num_samples))
+        yield 2.0 * (numbers[:, None] >> np.arange(num_samples) & 1) - 1
+
+
+def _are_orthogonal(features: np.ndarray) -> bool:
+    inputs = features[np.any(features != 0, axis=1)]
+    if len(inputs) > inputs.shape[1]:
+        return False
+    unit = inputs / np.linalg.norm(inputs, axis=1, keepdims=True)
+    return bool(np.all(np.abs(unit @ unit.T - np.eye(len(unit))) < 1e-12))
+
+
+def _gamma_ratio(argument: float) -> float:
+    """Gamma(a + 1/2) / Gamma(a), accurate where a difference of log Gamma loses digits."""
+    if argument < 100:
+        return float(special.gamma(argument + 0.5) / special.gamma(argument))
+    series = (1, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)  # in powers of 1/a
+    return math.sqrt(argument) * float(np.polynomial.polynomial.polyval(1 / argument, series))
+
+
+def _table(name: str, values: np.ndarray) -> np.ndarray:
+    table = np.asarray(values, float)
+    if table.ndim != 2 or 0 in table.shape or not np.all(np.isfinite(table)):
+        raise InvalidParamsError(
+            f"{name} of shape {table.shape} must be a matrix of finite numbers, not empty. Change {name}."
+        )
+    return table
+
+
 def _rows(labelings: np.ndarray) -> Iterable[Row]:
     table = np.asarray(labelings)
     if table.ndim != 2 or not len(table) or table.dtype.kind not in "biu":
         raise InvalidParamsError(
-            f"labelings of shape {table.shape} and type {table.dtype} must be a table of whole numbers with a row for "
+            f"labelings of shape {table.shape} and type {table.dtype} must be a matrix of whole numbers with a row for "
             "each function and a column for each point. Change labelings."
         )
     return map(tuple, table.tolist())
 
 
 def _are_shattered(rows: set[Row]) -> bool:
-    """Whether all the points of these labelings together are."""
+    """Whether all the points of these labelings together are shattered."""
     num_points = len(next(iter(rows)))
     if len(rows) < 2**num_points or num_points == 0:
         return num_points == 0

@@ -32,9 +32,18 @@ from moe_theory.core.system import System
 from moe_theory.generalization import model
 from moe_theory.generalization.model import Dims, Params, check_params
 
+DENSE_LOGIT = 16.0  # difference of the two logits of `dense`: the gates are 1e-7 from 0 and 1
+NUM_SIGNS = 16  # sign vectors per sample, which cost less than another sample
+MOST_SIGNS = 12  # most samples of `function_classes`
+MOST_POINTS, MOST_LABELS = 5, 3  # of `labelings`
+LOG_SCALES = (-1.5, 2.5)  # range of the log scale of functions, so that the ramp clips nothing, or most
+NUM_MIXTURES = 16
+NUM_ROUTERS = 256
+NUM_INPUTS, NUM_LONE = 2**32, 4  # of `lone_points`
+
 
 class State(NamedTuple):
-    """Every round draws anew, so that there is nothing to carry."""
+    """Every round draws a new instance, so that nothing else is carried."""
 
     round: Int[Array, ""]  # rounds done
 
@@ -44,7 +53,11 @@ def one_round(
     instance: Callable[[Key[Array, ""], Params], NamedTuple],
     check: Callable[[Params], None] = lambda params: None,
 ) -> System:
-    """The system whose rounds each draw an instance anew, with nothing to carry."""
+    """The system whose every round draws a new instance.
+
+    Args:
+        check: refuses parameters that the instance is not for.
+    """
 
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
@@ -58,16 +71,10 @@ def one_round(
     return System(init, step)
 
 
-DENSE_LOGIT = (
-    16.0  # how far apart the two logits of `dense` are: the gates are 1e-7 from 0 and 1, as (5) never is there
-)
-
-
 class Cells(NamedTuple):
     """What `cells` shows. S_j is the sum of the labels in cell j, S'_j that of the ghost sample, n_j the count."""
 
     gap: Float[Array, ""]  # sup_f |L_S - L_D| = sum_j |S_j| / (2m)
-    one_sided: Float[Array, ""]  # sup_f (L_S - L_D), the same, since the class has -f with every f
     paired_gap: Float[Array, ""]  # phi(S, S') = sup_f (L_S - L_S') = sum_j |S_j - S'_j| / (2m), Eq. (17)
     paired_absolute: Float[Array, ""]  # sup_f |L_S - L_S'|, the same for that reason
     masked: Float[Array, ""]  # sup_f sum_i y_i f(x_i) / m = sum_j |S_j| / m, whose mean is R_m(F|mu)
@@ -115,7 +122,6 @@ def cells(dims: Dims) -> System:
         missing = jnp.maximum(1 / jnp.asarray(params.num_experts, labels.dtype) - counts / samples, 0)
         return Cells(
             gap=masked / 2,
-            one_sided=masked / 2,
             paired_gap=paired,
             paired_absolute=paired,
             masked=masked,
@@ -130,11 +136,10 @@ def cells(dims: Dims) -> System:
 def learned_cells(dims: Dims) -> System:
     """A learned linear router, k = 1, on one coordinate z and a constant; experts in a ball of an RKHS.
 
-    The kernel is k(x, x) = 1, and 0 between inputs that differ, of which a sample has no two alike: x has further
-    coordinates. The radius is B = sqrt(m/T). Logits j z + c_j are T lines, whose upper envelope cuts the z axis
-    into T intervals, anywhere: here at the sample's quantiles. An expert with n_j inputs takes
-    f_i = y_i min(1, B/sqrt(n_j)) there, which is its best, so that the gap is sum_j n_j min(1, B/sqrt(n_j)) / (2m):
-    1/2 where T divides m.
+    The kernel is k(x, x) = 1, and 0 between distinct inputs, as all of a sample are: x has further coordinates. The
+    radius is B = sqrt(m/T). Logits j z + c_j are T lines, whose upper envelope cuts the z axis into T intervals,
+    anywhere: here at the sample's quantiles. An expert with n_j inputs is best at f_i = y_i min(1, B/sqrt(n_j)), so
+    that the gap is sum_j n_j min(1, B/sqrt(n_j)) / (2m): 1/2 where T divides m.
 
     Raises: InvalidParamsError for `num_active` other than 1.
     """
@@ -145,9 +150,9 @@ def learned_cells(dims: Dims) -> System:
         ordered = _sorted(jnp.where(is_drawn, coordinate, jnp.inf))
         samples, experts = (jnp.asarray(size, jnp.int32) for size in (params.num_samples, params.num_experts))
         cut = jnp.minimum(jnp.arange(dims.max_experts + 1, dtype=jnp.int32), experts)
-        # j m/T rounded down, in products that 32 bits hold.
+        # floor(j m/T) without overflow of 32 bits.
         place = cut * (samples // experts) + cut * (samples % experts) // experts
-        # An interval ends at its last input, and takes all that tie with it.
+        # An interval ends at its last input, and includes all that tie with it.
         last = jnp.where(place > 0, ordered[jnp.maximum(place - 1, 0)], -jnp.inf)
         before = jnp.searchsorted(ordered, last, side="right")
         counts = jnp.diff(before).astype(coordinate.dtype)
@@ -160,8 +165,8 @@ def learned_cells(dims: Dims) -> System:
 def dense(dims: Dims) -> System:
     """All k = T >= 2 experts active, one of them +1 and the others -1, and a router that is any function of x.
 
-    f = 2 a - 1 with the gate a of the expert +1, which the router sets as near to 1 or 0 as it likes at every input
-    of a sample, no two of which are alike: the gap is 1/2. With logits `DENSE_LOGIT` apart it is 1/2 less 1e-7.
+    f = 2 a - 1 with the gate a of the expert +1, which the router sets arbitrarily close to 1 or 0 at each of the
+    distinct inputs of a sample: the gap is 1/2. With logits `DENSE_LOGIT` apart it is 1/2 - 1e-7.
 
     Raises: InvalidParamsError unless 2 <= num_active = num_experts.
     """
@@ -177,7 +182,7 @@ def dense(dims: Dims) -> System:
 
 @functools.lru_cache
 def coin(dims: Dims) -> System:
-    """One function whose loss is 0 or 1 with probability 1/2 each: as plain as a class can be."""
+    """A class of one function, whose loss is 0 or 1 with probability 1/2 each."""
 
     def instance(key: Key[Array, ""], params: Params) -> Coin:
         losses = (_fair_labels(jax.random.uniform(key, (dims.max_samples, 2))) + 1) / 2
@@ -231,38 +236,8 @@ def dense_losses(labels: Float[Array, " m"]) -> Float[Array, " m"]:
     return (1 - labels * (2 * jax.nn.sigmoid(labels * DENSE_LOGIT) - 1)) / 2
 
 
-def _fair_labels(uniforms: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """-1 or +1, each with probability exactly 1/2: half of the numbers that a uniform takes are below 1/2."""
-    return jnp.where(uniforms < 0.5, -1, 1).astype(uniforms.dtype)
-
-
-def _sorted(values: Float[Array, " m"]) -> Float[Array, " m"]:
-    """Numbers of at least 0 in order. Their bits are integers in the same order, which XLA sorts four times as fast."""
-    words = jnp.int32 if values.dtype == jnp.float32 else jnp.int64
-    bits = jax.lax.bitcast_convert_type(values, words)
-    return jax.lax.bitcast_convert_type(jnp.sort(bits), values.dtype)
-
-
-def _check_lone(params: Params) -> None:
-    if is_known(params.num_active) and int(params.num_active) != 1:
-        raise InvalidParamsError(
-            f"num_active={params.num_active} must be 1: an input has one cell, whose expert is alone. Lower num_active."
-        )
-
-
-def _check_dense(params: Params) -> None:
-    if is_known((params.num_active, params.num_experts)) and not 2 <= params.num_active == params.num_experts:
-        raise InvalidParamsError(
-            f"num_active={params.num_active} must be num_experts={params.num_experts}, and at least 2: all experts are "
-            "active. Change num_active."
-        )
-
-
-NUM_SIGNS = 16  # vectors of signs that a sample is looked at with: they cost less than another sample
-
-
 class Capacity(NamedTuple):
-    """What `linear_router` shows. Means of the first two over replicates are R_m(F|a) and R_m(H)."""
+    """What `linear_router` shows. The first two have the means R_m(F|a) and R_m(H)."""
 
     routed: Float[Array, ""]  # mean of sup_f (1/m) sum_i sigma_i f(x_i) over T experts, with the router given
     lone: Float[Array, ""]  # the same for one expert, B |sum_i sigma_i x_i| / m
@@ -271,8 +246,11 @@ class Capacity(NamedTuple):
 
 @functools.lru_cache
 def linear_router(dims: Dims) -> System:
-    """Inputs uniform on the unit sphere, router rows uniform on the sphere of radius W."""
+    """Linear experts in a ball and a given linear router: their capacity on a sample, exact for its signs.
 
+    Inputs are uniform on the unit sphere, router rows on the sphere of radius W. Each expert points along its own sum:
+    sup over |w_j| <= B of (1/m) sum_i sigma_i sum_j a_j(x_i) w_j.x_i is (B/m) sum_j |sum_i sigma_i a_j(x_i) x_i|.
+    """
     shapes = (
         (dims.max_samples, dims.num_features),
         (dims.max_experts, dims.num_features),
@@ -296,24 +274,6 @@ def linear_router(dims: Dims) -> System:
         )
 
     return one_round(dims, instance)
-
-
-def _on_sphere(uniforms: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    rows = normals(uniforms)
-    return rows / _norms(rows)[:, None]
-
-
-def _norms(rows: Float[Array, "*n d"]) -> Float[Array, "*n"]:
-    return jnp.sqrt(jnp.sum(jnp.square(rows), axis=-1))
-
-
-MOST_SIGNS = 12  # samples whose signs are enumerated
-MOST_POINTS = 5  # whose labelings are
-MOST_LABELS = 3
-LOG_SCALES = (-1.5, 2.5)  # between which functions' sizes are drawn, so that the ramp cuts off nothing, or most
-NUM_MIXTURES = 16
-NUM_ROUTERS = 256
-NUM_INPUTS, NUM_LONE = 2**32, 4  # of `lone_points`
 
 
 class Complexities(NamedTuple):
@@ -342,7 +302,7 @@ class Growth(NamedTuple):
     masks: Sizes
 
 
-class Learned(NamedTuple):
+class PairedGap(NamedTuple):
     """What `lone_points` shows."""
 
     gap: Float[Array, ""]  # sup_f |L_S - L_S'| over all masks
@@ -350,13 +310,13 @@ class Learned(NamedTuple):
 
 @functools.lru_cache
 def function_classes(dims: Dims) -> System:
-    """T masks of k functions each at m inputs and at m ghosts: normal values of one size a draw, labels fair coins.
+    """T masks of k functions each at m inputs and m ghosts: normal values of one scale a draw, labels fair coins.
 
-    Raises: InvalidDimsError for more samples than signs are enumerated of.
+    Raises: InvalidDimsError for more samples than `MOST_SIGNS`.
     """
     if dims.max_samples > MOST_SIGNS:
         raise InvalidDimsError(
-            f"max_samples={dims.max_samples} must be at most {MOST_SIGNS}: all 2^m signs are enumerated. "
+            f"max_samples={dims.max_samples} must be at most {MOST_SIGNS}: all 2^m sign vectors are enumerated. "
             "Lower max_samples."
         )
     signs = all_signs(dims.max_samples)
@@ -391,31 +351,14 @@ def function_classes(dims: Dims) -> System:
     return one_round(dims, instance)
 
 
-def _mixtures(
-    uniforms: Float[Array, "n F"], signs: np.ndarray, values: Float[Array, "T k m"], exists: Bool[Array, "T k"]
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """E_sigma of sum_i sigma_i f(x_i), its largest over random mixtures f, and at the best function's own weight of 1.
-
-    Mixtures are first made as functions, and then compared with the signs.
-    """
-    functions, exists = values.reshape(-1, values.shape[-1]), exists.reshape(-1)
-    table = jnp.asarray(signs, values.dtype)
-    weights = jnp.where(exists, -jnp.log1p(-jnp.abs(uniforms)), 0)
-    weights = weights / jnp.sum(weights, axis=1, keepdims=True)
-    best = jnp.argmax(jnp.where(exists, table @ functions.T, -jnp.inf), axis=1)
-    vertices = (best[:, None] == jnp.arange(len(functions))).astype(values.dtype)
-    drawn = jnp.max(table @ (weights @ functions).T, axis=1)
-    return jnp.mean(drawn), jnp.mean(jnp.sum(table * (vertices @ functions), axis=1))
-
-
 @functools.lru_cache
 def labelings(dims: Dims) -> System:
-    """Classes of functions from n = `max_samples` points to labels, their growth and Natarajan dimension.
+    """Growth and Natarajan dimension of two classes of functions from n = `max_samples` points to labels.
 
-    One class is a random subset of all functions to T labels, from a few of them to almost all. The other is of the
-    masks that `NUM_ROUTERS` normal linear routers give n normal inputs, k of T experts chosen.
+    One is a random subset of all functions to T labels, of any density. The other has the top-k masks that
+    `NUM_ROUTERS` normal linear routers give n normal inputs.
 
-    Raises: InvalidDimsError for more points or experts than are enumerated.
+    Raises: InvalidDimsError for more points than `MOST_POINTS` or experts than `MOST_LABELS`.
     """
     if dims.max_samples > MOST_POINTS or dims.max_experts > MOST_LABELS:
         raise InvalidDimsError(
@@ -442,33 +385,22 @@ def labelings(dims: Dims) -> System:
     return one_round(dims, instance)
 
 
-def _mask_labels(outputs: Float[Array, "n L"], params: Params) -> Int[Array, " n"]:
-    """A number for each mask: the expert chosen at k = 1, else the one left out (0 if none is)."""
-    mask = model.masks(outputs, params.num_active, params.num_experts)
-    exists = jnp.arange(outputs.shape[1]) < params.num_experts
-    left_out = jnp.argmax(~mask & exists, axis=1)
-    return jnp.where(jnp.asarray(params.num_active) == 1, jnp.argmax(mask, axis=1), left_out).astype(jnp.int32)
-
-
 class ShatteringTables(NamedTuple):
-    """What tells a class's growth and its Natarajan dimension from who is in it, as three counts of 0s and 1s.
+    """Tables of 0s and 1s that give a class's growth and Natarajan dimension by matrix products.
 
-    A pattern names a label, or none, at each point; a cube two labels, or none, at each point.
+    A pattern has a label, or none, at each point; a cube has two labels, or none, at each point.
     """
 
     patterns: Float[Any, "P L^n"]  # which functions agree with a pattern
-    cubes: Float[Any, "Q P"]  # which patterns choose one of a cube's labels wherever it has any
-    sets: Float[Any, "S P"]  # which patterns name labels on just this set of points
+    cubes: Float[Any, "Q P"]  # which patterns have one of a cube's labels wherever it has any
+    sets: Float[Any, "S P"]  # which patterns have labels on exactly this set of points
     cube_sizes: Float[Any, " Q"]  # points with labels
     set_sizes: Float[Any, " S"]
 
 
 @functools.cache
 def shattering_tables(num_points: int, num_labels: int) -> ShatteringTables:
-    """The tables for all functions of so many points to labels, in the order of their labels as one number.
-
-    Points are independent of each other, so that each table is the Kronecker product of that of one point.
-    """
+    """The tables for all functions from points to labels, in lexicographic order: Kronecker powers of those of one."""
     labels = np.eye(num_labels)
     pairs = np.array([labels[first] + labels[second] for first, second in itertools.combinations(range(num_labels), 2)])
     pairs = pairs.reshape(-1, num_labels)
@@ -492,11 +424,10 @@ def shattering_tables(num_points: int, num_labels: int) -> ShatteringTables:
 def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int) -> Sizes:
     """Growth and Natarajan dimension of a class on all its points.
 
-    A set of points is shattered (Definition 3) where for some two labels of each of them every choice of one of the
-    two is a function's: where all 2^size patterns of a cube occur.
+    A set of points is shattered (Definition 3) if all 2^size patterns of some cube on it occur.
 
     Args:
-        is_member: for each function of points to labels whether it is in the class.
+        is_member: whether each function from points to labels is in the class.
     """
     dtype = jnp.result_type(float)
     tables = ShatteringTables(*(jnp.asarray(table, dtype) for table in shattering_tables(num_points, num_labels)))
@@ -512,17 +443,17 @@ def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int
 
 @functools.lru_cache
 def lone_points(dims: Dims) -> System:
-    """Constant experts, T = 2, k = 1: a router sends up to `NUM_LONE` inputs it likes to one, the rest to the other.
+    """Constant experts, T = 2, k = 1: a router sends any set of up to `NUM_LONE` inputs to one, the rest to the other.
 
-    Inputs are uniform on `NUM_INPUTS` numbers and all labels are +1, so that f errs at its lone points alone, or
-    everywhere but there, or never, or always: sup_f |L_S - L_S'| is the largest sum of differences between how often
-    each of so many inputs is in S and in S', over m. The masks shatter `NUM_LONE` points and no more. For a mask chosen
-    beforehand, L_S = L_S' for all its experts, unless one of its points is drawn.
+    Inputs are uniform on `NUM_INPUTS` numbers and all labels are +1, so that f errs exactly on the set, or off it, or
+    never, or always: m sup_f |L_S - L_S'| is the largest sum, over so many inputs, of differences between their counts
+    in S and in S'. The masks shatter `NUM_LONE` points and no more. For a mask chosen beforehand, L_S = L_S' for all
+    its experts, unless one of its points is drawn.
 
     Raises: InvalidParamsError for any other number of experts.
     """
 
-    def instance(key: Key[Array, ""], params: Params) -> Learned:
+    def instance(key: Key[Array, ""], params: Params) -> PairedGap:
         inputs = jax.random.bits(key, (2, dims.max_samples), jnp.uint32)
         is_drawn = jnp.arange(dims.max_samples) < params.num_samples
         everywhere, exists = inputs.reshape(-1), jnp.tile(is_drawn, 2)
@@ -532,12 +463,12 @@ def lone_points(dims: Dims) -> System:
         difference = jnp.sum(jnp.where(ours, 1, -1) * is_same, axis=1, dtype=jnp.int32) * is_first
         largest = [jnp.sum(jnp.sort(jnp.maximum(sign * difference, 0))[-NUM_LONE:]) for sign in (1, -1)]
         gap = jnp.maximum(*largest).astype(jnp.result_type(float))
-        return Learned(gap=gap / jnp.asarray(params.num_samples, jnp.result_type(float)))
+        return PairedGap(gap=gap / jnp.asarray(params.num_samples, jnp.result_type(float)))
 
     def check(params: Params) -> None:
         if is_known((params.num_experts, params.num_active)) and params.num_experts != 2:
             raise InvalidParamsError(
-                f"num_experts={params.num_experts} must be 2: one expert for lone inputs, and one for the rest. "
+                f"num_experts={params.num_experts} must be 2: one expert for the set, and one for the rest. "
                 "Change num_experts."
             )
 
@@ -545,7 +476,7 @@ def lone_points(dims: Dims) -> System:
 
 
 def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
-    """Arrays of these shapes, uniform on (-1, 1), all from one call: a round then has one generator to compile."""
+    """Arrays of these shapes, uniform on (-1, 1), from one call of the generator, which is sooner compiled."""
     sizes = [math.prod(shape) for shape in shapes]
     numbers = symmetric_uniforms(key, sum(sizes), jnp.dtype(jnp.result_type(float)))
     starts = itertools.accumulate(sizes, initial=0)
@@ -558,3 +489,61 @@ def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
 def all_signs(num_samples: int) -> Float[np.ndarray, "2^m m"]:
     """Every vector of m signs, as a row."""
     return np.array(list(itertools.product((-1.0, 1.0), repeat=num_samples)))
+
+
+def _fair_labels(uniforms: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """-1 or +1, each with probability exactly 1/2: half of the numbers that a uniform takes are below 1/2."""
+    return jnp.where(uniforms < 0.5, -1, 1).astype(uniforms.dtype)
+
+
+def _sorted(values: Float[Array, " m"]) -> Float[Array, " m"]:
+    """Numbers of at least 0 in order: as integers, by their bits, which XLA sorts four times as fast."""
+    words = jnp.int32 if values.dtype == jnp.float32 else jnp.int64
+    bits = jax.lax.bitcast_convert_type(values, words)
+    return jax.lax.bitcast_convert_type(jnp.sort(bits), values.dtype)
+
+
+def _check_lone(params: Params) -> None:
+    if is_known(params.num_active) and int(params.num_active) != 1:
+        raise InvalidParamsError(
+            f"num_active={params.num_active} must be 1: one expert is active in a cell. Lower num_active."
+        )
+
+
+def _check_dense(params: Params) -> None:
+    if is_known((params.num_active, params.num_experts)) and not 2 <= params.num_active == params.num_experts:
+        raise InvalidParamsError(
+            f"num_active={params.num_active} must be num_experts={params.num_experts}, and at least 2: all experts are "
+            "active. Change num_active."
+        )
+
+
+def _on_sphere(uniforms: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    rows = normals(uniforms)
+    return rows / _norms(rows)[:, None]
+
+
+def _norms(rows: Float[Array, "*n d"]) -> Float[Array, "*n"]:
+    return jnp.sqrt(jnp.sum(jnp.square(rows), axis=-1))
+
+
+def _mixtures(
+    uniforms: Float[Array, "n F"], signs: np.ndarray, values: Float[Array, "T k m"], exists: Bool[Array, "T k"]
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """E_sigma of max_f sum_i sigma_i f(x_i) over random mixtures f, and at the best function itself."""
+    functions, exists = values.reshape(-1, values.shape[-1]), exists.reshape(-1)
+    table = jnp.asarray(signs, values.dtype)
+    weights = jnp.where(exists, -jnp.log1p(-jnp.abs(uniforms)), 0)
+    weights = weights / jnp.sum(weights, axis=1, keepdims=True)
+    best = jnp.argmax(jnp.where(exists, table @ functions.T, -jnp.inf), axis=1)
+    vertices = (best[:, None] == jnp.arange(len(functions))).astype(values.dtype)
+    drawn = jnp.max(table @ (weights @ functions).T, axis=1)
+    return jnp.mean(drawn), jnp.mean(jnp.sum(table * (vertices @ functions), axis=1))
+
+
+def _mask_labels(outputs: Float[Array, "n L"], params: Params) -> Int[Array, " n"]:
+    """A number for each mask: the active expert at k = 1, else the inactive one (0 if none is)."""
+    mask = model.masks(outputs, params.num_active, params.num_experts)
+    exists = jnp.arange(outputs.shape[1]) < params.num_experts
+    left_out = jnp.argmax(~mask & exists, axis=1)
+    return jnp.where(jnp.asarray(params.num_active) == 1, jnp.argmax(mask, axis=1), left_out).astype(jnp.int32)

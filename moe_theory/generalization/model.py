@@ -45,7 +45,7 @@ from moe_theory.core.numerics import Scalar, stored
 from moe_theory.core.readings import Reading as Reading
 
 LIPSCHITZ = 0.5  # C of the ramp loss
-_START = 0.5  # share of the norm allowed that a row (or a matrix) has at first, about
+_START = 0.5  # initial norm of a row (or a matrix), about, as a share of the largest allowed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,10 +137,10 @@ class Weights(NamedTuple):
 
 
 def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> Weights:
-    """Normal entries, scaled so that a linear expert has a norm of about B/2 and a linear router's row one of W/2.
+    """Normal entries, scaled so that linear experts have norms of about B/2 and rows of a linear router of about W/2.
 
     A network's matrices have about half of the Frobenius norm that `project` allows. An expert draws the same numbers
-    whatever `dims.max_experts`; those that do not exist are zero.
+    whatever `dims.max_experts`; experts that do not exist are zero.
 
     Examples:
         >>> import moe_theory as mt
@@ -177,7 +177,7 @@ def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> Weights:
 
 
 def project(weights: Weights, params: Params) -> Weights:
-    """Scale down what is too large: linear experts to |w| <= B, rows of a linear router to |v| <= W.
+    """Project linear experts on |w| <= B, and rows of a linear router on |v| <= W.
 
     Each matrix of an expert network is scaled to a Frobenius norm of at most B, each of a router network to W.
 
@@ -197,7 +197,7 @@ def project(weights: Weights, params: Params) -> Weights:
 
 
 def logits(weights: Weights, features: Float[Array, "m d"]) -> Float[Array, "m M"]:
-    """g(x) of Eq. (5), for experts that do not exist too."""
+    """g(x) of Eq. (5), also for experts that do not exist."""
     if len(weights.router) == 1:
         return _products(features, weights.router[0])
     inner, outer = weights.router
@@ -217,8 +217,8 @@ def expert_outputs(weights: Weights, features: Float[Array, "m d"]) -> Float[Arr
 def masks(logits: Float[Array, "m M"], num_active: Int[Scalar, ""], num_experts: Int[Scalar, ""]) -> Bool[Array, "m M"]:
     """J(x) of Eq. (5): the k experts with the largest logits, of equal ones those with the lowest indices.
 
-    An expert is active if fewer than k precede it. Rivals are counted one after the other, so that no array of M x M is
-    made for each sample, and the masks are stored, or each of their uses would count again.
+    An expert is active if fewer than k others precede it. They are counted in a loop, which avoids an M x M array per
+    sample, and the masks are stored, or each of their uses would count again.
     """
     indices = jnp.arange(logits.shape[1], dtype=jnp.int32)
     exists = indices < num_experts
@@ -243,8 +243,8 @@ def gates_straight_through(
 ) -> Float[Array, "m M"]:
     """`gates`, to the last bit, with a gradient at k = 1 too.
 
-    There Eq. (5) is 1 at the largest logit whatever its value, so that nothing would train the router; the gradient
-    is then that of the softmax of all experts that exist. At k >= 2 it is that of Eq. (5).
+    There Eq. (5) is constant, and nothing would train the router: the gradient is that of the softmax over all
+    experts that exist. At k >= 2 it is that of Eq. (5).
 
     Examples:
         >>> import jax.numpy as jnp
@@ -254,8 +254,8 @@ def gates_straight_through(
     """
     exists = jnp.arange(logits.shape[1], dtype=jnp.int32) < num_experts
     smooth = _softmax(logits, jnp.broadcast_to(exists, logits.shape))
-    lends = jnp.asarray(num_active) == 1
-    return gates(logits, num_active, num_experts) + jnp.where(lends, smooth - jax.lax.stop_gradient(smooth), 0)
+    is_lone = jnp.asarray(num_active) == 1
+    return gates(logits, num_active, num_experts) + jnp.where(is_lone, smooth - jax.lax.stop_gradient(smooth), 0)
 
 
 def outputs(
@@ -269,14 +269,14 @@ def outputs(
     """f(x) of Eq. (4).
 
     Args:
-        straight_through: whether the router gets a gradient at k = 1; the value is the same.
+        straight_through: use `gates_straight_through`; the value is the same.
     """
     gate = gates_straight_through if straight_through else gates
     return jnp.sum(gate(logits(weights, features), num_active, num_experts) * expert_outputs(weights, features), axis=1)
 
 
 def ramp_loss(labels: Float[Array, "*shape"], outputs: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """(1 - y f)/2, cut to [0, 1]: `LIPSCHITZ` in f, and 1/2 on average over a fair label whatever f.
+    """(1 - y f)/2, clipped to [0, 1]: `LIPSCHITZ` in f, and 1/2 on average over a fair label whatever f.
 
     Examples:
         >>> import numpy as np
@@ -301,10 +301,7 @@ def _shrink(layer: Array, axes: range, norm: Float[Scalar, ""]) -> Array:
 
 
 def _products(features: Float[Array, "m d"], rows: Float[Array, "n d"]) -> Float[Array, "m n"]:
-    """Every input's inner product with every row.
-
-    Elementwise for few features, where the engine's sums along the batch cost a third of many small matrix calls.
-    """
+    """Inner products of inputs and rows; elementwise for few features, which is three times as fast in a batch."""
     if features.shape[1] > LONGEST_CHAIN:
         return jnp.matmul(features, rows.T, precision="highest")
     return jnp.sum(features[:, None, :] * rows[None, :, :], axis=-1)

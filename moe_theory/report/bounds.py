@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 SCHEMA = "moe-theory/bounds/1"
-TRUE_HERE = "*"  # marks what is refuted as a statement, and yet true in this setting
-MOST_DIGITS = 9  # of a count, before it is shown as a power of ten
+TRUE_HERE = "*"  # marks a bound that is refuted as a statement, but true in this setting
+MOST_DIGITS = 9  # of a count that is shown in full
 POINTS = 129  # of a curve
-SPAN = 30  # how far the picture reaches beyond what it marks, as a factor
+SPAN = 30  # factor by which the picture extends beyond its marks
 LOWEST, HIGHEST = 1e-6, 10.0  # values shown at most
 TITLE = "Bounds on the generalization error of a sparse mixture of experts over the number of samples"
 
 
 class Words(NamedTuple):
-    """How a form is called and explained."""
+    """Name and explanation of a form."""
 
     title: str
     remark: str
@@ -75,7 +75,7 @@ PENS = {  # the narrower of two that may coincide is drawn later
 
 
 def shown(setting: Setting, bounds: Sequence[Bound]) -> Group:
-    """What is asked, the table, and a line on each form, for a terminal of any width."""
+    """The setting, the table, and a line on each form, for a terminal of any width."""
     return Group(*(Text(line) for line in facts(setting)), table(bounds), _remarks(setting, bounds))
 
 
@@ -96,7 +96,7 @@ def facts(setting: Setting) -> list[str]:
 
 
 def table(bounds: Sequence[Bound]) -> Table:
-    """A row for each bound: its value, whether it informs, from how many samples on, and whether it is true."""
+    """A row for each bound: its value, whether and from how many samples on it is informative, and its status."""
     made = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     made.add_column("bound", no_wrap=True)
     for column in ("d_N", "value", "informs", "from m ="):
@@ -110,7 +110,7 @@ def table(bounds: Sequence[Bound]) -> Table:
 
 
 def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
-    """One line a form on what holds and what does not, each with the form's name."""
+    """A line on each form: its name, and what holds and what does not."""
     lines = []
     for bound in {bound.form.name: bound for bound in bounds}.values():
         words = WORDS[bound.form.name]
@@ -130,21 +130,8 @@ def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
     return lines
 
 
-def _sooner(bounds: Sequence[Bound], best: Bound) -> list[tuple[str, str]]:
-    """The bound that informs from fewer samples on than the one that is smallest here."""
-    holding = [each for each in bounds if each.form.status == calculator.HOLDS and each.smallest_num_samples]
-    first = min(holding, key=_samples_needed, default=best)
-    if _samples_needed(first) >= _samples_needed(best):
-        return []
-    return [("first to inform", f"{WORDS[first.form.name].title}, from m = {_least(first)} on")]
-
-
-def _samples_needed(bound: Bound) -> float:
-    return bound.smallest_num_samples or math.inf
-
-
 def to_json(setting: Setting, bounds: Sequence[Bound]) -> dict[str, Any]:
-    """All of it as a dictionary for JSON, where numbers that do not exist are null."""
+    """The setting and its bounds for JSON; numbers that are infinite or missing are null."""
     rows = [
         {
             "id": bound.form.id,
@@ -171,19 +158,57 @@ def to_json(setting: Setting, bounds: Sequence[Bound]) -> dict[str, Any]:
 
 
 def has_reading(bound: Bound) -> bool:
-    """Whether its d_N differs from that under the other reading, or is the one asked for."""
+    """Whether its d_N depends on the reading, or a reading was chosen."""
     return bound.form.dimension in calculator.DIMENSIONS
 
 
 def status(bound: Bound) -> str:
-    """Whether the statement holds, and whether this is the best of those that do."""
+    """Whether the statement holds, and whether this is the best bound that does."""
     return bound.form.status + (", best" if bound.is_best else f" {TRUE_HERE}" if _is_true_here(bound) else "")
 
 
 def count(number: float) -> str:
-    """A count in full, or in three digits where it is large or not whole."""
+    """A count in full, or to three digits where it is large or not whole."""
     is_short = number == int(number) and abs(number) < 10**MOST_DIGITS if math.isfinite(number) else False
     return f"{int(number):,}" if is_short else f"{number:.3g}"
+
+
+def draw(setting: Setting, bounds: Sequence[Bound], path: Path) -> Path:
+    """Draw the bounds over m, log-log, with the setting's m and where each begins to inform.
+
+    Raises: OutputError for a suffix other than .svg and .png, or a path that cannot be written.
+    """
+    from moe_theory.report.plots import PAGE_WIDTH, render_as  # takes longer to import than all the rest
+    from moe_theory.report.sweeps import FORMS
+
+    if path.suffix not in FORMS:
+        raise OutputError(f"{path} must end in .svg or .png, the formats of pictures. Change the name.")
+    size = (PAGE_WIDTH, 3.9)  # inches
+    caption = " ".join(facts(setting))
+    write_whole(
+        path, render_as(FORMS[path.suffix], TITLE, size, lambda figure: _draw(figure, setting, bounds), caption)
+    )
+    return path
+
+
+def sample_counts(setting: Setting, bounds: Sequence[Bound]) -> np.ndarray:
+    """Whole numbers m, evenly spread in the logarithm, around the setting's and where bounds begin to inform."""
+    marks = [setting.num_samples, *(bound.smallest_num_samples or setting.num_samples for bound in bounds)]
+    low, high = max(min(marks) // SPAN, 1), min(max(marks) * SPAN, MOST_SAMPLES)
+    return np.unique(np.geomspace(low, high, POINTS).round().astype(np.int64))
+
+
+def _sooner(bounds: Sequence[Bound], best: Bound) -> list[tuple[str, str]]:
+    """The bound that is informative from fewer samples on than the smallest one here."""
+    holding = [each for each in bounds if each.form.status == calculator.HOLDS and each.smallest_num_samples]
+    first = min(holding, key=_samples_needed, default=best)
+    if _samples_needed(first) >= _samples_needed(best):
+        return []
+    return [("first to inform", f"{WORDS[first.form.name].title}, from m = {_least(first)} on")]
+
+
+def _samples_needed(bound: Bound) -> float:
+    return bound.smallest_num_samples or math.inf
 
 
 def _experts_words(setting: Setting) -> str:
@@ -214,7 +239,7 @@ def _router_words(setting: Setting) -> str:
 
 
 def _remarks(setting: Setting, bounds: Sequence[Bound]) -> Table:
-    """The remarks with their names on the left, so that what is wrapped stays readable."""
+    """The remarks with their names in a column of their own."""
     made = Table.grid(padding=(0, 1))
     made.add_column(no_wrap=True, style="bold")
     made.add_column()
@@ -226,7 +251,7 @@ def _remarks(setting: Setting, bounds: Sequence[Bound]) -> Table:
 def _condition(bound: Bound) -> str:
     taken = [RESTS_ON[each] for each in bound.form.rests_on]
     is_own = bound.form.status == calculator.CONDITIONAL
-    return f", taking for granted {' and '.join(taken)}" if taken and is_own else ""
+    return f", assuming {' and '.join(taken)}" if taken and is_own else ""
 
 
 def _lacking(setting: Setting) -> str:
@@ -265,31 +290,6 @@ def _plain(number: float | None) -> float | None:
     return None if number is None or not math.isfinite(number) else float(number)
 
 
-def draw(setting: Setting, bounds: Sequence[Bound], path: Path) -> Path:
-    """Draw the bounds over m, log-log, with the setting's m and where each begins to inform.
-
-    Raises: OutputError for a suffix other than .svg and .png, or a path that cannot be written.
-    """
-    from moe_theory.report.plots import PAGE_WIDTH, render_as  # takes longer to import than all the rest
-    from moe_theory.report.sweeps import FORMS
-
-    if path.suffix not in FORMS:
-        raise OutputError(f"{path} must end in .svg or .png, the formats of pictures. Change the name.")
-    size = (PAGE_WIDTH, 3.9)  # inches
-    caption = " ".join(facts(setting))
-    write_whole(
-        path, render_as(FORMS[path.suffix], TITLE, size, lambda figure: _draw(figure, setting, bounds), caption)
-    )
-    return path
-
-
-def sample_counts(setting: Setting, bounds: Sequence[Bound]) -> np.ndarray:
-    """Whole numbers m, evenly spread in the logarithm, around the setting's and where bounds begin to inform."""
-    marks = [setting.num_samples, *(bound.smallest_num_samples or setting.num_samples for bound in bounds)]
-    low, high = max(min(marks) // SPAN, 1), min(max(marks) * SPAN, MOST_SAMPLES)
-    return np.unique(np.geomspace(low, high, POINTS).round().astype(np.int64))
-
-
 def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[Bound]) -> None:
     axes: Axes = figure.subplots()
     counts = sample_counts(setting, bounds)
@@ -322,7 +322,7 @@ def _draw_curve(axes: "Axes", setting: Setting, bound: Bound, counts: np.ndarray
 
 
 def _write(axes: "Axes", setting: Setting, counts: np.ndarray) -> None:
-    """Words at the lines that mark the setting's m and the threshold, on the side where there is room."""
+    """Labels of the lines at the setting's m and the threshold, on the side where there is room."""
     is_right = setting.num_samples**2 > float(counts[0]) * float(counts[-1])
     axes.annotate(
         f"m = {count(setting.num_samples)}",
@@ -333,7 +333,7 @@ def _write(axes: "Axes", setting: Setting, counts: np.ndarray) -> None:
         ha="right" if is_right else "left",
     )
     axes.annotate(
-        "says nothing" if setting.threshold == 1 else f"not below {setting.threshold:g}",
+        "vacuous" if setting.threshold == 1 else f"not below {setting.threshold:g}",
         (0.99, setting.threshold),
         (0, 3),
         xycoords=axes.get_yaxis_transform(),

@@ -18,9 +18,11 @@ from moe_theory.generalization import experiments
 from moe_theory.generalization.figures import FIGURES, capacity, crossing, sparsity, tightness
 from moe_theory.generalization.instances import linear_router
 from moe_theory.generalization.model import Dims
-from moe_theory.generalization.system import best_experts, gap, system
+from moe_theory.generalization.training import best_experts, gap, system
 from moe_theory.report.plots import to_csv
 from moe_theory.runs import Cell, run_cells
+
+from .formulas import theorem_1
 
 READING = generalization.reading("mask-dimension")
 REPLICATES, SEED, NUM_STEPS = 3, 5, 30
@@ -64,10 +66,8 @@ def mean_distance(num_signs):
 
 
 def claimed(num_experts, num_active, num_samples, rademacher, dimension, log_masks=None):
-    """Theorem 1 at C = 1/2 and delta = 0.05, written out."""
-    masks = num_active * (1 + math.log(num_experts / num_active)) if log_masks is None else log_masks
-    inside = 2 * dimension * masks + dimension * math.log(2 * num_samples) + math.log(4 / 0.05)
-    return 2 * rademacher + 2 * math.sqrt(inside / (2 * num_samples))
+    """Theorem 1 at C = 1/2 and delta = 0.05."""
+    return theorem_1(num_experts, num_active, num_samples, rademacher, dimension, 0.5, 0.05, log_masks)
 
 
 def test_crossing_measures_the_gap(data):

@@ -4,13 +4,14 @@ What the closed forms say of a run depends on its pool and its loads; they are c
 Without termination the theorems claim nothing; a single expert has no gates to terminate, so its forms stand.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from moe_theory.continual import exact, theory
+from moe_theory.continual import corrected, theory
 from moe_theory.continual.experiments import (
     FIGURE_2,
     FIGURE_2_EXPERTS,
@@ -21,7 +22,15 @@ from moe_theory.continual.experiments import (
 )
 from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, run_for_log_axis
+from moe_theory.verify.figures import (
+    Curves,
+    FigureSpec,
+    Panel,
+    across_replicates,
+    closing,
+    provenance,
+    run_for_log_axis,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +91,7 @@ def compute(
     settings = {name: reading.params(**overrides) for name, overrides in FIGURE_2.cells.items()}
     runs = run_for_log_axis(settings, FIGURE_2.system, FIGURE_2.observe, length, replicates, seed, progress, "figure-2")
     rounds = next(iter(runs.values())).rounds
-    single = _exact_means(runs[cell_name(1, True)])
+    single = _exact_means(runs[cell_name(1)])
     cells = [
         [_values_of(runs[cell_name(size, termination == "with")], single) for size in FIGURE_2_EXPERTS]
         for termination in TERMINATIONS
@@ -102,7 +111,7 @@ def compute(
     )
 
 
-def _values_of(run: Run, single: exact.Exact) -> dict[str, Float[np.ndarray, "2 R"]]:
+def _values_of(run: Run, single: corrected.Exact) -> dict[str, Float[np.ndarray, "2 R"]]:
     """What a cell contributes, a row a metric; NaN where theory is silent."""
     num_experts, is_terminating = int(run.params.num_experts), bool(run.params.terminate)
     silent = np.full((len(METRICS), len(run.rounds)), np.nan)
@@ -126,7 +135,7 @@ def _printed(run: Run) -> theory.Bound:
     if statement == "proposition-4":
         ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
         return theory.proposition_4(gaps_of(run), ratio, run.rounds[:, None])
-    return bounds_of(run, dims, None if statement == "theorem-1" else "printed")
+    return bounds_of(run, dims, theory.theorem_1 if statement == "theorem-1" else theory.theorem_2)
 
 
 def statement_of(num_experts: int) -> str:
@@ -136,14 +145,14 @@ def statement_of(num_experts: int) -> str:
     return "theorem-1" if num_experts > FIGURE_2.dims.num_tasks else "theorem-2"
 
 
-def _exact_means(run: Run) -> exact.Exact:
+def _exact_means(run: Run) -> corrected.Exact:
     """Exact theory of a single expert, averaged over the replicates' pools, at the recorded rounds."""
     length = min(SETTLED, int(run.rounds[-1]))
     pools = pools_of(run)
-    moments = [exact.single_expert(pool, FIGURE_2.dims.num_samples, length) for pool in pools]
-    means = exact.Exact(*(np.mean(leaves, axis=0) for leaves in zip(*moments, strict=True)))
+    moments = [corrected.single_expert(pool, FIGURE_2.dims.num_samples, length) for pool in pools]
+    means = corrected.Exact(*(np.mean(leaves, axis=0) for leaves in zip(*moments, strict=True)))
     counts = np.arange(1, length + 1)
-    return exact.Exact(
+    return corrected.Exact(
         forgetting=_continued(means.forgetting * (counts - 1), run.rounds) / np.maximum(run.rounds - 1, 1),
         generalization_error=_continued(means.generalization_error * counts, run.rounds) / run.rounds,
         error=means.error[np.minimum(run.rounds, length) - 1],
@@ -252,4 +261,30 @@ FIGURE = FigureSpec(
         "continual.theorem-1.*",
         "continual.theorem-2.*",
     ),
+)
+
+
+def overview_curves(
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress, verdicts: Mapping[str, Any]
+) -> Curves:
+    """F_t of one expert, with (17) and the exact recursion."""
+    del verdicts
+    data = FIGURE.compute(reading, replicates, seed, progress)
+    here = data.sel(termination="with", experts=1, metric="forgetting")
+    here = here.isel(round=(here["round"] >= 10).values)
+    columns = (here["mean"], here.low, here.high, here.printed, here.exact)
+    return Curves(here["round"].values, *(column.values for column in columns))
+
+
+OVERVIEW = Panel(
+    title="Continual learning: forgetting of one expert",
+    note="M = 1.",
+    printed="continual.proposition-4.forgetting",
+    printed_words="Proposition 4, (17)",
+    right="continual.exact.forgetting",
+    right_words="exact recursion",
+    x_label="round $t$",
+    y_label="$F_t$",
+    log_axes="x",
+    curves=overview_curves,
 )

@@ -1,6 +1,6 @@
-"""The bounds that hold: not exceeded on the instances that refute Theorem 1, nor anywhere that training reaches.
+"""The corrected bounds hold on the instances that refute Theorem 1, and wherever training gets.
 
-Three of the claims are on instances where a term of the bound is nearly what it bounds, so that half of it would fail.
+Three of the claims are on instances where a term of the bound is nearly tight, so that half of it would fail.
 """
 
 import math
@@ -9,14 +9,12 @@ import numpy as np
 
 from moe_theory.generalization import corrected, experiments
 from moe_theory.generalization.claims.values import (
-    Values,
     alike,
     all_allowed,
     allowed,
     claim,
     exceeds,
     exceeds_at,
-    linear_bounds,
     named,
     seldom_above,
     sizes_of,
@@ -30,6 +28,7 @@ from moe_theory.generalization.experiments import (
     SINGLE_CELL,
     TRAINED,
     cell_name,
+    corrected_bounds_at,
     gaps_of,
 )
 from moe_theory.generalization.model import LIPSCHITZ
@@ -64,7 +63,7 @@ def _exceeds_fixed(runs: Runs) -> np.ndarray:
 
 def _learned_bound(run: Run) -> float:
     experts, _, samples = sizes_of(run)
-    patterns = float(corrected.log_mask_patterns(experts, 1, samples, experiments.LEARNED_DIMS.num_features))
+    patterns = float(corrected.log_mask_patterns(experts, 1, samples, experiments.LEARNED_FEATURES))
     return _uniform(run, _product(run, math.sqrt(samples / experts)), patterns)
 
 
@@ -74,7 +73,7 @@ def _dense_bound(run: Run) -> float:
 
 
 def _natural_bound(runs: Runs) -> float:
-    return linear_bounds(runs[NATURAL_CELL], experiments.NATURAL_FEATURES).best
+    return corrected_bounds_at(runs[NATURAL_CELL].params, experiments.NATURAL_FEATURES).best
 
 
 def _exceeds_memorised(runs: Runs) -> np.ndarray:
@@ -84,7 +83,7 @@ def _exceeds_memorised(runs: Runs) -> np.ndarray:
 
 
 def _excess_of_memorising(runs: Runs) -> np.ndarray:
-    """By how much the gap of a router that memorises exceeds its bound: constant experts, +1 and -1, labels all +1.
+    """Excess over its bound of the gap of a router that memorises: constant experts, +1 and -1, labels all +1.
 
     A share q of inputs have features that are orthonormal, no two alike; the others are one more such vector. A linear
     router sends the inputs of a sample to the expert +1 and, with a tie, all others to -1: L_S = 0 and L_D = q. Masks
@@ -109,16 +108,16 @@ def _exceeds_anywhere(runs: Runs) -> np.ndarray:
 
 
 def _all_forms(runs: Runs) -> list[np.ndarray]:
-    """For each form its bounds in all settings; forms that are for none of these k are left out."""
+    """The bounds of each form in all settings, for forms that apply to some of these k."""
     share = 1 / len(runs)
     bounds = np.array(
-        [linear_bounds(run, experiments.FIT_FEATURES, share)[:3] for run in runs.values()]
+        [corrected_bounds_at(run.params, experiments.FIT_FEATURES, share)[:3] for run in runs.values()]
     )  # NaN: not for this k
     return [form for form in bounds.T if not np.all(np.isnan(form))]
 
 
 def _forms_at_risk(runs: Runs) -> list[str]:
-    """The forms, each with the number of settings whose bound a gap on random labels could exceed at all."""
+    """The forms, each with the number of settings whose bound a gap on random labels could exceed."""
     forms = _all_forms(runs)
     return [
         f"{name}, {np.sum(form < RANDOM_LABELS)} of {np.sum(~np.isnan(form))} settings at risk"
@@ -244,41 +243,27 @@ class SomeOfMany:
     predict = staticmethod(lambda runs: all_allowed(runs)[0])
 
 
-def _trained_bounds(source: str) -> Values:
-    return lambda runs: np.array(
-        [linear_bounds(run, experiments.TRAINED_FEATURES[source]).best for run in runs.values()]
+def _declare_trained(source: str, what: str) -> None:
+    num_features = experiments.TRAINED_FEATURES[source]
+
+    def bounds(runs: Runs) -> np.ndarray:
+        return np.array([corrected_bounds_at(run.params, num_features).best for run in runs.values()])
+
+    @claim(
+        f"generalization.repaired.trained-{source}",
+        where="replaces Theorem 1, Eq. (8), for what training finds",
+        kind="probability",
     )
+    class Trained:
+        __doc__ = f"The gap of classifiers trained on {what} exceeds the bound no more often than delta."
+        formula = _FORMULA
+        experiment = TRAINED[source]
+        side = "at_most"
+        labels = staticmethod(list)
+        observe = exceeds(bounds)
+        predict = all_allowed
+        trivial = unless_impossible(1.0, bounds)
 
 
-@claim(
-    "generalization.repaired.trained-teacher",
-    where="replaces Theorem 1, Eq. (8), for what training finds",
-    kind="probability",
-)
-class TrainedTeacher:
-    """The gap of classifiers trained on a teacher's noisy labels exceeds the bound no more often than delta."""
-
-    formula = _FORMULA
-    experiment = TRAINED["teacher"]
-    side = "at_most"
-    labels = staticmethod(list)
-    observe = exceeds(_trained_bounds("teacher"))
-    predict = all_allowed
-    trivial = unless_impossible(1.0, _trained_bounds("teacher"))
-
-
-@claim(
-    "generalization.repaired.trained-digits",
-    where="replaces Theorem 1, Eq. (8), for what training finds",
-    kind="probability",
-)
-class TrainedDigits:
-    """The gap of classifiers trained on images of digits exceeds the bound no more often than delta."""
-
-    formula = _FORMULA
-    experiment = TRAINED["digits"]
-    side = "at_most"
-    labels = staticmethod(list)
-    observe = exceeds(_trained_bounds("digits"))
-    predict = all_allowed
-    trivial = unless_impossible(1.0, _trained_bounds("digits"))
+_declare_trained("teacher", "a teacher's noisy labels")
+_declare_trained("digits", "images of digits")

@@ -1,9 +1,11 @@
-"""Lemmas 2, 3 and 5 to 10. Where a class is finite its lemma is held against every draw, exactly, not on average."""
+"""Lemmas 2, 3 and 5 to 10. For finite classes a lemma is checked on every draw, exactly."""
+
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from moe_theory.generalization import complexity, theory
-from moe_theory.generalization.claims.values import claim, computed, excess, named, over, shown
+from moe_theory.generalization.claims.values import Values, claim, computed, excess, named, over, shown
 from moe_theory.generalization.experiments import (
     CLASSES,
     COIN,
@@ -28,9 +30,9 @@ from moe_theory.verify.claim import Runs
 TOLERANCE = 1e-5  # of sums in float32 of numbers that are below 100
 FEW_CELL_NAMES = tuple(FEW_CELLS.cells)
 CLASS_CELLS = tuple(CLASSES.cells)
-LONE_EXPERT = router_name(2, 1, 1.0)  # of whose lone expert Lemma 3 speaks
+LONE_EXPERT = router_name(2, 1, 1.0)  # the cell whose `lone` expert is Lemma 3's
 NUM_FEATURES = (2, 4, 8, 16)
-# T and a gap, near the middle of the gaps that there are, where both sides of ghost sampling are in doubt.
+# T and a gap, near the middle of the distribution of gaps, where neither side of ghost sampling is 0 or 1.
 CELL_GAPS = ((16, 0.1), (16, 0.12), (64, 0.15), (64, 0.2))
 COIN_GAPS = ((25, 0.28), (100, 0.13), (100, 0.17))  # m and a gap
 
@@ -154,6 +156,19 @@ def is_beyond(run: Run, name: str, gap: float) -> np.ndarray:
     return (shown(run, name) > gap).astype(np.float64)
 
 
+def over_gaps(symbol: str, gaps: Iterable[tuple[int, float]], value: Callable[[Run, float], np.ndarray]) -> Values:
+    """What `value` says of a cell and a gap (B,), one component for each size that names a cell and gap."""
+    return lambda runs: np.stack([value(runs[cell_name(**{symbol: size})], gap) for size, gap in gaps], axis=1)
+
+
+def _weighted(run: Run, name: str, gap: float) -> np.ndarray:
+    return theory.ghost_factor(FEW_CELL_SAMPLES, gap) * is_beyond(run, name, gap)
+
+
+def _is_beyond_half(run: Run, gap: float) -> np.ndarray:
+    return is_beyond(run, "paired_absolute", gap / 2)
+
+
 @claim("generalization.lemma-7.as-printed", where="Lemma 7, Eqs. (34) and (35)", kind="identity")
 class Lemma7Printed:
     """With S' on both sides ghost sampling holds draw by draw, as it says no more than that eps is above eps/2."""
@@ -165,16 +180,9 @@ class Lemma7Printed:
     )
     experiment = FEW_CELLS
     labels = named(*(f"T = {experts}, gap {gap}" for experts, gap in CELL_GAPS))
-
-    @staticmethod
-    def observe(runs: Runs) -> np.ndarray:
-        columns = []
-        for experts, gap in CELL_GAPS:
-            run, factor = runs[cell_name(T=experts)], theory.ghost_factor(FEW_CELL_SAMPLES, gap)
-            columns.append(
-                excess(factor * is_beyond(run, "paired_absolute", gap), is_beyond(run, "paired_absolute", gap / 2))
-            )
-        return np.stack(columns, axis=1)
+    observe = over_gaps(
+        "T", CELL_GAPS, lambda run, gap: excess(_weighted(run, "paired_absolute", gap), _is_beyond_half(run, gap))
+    )
 
 
 GHOST_SAMPLING = (
@@ -191,22 +199,8 @@ class Lemma7:
     formula = GHOST_SAMPLING
     experiment = FEW_CELLS
     labels = named(*(f"T = {experts}, gap {gap}" for experts, gap in CELL_GAPS))
-
-    @staticmethod
-    def observe(runs: Runs) -> np.ndarray:
-        return np.stack(
-            [
-                theory.ghost_factor(FEW_CELL_SAMPLES, gap) * is_beyond(runs[cell_name(T=experts)], "gap", gap)
-                for experts, gap in CELL_GAPS
-            ],
-            axis=1,
-        )
-
-    @staticmethod
-    def predict(runs: Runs) -> np.ndarray:
-        return np.stack(
-            [is_beyond(runs[cell_name(T=experts)], "paired_absolute", gap / 2) for experts, gap in CELL_GAPS], axis=1
-        )
+    observe = over_gaps("T", CELL_GAPS, lambda run, gap: _weighted(run, "gap", gap))
+    predict = over_gaps("T", CELL_GAPS, _is_beyond_half)
 
 
 @claim("generalization.lemma-7.one-function", where="Lemma 7, with the true risk in Eq. (34)", kind="upper_bound")
@@ -216,18 +210,14 @@ class Lemma7OneFunction:
     formula = GHOST_SAMPLING
     experiment = COIN
     labels = named(*(f"m = {samples}, gap {gap}" for samples, gap in COIN_GAPS))
-
-    @staticmethod
-    def observe(runs: Runs) -> np.ndarray:
-        columns = []
-        for samples, gap in COIN_GAPS:
-            is_far = np.abs(shown(runs[cell_name(m=samples)], "risk") - 0.5) > gap
-            columns.append(theory.ghost_factor(samples, gap) * is_far)
-        return np.stack(columns, axis=1)
-
-    @staticmethod
-    def predict(runs: Runs) -> np.ndarray:
-        return np.stack([np.abs(phi(runs[cell_name(m=samples)])) > gap / 2 for samples, gap in COIN_GAPS], axis=1)
+    observe = over_gaps(
+        "m",
+        COIN_GAPS,
+        lambda run, gap: (
+            theory.ghost_factor(int(run.params.num_samples), gap) * (np.abs(shown(run, "risk") - 0.5) > gap)
+        ),
+    )
+    predict = over_gaps("m", COIN_GAPS, lambda run, gap: np.abs(phi(run)) > gap / 2)
 
 
 def phi(run: Run) -> np.ndarray:
@@ -287,6 +277,10 @@ class Lemma9:
     observe = over(CLASS_CELLS, lambda run: excess(shown(run, "composed"), LIPSCHITZ * shown(run, "complexity")))
 
 
+_beyond_best = over(CLASS_CELLS, lambda run: excess(shown(run, "mixtures"), shown(run, "complexity")))
+_short_of_best = over(CLASS_CELLS, lambda run: shown(run, "vertex") - shown(run, "complexity"))
+
+
 @claim("generalization.lemma-10.hull", where="Lemma 10, Eq. (42)", kind="identity", margin=TOLERANCE)
 class Lemma10:
     """A convex combination that is the same for all inputs adds nothing: none is beyond the best of its functions."""
@@ -297,8 +291,4 @@ class Lemma10:
     )
     experiment = CLASSES
     labels = named(*(f"{cell}, {part}" for part in ("random", "best") for cell in CLASS_CELLS))
-
-    @staticmethod
-    def observe(runs: Runs) -> np.ndarray:
-        beyond = over(CLASS_CELLS, lambda run: excess(shown(run, "mixtures"), shown(run, "complexity")))(runs)
-        return np.hstack([beyond, over(CLASS_CELLS, lambda run: shown(run, "vertex") - shown(run, "complexity"))(runs)])
+    observe = staticmethod(lambda runs: np.hstack([_beyond_best(runs), _short_of_best(runs)]))

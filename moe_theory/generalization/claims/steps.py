@@ -1,6 +1,6 @@
-"""Steps of the proofs of Theorem 1 and Lemma 5: (10), (13) to (16) and (20).
+"""Steps of the proofs of Theorem 1 and Lemma 5: (10), (13) to (16), (20), (22), (23) and (29) to (32).
 
-Formulas are held against all their sizes at once, in float64, beside a system whose draws they do not need.
+Formulas are evaluated over all their sizes in float64; their experiment is any cheap one, whose draws they ignore.
 """
 
 import functools
@@ -10,8 +10,16 @@ import numpy as np
 from scipy import stats
 
 from moe_theory.generalization import corrected, theory
-from moe_theory.generalization.claims.lemmas import CELL_GAPS, CLASS_CELLS, FEW_CELL_NAMES, TOLERANCE, is_beyond, phi
-from moe_theory.generalization.claims.values import claim, computed, excess, named, over, shown
+from moe_theory.generalization.claims.lemmas import (
+    CELL_GAPS,
+    CLASS_CELLS,
+    FEW_CELL_NAMES,
+    TOLERANCE,
+    is_beyond,
+    over_gaps,
+    phi,
+)
+from moe_theory.generalization.claims.values import claim, computed, excess, named, over, shown, sizes_of
 from moe_theory.generalization.experiments import (
     CLASSES,
     COIN,
@@ -32,7 +40,6 @@ from moe_theory.generalization.experiments import (
 )
 from moe_theory.generalization.instances import NUM_INPUTS, NUM_LONE
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs
 
 MOST_DOUBT = 1 / 4  # what (10) supposes exp(-eps^2 m / 2) to be at most
 GHOST_GAPS = tuple(
@@ -53,15 +60,8 @@ class Equation10:
     )
     experiment = FEW_CELLS
     labels = named(*(f"T = {experts}, gap {gap}" for experts, gap in GHOST_GAPS))
-
-    @staticmethod
-    def observe(runs: Runs) -> np.ndarray:
-        return np.stack([is_beyond(runs[cell_name(T=experts)], "gap", gap) for experts, gap in GHOST_GAPS], axis=1)
-
-    @staticmethod
-    def predict(runs: Runs) -> np.ndarray:
-        events = [is_beyond(runs[cell_name(T=experts)], "paired_absolute", gap / 2) for experts, gap in GHOST_GAPS]
-        return 2 * np.stack(events, axis=1)
+    observe = over_gaps("T", GHOST_GAPS, lambda run, gap: is_beyond(run, "gap", gap))
+    predict = over_gaps("T", GHOST_GAPS, lambda run, gap: 2 * is_beyond(run, "paired_absolute", gap / 2))
 
 
 @claim(
@@ -89,6 +89,12 @@ class Equation15:
     predict = staticmethod(lambda runs: 2 * NUM_LONE_MASKS * 2 * LONE_SAMPLES * NUM_LONE / NUM_INPUTS)
 
 
+def _massart_excess(run: Run) -> np.ndarray:
+    masks, _, samples = sizes_of(run)
+    spread = math.sqrt(math.log(masks) / (2 * samples))
+    return excess(shown(run, "composed"), shown(run, "largest_part") + spread)
+
+
 @claim(
     "generalization.equation-15.centred-massart", where="replaces Eqs. (13) to (15)", kind="identity", margin=TOLERANCE
 )
@@ -102,14 +108,7 @@ class Equation15Massart:
     )
     experiment = CLASSES
     labels = named(*CLASS_CELLS)
-
-    @staticmethod
-    def observe(runs: Runs) -> np.ndarray:
-        def beyond(run: Run) -> np.ndarray:
-            spread = math.sqrt(math.log(int(run.params.num_experts)) / (2 * int(run.params.num_samples)))
-            return excess(shown(run, "composed"), shown(run, "largest_part") + spread)
-
-        return over(CLASS_CELLS, beyond)(runs)
+    observe = over(CLASS_CELLS, _massart_excess)
 
 
 MASK_CELLS = tuple(LABELINGS.cells)
@@ -117,9 +116,9 @@ MASK_CELLS = tuple(LABELINGS.cells)
 
 def _mask_excess(run: Run) -> np.ndarray:
     """The largest excess of drawn routers' masks on 2m = 2 and 4 points over (16) (B,)."""
-    sizes = int(run.params.num_experts), int(run.params.num_active)
+    experts, active, _ = sizes_of(run)
     halves = np.arange(1, LABELING_DIMS.max_samples // 2 + 1)
-    bound = theory.equation_16(*sizes, halves[:, None], shown(run, "masks", "natarajan"))
+    bound = theory.equation_16(experts, active, halves[:, None], shown(run, "masks", "natarajan"))
     return excess(shown(run, "masks", "log_growth")[1::2], np.asarray(bound)).max(axis=0)
 
 
@@ -143,14 +142,14 @@ def cover_count(num_points: int, num_features: int) -> int:
 
 @functools.cache
 def _cover_excesses() -> tuple[float, float]:
-    """The largest excess of log counts over (16), with d_N = d, and over the repaired count."""
-    printed, mended = [], []
+    """The largest excess of log counts over (16), with d_N = d, and over the corrected count."""
+    printed, holding = [], []
     for samples in (1, 2, 5, 10, 30, 100, 1000):
         for features in range(1, 17):
             count = math.log(cover_count(2 * samples, features))
             printed.append(count - float(theory.equation_16(2, 1, samples, features)))
-            mended.append(count - float(corrected.log_mask_patterns(2, 1, 2 * samples, features)))
-    return max(*printed, 0.0), max(*mended, 0.0)
+            holding.append(count - float(corrected.log_mask_patterns(2, 1, 2 * samples, features)))
+    return max(*printed, 0.0), max(*holding, 0.0)
 
 
 @claim("generalization.equation-16.cover-count", where="Eq. (16)", kind="identity", margin=EXACT)
@@ -163,24 +162,24 @@ class Equation16Cover:
     observe = computed(LONE_CELL, lambda: _cover_excesses()[0])
 
 
+def _signs_excess(run: Run) -> np.ndarray:
+    points = np.arange(1, LABELING_DIMS.max_samples + 1)
+    experts, active, _ = sizes_of(run)
+    bound = np.asarray(corrected.log_mask_patterns(experts, active, points, LABELING_DIMS.num_features))
+    return excess(shown(run, "masks", "log_growth"), bound[:, None]).max(axis=0)
+
+
+_all_masks_excess = computed(MASK_CELLS[0], lambda: _cover_excesses()[1])
+
+
 @claim("generalization.equation-16.signs-of-forms", where="replaces Eq. (16)", kind="identity", margin=TOLERANCE)
-class Equation16Repaired:
+class Equation16Signs:
     """Linear routers have no more masks than Sauer and Shelah count of the signs that differences of logits have."""
 
     formula = r"\log \Gamma(m) \le (T - 1)\, d\, \log \frac{e\, m\, T}{2 d}"
     experiment = LABELINGS
     labels = named(*MASK_CELLS, "all masks at T = 2")
-
-    @staticmethod
-    def observe(runs: Runs) -> np.ndarray:
-        def beyond(run: Run) -> np.ndarray:
-            sizes = int(run.params.num_experts), int(run.params.num_active)
-            points = np.arange(1, LABELING_DIMS.max_samples + 1)
-            bound = np.asarray(corrected.log_mask_patterns(*sizes, points, LABELING_DIMS.num_features))
-            return excess(shown(run, "masks", "log_growth"), bound[:, None]).max(axis=0)
-
-        cover = computed(MASK_CELLS[0], lambda: _cover_excesses()[1])(runs)
-        return np.hstack([over(MASK_CELLS, beyond)(runs), cover])
+    observe = staticmethod(lambda runs: np.hstack([over(MASK_CELLS, _signs_excess)(runs), _all_masks_excess(runs)]))
 
 
 TAIL_SAMPLES = COIN_SAMPLES[-1]
@@ -195,14 +194,14 @@ def exact_tail(num_samples: int, successes: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _tail_ratios() -> tuple[float, float]:
-    """The largest log of the exact tail over the printed one and over the repaired, over m and all x."""
-    printed, mended = [], []
+    """The largest log of the exact tail over the printed one and over the corrected, over m and all x."""
+    printed, holding = [], []
     for samples in (5, 10, 25, 100):
         successes = np.arange(samples + 1)
         logs = np.log(exact_tail(samples, successes))
         printed.append(np.max(logs - np.log(theory.tail_printed(samples, successes / samples))))
-        mended.append(np.max(logs - np.log(corrected.tail(samples, successes / samples))))
-    return max(*printed, 0.0), max(*mended, 0.0)
+        holding.append(np.max(logs - np.log(corrected.tail(samples, successes / samples))))
+    return max(*printed, 0.0), max(*holding, 0.0)
 
 
 TAIL = r"\mathbb{P}\left( \phi(\mathcal{S}, \mathcal{S}') - \mathbb{E}\, \phi(\mathcal{S}, \mathcal{S}') \ge x \right) "
@@ -242,7 +241,7 @@ class Equation20Exact:
 
 
 @claim("generalization.equation-20.mcdiarmid", where="replaces Eq. (20)", kind="probability")
-class Equation20Repaired:
+class Equation20Corrected:
     """For one function whose loss is a fair coin phi exceeds its mean by x with probability at most exp(-m x^2)."""
 
     formula = TAIL + r"\le e^{-m x^2}, \quad x = \frac{2.5}{\sqrt{2m}}"
@@ -254,7 +253,7 @@ class Equation20Repaired:
 
 
 @claim("generalization.equation-20.mcdiarmid-exact-tail", where="replaces Eq. (20)", kind="identity", margin=EXACT)
-class Equation20RepairedExact:
+class Equation20CorrectedExact:
     """That tail, exactly and for every x, is at most exp(-m x^2): no logarithm of their ratio is above 0."""
 
     formula = r"2^{-2m} \sum_{i = m + m x}^{2m} \binom{2m}{i} \le e^{-m x^2}"
@@ -367,8 +366,8 @@ class Equation31Constants:
 
 
 def _product_bound(run: Run) -> np.ndarray:
-    bound = corrected.product_complexity(int(run.params.num_experts), int(run.params.num_samples))
-    return np.full(len(run.replicates), bound)
+    experts, _, samples = sizes_of(run)
+    return np.full(len(run.replicates), corrected.product_complexity(experts, samples))
 
 
 @claim("generalization.equation-31.product-class", where="replaces Eqs. (29) to (32) at k = 1", kind="upper_bound")
@@ -410,9 +409,9 @@ class Equation31Linear:
 
 
 def _routed_bound(run: Run) -> np.ndarray:
-    sizes = int(run.params.num_experts), int(run.params.num_samples)
+    experts, _, samples = sizes_of(run)
     gate, norm = shown(run, "mean_square_gate"), float(run.params.expert_norm)
-    return np.asarray(corrected.fixed_router_complexity(*sizes, gate, norm))
+    return np.asarray(corrected.fixed_router_complexity(experts, samples, gate, norm))
 
 
 ROUTER_CELLS = tuple(LINEAR_ROUTER.cells)
@@ -435,6 +434,10 @@ class Equation31Fixed:
     trivial = staticmethod(lambda runs: 1.0)
 
 
+def _scaled(run: Run) -> np.ndarray:
+    return np.sqrt(int(run.params.num_experts) * shown(run, "mean_square_gate")) * shown(run, "lone")
+
+
 @claim(
     "generalization.equation-31.ratio",
     where="replaces Eqs. (29) to (32) for a given router",
@@ -451,10 +454,4 @@ class Equation31Ratio:
     experiment = LINEAR_ROUTER
     labels = named(*ALL_CELLS)
     observe = over(ALL_CELLS, lambda run: shown(run, "routed"))
-
-    @staticmethod
-    def predict(runs: Runs) -> np.ndarray:
-        def scaled(run: Run) -> np.ndarray:
-            return np.sqrt(int(run.params.num_experts) * shown(run, "mean_square_gate")) * shown(run, "lone")
-
-        return over(ALL_CELLS, scaled)(runs)
+    predict = over(ALL_CELLS, _scaled)

@@ -7,7 +7,6 @@ import numpy as np
 
 from moe_theory.generalization import complexity, experiments, instances, theory
 from moe_theory.generalization.claims.values import (
-    Values,
     alike,
     all_allowed,
     allowed,
@@ -16,19 +15,19 @@ from moe_theory.generalization.claims.values import (
     exceeds_at,
     named,
     seldom_above,
-    theorem_1,
     unless_impossible,
 )
 from moe_theory.generalization.experiments import (
     DENSE_CELL,
     GROWING_SAMPLES,
     LEARNED_CELL,
-    LEARNED_DIMS,
     LEARNED_EXPERTS,
+    LEARNED_FEATURES,
     NATURAL_CELL,
     TRAINED,
     cell_name,
     gaps_of,
+    theorem_1_at,
 )
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
@@ -47,7 +46,7 @@ _COROLLARY_SAMPLES = 10**10  # at which Lemma 2's p^2 outputs no longer make the
 
 def _constants_bound(run: Run, router: str = "fixed", least_natarajan: float = _GRANTED) -> float:
     """(23) for the experts +1 and -1."""
-    return theorem_1(run, complexity.constants(int(run.params.num_samples)), router, 1, least_natarajan)
+    return theorem_1_at(run.params, complexity.constants(int(run.params.num_samples)), router, 1, least_natarajan)
 
 
 def _ratios(runs: Runs) -> np.ndarray:
@@ -58,7 +57,7 @@ def _ratios(runs: Runs) -> np.ndarray:
 def _linear_bound(run: Run, num_features: int) -> float:
     """(23) for linear experts and routers, with R_m(H) at its upper bound B / sqrt(m)."""
     radius = float(run.params.expert_norm) / math.sqrt(int(run.params.num_samples))
-    return theorem_1(run, radius, "linear", num_features)
+    return theorem_1_at(run.params, radius, "linear", num_features)
 
 
 def _has_dimension(dims: Any, runs: Runs) -> list[tuple[str, bool]]:
@@ -72,11 +71,11 @@ def _exceeds_natural(runs: Runs) -> np.ndarray:
 
 
 def _excess_over_corollary(runs: Runs) -> np.ndarray:
-    """By how much the gap of `instances.learned_cells`, the same for every sample of this size, exceeds (9).
+    """Excess over (9) of the gap of `instances.learned_cells`, the same for every sample of this size.
 
-    An input has a coordinate and a constant, as small as one likes, which the router reads with 128 weights as large as
-    it takes, and beside them a unit vector of its own, which the experts read: m^2 dimensions are enough, since two of
-    m inputs then hardly ever have the same. Whatever the constant in Lemma 2, its term vanishes as m grows and leaves
+    An input has a coordinate and a constant, arbitrarily small, which the router reads with 128 arbitrarily large
+    weights, and a random one of many unit vectors, which the experts read: m^2 dimensions are enough, as hardly any of
+    m inputs then share one. Whatever the constant in Lemma 2, its term vanishes as m grows and leaves
     4 C R_m(H) = 2 / sqrt(T), which is below 1/2.
     """
     radius = math.sqrt(_COROLLARY_SAMPLES / LEARNED_EXPERTS)
@@ -89,7 +88,7 @@ def _excess_over_corollary(runs: Runs) -> np.ndarray:
         feature_norm=1.0,
         operator_norms=[radius],
         row_norms=[radius],
-        num_parameters=LEARNED_EXPERTS * LEARNED_DIMS.num_features,
+        num_parameters=LEARNED_EXPERTS * LEARNED_FEATURES,
         lipschitz=LIPSCHITZ,
         delta=float(runs[LEARNED_CELL].params.delta),
     )
@@ -148,7 +147,7 @@ class LearnedRouter:
     labels = named(LEARNED_CELL)
     observe = exceeds_at(
         LEARNED_CELL,
-        lambda run: theorem_1(run, 1 / math.sqrt(LEARNED_EXPERTS), "linear", LEARNED_DIMS.num_features),
+        lambda run: theorem_1_at(run.params, 1 / math.sqrt(LEARNED_EXPERTS), "linear", LEARNED_FEATURES),
     )
     predict = allowed(LEARNED_CELL)
 
@@ -186,43 +185,30 @@ class Natural:
     predict = allowed(NATURAL_CELL)
 
 
-def _trained_bounds(source: str) -> Values:
+def _declare_trained(source: str, what: str) -> None:
     num_features = experiments.TRAINED_FEATURES[source]
-    return lambda runs: np.array([_linear_bound(run, num_features) for run in runs.values()])
+
+    def bounds(runs: Runs) -> np.ndarray:
+        return np.array([_linear_bound(run, num_features) for run in runs.values()])
+
+    @claim(
+        f"generalization.theorem-1.trained-{source}",
+        where="Theorem 1, Eqs. (8) and (23), for what training finds",
+        kind="probability",
+    )
+    class Trained:
+        __doc__ = f"The gap of classifiers trained on {what} exceeds (23), d_N of masks, no more often than delta."
+        formula = _EQUATION_8
+        experiment = TRAINED[source]
+        side = "at_most"
+        labels = staticmethod(list)
+        observe = exceeds(bounds)
+        predict = all_allowed
+        trivial = unless_impossible(1.0, bounds)
 
 
-@claim(
-    "generalization.theorem-1.trained-teacher",
-    where="Theorem 1, Eqs. (8) and (23), for what training finds",
-    kind="probability",
-)
-class TrainedTeacher:
-    """The gap of classifiers trained on a teacher's labels exceeds (23), d_N of masks, no more often than delta."""
-
-    formula = _EQUATION_8
-    experiment = TRAINED["teacher"]
-    side = "at_most"
-    labels = staticmethod(list)
-    observe = exceeds(_trained_bounds("teacher"))
-    predict = all_allowed
-    trivial = unless_impossible(1.0, _trained_bounds("teacher"))
-
-
-@claim(
-    "generalization.theorem-1.trained-digits",
-    where="Theorem 1, Eqs. (8) and (23), for what training finds",
-    kind="probability",
-)
-class TrainedDigits:
-    """The gap of classifiers trained on images of digits exceeds (23), d_N of masks, no more often than delta."""
-
-    formula = _EQUATION_8
-    experiment = TRAINED["digits"]
-    side = "at_most"
-    labels = staticmethod(list)
-    observe = exceeds(_trained_bounds("digits"))
-    predict = all_allowed
-    trivial = unless_impossible(1.0, _trained_bounds("digits"))
+_declare_trained("teacher", "a teacher's labels")
+_declare_trained("digits", "images of digits")
 
 
 @claim(

@@ -1,14 +1,12 @@
-"""Numbers that claims are made of, one a replicate and component, and bounds at the sizes and the reading of a cell."""
+"""What claims of this paper observe and predict: numbers per replicate and component."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from moe_theory.generalization import complexity, corrected, theory
 from moe_theory.generalization.experiments import gaps_of
-from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.claim import claim as declare
@@ -17,19 +15,9 @@ from moe_theory.verify.components import alike as alike
 from moe_theory.verify.components import computed as computed
 from moe_theory.verify.components import excess as excess
 from moe_theory.verify.components import named as named
+from moe_theory.verify.components import over as over
 
 claim = functools.partial(declare, paper="generalization")
-
-
-def theorem_1(run: Run, rademacher: float, router: str, num_features: int, least_natarajan: float = 0) -> float:
-    """(23) of a cell whose routers are of the class `router` (see `natarajan`), or with a larger d_N.
-
-    Raises: InvalidParamsError for a class that has no finite d_N under the run's reading.
-    """
-    params, (experts, active, samples) = run.params, sizes_of(run)
-    reading = "router-dimension" if params.whole_router else "mask-dimension"
-    dimension = max(complexity.natarajan(router, experts, active, num_features, reading), least_natarajan)
-    return float(theory.theorem_1(experts, active, samples, rademacher, dimension, LIPSCHITZ, float(params.delta)))
 
 
 def sizes_of(run: Run) -> tuple[int, int, int]:
@@ -37,15 +25,8 @@ def sizes_of(run: Run) -> tuple[int, int, int]:
     return int(run.params.num_experts), int(run.params.num_active), int(run.params.num_samples)
 
 
-def linear_bounds(run: Run, num_features: int, share: float = 1.0) -> corrected.Bounds:
-    """The bounds that hold for linear experts and routers, at `share` of the cell's delta."""
-    params = run.params
-    norms = (float(params.expert_norm), 1.0, float(params.router_norm))
-    return corrected.bounds(*sizes_of(run), num_features, *norms, LIPSCHITZ, share * float(params.delta))
-
-
 def allowed(*names: str) -> Values:
-    """delta of the named cells, which a bound may fail with, one component each."""
+    """delta of the named cells, the probability with which a bound may fail, one component each."""
     return lambda runs: np.array([float(runs[name].params.delta) for name in names])
 
 
@@ -65,12 +46,12 @@ def exceeds(bounds: Values) -> Values:
 
 
 def unless_impossible(largest: float, bound: Callable[[Runs], Any]) -> Values:
-    """`trivial` of an event whose gap is at most `largest`: no bound from there on can fail, whatever it says."""
+    """`trivial` of an event whose gap is at most `largest`: a bound of that or more cannot fail."""
     return lambda runs: np.where(np.asarray(bound(runs)) >= largest, 0.0, 1.0)
 
 
 def seldom_above(bound: str) -> str:
-    """In LaTeX, that the largest gap of the class exceeds a bound with probability at most delta."""
+    """LaTeX: the largest gap of the class exceeds a bound with probability at most delta."""
     return (
         r"\mathbb{P}\left( \sup_{f \in \mathcal{F}(T, k)} \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{D}}(f) "
         r"\right\rvert > " + bound + r" \right) \le \delta"
@@ -78,13 +59,8 @@ def seldom_above(bound: str) -> str:
 
 
 def shown(run: Run, *names: str) -> np.ndarray:
-    """What the only round of a run shows under a name, or under a name within another, in float64: (..., B)."""
+    """The field of these nested names in the only round of a run, in float64: (..., B)."""
     record: Any = run.records
     for name in names:
         record = getattr(record, name)
     return record[0].astype(np.float64)
-
-
-def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
-    """What `value` says of each cell's run (B,), one component a cell."""
-    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)

@@ -1,7 +1,7 @@
-"""Capacity over the number of active experts, against sqrt(k (1 + log(T/k))), how the paper says that it grows.
+"""Capacity over the number of active experts, against the paper's growth with k, sqrt(k (1 + log(T/k))).
 
-(a) A linear router that is given, with linear experts: the supremum over the experts is exact. (b) Experts and router
-both fitted to random labels. Capacities are in units of R_m(H), that of one expert, which Eq. (32) says bounds (a).
+(a) A given linear router, with linear experts: the supremum over the experts is exact. (b) Experts and router both
+fitted to random labels. Capacities are in units of R_m(H), that of one expert, which by Eq. (32) bounds (a).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.generalization import theory
-from moe_theory.generalization.experiments import best_gaps
+from moe_theory.generalization.experiments import best_gaps, cell_name
 from moe_theory.generalization.instances import linear_router
 from moe_theory.generalization.model import Dims
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
@@ -26,7 +26,7 @@ DIMS = Dims(max_experts=16, num_features=10, max_samples=256)
 ACTIVE = (1, 2, 3, 4, 6, 8, 12, 16)
 NORMS = (1.0, 4.0, 16.0, 64.0)  # W of the router
 NUM_STEPS = 400
-INSTANCES = 16  # of (a) for each replicate of (b): they cost little
+INSTANCES = 16  # of (a) per replicate of (b), as they are cheap
 DIMENSIONS = ("norm", "active")
 LINES: tuple[dict[str, Any], ...] = (
     {"color": "C0", "marker": "o"},
@@ -51,15 +51,16 @@ def compute(
     """
     length = NUM_STEPS if num_rounds is None else num_rounds
     params = {(norm, active): _params(reading, norm, active) for norm in NORMS for active in ACTIVE}
-    settings = {_name(*place): (DIMS, values) for place, values in params.items()}
+    names = {(norm, active): cell_name(W=norm, k=active) for norm, active in params}
+    settings = {names[place]: (DIMS, values) for place, values in params.items()}
     gaps = best_gaps(settings, length, replicates, seed, progress, "capacity")
     router = linear_router(DIMS)
-    parts = [Cell(_name(*place), router, values, 1) for place, values in params.items()]
+    parts = [Cell(names[place], router, values, 1) for place, values in params.items()]
     runs = run_cells(parts, INSTANCES * replicates, seed=seed, progress=progress, what="capacity")
     lone = float(np.mean(next(iter(runs.values())).records.lone, dtype=np.float64))
-    learned = 2 * by_inclusion(np.array([[gaps[_name(norm, active)] for active in ACTIVE] for norm in NORMS])) / lone
-    fixed = np.array([[_routed(runs[_name(norm, active)]) for active in ACTIVE] for norm in NORMS]) / lone
-    squares = [[_mean_square_gate(runs[_name(norm, active)]) for active in ACTIVE] for norm in NORMS]
+    learned = 2 * by_inclusion(np.array([[gaps[names[norm, active]] for active in ACTIVE] for norm in NORMS])) / lone
+    fixed = np.array([[_routed(runs[names[norm, active]]) for active in ACTIVE] for norm in NORMS]) / lone
+    squares = [[_mean_square_gate(runs[names[norm, active]]) for active in ACTIVE] for norm in NORMS]
     growth = np.asarray(theory.sparsity_term(DIMS.max_experts, np.array(ACTIVE)))
     growth = growth / theory.sparsity_term(DIMS.max_experts, 1)
     variables: dict[str, Any] = {}
@@ -76,17 +77,13 @@ def compute(
 
 
 def by_inclusion(gaps: Float[np.ndarray, "W k B"]) -> Float[np.ndarray, "W k B"]:
-    """What is known of each class from all of them: one of a smaller norm is part of it.
+    """The best of each class and those inside it: a class includes those of smaller norms.
 
-    At k = 1 the norm decides nothing, as a mask depends on the order of the logits alone: there it is one class.
+    At k = 1 the norm is irrelevant, as a mask depends on the order of the logits alone: all norms give one class.
     """
     best = np.maximum.accumulate(gaps, axis=0)
     best[:, 0] = best[-1, 0]
     return best
-
-
-def _name(norm: float, active: int) -> str:
-    return f"W = {norm:g}, k = {active}"
 
 
 def _params(reading: ReadingLike, norm: float, active: int) -> Any:

@@ -1,7 +1,7 @@
-"""How far bounds are from the gap that can be had: Theorem 1, and the smallest repaired bound, over T and k.
+"""Bounds over the gap that training finds: Theorem 1, and the smallest corrected bound, over T and k.
 
-The gap is that of the best fit to random labels that training finds. It is at most the supremum, so a ratio is at least
-the true one: what comes out below 1 is below 1.
+The gap is that of the best fit to random labels found. It is at most the supremum, so that a ratio is at least the true
+one: a ratio below 1 is a violation.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from moe_theory.generalization import corrected, theory
-from moe_theory.generalization.complexity import natarajan
-from moe_theory.generalization.experiments import best_gaps
-from moe_theory.generalization.model import LIPSCHITZ, Dims
+from moe_theory.generalization.experiments import best_gaps, cell_name, corrected_bounds_at, theorem_1_at
+from moe_theory.generalization.model import Dims
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance, replicates_and_seed
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 EXPERTS = (2, 4, 8, 16, 32)
 ACTIVE = (1, *EXPERTS)
 NUM_SAMPLES, NUM_FEATURES = 512, 10
-ROUTER_NORM = 100.0  # W, so large that gates can be near 0 and 1
+ROUTER_NORM = 100.0  # W, large enough for gates near 0 and 1
 NUM_STEPS = 400
 BOUNDS = {"printed": "(a) Theorem 1", "repaired": "(b) what holds"}
 LEVELS = (0.5, 50.0)  # of the colours
@@ -40,12 +38,12 @@ def compute(
     """
     length = NUM_STEPS if num_rounds is None else num_rounds
     places = [(num_experts, active) for num_experts in EXPERTS for active in ACTIVE if active <= num_experts]
-    settings = {_name(*place): (_dims(place[0]), _params(reading, *place)) for place in places}
+    settings = {cell_name(T=T, k=k): (_dims(T), _params(reading, T, k)) for T, k in places}
     gaps = best_gaps(settings, length, replicates, seed, progress, "tightness")
     names = ("gap", "error", *(f"{bound}{part}" for bound in BOUNDS for part in ("", "_ratio", "_exceeded")))
     values = {name: np.full((len(EXPERTS), len(ACTIVE)), np.nan) for name in names}
     for num_experts, active in places:
-        found = gaps[_name(num_experts, active)]
+        found = gaps[cell_name(T=num_experts, k=active)]
         row = {"gap": found.mean(), "error": found.std(ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.nan}
         for name, bound in bounds_of(reading, num_experts, active).items():
             row |= {name: bound, f"{name}_ratio": bound / found.mean(), f"{name}_exceeded": np.mean(found > bound)}
@@ -61,20 +59,14 @@ def compute(
 
 def bounds_of(reading: ReadingLike, num_experts: int, active: int) -> dict[str, float]:
     """Theorem 1 with R_m(H) at its upper bound B c/sqrt(m) and the reading's d_N, and the smallest bound that holds."""
-    params, sizes = _params(reading, num_experts, active), (num_experts, active, NUM_SAMPLES)
-    norm, delta = float(params.expert_norm), float(params.delta)
-    dimension = natarajan("linear", num_experts, active, NUM_FEATURES, reading.name)
-    printed = theory.theorem_1(*sizes, norm / np.sqrt(NUM_SAMPLES), dimension, LIPSCHITZ, delta)
-    holds = corrected.bounds(*sizes, NUM_FEATURES, norm, 1.0, ROUTER_NORM, LIPSCHITZ, delta)
-    return {"printed": float(printed), "repaired": holds.best}
-
-
-def _name(num_experts: int, active: int) -> str:
-    return f"T = {num_experts}, k = {active}"
+    params = _params(reading, num_experts, active)
+    radius = float(params.expert_norm) / np.sqrt(NUM_SAMPLES)
+    printed = theorem_1_at(params, radius, "linear", NUM_FEATURES)
+    return {"printed": printed, "repaired": corrected_bounds_at(params, NUM_FEATURES).best}
 
 
 def _dims(num_experts: int) -> Dims:
-    """Not padded: few experts would cost as much as many."""
+    """Not padded, since few experts would cost as much as many."""
     return Dims(num_experts, NUM_FEATURES, NUM_SAMPLES)
 
 
@@ -84,7 +76,7 @@ def _params(reading: ReadingLike, num_experts: int, active: int) -> Any:
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """Two heat maps with their numbers; what is violated is framed."""
+    """Two heat maps with their numbers; violations are framed."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm
 
@@ -129,7 +121,7 @@ def caption(data: xr.Dataset) -> str:
         "the largest gap of the class, so that the ratios are at least the true ones. Linear experts (|w| ≤ 1) and "
         f"linear routers (rows |v| ≤ {ROUTER_NORM:g}), m = {NUM_SAMPLES}, d = {NUM_FEATURES}, inputs on the unit "
         f"sphere, ramp loss, δ = {data.attrs['delta']:g}. (a) Theorem 1, (23), with R_m(H) at its upper bound 1/√m "
-        f"and d_N of linear routers under this reading; {_verdict(data)}. (b) The smallest of the repaired bounds.\n"
+        f"and d_N of linear routers under this reading; {_verdict(data)}. (b) The smallest of the corrected bounds.\n"
         + closing(data, f"{replicates_and_seed(data)}, {data.attrs['num_rounds']} steps")
     )
 

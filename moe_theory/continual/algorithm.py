@@ -1,0 +1,307 @@
+"""Algorithm 1 of the continual-learning paper: routing, minimum-norm experts, gate updates with early termination."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+from moe_theory.continual.params import Dims, Params, check_params
+from moe_theory.continual.theory import exploration_rounds
+from moe_theory.core import gating, metrics
+from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.experts import minimum_norm_change
+from moe_theory.core.metrics import Metrics
+from moe_theory.core.random import symmetric_uniforms
+from moe_theory.core.system import System
+from moe_theory.core.tasks import Arrival, Pool, check_pool, draw_pool, make_arrival, num_arrival_draws, select_row
+
+Optimizer = Callable[[Any], optax.GradientTransformation]  # of a traced learning rate
+# What the auxiliary loss adds to the cost of each expert that is chosen: (visits (M,), time (), params) -> (M,).
+Auxiliary = Callable[[Int[Array, " M"], Int[Array, ""], Params], Float[Array, " M"]]
+
+
+class State(NamedTuple):
+    """Carried from round to round; the checkpoint."""
+
+    pool: Pool
+    experts: Float[Array, "M d"]  # local models w^(m)
+    gates: Float[Array, "M d"]  # gating parameters theta^(m)
+    visits: Int[Array, " M"]  # loads L_t(m): rounds in which an expert was chosen
+    explored_visits: Int[Array, " M"]  # loads at min(t, T1)
+    converged: Bool[Array, " M"]  # convergence flags I(m)
+    terminated: Bool[Array, ""]  # whether the gates are no longer updated
+    round: Int[Array, ""]  # rounds done, t
+    metrics: Metrics
+    optimizer_state: PyTree
+
+
+class Info(NamedTuple):
+    """Observables of one round."""
+
+    task: Int[Array, ""]  # n_t
+    expert: Int[Array, ""]  # m_t; with top-k routing the first choice
+    chosen: Bool[Array, " M"]  # the experts that learned the task
+    gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
+    gate_probabilities: Float[Array, " M"]  # softmax pi_m
+    update_norm: Float[Array, ""]  # |w_t - w_{t-1}| over the experts that learned
+    error: Float[Array, ""]  # E_t(w_t), (14)
+    forgetting: Float[Array, ""]  # F_t, (15)
+    generalization_error: Float[Array, ""]  # G_t, (16)
+
+
+def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
+    """alpha M f_t / t: what the auxiliary loss adds to the cost of a chosen expert.
+
+    f_t(m) counts rounds 1..t, the current one included. Source: Eqs. (7), (30) of `continual`.
+    """
+    # Without the cast JAX divides integers in float32, even where the run is in float64.
+    fractions = visits.astype(jnp.result_type(float)) / (time * params.num_active)
+    return params.balance_weight * params.num_experts * fractions / time
+
+
+@functools.lru_cache
+def system(dims: Dims, *, optimizer: Optimizer = optax.sgd, auxiliary: Auxiliary = balance_cost) -> System:
+    """Algorithm 1 as a `System`. Equal arguments give the same object, so that a program is compiled once.
+
+    Every replicate draws a pool of its own; `on_pool` makes all replicates share one.
+
+    Args:
+        optimizer: the transformation of the gate's gradient, of a traced learning rate; `optax.sgd` is (9).
+        auxiliary: what the auxiliary loss costs a chosen expert; `balance_cost` is (7).
+    Source: Algorithm 1 of `continual`; what is drawn, Section 3.1 and Appendix A.2.
+    Raises: from its `init`, InvalidParamsError for parameters outside their range.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> dims = continual.Dims(max_experts=3, num_tasks=4, num_features=6, num_samples=2)
+        >>> system, params = continual.system(dims), continual.Params(num_experts=3)
+        >>> state, info = mt.simulate(system, mt.root_key(0), params, num_rounds=5)
+        >>> info.expert.shape, int(state.visits.sum())
+        ((5,), 5)
+    """
+
+    def init(key: Key[Array, ""], params: Params) -> State:
+        check_params(dims, params)
+        pool = draw_pool(key, dims.num_tasks, dims.num_features, params.pool_scales)
+        return begin(dims, params, pool, optimizer)
+
+    def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
+        arrival, perturbation = draw(key, dims, state.pool, params)
+        return learn(
+            state, arrival, perturbation, params, max_active=dims.max_active, optimizer=optimizer, auxiliary=auxiliary
+        )
+
+    return System(init, step)
+
+
+def on_pool(dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd, auxiliary: Auxiliary = balance_cost) -> System:
+    """Algorithm 1 with one explicit pool for all replicates. Reuse the result: each call compiles a new program.
+
+    Source: Algorithm 1 of `continual`.
+    Raises: InvalidDimsError if the pool's shapes are not those of `dims`.
+
+    Examples:
+        >>> import numpy as np
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> pool = continual.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
+        >>> system = continual.on_pool(continual.Dims(3, num_tasks=2, num_features=4, num_samples=2), pool)
+        >>> np.array_equal(system.init(mt.root_key(0), continual.Params(num_experts=3)).pool.truths, pool.truths)
+        True
+    """
+    check_pool(dims.num_tasks, dims.num_features, pool)
+    drawn = system(dims, optimizer=optimizer, auxiliary=auxiliary)
+
+    def init(key: Key[Array, ""], params: Params) -> State:
+        del key
+        return begin(dims, params, pool, optimizer)
+
+    return System(init, drawn.step)
+
+
+def begin(dims: Dims, params: Params, pool: Pool, optimizer: Optimizer = optax.sgd) -> State:
+    """The state before round 1: experts and gates are zero.
+
+    Source: Algorithm 1 of `continual`, line 2.
+    Raises: InvalidDimsError if the pool's shapes are not those of `dims`; InvalidParamsError for `params` outside
+        their range.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory import continual
+        >>> pool = continual.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
+        >>> dims = continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)
+        >>> continual.begin(dims, continual.Params(num_experts=3), pool).experts.shape
+        (3, 4)
+    """
+    check_params(dims, params)
+    check_pool(dims.num_tasks, dims.num_features, pool)
+    dtype = jnp.result_type(float)
+    zeros = jnp.zeros((dims.max_experts, dims.num_features), dtype)
+    pool = Pool(jnp.asarray(pool.truths, dtype), jnp.asarray(pool.signals, dtype), jnp.asarray(pool.clusters))
+    return State(
+        pool=pool,
+        experts=zeros,
+        gates=zeros,
+        visits=jnp.zeros(dims.max_experts, jnp.int32),
+        explored_visits=jnp.zeros(dims.max_experts, jnp.int32),
+        converged=jnp.zeros(dims.max_experts, bool),
+        terminated=jnp.zeros((), bool),
+        round=jnp.zeros((), jnp.int32),
+        metrics=metrics.no_arrivals(dims.max_experts, dims.num_tasks, dtype),
+        optimizer_state=optimizer(jnp.asarray(params.learning_rate, dtype)).init(zeros),
+    )
+
+
+def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[Arrival, Float[Array, " M"]]:
+    """Draw a round's arrival (Definition 1) and its routing perturbation r ~ U[0, lambda] of (1).
+
+    Source: Definition 1 and Eq. (1) of `continual`.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> pool = continual.Pool(truths=jnp.eye(2, 4), signals=jnp.eye(2, 4), clusters=jnp.arange(2))
+        >>> dims = continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)
+        >>> draw = jax.jit(continual.draw, static_argnums=1)
+        >>> arrival, perturbation = draw(mt.root_key(0), dims, pool, continual.Params(num_experts=3))
+        >>> arrival.features.shape, perturbation.shape
+        ((4, 2), (3,))
+    """
+    split = num_arrival_draws(dims.num_features, dims.num_samples)
+    draws = symmetric_uniforms(key, split + dims.max_experts, pool.truths.dtype)
+    arrival = make_arrival(
+        draws[:split], pool, dims.num_samples, params.noise_scale, params.min_strength, params.max_strength
+    )
+    return arrival, params.perturbation_scale * (draws[split:] + 1) / 2
+
+
+def learn(
+    state: State,
+    arrival: Arrival,
+    perturbation: Float[Array, " M"],
+    params: Params,
+    *,
+    max_active: int = 1,
+    optimizer: Optimizer = optax.sgd,
+    auxiliary: Auxiliary = balance_cost,
+) -> tuple[State, Info]:
+    """One round of Algorithm 1 on an explicit arrival and perturbation: nothing random inside.
+
+    The task goes to the expert (with `max_active` > 1, to the `Params.num_active` experts) of highest perturbed gate
+    output; those experts move to the nearest model that fits the samples; then all gates take one gradient step,
+    unless the update has been terminated.
+
+    Args:
+        arrival: task () and features (d, s), whose task must be one of the pool's.
+        perturbation: r of (1), one a (padded) expert.
+        max_active: static bound of `Params.num_active`; a system takes it from its `Dims`.
+        optimizer: the one that `begin` was given.
+        auxiliary: what the auxiliary loss costs a chosen expert.
+    Returns: the state after the round, and its observables.
+    Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
+    Raises: InvalidDimsError for features that do not fit the state or have s >= d; InvalidParamsError for parameters
+        outside their range, where their values are known.
+
+    Examples:
+        An expert that sees all that its task depends on fits it exactly:
+
+        >>> import jax, numpy as np
+        >>> from moe_theory import continual
+        >>> pool = continual.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
+        >>> dims = continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)
+        >>> params = continual.Params(num_experts=3)
+        >>> arrival = continual.Arrival(task=0, features=np.eye(4, 2))
+        >>> state, info = jax.jit(continual.learn)(continual.begin(dims, params, pool), arrival, np.zeros(3), params)
+        >>> int(info.expert), float(info.error), state.experts[0].tolist()
+        (0, 0.0, [1.0, 0.0, 0.0, 0.0])
+    """
+    _check_round(state, arrival, params, max_active)
+    pool, time = state.pool, state.round + 1
+    exists = jnp.arange(state.experts.shape[0]) < params.num_experts
+    gate_input = jnp.sum(arrival.features, axis=1)
+    outputs = gating.gate_outputs(state.gates, gate_input)
+    probabilities = gating.gate_probabilities(outputs, exists)
+    ranked, masks = gating.route(outputs + perturbation, exists, params.num_active, max_active)
+    chosen = jnp.any(masks, axis=0)
+
+    truth = select_row(pool.truths, arrival.task)
+    before = jnp.sum(jnp.where(masks[:, :, None], state.experts[None, :, :], 0), axis=1)
+    fitted_change = minimum_norm_change(arrival.features, truth[None, :] - before)
+    change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted_change, 0)
+    experts = state.experts + jnp.sum(jnp.where(masks[:, :, None], change[:, None, :], 0), axis=0)
+    errors = jnp.sum(jnp.square(before + change - truth[None, :]), axis=1)
+    error = jnp.sum(jnp.where(jnp.any(masks, axis=1), errors, 0)) / params.num_active
+
+    visits = state.visits + chosen
+    squared_moves = jnp.sum(jnp.square(change), axis=1)
+    move_costs = jnp.sum(jnp.where(masks, locality_cost(squared_moves, params)[:, None], 0), axis=0)
+    costs = jnp.where(chosen, move_costs + auxiliary(visits, time, params), 0)
+    gradient = gating.gate_gradient(probabilities, gate_input, costs)
+
+    is_exploring = time <= exploration_rounds(params.num_experts, params.learning_rate)
+    converged = ~is_exploring & flag_converged(outputs, masks, state.converged, params)
+    terminated = jnp.asarray(params.terminate, bool) & (state.terminated | jnp.all(converged | ~exists))
+    updates, optimizer_state = optimizer(params.learning_rate).update(gradient, state.optimizer_state, state.gates)
+    moved: Any = optax.apply_updates(state.gates, updates)
+    gates = jnp.where(terminated, state.gates, moved)
+    tracked = metrics.record_arrival(state.metrics, pool.truths, arrival.task, masks, before, change, error)
+
+    info = Info(
+        task=arrival.task,
+        expert=ranked[0],
+        chosen=chosen,
+        gate_outputs=outputs,
+        gate_probabilities=probabilities,
+        update_norm=jnp.sqrt(jnp.sum(squared_moves)),
+        error=error,
+        forgetting=metrics.forgetting(tracked, time),
+        generalization_error=metrics.generalization_error(tracked, time),
+    )
+    after = State(
+        pool=pool,
+        experts=experts,
+        gates=gates,
+        visits=visits,
+        explored_visits=jnp.where(is_exploring, visits, state.explored_visits),
+        converged=converged,
+        terminated=terminated,
+        round=time,
+        metrics=tracked,
+        optimizer_state=jax.tree.map(functools.partial(jnp.where, terminated), state.optimizer_state, optimizer_state),
+    )
+    return after, info
+
+
+def _check_round(state: State, arrival: Arrival, params: Params, max_active: int) -> None:
+    """Check shapes, and values that are not traced, before anything is computed."""
+    (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
+    features = jnp.shape(arrival.features)
+    if len(features) != 2 or features[0] != num_features:
+        raise InvalidDimsError(f"features of shape {features} must be ({num_features}, s): a sample is a column.")
+    check_params(Dims(max_experts, num_tasks, num_features, features[1], max_active), params)
+
+
+def locality_cost(squared_moves: Float[Array, " k"], params: Params) -> Float[Array, " k"]:
+    """|w_t - w_{t-1}|^q of experts that moved by these squared distances. Source: Eq. (6) of `continual`."""
+    return squared_moves ** (params.locality_power / 2)
+
+
+def flag_converged(
+    outputs: Float[Array, " M"], masks: Bool[Array, "k M"], flags: Bool[Array, " M"], params: Params
+) -> Bool[Array, " M"]:
+    """Convergence flags after a router-learning round: gate outputs within Gamma of a chosen expert's.
+
+    Gate outputs exclude the perturbation and use the gates before this round's update. Flags accumulate, or under
+    `accumulate_flags=False` show this round alone. Source: Algorithm 1, lines 7 and 8, of `continual`.
+    """
+    leaders = jnp.sum(jnp.where(masks, outputs[None, :], 0), axis=1)
+    is_near = jnp.abs(outputs[None, :] - leaders[:, None]) < params.termination_threshold
+    is_near = jnp.any(is_near & jnp.any(masks, axis=1)[:, None], axis=0)
+    return is_near | (jnp.asarray(params.accumulate_flags, bool) & flags)

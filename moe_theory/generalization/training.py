@@ -1,0 +1,190 @@
+"""Training of sparse-MoE classifiers as a `System`: full-batch steps, each followed by a projection on the class."""
+
+import functools
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, Key, PyTree
+
+from moe_theory.core.system import System
+from moe_theory.generalization import data as source
+from moe_theory.generalization import model
+from moe_theory.generalization.data import Sample
+from moe_theory.generalization.model import Dims, Params, Weights, check_params
+
+Optimizer = Callable[[Any], optax.GradientTransformation]  # of a traced learning rate
+LONG_STEP = 1e6  # in units of the norm: after it an expert points along its gradient, if that is above about 1e-4
+
+
+@jax.tree_util.register_static
+class Source(str):
+    """The name of the sample's distribution: part of a state's structure, not of its numbers."""
+
+
+class State(NamedTuple):
+    """The checkpoint."""
+
+    weights: Weights
+    optimizer_state: PyTree
+    sample: Sample
+    teacher: Weights | None  # labels the inputs of "teacher"
+    num_experts: Int[Array, ""]  # T
+    num_active: Int[Array, ""]  # k
+    label_noise: Float[Array, ""]  # probability that a label of the population is flipped
+    source: Source
+    round: Int[Array, ""]  # steps done
+
+
+class Info(NamedTuple):
+    """What a round shows, of the weights at its start."""
+
+    loss: Float[Array, ""]  # what is minimised, the mean of -y f / 2
+    error: Float[Array, ""]  # share of the sample whose sign of f is not y; f = 0 is an error
+    mean_square_gate: Float[Array, ""]  # mean of |a(x_i)|^2 over the sample: 1 at k = 1, 1/k for equal gates
+
+
+@functools.lru_cache
+def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | None = None) -> System:
+    """A sparse MoE fitted to a sample of `data`, as a `System`; equal arguments give the same object.
+
+    Training minimises the mean of -y f / 2, the ramp loss without clipping, less 1/2: unlike the ramp loss it has a
+    gradient at samples that are right by a margin, and on random labels minus twice it is at most the supremum that the
+    Rademacher complexity averages. A round is a step over the whole sample, after which weights are projected on their
+    norms. Steps are in units of the norm that a layer may have (B of experts, W of the router), so that one learning
+    rate serves all layers.
+
+    Args:
+        data: one of `data.DATA`.
+        optimizer: an optax transformation of a traced learning rate; Adam by default.
+    Source: Eqs. (3)-(5) of `generalization`; how to train is left open there.
+    Raises: UnknownNameError for unknown data; InvalidDimsError for sizes that do not fit them.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> import moe_theory as mt
+        >>> from moe_theory import generalization
+        >>> dims = generalization.Dims(max_experts=4, num_features=3, max_samples=16)
+        >>> params = generalization.Params(num_experts=4, num_samples=16)
+        >>> system = generalization.system(dims, optimizer=generalization.best_experts)
+        >>> def observe(state, info):
+        ...     return generalization.true_risk(state), generalization.empirical_risk(state), generalization.gap(state)
+        >>> state, (true, empirical, gap) = mt.simulate(system, mt.root_key(0), params, num_rounds=3, observe=observe)
+        >>> true.tolist(), bool(jnp.allclose(gap, abs(empirical - true)))
+        ([0.5, 0.5, 0.5], True)
+    """
+    source.check_data(dims, data)
+    transform = optax.adam if optimizer is None else optimizer
+
+    def init(key: Key[Array, ""], params: Params) -> State:
+        check_params(dims, params)
+        dtype = jnp.result_type(float)
+        weight_key, sample_key, teacher_key = jax.random.split(key, 3)
+        teacher = source.draw_teacher(teacher_key, dims) if data == source.TEACHER else None
+        weights = model.draw_weights(weight_key, dims, params)
+        return State(
+            weights=weights,
+            optimizer_state=transform(jnp.asarray(params.learning_rate, dtype)).init(weights),
+            sample=source.draw_sample(sample_key, dims, params, data, teacher),
+            teacher=teacher,
+            num_experts=jnp.asarray(params.num_experts, jnp.int32),
+            num_active=jnp.asarray(params.num_active, jnp.int32),
+            label_noise=jnp.asarray(params.label_noise, dtype),
+            source=Source(data),
+            round=jnp.zeros((), jnp.int32),
+        )
+
+    def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
+        del key
+        return learn(state, params, optimizer=transform)
+
+    return System(init, step)
+
+
+def learn(state: State, params: Params, *, optimizer: Optimizer = optax.adam) -> tuple[State, Info]:
+    """One step on the state's own sample: the algorithm with nothing random inside.
+
+    Source: Eqs. (3)-(5) of `generalization`; how to train is left open there.
+
+    Examples:
+        >>> import jax
+        >>> import moe_theory as mt
+        >>> from moe_theory import generalization
+        >>> dims = generalization.Dims(max_experts=4, num_features=3, max_samples=16)
+        >>> params = generalization.Params(num_experts=4, num_samples=16)
+        >>> state = jax.jit(generalization.system(dims).init)(mt.root_key(0), params)
+        >>> state, info = jax.jit(generalization.learn)(state, params)
+        >>> int(state.round), 0 <= float(info.error) <= 1
+        (1, True)
+    """
+    (loss, (outputs, mean_square_gate)), gradients = jax.value_and_grad(_surrogate, has_aux=True)(
+        state.weights, state.sample, params
+    )
+    transform = optimizer(jnp.asarray(params.learning_rate, outputs.dtype))
+    updates: Any
+    updates, optimizer_state = transform.update(gradients, state.optimizer_state, state.weights)
+    moved = Weights(
+        experts=_moved(state.weights.experts, updates.experts, params.expert_norm),
+        router=_moved(state.weights.router, updates.router, params.router_norm),
+    )
+    info = Info(loss, _mean(state.sample, state.sample.labels * outputs <= 0), mean_square_gate)
+    weights = model.project(moved, params)
+    return state._replace(weights=weights, optimizer_state=optimizer_state, round=state.round + 1), info
+
+
+def best_experts(learning_rate: Any) -> optax.GradientTransformation:
+    """An optimizer for the largest gap: Adam for the router, and the best linear experts given the router.
+
+    The training loss is linear in linear experts, so that the best in a ball are on its boundary, along the gradient: a
+    step so long that the projection keeps its direction alone takes them there.
+    """
+    steps: dict[Hashable, optax.GradientTransformation] = {
+        "experts": optax.sgd(LONG_STEP),
+        "router": optax.adam(learning_rate),
+    }
+    return optax.multi_transform(steps, lambda weights: weights._replace(experts="experts", router="router"))
+
+
+def empirical_risk(state: State, info: Any = None) -> Float[Array, ""]:
+    """L_S(f), the mean ramp loss over the sample, in [0, 1]."""
+    del info
+    outputs = model.outputs(state.weights, state.sample.features, state.num_active, state.num_experts)
+    return _mean(state.sample, model.ramp_loss(state.sample.labels, outputs))
+
+
+def true_risk(state: State, info: Any = None) -> Float[Array, ""]:
+    """L_D(f), the mean ramp loss over the distribution, exactly."""
+    del info
+    return source.true_risk(
+        state.weights, state.num_active, state.num_experts, state.source, state.teacher, state.label_noise
+    )
+
+
+def gap(state: State, info: Any = None) -> Float[Array, ""]:
+    """|L_S(f) - L_D(f)|, the generalization error of Eq. (3).
+
+    This, `true_risk` and `empirical_risk` serve as `observe` of `simulate`, or inside one: they are computed in
+    recorded rounds alone, with the weights at the end of the round.
+    """
+    return jnp.abs(empirical_risk(state, info) - true_risk(state, info))
+
+
+def _surrogate(weights: Weights, sample: Sample, params: Params) -> tuple[Array, tuple[Array, Array]]:
+    logits = model.logits(weights, sample.features)
+    gates = model.gates_straight_through(logits, params.num_active, params.num_experts)
+    outputs = jnp.sum(gates * model.expert_outputs(weights, sample.features), axis=1)
+    squares = jax.lax.stop_gradient(jnp.sum(jnp.square(gates), axis=1))
+    return _mean(sample, -sample.labels * outputs / 2), (outputs, _mean(sample, squares))
+
+
+def _moved(layers: tuple[Array, ...], updates: tuple[Array, ...], norm: Any) -> tuple[Array, ...]:
+    return tuple(layer + jnp.asarray(norm, layer.dtype) * update for layer, update in zip(layers, updates, strict=True))
+
+
+def _mean(sample: Sample, values: Array) -> Float[Array, ""]:
+    """Mean over the samples that are drawn."""
+    dtype = sample.labels.dtype
+    count = jnp.sum(sample.is_drawn, dtype=jnp.int32).astype(dtype)
+    return jnp.sum(jnp.where(sample.is_drawn, values, 0).astype(dtype)) / count
