@@ -207,7 +207,7 @@ def run_self_test(options: Any) -> None:
 
 
 def print_example() -> None:
-    from moe_theory.sweep.spec import example
+    from moe_theory.sweep.specification import example
 
     print(example(), end="")  # noqa: T201
 
@@ -263,7 +263,7 @@ def _run_sweep(options: Any, is_stopped: Callable[[], bool]) -> None:
         print_json(sweeps.to_json(results))
         return
     console.print(sweeps.table(results))
-    for line in (*costs.closing_lines(outcome.tally), merged, f"look: moe-theory sweep show {folder}"):
+    for line in (*costs.closing_lines(outcome.counts), merged, f"look: moe-theory sweep show {folder}"):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
@@ -311,7 +311,7 @@ def leave_threads(reason: str) -> NoReturn:
 def _sweep_of(options: Any) -> tuple[Any, Path]:
     """The sweep that is specified, and the folder it goes into."""
     from moe_theory.core.errors import InvalidRunError
-    from moe_theory.sweep.spec import Sweep
+    from moe_theory.sweep.results import Sweep
 
     if options.specification is None:
         raise InvalidRunError("name a specification: moe-theory sweep --example > grid.toml prints one to begin with.")

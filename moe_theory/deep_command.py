@@ -26,7 +26,7 @@ from moe_theory.runs.compilation import keep_programs
 from moe_theory.runs.files import write_whole
 from moe_theory.runs.machine import available_cores
 from moe_theory.runs.provenance import backend, is_x64, now, versions
-from moe_theory.sweep.exports import to_netcdf
+from moe_theory.sweep.dataset import to_netcdf
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.session import FAMILY_ERROR, judge
 from moe_theory.verify.settings import parsed

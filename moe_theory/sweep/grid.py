@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, shortened
 from moe_theory.core.values import shown
-from moe_theory.sweep.columns import LARGEST_SIZE, READING, Value, Vocabulary
 from moe_theory.sweep.formulas import Formula
+from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value, Vocabulary
 
 MOST_CELLS = 1_000_000
 PADDED = "max_experts"  # the size that follows from the largest number of experts unless given
