@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from moe_theory.report.figure_claims import FIGURE_CLAIMS
-from moe_theory.verify.registry import PAPERS
+from moe_theory.core.papers import all_papers
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "figures"
@@ -50,9 +49,10 @@ def entries() -> list[Entry]:
 
 
 def _entries() -> Iterator[Entry]:
-    for (paper, name), claims in FIGURE_CLAIMS.items():
-        if paper in PAPERS and (FIGURES / paper / f"{name}.svg").is_file():
-            yield _entry(paper, name, claims, f"moe-theory figures {paper} {name}")
+    for paper in all_papers().values():
+        for name, figure in paper.import_figures().items():
+            if (FIGURES / paper.name / f"{name}.svg").is_file():
+                yield _entry(paper.name, name, figure.claims, f"moe-theory figures {paper.name} {name}")
     for (folder, name), command in _OTHERS.items():
         if (FIGURES / folder / f"{name}.svg").is_file():
             yield _entry(folder, name, (), command)

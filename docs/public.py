@@ -10,8 +10,9 @@ from typing import Any
 
 import moe_theory
 from moe_theory.core import errors
+from moe_theory.core.papers import all_papers
 
-PACKAGES = ("continual", "edge", "generalization", "merging", "deep", "verify", "sweep")
+PACKAGES = (*(paper.package for paper in all_papers().values()), "moe_theory.verify", "moe_theory.sweep")
 
 
 def public_names() -> dict[str, Any]:
@@ -21,7 +22,7 @@ def public_names() -> dict[str, Any]:
     defines; what the modules among these do, and so on down; the errors of `moe_theory.core.errors`. A function, class
     or module that is reached by several paths is listed under the first alone.
     """
-    packages = [importlib.import_module(f"moe_theory.{name}") for name in PACKAGES]
+    packages = [importlib.import_module(name) for name in PACKAGES]
     found = [(f"moe_theory.{name}", getattr(moe_theory, name)) for name in moe_theory.__all__]
     for package in packages:
         found += [(package.__name__, package), *_offered(package)]
@@ -44,7 +45,7 @@ def defining_module(path: str) -> str:
     value = public_names()[path]
     if isinstance(value, ModuleType):
         return value.__name__
-    module = getattr(value, "__module__", None)
+    module = getattr(value, "__module__", None) if hasattr(value, "__name__") else None
     if module is not None and module.startswith("moe_theory."):
         return module
     return imported_from(importlib.import_module(parent)).get(name, parent)

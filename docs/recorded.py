@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import InvalidReportError
-from moe_theory.verify.registry import PAPERS
+from moe_theory.core.papers import all_papers
 from moe_theory.verify.verdict import Status
 
 FOLDER = Path(__file__).with_name("verdicts")
@@ -62,7 +62,7 @@ def read(folder: Path = FOLDER) -> dict[str, Recorded]:
 
     Raises: InvalidReportError for a file that is damaged or of another schema.
     """
-    paths = {paper: folder / f"{paper}.json" for paper in PAPERS}
+    paths = {paper: folder / f"{paper}.json" for paper in all_papers()}
     return {paper: _read(path) for paper, path in paths.items() if path.is_file()}
 
 

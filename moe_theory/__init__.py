@@ -1,4 +1,4 @@
-"""moe_theory: executable theory of Mixture-of-Experts.
+"""moe_theory: executable theory of Mixture-of-Experts. Each installed paper is an attribute, such as `continual`.
 
 Everything is loaded on first use: importing this package imports neither JAX nor anything that configures it.
 """
@@ -7,11 +7,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from moe_theory import continual as continual
-    from moe_theory import deep as deep
-    from moe_theory import edge as edge
-    from moe_theory import generalization as generalization
-    from moe_theory import merging as merging
     from moe_theory.core.random import root_key as root_key
     from moe_theory.core.system import System as System
     from moe_theory.core.system import recorded_rounds as recorded_rounds
@@ -46,25 +41,24 @@ _NAMES = {
     "simulate": "moe_theory.core.system",
     "simulate_batch": "moe_theory.core.system",
 }
-_MODULES = (
-    "continual",
-    "deep",
-    "edge",
-    "generalization",
-    "merging",
-    "verify",
-)  # `verify` is a package and, called, its function
 
-__all__ = ["__version__", *_NAMES, *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["__version__", "verify", *_NAMES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return getattr(importlib.import_module(_NAMES[name]), name)
-    if name in _MODULES:
-        return importlib.import_module(f"moe_theory.{name}")
+    if name == "verify":  # a package and, called, its function
+        return importlib.import_module("moe_theory.verify")
+    if not name.startswith("_"):
+        from moe_theory.core.papers import paper_names, paper_package
+
+        if name in paper_names():
+            return importlib.import_module(paper_package(name))
     raise AttributeError(f"module 'moe_theory' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    from moe_theory.core.papers import paper_names
+
+    return sorted([*__all__, *paper_names()])

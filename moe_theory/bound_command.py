@@ -18,9 +18,7 @@ def run_bound(options: Any) -> None:
     found = calculator.calculate(setting)
     console = open_console(to_stderr=options.json)
     if options.picture is not None:
-        from moe_theory.report import bounds_figure  # takes longer to import than all the rest
-
-        bounds_figure.draw(setting, found, options.picture)
+        bounds.draw(setting, found, options.picture)
     if options.json:
         print_json(bounds.to_json(setting, found))
     else:

@@ -9,13 +9,13 @@ from rich.console import Console
 
 from moe_theory.commands import open_console, print_json
 from moe_theory.core.errors import InvalidRunError, InvalidStreamError, OutputError
-from moe_theory.merging import reading, streams
+from moe_theory.merging import online, reading
 from moe_theory.merging.online import Stream, merge_online
 from moe_theory.merging.params import Params
 from moe_theory.merging.testbed import training
 from moe_theory.merging.testbed.checkpoint import merge_checkpoint
-from moe_theory.merging.testbed.storage import PATTERN, load_model
 from moe_theory.merging.testbed.tasks import VALIDATION, Setting, examples
+from moe_theory.merging.testbed.training import PATTERN, load_model
 from moe_theory.merging.testbed.transformer import Model
 from moe_theory.report import merging
 from moe_theory.report.output import prepare_folder
@@ -75,7 +75,7 @@ def stream_of(options: Any, console: Console) -> Stream:
                 f"{options.stream} serves merged experts of a checkpoint: name it by --checkpoint."
             )
         checkpoint: Path = options.checkpoint
-        return streams.from_module(options.stream, checkpoint, options.pattern or PATTERN, options.seed)
+        return online.from_module(options.stream, checkpoint, options.pattern or PATTERN, options.seed)
     if options.pattern is not None and options.pattern != PATTERN:
         raise InvalidStreamError(
             "--pattern names tensors of a checkpoint of your own, which nothing here knows how to run: give --stream a "
@@ -83,7 +83,7 @@ def stream_of(options: Any, console: Console) -> Stream:
         )
     model = trained(options, console) if options.checkpoint is None else load_model(options.checkpoint)
     if options.stream is not None:
-        return streams.from_file(options.stream, model)
+        return online.from_file(options.stream, model)
     return testbed_stream(options, model)
 
 
@@ -108,7 +108,7 @@ def testbed_stream(options: Any, model: Model) -> Stream:
             f"{options.checkpoint} does not read inputs of the tasks {options.tasks!r}. Name others with --tasks, or a "
             "stream of its own with --stream."
         )
-    return streams.drawn(model, data, setting.num_tasks, options.slots, options.slot_size, options.drift, options.seed)
+    return online.drawn(model, data, setting.num_tasks, options.slots, options.slot_size, options.drift, options.seed)
 
 
 def equal_weights_reward(options: Any, num_slots: int, console: Console) -> float | None:

@@ -9,7 +9,7 @@ from rich.console import Console
 from moe_theory import cli
 from moe_theory.bound_command import rademacher_of
 from moe_theory.generalization.calculator import Setting, calculate
-from moe_theory.report import bounds, bounds_figure
+from moe_theory.report import bounds
 
 DENSE = ["bound", "--experts", "4", "--active", "4", "--samples", "1000", "--features", "3"]
 
@@ -131,7 +131,7 @@ def test_the_picture_has_every_series(capsys, tmp_path):
         curve = re.search(rf'<g id="{re.escape(bound.form.id)}">\s*<path d="([^"]+)"', drawn)
         assert curve
         assert curve[1].count("L") > 10
-    counts = bounds_figure.sample_counts(setting, found)
+    counts = bounds.sample_counts(setting, found)
     assert all(counts[0] <= bound.smallest_num_samples <= counts[-1] for bound in found)
     assert counts[0] < 1000 < counts[-1]
 

@@ -11,9 +11,10 @@ import yaml
 from rich.console import Console
 
 from moe_theory import __version__, cli
+from moe_theory.core.papers import all_papers, paper_names
 from moe_theory.report import bibliography, citations, citing, pages, plots
-from moe_theory.report.figure_claims import FIGURE_CLAIMS
-from moe_theory.verify.registry import PAPERS, SHARED, select_claims
+from moe_theory.sweep.systems import system_names
+from moe_theory.verify.registry import select_claims
 from moe_theory.verify.verdict import Status
 
 ROOT = Path(__file__).parents[1]
@@ -95,7 +96,7 @@ def test_a_map_says_where_its_claim_holds(tmp_path, capsys):
     assert "is damaged (KeyError: 'points')" in refused(capsys, tmp_path)
 
 
-@pytest.mark.parametrize("system", [paper for paper in PAPERS if paper not in SHARED])
+@pytest.mark.parametrize("system", system_names())
 def test_a_sweep_bears_on_what_is_judged_on_its_system(system, tmp_path, capsys):
     manifest = {"schema": "moe-theory/sweep/1", "specification": {"system": system}, "fingerprint": {}, "runs": []}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
@@ -141,11 +142,11 @@ def test_a_figure_bears_on_its_claims(capsys):
 
 
 def test_every_figure_has_claims_and_every_glob_matches():
-    known = {(paper, name) for paper in (*PAPERS, plots.OVERVIEW) for name in plots.figures_of(paper)}
-    assert set(FIGURE_CLAIMS) == known
-    for globs in FIGURE_CLAIMS.values():
-        for glob in globs:
-            assert ids(glob)
+    for paper in (*paper_names(), plots.OVERVIEW):
+        for figure in plots.figures_of(paper).values():
+            assert figure.claims
+            for glob in figure.claims:
+                assert ids(glob)
 
 
 def test_claims_and_papers_are_cited_by_name(capsys):
@@ -186,11 +187,11 @@ def test_brackets_of_a_statement_are_no_markup(capsys):
 
 def test_the_bibliography_is_citation_cff():
     about = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    software, *papers = bibliography.entries().values()
+    software = bibliography.software()
+    papers = [entry for paper in all_papers() if (entry := bibliography.entry_of(paper))]
     assert software.fields["note"] == f"Version {about['version']}" == f"Version {__version__}"
     assert software.title == about["title"]
     assert software.authors == [author["name"] for author in about["authors"]]
-    assert [entry.key for entry in papers] == [bibliography.KEYS[paper] for paper in PAPERS if paper not in SHARED]
     for entry, reference in zip(papers, about["references"], strict=True):
         assert entry.title == reference["title"]
         assert entry.authors == [f"{each['family-names']}, {each['given-names']}" for each in reference["authors"]]

@@ -13,9 +13,9 @@ import pytest
 from moe_theory import cli
 from moe_theory.core.random import root_key
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.storage import PATTERN, save_model
+from moe_theory.merging.testbed.checkpoint import write_safetensors
 from moe_theory.merging.testbed.tasks import Setting, tasks_of
-from moe_theory.merging.testbed.tensors import write_safetensors
+from moe_theory.merging.testbed.training import PATTERN, save_model
 
 SETTING = Setting(batch_size=96, num_experts=3, width=16, hidden=8, num_layers=1, num_heads=2)
 

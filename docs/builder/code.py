@@ -11,7 +11,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from builder import Page, slot, sources
-from moe_theory.verify.registry import PAPERS
+from moe_theory.core.papers import all_papers
 
 FOLDER = "source"
 
@@ -19,7 +19,7 @@ FOLDER = "source"
 def pages() -> Iterator[Page]:
     """A page a module, left out of the search: what it says the claims' pages say."""
     head = ["---", "search: {exclude: true}", "hide: [navigation, toc]", "---", ""]
-    for paper in PAPERS:
+    for paper in all_papers():
         for module in sources.modules(paper):
             path = Path(str(module.__file__)).resolve().relative_to(ROOT)
             text = "\n".join([*head, f"# `{path}`", "", slot("code"), ""])

@@ -7,8 +7,8 @@ import recorded
 from gallery import FIGURES, ROOT
 
 from builder import commands, papers
+from moe_theory.core.papers import all_papers
 from moe_theory.report.words import MEANINGS, SYMBOLS
-from moe_theory.verify.registry import PAPERS
 from moe_theory.verify.verdict import Status
 
 OVERVIEW = FIGURES / "overview" / "overview.svg"
@@ -64,7 +64,7 @@ FRAGMENTS: dict[str, Callable[[], str]] = {
     "overview": overview,
     "counts": counts,
     "statuses": statuses,
-    "papers": lambda: ", ".join(f"[{paper}]({papers.FOLDER}/{paper}.md)" for paper in PAPERS),
+    "papers": lambda: ", ".join(f"[{paper}]({papers.FOLDER}/{paper}.md)" for paper in all_papers()),
     "benchmarks": benchmarks,
     "benchmark-grid": benchmark_grid,
     "help": commands.help_texts,

@@ -17,22 +17,16 @@ import recorded
 from markupsafe import Markup, escape
 
 from builder import Page, api, code, plain, slot, sources
+from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.report import words
 from moe_theory.report.html import mathml
 from moe_theory.verify.claim import Claim
-from moe_theory.verify.registry import PAPERS, SHARED, all_claims
+from moe_theory.verify.registry import all_claims
 from moe_theory.verify.statements import Statement, statements
 from moe_theory.verify.verdict import Status
 
 FOLDER = "papers"
 BESIDE = "Beside the paper's statements: what holds instead"
-TITLES = {
-    "continual": "continual: Mixture-of-Experts in continual learning",
-    "edge": "edge: Mixture-of-Experts for mobile edge computing",
-    "generalization": "generalization: the error of sparse Mixture-of-Experts",
-    "merging": "merging: merging experts online",
-    "deep": "deep: the experiments with networks",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +48,7 @@ class Answer:
 
 def pages() -> Iterator[Page]:
     """The pages, in the papers' order."""
-    for paper in PAPERS:
+    for paper in all_papers():
         yield _page(paper)
 
 
@@ -80,10 +74,11 @@ def answered(paper: str) -> list[tuple[Statement, list[str]]]:
     A page of claims about other papers has those papers' statements that its claims answer for.
     """
     ids = list(every_claim())
-    if paper not in SHARED:
+    of = find_paper(paper)
+    if not of.answers_for:
         return [(each, _with_right_ones(_answering(each, ids))) for each in statements(paper)]
     own = [id for id in ids if every_claim()[id].paper == paper]
-    shared = [each for name in PAPERS if name not in SHARED for each in statements(name)]
+    shared = [each for name in of.answers_for for each in statements(name)]
     return [(each, _with_right_ones(found)) for each in shared if (found := _answering(each, own))]
 
 
@@ -106,13 +101,13 @@ def _answering(statement: Statement, ids: list[str]) -> list[str]:
 
 
 def _page(paper: str) -> Page:
-    lines = ["---", "hide: [navigation, toc]", "---", "", f"# {TITLES[paper]}", "", slot("head"), ""]
+    lines = ["---", "hide: [navigation, toc]", "---", "", f"# {paper}: {find_paper(paper).title}", "", slot("head"), ""]
     blocks: dict[str, str] = {}
     index = []
     left = [claim.id for claim in every_claim().values() if claim.paper == paper]
     for statement, ids in answered(paper):
-        anchor = f"{statement.paper}-{statement.id}" if paper in SHARED else statement.id
-        title = f"{statement.paper}, {statement.source}" if paper in SHARED else statement.source
+        anchor = f"{statement.paper}-{statement.id}" if find_paper(paper).answers_for else statement.id
+        title = f"{statement.paper}, {statement.source}" if find_paper(paper).answers_for else statement.source
         new = [id for id in ids if id in left]
         left = [id for id in left if id not in new]
         lines += [f"## {plain(title)} {{ #{anchor} }}", "", slot(anchor, statement.paraphrase), ""]
@@ -143,7 +138,7 @@ def _head(paper: str, index: list[tuple[str, str, str, Counter[str]]]) -> str:
     counts = {
         name: Counter(each["status"] for each in record.verdicts if each["reading"] == name) for name in record.readings
     }
-    package = importlib.import_module(PAPERS[paper])
+    package = importlib.import_module(find_paper(paper).package)
     about, _, source = inspect.cleandoc(package.__doc__ or "").partition("Source: ")
     return _render(
         "head",

@@ -6,7 +6,7 @@ from itertools import groupby
 import gallery
 
 from builder import Page, papers, slot
-from moe_theory.verify.registry import PAPERS
+from moe_theory.core.papers import paper_names
 
 PATH = "gallery.md"
 _HEADINGS = {"verify": "The engine on planted claims", "sweep": "A sweep", "bench": "Speed"}
@@ -43,6 +43,8 @@ def _figure(entry: gallery.Entry) -> str:
     ids = entry.claim_ids(list(papers.every_claim()))
     if ids:
         links = ", ".join(f'<a href="{papers.page_of(id)}.html#{id}"><code>{id}</code></a>' for id in ids)
-        paper = f'<a href="{papers.FOLDER}/{entry.paper}.html">{entry.paper}</a>' if entry.paper in PAPERS else ""
+        paper = (
+            f'<a href="{papers.FOLDER}/{entry.paper}.html">{entry.paper}</a>' if entry.paper in paper_names() else ""
+        )
         parts.append(f"<details><summary>{len(ids)} claims of {paper}</summary><p>{links}</p></details>")
     return f'<div class="mt-figure">{"".join(parts)}</div></div>'

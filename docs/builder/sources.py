@@ -14,8 +14,8 @@ from typing import Any
 
 from gallery import ROOT
 
+from moe_theory.core.papers import find_paper
 from moe_theory.verify.claim import Claim
-from moe_theory.verify.registry import PAPERS
 
 NUMBERS = ("observe", "predict", "trivial", "scale")  # the attributes whose functions compute something
 
@@ -60,7 +60,7 @@ def _bare(value: ast.expr) -> ast.expr:
 @functools.cache
 def modules(paper: str) -> list[ModuleType]:
     """The modules that declare a paper's claims."""
-    package = importlib.import_module(f"{PAPERS[paper]}.claims")
+    package = importlib.import_module(find_paper(paper).claims)
     found = pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
     return [importlib.import_module(each.name) for each in found]
 

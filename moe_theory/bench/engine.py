@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from moe_theory.bench.setting import Contender, Run, Setting, timed_systems
-from moe_theory.core.blocks import width_for
+from moe_theory.core.engine import width_for
 from moe_theory.core.system import Params, System, check_system
 from moe_theory.runs import cells, machine
 from moe_theory.sweep.systems import Sweepable, sweepable

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from moe_theory.sweep.systems import SYSTEMS, sweepable
+from moe_theory.sweep.systems import sweepable, system_names
 
 SIZES = ("num_tasks", "num_features", "num_samples")  # of a system that can be timed, beside its experts
 
@@ -43,4 +43,4 @@ class Contender(NamedTuple):
 @functools.cache
 def timed_systems() -> tuple[str, ...]:
     """Registered systems that a `Setting` describes: those that have its sizes."""
-    return tuple(name for name in SYSTEMS if set(SIZES) <= set(sweepable(name).sizes))
+    return tuple(name for name in system_names() if set(SIZES) <= set(sweepable(name).sizes))

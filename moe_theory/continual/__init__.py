@@ -19,5 +19,29 @@ from moe_theory.continual.system import draw as draw
 from moe_theory.continual.system import learn as learn
 from moe_theory.continual.system import on_pool as on_pool
 from moe_theory.continual.system import system as system
+from moe_theory.core.papers import Paper
 from moe_theory.core.tasks import Arrival as Arrival
 from moe_theory.core.tasks import Pool as Pool
+
+# The one place that names the paper: whatever lists papers asks for this.
+PAPER = Paper(
+    name="continual",
+    package=__name__,
+    title="Mixture-of-Experts in continual learning",
+    citation="""\
+@misc{li-continual,
+  title = {Theory on {Mixture-of-Experts} in Continual Learning},
+  author = {Li, Hongbo and Lin, Sen and Duan, Lingjie and Liang, Yingbin and Shroff, Ness B.},
+  year = {2025},
+  eprint = {2406.16437},
+  archivePrefix = {arXiv},
+  url = {https://arxiv.org/abs/2406.16437},
+}""",
+    readings=READINGS,
+    default_readings=("unit-signal", "independent-signal"),
+    claims="moe_theory.continual.claims",
+    statements="statements.toml",
+    figures="moe_theory.continual.figures:FIGURES",
+    systems={"continual": "moe_theory.continual.sweeps:SWEEPABLE"},
+    rank=0,
+)

@@ -169,6 +169,26 @@ def check_sizes(dims: Any) -> None:
                 raise InvalidDimsError(f"{name}={value!r} {problem}")
 
 
+def require(constraint: Any, **values: Any) -> None:
+    """Refuse numbers, or arrays of them, that break a constraint such as `Count` or `Whole(2)`, or are not finite.
+
+    Raises: InvalidParamsError naming the value, the bound and the way out.
+    """
+    for name, value in values.items():
+        try:
+            numbers = np.unique(np.asarray(value, float)).tolist()
+        except OverflowError:
+            raise InvalidParamsError(f"{name}={shortened(value)} is too large. Lower {name}.") from None
+        except (TypeError, ValueError):
+            raise InvalidParamsError(f"{name}={shortened(value)} must be a number. Change {name}.") from None
+        for number in [value] if isinstance(value, (int, float)) else numbers:
+            problem = None if math.isfinite(number) else f"must be a finite number. Change {name}."
+            for each in getattr(constraint, "__metadata__", (constraint,)):
+                problem = problem or each.complaint(name, number)
+            if problem:
+                raise InvalidParamsError(f"{name}={number} {problem}")
+
+
 def require_overparameterized(num_features: int, num_samples: int) -> None:
     """Raise InvalidDimsError unless there are fewer samples than features."""
     if num_samples >= num_features:

@@ -1,16 +1,20 @@
 """The engine under `simulate`: one body for the rounds, scanned between records, fed with what is known ahead."""
 
 import functools
+import math
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from moe_theory.core import vmap
 from moe_theory.core.ahead import split_step
 from moe_theory.core.batching import one_replicate, trailing_vmap
-from moe_theory.core.checks import is_known
+from moe_theory.core.constraints import is_known
 from moe_theory.core.numerics import stored
 from moe_theory.core.random import step_key
 
@@ -29,6 +33,9 @@ _BARRIERS_STORE = {
 # fewer copies of what a loop carries.
 _FURTHER = {"xla_cpu_experimental_ynn_fusion_type": "", "xla_cpu_copy_insertion_use_region_analysis": True}
 
+_UNTESTED = (0, 12)  # the first version of JAX whose programs nobody has looked at
+_STATIC = (0, 4, 5, 6, 7, 8)  # places of `run`'s arguments that a program is compiled for
+
 _MAKING = threading.Lock()  # threads that begin together are to share what one of them compiles
 
 
@@ -42,13 +49,23 @@ def run(
     observe: Callable[[Any, Any], Any],
     reduce: Callable[[Any], Any] | None,
     is_batch: bool,
+    is_plain: bool = False,
 ) -> tuple[Any, Any]:
     """Final state and stacked records of a run, from `state` or, where that is None, from the system's own start.
 
-    With `is_batch`, keys (B,) and every leaf of states and records end in the replicate axis.
+    With `is_batch`, keys (B,) and every leaf of states and records end in the replicate axis. With `is_plain` the run
+    is `vmap.run`, as it is where this JAX's programs cannot be rewritten.
     """
     arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch)
-    return program(platform_of(keys, state, params))(*arguments)
+    return program(platform_of(keys, state, params), is_plain)(*arguments)
+
+
+def trailing(function: Callable[..., Any], is_batched: tuple[bool, ...]) -> Callable[..., Any]:
+    """`function` of one replicate over the last axis of its batched arguments and of all its results.
+
+    That axis stays the last one inside the computation too, where this JAX's programs can be rewritten.
+    """
+    return (trailing_vmap if can_rewrite() else vmap.trailing)(function, is_batched)
 
 
 def platform_of(keys: Any, state: Any, params: Any) -> str | None:
@@ -59,20 +76,70 @@ def platform_of(keys: Any, state: Any, params: Any) -> str | None:
     return next(iter(words.devices())).platform
 
 
-def program(platform: str | None) -> Any:
+def program(platform: str | None, is_plain: bool = False) -> Any:
     """`run` as compiled for a platform; for None, as part of a program of somebody else, who says how to compile it."""
+    is_plain = is_plain or not can_rewrite()
     with _MAKING:
-        return _program(platform)
+        return _program(platform, is_plain)
 
 
 @functools.cache
-def _program(platform: str | None) -> Any:
-    options = cpu_options() if platform == "cpu" else None
-    return jax.jit(
-        functools.partial(_run, options is not None),
-        static_argnums=(0, 4, 5, 6, 7, 8),
-        compiler_options=options,
+def _program(platform: str | None, is_plain: bool) -> Any:
+    options = cpu_options() if platform == "cpu" and not is_plain else None
+    body = vmap.run if is_plain else functools.partial(_run, options is not None)
+    return jax.jit(body, static_argnums=_STATIC, compiler_options=options)
+
+
+@functools.cache
+def can_rewrite() -> bool:
+    """Whether the engine knows this JAX's programs.
+
+    Taken for granted up to the newest version that it was tested with. With a later one a small run is tried first, and
+    where that fails, or differs from `vmap.run`, everything runs plainly, with a warning.
+    """
+    if jax.__version_info__ < _UNTESTED:
+        return True
+    try:
+        if _agrees_on_a_small_run():
+            return True
+        reason = "its results differ"
+    except Exception as failure:  # whatever a later JAX does not have
+        reason = f"{type(failure).__name__}: {failure}"
+    warnings.warn(
+        f"moe_theory cannot rewrite programs of jax {jax.__version__} ({reason}): runs are right, but several times "
+        f"slower. Use a jax below {'.'.join(map(str, _UNTESTED))}, or a later moe_theory.",
+        RuntimeWarning,
+        stacklevel=2,
     )
+    return False
+
+
+class _Walk(NamedTuple):
+    round: Any
+    place: Any
+
+
+def _agrees_on_a_small_run() -> bool:
+    """Whether a random walk of three replicates is the same when its program is rewritten."""
+
+    def init(key: Any, params: Any) -> _Walk:
+        return _Walk(jnp.int32(0), jax.random.normal(key, (2,)))
+
+    def step(key: Any, state: _Walk, params: Any) -> tuple[_Walk, Any]:
+        jump, turn = jax.random.normal(key, (2,)), jax.random.uniform(jax.random.fold_in(key, 1))
+        place = jnp.where(turn < 0.5, state.place + params * jump, state.place[::-1] - jnp.sum(jump))
+        return _Walk(state.round + 1, place), jnp.max(place)
+
+    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(jax.random.key(0, impl="threefry2x32"), jnp.arange(3))
+    arguments = (_Pair(init, step), keys, None, jnp.float32(0.5), 5, 2, lambda state, info: (state, info), None, True)
+    runs = [jax.jit(body, static_argnums=_STATIC)(*arguments) for body in (functools.partial(_run, False), vmap.run)]
+    pairs = zip(*map(jax.tree.leaves, runs), strict=True)
+    return all(one.shape == other.shape and bool(jnp.allclose(one, other, 1e-5, 1e-5)) for one, other in pairs)
+
+
+class _Pair(NamedTuple):
+    init: Callable[..., Any]
+    step: Callable[..., Any]
 
 
 @functools.cache
@@ -100,7 +167,8 @@ def _stores(options: dict[str, Any]) -> bool:
 
 def num_programs() -> int:
     """How many programs this process has made so far."""
-    return sum(program(platform)._cache_size() for platform in {None, "cpu", jax.default_backend()})
+    platforms = {None, "cpu", jax.default_backend()}
+    return sum(program(platform, is_plain)._cache_size() for platform in platforms for is_plain in (False, True))
 
 
 class _Machine(NamedTuple):
@@ -223,3 +291,36 @@ def _blank_info(machine: _Machine, state: Any) -> list[Any]:
 
 def _largest_divisor(number: int, limit: int) -> int:
     return max(divisor for divisor in range(1, max(limit, 1) + 1) if number % divisor == 0)
+
+
+# Measured on one core for the systems of `continual` and `edge`: narrower costs more at all sizes of state up to
+# 400 kB, wider up to twice as much at most of them.
+BLOCK_WIDTH = 64
+# Bytes of state beyond which half as many replicates cost less.
+BLOCK_BYTES = 2**25
+# Bytes of state from which a replicate fills a core by itself: what is so large is matrices, whose products batches
+# only slow, and branches on what a replicate has come to are taken alone where a batch takes them all.
+ALONE_BYTES = 2**20
+
+
+def width_for(state: Any) -> int:
+    """How many replicates of this state (of arrays or their shapes) to run together: 1, or a power of two to 64."""
+    each = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+    if each > ALONE_BYTES:
+        return 1
+    return min(BLOCK_WIDTH, 1 << (BLOCK_BYTES // max(each, 1)).bit_length() - 1)
+
+
+def run_in_blocks(width: int, system: Any, keys: Any, state: Any, *arguments: Any) -> tuple[Any, Any]:
+    """`engine.run` of a batch of keys (B,) with leaves of `state` (..., B), in blocks of `width` replicates.
+
+    The last block is padded, so that one program runs them all and no replicate depends on B. XLA may run several
+    blocks at once, on a core each.
+    """
+    count = keys.shape[0]
+    blocks = []
+    for first in range(0, count, width):
+        places = np.minimum(np.arange(first, first + width), count - 1)
+        part = jax.tree.map(lambda leaf, places=places: jnp.asarray(leaf)[..., places], state)
+        blocks.append(run_in_blocks(system, keys[places], part, *arguments))
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=-1)[..., :count], *blocks)

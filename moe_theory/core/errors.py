@@ -50,6 +50,10 @@ class InvalidStatementError(MoeTheoryError):
     """An entry of a paper's list of statements that says too little, or what it cannot say."""
 
 
+class InvalidPaperError(MoeTheoryError):
+    """A paper that is registered wrongly, or no paper at all."""
+
+
 class InvalidSpecError(MoeTheoryError):
     """A specification of a sweep that cannot be read, or that asks for what cannot be run."""
 

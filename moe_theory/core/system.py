@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Key, PyTree
 
-from moe_theory.core import blocks, engine
-from moe_theory.core.checks import is_known
+from moe_theory.core import engine
+from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.random import replicate_keys, typed_key
 
@@ -66,6 +66,7 @@ def simulate(
     *,
     observe: Observe = observe_info,
     state: State | None = None,
+    plain: bool = False,
 ) -> tuple[State, PyTree]:
     """Run one replicate for `num_rounds` rounds, compiled once for each system and length.
 
@@ -74,6 +75,7 @@ def simulate(
 
     Args:
         observe: what a recorded round keeps, (state, info) -> PyTree; a module-level function compiles once.
+        plain: run the step as it is, by `jax.vmap` and `lax.scan` alone: the same to rounding, several times slower.
     Returns: the final state, and the records stacked on a leading axis.
     Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
 
@@ -90,7 +92,7 @@ def simulate(
     shapes = check_system(system, params)
     check_checkpoint(state, shapes, ())
     check_memory(state, shapes, num_rounds)
-    return engine.run(system, typed_key(key), state, params, num_rounds, record_every, observe, None, False)
+    return engine.run(system, typed_key(key), state, params, num_rounds, record_every, observe, None, False, plain)
 
 
 def simulate_batch(
@@ -104,11 +106,12 @@ def simulate_batch(
     observe: Observe = observe_info,
     reduce: Callable[[Array], PyTree] | None = None,
     state: State | None = None,
+    plain: bool = False,
 ) -> tuple[State, PyTree]:
     """Run B replicates at once; leaves of state and records end in a replicate axis.
 
     A replicate is named by an integer and draws the same numbers in any batch. `replicates` is those integers, or a
-    count B for 0, ..., B - 1. On a CPU a batch beyond the width that suits its state (`blocks.width_for`, mostly 64)
+    count B for 0, ..., B - 1. On a CPU a batch beyond the width that suits its state (`engine.width_for`, mostly 64)
     runs in blocks of that width, unless it is reduced or part of another program: a replicate of it comes out the same,
     to the last bit, whatever B, and as in a sweep.
 
@@ -117,6 +120,7 @@ def simulate_batch(
         reduce: applied inside the scan to each recorded leaf (..., B); `moments.over_replicates` keeps moments
             instead of replicates, so that memory does not grow with B.
         state: a batch to go on from, as returned by an earlier call with the same replicates.
+        plain: as for `simulate`.
     Returns: the final states (..., B), and the records (records, ..., B), or what `reduce` makes of them.
     Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
 
@@ -135,10 +139,10 @@ def simulate_batch(
     check_checkpoint(state, shapes, names.shape)
     check_memory(state, shapes, num_rounds)
     keys = replicate_keys(typed_key(root_key), jnp.asarray(names))
-    arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, True)
-    width = blocks.width_for(shapes)
+    arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, True, plain)
+    width = engine.width_for(shapes)
     if reduce is None and len(names) > width and engine.platform_of(keys, state, params) == "cpu":
-        return blocks.run(width, *arguments)
+        return engine.run_in_blocks(width, *arguments)
     return engine.run(*arguments)
 
 

@@ -5,6 +5,7 @@
 Source: Section 6 and Appendix A of `continual`; Section VI of `edge`.
 """
 
+from moe_theory.core.papers import Paper
 from moe_theory.deep import continual as continual
 from moe_theory.deep import datasets as datasets
 from moe_theory.deep import edge as edge
@@ -17,3 +18,16 @@ from moe_theory.deep.presets import preset as preset
 from moe_theory.deep.readings import READINGS as READINGS
 from moe_theory.deep.readings import Reading as Reading
 from moe_theory.deep.readings import reading as reading
+
+# The one place that names the paper: whatever lists papers asks for this.
+PAPER = Paper(
+    name="deep",
+    package=__name__,
+    title="the experiments with networks",
+    readings=READINGS,
+    default_readings=("balanced",),
+    claims="moe_theory.deep.claims",
+    answers_for=("continual", "edge"),
+    figures="moe_theory.deep.figures:FIGURES",
+    rank=4,
+)

@@ -3,6 +3,7 @@
 Source: H. Li, L. Duan, "Theory of Mixture-of-Experts for Mobile Edge Computing", INFOCOM 2025.
 """
 
+from moe_theory.core.papers import Paper
 from moe_theory.core.tasks import Pool as Pool
 from moe_theory.edge import delays as delays
 from moe_theory.edge import exact as exact
@@ -26,3 +27,24 @@ from moe_theory.edge.system import on_pool as on_pool
 from moe_theory.edge.system import system as system
 from moe_theory.edge.tasks import Arrival as Arrival
 from moe_theory.edge.tasks import draw as draw
+
+# The one place that names the paper: whatever lists papers asks for this.
+PAPER = Paper(
+    name="edge",
+    package=__name__,
+    title="Mixture-of-Experts for mobile edge computing",
+    citation="""\
+@inproceedings{li-edge,
+  title = {Theory of {Mixture-of-Experts} for Mobile Edge Computing},
+  author = {Li, Hongbo and Duan, Lingjie},
+  booktitle = {INFOCOM 2025},
+  year = {2025},
+}""",
+    readings=READINGS,
+    default_readings=("orthogonal-signal", "sibling", "scaled-signal", "independent-signal"),
+    claims="moe_theory.edge.claims",
+    statements="statements.toml",
+    figures="moe_theory.edge.figures:FIGURES",
+    systems={"edge": "moe_theory.edge.sweeps:SWEEPABLE"},
+    rank=1,
+)

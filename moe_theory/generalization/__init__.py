@@ -3,17 +3,18 @@
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
 """
 
+from moe_theory.core.papers import Paper
 from moe_theory.generalization import complexity as complexity
+from moe_theory.generalization import corrected as corrected
 from moe_theory.generalization import counterexamples as counterexamples
 from moe_theory.generalization import model as model
-from moe_theory.generalization import repaired as repaired
 from moe_theory.generalization import theory as theory
 from moe_theory.generalization.data import Sample as Sample
-from moe_theory.generalization.params import Dims as Dims
-from moe_theory.generalization.params import Params as Params
-from moe_theory.generalization.readings import READINGS as READINGS
-from moe_theory.generalization.readings import Reading as Reading
-from moe_theory.generalization.readings import reading as reading
+from moe_theory.generalization.model import READINGS as READINGS
+from moe_theory.generalization.model import Dims as Dims
+from moe_theory.generalization.model import Params as Params
+from moe_theory.generalization.model import Reading as Reading
+from moe_theory.generalization.model import reading as reading
 from moe_theory.generalization.system import Info as Info
 from moe_theory.generalization.system import State as State
 from moe_theory.generalization.system import best_experts as best_experts
@@ -22,3 +23,25 @@ from moe_theory.generalization.system import gap as gap
 from moe_theory.generalization.system import learn as learn
 from moe_theory.generalization.system import system as system
 from moe_theory.generalization.system import true_risk as true_risk
+
+repaired = corrected  # its name in earlier versions
+
+# The one place that names the paper: whatever lists papers asks for this.
+PAPER = Paper(
+    name="generalization",
+    package=__name__,
+    title="the error of sparse Mixture-of-Experts",
+    citation="""\
+@misc{zhao-generalization,
+  title = {Generalization Error Analysis for Sparse {Mixture-of-Experts}: A Preliminary Study},
+  author = {Zhao, Jinze and Wang, Peihao and Wang, Zhangyang},
+  year = {2024},
+}""",
+    readings=READINGS,
+    default_readings=("mask-dimension", "router-dimension"),
+    claims="moe_theory.generalization.claims",
+    statements="statements.toml",
+    figures="moe_theory.generalization.figures:FIGURES",
+    systems={"generalization": "moe_theory.generalization.sweeps:SWEEPABLE"},
+    rank=2,
+)

@@ -1,7 +1,7 @@
-"""What each bound says about one classifier: its value, whether that informs, and from how many samples on.
+"""The bounds for one classifier: their values, whether they are informative, and from how many samples on.
 
-The loss is in [0, 1], so that a bound informs once it is below 1. Bounds as printed in the paper stand beside those
-that hold; a form is left out where it does not apply to the experts or the router in hand.
+The loss is in [0, 1], so that a bound is informative below 1. The paper's bounds stand beside those that hold; forms
+that do not apply to the given experts or router are left out.
 """
 
 import dataclasses
@@ -12,23 +12,23 @@ from typing import NamedTuple
 
 import numpy as np
 
+from moe_theory.core.constraints import NonNegative, OpenProbability, Whole, Within, require
 from moe_theory.core.errors import InvalidParamsError, unknown_name
-from moe_theory.generalization import arguments, natarajan, repaired, theory
-from moe_theory.generalization.params import require_probability
+from moe_theory.generalization import complexity, corrected, theory
 
-DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the readings of d_N, in a word
-BOTH, OWN = "both", "own"  # where both readings give one number, and where the user's is taken
-FIXED, LINEAR, NETWORK, FREE = natarajan.ROUTERS
+DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the readings of d_N
+BOTH, OWN = "both", "own"  # both readings agree; d_N (or R_m(H)) is given by the user
+FIXED, LINEAR, NETWORK, FREE = complexity.ROUTERS
 HOLDS, CONDITIONAL, REFUTED = "holds", "conditional", "refuted"
 LEMMA_2, LEMMA_3, NATARAJAN, RADEMACHER = "Lemma 2", "Lemma 3", "natarajan", "rademacher"
 
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """A classifier, how many samples it learns from, and what counts as informative.
+    """A classifier, its number of samples, and what counts as informative.
 
-    Raises: InvalidParamsError for what no classifier has, or what contradicts itself; UnknownNameError for a router or
-        a reading that there is none of.
+    Raises: InvalidParamsError for values out of range or in contradiction; UnknownNameError for an unknown router or
+        reading.
     """
 
     num_experts: int = 8  # T
@@ -40,9 +40,9 @@ class Setting:
     feature_norm: float = 1.0  # c: |x| <= c
     lipschitz: float = 1.0  # C, of the loss in the model's output
     delta: float = 0.05  # the probability with which a bound may fail
-    threshold: float = 1.0  # a bound below it informs
+    threshold: float = 1.0  # a bound below it is informative
     router: str | None = None  # one of natarajan.ROUTERS; what the other fields say unless given
-    dimension: str | None = None  # one of DIMENSIONS; each unless given
+    dimension: str | None = None  # one of DIMENSIONS; all of them unless given
     natarajan: float | None = None  # d_N, in place of what follows from the router's class
     rademacher: float | None = None  # R_m(H) at `num_samples`, taken to fall as 1/sqrt(m)
     is_uniform: bool = False  # whether R(H) <= A / sqrt(n) on any n inputs, with A = sqrt(m) times `rademacher`
@@ -58,14 +58,14 @@ class Setting:
 
     @property
     def experts(self) -> str:
-        """What is known of the experts: that they are linear, networks, or no more than their R_m(H)."""
+        """What is known of the experts: LINEAR, NETWORK, or only their R_m(H), OWN."""
         if self.rademacher is not None:
             return OWN
         return NETWORK if self.expert_widths or self.operator_norms else LINEAR
 
     @property
     def router_kind(self) -> str:
-        """What is known of the router: its class, or no more than its d_N."""
+        """What is known of the router: its class, or only its d_N, OWN."""
         if self.router is not None:
             return self.router
         if self.router_widths:
@@ -83,10 +83,10 @@ class Form(NamedTuple):
     """A bound as a function of the number of samples."""
 
     name: str
-    dimension: str  # of DIMENSIONS, BOTH or OWN: whose d_N it takes; empty where it takes none
+    dimension: str  # of DIMENSIONS, BOTH or OWN: whose d_N it uses; empty where it uses none
     natarajan: float | None  # d_N
     status: str  # of the statement, for all classifiers: HOLDS, CONDITIONAL or REFUTED
-    rests_on: tuple[str, ...]  # what it takes for granted: LEMMA_2, LEMMA_3, NATARAJAN or RADEMACHER
+    rests_on: tuple[str, ...]  # what it assumes: LEMMA_2, LEMMA_3, NATARAJAN or RADEMACHER
     at: Callable[[int], float]  # of m
 
     @property
@@ -95,20 +95,20 @@ class Form(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """What a form says in a setting."""
+    """A form in a setting."""
 
     form: Form
     value: float  # at the setting's m; dimensionless, infinite where it overflows
     is_informative: bool  # below the threshold
-    smallest_num_samples: int | None  # m from which on it informs; None where it does not up to 2^62
-    is_best: bool  # the smallest of those that hold whatever else is true
-    is_implied: bool  # not proven as a statement, yet no smaller than one that holds in this setting
+    smallest_num_samples: int | None  # m from which on it is informative; None where it is not up to 2^62
+    is_best: bool  # the smallest of those that hold unconditionally
+    is_implied: bool  # refuted as a statement, but implied in this setting by a smaller bound that holds
 
 
 def calculate(setting: Setting) -> list[Bound]:
-    """Every form that applies, those of the paper first.
+    """All applicable bounds, those of the paper first.
 
-    Raises: InvalidParamsError where the router's class has no finite d_N under the reading asked for, or any.
+    Raises: InvalidParamsError where the router's class has no finite d_N under the given reading, or any.
     """
     forms = applicable_forms(setting)
     values = [form.at(setting.num_samples) for form in forms]
@@ -129,20 +129,20 @@ def calculate(setting: Setting) -> list[Bound]:
 
 def applicable_forms(setting: Setting) -> list[Form]:
     """The paper's bounds for each d_N, then the bounds that hold. Raises: as `calculate`."""
-    return [*_paper_forms(setting), *_repaired_forms(setting)]
+    return [*_paper_forms(setting), *_corrected_forms(setting)]
 
 
 def dimensions(setting: Setting) -> dict[str, float]:
-    """d_N of the router by reading, only of those readings under which its class has one.
+    """d_N of the router for each reading under which its class has one.
 
-    Raises: InvalidParamsError where it has none under the reading asked for, or under any.
+    Raises: InvalidParamsError where it has none under the given reading, or under any.
     """
     if setting.natarajan is not None:
         return {setting.dimension or OWN: setting.natarajan}
     found, refusals = {}, []
     for name in DIMENSIONS if setting.dimension is None else (setting.dimension,):
         try:
-            found[name] = natarajan.natarajan(
+            found[name] = complexity.natarajan(
                 setting.router_kind,
                 setting.num_experts,
                 setting.num_active,
@@ -158,14 +158,14 @@ def dimensions(setting: Setting) -> dict[str, float]:
 
 
 def missing_dimension(setting: Setting) -> str | None:
-    """The reading under which the router has no finite d_N, where it has one under the other and none is asked for."""
+    """The reading under which the router has no finite d_N, if neither d_N nor a reading is given."""
     if setting.natarajan is not None or setting.dimension is not None:
         return None
     return next((name for name in DIMENSIONS if name not in dimensions(setting)), None)
 
 
 def rademacher(setting: Setting, num_samples: int) -> float:
-    """R_m(H): the user's; by Lemma 3; or B c / sqrt(m), by Jensen, for linear experts |w| <= B."""
+    """R_m(H): the user's; Lemma 3; or, by Jensen, B c / sqrt(m) for linear experts |w| <= B."""
     if setting.rademacher is not None:
         return setting.rademacher * math.sqrt(setting.num_samples / num_samples)
     if setting.experts == NETWORK:
@@ -174,10 +174,10 @@ def rademacher(setting: Setting, num_samples: int) -> float:
 
 
 def layer_norms(setting: Setting) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """K_i and b_i of Lemma 3, the largest there can be where they are not given.
+    """K_i and b_i of Lemma 3, the largest possible where they are not given.
 
-    A matrix of r rows with Frobenius norm F has rows whose norms add up to sqrt(r) F at most, and a spectral norm of F
-    at most; of rank q and spectral norm K it has F <= sqrt(q) K.
+    A matrix of r rows with Frobenius norm F has a spectral norm of at most F, and row norms that sum to at most
+    sqrt(r) F; of rank q and spectral norm K it has F <= sqrt(q) K.
     """
     sizes = (setting.num_features, *setting.expert_widths, 1)
     shapes = tuple(zip(sizes[1:], sizes, strict=False))
@@ -225,8 +225,8 @@ def _paper_forms(setting: Setting) -> Iterator[Form]:
         yield Form("corollary-4", "", dimension, REFUTED, (LEMMA_3, LEMMA_2), _guarded(corollary_4))
 
 
-def _repaired_forms(setting: Setting) -> Iterator[Form]:
-    """For linear experts and a linear or given router; at k = 1 for whatever a complexity is known of."""
+def _corrected_forms(setting: Setting) -> Iterator[Form]:
+    """For linear experts and a linear or given router; at k = 1 for all experts of known complexity."""
     is_linear = setting.experts == LINEAR
     if is_linear and setting.router_kind == FIXED:
         yield _uniform(setting, "given-router", _given_router_complexity)
@@ -239,12 +239,12 @@ def _repaired_forms(setting: Setting) -> Iterator[Form]:
 
 
 def _uniform(setting: Setting, name: str, capacity: Callable[[Setting, int], float]) -> Form:
-    """`repaired.uniform` with this capacity of a class whose masks are given."""
+    """`corrected.uniform` with this complexity of a class whose masks are given."""
 
     def at(num_samples: int) -> float:
         patterns = _log_patterns(setting, num_samples)
         rho = capacity(setting, num_samples)
-        return float(repaired.uniform(rho, patterns, num_samples, setting.lipschitz, setting.delta))
+        return float(corrected.uniform(rho, patterns, num_samples, setting.lipschitz, setting.delta))
 
     of_experts = {LINEAR: (), NETWORK: (LEMMA_3,), OWN: (RADEMACHER,)}[setting.experts]
     rests_on = (*of_experts, *_of_router(setting))
@@ -252,45 +252,45 @@ def _uniform(setting: Setting, name: str, capacity: Callable[[Setting, int], flo
 
 
 def _of_router(setting: Setting) -> tuple[str, ...]:
-    """What d_N rests on, where the class of the router does not settle it."""
+    """What d_N rests on, where it does not follow from the router's class."""
     if setting.router_kind not in (NETWORK, OWN):
         return ()
     return (LEMMA_2,) if setting.natarajan is None else (NATARAJAN,)
 
 
 def _given_router_complexity(setting: Setting, num_samples: int) -> float:
-    """At the largest |a(x)|^2, 1: it holds however the router spreads its weight."""
+    """At |a(x)|^2 = 1, its maximum."""
     norms = (setting.expert_norm, setting.feature_norm)
-    return float(repaired.fixed_router_complexity(setting.num_experts, num_samples, 1.0, *norms))
+    return float(corrected.fixed_router_complexity(setting.num_experts, num_samples, 1.0, *norms))
 
 
 def _product_complexity(setting: Setting, num_samples: int) -> float:
-    """With A in place of B c: its proof needs A / sqrt(n) for any inputs of an expert, n of them.
+    """With A in place of B c: its proof needs R(H) <= A / sqrt(n) on any n inputs of an expert.
 
-    That R_m(H) = A / sqrt(m) at one m is not enough: of two constants +1 and -1 it is 0.80 / sqrt(m) at m = 500, but 1
-    at m = 1, and cells with an input each have a gap that 0.80 does not bound.
+    R_m(H) = A / sqrt(m) at one m is not enough: for the constants +1 and -1 it is 0.80 / sqrt(m) at m = 500, but 1 at
+    m = 1, and with one input per cell the gap exceeds the bound with A = 0.80.
     """
-    return float(repaired.product_complexity(setting.num_experts, num_samples, rademacher(setting, 1)))
+    return float(corrected.product_complexity(setting.num_experts, num_samples, rademacher(setting, 1)))
 
 
 def _lipschitz_complexity(setting: Setting, num_samples: int) -> float:
     norms = (setting.expert_norm, setting.feature_norm, setting.router_norm)
-    return float(repaired.lipschitz_complexity(setting.num_experts, setting.num_active, num_samples, *norms))
+    return float(corrected.lipschitz_complexity(setting.num_experts, setting.num_active, num_samples, *norms))
 
 
 def _covering(setting: Setting, num_samples: int) -> float:
     sizes = (setting.num_experts, setting.num_active, num_samples, setting.num_features)
     norms = (setting.expert_norm, setting.feature_norm, setting.router_norm)
-    return repaired.covering(*sizes, *norms, setting.lipschitz, setting.delta)
+    return corrected.covering(*sizes, *norms, setting.lipschitz, setting.delta)
 
 
 def _log_patterns(setting: Setting, num_samples: int) -> float:
-    """log Gamma(m), of the router's masks on a sample: by Lemma 6 where no more than d_N is known."""
+    """log Gamma(m), of the router's masks on a sample: by Lemma 6 where only d_N is known."""
     sizes = (setting.num_experts, setting.num_active, num_samples)
     if setting.router_kind == FIXED:
         return 0.0
     if setting.router_kind == LINEAR:
-        return float(repaired.log_mask_patterns(*sizes, setting.num_features))
+        return float(corrected.log_mask_patterns(*sizes, setting.num_features))
     masks = theory.log_masks(*sizes[:2])
     most = num_samples * float(masks)
     if setting.router_kind == FREE:
@@ -300,7 +300,7 @@ def _log_patterns(setting: Setting, num_samples: int) -> float:
 
 
 def _guarded(bound: Callable[[int], float]) -> Callable[[int], float]:
-    """Infinite where a number is too large for a float: such a bound says nothing."""
+    """The bound, infinite where it overflows."""
 
     def at(num_samples: int) -> float:
         try:
@@ -314,27 +314,19 @@ def _guarded(bound: Callable[[int], float]) -> Callable[[int], float]:
 
 
 def _check_numbers(setting: Setting) -> None:
-    for name in ("num_experts", "num_active", "num_samples", "num_features", "expert_widths", "router_widths"):
-        value = getattr(setting, name)
-        if max(value if isinstance(value, tuple) else (value,), default=0) > theory.MOST_SAMPLES:
-            raise InvalidParamsError(f"{name} must be at most 2^62: no bound is looked for beyond. Lower {name}.")
-    arguments.check_sizes(setting.num_experts, setting.num_active, setting.num_samples)
-    arguments.require_whole("num_features", setting.num_features)
-    norms = ("expert_norm", "router_norm", "feature_norm", "lipschitz")
-    arguments.require_amounts(**{name: getattr(setting, name) for name in norms})
-    for name in ("natarajan", "rademacher"):
-        if getattr(setting, name) is not None:
-            arguments.require_amounts(**{name: getattr(setting, name)})
-    require_probability("delta", setting.delta)
-    if not 0 < setting.threshold <= 1:
-        raise InvalidParamsError(
-            f"threshold={setting.threshold} must be above 0 and at most 1: the loss is in [0, 1]. Change threshold."
-        )
+    sizes = ("num_experts", "num_active", "num_samples", "num_features", "expert_widths", "router_widths")
+    most = Whole(1, theory.MOST_SAMPLES, "no bound is looked for beyond 2^62")
+    require(most, **{name: getattr(setting, name) for name in sizes})
+    theory.require_sizes(setting.num_experts, setting.num_active)
+    amounts = ("expert_norm", "router_norm", "feature_norm", "lipschitz", "natarajan", "rademacher")
+    require(NonNegative, **{name: getattr(setting, name) for name in amounts if getattr(setting, name) is not None})
+    require(OpenProbability, delta=setting.delta)
+    require(Within(0, 1, open_low=True, why="the loss is in [0, 1]"), threshold=setting.threshold)
 
 
 def _check_names(setting: Setting) -> None:
-    if setting.router is not None and setting.router not in natarajan.ROUTERS:
-        raise unknown_name("router", setting.router, natarajan.ROUTERS)
+    if setting.router is not None and setting.router not in complexity.ROUTERS:
+        raise unknown_name("router", setting.router, complexity.ROUTERS)
     if setting.dimension is not None and setting.dimension not in DIMENSIONS:
         raise unknown_name("dimension", setting.dimension, DIMENSIONS)
     if setting.router_widths and setting.router not in (None, NETWORK):
@@ -346,9 +338,6 @@ def _check_names(setting: Setting) -> None:
 
 
 def _check_layers(setting: Setting) -> None:
-    for name in ("expert_widths", "router_widths"):
-        for width in getattr(setting, name):
-            arguments.require_whole(name, width)
     networks = setting.expert_widths or setting.operator_norms or setting.row_norms
     if setting.rademacher is not None and networks:
         raise InvalidParamsError(

@@ -1,60 +1,64 @@
-"""Empirical Rademacher complexity of experts and of sparse MoE: closed forms, enumeration, Monte Carlo, fits.
+"""The complexities of Theorem 1: Rademacher, of experts and of sparse MoE, and Natarajan dimensions of routers.
 
 R_S(F) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) over independent fair signs sigma, given the inputs x_i; R_m(F) is its
-mean over samples. An `Estimate` says whether it is known exactly, or from above, from below or with an error. All of it
-is float64 on the host. Dimensions of routers, the other complexity of Theorem 1, are in `natarajan.py`.
+mean over samples. It comes in closed form, by enumeration, by Monte Carlo or by fits; an `Estimate` says which.
+
+Points are shattered by a class if it has two functions f_0, f_1 that differ at each of them, such that every choice of
+"as f_0" or "as f_1" at each point is made by a member of the class (Definition 3). d_N is the most points shattered.
+Under the reading "mask-dimension" labels are the masks of the active experts, under "router-dimension" the gates a(x).
+
+Everything is float64 on the host.
 """
 
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy import special
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.constraints import Count, NonNegative, Whole, require
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import System, simulate_batch
-from moe_theory.generalization.arguments import require_amounts, require_whole
-from moe_theory.generalization.natarajan import growth as growth
-from moe_theory.generalization.natarajan import natarajan as natarajan
-from moe_theory.generalization.natarajan import natarajan_dimension as natarajan_dimension
-from moe_theory.generalization.params import Dims, Params, check_params
+from moe_theory.generalization.model import Dims, Params, check_params
+from moe_theory.generalization.model import reading as reading_called
 from moe_theory.generalization.system import Info, State, best_experts, system
-from moe_theory.generalization.theory import lemma_3
+from moe_theory.generalization.theory import lemma_2, lemma_3, require_sizes
 
-MOST_ENUMERATED = 20  # samples whose 2^m signs are gone through at most
-ENUMERATED_WITHOUT_ASKING = 16  # samples up to which `fixed_router` goes through all signs
-BLOCK = 2**21  # signs held at a time
-# How a complexity is known: `Estimate.kind`.
+MOST_ENUMERATED = 20  # most samples whose 2^m sign vectors are enumerated
+ENUMERATED_BY_DEFAULT = 16  # most samples for which `fixed_router` enumerates them
+BLOCK = 2**21  # signs in memory at a time
 EXACT, MONTE_CARLO, UPPER_BOUND, LOWER_ESTIMATE = "exact", "Monte Carlo", "upper bound", "lower estimate"
 
+ROUTERS = ("fixed", "linear", "network", "free")  # one function; rows v_j; a ReLU network; every function there is
+Row = tuple[int, ...]
 Signs = Float[np.ndarray, "n m"]  # n sign vectors of m samples
 Supremum = Callable[[np.ndarray], np.ndarray]  # signs (n, m) -> sup_f (1/m) sum_i sigma_i f(x_i) for each row (n,)
 
 
 class Estimate(NamedTuple):
-    """A complexity, and how it is known."""
+    """A complexity, and how it was obtained."""
 
     value: float
     error: float  # standard error of `value`; 0 where nothing is drawn
-    kind: str  # "exact", "Monte Carlo", "upper bound" or "lower estimate"
+    kind: str  # EXACT, MONTE_CARLO, UPPER_BOUND or LOWER_ESTIMATE
     draws: int  # sign vectors that `value` is a mean over; 0 for a closed form
 
 
 def linear_ball(features: Float[np.ndarray, "m d"], radius: float) -> Estimate:
     """R_S of {w.x : |w| <= B}, at most B sqrt(sum_i |x_i|^2) / m; exactly that for orthogonal inputs.
 
-    The supremum for given signs is (B/m) |sum_i sigma_i x_i| (Cauchy and Schwarz). By Jensen its mean is at most the
-    root of the mean square, in which the cross terms vanish; with orthogonal inputs they vanish for all signs. It is at
+    The supremum for given signs is (B/m) |sum_i sigma_i x_i| (Cauchy-Schwarz). By Jensen its mean is at most the root
+    of the mean square, in which the cross terms vanish; with orthogonal inputs they vanish for all signs. It is at
     least 1/sqrt(2) of the bound (Khintchine's inequality in a Hilbert space, Latala and Oleszkiewicz 1994).
 
-    Source: R_m(H) of Theorem 1 for linear experts. Raises: InvalidParamsError for no table of numbers, or B < 0.
+    Source: R_m(H) of Theorem 1 for linear experts. Raises: InvalidParamsError unless features are a matrix and B >= 0.
 
     Examples:
         >>> import numpy as np
@@ -64,7 +68,7 @@ def linear_ball(features: Float[np.ndarray, "m d"], radius: float) -> Estimate:
         (1.0, 'exact')
     """
     features = _table("features", features)
-    require_amounts(radius=radius)
+    require(NonNegative, radius=radius)
     value = radius * math.sqrt(np.sum(features**2)) / len(features)
     return Estimate(value, 0.0, EXACT if _are_orthogonal(features) else UPPER_BOUND, 0)
 
@@ -81,14 +85,14 @@ def linear_ball_gaussian(num_samples: int, num_features: int, radius: float, sca
         >>> round(complexity.linear_ball_gaussian(num_samples=4, num_features=1, radius=2.0), 6)  # sqrt(2 / pi)
         0.797885
     """
-    require_whole("num_samples", num_samples)
-    require_whole("num_features", num_features)
-    require_amounts(radius=radius, scale=scale)
+    require(Count, num_samples=num_samples)
+    require(Count, num_features=num_features)
+    require(NonNegative, radius=radius, scale=scale)
     return radius * scale * math.sqrt(2) * _gamma_ratio(num_features / 2) / math.sqrt(num_samples)
 
 
 def linear_ball_exact(features: Float[np.ndarray, "m d"], radius: float) -> Estimate:
-    """R_S of {w.x : |w| <= B}, exactly, from all 2^m signs.
+    """R_S of {w.x : |w| <= B}, exactly, over all 2^m sign vectors.
 
     Source: Definition 2. Raises: InvalidParamsError for more than 20 samples.
 
@@ -100,7 +104,7 @@ def linear_ball_exact(features: Float[np.ndarray, "m d"], radius: float) -> Esti
         (1.414214, 4)
     """
     features = _table("features", features)
-    require_amounts(radius=radius)
+    require(NonNegative, radius=radius)
     return enumerated(_ball(features, radius), len(features))
 
 
@@ -110,7 +114,7 @@ def linear_ball_monte_carlo(
     """R_S of {w.x : |w| <= B} by Monte Carlo over signs.
 
     Source: Definition 2.
-    Raises: InvalidParamsError for no table of numbers, B < 0, or fewer than 2 draws.
+    Raises: InvalidParamsError unless features are a matrix, B >= 0 and there are at least 2 draws.
 
     Examples:
         >>> import numpy as np
@@ -119,7 +123,7 @@ def linear_ball_monte_carlo(
         1.414214
     """
     features = _table("features", features)
-    require_amounts(radius=radius)
+    require(NonNegative, radius=radius)
     return monte_carlo(_ball(features, radius), len(features), num_draws, seed)
 
 
@@ -137,26 +141,24 @@ def constants(num_samples: int) -> float:
         >>> round(complexity.constants(2), 6)
         0.5
     """
-    require_whole("num_samples", num_samples)
+    require(Count, num_samples=num_samples)
     return 2 / math.sqrt(math.pi) * _gamma_ratio(math.ceil(num_samples / 2)) / num_samples
 
 
 def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int = 0) -> Estimate:
-    """E sup over random signs, from independent draws, with its standard error.
-
-    The first draws are the same however many there are.
+    """E sup over random signs by Monte Carlo, with its standard error; more draws extend fewer.
 
     Args:
         supremum: signs (n, m) -> sup_f (1/m) sum_i sigma_i f(x_i) for each row, (n,).
-    Source: Definition 2. Raises: InvalidParamsError for fewer than 2 draws, which show no error.
+    Source: Definition 2. Raises: InvalidParamsError for fewer than 2 draws.
 
     Examples:
         >>> from moe_theory.generalization import complexity
         >>> complexity.monte_carlo(lambda signs: abs(signs.mean(axis=1)), num_samples=1, num_draws=10).value
         1.0
     """
-    require_whole("num_samples", num_samples)
-    require_whole("num_draws", num_draws, least=2)
+    require(Count, num_samples=num_samples)
+    require(Whole(2), num_draws=num_draws)
     blocks = _blocks_of_draws(num_samples, num_draws, seed)
     values = np.concatenate([supremum(signs) for signs in blocks])
     error = float(np.std(values, ddof=1) / math.sqrt(num_draws))
@@ -164,7 +166,7 @@ def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int 
 
 
 def enumerated(supremum: Supremum, num_samples: int) -> Estimate:
-    """E sup over random signs, from all 2^m of them.
+    """E sup over random signs, exactly, over all 2^m sign vectors.
 
     Source: Definition 2.
     Raises: InvalidParamsError for more than 20 samples.
@@ -174,10 +176,10 @@ def enumerated(supremum: Supremum, num_samples: int) -> Estimate:
         >>> complexity.enumerated(lambda signs: abs(signs.mean(axis=1)), num_samples=2).value
         0.5
     """
-    require_whole("num_samples", num_samples)
+    require(Count, num_samples=num_samples)
     if num_samples > MOST_ENUMERATED:
         raise InvalidParamsError(
-            f"num_samples={num_samples} must be at most {MOST_ENUMERATED}: enumeration goes through 2^m signs. "
+            f"num_samples={num_samples} must be at most {MOST_ENUMERATED}: 2^m sign vectors are enumerated. "
             "Use Monte Carlo."
         )
     total = sum(float(np.sum(supremum(signs))) for signs in _blocks_of_all(num_samples))
@@ -193,11 +195,11 @@ def fixed_router(
 ) -> Estimate:
     """R_S of sum_j a_j(x) w_j.x over all |w_j| <= B, for a given router with these gates a_j(x_i).
 
-    The experts do not share anything, so that for given signs the supremum is (B/m) sum_j |sum_i sigma_i a_ij x_i|. All
-    signs are gone through for m <= 16, else `num_draws` of them: then only the mean over signs has an error.
+    For given signs the supremum is (B/m) sum_j |sum_i sigma_i a_ij x_i|. All sign vectors are enumerated for m <= 16,
+    else `num_draws` of them are drawn.
 
-    Source: Eq. (29) for a fixed router, whose bound is `repaired.fixed_router_complexity`.
-    Raises: InvalidParamsError for tables that do not fit each other.
+    Source: Eq. (29) for a fixed router, whose bound is `corrected.fixed_router_complexity`.
+    Raises: InvalidParamsError for matrices of different numbers of rows.
 
     Examples:
         >>> import numpy as np
@@ -206,13 +208,13 @@ def fixed_router(
         1.0
     """
     gates, features = _table("gates", gates), _table("features", features)
-    require_amounts(radius=radius)
+    require(NonNegative, radius=radius)
     if len(gates) != len(features):
         raise InvalidParamsError(
-            f"gates has {len(gates)} rows and features {len(features)}: give one of both for each sample."
+            f"gates has {len(gates)} rows and features {len(features)}: give one row of each for each sample."
         )
     supremum = _experts(gates, features, radius)
-    if len(features) <= ENUMERATED_WITHOUT_ASKING:
+    if len(features) <= ENUMERATED_BY_DEFAULT:
         return enumerated(supremum, len(features))
     return monte_carlo(supremum, len(features), num_draws, seed)
 
@@ -226,16 +228,16 @@ def learned(
     seed: int = 0,
     num_starts: int = 1,
 ) -> Estimate:
-    """R_S of the class of `params`, experts and router learned, from below: by fitting random signs as labels.
+    """Lower estimate of R_S of the class of `params`, experts and router learned, by fitting random signs as labels.
 
-    Training minimises the mean of -sigma_i f(x_i) / 2, so that minus twice the least loss on the way is what some
-    member of the class reaches, and at most the supremum (but for rounding). How far below that it is remains unknown;
-    steps and starts only bring it closer. The error is that of the mean over signs alone. The signs are those of
-    `monte_carlo` with this seed.
+    Training minimises the mean of -sigma_i f(x_i) / 2, so that minus twice the least loss along the way is reached by a
+    member of the class, and at most the supremum (up to rounding); how far below is unknown, but more steps and starts
+    bring it closer. The error is that of the mean over signs alone. The signs are those of `monte_carlo` with this
+    seed.
 
     Args:
-        params: T, k, the norms of the class and the learning rate; m is the number of features' rows.
-        num_starts: trainings for each of the sign vectors, of which the best counts.
+        params: T, k, the norms of the class and the learning rate; m is the number of rows of `features`.
+        num_starts: fits to each sign vector, of which the best counts.
     Source: Definition 2. Raises: InvalidDimsError for features that do not fit `dims`; InvalidParamsError or
         InvalidRunError for what cannot be run.
 
@@ -248,8 +250,8 @@ def learned(
         ('lower estimate', True)
     """
     features = _table("features", features)
-    require_whole("num_draws", num_draws, least=2)
-    require_whole("num_starts", num_starts)
+    require(Whole(2), num_draws=num_draws)
+    require(Count, num_starts=num_starts)
     num_samples, num_features = features.shape
     if num_features != dims.num_features or num_samples > dims.max_samples:
         raise InvalidDimsError(
@@ -275,9 +277,9 @@ def spectral(weights: Sequence[np.ndarray], num_samples: int, feature_norm: floa
     it is c |w| / sqrt(m), the bound of `linear_ball` for inputs of norm c.
 
     Args:
-        weights: matrices (outputs, inputs) of the layers, the input's first; a vector is a matrix with one row.
+        weights: matrices (outputs, inputs) of the layers, first to last; a vector is a matrix with one row.
         feature_norm: c, the largest |x|.
-    Source: Lemma 3, as printed. Raises: InvalidParamsError for matrices that cannot follow each other, or zero layers.
+    Source: Lemma 3, as printed. Raises: InvalidParamsError for layers whose shapes do not match, or that are zero.
 
     Examples:
         >>> import numpy as np
@@ -290,27 +292,139 @@ def spectral(weights: Sequence[np.ndarray], num_samples: int, feature_norm: floa
     fits = all(after[1] == before[0] for before, after in itertools.pairwise(shapes))
     if not layers or not fits or shapes[-1][0] != 1:
         raise InvalidParamsError(
-            f"weights of shapes {shapes} are no network with one output: each layer must take what the one before it "
-            "gives, and the last must have one row. Change weights."
+            f"weights of shapes {shapes} are no network with one output: each layer must have as many columns as the "
+            "one before it has rows, and the last one row. Change weights."
         )
     operators = [float(np.linalg.norm(layer, 2)) for layer in layers]
     rows = [float(np.sum(np.linalg.norm(layer, axis=1))) for layer in layers]
     return float(lemma_3(num_samples, feature_norm, operators, rows))
 
 
+def natarajan(
+    router: str,
+    num_experts: int,
+    num_active: int,
+    num_features: int,
+    reading: str = "mask-dimension",
+    num_parameters: int | None = None,
+) -> float:
+    """Upper bound on d_N of a class of top-k routers (5), a number of points; for "network" up to Lemma 2's constant.
+
+    A class with one function, or one mask, shatters nothing: 0 for "fixed", and under "mask-dimension" for k = T.
+
+    "linear", masks: D = (T - 1) d.
+    1. Adding one vector to all rows v_j changes neither mask nor gates, so v_T = 0 loses no router: D parameters.
+    2. A mask is the set J of k experts with the largest sum_{j in J} v_j.x, ties to the set that low indices favour.
+    3. Let f_0, f_1 shatter n points, and name the two masks at each point so that a tie goes to f_0's. Which of them a
+       router gives there is the sign, {>= 0} or {< 0}, of a linear form in the parameters, and all 2^n combinations of
+       signs occur. But n linear forms in D parameters show at most sum_{i<=D} binom(n, i) of them (Sauer, Shelah), so
+       that n <= D (Shalev-Shwartz & Ben-David, Theorem 29.7). At T = 2 these are all halfspaces through 0: d_N = d.
+    "linear", whole router, k = T >= 2: d exactly.
+    1. d independent points: any logits at each are V x_i for some V, so that each can have any gates.
+    2. n > d points: sum_i alpha_i x_i = 0 with, say, alpha_1 not 0. Log ratios of gates log(a_j/a_T) = (v_j - v_T).x
+       are linear in x, so that those at x_1 follow from those at the others. But a shattering class holds two routers
+       that agree at all points but x_1.
+    "linear", whole router, k < T: D = (T - 1) d again, though gates may differ where masks do not.
+    1. Of n shattered points let f_0, f_1 have the same mask at n_2. At each of these the log ratio of some two active
+       experts, a linear form in the parameters, differs between f_0 and f_1. The n_2 forms are independent: else one of
+       them would follow from the rest, and two routers that agree at all the points but one would agree there too.
+    2. Keep f_0 at these n_2: an affine space of D - n_2 parameters is left, whose routers still show all 2^{n_1}
+       choices at the other n_1 points. Signs {>= 0, < 0} of n_1 affine forms in r parameters number at most
+       sum_{i<=r} binom(n_1, i), the cells that n_1 hyperplanes cut, so that n_1 <= D - n_2.
+    For d >= 2 and 2 <= k <= T routers shatter (T - k + 1) d points, so that at k = 2 this, too, is exact: let k - 1
+    experts be active in a half-space and each of the others, there, in a cone; d independent points in each cone give
+    log ratios of its expert to those k - 1 that small changes of its row set freely, and no other gate changes.
+    "network": Lemma 2 with the constant 1 in its O().
+    "free": any function of x. It has no finite d_N once two labels are possible.
+
+    Args:
+        router: "fixed", "linear", "network" or "free".
+        reading: "mask-dimension" (Definition 4) or "router-dimension" (Theorem 1).
+        num_parameters: p of Lemma 2; for "network" alone.
+    Source: d_N of Theorem 1 and Definition 4; the derivation above.
+    Raises: InvalidParamsError for sizes out of range, or a class without a finite d_N under this reading;
+        UnknownNameError for another router or reading.
+
+    Examples:
+        >>> from moe_theory.generalization import complexity
+        >>> complexity.natarajan("linear", num_experts=3, num_active=1, num_features=5)
+        10.0
+    """
+    if router not in ROUTERS:
+        raise unknown_name("router", router, ROUTERS)
+    whole = reading_called(reading).name == "router-dimension"
+    require_sizes(num_experts, num_active)
+    require(Count, num_features=num_features)
+    has_one_label = num_experts == 1 or (num_active == num_experts and not whole)
+    if router == "fixed" or has_one_label:
+        return 0.0
+    if router == "free":
+        labels, way_out = ("gates", "") if whole else ("masks", ", or num_active = num_experts")
+        raise InvalidParamsError(
+            f"reading={reading!r} gives router='free' no finite d_N: it can give any {labels} to any number of inputs. "
+            f"Choose a smaller class of routers{way_out}."
+        )
+    if router == "network":
+        if num_parameters is None:
+            raise InvalidParamsError("num_parameters must be given for router='network': Lemma 2 is in p. Give it.")
+        require(Count, num_parameters=num_parameters)
+        return float(lemma_2(num_parameters, num_experts))
+    return float(num_features if num_active == num_experts else (num_experts - 1) * num_features)
+
+
+def natarajan_dimension(labelings: Int[np.ndarray, "F n"]) -> int:
+    """Exact Natarajan dimension of a class of F functions on n points, by brute force.
+
+    Points are shattered if f_0 and f_1 give the first of them labels a and b such that the others are shattered by what
+    the functions with a there, and those with b there, have in common at those others.
+
+    Args:
+        labelings: the label of each function at each point.
+    Source: Definition 3. Raises: InvalidParamsError for anything but a matrix of whole numbers with a row.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import complexity
+        >>> complexity.natarajan_dimension(np.array([[0, 0], [0, 1], [1, 0], [1, 1]]))
+        2
+    """
+    rows = set(_rows(labelings))
+    num_points = len(next(iter(rows)))
+    for size in range(1, num_points + 1):
+        subsets = itertools.combinations(range(num_points), size)
+        if not any(_are_shattered({tuple(row[place] for place in points) for row in rows}) for points in subsets):
+            return size - 1
+    return num_points
+
+
+def growth(labelings: Int[np.ndarray, "F n"]) -> int:
+    """Number of different labelings of the n points.
+
+    Source: what Lemma 6, Eq. (33), bounds.
+    Raises: InvalidParamsError for anything but a matrix of whole numbers with a row.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import complexity
+        >>> complexity.growth(np.array([[0, 1], [1, 0], [0, 1]]))
+        2
+    """
+    return len(set(_rows(labelings)))
+
+
 def _fitter(dims: Dims) -> System:
-    """What is fitted: for linear experts by their best given the router."""
+    """Linear experts are set to the best ones given the router."""
     return system(dims, optimizer=None if dims.expert_width else best_experts)
 
 
 @functools.lru_cache
 def _begin(dims: Dims) -> Callable[..., State]:
-    """Starts of many replicates, from their keys (B,) and the parameters; leaves end in the replicate axis."""
+    """Initial states of replicates from keys (B,) and the parameters; the replicate axis is last."""
     return jax.jit(jax.vmap(_fitter(dims).init, in_axes=(0, None), out_axes=-1))
 
 
 def _fitting(state: State, features: np.ndarray, signs: Signs) -> State:
-    """The states with these inputs (m, d), and the signs (B, m) for labels, in place of what they drew."""
+    """The states with these inputs (m, d), and the signs (B, m) for labels."""
     sample = state.sample
     padding = (0, len(sample.labels) - len(features))
     inputs = np.repeat(np.pad(features, (padding, (0, 0)))[:, :, None], len(signs), axis=2)
@@ -320,7 +434,7 @@ def _fitting(state: State, features: np.ndarray, signs: Signs) -> State:
 
 
 def _correlation(state: State, info: Info) -> jax.Array:
-    """(1/m) sum_i sigma_i f(x_i) of the weights that a round begins with."""
+    """(1/m) sum_i sigma_i f(x_i) of the weights at the start of the round."""
     del state
     return -2 * info.loss
 
@@ -330,7 +444,7 @@ def _ball(features: np.ndarray, radius: float) -> Supremum:
 
 
 def _experts(gates: np.ndarray, features: np.ndarray, radius: float) -> Supremum:
-    shares = []  # of each expert: which samples it sees, and a_ij x_i
+    shares = []  # of each expert: the samples it is active on, and a_ij x_i
     for column in gates.T:
         seen = np.flatnonzero(column)
         shares.append((seen, column[seen, None] * features[seen]))
@@ -368,7 +482,7 @@ def _are_orthogonal(features: np.ndarray) -> bool:
 
 
 def _gamma_ratio(argument: float) -> float:
-    """Gamma(a + 1/2) / Gamma(a) to the last digits: differences of log Gamma lose them where a is large."""
+    """Gamma(a + 1/2) / Gamma(a), accurate where a difference of log Gamma loses digits."""
     if argument < 100:
         return float(special.gamma(argument + 0.5) / special.gamma(argument))
     series = (1, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)  # in powers of 1/a
@@ -379,6 +493,28 @@ def _table(name: str, values: np.ndarray) -> np.ndarray:
     table = np.asarray(values, float)
     if table.ndim != 2 or 0 in table.shape or not np.all(np.isfinite(table)):
         raise InvalidParamsError(
-            f"{name} of shape {table.shape} must be a table of finite numbers, with a row and a column. Change {name}."
+            f"{name} of shape {table.shape} must be a matrix of finite numbers, not empty. Change {name}."
         )
     return table
+
+
+def _rows(labelings: np.ndarray) -> Iterable[Row]:
+    table = np.asarray(labelings)
+    if table.ndim != 2 or not len(table) or table.dtype.kind not in "biu":
+        raise InvalidParamsError(
+            f"labelings of shape {table.shape} and type {table.dtype} must be a matrix of whole numbers with a row for "
+            "each function and a column for each point. Change labelings."
+        )
+    return map(tuple, table.tolist())
+
+
+def _are_shattered(rows: set[Row]) -> bool:
+    """Whether all the points of these labelings together are shattered."""
+    num_points = len(next(iter(rows)))
+    if len(rows) < 2**num_points or num_points == 0:
+        return num_points == 0
+    rest_by_label: dict[int, set[Row]] = {}
+    for row in rows:
+        rest_by_label.setdefault(row[0], set()).add(row[1:])
+    pairs = itertools.combinations(rest_by_label.values(), 2)
+    return any(common and _are_shattered(common) for common in (first & second for first, second in pairs))

@@ -1,12 +1,12 @@
-"""Four classes of sparse MoE, with a law of samples, whose gap exceeds Theorem 1's bound far more often than delta.
+"""Four classes of sparse MoE whose gap exceeds Theorem 1's bound far more often than delta.
 
-The theorem claims that sup_f |L_S(f) - L_D(f)| exceeds its bound with probability at most delta. Everywhere here the
-loss is the ramp, clip((1 - y f)/2, 0, 1), 1/2-Lipschitz and in [0, 1], and y is +1 or -1 by a fair coin that x says
-nothing about. So L_D(f) = E_x [l(1, f(x)) + l(-1, f(x))] / 2 = 1/2 exactly for every f: the two losses add up to 1.
+The theorem claims that sup_f |L_S(f) - L_D(f)| exceeds its bound with probability at most delta. Here the loss is the
+ramp, clip((1 - y f)/2, 0, 1), 1/2-Lipschitz and in [0, 1], and y = +1 or -1 is a fair coin, independent of x. So
+L_D(f) = E_x [l(1, f(x)) + l(-1, f(x))] / 2 = 1/2 exactly for every f.
 
-The bound is that of Theorem 1 with its proof's constants, Eq. (23). d_N has two readings, of masks (Definition 4) and
-of the whole router (Theorem 1), and `Counterexample.bounds` has both. Where they differ, a gap is held against that of
-the masks. `repaired.py` has what holds instead.
+The bound is Eq. (23), Theorem 1 with its proof's constants. d_N has two readings, of masks (Definition 4) and of the
+whole router (Theorem 1), and `Counterexample.bounds` has both. Where they differ, gaps are compared with that of the
+masks. `corrected.py` has what holds instead.
 """
 
 import functools
@@ -19,34 +19,32 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Key
 
+from moe_theory.core.constraints import Count, OpenProbability, Whole, require
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.random import replicate_keys, step_key, typed_key
 from moe_theory.core.system import System, simulate_batch
 from moe_theory.generalization import complexity, instances, theory
-from moe_theory.generalization.arguments import check_sizes, require_deltas, require_whole
-from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.generalization.natarajan import natarajan
-from moe_theory.generalization.params import Dims, Params
-from moe_theory.generalization.readings import READINGS
+from moe_theory.generalization.complexity import natarajan
+from moe_theory.generalization.model import LIPSCHITZ, READINGS, Dims, Params
 
 TRUE_RISK = 0.5  # L_D of every f
-REFUTED = "mask-dimension"  # the reading whose bound a gap is held against
-GRANTED = 1.0  # d_N that `fixed_router` grants to a class of one router, whose own is 0
+REFUTED = "mask-dimension"  # the reading whose bound gaps are compared with
+GRANTED = 1.0  # d_N that `fixed_router` puts for a class of one router, which has 0
 ERROR = 0.05  # of the intervals of frequencies
 ROUTER_NORM = 100.0  # of `natural`
-TINY = 1e-30  # added to a square whose root has no gradient at 0, where an expert has no input
+TINY = 1e-30  # keeps the gradient of a norm finite at 0, where an expert has no input
 
 
 class Counterexample(NamedTuple):
-    """Gaps of independent samples, and the bounds they are to keep to."""
+    """Gaps of independent samples, and the bounds that they should not exceed."""
 
-    gap: Float[np.ndarray, " draws"]  # sup_f |L_S(f) - L_D(f)| of each sample, or what a search found of it
+    gap: Float[np.ndarray, " draws"]  # sup_f |L_S(f) - L_D(f)| of each sample, or a lower bound on it by search
     bound: float  # of the reading "mask-dimension"
     bounds: dict[str, float]  # Theorem 1, for each reading of d_N; NaN where the class has no finite d_N
     frequency: float  # share of samples whose gap exceeds `bound`
     frequencies: dict[str, float]  # the same for each of `bounds`; NaN where there is none
-    interval: tuple[float, float]  # Clopper and Pearson's, 95 %, of the probability of that
-    refutes: bool  # whether its lower end exceeds `delta`
+    interval: tuple[float, float]  # Clopper-Pearson, 95 %, for the probability of that
+    refutes: bool  # whether the lower end exceeds `delta`
     delta: float
     true_risk: float  # L_D of every f
     rademacher: float  # R_m(H), or an upper bound on it
@@ -54,20 +52,20 @@ class Counterexample(NamedTuple):
     num_samples: int  # m
     num_experts: int  # T
     num_active: int  # k
-    instance: dict[str, np.ndarray]  # the first sample (m, ...), and the f with the gap, shapes as the function says
+    instance: dict[str, np.ndarray]  # the first sample, and the f with the gap; shapes with each function
 
 
 def fixed_router(
     key: Key[Array, ""], num_samples: int = 500, num_experts: int = 5000, num_draws: int = 200, delta: float = 0.05
 ) -> Counterexample:
-    """A: one router, k = 1, two experts. It refutes the theorem under both readings, and all that lie between.
+    """Counterexample A: one router, k = 1, two experts. It refutes the theorem under both readings.
 
     x is uniform on [0, 1], the router sends it to the expert floor(T x), and H = {+1, -1}, the constants. The best f
     takes the majority in each cell, so that the gap is sum_j |S_j| / (2m), S_j the sum of the labels in cell j. With
-    many more cells than samples it is near 1/2: f remembers nearly every label.
+    many more cells than samples it is near 1/2: f memorises nearly every label.
 
-    The bound has R_m(H) = E|S| / m, exact, for the sum S of m signs. The class of routers has one member, hence
-    d_N = 0 under both readings; `GRANTED` is put in its place, which makes the bound larger.
+    The bound has R_m(H) = E|S| / m, exact, for the sum S of m signs. The class of routers has one member, hence d_N = 0
+    under both readings; the bound has `GRANTED` instead, which makes it larger.
 
     Returns: `instance` has inputs (m,), labels (m,), cells (m,) and experts (T,).
     Source: against Theorem 1 and Eq. (23).
@@ -104,17 +102,17 @@ def learned_router(
     num_draws: int = 20,
     delta: float = 0.05,
 ) -> Counterexample:
-    """B: a linear router that is learned, k = 1, experts in a ball. It refutes the theorem under both readings.
+    """Counterexample B: a learned linear router, k = 1, experts in a ball. It refutes the theorem under both readings.
 
     The router sees one coordinate z of x and a constant: logits u_j z + c_j, T lines, whose upper envelope cuts the z
     axis into up to T intervals, at any points; here at the sample's quantiles. H is the ball of radius B = sqrt(m/T) in
-    an RKHS with k(x, x) = 1 and k(x, x') = 0 for x other than x'. Inputs have a continuous law, so that a sample has
-    no two alike, and its functions k(x_i, .) are orthonormal. An expert with n_j inputs gives them
+    an RKHS with k(x, x) = 1 and k(x, x') = 0 for x other than x'. Inputs have a continuous distribution, so that they
+    are almost surely distinct and the functions k(x_i, .) orthonormal. An expert with n_j inputs gives them
     f_i = y_i min(1, B/sqrt(n_j)), of norm at most B: all its labels, where n_j <= m/T. Where T divides m the gap is
-    1/2, the most there is; elsewhere other cuts might come closer to that.
+    1/2, its maximum; elsewhere other cuts might come closer to that.
 
     The bound has R_m(H) = E |sum_i sigma_i k(x_i, .)| B/m = B/sqrt(m), exact, and d_N <= 2 (T - 1), of linear routers
-    with two features; with one active expert, whose weight is 1, both readings are the same.
+    with two features; with one active expert, whose weight is 1, both readings agree.
 
     Returns: `instance` has coordinate (m,), labels (m,), slopes (T,), intercepts (T,) and margins (T,), B/sqrt(n_j)
         or 1: expert j gives its inputs y_i margins[j].
@@ -154,14 +152,14 @@ def learned_router(
 def dense_router(
     key: Key[Array, ""], num_samples: int = 1000, num_draws: int = 200, delta: float = 0.05
 ) -> Counterexample:
-    """C: k = T = 2 and a router that is any function of x. It refutes the reading of d_N as that of masks.
+    """Counterexample C: k = T = 2 and a router that is any function of x. It refutes the reading of d_N of masks.
 
     The experts are the constants +1 and -1, so that f = 2 a - 1 with the weight a of the first, which the router can
-    bring as near to 1 or 0 as it likes at each input of a sample, since no two are alike: the gap is 1/2. With logits
-    `instances.DENSE_LOGIT` apart, that is what `gap` has, 1e-7 is missing.
+    bring arbitrarily close to 1 or 0 at each of the distinct inputs of a sample: the gap is 1/2. `gap` has logits
+    `instances.DENSE_LOGIT` apart, and is 1e-7 less.
 
     There is one mask, so d_N = 0 and the bound is 4 C R_m(H) + 2 sqrt(log(4/delta) / (2m)), R_m(H) exact. Under the
-    reading "router-dimension" this class has no finite d_N, and the theorem nothing to say.
+    reading "router-dimension" this class has no finite d_N, and the theorem is void.
 
     Returns: `instance` has labels (m,), logits (m, 2) and experts (2,).
     Source: against Theorem 1 and Eq. (23), with d_N of Definition 4.
@@ -197,15 +195,15 @@ def natural(
     delta: float = 0.05,
     num_steps: int = 300,
 ) -> Counterexample:
-    """D: an everyday dense MoE, k = T, found by gradient ascent. It refutes the reading of d_N as that of masks.
+    """Counterexample D: an ordinary dense MoE, k = T, by gradient ascent. It refutes the reading of d_N of masks.
 
     x is uniform on the unit sphere; logits are linear with rows |v_j| <= `ROUTER_NORM`, experts linear with |w_j| <= 1.
-    Outputs are in [-1, 1], where the loss is linear, so that the gap of f is the mean of y_i f(x_i), halved. The best
-    experts for a router have a closed form, and Adam looks for the router. What it finds is a lower bound on the
-    supremum, computed anew from the weights, in float64.
+    Outputs are in [-1, 1], where the loss is linear, so that the gap of f is half the mean of y_i f(x_i). The best
+    experts for a router have a closed form, and Adam searches for the router. The gap found is a lower bound on the
+    supremum, computed from the weights in float64.
 
-    There is one mask, so d_N = 0. For R_m(H) stands 1/sqrt(m), its upper bound by Jensen, as |x| = 1. The whole
-    router has d_N = d, which makes a bound that this gap does not reach; nor would it with 1 granted to the masks.
+    There is one mask, so d_N = 0. R_m(H) is replaced by 1/sqrt(m), its upper bound by Jensen, as |x| = 1. The bound
+    with d_N = d of the whole router is not exceeded; nor is that with d_N = 1.
 
     Args:
         num_steps: of gradient ascent.
@@ -222,12 +220,12 @@ def natural(
         ((2,), True)
     """
     _check(num_experts, num_experts, num_samples, num_draws, delta)
-    require_whole("num_features", num_features)
-    require_whole("num_steps", num_steps)
-    require_whole("num_experts", num_experts, least=2)
+    require(Count, num_features=num_features)
+    require(Count, num_steps=num_steps)
+    require(Whole(2), num_experts=num_experts)
     sizes = (num_samples, num_experts, num_features, num_steps)
     keys = replicate_keys(typed_key(key), jnp.arange(num_draws))
-    # One after the other: products of matrices in batches are slower on a CPU.
+    # Not batched: batched matrix products are slower on a CPU.
     found = [{name: np.asarray(array, float) for name, array in _ascend(each, *sizes).items()} for each in keys]
     return _counterexample(
         np.asarray([_dense_gap(**arrays) for arrays in found]),
@@ -242,7 +240,7 @@ def natural(
 def quantile_lines(
     coordinate: Float[np.ndarray, " m"], num_experts: int
 ) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"], np.ndarray]:
-    """Slopes and intercepts of T lines whose upper envelope cuts a sample into T parts, as even as can be; their sizes.
+    """T lines whose upper envelope cuts a sample into T parts, as even as possible.
 
     Line j is the highest between cuts j and j + 1: where lines of slopes j - 1 and j cross, intercepts differ by the
     negative of the cut, which lies halfway between two neighbours of the sample.
@@ -266,15 +264,15 @@ def quantile_lines(
 
 
 def _check(num_experts: int, num_active: int, num_samples: int, num_draws: int, delta: float) -> None:
-    check_sizes(num_experts, num_active, num_samples)
-    require_whole("num_draws", num_draws)
+    require_sizes(num_experts, num_active, num_samples)
+    require(Count, num_draws=num_draws)
     if np.ndim(delta):
-        raise InvalidParamsError(f"delta={delta} must be one number: a frequency is held against it. Give one.")
-    require_deltas(delta)
+        raise InvalidParamsError(f"delta={delta} must be one number: a frequency is compared with it. Give one.")
+    require(OpenProbability, delta=delta)
 
 
 def _gaps(system: System, key: Key[Array, ""], num_draws: int, params: Params, width: int | None = None) -> np.ndarray:
-    """The gap of each replicate, `width` of them at a time: where a sample is large, one."""
+    """The gap of each replicate, `width` of them at a time."""
     width = width or num_draws
     parts = [range(first, min(first + width, num_draws)) for first in range(0, num_draws, width)]
     gaps = [simulate_batch(system, key, np.asarray(part), params, 1)[1].gap[0] for part in parts]
@@ -282,7 +280,7 @@ def _gaps(system: System, key: Key[Array, ""], num_draws: int, params: Params, w
 
 
 def _first_key(key: Key[Array, ""]) -> Key[Array, ""]:
-    """What the first replicate draws its only round from."""
+    """The key of the first replicate's only round."""
     return step_key(replicate_keys(typed_key(key), jnp.arange(1))[0], jnp.asarray(1))
 
 
@@ -300,7 +298,7 @@ def _counterexample(
         else float(theory.theorem_1(*sizes, rademacher, dimension, LIPSCHITZ, delta))
         for name, dimension in dimensions.items()
     }
-    from moe_theory.verify.intervals import clopper_pearson  # what it needs takes a second to import
+    from moe_theory.verify.intervals import clopper_pearson  # takes a second to import
 
     bound = bounds[REFUTED]
     exceeded = int(np.sum(gap > bound))
@@ -329,10 +327,10 @@ def _counterexample(
 def _ascend(
     key: Key[Array, ""], num_samples: int, num_experts: int, num_features: int, num_steps: int
 ) -> dict[str, Array]:
-    """A sample, the router with which gradient ascent ends, and the best experts for that router.
+    """A sample, the router that gradient ascent finds, and the best experts for that router.
 
     The mean of y_i f(x_i) is sum_j w_j.s_j with s_j = sum_i a_j(x_i) y_i x_i / m, so that w_j = s_j / |s_j| is best and
-    makes it sum_j |s_j|: the router alone is left to ascend.
+    makes it sum_j |s_j|, a function of the router alone.
     """
     feature_key, label_key, router_key = jax.random.split(key, 3)
     features = _on_sphere(feature_key, num_samples, num_features)

@@ -1,8 +1,7 @@
-"""Samples to fit, and the distributions they come from, on which the risk of any classifier is exact.
+"""Distributions of samples on which the true risk of any classifier is exact.
 
-Inputs have |x| <= 1 and labels are -1 or 1. Random labels are fair coins, so that every classifier has the same ramp
-loss, 1/2. A teacher and the digits have their inputs from a finite population, each input as likely as the others: a
-risk is a mean over it and not an estimate.
+Inputs have |x| <= 1 and labels are -1 or 1. Random labels are fair coins, so that every classifier has the ramp risk
+1/2. A teacher and the digits have inputs uniform on a finite population: a risk is a mean over it, not an estimate.
 """
 
 import functools
@@ -16,8 +15,7 @@ from jaxtyping import Array, Bool, Float, Key
 from moe_theory.core.errors import InvalidDimsError, unknown_name
 from moe_theory.core.numerics import Scalar, stored
 from moe_theory.generalization import model
-from moe_theory.generalization.model import Weights
-from moe_theory.generalization.params import Dims, Params
+from moe_theory.generalization.model import Dims, Params, Weights
 
 RANDOM_LABELS, TEACHER, DIGITS = DATA = ("random-labels", "teacher", "digits")
 POPULATION_SIZE = 2048  # inputs of the teacher's population
@@ -34,7 +32,7 @@ class Sample(NamedTuple):
 
 
 def check_data(dims: Dims, data: str) -> None:
-    """Raise UnknownNameError for data there are not, InvalidDimsError where `dims` do not fit them."""
+    """Raise UnknownNameError for unknown data, InvalidDimsError where `dims` do not fit them."""
     if data not in DATA:
         raise unknown_name("data", data, DATA)
     if data == DIGITS and dims.num_features != _digits()[0].shape[1]:
@@ -45,10 +43,10 @@ def check_data(dims: Dims, data: str) -> None:
 
 
 def draw_sample(key: Key[Array, ""], dims: Dims, params: Params, data: str, teacher: Weights | None = None) -> Sample:
-    """m independent samples of the distribution called `data`; more of them begin with the same ones.
+    """m independent samples of the distribution called `data`; a larger sample extends a smaller one.
 
     Args:
-        teacher: who labels the inputs of "teacher", from `draw_teacher`.
+        teacher: labels the inputs of "teacher"; from `draw_teacher`.
     """
     feature_key, label_key = jax.random.split(key)
     size, dtype = dims.max_samples, jnp.result_type(float)
@@ -68,12 +66,12 @@ def draw_sample(key: Key[Array, ""], dims: Dims, params: Params, data: str, teac
 
 
 def population(dims: Dims, data: str) -> np.ndarray:
-    """The inputs (P, d) that "teacher" or "digits" are uniform on, the same for all replicates."""
+    """The inputs (P, d) that "teacher" or "digits" draw from uniformly, the same for all replicates."""
     return _digits()[0] if data == DIGITS else _points(dims.num_features)
 
 
 def draw_teacher(key: Key[Array, ""], dims: Dims) -> Weights:
-    """A sparse MoE of `TEACHER_EXPERTS` linear experts, one of them active, which labels inputs by its sign."""
+    """A sparse MoE of `TEACHER_EXPERTS` linear experts, one of them active, whose sign labels inputs."""
     own = Dims(TEACHER_EXPERTS, dims.num_features, 1)
     return model.draw_weights(key, own, Params(TEACHER_EXPERTS, 1, 1, router_norm=TEACHER_NORM))
 
@@ -95,7 +93,7 @@ def true_risk(
 ) -> Float[Array, ""]:
     """L_D(f) of the ramp loss, exactly: a mean over the population and over the label of each of its inputs.
 
-    1/2 for random labels, where (l(1, f) + l(-1, f))/2 = 1/2 for every f.
+    It is 1/2 for random labels, as (l(1, f) + l(-1, f))/2 = 1/2 for every f.
     """
     dtype = weights.experts[0].dtype
     if data == RANDOM_LABELS:
@@ -111,7 +109,7 @@ def true_risk(
 
 @functools.lru_cache
 def _points(num_features: int) -> np.ndarray:
-    """Points on the unit sphere, the same in every run: of a fixed generator of its own."""
+    """Points on the unit sphere, the same in every run."""
     normals = np.random.default_rng(0).standard_normal((POPULATION_SIZE, num_features))
     return normals / np.linalg.norm(normals, axis=1, keepdims=True)
 

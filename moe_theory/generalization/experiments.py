@@ -1,29 +1,55 @@
-"""The runs that claims on Theorem 1, on its remark and on the bounds that hold share.
+"""The runs that claims and figures share.
 
-Tier `exact`: instances whose gap is known in closed form, drawn by the thousand. Tier `learned`: classifiers trained
-for the gap, which bounds it from below. Where a claim does not depend on what d_N is the dimension of, its experiment
-sets `whole_router` in every cell, so that readings run once.
+Tier `exact`: instances whose gap is known in closed form, or small enough to enumerate, drawn by the thousand. Tier
+`learned`: classifiers trained for the gap, which bounds it from below. Where a claim does not depend on what d_N is the
+dimension of, its experiment sets `whole_router` in every cell, so that both readings share one run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from moe_theory.core.system import Observe, System, observe_info
+from moe_theory.generalization import complexity, corrected, theory
 from moe_theory.generalization.data import DIGITS, TEACHER
-from moe_theory.generalization.instances import cells, coin, dense, learned_cells
-from moe_theory.generalization.params import Dims
+from moe_theory.generalization.instances import (
+    cells,
+    coin,
+    dense,
+    function_classes,
+    labelings,
+    learned_cells,
+    linear_router,
+    lone_points,
+)
+from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.generalization.system import best_experts, gap, system
+from moe_theory.runs import Cell, Progress, run_cells
 from moe_theory.verify import Experiment
 
 EXACT, LEARNED = "exact", "learned"
+SYMBOLS = {"T": "num_experts", "k": "num_active", "m": "num_samples", "W": "router_norm"}
+Sizes = Mapping[str, Any]  # values by the paper's symbols
 Settings = Mapping[str, Mapping[str, Any]]  # overrides of the parameters, by the cells' names
-FREE = {"whole_router": False}  # for what holds under either reading
 
 
-def drawn_once(name: str, dims: Dims, drawn: System, settings: Settings, replicates: int) -> Experiment:
+def cell_name(**sizes: float) -> str:
+    """The name of the cell with these sizes, such as "T = 4, m = 100"."""
+    return ", ".join(f"{symbol} = {value:g}" for symbol, value in sizes.items())
+
+
+def _settings(every: Iterable[Sizes], *, needs_reading: bool = False, **fixed: Any) -> Settings:
+    """A cell for each of the sizes that it is named by, with `fixed` sizes and parameters besides."""
+    free = {} if needs_reading else {"whole_router": False}
+    return {
+        cell_name(**sizes): {SYMBOLS.get(name, name): value for name, value in {**sizes, **fixed, **free}.items()}
+        for sizes in every
+    }
+
+
+def _drawn(name: str, dims: Dims, drawn: System, settings: Settings, replicates: int) -> Experiment:
     """An experiment on a system whose one round draws an instance."""
     return _experiment(name, dims, drawn, settings, replicates, 1, observe_info, EXACT)
 
@@ -35,8 +61,9 @@ def _experiment(
     settings: Settings,
     replicates: int,
     num_rounds: int,
-    observe: Observe,
-    tier: str,
+    observe: Observe = gap,
+    tier: str = LEARNED,
+    record_every: int | None = None,
 ) -> Experiment:
     return Experiment(
         name=name,
@@ -44,7 +71,7 @@ def _experiment(
         system=run,
         cells=settings,
         num_rounds=num_rounds,
-        record_every=num_rounds,
+        record_every=num_rounds if record_every is None else record_every,
         observe=observe,
         replicates=replicates,
         tier=tier,
@@ -53,162 +80,257 @@ def _experiment(
 
 # Fixed cells on [0, 1], k = 1, experts +1 or -1 (counterexample A, and what it becomes as m or T grows).
 FIXED_SAMPLES, FIXED_EXPERTS = 500, 5000
-PER_SAMPLE = 10  # experts for each sample along the grid of m
+PER_SAMPLE = 10  # experts per sample along the grid of m
 GROWING_SAMPLES = (128, 256, 512, 1024)
-GROWING_EXPERTS = (4, 8, 16, 32, 64)  # at the most samples
-MEMORISED_SAMPLES, MEMORISED_PER_SAMPLE = 1000, 4  # where 2 C rho is nearest to what it bounds and below 1
+GROWING_EXPERTS = (4, 8, 16, 32, 64)  # at the largest m
+MEMORISED_SAMPLES, MEMORISED_PER_SAMPLE = 1000, 4  # where 2 C rho is tightest while below 1
 CELL_DIMS = Dims(PER_SAMPLE * GROWING_SAMPLES[-1], 1, GROWING_SAMPLES[-1])
-
-
-def cell_name(num_experts: int, num_samples: int) -> str:
-    """The name of a cell of `CELLS`."""
-    return f"T = {num_experts}, m = {num_samples}"
-
-
-def _sizes(num_experts: int, num_samples: int, num_active: int = 1) -> dict[str, Any]:
-    return {"num_experts": num_experts, "num_active": num_active, "num_samples": num_samples}
-
-
 CELL_SIZES = (
     (FIXED_EXPERTS, FIXED_SAMPLES),
     *((PER_SAMPLE * samples, samples) for samples in GROWING_SAMPLES),
     *((experts, GROWING_SAMPLES[-1]) for experts in GROWING_EXPERTS),
     (MEMORISED_PER_SAMPLE * MEMORISED_SAMPLES, MEMORISED_SAMPLES),
 )
-CELLS = drawn_once(
-    "fixed-cells",
-    CELL_DIMS,
-    cells(CELL_DIMS),
-    {cell_name(*sizes): _sizes(*sizes) | FREE for sizes in CELL_SIZES},
-    2048,
+CELLS = _drawn(
+    "fixed-cells", CELL_DIMS, cells(CELL_DIMS), _settings(({"T": T, "m": m} for T, m in CELL_SIZES), k=1), 2048
+)
+FEW_CELL_SAMPLES, FEW_CELL_EXPERTS = 256, (4, 16, 64)
+FEW_CELL_DIMS = Dims(max_experts=FEW_CELL_EXPERTS[-1], num_features=1, max_samples=FEW_CELL_SAMPLES)
+FEW_CELLS = _drawn(
+    "cells",
+    FEW_CELL_DIMS,
+    cells(FEW_CELL_DIMS),
+    _settings(({"T": T} for T in FEW_CELL_EXPERTS), k=1, m=FEW_CELL_SAMPLES),
+    1024,
 )
 
 # A learned router on one coordinate, k = 1, experts in a ball (counterexample B, with fewer samples: they cost time).
 LEARNED_EXPERTS, LEARNED_SAMPLES = 64, 100_000
 LEARNED_DIMS = Dims(LEARNED_EXPERTS, 2, LEARNED_SAMPLES)
-LEARNED_CELL = cell_name(LEARNED_EXPERTS, LEARNED_SAMPLES)
-LEARNED_CELLS = drawn_once(
+LEARNED_CELL = cell_name(T=LEARNED_EXPERTS, m=LEARNED_SAMPLES)
+LEARNED_CELLS = _drawn(
     "learned-cells",
     LEARNED_DIMS,
     learned_cells(LEARNED_DIMS),
-    {LEARNED_CELL: _sizes(LEARNED_EXPERTS, LEARNED_SAMPLES) | FREE},
+    _settings([{"T": LEARNED_EXPERTS, "m": LEARNED_SAMPLES}], k=1),
     64,
 )
-FEWER_SAMPLES = 6400  # at which the bound that holds says no less than at more, and draws cost little
+FEWER_SAMPLES = 6400  # at which the corrected bound is as informative as at more, and draws are cheap
 FEWER_DIMS = Dims(LEARNED_EXPERTS, 2, FEWER_SAMPLES)
-FEWER_CELL = cell_name(LEARNED_EXPERTS, FEWER_SAMPLES)
-FEWER_LEARNED_CELLS = drawn_once(
+FEWER_CELL = cell_name(T=LEARNED_EXPERTS, m=FEWER_SAMPLES)
+FEWER_LEARNED_CELLS = _drawn(
     "learned-cells-of-fewer",
     FEWER_DIMS,
     learned_cells(FEWER_DIMS),
-    {FEWER_CELL: _sizes(LEARNED_EXPERTS, FEWER_SAMPLES) | FREE},
+    _settings([{"T": LEARNED_EXPERTS, "m": FEWER_SAMPLES}], k=1),
     512,
 )
 
 # A dense mixture of two with a free router (counterexample C).
 DENSE_SAMPLES = 1000
 DENSE_DIMS = Dims(2, 1, DENSE_SAMPLES)
-DENSE_CELL = cell_name(2, DENSE_SAMPLES)
-DENSE = drawn_once("dense", DENSE_DIMS, dense(DENSE_DIMS), {DENSE_CELL: _sizes(2, DENSE_SAMPLES, 2)}, 2048)
+DENSE_CELL = cell_name(T=2, m=DENSE_SAMPLES)
+DENSE = _drawn(
+    "dense", DENSE_DIMS, dense(DENSE_DIMS), _settings([{"T": 2, "m": DENSE_SAMPLES}], needs_reading=True, k=2), 2048
+)
 
 # One function with a fair coin for its loss.
-COIN_SAMPLES = 1000
-SINGLE_DIMS = Dims(1, 1, COIN_SAMPLES)
-COIN_CELL = cell_name(1, COIN_SAMPLES)
-SINGLE = drawn_once("single", SINGLE_DIMS, coin(SINGLE_DIMS), {COIN_CELL: _sizes(1, COIN_SAMPLES) | FREE}, 4096)
+SINGLE_SAMPLES = 1000
+SINGLE_DIMS = Dims(1, 1, SINGLE_SAMPLES)
+SINGLE_CELL = cell_name(T=1, m=SINGLE_SAMPLES)
+SINGLE = _drawn("single", SINGLE_DIMS, coin(SINGLE_DIMS), _settings([{"T": 1, "m": SINGLE_SAMPLES}], k=1), 4096)
+COIN_SAMPLES = (25, 100)
+COIN_DIMS = Dims(max_experts=1, num_features=1, max_samples=COIN_SAMPLES[-1])
+COIN = _drawn("coin", COIN_DIMS, coin(COIN_DIMS), _settings(({"m": m} for m in COIN_SAMPLES), T=1, k=1), 32768)
+
+# T masks of k functions each at m samples.
+CLASS_SIZES = ((2, 1, 8), (8, 1, 8), (8, 8, 8), (4, 2, 5))
+CLASS_DIMS = Dims(max_experts=8, num_features=1, max_samples=8)
+CLASSES = _drawn(
+    "finite-classes",
+    CLASS_DIMS,
+    function_classes(CLASS_DIMS),
+    _settings({"T": T, "k": k, "m": m} for T, k, m in CLASS_SIZES),
+    256,
+)
+
+# T labels, and masks of k of T experts.
+LABELING_SIZES = ((2, 1), (3, 1), (3, 2))
+LABELING_DIMS = Dims(max_experts=3, num_features=2, max_samples=4)
+LABELINGS = _drawn(
+    "labelings",
+    LABELING_DIMS,
+    labelings(LABELING_DIMS),
+    _settings(({"T": T, "k": k} for T, k in LABELING_SIZES), m=LABELING_DIMS.max_samples),
+    512,
+)
+
+LONE_SAMPLES = 16
+LONE_DIMS = Dims(max_experts=2, num_features=1, max_samples=LONE_SAMPLES)
+LONE_CELL = cell_name(m=LONE_SAMPLES)
+LONE_POINT = _drawn("lone-points", LONE_DIMS, lone_points(LONE_DIMS), _settings([{"m": LONE_SAMPLES}], T=2, k=1), 64)
+
+# A given linear router: over T at k = 1, and over k at T = 8 with gates that are nearly even (W = 1) and far from it
+# (W = 8). At k = 1 all gates are 1 whatever W, which then does not name the cell.
+ROUTER_SAMPLES = 128
+ROUTER_FEATURES = 8
+ROUTER_EXPERTS = (2, 4, 8, 16, 32)
+SPARSE_EXPERTS = 8
+ROUTER_ACTIVE = (1, 2, 4, 8)
+ROUTER_NORMS = (1.0, 8.0)
+ROUTER_DIMS = Dims(max_experts=ROUTER_EXPERTS[-1], num_features=ROUTER_FEATURES, max_samples=ROUTER_SAMPLES)
+LINEAR_ROUTER = _drawn(
+    "linear-router",
+    ROUTER_DIMS,
+    linear_router(ROUTER_DIMS),
+    {
+        **_settings(({"T": T, "k": 1} for T in ROUTER_EXPERTS), W=ROUTER_NORMS[0], m=ROUTER_SAMPLES),
+        **_settings(
+            ({"T": SPARSE_EXPERTS, "k": k, "W": W} for W in ROUTER_NORMS for k in ROUTER_ACTIVE if k > 1),
+            m=ROUTER_SAMPLES,
+        ),
+    },
+    512,
+)
+
+
+def router_name(num_experts: int, num_active: int, router_norm: float) -> str:
+    """The name of a cell of `LINEAR_ROUTER`."""
+    sizes = {"T": num_experts, "k": num_active}
+    return cell_name(**sizes) if num_active == 1 else cell_name(**sizes, W=router_norm)
+
+
+# Experts of one hidden layer, fitted to fair coins: a lower estimate of the complexity of networks.
+NETWORK_SAMPLES = (32, 128)
+NETWORK_WIDTH = 4
+NETWORK_DIMS = Dims(max_experts=1, num_features=8, max_samples=NETWORK_SAMPLES[-1], expert_width=NETWORK_WIDTH)
+NETWORKS = _experiment(
+    "networks",
+    NETWORK_DIMS,
+    system(NETWORK_DIMS),
+    _settings(({"m": m} for m in NETWORK_SAMPLES), T=1, k=1),
+    128,
+    200,
+    observe_info,
+    record_every=20,
+)
 
 # Random labels learned by linear experts and routers: the configurations that the bounds must hold in together.
 FIT_FEATURES = 2
 FIT_ACTIVE = {1: (1,), 2: (1, 2), 4: (1, 2, 4), 8: (1, 2, 4, 8)}  # k by T
 FIT_SAMPLES = (64, 128, 256, 512, 1024)
 FIT_NORMS = (1.0, 8.0, 64.0)  # W
-FIT_ROUNDS = 60
+FIT_RATE = 0.1
 FIT_DIMS = Dims(max(FIT_ACTIVE), FIT_FEATURES, FIT_SAMPLES[-1])
-
-
-def fit_name(num_experts: int, num_active: int, num_samples: int, router_norm: float) -> str:
-    """The name of a cell of `FITS`."""
-    return f"T = {num_experts}, k = {num_active}, m = {num_samples}, W = {router_norm:g}"
-
-
 FIT_SIZES = tuple(
-    (experts, active, samples, norm)
-    for experts, actives in FIT_ACTIVE.items()
-    for active in actives
-    for samples in FIT_SAMPLES
-    for norm in FIT_NORMS
+    {"T": T, "k": k, "m": m, "W": W} for T, ks in FIT_ACTIVE.items() for k in ks for m in FIT_SAMPLES for W in FIT_NORMS
 )
-
-
-def _fit_settings(all_sizes: Sequence[tuple[int, int, int, float]]) -> Settings:
-    return {
-        fit_name(*sizes): _sizes(sizes[0], sizes[2], sizes[1]) | {"router_norm": sizes[3], "learning_rate": 0.1} | FREE
-        for sizes in all_sizes
-    }
-
-
 FITS = _experiment(
     "random-labels",
     FIT_DIMS,
     system(FIT_DIMS, optimizer=best_experts),
-    _fit_settings(FIT_SIZES),
+    _settings(FIT_SIZES, learning_rate=FIT_RATE),
     256,
-    FIT_ROUNDS,
-    gap,
-    LEARNED,
+    60,
 )
 
-# Some of many experts active, 1 < k < T, with samples enough for the bounds to say something of random labels.
-MANY_SIZES = ((3, 2, 8192, 1.0), (4, 2, 8192, 1.0), (4, 3, 8192, 1.0), (8, 4, 8192, 1.0))  # T, k, m and W
+# Some of many experts active, 1 < k < T, with enough samples for the bounds to inform on random labels.
+MANY_SIZES = tuple({"T": T, "k": k, "m": 8192, "W": 1.0} for T, k in ((3, 2), (4, 2), (4, 3), (8, 4)))
 MANY_DIMS = Dims(8, FIT_FEATURES, 8192)
 MANY_FITS = _experiment(
     "random-labels-many",
     MANY_DIMS,
     system(MANY_DIMS, optimizer=best_experts),
-    _fit_settings(MANY_SIZES),
+    _settings(MANY_SIZES, learning_rate=FIT_RATE),
     256,
     30,
-    gap,
-    LEARNED,
 )
 
 # The natural counterexample D: dense, k = T = 32 linear experts, router rows of norm 100.
-NATURAL_EXPERTS, NATURAL_FEATURES, NATURAL_SAMPLES, NATURAL_NORM = 32, 10, 1000, 100.0
+NATURAL_EXPERTS, NATURAL_FEATURES, NATURAL_SAMPLES = 32, 10, 1000
 NATURAL_DIMS = Dims(NATURAL_EXPERTS, NATURAL_FEATURES, NATURAL_SAMPLES)
-NATURAL_CELL = cell_name(NATURAL_EXPERTS, NATURAL_SAMPLES)
+NATURAL_CELL = cell_name(T=NATURAL_EXPERTS, m=NATURAL_SAMPLES)
 NATURAL = _experiment(
     "natural",
     NATURAL_DIMS,
     system(NATURAL_DIMS, optimizer=best_experts),
-    {
-        NATURAL_CELL: _sizes(NATURAL_EXPERTS, NATURAL_SAMPLES, NATURAL_EXPERTS)
-        | {"router_norm": NATURAL_NORM, "learning_rate": 0.1}
-    },
+    _settings(
+        [{"T": NATURAL_EXPERTS, "m": NATURAL_SAMPLES}],
+        needs_reading=True,
+        k=NATURAL_EXPERTS,
+        W=100.0,
+        learning_rate=FIT_RATE,
+    ),
     256,
     150,
-    gap,
-    LEARNED,
 )
 
-# Classifiers trained as one would: a teacher's labels, one in ten of them wrong, and digits, odd or even. The masks'
-# d_N is the smaller one, so that what holds with it holds under either reading.
-TRAINED_SIZES = ((2, 1, 1024), (2, 2, 1024))  # T, k and m at which the bounds that hold inform
+# Classifiers trained on a teacher's labels, one in ten of them flipped, and on digits, odd or even. The masks' d_N is
+# the smaller one, so that what holds with it holds under either reading.
+TRAINED_SIZES = tuple({"T": 2, "k": k, "m": 1024, "W": 1.0} for k in (1, 2))  # at which the corrected bounds inform
 TRAINED_FEATURES = {TEACHER: 8, DIGITS: 64}  # pixels of the bundled digits
 
 
 def _trained(source: str) -> Experiment:
-    dims = Dims(2, TRAINED_FEATURES[source], TRAINED_SIZES[-1][-1])
-    norms = {"router_norm": 1.0, "expert_norm": 1.0, "label_noise": 0.1 if source == TEACHER else 0.0}
-    settings = {
-        fit_name(*sizes, norms["router_norm"]): _sizes(sizes[0], sizes[2], sizes[1]) | norms | FREE
-        for sizes in TRAINED_SIZES
-    }
-    return _experiment(f"trained-{source}", dims, system(dims, source), settings, 256, 40, gap, LEARNED)
+    dims = Dims(2, TRAINED_FEATURES[source], 1024)
+    noise = 0.1 if source == TEACHER else 0.0
+    settings = _settings(TRAINED_SIZES, expert_norm=1.0, label_noise=noise)
+    return _experiment(f"trained-{source}", dims, system(dims, source), settings, 256, 40)
 
 
 TRAINED = {source: _trained(source) for source in (TEACHER, DIGITS)}
 
 
-def gaps_of(runs: Mapping[str, Any], names: Any) -> Float[np.ndarray, "B V"]:
+def gaps_of(runs: Mapping[str, Any], names: Iterable[str]) -> Float[np.ndarray, "B V"]:
     """The last recorded gaps of the named cells, one column each."""
     return np.stack([np.asarray(runs[name].records[-1], np.float64) for name in names], axis=1)
+
+
+def best_gaps(
+    settings: Mapping[str, tuple[Dims, Any]], num_steps: int, replicates: int, seed: int, progress: Progress, what: str
+) -> dict[str, Float[np.ndarray, " B"]]:
+    """Lower estimates of the largest gap of a class: the best of its fits to random labels, which cannot be learned.
+
+    A fit is in the class, so that its gap is at most the supremum; how much less is not known. With |f| <= 1 the ramp
+    loss is linear, and twice the gap is (1/m) sum_i y_i f(x_i): a lower estimate of R_m(F), labels for signs.
+
+    Args:
+        settings: name -> (dims, params).
+    Returns: by name, the largest gap recorded in each replicate.
+    Raises: InvalidRunError for replicates or steps that cannot be run.
+    """
+    parts = [
+        Cell(
+            name,
+            system(dims, optimizer=best_experts),
+            params._replace(learning_rate=FIT_RATE),
+            num_steps,
+            record_every=20,
+            observe=gap,
+        )
+        for name, (dims, params) in settings.items()
+    ]
+    width = max(1, min(8, replicates))  # chunks are padded, and replicates few
+    runs = run_cells(parts, replicates, seed=seed, width=width, progress=progress, what=what)
+    return {name: run.records.astype(np.float64).max(axis=0) for name, run in runs.items()}
+
+
+def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int, least_natarajan: float = 0.0) -> float:
+    """(23) of a cell with routers of this class (see `complexity.natarajan`), with `least_natarajan` for a smaller d_N.
+
+    Raises: InvalidParamsError for a class that has no finite d_N under the cell's reading.
+    """
+    sizes = _sizes(params)
+    reading = "router-dimension" if params.whole_router else "mask-dimension"
+    dimension = max(complexity.natarajan(router, *sizes[:2], num_features, reading), least_natarajan)
+    return float(theory.theorem_1(*sizes, rademacher, dimension, LIPSCHITZ, float(params.delta)))
+
+
+def corrected_bounds_at(params: Any, num_features: int, share: float = 1.0) -> corrected.Bounds:
+    """The bounds that hold for linear experts and routers, at `share` of the cell's delta."""
+    norms = (float(params.expert_norm), 1.0, float(params.router_norm))
+    return corrected.bounds(*_sizes(params), num_features, *norms, LIPSCHITZ, share * float(params.delta))
+
+
+def _sizes(params: Any) -> tuple[int, int, int]:
+    return int(params.num_experts), int(params.num_active), int(params.num_samples)

@@ -1,29 +1,68 @@
-"""Instances on which Theorem 1 can be put to the test, as systems of one round: a round draws a sample.
+"""Instances on which the paper's statements are tested, as systems of one round: a round draws an instance.
 
-Loss is the ramp l(y, f) = clip((1 - y f)/2, 0, 1). Labels are fair coins that inputs say nothing about, unless said
-otherwise. Then L_D(f) = 1/2 exactly, whatever f is: l(1, f) + l(-1, f) = 1 for every output f. So the gap of a class,
-sup_f |L_S(f) - L_D(f)|, needs no estimate, and where the best f on a sample is known in closed form it is exact.
+`cells`, `learned_cells`, `dense` and `coin` draw a sample. Loss is the ramp l(y, f) = clip((1 - y f)/2, 0, 1). Labels
+are fair coins, independent of the inputs, unless said otherwise. Then L_D(f) = 1/2 exactly for every f, as
+l(1, f) + l(-1, f) = 1. So the gap of a class, sup_f |L_S(f) - L_D(f)|, needs no estimate, and where the best f on a
+sample is known in closed form it is exact.
 
-A sample is padded to `Dims.max_samples`, and its first m members are what they are whatever the padding.
+`linear_router` draws a given linear router and inputs; the best experts in a ball are exact for each vector of signs.
+`function_classes`, `labelings` and `lone_points` draw a small finite class, of which every supremum and mean over signs
+is enumerated, so that what a lemma says of all classes is checked on each draw by itself.
+
+A sample is padded to `Dims.max_samples`; its first m members are the same whatever the padding. Shapes: F functions,
+m samples, n points, L labels.
 """
 
 import functools
-from typing import NamedTuple
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key
 
-from moe_theory.core import checks
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.constraints import is_known
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.numerics import Numbers, Scalar
+from moe_theory.core.random import normals, symmetric_uniforms
 from moe_theory.core.system import System
-from moe_theory.generalization.one_round import one_round
-from moe_theory.generalization.params import Dims, Params
+from moe_theory.generalization import model
+from moe_theory.generalization.model import Dims, Params, check_params
 
-DENSE_LOGIT = (
-    16.0  # how far apart the two logits of `dense` are: the gates are 1e-7 from 0 and 1, as (5) never is there
-)
+
+class State(NamedTuple):
+    """Every round draws a new instance, so that nothing else is carried."""
+
+    round: Int[Array, ""]  # rounds done
+
+
+def one_round(
+    dims: Dims,
+    instance: Callable[[Key[Array, ""], Params], NamedTuple],
+    check: Callable[[Params], None] = lambda params: None,
+) -> System:
+    """The system whose every round draws a new instance.
+
+    Args:
+        check: refuses parameters that the instance is not for.
+    """
+
+    def init(key: Key[Array, ""], params: Params) -> State:
+        del key
+        check_params(dims, params)
+        check(params)
+        return State(round=jnp.zeros((), jnp.int32))
+
+    def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, NamedTuple]:
+        return State(round=state.round + 1), instance(key, params)
+
+    return System(init, step)
+
+
+DENSE_LOGIT = 16.0  # difference of the two logits of `dense`: the gates are 1e-7 from 0 and 1
 
 
 class Cells(NamedTuple):
@@ -93,11 +132,10 @@ def cells(dims: Dims) -> System:
 def learned_cells(dims: Dims) -> System:
     """A learned linear router, k = 1, on one coordinate z and a constant; experts in a ball of an RKHS.
 
-    The kernel is k(x, x) = 1, and 0 between inputs that differ, of which a sample has no two alike: x has further
-    coordinates. The radius is B = sqrt(m/T). Logits j z + c_j are T lines, whose upper envelope cuts the z axis
-    into T intervals, anywhere: here at the sample's quantiles. An expert with n_j inputs takes
-    f_i = y_i min(1, B/sqrt(n_j)) there, which is its best, so that the gap is sum_j n_j min(1, B/sqrt(n_j)) / (2m):
-    1/2 where T divides m.
+    The kernel is k(x, x) = 1, and 0 between distinct inputs, as all of a sample are: x has further coordinates. The
+    radius is B = sqrt(m/T). Logits j z + c_j are T lines, whose upper envelope cuts the z axis into T intervals,
+    anywhere: here at the sample's quantiles. An expert with n_j inputs is best at f_i = y_i min(1, B/sqrt(n_j)), so
+    that the gap is sum_j n_j min(1, B/sqrt(n_j)) / (2m): 1/2 where T divides m.
 
     Raises: InvalidParamsError for `num_active` other than 1.
     """
@@ -108,9 +146,9 @@ def learned_cells(dims: Dims) -> System:
         ordered = _sorted(jnp.where(is_drawn, coordinate, jnp.inf))
         samples, experts = (jnp.asarray(size, jnp.int32) for size in (params.num_samples, params.num_experts))
         cut = jnp.minimum(jnp.arange(dims.max_experts + 1, dtype=jnp.int32), experts)
-        # j m/T rounded down, in products that 32 bits hold.
+        # floor(j m/T) without overflow of 32 bits.
         place = cut * (samples // experts) + cut * (samples % experts) // experts
-        # An interval ends at its last input, and takes all that tie with it.
+        # An interval ends at its last input, and includes all that tie with it.
         last = jnp.where(place > 0, ordered[jnp.maximum(place - 1, 0)], -jnp.inf)
         before = jnp.searchsorted(ordered, last, side="right")
         counts = jnp.diff(before).astype(coordinate.dtype)
@@ -123,8 +161,8 @@ def learned_cells(dims: Dims) -> System:
 def dense(dims: Dims) -> System:
     """All k = T >= 2 experts active, one of them +1 and the others -1, and a router that is any function of x.
 
-    f = 2 a - 1 with the gate a of the expert +1, which the router sets as near to 1 or 0 as it likes at every input
-    of a sample, no two of which are alike: the gap is 1/2. With logits `DENSE_LOGIT` apart it is 1/2 less 1e-7.
+    f = 2 a - 1 with the gate a of the expert +1, which the router sets arbitrarily close to 1 or 0 at each of the
+    distinct inputs of a sample: the gap is 1/2. With logits `DENSE_LOGIT` apart it is 1/2 - 1e-7.
 
     Raises: InvalidParamsError unless 2 <= num_active = num_experts.
     """
@@ -140,7 +178,7 @@ def dense(dims: Dims) -> System:
 
 @functools.lru_cache
 def coin(dims: Dims) -> System:
-    """One function whose loss is 0 or 1 with probability 1/2 each: as plain as a class can be."""
+    """A class of one function, whose loss is 0 or 1 with probability 1/2 each."""
 
     def instance(key: Key[Array, ""], params: Params) -> Coin:
         losses = (_fair_labels(jax.random.uniform(key, (dims.max_samples, 2))) + 1) / 2
@@ -200,22 +238,319 @@ def _fair_labels(uniforms: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 
 def _sorted(values: Float[Array, " m"]) -> Float[Array, " m"]:
-    """Numbers of at least 0 in order. Their bits are integers in the same order, which XLA sorts four times as fast."""
+    """Numbers of at least 0 in order: as integers, by their bits, which XLA sorts four times as fast."""
     words = jnp.int32 if values.dtype == jnp.float32 else jnp.int64
     bits = jax.lax.bitcast_convert_type(values, words)
     return jax.lax.bitcast_convert_type(jnp.sort(bits), values.dtype)
 
 
 def _check_lone(params: Params) -> None:
-    if checks.is_known(params.num_active) and int(params.num_active) != 1:
+    if is_known(params.num_active) and int(params.num_active) != 1:
         raise InvalidParamsError(
-            f"num_active={params.num_active} must be 1: an input has one cell, whose expert is alone. Lower num_active."
+            f"num_active={params.num_active} must be 1: one expert is active in a cell. Lower num_active."
         )
 
 
 def _check_dense(params: Params) -> None:
-    if checks.is_known((params.num_active, params.num_experts)) and not 2 <= params.num_active == params.num_experts:
+    if is_known((params.num_active, params.num_experts)) and not 2 <= params.num_active == params.num_experts:
         raise InvalidParamsError(
             f"num_active={params.num_active} must be num_experts={params.num_experts}, and at least 2: all experts are "
             "active. Change num_active."
         )
+
+
+NUM_SIGNS = 16  # sign vectors per sample, which cost less than another sample
+
+
+class Capacity(NamedTuple):
+    """What `linear_router` shows. The first two have the means R_m(F|a) and R_m(H)."""
+
+    routed: Float[Array, ""]  # mean of sup_f (1/m) sum_i sigma_i f(x_i) over T experts, with the router given
+    lone: Float[Array, ""]  # the same for one expert, B |sum_i sigma_i x_i| / m
+    mean_square_gate: Float[Array, ""]  # mean over the sample of |a(x_i)|^2
+
+
+@functools.lru_cache
+def linear_router(dims: Dims) -> System:
+    """Linear experts in a ball and a given linear router: their capacity on a sample, exact for its signs.
+
+    Inputs are uniform on the unit sphere, router rows on the sphere of radius W. Each expert points along its own sum:
+    sup over |w_j| <= B of (1/m) sum_i sigma_i sum_j a_j(x_i) w_j.x_i is (B/m) sum_j |sum_i sigma_i a_j(x_i) x_i|.
+    """
+    shapes = (
+        (dims.max_samples, dims.num_features),
+        (dims.max_experts, dims.num_features),
+        (NUM_SIGNS, dims.max_samples),
+    )
+
+    def instance(key: Key[Array, ""], params: Params) -> Capacity:
+        inputs, rows, toss = draws(key, *shapes)
+        features = _on_sphere(inputs)
+        is_drawn = (jnp.arange(dims.max_samples) < params.num_samples).astype(features.dtype)
+        rows = params.router_norm * _on_sphere(rows)
+        gates = model.gates(features @ rows.T, params.num_active, params.num_experts)
+        signs = jnp.where(toss < 0, -1, 1) * is_drawn
+        samples = jnp.asarray(params.num_samples, features.dtype)
+        weighted = (gates[:, :, None] * features[:, None, :]).reshape(dims.max_samples, -1)
+        sums = (signs @ weighted).reshape(NUM_SIGNS, dims.max_experts, dims.num_features)
+        return Capacity(
+            routed=params.expert_norm * jnp.mean(jnp.sum(_norms(sums), axis=1)) / samples,
+            lone=params.expert_norm * jnp.mean(_norms(signs @ features)) / samples,
+            mean_square_gate=jnp.sum(is_drawn[:, None] * gates**2) / samples,
+        )
+
+    return one_round(dims, instance)
+
+
+def _on_sphere(uniforms: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    rows = normals(uniforms)
+    return rows / _norms(rows)[:, None]
+
+
+def _norms(rows: Float[Array, "*n d"]) -> Float[Array, "*n"]:
+    return jnp.sqrt(jnp.sum(jnp.square(rows), axis=-1))
+
+
+MOST_SIGNS = 12  # most samples of `function_classes`
+MOST_POINTS, MOST_LABELS = 5, 3  # of `labelings`
+LOG_SCALES = (-1.5, 2.5)  # range of the log scale of functions, so that the ramp clips nothing, or most
+NUM_MIXTURES = 16
+NUM_ROUTERS = 256
+NUM_INPUTS, NUM_LONE = 2**32, 4  # of `lone_points`
+
+
+class Complexities(NamedTuple):
+    """What `function_classes` shows: means over all signs, given the samples."""
+
+    complexity: Float[Array, ""]  # R_S(F) of all functions
+    ghost_complexity: Float[Array, ""]  # R_S'(F)
+    swapped: Float[Array, ""]  # E_sigma sup_f (1/m) sum_i sigma_i (f(x_i) - f(x'_i))
+    composed: Float[Array, ""]  # R_S(l o F), l the ramp loss of the samples' labels
+    largest_part: Float[Array, ""]  # max_mu R_S(l o F|mu)
+    mixtures: Float[Array, ""]  # E_sigma sup (1/m) sum_i sigma_i f(x_i) over convex combinations of F, drawn at random
+    vertex: Float[Array, ""]  # the same for the combination that puts all its weight on the best function
+
+
+class Sizes(NamedTuple):
+    """Of a class of functions from n points to labels."""
+
+    log_growth: Float[Array, " n"]  # log of the most labelings of 1, ..., n of the points
+    natarajan: Float[Array, ""]  # the Natarajan dimension; 0 for a single function
+
+
+class Growth(NamedTuple):
+    """What `labelings` shows."""
+
+    random: Sizes
+    masks: Sizes
+
+
+class PairedGap(NamedTuple):
+    """What `lone_points` shows."""
+
+    gap: Float[Array, ""]  # sup_f |L_S - L_S'| over all masks
+
+
+@functools.lru_cache
+def function_classes(dims: Dims) -> System:
+    """T masks of k functions each at m inputs and m ghosts: normal values of one scale a draw, labels fair coins.
+
+    Raises: InvalidDimsError for more samples than `MOST_SIGNS`.
+    """
+    if dims.max_samples > MOST_SIGNS:
+        raise InvalidDimsError(
+            f"max_samples={dims.max_samples} must be at most {MOST_SIGNS}: all 2^m sign vectors are enumerated. "
+            "Lower max_samples."
+        )
+    signs = all_signs(dims.max_samples)
+    shape = (dims.max_experts, dims.max_experts, dims.max_samples)  # masks, functions of each, samples
+    num_functions = dims.max_experts**2
+
+    def instance(key: Key[Array, ""], params: Params) -> Complexities:
+        size, toss, weights, entries = draws(key, (), (dims.max_samples,), (NUM_MIXTURES, num_functions), (2, *shape))
+        is_drawn = jnp.arange(dims.max_samples) < params.num_samples
+        scale = jnp.exp(LOG_SCALES[0] + (LOG_SCALES[1] - LOG_SCALES[0]) * (size + 1) / 2)
+        values, ghosts = scale * normals(entries) * is_drawn
+        losses = model.ramp_loss(jnp.where(toss < 0, -1, 1), values) * is_drawn
+        index = jnp.arange(dims.max_experts)
+        exists = (index < params.num_experts)[:, None] & (index < params.num_active)
+        samples = jnp.asarray(params.num_samples, values.dtype)
+
+        every = jnp.stack([values, ghosts, values - ghosts, losses])
+        scores = jnp.einsum("sm,ctkm->cstk", signs.astype(values.dtype), every) / samples
+        scores = jnp.max(jnp.where(exists, scores, -jnp.inf), axis=3)  # (classes, signs, masks)
+        own, ghost, swapped, composed = jnp.mean(jnp.max(scores, axis=2), axis=1)
+        mixtures, vertex = _mixtures(weights, signs, values, exists)
+        return Complexities(
+            complexity=own,
+            ghost_complexity=ghost,
+            swapped=swapped,
+            composed=composed,
+            largest_part=jnp.max(jnp.mean(scores[3], axis=0)),
+            mixtures=mixtures / samples,
+            vertex=vertex / samples,
+        )
+
+    return one_round(dims, instance)
+
+
+def _mixtures(
+    uniforms: Float[Array, "n F"], signs: np.ndarray, values: Float[Array, "T k m"], exists: Bool[Array, "T k"]
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """E_sigma of max_f sum_i sigma_i f(x_i) over random mixtures f, and at the best function itself."""
+    functions, exists = values.reshape(-1, values.shape[-1]), exists.reshape(-1)
+    table = jnp.asarray(signs, values.dtype)
+    weights = jnp.where(exists, -jnp.log1p(-jnp.abs(uniforms)), 0)
+    weights = weights / jnp.sum(weights, axis=1, keepdims=True)
+    best = jnp.argmax(jnp.where(exists, table @ functions.T, -jnp.inf), axis=1)
+    vertices = (best[:, None] == jnp.arange(len(functions))).astype(values.dtype)
+    drawn = jnp.max(table @ (weights @ functions).T, axis=1)
+    return jnp.mean(drawn), jnp.mean(jnp.sum(table * (vertices @ functions), axis=1))
+
+
+@functools.lru_cache
+def labelings(dims: Dims) -> System:
+    """Growth and Natarajan dimension of two classes of functions from n = `max_samples` points to labels.
+
+    One is a random subset of all functions to T labels, of any density. The other has the top-k masks that
+    `NUM_ROUTERS` normal linear routers give n normal inputs.
+
+    Raises: InvalidDimsError for more points than `MOST_POINTS` or experts than `MOST_LABELS`.
+    """
+    if dims.max_samples > MOST_POINTS or dims.max_experts > MOST_LABELS:
+        raise InvalidDimsError(
+            f"max_samples={dims.max_samples} must be at most {MOST_POINTS}, and max_experts={dims.max_experts} at most "
+            f"{MOST_LABELS}: all functions from points to labels are enumerated. Lower both."
+        )
+    input_shape = (dims.max_samples, dims.num_features)
+    router_shape = (NUM_ROUTERS, dims.max_experts, dims.num_features)
+    every = np.array(list(itertools.product(range(dims.max_experts), repeat=dims.max_samples)), np.int32)  # (L^n, n)
+
+    def instance(key: Key[Array, ""], params: Params) -> Growth:
+        share, places, inputs, routers = draws(key, (), (len(every),), input_shape, router_shape)
+        is_allowed = jnp.all(every < params.num_experts, axis=1)
+        density = len(every) ** -jnp.abs(share)
+        is_member = (jnp.abs(places) < density) | (np.arange(len(every)) == 0)
+        outputs = jnp.einsum("rld,nd->rnl", normals(routers), normals(inputs))
+        labels = _mask_labels(outputs.reshape(-1, dims.max_experts), params).reshape(NUM_ROUTERS, -1)
+        is_mask = jnp.any(jnp.all(labels[:, None, :] == every, axis=2), axis=0)
+        return Growth(
+            random=class_sizes(is_member & is_allowed, dims.max_samples, dims.max_experts),
+            masks=class_sizes(is_mask, dims.max_samples, dims.max_experts),
+        )
+
+    return one_round(dims, instance)
+
+
+def _mask_labels(outputs: Float[Array, "n L"], params: Params) -> Int[Array, " n"]:
+    """A number for each mask: the active expert at k = 1, else the inactive one (0 if none is)."""
+    mask = model.masks(outputs, params.num_active, params.num_experts)
+    exists = jnp.arange(outputs.shape[1]) < params.num_experts
+    left_out = jnp.argmax(~mask & exists, axis=1)
+    return jnp.where(jnp.asarray(params.num_active) == 1, jnp.argmax(mask, axis=1), left_out).astype(jnp.int32)
+
+
+class ShatteringTables(NamedTuple):
+    """Tables of 0s and 1s that give a class's growth and Natarajan dimension by matrix products.
+
+    A pattern has a label, or none, at each point; a cube has two labels, or none, at each point.
+    """
+
+    patterns: Float[Any, "P L^n"]  # which functions agree with a pattern
+    cubes: Float[Any, "Q P"]  # which patterns have one of a cube's labels wherever it has any
+    sets: Float[Any, "S P"]  # which patterns have labels on exactly this set of points
+    cube_sizes: Float[Any, " Q"]  # points with labels
+    set_sizes: Float[Any, " S"]
+
+
+@functools.cache
+def shattering_tables(num_points: int, num_labels: int) -> ShatteringTables:
+    """The tables for all functions from points to labels, in lexicographic order: Kronecker powers of those of one."""
+    labels = np.eye(num_labels)
+    pairs = np.array([labels[first] + labels[second] for first, second in itertools.combinations(range(num_labels), 2)])
+    pairs = pairs.reshape(-1, num_labels)
+
+    def of_all_points(of_one: np.ndarray) -> np.ndarray:
+        return functools.reduce(np.kron, [of_one] * num_points)
+
+    def sizes(of_one: list[int]) -> np.ndarray:
+        return np.array([sum(choice) for choice in itertools.product(of_one, repeat=num_points)], float)
+
+    last = np.append(np.zeros(num_labels), 1)[None]
+    return ShatteringTables(
+        patterns=of_all_points(np.vstack([labels, np.ones(num_labels)])),
+        cubes=of_all_points(np.vstack([np.pad(pairs, ((0, 0), (0, 1))), last])),
+        sets=of_all_points(np.vstack([np.append(np.ones(num_labels), 0), last[0]])),
+        cube_sizes=sizes([1] * len(pairs) + [0]),
+        set_sizes=sizes([1, 0]),
+    )
+
+
+def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int) -> Sizes:
+    """Growth and Natarajan dimension of a class on all its points.
+
+    A set of points is shattered (Definition 3) if all 2^size patterns of some cube on it occur.
+
+    Args:
+        is_member: whether each function from points to labels is in the class.
+    """
+    dtype = jnp.result_type(float)
+    tables = ShatteringTables(*(jnp.asarray(table, dtype) for table in shattering_tables(num_points, num_labels)))
+    occurs = (tables.patterns @ is_member.astype(dtype) > 0).astype(dtype)
+    is_shattered = tables.cubes @ occurs == 2**tables.cube_sizes
+    counts = tables.sets @ occurs
+    per_size = tables.set_sizes == jnp.arange(1, num_points + 1)[:, None]
+    return Sizes(
+        log_growth=jnp.log(jnp.max(jnp.where(per_size, counts, 0), axis=1)),
+        natarajan=jnp.max(jnp.where(is_shattered, tables.cube_sizes, 0)),
+    )
+
+
+@functools.lru_cache
+def lone_points(dims: Dims) -> System:
+    """Constant experts, T = 2, k = 1: a router sends any set of up to `NUM_LONE` inputs to one, the rest to the other.
+
+    Inputs are uniform on `NUM_INPUTS` numbers and all labels are +1, so that f errs exactly on the set, or off it, or
+    never, or always: m sup_f |L_S - L_S'| is the largest sum, over so many inputs, of differences between their counts
+    in S and in S'. The masks shatter `NUM_LONE` points and no more. For a mask chosen beforehand, L_S = L_S' for all
+    its experts, unless one of its points is drawn.
+
+    Raises: InvalidParamsError for any other number of experts.
+    """
+
+    def instance(key: Key[Array, ""], params: Params) -> PairedGap:
+        inputs = jax.random.bits(key, (2, dims.max_samples), jnp.uint32)
+        is_drawn = jnp.arange(dims.max_samples) < params.num_samples
+        everywhere, exists = inputs.reshape(-1), jnp.tile(is_drawn, 2)
+        is_same = (everywhere[:, None] == everywhere) & exists & exists[:, None]
+        is_first = exists & (jnp.argmax(is_same, axis=1) == jnp.arange(len(everywhere)))
+        ours = jnp.arange(len(everywhere)) < dims.max_samples
+        difference = jnp.sum(jnp.where(ours, 1, -1) * is_same, axis=1, dtype=jnp.int32) * is_first
+        largest = [jnp.sum(jnp.sort(jnp.maximum(sign * difference, 0))[-NUM_LONE:]) for sign in (1, -1)]
+        gap = jnp.maximum(*largest).astype(jnp.result_type(float))
+        return PairedGap(gap=gap / jnp.asarray(params.num_samples, jnp.result_type(float)))
+
+    def check(params: Params) -> None:
+        if is_known((params.num_experts, params.num_active)) and params.num_experts != 2:
+            raise InvalidParamsError(
+                f"num_experts={params.num_experts} must be 2: one expert for the set, and one for the rest. "
+                "Change num_experts."
+            )
+
+    return one_round(dims, instance, check)
+
+
+def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
+    """Arrays of these shapes, uniform on (-1, 1), from one call of the generator, which is sooner compiled."""
+    sizes = [math.prod(shape) for shape in shapes]
+    numbers = symmetric_uniforms(key, sum(sizes), jnp.dtype(jnp.result_type(float)))
+    starts = itertools.accumulate(sizes, initial=0)
+    return [
+        jax.lax.slice_in_dim(numbers, start, start + size).reshape(shape)
+        for start, size, shape in zip(starts, sizes, shapes, strict=False)
+    ]
+
+
+def all_signs(num_samples: int) -> Float[np.ndarray, "2^m m"]:
+    """Every vector of m signs, as a row."""
+    return np.array(list(itertools.product((-1.0, 1.0), repeat=num_samples)))

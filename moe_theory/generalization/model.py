@@ -1,11 +1,11 @@
-"""Sparse-MoE classifiers: experts, a router, the top-k softmax gate of Eq. (5) and the output of Eq. (4).
+"""Sparse-MoE classifiers: their parameters, and the readings of the paper, the top-k gate (5) and the output (4).
 
-One replicate's pure functions of padded arrays: M = `Dims.max_experts` experts of which the first T exist. How many
-exist, T, and how many of them are active, k, are traced, so that one program serves every sparsity. Experts and routers
-are linear or networks of one hidden layer of ReLUs, without biases.
+One replicate's pure functions of padded arrays: M = `Dims.max_experts` experts of which the first T exist. T and the
+number k of active experts are traced, so that one program serves every sparsity. Experts and routers are linear or
+networks of one hidden layer of ReLUs, without biases.
 
 Examples:
-    Two experts, each of which the router gives the inputs that are its own:
+    Two experts, one for each of the two inputs:
 
     >>> import numpy as np
     >>> from moe_theory.generalization import model
@@ -20,18 +20,113 @@ Examples:
     [1.0, 1.0]
 """
 
-from typing import NamedTuple
+import dataclasses
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from moe_theory.core import constraints
 from moe_theory.core.batching import LONGEST_CHAIN
+from moe_theory.core.constraints import (
+    AtMost,
+    Count,
+    Flag,
+    NonNegative,
+    OpenProbability,
+    PaddedTo,
+    Probability,
+    Size,
+    SizeOrZero,
+)
+from moe_theory.core.errors import unknown_name
 from moe_theory.core.numerics import Scalar, stored
-from moe_theory.generalization.params import Dims, Params
+from moe_theory.core.readings import Reading as Reading
 
 LIPSCHITZ = 0.5  # C of the ramp loss
-_START = 0.5  # share of the norm allowed that a row (or a matrix) has at first, about
+_START = 0.5  # initial norm of a row (or a matrix), about, as a share of the largest allowed
+
+
+@dataclasses.dataclass(frozen=True)
+class Dims:
+    """Static shapes. Experts and samples are padded, so that one program serves every T, k and m of a grid.
+
+    Raises: InvalidDimsError for sizes that are no whole numbers in range.
+
+    Examples:
+        >>> from moe_theory import generalization
+        >>> generalization.Dims(max_experts=8, num_features=4, max_samples=100).expert_width  # linear experts
+        0
+    """
+
+    max_experts: Size  # largest number of experts T
+    num_features: Size  # d, entries of an input
+    max_samples: Size  # largest number of samples m
+    expert_width: SizeOrZero = 0  # hidden units of an expert network; 0 for a linear expert
+    router_width: SizeOrZero = 0  # hidden units of the router network; 0 for a linear router
+
+    def __post_init__(self) -> None:
+        constraints.check_sizes(self)
+
+
+class Params(NamedTuple):
+    """Everything a user sweeps; every leaf may be traced.
+
+    Examples:
+        >>> from moe_theory import generalization
+        >>> generalization.Params(num_experts=8, num_samples=100).num_active
+        1
+    """
+
+    num_experts: Annotated[Count, PaddedTo("max_experts")] = 8  # T
+    num_active: Annotated[Count, AtMost("num_experts", "k of T experts are active (4)")] = 1  # k
+    num_samples: Annotated[Count, PaddedTo("max_samples")] = 128  # m
+    expert_norm: NonNegative = 1.0  # B: linear experts have |w| <= B
+    router_norm: NonNegative = 4.0  # W: rows of a linear router have |v| <= W
+    delta: OpenProbability = 0.05  # the probability with which a bound may fail
+    whole_router: Flag = False  # d_N of the whole router (Theorem 1), or of its masks (Definition 4)
+    learning_rate: NonNegative = 0.05  # of the optimizer
+    label_noise: Probability = 0.0  # probability that a teacher's label is flipped
+
+
+def check_params(dims: Dims, params: Params) -> None:
+    """Refuse parameters outside their range; traced ones are passed over.
+
+    Raises: InvalidParamsError naming the value, the bound and the way out.
+    """
+    constraints.check(params, dims)
+
+
+# What d_N is the dimension of; the first reading is that of `Params`. Definition 4 makes d_N the size of a set on which
+# the router's masks are shattered; Theorem 1 calls it the Natarajan dimension of the router function class A, weights
+# included. For k = 1 the two agree, as the weight of a lone expert is 1. For k = T there is one mask, so that the first
+# is 0 whatever the weights do.
+READINGS: dict[str, Reading] = {
+    reading.name: reading
+    for reading in (
+        Reading("mask-dimension", "d_N of the masks alone, as in Definition 4", Params()),
+        Reading(
+            "router-dimension",
+            "d_N of the whole router, its weights included, as in Theorem 1",
+            Params(),
+            {"whole_router": True},
+        ),
+    )
+}
+
+
+def reading(name: str) -> Reading:
+    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
+
+    Examples:
+        >>> from moe_theory import generalization
+        >>> generalization.reading("router-dimension").params(num_experts=4).whole_router
+        True
+    """
+    if name not in READINGS:
+        raise unknown_name("reading", name, READINGS)
+    return READINGS[name]
 
 
 class Weights(NamedTuple):
@@ -42,10 +137,10 @@ class Weights(NamedTuple):
 
 
 def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> Weights:
-    """Normal entries, scaled so that a linear expert has a norm of about B/2 and a linear router's row one of W/2.
+    """Normal entries, scaled so that linear experts have norms of about B/2 and rows of a linear router of about W/2.
 
     A network's matrices have about half of the Frobenius norm that `project` allows. An expert draws the same numbers
-    whatever `dims.max_experts`; those that do not exist are zero.
+    whatever `dims.max_experts`; experts that do not exist are zero.
 
     Examples:
         >>> import moe_theory as mt
@@ -82,7 +177,7 @@ def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> Weights:
 
 
 def project(weights: Weights, params: Params) -> Weights:
-    """Scale down what is too large: linear experts to |w| <= B, rows of a linear router to |v| <= W.
+    """Project linear experts on |w| <= B, and rows of a linear router on |v| <= W.
 
     Each matrix of an expert network is scaled to a Frobenius norm of at most B, each of a router network to W.
 
@@ -102,7 +197,7 @@ def project(weights: Weights, params: Params) -> Weights:
 
 
 def logits(weights: Weights, features: Float[Array, "m d"]) -> Float[Array, "m M"]:
-    """g(x) of Eq. (5), for experts that do not exist too."""
+    """g(x) of Eq. (5), also for experts that do not exist."""
     if len(weights.router) == 1:
         return _products(features, weights.router[0])
     inner, outer = weights.router
@@ -122,8 +217,8 @@ def expert_outputs(weights: Weights, features: Float[Array, "m d"]) -> Float[Arr
 def masks(logits: Float[Array, "m M"], num_active: Int[Scalar, ""], num_experts: Int[Scalar, ""]) -> Bool[Array, "m M"]:
     """J(x) of Eq. (5): the k experts with the largest logits, of equal ones those with the lowest indices.
 
-    An expert is active if fewer than k precede it. Rivals are counted one after the other, so that no array of M x M is
-    made for each sample, and the masks are stored, or each of their uses would count again.
+    An expert is active if fewer than k others precede it. They are counted in a loop, which avoids an M x M array per
+    sample, and the masks are stored, or each of their uses would count again.
     """
     indices = jnp.arange(logits.shape[1], dtype=jnp.int32)
     exists = indices < num_experts
@@ -148,8 +243,8 @@ def gates_straight_through(
 ) -> Float[Array, "m M"]:
     """`gates`, to the last bit, with a gradient at k = 1 too.
 
-    There Eq. (5) is 1 at the largest logit whatever its value, so that nothing would train the router; the gradient
-    is then that of the softmax of all experts that exist. At k >= 2 it is that of Eq. (5).
+    There Eq. (5) is constant, and nothing would train the router: the gradient is that of the softmax over all
+    experts that exist. At k >= 2 it is that of Eq. (5).
 
     Examples:
         >>> import jax.numpy as jnp
@@ -159,8 +254,8 @@ def gates_straight_through(
     """
     exists = jnp.arange(logits.shape[1], dtype=jnp.int32) < num_experts
     smooth = _softmax(logits, jnp.broadcast_to(exists, logits.shape))
-    lends = jnp.asarray(num_active) == 1
-    return gates(logits, num_active, num_experts) + jnp.where(lends, smooth - jax.lax.stop_gradient(smooth), 0)
+    is_lone = jnp.asarray(num_active) == 1
+    return gates(logits, num_active, num_experts) + jnp.where(is_lone, smooth - jax.lax.stop_gradient(smooth), 0)
 
 
 def outputs(
@@ -174,14 +269,14 @@ def outputs(
     """f(x) of Eq. (4).
 
     Args:
-        straight_through: whether the router gets a gradient at k = 1; the value is the same.
+        straight_through: use `gates_straight_through`; the value is the same.
     """
     gate = gates_straight_through if straight_through else gates
     return jnp.sum(gate(logits(weights, features), num_active, num_experts) * expert_outputs(weights, features), axis=1)
 
 
 def ramp_loss(labels: Float[Array, "*shape"], outputs: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """(1 - y f)/2, cut to [0, 1]: `LIPSCHITZ` in f, and 1/2 on average over a fair label whatever f.
+    """(1 - y f)/2, clipped to [0, 1]: `LIPSCHITZ` in f, and 1/2 on average over a fair label whatever f.
 
     Examples:
         >>> import numpy as np
@@ -206,10 +301,7 @@ def _shrink(layer: Array, axes: range, norm: Float[Scalar, ""]) -> Array:
 
 
 def _products(features: Float[Array, "m d"], rows: Float[Array, "n d"]) -> Float[Array, "m n"]:
-    """Every input's inner product with every row.
-
-    Elementwise for few features, where the engine's sums along the batch cost a third of many small matrix calls.
-    """
+    """Inner products of inputs and rows; elementwise for few features, which is three times as fast in a batch."""
     if features.shape[1] > LONGEST_CHAIN:
         return jnp.matmul(features, rows.T, precision="highest")
     return jnp.sum(features[:, None, :] * rows[None, :, :], axis=-1)

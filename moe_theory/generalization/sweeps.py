@@ -1,8 +1,7 @@
 """What a sweep's specification may say of sparse-MoE classifiers that are trained."""
 
 from moe_theory.generalization.data import DATA
-from moe_theory.generalization.params import Dims, check_params
-from moe_theory.generalization.readings import READINGS
+from moe_theory.generalization.model import READINGS, Dims, check_params
 from moe_theory.generalization.system import empirical_risk, gap, system, true_risk
 from moe_theory.sweep.systems import Observable, Sweepable, observables
 

@@ -13,34 +13,33 @@ from moe_theory.core.system import System
 from moe_theory.generalization import data as source
 from moe_theory.generalization import model
 from moe_theory.generalization.data import Sample
-from moe_theory.generalization.model import Weights
-from moe_theory.generalization.params import Dims, Params, check_params
+from moe_theory.generalization.model import Dims, Params, Weights, check_params
 
 Optimizer = Callable[[Any], optax.GradientTransformation]  # of a traced learning rate
-LONG_STEP = 1e6  # in units of the norm: a gradient's direction wins over where an expert was down to 1e-4 of it
+LONG_STEP = 1e6  # in units of the norm: after it an expert points along its gradient, if that is above about 1e-4
 
 
 @jax.tree_util.register_static
 class Source(str):
-    """The name of the distribution a state's sample is from: part of the state's structure, not of its numbers."""
+    """The name of the sample's distribution: part of a state's structure, not of its numbers."""
 
 
 class State(NamedTuple):
-    """What is carried from round to round: the checkpoint."""
+    """The checkpoint."""
 
     weights: Weights
     optimizer_state: PyTree
     sample: Sample
-    teacher: Weights | None  # who labels the inputs, if anyone
+    teacher: Weights | None  # labels the inputs of "teacher"
     num_experts: Int[Array, ""]  # T
     num_active: Int[Array, ""]  # k
-    label_noise: Float[Array, ""]  # chance that a label of the population is flipped
+    label_noise: Float[Array, ""]  # probability that a label of the population is flipped
     source: Source
     round: Int[Array, ""]  # steps done
 
 
 class Info(NamedTuple):
-    """What a round shows, of the weights that it began with."""
+    """What a round shows, of the weights at its start."""
 
     loss: Float[Array, ""]  # what is minimised, the mean of -y f / 2
     error: Float[Array, ""]  # share of the sample whose sign of f is not y; f = 0 is an error
@@ -49,19 +48,19 @@ class Info(NamedTuple):
 
 @functools.lru_cache
 def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | None = None) -> System:
-    """A sparse MoE that is fitted to a sample of `data`, as a `System`; equal arguments give the same object.
+    """A sparse MoE fitted to a sample of `data`, as a `System`; equal arguments give the same object.
 
-    What is minimised is the mean of -y f / 2, the ramp loss without its limits and up to 1/2: it does not stop at
-    samples that are right by a margin, and on random labels its negative is half of what the Rademacher complexity of
-    the class is the supremum of. A round is a step over the whole sample; then weights are projected on their norms.
-    Steps are in units of the norm that a layer may have (B of experts, W of the router), so that one learning rate
-    serves all of them.
+    Training minimises the mean of -y f / 2, the ramp loss without clipping, less 1/2: unlike the ramp loss it has a
+    gradient at samples that are right by a margin, and on random labels minus twice it is at most the supremum that the
+    Rademacher complexity averages. A round is a step over the whole sample, after which weights are projected on their
+    norms. Steps are in units of the norm that a layer may have (B of experts, W of the router), so that one learning
+    rate serves all layers.
 
     Args:
         data: one of `data.DATA`.
-        optimizer: optax's transformation of a traced learning rate; Adam unless given.
+        optimizer: an optax transformation of a traced learning rate; Adam by default.
     Source: Eqs. (3)-(5) of `generalization`; how to train is left open there.
-    Raises: UnknownNameError for data there are not; InvalidDimsError for sizes that do not fit them.
+    Raises: UnknownNameError for unknown data; InvalidDimsError for sizes that do not fit them.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -136,10 +135,10 @@ def learn(state: State, params: Params, *, optimizer: Optimizer = optax.adam) ->
 
 
 def best_experts(learning_rate: Any) -> optax.GradientTransformation:
-    """An optimizer for the largest gap: Adam for the router, and linear experts at their best given the router.
+    """An optimizer for the largest gap: Adam for the router, and the best linear experts given the router.
 
-    Given the router what is minimised is linear in linear experts: the best within a ball are as long as it lets them
-    be, along the gradient. A step so long that the projection leaves nothing but its direction takes them there.
+    The training loss is linear in linear experts, so that the best in a ball are on its boundary, along the gradient: a
+    step so long that the projection keeps its direction alone takes them there.
     """
     steps: dict[Hashable, optax.GradientTransformation] = {
         "experts": optax.sgd(LONG_STEP),
@@ -167,7 +166,7 @@ def gap(state: State, info: Any = None) -> Float[Array, ""]:
     """|L_S(f) - L_D(f)|, the generalization error of Eq. (3).
 
     This, `true_risk` and `empirical_risk` serve as `observe` of `simulate`, or inside one: they are computed in
-    recorded rounds alone, of the weights that a round ends with.
+    recorded rounds alone, with the weights at the end of the round.
     """
     return jnp.abs(empirical_risk(state, info) - true_risk(state, info))
 

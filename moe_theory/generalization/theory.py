@@ -1,22 +1,25 @@
 """Closed forms of the paper on generalization of sparse MoE: Theorem 1, Corollary 4 and the steps of their proofs.
 
-The forms are as printed, right or wrong, with the constants that the proof leads to where the paper writes O(); what
-holds instead is in `repaired.py`. All of it is float64 on the host. Sizes may be arrays, which broadcast. T experts, k
-of them active, m samples, a loss in [0, 1] that is C-Lipschitz in the model's output.
+They are as printed, right or wrong, with the constants of the proof where the paper writes O(); what holds instead is
+in `corrected.py`. T experts, k of them active, m samples, a loss in [0, 1] that is C-Lipschitz in the model's output.
+Everything is float64 on the host, dimensionless; sizes may be arrays, which broadcast.
 
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from scipy import special
 
+from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require
 from moe_theory.core.errors import InvalidParamsError, unknown_name
-from moe_theory.generalization.arguments import Real, check_sizes, plain, require_amounts, require_deltas, require_whole
+
+Real = float | np.ndarray  # a number, or an array of them; results have the shape that arguments broadcast to
 
 FORMS = ("printed", "binomial")  # Eq. (23), and Eq. (22) before the binomial coefficient is bounded
-MOST_SAMPLES = 2**62  # looked for at most
+MOST_SAMPLES = 2**62  # where `smallest_num_samples` gives up
 
 
 def theorem_1(
@@ -29,16 +32,16 @@ def theorem_1(
     delta: Real = 0.05,
     form: str = "printed",
 ) -> Real:
-    """The generalization error that Theorem 1 claims not to be exceeded, with its proof's constants; dimensionless.
+    """Theorem 1's bound on the generalization error, with its proof's constants.
 
     4 C R_m(H) + 2 sqrt((2 k d_N (1 + log(T/k)) + d_N log(2m) + log(4/delta)) / (2m)).
 
     Args:
         rademacher: R_m(H) of the class that each expert is from.
         natarajan: d_N, of the masks or of the whole router.
-        form: "printed" for Eq. (23), "binomial" for Eq. (22), with 2 d_N log binom(T, k) in place of the first term.
+        form: "printed" for Eq. (23), or "binomial" for Eq. (22), with 2 d_N log binom(T, k) as the first term.
     Source: Eq. (8), (22), (23) and Lemma 5.
-    Raises: InvalidParamsError for sizes that no sparse MoE has, a negative complexity, or a delta outside (0, 1);
+    Raises: InvalidParamsError for sizes out of range, a negative complexity, or a delta outside (0, 1);
         UnknownNameError for another form.
 
     Examples:
@@ -49,9 +52,9 @@ def theorem_1(
     """
     if form not in FORMS:
         raise unknown_name("form", form, FORMS)
-    check_sizes(num_experts, num_active, num_samples)
-    require_amounts(rademacher=rademacher, natarajan=natarajan, lipschitz=lipschitz)
-    require_deltas(delta)
+    require_sizes(num_experts, num_active, num_samples)
+    require(NonNegative, rademacher=rademacher, natarajan=natarajan, lipschitz=lipschitz)
+    require(OpenProbability, delta=delta)
     patterns = log_labelings(2 * np.asarray(num_samples, float), log_masks(num_experts, num_active, form), natarajan)
     inside = patterns + np.log(4 / np.asarray(delta, float))
     return plain(4 * lipschitz * np.asarray(rademacher, float) + 2 * np.sqrt(inside / (2 * num_samples)))
@@ -103,7 +106,7 @@ def corollary_4(
 
 
 def lemma_2(num_parameters: Real, num_outputs: Real) -> Real:
-    """d p^2, the Natarajan dimension of a ReLU network of p parameters and d outputs up to the constant of its O().
+    """d p^2: Natarajan dimension of a ReLU network with p parameters and d outputs, with the constant 1 in its O().
 
     Source: Lemma 2. Raises: InvalidParamsError for a negative size.
 
@@ -112,19 +115,19 @@ def lemma_2(num_parameters: Real, num_outputs: Real) -> Real:
         >>> theory.lemma_2(num_parameters=10, num_outputs=8)
         800.0
     """
-    require_amounts(num_parameters=num_parameters, num_outputs=num_outputs)
+    require(NonNegative, num_parameters=num_parameters, num_outputs=num_outputs)
     return plain(np.asarray(num_outputs, float) * np.asarray(num_parameters, float) ** 2)
 
 
 def lemma_3(num_samples: Real, feature_norm: Real, operator_norms: Sequence[float], row_norms: Sequence[float]) -> Real:
     """Bound on the Rademacher complexity of networks: (c/sqrt(m)) prod K_i (sum_i (b_i/K_i)^(2/3))^(3/2).
 
-    As printed: the bound of Bartlett et al. (2017) that it cites has logarithms of m and of the width besides.
+    As printed: the bound of Bartlett et al. (2017) that it cites has further logarithms of m and of the width.
 
     Args:
         operator_norms: K_i, bounds on the layers' spectral norms.
         row_norms: b_i, bounds on the sums of the l2 norms of the layers' rows.
-    Source: Lemma 3. Raises: InvalidParamsError for norms that are not above 0, or not as many of both.
+    Source: Lemma 3. Raises: InvalidParamsError for norms that are not positive, or not as many of one as of the other.
 
     Examples:
         >>> from moe_theory.generalization import theory
@@ -134,18 +137,18 @@ def lemma_3(num_samples: Real, feature_norm: Real, operator_norms: Sequence[floa
     operators, rows = np.asarray(operator_norms, float), np.asarray(row_norms, float)
     if operators.shape != rows.shape or operators.ndim != 1 or not operators.size:
         raise InvalidParamsError(
-            f"operator_norms has {operators.size} entries and row_norms {rows.size}: give one of both for each layer."
+            f"operator_norms has {operators.size} entries and row_norms {rows.size}: give one of each per layer."
         )
     if not (np.all(operators > 0) and np.all(rows > 0)):
         raise InvalidParamsError("operator_norms and row_norms must be above 0: a layer of zeros computes nothing.")
-    require_amounts(feature_norm=feature_norm)
-    require_whole("num_samples", num_samples)
+    require(NonNegative, feature_norm=feature_norm)
+    require(Count, num_samples=num_samples)
     capacity = np.prod(operators) * np.sum((rows / operators) ** (2 / 3)) ** 1.5
     return plain(np.asarray(feature_norm, float) * capacity / np.sqrt(num_samples))
 
 
 def lemma_6(num_points: Real, num_labels: Real, natarajan: Real) -> Real:
-    """log of Natarajan's bound m^d k^(2d) on the labelings that a class of dimension d gives m points.
+    """log of Natarajan's bound m^d k^(2d) on the number of labelings of m points by a class of dimension d.
 
     Source: Lemma 6, Eq. (33).
     Raises: InvalidParamsError for a negative amount.
@@ -156,12 +159,12 @@ def lemma_6(num_points: Real, num_labels: Real, natarajan: Real) -> Real:
         >>> round(math.exp(theory.lemma_6(num_points=3, num_labels=2, natarajan=1)), 6)  # 3 * 2^2
         12.0
     """
-    require_amounts(num_points=num_points, num_labels=num_labels, natarajan=natarajan)
+    require(NonNegative, num_points=num_points, num_labels=num_labels, natarajan=natarajan)
     return log_labelings(num_points, np.log(num_labels), natarajan)
 
 
 def log_labelings(num_points: Real, log_labels: Real, natarajan: Real) -> Real:
-    """`lemma_6` of `log_labels`, which binomial coefficients of many experts need: 2 d log k + d log m.
+    """2 d log k + d log m: `lemma_6` as a function of `log_labels`, since k = binom(T, k) may overflow.
 
     Source: Lemma 6, Eq. (33).
 
@@ -175,7 +178,7 @@ def log_labelings(num_points: Real, log_labels: Real, natarajan: Real) -> Real:
 
 
 def equation_16(num_experts: Real, num_active: Real, num_samples: Real, natarajan: Real) -> Real:
-    """log of the bound binom(T, k)^(2 d_N) (2m)^(d_N) on the masks that 2m points can get.
+    """log of the bound binom(T, k)^(2 d_N) (2m)^(d_N) on the mask patterns of 2m points.
 
     Source: Eq. (16). Raises: as `theorem_1`.
 
@@ -185,7 +188,7 @@ def equation_16(num_experts: Real, num_active: Real, num_samples: Real, nataraja
         >>> round(math.exp(theory.equation_16(4, 2, num_samples=3, natarajan=1)), 6)  # 6^2 * 6
         216.0
     """
-    check_sizes(num_experts, num_active, num_samples)
+    require_sizes(num_experts, num_active, num_samples)
     return log_labelings(2 * np.asarray(num_samples, float), log_masks(num_experts, num_active), natarajan)
 
 
@@ -208,7 +211,7 @@ def log_masks(num_experts: Real, num_active: Real, form: str = "binomial") -> Re
 
 
 def sparsity_term(num_experts: Real, num_active: Real) -> Real:
-    """sqrt(k (1 + log(T/k))), how the paper says that the error scales with sparsity.
+    """sqrt(k (1 + log(T/k))), the paper's scaling of the error with sparsity.
 
     Source: Section 1 and the remark on sparsity awareness. Raises: as `theorem_1`.
 
@@ -217,12 +220,12 @@ def sparsity_term(num_experts: Real, num_active: Real) -> Real:
         >>> theory.sparsity_term(num_experts=4, num_active=4)
         2.0
     """
-    check_sizes(num_experts, num_active, 1)
+    require_sizes(num_experts, num_active)
     return plain(np.sqrt(log_masks(num_experts, num_active, "printed")))
 
 
 def tail_printed(num_samples: Real, excess: Real) -> Real:
-    """exp(-2 m x^2), how seldom phi(S, S') is said to exceed its mean by x. Source: Eq. (20).
+    """exp(-2 m x^2), the printed bound on P(phi(S, S') - E phi >= x). Source: Eq. (20).
 
     Examples:
         >>> from moe_theory.generalization import theory
@@ -244,11 +247,11 @@ def ghost_factor(num_samples: Real, gap: Real) -> Real:
 
 
 def smallest_num_samples(bound: Callable[[int], Real], threshold: float = 1.0) -> int | None:
-    """The smallest m at which `bound` is below `threshold`, for bounds that fall with m; None if none up to 2^62.
+    """The smallest m at which `bound`, decreasing in m, is below `threshold`; None if there is none up to 2^62.
 
-    A bound of at least 1 on an error in [0, 1] says nothing, so that 1 is where it begins to inform.
+    A bound of 1 or more on an error in [0, 1] is vacuous, so that 1 is the default.
 
-    Source: what a bound such as Theorem 1 is asked for; a search by doubling and halving.
+    Source: what Theorem 1 is used for; a search by doubling and bisection.
 
     Examples:
         >>> from moe_theory.generalization import theory
@@ -264,3 +267,19 @@ def smallest_num_samples(bound: Callable[[int], Real], threshold: float = 1.0) -
         middle = (low + high) // 2
         low, high = (middle, high) if float(bound(middle)) >= threshold else (low, middle)
     return high
+
+
+def require_sizes(num_experts: Real, num_active: Real, num_samples: Real = 1) -> None:
+    """Raise InvalidParamsError unless 1 <= k <= T and m >= 1, all of them whole numbers."""
+    require(Count, num_experts=num_experts, num_active=num_active, num_samples=num_samples)
+    if np.any(np.asarray(num_active) > np.asarray(num_experts)):
+        raise InvalidParamsError(
+            f"num_active={num_active} must be at most num_experts={num_experts}: k of T experts are active (4). "
+            "Lower num_active."
+        )
+
+
+def plain(value: Any) -> Real:
+    """A float where there is one number."""
+    array = np.asarray(value, float)
+    return float(array) if array.ndim == 0 else array

@@ -4,22 +4,43 @@ Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Sma
 Online MoE Inference".
 """
 
+from moe_theory.core.papers import Paper
+from moe_theory.merging import corrected as corrected
+from moe_theory.merging import corrected as repaired  # noqa: F401 - its earlier name
 from moe_theory.merging import monitor as monitor
 from moe_theory.merging import policies as policies
-from moe_theory.merging import repaired as repaired
 from moe_theory.merging import rewards as rewards
 from moe_theory.merging import theory as theory
 from moe_theory.merging import tree as tree
+from moe_theory.merging.params import READINGS as READINGS
 from moe_theory.merging.params import Dims as Dims
 from moe_theory.merging.params import Params as Params
-from moe_theory.merging.policy import Feedback as Feedback
-from moe_theory.merging.policy import Pick as Pick
-from moe_theory.merging.policy import Policy as Policy
-from moe_theory.merging.readings import READINGS as READINGS
-from moe_theory.merging.readings import Reading as Reading
-from moe_theory.merging.readings import reading as reading
-from moe_theory.merging.reward import Reward as Reward
+from moe_theory.merging.params import Reading as Reading
+from moe_theory.merging.params import reading as reading
+from moe_theory.merging.policies import Pick as Pick
+from moe_theory.merging.policies import Policy as Policy
+from moe_theory.merging.rewards import Feedback as Feedback
+from moe_theory.merging.rewards import Reward as Reward
 from moe_theory.merging.system import Info as Info
 from moe_theory.merging.system import State as State
 from moe_theory.merging.system import system as system
 from moe_theory.merging.weights import check_weights as check_weights
+
+# The one place that names the paper: whatever lists papers asks for this.
+PAPER = Paper(
+    name="merging",
+    package=__name__,
+    title="merging experts online",
+    citation="""\
+@misc{han-merging,
+  title = {Faster, Smaller, and Smarter: Task-Aware Expert Merging for Online {MoE} Inference},
+  author = {Han, Ziyi and Liu, Xutong and Zhou, Ruiting and Dai, Xiangxiang and Lui, John C. S.},
+}""",
+    readings=READINGS,
+    default_readings=("random-split", "effective-split"),
+    claims="moe_theory.merging.claims",
+    statements="statements.toml",
+    figures="moe_theory.merging.figures:FIGURES",
+    systems={"merging": "moe_theory.merging.sweeps:SWEEPABLE"},
+    rank=3,
+)

@@ -6,20 +6,31 @@ a slot, whatever the number of batches.
 """
 
 import contextlib
+import functools
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.merging.serving import merge
+from moe_theory.core.random import replicate_keys, root_key
+from moe_theory.core.system import System
+from moe_theory.merging import policies, rewards, uncertainty
+from moe_theory.merging.params import Dims, Params
+from moe_theory.merging.serving import merge, routing
 from moe_theory.merging.serving.methods import MERGED, Deployment, Method, begin_slot, loaded_bytes, named
+from moe_theory.merging.system import State, system
+from moe_theory.merging.testbed import training, transformer
+from moe_theory.merging.testbed.tasks import TRAIN, Setting, examples, tasks_of
+from moe_theory.runs import Run
+from moe_theory.runs.cells import Cell
+from moe_theory.verify.claim import Measure, Runs
 
 NUM_REPEATS = 30
 WARM_UP = 2  # calls of every method before anything is timed
@@ -182,3 +193,221 @@ def _pin(cores: set[int]) -> None:
 def num_cores() -> int:
     """How many cores this thread may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+NUM_LEAVES = 20
+MAX_SLOTS = 2000  # in which a tree is given up on
+_SLOTS_A_CALL = 50
+
+
+class Grown(NamedTuple):
+    """Trees of `NUM_LEAVES` feasible leaves, which have no room for more."""
+
+    slots: Int[np.ndarray, " B"]  # until each had them; `MAX_SLOTS` + 1 where it never did
+    state: State  # of the first replicate, after `num_slots`
+    num_slots: int  # until all had them
+
+
+def routing_time(
+    num_experts: int,
+    repeats: int = NUM_REPEATS,
+    seed: int = 0,
+    form: str = uncertainty.EXACT,
+    clock: Clock = time.perf_counter,
+) -> Float[np.ndarray, " repeats"]:
+    """Seconds in which Tanbr chooses weights from 20 feasible leaves, in repetitions of one compiled call.
+
+    Args:
+        form: how its norm by Z^-1 is computed, one of `uncertainty.UNCERTAINTIES`.
+    """
+    return interleaved([routing_program(num_experts, seed, form)], repeats, seed, clock)[:, 0]
+
+
+def routing_program(
+    num_experts: int, seed: int = 0, form: str = uncertainty.EXACT, params: Params | None = None
+) -> Program:
+    """The compiled call that `routing_time` times, in the state in which the tree has come to have its 20 leaves."""
+    return program_of(grown(num_experts, 1, seed, form, params), form)
+
+
+def program_of(trees: Grown, form: str = uncertainty.DIAGONAL) -> Program:
+    """`Policy.choose` compiled, with the state of the first of these trees, whose Z is in this form."""
+    num_experts = trees.state.memory.tree.point.shape[1]
+    dims = dims_of(num_experts)
+    params = params_of(num_experts)
+    policy = policies.named(policies.TANBR, dims, form)
+    key = root_key(0)
+    mix = jnp.full(dims.num_tasks, 1 / dims.num_tasks)
+    now = jnp.asarray(trees.num_slots, jnp.int32)
+
+    def choose(memory: Any, mix: Array, now: Array) -> Array:
+        return policy.choose(key, memory, mix, now, params).weights
+
+    arguments = (trees.state.memory, mix, now)
+    return Program(jax.jit(choose).lower(*arguments).compile(), arguments)
+
+
+def dims_of(num_experts: int) -> Dims:
+    """Sizes of a tree that stops growing at `NUM_LEAVES`, with w = 64 and V = 8."""
+    return Dims(num_experts, max_rounds=MAX_SLOTS, max_leaves=NUM_LEAVES)
+
+
+def params_of(num_experts: int, params: Params | None = None) -> Params:
+    """Parameters for so many experts, of which at most 8 are active, as in the paper."""
+    chosen = Params() if params is None else params
+    active = min(num_experts, int(chosen.max_active))
+    return chosen._replace(num_experts=num_experts, max_active=active)  # pyright: ignore[reportArgumentType]
+
+
+def grown(
+    num_experts: int,
+    replicates: int | Sequence[int],
+    seed: int = 0,
+    form: str = uncertainty.DIAGONAL,
+    params: Params | None = None,
+) -> Grown:
+    """Trees of Tanbr's own making, from the root on, until each has `NUM_LEAVES` feasible leaves."""
+    params = params_of(num_experts, params)
+    run = system(dims_of(num_experts), rewards.PEAKED, policies.TANBR, uncertainty=form)
+    names = np.arange(replicates) if isinstance(replicates, int) else np.asarray(replicates)
+    keys = replicate_keys(root_key(seed), jnp.asarray(names))
+    starts = jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, 0)
+    states = jax.vmap(lambda key: run.init(key, params))(starts)
+    advance = _advance(run)
+    counts: list[np.ndarray] = []
+    for first in range(1, MAX_SLOTS, _SLOTS_A_CALL):
+        states, numbers = advance(states, keys, jnp.arange(first, first + _SLOTS_A_CALL, dtype=jnp.int32), params)
+        counts += list(np.asarray(numbers))
+        if np.all(counts[-1] == NUM_LEAVES):
+            break
+    has_all = np.stack(counts) == NUM_LEAVES
+    slots = np.where(has_all.any(axis=0), has_all.argmax(axis=0) + 1, MAX_SLOTS + 1)
+    return Grown(slots, jax.tree.map(lambda leaf: leaf[0], states), len(counts))
+
+
+def _advance(run: System) -> Any:
+    """Some slots of a batch of replicates, with the number of candidates in each."""
+
+    def slots(states: State, keys: Array, times: Int[Array, " n"], params: Params) -> tuple[State, Int[Array, "n B"]]:
+        def slot(states: State, now: Array) -> tuple[State, Array]:
+            own = jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, now)
+            states, infos = jax.vmap(run.step, in_axes=(0, 0, None))(own, states, params)
+            return states, infos.pick.num_candidates
+
+        return jax.lax.scan(slot, states, times)
+
+    return jax.jit(slots)
+
+
+_SPREAD = 0.05  # of experts that were not trained about one another
+
+
+class Costs(NamedTuple):
+    """What one method costs in each repetition; `ratio` is to one merged expert in the same repetition."""
+
+    serving: Float[np.ndarray, "1 B"]  # seconds a batch
+    merging: Float[np.ndarray, "1 B"]  # seconds a slot; 0 for what does not merge slot by slot
+    ratio: Float[np.ndarray, "1 B"]  # of serving and merging, with one batch a slot
+    serving_ratio: Float[np.ndarray, "1 B"]  # without merging: many batches a slot
+    loaded_bytes: Float[np.ndarray, "1 B"]  # while a slot is served
+    peak_bytes: Float[np.ndarray, "1 B"]  # of the program that serves a batch
+
+
+class Routing(NamedTuple):
+    """How long one choice of weights takes."""
+
+    seconds: Float[np.ndarray, "1 B"]
+
+
+def latencies(methods: Sequence[str], setting: Setting | None = None, clock: Clock = time.process_time) -> Measure:
+    """What a batch costs by each of these methods, on an untrained model of the setting's sizes.
+
+    A cell's batches are of its `slot_size` requests. Its records are `Costs` by the methods' names; `merged` is timed
+    whether it is asked for or not. No program here takes another time for other parameters.
+
+    Args:
+        clock: seconds of this process unless given. On the one core that it is held to they are those on the wall, but
+            for what other processes take of that core.
+    """
+    chosen = tuple(dict.fromkeys([MERGED, *methods]))
+    of = Setting() if setting is None else setting
+
+    def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
+        found = {}
+        for cell in cells:
+            timer = _timer(chosen, of, int(cell.params.slot_size))
+            with on_one_core():
+                table = timer.measure(count, _order(seed, first), clock)
+            records = {name: _costs_of(table.sel(approach=name)) for name in chosen}
+            found[cell.name] = _run(cell, first, count, records)
+        return found
+
+    return measure
+
+
+def routing_times(forms: Mapping[str, str], clock: Clock = time.process_time) -> Measure:
+    """Seconds in which Tanbr chooses from 20 feasible leaves, among a cell's `num_experts`; records are `Routing`.
+
+    Args:
+        forms: how the norm by Z^-1 is computed, by cell: names of `uncertainty.UNCERTAINTIES`.
+        clock: as of `latencies`.
+    """
+
+    def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
+        programs = [_routing_program(int(cell.params.num_experts), forms[cell.name]) for cell in cells]
+        with on_one_core():
+            seconds = interleaved(programs, count, _order(seed, first), clock)
+        return {
+            cell.name: _run(cell, first, count, Routing(seconds[None, :, place])) for place, cell in enumerate(cells)
+        }
+
+    return measure
+
+
+def untrained(setting: Setting, seed: int = 0) -> Deployment:
+    """A model of the setting's sizes whose experts differ at random, with random routers of every kind."""
+    random = np.random.default_rng(seed)
+    model = jax.jit(training.initial, static_argnums=(1, 2))(root_key(seed), setting, tasks_of(setting))
+    copies = [
+        jax.tree.map(lambda part: np.repeat(part, setting.num_experts, axis=0), e) for e in merge.experts_of(model)
+    ]
+    model = transformer.replace_experts(model, [_noisy(random, experts, _SPREAD) for experts in copies])
+    widths = [setting.width] * setting.num_layers
+    routers = {
+        name: _noisy(random, routing.zeros(kind, widths, setting.num_experts, setting.num_tasks), 1.0)
+        for name, kind in routing.KINDS.items()
+    }
+    return Deployment(model, routers, examples(setting, TRAIN))
+
+
+def _noisy(random: np.random.Generator, tree: Any, scale: float) -> Any:
+    return jax.tree.map(
+        lambda leaf: jnp.asarray(leaf + scale * random.standard_normal(leaf.shape), jnp.float32), jax.device_get(tree)
+    )
+
+
+@functools.lru_cache
+def _timer(methods: tuple[str, ...], setting: Setting, batch_size: int) -> Timer:
+    deployment = untrained(setting)
+    data = deployment.calibration
+    batch = np.random.default_rng(0).integers(0, len(data.labels), batch_size)
+    return Timer([named(name) for name in methods], deployment, data.inputs[batch], data.tasks[batch])
+
+
+@functools.lru_cache
+def _routing_program(num_experts: int, form: str) -> Program:
+    return routing_program(num_experts, form=form)
+
+
+def _costs_of(table: Any) -> Costs:
+    repeats = table.sizes["repeat"]
+    return Costs(*(np.broadcast_to(np.asarray(table[name], np.float64), (1, repeats)) for name in Costs._fields))
+
+
+def _order(seed: int, first: int) -> int:
+    """A seed for the order of a timing that begins with this replicate."""
+    return int(np.random.SeedSequence([seed, first]).generate_state(1)[0])
+
+
+def _run(cell: Cell, first: int, count: int, records: Any) -> Run:
+    return Run(cell.params, np.array([1]), np.arange(first, first + count), None, records)

@@ -1,11 +1,12 @@
-"""The paper's evaluation as one table: accuracy, latency and memory of every method and of every policy.
+"""A trained MoE as a reward: accuracy on each task of one expert a layer, merged with the weights in question.
 
-Methods and policies serve slots of the same mixes, fixed or drifting, on the validation split. Accuracy is a slot's
-share of right answers. Policies are merged experts whose weights somebody chooses, so they cost what `merged` costs.
-
-Source: Tables I and II and Fig. 3 to 5 of `merging`.
+A slot shows the accuracy on its own random requests. f* itself, the accuracy on all requests there could be, would cost
+a pass over the validation split every slot; `value` is the accuracy on a fixed part of it, the same for all replicates,
+slots and policies, so that it orders policies better than it measures any of them. What a policy earns is unbiased in
+the slots' own accuracies. The best weights are unknown, and the regret is not a number.
 """
 
+import dataclasses
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,21 +17,163 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import xarray as xr
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
+from moe_theory.core import checks
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.random import root_key
 from moe_theory.core.system import simulate_batch
-from moe_theory.merging import costs, policies, testbed_reward
+from moe_theory.merging import costs, policies, rewards
 from moe_theory.merging.params import EFFECTIVE_SPLIT, Dims, Params
-from moe_theory.merging.policy import slot_reward
-from moe_theory.merging.reward import Reward
+from moe_theory.merging.rewards import Feedback, Reward, Tasks, slot_reward
 from moe_theory.merging.serving import merge
 from moe_theory.merging.serving.methods import MERGED, METHODS, Deployment, Loaded, named
+from moe_theory.merging.serving.routers import deployed
 from moe_theory.merging.system import Info, State, system
 from moe_theory.merging.testbed import transformer
-from moe_theory.merging.testbed.stream import draw_slot
-from moe_theory.merging.testbed.tasks import Examples
+from moe_theory.merging.testbed.tasks import VALIDATION, Examples, Setting, accuracies, draw_slot, examples
 from moe_theory.merging.testbed.transformer import Model
+from moe_theory.runs import Run, run_cells
+from moe_theory.runs.cells import Cell
+from moe_theory.verify.claim import Measure, Runs
+
+MAX_SLOT_SIZE = 128  # requests that a slot has room for
+NUM_VALUED = 16  # validation inputs of each task that `value` is over
+
+
+class World(NamedTuple):
+    """What a replicate draws: its mix. Model and inputs are the same for all, so that no state carries them."""
+
+    tasks: Tasks
+
+
+def of_model(
+    model: Model,
+    data: Examples,
+    num_tasks: int,
+    max_slot_size: int = MAX_SLOT_SIZE,
+    num_valued: int = NUM_VALUED,
+) -> Reward:
+    """The reward of any model; each call makes another object, and so another system.
+
+    Args:
+        data: of V equal parts, the v-th of task v.
+        max_slot_size: what `Params.slot_size` may be at most.
+        num_valued: inputs of each task, spread evenly, that `value` is the accuracy on.
+    Raises: InvalidDimsError for fewer inputs than that.
+    """
+    num_experts, per_task = merge.num_experts_of(model), len(data.labels) // num_tasks
+    if not 1 <= num_valued <= per_task:
+        raise InvalidDimsError(
+            f"num_valued={num_valued} must be from 1 to {per_task}, the inputs of each task. Change num_valued."
+        )
+    on_device = jax.tree.map(jnp.asarray, data)
+    chosen = np.linspace(0, per_task - 1, num_valued).astype(int) + per_task * np.arange(num_tasks)[:, None]
+    valued = jax.tree.map(lambda leaf: leaf[chosen.reshape(-1)], on_device)
+
+    def draw(key: Key[Array, ""], dims: Dims, params: Params) -> World:
+        _check(dims, params, num_experts, num_tasks, max_slot_size)
+        return World(rewards.draw_tasks(key, dims, params))
+
+    def mix(world: World, time: Int[Array, ""], params: Params) -> Float[Array, " V"]:
+        return rewards.mix_of(world.tasks, time, params)
+
+    def answered(weights: Float[Array, " K"], inputs: Float[Array, "n s p"]) -> Float[Array, "n C"]:
+        served = merge.weighted(model, weights[:num_experts].astype(model.b_head.dtype))
+        return transformer.forward(served, inputs, merge.single).astype(weights.dtype)
+
+    def value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
+        del world
+        return accuracies(answered(weights, valued.inputs), valued.labels, valued.tasks, num_tasks)[0]
+
+    def serve(
+        key: Key[Array, ""], world: World, weights: Float[Array, " K"], mix: Float[Array, " V"], params: Params
+    ) -> Feedback:
+        del world
+        slot = draw_slot(key, on_device, mix, max_slot_size)
+        is_request = jnp.arange(max_slot_size, dtype=jnp.int32) < params.slot_size
+        kinds = jnp.where(is_request, slot.tasks, -1)
+        return Feedback(*accuracies(answered(weights, slot.inputs), slot.labels, kinds, num_tasks))
+
+    return Reward(draw, mix, value, serve, None)
+
+
+def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slot_size: int) -> None:
+    if dims.max_experts < num_experts or dims.num_tasks != num_tasks:
+        raise InvalidDimsError(
+            f"max_experts={dims.max_experts} must be at least {num_experts} and num_tasks={dims.num_tasks} be "
+            f"{num_tasks}, as the model has so many. Change Dims."
+        )
+    if checks.is_known(params.num_experts) and params.num_experts != num_experts:
+        raise InvalidParamsError(
+            f"num_experts={params.num_experts} must be {num_experts}, as the model has so many. Change num_experts."
+        )
+    if checks.is_known(params.slot_size) and params.slot_size > max_slot_size:
+        raise InvalidParamsError(
+            f"slot_size={params.slot_size} must be at most max_slot_size={max_slot_size}, which slots have room for. "
+            "Lower slot_size, or raise max_slot_size."
+        )
+
+
+def slot_accuracies(
+    dims: Dims, chosen: Mapping[str, str], slot_size: int, late: int, setting: Setting | None = None
+) -> Measure:
+    """Slots served by policies (`chosen`, cell -> policy), and by methods in the cells that are named after them.
+
+    Every cell meets the same mixes; a method's requests are drawn anew. Records are `evaluation.Served`, of all slots
+    and, for methods, which learn nothing from slot to slot, of the `late` last ones.
+    """
+    of = Setting() if setting is None else setting
+
+    def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
+        reward = _reward(of, slot_size)
+        by_policy = [
+            dataclasses.replace(cell, system=system(dims, reward, chosen[cell.name]))
+            for cell in cells
+            if cell.name in chosen
+        ]
+        any_policy = by_policy or [dataclasses.replace(cells[0], system=system(dims, reward, "average"))]
+        runs = dict(run_cells(any_policy, count, first=first, seed=seed))
+        mixes = np.moveaxis(np.asarray(next(iter(runs.values())).records.mix), -1, 0)[:, -late:]  # (B, late, V)
+        for cell in cells:
+            if cell.name not in chosen:
+                runs[cell.name] = _served(cell, mixes, of, slot_size, first, count, seed)
+        return {cell.name: runs[cell.name] for cell in cells}
+
+    return measure
+
+
+def _served(
+    cell: Cell,
+    mixes: Float[np.ndarray, "B late V"],
+    setting: Setting,
+    slot_size: int,
+    first: int,
+    count: int,
+    seed: int,
+) -> Run:
+    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root_key(seed), jnp.arange(first, first + count))
+    data, loaded = examples(setting, VALIDATION), named(cell.name).prepare(_deployment(setting))
+    hits = [
+        serve_slots(cell.name, loaded, data, jnp.asarray(mix[None]), slot_size, key)[0]
+        for key, mix in zip(keys, mixes, strict=True)
+    ]
+    records = Served(np.stack(hits, axis=-1), np.moveaxis(mixes, 0, -1))  # pyright: ignore[reportArgumentType]
+    rounds = cell.rounds[-mixes.shape[1] :]
+    return Run(cell.params, rounds, np.arange(first, first + count), None, records)
+
+
+@functools.cache
+def _deployment(setting: Setting) -> Deployment:
+    return deployed(setting)
+
+
+@functools.cache
+def _reward(setting: Setting, slot_size: int) -> Reward:
+    # Its `value` is looked at by nobody here: as few inputs as can be.
+    model = _deployment(setting).model
+    return of_model(model, examples(setting, VALIDATION), setting.num_tasks, slot_size, num_valued=1)
+
 
 WARM_TANBR, BEST = "tanbr-warm", "best-merge"
 # Name -> (policy, overrides of the parameters).
@@ -64,7 +207,7 @@ def evaluate(
     seeds: int = 3,
     num_slots: int = 1500,
     repeats: int = costs.NUM_REPEATS,
-    slot_size: int = testbed_reward.MAX_SLOT_SIZE,
+    slot_size: int = MAX_SLOT_SIZE,
     seed: int = 0,
     make_params: Callable[..., Params] = Params,
     references: int = REFERENCES,
@@ -130,7 +273,7 @@ class _Bench(NamedTuple):
 def _bench(deployment: Deployment, data: Examples, num_slots: int, slot_size: int) -> _Bench:
     num_tasks = int(np.max(data.tasks)) + 1
     dims = Dims(merge.num_experts_of(deployment.model), num_tasks, max_rounds=num_slots)
-    return _Bench(deployment, data, dims, testbed_reward.of_model(deployment.model, data, num_tasks, slot_size))
+    return _Bench(deployment, data, dims, of_model(deployment.model, data, num_tasks, slot_size))
 
 
 def _run(

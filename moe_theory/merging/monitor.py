@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from moe_theory.merging.params import Dims, Params
-from moe_theory.merging.policy import Feedback
+from moe_theory.merging.rewards import Feedback
 
 ORACLE, AVERAGE, SKETCH = "oracle", "average", "sketch"  # names of `MONITORS`
 SKETCH_COLUMNS = 8  # counters of a row, however many tasks there are

@@ -6,9 +6,12 @@ policy, so that serving may do what it likes.
 """
 
 import functools
+import importlib.util
 import math
 import time
+import zipfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -16,12 +19,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from moe_theory.core.errors import InvalidRewardError, shortened, unknown_name
+from moe_theory.core.errors import InvalidRewardError, InvalidStreamError, shortened, unknown_name
 from moe_theory.core.random import root_key, step_key
 from moe_theory.merging import monitor as monitors
 from moe_theory.merging import policies
 from moe_theory.merging.params import Dims, Params, check_params
-from moe_theory.merging.policy import Feedback
+from moe_theory.merging.rewards import Feedback, draw_tasks, mix_of
+from moe_theory.merging.serving import merge
+from moe_theory.merging.testbed import tasks as arrivals
+from moe_theory.merging.testbed import transformer
+from moe_theory.merging.testbed.checkpoint import load_experts
+from moe_theory.merging.testbed.tasks import Examples
+from moe_theory.merging.testbed.transformer import Model
 
 
 class Served(NamedTuple):
@@ -167,3 +176,163 @@ def checked(served: Any, num_tasks: int, slot: int) -> Served:
 @functools.cache
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return jax.jit(function)
+
+
+ARRAYS = ("inputs", "labels", "tasks", "slots")  # of a file of requests
+
+
+class Requests(Stream):
+    """Requests for a model of the testbed, whose rewards are accuracies."""
+
+    def __init__(self, model: Model, num_tasks: int, requests: Iterator[Examples]) -> None:
+        self._model, self._num_tasks, self._requests = model, num_tasks, requests
+
+    @property
+    def num_experts(self) -> int:
+        """K, of each layer."""
+        return merge.num_experts_of(self._model)
+
+    @property
+    def num_tasks(self) -> int:
+        """V."""
+        return self._num_tasks
+
+    def slots(self) -> Iterator[Examples]:
+        """The requests of one slot after another."""
+        return self._requests
+
+    def serve(self, slot: Examples, weights: Float[np.ndarray, " K"]) -> Served:
+        """The accuracy on each task of experts that are merged with these weights."""
+        shares = jnp.asarray(weights, jnp.float32)
+        rewards, counts = _accuracies(self._model, shares, *map(jnp.asarray, slot), self._num_tasks)
+        return Served(np.asarray(rewards, np.float64), np.asarray(counts, np.int64))
+
+
+@functools.partial(jax.jit, static_argnums=5)
+def _accuracies(model: Model, weights: Any, inputs: Any, labels: Any, tasks: Any, num_tasks: int) -> tuple[Any, Any]:
+    logits = transformer.forward(merge.weighted(model, weights), inputs, merge.single)
+    return arrivals.accuracies(logits, labels, tasks, num_tasks)
+
+
+def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: int, drift: float, seed: int) -> Requests:
+    """Slots of `size` examples each, whose tasks follow the mix of `tasks.mix_of` with this `Params.mix_drift`.
+
+    Raises: InvalidParamsError for a drift that is negative or no number.
+    """
+    key = root_key(seed)
+    params, dims = Params(mix_drift=drift), Dims(num_tasks=num_tasks)
+    check_params(dims, params)
+    tasks = draw_tasks(step_key(key, jnp.int32(0)), dims, params)
+    examples = jax.tree.map(jnp.asarray, data)
+    mixes = jax.vmap(lambda time: mix_of(tasks, time, params))(jnp.arange(1, num_slots + 1, dtype=jnp.int32))
+
+    def requests() -> Iterator[Examples]:
+        for number, mix in enumerate(mixes, 1):
+            slot = arrivals.draw_slot(step_key(key, jnp.int32(number)), examples, mix, size)
+            yield Examples(slot.inputs, slot.labels, slot.tasks)
+
+    return Requests(model, num_tasks, requests())
+
+
+def from_file(path: Path, model: Model) -> Requests:
+    """Requests from an .npz: `inputs` (n, s, p), `labels`, `tasks` and `slots` (n,), whole numbers from 0.
+
+    Raises: InvalidStreamError for a file that cannot be read, or whose arrays are not these.
+    """
+    try:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in ARRAYS}
+    except KeyError as missing:
+        raise InvalidStreamError(
+            f"{path} has no array {missing}: a stream needs {', '.join(ARRAYS)}. Write it with np.savez."
+        ) from None
+    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile) as failure:  # TypeError: one array, an .npy
+        raise InvalidStreamError(f"{path} cannot be read as an .npz of arrays ({failure}). Name another.") from None
+    count = arrays["inputs"].shape[:1]
+    if count in ((), (0,)) or any(
+        arrays[name].shape != count or arrays[name].dtype.kind not in "iu" for name in ARRAYS[1:]
+    ):
+        shapes = ", ".join(f"{name} {array.shape} {array.dtype}" for name, array in arrays.items())
+        raise InvalidStreamError(
+            f"{path} has {shapes}: labels, tasks and slots must be whole numbers, one for each input. Change it."
+        )
+    tokens, features = model.positions.shape[0], model.w_embedding.shape[0]
+    if arrays["inputs"].shape[1:] != (tokens, features):
+        raise InvalidStreamError(
+            f"{path} has inputs of shape {arrays['inputs'].shape[1:]}, and the checkpoint reads {tokens} tokens of "
+            f"{features} features. Name the checkpoint that the stream is for."
+        )
+    for name in ARRAYS[1:]:
+        if arrays[name].min() < 0:
+            raise InvalidStreamError(
+                f"{path}: {name} must be counted from 0, and one is {arrays[name].min()}. Change it."
+            )
+
+    def requests() -> Iterator[Examples]:
+        for slot in np.unique(arrays["slots"]):
+            here = arrays["slots"] == slot
+            inputs = arrays["inputs"][here].astype(np.float32)
+            yield Examples(inputs, arrays["labels"][here].astype(np.int32), arrays["tasks"][here].astype(np.int32))
+
+    return Requests(model, int(arrays["tasks"].max()) + 1, requests())
+
+
+def from_module(path: Path, checkpoint: Path, pattern: str, seed: int) -> Stream:
+    """A stream that a Python file describes, around the experts of any checkpoint.
+
+    The file has `num_tasks`, a whole number; `slots(seed)`, which yields slots of any kind; and `serve(experts, slot)`,
+    which returns rewards in [0, 1] and counts, one a task. `experts` are merged ones: by layer and by name within the
+    expert, arrays.
+    Raises: InvalidStreamError for a file that cannot be run or lacks one of them; InvalidCheckpointError.
+    """
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    if specification is None or specification.loader is None or not path.is_file():
+        raise InvalidStreamError(f"{path} is no Python file. Name one that has num_tasks, slots and serve.")
+    module = importlib.util.module_from_spec(specification)
+    try:
+        specification.loader.exec_module(module)
+    except Exception as failure:
+        raise InvalidStreamError(f"{path} failed: {type(failure).__name__}: {failure}. Change it.") from None
+    for name in ("num_tasks", "slots", "serve"):
+        if not hasattr(module, name):
+            raise InvalidStreamError(
+                f"{path} has no {name}: a stream needs num_tasks, slots(seed), serve(experts, slot)."
+            )
+    if not isinstance(module.num_tasks, int) or module.num_tasks < 1:
+        raise InvalidStreamError(
+            f"{path}: num_tasks={module.num_tasks!r} must be a whole number of at least 1. Change it."
+        )
+    experts = load_experts(checkpoint, pattern)
+    counts = {layer: len(next(iter(parts.values()))) for layer, parts in experts.items()}
+    if len(set(counts.values())) > 1:
+        raise InvalidStreamError(
+            f"{checkpoint} has layers of different numbers of experts, {counts}: a slot's weights are the same in all "
+            "layers. Name some of them by the pattern."
+        )
+    return _OwnStream(module, experts, seed)
+
+
+class _OwnStream(Stream):
+    def __init__(self, module: Any, experts: dict[int, dict[str, np.ndarray]], seed: int) -> None:
+        self._module, self._experts, self._seed = module, experts, seed
+
+    @property
+    def num_experts(self) -> int:
+        return len(next(iter(next(iter(self._experts.values())).values())))
+
+    @property
+    def num_tasks(self) -> int:
+        return self._module.num_tasks
+
+    def slots(self) -> Iterator[Any]:
+        return iter(self._module.slots(self._seed))
+
+    def serve(self, slot: Any, weights: Float[np.ndarray, " K"]) -> Served:
+        merged = {
+            layer: {
+                name: np.tensordot(weights, stack.astype(np.float64), 1).astype(np.float32)
+                for name, stack in own.items()
+            }
+            for layer, own in self._experts.items()
+        }
+        return self._module.serve(merged, slot)

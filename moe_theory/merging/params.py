@@ -6,8 +6,9 @@ from typing import NamedTuple
 from jaxtyping import Bool, Float, Int
 
 from moe_theory.core import checks
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
 from moe_theory.core.numerics import Scalar
+from moe_theory.core.readings import Reading as Reading
 
 # How a leaf is split in two, where the paper says "along a random dimension".
 RANDOM_SPLIT, EFFECTIVE_SPLIT, CYCLIC_SPLIT = 0, 1, 2
@@ -112,3 +113,54 @@ def check_params(dims: Dims, params: Params) -> None:
             f"warm_start needs as many experts as tasks, not num_experts={values['num_experts']} and "
             f"num_tasks={dims.num_tasks}: weights equal to the task mix give expert v the share of task v."
         )
+
+
+# The readings by name; the first is that of `Params`.
+READINGS: dict[str, Reading] = {
+    reading.name: reading
+    for reading in (
+        Reading(
+            "random-split",
+            "a leaf is halved along any dimension, as Algorithm 1 says; candidates on its box's diagonal",
+            Params(),
+        ),
+        Reading(
+            "effective-split",
+            "boxes are tightened to the simplex, the longest side is halved: no leaf is inactive",
+            Params(),
+            {"split_rule": EFFECTIVE_SPLIT},
+        ),
+        Reading("cyclic-split", "dimensions are halved in turn, by depth", Params(), {"split_rule": CYCLIC_SPLIT}),
+        Reading(
+            "filled-point",
+            "random dimensions; a candidate is the leaf's point nearest to equal weights",
+            Params(),
+            {"point_rule": FILLED_POINT},
+        ),
+        Reading(
+            "random-point",
+            "random dimensions; a candidate is a random point of the leaf",
+            Params(),
+            {"point_rule": RANDOM_POINT},
+        ),
+        Reading(
+            "warm-start",
+            "random dimensions; weights equal to the task mix are tried first and stay a candidate",
+            Params(),
+            {"warm_start": True},
+        ),
+    )
+}
+
+
+def reading(name: str) -> Reading:
+    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
+
+    Examples:
+        >>> from moe_theory import merging
+        >>> merging.reading("warm-start").params(num_experts=8).warm_start
+        True
+    """
+    if name not in READINGS:
+        raise unknown_name("reading", name, READINGS)
+    return READINGS[name]

@@ -1,16 +1,449 @@
-"""Policies by their names: how merging weights are chosen, slot by slot."""
+"""What a policy is: how merging weights are chosen for a slot and what is learnt from its rewards.
+
+A policy knows the tasks' mix as the monitor estimates it, and the mean reward of each task that was present. It is
+written for one replicate, as a system is. Weights are of the padded number of experts (K,): 0 beyond `num_experts`.
+"""
 
 import functools
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from moe_theory.core.errors import unknown_name
-from moe_theory.merging import rivals
-from moe_theory.merging.nucb import nucb
-from moe_theory.merging.params import Dims
-from moe_theory.merging.policy import Policy
-from moe_theory.merging.tanbr import tanbr
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from moe_theory.core import checks
+from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.core.gating import best_expert
+from moe_theory.core.numerics import Scalar
+from moe_theory.merging import network, tree
+from moe_theory.merging import uncertainty as uncertainties
+from moe_theory.merging.network import History, Weights
+from moe_theory.merging.params import Dims, Params
+from moe_theory.merging.rewards import Feedback, check_experts, slot_reward
+from moe_theory.merging.tree import Tree, truncated
 from moe_theory.merging.uncertainty import EXACT as EXACT
 from moe_theory.merging.uncertainty import UNCERTAINTIES as UNCERTAINTIES
+from moe_theory.merging.uncertainty import Uncertainty
+from moe_theory.merging.weights import equal_weights, existing, like_tasks, uniform_weights
+
+Memory = Any  # a NamedTuple of arrays, whose structure and types no slot changes
+
+
+class Pick(NamedTuple):
+    """Weights chosen for a slot, and why."""
+
+    weights: Float[Array, " K"]  # x_t on the simplex, at most B of them above 0
+    candidate: Int[Array, ""]  # its place among the policy's candidates; 0 for a policy that has but one
+    num_candidates: Int[Array, ""]  # N_t; 1 for a policy that has but one
+    depth: Int[Array, ""]  # h_t of the leaf it is from; 0 without a tree
+    max_depth: Int[Array, ""]  # H(t) of the tree; 0 without one
+    bonus: Float[Array, ""]  # gamma |g / sqrt(w)| in the norm of Z^-1, the last term of (4); 0 without a network
+    prediction: Float[Array, ""]  # psi' f(x, theta); 0 without a network
+    left_out: Int[Array, ""]  # splits that the tree had no room for, so far
+
+
+class Policy(NamedTuple):
+    """How weights are chosen; equal arguments must build equal (hashable) policies.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> import moe_theory as mt
+        >>> from moe_theory import merging
+        >>> dims, params = merging.Dims(max_experts=2, num_tasks=2), merging.Params(num_experts=2, max_active=2)
+        >>> policy, key = merging.policies.named("average", dims), mt.root_key(0)
+        >>> mix, slot = jnp.array([0.5, 0.5]), jnp.array(1)
+        >>> pick = policy.choose(key, policy.begin(key, dims, params), mix, slot, params)
+        >>> pick.weights.tolist()
+        [0.5, 0.5]
+    """
+
+    begin: Callable[[Key[Array, ""], Dims, Params], Memory]
+    choose: Callable[[Key[Array, ""], Memory, Float[Array, " V"], Int[Array, ""], Params], Pick]  # (.., mix, t, ..)
+    # (key, memory, pick, mix, feedback, t, params); t is the slot's own number, from 1
+    learn: Callable[[Key[Array, ""], Memory, Pick, Float[Array, " V"], Feedback, Int[Array, ""], Params], Memory]
+
+
+class Learner(NamedTuple):
+    """theta, theta_0, Z and the rewards seen."""
+
+    weights: Weights  # theta_{t-1}
+    start: Weights  # theta_0
+    certainty: Any  # Z_{t-1}, in the form that was chosen
+    history: History
+
+
+def begin_learner(key: Key[Array, ""], form: Uncertainty, dims: Dims, params: Params) -> Learner:
+    """A network that has seen nothing."""
+    start = network.draw(key, dims)
+    return Learner(start, start, form.begin(params), network.empty_history(dims))
+
+
+def score(
+    form: Uncertainty,
+    learner: Learner,
+    points: Float[Array, "C K"],
+    wanted: Bool[Array, " C"],
+    mix: Float[Array, " V"],
+    time: Int[Scalar, ""],
+    dims: Dims,
+    params: Params,
+) -> tuple[Float[Array, " C"], Float[Array, " C"]]:
+    """The first and the last term of Eq. (4), psi' f and gamma |g / sqrt(w)| by Z^-1, of candidates that are wanted.
+
+    Both are NaN in slots beyond `dims.max_rounds`, which there is no memory for, so that nobody misses it.
+    Raises: InvalidRunError for such a slot, where it is concrete.
+    """
+    if checks.is_known(time) and int(time) > dims.max_rounds:
+        raise InvalidRunError(
+            f"slot {int(time)} must be at most max_rounds={dims.max_rounds}, which there is memory for. "
+            "Raise Dims.max_rounds."
+        )
+    predictions, factors = network.factors(learner.weights, points, mix)
+    norms = uncertainties.norms(form, learner.certainty, factors, wanted, params)
+    remembered = jnp.where(time <= dims.max_rounds, 1, jnp.nan).astype(norms.dtype)
+    return remembered * predictions, remembered * jnp.asarray(params.exploration, norms.dtype) * norms
+
+
+def update(
+    form: Uncertainty,
+    learner: Learner,
+    arm: Int[Array, ""],
+    point: Float[Array, " K"],
+    mix: Float[Array, " V"],
+    feedback: Feedback,
+    dims: Dims,
+    params: Params,
+) -> Learner:
+    """Algorithm 1, lines 13 and 14: Z with the gradient at theta_{t-1}, then J steps.
+
+    Raises: InvalidRewardError for rewards that are concrete and not finite.
+    """
+    if checks.is_known(feedback):
+        network.check_rewards(feedback)
+    _, factors = network.factors(learner.weights, point[None], mix)
+    certainty = form.add(learner.certainty, jax.tree.map(lambda leaf: leaf[0], factors), params)
+    history = network.record(learner.history, arm, point, feedback)
+    weights = network.descend(history, learner.weights, learner.start, dims, params)
+    return Learner(weights, learner.start, certainty, history)
+
+
+WARM_SLOTS = 10  # in which a warm start picks weights equal to the task mix
+
+
+class TanbrMemory(NamedTuple):
+    """What Tanbr carries from slot to slot."""
+
+    learner: Learner
+    tree: Tree
+    arms: Int[Array, " C"]  # the arm that a leaf's candidate is in the history; -1 before its first pull
+
+
+@functools.lru_cache
+def tanbr(dims: Dims, uncertainty: str = uncertainties.EXACT) -> Policy:
+    """Tanbr for these sizes, with Z in one of the forms of `uncertainty.UNCERTAINTIES`.
+
+    Candidates are the rows of the tree, of which those that hold an active leaf can be picked, and, behind them, the
+    warm start's. Of equal bounds the first wins.
+    Raises: UnknownNameError for a form there is not.
+    """
+    form = uncertainties.named(uncertainty, dims)
+
+    def begin(key: Key[Array, ""], dims: Dims, params: Params) -> TanbrMemory:
+        network_key, tree_key = jax.random.split(key)
+        learner = begin_learner(network_key, form, dims, params)
+        return TanbrMemory(learner, tree.begin(tree_key, dims, params), jnp.full((dims.max_leaves,), -1, jnp.int32))
+
+    def choose(
+        key: Key[Array, ""], memory: TanbrMemory, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
+    ) -> Pick:
+        del key
+        leaves = memory.tree
+        is_warm = jnp.asarray(params.warm_start, bool)
+        like_mix = tree.truncated(like_tasks(mix, dims.max_experts), params.max_active)
+        points = jnp.concatenate([leaves.point, like_mix.astype(leaves.point.dtype)[None]])
+        can_be_picked = jnp.append(leaves.active, is_warm)
+        predictions, bonuses = score(form, memory.learner, points, can_be_picked, mix, time, dims, params)
+        sizes = jnp.append(tree.leaf_terms(leaves.depth, params).astype(predictions.dtype), 0)
+        bounds = jnp.where(can_be_picked, predictions + sizes + bonuses, -jnp.inf)
+        first = is_warm & (time <= WARM_SLOTS)
+        candidate = jnp.where(first, dims.max_leaves, jnp.argmax(bounds)).astype(jnp.int32)
+        return Pick(
+            weights=points[candidate],
+            candidate=candidate,
+            num_candidates=jnp.sum(can_be_picked, dtype=jnp.int32),
+            depth=jnp.append(leaves.depth, 0)[candidate],
+            max_depth=jnp.max(jnp.where(leaves.active, leaves.depth, 0)),
+            bonus=bonuses[candidate],
+            prediction=predictions[candidate],
+            left_out=leaves.left_out,
+        )
+
+    def learn(
+        key: Key[Array, ""],
+        memory: TanbrMemory,
+        pick: Pick,
+        mix: Float[Array, " V"],
+        feedback: Feedback,
+        time: Int[Array, ""],
+        params: Params,
+    ) -> TanbrMemory:
+        is_leaf = pick.candidate < dims.max_leaves
+        leaf = jnp.where(is_leaf, pick.candidate, 0)
+        known = jnp.where(is_leaf, memory.arms[leaf], -1)
+        arm = jnp.where(known >= 0, known, memory.learner.history.num_arms)
+        learner = update(form, memory.learner, arm, pick.weights, mix, feedback, dims, params)
+        pulled, split = tree.pulled(key, memory.tree, leaf, jnp.asarray(time, jnp.int32), params)
+        arms = memory.arms.at[leaf].set(jnp.where(split.happened, -1, arm))
+        leaves, arms = jax.tree.map(
+            lambda new, old: jnp.where(is_leaf, new, old), (pulled, arms), (memory.tree, memory.arms)
+        )
+        return TanbrMemory(learner, leaves, arms)
+
+    return Policy(begin, choose, learn)
+
+
+@functools.lru_cache
+def nucb(dims: Dims, uncertainty: str = uncertainties.EXACT) -> Policy:
+    """NUCB for these sizes, with Z in one of the forms of `uncertainty.UNCERTAINTIES`.
+
+    A slot's candidates are new, `Dims.num_candidates` of them; of equal bounds the first wins.
+    Raises: UnknownNameError for a form there is not.
+    """
+    form = uncertainties.named(uncertainty, dims)
+
+    def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Learner:
+        return begin_learner(key, form, dims, params)
+
+    def choose(
+        key: Key[Array, ""], memory: Learner, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
+    ) -> Pick:
+        points = random_weights(key, dims, params)
+        wanted = jnp.ones((dims.num_candidates,), bool)
+        predictions, bonuses = score(form, memory, points, wanted, mix, time, dims, params)
+        candidate = jnp.argmax(predictions + bonuses).astype(jnp.int32)
+        zero = jnp.zeros((), jnp.int32)
+        return Pick(
+            weights=points[candidate],
+            candidate=candidate,
+            num_candidates=jnp.full((), dims.num_candidates, jnp.int32),
+            depth=zero,
+            max_depth=zero,
+            bonus=bonuses[candidate],
+            prediction=predictions[candidate],
+            left_out=zero,
+        )
+
+    def learn(
+        key: Key[Array, ""],
+        memory: Learner,
+        pick: Pick,
+        mix: Float[Array, " V"],
+        feedback: Feedback,
+        time: Int[Array, ""],
+        params: Params,
+    ) -> Learner:
+        del key, time
+        return update(form, memory, memory.history.num_arms, pick.weights, mix, feedback, dims, params)
+
+    return Policy(begin, choose, learn)
+
+
+def random_weights(key: Key[Array, ""], dims: Dims, params: Params) -> Float[Array, "n K"]:
+    """Weights uniform on the simplex of the experts that exist, then cut to the B largest.
+
+    An expert's draws do not depend on how many experts there is room for.
+    """
+    exists = existing(dims.max_experts, params.num_experts)
+
+    def one(key: Key[Array, ""]) -> Float[Array, " K"]:
+        return tree.truncated(uniform_weights(key, exists), params.max_active)
+
+    return jax.vmap(one)(jax.random.split(key, dims.num_candidates))
+
+
+GRADIENT_NOISE = 0.5  # deviation of the logits about their mean
+GRADIENT_RATE = 0.3  # step on the logits' weights
+BASELINE_RATE = 0.05  # weight of the last slot in the baseline
+
+
+class Exists(NamedTuple):
+    """The memory of a policy that learns nothing: which of the padded experts there are."""
+
+    exists: Bool[Array, " K"]
+
+
+class Tries(NamedTuple):
+    """Rewards of single experts."""
+
+    exists: Bool[Array, " K"]
+    counts: Int[Array, " K"]
+    sums: Float[Array, " K"]  # of a slot's mean reward
+
+
+class Logits(NamedTuple):
+    """A softmax router that is linear in the task mix."""
+
+    exists: Bool[Array, " K"]
+    weights: Float[Array, "K V+1"]  # the last column multiplies a constant 1
+    baseline: Float[Array, ""]  # moving average of rewards
+    noise: Float[Array, " K"]  # of the next slot's logits, standard normal
+
+
+def pick_of(weights: Float[Array, " K"], candidate: Int[Array, ""] | None = None, num_candidates: int = 1) -> Pick:
+    """A pick by a policy that has neither tree nor network."""
+    zero, none = jnp.zeros((), weights.dtype), jnp.zeros((), jnp.int32)
+    return Pick(
+        weights=weights,
+        candidate=none if candidate is None else candidate,
+        num_candidates=jnp.asarray(num_candidates, jnp.int32),
+        depth=none,
+        max_depth=none,
+        bonus=zero,
+        prediction=zero,
+        left_out=none,
+    )
+
+
+def _begin(key: Key[Array, ""], dims: Dims, params: Params) -> Exists:
+    del key
+    return Exists(existing(dims.max_experts, params.num_experts))
+
+
+def _unchanged(
+    key: Key[Array, ""],
+    memory: Exists,
+    pick: Pick,
+    mix: Float[Array, " V"],
+    feedback: Feedback,
+    time: Int[Array, ""],
+    params: Params,
+) -> Exists:
+    del key, pick, mix, feedback, time, params
+    return memory
+
+
+def _choose_uniform(
+    key: Key[Array, ""], memory: Exists, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
+) -> Pick:
+    """Uniform on the simplex, the B largest kept."""
+    del mix, time
+    return pick_of(truncated(uniform_weights(key, memory.exists), params.max_active))
+
+
+def _choose_average(
+    key: Key[Array, ""], memory: Exists, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
+) -> Pick:
+    """1/K each, or 1/B for the first B."""
+    del key, mix, time
+    return pick_of(truncated(equal_weights(memory.exists), params.max_active))
+
+
+def _begin_mix(key: Key[Array, ""], dims: Dims, params: Params) -> Exists:
+    check_experts("policy 'mix'", dims, params)
+    return _begin(key, dims, params)
+
+
+def _choose_mix(
+    key: Key[Array, ""], memory: Exists, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
+) -> Pick:
+    """x = psi: expert v has the share of task v, which takes no learning."""
+    del key, time
+    return pick_of(truncated(like_tasks(mix, memory.exists.shape[0]), params.max_active))
+
+
+def _begin_tries(key: Key[Array, ""], dims: Dims, params: Params) -> Tries:
+    del key
+    exists = existing(dims.max_experts, params.num_experts)
+    return Tries(exists, jnp.zeros(exists.shape, jnp.int32), jnp.zeros(exists.shape, jnp.result_type(float)))
+
+
+def _choose_expert(
+    key: Key[Array, ""], memory: Tries, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
+) -> Pick:
+    """UCB1: mean + (2 log t / n)^(1/2), for rewards in [0, 1]; untried experts first.
+
+    Source: Auer, Cesa-Bianchi and Fischer, 2002.
+    """
+    del key, mix
+    tries = memory.counts.astype(memory.sums.dtype)
+    known = jnp.maximum(tries, 1)
+    bonus = jnp.sqrt(2 * jnp.log(time.astype(tries.dtype)) / known)
+    scores = jnp.where(tries > 0, memory.sums / known + bonus, jnp.inf)
+    index, is_best = best_expert(scores, memory.exists)
+    num_experts = jnp.sum(memory.exists, dtype=jnp.int32)
+    pick = pick_of(is_best.astype(tries.dtype), index)
+    del params
+    return pick._replace(num_candidates=num_experts)
+
+
+def _learn_tries(
+    key: Key[Array, ""],
+    memory: Tries,
+    pick: Pick,
+    mix: Float[Array, " V"],
+    feedback: Feedback,
+    time: Int[Array, ""],
+    params: Params,
+) -> Tries:
+    del key, mix, time, params
+    is_tried = jnp.arange(memory.counts.shape[0], dtype=jnp.int32) == pick.candidate
+    sums = memory.sums + jnp.where(is_tried, slot_reward(feedback), 0)
+    return Tries(memory.exists, memory.counts + is_tried.astype(jnp.int32), sums)
+
+
+def _begin_logits(key: Key[Array, ""], dims: Dims, params: Params) -> Logits:
+    exists, dtype = existing(dims.max_experts, params.num_experts), jnp.result_type(float)
+    weights = jnp.zeros((dims.max_experts, dims.num_tasks + 1), dtype)
+    return Logits(exists, weights, jnp.zeros((), dtype), jax.random.normal(key, exists.shape, dtype))
+
+
+def _choose_softmax(
+    key: Key[Array, ""], memory: Logits, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
+) -> Pick:
+    """x = softmax(W (psi, 1) + noise), the B largest kept. The noise is in the memory, as its gradient needs it."""
+    del key, time
+    logits = jnp.sum(memory.weights * _with_constant(mix), axis=1) + GRADIENT_NOISE * memory.noise
+    weights = jax.nn.softmax(jnp.where(memory.exists, logits, -jnp.inf))
+    return pick_of(truncated(weights, params.max_active))
+
+
+def _learn_softmax(
+    key: Key[Array, ""],
+    memory: Logits,
+    pick: Pick,
+    mix: Float[Array, " V"],
+    feedback: Feedback,
+    time: Int[Array, ""],
+    params: Params,
+) -> Logits:
+    """A step along (r - baseline) grad log p(logits), of a Gaussian: noise / deviation times (psi, 1).
+
+    Source: Williams, 1992, REINFORCE with a baseline. The paper's own RL rival routes tokens (Sec. V-A).
+    """
+    del pick, params
+    reward = slot_reward(feedback)
+    gain = jnp.where(time > 1, reward - memory.baseline, 0)
+    score = jnp.where(memory.exists, memory.noise, 0) / GRADIENT_NOISE
+    rate = jnp.where(time > 1, BASELINE_RATE, 1).astype(reward.dtype)
+    return Logits(
+        exists=memory.exists,
+        weights=memory.weights + GRADIENT_RATE * gain * score[:, None] * _with_constant(mix),
+        baseline=memory.baseline + rate * (reward - memory.baseline),
+        noise=jax.random.normal(key, memory.noise.shape, memory.noise.dtype),
+    )
+
+
+def _with_constant(mix: Float[Array, " V"]) -> Float[Array, "1 V+1"]:
+    return jnp.concatenate([mix, jnp.ones((1,), mix.dtype)])[None, :]
+
+
+_UNIFORM = Policy(_begin, _choose_uniform, _unchanged)
+_AVERAGE = Policy(_begin, _choose_average, _unchanged)
+_MIX = Policy(_begin_mix, _choose_mix, _unchanged)
+_BEST_EXPERT = Policy(_begin_tries, _choose_expert, _learn_tries)
+_GRADIENT = Policy(_begin_logits, _choose_softmax, _learn_softmax)
+
 
 # Names of `POLICIES`: the paper's own, and its rivals.
 TANBR, NUCB, UNIFORM, AVERAGE, MIX, BEST_EXPERT, GRADIENT = (
@@ -58,9 +491,9 @@ def _plain(policy: Policy) -> Callable[[Dims, str], Policy]:
 POLICIES: dict[str, Callable[[Dims, str], Policy]] = {
     TANBR: tanbr,
     NUCB: nucb,
-    UNIFORM: _plain(rivals.UNIFORM),
-    AVERAGE: _plain(rivals.AVERAGE),
-    MIX: _plain(rivals.MIX),
-    BEST_EXPERT: _plain(rivals.BEST_EXPERT),
-    GRADIENT: _plain(rivals.GRADIENT),
+    UNIFORM: _plain(_UNIFORM),
+    AVERAGE: _plain(_AVERAGE),
+    MIX: _plain(_MIX),
+    BEST_EXPERT: _plain(_BEST_EXPERT),
+    GRADIENT: _plain(_GRADIENT),
 }

@@ -1,8 +1,4 @@
-"""Families of rewards whose best weights are known in closed form, for every mix of tasks and every B.
-
-A slot shows the mean reward of each task that had requests, f*_v(x) plus Gaussian noise of deviation `noise_scale`. The
-noise is not clipped to [0, 1]: the mean is then f* itself.
-"""
+"""Rewards of merging weights, the tasks they are observed on, and families with known best weights."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,10 +11,101 @@ from moe_theory.core import checks
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
 from moe_theory.core.numerics import Scalar
 from moe_theory.merging.params import Dims, Params
-from moe_theory.merging.policy import Feedback
-from moe_theory.merging.reward import Reward
-from moe_theory.merging.tasks import Tasks, draw_counts, draw_tasks, mix_of
 from moe_theory.merging.weights import existing, largest, like_tasks, log_gammas
+
+
+class Feedback(NamedTuple):
+    """What is observed of a slot.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory import merging
+        >>> merging.Feedback(rewards=np.array([0.75, 0.0]), counts=np.array([8, 0])).counts.sum().item()
+        8
+    """
+
+    rewards: Float[Array, " V"]  # mean reward of each task's requests, in [0, 1] up to noise; 0 where there were none
+    counts: Int[Array, " V"]  # requests of each task
+
+
+def slot_reward(feedback: Feedback) -> Float[Array, ""]:
+    """The mean reward of a slot's requests, which need not know their tasks."""
+    counts = feedback.counts.astype(feedback.rewards.dtype)
+    return jnp.sum(counts * feedback.rewards) / jnp.sum(counts)
+
+
+Environment = Any  # a NamedTuple of arrays, drawn once a replicate
+
+
+class Reward(NamedTuple):
+    """A reward function f* of K weights with V values, and the slots that it is observed in.
+
+    Examples:
+        One whose best weights are not known:
+
+        >>> from moe_theory import merging
+        >>> reward = merging.rewards.named("flat")._replace(best=None)
+        >>> system = merging.system(merging.Dims(max_experts=3, num_tasks=2), reward)
+    """
+
+    draw: Callable[[Key[Array, ""], Dims, Params], Environment]
+    mix: Callable[[Environment, Int[Array, ""], Params], Float[Array, " V"]]  # psi_t, the shares of tasks in slot t
+    value: Callable[[Environment, Float[Array, " K"]], Float[Array, " V"]]  # f*(x), in [0, 1]
+    # (key, world, weights, mix, params): what one slot shows of f*
+    serve: Callable[[Key[Array, ""], Environment, Float[Array, " K"], Float[Array, " V"], Params], Feedback]
+    best: Callable[[Environment, Float[Array, " V"], Params], Float[Array, " K"]] | None  # where psi' f* is largest
+
+
+BLOCK = 128  # requests that are drawn together
+
+
+class Tasks(NamedTuple):
+    """What decides the mix of every slot, drawn once a replicate."""
+
+    log_weights: Float[Array, " V"]
+    phases: Float[Array, " V"]  # where in its period a task's drift begins, in radians
+
+
+def draw_tasks(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:
+    """A Dirichlet mix of concentration `mix_concentration`, and phases uniform on the circle."""
+    weights_key, phases_key = jax.random.split(key)
+    return Tasks(
+        log_weights=log_gammas(weights_key, dims.num_tasks, params.mix_concentration),
+        phases=2 * jnp.pi * jax.random.uniform(phases_key, (dims.num_tasks,), jnp.result_type(float)),
+    )
+
+
+def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, " V"]:
+    """psi_t = softmax(log-weights + drift sin(2 pi t / period + phase)), a function of the slot's number alone.
+
+    Without drift it is the Dirichlet draw itself; a drift of 1 multiplies shares, before they are normalised, by up
+    to e, and divides them by as much half a period later.
+    """
+    dtype = tasks.phases.dtype
+    turns = time.astype(dtype) / jnp.asarray(params.mix_period, dtype)
+    moved = jnp.asarray(params.mix_drift, dtype) * jnp.sin(2 * jnp.pi * turns + tasks.phases)
+    return jax.nn.softmax(tasks.log_weights + moved)
+
+
+def draw_counts(key: Key[Array, ""], mix: Float[Array, " V"], slot_size: Int[Scalar, ""]) -> Int[Array, " V"]:
+    """Requests of each task among `slot_size`, multinomial with shares `mix`.
+
+    Each request is drawn, in blocks: their number is traced, and a binomial of a traced number costs a rejection loop
+    a task.
+    """
+    size = jnp.asarray(slot_size, jnp.int32)
+    edges = jnp.cumsum(mix)[:-1]
+
+    def add_block(block: Int[Array, ""], below: Int[Array, " V-1"]) -> Int[Array, " V-1"]:
+        uniforms = jax.random.uniform(jax.random.fold_in(key, block), (BLOCK,), mix.dtype)
+        is_request = block * BLOCK + jnp.arange(BLOCK, dtype=jnp.int32) < size
+        is_below = is_request[:, None] & (uniforms[:, None] < edges)
+        return below + jnp.sum(is_below, axis=0, dtype=jnp.int32)
+
+    num_blocks = (size + (BLOCK - 1)) // BLOCK
+    below = jax.lax.fori_loop(jnp.int32(0), num_blocks, add_block, jnp.zeros(edges.shape, jnp.int32))
+    return jnp.diff(below, prepend=jnp.int32(0), append=size)
+
 
 PEAKED, FLAT, SHARES, WINNER = "peaked", "flat", "shares", "winner"  # names of `REWARDS`
 PEAK_WIDTH = 0.5  # s; about as far as equal weights are from a peak at K = 8

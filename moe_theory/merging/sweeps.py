@@ -6,9 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from moe_theory.merging.monitor import MONITORS
-from moe_theory.merging.params import Dims, check_params
+from moe_theory.merging.params import READINGS, Dims, check_params
 from moe_theory.merging.policies import POLICIES, UNCERTAINTIES
-from moe_theory.merging.readings import READINGS
 from moe_theory.merging.rewards import REWARDS
 from moe_theory.merging.system import system
 from moe_theory.sweep.systems import Observable, Sweepable, observables

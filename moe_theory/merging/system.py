@@ -13,14 +13,14 @@ from moe_theory.merging import monitor as monitors
 from moe_theory.merging import policies
 from moe_theory.merging import rewards as families
 from moe_theory.merging.params import Dims, Params, check_params
-from moe_theory.merging.policy import Feedback, Memory, Pick, Policy
-from moe_theory.merging.reward import Reward, World
+from moe_theory.merging.policies import Memory, Pick, Policy
+from moe_theory.merging.rewards import Environment, Feedback, Reward
 
 
 class State(NamedTuple):
     """What is carried from slot to slot: the checkpoint."""
 
-    world: World
+    world: Environment
     memory: Memory
     monitor: Any
     regret: Float[Array, ""]  # R_t, the regret so far
@@ -112,7 +112,7 @@ def system(
 
 
 def _regret(
-    reward: Reward, world: World, mix: Float[Array, " V"], value: Float[Array, ""], params: Params
+    reward: Reward, world: Environment, mix: Float[Array, " V"], value: Float[Array, ""], params: Params
 ) -> Float[Array, ""]:
     if reward.best is None:
         return jnp.full_like(value, jnp.nan)

@@ -1,31 +1,29 @@
-"""The BibTeX of the papers and of this software: `papers.bib` of the package, read into entries."""
+"""The BibTeX of this software and of the installed papers, read into entries."""
 
 import dataclasses
 import functools
 import re
-from importlib import resources
 
 import moe_theory
+from moe_theory.core.errors import InvalidPaperError
+from moe_theory.core.papers import find_paper, paper_names
 
-FILE = "papers.bib"
-SOFTWARE = "moe-theory"
-KEYS = {  # of the papers, by the names that claims and commands call them by
-    "continual": "li-continual",
-    "edge": "li-edge",
-    "generalization": "zhao-generalization",
-    "merging": "han-merging",
-}
+_SOFTWARE = rf"""@misc{{moe-theory,
+  title = {{{{moe\_theory}}: executable theory of {{Mixture-of-Experts}}}},
+  author = {{{{The moe\_theory developers}}}},
+  note = {{Version {moe_theory.__version__}}},
+}}"""
 _ENTRY = re.compile(r"^@\w+\{(?P<key>[\w-]+),\n(?P<fields>.*?)^\}$", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"^  (\w+) = \{(.*)\},$", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One entry, as it stands in the file and by its fields."""
+    """One BibTeX entry, as text and by its fields."""
 
     key: str
     fields: dict[str, str]
-    text: str  # BibTeX
+    text: str
 
     def of_version(self, version: str) -> "Entry":
         """The entry of software, in the version that ran."""
@@ -46,13 +44,25 @@ class Entry:
 
 
 @functools.cache
-def entries() -> dict[str, Entry]:
-    """All entries by key, the software's first, in the order of the file."""
-    text = resources.files(moe_theory).joinpath(FILE).read_text(encoding="utf-8")
-    found = (Entry(each["key"], dict(_FIELD.findall(each["fields"])), each[0]) for each in _ENTRY.finditer(text))
-    return {entry.key: entry for entry in found}
+def software() -> Entry:
+    """The entry of this package."""
+    return _parsed(_SOFTWARE)
 
 
+@functools.cache
 def entry_of(paper: str) -> Entry | None:
-    """A paper's entry; None for one that users bring along."""
-    return entries()[KEYS[paper]] if paper in KEYS else None
+    """A paper's entry; None for one without a citation, or that is not installed.
+
+    Raises: InvalidPaperError for a citation that is no BibTeX entry with a field a line.
+    """
+    text = find_paper(paper).citation if paper in paper_names() else ""
+    return _parsed(text.strip()) if text else None
+
+
+def _parsed(text: str) -> Entry:
+    found = _ENTRY.search(text)
+    if found is None or not {"title", "author"} <= dict(_FIELD.findall(found["fields"])).keys():
+        raise InvalidPaperError(
+            f"citation {text[:40]!r} must be one BibTeX entry, a line for each of title, author, ..."
+        )
+    return Entry(found["key"], dict(_FIELD.findall(found["fields"])), found[0])

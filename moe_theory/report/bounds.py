@@ -1,26 +1,39 @@
-"""What the bounds say about one classifier: a table with a line on each form, and a document."""
+"""What the bounds say about one classifier: a table with a line on each form, a JSON document, and a picture."""
 
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from rich import box
 from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from moe_theory.core.errors import OutputError
 from moe_theory.generalization import calculator
 from moe_theory.generalization.calculator import Bound, Setting
+from moe_theory.generalization.theory import MOST_SAMPLES
+from moe_theory.runs.files import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
 
 SCHEMA = "moe-theory/bounds/1"
-TRUE_HERE = "*"  # marks what is refuted as a statement, and yet true in this setting
-MOST_DIGITS = 9  # of a count, before it is shown as a power of ten
+TRUE_HERE = "*"  # marks a bound that is refuted as a statement, but true in this setting
+MOST_DIGITS = 9  # of a count that is shown in full
+POINTS = 129  # of a curve
+SPAN = 30  # factor by which the picture extends beyond its marks
+LOWEST, HIGHEST = 1e-6, 10.0  # values shown at most
+TITLE = "Bounds on the generalization error of a sparse mixture of experts over the number of samples"
 
 
 class Words(NamedTuple):
-    """How a form is called and explained."""
+    """Name and explanation of a form."""
 
     title: str
     remark: str
@@ -44,8 +57,25 @@ RESTS_ON = {
 }
 
 
+class _Pen(NamedTuple):
+    color: str
+    line: str
+    width: float
+
+
+PENS = {  # the narrower of two that may coincide is drawn later
+    "theorem-1.printed": _Pen("C1", "--", 2.0),
+    "theorem-1.binomial": _Pen("C3", "--", 1.0),
+    "corollary-4": _Pen("0.2", ":", 1.0),
+    "given-router": _Pen("C0", "-", 1.3),
+    "product": _Pen("C0", "-", 1.3),
+    "lipschitz": _Pen("C0", "-", 1.3),
+    "covering": _Pen("C2", "-", 1.3),
+}
+
+
 def shown(setting: Setting, bounds: Sequence[Bound]) -> Group:
-    """What is asked, the table, and a line on each form, for a terminal of any width."""
+    """The setting, the table, and a line on each form, for a terminal of any width."""
     return Group(*(Text(line) for line in facts(setting)), table(bounds), _remarks(setting, bounds))
 
 
@@ -66,7 +96,7 @@ def facts(setting: Setting) -> list[str]:
 
 
 def table(bounds: Sequence[Bound]) -> Table:
-    """A row for each bound: its value, whether it informs, from how many samples on, and whether it is true."""
+    """A row for each bound: its value, whether and from how many samples on it is informative, and its status."""
     made = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     made.add_column("bound", no_wrap=True)
     for column in ("d_N", "value", "informs", "from m ="):
@@ -80,7 +110,7 @@ def table(bounds: Sequence[Bound]) -> Table:
 
 
 def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
-    """One line a form on what holds and what does not, each with the form's name."""
+    """A line on each form: its name, and what holds and what does not."""
     lines = []
     for bound in {bound.form.name: bound for bound in bounds}.values():
         words = WORDS[bound.form.name]
@@ -100,21 +130,8 @@ def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
     return lines
 
 
-def _sooner(bounds: Sequence[Bound], best: Bound) -> list[tuple[str, str]]:
-    """The bound that informs from fewer samples on than the one that is smallest here."""
-    holding = [each for each in bounds if each.form.status == calculator.HOLDS and each.smallest_num_samples]
-    first = min(holding, key=_samples_needed, default=best)
-    if _samples_needed(first) >= _samples_needed(best):
-        return []
-    return [("first to inform", f"{WORDS[first.form.name].title}, from m = {_least(first)} on")]
-
-
-def _samples_needed(bound: Bound) -> float:
-    return bound.smallest_num_samples or math.inf
-
-
 def to_json(setting: Setting, bounds: Sequence[Bound]) -> dict[str, Any]:
-    """All of it as a dictionary for JSON, where numbers that do not exist are null."""
+    """The setting and its bounds for JSON; numbers that are infinite or missing are null."""
     rows = [
         {
             "id": bound.form.id,
@@ -141,19 +158,57 @@ def to_json(setting: Setting, bounds: Sequence[Bound]) -> dict[str, Any]:
 
 
 def has_reading(bound: Bound) -> bool:
-    """Whether its d_N differs from that under the other reading, or is the one asked for."""
+    """Whether its d_N depends on the reading, or a reading was chosen."""
     return bound.form.dimension in calculator.DIMENSIONS
 
 
 def status(bound: Bound) -> str:
-    """Whether the statement holds, and whether this is the best of those that do."""
+    """Whether the statement holds, and whether this is the best bound that does."""
     return bound.form.status + (", best" if bound.is_best else f" {TRUE_HERE}" if _is_true_here(bound) else "")
 
 
 def count(number: float) -> str:
-    """A count in full, or in three digits where it is large or not whole."""
+    """A count in full, or to three digits where it is large or not whole."""
     is_short = number == int(number) and abs(number) < 10**MOST_DIGITS if math.isfinite(number) else False
     return f"{int(number):,}" if is_short else f"{number:.3g}"
+
+
+def draw(setting: Setting, bounds: Sequence[Bound], path: Path) -> Path:
+    """Draw the bounds over m, log-log, with the setting's m and where each begins to inform.
+
+    Raises: OutputError for a suffix other than .svg and .png, or a path that cannot be written.
+    """
+    from moe_theory.report.plots import PAGE_WIDTH, render_as  # takes longer to import than all the rest
+    from moe_theory.report.sweeps import FORMS
+
+    if path.suffix not in FORMS:
+        raise OutputError(f"{path} must end in .svg or .png, the formats of pictures. Change the name.")
+    size = (PAGE_WIDTH, 3.9)  # inches
+    caption = " ".join(facts(setting))
+    write_whole(
+        path, render_as(FORMS[path.suffix], TITLE, size, lambda figure: _draw(figure, setting, bounds), caption)
+    )
+    return path
+
+
+def sample_counts(setting: Setting, bounds: Sequence[Bound]) -> np.ndarray:
+    """Whole numbers m, evenly spread in the logarithm, around the setting's and where bounds begin to inform."""
+    marks = [setting.num_samples, *(bound.smallest_num_samples or setting.num_samples for bound in bounds)]
+    low, high = max(min(marks) // SPAN, 1), min(max(marks) * SPAN, MOST_SAMPLES)
+    return np.unique(np.geomspace(low, high, POINTS).round().astype(np.int64))
+
+
+def _sooner(bounds: Sequence[Bound], best: Bound) -> list[tuple[str, str]]:
+    """The bound that is informative from fewer samples on than the smallest one here."""
+    holding = [each for each in bounds if each.form.status == calculator.HOLDS and each.smallest_num_samples]
+    first = min(holding, key=_samples_needed, default=best)
+    if _samples_needed(first) >= _samples_needed(best):
+        return []
+    return [("first to inform", f"{WORDS[first.form.name].title}, from m = {_least(first)} on")]
+
+
+def _samples_needed(bound: Bound) -> float:
+    return bound.smallest_num_samples or math.inf
 
 
 def _experts_words(setting: Setting) -> str:
@@ -184,7 +239,7 @@ def _router_words(setting: Setting) -> str:
 
 
 def _remarks(setting: Setting, bounds: Sequence[Bound]) -> Table:
-    """The remarks with their names on the left, so that what is wrapped stays readable."""
+    """The remarks with their names in a column of their own."""
     made = Table.grid(padding=(0, 1))
     made.add_column(no_wrap=True, style="bold")
     made.add_column()
@@ -233,3 +288,56 @@ def _least(bound: Bound) -> str:
 
 def _plain(number: float | None) -> float | None:
     return None if number is None or not math.isfinite(number) else float(number)
+
+
+def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[Bound]) -> None:
+    axes: Axes = figure.subplots()
+    counts = sample_counts(setting, bounds)
+    lowest = setting.threshold
+    for bound in bounds:
+        values = np.array([bound.form.at(int(each)) for each in counts])
+        lowest = min(lowest, values.min())
+        _draw_curve(axes, setting, bound, counts, values)
+    floor = 10.0 ** math.floor(math.log10(max(lowest, LOWEST)))
+    axes.set(xscale="log", yscale="log", xlim=(counts[0], counts[-1]), ylim=(floor, HIGHEST))
+    axes.set(xlabel="number of samples m", ylabel="bound on the generalization error")
+    axes.axhspan(setting.threshold, HIGHEST, color="0.93", zorder=0, linewidth=0)
+    axes.axhline(setting.threshold, color="0.4", linewidth=0.7, zorder=1)
+    axes.axvline(setting.num_samples, color="0.4", linewidth=0.7, linestyle=":", zorder=1)
+    _write(axes, setting, counts)
+    figure.legend(loc="outside upper center", ncols=2)
+
+
+def _draw_curve(axes: "Axes", setting: Setting, bound: Bound, counts: np.ndarray, values: np.ndarray) -> None:
+    pen = PENS[bound.form.name]
+    reading = f", d_N of the {bound.form.dimension}" if has_reading(bound) else ""
+    label = f"{WORDS[bound.form.name].title}{reading}: {status(bound)}"
+    line = "-." if bound.form.dimension == "router" and has_reading(bound) else pen.line
+    (curve,) = axes.plot(counts, values, line, color=pen.color, linewidth=pen.width, label=label)
+    curve.set_gid(bound.form.id)
+    if bound.smallest_num_samples:
+        axes.plot(bound.smallest_num_samples, setting.threshold, "o", color=pen.color, markersize=3.5)
+    if bound.value <= HIGHEST:
+        axes.plot(setting.num_samples, bound.value, "s", color=pen.color, markersize=3)
+
+
+def _write(axes: "Axes", setting: Setting, counts: np.ndarray) -> None:
+    """Labels of the lines at the setting's m and the threshold, on the side where there is room."""
+    is_right = setting.num_samples**2 > float(counts[0]) * float(counts[-1])
+    axes.annotate(
+        f"m = {count(setting.num_samples)}",
+        (setting.num_samples, 0.02),
+        (-3 if is_right else 3, 0),
+        xycoords=axes.get_xaxis_transform(),
+        textcoords="offset points",
+        ha="right" if is_right else "left",
+    )
+    axes.annotate(
+        "says nothing" if setting.threshold == 1 else f"not below {setting.threshold:g}",
+        (0.99, setting.threshold),
+        (0, 3),
+        xycoords=axes.get_yaxis_transform(),
+        textcoords="offset points",
+        ha="right",
+        color="0.35",
+    )

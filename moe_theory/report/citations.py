@@ -9,15 +9,15 @@ from typing import Any
 
 import moe_theory
 from moe_theory.core.errors import InvalidReportError, MoeTheoryError, shortened
+from moe_theory.core.papers import find_paper, paper_names, paper_place
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.presets import preset
 from moe_theory.report import deep, merging, pages, plots
-from moe_theory.report.figure_claims import FIGURE_CLAIMS
 from moe_theory.runs.store import MANIFEST, Store
 from moe_theory.sweep.systems import sweepable
 from moe_theory.verify import explore
 from moe_theory.verify.claim import Claim
-from moe_theory.verify.registry import PAPERS, SHARED, all_claims, select_claims
+from moe_theory.verify.registry import declared_claims, select_claims
 from moe_theory.verify.statements import statements
 from moe_theory.verify.verdict import Verdict
 
@@ -54,7 +54,7 @@ def bearing_of(run: str) -> Bearing:
     Raises: InvalidReportError for a place that holds nothing of these; UnknownNameError for what is neither.
     """
     path = Path(run)
-    if run in PAPERS or not path.exists():
+    if run in paper_names() or not path.exists():
         if "/" in run or path.suffix in (".json", ".csv", ".svg"):
             raise InvalidReportError(
                 f"{shortened(run)} does not exist: name a run's folder, a figure's file or claims."
@@ -142,9 +142,8 @@ def _of_merge(run: str, path: Path) -> Bearing:
 
 def _of_figure(run: str, path: Path) -> Bearing:
     paper, name = path.parent.name, path.stem
-    globs = FIGURE_CLAIMS.get((paper, name), ())
-    chosen = select_claims(globs) if globs else []
     figure = plots.figures_of(paper)[name]
+    chosen = select_claims(figure.claims) if figure.claims else []
     papers = _by_paper(map(_unjudged, chosen)) or {paper: []}
     return Bearing(run, f"{UNJUDGED}the figure '{figure.title}', which shows these statements over runs.", papers)
 
@@ -152,7 +151,9 @@ def _of_figure(run: str, path: Path) -> Bearing:
 def _is_figure(path: Path) -> bool:
     paper = path.parent.name
     return (
-        path.suffix in (".csv", ".svg") and paper in (*PAPERS, plots.OVERVIEW) and path.stem in plots.figures_of(paper)
+        path.suffix in (".csv", ".svg")
+        and paper in (*paper_names(), plots.OVERVIEW)
+        and path.stem in plots.figures_of(paper)
     )
 
 
@@ -203,17 +204,18 @@ def _by_paper(found: Iterable[tuple[str, Statement]]) -> dict[str, list[Statemen
     for paper, statement in found:
         for of in papers_of(paper, statement.claim):
             papers.setdefault(of, []).append(statement)
-    order = [*PAPERS]
-    return dict(sorted(papers.items(), key=lambda each: order.index(each[0]) if each[0] in order else len(order)))
+    return {paper: papers[paper] for paper in sorted(papers, key=paper_place)}
 
 
 def papers_of(paper: str, claim: str) -> Sequence[str]:
-    """The papers that a claim is about: its own, or of one in a shared folder those whose statements name it."""
-    if paper not in SHARED or claim not in all_claims():
+    """The papers that a claim is about: its own, or those that its own answers for and whose statements name it."""
+    if paper not in paper_names() or not find_paper(paper).answers_for:
+        return [paper]
+    find_paper(paper).import_claims()
+    if claim not in declared_claims():
         return [paper]
     return [
         other
-        for other in PAPERS
-        if other not in SHARED
-        and any(fnmatch.fnmatchcase(claim, glob) for each in statements(other) for glob in each.claims)
+        for other in find_paper(paper).answers_for
+        if any(fnmatch.fnmatchcase(claim, glob) for each in statements(other) for glob in each.claims)
     ]

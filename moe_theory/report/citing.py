@@ -8,7 +8,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from moe_theory.report.bibliography import SOFTWARE, Entry, entries, entry_of
+from moe_theory.report.bibliography import Entry, entry_of, software
 from moe_theory.report.citations import Bearing, Statement
 from moe_theory.verify.verdict import Status
 
@@ -54,7 +54,7 @@ def title_of(paper: str) -> str:
 
 def latex(bearing: Bearing) -> str:
     """A paragraph to paste: what ran, and which statements it bears on."""
-    sentences = [rf"We used moe\_theory~\cite{{{SOFTWARE}}}, version~{bearing.version}."]
+    sentences = [rf"We used moe\_theory~\cite{{{software().key}}}, version~{bearing.version}."]
     for paper, found in bearing.papers.items():
         entry = entry_of(paper)
         cited = rf"\cite{{{entry.key}}}" if entry else rf"\emph{{{_escaped(paper)}}}"
@@ -103,7 +103,7 @@ def bibtex(bearing: Bearing) -> str:
 
 def _cited(bearing: Bearing) -> list[Entry]:
     papers = (entry_of(paper) for paper in bearing.papers)
-    return [entries()[SOFTWARE].of_version(bearing.version), *(entry for entry in papers if entry is not None)]
+    return [software().of_version(bearing.version), *(entry for entry in papers if entry is not None)]
 
 
 def to_json(bearing: Bearing) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from moe_theory.continual.figures import FIGURES as CONTINUAL
 from moe_theory.edge.figures import FIGURES as EDGE
 from moe_theory.generalization.figures import FIGURES as GENERALIZATION
-from moe_theory.merging.repaired import regret_exponent
+from moe_theory.merging.corrected import regret_exponent
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, provenance, replicates_and_seed
@@ -266,6 +266,7 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=tuple(id for panel in PANELS for id in (panel.printed, panel.right)),
 )
 FIGURES = {NAME: FIGURE}
 

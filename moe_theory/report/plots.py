@@ -17,11 +17,12 @@ import numpy as np
 import xarray as xr
 
 from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.core.papers import find_paper, paper_names
 from moe_theory.core.random import root_key
 from moe_theory.report.output import prepare_folder, write_text
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.registry import PAPERS, SPECIAL_NAMES, select_readings
+from moe_theory.verify.registry import SPECIAL_NAMES, select_readings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, FigureBase
@@ -39,9 +40,9 @@ def figures_of(paper: str) -> Mapping[str, "FigureSpec"]:
     """A paper's figures by name, or that of all: `overview`. Raises: UnknownNameError, with the nearest suggested."""
     if paper == OVERVIEW:
         return importlib.import_module("moe_theory.report.overview").FIGURES
-    if paper not in PAPERS:
-        raise unknown_name("paper", paper, [*PAPERS, OVERVIEW])
-    return importlib.import_module(f"{PAPERS[paper]}.figures").FIGURES
+    if paper not in paper_names():
+        raise unknown_name("paper", paper, [*paper_names(), OVERVIEW])
+    return find_paper(paper).import_figures()
 
 
 def make_figures(

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Int, PyTree
 
 from moe_theory.core import engine
-from moe_theory.core.blocks import BLOCK_WIDTH, width_for
+from moe_theory.core.engine import BLOCK_WIDTH, width_for
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import (

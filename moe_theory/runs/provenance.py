@@ -64,7 +64,8 @@ def source_digest(*folders: str) -> str:
     """A digest of the package's source files.
 
     Args:
-        folders: such as "core", without their subfolders; the whole package unless given.
+        folders: such as "core", or paths of folders outside the package, without their subfolders; the whole package
+            unless given.
     """
     return _digest(folders)
 
@@ -105,6 +106,6 @@ def _digest(folders: tuple[str, ...]) -> str:
     paths = [path for folder in folders for path in (root / folder).glob("*.py")] if folders else root.rglob("*.py")
     digest = hashlib.sha256()
     for path in sorted(paths):
-        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(str(path).removeprefix(f"{root}/").encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from moe_theory.core.blocks import width_for
+from moe_theory.core.engine import width_for
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import check_system, recorded_rounds
 from moe_theory.runs import machine, provenance

@@ -6,23 +6,15 @@ what to import.
 
 import dataclasses
 import functools
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jaxtyping import Array
 
 from moe_theory.core.errors import unknown_name
+from moe_theory.core.papers import all_papers, find_paper, paper_names
 from moe_theory.core.readings import Reading
 from moe_theory.core.system import Info, Observe, State, System
-
-# Registered systems, by the module that describes each in `SWEEPABLE`. Named, not imported: they build on this package.
-SYSTEMS: dict[str, str] = {
-    "continual": "moe_theory.continual.sweeps",
-    "edge": "moe_theory.edge.sweeps",
-    "generalization": "moe_theory.generalization.sweeps",
-    "merging": "moe_theory.merging.sweeps",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,10 +74,18 @@ class Sweepable:
 
 
 def sweepable(name: str) -> Sweepable:
-    """The registered system called `name`. Raises: UnknownNameError, with the nearest name suggested."""
-    if name not in SYSTEMS:
-        raise unknown_name("system", name, SYSTEMS)
-    return importlib.import_module(SYSTEMS[name]).SWEEPABLE
+    """The system called `name` of an installed paper. Raises: UnknownNameError, with the nearest name suggested."""
+    if name in paper_names() and name in find_paper(name).systems:  # a paper's own system: no other paper is imported
+        return find_paper(name).import_system(name)
+    for paper in all_papers().values():
+        if name in paper.systems:
+            return paper.import_system(name)
+    raise unknown_name("system", name, system_names())
+
+
+def system_names() -> list[str]:
+    """Names of the systems of all installed papers."""
+    return [name for paper in all_papers().values() for name in paper.systems]
 
 
 def observables(*members: Observable) -> dict[str, Observable]:

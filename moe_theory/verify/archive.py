@@ -82,7 +82,7 @@ def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
 def _own_digest(claim: Claim) -> str:
     """Of a user's own files: any of their functions may decide a sample, and any file what a function does."""
     digest = hashlib.sha256()
-    for path in sources_of(claim.id):
+    for path in sources_of(claim):
         digest.update(str(path).encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -136,6 +136,7 @@ class Claim:
     replaced_by: str | None = None  # the right statement, where this one is wrong
     side: Side | None = None  # of a probability or a rate
     abscissa: Sequence[float] | None = None  # of a rate: x at the components
+    module: str = ""  # that declares it
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -223,6 +224,7 @@ def claim(
             kind=kind,
             margin=margin,
             replaced_by=replaced_by,
+            module=declaration.__module__,
             **attributes,
         )
         _REGISTERED[id] = made

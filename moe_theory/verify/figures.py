@@ -46,6 +46,7 @@ class FigureSpec:
     compute: Compute
     draw: Callable[[xr.Dataset, "FigureBase"], None]
     caption: Callable[[xr.Dataset], str]
+    claims: tuple[str, ...] = ()  # globs over the ids of those that it bears on
 
 
 def log_axis_cells(

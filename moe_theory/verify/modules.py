@@ -5,22 +5,30 @@ import sys
 from pathlib import Path
 
 from moe_theory.core.errors import InvalidClaimError
+from moe_theory.core.papers import paper_names, paper_package
 from moe_theory.verify import registry
+from moe_theory.verify.claim import Claim, registered
 
 _LOADED: dict[str, Path] = {}  # ids of users' claims and the file of each
 
 
-def sources_of(id: str) -> list[Path]:
-    """The file that a user's claim is declared in, and all files beside and below it that have been imported.
+def sources_of(claim: Claim) -> list[Path]:
+    """The files outside this package that a claim's numbers may depend on.
 
-    Nothing for a claim that no user's file declares.
+    They are those in the folder of a paper of another distribution; and the user's file that declares the claim, with
+    all beside and below it that have been imported.
     """
-    if id not in _LOADED:
-        return []
-    folder = _LOADED[id].parent
-    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    beside = {Path(file).resolve() for file in files if file}
-    return sorted({_LOADED[id]} | {file for file in beside if file.suffix == ".py" and folder in file.parents})
+    found: set[Path] = set()
+    if claim.paper in paper_names() and not paper_package(claim.paper).startswith("moe_theory."):
+        home = importlib.import_module(paper_package(claim.paper))
+        folders = [Path(folder).resolve() for folder in getattr(home, "__path__", ())]
+        found |= {Path(str(home.__file__)).resolve(), *(path for folder in folders for path in folder.rglob("*.py"))}
+    if claim.id in _LOADED:
+        own = _LOADED[claim.id]
+        files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+        beside = {Path(file).resolve() for file in files if file}
+        found |= {own} | {file for file in beside if file.suffix == ".py" and own.parent in file.parents}
+    return sorted(found)
 
 
 def load_claims(path: Path) -> list[str]:
@@ -33,7 +41,7 @@ def load_claims(path: Path) -> list[str]:
     Raises: InvalidClaimError for a file that cannot be read or run, that declares no claim, or one of a paper that has
         no readings.
     """
-    before = registry.all_claims()
+    before = registered()
     name = f"moe_theory_claims_{path.stem}"
     specification = importlib.util.spec_from_file_location(name, path)
     if not path.is_file() or specification is None or specification.loader is None:
@@ -43,20 +51,21 @@ def load_claims(path: Path) -> list[str]:
     sys.path.insert(0, str(path.parent.resolve()))  # its neighbours can be imported, as of any script
     try:
         specification.loader.exec_module(module)
+        own = [claim for id, claim in registered().items() if id not in before and not registry.is_of_a_paper(claim)]
+        registry.select_claims([claim.id for claim in own])  # so that an id which a paper has is noticed
     except Exception as failure:  # whatever the user's file raises is told in one line
         raise InvalidClaimError(f"--module {path} cannot be run: {type(failure).__name__}: {failure}") from failure
     finally:
         sys.path.pop(0)
-    own = [claim for id, claim in registry.all_claims().items() if id not in before]
     if not own:
         raise InvalidClaimError(f"--module {path} declares no claim: decorate a class with @moe_theory.claim(...).")
     for claim in own:
         _LOADED[claim.id] = path.resolve()
-        if claim.paper not in registry.PAPERS and hasattr(module, "READINGS"):
+        if claim.paper not in paper_names() and hasattr(module, "READINGS"):
             registry.add_readings(claim.paper, module.READINGS)
         if claim.experiment.stored is None and not registry.readings_of(claim.paper):
             raise InvalidClaimError(
                 f"--module {path}: claim {claim.id} is of paper={claim.paper!r}, which has no readings. Name one of "
-                f"{', '.join(registry.PAPERS)}, or give the file READINGS, a dictionary of Reading by name."
+                f"{', '.join(paper_names())}, or give the file READINGS, a dictionary of Reading by name."
             )
     return [claim.id for claim in own]

@@ -1,50 +1,22 @@
-"""Which papers there are, their readings and their claims."""
+"""Claims and readings by name: of the installed papers, and of those that users bring along."""
 
 import fnmatch
-import importlib
+import re
 from collections.abc import Mapping, Sequence
 
 from moe_theory.core.errors import unknown_name
+from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_package, paper_place
+from moe_theory.core.readings import Reading
 from moe_theory.verify.claim import Claim, ReadingLike, registered
-
-# Papers by name: a paper's folder holds `claims` and `readings`. Named, not imported: they build on this package.
-PAPERS: dict[str, str] = {
-    "continual": "moe_theory.continual",
-    "edge": "moe_theory.edge",
-    "generalization": "moe_theory.generalization",
-    "merging": "moe_theory.merging",
-    "deep": "moe_theory.deep",
-}
-
-# Of these, folders whose claims answer for statements of other papers: they have no list of their own.
-SHARED = ("deep",)
-
-# A paper's readings under which its claims are judged unless the caller names others.
-DEFAULT_READINGS: dict[str, tuple[str, ...]] = {
-    "continual": ("unit-signal", "independent-signal"),
-    "edge": ("orthogonal-signal", "sibling", "scaled-signal", "independent-signal"),
-    "generalization": ("mask-dimension", "router-dimension"),
-    "merging": ("random-split", "effective-split"),
-    "deep": ("balanced",),
-}
-
-# Fewer of them, for a first look: what `quick` stands for.
-QUICK_READINGS: dict[str, tuple[str, ...]] = {
-    "continual": ("unit-signal",),
-    "edge": ("orthogonal-signal",),
-    "generalization": ("mask-dimension",),
-    "merging": ("random-split",),
-    "deep": ("balanced",),
-}
 
 SPECIAL_NAMES = ("all", "quick")
 
-_OWN_READINGS: dict[str, Mapping[str, ReadingLike]] = {}  # of papers that users bring along
+_OWN_PAPERS: dict[str, Paper] = {}  # that users bring along without installing them
 
 
-def add_readings(paper: str, readings: Mapping[str, ReadingLike]) -> None:
-    """Give a paper that is not shipped its readings, all of which are its defaults."""
-    _OWN_READINGS[paper] = readings
+def add_readings(paper: str, readings: Mapping[str, Reading]) -> None:
+    """Give a paper that is not installed its readings, all of which are its defaults."""
+    _OWN_PAPERS[paper] = Paper(paper, package="", title=paper, readings=readings)
 
 
 def all_claims() -> dict[str, Claim]:
@@ -55,11 +27,9 @@ def all_claims() -> dict[str, Claim]:
         >>> verify.all_claims()["continual.lemma-4"].where
         'Lemma 4'
     """
-    for package in PAPERS.values():
-        importlib.import_module(f"{package}.claims")
-    order = {paper: place for place, paper in enumerate(PAPERS)}
-    claims = sorted(registered().values(), key=lambda claim: order.get(claim.paper, len(order)))
-    return {claim.id: claim for claim in claims}
+    for paper in all_papers().values():
+        paper.import_claims()
+    return declared_claims()
 
 
 def claims() -> list[Claim]:
@@ -73,8 +43,17 @@ def claims() -> list[Claim]:
     return list(all_claims().values())
 
 
+def declared_claims() -> dict[str, Claim]:
+    """The claims of the papers that have been imported so far, and the user's own, by id, paper after paper."""
+    places = {paper: paper_place(paper) for paper in {claim.paper for claim in registered().values()}}
+    claims = sorted(registered().values(), key=lambda claim: (places[claim.paper], not is_of_a_paper(claim)))
+    return {claim.id: claim for claim in claims}
+
+
 def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
     """The claims whose ids match any of `patterns`: an id, a glob, a paper's name for all of it, or PAPER:TIER.
+
+    Only papers that a pattern can name are imported.
 
     Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested.
 
@@ -83,18 +62,21 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
         >>> [claim.id for claim in verify.select_claims(["generalization.lemma-6.g*"])]
         ['generalization.lemma-6.growth']
     """
-    by_id = all_claims()
-    tiers = {tier_of(claim) for claim in by_id.values()}
     chosen: set[str] = set()
     for pattern in patterns:
-        if pattern in tiers:
-            matches = [id for id, claim in by_id.items() if tier_of(claim) == pattern]
-        else:
-            matches = fnmatch.filter(by_id, f"{pattern}.*" if pattern in PAPERS else pattern)
+        for paper in _papers_named(pattern):
+            find_paper(paper).import_claims()
+        matches = _matching(pattern, declared_claims()) or _matching(pattern, all_claims())
         if not matches:
-            raise unknown_name("claim", pattern, [*by_id, *PAPERS, *tiers])
+            tiers = {tier_of(claim) for claim in claims()}
+            raise unknown_name("claim", pattern, [*all_claims(), *paper_names(), *tiers])
         chosen.update(matches)
-    return [claim for id, claim in by_id.items() if id in chosen]
+    return [claim for id, claim in declared_claims().items() if id in chosen]
+
+
+def is_of_a_paper(claim: Claim) -> bool:
+    """Whether an installed paper declares a claim, and not the user's own module."""
+    return any(f"{claim.module}.".startswith(f"{paper_package(name)}.") for name in paper_names())
 
 
 def tier_of(claim: Claim) -> str:
@@ -104,9 +86,8 @@ def tier_of(claim: Claim) -> str:
 
 def readings_of(paper: str) -> Mapping[str, ReadingLike]:
     """A paper's readings by name; none for a paper that nobody has given any."""
-    if paper not in PAPERS:
-        return _OWN_READINGS.get(paper, {})
-    return importlib.import_module(f"{PAPERS[paper]}.readings").READINGS
+    known = _known_paper(paper)
+    return {} if known is None else known.readings
 
 
 def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dict[str, list[ReadingLike]]:
@@ -129,13 +110,28 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
 
     Raises: UnknownNameError, with the nearest name suggested, or for a paper that has no readings.
     """
-    readings = readings_of(paper)
-    if not readings:
-        raise unknown_name("paper", paper, PAPERS)
-    groups = {"all": tuple(readings), "quick": QUICK_READINGS.get(paper, tuple(readings))}
+    known = _known_paper(paper)
+    if known is None:
+        raise unknown_name("paper", paper, paper_names())
     chosen: dict[str, ReadingLike] = {}
-    for name in DEFAULT_READINGS.get(paper, tuple(readings)) if names is None else names:
-        if name not in groups and name not in readings:
-            raise unknown_name("reading", name, [*readings, *groups])
-        chosen.update({member: readings[member] for member in groups.get(name, (name,))})
+    for name in ("default",) if names is None else names:
+        if names is not None and name not in (*SPECIAL_NAMES, *known.readings):
+            raise unknown_name("reading", name, [*known.readings, *SPECIAL_NAMES])
+        members = (name,) if name in known.readings else known.reading_names(name)
+        chosen.update({member: known.readings[member] for member in members})
     return list(chosen.values())
+
+
+def _known_paper(name: str) -> Paper | None:
+    return find_paper(name) if name in paper_names() else _OWN_PAPERS.get(name)
+
+
+def _papers_named(pattern: str) -> list[str]:
+    """The papers whose claims a pattern may match, by what stands before its first wildcard, period or colon."""
+    head, end = re.match(r"([^*?[.:]*)(.?)", pattern, re.DOTALL).groups()  # pyright: ignore[reportOptionalMemberAccess]
+    return [name for name in paper_names() if (name.startswith(head) if end and end in "*?[" else name == head)]
+
+
+def _matching(pattern: str, claims: Mapping[str, Claim]) -> list[str]:
+    tier = [id for id, claim in claims.items() if tier_of(claim) == pattern]
+    return tier or fnmatch.filter(claims, f"{pattern}.*" if pattern in paper_names() else pattern)

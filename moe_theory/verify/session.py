@@ -178,7 +178,7 @@ def _verdicts(request: Request, courses: Sequence[Course], twins: Mapping[int, i
             _retold(told[claim.id], blank_for(claim, job.reading, request, error), first.reading.name)
             for claim in job.claims
         ]
-    order = {id: place for place, id in enumerate(registry.all_claims())}
+    order = {id: place for place, id in enumerate(registry.declared_claims())}
     verdicts = [verdict for place in sorted(by_place) for verdict in by_place[place]]
     return sorted(verdicts, key=lambda verdict: order.get(verdict.claim, len(order)))
 

@@ -11,9 +11,9 @@ from collections.abc import Collection, Sequence
 from importlib import resources
 from typing import Any
 
-from moe_theory.core.errors import InvalidStatementError, unknown_name
+from moe_theory.core.errors import InvalidStatementError
+from moe_theory.core.papers import find_paper
 from moe_theory.verify.claim import KINDS, Kind
-from moe_theory.verify.registry import PAPERS, SHARED
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,15 +37,15 @@ class Statement:
 
 
 def statements(paper: str) -> list[Statement]:
-    """The numbered statements of `paper`, in its order.
+    """The numbered statements of `paper`, in its order; none of one whose claims answer for other papers.
 
     Raises: UnknownNameError for another paper; InvalidStatementError for an entry that says too little, or what it
         cannot say.
     """
-    known = [name for name in PAPERS if name not in SHARED]
-    if paper not in known:
-        raise unknown_name("paper", paper, known)
-    text = resources.files(PAPERS[paper]).joinpath("statements.toml").read_text(encoding="utf-8")
+    found = find_paper(paper)
+    if not found.statements:
+        return []
+    text = resources.files(found.package).joinpath(found.statements).read_text(encoding="utf-8")
     return [_statement(paper, entry) for entry in tomllib.loads(text)["statement"]]
 
 

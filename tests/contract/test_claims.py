@@ -9,6 +9,7 @@ import dataclasses
 import pytest
 from written_down import check_written_down
 
+from moe_theory.core.papers import find_paper
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verify import registry
 from moe_theory.verify.session import judge, plan
@@ -25,7 +26,7 @@ def shortened(cell: Cell) -> Cell:
 def test_every_claim_is_judged_and_written_down(asked):
     claims = registry.select_claims([asked])
     paper = claims[0].paper
-    reading = registry.QUICK_READINGS[paper][0]
+    reading = find_paper(paper).reading_names("quick")[0]
     judged = []
     for job in plan(claims, [reading]):
         cells = [shortened(cell) if job.experiment.tier == "learned" else cell for cell in job.cells()]

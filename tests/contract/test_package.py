@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -46,3 +47,12 @@ def test_verify_is_a_package_and_a_function():
 
     assert session.verify.__name__ == "verify"
     assert callable(moe_theory.verify)
+
+
+@pytest.mark.parametrize(
+    ("message", "module"), [("x is deprecated", "moe_theory.core.engine"), ("jax.x is gone", "flax")]
+)
+def test_deprecations_are_errors(message, module):
+    """Would catch a silence in which JAX's deprecations reach users first."""
+    with pytest.raises(DeprecationWarning):
+        warnings.warn_explicit(message, DeprecationWarning, "file.py", 1, module=module)

@@ -15,11 +15,11 @@ import recorded
 
 from moe_theory import claims
 from moe_theory.bench import history
+from moe_theory.core.papers import paper_names
 from moe_theory.report import pages
 from moe_theory.report.speed import to_markdown
 from moe_theory.verify import Status, Verdict, claim, registry, session
 from moe_theory.verify.modules import load_claims
-from moe_theory.verify.registry import PAPERS
 from moe_theory.verify.verdict import Report
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def own_claims(monkeypatch):
     """Claims and readings that a block registers are gone after it."""
     registry.all_claims()  # imports the papers' claims, which would otherwise be gone with the block's
     monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
-    monkeypatch.setattr(registry, "_OWN_READINGS", dict(registry._OWN_READINGS))
+    monkeypatch.setattr(registry, "_OWN_PAPERS", dict(registry._OWN_PAPERS))
 
 
 def test_every_block_runs_as_printed(capsys, tmp_path, monkeypatch, networks):
@@ -127,13 +127,13 @@ def test_the_speed_is_what_the_benchmarks_report():
 
 
 def test_the_verdicts_name_every_claim():
-    shown = re.findall(rf"^\| `((?:{'|'.join(PAPERS)})\..+?)` \|", README, flags=re.MULTILINE)
-    assert shown == [claim.id for claim in claims() if claim.id.split(".")[0] in PAPERS]
+    shown = re.findall(rf"^\| `((?:{'|'.join(paper_names())})\..+?)` \|", README, flags=re.MULTILINE)
+    assert shown == [claim.id for claim in claims() if claim.id.split(".")[0] in paper_names()]
 
 
 def test_the_tables_say_what_is_recorded():
     runs = recorded.read()
-    assert set(runs) == set(PAPERS)
+    assert set(runs) == set(paper_names())
     for run in runs.values():
         assert set(run.readings) == {reading.name for reading in registry.select_readings(run.paper, None)}
         for verdict in run.verdicts:

@@ -17,7 +17,7 @@ from gallery import ROOT, entries
 from public import public_names
 
 from moe_theory import claims
-from moe_theory.verify.registry import PAPERS
+from moe_theory.core.papers import paper_names
 
 LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
 NO_RESOURCE = {"canonical", "next", "prev", "alternate", "edit"}  # links in a page's head that load nothing
@@ -89,7 +89,7 @@ def missing_verdicts(site: Site) -> Iterator[str]:
     """Of each claim its anchor, and between it and the next the status and the command of each of its verdicts."""
     verdicts = [verdict for record in recorded.read().values() for verdict in record.verdicts]
     for claim in claims():
-        if claim.paper not in PAPERS:
+        if claim.paper not in paper_names():
             continue
         page = site.pages[f"{papers.page_of(claim.id)}.html"]
         own = [verdict for verdict in verdicts if verdict["claim"] == claim.id]
@@ -116,7 +116,7 @@ def missing_figures(site: Site) -> Iterator[str]:
             yield f"{entry.svg} is another picture on the site"
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", paper_names())
 def test_a_claim_s_class_is_found(paper):
     """By its decorator where that spells out the id; else it is a class inside a function that makes many claims."""
     for claim in (claim for claim in claims() if claim.paper == paper):

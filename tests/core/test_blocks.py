@@ -9,7 +9,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import continual
-from moe_theory.core import blocks
+from moe_theory.core import engine
 from moe_theory.core.batching import trailing_vmap
 
 SYSTEM = continual.system(continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2))
@@ -30,9 +30,9 @@ def assert_equal(one, other):
 @pytest.mark.parametrize("count", [65, 128, 130])
 def test_a_replicate_is_the_same_in_any_large_batch(count):
     names = np.arange(count)[::-1] * 3 + 1
-    whole, least = run(names), run(names[-blocks.BLOCK_WIDTH :])
+    whole, least = run(names), run(names[-engine.BLOCK_WIDTH :])
     assert all(leaf.shape[-1] == count for leaf in jax.tree.leaves(whole))
-    assert_equal(jax.tree.map(lambda leaf: leaf[..., -blocks.BLOCK_WIDTH :], whole), least)
+    assert_equal(jax.tree.map(lambda leaf: leaf[..., -engine.BLOCK_WIDTH :], whole), least)
 
 
 def test_a_checkpoint_of_blocks_goes_on():
@@ -46,7 +46,7 @@ def test_a_checkpoint_of_blocks_goes_on():
 
 def test_widths_fit_the_state():
     def width(count):
-        return blocks.width_for({"x": jax.ShapeDtypeStruct((count,), np.float32)})
+        return engine.width_for({"x": jax.ShapeDtypeStruct((count,), np.float32)})
 
     assert [width(count) for count in (1, 2**17, 2**17 + 1, 2**18, 2**18 + 1)] == [64, 64, 32, 32, 1]
 

@@ -10,25 +10,11 @@ from moe_theory.core.errors import InvalidParamsError, UnknownNameError
 from moe_theory.generalization import calculator
 from moe_theory.generalization.calculator import Setting, calculate
 
+from .formulas import log_patterns, theorem_1, uniform
+
 
 def found(**settings):
     return {bound.form.id: bound for bound in calculate(Setting(**settings))}
-
-
-def theorem_1(T, k, m, capacity, dimension, C=1.0, delta=0.05, log_masks=None):
-    log_masks = k * (1 + math.log(T / k)) if log_masks is None else log_masks
-    inside = 2 * dimension * log_masks + dimension * math.log(2 * m) + math.log(4 / delta)
-    return 4 * C * capacity + 2 * math.sqrt(inside / (2 * m))
-
-
-def log_patterns(T, k, m, d):
-    every = m * math.log(math.comb(T, k))
-    forms, parameters = m * T * (T - 1) / 2, (T - 1) * d
-    return min(every, parameters * (1 + math.log(forms / parameters))) if forms >= parameters > 0 else every
-
-
-def uniform(rho, patterns, m, C=1.0, delta=0.05):
-    return 2 * C * rho + 2 * math.sqrt(patterns / (2 * m)) + math.sqrt(math.log(2 / delta) / (2 * m))
 
 
 def lipschitz(T, k, m, d, B, W, c, C, delta):
@@ -202,8 +188,8 @@ def test_numbers_too_large_say_nothing_and_raise_nothing():
         ({"num_samples": 0}, "num_samples=0"),
         ({"num_samples": 2.5}, "num_samples=2.5"),
         ({"num_features": 0}, "num_features=0"),
-        ({"num_experts": 10**400}, "num_experts must be at most 2^62"),
-        ({"router_widths": (10**400,)}, "router_widths must be at most 2^62"),
+        ({"num_experts": 10**400}, "is too large. Lower num_experts"),
+        ({"router_widths": (2**70,)}, "no bound is looked for beyond 2^62. Lower router_widths"),
         ({"delta": 0.0}, "delta=0.0"),
         ({"delta": 1.0}, "delta=1.0"),
         ({"delta": math.nan}, "delta=nan"),

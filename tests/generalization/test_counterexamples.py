@@ -13,6 +13,8 @@ from moe_theory.core.errors import MoeTheoryError
 from moe_theory.generalization import counterexamples
 from moe_theory.generalization.counterexamples import Counterexample
 
+from .formulas import theorem_1
+
 LEVEL = 1e-7
 ROOT = mt.root_key(5)
 DELTA = 0.05
@@ -26,10 +28,9 @@ def risk(labels: Any, outputs: Any) -> float:
 
 
 def printed_bound(example: Counterexample, dimension: float) -> float:
-    """Eq. (23) with C = 1/2, term by term."""
-    experts, active, samples = example.num_experts, example.num_active, example.num_samples
-    inside = 2 * active * dimension * (1 + np.log(experts / active)) + dimension * np.log(2 * samples)
-    return 2 * example.rademacher + 2 * np.sqrt((inside + np.log(4 / example.delta)) / (2 * samples))
+    """Eq. (23) with C = 1/2."""
+    sizes = (example.num_experts, example.num_active, example.num_samples)
+    return theorem_1(*sizes, example.rademacher, dimension, 0.5, example.delta)
 
 
 def cells_outputs(instance: dict[str, np.ndarray]) -> np.ndarray:

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from moe_theory import root_key
-from moe_theory.generalization import counterexamples, data, model, repaired, theory
-from moe_theory.generalization.params import Dims, Params
+from moe_theory.generalization import corrected, counterexamples, data, model, theory
+from moe_theory.generalization.model import Dims, Params
 
 LEAST = 1e-7
 SIZE = 20_000
@@ -84,11 +84,11 @@ def test_a_frequency_refutes_only_where_its_lower_limit_is_above_delta():
 
 
 def test_edges_of_the_bounds_that_hold():
-    assert repaired.fixed_router_complexity(50, 10, 1.0, 2.0) == 2.0  # outputs are within B c
-    assert repaired.fixed_router_complexity(8, 100, 0.5) == pytest.approx(0.2)
-    assert repaired.lipschitz_complexity(8, 1, 100) == repaired.product_complexity(8, 100)
-    nothing = repaired.covering(4, 2, 100, 3, expert_norm=0.0)
+    assert corrected.fixed_router_complexity(50, 10, 1.0, 2.0) == 2.0  # outputs are within B c
+    assert corrected.fixed_router_complexity(8, 100, 0.5) == pytest.approx(0.2)
+    assert corrected.lipschitz_complexity(8, 1, 100) == corrected.product_complexity(8, 100)
+    nothing = corrected.covering(4, 2, 100, 3, expert_norm=0.0)
     assert nothing == pytest.approx(np.sqrt(np.log(40) / 200))
-    assert repaired.tail(50, 0.2) == pytest.approx(np.exp(-2))
+    assert corrected.tail(50, 0.2) == pytest.approx(np.exp(-2))
     assert theory.tail_printed(50, 0.2) == pytest.approx(np.exp(-4))
     assert theory.ghost_factor(50, 0.2) == pytest.approx(1 - 2 * np.exp(-1))

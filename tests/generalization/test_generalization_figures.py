@@ -14,12 +14,15 @@ from scipy import stats
 
 from moe_theory import generalization
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.generalization.figures import FIGURES, capacity, crossing, fitting, sparsity, tightness
-from moe_theory.generalization.linear_router import linear_router
-from moe_theory.generalization.params import Dims
+from moe_theory.generalization import experiments
+from moe_theory.generalization.figures import FIGURES, capacity, crossing, sparsity, tightness
+from moe_theory.generalization.instances import linear_router
+from moe_theory.generalization.model import Dims
 from moe_theory.generalization.system import best_experts, gap, system
 from moe_theory.report.plots import to_csv
 from moe_theory.runs import Cell, run_cells
+
+from .formulas import theorem_1
 
 READING = generalization.reading("mask-dimension")
 REPLICATES, SEED, NUM_STEPS = 3, 5, 30
@@ -63,10 +66,8 @@ def mean_distance(num_signs):
 
 
 def claimed(num_experts, num_active, num_samples, rademacher, dimension, log_masks=None):
-    """Theorem 1 at C = 1/2 and delta = 0.05, written out."""
-    masks = num_active * (1 + math.log(num_experts / num_active)) if log_masks is None else log_masks
-    inside = 2 * dimension * masks + dimension * math.log(2 * num_samples) + math.log(4 / 0.05)
-    return 2 * rademacher + 2 * math.sqrt(inside / (2 * num_samples))
+    """Theorem 1 at C = 1/2 and delta = 0.05."""
+    return theorem_1(num_experts, num_active, num_samples, rademacher, dimension, 0.5, 0.05, log_masks)
 
 
 def test_crossing_measures_the_gap(data):
@@ -101,11 +102,11 @@ def test_crossing_draws_the_bounds_of_each_case(data):
 def test_crossing_is_the_first_number_of_samples_below_the_gap():
     """Of a level gap: the bound at the crossing is below it, and at one sample less not. None where it never is."""
     case = crossing.Case("", False, (10, 1000), 5000)
-    place = int(crossing.crossing(READING, case, "printed", np.array([0.4, 0.4])))
+    place = int(crossing.first_crossing(READING, case, "printed", np.array([0.4, 0.4])))
     before, there = (claimed(5000, 1, m, mean_distance(m) / m, 0) for m in (place - 1, place))
     assert there < 0.4 <= before
-    assert np.isnan(crossing.crossing(READING, case, "printed", np.array([0.01, 0.01])))
-    assert np.isnan(crossing.crossing(READING, case, "printed", np.array([3.0, 3.0])))
+    assert np.isnan(crossing.first_crossing(READING, case, "printed", np.array([0.01, 0.01])))
+    assert np.isnan(crossing.first_crossing(READING, case, "printed", np.array([3.0, 3.0])))
 
 
 @pytest.mark.parametrize(("reading", "last"), [("mask-dimension", 0), ("router-dimension", 10)])
@@ -137,8 +138,8 @@ def test_capacity_holds_both_capacities_in_units_of_one_expert(data):
     np.testing.assert_allclose(here.fixed_theory, math.sqrt(EXPERTS * info.mean_square_gate.mean()), rtol=1e-5)
     found = []
     for norm in (1.0, 16.0):
-        trained = params._replace(router_norm=norm, learning_rate=fitting.LEARNING_RATE)
-        cell = Cell("cell", system(dims, optimizer=best_experts), trained, NUM_STEPS, fitting.RECORD_EVERY, gap)
+        trained = params._replace(router_norm=norm, learning_rate=experiments.FIT_RATE)
+        cell = Cell("cell", system(dims, optimizer=best_experts), trained, NUM_STEPS, 20, gap)
         run = run_cells([cell], REPLICATES, seed=SEED, width=REPLICATES)["cell"]
         found.append([max(run.records[:, index]) for index in range(REPLICATES)])
     best = [2 * max(pair) / info.lone.mean() for pair in zip(*found, strict=True)]

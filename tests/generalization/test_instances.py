@@ -1,9 +1,10 @@
-"""Instances of one round against brute force: every expert, every label, every cut, and exact laws of small samples.
+"""Instances of one round against brute force: every expert, label, cut, function, sign and mask, and exact laws.
 
 Every statistical test fails a true law with probability below LEVEL, and its keys are fixed.
 """
 
 import itertools
+import math
 from collections import Counter
 from typing import Any
 
@@ -14,10 +15,13 @@ import pytest
 from scipy import optimize, stats
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidParamsError
-from moe_theory.core.random import replicate_keys, step_key
-from moe_theory.generalization import complexity, instances
-from moe_theory.generalization.params import Dims, Params
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.random import normals, replicate_keys, root_key, step_key
+from moe_theory.core.system import simulate, simulate_batch
+from moe_theory.generalization import complexity, experiments, instances
+from moe_theory.generalization.claims import steps
+from moe_theory.generalization.instances import NUM_SIGNS, linear_router
+from moe_theory.generalization.model import Dims, Params
 
 LEVEL = 1e-7
 ROOT = mt.root_key(11)
@@ -205,3 +209,217 @@ def test_params_that_do_not_fit_are_named(system: Any, params: Params, named: st
     with pytest.raises(InvalidParamsError, match=f"^{named}=") as error:
         mt.simulate_batch(system(Dims(4, 1, 5)), ROOT, 2, params, 1)
     assert "\n" not in str(error.value)
+
+
+REPLICATES = 3
+ROUTER_DIMS = Dims(max_experts=4, num_features=3, max_samples=6)
+
+
+def drawn(replicate, *shapes):
+    """The numbers that a system of one round has drawn in its only round."""
+    return [np.asarray(part, np.float64) for part in instances.draws(round_key(replicate), *shapes)]
+
+
+def shown(system, replicates=REPLICATES, **sizes):
+    return observed(system, Params(**sizes), replicates)
+
+
+def gaussian(uniforms):
+    return np.asarray(normals(uniforms.astype(np.float32)), np.float64)
+
+
+def mean_supremum(functions):
+    """E_sigma max_f (1/m) sum_i sigma_i f_i of rows f, sign by sign."""
+    count = len(functions[0])
+    suprema = []
+    for signs in itertools.product((-1, 1), repeat=count):
+        suprema.append(max(sum(sign * value for sign, value in zip(signs, row, strict=True)) for row in functions))
+    return sum(suprema) / (len(suprema) * count)
+
+
+def shattered(members):
+    """The size of the largest set of points with two labels each that the rows choose between in every way."""
+    points = range(len(members[0]))
+    best = 0
+    for size in range(1, len(points) + 1):
+        for kept in itertools.combinations(points, size):
+            rows = {tuple(row[place] for place in kept) for row in members}
+            pairs = [itertools.combinations(sorted({row[place] for row in rows}), 2) for place in range(size)]
+            if any(set(itertools.product(*cube)) <= rows for cube in itertools.product(*pairs)):
+                best = size
+    return best
+
+
+def hull_supremum(functions):
+    """The same over convex combinations of the rows, by a linear program for each vector of signs."""
+    count, suprema = len(functions[0]), []
+    for signs in itertools.product((-1, 1), repeat=count):
+        scores = np.asarray(functions) @ np.array(signs)
+        found = optimize.linprog(-scores, A_eq=np.ones((1, len(scores))), b_eq=[1], bounds=(0, None))
+        suprema.append(-found.fun)
+    return float(np.mean(suprema)) / count
+
+
+@pytest.mark.parametrize(("experts", "active", "samples"), [(3, 1, 4), (2, 2, 3)])
+def test_complexities_are_those_of_all_functions_and_signs(experts, active, samples):
+    dims = Dims(max_experts=3, num_features=1, max_samples=4)
+    info = shown(instances.function_classes(dims), num_experts=experts, num_active=active, num_samples=samples)
+    for replicate in range(REPLICATES):
+        size, toss, _, entries = drawn(replicate, (), (4,), (instances.NUM_MIXTURES, 9), (2, 3, 3, 4))
+        low, high = instances.LOG_SCALES
+        both = math.exp(low + (high - low) * (size + 1) / 2) * gaussian(entries)
+        values, ghosts = both[:, :experts, :active, :samples]
+        labels = [1 if number >= 0 else -1 for number in toss[:samples]]
+        losses = np.array(
+            [
+                [[min(max((1 - y * f) / 2, 0), 1) for y, f in zip(labels, row, strict=True)] for row in part]
+                for part in values
+            ]
+        )
+        every = values.reshape(-1, samples)
+        assert info.complexity[replicate] == pytest.approx(mean_supremum(every), rel=1e-5)
+        assert info.complexity[replicate] == pytest.approx(hull_supremum(every), rel=1e-5)
+        assert info.vertex[replicate] == pytest.approx(hull_supremum(every), rel=1e-5)
+        assert info.ghost_complexity[replicate] == pytest.approx(mean_supremum(ghosts.reshape(-1, samples)), rel=1e-5)
+        exchanged = (values - ghosts).reshape(-1, samples)
+        assert info.swapped[replicate] == pytest.approx(mean_supremum(exchanged), rel=1e-5)
+        assert info.composed[replicate] == pytest.approx(mean_supremum(losses.reshape(-1, samples)), rel=1e-5, abs=1e-6)
+        parts = max(mean_supremum(part) for part in losses)
+        assert info.largest_part[replicate] == pytest.approx(parts, rel=1e-5, abs=1e-6)
+        assert info.mixtures[replicate] < info.complexity[replicate]
+
+
+def test_a_smaller_constant_would_be_noticed():
+    """The classes drawn are rich enough to contradict each lemma with half of its constant."""
+    sizes = {"num_experts": 8, "num_active": 1, "num_samples": 8}
+    info = shown(instances.function_classes(experiments.CLASS_DIMS), 64, **sizes)
+    assert np.any(info.composed > 0.25 * info.complexity)
+    assert np.any(info.swapped > (info.complexity + info.ghost_complexity) / 2)
+    assert np.any(info.composed > info.largest_part + math.sqrt(math.log(8) / 16) / 2)
+
+
+@pytest.mark.parametrize(("points", "labels"), [(4, 3), (3, 2), (2, 4), (3, 1)])
+def test_sizes_of_a_class_are_those_of_brute_force(points, labels):
+    generator = np.random.default_rng(points)
+    every = np.array(list(itertools.product(range(labels), repeat=points)))
+    for density in (0.0, 0.1, 0.5, 1.0):
+        is_member = (generator.random(len(every)) < density) | (np.arange(len(every)) == 0)
+        sizes = instances.class_sizes(is_member, points, labels)
+        members = every[is_member]
+        assert int(sizes.natarajan) == shattered(members)
+        most = [
+            max(len({tuple(row) for row in members[:, kept]}) for kept in itertools.combinations(range(points), size))
+            for size in range(1, points + 1)
+        ]
+        np.testing.assert_allclose(np.exp(sizes.log_growth), most, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("experts", "active"), [(3, 1), (3, 2), (2, 1), (3, 3)])
+def test_masks_are_those_of_the_routers_drawn(experts, active):
+    dims = Dims(max_experts=3, num_features=2, max_samples=3)
+    info = shown(instances.labelings(dims), num_experts=experts, num_active=active, num_samples=3)
+    for replicate in range(REPLICATES):
+        shapes = (), (27,), (3, 2), (instances.NUM_ROUTERS, 3, 2)
+        _, _, inputs, routers = (gaussian(part) for part in drawn(replicate, *shapes))
+        rows = []
+        for router in routers[:, :experts]:
+            logits = inputs @ router.T
+            masks = [frozenset(np.argsort(-row, kind="stable")[:active].tolist()) for row in logits]
+            rows.append(masks)
+        names = {mask: place for place, mask in enumerate({mask for row in rows for mask in row})}
+        labels = np.array([[names[mask] for mask in row] for row in rows])
+        assert int(info.masks.natarajan[replicate]) == shattered(labels)
+        assert math.exp(info.masks.log_growth[-1, replicate]) == pytest.approx(len({tuple(row) for row in labels}))
+
+
+def test_lone_points_make_the_largest_gap_of_all_masks():
+    samples = 4
+    dims = Dims(max_experts=2, num_features=1, max_samples=5)
+    info = shown(instances.lone_points(dims), num_experts=2, num_active=1, num_samples=samples)
+    for replicate in range(REPLICATES):
+        inputs = np.asarray(jax.random.bits(round_key(replicate), (2, 5), np.uint32))[:, :samples]
+        gaps = []
+        points = inputs.ravel().tolist()
+        masks = [set(mask) for size in range(instances.NUM_LONE + 1) for mask in itertools.combinations(points, size)]
+        for mask, lone, other in itertools.product(masks, (-1, 1), (-1, 1)):
+            risks = [np.mean([(lone if x in mask else other) < 0 for x in sample.tolist()]) for sample in inputs]
+            gaps.append(abs(risks[0] - risks[1]))
+        assert max(Counter(inputs.ravel().tolist()).values()) == 1
+        assert info.gap[replicate] == pytest.approx(max(gaps))
+
+
+@pytest.mark.parametrize(("experts", "active"), [(4, 1), (3, 2), (2, 2)])
+def test_capacity_is_the_best_of_every_expert_for_each_sign(experts, active):
+    norm, samples = 2.0, 5
+    sizes = {"num_experts": experts, "num_active": active, "num_samples": samples, "router_norm": 3.0}
+    info = shown(linear_router(ROUTER_DIMS), expert_norm=norm, **sizes)
+    for replicate in range(REPLICATES):
+        inputs, rows, toss = drawn(replicate, (6, 3), (4, 3), (NUM_SIGNS, 6))
+        features, router = ([row / math.hypot(*row) for row in gaussian(part)] for part in (inputs, rows))
+        routed, lone, squares = 0.0, 0.0, 0.0
+        gates = []
+        for x in features[:samples]:
+            logits = [3 * (v @ x) for v in router[:experts]]
+            chosen = sorted(range(experts), key=lambda place: -logits[place])[:active]
+            total = sum(math.exp(logits[place]) for place in chosen)
+            gates.append([math.exp(logits[place]) / total if place in chosen else 0 for place in range(experts)])
+            squares += sum(gate**2 for gate in gates[-1]) / samples
+        for row in toss:
+            signs = [1 if number >= 0 else -1 for number in row[:samples]]
+            signed = [sign * x for sign, x in zip(signs, features, strict=False)]
+            for expert in range(experts):
+                total = np.sum([gate[expert] * x for gate, x in zip(gates, signed, strict=True)], axis=0)
+                routed += norm * math.hypot(*total) / samples / NUM_SIGNS
+            lone += norm * math.hypot(*np.sum(signed, axis=0)) / samples / NUM_SIGNS
+        assert info.routed[replicate] == pytest.approx(routed, rel=1e-5)
+        assert info.lone[replicate] == pytest.approx(lone, rel=1e-5)
+        assert info.mean_square_gate[replicate] == pytest.approx(squares, rel=1e-5)
+
+
+def test_a_replicate_is_the_same_in_any_batch():
+    params = Params(num_experts=4, num_active=2, num_samples=5)
+    _, batch = simulate_batch(linear_router(ROUTER_DIMS), root_key(7), [5, 2, 9], params, 1)
+    _, alone = simulate(linear_router(ROUTER_DIMS), jax.random.fold_in(root_key(7), 2), params, 1)
+    for one, many in zip(alone, batch, strict=True):
+        np.testing.assert_allclose(one, many[..., 1], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("points", "features"), [(3, 1), (4, 2), (5, 3), (4, 6)])
+def test_splits_by_linear_routers_are_as_many_as_programs_are_feasible(points, features):
+    inputs = np.random.default_rng(points).standard_normal((points, features))
+    feasible = 0
+    for signs in itertools.product((-1, 1), repeat=points):
+        found = optimize.linprog(
+            np.zeros(features), A_ub=-np.array(signs)[:, None] * inputs, b_ub=-np.ones(points), bounds=(None, None)
+        )
+        feasible += found.status == 0
+    assert steps.cover_count(points, features) == feasible
+
+
+def test_the_exact_tail_is_that_of_all_outcomes():
+    samples = 4
+    counts = Counter(
+        sum(outcome[:samples]) - sum(outcome[samples:]) for outcome in itertools.product((0, 1), repeat=2 * samples)
+    )
+    for successes in range(samples + 1):
+        tail = sum(number for gap, number in counts.items() if gap >= successes) / 4**samples
+        assert steps.exact_tail(samples, np.array(successes)) == pytest.approx(tail)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: instances.function_classes(Dims(2, 1, instances.MOST_SIGNS + 1)), "max_samples"),
+        (lambda: instances.labelings(Dims(instances.MOST_LABELS + 1, 1, 2)), "max_experts"),
+        (lambda: instances.labelings(Dims(2, 1, instances.MOST_POINTS + 1)), "max_samples"),
+    ],
+)
+def test_what_cannot_be_enumerated_is_refused(make, name):
+    with pytest.raises(InvalidDimsError, match=name):
+        make()
+
+
+def test_a_lone_point_needs_two_experts():
+    system = instances.lone_points(Dims(max_experts=3, num_features=1, max_samples=4))
+    with pytest.raises(InvalidParamsError, match="num_experts=3"):
+        simulate_batch(system, root_key(0), 2, Params(num_experts=3, num_samples=4), 1)

@@ -8,8 +8,8 @@ import pytest
 import moe_theory as mt
 from moe_theory.merging import uncertainty
 from moe_theory.merging.params import CYCLIC_SPLIT, Dims, Params
-from moe_theory.merging.policy import Feedback
-from moe_theory.merging.tanbr import tanbr
+from moe_theory.merging.policies import tanbr
+from moe_theory.merging.rewards import Feedback
 
 from . import merging_loop as loop
 

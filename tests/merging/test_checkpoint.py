@@ -10,9 +10,13 @@ from safetensors.numpy import save_file
 
 from moe_theory.core.errors import InvalidParamsError, OutputError
 from moe_theory.merging.testbed import checkpoint
-from moe_theory.merging.testbed.checkpoint import InvalidCheckpointError, load_experts, merge_checkpoint
-from moe_theory.merging.testbed.expert_tensors import INDEX
-from moe_theory.merging.testbed.tensors import read_header
+from moe_theory.merging.testbed.checkpoint import (
+    INDEX,
+    InvalidCheckpointError,
+    load_experts,
+    merge_checkpoint,
+    read_header,
+)
 
 PATTERN = "model.layers.{layer}.block_sparse_moe.experts.{expert}.{name}"
 EXPERTS = 3

@@ -9,7 +9,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError
-from moe_theory.merging import costs, evaluation, measured, testbed_reward
+from moe_theory.merging import costs, evaluation
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.serving import merge
 from moe_theory.merging.serving.methods import METHODS
@@ -24,7 +24,7 @@ ROOT = mt.root_key(3)
 
 @pytest.fixture(scope="module")
 def deployment():
-    return measured.untrained(SETTING)
+    return costs.untrained(SETTING)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_a_method_listed_twice_is_one_program(deployment, data):
 
 def test_clocks_are_experiments(deployment):
     """Would catch replicates that are not the ones asked for, and records that no claim could read."""
-    measure = measured.latencies(["token-top-1-dense"], SETTING)
+    measure = costs.latencies(["token-top-1-dense"], SETTING)
     cells = [Cell("of 4", system(Dims(2, 2)), Params(2, 2, slot_size=4), 1)]
     for first, count in ((0, 3), (3, 2)):
         run = measure(cells, first, count, 7)["of 4"]
@@ -101,7 +101,7 @@ def test_clocks_are_experiments(deployment):
 
 def test_rewards_are_the_models_accuracy(deployment, data):
     """Against answers counted in NumPy; would catch requests beyond the slot's size, and tasks in another's place."""
-    reward = testbed_reward.of_model(deployment.model, data, 2, max_slot_size=64, num_valued=5)
+    reward = evaluation.of_model(deployment.model, data, 2, max_slot_size=64, num_valued=5)
     dims, params = Dims(2, 2), Params(2, 2, slot_size=40)
     weights = jnp.asarray([0.3, 0.7])
 

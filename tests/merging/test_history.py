@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from moe_theory.core.errors import InvalidRewardError
-from moe_theory.merging import history as histories
-from moe_theory.merging.history import check_rewards
-from moe_theory.merging.network import Weights
+from moe_theory.merging import network as histories
+from moe_theory.merging.network import Weights, check_rewards
 from moe_theory.merging.params import Dims, Params
-from moe_theory.merging.policy import Feedback
+from moe_theory.merging.rewards import Feedback
 
 DIMS = Dims(3, 2, 14, width=4, num_steps=5)
 PARAMS = Params(regularization=0.7, learning_rate=0.8)
@@ -22,7 +21,7 @@ record = quickly(histories.record)
 
 
 def begin(dims=DIMS):
-    blank = jax.eval_shape(lambda: histories.begin(dims))
+    blank = jax.eval_shape(lambda: histories.empty_history(dims))
     return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), blank)
 
 

@@ -11,11 +11,21 @@ from written_down import check_written_down
 
 from moe_theory.core.system import recorded_rounds
 from moe_theory.merging import policies, reading
-from moe_theory.merging.claims.practice import late_accuracy
+from moe_theory.merging.claims.evaluation import late_accuracy
+from moe_theory.merging.costs import Costs, Routing
 from moe_theory.merging.evaluation import Served
-from moe_theory.merging.experiments import NUM_ROUNDS, SURFACES, Record
-from moe_theory.merging.measured import Costs, Routing
-from moe_theory.merging.practice import CLOCKS, LATE, METHODS, ROUTED, TESTBED, TESTBEDS, TIMED
+from moe_theory.merging.experiments import (
+    CLOCKS,
+    LATE,
+    METHODS,
+    NUM_ROUNDS,
+    ROUTED,
+    SURFACES,
+    TESTBED,
+    TESTBEDS,
+    TIMED,
+    Record,
+)
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.runs import Run
 from moe_theory.verify import Status, registry

@@ -13,7 +13,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory.core.errors import InvalidParamsError, UnknownNameError
-from moe_theory.merging import adversary, kernel, repaired, theory
+from moe_theory.merging import adversary, corrected, theory
 from moe_theory.merging.params import CYCLIC_SPLIT, EFFECTIVE_SPLIT, RANDOM_SPLIT, Dims, Params
 
 SETTINGS = (
@@ -56,30 +56,30 @@ def reached(params):
 @pytest.mark.parametrize("params", SETTINGS)
 def test_no_way_to_pick_exceeds_the_bounds_and_some_way_has_the_depth(params):
     for rounds, (depth, leaves, total) in enumerate(reached(params), 1):
-        assert repaired.depth_bound(rounds, params) == depth
-        assert repaired.simple_depth_bound(rounds, params) >= depth
-        assert repaired.leaf_bound(rounds, params) >= leaves
-        assert repaired.grain_bound(rounds, params) >= total - 1e-12
-        assert repaired.simple_grain_bound(rounds, params) >= repaired.grain_bound(rounds, params) - 1e-12
-    assert repaired.grain_bound(MOST_SLOTS, params) < 1.3 * reached(params)[-1][2]
+        assert corrected.depth_bound(rounds, params) == depth
+        assert corrected.simple_depth_bound(rounds, params) >= depth
+        assert corrected.leaf_bound(rounds, params) >= leaves
+        assert corrected.grain_bound(rounds, params) >= total - 1e-12
+        assert corrected.simple_grain_bound(rounds, params) >= corrected.grain_bound(rounds, params) - 1e-12
+    assert corrected.grain_bound(MOST_SLOTS, params) < 1.3 * reached(params)[-1][2]
 
 
 def test_bounds_with_a_planted_error_are_exceeded(monkeypatch):
     """One pull less for each leaf in the sum; one pull more, or one leaf less, in the number of leaves."""
-    least_pulls = repaired._least_pulls
+    least_pulls = corrected._least_pulls
 
     def exceeded(name, place):
         return any(
-            value[place] > getattr(repaired, name)(rounds, params) + 1e-9
+            value[place] > getattr(corrected, name)(rounds, params) + 1e-9
             for params in SETTINGS
             for rounds, value in enumerate(reached(params), 1)
         )
 
     assert not exceeded("grain_bound", 2)
     assert not exceeded("leaf_bound", 1)
-    monkeypatch.setattr(repaired, "_least_pulls", lambda *arguments: max(1, least_pulls(*arguments) - 1))
+    monkeypatch.setattr(corrected, "_least_pulls", lambda *arguments: max(1, least_pulls(*arguments) - 1))
     assert exceeded("grain_bound", 2)
-    monkeypatch.setattr(repaired, "_least_pulls", lambda *arguments: least_pulls(*arguments) + 1)
+    monkeypatch.setattr(corrected, "_least_pulls", lambda *arguments: least_pulls(*arguments) + 1)
     assert exceeded("leaf_bound", 1)
 
 
@@ -92,7 +92,7 @@ def test_the_least_over_depths_is_what_filling_up_gives():
             ]
             shallow = sum(number * (ratio**h - ratio**last) for h, number in enumerate(pulls))
             deep.append(params.smoothness * (shallow + rounds * ratio**last))
-        assert repaired.grain_bound(rounds, params) == pytest.approx(min(deep), rel=1e-12)
+        assert corrected.grain_bound(rounds, params) == pytest.approx(min(deep), rel=1e-12)
 
 
 DIMS = Dims(max_experts=3, max_leaves=128)
@@ -126,13 +126,13 @@ def test_trees_keep_within_the_bounds_that_hold(runs):
         assert int(info.left_out[-1]) == 0
         for rounds in (1, 2, 10, 100, NUM_ROUNDS):
             here = jax.tree.map(lambda part, place=rounds - 1: float(part[place]), info)
-            assert here.max_depth <= repaired.depth_bound(rounds, params)
-            assert here.num_active <= here.num_leaves <= repaired.leaf_bound(rounds, params)
-            assert here.cumulative_grain <= repaired.grain_bound(rounds, params, is_cyclic) * (1 + 1e-6)
+            assert here.max_depth <= corrected.depth_bound(rounds, params)
+            assert here.num_active <= here.num_leaves <= corrected.leaf_bound(rounds, params)
+            assert here.cumulative_grain <= corrected.grain_bound(rounds, params, is_cyclic) * (1 + 1e-6)
         if name == "deepest":
-            assert here.max_depth == repaired.depth_bound(NUM_ROUNDS, params)
+            assert here.max_depth == corrected.depth_bound(NUM_ROUNDS, params)
         if name == "shallowest" and params.split_rule == EFFECTIVE_SPLIT:
-            assert here.cumulative_grain > 0.85 * repaired.grain_bound(NUM_ROUNDS, params)
+            assert here.cumulative_grain > 0.85 * corrected.grain_bound(NUM_ROUNDS, params)
             assert int(info.num_active[-1]) == int(info.num_leaves[-1])
         total = params.smoothness * np.sum(float(params.smoothness_ratio) ** np.asarray(info.depth, float))
         assert here.cumulative_grain == pytest.approx(total, rel=1e-6)
@@ -214,9 +214,9 @@ def test_cyclic_boxes_are_as_large_and_as_many_as_halving_makes_them(num_experts
     boxes = [(np.zeros(num_experts), np.ones(num_experts))]
     for depth in range(9):
         sides = boxes[0][1] - boxes[0][0]
-        found = repaired.cyclic_diameter(num_experts, depth)
+        found = corrected.cyclic_diameter(num_experts, depth)
         assert (found.side, found.diagonal) == (max(sides), pytest.approx(np.linalg.norm(sides)))
-        assert repaired.cyclic_leaves(num_experts, depth) == len(boxes)
+        assert corrected.cyclic_leaves(num_experts, depth) == len(boxes)
         halves = []
         for lower, upper in boxes:
             cut = np.arange(num_experts) == depth % num_experts
@@ -227,27 +227,27 @@ def test_cyclic_boxes_are_as_large_and_as_many_as_halving_makes_them(num_experts
 
 @pytest.mark.parametrize("num_experts", [2, 5, 8])
 def test_the_least_smoothness_is_what_boxes_need_at_all_depths(num_experts):
-    limit = repaired.least_ratio(num_experts)
+    limit = corrected.least_ratio(num_experts)
     assert limit**num_experts == pytest.approx(0.5)
     for ratio in (limit, (1 + limit) / 2):
-        boxes = [repaired.cyclic_diameter(num_experts, depth) for depth in range(10 * num_experts)]
-        least = repaired.least_smoothness(num_experts, ratio)
+        boxes = [corrected.cyclic_diameter(num_experts, depth) for depth in range(10 * num_experts)]
+        least = corrected.least_smoothness(num_experts, ratio)
         assert least.side == pytest.approx(max(box.side * ratio**-h for h, box in enumerate(boxes)))
         assert least.side == pytest.approx(ratio ** (1 - num_experts))
         assert least.diagonal == pytest.approx(max(box.diagonal * ratio**-h for h, box in enumerate(boxes)))
     below = limit - 0.01
-    far = [repaired.cyclic_diameter(num_experts, h).side * below**-h for h in (0, 99 * num_experts)]
+    far = [corrected.cyclic_diameter(num_experts, h).side * below**-h for h in (0, 99 * num_experts)]
     assert far[1] > far[0]
-    assert repaired.least_smoothness(num_experts, below).side == math.inf
-    assert repaired.least_ratio(num_experts, on_simplex=True) < limit
+    assert corrected.least_smoothness(num_experts, below).side == math.inf
+    assert corrected.least_ratio(num_experts, on_simplex=True) < limit
 
 
 @pytest.mark.parametrize("ratio", [0.3, 0.5, 0.7, 0.9])
 def test_the_exponent_is_the_slope_of_the_finite_bound(ratio):
     """Logarithms taken off; over 40 decades, so that the steps in H leave 0.01. sqrt(T) would be 0.1 off at least."""
-    params, exponent = Params(smoothness_ratio=ratio), repaired.regret_exponent(ratio)
+    params, exponent = Params(smoothness_ratio=ratio), corrected.regret_exponent(ratio)
     assert 0.6 < exponent < 1
-    for bound in (repaired.grain_bound, repaired.simple_grain_bound):
+    for bound in (corrected.grain_bound, corrected.simple_grain_bound):
         logs = [
             math.log(bound(10**power, params)) - (1 - exponent) * math.log(power * math.log(10)) for power in (20, 60)
         ]
@@ -256,18 +256,18 @@ def test_the_exponent_is_the_slope_of_the_finite_bound(ratio):
 
 def test_exponents_of_cyclic_splits():
     for num_experts in (2, 3, 8):
-        ratio = repaired.least_ratio(num_experts)
-        assert repaired.cyclic_exponent(num_experts) == pytest.approx(repaired.regret_exponent(ratio))
+        ratio = corrected.least_ratio(num_experts)
+        assert corrected.cyclic_exponent(num_experts) == pytest.approx(corrected.regret_exponent(ratio))
         branching = 2 ** (1 - 1 / num_experts)
         found = math.log(branching / ratio) / math.log(branching / ratio**2)
-        assert repaired.simplex_exponent(num_experts) == pytest.approx(found)
-    params = Params(num_experts=3, smoothness_ratio=repaired.least_ratio(3))
+        assert corrected.simplex_exponent(num_experts) == pytest.approx(found)
+    params = Params(num_experts=3, smoothness_ratio=corrected.least_ratio(3))
     logs = [
-        math.log(repaired.grain_bound(10**power, params, is_cyclic=True)) - 0.25 * math.log(power * math.log(10))
+        math.log(corrected.grain_bound(10**power, params, is_cyclic=True)) - 0.25 * math.log(power * math.log(10))
         for power in (7, 13)
     ]
     assert (logs[1] - logs[0]) / (6 * math.log(10)) == pytest.approx(0.75, abs=0.02)
-    assert repaired.regret_bound(100, 5.0, params, 0.5) == pytest.approx(6.0 + repaired.grain_bound(100, params))
+    assert corrected.regret_bound(100, 5.0, params, 0.5) == pytest.approx(6.0 + corrected.grain_bound(100, params))
 
 
 def empirical_kernel(rng, points, mixes, width, num_layers, output_variance):
@@ -291,27 +291,27 @@ def test_the_kernel_is_that_of_wide_random_networks(num_layers, output_variance,
     """3 % of the largest entry; the mean of 30 networks strays by less. The other variance would be 20 % off."""
     rng = np.random.default_rng(num_layers)
     points, mixes = rng.dirichlet(np.ones(4), 6), rng.dirichlet(np.ones(3), 6)
-    expected = kernel.neural_tangent_kernel(points, mixes, num_layers, output_variance)
+    expected = theory.neural_tangent_kernel(points, mixes, num_layers, output_variance)
     mean = np.mean(
         [empirical_kernel(rng, points, mixes, width, num_layers, output_variance) for _ in range(30)], axis=0
     )
     np.testing.assert_allclose(mean, expected, atol=0.03 * expected.max())
-    other = kernel.neural_tangent_kernel(points, mixes, num_layers, 3 - output_variance)
+    other = theory.neural_tangent_kernel(points, mixes, num_layers, 3 - output_variance)
     assert np.abs(other - expected).max() > 0.15 * expected.max()
 
 
 def test_the_kernel_of_a_point_with_itself_and_the_effective_dimension():
     """On the unit sphere Theta(x, x) = 1 + s (L - 1)/2; a kernel of equal rows has one dimension, so lambda_0 is 0."""
     for num_layers, variance in ((2, 1.0), (4, 2.0)):
-        corner = kernel.neural_tangent_kernel(np.eye(3), num_layers=num_layers, output_variance=variance)
+        corner = theory.neural_tangent_kernel(np.eye(3), num_layers=num_layers, output_variance=variance)
         np.testing.assert_allclose(np.diag(corner), 1 + variance * (num_layers - 1) / 2)
-    one = kernel.neural_tangent_kernel(np.tile(np.eye(3)[0], (5, 1)))
+    one = theory.neural_tangent_kernel(np.tile(np.eye(3)[0], (5, 1)))
     assert np.linalg.matrix_rank(one) == 1
     found = theory.effective_dimension(one, 2.0, 50, 10)
     assert found == pytest.approx(math.log(1 + 5 * 1.5 / 2) / math.log(1 + 500 / 2))
     assert theory.effective_dimension(np.diag([1.0, 3.0]), 1.0, 3, 1) == pytest.approx(math.log(8) / math.log(4))
     with pytest.raises(InvalidParamsError, match="num_layers"):
-        kernel.neural_tangent_kernel(np.eye(2), num_layers=1)
+        theory.neural_tangent_kernel(np.eye(2), num_layers=1)
 
 
 def test_a_rule_that_there_is_not_is_named():

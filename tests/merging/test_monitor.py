@@ -7,7 +7,7 @@ import pytest
 
 from moe_theory.merging import monitor
 from moe_theory.merging.params import Dims, Params
-from moe_theory.merging.policy import Feedback
+from moe_theory.merging.rewards import Feedback
 
 NUM_TASKS, RATE = 12, 0.25
 DIMS, PARAMS = Dims(num_tasks=NUM_TASKS), Params(monitor_rate=RATE)

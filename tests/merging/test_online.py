@@ -10,12 +10,11 @@ import pytest
 from moe_theory.core.errors import InvalidRewardError, InvalidStreamError, MoeTheoryError
 from moe_theory.core.random import root_key
 from moe_theory.merging import Params, policies
-from moe_theory.merging.online import Served, checked, merge_online
-from moe_theory.merging.streams import from_file, from_module
+from moe_theory.merging.online import Served, checked, from_file, from_module, merge_online
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.checkpoint import write_safetensors
-from moe_theory.merging.testbed.storage import PATTERN, save_model
 from moe_theory.merging.testbed.tasks import VALIDATION, Setting, examples, tasks_of
+from moe_theory.merging.testbed.training import PATTERN, save_model
 
 SETTING = Setting(batch_size=96, num_experts=3, num_tasks=4, width=16, hidden=8, num_layers=1, num_heads=2)
 
@@ -136,7 +135,7 @@ def test_requests_are_read_from_a_file(model, tmp_path):
         ({"tasks": np.array([0.5, 1.0])}, "must be whole numbers"),
         ({"inputs": np.zeros((2, 3, 5), np.float32)}, "the checkpoint reads"),
         ({"slots": np.array([-1, 0])}, "counted from 0"),
-        ({"labels": np.array([1, 2, 3])}, "one for each of the inputs"),
+        ({"labels": np.array([1, 2, 3])}, "one for each input"),
     ],
 )
 def test_a_file_that_is_no_stream_is_refused(changed, said, model, tmp_path):

@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 import moe_theory as mt
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
-from moe_theory.merging import rewards, tasks, weights
+from moe_theory.merging import rewards, weights
 from moe_theory.merging.params import Dims, Params
 
 KEY = mt.root_key(3)
@@ -116,9 +116,9 @@ def test_slots_show_the_mean_reward_with_noise():
 
 def test_the_mix_drifts_as_the_formula_says():
     """Would catch a drift that is not periodic, or that moves a mix without drift."""
-    world = tasks.Tasks(jnp.array([0.1, -0.4, 2.0]), jnp.array([0.0, 1.0, 4.0]))
+    world = rewards.Tasks(jnp.array([0.1, -0.4, 2.0]), jnp.array([0.0, 1.0, 4.0]))
     times = np.array([1, 7, 8, 28])
-    mixes = jax.jit(jax.vmap(tasks.mix_of, in_axes=(None, 0, None)))
+    mixes = jax.jit(jax.vmap(rewards.mix_of, in_axes=(None, 0, None)))
     for drift in (0.0, 1.5):
         found = np.asarray(mixes(world, times, Params(mix_drift=drift, mix_period=7.0)))
         logs = np.asarray(world.log_weights) + drift * np.sin(2 * np.pi * times[:, None] / 7 + np.asarray(world.phases))

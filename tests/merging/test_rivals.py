@@ -9,9 +9,9 @@ import pytest
 
 import moe_theory as mt
 from moe_theory.core.errors import InvalidParamsError, UnknownNameError
-from moe_theory.merging import policies, rewards, rivals, weights
+from moe_theory.merging import policies, rewards, weights
 from moe_theory.merging.params import Dims, Params, check_params
-from moe_theory.merging.policy import Feedback
+from moe_theory.merging.rewards import Feedback
 from moe_theory.merging.system import system
 
 KEY = mt.root_key(8)
@@ -142,7 +142,7 @@ def test_parameters_that_make_no_sense_are_refused(params, message):
 
 def test_a_policy_that_needs_an_expert_for_each_task_says_so():
     with pytest.raises(InvalidParamsError, match="policy 'mix' needs an expert for each task: num_experts=4"):
-        rivals.MIX.begin(KEY, DIMS, Params(num_experts=4, max_active=4))
+        policies._MIX.begin(KEY, DIMS, Params(num_experts=4, max_active=4))
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from moe_theory.core.errors import InvalidDimsError, UnknownNameError
-from moe_theory.merging.serving import dispatch, merge, methods, routers, routing, soft
+from moe_theory.merging.serving import merge, methods, routers, routing
 from moe_theory.merging.serving.methods import METHODS, Deployment
 from moe_theory.merging.serving.routing import KINDS, Router
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.stream import Slot
-from moe_theory.merging.testbed.tasks import TRAIN, Setting, examples, tasks_of
+from moe_theory.merging.testbed.tasks import TRAIN, Setting, Slot, examples, tasks_of
 from moe_theory.merging.testbed.transformer import Experts
 
 EXPERTS, TOKENS, WIDTH, HIDDEN = 4, 24, 5, 7
@@ -61,7 +60,7 @@ def test_builds_of_sparse_routing_are_one_function():
     rng = np.random.default_rng(1)
     experts, (tokens, chosen, gates) = random_experts(rng), routed_tokens(rng, 2)
     expected, _ = by_loop(experts, tokens, chosen, gates)
-    for build in (dispatch.dense, dispatch.ragged, dispatch.ample(EXPERTS)):
+    for build in (routing.dense, routing.ragged, routing.ample(EXPERTS)):
         np.testing.assert_allclose(quick(build)(experts, tokens, chosen, gates), expected, atol=1e-4)
 
 
@@ -69,12 +68,12 @@ def test_capacity_drops_what_is_beyond_it_and_nothing_else():
     """Would catch later tokens that push out earlier ones, second choices before first ones, and rounding down."""
     rng = np.random.default_rng(2)
     experts, (tokens, chosen, gates) = random_experts(rng), routed_tokens(rng, 2, [0.7, 0.1, 0.1, 0.1])
-    room = dispatch.capacity(TOKENS, 2, EXPERTS)
+    room = routing.capacity(TOKENS, 2, EXPERTS)
     assert room == 15  # 1.25 x 24 x 2 / 4
-    assert dispatch.capacity(10, 1, 4) == 4  # 3.125, rounded up
+    assert routing.capacity(10, 1, 4) == 4  # 3.125, rounded up
     expected, dropped = by_loop(experts, tokens, chosen, gates, room)
     assert dropped > 5
-    np.testing.assert_allclose(quick(dispatch.with_capacity)(experts, tokens, chosen, gates), expected, atol=1e-4)
+    np.testing.assert_allclose(quick(routing.with_capacity)(experts, tokens, chosen, gates), expected, atol=1e-4)
 
 
 def test_soft_merges_are_one_function():
@@ -87,7 +86,7 @@ def test_soft_merges_are_one_function():
     for group in range(6):
         own = [np.tensordot(weights[group], np.asarray(part, np.float64), 1) for part in experts]
         expected[group] = outputs_of(own, tokens[group])
-    for build in soft.BUILDS.values():
+    for build in routing.SOFT_BUILDS.values():
         np.testing.assert_allclose(quick(build)(experts, tokens, weights), expected, atol=1e-4)
 
 

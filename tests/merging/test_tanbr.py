@@ -14,11 +14,10 @@ from moe_theory.core.errors import InvalidRewardError, InvalidRunError
 from moe_theory.core.random import replicate_keys
 from moe_theory.core.system import System
 from moe_theory.merging import network
-from moe_theory.merging import tanbr as tanbr_module
-from moe_theory.merging.nucb import nucb, random_weights
+from moe_theory.merging import policies as tanbr_module
 from moe_theory.merging.params import Dims, Params
-from moe_theory.merging.policy import Feedback
-from moe_theory.merging.tanbr import tanbr
+from moe_theory.merging.policies import nucb, random_weights, tanbr
+from moe_theory.merging.rewards import Feedback
 
 KEY = mt.root_key(8)
 SLOTS = 12

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
-from moe_theory.merging.testbed import sequences, stream, transformer
+from moe_theory.merging.testbed import tasks, transformer
 from moe_theory.merging.testbed.tasks import SETTINGS, Examples, Setting, examples, tasks_of
 from moe_theory.merging.testbed.training import initial
 
@@ -80,7 +80,7 @@ def test_rules_of_sequences_one_by_one():
             (row[3] - row[4]) % 4,
             (sum(row[0::2]) - sum(row[1::2])) % 4,
         ]
-        ours = [int(sequences.label(symbols[None], rule)[0]) for rule in range(8)]
+        ours = [int(tasks.label(symbols[None], rule)[0]) for rule in range(8)]
         assert ours == expected
     (train, _), (held_out, _) = parts(SETTINGS["sequences"]), parts(SETTINGS["sequences"], "validation")
     assert np.all(train[0].sum(axis=-1) == 1)
@@ -192,7 +192,7 @@ def test_slots_follow_their_mix():
     """Tasks by the mix, inputs uniform within a task, labels of their inputs; a task of no share is never drawn."""
     data = Examples(jnp.arange(12.0).reshape(12, 1, 1), jnp.arange(12), jnp.repeat(jnp.arange(4), 3))
     mix = jnp.asarray([0.5, 0.0, 0.3, 0.2])
-    slot = jax.jit(stream.draw_slot, static_argnums=3)(jax.random.key(5), data, mix, 30_000)
+    slot = jax.jit(tasks.draw_slot, static_argnums=3)(jax.random.key(5), data, mix, 30_000)
     counts = np.bincount(slot.labels, minlength=12).reshape(4, 3)
     expected = np.repeat(np.asarray(mix)[:, None] * 10_000, 3, axis=1)
     assert np.all(counts[1] == 0)
@@ -200,14 +200,14 @@ def test_slots_follow_their_mix():
     np.testing.assert_array_equal(slot.tasks, slot.labels // 3)
     np.testing.assert_array_equal(slot.inputs[:, 0, 0], slot.labels)
     assert slot.tasks.dtype == jnp.int32
-    last = stream.draw_slot(jax.random.key(6), data, jnp.asarray([0.7, 0.3, 0.0, 0.0]), 30_000)
+    last = tasks.draw_slot(jax.random.key(6), data, jnp.asarray([0.7, 0.3, 0.0, 0.0]), 30_000)
     assert int(last.tasks.max()) == 1
 
 
 def test_accuracies_by_task():
     rng = np.random.default_rng(8)
     logits, labels, tasks = rng.normal(size=(50, 3)), rng.integers(0, 3, 50), rng.choice([0, 1, 3], 50)
-    rewards, counts = stream.accuracies(jnp.asarray(logits, jnp.float32), jnp.asarray(labels), jnp.asarray(tasks), 4)
+    rewards, counts = tasks.accuracies(jnp.asarray(logits, jnp.float32), jnp.asarray(labels), jnp.asarray(tasks), 4)
     for task in range(4):
         own = tasks == task
         expected = np.mean(np.argmax(logits[own], axis=1) == labels[own]) if own.any() else 0

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from moe_theory.merging.testbed import storage, training, transformer
+from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.checkpoint import (
     InvalidCheckpointError,
     load_experts,
@@ -106,18 +106,18 @@ def test_a_trained_model_is_kept_and_read_back_bit_for_bit(fit, tmp_path, monkey
 def test_a_model_is_a_checkpoint_like_any_other(fit, tmp_path):
     """Would catch names that the pattern misses, and a merge of files that is not the merge of the network."""
     path, out = tmp_path / "model.safetensors", tmp_path / "merged.safetensors"
-    storage.save_model(path, fit.model)
-    assert equal(storage.load_model(path), fit.model)
-    found = load_experts(path, storage.PATTERN)
+    training.save_model(path, fit.model)
+    assert equal(training.load_model(path), fit.model)
+    found = load_experts(path, training.PATTERN)
     assert list(found) == [0]
     for name, part in fit.model.layers[0].experts._asdict().items():
         np.testing.assert_array_equal(found[0][name], part)
     weights = np.array([0.4, 0.3, 0.2, 0.1])
-    merged = merge_checkpoint(path, storage.PATTERN, weights, out)
+    merged = merge_checkpoint(path, training.PATTERN, weights, out)
     assert (merged.num_layers, merged.num_experts, merged.num_merged) == (1, 4, 4)
-    for name, part in storage.load_model(out).layers[0].experts._asdict().items():
+    for name, part in training.load_model(out).layers[0].experts._asdict().items():
         expected = np.tensordot(weights, np.asarray(found[0][name], float), axes=1)[None]
         np.testing.assert_allclose(part, expected, rtol=1e-6, atol=1e-8)
     write_safetensors(path, {"layers.0.attention.w_in": np.zeros((2, 3, 1, 2), np.float32)}, {})
     with pytest.raises(InvalidCheckpointError, match="no model of the testbed"):
-        storage.load_model(path)
+        training.load_model(path)

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from moe_theory.merging import repaired
+from moe_theory.merging import corrected
 from moe_theory.merging.figures import FIGURES, leaves, simplex
 from moe_theory.merging.params import Dims, Params
 
@@ -71,7 +71,7 @@ def test_the_deepest_leaf_reaches_the_bound_and_nothing_exceeds_it(data):
     assert bool((here.leaves <= here.repaired_leaves).all())
     assert bool((here.leaves.sel(case="large", rule="deepest") > here.printed_leaves.sel(case="large")).any())
     params = leaves.params_of(Reading(), leaves.CASES["usual"])
-    assert float(here.repaired_leaves.sel(case="usual", time=NUM_ROUNDS)) == repaired.leaf_bound(NUM_ROUNDS, params)
+    assert float(here.repaired_leaves.sel(case="usual", time=NUM_ROUNDS)) == corrected.leaf_bound(NUM_ROUNDS, params)
 
 
 def test_all_leaves_are_drawn_and_captions_say_what_is(data):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moe_theory.generalization import complexity, repaired
+from moe_theory.generalization import complexity, corrected
 
 FEW = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -121,7 +121,7 @@ def test_a_fixed_router_is_between_one_ball_and_its_bound(features: np.ndarray, 
     one = complexity.linear_ball_exact(features, 2.0).value
     assert one * (1 - 1e-12) <= value
     square, largest = np.mean(np.sum(gated**2, axis=1)), np.max(np.linalg.norm(features, axis=1))
-    bound = repaired.fixed_router_complexity(gated.shape[1], len(features), square, 2.0, largest)
+    bound = corrected.fixed_router_complexity(gated.shape[1], len(features), square, 2.0, largest)
     assert value <= bound * (1 + 1e-12)
     equal = np.full_like(gated, 1 / gated.shape[1])
     assert complexity.fixed_router(equal, features, 2.0).value == pytest.approx(one, rel=1e-9)

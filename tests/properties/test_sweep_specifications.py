@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from moe_theory.core.errors import MoeTheoryError
 from moe_theory.sweep import formulas, toml
 from moe_theory.sweep.results import Sweep
-from moe_theory.sweep.systems import SYSTEMS, sweepable
+from moe_theory.sweep.systems import sweepable, system_names
 
 always = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 fixed = settings(always, max_examples=300)
@@ -30,7 +30,8 @@ TRICKS = [
     "",
     "é",
 ]
-NAMES = sorted({name for system in SYSTEMS for name in (*sweepable(system).parameters, *sweepable(system).sizes)})
+KINDS = [sweepable(system) for system in system_names()]
+NAMES = sorted({name for kind in KINDS for name in (*kind.parameters, *kind.sizes)})
 FIELDS = list(Sweep.__dataclass_fields__)
 
 texts = st.one_of(
@@ -70,7 +71,7 @@ tables = {
     "keep": st.sampled_from(["statistics", "replicates"]),
 }
 entries = st.fixed_dictionaries(
-    {"system": st.sampled_from(list(SYSTEMS)), "rounds": st.integers(1, 2**31 - 1)},
+    {"system": st.sampled_from(system_names()), "rounds": st.integers(1, 2**31 - 1)},
     optional={name: tables.get(name, numbers) for name in FIELDS if name not in ("system", "rounds")},
 )
 

@@ -11,7 +11,6 @@ import xarray as xr
 
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.report import overview, plots
-from moe_theory.report.figure_claims import FIGURE_CLAIMS
 from moe_theory.verify.registry import all_claims
 from moe_theory.verify.verdict import Curve, Report
 
@@ -96,9 +95,6 @@ def test_a_printed_statement_s_verdict_and_the_right_one_s_are_not_mixed_up(meas
         assert claims[panel.printed].replaced_by is not None
         assert claims[panel.right].where.startswith("replaces")
         assert {id for id, _ in judged} >= {panel.printed, panel.right}
-    assert FIGURE_CLAIMS["overview", "overview"] == tuple(
-        id for panel in overview.PANELS for id in (panel.printed, panel.right)
-    )
     assert list(data.printed_verdict.values) == ["REFUTED"] * 4
     assert list(data.right_verdict.values) == ["SUPPORTED"] * 4
 

@@ -12,6 +12,7 @@ import pytest
 from moe_theory import cli, commands, verify
 from moe_theory.core import engine
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MoeTheoryError, UnknownNameError
+from moe_theory.core.papers import Paper
 from moe_theory.report import exploration as pictures
 from moe_theory.runs import quiet
 from moe_theory.verify import Status, registry, session
@@ -28,7 +29,7 @@ SQUARE = ["scale=0..4", "tilt=-2..2"]
 @pytest.fixture(autouse=True)
 def planted(monkeypatch):
     monkeypatch.setitem(claim_module._REGISTERED, ID, CLAIM)
-    monkeypatch.setitem(registry._OWN_READINGS, "planted", READINGS)
+    monkeypatch.setitem(registry._OWN_PAPERS, "planted", Paper("planted", "", "planted", READINGS))
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def forgotten(monkeypatch):
     """What a test registers is gone after it, and nothing is simulated."""
     registry.all_claims()
     monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
-    monkeypatch.setattr(registry, "_OWN_READINGS", {})
+    monkeypatch.setattr(registry, "_OWN_PAPERS", {})
     monkeypatch.setattr(course, "run_cells", lambda *arguments, **options: pytest.fail("simulated"))
 
 

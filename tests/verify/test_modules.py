@@ -47,7 +47,7 @@ def forgotten(monkeypatch):
     """What a test registers is gone after it."""
     registry.all_claims()
     monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
-    monkeypatch.setattr(registry, "_OWN_READINGS", {})
+    monkeypatch.setattr(registry, "_OWN_PAPERS", {})
 
 
 def written(folder, text):

@@ -245,4 +245,11 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=(
+        "continual.figure-2.*",
+        "continual.proposition-4.*",
+        "continual.exact.*",
+        "continual.theorem-1.*",
+        "continual.theorem-2.*",
+    ),
 )

@@ -221,4 +221,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("continual.figure-8.*", "continual.proposition-3.*"),
 )

@@ -167,4 +167,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("continual.figure-9.*", "continual.theorem-2.*"),
 )

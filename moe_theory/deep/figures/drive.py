@@ -144,4 +144,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("deep.drive.*",),
 )

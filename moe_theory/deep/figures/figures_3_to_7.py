@@ -23,12 +23,14 @@ def figure(
     summary: str,
     replicates: int,
     experts: Sequence[int] | None = None,
+    claims: tuple[str, ...] = (),
 ) -> FigureSpec:
     """The figure of a small twin.
 
     Args:
         of: the name of the twin.
         experts: the numbers M that are shown; all that the experiment compares unless given.
+        claims: globs over the ids of those that it bears on.
     """
     twin = preset(of)
     sizes = twin.experts if experts is None else tuple(experts)
@@ -49,7 +51,7 @@ def figure(
         return f"{_drawn(metrics)} {about}{description(twin)}\n{closing(data)}"
 
     height = 2.1 * len(metrics) + 0.6
-    return FigureSpec(name, title, summary, replicates, (7.2, height), compute, curves.draw, caption)
+    return FigureSpec(name, title, summary, replicates, (7.2, height), compute, curves.draw, caption, claims)
 
 
 def _drawn(metrics: Sequence[str]) -> str:
@@ -74,6 +76,7 @@ FIGURES_3_TO_7 = (
         "Generalization error and test accuracy of deep experts",
         "Fig. 3 on the digits: G_t and A_t of 1, 4 and 12 experts, with and without termination.",
         replicates=8,
+        claims=("deep.figure-3.*",),
     ),
     figure(
         "figure-4",
@@ -83,6 +86,7 @@ FIGURES_3_TO_7 = (
         "Fig. 4 on the digits: F_t of 1 and 4 experts, with and without termination.",
         replicates=8,
         experts=(1, 4),
+        claims=("deep.figure-4.*",),
     ),
     figure(
         "figure-5",
@@ -91,6 +95,7 @@ FIGURES_3_TO_7 = (
         "Forgetting and generalization error of convolutional experts",
         "Fig. 5 on the digits: F_t and G_t of 1, 4 and 7 experts, with and without termination.",
         replicates=16,
+        claims=("deep.figure-5.*",),
     ),
     figure(
         "figure-6",
@@ -99,6 +104,7 @@ FIGURES_3_TO_7 = (
         "Six classes: errors and average incremental accuracy, as for CIFAR-100",
         "Fig. 6 and Table 1 on the digits: 1, 8 and 10 experts on six classes, with and without termination.",
         replicates=16,
+        claims=("deep.figure-6.*", "deep.table-1.*"),
     ),
     figure(
         "figure-7",
@@ -107,5 +113,6 @@ FIGURES_3_TO_7 = (
         "Six classes: errors and average incremental accuracy, as for Tiny ImageNet",
         "Fig. 7 and Table 2 on the digits: 1, 8 and 10 experts on six classes, with and without termination.",
         replicates=16,
+        claims=("deep.figure-7.*", "deep.table-2.*"),
     ),
 )

@@ -95,4 +95,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("deep.edge-figure-4.*",),
 )

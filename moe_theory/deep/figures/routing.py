@@ -221,4 +221,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("deep.figure-3.*", "deep.edge-figure-4.*"),
 )

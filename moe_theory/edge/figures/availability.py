@@ -216,4 +216,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("edge.proposition-1.*",),
 )

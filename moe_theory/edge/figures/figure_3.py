@@ -263,4 +263,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("edge.figure-3.*", "edge.theorem-1.*", "edge.proposition-4.*", "edge.exact.*"),
 )

@@ -199,4 +199,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("edge.proposition-1.*-quantile*", "edge.proposition-1.arriving-task", "edge.proposition-3.*"),
 )

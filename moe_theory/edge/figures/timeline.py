@@ -197,4 +197,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("edge.proposition-2.*", "edge.proposition-3.*"),
 )

@@ -6,6 +6,4 @@ from moe_theory.generalization.claims import theorem_1 as theorem_1
 from moe_theory.generalization.claims import remark as remark
 from moe_theory.generalization.claims import lemmas as lemmas
 from moe_theory.generalization.claims import steps as steps
-from moe_theory.generalization.claims import equation_22 as equation_22
-from moe_theory.generalization.claims import equation_31 as equation_31
-from moe_theory.generalization.claims import repaired as repaired
+from moe_theory.generalization.claims import corrected as corrected

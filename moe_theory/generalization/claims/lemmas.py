@@ -1,37 +1,34 @@
 """Lemmas 2, 3 and 5 to 10. Where a class is finite its lemma is held against every draw, exactly, not on average."""
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 
-from moe_theory.generalization import natarajan, theory
-from moe_theory.generalization.claims.values import computed, excess, named, over, shown
-from moe_theory.generalization.lemma_experiments import (
-    CELL_EXPERTS,
-    CELL_SAMPLES,
+from moe_theory.generalization import complexity, theory
+from moe_theory.generalization.claims.values import Values, claim, computed, excess, named, over, shown
+from moe_theory.generalization.experiments import (
     CLASSES,
     COIN,
-    COIN_SAMPLES,
-    FIXED_CELLS,
+    FEW_CELL_SAMPLES,
+    FEW_CELLS,
     LABELING_DIMS,
     LABELING_SIZES,
     LABELINGS,
     LINEAR_ROUTER,
     LONE_CELL,
     LONE_POINT,
-    NETWORK_SAMPLES,
     NETWORK_WIDTH,
     NETWORKS,
     ROUTER_SAMPLES,
-    experts_name,
+    cell_name,
     router_name,
-    samples_name,
-    sizes_name,
 )
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs, claim
+from moe_theory.verify.claim import Runs
 
 TOLERANCE = 1e-5  # of sums in float32 of numbers that are below 100
-CELLS = tuple(experts_name(number) for number in CELL_EXPERTS)
+FEW_CELL_NAMES = tuple(FEW_CELLS.cells)
 CLASS_CELLS = tuple(CLASSES.cells)
 LONE_EXPERT = router_name(2, 1, 1.0)  # of whose lone expert Lemma 3 speaks
 NUM_FEATURES = (2, 4, 8, 16)
@@ -40,7 +37,7 @@ CELL_GAPS = ((16, 0.1), (16, 0.12), (64, 0.15), (64, 0.2))
 COIN_GAPS = ((25, 0.28), (100, 0.13), (100, 0.17))  # m and a gap
 
 
-@claim("generalization.lemma-2.linear-router", paper="generalization", where="Lemma 2", kind="rate", margin=0.01)
+@claim("generalization.lemma-2.linear-router", where="Lemma 2", kind="rate", margin=0.01)
 class Lemma2:
     """Linear routers of two experts, p = 2d parameters and d_N = d, have a d_N that grows no faster than p squared."""
 
@@ -49,7 +46,7 @@ class Lemma2:
     side = "at_most"
     abscissa = tuple(2 * features for features in NUM_FEATURES)
     labels = named(*(f"d = {features}" for features in NUM_FEATURES))
-    observe = computed(LONE_CELL, lambda: [natarajan.natarajan("linear", 2, 1, features) for features in NUM_FEATURES])
+    observe = computed(LONE_CELL, lambda: [complexity.natarajan("linear", 2, 1, features) for features in NUM_FEATURES])
     predict = staticmethod(lambda runs: 2.0)
 
 
@@ -58,31 +55,29 @@ def _ball_bound(runs: Runs) -> float:
     return float(theory.lemma_3(ROUTER_SAMPLES, 1.0, [norm], [norm]))
 
 
-@claim("generalization.lemma-3.one-layer", paper="generalization", where="Lemma 3", kind="upper_bound")
+@claim("generalization.lemma-3.one-layer", where="Lemma 3", kind="upper_bound")
 class Lemma3:
     """A network of one layer, which is a ball of linear functions, has at most the Rademacher complexity of Lemma 3."""
 
     formula = r"\mathcal{R}_m(\mathcal{H}) \le \frac{c}{\sqrt{m}}\, K_1 \cdot \frac{b_1}{K_1}, \quad r = 1"
     experiment = LINEAR_ROUTER
-    labels = named(samples_name(ROUTER_SAMPLES))
+    labels = named(cell_name(m=ROUTER_SAMPLES))
     observe = over((LONE_EXPERT,), lambda run: shown(run, "lone"))
     predict = _ball_bound
 
 
-@claim(
-    "generalization.lemma-3.one-layer-is-tight", paper="generalization", where="Lemma 3", kind="equality", margin=0.05
-)
+@claim("generalization.lemma-3.one-layer-is-tight", where="Lemma 3", kind="equality", margin=0.05)
 class Lemma3Tight:
     """For one layer of 8 inputs uniform on the sphere Lemma 3 is that complexity but for 5 %."""
 
     formula = r"\mathcal{R}_m(\mathcal{H}) \approx \frac{c}{\sqrt{m}}\, b_1, \quad r = 1"
     experiment = LINEAR_ROUTER
-    labels = named(samples_name(ROUTER_SAMPLES))
+    labels = named(cell_name(m=ROUTER_SAMPLES))
     observe = over((LONE_EXPERT,), lambda run: shown(run, "lone"))
     predict = _ball_bound
 
 
-NETWORK_CELLS = tuple(samples_name(count) for count in NETWORK_SAMPLES)
+NETWORK_CELLS = tuple(NETWORKS.cells)
 
 
 def _network_bound(run: Run) -> np.ndarray:
@@ -93,7 +88,7 @@ def _network_bound(run: Run) -> np.ndarray:
     return np.full(len(run.replicates), bound)
 
 
-@claim("generalization.lemma-3.two-layers", paper="generalization", where="Lemma 3", kind="upper_bound")
+@claim("generalization.lemma-3.two-layers", where="Lemma 3", kind="upper_bound")
 class Lemma3Networks:
     """What training reaches of the Rademacher complexity of networks of two layers is at most Lemma 3's bound."""
 
@@ -110,7 +105,6 @@ class Lemma3Networks:
 
 @claim(
     "generalization.lemma-5.lone-expert",
-    paper="generalization",
     where="Lemma 5, Eq. (24)",
     kind="upper_bound",
     replaced_by="generalization.lemma-5.masked-class",
@@ -119,30 +113,25 @@ class Lemma5:
     """With a router that is given the mean of phi is at most 2 C times the complexity of one expert."""
 
     formula = r"\mathbb{E}\, \phi_\mu(\mathcal{S}, \mathcal{S}') \le 2 C\, \mathcal{R}_m(\mathcal{H})"
-    experiment = FIXED_CELLS
-    labels = named(*CELLS)
-    observe = over(CELLS, lambda run: shown(run, "paired_gap"))
-    predict = over(CELLS, lambda run: 2 * LIPSCHITZ * shown(run, "lone"))
+    experiment = FEW_CELLS
+    labels = named(*FEW_CELL_NAMES)
+    observe = over(FEW_CELL_NAMES, lambda run: shown(run, "paired_gap"))
+    predict = over(FEW_CELL_NAMES, lambda run: 2 * LIPSCHITZ * shown(run, "lone"))
 
 
-@claim(
-    "generalization.lemma-5.masked-class",
-    paper="generalization",
-    where="replaces Lemma 5",
-    kind="upper_bound",
-)
+@claim("generalization.lemma-5.masked-class", where="replaces Lemma 5", kind="upper_bound")
 class Lemma5Masked:
     """With a router that is given the mean of phi is at most 2 C times the complexity of all models with it."""
 
     formula = r"\mathbb{E}\, \phi_\mu(\mathcal{S}, \mathcal{S}') \le 2 C\, \mathcal{R}_m(\mathcal{F}_\mu)"
-    experiment = FIXED_CELLS
-    labels = named(*CELLS)
-    observe = over(CELLS, lambda run: shown(run, "paired_gap"))
-    predict = over(CELLS, lambda run: 2 * LIPSCHITZ * shown(run, "masked"))
+    experiment = FEW_CELLS
+    labels = named(*FEW_CELL_NAMES)
+    observe = over(FEW_CELL_NAMES, lambda run: shown(run, "paired_gap"))
+    predict = over(FEW_CELL_NAMES, lambda run: 2 * LIPSCHITZ * shown(run, "masked"))
 
 
 LABEL_COUNTS = tuple(experts for experts, active in LABELING_SIZES if active == 1)
-LABEL_CELLS = tuple(sizes_name(experts, 1) for experts in LABEL_COUNTS)
+LABEL_CELLS = tuple(cell_name(T=experts, k=1) for experts in LABEL_COUNTS)
 
 
 def _growth_excess(run: Run) -> np.ndarray:
@@ -152,13 +141,7 @@ def _growth_excess(run: Run) -> np.ndarray:
     return excess(shown(run, "random", "log_growth"), np.asarray(bound)).max(axis=0)
 
 
-@claim(
-    "generalization.lemma-6.growth",
-    paper="generalization",
-    where="Lemma 6, Eq. (33)",
-    kind="identity",
-    margin=TOLERANCE,
-)
+@claim("generalization.lemma-6.growth", where="Lemma 6, Eq. (33)", kind="identity", margin=TOLERANCE)
 class Lemma6:
     """No random class of functions from m <= 4 points to k = 2 or 3 labels exceeds m^d k^(2d), d its d_N."""
 
@@ -173,9 +156,20 @@ def is_beyond(run: Run, name: str, gap: float) -> np.ndarray:
     return (shown(run, name) > gap).astype(np.float64)
 
 
-@claim(
-    "generalization.lemma-7.as-printed", paper="generalization", where="Lemma 7, Eqs. (34) and (35)", kind="identity"
-)
+def over_gaps(symbol: str, gaps: Iterable[tuple[int, float]], value: Callable[[Run, float], np.ndarray]) -> Values:
+    """What `value` says of a cell and a gap (B,), one component for each size that names a cell and gap."""
+    return lambda runs: np.stack([value(runs[cell_name(**{symbol: size})], gap) for size, gap in gaps], axis=1)
+
+
+def _weighted(run: Run, name: str, gap: float) -> np.ndarray:
+    return theory.ghost_factor(FEW_CELL_SAMPLES, gap) * is_beyond(run, name, gap)
+
+
+def _is_beyond_half(run: Run, gap: float) -> np.ndarray:
+    return is_beyond(run, "paired_absolute", gap / 2)
+
+
+@claim("generalization.lemma-7.as-printed", where="Lemma 7, Eqs. (34) and (35)", kind="identity")
 class Lemma7Printed:
     """With S' on both sides ghost sampling holds draw by draw, as it says no more than that eps is above eps/2."""
 
@@ -184,18 +178,11 @@ class Lemma7Printed:
         r"L_{\mathcal{S}'}(h) \right\rvert > \epsilon \right] \le \mathbb{P}\left[ \sup_h \left\lvert "
         r"L_{\mathcal{S}}(h) - L_{\mathcal{S}'}(h) \right\rvert > \frac{\epsilon}{2} \right]"
     )
-    experiment = FIXED_CELLS
+    experiment = FEW_CELLS
     labels = named(*(f"T = {experts}, gap {gap}" for experts, gap in CELL_GAPS))
-
-    @staticmethod
-    def observe(runs: Runs) -> np.ndarray:
-        columns = []
-        for experts, gap in CELL_GAPS:
-            run, factor = runs[experts_name(experts)], theory.ghost_factor(CELL_SAMPLES, gap)
-            columns.append(
-                excess(factor * is_beyond(run, "paired_absolute", gap), is_beyond(run, "paired_absolute", gap / 2))
-            )
-        return np.stack(columns, axis=1)
+    observe = over_gaps(
+        "T", CELL_GAPS, lambda run, gap: excess(_weighted(run, "paired_absolute", gap), _is_beyond_half(run, gap))
+    )
 
 
 GHOST_SAMPLING = (
@@ -205,60 +192,32 @@ GHOST_SAMPLING = (
 )
 
 
-@claim(
-    "generalization.lemma-7.as-meant",
-    paper="generalization",
-    where="Lemma 7, with the true risk in Eq. (34)",
-    kind="upper_bound",
-)
+@claim("generalization.lemma-7.as-meant", where="Lemma 7, with the true risk in Eq. (34)", kind="upper_bound")
 class Lemma7:
     """Ghost sampling holds with the true risk on its left, for a router of T cells and experts +1 or -1."""
 
     formula = GHOST_SAMPLING
-    experiment = FIXED_CELLS
+    experiment = FEW_CELLS
     labels = named(*(f"T = {experts}, gap {gap}" for experts, gap in CELL_GAPS))
-
-    @staticmethod
-    def observe(runs: Runs) -> np.ndarray:
-        return np.stack(
-            [
-                theory.ghost_factor(CELL_SAMPLES, gap) * is_beyond(runs[experts_name(experts)], "gap", gap)
-                for experts, gap in CELL_GAPS
-            ],
-            axis=1,
-        )
-
-    @staticmethod
-    def predict(runs: Runs) -> np.ndarray:
-        return np.stack(
-            [is_beyond(runs[experts_name(experts)], "paired_absolute", gap / 2) for experts, gap in CELL_GAPS], axis=1
-        )
+    observe = over_gaps("T", CELL_GAPS, lambda run, gap: _weighted(run, "gap", gap))
+    predict = over_gaps("T", CELL_GAPS, _is_beyond_half)
 
 
-@claim(
-    "generalization.lemma-7.one-function",
-    paper="generalization",
-    where="Lemma 7, with the true risk in Eq. (34)",
-    kind="upper_bound",
-)
+@claim("generalization.lemma-7.one-function", where="Lemma 7, with the true risk in Eq. (34)", kind="upper_bound")
 class Lemma7OneFunction:
     """Ghost sampling holds with the true risk on its left, for a class of one function whose loss is a fair coin."""
 
     formula = GHOST_SAMPLING
     experiment = COIN
     labels = named(*(f"m = {samples}, gap {gap}" for samples, gap in COIN_GAPS))
-
-    @staticmethod
-    def observe(runs: Runs) -> np.ndarray:
-        columns = []
-        for samples, gap in COIN_GAPS:
-            is_far = np.abs(shown(runs[samples_name(samples)], "risk") - 0.5) > gap
-            columns.append(theory.ghost_factor(samples, gap) * is_far)
-        return np.stack(columns, axis=1)
-
-    @staticmethod
-    def predict(runs: Runs) -> np.ndarray:
-        return np.stack([np.abs(phi(runs[samples_name(samples)])) > gap / 2 for samples, gap in COIN_GAPS], axis=1)
+    observe = over_gaps(
+        "m",
+        COIN_GAPS,
+        lambda run, gap: (
+            theory.ghost_factor(int(run.params.num_samples), gap) * (np.abs(shown(run, "risk") - 0.5) > gap)
+        ),
+    )
+    predict = over_gaps("m", COIN_GAPS, lambda run, gap: np.abs(phi(run)) > gap / 2)
 
 
 def phi(run: Run) -> np.ndarray:
@@ -266,13 +225,7 @@ def phi(run: Run) -> np.ndarray:
     return shown(run, "risk") - shown(run, "ghost")
 
 
-@claim(
-    "generalization.lemma-8.symmetrization",
-    paper="generalization",
-    where="Lemma 8, Eq. (36)",
-    kind="identity",
-    margin=TOLERANCE,
-)
+@claim("generalization.lemma-8.symmetrization", where="Lemma 8, Eq. (36)", kind="identity", margin=TOLERANCE)
 class Lemma8:
     """For random finite classes sup (L_S - L_S'), averaged over exchanges, is at most the complexities on S and S'."""
 
@@ -288,12 +241,11 @@ class Lemma8:
     )
 
 
-FAIR_CELLS = tuple(samples_name(count) for count in COIN_SAMPLES)
+FAIR_CELLS = tuple(COIN.cells)
 
 
 @claim(
     "generalization.lemma-8.absolute-values",
-    paper="generalization",
     where="Lemma 8, proof, Eqs. (37) and (38)",
     kind="equality",
     margin=0.05,
@@ -312,7 +264,7 @@ class Lemma8Absolute:
     predict = over(FAIR_CELLS, lambda run: np.abs(phi(run)))
 
 
-@claim("generalization.lemma-9.contraction", paper="generalization", where="Lemma 9", kind="identity", margin=TOLERANCE)
+@claim("generalization.lemma-9.contraction", where="Lemma 9", kind="identity", margin=TOLERANCE)
 class Lemma9:
     """For random finite classes and random labels the ramp loss at least halves the empirical Rademacher complexity."""
 
@@ -325,13 +277,11 @@ class Lemma9:
     observe = over(CLASS_CELLS, lambda run: excess(shown(run, "composed"), LIPSCHITZ * shown(run, "complexity")))
 
 
-@claim(
-    "generalization.lemma-10.hull",
-    paper="generalization",
-    where="Lemma 10, Eq. (42)",
-    kind="identity",
-    margin=TOLERANCE,
-)
+_beyond_best = over(CLASS_CELLS, lambda run: excess(shown(run, "mixtures"), shown(run, "complexity")))
+_short_of_best = over(CLASS_CELLS, lambda run: shown(run, "vertex") - shown(run, "complexity"))
+
+
+@claim("generalization.lemma-10.hull", where="Lemma 10, Eq. (42)", kind="identity", margin=TOLERANCE)
 class Lemma10:
     """A convex combination that is the same for all inputs adds nothing: none is beyond the best of its functions."""
 
@@ -341,8 +291,4 @@ class Lemma10:
     )
     experiment = CLASSES
     labels = named(*(f"{cell}, {part}" for part in ("random", "best") for cell in CLASS_CELLS))
-
-    @staticmethod
-    def observe(runs: Runs) -> np.ndarray:
-        beyond = over(CLASS_CELLS, lambda run: excess(shown(run, "mixtures"), shown(run, "complexity")))(runs)
-        return np.hstack([beyond, over(CLASS_CELLS, lambda run: shown(run, "vertex") - shown(run, "complexity"))(runs)])
+    observe = staticmethod(lambda runs: np.hstack([_beyond_best(runs), _short_of_best(runs)]))

@@ -6,28 +6,23 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.generalization import theory
-from moe_theory.generalization.claims.values import Values, computed, named, over, shown
+from moe_theory.generalization.claims.values import Values, claim, computed, named, over, shown
 from moe_theory.generalization.experiments import (
     CELLS,
+    COIN,
+    COIN_SAMPLES,
     FIT_NORMS,
     FITS,
     GROWING_EXPERTS,
     GROWING_SAMPLES,
-    cell_name,
-    fit_name,
-    gaps_of,
-)
-from moe_theory.generalization.lemma_experiments import (
-    COIN,
-    COIN_SAMPLES,
     LINEAR_ROUTER,
     ROUTER_ACTIVE,
     ROUTER_NORMS,
     SPARSE_EXPERTS,
+    cell_name,
+    gaps_of,
     router_name,
-    samples_name,
 )
-from moe_theory.verify.claim import claim
 
 LARGEST = 64  # T that the term is looked at up to
 MANY, FEW_OF_MANY = 4096, (1, 2, 4, 8, 16, 32, 64)  # T, and k
@@ -68,7 +63,7 @@ _STEPS = named(
 
 
 def _learned(norm: float, active: tuple[int, ...]) -> Values:
-    names = [fit_name(FIT_EXPERTS, number, FIT_SAMPLES, norm) for number in active]
+    names = [cell_name(T=FIT_EXPERTS, k=number, m=FIT_SAMPLES, W=norm) for number in active]
     return lambda runs: gaps_of(runs, names)
 
 
@@ -78,30 +73,23 @@ _LEARNED_STEPS = named(*(f"k = {few} and {more}" for few, more in itertools.pair
 def _growth(scale: Callable[[np.ndarray], np.ndarray]) -> Values:
     """Capacity at T cells, over `scale` of T."""
     masked = over(
-        [cell_name(number, GROWING_SAMPLES[-1]) for number in GROWING_EXPERTS], lambda run: shown(run, "masked")
+        [cell_name(T=number, m=GROWING_SAMPLES[-1]) for number in GROWING_EXPERTS], lambda run: shown(run, "masked")
     )
     return lambda runs: masked(runs) / scale(np.array(GROWING_EXPERTS))
 
 
-@claim(
-    "generalization.remark.monotone",
-    paper="generalization",
-    where="Remark on sparsity awareness",
-    kind="identity",
-    margin=1e-12,
-)
+@claim("generalization.remark.monotone", where="Remark on sparsity awareness", kind="identity", margin=1e-12)
 class Monotone:
     """The term that is to explain sparsity never falls as k grows, for every T up to 64."""
 
     formula = _TERM + r" \le \sqrt{(k + 1) \left( 1 + \log \frac{T}{k + 1} \right)}, \quad 1 \le k < T"
     experiment = COIN
     labels = named("largest fall")
-    observe = computed(samples_name(COIN_SAMPLES[0]), _largest_fall)
+    observe = computed(cell_name(m=COIN_SAMPLES[0]), _largest_fall)
 
 
 @claim(
     "generalization.remark.factor-k",
-    paper="generalization",
     where="Remark on sparsity awareness, last sentence, read as a gain of order k",
     kind="rate",
     margin=0.1,
@@ -114,13 +102,12 @@ class FactorK:
     experiment = COIN
     side = "at_least"
     abscissa = FEW_OF_MANY
-    observe = computed(samples_name(COIN_SAMPLES[0]), lambda: theory.sparsity_term(MANY, np.array(FEW_OF_MANY)))
+    observe = computed(cell_name(m=COIN_SAMPLES[0]), lambda: theory.sparsity_term(MANY, np.array(FEW_OF_MANY)))
     predict = staticmethod(lambda runs: 1.0)
 
 
 @claim(
     "generalization.remark.factor-root-k",
-    paper="generalization",
     where="replaces the remark on sparsity awareness, last sentence",
     kind="identity",
     margin=1e-12,
@@ -131,12 +118,11 @@ class FactorRootK:
     formula = _TERM + r" \le \sqrt{k (1 + \log T)}, \quad 1 \le k \le T"
     experiment = COIN
     labels = named("largest excess")
-    observe = computed(samples_name(COIN_SAMPLES[0]), _largest_excess)
+    observe = computed(cell_name(m=COIN_SAMPLES[0]), _largest_excess)
 
 
 @claim(
     "generalization.remark.fewer-experts",
-    paper="generalization",
     where="Remark on sparsity awareness: fewer active experts, smaller error",
     kind="ordering",
     replaced_by="generalization.remark.more-experts",
@@ -153,7 +139,6 @@ class FewerExperts:
 
 @claim(
     "generalization.remark.more-experts",
-    paper="generalization",
     where="replaces the remark on sparsity awareness, for a given router",
     kind="ordering",
 )
@@ -175,7 +160,6 @@ def _declare_learned(name: str, norm: float, *, is_replaced: bool) -> None:
 
     @claim(
         f"generalization.remark.fewer-experts-learned-{name}",
-        paper="generalization",
         where=f"Remark on sparsity awareness, learned routers with W = {norm:g}",
         kind="ordering",
         replaced_by=other if is_replaced else None,
@@ -194,10 +178,7 @@ def _declare_learned(name: str, norm: float, *, is_replaced: bool) -> None:
         return
 
     @claim(
-        other,
-        paper="generalization",
-        where=f"replaces the remark on sparsity awareness, learned routers with W = {norm:g}",
-        kind="ordering",
+        other, where=f"replaces the remark on sparsity awareness, learned routers with W = {norm:g}", kind="ordering"
     )
     class MoreExpertsLearned:
         __doc__ = (
@@ -218,7 +199,6 @@ for _name, _norm in zip(("tame", "middling", "sharp"), FIT_NORMS, strict=True):
 
 @claim(
     "generalization.remark.log-experts",
-    paper="generalization",
     where="Remark on sparsity awareness: more experts harm by O(log T)",
     kind="rate",
     margin=0.1,
@@ -237,7 +217,6 @@ class LogExperts:
 
 @claim(
     "generalization.remark.root-experts",
-    paper="generalization",
     where="replaces the remark on sparsity awareness, growth with T",
     kind="rate",
     margin=0.05,

@@ -1,95 +1,72 @@
 """Theorem 1 and Corollary 4: instances whose gap, exact or found, exceeds the bound more often than delta."""
 
 import math
+from typing import Any
 
 import numpy as np
 
-from moe_theory.generalization import complexity, instances, theory
+from moe_theory.generalization import complexity, experiments, instances, theory
 from moe_theory.generalization.claims.values import (
-    Values,
     alike,
     all_allowed,
     allowed,
+    claim,
     exceeds,
+    exceeds_at,
     named,
     seldom_above,
-    theorem_1,
     unless_impossible,
 )
 from moe_theory.generalization.experiments import (
-    CELLS,
-    DENSE,
     DENSE_CELL,
-    DENSE_SAMPLES,
-    FIXED_EXPERTS,
-    FIXED_SAMPLES,
     GROWING_SAMPLES,
     LEARNED_CELL,
-    LEARNED_CELLS,
     LEARNED_DIMS,
     LEARNED_EXPERTS,
-    NATURAL,
     NATURAL_CELL,
-    NATURAL_FEATURES,
-    NATURAL_SAMPLES,
-    PER_SAMPLE,
     TRAINED,
-    TRAINED_FEATURES,
     cell_name,
     gaps_of,
+    theorem_1_at,
 )
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs, claim
+from moe_theory.verify.claim import Runs
 
 _BOUND = (
     r"4 C \mathcal{R}_m(\mathcal{H}) + 2 \sqrt{\frac{2 k d_N \left( 1 + \log \frac{T}{k} \right) + d_N \log(2m) + "
     r"\log(4/\delta)}{2m}}"
 )
 _EQUATION_8 = seldom_above(_BOUND)
-FIXED_CELL = cell_name(FIXED_EXPERTS, FIXED_SAMPLES)
-_GRANTED = 1  # d_N of one mask function is 0; Theorem 1 is granted more
+FIXED_CELL = cell_name(T=experiments.FIXED_EXPERTS, m=experiments.FIXED_SAMPLES)
+_GROWING_CELLS = tuple(cell_name(T=experiments.PER_SAMPLE * m, m=m) for m in GROWING_SAMPLES)
+_GRANTED = 1  # d_N of a single mask function is 0; Theorem 1 is granted more
 _COROLLARY_SAMPLES = 10**10  # at which Lemma 2's p^2 outputs no longer make the bound vacuous
 
 
-def _grows(samples: int) -> str:
-    return cell_name(PER_SAMPLE * samples, samples)
-
-
-def _fixed_bound(runs: Runs, name: str) -> float:
-    run = runs[name]
-    return theorem_1(run, complexity.constants(int(run.params.num_samples)), "fixed", 1, _GRANTED)
-
-
-def _exceeds_fixed(runs: Runs) -> np.ndarray:
-    return runs[FIXED_CELL].records.gap[-1] > _fixed_bound(runs, FIXED_CELL)
+def _constants_bound(run: Run, router: str = "fixed", least_natarajan: float = _GRANTED) -> float:
+    """(23) for the experts +1 and -1."""
+    return theorem_1_at(run.params, complexity.constants(int(run.params.num_samples)), router, 1, least_natarajan)
 
 
 def _ratios(runs: Runs) -> np.ndarray:
-    columns = [runs[_grows(size)].records.gap[-1] / _fixed_bound(runs, _grows(size)) for size in GROWING_SAMPLES]
-    return np.stack(columns, axis=1)
+    cells = [runs[name] for name in _GROWING_CELLS]
+    return np.stack([run.records.gap[-1] / _constants_bound(run) for run in cells], axis=1)
 
 
-def _exceeds_learned(runs: Runs) -> np.ndarray:
-    run = runs[LEARNED_CELL]
-    bound = theorem_1(run, 1 / math.sqrt(LEARNED_EXPERTS), "linear", LEARNED_DIMS.num_features)
-    return run.records.gap[-1] > bound
+def _linear_bound(run: Run, num_features: int) -> float:
+    """(23) for linear experts and routers, with R_m(H) at its upper bound B / sqrt(m)."""
+    radius = float(run.params.expert_norm) / math.sqrt(int(run.params.num_samples))
+    return theorem_1_at(run.params, radius, "linear", num_features)
 
 
-def _exceeds_dense(runs: Runs) -> np.ndarray:
-    return runs[DENSE_CELL].records.gap[-1] > theorem_1(
-        runs[DENSE_CELL], complexity.constants(DENSE_SAMPLES), "free", 1
-    )
-
-
-def _has_dimension(dims, runs: Runs) -> list[tuple[str, bool]]:
+def _has_dimension(dims: Any, runs: Runs) -> list[tuple[str, bool]]:
     del dims
     return [("free routers have a finite d_N", not runs[DENSE_CELL].params.whole_router)]
 
 
 def _exceeds_natural(runs: Runs) -> np.ndarray:
-    run = runs[NATURAL_CELL]
-    bound = theorem_1(run, float(run.params.expert_norm) / math.sqrt(NATURAL_SAMPLES), "linear", NATURAL_FEATURES)
+    bound = _linear_bound(runs[NATURAL_CELL], experiments.NATURAL_FEATURES)
     return gaps_of(runs, [NATURAL_CELL])[:, 0] > bound
 
 
@@ -120,7 +97,6 @@ def _excess_over_corollary(runs: Runs) -> np.ndarray:
 
 @claim(
     "generalization.theorem-1.fixed-router",
-    paper="generalization",
     where="Theorem 1, Eqs. (8) and (23)",
     kind="counterexample",
     replaced_by="generalization.repaired.symmetrization",
@@ -129,15 +105,14 @@ class FixedRouter:
     """With 5000 fixed cells, k = 1 and experts +1 or -1, the gap exceeds (23) no more often than delta."""
 
     formula = _EQUATION_8
-    experiment = CELLS
+    experiment = experiments.CELLS
     labels = named(FIXED_CELL)
-    observe = _exceeds_fixed
+    observe = exceeds_at(FIXED_CELL, _constants_bound)
     predict = allowed(FIXED_CELL)
 
 
 @claim(
     "generalization.theorem-1.any-constant",
-    paper="generalization",
     where="Theorem 1, Eq. (8), whatever the constant in its O(), with T = 10 m",
     kind="rate",
     margin=0.1,
@@ -151,7 +126,7 @@ class AnyConstant:
         + _BOUND
         + r"} = \mathcal{O}(1), \quad T = 10 m"
     )
-    experiment = CELLS
+    experiment = experiments.CELLS
     side = "at_most"
     abscissa = GROWING_SAMPLES
     observe = _ratios
@@ -160,7 +135,6 @@ class AnyConstant:
 
 @claim(
     "generalization.theorem-1.learned-router",
-    paper="generalization",
     where="Theorem 1, Eqs. (8) and (23)",
     kind="counterexample",
     replaced_by="generalization.repaired.learned-router",
@@ -169,15 +143,17 @@ class LearnedRouter:
     """With 64 experts in balls, k = 1 and a learned linear router, the gap exceeds (23) no more often than delta."""
 
     formula = _EQUATION_8
-    experiment = LEARNED_CELLS
+    experiment = experiments.LEARNED_CELLS
     labels = named(LEARNED_CELL)
-    observe = _exceeds_learned
+    observe = exceeds_at(
+        LEARNED_CELL,
+        lambda run: theorem_1_at(run.params, 1 / math.sqrt(LEARNED_EXPERTS), "linear", LEARNED_DIMS.num_features),
+    )
     predict = allowed(LEARNED_CELL)
 
 
 @claim(
     "generalization.theorem-1.dense",
-    paper="generalization",
     where="Theorem 1, Eqs. (8) and (23), d_N of masks",
     kind="counterexample",
     replaced_by="generalization.repaired.dense",
@@ -186,16 +162,15 @@ class Dense:
     """With both of two constant experts active and any router, the gap exceeds (23) no more often than delta."""
 
     formula = _EQUATION_8
-    experiment = DENSE
+    experiment = experiments.DENSE
     labels = named(DENSE_CELL)
-    observe = _exceeds_dense
+    observe = exceeds_at(DENSE_CELL, lambda run: _constants_bound(run, "free", 0))
     predict = allowed(DENSE_CELL)
     hypotheses = _has_dimension
 
 
 @claim(
     "generalization.theorem-1.natural",
-    paper="generalization",
     where="Theorem 1, Eqs. (8) and (23)",
     kind="counterexample",
     replaced_by="generalization.repaired.natural",
@@ -204,59 +179,40 @@ class Natural:
     """Fitted to random labels, k = T = 32 linear experts have a gap that exceeds (23) no more often than delta."""
 
     formula = _EQUATION_8
-    experiment = NATURAL
+    experiment = experiments.NATURAL
     labels = named(NATURAL_CELL)
     observe = _exceeds_natural
     predict = allowed(NATURAL_CELL)
 
 
-def _trained_bounds(source: str) -> Values:
-    def bound(run: Run) -> float:
-        radius = float(run.params.expert_norm) / math.sqrt(int(run.params.num_samples))
-        return theorem_1(run, radius, "linear", TRAINED_FEATURES[source])
+def _declare_trained(source: str, what: str) -> None:
+    num_features = experiments.TRAINED_FEATURES[source]
 
-    return lambda runs: np.array([bound(run) for run in runs.values()])
+    def bounds(runs: Runs) -> np.ndarray:
+        return np.array([_linear_bound(run, num_features) for run in runs.values()])
 
-
-@claim(
-    "generalization.theorem-1.trained-teacher",
-    paper="generalization",
-    where="Theorem 1, Eqs. (8) and (23), for what training finds",
-    kind="probability",
-)
-class TrainedTeacher:
-    """The gap of classifiers trained on a teacher's labels exceeds (23), d_N of masks, no more often than delta."""
-
-    formula = _EQUATION_8
-    experiment = TRAINED["teacher"]
-    side = "at_most"
-    labels = staticmethod(list)
-    observe = exceeds(_trained_bounds("teacher"))
-    predict = all_allowed
-    trivial = unless_impossible(1.0, _trained_bounds("teacher"))
+    @claim(
+        f"generalization.theorem-1.trained-{source}",
+        where="Theorem 1, Eqs. (8) and (23), for what training finds",
+        kind="probability",
+    )
+    class Trained:
+        __doc__ = f"The gap of classifiers trained on {what} exceeds (23), d_N of masks, no more often than delta."
+        formula = _EQUATION_8
+        experiment = TRAINED[source]
+        side = "at_most"
+        labels = staticmethod(list)
+        observe = exceeds(bounds)
+        predict = all_allowed
+        trivial = unless_impossible(1.0, bounds)
 
 
-@claim(
-    "generalization.theorem-1.trained-digits",
-    paper="generalization",
-    where="Theorem 1, Eqs. (8) and (23), for what training finds",
-    kind="probability",
-)
-class TrainedDigits:
-    """The gap of classifiers trained on images of digits exceeds (23), d_N of masks, no more often than delta."""
-
-    formula = _EQUATION_8
-    experiment = TRAINED["digits"]
-    side = "at_most"
-    labels = staticmethod(list)
-    observe = exceeds(_trained_bounds("digits"))
-    predict = all_allowed
-    trivial = unless_impossible(1.0, _trained_bounds("digits"))
+_declare_trained("teacher", "a teacher's labels")
+_declare_trained("digits", "images of digits")
 
 
 @claim(
     "generalization.corollary-4",
-    paper="generalization",
     where="Corollary 4, Eq. (9), with the constant 1 in Lemma 2",
     kind="identity",
     margin=0.0,
@@ -270,6 +226,6 @@ class Corollary4:
         r"\prod_{i=1}^{r} K_i \left( \sum_{i=1}^{r} \frac{b_i^{2/3}}{K_i^{2/3}} \right)^{3/2} + "
         r"2 \sqrt{\frac{2 k d p^2 \left( 1 + \log \frac{T}{k} \right) + d p^2 \log(2m) + \log(4/\delta)}{2m}}"
     )
-    experiment = LEARNED_CELLS
+    experiment = experiments.LEARNED_CELLS
     labels = named("m = 1e10")
     observe = _excess_over_corollary

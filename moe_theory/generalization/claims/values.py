@@ -1,62 +1,27 @@
 """Numbers that claims are made of, one a replicate and component, and bounds at the sizes and the reading of a cell."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from moe_theory.generalization import natarajan, repaired, theory
 from moe_theory.generalization.experiments import gaps_of
-from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
+from moe_theory.verify.claim import claim as declare
 from moe_theory.verify.components import Values as Values
 from moe_theory.verify.components import alike as alike
 from moe_theory.verify.components import computed as computed
 from moe_theory.verify.components import excess as excess
 from moe_theory.verify.components import named as named
 
-
-def reading_of(params: Any) -> str:
-    """What d_N is the dimension of in a run."""
-    return "router-dimension" if params.whole_router else "mask-dimension"
+claim = functools.partial(declare, paper="generalization")
 
 
-def theorem_1(run: Run, rademacher: float, router: str, num_features: int, least_natarajan: float = 0) -> float:
-    """(23) of a cell whose routers are of the class `router` (see `natarajan`), or with a larger d_N.
-
-    Raises: InvalidParamsError for a class that has no finite d_N under the run's reading.
-    """
-    params = run.params
-    experts, active = int(params.num_experts), int(params.num_active)
-    dimension = natarajan.natarajan(router, experts, active, num_features, reading_of(params))
-    return float(
-        theory.theorem_1(
-            experts,
-            active,
-            int(params.num_samples),
-            rademacher,
-            max(dimension, least_natarajan),
-            LIPSCHITZ,
-            float(params.delta),
-        )
-    )
-
-
-def linear_bounds(run: Run, num_features: int, share: float = 1.0) -> repaired.Bounds:
-    """The bounds that hold for linear experts and routers, at `share` of the cell's delta."""
-    params = run.params
-    return repaired.bounds(
-        int(params.num_experts),
-        int(params.num_active),
-        int(params.num_samples),
-        num_features,
-        float(params.expert_norm),
-        1.0,
-        float(params.router_norm),
-        LIPSCHITZ,
-        share * float(params.delta),
-    )
+def sizes_of(run: Run) -> tuple[int, int, int]:
+    """T, k and m."""
+    return int(run.params.num_experts), int(run.params.num_active), int(run.params.num_samples)
 
 
 def allowed(*names: str) -> Values:
@@ -67,6 +32,11 @@ def allowed(*names: str) -> Values:
 def all_allowed(runs: Runs) -> np.ndarray:
     """delta of every cell, one component each."""
     return allowed(*runs)(runs)
+
+
+def exceeds_at(cell: str, bound: Callable[[Run], float]) -> Values:
+    """Whether the gap of each instance drawn in a cell exceeds its bound (B,)."""
+    return lambda runs: runs[cell].records.gap[-1] > bound(runs[cell])
 
 
 def exceeds(bounds: Values) -> Values:

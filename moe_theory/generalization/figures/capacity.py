@@ -1,7 +1,7 @@
-"""Capacity over the number of active experts, against sqrt(k (1 + log(T/k))), how the paper says that it grows.
+"""Capacity over the number of active experts, against the paper's growth with k, sqrt(k (1 + log(T/k))).
 
-(a) A linear router that is given, with linear experts: the supremum over the experts is exact. (b) Experts and router
-both fitted to random labels. Capacities are in units of R_m(H), that of one expert, which Eq. (32) says bounds (a).
+(a) A given linear router, with linear experts: the supremum over the experts is exact. (b) Experts and router both
+fitted to random labels. Capacities are in units of R_m(H), that of one expert, which by Eq. (32) bounds (a).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,9 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.generalization import theory
-from moe_theory.generalization.figures.fitting import best_gaps
-from moe_theory.generalization.linear_router import linear_router
-from moe_theory.generalization.params import Dims
+from moe_theory.generalization.experiments import best_gaps
+from moe_theory.generalization.instances import linear_router
+from moe_theory.generalization.model import Dims
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance, replicates_and_seed
@@ -26,7 +26,7 @@ DIMS = Dims(max_experts=16, num_features=10, max_samples=256)
 ACTIVE = (1, 2, 3, 4, 6, 8, 12, 16)
 NORMS = (1.0, 4.0, 16.0, 64.0)  # W of the router
 NUM_STEPS = 400
-INSTANCES = 16  # of (a) for each replicate of (b): they cost little
+INSTANCES = 16  # of (a) per replicate of (b), as they are cheap
 DIMENSIONS = ("norm", "active")
 LINES: tuple[dict[str, Any], ...] = (
     {"color": "C0", "marker": "o"},
@@ -76,9 +76,9 @@ def compute(
 
 
 def by_inclusion(gaps: Float[np.ndarray, "W k B"]) -> Float[np.ndarray, "W k B"]:
-    """What is known of each class from all of them: one of a smaller norm is part of it.
+    """The best of each class and those inside it: a class includes those of smaller norms.
 
-    At k = 1 the norm decides nothing, as a mask depends on the order of the logits alone: there it is one class.
+    At k = 1 the norm is irrelevant, as a mask depends on the order of the logits alone: all norms give one class.
     """
     best = np.maximum.accumulate(gaps, axis=0)
     best[:, 0] = best[-1, 0]
@@ -171,4 +171,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("generalization.remark.*-learned-*", "generalization.equation-31.*"),
 )

@@ -1,7 +1,7 @@
-"""Where Theorem 1's bound falls below the gap that there is: counterexamples A and B over the number of samples.
+"""Where Theorem 1's bound falls below the gap: counterexamples A and B over the number of samples.
 
 Both have k = 1, where the readings of d_N agree. In A the router is fixed, so that d_N is 0, as one function shatters
-nothing; granting it 1 changes little. In B it is linear and learned, and d_N is that of all linear routers of its size.
+nothing; 1 in its place changes little. In B it is linear and learned, and d_N is that of linear routers.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,12 +11,11 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from moe_theory.core.system import System
-from moe_theory.generalization import repaired, theory
+from moe_theory.generalization import corrected
 from moe_theory.generalization.complexity import constants, natarajan
-from moe_theory.generalization.instances import cells, learned_cells
-from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.generalization.one_round import State
-from moe_theory.generalization.params import Dims
+from moe_theory.generalization.experiments import theorem_1_at
+from moe_theory.generalization.instances import State, cells, learned_cells
+from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.runs import Cell, Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, replicates_and_seed
@@ -33,18 +32,18 @@ class Case(NamedTuple):
     is_learned: bool  # the router: B, or A
     samples: tuple[int, ...]
     num_experts: int
-    is_growing: bool = False  # with m: so many experts for each sample
+    is_growing: bool = False  # whether `num_experts` is per sample
 
 
 TENS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
-POWERS = (256, 1024, 4096, 16384, 65536, 131072, 262144, 524288)  # multiples of T: inputs can be shared out evenly
+POWERS = (256, 1024, 4096, 16384, 65536, 131072, 262144, 524288)  # multiples of T, for even cells
 CASES: dict[str, Case] = {
     "growing": Case(r"(a) fixed router, $T = 10\,m$", False, TENS, 10, True),
     "fixed": Case("(b) fixed router, $T = 5000$", False, (*TENS, 20000, 50000, 100000), 5000),
     "learned": Case("(c) learned router, $T = 64$", True, POWERS, 64),
 }
-BOUNDS = ("printed", "granted", "repaired")  # d_N as it is, d_N = 1 where it is 0, and what holds
-MEASURED = ("mean", "low", "high", "error")
+BOUNDS = ("printed", "granted", "repaired")  # d_N as it is, d_N = 1 where it is 0, and the corrected bound
+STATISTICS = ("mean", "low", "high", "error")
 LEAST_PADDED = 65536  # samples of B's programs
 COORDINATES = 2  # of B's router: an input's own and a constant
 STYLES: dict[str, dict[str, Any]] = {
@@ -85,7 +84,7 @@ def compute(
 ) -> xr.Dataset:
     """The gap's mean and band, the bounds and where they cross, by case and place on the axis of samples.
 
-    Cases have samples of their own; a shorter case is filled up with NaN.
+    Each case has its own samples; shorter ones are padded with NaN.
 
     Raises: InvalidRunError for replicates or rounds that cannot be run.
     """
@@ -97,7 +96,7 @@ def compute(
     ]
     runs = run_cells(parts, replicates, seed=seed, progress=progress, what="crossing")
     places = max(len(case.samples) for case in CASES.values())
-    names = ("samples", "experts", *MEASURED, *BOUNDS)
+    names = ("samples", "experts", *STATISTICS, *BOUNDS)
     values = {name: np.full((len(CASES), places), np.nan) for name in names}
     crossings = {f"{bound}_crossing": np.full(len(CASES), np.nan) for bound in BOUNDS}
     for row, (name, case) in enumerate(CASES.items()):
@@ -109,7 +108,7 @@ def compute(
                 values[key][row, place] = value
         means = values["mean"][row, : len(case.samples)]
         for bound in ("printed",) if case.is_learned else ("printed", "granted"):
-            crossings[f"{bound}_crossing"][row] = crossing(reading, case, bound, means)
+            crossings[f"{bound}_crossing"][row] = first_crossing(reading, case, bound, means)
     return xr.Dataset(
         {name: (("case", "place"), value) for name, value in values.items()}
         | {name: ("case", value) for name, value in crossings.items()},
@@ -119,12 +118,12 @@ def compute(
 
 
 def experts_of(case: Case, num_samples: int) -> int:
-    """T at so many samples."""
+    """T at this m."""
     return case.num_experts * num_samples if case.is_growing else case.num_experts
 
 
 def _system(case: Case, num_samples: int) -> System:
-    """Padded to the case's largest sample, so that one program serves it; B sorts, and is padded to less."""
+    """Padded to the case's largest sample, for one program; B, which sorts, less."""
     padded = max(num_samples, LEAST_PADDED) if case.is_learned else max(case.samples)
     dims = Dims(experts_of(case, padded), COORDINATES if case.is_learned else 1, padded)
     return learned_cells(dims) if case.is_learned else cells(dims)
@@ -136,22 +135,20 @@ def _params(reading: ReadingLike, case: Case, num_samples: int) -> Any:
 
 def bounds_of(reading: ReadingLike, case: Case, num_samples: int) -> dict[str, float]:
     """Theorem 1 with the d_N of the case, and with 1 where it is 0 (NaN elsewhere), and the bound that holds."""
-    num_experts, delta = experts_of(case, num_samples), float(reading.params().delta)
-    norm, rademacher, dimension, patterns = 1.0, constants(num_samples), 0.0, 0.0
+    params, num_experts = _params(reading, case, num_samples), experts_of(case, num_samples)
+    router, norm, rademacher, patterns = "fixed", 1.0, constants(num_samples), 0.0
     if case.is_learned:
-        norm = np.sqrt(num_samples / num_experts)
+        router, norm = "linear", np.sqrt(num_samples / num_experts)
         rademacher = norm / np.sqrt(num_samples)
-        dimension = natarajan("linear", num_experts, 1, COORDINATES, reading.name)
-        patterns = repaired.log_mask_patterns(num_experts, 1, num_samples, COORDINATES)
-    sizes = (num_experts, 1, num_samples)
-    printed = theory.theorem_1(*sizes, rademacher, dimension, LIPSCHITZ, delta)
-    granted = np.nan if case.is_learned else theory.theorem_1(*sizes, rademacher, 1.0, LIPSCHITZ, delta)
-    complexity = repaired.product_complexity(num_experts, num_samples, norm)
-    holds = repaired.uniform(complexity, patterns, num_samples, LIPSCHITZ, delta)
-    return {"printed": float(printed), "granted": float(granted), "repaired": float(holds)}
+        patterns = corrected.log_mask_patterns(num_experts, 1, num_samples, COORDINATES)
+    printed = theorem_1_at(params, rademacher, router, COORDINATES)
+    granted = np.nan if case.is_learned else theorem_1_at(params, rademacher, router, COORDINATES, 1.0)
+    complexity = corrected.product_complexity(num_experts, num_samples, norm)
+    holds = corrected.uniform(complexity, patterns, num_samples, LIPSCHITZ, float(params.delta))
+    return {"printed": printed, "granted": granted, "repaired": float(holds)}
 
 
-def crossing(reading: ReadingLike, case: Case, bound: str, means: Float[np.ndarray, " P"]) -> float:
+def first_crossing(reading: ReadingLike, case: Case, bound: str, means: Float[np.ndarray, " P"]) -> float:
     """The smallest m at which the bound is below the mean gap, interpolated between the samples; NaN if none is."""
     logs = np.log(case.samples)
 
@@ -222,10 +219,10 @@ def caption(data: xr.Dataset) -> str:
         "Largest gap sup |L_S − L_D| over a class, on fair labels that inputs say nothing about, so that L_D = 1/2; "
         "k = 1, ramp loss, δ = 0.05. Gap and L_D are exact for each sample drawn. (a), (b) A fixed router: x is "
         "uniform on [0, 1], cell ⌊T x⌋ has an expert of its own, +1 or −1, and R_m(H) is exact. One mask function has "
-        "d_N = 0; with 1 granted the bound is crossed all the same. (c) T experts in a ball of radius √(m/T) in an "
+        "d_N = 0; with d_N = 1 the bound is crossed as well. (c) T experts in a ball of radius √(m/T) in an "
         "RKHS of orthonormal inputs, R_m(H) = 1/√T exactly, and all linear routers on one coordinate and a constant, "
-        f"of d_N at most {_learned_dimension(data):g}. At k = 1 both readings of d_N agree. What holds: the repaired "
-        "bound for k = 1; above 1 (dotted) a bound says nothing. Circles: the m from which on Theorem 1 says less than "
+        f"of d_N at most {_learned_dimension(data):g}. At k = 1 both readings of d_N agree. What holds: the corrected "
+        "bound for k = 1; above 1 (dotted) a bound is vacuous. Circles: the m from which on Theorem 1 is below "
         "the mean gap.\n" + closing(data, replicates_and_seed(data))
     )
 
@@ -243,4 +240,12 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=(
+        "generalization.theorem-1.fixed-router",
+        "generalization.theorem-1.learned-router",
+        "generalization.theorem-1.dense",
+        "generalization.repaired.fixed-router",
+        "generalization.repaired.learned-router",
+        "generalization.repaired.dense",
+    ),
 )

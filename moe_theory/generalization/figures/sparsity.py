@@ -11,7 +11,7 @@ import xarray as xr
 
 from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
-from moe_theory.generalization import repaired, theory
+from moe_theory.generalization import corrected, theory
 from moe_theory.generalization.complexity import natarajan
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Progress, quiet
@@ -79,7 +79,7 @@ def _bounds_of(reading: ReadingLike, num_experts: int, num_active: int, fixed: f
             values[form + suffix] = float(
                 theory.theorem_1(*sizes, norm / np.sqrt(NUM_SAMPLES), dimension, LIPSCHITZ, delta, form)
             )
-    bounds = repaired.bounds(*sizes, NUM_FEATURES, norm, 1.0, float(params.router_norm), LIPSCHITZ, delta)
+    bounds = corrected.bounds(*sizes, NUM_FEATURES, norm, 1.0, float(params.router_norm), LIPSCHITZ, delta)
     return values | {"repaired": bounds.best}
 
 
@@ -122,7 +122,7 @@ def caption(data: xr.Dataset) -> str:
         "upper bound 1/√m, d_N the upper bound of this reading. Curves hold d_N fixed at its largest over k "
         f"({fixed}), as the remark on sparsity does: (23) grows with k, and (22) falls again beyond T/2, since there "
         "are as many ways to leave k experts out as to choose k. At k = T there is one mask, and the first term of "
-        "(22) is 0. Points: with d_N at this k, where it is smaller. What holds: the smallest of the repaired bounds. "
+        "(22) is 0. Points: with d_N at this k, where it is smaller. What holds: the smallest of the corrected bounds. "
         "All of it is evaluated exactly.\n" + closing(data, "closed forms")
     )
 
@@ -136,4 +136,10 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=(
+        "generalization.remark.monotone",
+        "generalization.remark.factor-*",
+        "generalization.equation-22.grows-*",
+        "generalization.equation-23.*",
+    ),
 )

@@ -1,7 +1,7 @@
-"""How far bounds are from the gap that can be had: Theorem 1, and the smallest repaired bound, over T and k.
+"""Bounds over the gap that training finds: Theorem 1, and the smallest corrected bound, over T and k.
 
-The gap is that of the best fit to random labels that training finds. It is at most the supremum, so a ratio is at least
-the true one: what comes out below 1 is below 1.
+The gap is that of the best fit to random labels found. It is at most the supremum, so that a ratio is at least the true
+one: a ratio below 1 is a violation.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from moe_theory.generalization import repaired, theory
-from moe_theory.generalization.complexity import natarajan
-from moe_theory.generalization.figures.fitting import best_gaps
-from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.generalization.params import Dims
+from moe_theory.generalization.experiments import best_gaps, corrected_bounds_at, theorem_1_at
+from moe_theory.generalization.model import Dims
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance, replicates_and_seed
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
 EXPERTS = (2, 4, 8, 16, 32)
 ACTIVE = (1, *EXPERTS)
 NUM_SAMPLES, NUM_FEATURES = 512, 10
-ROUTER_NORM = 100.0  # W, so large that gates can be near 0 and 1
+ROUTER_NORM = 100.0  # W, large enough for gates near 0 and 1
 NUM_STEPS = 400
 BOUNDS = {"printed": "(a) Theorem 1", "repaired": "(b) what holds"}
 LEVELS = (0.5, 50.0)  # of the colours
@@ -62,12 +59,10 @@ def compute(
 
 def bounds_of(reading: ReadingLike, num_experts: int, active: int) -> dict[str, float]:
     """Theorem 1 with R_m(H) at its upper bound B c/sqrt(m) and the reading's d_N, and the smallest bound that holds."""
-    params, sizes = _params(reading, num_experts, active), (num_experts, active, NUM_SAMPLES)
-    norm, delta = float(params.expert_norm), float(params.delta)
-    dimension = natarajan("linear", num_experts, active, NUM_FEATURES, reading.name)
-    printed = theory.theorem_1(*sizes, norm / np.sqrt(NUM_SAMPLES), dimension, LIPSCHITZ, delta)
-    holds = repaired.bounds(*sizes, NUM_FEATURES, norm, 1.0, ROUTER_NORM, LIPSCHITZ, delta)
-    return {"printed": float(printed), "repaired": holds.best}
+    params = _params(reading, num_experts, active)
+    radius = float(params.expert_norm) / np.sqrt(NUM_SAMPLES)
+    printed = theorem_1_at(params, radius, "linear", NUM_FEATURES)
+    return {"printed": printed, "repaired": corrected_bounds_at(params, NUM_FEATURES).best}
 
 
 def _name(num_experts: int, active: int) -> str:
@@ -75,7 +70,7 @@ def _name(num_experts: int, active: int) -> str:
 
 
 def _dims(num_experts: int) -> Dims:
-    """Not padded: few experts would cost as much as many."""
+    """Not padded, since few experts would cost as much as many."""
     return Dims(num_experts, NUM_FEATURES, NUM_SAMPLES)
 
 
@@ -85,7 +80,7 @@ def _params(reading: ReadingLike, num_experts: int, active: int) -> Any:
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """Two heat maps with their numbers; what is violated is framed."""
+    """Two heat maps with their numbers; violations are framed."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm
 
@@ -130,7 +125,7 @@ def caption(data: xr.Dataset) -> str:
         "the largest gap of the class, so that the ratios are at least the true ones. Linear experts (|w| ≤ 1) and "
         f"linear routers (rows |v| ≤ {ROUTER_NORM:g}), m = {NUM_SAMPLES}, d = {NUM_FEATURES}, inputs on the unit "
         f"sphere, ramp loss, δ = {data.attrs['delta']:g}. (a) Theorem 1, (23), with R_m(H) at its upper bound 1/√m "
-        f"and d_N of linear routers under this reading; {_verdict(data)}. (b) The smallest of the repaired bounds.\n"
+        f"and d_N of linear routers under this reading; {_verdict(data)}. (b) The smallest of the corrected bounds.\n"
         + closing(data, f"{replicates_and_seed(data)}, {data.attrs['num_rounds']} steps")
     )
 
@@ -151,4 +146,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("generalization.repaired.random-labels", "generalization.repaired.some-of-many"),
 )

@@ -7,5 +7,5 @@ from moe_theory.merging.claims import lemmas_1_2 as lemmas_1_2
 from moe_theory.merging.claims import growth as growth
 from moe_theory.merging.claims import network as network
 from moe_theory.merging.claims import regret as regret
-from moe_theory.merging.claims import practice as practice
+from moe_theory.merging.claims import evaluation as evaluation
 from moe_theory.merging.claims import tables as tables

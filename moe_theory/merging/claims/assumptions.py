@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from moe_theory.merging import kernel, tree
-from moe_theory.merging.claims.trees import BY_RATIO, over_ratios
-from moe_theory.merging.claims.values import excess, named
+from moe_theory.merging import theory, tree
+from moe_theory.merging.claims.values import BY_RATIO, excess, named, over_ratios
 from moe_theory.merging.experiments import CYCLIC, RATIOS, TREES, tree_cell
 from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
@@ -98,5 +97,5 @@ def _is_singular(run: Run) -> np.ndarray:
         new = [int(run.records.row[-1, place]), len(points) - 1]
         stayed = np.delete(points, new, axis=0) if split_last else points
         rows = np.concatenate([points, stayed])
-        found.append(np.linalg.matrix_rank(kernel.neural_tangent_kernel(rows), hermitian=True) < len(rows))
+        found.append(np.linalg.matrix_rank(theory.neural_tangent_kernel(rows), hermitian=True) < len(rows))
     return np.array(found)

@@ -4,9 +4,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from moe_theory.merging import repaired, theory
-from moe_theory.merging.claims.trees import ANY_TREE, BY_RATIO, has_room, over_ratios
-from moe_theory.merging.claims.values import Values, computed, excess, recorded
+from moe_theory.merging import corrected, theory
+from moe_theory.merging.claims.values import (
+    ANY_TREE,
+    BY_RATIO,
+    Values,
+    computed,
+    excess,
+    has_room,
+    over_ratios,
+    recorded,
+)
 from moe_theory.merging.experiments import GROWTH, RATIOS, TREES, tree_cell
 from moe_theory.merging.params import Params
 from moe_theory.runs import Run
@@ -67,8 +75,8 @@ class RightExponent:
     side = "at_most"
     abscissa = GROWING
     hypotheses = has_room
-    observe = _growth(LARGEST_RATIO, 1 - repaired.regret_exponent(LARGEST_RATIO))
-    predict = staticmethod(lambda runs: repaired.regret_exponent(LARGEST_RATIO))
+    observe = _growth(LARGEST_RATIO, 1 - corrected.regret_exponent(LARGEST_RATIO))
+    predict = staticmethod(lambda runs: corrected.regret_exponent(LARGEST_RATIO))
 
 
 @claim(
@@ -93,7 +101,7 @@ class FiniteSum:
 
 def _relative_excess(run: Run, horizons: Sequence[int]) -> np.ndarray:
     sums = recorded(run, "cumulative_grain")[np.searchsorted(run.rounds, horizons)]
-    bounds = np.array([repaired.grain_bound(horizon, run.params) for horizon in horizons])[:, None]
+    bounds = np.array([corrected.grain_bound(horizon, run.params) for horizon in horizons])[:, None]
     return excess(sums / bounds, 1.0).max(axis=0)
 
 

@@ -8,18 +8,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from moe_theory.merging import repaired, theory
-from moe_theory.merging.claims.trees import (
+from moe_theory.merging import corrected, theory
+from moe_theory.merging.claims.values import (
     ANY_TREE,
     BY_RATIO,
     beyond,
     beyond_for_both_constants,
     candidates,
+    computed,
+    excess,
     has_room,
     horizon,
+    named,
     over_ratios,
+    recorded,
 )
-from moe_theory.merging.claims.values import computed, excess, named, recorded
 from moe_theory.merging.experiments import LARGE_CONSTANT, RATIOS, TREES
 from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
@@ -68,7 +71,7 @@ class Leaves:
     experiment = TREES
     labels = BY_RATIO
     hypotheses = has_room
-    observe = beyond_for_both_constants("in-turn", "num_leaves", repaired.leaf_bound)
+    observe = beyond_for_both_constants("in-turn", "num_leaves", corrected.leaf_bound)
 
 
 @claim("merging.lemma-2.depth", paper="merging", where="Lemma 2, Eq. (7), C = 1", kind="identity")
@@ -129,7 +132,7 @@ class RightDepth:
     experiment = TREES
     labels = BY_RATIO
     hypotheses = has_room
-    observe = beyond_for_both_constants("deepest", "max_depth", repaired.depth_bound)
+    observe = beyond_for_both_constants("deepest", "max_depth", corrected.depth_bound)
 
 
 @claim(
@@ -142,7 +145,7 @@ class SimpleDepth:
     experiment = TREES
     labels = BY_RATIO
     hypotheses = has_room
-    observe = beyond_for_both_constants("deepest", "max_depth", repaired.simple_depth_bound)
+    observe = beyond_for_both_constants("deepest", "max_depth", corrected.simple_depth_bound)
 
 
 _TIMES = np.arange(3, 1025, dtype=float)

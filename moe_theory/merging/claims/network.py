@@ -7,11 +7,9 @@ on the regret are of that network too: they need no hypothesis to hold, as each 
 
 import numpy as np
 
-from moe_theory.merging import policies, repaired, theory
-from moe_theory.merging.claims.trees import BY_RATIO
-from moe_theory.merging.claims.values import alike, excess, named, recorded
-from moe_theory.merging.experiments import DIMS, NUM_ROUNDS, RATIOS, SURFACE
-from moe_theory.merging.practice import ABLATION, ratio_cell
+from moe_theory.merging import corrected, policies, theory
+from moe_theory.merging.claims.values import BY_RATIO, alike, excess, named, recorded
+from moe_theory.merging.experiments import ABLATION, DIMS, NUM_ROUNDS, RATIOS, SURFACE, ratio_cell
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
@@ -172,7 +170,7 @@ def _neural_side(runs: Runs) -> np.ndarray:
 
 def _repaired_side(runs: Runs) -> np.ndarray:
     params = runs[_TANBR].params
-    return np.array([repaired.regret_bound(NUM_ROUNDS, neural, params) for neural in _neural_side(runs)])
+    return np.array([corrected.regret_bound(NUM_ROUNDS, neural, params) for neural in _neural_side(runs)])
 
 
 def _regret(runs: Runs) -> np.ndarray:

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from moe_theory.merging.claims.trees import ANY_TREE
-from moe_theory.merging.claims.values import computed, excess, named
+from moe_theory.merging.claims.values import ANY_TREE, computed, excess, named
 from moe_theory.merging.experiments import DIMS, TREES
 from moe_theory.verify.claim import claim
 

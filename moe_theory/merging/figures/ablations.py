@@ -112,4 +112,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("merging.figure-7.*",),
 )

@@ -12,7 +12,7 @@ from jaxtyping import Array, Int
 
 from moe_theory.core.random import root_key
 from moe_theory.core.system import recorded_rounds, simulate_batch
-from moe_theory.merging import adversary, repaired, theory
+from moe_theory.merging import adversary, corrected, theory
 from moe_theory.merging.params import EFFECTIVE_SPLIT, Dims, Params
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
@@ -128,8 +128,8 @@ def bounds_of(times: Int[np.ndarray, " R"], params: Params) -> dict[str, Any]:
         "intermediate_depth": theory.intermediate_depth_bound(times, params),
     }
     return {name: np.where(np.isfinite(value), value, np.nan) for name, value in printed.items()} | {
-        "repaired_leaves": np.array([repaired.leaf_bound(int(time), params) for time in times]),
-        "repaired_depth": np.array([repaired.depth_bound(int(time), params) for time in times]),
+        "repaired_leaves": np.array([corrected.leaf_bound(int(time), params) for time in times]),
+        "repaired_depth": np.array([corrected.depth_bound(int(time), params) for time in times]),
     }
 
 
@@ -193,4 +193,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("merging.lemma-1.*", "merging.lemma-2.*"),
 )

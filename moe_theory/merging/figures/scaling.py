@@ -8,8 +8,8 @@ import xarray as xr
 
 from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
-from moe_theory.merging import costs, routing_costs
-from moe_theory.merging.routing_costs import MAX_SLOTS, NUM_LEAVES
+from moe_theory.merging import costs
+from moe_theory.merging.costs import MAX_SLOTS, NUM_LEAVES
 from moe_theory.merging.uncertainty import DIAGONAL
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
@@ -40,9 +40,9 @@ def compute(
     slots, programs = [], []
     for num_experts in EXPERTS:
         progress.running(f"scaling, {num_experts} experts")
-        trees = routing_costs.grown(num_experts, replicates, seed, DIAGONAL, reading.params())
+        trees = costs.grown(num_experts, replicates, seed, DIAGONAL, reading.params())
         slots.append(np.quantile(trees.slots, BAND))
-        programs.append(routing_costs.program_of(trees, DIAGONAL))
+        programs.append(costs.program_of(trees, DIAGONAL))
     with costs.on_one_core():
         seconds = costs.interleaved(programs, repeats, seed, time.process_time)
     return xr.Dataset(
@@ -94,4 +94,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("merging.figure-6.*",),
 )

@@ -165,4 +165,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("merging.assumption-1.*", "merging.remark.boxes"),
 )

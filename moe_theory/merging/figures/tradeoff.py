@@ -10,8 +10,8 @@ from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
 from moe_theory.merging import evaluation
 from moe_theory.merging.evaluation import BEST, POLICIES
-from moe_theory.merging.serving.deployed import deployed
 from moe_theory.merging.serving.methods import METHODS
+from moe_theory.merging.serving.routers import deployed
 from moe_theory.merging.testbed.tasks import VALIDATION, Setting, examples
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
@@ -212,4 +212,5 @@ FIGURE = FigureSpec(
     compute=compute,
     draw=draw,
     caption=caption,
+    claims=("merging.table-1.*", "merging.table-2.*", "merging.figure-3.*", "merging.figure-5.*"),
 )

@@ -12,7 +12,7 @@ import jax
 from jaxtyping import Array, Float, Int, PyTree
 
 from moe_theory.core.errors import unknown_name
-from moe_theory.merging.serving import dispatch, merge, routing, soft
+from moe_theory.merging.serving import merge, routing
 from moe_theory.merging.serving.routing import KINDS, TASK, Kind, Routers
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import Examples
@@ -97,7 +97,7 @@ def _routed(name: str, router: str, make: Callable[..., transformer.MoE], summar
 
 def _sparse_methods(router: str, summary: str) -> list[Method]:
     made = []
-    for build, run in dispatch.BUILDS.items():
+    for build, run in routing.SPARSE_BUILDS.items():
         make = functools.partial(routing.sparse, dispatch=run)
         same = f"{router}-{EXACT_BUILD}" if build == "ragged" else None
         words = f"{summary}, {_BUILD_WORDS[build]}"
@@ -105,7 +105,7 @@ def _sparse_methods(router: str, summary: str) -> list[Method]:
     return made
 
 
-def _soft(routers: Routers, kind: Kind, tags: Int[Array, " n"], build: soft.SoftMerge) -> transformer.MoE:
+def _soft(routers: Routers, kind: Kind, tags: Int[Array, " n"], build: routing.SoftMerge) -> transformer.MoE:
     del tags
     return routing.soft(routers, kind, build)
 
@@ -145,7 +145,7 @@ def _static_merges() -> list[Method]:
 
 
 _BUILD_WORDS = {
-    "capacity": f"experts with room for {dispatch.CAPACITY_FACTOR} times an even share",
+    "capacity": f"experts with room for {routing.CAPACITY_FACTOR} times an even share",
     "dense": "all experts computed and gated",
     "ragged": "tokens sorted by expert",
     "linear": "merged in what enters the experts",
@@ -156,7 +156,7 @@ _BUILD_WORDS = {
 def _all() -> dict[str, Method]:
     made = _static_merges()
     for level in ("example", "token"):
-        for build, run in soft.BUILDS.items():
+        for build, run in routing.SOFT_BUILDS.items():
             words = f"SMEAR: a merge for every {level}, {_BUILD_WORDS[build]}"
             name = f"smear-{level}"
             same = f"{name}-linear" if build == "materialised" else None

@@ -1,18 +1,26 @@
 """Training of linear routers on frozen experts: by the loss, or by REINFORCE from right answers alone."""
 
+import dataclasses
 import functools
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.merging.serving import dispatch, routing, soft
-from moe_theory.merging.serving.routing import SOFT, TOKEN, Kind, Router, Routers
-from moe_theory.merging.testbed import transformer
-from moe_theory.merging.testbed.stream import Slot, draw_slot
-from moe_theory.merging.testbed.tasks import Examples
+from moe_theory.core.errors import OutputError
+from moe_theory.merging.serving import routing
+from moe_theory.merging.serving.methods import Deployment
+from moe_theory.merging.serving.routing import KINDS, SOFT, TOKEN, Kind, Router, Routers
+from moe_theory.merging.testbed import training, transformer
+from moe_theory.merging.testbed.checkpoint import InvalidCheckpointError, read_safetensors, write_safetensors
+from moe_theory.merging.testbed.tasks import TRAIN, Examples, Setting, Slot, draw_slot, examples
 from moe_theory.merging.testbed.transformer import Experts, Model, MoE
 
 NUM_STEPS = 300
@@ -71,12 +79,12 @@ def _supervised_loss(routers: Routers, kind: Kind, model: Model, batch: Slot, ke
 
 def _served(routers: Routers, kind: Kind, batch: Slot) -> MoE:
     if kind.num_active == SOFT:
-        return routing.soft(routers, kind, soft.by_linearity)
+        return routing.soft(routers, kind, routing.by_linearity)
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
         scores = routing.logits(routers[layer], kind, tokens, batch.tasks)
         gates = jnp.broadcast_to(straight_through(kind, scores), (*tokens.shape[:2], scores.shape[-1]))
-        flat = dispatch.gated(experts, tokens.reshape(-1, tokens.shape[-1]), gates.reshape(-1, gates.shape[-1]))
+        flat = routing.gated(experts, tokens.reshape(-1, tokens.shape[-1]), gates.reshape(-1, gates.shape[-1]))
         return flat.reshape(tokens.shape)
 
     return moe
@@ -118,7 +126,7 @@ def _reinforced_loss(routers: Routers, kind: Kind, model: Model, batch: Slot, ke
         return experts.astype(jnp.int32)
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
-        serve = routing.sampled(routers, kind, dispatch.dense, sample)
+        serve = routing.sampled(routers, kind, routing.dense, sample)
         return serve(experts, jax.lax.stop_gradient(tokens), layer)
 
     answers = jnp.argmax(transformer.forward(model, inputs, moe), axis=-1)
@@ -126,3 +134,69 @@ def _reinforced_loss(routers: Routers, kind: Kind, model: Model, batch: Slot, ke
     baseline = (jnp.sum(rewards, axis=1, keepdims=True) - rewards) / (NUM_SAMPLES - 1)
     advantage = (rewards - baseline).reshape(-1)
     return jnp.mean(advantage * sum(surprise, jnp.zeros(advantage.shape, jnp.float32)))
+
+
+# What decides routers besides the model.
+SOURCES = ("routers.py", "routing.py", "../testbed/tasks.py")
+
+
+def deployed(
+    setting: Setting,
+    kinds: Sequence[str] = tuple(KINDS),
+    num_steps: int = NUM_STEPS,
+    folder: Path | None = None,
+    progress: Callable[[str], None] = training.tell,
+) -> Deployment:
+    """The model with routers of these kinds, each trained unless that has been done.
+
+    A folder that cannot be written costs the cache and not the routers: it is told by `progress`.
+    """
+    model = training.trained(setting, progress, folder)
+    data = examples(setting, TRAIN)
+    place = training.cache_folder() if folder is None else folder
+    made: dict[str, Routers] = {}
+    for number, kind in enumerate(KINDS):
+        if kind not in kinds:
+            continue
+        path = place / f"{_name(setting, kind, num_steps, model)}.safetensors"
+        found = _stored(path)
+        if found is None:
+            progress(f"router: {kind}, {num_steps} steps")
+            key = jax.random.fold_in(jax.random.key(setting.seed), 1000 + number)
+            found = train(KINDS[kind], model, data, setting.num_tasks, key, num_steps)
+            try:
+                write_safetensors(path, _arrays(found), {"router": kind})
+            except OutputError as failure:
+                progress(f"the trained router is not kept: {failure}")
+        made[kind] = found
+    return Deployment(model, made, data)
+
+
+def _stored(path: Path) -> Routers | None:
+    """What was written there whole; a file that is not is written anew."""
+    if not path.exists():
+        return None
+    try:
+        arrays = read_safetensors(path)[0]
+        return tuple(
+            Router(jnp.asarray(arrays[f"{layer}.weights"]), jnp.asarray(arrays[f"{layer}.bias"]))
+            for layer in range(len(arrays) // 2)
+        )
+    except (InvalidCheckpointError, KeyError):
+        return None
+
+
+def _arrays(made: Routers) -> dict[str, np.ndarray]:
+    return {
+        f"{layer}.{name}": np.asarray(part) for layer, own in enumerate(made) for name, part in own._asdict().items()
+    }
+
+
+def _name(setting: Setting, kind: str, num_steps: int, model: Model) -> str:
+    """A hash of what decides the router."""
+    digest = hashlib.sha256(json.dumps([dataclasses.asdict(setting), kind, num_steps], sort_keys=True).encode())
+    for name in SOURCES:
+        digest.update((Path(__file__).parent / name).read_bytes())
+    for array in training.arrays_of(model).values():
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return f"router-{kind}-{digest.hexdigest()[:20]}"

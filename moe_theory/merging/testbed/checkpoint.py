@@ -1,25 +1,341 @@
-"""MoE checkpoints of one's own: their experts, and a merged expert in their place.
+"""Files of tensors in the safetensors format: read and written whole, or looked into without reading their tensors.
 
-What is merged is written tensor by tensor, so that memory does not grow with the checkpoint.
+The format: eight bytes with the length of a header, the header in JSON, the tensors' bytes.
 """
 
+import difflib
 import json
+import re
 import shutil
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
-from moe_theory.core.errors import InvalidParamsError, OutputError
-from moe_theory.merging.testbed.expert_tensors import INDEX, NUMBERS, ExpertTensors, array_of
-from moe_theory.merging.testbed.expert_tensors import find_experts as find_experts
-from moe_theory.merging.testbed.expert_tensors import load_experts as load_experts
-from moe_theory.merging.testbed.tensors import Header, Tensor
-from moe_theory.merging.testbed.tensors import InvalidCheckpointError as InvalidCheckpointError
-from moe_theory.merging.testbed.tensors import read_safetensors as read_safetensors
-from moe_theory.merging.testbed.tensors import write_safetensors as write_safetensors
+from moe_theory.core.errors import InvalidParamsError, MoeTheoryError, OutputError, shortened
 from moe_theory.runs.files import whole
+
+
+class InvalidCheckpointError(MoeTheoryError):
+    """A checkpoint that cannot be read, or whose experts are not what a merge needs."""
+
+
+class Tensor(NamedTuple):
+    """Where a tensor's bytes are."""
+
+    path: Path
+    kind: str  # of its numbers, as the format calls it: "BF16"
+    shape: tuple[int, ...]
+    start: int  # bytes from the beginning of the file
+    stop: int
+
+    def bytes(self) -> np.ndarray:
+        """Its bytes, mapped and not read."""
+        return np.memmap(self.path, np.uint8, "r")[self.start : self.stop]
+
+
+class Header(NamedTuple):
+    """What a file says of itself."""
+
+    metadata: dict[str, str]
+    tensors: dict[str, Tensor]  # by name, in the order of their bytes
+
+
+def read_header(path: Path) -> Header:
+    """The names and places of a file's tensors.
+
+    Raises: InvalidCheckpointError for what is no whole safetensors file.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InvalidCheckpointError(f"{path} is a folder, and one file is read here. Name a file in it.")
+    try:
+        with safe_open(path, framework="np"):  # checks all that the header says against itself and the file's size
+            pass
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(length))
+    except FileNotFoundError:
+        raise InvalidCheckpointError(f"{path} is not there. Change the path.") from None
+    except SafetensorError as failure:
+        raise InvalidCheckpointError(f"{path} {_cause(path)} ({failure}). Fetch or write it again.") from None
+    except OSError as failure:
+        raise InvalidCheckpointError(
+            f"{path} cannot be read ({failure.strerror or failure}). Change the path."
+        ) from None
+    metadata = header.pop("__metadata__", None) or {}
+    found = {
+        name: Tensor(path, entry["dtype"], tuple(entry["shape"]), *(8 + length + end for end in entry["data_offsets"]))
+        for name, entry in header.items()
+    }
+    return Header(metadata, dict(sorted(found.items(), key=lambda item: item[1].start)))
+
+
+def read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """A file's arrays by name, and its metadata.
+
+    Raises: InvalidCheckpointError for what is no whole safetensors file, or has numbers that NumPy does not know.
+    """
+    header = read_header(path)
+    with safe_open(path, framework="np") as file:
+        try:
+            return {name: file.get_tensor(name) for name in header.tensors}, header.metadata
+        except (AttributeError, SafetensorError) as failure:
+            raise InvalidCheckpointError(f"{path} has tensors that NumPy cannot hold ({failure}).") from None
+
+
+def write_safetensors(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
+    """Write a file whole or not at all. Raises: OutputError where it cannot be written."""
+    with whole(Path(path)) as temporary:
+        dense = {name: np.ascontiguousarray(array).reshape(np.shape(array)) for name, array in arrays.items()}
+        try:
+            save_file(dense, temporary, dict(metadata))
+        except SafetensorError as failure:
+            raise OSError(str(failure)) from None
+
+
+def _cause(path: Path) -> str:
+    """What is wrong with a file that the library does not take, as far as its first bytes show it."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        start = file.read(9)
+        length = int.from_bytes(start[:8], "little")
+        if len(start) < 9 or start[8:] != b"{":
+            return "is not a safetensors file"
+        if 8 + length > size:
+            return f"is truncated, or not a safetensors file: {size} bytes, but its header would end at {8 + length}"
+        file.seek(8)
+        try:
+            entries = json.loads(file.read(length))
+            end = (
+                8
+                + length
+                + max(
+                    (entry["data_offsets"][1] for name, entry in entries.items() if name != "__metadata__"), default=0
+                )
+            )
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+            return "is not a safetensors file"
+    return f"is truncated: {size} of {end} bytes" if end > size else "is damaged"
+
+
+_PARTS = {"layer": r"\d+", "expert": r"\d+", "name": r".+"}
+_NEAREST = 3
+
+
+class Match(NamedTuple):
+    """A tensor of an expert."""
+
+    layer: int
+    expert: int
+    name: str  # of the tensor within the expert
+
+
+class Pattern(NamedTuple):
+    """A pattern, compiled."""
+
+    text: str
+    whole: re.Pattern[str]
+    expert: re.Pattern[str]  # of the beginning, up to and with the expert's number
+
+    def match(self, name: str) -> Match | None:
+        """What the pattern says of a tensor's name; None where it does not fit."""
+        found = self.whole.fullmatch(name)
+        if found is None:
+            return None
+        parts = found.groupdict()
+        within = parts.get("name") or re.split(r"\{\w+\}", self.text)[-1].strip("._/")
+        return Match(int(parts["layer"]), int(parts["expert"]), within)
+
+    def overlooks(self, name: str) -> bool:
+        """Whether a name begins as that of an expert's tensor, and yet does not fit."""
+        found = self.expert.match(name)
+        return found is not None and not name[found.end() :][:1].isalnum() and self.match(name) is None
+
+
+def compiled(text: str) -> Pattern:
+    """A pattern with the placeholders {layer} and {expert}, and {name} where an expert has several tensors.
+
+    Raises: InvalidCheckpointError for other placeholders, or where {layer} or {expert} is missing.
+    """
+    pieces = re.split(r"\{(\w*)\}", text)
+    for placeholder in pieces[1::2]:
+        if placeholder not in _PARTS:
+            raise InvalidCheckpointError(
+                f"pattern {shortened(text)} has the placeholder {{{placeholder}}}, but only {{layer}}, {{expert}} and "
+                "{name} are known. Change the pattern."
+            )
+    for needed in ("layer", "expert"):
+        if needed not in pieces[1::2]:
+            raise InvalidCheckpointError(f"pattern {shortened(text)} must have {{{needed}}} in it. Add it.")
+    expressions = [re.escape(piece) for piece in pieces]
+    for place in range(1, len(pieces), 2):
+        name = pieces[place]
+        is_first = name not in pieces[1:place:2]
+        expressions[place] = f"(?P<{name}>{_PARTS[name]})" if is_first else f"(?P={name})"
+    last = len(pieces) - 1 - pieces[::-1].index("expert")
+    return Pattern(text, re.compile("".join(expressions)), re.compile("".join(expressions[: last + 1])))
+
+
+def nothing_matches(pattern: Pattern, names: Iterable[str], place: object) -> InvalidCheckpointError:
+    """The error for a pattern that no name fits, with the nearest there are; one of those that differ in numbers."""
+    kinds: dict[str, str] = {}
+    for name in names:
+        kinds.setdefault(re.sub(r"\d+", "0", name), name)
+    model = re.sub(r"\{(layer|expert)\}", "0", pattern.text)
+    near = difflib.get_close_matches(model, list(kinds), n=_NEAREST, cutoff=0.0)
+    listed = ", ".join(kinds[kind] for kind in near) or "none, it has no tensors"
+    return InvalidCheckpointError(
+        f"no tensor of {place} is named by {shortened(pattern.text)}. Nearest: {listed}. Change the pattern."
+    )
+
+
+INDEX = "model.safetensors.index.json"
+NUMBERS = {kind: np.dtype(kept) for kind, kept in zip(
+    ("F64", "F32", "F16", "BF16"), (np.float64, np.float32, np.float16, jnp.bfloat16), strict=True
+)}  # fmt: skip
+
+
+class Checkpoint(NamedTuple):
+    """The tensors of a checkpoint, found but not read."""
+
+    path: Path
+    shards: dict[str, Header]  # by file name; of a single file, that one
+    tensors: dict[str, Tensor]
+
+
+class ExpertTensors(NamedTuple):
+    """Which of a checkpoint's tensors are its experts'."""
+
+    checkpoint: Checkpoint
+    layers: dict[int, dict[str, tuple[str, ...]]]  # by layer and name within the expert: K full names, in expert order
+    overlooked: tuple[str, ...]  # names that begin as an expert's, and do not fit the pattern
+
+    def num_experts(self, layer: int) -> int:
+        """K, the number of experts of a layer."""
+        return len(next(iter(self.layers[layer].values())))
+
+
+def load_experts(path: Path | str, pattern: str) -> dict[int, dict[str, np.ndarray]]:
+    """The experts' tensors by layer and by name within the expert, each (K, ...) in its own type of numbers.
+
+    Args:
+        pattern: of the tensors' names, such as "model.layers.{layer}.block_sparse_moe.experts.{expert}.{name}"; without
+            {name}, what follows the last placeholder is the name.
+    Raises: InvalidCheckpointError, as `find_experts` does.
+    """
+    found = find_experts(path, pattern)
+    return {
+        layer: {
+            name: np.stack([array_of(found.checkpoint.tensors[full]) for full in names])
+            for name, names in parts.items()
+        }
+        for layer, parts in found.layers.items()
+    }
+
+
+def find_experts(path: Path | str, pattern: str) -> ExpertTensors:
+    """Which tensors are experts', checked, without reading them.
+
+    Raises: InvalidCheckpointError where the checkpoint or the pattern cannot be read; where nothing fits; where a layer
+        has one expert, lacks a number, or has experts that differ in tensors, shapes or types; where numbers are
+        quantised.
+    """
+    checkpoint, named = open_checkpoint(Path(path)), compiled(pattern)
+    matches = {name: match for name in checkpoint.tensors if (match := named.match(name)) is not None}
+    if not matches:
+        raise nothing_matches(named, checkpoint.tensors, checkpoint.path)
+    experts: dict[int, dict[int, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    for name, match in matches.items():
+        experts[match.layer][match.expert][match.name] = name
+    layers = {layer: _checked_layer(checkpoint, named, layer, experts[layer]) for layer in sorted(experts)}
+    return ExpertTensors(checkpoint, layers, tuple(name for name in checkpoint.tensors if named.overlooks(name)))
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """A file or a folder of shards. Raises: InvalidCheckpointError."""
+    if not path.is_dir():
+        header = read_header(path)
+        return Checkpoint(path, {path.name: header}, header.tensors)
+    if not (path / INDEX).is_file():
+        files = sorted(path.glob("*.safetensors"))
+        if len(files) == 1:
+            header = read_header(files[0])
+            return Checkpoint(path, {files[0].name: header}, header.tensors)
+        raise InvalidCheckpointError(
+            f"{path} has no {INDEX} and {len(files)} safetensors files, one of which would do. Change the path."
+        )
+    shard_of = _shard_of(path / INDEX)
+    shards = {name: read_header(path / name) for name in sorted(set(shard_of.values()))}
+    for name, shard in shard_of.items():
+        if name not in shards[shard].tensors:
+            raise InvalidCheckpointError(f"{path / INDEX} puts {name} into {shard}, where it is not. Fetch both again.")
+    return Checkpoint(path, shards, {name: shards[shard].tensors[name] for name, shard in shard_of.items()})
+
+
+def array_of(tensor: Tensor) -> np.ndarray:
+    """A tensor of floating-point numbers, mapped and not read."""
+    return tensor.bytes().view(NUMBERS[tensor.kind]).reshape(tensor.shape)
+
+
+def _shard_of(index: Path) -> dict[str, str]:
+    try:
+        shard_of = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+        if not shard_of or any(Path(shard).name != shard for shard in shard_of.values()):
+            raise ValueError("its weight_map must name files beside it")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as failure:
+        raise InvalidCheckpointError(
+            f"{index} is no index of a checkpoint ({shortened(str(failure))}). Fetch it again."
+        ) from None
+    return shard_of
+
+
+def _checked_layer(
+    checkpoint: Checkpoint, pattern: Pattern, layer: int, experts: dict[int, dict[str, str]]
+) -> dict[str, tuple[str, ...]]:
+    """Names by name within the expert, where the layer's experts are alike."""
+    if len(experts) < 2:
+        raise InvalidCheckpointError(
+            f"layer {layer} has 1 expert by {shortened(pattern.text)}, but merging takes 2 or more. Change the pattern."
+        )
+    there = ", ".join(map(str, sorted(experts)))
+    if missing := sorted(set(range(max(experts))) - set(experts)):
+        raise InvalidCheckpointError(
+            f"layer {layer} has the experts {there}, but not {missing[0]}: they must be numbered from 0. Complete it."
+        )
+    names = sorted({name for parts in experts.values() for name in parts})
+    for name in names:
+        for expert in range(len(experts)):
+            if name not in experts[expert]:
+                raise InvalidCheckpointError(
+                    f"expert {expert} of layer {layer} has no {name}, which other experts have. Change the pattern, or "
+                    "complete the checkpoint."
+                )
+            _require_alike(checkpoint, Match(layer, expert, name), experts[0][name], experts[expert][name])
+    return {name: tuple(experts[expert][name] for expert in range(len(experts))) for name in names}
+
+
+def _require_alike(checkpoint: Checkpoint, match: Match, first_name: str, own_name: str) -> None:
+    first, own = checkpoint.tensors[first_name], checkpoint.tensors[own_name]
+    if own.shape != first.shape:
+        raise InvalidCheckpointError(
+            f"{own_name} has shape {own.shape}, but {first_name} has {first.shape}: experts of a layer must be alike."
+        )
+    if own.kind not in NUMBERS:
+        raise InvalidCheckpointError(
+            f"{own_name} has numbers of type {own.kind}, but only {', '.join(NUMBERS)} can be averaged: the average of "
+            "quantised numbers is not that of the weights. Dequantise the checkpoint."
+        )
+    if own.kind != first.kind:
+        raise InvalidCheckpointError(
+            f"{own_name} is {own.kind}, but {first_name} is {first.kind}: experts of a layer must be alike. Change it."
+        )
+
 
 _PIECE = 1 << 22  # numbers or bytes that are handled at once
 _SUM_TOLERANCE = 1e-5  # weights may have been computed in single precision
@@ -57,7 +373,7 @@ def merge_checkpoint(path: Path | str, pattern: str, weights: Sequence[float] | 
         InvalidParamsError for other weights; OutputError where `out` is there or cannot be written.
     """
     found, out = find_experts(path, pattern), Path(out)
-    shares = _checked(weights, found)
+    shares = _checked_weights(weights, found)
     if found.overlooked:
         raise InvalidCheckpointError(
             f"{found.overlooked[0]} belongs to an expert, but does not fit the pattern {pattern!r}: experts are merged "
@@ -85,7 +401,7 @@ def merge_checkpoint(path: Path | str, pattern: str, weights: Sequence[float] | 
     )
 
 
-def _checked(weights: Sequence[float] | np.ndarray, found: ExpertTensors) -> np.ndarray:
+def _checked_weights(weights: Sequence[float] | np.ndarray, found: ExpertTensors) -> np.ndarray:
     shares = np.asarray(weights, np.float64)
     for layer in found.layers:
         if shares.shape != (found.num_experts(layer),):

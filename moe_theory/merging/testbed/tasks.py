@@ -1,25 +1,113 @@
-"""The tasks that the testbed's transformer is trained on, and the setting that decides its weights.
-
-A family has B base tasks and as many label maps as classes; task v is base task v mod B under label map v // B. Label
-map m adds 3 m to a label, modulo the number of classes: any two of them disagree about every input, so that no single
-expert can serve both.
-"""
+"""What a family of tasks is."""
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core.checks import require_size
+from moe_theory.core.digits import handwritten_digits
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
-from moe_theory.merging.testbed import digits, sequences
-from moe_theory.merging.testbed.families import Family
+
+
+class Family(NamedTuple):
+    """Tasks on the same inputs: each changes the inputs, or asks for something else of them."""
+
+    names: tuple[str, ...]  # of the base tasks
+    num_classes: int
+    num_tokens: int
+    num_features: int
+    base_task: Callable[[int, bool], tuple[np.ndarray, np.ndarray]]  # number, whether of the validation split ->
+    # inputs (n, num_tokens, num_features) and labels (n,)
+
+
+CHANGES = ("as it is", "rotated", "inverted", "permuted")
+SIDE = 8
+PATCH = 4  # pixels along the side of a token
+
+
+def digits_task(change: int, is_validation: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Images under one of the `CHANGES` as patches of pixels in [-1, 1], and the digits they show."""
+    pixels, digits, is_held_out = handwritten_digits()
+    chosen = is_held_out == is_validation
+    return _patches(changed(pixels[chosen] / 8 - 1, change)), digits[chosen]
+
+
+def changed(images: np.ndarray, change: int) -> np.ndarray:
+    """Images (n, 8, 8) of pixels in [-1, 1]: left alone, turned by a right angle, negated, or with pixels permuted."""
+    if change == 1:
+        return np.rot90(images, axes=(1, 2))
+    if change == 2:
+        return -images
+    return images.reshape(-1, SIDE**2)[:, _permutation()].reshape(images.shape) if change == 3 else images
+
+
+def _patches(images: np.ndarray) -> np.ndarray:
+    blocks = SIDE // PATCH
+    rows = images.reshape(-1, blocks, PATCH, blocks, PATCH).swapaxes(2, 3)
+    return np.ascontiguousarray(rows.reshape(-1, blocks**2, PATCH**2))
+
+
+def _permutation() -> np.ndarray:
+    """One fixed order of the pixels."""
+    return np.random.default_rng(0).permutation(SIDE**2)
+
+
+DIGITS = Family(CHANGES, 10, (SIDE // PATCH) ** 2, PATCH**2, digits_task)
+
+
+LENGTH = 8
+SYMBOLS = 4  # as many as there are classes
+RULES = ("majority", "minority", "sum", "ends", "mirror", "ascents", "middle", "alternating sum")
+_SIZES = (8192, 1024)  # sequences to train on and for validation, of 4^8
+
+
+def sequences_task(rule: int, is_validation: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Sequences as one-hot tokens, and their labels by one of the `RULES`."""
+    symbols = _sequences()[_SIZES[0] :] if is_validation else _sequences()[: _SIZES[0]]
+    return np.eye(SYMBOLS)[symbols], label(symbols, rule)
+
+
+def label(symbols: np.ndarray, rule: int) -> np.ndarray:
+    """Labels 0 to 3 of sequences (n, 8) of symbols 0 to 3.
+
+    The most frequent symbol (the smallest of several), the rarest, the sum, first plus last, the number of positions
+    whose symbol is also at the mirrored position, the number of ascents, fourth minus fifth, or the sum with
+    alternating signs: each modulo 4.
+    """
+    counts = np.stack([np.sum(symbols == symbol, axis=1) for symbol in range(SYMBOLS)], axis=1)
+    signs = 1 - 2 * (np.arange(LENGTH) % 2)
+    value = (
+        lambda: np.argmax(counts, axis=1),
+        lambda: np.argmin(counts, axis=1),
+        lambda: np.sum(symbols, axis=1),
+        lambda: symbols[:, 0] + symbols[:, -1],
+        lambda: np.sum(symbols == symbols[:, ::-1], axis=1) // 2,
+        lambda: np.sum(np.diff(symbols, axis=1) > 0, axis=1),
+        lambda: symbols[:, 3] - symbols[:, 4],
+        lambda: symbols @ signs,
+    )[rule]()
+    return value % SYMBOLS
+
+
+@functools.lru_cache
+def _sequences() -> np.ndarray:
+    """Different sequences in a random order, the same in every run."""
+    codes = np.random.default_rng(0).permutation(SYMBOLS**LENGTH)[: sum(_SIZES)]
+    return codes[:, None] // SYMBOLS ** np.arange(LENGTH) % SYMBOLS
+
+
+SEQUENCES = Family(RULES, SYMBOLS, LENGTH, SYMBOLS, sequences_task)
+
 
 TRAIN, VALIDATION = SPLITS = ("train", "validation")
-FAMILIES = {"digits": digits.FAMILY, "sequences": sequences.FAMILY}
+FAMILIES = {"digits": DIGITS, "sequences": SEQUENCES}
 _STRIDE = 3  # between label maps; prime to the number of classes of every family
 
 
@@ -123,3 +211,44 @@ def _of_task(family: Family, task: int, split: str) -> tuple[np.ndarray, np.ndar
 
 def _shift(task: int, family: Family) -> int:
     return _STRIDE * (task // len(family.names)) % family.num_classes
+
+
+class Slot(NamedTuple):
+    """The n examples of one slot."""
+
+    inputs: Float[Array, "n s p"]
+    labels: Int[Array, " n"]
+    tasks: Int[Array, " n"]
+    mix: Float[Array, " V"]  # what the tasks were drawn from, psi
+
+
+def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], size: int) -> Slot:
+    """`size` independent examples: a task by the mix, then any of that task's examples, each as likely as the others.
+
+    Args:
+        examples: arrays on the device, in order of their V tasks.
+    """
+    task_key, input_key = jax.random.split(key)
+    num_tasks = mix.shape[0]
+    per_task = examples.labels.shape[0] // num_tasks
+    reached = jnp.cumsum(mix)
+    # Times the sum, as rounded, no draw is above it: a task of no share at the end is never drawn.
+    draws = jax.random.uniform(task_key, (size, 1), mix.dtype) * reached[-1]
+    tasks = jnp.sum(draws >= reached[:-1], axis=1, dtype=jnp.int32)
+    places = jax.random.randint(input_key, (size,), 0, per_task, jnp.int32)
+    chosen = tasks * per_task + places
+    return Slot(jnp.asarray(examples.inputs)[chosen], jnp.asarray(examples.labels)[chosen], tasks, mix)
+
+
+def accuracies(
+    logits: Float[Array, "n C"], labels: Int[Array, " n"], tasks: Int[Array, " n"], num_tasks: int
+) -> tuple[Float[Array, " V"], Int[Array, " V"]]:
+    """The share of right answers among a slot's examples of each task, and how many of them there are.
+
+    A task that is absent has reward 0 and count 0.
+    """
+    is_own = tasks[:, None] == jnp.arange(num_tasks, dtype=tasks.dtype)
+    is_right = (jnp.argmax(logits, axis=-1) == labels)[:, None]
+    counts = jnp.sum(is_own, axis=0, dtype=jnp.int32)
+    hits = jnp.sum(is_own & is_right, axis=0, dtype=jnp.int32)
+    return hits.astype(logits.dtype) / jnp.maximum(counts, 1).astype(logits.dtype), counts

@@ -7,62 +7,53 @@ import math
 
 import numpy as np
 
-from moe_theory.generalization import repaired
+from moe_theory.generalization import corrected, experiments
 from moe_theory.generalization.claims.values import (
-    Values,
     alike,
     all_allowed,
     allowed,
+    claim,
     exceeds,
-    linear_bounds,
+    exceeds_at,
     named,
     seldom_above,
+    sizes_of,
     unless_impossible,
 )
 from moe_theory.generalization.experiments import (
-    CELLS,
-    COIN_CELL,
-    DENSE,
     DENSE_CELL,
     FEWER_CELL,
-    FEWER_LEARNED_CELLS,
-    FIT_FEATURES,
-    FITS,
-    GROWING_EXPERTS,
     GROWING_SAMPLES,
-    LEARNED_DIMS,
-    MANY_FITS,
-    MEMORISED_PER_SAMPLE,
-    MEMORISED_SAMPLES,
-    NATURAL,
     NATURAL_CELL,
-    NATURAL_FEATURES,
-    SINGLE,
+    SINGLE_CELL,
     TRAINED,
-    TRAINED_FEATURES,
     cell_name,
+    corrected_bounds_at,
     gaps_of,
 )
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs, claim
+from moe_theory.verify.claim import Runs
 
 _BOUND = r"2 C \rho + 2 \sqrt{\frac{\log \Gamma(m)}{2m}} + \sqrt{\frac{\log(2/\delta)}{2m}}"
 _FORMULA = seldom_above(_BOUND)
 FORMS = ("product, k = 1", "Lipschitz", "covering")
 RANDOM_LABELS = 0.5  # the largest gap there is on labels that nothing can predict
-INFORMATIVE = tuple(cell_name(experts, GROWING_SAMPLES[-1]) for experts in GROWING_EXPERTS)
-MEMORISED_CELL = cell_name(MEMORISED_PER_SAMPLE * MEMORISED_SAMPLES, MEMORISED_SAMPLES)
+INFORMATIVE = tuple(cell_name(T=experts, m=GROWING_SAMPLES[-1]) for experts in experiments.GROWING_EXPERTS)
+MEMORISED_CELL = cell_name(
+    T=experiments.MEMORISED_PER_SAMPLE * experiments.MEMORISED_SAMPLES, m=experiments.MEMORISED_SAMPLES
+)
 MEMORISING_SAMPLES, MEMORISING_SHARE = 10_000, 0.6
 
 
 def _uniform(run: Run, complexity: float, log_patterns: float = 0.0) -> float:
     params = run.params
-    return float(repaired.uniform(complexity, log_patterns, int(params.num_samples), LIPSCHITZ, float(params.delta)))
+    return float(corrected.uniform(complexity, log_patterns, int(params.num_samples), LIPSCHITZ, float(params.delta)))
 
 
 def _product(run: Run, expert_norm: float = 1.0) -> float:
-    return float(repaired.product_complexity(int(run.params.num_experts), int(run.params.num_samples), expert_norm))
+    experts, _, samples = sizes_of(run)
+    return float(corrected.product_complexity(experts, samples, expert_norm))
 
 
 def _exceeds_fixed(runs: Runs) -> np.ndarray:
@@ -70,26 +61,25 @@ def _exceeds_fixed(runs: Runs) -> np.ndarray:
     return np.stack([run.records.gap[-1] > _uniform(run, _product(run)) for run in inside], axis=1)
 
 
-def _learned_bound(runs: Runs) -> float:
-    run = runs[FEWER_CELL]
-    experts, samples = int(run.params.num_experts), int(run.params.num_samples)
-    patterns = float(repaired.log_mask_patterns(experts, 1, samples, LEARNED_DIMS.num_features))
+def _learned_bound(run: Run) -> float:
+    experts, _, samples = sizes_of(run)
+    patterns = float(corrected.log_mask_patterns(experts, 1, samples, experiments.LEARNED_DIMS.num_features))
     return _uniform(run, _product(run, math.sqrt(samples / experts)), patterns)
 
 
-def _dense_bound(runs: Runs) -> float:
+def _dense_bound(run: Run) -> float:
     """Any function within [-1, 1] is an output, so that rho = 1; all experts are active, so that no mask varies."""
-    return _uniform(runs[DENSE_CELL], 1.0)
+    return _uniform(run, 1.0)
 
 
 def _natural_bound(runs: Runs) -> float:
-    return linear_bounds(runs[NATURAL_CELL], NATURAL_FEATURES).best
+    return corrected_bounds_at(runs[NATURAL_CELL].params, experiments.NATURAL_FEATURES).best
 
 
 def _exceeds_memorised(runs: Runs) -> np.ndarray:
     run = runs[MEMORISED_CELL]
-    complexity = repaired.cells_complexity(int(run.params.num_experts), int(run.params.num_samples))
-    return run.records.memorised[-1] > _uniform(run, float(complexity))
+    experts, _, samples = sizes_of(run)
+    return run.records.memorised[-1] > _uniform(run, float(corrected.cells_complexity(experts, samples)))
 
 
 def _excess_of_memorising(runs: Runs) -> np.ndarray:
@@ -100,15 +90,15 @@ def _excess_of_memorising(runs: Runs) -> np.ndarray:
     of n such inputs and the one vector have at most 2^(n + 1) patterns, and the mean of sqrt(log Gamma) is at most
     that at n = q m (Jensen).
     """
-    params = runs[COIN_CELL].params
+    params = runs[SINGLE_CELL].params
     patterns = (MEMORISING_SHARE * MEMORISING_SAMPLES + 1) * math.log(2)
-    complexity = repaired.product_complexity(2, MEMORISING_SAMPLES)
-    bound = repaired.uniform(complexity, patterns, MEMORISING_SAMPLES, LIPSCHITZ, float(params.delta))
-    return alike(runs[COIN_CELL], max(MEMORISING_SHARE - float(bound), 0))
+    complexity = corrected.product_complexity(2, MEMORISING_SAMPLES)
+    bound = corrected.uniform(complexity, patterns, MEMORISING_SAMPLES, LIPSCHITZ, float(params.delta))
+    return alike(runs[SINGLE_CELL], max(MEMORISING_SHARE - float(bound), 0))
 
 
 def _exceeds_single(runs: Runs) -> np.ndarray:
-    run = runs[COIN_CELL]
+    run = runs[SINGLE_CELL]
     return np.abs(run.records.risk[-1] - 0.5) > _uniform(run, 0.0)
 
 
@@ -120,7 +110,9 @@ def _exceeds_anywhere(runs: Runs) -> np.ndarray:
 def _all_forms(runs: Runs) -> list[np.ndarray]:
     """For each form its bounds in all settings; forms that are for none of these k are left out."""
     share = 1 / len(runs)
-    bounds = np.array([linear_bounds(run, FIT_FEATURES, share)[:3] for run in runs.values()])  # NaN: not for this k
+    bounds = np.array(
+        [corrected_bounds_at(run.params, experiments.FIT_FEATURES, share)[:3] for run in runs.values()]
+    )  # NaN: not for this k
     return [form for form in bounds.T if not np.all(np.isnan(form))]
 
 
@@ -133,70 +125,52 @@ def _forms_at_risk(runs: Runs) -> list[str]:
     ]
 
 
-@claim(
-    "generalization.repaired.fixed-router",
-    paper="generalization",
-    where="replaces Theorem 1, Eq. (8), k = 1",
-    kind="probability",
-)
+@claim("generalization.repaired.fixed-router", where="replaces Theorem 1, Eq. (8), k = 1", kind="probability")
 class FixedRouter:
     """With fixed cells, k = 1 and experts +1 or -1, the gap exceeds the product bound no more often than delta."""
 
     formula = _FORMULA
-    experiment = CELLS
+    experiment = experiments.CELLS
     side = "at_most"
     labels = named(*INFORMATIVE)
     observe = _exceeds_fixed
     predict = allowed(*INFORMATIVE)
 
 
-@claim(
-    "generalization.repaired.learned-router",
-    paper="generalization",
-    where="replaces Theorem 1, Eq. (8), k = 1",
-    kind="probability",
-)
+@claim("generalization.repaired.learned-router", where="replaces Theorem 1, Eq. (8), k = 1", kind="probability")
 class LearnedRouter:
     """With 64 experts and a learned router, the gap exceeds the bound no more often than delta."""
 
     formula = _FORMULA
-    experiment = FEWER_LEARNED_CELLS
+    experiment = experiments.FEWER_LEARNED_CELLS
     side = "at_most"
     labels = named(FEWER_CELL)
-    observe = staticmethod(lambda runs: runs[FEWER_CELL].records.gap[-1] > _learned_bound(runs))
+    observe = exceeds_at(FEWER_CELL, _learned_bound)
     predict = allowed(FEWER_CELL)
-    trivial = unless_impossible(RANDOM_LABELS, _learned_bound)
+    trivial = unless_impossible(RANDOM_LABELS, lambda runs: _learned_bound(runs[FEWER_CELL]))
 
 
-@claim(
-    "generalization.repaired.dense",
-    paper="generalization",
-    where="replaces Theorem 1, Eq. (8), k = T",
-    kind="probability",
-)
+@claim("generalization.repaired.dense", where="replaces Theorem 1, Eq. (8), k = T", kind="probability")
 class Dense:
     """With constant experts and any router, the gap exceeds the bound no more often than delta."""
 
     formula = _FORMULA
-    experiment = DENSE
+    experiment = experiments.DENSE
     side = "at_most"
     labels = named(DENSE_CELL)
-    observe = staticmethod(lambda runs: runs[DENSE_CELL].records.gap[-1] > _dense_bound(runs))
+    observe = exceeds_at(DENSE_CELL, _dense_bound)
     predict = allowed(DENSE_CELL)
-    trivial = unless_impossible(RANDOM_LABELS, _dense_bound)
+    trivial = unless_impossible(RANDOM_LABELS, lambda runs: _dense_bound(runs[DENSE_CELL]))
 
 
 @claim(
-    "generalization.repaired.symmetrization",
-    paper="generalization",
-    where="replaces Theorem 1, Eq. (8), its first term",
-    kind="probability",
+    "generalization.repaired.symmetrization", where="replaces Theorem 1, Eq. (8), its first term", kind="probability"
 )
 class Symmetrization:
     """With four cells a sample and no noise, the gap, four fifths of the bound, exceeds it no more often than delta."""
 
     formula = _FORMULA
-    experiment = CELLS
+    experiment = experiments.CELLS
     side = "at_most"
     labels = named(MEMORISED_CELL)
     observe = _exceeds_memorised
@@ -204,27 +178,18 @@ class Symmetrization:
 
 
 @claim(
-    "generalization.repaired.masks",
-    paper="generalization",
-    where="replaces Theorem 1, Eq. (8), its second term",
-    kind="identity",
-    margin=0.0,
+    "generalization.repaired.masks", where="replaces Theorem 1, Eq. (8), its second term", kind="identity", margin=0.0
 )
 class Masks:
     """With a router that memorises, the gap, the same for every sample and over 3/5 of the bound, is below it."""
 
     formula = r"\sup_f \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{D}}(f) \right\rvert \le " + _BOUND
-    experiment = SINGLE
+    experiment = experiments.SINGLE
     labels = named("m = 1e4")
     observe = _excess_of_memorising
 
 
-@claim(
-    "generalization.repaired.deviation",
-    paper="generalization",
-    where="replaces Theorem 1, Eq. (8), its third term",
-    kind="probability",
-)
+@claim("generalization.repaired.deviation", where="replaces Theorem 1, Eq. (8), its third term", kind="probability")
 class Deviation:
     """With one function whose loss is a fair coin, the gap exceeds the bound's last term no more often than delta."""
 
@@ -232,24 +197,19 @@ class Deviation:
         r"\mathbb{P}\left( \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{D}}(f) \right\rvert > "
         r"\sqrt{\frac{\log(2/\delta)}{2m}} \right) \le \delta"
     )
-    experiment = SINGLE
+    experiment = experiments.SINGLE
     side = "at_most"
-    labels = named(COIN_CELL)
+    labels = named(SINGLE_CELL)
     observe = _exceeds_single
-    predict = allowed(COIN_CELL)
+    predict = allowed(SINGLE_CELL)
 
 
-@claim(
-    "generalization.repaired.natural",
-    paper="generalization",
-    where="replaces Theorem 1, Eq. (8), k = T",
-    kind="probability",
-)
+@claim("generalization.repaired.natural", where="replaces Theorem 1, Eq. (8), k = T", kind="probability")
 class Natural:
     """Fitted to random labels, k = T = 32 linear experts have a gap above the bound no more often than delta."""
 
     formula = _FORMULA
-    experiment = NATURAL
+    experiment = experiments.NATURAL
     side = "at_most"
     labels = named(NATURAL_CELL)
     observe = staticmethod(lambda runs: gaps_of(runs, [NATURAL_CELL])[:, 0] > _natural_bound(runs))
@@ -258,74 +218,52 @@ class Natural:
 
 
 @claim(
-    "generalization.repaired.random-labels",
-    paper="generalization",
-    where="replaces Theorem 1, Eq. (8), 150 configurations",
-    kind="probability",
+    "generalization.repaired.random-labels", where="replaces Theorem 1, Eq. (8), 150 configurations", kind="probability"
 )
 class RandomLabels:
     """In 150 settings of T, k, m and W any gap exceeds its bound at delta / 150 no more often than delta."""
 
     formula = _FORMULA
-    experiment = FITS
+    experiment = experiments.FITS
     side = "at_most"
     labels = _forms_at_risk
     observe = _exceeds_anywhere
     predict = staticmethod(lambda runs: all_allowed(runs)[0])
 
 
-@claim(
-    "generalization.repaired.some-of-many",
-    paper="generalization",
-    where="replaces Theorem 1, Eq. (8), 1 < k < T",
-    kind="probability",
-)
+@claim("generalization.repaired.some-of-many", where="replaces Theorem 1, Eq. (8), 1 < k < T", kind="probability")
 class SomeOfMany:
     """With 2 to 4 of 3 to 8 experts active any gap exceeds its bound at delta / 4 no more often than delta."""
 
     formula = _FORMULA
-    experiment = MANY_FITS
+    experiment = experiments.MANY_FITS
     side = "at_most"
     labels = _forms_at_risk
     observe = _exceeds_anywhere
     predict = staticmethod(lambda runs: all_allowed(runs)[0])
 
 
-def _trained_bounds(source: str) -> Values:
-    return lambda runs: np.array([linear_bounds(run, TRAINED_FEATURES[source]).best for run in runs.values()])
+def _declare_trained(source: str, what: str) -> None:
+    num_features = experiments.TRAINED_FEATURES[source]
+
+    def bounds(runs: Runs) -> np.ndarray:
+        return np.array([corrected_bounds_at(run.params, num_features).best for run in runs.values()])
+
+    @claim(
+        f"generalization.repaired.trained-{source}",
+        where="replaces Theorem 1, Eq. (8), for what training finds",
+        kind="probability",
+    )
+    class Trained:
+        __doc__ = f"The gap of classifiers trained on {what} exceeds the bound no more often than delta."
+        formula = _FORMULA
+        experiment = TRAINED[source]
+        side = "at_most"
+        labels = staticmethod(list)
+        observe = exceeds(bounds)
+        predict = all_allowed
+        trivial = unless_impossible(1.0, bounds)
 
 
-@claim(
-    "generalization.repaired.trained-teacher",
-    paper="generalization",
-    where="replaces Theorem 1, Eq. (8), for what training finds",
-    kind="probability",
-)
-class TrainedTeacher:
-    """The gap of classifiers trained on a teacher's noisy labels exceeds the bound no more often than delta."""
-
-    formula = _FORMULA
-    experiment = TRAINED["teacher"]
-    side = "at_most"
-    labels = staticmethod(list)
-    observe = exceeds(_trained_bounds("teacher"))
-    predict = all_allowed
-    trivial = unless_impossible(1.0, _trained_bounds("teacher"))
-
-
-@claim(
-    "generalization.repaired.trained-digits",
-    paper="generalization",
-    where="replaces Theorem 1, Eq. (8), for what training finds",
-    kind="probability",
-)
-class TrainedDigits:
-    """The gap of classifiers trained on images of digits exceeds the bound no more often than delta."""
-
-    formula = _FORMULA
-    experiment = TRAINED["digits"]
-    side = "at_most"
-    labels = staticmethod(list)
-    observe = exceeds(_trained_bounds("digits"))
-    predict = all_allowed
-    trivial = unless_impossible(1.0, _trained_bounds("digits"))
+_declare_trained("teacher", "a teacher's noisy labels")
+_declare_trained("digits", "images of digits")

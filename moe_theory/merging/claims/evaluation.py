@@ -10,13 +10,14 @@ import numpy as np
 
 from moe_theory.merging import policies, uncertainty
 from moe_theory.merging.claims.values import Values, half, in_most, mean_value, named, recorded
-from moe_theory.merging.experiments import NUM_ROUNDS, RATIOS
-from moe_theory.merging.practice import (
+from moe_theory.merging.experiments import (
     ABLATION,
     BATCH,
     LATE,
     LEARNING_RATES,
     METHODS,
+    NUM_ROUNDS,
+    RATIOS,
     ROUTED_EXPERTS,
     ROUTING,
     STEP_EXPERTS,

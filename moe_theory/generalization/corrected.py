@@ -1,11 +1,13 @@
-"""Bounds on the generalization error of sparse MoE that hold, each derived step by step in its docstring.
+"""What holds instead of Theorem 1 and its lemmas: bounds derived step by step in their docstrings.
 
 T experts, k active, m i.i.d. samples, a loss in [0, 1] that is C-Lipschitz in the model's output; linear experts
 w_j.x with |w_j| <= B, linear routers with logits v_j.x, |v_j| <= W, inputs with |x| <= c. R_S(F) is the empirical
-Rademacher complexity E_sigma sup_f (1/m) sum_i sigma_i f(x_i). All of it is float64 on the host; sizes may be arrays.
+Rademacher complexity E_sigma sup_f (1/m) sum_i sigma_i f(x_i). Everything is float64 on the host, dimensionless; sizes
+may be arrays.
 
-What goes wrong in the paper: Eq. (31) replaces gates that depend on x by one point of the simplex, which loses a factor
-of sqrt(T); Eq. (20) forgets that S and S' are 2m samples; Eqs. (13) to (15) sum over masks that depend on the sample.
+What fails in the paper: Eq. (31) replaces gates that depend on x by one point of the simplex, which loses a factor of
+sqrt(T); Eq. (20) forgets that S and S' are 2m samples; Eqs. (13) to (15) take a union over masks that depend on the
+sample.
 """
 
 from typing import NamedTuple
@@ -13,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, special, stats
 
-from moe_theory.generalization.arguments import Real, check_sizes, plain, require_amounts, require_deltas, require_whole
-from moe_theory.generalization.theory import log_masks
+from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require
+from moe_theory.generalization.theory import Real, log_masks, plain, require_sizes
 
-EPSILONS = (1e-9, 2.0)  # of a cover, in units of B c: the range that `covering` minimises over
+EPSILONS = (1e-9, 2.0)  # in units of B c: the range of cover radii that `covering` minimises over
 
 
 def uniform(complexity: Real, log_patterns: Real, num_samples: Real, lipschitz: Real = 1.0, delta: Real = 0.05) -> Real:
@@ -42,41 +44,41 @@ def uniform(complexity: Real, log_patterns: Real, num_samples: Real, lipschitz: 
     Raises: InvalidParamsError for a negative number or a delta outside (0, 1).
 
     Examples:
-        >>> from moe_theory.generalization import repaired
-        >>> bound = repaired.uniform(complexity=0.1, log_patterns=0.0, num_samples=200, lipschitz=0.5)
+        >>> from moe_theory.generalization import corrected
+        >>> bound = corrected.uniform(complexity=0.1, log_patterns=0.0, num_samples=200, lipschitz=0.5)
         >>> round(bound, 3)  # 0.1 + sqrt(log(40) / 400)
         0.196
     """
-    require_amounts(complexity=complexity, log_patterns=log_patterns, lipschitz=lipschitz)
-    require_whole("num_samples", num_samples)
-    require_deltas(delta)
+    require(NonNegative, complexity=complexity, log_patterns=log_patterns, lipschitz=lipschitz)
+    require(Count, num_samples=num_samples)
+    require(OpenProbability, delta=delta)
     return plain(2 * lipschitz * np.asarray(complexity) + _spread(log_patterns, num_samples, delta))
 
 
 def _spread(log_count: Real, num_samples: Real, delta: Real) -> np.ndarray:
-    """What Massart's lemma over so many cases, and McDiarmid's inequality, add."""
+    """The terms of Massart's lemma over a finite union, and of McDiarmid's inequality."""
     twice = 2 * np.asarray(num_samples, float)
     return 2 * np.sqrt(np.asarray(log_count) / twice) + np.sqrt(np.log(2 / np.asarray(delta, float)) / twice)
 
 
 def log_mask_patterns(num_experts: Real, num_active: Real, num_samples: Real, num_features: Real) -> Real:
-    """log Gamma(m): patterns of top-k masks that linear routers can give m inputs with d features.
+    """log Gamma(m): number of top-k mask patterns that linear routers can give m inputs with d features.
 
     A mask depends on the order of the logits alone, so on the signs of (v_i - v_j).x_s for i < j and every sample s.
     With u_i = v_i - v_T these are N = m T(T-1)/2 linear forms in D = (T-1) d parameters. Signs {>= 0, < 0} of linear
     forms have VC dimension at most D, so that (Sauer, Shelah) at most sum_{i<=D} binom(N, i) <= (e N/D)^D occur:
-    log Gamma <= (T-1) d log(e m T / (2d)) once N >= D. Ties, which the lower index wins, are part of the count.
-    Never more than m log binom(T, k), all masks of all samples; 0 at k = T.
+    log Gamma <= (T-1) d log(e m T / (2d)) once N >= D. Ties, which the lower index wins, are counted.
+    At most m log binom(T, k), all masks of all samples; 0 at k = T.
 
     Source: replaces Eq. (16). Raises: InvalidParamsError for sizes out of range.
 
     Examples:
-        >>> from moe_theory.generalization import repaired
-        >>> repaired.log_mask_patterns(num_experts=8, num_active=8, num_samples=100, num_features=5)
+        >>> from moe_theory.generalization import corrected
+        >>> corrected.log_mask_patterns(num_experts=8, num_active=8, num_samples=100, num_features=5)
         0.0
     """
-    check_sizes(num_experts, num_active, num_samples)
-    require_whole("num_features", num_features)
+    require_sizes(num_experts, num_active, num_samples)
+    require(Count, num_features=num_features)
     experts, samples = np.asarray(num_experts, float), np.asarray(num_samples, float)
     parameters = (experts - 1) * num_features
     forms = samples * experts * (experts - 1) / 2
@@ -96,26 +98,25 @@ def fixed_router_complexity(
 
     sup over |w_j| <= B of sum_i sigma_i sum_j a_j(x_i) w_j.x_i is B sum_j |sum_i sigma_i a_j(x_i) x_i|. By Jensen its
     mean is at most B sum_j sqrt(sum_i a_j(x_i)^2 |x_i|^2) <= B c sum_j sqrt(n_j) with n_j = sum_i a_j(x_i)^2, and by
-    Cauchy and Schwarz sum_j sqrt(n_j) <= sqrt(T sum_j n_j) = sqrt(T m A). As 1/k <= A
-    <= 1 for k active experts, and A falls where more of the same logits share an input, so does this bound. It is at
-    most B c, since a(x) is a convex combination.
+    Cauchy-Schwarz sum_j sqrt(n_j) <= sqrt(T sum_j n_j) = sqrt(T m A). With k active experts 1/k <= A <= 1, and the
+    bound falls with A as more experts share an input. It is at most B c, since a(x) is a convex combination.
 
     Source: replaces Eqs. (29) to (32) for a given router.
     Raises: InvalidParamsError for sizes or norms out of range.
 
     Examples:
-        >>> from moe_theory.generalization import repaired
-        >>> repaired.fixed_router_complexity(num_experts=4, num_samples=100, mean_square_gate=1.0)
+        >>> from moe_theory.generalization import corrected
+        >>> corrected.fixed_router_complexity(num_experts=4, num_samples=100, mean_square_gate=1.0)
         0.2
     """
-    check_sizes(num_experts, 1, num_samples)
-    require_amounts(mean_square_gate=mean_square_gate, expert_norm=expert_norm, feature_norm=feature_norm)
+    require_sizes(num_experts, 1, num_samples)
+    require(NonNegative, mean_square_gate=mean_square_gate, expert_norm=expert_norm, feature_norm=feature_norm)
     share = np.asarray(num_experts, float) * mean_square_gate / num_samples
     return plain(np.asarray(expert_norm) * feature_norm * np.minimum(np.sqrt(share), 1))
 
 
 def cells_complexity(num_experts: int, num_samples: int) -> float:
-    """R_m(F|a) of experts +1 and -1 in T cells that an input falls in with probability 1/T each, exactly.
+    """R_m(F|a), exactly, of experts +1 and -1 in T cells, each of which has probability 1/T.
 
     The supremum is (1/m) sum_j |S_j| with S_j a sum of n_j signs, n_j ~ Binomial(m, 1/T), so that its mean is
     (T/m) E[|S_n|]. E|S_n| = n binom(n - 1, floor((n - 1)/2)) / 2^(n - 1), of which n = 2j and 2j - 1 have the same.
@@ -124,11 +125,11 @@ def cells_complexity(num_experts: int, num_samples: int) -> float:
     Raises: InvalidParamsError for sizes out of range.
 
     Examples:
-        >>> from moe_theory.generalization import repaired
-        >>> round(repaired.cells_complexity(num_experts=1, num_samples=2), 6)  # E|S_2| / 2
+        >>> from moe_theory.generalization import corrected
+        >>> round(corrected.cells_complexity(num_experts=1, num_samples=2), 6)  # E|S_2| / 2
         0.5
     """
-    check_sizes(num_experts, 1, num_samples)
+    require_sizes(num_experts, 1, num_samples)
     counts = np.arange(1, num_samples + 1, dtype=float)
     half = np.floor((counts - 1) / 2)
     logs = special.gammaln(counts) - special.gammaln(half + 1) - special.gammaln(counts - half)
@@ -143,18 +144,18 @@ def product_complexity(num_experts: Real, num_samples: Real, expert_norm: Real =
     Given the mask, F|mu is a product of T balls, each on its own n_j inputs, so that sum_j n_j = m and
     R_S(F|mu) = (B/m) sum_j E|sum_{i in S_j} sigma_i x_i| <= (B c / m) sum_j sqrt(n_j) <= (B c / m) sqrt(min(T, m) m),
     since at most min(T, m) of the n_j are not 0. With orthogonal inputs and equal n_j all three are equalities, so
-    that sqrt(T) cannot be spared.
+    that the factor sqrt(T) is necessary.
 
     Source: replaces Eqs. (29) to (32) at k = 1.
     Raises: InvalidParamsError for sizes or norms out of range.
 
     Examples:
-        >>> from moe_theory.generalization import repaired
-        >>> repaired.product_complexity(num_experts=4, num_samples=100, expert_norm=2.0)
+        >>> from moe_theory.generalization import corrected
+        >>> corrected.product_complexity(num_experts=4, num_samples=100, expert_norm=2.0)
         0.4
     """
-    check_sizes(num_experts, 1, num_samples)
-    require_amounts(expert_norm=expert_norm, feature_norm=feature_norm)
+    require_sizes(num_experts, 1, num_samples)
+    require(NonNegative, expert_norm=expert_norm, feature_norm=feature_norm)
     share = np.minimum(num_experts, num_samples) / np.asarray(num_samples, float)
     return plain(np.asarray(expert_norm) * feature_norm * np.sqrt(share))
 
@@ -186,12 +187,12 @@ def lipschitz_complexity(
     Raises: InvalidParamsError for sizes or norms out of range.
 
     Examples:
-        >>> from moe_theory.generalization import repaired
-        >>> repaired.lipschitz_complexity(num_experts=4, num_active=1, num_samples=100)
+        >>> from moe_theory.generalization import corrected
+        >>> corrected.lipschitz_complexity(num_experts=4, num_active=1, num_samples=100)
         0.2
     """
-    check_sizes(num_experts, num_active, num_samples)
-    require_amounts(expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm)
+    require_sizes(num_experts, num_active, num_samples)
+    require(NonNegative, expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm)
     samples, active = np.asarray(num_samples, float), np.asarray(num_active, float)
     largest = np.asarray(expert_norm, float) * feature_norm
     spread = np.sqrt(active * np.minimum(num_experts, active * samples) / samples)
@@ -227,14 +228,16 @@ def covering(
     Raises: InvalidParamsError for sizes or norms out of range.
 
     Examples:
-        >>> from moe_theory.generalization import repaired
-        >>> few, many = repaired.covering(2, 1, 1000, num_features=5), repaired.covering(2, 1, 10**6, num_features=5)
+        >>> from moe_theory.generalization import corrected
+        >>> few, many = corrected.covering(2, 1, 1000, num_features=5), corrected.covering(2, 1, 10**6, num_features=5)
         >>> 0 < many < few
         True
     """
     patterns = log_mask_patterns(num_experts, num_active, num_samples, num_features)
-    require_amounts(expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm, lipschitz=lipschitz)
-    require_deltas(delta)
+    require(
+        NonNegative, expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm, lipschitz=lipschitz
+    )
+    require(OpenProbability, delta=delta)
     largest = expert_norm * feature_norm
 
     def value(log_epsilon: float) -> float:
@@ -250,11 +253,11 @@ def covering(
         return float(_spread(0.0, num_samples, delta))
     bounds = tuple(np.log(EPSILONS))
     found = optimize.minimize_scalar(value, bounds=bounds, method="bounded", options={"xatol": 1e-6})
-    return float(min(found.fun, value(bounds[0]), value(bounds[1])))  # any eps gives a bound, so the least of them does
+    return float(min(found.fun, value(bounds[0]), value(bounds[1])))  # a bound at every eps
 
 
 class Bounds(NamedTuple):
-    """Each form of the bound for linear experts and a linear router, and the smallest."""
+    """Each form of the bound for linear experts and a linear router, and the smallest of them."""
 
     product: float  # k = 1 (`product_complexity`); NaN elsewhere
     lipschitz: float
@@ -273,16 +276,16 @@ def bounds(
     lipschitz: float = 1.0,
     delta: float = 0.05,
 ) -> Bounds:
-    """All forms that hold for this class. Each fails with probability at most delta, and so does the smallest of them.
+    """All forms of the bound for this class. Each fails with probability at most delta, and so does the smallest.
 
     (Which one is smallest does not depend on the sample.)
 
-    Source: the functions here, each of which has its own.
+    Source: `uniform` with each complexity, and `covering`.
     Raises: InvalidParamsError for sizes or norms out of range, or a delta outside (0, 1).
 
     Examples:
-        >>> from moe_theory.generalization import repaired
-        >>> found = repaired.bounds(num_experts=8, num_active=1, num_samples=10**6, num_features=10)
+        >>> from moe_theory.generalization import corrected
+        >>> found = corrected.bounds(num_experts=8, num_active=1, num_samples=10**6, num_features=10)
         >>> found.best == min(found)
         True
     """
@@ -301,18 +304,18 @@ def bounds(
 
 
 def tail(num_samples: Real, excess: Real) -> Real:
-    """exp(-m x^2), how seldom phi(S, S') exceeds its mean by x.
+    """exp(-m x^2), a bound on P(phi(S, S') - E phi >= x).
 
     phi depends on 2m independent samples and changes by at most 1/m with each: McDiarmid's exponent is
     -2 x^2 / (2m / m^2) = -m x^2.
 
     Source: replaces Eq. (20).
-    Raises: InvalidParamsError for a number of samples that is not whole or below 1.
+    Raises: InvalidParamsError unless m is whole and at least 1.
 
     Examples:
-        >>> from moe_theory.generalization import repaired
-        >>> round(repaired.tail(num_samples=100, excess=0.1), 6)  # 1 / e
+        >>> from moe_theory.generalization import corrected
+        >>> round(corrected.tail(num_samples=100, excess=0.1), 6)  # 1 / e
         0.367879
     """
-    require_whole("num_samples", num_samples)
+    require(Count, num_samples=num_samples)
     return plain(np.exp(-np.asarray(num_samples, float) * np.asarray(excess, float) ** 2))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from moe_theory import verify
-from moe_theory.generalization import model, repaired
+from moe_theory.generalization import corrected, model
 from moe_theory.verify import Status
 
 
@@ -20,8 +20,8 @@ def test_the_complexity_of_cells_is_that_of_all_cells_and_signs(experts, samples
             np.add.at(sums, list(cells), signs)
             total += np.abs(sums).sum()
     exact = total / samples / (2 * experts) ** samples
-    assert repaired.cells_complexity(experts, samples) == pytest.approx(exact, rel=1e-12)
-    assert exact <= repaired.product_complexity(experts, samples) + 1e-12
+    assert corrected.cells_complexity(experts, samples) == pytest.approx(exact, rel=1e-12)
+    assert exact <= corrected.product_complexity(experts, samples) + 1e-12
 
 
 def patterns_of(weights, features, num_active):
@@ -38,18 +38,18 @@ def test_masks_of_linear_routers_are_no_more_than_counted(experts, active, sampl
     rng = np.random.default_rng(samples)
     points = rng.normal(size=(samples, features))
     seen = patterns_of(rng.normal(size=(200_000, experts, features)), points, active)
-    bound = math.exp(repaired.log_mask_patterns(experts, active, samples, features))
+    bound = math.exp(corrected.log_mask_patterns(experts, active, samples, features))
     assert seen <= bound
     if experts == 2:  # halfspaces through 0: the exact count (Cover 1965), which so many routers find
         assert seen == 2 * sum(math.comb(samples - 1, i) for i in range(features))
 
 
 def test_no_mask_varies_where_all_are_active():
-    np.testing.assert_array_equal(repaired.log_mask_patterns(np.array([1, 4, 9]), np.array([1, 4, 9]), 50, 3), 0)
+    np.testing.assert_array_equal(corrected.log_mask_patterns(np.array([1, 4, 9]), np.array([1, 4, 9]), 50, 3), 0)
 
 
 def test_few_samples_have_all_masks_at_most():
-    assert repaired.log_mask_patterns(6, 2, 1, 40) == pytest.approx(math.log(15))
+    assert corrected.log_mask_patterns(6, 2, 1, 40) == pytest.approx(math.log(15))
 
 
 @pytest.mark.parametrize("active", [2, 3, 5])
@@ -86,31 +86,31 @@ def test_the_lipschitz_complexity_is_above_what_random_search_finds(experts, act
     outputs = np.einsum("rmt,rtd,md->rm", gates, experts_rows, points)
     signs = np.array(list(itertools.product((-1, 1), repeat=samples)))
     found = np.max(outputs @ signs.T / samples, axis=0).mean()
-    assert found <= repaired.lipschitz_complexity(experts, active, samples, 1.0, 1.0, norm)
+    assert found <= corrected.lipschitz_complexity(experts, active, samples, 1.0, 1.0, norm)
 
 
 def test_the_cover_is_the_best_of_all():
     sizes, norms = (6, 2, 5000, 4), (1.5, 1.0, 3.0)
-    patterns = repaired.log_mask_patterns(*sizes)
+    patterns = corrected.log_mask_patterns(*sizes)
     values = []
     for epsilon in 1.5 * np.geomspace(1e-9, 2, 4001):
         cover = 24 * (math.log(1 + 4 * 1.5 / epsilon) + math.log(1 + 4 * 1.5 * 3 / epsilon))
         spread = 2 * math.sqrt((patterns + cover) / 10_000) + math.sqrt(math.log(40) / 10_000)
         values.append(2 * 0.5 * epsilon + spread)
-    assert repaired.covering(*sizes, *norms, 0.5, 0.05) == pytest.approx(min(values), rel=1e-5)
-    assert repaired.covering(*sizes, *norms, 0.5, 0.05) <= min(values) + 1e-9
+    assert corrected.covering(*sizes, *norms, 0.5, 0.05) == pytest.approx(min(values), rel=1e-5)
+    assert corrected.covering(*sizes, *norms, 0.5, 0.05) <= min(values) + 1e-9
 
 
 def test_a_bound_is_the_sum_of_its_terms():
-    ours = repaired.uniform(0.1, 7.0, 400, 0.5, 0.02)
+    ours = corrected.uniform(0.1, 7.0, 400, 0.5, 0.02)
     assert ours == pytest.approx(0.1 + 2 * math.sqrt(7 / 800) + math.sqrt(math.log(100) / 800), rel=1e-12)
-    every = repaired.bounds(4, 1, 400, 3, lipschitz=model.LIPSCHITZ)
+    every = corrected.bounds(4, 1, 400, 3, lipschitz=model.LIPSCHITZ)
     assert every.best == min(every.product, every.lipschitz, every.covering)
-    assert math.isnan(repaired.bounds(4, 2, 400, 3).product)
+    assert math.isnan(corrected.bounds(4, 2, 400, 3).product)
 
 
 TIGHT = [f"generalization.repaired.{name}" for name in ("symmetrization", "masks", "deviation")]
-UNIFORM = repaired.uniform
+UNIFORM = corrected.uniform
 
 
 def halved(which):

@@ -1,0 +1,132 @@
+"""Papers: what everything outside a paper's folder knows of it, and which papers are installed.
+
+A distribution registers a paper by an entry point of the group `moe_theory.papers`, and so does this package for its
+own. That is all it takes: claims, sweeps, figures, citations and reports ask here.
+"""
+
+import dataclasses
+import functools
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any
+
+from moe_theory.core.errors import InvalidPaperError, unknown_name
+from moe_theory.core.readings import Reading
+
+GROUP = "moe_theory.papers"
+NONE_INSTALLED = (
+    f"no paper is installed: entry points of the group {GROUP!r} come with a distribution's metadata, which a source "
+    "tree alone does not have. Run `pip install -e .` in it."
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Paper:
+    """One paper, declared as `PAPER` in the `__init__.py` of its folder.
+
+    What is costly to import is given by name, "module" or "module:attribute", and imported when it is asked for.
+    """
+
+    name: str  # as commands have it; ids of its claims begin with it
+    package: str  # its folder: `__name__` in its `__init__.py`
+    title: str  # of a page
+    readings: Mapping[str, Reading]  # by name
+    default_readings: tuple[str, ...] = ()  # that claims are judged under unless others are named; all unless given
+    citation: str = ""  # its BibTeX entry
+    claims: str = ""  # the module whose import declares them
+    statements: str = ""  # file in the folder that lists its numbered statements
+    answers_for: tuple[str, ...] = ()  # papers whose statements its claims answer for, where it has no list of its own
+    figures: str = ""  # "module:attribute" of its figures, a mapping by name
+    systems: Mapping[str, str] = dataclasses.field(default_factory=dict)  # name -> "module:attribute" of a `Sweepable`
+    rank: int = 100  # place among the papers in reports; papers of equal rank stand by name
+
+    def reading_names(self, group: str) -> tuple[str, ...]:
+        """Names of the readings that a word stands for: all, the default ones, or for a first look the quick one."""
+        defaults = self.default_readings or tuple(self.readings)
+        return {"all": tuple(self.readings), "default": defaults, "quick": self.default_readings[:1] or defaults}[group]
+
+    def import_claims(self) -> None:
+        """Declare the claims."""
+        if self.claims:
+            importlib.import_module(self.claims)
+
+    def import_figures(self) -> Mapping[str, Any]:
+        """The figures by name, each a `verify.figures.FigureSpec`."""
+        return pkgutil.resolve_name(self.figures) if self.figures else {}
+
+    def import_system(self, name: str) -> Any:
+        """One of the systems that a sweep can name, a `sweep.systems.Sweepable`."""
+        return pkgutil.resolve_name(self.systems[name])
+
+
+def paper_names() -> list[str]:
+    """Names of the installed papers; none of them is imported."""
+    return sorted(_entry_points())
+
+
+def paper_package(name: str) -> str:
+    """The module that a paper's folder is imported as; it is not imported."""
+    return _entry_points()[name].module
+
+
+def find_paper(name: str) -> Paper:
+    """The installed paper of this name; no other one is imported.
+
+    Raises: UnknownNameError, with the nearest name suggested; InvalidPaperError for one that cannot be imported, or
+        where none is installed.
+
+    Examples:
+        >>> from moe_theory.core.papers import find_paper
+        >>> find_paper("continual").title
+        'Mixture-of-Experts in continual learning'
+    """
+    if paper_names() and name not in paper_names():
+        raise unknown_name("paper", name, paper_names())
+    return _imported(name)
+
+
+def all_papers() -> dict[str, Paper]:
+    """The installed papers by name, in the order of reports; imports them all.
+
+    Raises: InvalidPaperError where none is installed, or one cannot be imported.
+    """
+    if not paper_names():
+        raise InvalidPaperError(NONE_INSTALLED)
+    return {name: _imported(name) for name in sorted(paper_names(), key=paper_place)}
+
+
+def paper_place(name: str) -> tuple:
+    """Sorts papers in the order of reports: by rank, then by name; those that are not installed come last."""
+    return (0, _imported(name).rank, name) if name in _entry_points() else (1,)
+
+
+@functools.cache
+def _imported(name: str) -> Paper:
+    if name not in _entry_points():
+        raise InvalidPaperError(NONE_INSTALLED)
+    point = _entry_points()[name]
+    try:
+        paper = point.load()
+    except (ImportError, AttributeError) as failure:
+        raise InvalidPaperError(
+            f"paper {name!r}: {point.value!r} cannot be imported ({type(failure).__name__}: {failure}). Fix the "
+            "distribution that registers it, or uninstall it."
+        ) from failure
+    if not isinstance(paper, Paper) or paper.name != name:
+        raise InvalidPaperError(f"paper {name!r}: the entry point {point.value!r} must be a Paper of this name.")
+    return paper
+
+
+@functools.cache
+def _entry_points() -> dict[str, metadata.EntryPoint]:
+    points = metadata.entry_points(group=GROUP)
+    found = {point.name: point for point in points}
+    for point in points:
+        if point.value != found[point.name].value:
+            raise InvalidPaperError(
+                f"paper {point.name!r} is registered twice, as {point.value!r} and {found[point.name].value!r}. "
+                "Uninstall one of the two distributions."
+            )
+    return found
