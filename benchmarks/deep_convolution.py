@@ -16,9 +16,8 @@ import jax
 import jax.numpy as jnp
 
 from moe_theory.deep import networks
-from moe_theory.deep.networks.normalization import batches
-from moe_theory.deep.networks.plain import five_layer
-from moe_theory.deep.networks.residual import resnet
+from moe_theory.deep.networks.architectures import five_layer, resnet
+from moe_theory.deep.networks.layers import batches
 
 WAYS = ("patches", "xla")
 STEPS = 2

@@ -19,12 +19,12 @@ import numpy as np
 from moe_theory.core import engine
 from moe_theory.core.random import replicate_keys, root_key, step_key
 from moe_theory.core.system import observe_info, simulate
-from moe_theory.deep import arrivals, continual, networks, training
+from moe_theory.deep import continual, networks, tasks, training
 from moe_theory.deep.datasets import DataSet, Images, load
 from moe_theory.deep.networks import NETWORKS, Weights
-from moe_theory.deep.pool import inputs_of, pool_of
+from moe_theory.deep.params import reading
 from moe_theory.deep.presets import Preset, preset
-from moe_theory.deep.readings import reading
+from moe_theory.deep.tasks import inputs_of, pool_of
 
 TIMES = 3
 KEY = replicate_keys(root_key(0), jnp.arange(1))[0]
@@ -73,7 +73,7 @@ def by_steps(of: Preset, start, params):
     """Training alone, the router left out, as a Python loop over compiled gradient steps."""
     network = NETWORKS[of.dims.network]
     pool = start.pool
-    draw = jax.jit(lambda key, pool: arrivals.draw(key, of.dims, pool, params)[0])
+    draw = jax.jit(lambda key, pool: tasks.draw(key, of.dims, pool, params)[0])
     inputs_of_rows = jax.jit(lambda rows, pool: inputs_of(pool, pool.train.pixels[rows]))
 
     @jax.jit

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from recorded import FIELDS, FOLDER, Recorded, write
 
-from moe_theory.commands import refuse
+from moe_theory.cli.output import refuse
 from moe_theory.core.errors import InvalidReportError, MoeTheoryError
 from moe_theory.report.pages import read_reports
 from moe_theory.verify import select_claims

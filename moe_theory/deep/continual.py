@@ -6,41 +6,40 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from moe_theory.continual.system import balance_cost, flag_converged, locality_cost
+from moe_theory.continual.algorithm import balance_cost, flag_converged, locality_cost
 from moe_theory.continual.theory import exploration_rounds
 from moe_theory.core import gating
 from moe_theory.core.system import System
-from moe_theory.deep import experts, gate, networks, scores
-from moe_theory.deep.arrivals import Arrival, draw
+from moe_theory.deep import evaluation, gate, networks, training
+from moe_theory.deep.evaluation import Past, Tables
 from moe_theory.deep.gate import Moments
 from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
-from moe_theory.deep.pool import Pool, Source, on_device, pool_of
-from moe_theory.deep.scores import Past, Tables
+from moe_theory.deep.tasks import Arrival, Pool, Source, draw, on_device, pool_of
 
 
 class State(NamedTuple):
-    """What is carried from round to round: with the pool, which never changes, the checkpoint."""
+    """What is carried from round to round, and the checkpoint; the pool never changes."""
 
     pool: Pool
     experts: Weights  # leaves (M, ...)
     tables: Tables
     gates: Float[Array, "M p"]  # gating parameters theta^(m)
     moments: Moments
-    visits: Int[Array, " M"]  # loads: rounds in which an expert was chosen
+    visits: Int[Array, " M"]  # loads: rounds in which each expert was chosen
     converged: Bool[Array, " M"]  # convergence flags I(m)
-    terminated: Bool[Array, ""]  # whether the gates are no longer updated
-    round: Int[Array, ""]  # rounds done, t
+    terminated: Bool[Array, ""]  # whether gate updates have stopped
+    round: Int[Array, ""]  # t, completed rounds
     past: Past
 
     @property
     def max_rounds(self) -> int:
-        """Rounds that there is memory for: `simulate` refuses more."""
+        """Rounds that arrays are padded to: `simulate` refuses more."""
         return self.past.max_rounds
 
 
 class Info(NamedTuple):
-    """What a round shows."""
+    """What is observed in a round."""
 
     task: Int[Array, ""]  # n_t
     expert: Int[Array, ""]  # m_t
@@ -59,7 +58,7 @@ class Info(NamedTuple):
 
 @functools.lru_cache(maxsize=16)  # each holds a data set
 def system(dims: Dims, source: Source, classes: tuple[int, ...]) -> System:
-    """The experiment as a `System` on a data set, whose tasks are to recognise `classes`, one each.
+    """The experiment as a `System` on a data set; the tasks are to recognise `classes`, one each.
 
     Source: Algorithm 1, Section 6 and Appendix A of `continual`.
     Raises: InvalidDimsError unless there are `num_classes` of them, all in the data set.
@@ -84,7 +83,7 @@ def system(dims: Dims, source: Source, classes: tuple[int, ...]) -> System:
 
 
 def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool) -> State:
-    """The state before round 1: experts are drawn, gates are zero.
+    """The state before round 1: random experts, gates at zero.
 
     Source: Algorithm 1 and Section 6 of `continual`.
     Raises: InvalidDimsError for a pool of another number of classes; InvalidParamsError for `params` outside their
@@ -94,15 +93,15 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool) -> State:
     num_pixels = pool.train.pixels[0].size
     return State(
         pool=on_device(pool),
-        experts=experts.begin(key, dims, pool),
-        tables=experts.no_tables(dims, pool),
+        experts=training.initial_experts(key, dims, pool),
+        tables=evaluation.empty_tables(dims, pool),
         gates=jnp.zeros((dims.max_experts, num_pixels), jnp.result_type(float)),
-        moments=gate.none_yet(num_pixels),
+        moments=gate.initial_moments(num_pixels),
         visits=jnp.zeros(dims.max_experts, jnp.int32),
         converged=jnp.zeros(dims.max_experts, bool),
         terminated=jnp.zeros((), bool),
         round=jnp.zeros((), jnp.int32),
-        past=scores.no_past(dims),
+        past=evaluation.empty_past(dims),
     )
 
 
@@ -118,8 +117,7 @@ def learn(state: State, arrival: Arrival, params: Params, dims: Dims) -> tuple[S
     Examples:
         >>> import moe_theory as mt
         >>> from moe_theory import deep
-        >>> from moe_theory.deep.arrivals import draw
-        >>> from moe_theory.deep.pool import pool_of
+        >>> from moe_theory.deep.tasks import draw, pool_of
         >>> pool, params = pool_of(deep.datasets.load("digits"), classes=(1, 4)), deep.Params(num_experts=2)
         >>> dims = deep.Dims(2, num_classes=2, max_rounds=2, num_samples=4, num_tests=4, num_epochs=1, batch_size=4)
         >>> def init(key, params):
@@ -135,26 +133,27 @@ def learn(state: State, arrival: Arrival, params: Params, dims: Dims) -> tuple[S
     time, routing = state.round + 1, params.routing
     exists = jnp.arange(dims.max_experts) < params.num_experts
     pixels = state.pool.train.pixels[arrival.images]
-    moments, gate_input = gate.seen(state.moments, pixels, time, params)
+    moments, gate_input = gate.observe(state.moments, pixels, time, params)
     outputs = gating.gate_outputs(state.gates, gate_input)
     probabilities = gating.gate_probabilities(outputs, exists)
     ranking = outputs + arrival.perturbation
-    # Of gates that have run off to NaN the first expert learns, as if all tied: a task never goes to nobody.
+    # Gates that have diverged to NaN tie, so that the first expert learns: every task goes to an expert.
     expert, chosen = gating.best_expert(jnp.where(jnp.isnan(ranking), -jnp.inf, ranking), exists)
 
-    learned = experts.learn(networks.expert(state.experts, expert), arrival, pixels, state.pool, time, params, dims)
-    tables = scores.with_rows(state.tables, expert, learned.rows)
-    past = scores.remember(state.past, time, arrival.task, expert, arrival.tests, learned.rows)
-    found = scores.scores(past, tables, time)
+    before = networks.expert(state.experts, expert)
+    trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims)
+    tables = evaluation.with_rows(state.tables, expert, trained.rows)
+    past = evaluation.record(state.past, time, arrival.task, expert, arrival.tests, trained.rows)
+    scores = evaluation.scores(past, tables, time)
 
     visits = state.visits + chosen
-    costs = locality_cost(learned.squared_move, routing) + balance_cost(visits, time, routing)
+    costs = locality_cost(trained.squared_change, routing) + balance_cost(visits, time, routing)
     gradient = gating.gate_gradient(probabilities, gate_input, jnp.where(chosen, costs, 0))
     is_exploring = time <= exploration_rounds(params.num_experts, params.learning_rate)
     converged = ~is_exploring & flag_converged(outputs, chosen[None], state.converged, routing)
     terminated = jnp.asarray(params.terminate, bool) & (state.terminated | jnp.all(converged | ~exists))
 
-    locality = jnp.sqrt(learned.squared_move)
+    locality = jnp.sqrt(trained.squared_change)
     info = Info(
         task=arrival.task,
         expert=expert,
@@ -164,15 +163,15 @@ def learn(state: State, arrival: Arrival, params: Params, dims: Dims) -> tuple[S
         drive=gate.drive(gate_input, locality, params),
         variance=gate.variance(moments, time),
         total_variance=gate.total_variance(moments, time),
-        error=found.error,
-        forgetting=found.forgetting,
-        generalization_error=found.generalization_error,
-        accuracy=found.accuracy,
+        error=scores.error,
+        forgetting=scores.forgetting,
+        generalization_error=scores.generalization_error,
+        accuracy=scores.accuracy,
         terminated=terminated,
     )
     after = State(
         pool=state.pool,
-        experts=networks.with_expert(state.experts, expert, learned.weights),
+        experts=networks.with_expert(state.experts, expert, trained.weights),
         tables=tables,
         gates=jnp.where(terminated, state.gates, state.gates - params.learning_rate * gradient),
         moments=moments,

@@ -1,4 +1,4 @@
-"""Algorithm 1 of the edge-computing paper with networks for experts: servers are busy while they learn images."""
+"""Algorithm 1 of the edge-computing paper with networks for experts: servers are busy while they train on a task."""
 
 import functools
 from typing import Any, NamedTuple
@@ -7,75 +7,74 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from moe_theory.core import checks, gating
+from moe_theory.core import constraints, gating
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.random import symmetric_uniforms
 from moe_theory.core.system import System
-from moe_theory.deep import experts, gate, networks, scores
-from moe_theory.deep.arrivals import Arrival, draw
+from moe_theory.deep import evaluation, gate, networks, training
+from moe_theory.deep.evaluation import Past, Tables
 from moe_theory.deep.gate import Moments
 from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
-from moe_theory.deep.pool import Pool, Source, on_device, pool_of
-from moe_theory.deep.scores import Past, Tables
+from moe_theory.deep.tasks import Arrival, Pool, Source, draw, on_device, pool_of
 from moe_theory.edge.delays import Law, Trip, even_map, uniform
 from moe_theory.edge.policies import POLICIES, Policy, check_policy, scores_of
 from moe_theory.edge.system import check_laws
 from moe_theory.edge.tasks import draw_execution, within
 
-_EXECUTION = 2**31 - 1  # folded into a key that is also folded with experts' numbers: beyond any of these
+_EXECUTION = 2**31 - 1  # folded into a key that experts' numbers are folded into too: larger than any of them
 
 
 class Pending(NamedTuple):
-    """The task that each server works on, or worked on last."""
+    """The task in progress at each server, or its last one."""
 
-    is_open: Bool[Array, " M"]  # whether there is one
-    rows: Tables  # what the server will make of the test images, leaves (M, K, n)
+    is_open: Bool[Array, " M"]  # whether it is in progress
+    rows: Tables  # evaluation of the server's model once it is done, leaves (M, K, n)
     costs: Float[Array, " M"]  # |w_t - w_{t-1}|
-    inputs: Float[Array, "M p"]  # of the gate, in the round in which it was routed
-    slopes: Float[Array, "M M"]  # derivatives of the locality loss in the gate outputs then, at a cost of 1
+    inputs: Float[Array, "M p"]  # of the gate when it was routed
+    slopes: Float[Array, "M M"]  # derivatives of the locality loss in the gate outputs then, for a cost of 1
 
 
 class State(NamedTuple):
-    """What is carried from round to round: with the pool, which never changes, the checkpoint."""
+    """What is carried from round to round, and the checkpoint; the pool never changes."""
 
     pool: Pool
-    experts: Weights  # leaves (M, ...); those of a busy server are as they will be
-    tables: Tables  # of the models as they are
+    experts: Weights  # leaves (M, ...); of a busy server, already trained
+    tables: Tables  # of the current models
     pending: Pending
     gates: Float[Array, "M p"]
     gate_step: Float[Array, "M p"]  # the gradient that the next round applies
     moments: Moments
     positions: Float[Array, "M 2"]  # of the servers on the unit square
     execution_delay: Int[Array, " M"]  # d^ex of each server, in rounds
-    busy_until: Int[Array, " M"]  # the round in which each is idle again
+    busy_until: Int[Array, " M"]  # the round in which each becomes idle
     visits: Int[Array, " M"]
-    dropped: Int[Array, ""]  # tasks that met no idle server
+    dropped: Int[Array, ""]  # tasks that found all servers busy
     round: Int[Array, ""]
     past: Past
 
     @property
     def max_rounds(self) -> int:
-        """Rounds that there is memory for: `simulate` refuses more."""
+        """Rounds that arrays are padded to: `simulate` refuses more."""
         return self.past.max_rounds
 
 
 class Info(NamedTuple):
-    """What a round shows."""
+    """What is observed in a round."""
 
     task: Int[Array, ""]  # n_t
     expert: Int[Array, ""]  # m_t; -1 for a task that was dropped
     delay: Int[Array, ""]  # d_t, in rounds; 0 for a task that was dropped
-    num_busy: Int[Array, ""]  # servers that the router found busy
+    num_busy: Int[Array, ""]  # busy servers at routing
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
-    locality: Float[Array, ""]  # |w_t - w_{t-1}| that the task will take; 0 for one that was dropped
+    locality: Float[Array, ""]  # |w_t - w_{t-1}| once the task is done; 0 for one that was dropped
     drive: Float[Array, ""]  # kappa = eta |g|^2 |w_t - w_{t-1}|
     variance: Float[Array, ""]  # of an element of the mean images across tasks, mean over elements
     total_variance: Float[Array, ""]  # and the sum over elements, at most 1
-    generalization_error: Float[Array, ""]  # G_t of (20), mean-squared test error with the models as they are
-    generalization_error_flushed: Float[Array, ""]  # once the tasks under way are done
-    accuracy: Float[Array, ""]  # mean test accuracy of the tasks routed so far, with the models as they are
-    dropped: Int[Array, ""]  # tasks lost so far
+    generalization_error: Float[Array, ""]  # G_t of (20), mean-squared test error of the current models
+    generalization_error_flushed: Float[Array, ""]  # once the tasks in progress are done
+    accuracy: Float[Array, ""]  # mean test accuracy of the current models on the tasks routed so far
+    dropped: Int[Array, ""]  # tasks dropped so far
 
 
 @functools.lru_cache(maxsize=16)  # each holds a data set
@@ -87,14 +86,14 @@ def system(
     transfer: Law = uniform,
     execution: Law = uniform,
 ) -> System:
-    """The experiment as a `System` on a data set, whose tasks are to recognise `classes`, one each.
+    """The experiment as a `System` on a data set; the tasks are to recognise `classes`, one each.
 
     Args:
-        policies: of `moe_theory.edge.policies`, or your own; `Params.policy` says which of them routes.
+        policies: of `moe_theory.edge.policies`, or your own; `Params.policy` is the index of the one that routes.
         transfer, execution: laws of delays, of `moe_theory.edge.delays` or your own.
     Source: Algorithm 1 and Section VI of `edge`.
-    Raises: InvalidDimsError unless there are `num_classes` classes, all in the data set; once it begins,
-        InvalidParamsError for a policy that there is not, and for laws that do not fit the parameters.
+    Raises: InvalidDimsError unless there are `num_classes` classes, all in the data set; from `init`,
+        InvalidParamsError for a policy out of range, and for laws that do not fit the parameters.
 
     Examples:
         >>> import jax
@@ -120,7 +119,7 @@ def system(
 
 
 def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, execution: Law = uniform) -> State:
-    """The state before round 1: experts and execution delays are drawn, servers are spread evenly and idle.
+    """The state before round 1: random experts and execution delays, idle servers spread evenly.
 
     Source: Algorithm 1 and Section VI of `edge`.
     Raises: InvalidDimsError for a pool of another number of classes; InvalidParamsError for `params` outside their
@@ -129,9 +128,9 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, execution
     check_params(dims, params, len(pool.train.counts))
     num_experts, num_pixels, dtype = dims.max_experts, pool.train.pixels[0].size, jnp.result_type(float)
     pool = on_device(pool)
-    models = experts.begin(key, dims, pool)
-    # A server that still works on its first task shows the model that it began with.
-    tables = experts.tables_of(models, pool, params, dims)
+    models = training.initial_experts(key, dims, pool)
+    # A server that is still busy with its first task has its initial model.
+    tables = evaluation.evaluate_all(models, pool, params, dims)
     gates = jnp.zeros((num_experts, num_pixels), dtype)
     positions = jnp.asarray(even_map(num_experts), dtype)
     return State(
@@ -143,7 +142,7 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, execution
         ),
         gates=gates,
         gate_step=gates,
-        moments=gate.none_yet(num_pixels),
+        moments=gate.initial_moments(num_pixels),
         positions=positions,
         execution_delay=draw_execution(
             jax.random.fold_in(key, _EXECUTION), dims.servers, positions, params.delays, execution
@@ -152,7 +151,7 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, execution
         visits=jnp.zeros(num_experts, jnp.int32),
         dropped=jnp.zeros((), jnp.int32),
         round=jnp.zeros((), jnp.int32),
-        past=scores.no_past(dims),
+        past=evaluation.empty_past(dims),
     )
 
 
@@ -165,19 +164,18 @@ def learn(
 ) -> tuple[State, Info]:
     """One round on an explicit arrival, nothing random inside: gate steps, completions, routing, in this order.
 
-    Last round's completions move the gates (with `gate_lag` 0 this round's), from the inputs and probabilities of the
-    rounds in which they were routed. Then the task goes to the idle server that the policy puts first, which is busy
-    for its delay and shows its new model after it; with nobody idle the task is dropped.
+    The tasks completed in the last round (with `gate_lag` 0 in this one) update the gates, with the inputs and
+    probabilities of the rounds in which they were routed. Then the task goes to the idle server that the policy ranks
+    first, which is busy for the task's delay and has its new model afterwards; with no server idle it is dropped.
 
     Source: Eqs. (1)-(13), Algorithm 1 and Section VI of `edge`.
-    Raises: as `begin`; InvalidParamsError for a policy that there is not, or that gives no score a server;
+    Raises: as `begin`; InvalidParamsError for a policy out of range, or without one score for each server;
         InvalidRunError for a round beyond `Dims.max_rounds`, where its number is known.
 
     Examples:
         >>> import moe_theory as mt
         >>> from moe_theory import deep, edge
-        >>> from moe_theory.deep.arrivals import draw
-        >>> from moe_theory.deep.pool import pool_of
+        >>> from moe_theory.deep.tasks import draw, pool_of
         >>> pool, params = pool_of(deep.datasets.load("digits"), classes=(1, 4)), deep.Params(num_experts=2)
         >>> dims = deep.Dims(2, num_classes=2, max_rounds=2, num_samples=4, num_tests=4, num_epochs=1, batch_size=4)
         >>> def init(key, params):
@@ -198,7 +196,7 @@ def learn(
     exists = jnp.arange(dims.max_experts) < params.num_experts
     idle = exists & (state.busy_until <= time)
     pixels = state.pool.train.pixels[arrival.images]
-    moments, gate_input = gate.seen(state.moments, pixels, time, params)
+    moments, gate_input = gate.observe(state.moments, pixels, time, params)
     outputs = gating.gate_outputs(state.gates, gate_input)
     rankings = jnp.stack([scores_of(policy, outputs, state, arrival, params) for policy in policies])
     expert, chosen = gating.best_expert(rankings[params.policy], idle)
@@ -206,22 +204,22 @@ def learn(
 
     place = jnp.maximum(expert, 0)
     before = networks.expert(state.experts, place)
-    learned = experts.learn(before, arrival, pixels, state.pool, time, params, dims)
-    kept: Any = jax.tree.map(lambda new, old: jnp.where(is_routed, new, old), learned.weights, before)
-    locality = jnp.where(is_routed, jnp.sqrt(learned.squared_move), 0)
+    trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims)
+    weights: Any = jax.tree.map(lambda new, old: jnp.where(is_routed, new, old), trained.weights, before)
+    locality = jnp.where(is_routed, jnp.sqrt(trained.squared_change), 0)
     delay = jnp.sum(jnp.where(chosen, arrival.transfer_delay + state.execution_delay, 0), dtype=jnp.int32)
     slopes = gating.gate_slopes(gating.gate_probabilities(outputs, exists), chosen.astype(outputs.dtype))
     after = state._replace(
-        experts=networks.with_expert(state.experts, place, kept),
-        pending=_begun(state.pending, chosen, learned.rows, locality, gate_input, slopes),
+        experts=networks.with_expert(state.experts, place, weights),
+        pending=_with_task(state.pending, chosen, trained.rows, locality, gate_input, slopes),
         moments=moments,
         busy_until=jnp.where(chosen, time + delay, state.busy_until),
         visits=state.visits + chosen,
         dropped=state.dropped + ~is_routed,
-        past=scores.remember(state.past, time, arrival.task, expert, arrival.tests, learned.rows),
+        past=evaluation.record(state.past, time, arrival.task, expert, arrival.tests, trained.rows),
     )
-    found = scores.scores(after.past, after.tables, time)
-    flushed = scores.scores(after.past, _rows_of(after.pending.is_open, after.pending.rows, after.tables), time)
+    scores = evaluation.scores(after.past, after.tables, time)
+    flushed = evaluation.scores(after.past, _select(after.pending.is_open, after.pending.rows, after.tables), time)
     info = Info(
         task=arrival.task,
         expert=expert,
@@ -232,9 +230,9 @@ def learn(
         drive=gate.drive(gate_input, locality, params),
         variance=gate.variance(moments, time),
         total_variance=gate.total_variance(moments, time),
-        generalization_error=found.generalization_error,
+        generalization_error=scores.generalization_error,
         generalization_error_flushed=flushed.generalization_error,
-        accuracy=found.accuracy,
+        accuracy=scores.accuracy,
         dropped=after.dropped,
     )
     return after, info
@@ -243,14 +241,14 @@ def learn(
 def _check_policies(policies: tuple[Policy, ...], params: Params) -> None:
     for policy in policies:
         check_policy(policy)
-    if checks.is_known(params.policy) and int(params.policy) >= len(policies):
+    if constraints.is_known(params.policy) and int(params.policy) >= len(policies):
         raise InvalidParamsError(
             f"policy={params.policy} must be below {len(policies)}, the number of policies. Lower policy."
         )
 
 
 def _completed(state: State, done: Bool[Array, " M"], params: Params) -> State:
-    """Servers whose tasks are done show their new models; the gates take the step that is due.
+    """Servers whose tasks are done switch to their new models; the gates take the step that is due.
 
     Source: Eqs. (11)-(13), (24)-(26) of `edge`.
     """
@@ -260,14 +258,14 @@ def _completed(state: State, done: Bool[Array, " M"], params: Params) -> State:
     is_immediate = jnp.asarray(params.gate_lag) == 0
     step = state.gate_step + jnp.where(is_immediate, gradient, 0)
     return state._replace(
-        tables=_rows_of(done, pending.rows, state.tables),
+        tables=_select(done, pending.rows, state.tables),
         pending=pending._replace(is_open=pending.is_open & ~done),
         gates=state.gates - params.learning_rate * step,
         gate_step=jnp.where(is_immediate, 0, gradient),
     )
 
 
-def _begun(
+def _with_task(
     pending: Pending,
     chosen: Bool[Array, " M"],
     rows: Tables,
@@ -275,18 +273,18 @@ def _begun(
     gate_input: Float[Array, " p"],
     slopes: Float[Array, " M"],
 ) -> Pending:
-    """With the task that the chosen server, if any, now works on; `rows` have leaves (K, n)."""
+    """Add the task of the chosen server, if any; `rows` has leaves (K, n)."""
     return Pending(
         is_open=pending.is_open | chosen,
-        rows=_rows_of(chosen, Tables(*(row[None] for row in rows)), pending.rows),
+        rows=_select(chosen, Tables(*(row[None] for row in rows)), pending.rows),
         costs=jnp.where(chosen, cost, pending.costs),
         inputs=jnp.where(chosen[:, None], gate_input[None], pending.inputs),
         slopes=jnp.where(chosen[:, None], slopes[None], pending.slopes),
     )
 
 
-def _rows_of(chosen: Bool[Array, " M"], rows: Tables, others: Tables) -> Tables:
-    """Those of the chosen servers, of the others theirs, leaves (M, K, n)."""
+def _select(chosen: Bool[Array, " M"], rows: Tables, others: Tables) -> Tables:
+    """Leaves (M, K, n), from `rows` for the chosen servers and from `others` for all others."""
     return Tables(*(jnp.where(chosen[:, None, None], new, old) for new, old in zip(rows, others, strict=True)))
 
 
@@ -298,10 +296,10 @@ def sent(
     params: Params,
     transfer: Law,
 ) -> Arrival:
-    """The arrival with its distances and transfer delays, of a user at `place`.
+    """The arrival of a user at `place`, with its distances and transfer delays.
 
     Source: Eq. (1) and Section VI of `edge`.
-    Raises: InvalidParamsError for a law of delays that gives no whole numbers, one a server.
+    Raises: InvalidParamsError for a law of delays that does not give one whole number for each server.
     """
     distance = jnp.sqrt(jnp.sum(jnp.square(positions - place[None]), axis=1))
     units = (symmetric_uniforms(key, positions.shape[0] + 1, positions.dtype) + 1) / 2

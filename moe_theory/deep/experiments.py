@@ -1,18 +1,27 @@
-"""The experiments that claims stand on: the presets' twins on digits, and a sweep over the scale of the gate's input.
+"""The experiments of claims and figures: small presets on digits, and a sweep over the scale of the gate's input.
 
-A claim about a figure is judged on other data by putting that data's runs in the place of these: `claims_for`.
+`claims_for` gives the claims about a figure for runs on other data.
 """
 
 import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import observe_info
-from moe_theory.deep.datasets.digits import TITLE, load_digits
-from moe_theory.deep.presets import SMALL, Preset, expert_cell, preset
+from moe_theory.deep.datasets import DATASETS, load, load_digits
+from moe_theory.deep.params import ADAM
+from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, SMALL, Preset, expert_cell, incremental_accuracy, preset
+from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify import Claim, Experiment
+from moe_theory.verify.claim import ReadingLike
+from moe_theory.verify.components import Values
+from moe_theory.verify.components import named as named
 from moe_theory.verify.registry import select_claims
 
-# By network: as many as some minutes allow on two cores; 64 are the first of a verdict's looks, or fewer its only one.
+# By network, for some minutes on two cores. A verdict's first look is at 64 replicates; with fewer there is one look.
 REPLICATES = {"mlp": 128, "five-layer-small": 64, "resnet18-small": 32}
 
 
@@ -29,8 +38,8 @@ def _on_digits(name: str) -> Experiment:
         replicates=REPLICATES[of.dims.network],
         tier="digits",
         keeps_state=False,
-        data=TITLE,
-        width=None if of.dims.network == "mlp" else 1,  # convolutions gain nothing from company
+        data="digits",
+        width=None if of.dims.network == "mlp" else 1,  # convolutions gain nothing from batching
     )
 
 
@@ -40,7 +49,7 @@ CIFAR100 = _on_digits("continual-cifar100")
 TINY_IMAGENET = _on_digits("continual-tiny-imagenet")
 EDGE_MNIST = _on_digits("edge-mnist")
 
-# How far a gate step moves the router, by the scale of what the gate reads: below and above the drive that freezes it.
+# Scales of the gate's input, with kappa below and above the range in which the router freezes.
 WEAK, STRONG = 20.0, 100.0
 DRIVE_EXPERTS = 4
 
@@ -73,21 +82,98 @@ DRIVE = _drive()
 
 
 def claims_for(of: Preset, data: str) -> list[Claim]:
-    """The claims about a preset's figure, to be judged on runs of the preset on this data set.
+    """The claims about a preset's figure, to be judged on runs of the preset on a data set.
 
     Args:
-        data: the data set's title, which the verdicts name.
+        data: the data set's title, for the verdicts.
     """
-    twin = of.name.removesuffix(SMALL) + SMALL
+    small = of.name.removesuffix(SMALL) + SMALL
     return [
         dataclasses.replace(claim, experiment=_of(claim.experiment, of, data))
         for claim in select_claims(["deep"])
-        if claim.experiment.name == twin
+        if claim.experiment.name == small
     ]
 
 
 def _of(experiment: Experiment, of: Preset, data: str) -> Experiment:
-    """What a claim says of its experiment, of a preset's runs, which are made elsewhere."""
+    """A claim's experiment with a preset in place of its small version."""
     return dataclasses.replace(
         experiment, name=of.name, dims=of.dims, cells=of.cells(), num_rounds=of.num_rounds, data=data
     )
+
+
+def run_preset(
+    preset: Preset,
+    settings: Mapping[str, Mapping[str, Any]],
+    reading: ReadingLike,
+    replicates: int,
+    seed: int,
+    progress: Progress = quiet,
+    num_rounds: int | None = None,
+    what: str | None = None,
+) -> dict[str, Run]:
+    """Every round of cells of a small preset, by the names of `settings` (name -> parameters).
+
+    Args:
+        num_rounds: run only this many rounds, with step sizes as in the whole run.
+        what: name for the progress bar.
+    Raises: InvalidRunError for replicates or rounds that cannot be run.
+    """
+    length = preset.num_rounds if num_rounds is None else num_rounds
+    if length > preset.num_rounds:
+        raise InvalidRunError(f"num_rounds={length} must be at most {preset.num_rounds}, the rounds of {preset.name}.")
+    system = preset.system(load(preset.data))
+    cells = [Cell(name, system, reading.params(**own), length, 1, keeps_state=False) for name, own in settings.items()]
+    return dict(run_cells(cells, replicates, seed=seed, width=1, progress=progress, what=what))
+
+
+def describe(preset: Preset) -> str:
+    """What a small preset runs, and what the paper runs instead."""
+    original = PRESETS[preset.name.removesuffix(SMALL)]
+    return (
+        f"A small version of {preset.where} of the {_PAPERS[preset.paper]} paper: {_sizes(preset)}. The paper: "
+        f"{_sizes(original)}."
+    )
+
+
+_PAPERS = {CONTINUAL: "continual-learning", EDGE: "edge-computing"}
+
+
+def _sizes(preset: Preset) -> str:
+    dims = preset.dims
+    method = "Adam" if dims.optimizer == ADAM else "SGD"
+    classes = ", ".join(map(str, preset.classes))
+    epochs = f"{dims.num_epochs} epochs of {method}"
+    batches = f" in batches of {dims.batch_size}" if dims.batch_size < dims.num_samples else ""
+    return (
+        f"{DATASETS[preset.data].title} (classes {classes}), T = {dims.max_rounds} rounds, {dims.num_samples} training "
+        f"and {dims.num_tests} test images a task, network {dims.network}, {epochs}{batches}"
+    )
+
+
+Metric = Callable[[Run], np.ndarray]  # one number for each replicate (B,)
+
+
+def final(name: str) -> Metric:
+    """A record of the last round."""
+    return lambda run: np.asarray(getattr(run.records, name)[-1], np.float64)
+
+
+def average_accuracy(run: Run) -> np.ndarray:
+    """The average incremental accuracy."""
+    return incremental_accuracy(run.records.accuracy)
+
+
+def of_cells(cells: Sequence[str], metric: Metric) -> Values:
+    """A component for each cell."""
+    return lambda runs: np.stack([metric(runs[cell]) for cell in cells], axis=1)
+
+
+def of_experts(metric: Metric, sizes: Sequence[int], terminate: bool = True) -> Values:
+    """A component for each number M of experts."""
+    return of_cells([expert_cell(size, terminate) for size in sizes], metric)
+
+
+def by_size(sizes: Sequence[int]) -> Callable:
+    """Names of these components."""
+    return named(*(f"M = {size}" for size in sizes))

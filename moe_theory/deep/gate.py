@@ -1,4 +1,4 @@
-"""What the router sees of a task of images, and how far one step moves what it makes of it."""
+"""The gate's input, from a task's mean image, and the drive kappa: how far one gate step moves its own output."""
 
 from typing import NamedTuple
 
@@ -7,60 +7,60 @@ from jaxtyping import Array, Float, Int, UInt8
 
 from moe_theory.deep.params import Params
 
-# Drives kappa between which the first steps on a task begin to freeze the router.
+# Range of kappa in which the router begins to freeze: from here on the first steps fix where a task goes.
 FREEZING_DRIVES = (10.0, 20.0)
 
 
 class Moments(NamedTuple):
-    """Running moments of the normalised mean images that have arrived."""
+    """Running moments of the normalised mean images of all arrivals."""
 
     mean: Float[Array, " p"]
     squares: Float[Array, " p"]  # sum of squared deviations from the mean
 
 
-def none_yet(num_pixels: int) -> Moments:
-    """Before the first round."""
+def initial_moments(num_pixels: int) -> Moments:
+    """The moments before the first round."""
     return Moments(*(jnp.zeros(num_pixels, jnp.result_type(float)),) * 2)
 
 
 def mean_image(pixels: UInt8[Array, "s h w c"]) -> Float[Array, " p"]:
-    """The mean of a task's images as a vector of norm 1. Source: Section VI of `edge`, Section 6 of `continual`."""
+    """Mean of a task's images as a vector of norm 1. Source: Section VI of `edge`, Section 6 of `continual`."""
     image = jnp.mean(pixels.astype(jnp.result_type(float)) / 255, axis=0).reshape(-1)
     return image / jnp.maximum(jnp.sqrt(jnp.sum(jnp.square(image))), 1e-12)
 
 
-def arrived(before: Moments, image: Float[Array, " p"], time: Int[Array, ""]) -> Moments:
-    """The moments with one image more, that of round `time`."""
+def updated(before: Moments, image: Float[Array, " p"], time: Int[Array, ""]) -> Moments:
+    """The moments including the mean image of round `time`."""
     gap = image - before.mean
     mean = before.mean + gap / time
     return Moments(mean, before.squares + gap * (image - mean))
 
 
-def seen(
+def observe(
     before: Moments, pixels: UInt8[Array, "s h w c"], time: Int[Array, ""], params: Params
 ) -> tuple[Moments, Float[Array, " p"]]:
-    """A task's images of round `time` as the router sees them: the moments with them, and the gate's input."""
+    """The moments including the images of round `time`, and the gate's input for them."""
     image = mean_image(pixels)
-    moments = arrived(before, image, time)
+    moments = updated(before, image, time)
     return moments, gate_input(moments, image, params)
 
 
 def gate_input(moments: Moments, image: Float[Array, " p"], params: Params) -> Float[Array, " p"]:
-    """What the linear gate reads: the image, unless told otherwise less the mean of all that arrived, scaled."""
+    """Input of the linear gate: the image, under `centre` less the mean of all arrivals, scaled."""
     centre = jnp.where(jnp.asarray(params.centre, bool), moments.mean, 0)
     return params.gate_scale * (image - centre)
 
 
 def total_variance(moments: Moments, time: Int[Array, ""]) -> Float[Array, ""]:
-    """The sum of all elements' variances across tasks, in [0, 1]."""
+    """Sum of all elements' variances across tasks, in [0, 1]."""
     return jnp.sum(moments.squares) / time
 
 
 def variance(moments: Moments, time: Int[Array, ""]) -> Float[Array, ""]:
-    """The variance of an element across tasks, mean over elements: sigma_0, or its square. In [0, 1/p].
+    """Variance of an element across tasks, mean over elements: sigma_0, or its square. In [0, 1/p].
 
-    Elements' variances sum to E|x|^2 - |E x|^2 = 1 - |E x|^2 for vectors x of norm 1. The sigma_0 = 0.1 of `edge`, at
-    p = 784, is therefore no such mean of variances, nor of deviations, which is at most p^-0.5 = 0.036.
+    Elements' variances sum to E|x|^2 - |E x|^2 = 1 - |E x|^2 for vectors x of norm 1. The sigma_0 = 0.1 of `edge` is
+    therefore impossible at p = 784: the variance is at most 1/p and the deviation p^-0.5 = 0.036.
 
     Source: as `mean_image`.
     """
@@ -68,8 +68,8 @@ def variance(moments: Moments, time: Int[Array, ""]) -> Float[Array, ""]:
 
 
 def drive(input: Float[Array, " p"], locality: Float[Array, ""], params: Params) -> Float[Array, ""]:
-    """kappa = eta |g|^2 Delta, dimensionless: how far one step on a task moves the gate output of that same task.
+    """kappa = eta |g|^2 |w_t - w_{t-1}|, dimensionless: how far one step on a task moves its own gate output.
 
-    Above `FREEZING_DRIVES` a first step freezes the router; below 1 it takes many arrivals to specialise.
+    Above `FREEZING_DRIVES` the first step freezes the router; below 1 it takes many arrivals to specialise.
     """
     return params.learning_rate * jnp.sum(jnp.square(input)) * locality

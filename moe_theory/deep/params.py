@@ -1,19 +1,55 @@
-"""Static shapes and traced parameters of the deep experiments, and what they may be."""
+"""Static shapes, traced parameters and readings of the deep experiments: named choices where the papers are silent.
+
+| open in the papers | parameter |
+| --- | --- |
+| whether all of a task's images show its class, or half of them | `positive_share` |
+| whether experts tell one class from the rest, or all K apart | `multi_class` |
+| training loss (only the test error is said to be squared) | `squared_loss` |
+| whether the mean image is centred before it is the gate's input | `centre` |
+| scale of the gate's input | `gate_scale` |
+| whether the locality loss is the norm of the change of all parameters, or per parameter | `per_parameter` |
+| delays of servers, of which only d_u = 4 is given | `min_execution_delay`, `max_execution_delay`, ... |
+| eta, alpha, lambda and Gamma | `learning_rate`, `balance_weight`, `perturbation_scale`, `termination_threshold` |
+
+The outcome depends most on `gate.drive`, kappa = eta |g|^2 |w_t - w_{t-1}|, which runs print.
+"""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Int
 
 from moe_theory import continual, edge
-from moe_theory.core import checks
+from moe_theory.continual.params import GateStep, Power
+from moe_theory.core import constraints
+from moe_theory.core.constraints import (
+    AtMost,
+    Count,
+    CountOrZero,
+    Flag,
+    NonNegative,
+    OneOf,
+    PaddedTo,
+    Positive,
+    Real,
+    Size,
+    Whole,
+    Within,
+)
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
 from moe_theory.core.numerics import Scalar
+from moe_theory.core.readings import Reading
 from moe_theory.deep.networks import NETWORKS
 from moe_theory.edge.params import LONGEST_DELAY
+from moe_theory.edge.params import check_params as check_edge_params
 
 SGD, ADAM = "sgd", "adam"
 OPTIMIZERS = (SGD, ADAM)
+
+GateLag = Annotated[Int[Scalar, ""], OneOf((0, 1))]
+Delay = Annotated[Int[Scalar, ""], Whole(0, LONGEST_DELAY, "rounds are counted in 32 bits")]
+Share = Annotated[Real, Within(0, 1, open_low=True, why="it is a share of a task's images")]
+BETWEEN = "a delay is between them"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,8 +58,8 @@ class Dims:
 
     `max_experts` and `max_rounds` only pad.
 
-    Raises: InvalidDimsError for sizes below 1, or batches that do not divide the samples; UnknownNameError for a
-        network or an optimizer that does not exist.
+    Raises: InvalidDimsError for sizes below 1, or batches that do not divide the samples; UnknownNameError for an
+        unknown network or optimizer.
 
     Examples:
         >>> from moe_theory import deep
@@ -32,45 +68,43 @@ class Dims:
         40
     """
 
-    max_experts: int  # largest number of experts M
-    num_classes: int  # K, the classes that tasks are to recognise
-    max_rounds: int  # T, rounds that arrivals are remembered of
-    num_samples: int = 100  # s, training images of a task
-    num_tests: int = 100  # test images of a task
-    num_epochs: int = 20
-    batch_size: int = 100  # images of a step
+    max_experts: Size  # largest number of experts M
+    num_classes: Size  # K, the classes that tasks are to recognise
+    max_rounds: Size  # T, rounds whose arrivals are stored
+    num_samples: Size = 100  # s, training images of a task
+    num_tests: Size = 100  # test images of a task
+    num_epochs: Size = 20
+    batch_size: Size = 100  # images of a gradient step
     network: str = "mlp"  # a key of `networks.NETWORKS`
-    optimizer: str = SGD  # of an expert, begun anew for every task
+    optimizer: str = SGD  # of an expert, initialised anew for every task
 
     def __post_init__(self) -> None:
-        for name, value in dataclasses.asdict(self).items():
-            if name not in ("network", "optimizer"):
-                checks.require_size(name, value)
+        constraints.check_sizes(self)
         if self.network not in NETWORKS:
             raise unknown_name("network", self.network, NETWORKS)
         if self.optimizer not in OPTIMIZERS:
             raise unknown_name("optimizer", self.optimizer, OPTIMIZERS)
         if self.num_samples % self.batch_size:
             raise InvalidDimsError(
-                f"batch_size={self.batch_size} must divide num_samples={self.num_samples}: all steps are of one size. "
-                "Change batch_size."
+                f"batch_size={self.batch_size} must divide num_samples={self.num_samples}: all batches are of one "
+                "size. Change batch_size."
             )
 
     @property
     def servers(self) -> edge.Dims:
-        """What `edge` needs to know of these for its laws of delays: the number of servers; its features are least."""
+        """The sizes that the laws of delays of `edge` take: its number of servers."""
         return edge.Dims(self.max_experts, num_tasks=1, num_features=2, num_samples=1)
 
     @property
     def num_steps(self) -> int:
-        """Steps of an expert on one task."""
+        """Gradient steps of an expert on one task."""
         return self.num_epochs * (self.num_samples // self.batch_size)
 
 
 class Params(NamedTuple):
     """Everything a user sweeps; every leaf may be traced. Those of mobile edge computing alone come last.
 
-    Algorithm 1 of `edge` has no auxiliary loss, no termination and the plain norm: `deep.edge` does not look at
+    Algorithm 1 of `edge` has no auxiliary loss, no termination and the plain norm: `deep.edge` ignores
     `balance_weight`, `termination_threshold`, `terminate`, `accumulate_flags` and `locality_power`.
 
     Examples:
@@ -79,30 +113,30 @@ class Params(NamedTuple):
         7
     """
 
-    num_experts: Int[Scalar, ""] = 4  # M
-    learning_rate: Float[Scalar, ""] = 0.5  # eta, of the gates
-    balance_weight: Float[Scalar, ""] = 0.5  # alpha of the auxiliary loss
-    perturbation_scale: Float[Scalar, ""] = 0.3  # lambda of the routing noise
-    termination_threshold: Float[Scalar, ""] = 0.3  # Gamma
-    terminate: Bool[Scalar, ""] = True  # whether the updates of the gates are terminated
-    accumulate_flags: Bool[Scalar, ""] = True  # whether a convergence flag I(m), once set, stays set
-    locality_power: Float[Scalar, ""] = 1.0  # q of |w_t - w_{t-1}|^q
-    per_parameter: Bool[Scalar, ""] = False  # whether that norm is divided by the root of the number of parameters
-    gate_scale: Float[Scalar, ""] = 10.0  # what the normalised mean image is multiplied by
-    centre: Bool[Scalar, ""] = True  # whether the running mean of the arrivals is subtracted from it
-    expert_rate: Float[Scalar, ""] = 0.1  # step size of an expert, in the first round
-    final_rate: Float[Scalar, ""] = 0.1  # and in the last one, along a cosine
-    num_rounds: Int[Scalar, ""] = 60  # T, rounds that the cosine goes over
-    weight_decay: Float[Scalar, ""] = 0.0
-    positive_share: Float[Scalar, ""] = 0.5  # of a task's images, those of its class
-    multi_class: Bool[Scalar, ""] = False  # whether experts tell the K classes apart, or one class from the rest
-    squared_loss: Bool[Scalar, ""] = False  # whether experts minimise the squared error, or the cross entropy
-    policy: Int[Scalar, ""] = 0  # which of a system's policies routes: adaptive, nearest, fastest, uniform
-    gate_lag: Int[Scalar, ""] = 1  # rounds from a completion to its gate step
-    min_transfer_delay: Int[Scalar, ""] = 0  # rounds
-    max_transfer_delay: Int[Scalar, ""] = 0
-    min_execution_delay: Int[Scalar, ""] = 4
-    max_execution_delay: Int[Scalar, ""] = 4
+    num_experts: Annotated[Count, PaddedTo("max_experts")] = 4  # M
+    learning_rate: GateStep = 0.5  # eta, of the gates
+    balance_weight: NonNegative = 0.5  # alpha of the auxiliary loss
+    perturbation_scale: NonNegative = 0.3  # lambda of the routing noise
+    termination_threshold: NonNegative = 0.3  # Gamma
+    terminate: Flag = True  # whether the updates of the gates are terminated
+    accumulate_flags: Flag = True  # whether a convergence flag I(m), once set, stays set
+    locality_power: Power = 1.0  # q of |w_t - w_{t-1}|^q
+    per_parameter: Flag = False  # whether that norm is divided by the root of the number of parameters
+    gate_scale: Positive = 10.0  # factor of the normalised mean image
+    centre: Flag = True  # whether the running mean of the arrivals is subtracted from it
+    expert_rate: NonNegative = 0.1  # step size of an expert, in the first round
+    final_rate: NonNegative = 0.1  # and in the last one, along a cosine
+    num_rounds: Count = 60  # T, period of the cosine
+    weight_decay: NonNegative = 0.0
+    positive_share: Share = 0.5  # of a task's images, those of its class
+    multi_class: Flag = False  # whether experts classify among the K classes, or tell one class from the rest
+    squared_loss: Flag = False  # whether experts minimise the squared error, or the cross entropy
+    policy: CountOrZero = 0  # which of a system's policies routes: adaptive, nearest, fastest, uniform
+    gate_lag: GateLag = 1  # rounds from a completion to its gate step
+    min_transfer_delay: Annotated[Delay, AtMost("max_transfer_delay", BETWEEN)] = 0  # rounds
+    max_transfer_delay: Delay = 0
+    min_execution_delay: Annotated[Delay, AtMost("max_execution_delay", BETWEEN)] = 4
+    max_execution_delay: Delay = 4
 
     @property
     def routing(self) -> continual.Params:
@@ -130,14 +164,8 @@ class Params(NamedTuple):
         )
 
 
-_AT_LEAST_ZERO = ("balance_weight perturbation_scale termination_threshold expert_rate final_rate weight_decay").split()
-_ABOVE_ZERO = ("learning_rate", "locality_power", "gate_scale", "positive_share")
-_BOOLEANS = ("terminate", "accumulate_flags", "per_parameter", "centre", "multi_class", "squared_loss")
-_DELAYS = ("min_transfer_delay", "max_transfer_delay", "min_execution_delay", "max_execution_delay")
-
-
 def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> None:
-    """Refuse parameters outside their range; those that are traced, and so have no value yet, are passed over.
+    """Refuse parameters outside their range; traced ones are passed over.
 
     Args:
         num_classes: of the pool, where there is one.
@@ -149,45 +177,11 @@ def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> 
             f"num_classes={dims.num_classes} must be the number of classes that tasks recognise, {num_classes}. "
             "Change num_classes."
         )
-    values = checks.known_values(params)
-    for name in _ABOVE_ZERO:
-        if name in values and values[name] <= 0:
-            raise InvalidParamsError(f"{name}={values[name]} must be above 0. Raise {name}.")
-    checks.require_at_least_zero(values, _AT_LEAST_ZERO)
-    checks.require_boolean(values, _BOOLEANS)
-    checks.require_whole(values, "num_experts", dims.max_experts, "max_experts")
-    checks.require_whole(values, "num_rounds")
-    checks.require_whole(values, "policy", least=0)
-    if values.get("gate_lag", 0) not in (0, 1):
-        raise InvalidParamsError(f"gate_lag={values['gate_lag']} must be 0 or 1. Change gate_lag.")
-    _check_delays(values)
-    _check_labels(dims, values)
-
-
-def _check_delays(values: checks.Values) -> None:
-    for name in _DELAYS:
-        checks.require_whole(values, name, least=0)
-    for part in ("transfer", "execution"):
-        checks.require_ordered(values, f"min_{part}_delay", f"max_{part}_delay", "a delay is between them")
-        if values.get(f"max_{part}_delay", 0) > LONGEST_DELAY:
-            raise InvalidParamsError(
-                f"max_{part}_delay={values[f'max_{part}_delay']} must be at most {LONGEST_DELAY}: rounds "
-                f"are counted in 32 bits. Lower max_{part}_delay."
-            )
-    if values.get("min_transfer_delay", 1) + values.get("min_execution_delay", 1) < 1:
-        raise InvalidParamsError(
-            "min_transfer_delay=0 and min_execution_delay=0 allow a delay of 0 rounds: a task takes at least 1. "
-            "Raise min_execution_delay to 1."
-        )
-
-
-def _check_labels(dims: Dims, values: checks.Values) -> None:
+    values = constraints.check(params, dims)
+    check_edge_params(dims.servers, params.delays)  # no delay of 0 rounds
     share = float(values.get("positive_share", 1))
-    if share > 1:
-        raise InvalidParamsError(
-            f"positive_share={share} must be at most 1: it is a share of a task's images. Lower positive_share."
-        )
-    for name, number in (("num_samples", dims.num_samples), ("num_tests", dims.num_tests)):
+    for name in ("num_samples", "num_tests"):
+        number = getattr(dims, name)
         if round(share * number) < 1:
             raise InvalidParamsError(
                 f"positive_share={share} of {name}={number} leaves no image of the task's class. Raise positive_share "
@@ -195,9 +189,46 @@ def _check_labels(dims: Dims, values: checks.Values) -> None:
             )
     if values.get("multi_class") and share < 1:
         raise InvalidParamsError(
-            f"multi_class needs positive_share=1, not {share}: other classes have no label. Raise positive_share to 1."
+            f"multi_class needs positive_share=1, not {share}: images of other classes have no label. Raise "
+            "positive_share to 1."
         )
     if values.get("multi_class") and dims.num_classes == 1:
-        raise InvalidParamsError(
-            "multi_class needs num_classes above 1, as one class has none to be told from. Raise Dims.num_classes."
-        )
+        raise InvalidParamsError("multi_class needs num_classes above 1. Raise Dims.num_classes.")
+
+
+# The readings by name; the first has the defaults of `Params`.
+READINGS: dict[str, Reading] = {
+    reading.name: reading
+    for reading in (
+        Reading("balanced", "half of a task's images show its class, cross entropy, delays of 4 rounds", Params()),
+        Reading(
+            "multi-class",
+            "all images show the task's class, which experts tell from the K - 1 others",
+            Params(),
+            {"positive_share": 1.0, "multi_class": True},
+        ),
+        Reading("all-positive", "all images show the task's class: one label", Params(), {"positive_share": 1.0}),
+        Reading("squared-loss", "as balanced, experts minimise the squared error", Params(), {"squared_loss": True}),
+        Reading("uncentred", "as balanced, the gate reads the mean image itself", Params(), {"centre": False}),
+        Reading("per-parameter", "as balanced, the locality norm per parameter", Params(), {"per_parameter": True}),
+        Reading(
+            "uniform-delay",
+            "as balanced, execution delays uniform on 1 to 4 rounds",
+            Params(),
+            {"min_execution_delay": 1},
+        ),
+    )
+}
+
+
+def reading(name: str) -> Reading:
+    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
+
+    Examples:
+        >>> from moe_theory import deep
+        >>> deep.reading("uncentred").params(num_experts=4).centre
+        False
+    """
+    if name not in READINGS:
+        raise unknown_name("reading", name, READINGS)
+    return READINGS[name]

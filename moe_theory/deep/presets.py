@@ -1,18 +1,21 @@
-"""The papers' deep experiments by name, each with a small twin that runs on scikit-learn's digits in minutes."""
+"""The papers' deep experiments by name, each with a small version that runs on scikit-learn's digits in minutes."""
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
 
 from moe_theory.core.errors import unknown_name
 from moe_theory.core.system import System
 from moe_theory.deep import continual, edge
-from moe_theory.deep.params import ADAM, Dims, Params
-from moe_theory.deep.pool import Source
+from moe_theory.deep.params import ADAM, Dims
+from moe_theory.deep.tasks import Source
 from moe_theory.edge.policies import POLICIES
 
 CONTINUAL, EDGE = "continual", "edge"
-SMALL = "-small"  # what the name of a twin ends in
+SMALL = "-small"  # suffix of the small versions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,8 +23,8 @@ class Preset:
     """One experiment of a paper: data, sizes, and the cells that its figure compares."""
 
     name: str
-    where: str  # "Fig. 5": of the paper that `paper` names
-    paper: str  # CONTINUAL or EDGE: which system it runs
+    where: str  # "Fig. 5", of `paper`
+    paper: str  # CONTINUAL or EDGE
     data: str  # a key of `datasets.DATASETS`
     classes: tuple[int, ...]
     experts: tuple[int, ...]  # the numbers M that are compared
@@ -38,11 +41,11 @@ class Preset:
 
     @property
     def replicates(self) -> int:
-        """Seeds unless the user asks for others: a twin has as many as decide its claims."""
+        """Default number of seeds: enough to decide the claims of a small version."""
         return 32 if self.name.endswith(SMALL) else 8
 
     def cells(self) -> dict[str, dict[str, Any]]:
-        """What is compared, by name, each with its parameters.
+        """Parameters by the name of the cell.
 
         Experts with and without termination (a single expert needs no router), or servers under every policy.
         """
@@ -60,7 +63,7 @@ class Preset:
         }
 
     def system(self, source: Source) -> System:
-        """The system that all cells run, on a data set (or on what reads it).
+        """The system that all cells run, on a data set or a function that reads it.
 
         Source: Algorithm 1 of the preset's paper.
         """
@@ -83,8 +86,8 @@ def preset(name: str) -> Preset:
 
     Examples:
         >>> from moe_theory import deep
-        >>> twin = deep.preset("continual-mnist-small")
-        >>> twin.data, twin.classes, list(twin.cells())[:2]
+        >>> small = deep.preset("continual-mnist-small")
+        >>> small.data, small.classes, list(small.cells())[:2]
         ('digits', (1, 4, 7), ['M = 1', 'M = 4'])
     """
     if name not in PRESETS:
@@ -92,114 +95,99 @@ def preset(name: str) -> Preset:
     return PRESETS[name]
 
 
-# Appendices A.3, A.5 and A.6 of `continual`: Adam from 5e-4 to 1e-6 along a cosine, weight decay 0.005, 5 epochs.
-_COSINE = {"expert_rate": 5e-4, "final_rate": 1e-6, "weight_decay": 0.005}
-# Where the step of the gates meets the locality losses of these experts; the papers do not say.
+# Scales at which gate steps balance the locality losses of these experts; the papers give none.
 _GATE = {"gate_scale": 20.0}
 _EDGE = {"learning_rate": 0.2, "perturbation_scale": 0.1, "gate_scale": 80.0}
-_SIX = (28, 40, 52, 72, 79, 99)
-_SIX_TINY = (20, 50, 83, 145, 168, 179)
+# Appendices A.3, A.5 and A.6 of `continual`: Adam from 5e-4 to 1e-6 along a cosine, weight decay 0.005, 5 epochs.
+_ADAM = {**_GATE, "expert_rate": 5e-4, "final_rate": 1e-6, "weight_decay": 0.005}
+_SMALL_ADAM = {**_GATE, "expert_rate": 1e-2, "final_rate": 1e-3, "weight_decay": 0.005}
+_SGD = {"expert_rate": 0.2, "final_rate": 0.2}
+
+_DIGITS, _SIX, _SIX_TINY = (1, 4, 7), (28, 40, 52, 72, 79, 99), (20, 50, 83, 145, 168, 179)
+_EVEN, _ODD = (0, 2, 4, 6, 8, 9), (1, 3, 5, 7, 8, 9)  # the small versions of these
 
 
-def _resnet(num_classes: int, rounds: int, most: int, samples: int, tests: int) -> Dims:
-    return Dims(most, num_classes, rounds, samples, tests, 5, 32, "resnet18", ADAM)
+def _five_layer(num_experts: int, rounds: int) -> Dims:
+    return Dims(num_experts, 3, rounds, 100, 1000, 600, 100, "five-layer")
 
 
-# The presets by name: those of the papers, then their small twins.
-PRESETS: dict[str, Preset] = {
-    preset.name: preset
-    for preset in (
-        Preset(
-            "continual-mnist",
-            "Fig. 5",
-            CONTINUAL,
-            "mnist",
-            (1, 4, 7),
-            (1, 4, 7),
-            Dims(7, 3, 60, 100, 1000, 600, 100, "five-layer"),
-            {**_GATE, "expert_rate": 0.2, "final_rate": 0.2},
-        ),
-        Preset(
-            "continual-cifar10",
-            "Figs. 3 and 4",
-            CONTINUAL,
-            "cifar10",
-            (0, 4, 5, 9),
-            (1, 4, 12),
-            _resnet(4, 300, 12, 512, 2000),
-            {**_GATE, **_COSINE},
-        ),
-        Preset(
-            "continual-cifar100",
-            "Fig. 6 and Table 1",
-            CONTINUAL,
-            "cifar100",
-            _SIX,
-            (1, 8, 10),
-            _resnet(6, 350, 10, 192, 600),
-            {**_GATE, **_COSINE},
-        ),
-        Preset(
-            "continual-tiny-imagenet",
-            "Fig. 7 and Table 2",
-            CONTINUAL,
-            "tiny-imagenet",
-            _SIX_TINY,
-            (1, 8, 10),
-            _resnet(6, 300, 10, 192, 300),
-            {**_GATE, **_COSINE},
-        ),
-        Preset(
-            "edge-mnist",
-            "Fig. 4",
-            EDGE,
-            "mnist",
-            (1, 4, 7),
-            (5, 10),
-            Dims(10, 3, 100, 100, 1000, 600, 100, "five-layer"),
-            {**_EDGE, "expert_rate": 0.2, "final_rate": 0.2},
-        ),
-        Preset(
-            "continual-mnist-small",
-            "Fig. 5",
-            CONTINUAL,
-            "digits",
-            (1, 4, 7),
-            (1, 4, 7),
-            Dims(7, 3, 60, network="five-layer-small"),
-            _GATE,
-        ),
-        Preset(
-            "continual-cifar10-small",
-            "Figs. 3 and 4",
-            CONTINUAL,
-            "digits",
-            (0, 4, 5, 9),
-            (1, 4, 12),
-            Dims(12, 4, 60, 64, 100, 3, 32, "resnet18-small", ADAM),
-            {**_GATE, "expert_rate": 5e-3, "final_rate": 1e-3, "weight_decay": 0.005},
-        ),
-        Preset(
-            "continual-cifar100-small",
-            "Fig. 6 and Table 1",
-            CONTINUAL,
-            "digits",
-            (0, 2, 4, 6, 8, 9),
-            (1, 8, 10),
-            Dims(10, 6, 120, 96, 100, 5, 32, "mlp", ADAM),
-            {**_GATE, "expert_rate": 1e-2, "final_rate": 1e-3, "weight_decay": 0.005},
-        ),
-        Preset(
-            "continual-tiny-imagenet-small",
-            "Fig. 7 and Table 2",
-            CONTINUAL,
-            "digits",
-            (1, 3, 5, 7, 8, 9),
-            (1, 8, 10),
-            Dims(10, 6, 100, 96, 100, 5, 32, "mlp", ADAM),
-            {**_GATE, "expert_rate": 1e-2, "final_rate": 1e-3, "weight_decay": 0.005},
-        ),
-        Preset("edge-mnist-small", "Fig. 4", EDGE, "digits", (1, 4, 7), (5, 10), Dims(10, 3, 100), _EDGE),
-    )
+def _resnet(num_experts: int, num_classes: int, rounds: int, samples: int, tests: int) -> Dims:
+    return Dims(num_experts, num_classes, rounds, samples, tests, 5, 32, "resnet18", ADAM)
+
+
+def _mlp(rounds: int) -> Dims:
+    return Dims(10, 6, rounds, 96, 100, 5, 32, "mlp", ADAM)
+
+
+_ALL = (
+    Preset("continual-mnist", "Fig. 5", CONTINUAL, "mnist", _DIGITS, (1, 4, 7), _five_layer(7, 60), _GATE | _SGD),
+    Preset(
+        "continual-cifar10", "Figs. 3 and 4", CONTINUAL, "cifar10", (0, 4, 5, 9), (1, 4, 12),
+        _resnet(12, 4, 300, 512, 2000), _ADAM,
+    ),
+    Preset(
+        "continual-cifar100", "Fig. 6 and Table 1", CONTINUAL, "cifar100", _SIX, (1, 8, 10),
+        _resnet(10, 6, 350, 192, 600), _ADAM,
+    ),
+    Preset(
+        "continual-tiny-imagenet", "Fig. 7 and Table 2", CONTINUAL, "tiny-imagenet", _SIX_TINY, (1, 8, 10),
+        _resnet(10, 6, 300, 192, 300), _ADAM,
+    ),
+    Preset("edge-mnist", "Fig. 4", EDGE, "mnist", _DIGITS, (5, 10), _five_layer(10, 100), _EDGE | _SGD),
+    Preset(
+        "continual-mnist-small", "Fig. 5", CONTINUAL, "digits", _DIGITS, (1, 4, 7),
+        Dims(7, 3, 60, network="five-layer-small"), _GATE,
+    ),
+    Preset(
+        "continual-cifar10-small", "Figs. 3 and 4", CONTINUAL, "digits", (0, 4, 5, 9), (1, 4, 12),
+        Dims(12, 4, 60, 64, 100, 3, 32, "resnet18-small", ADAM), _SMALL_ADAM | {"expert_rate": 5e-3},
+    ),
+    Preset(
+        "continual-cifar100-small", "Fig. 6 and Table 1", CONTINUAL, "digits", _EVEN, (1, 8, 10),
+        _mlp(120), _SMALL_ADAM,
+    ),
+    Preset(
+        "continual-tiny-imagenet-small", "Fig. 7 and Table 2", CONTINUAL, "digits", _ODD, (1, 8, 10),
+        _mlp(100), _SMALL_ADAM,
+    ),
+    Preset("edge-mnist-small", "Fig. 4", EDGE, "digits", _DIGITS, (5, 10), Dims(10, 3, 100), _EDGE),
+)  # fmt: skip
+
+# The presets by name: those of the papers, then their small versions.
+PRESETS: dict[str, Preset] = {preset.name: preset for preset in _ALL}
+
+
+class Table(NamedTuple):
+    """A printed table of average incremental accuracies."""
+
+    where: str
+    accuracies: Mapping[str, float]  # in [0, 1], by the names of a preset's cells
+
+
+def printed(preset: Preset) -> Table | None:
+    """The paper's table for an experiment or for its small version; None where there is none."""
+    return _TABLES.get(preset.name.removesuffix(SMALL))
+
+
+def incremental_accuracy(accuracy: Float[np.ndarray, "T *batch"]) -> Float[np.ndarray, "*batch"]:
+    """The average incremental accuracy: mean over rounds t of A_t, the mean accuracy of the tasks up to t.
+
+    The paper does not define it; this is the usual definition (Rebuffi et al., iCaRL, 2017).
+    """
+    return np.asarray(np.mean(accuracy, axis=0, dtype=np.float64))
+
+
+def _table(where: str, accuracies: dict[int, tuple[float, ...]]) -> Table:
+    """A table from (with, without termination) by the number of experts."""
+    cells = {
+        expert_cell(size, terminate): value
+        for size, values in accuracies.items()
+        for terminate, value in zip((True, False), values, strict=False)
+    }
+    return Table(where, cells)
+
+
+_TABLES = {
+    "continual-cifar100": _table("Table 1", {1: (0.171,), 8: (0.255, 0.103), 10: (0.329, 0.091)}),
+    "continual-tiny-imagenet": _table("Table 2", {1: (0.174,), 8: (0.376, 0.105), 10: (0.283, 0.103)}),
 }
-__all__ = ["CONTINUAL", "EDGE", "PRESETS", "SMALL", "Params", "Preset", "expert_cell", "preset", "server_cell"]

@@ -1,14 +1,16 @@
-"""A preset run cell by cell and seed by seed, kept as it goes, so that running again goes on.
+"""Runs of a preset, one for each cell and seed, with checkpoints, so that interrupted runs resume.
 
-Each run is one file: records so far and, until it is complete, the state that the next round begins from. Rounds are
-run in parts of the same length whether a run is disturbed or not, by one compiled program, so that a resumed run equals
-an undisturbed one bit for bit on one device.
+Each run is one file: its records so far and, until it is complete, the state that its next round begins from. Rounds
+run in parts of fixed length by one compiled program, whether or not a run is interrupted, so that a resumed run equals
+an uninterrupted one bit for bit on one device.
 """
 
 import concurrent.futures
 import dataclasses
+import enum
 import functools
 import hashlib
+import json
 import re
 import threading
 from collections import Counter
@@ -19,39 +21,52 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key, PyTree
+import xarray as xr
+from jaxtyping import Array, Key, PyTree, Shaped
 
 from moe_theory.core import engine
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
 from moe_theory.core.random import replicate_keys, root_key, step_key
 from moe_theory.core.system import System, observe_info
 from moe_theory.core.values import typed
-from moe_theory.deep import checkpoints, continual, edge
-from moe_theory.deep.checkpoints import Checkpoint, Found
+from moe_theory.deep import continual, edge
 from moe_theory.deep.datasets import DataSet
 from moe_theory.deep.params import Params, check_params
-from moe_theory.deep.pool import Pool, on_device, pool_of
 from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
+from moe_theory.deep.tasks import Pool, on_device, pool_of
 from moe_theory.runs import Run
-from moe_theory.runs.files import digest
-from moe_theory.runs.provenance import fingerprint, is_x64
+from moe_theory.runs.files import digest, pack, unpack, write_whole
+from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.verify.claim import ReadingLike, Runs
 
 EVERY = 10  # rounds between checkpoints
-SOURCES = ("core", "continual", "edge", "deep", "deep/networks")  # folders whose code decides the numbers
-# Parameters that a paper's system does not look at.
+SOURCES = ("core", "continual", "edge", "deep", "deep/networks")  # folders of the code that determines the numbers
+# Parameters that a paper's system ignores.
 WITHOUT_EFFECT = {
     CONTINUAL: Params._fields[Params._fields.index("policy") :],
     EDGE: ("balance_weight", "termination_threshold", "terminate", "accumulate_flags", "locality_power"),
 }
+EXPERT = "expert_index"  # dimension of records with one entry for each expert
+WAY_OUT = "make room or name another --out"
+_RECORD, _STATE = "record.", "state."  # prefixes of names of arrays
+
+
+class Stored(enum.StrEnum):
+    """What is stored of a run."""
+
+    MISSING = "missing"
+    PARTIAL = "partial"
+    COMPLETE = "complete"
+    OTHER = "other"  # a run of other settings, data, versions or seeds
+    DAMAGED = "damaged"
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What is to be run, and where it is kept.
+    """A request to run a preset.
 
-    Raises: InvalidRunError for numbers that nothing can be run with; InvalidParamsError for settings that do not
-        exist, or that the preset compares.
+    Raises: InvalidRunError for numbers below 1; InvalidParamsError for settings that do not exist, or that the preset
+        compares.
     """
 
     preset: Preset
@@ -60,8 +75,8 @@ class Plan:
     replicates: int
     seed: int = 0
     every: int = EVERY  # rounds between checkpoints
-    folder: Path | None = None  # None: nothing is kept
-    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # or their texts; before the preset's own
+    folder: Path | None = None  # of the files; None: nothing is stored
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # values or texts; they override the preset
 
     def __post_init__(self) -> None:
         if self.replicates < 1:
@@ -73,57 +88,57 @@ class Plan:
 
     @property
     def setting(self) -> str:
-        """The reading, and what is set besides: "balanced, gate_scale=5"."""
+        """The reading and the settings: "balanced, gate_scale=5"."""
         return ", ".join([self.reading.name, *(f"{name}={value}" for name, value in self.settings.items())])
 
     def params(self) -> dict[str, Params]:
-        """The parameters of each cell. Raises: InvalidParamsError for settings that there cannot be."""
+        """The parameters of each cell. Raises: InvalidParamsError for settings that cannot be set."""
         cells, defaults = self.preset.cells(), self.reading.params()
         for name in self.settings:
             if name not in defaults._fields:
                 raise InvalidParamsError(str(unknown_name("parameter", name, defaults._fields)))
-            if name in decided_by(self.preset):
+            if name in set_by(self.preset):
                 raise InvalidParamsError(
-                    f"{name} cannot be set: {self.preset.name} decides it in each of its cells, such as "
+                    f"{name} cannot be set: {self.preset.name} sets it in each of its cells, such as "
                     f"{next(iter(cells))!r}. Set another parameter."
                 )
             if name in WITHOUT_EFFECT[self.preset.paper]:
                 raise InvalidParamsError(
-                    f"{name} cannot be set: the system of {self.preset.paper}, which {self.preset.name} runs, does not "
-                    "have it. Set another parameter."
+                    f"{name} cannot be set: the system of {self.preset.paper}, which {self.preset.name} runs, ignores "
+                    "it. Set another parameter."
                 )
         settings = {name: typed(name, value, defaults) for name, value in self.settings.items()}
-        made = {cell: self.reading.params(**{**own, **settings}) for cell, own in cells.items()}
-        for params in made.values():
+        found = {cell: self.reading.params(**{**own, **settings}) for cell, own in cells.items()}
+        for params in found.values():
             check_params(self.preset.dims, params, len(self.preset.classes))
-        return made
+        return found
 
     def path(self, cell: str, replicate: int) -> Path | None:
-        """The file of a run, if it is to have one."""
+        """The file of a run; None without a folder."""
         slug = re.sub(r"[^a-z0-9]+", "-", cell.lower()).strip("-")
         return None if self.folder is None else self.folder / slug / f"{replicate}.npz"
 
     def forget(self) -> None:
-        """Remove all files of runs of its preset, also of other seeds and of something else."""
+        """Remove all files of runs of the preset, of other seeds and settings too."""
         for cell in self.preset.cells():
             path = self.path(cell, 0)
             for file in [] if path is None else path.parent.glob("*.npz"):
                 file.unlink(missing_ok=True)
 
 
-def survey(plan: Plan) -> Counter[Found]:
-    """What there is of the runs of a plan, before any is run."""
-    cells, decisive = plan.params(), _decisive(plan)
+def count_stored(plan: Plan) -> Counter[Stored]:
+    """How many runs of a plan are stored, complete or in part."""
+    cells, common = plan.params(), _common_key(plan)
     paths = {(cell, replicate): plan.path(cell, replicate) for replicate in range(plan.replicates) for cell in cells}
     return Counter(
-        checkpoints.load(path, _identity(decisive, *job, cells[job[0]]), plan.preset.num_rounds)[0]
+        _load(path, _identity(common, *job, cells[job[0]]), plan.preset.num_rounds)[0]
         for job, path in paths.items()
         if path is not None
     )
 
 
-def decided_by(preset: Preset) -> set[str]:
-    """Parameters that cells of a preset compare, and the number of rounds."""
+def set_by(preset: Preset) -> set[str]:
+    """Parameters that differ between the cells of a preset, the number of experts and of rounds."""
     cells = list(preset.cells().values())
     return {name for cell in cells for name in cell if any(cell[name] != other[name] for other in cells)} | {
         "num_experts",
@@ -132,22 +147,22 @@ def decided_by(preset: Preset) -> set[str]:
 
 
 class Step(NamedTuple):
-    """News of a run: `rounds` more of it are done."""
+    """Progress of a run."""
 
     cell: str
     replicate: int
-    done: int  # rounds that are done of it
-    rounds: int  # of these, how many since the last news
-    found: Found | None  # in the first news of a run: what there was of it, which then are these rounds
+    done: int  # completed rounds
+    rounds: int  # of these, since the last step
+    stored: Stored | None  # in the first step only
 
 
-def carry_out(plan: Plan, on_step: Callable[[Step], None] = lambda step: None, num_threads: int = 2) -> Runs:
-    """Run what is not there yet; records by the cells' names, as claims and figures take them.
+def run_plan(plan: Plan, on_step: Callable[[Step], None] = lambda step: None, num_threads: int = 2) -> Runs:
+    """Run what is not stored yet; all records by the cells' names, as claims and figures take them.
 
     Args:
-        on_step: told of every part that is done, from threads. What it raises ends the run, as an interrupt does; what
-            was told of by then is kept.
-        num_threads: seeds that run at once.
+        on_step: called from threads after every part; an exception that it raises ends the runs, as an interrupt does.
+            Parts that it was called for are stored by then.
+        num_threads: runs at a time.
     Raises: OutputError for a folder that cannot be written.
     """
     cells = plan.params()
@@ -165,11 +180,89 @@ def carry_out(plan: Plan, on_step: Callable[[Step], None] = lambda step: None, n
             raise failure
     except BaseException as failure:
         shared.is_stopped.set()
-        # An interrupt does not wait for parts in hand, which on a slow machine take minutes.
+        # An interrupt does not wait for running parts, which may take minutes.
         pool.shutdown(wait=not isinstance(failure, KeyboardInterrupt), cancel_futures=True)
         raise
     pool.shutdown()
     return _stacked(plan, cells, {job: future.result() for job, future in futures.items()})
+
+
+def dataset(plan: Plan, runs: Runs, command: str = "") -> xr.Dataset:
+    """All records, over cells, rounds, replicates and, where there is one for each, experts.
+
+    Args:
+        command: the command that made them.
+    """
+    cells = list(runs)
+    first = runs[cells[0]]
+    variables = {}
+    for name in first.records._fields:
+        values = np.stack([getattr(runs[cell].records, name) for cell in cells])
+        own = (EXPERT,) * (values.ndim - 3)
+        variables[name] = xr.Variable(("cell", "round", *own, "replicate"), values)
+    coordinates = {"cell": cells, "round": first.rounds, "replicate": first.replicates}
+    coordinates[EXPERT] = np.arange(plan.preset.dims.max_experts)
+    return xr.Dataset(variables, coordinates, _attributes(plan, command))
+
+
+def _attributes(plan: Plan, command: str) -> dict[str, Any]:
+    return {
+        "preset": plan.preset.name,
+        "source": f"{plan.preset.where} of {plan.preset.paper}",
+        "data": plan.data.title,
+        "data_digest": digest_of(plan.data),
+        "reading": plan.setting,
+        "seed": plan.seed,
+        "parameters": json.dumps({cell: params._asdict() for cell, params in plan.params().items()}),
+        "versions": json.dumps(versions()),
+        "command": command,
+    }
+
+
+class Checkpoint(NamedTuple):
+    """A run after `done` rounds, on the host."""
+
+    done: int
+    records: dict[str, Shaped[np.ndarray, "done ..."]]
+    state: list[np.ndarray]  # leaves of the state; none once the run is complete
+
+
+def _load(path: Path, identity: str, num_rounds: int) -> tuple[Stored, Checkpoint | None]:
+    """What is stored of the run with this identity, and the checkpoint if it can be resumed."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return Stored.MISSING, None
+    except OSError:
+        return Stored.DAMAGED, None
+    try:
+        task, arrays = unpack(data)
+        if task["identity"] != identity:
+            return Stored.OTHER, None
+        records = {name.removeprefix(_RECORD): array for name, array in arrays.items() if name.startswith(_RECORD)}
+        state = [arrays[f"{_STATE}{place}"] for place in range(len(arrays) - len(records))]
+        found = Checkpoint(task["done"], records, state)
+    except (ValueError, KeyError, TypeError):
+        return Stored.DAMAGED, None
+    return (Stored.COMPLETE if found.done == num_rounds else Stored.PARTIAL), found
+
+
+def _save(path: Path, identity: str, checkpoint: Checkpoint) -> None:
+    """Write a run's file, replacing an earlier one. Raises: OutputError where it cannot be written."""
+    arrays = {_RECORD + name: array for name, array in checkpoint.records.items()}
+    arrays |= {f"{_STATE}{place}": leaf for place, leaf in enumerate(checkpoint.state)}
+    write_whole(path, pack({"identity": identity, "done": checkpoint.done}, arrays), WAY_OUT)
+
+
+def _leaves_of(state: Any) -> list[np.ndarray]:
+    """Leaves of a state without its pool, which all runs share."""
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(state._replace(pool=None))]
+
+
+def _restored(leaves: list[np.ndarray], like: Any) -> Any:
+    """The state with these leaves, and with the pool of `like`, a state of the same system."""
+    structure = jax.tree.structure(like._replace(pool=None))
+    return jax.tree.unflatten(structure, map(jnp.asarray, leaves))._replace(pool=like.pool)
 
 
 def _stacked(plan: Plan, cells: Mapping[str, Params], records: Mapping[tuple[str, int], PyTree]) -> Runs:
@@ -187,7 +280,7 @@ def _stacked(plan: Plan, cells: Mapping[str, Params], records: Mapping[tuple[str
 
 
 class _Shared:
-    """What the runs of a plan have in common: data, programs, and whether they are to stop."""
+    """What the runs of a plan share: data, programs, and whether to stop."""
 
     def __init__(self, plan: Plan, on_step: Callable[[Step], None]) -> None:
         self.plan, self.on_step = plan, on_step
@@ -195,9 +288,9 @@ class _Shared:
         self.is_x64 = is_x64()  # threads do not inherit it
         self.pool: Pool = on_device(pool_of(plan.data, plan.preset.classes))
         self.system: System = plan.preset.system(plan.data)
-        self.decisive = _decisive(plan)
+        self.common_key = _common_key(plan)
         self._compiling = threading.Lock()
-        self._compiled: set[int] = set()  # rounds of parts that there are programs for
+        self._compiled: set[int] = set()  # lengths of parts whose programs are compiled
 
     def run(self, cell: str, replicate: int, params: Params) -> PyTree:
         """One run's records, leaves (T, ...)."""
@@ -206,10 +299,10 @@ class _Shared:
 
     def _run(self, cell: str, replicate: int, params: Params) -> PyTree:
         num_rounds, info = self.plan.preset.num_rounds, paper_of(self.plan.preset).Info
-        path, identity = self.plan.path(cell, replicate), _identity(self.decisive, cell, replicate, params)
-        found, kept = (Found.NOTHING, None) if path is None else checkpoints.load(path, identity, num_rounds)
+        path, identity = self.plan.path(cell, replicate), _identity(self.common_key, cell, replicate, params)
+        stored, kept = (Stored.MISSING, None) if path is None else _load(path, identity, num_rounds)
         done, pieces = (0, []) if kept is None else (kept.done, [kept.records])
-        self.on_step(Step(cell, replicate, done, done, found))
+        self.on_step(Step(cell, replicate, done, done, stored))
         key = replicate_keys(root_key(self.plan.seed), jnp.array([replicate]))[0]
         state = None
         while done < num_rounds:
@@ -217,14 +310,14 @@ class _Shared:
                 raise concurrent.futures.CancelledError
             if state is None:
                 state = self._begin(key, params)
-                state = state if kept is None else checkpoints.restored(kept.state, state)
+                state = state if kept is None else _restored(kept.state, state)
             rounds = min(self.plan.every, num_rounds - done)
             state, piece = self._advance(key, state, params, rounds)
             done += rounds
             pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
             if path is not None:
-                leaves = checkpoints.packed(state) if done < num_rounds else []
-                checkpoints.save(path, identity, Checkpoint(done, _joined(pieces), leaves))
+                leaves = _leaves_of(state) if done < num_rounds else []
+                _save(path, identity, Checkpoint(done, _joined(pieces), leaves))
             self.on_step(Step(cell, replicate, done, rounds, None))
         return info(**_joined(pieces))
 
@@ -234,7 +327,7 @@ class _Shared:
             return begin(step_key(key, jnp.int32(0)), params, self.pool)
 
     def _advance(self, key: Key[Array, ""], state: Any, params: Params, rounds: int) -> tuple[Any, Any]:
-        """A part of a run. The first of its length compiles, while others wait for it rather than do the same."""
+        """Run a part. The first one of its length compiles, while others wait for the program."""
         arguments = (self.system, key, state, params, rounds, 1, observe_info, None, False)
         if rounds in self._compiled:
             state, records = engine.run(*arguments)
@@ -245,8 +338,8 @@ class _Shared:
         return state._replace(pool=self.pool), jax.device_get(records)
 
 
-def _decisive(plan: Plan) -> dict[str, Any]:
-    """What decides the numbers of all runs of a plan."""
+def _common_key(plan: Plan) -> dict[str, Any]:
+    """What determines the numbers of all runs of a plan."""
     return {
         "preset": plan.preset.name,
         "dims": dataclasses.asdict(plan.preset.dims),
@@ -259,9 +352,9 @@ def _decisive(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _identity(decisive: Mapping[str, Any], cell: str, replicate: int, params: Params) -> str:
+def _identity(common: Mapping[str, Any], cell: str, replicate: int, params: Params) -> str:
     own = {"cell": cell, "replicate": replicate, "params": params._asdict()}
-    return digest({**decisive, **own})
+    return digest({**common, **own})
 
 
 def paper_of(preset: Preset) -> Any:
@@ -271,7 +364,7 @@ def paper_of(preset: Preset) -> Any:
 
 @functools.lru_cache(maxsize=1)
 def digest_of(data: DataSet) -> str:
-    """Of its pixels and labels."""
+    """Digest of its pixels and labels."""
     digest = hashlib.sha256()
     for array in (*data.train, *data.test):
         digest.update(repr((array.shape, array.dtype)).encode())
@@ -281,7 +374,7 @@ def digest_of(data: DataSet) -> str:
 
 @functools.cache
 def _begin_program(paper: Any, dims: Any) -> Any:
-    """The start of a run as a program that takes the pool: as a constant inside, it would be there twice."""
+    """The compiled `begin`; the pool is an argument, as a constant would take its memory twice."""
     return jax.jit(lambda key, params, pool: paper.begin(key, dims, params, pool))
 
 

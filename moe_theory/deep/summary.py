@@ -1,4 +1,4 @@
-"""What runs of a preset come to: each cell's measures at the end, what they differ by, and what to doubt of them."""
+"""Final measures of each cell of a preset, their differences to a baseline, and diagnostics of the router."""
 
 import dataclasses
 from typing import Any
@@ -18,8 +18,8 @@ from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.figures import across_replicates
 
-LEAST_MOVE = 1e-3  # |w_t - w_{t-1}| of an expert that learns anything
-# Medians of kappa beyond which runs are warned of: a router that hardly learns, and one that freezes itself.
+LEAST_CHANGE = 1e-3  # |w_t - w_{t-1}| below which an expert is dead
+# Range of the median of kappa outside which runs warn: a router that hardly learns, or freezes by itself.
 LEAST_DRIVE, MOST_DRIVE = 0.2, FREEZING_DRIVES[1]
 
 
@@ -38,32 +38,32 @@ class CellSummary:
     name: str
     measures: dict[str, Estimate]  # by the keys of `measures_of`
     baseline: str | None  # the cell that it is compared with; None for that cell itself
-    differences: dict[str, Estimate]  # its measures less the baseline's, on the same tasks
+    differences: dict[str, Estimate]  # paired, to the baseline's measures
     drive: float  # median of kappa
-    num_learned: int  # tasks that were learned, in all replicates
-    num_unmoved: int  # of these, such that moved their expert by less than `LEAST_MOVE`
-    unmoved_experts: list[int]  # experts that this happened to
+    num_learned: int  # tasks that reached an expert, in all replicates
+    num_unmoved: int  # of these, tasks that changed their expert by less than `LEAST_CHANGE`
+    unmoved_experts: list[int]  # these experts
     exploration_rounds: int | None  # T1; None where nothing is terminated
 
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """All cells, and the magnitudes that decide what a router can do."""
+    """All cells, and the magnitudes that decide what a router can learn."""
 
     cells: list[CellSummary]
     variance: float  # of an element of the normalised mean images across tasks, mean over elements
-    drive: float  # kappa, median over the rounds of cells that have a router
-    drive_quantile: float  # and its 95 % quantile
+    drive: float  # kappa, median over the rounds of cells with a router
+    drive_quantile: float  # its 95 % quantile
     num_rounds: int
     num_replicates: int
 
     @property
     def deviation(self) -> float:
-        """The root of the variance: papers call one or the other sigma_0."""
+        """Root of the variance; the papers call one or the other sigma_0."""
         return float(np.sqrt(self.variance))
 
 
-def summarised(plan: Plan, runs: Runs) -> Summary:
+def summarize(plan: Plan, runs: Runs) -> Summary:
     """The summary of a plan's runs."""
     preset = plan.preset
     routed = [run for run in runs.values() if has_router(preset, run.params)] or list(runs.values())
@@ -79,7 +79,7 @@ def summarised(plan: Plan, runs: Runs) -> Summary:
 
 
 def measures_of(preset: Preset, run: Run) -> dict[str, Float[np.ndarray, " B"]]:
-    """What a run comes to in the end, one number a replicate."""
+    """Final measures of a run, one number for each replicate."""
     records: Any = run.records
     measures = {"generalization_error": records.generalization_error[-1], "accuracy": _mean(records.accuracy)}
     if preset.paper == EDGE:
@@ -89,18 +89,18 @@ def measures_of(preset: Preset, run: Run) -> dict[str, Float[np.ndarray, " B"]]:
 
 
 def has_router(preset: Preset, params: Params) -> bool:
-    """Whether gates decide where tasks go, among several experts."""
+    """Whether trained gates route, among several experts."""
     is_adaptive = list(POLICIES).index("adaptive") == int(params.policy)
     return int(params.num_experts) > 1 and (preset.paper != EDGE or is_adaptive)
 
 
 def is_learned(run: Run) -> Bool[np.ndarray, "T B"]:
-    """In which rounds a task found an expert."""
+    """Rounds whose task reached an expert."""
     return run.records.expert >= 0
 
 
 def baseline_of(preset: Preset, cell: str) -> str | None:
-    """The cell that another is compared with: a single expert, or as many servers under the adaptive policy."""
+    """The cell to compare with: a single expert, or the adaptive policy with as many servers."""
     number = preset.cells()[cell]["num_experts"]
     name = server_cell(number) if preset.paper == EDGE else expert_cell(preset.experts[0])
     return None if name == cell else name
@@ -111,7 +111,7 @@ def _cell(plan: Plan, name: str, runs: Runs) -> CellSummary:
     own, baseline = measures_of(preset, run), baseline_of(preset, name)
     others = {} if baseline is None else measures_of(preset, runs[baseline])
     learned = is_learned(run)
-    unmoved = learned & (run.records.locality < _least_move(plan, run.params))
+    unmoved = learned & (run.records.locality < _least_change(plan, run.params))
     terminates = preset.paper != EDGE and bool(run.params.terminate) and has_router(preset, run.params)
     return CellSummary(
         name=name,
@@ -128,13 +128,13 @@ def _cell(plan: Plan, name: str, runs: Runs) -> CellSummary:
     )
 
 
-def _least_move(plan: Plan, params: Params) -> float:
-    """`LEAST_MOVE` in the units of the records, which are per parameter under some readings."""
+def _least_change(plan: Plan, params: Params) -> float:
+    """`LEAST_CHANGE` in the units of the records, which are per parameter under some readings."""
     if not params.per_parameter:
-        return LEAST_MOVE
+        return LEAST_CHANGE
     network, shape = networks.NETWORKS[plan.preset.dims.network], plan.data.train.pixels.shape[1:]
     expert = jax.eval_shape(lambda: network.init(jax.random.key(0), shape, plan.preset.dims.num_classes))
-    return LEAST_MOVE / float(np.sqrt(networks.num_parameters(expert)))
+    return LEAST_CHANGE / float(np.sqrt(networks.num_parameters(expert)))
 
 
 def _mean(values: np.ndarray) -> Float[np.ndarray, " B"]:

@@ -1,16 +1,57 @@
-"""An expert learns one task: some epochs of gradient steps, with an optimizer begun anew."""
+"""Training of experts: some epochs of gradient steps on one task, with an optimizer initialised anew."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int, Key, UInt8
 
 from moe_theory.core.numerics import Scalar
-from moe_theory.deep.networks import Network, Weights
-from moe_theory.deep.params import ADAM, Params
+from moe_theory.deep import networks
+from moe_theory.deep.evaluation import Tables, evaluate, one_hot, squared_errors
+from moe_theory.deep.networks import NETWORKS, Network, Weights
+from moe_theory.deep.params import ADAM, Dims, Params
+from moe_theory.deep.tasks import Arrival, Pool, inputs_of
+
+
+class Trained(NamedTuple):
+    """An expert after a task."""
+
+    weights: Weights  # of the expert alone
+    squared_change: Float[Array, ""]  # |w_t - w_{t-1}|^2; under `per_parameter` its mean over the parameters
+    rows: Tables  # its evaluation on every test image, leaves (K, n)
+
+
+def initial_experts(key: Key[Array, ""], dims: Dims, pool: Pool) -> Weights:
+    """All experts drawn (He), leaves (M, ...)."""
+    _, height, width, channels = pool.train.pixels.shape
+    shape = (height, width, channels)
+    return networks.stacked(NETWORKS[dims.network], key, dims.max_experts, shape, dims.num_classes)
+
+
+def train_on_arrival(
+    expert: Weights,
+    arrival: Arrival,
+    pixels: UInt8[Array, "s h w c"],
+    pool: Pool,
+    time: Int[Array, ""],
+    params: Params,
+    dims: Dims,
+) -> Trained:
+    """Train and evaluate one expert on the arrival of round `time`, whose images are `pixels`.
+
+    Source: Appendices A.3 and A.4 of `continual`.
+    """
+    network = NETWORKS[dims.network]
+    labels = pool.train.labels[arrival.images]
+    after = train(
+        network, dims.optimizer, expert, inputs_of(pool, pixels), labels, arrival.task, arrival.batches, time, params
+    )
+    squared_change = networks.squared_distance(after.params, expert.params)
+    divisor = jnp.where(jnp.asarray(params.per_parameter, bool), networks.num_parameters(after), 1)
+    return Trained(after, squared_change / divisor, evaluate(after, pool, params, dims))
 
 
 def train(
@@ -24,12 +65,12 @@ def train(
     time: Int[Array, ""],
     params: Params,
 ) -> Weights:
-    """The expert after one step a row of `batches`, which are places in the task's images.
+    """The weights after one gradient step for each row of `batches`, which are positions in `inputs`.
 
     Args:
         labels: which of the K classes each image shows; -1 for none of them.
         task: the class to recognise.
-        time: the round, by which the step size falls.
+        time: the round, which sets the step size.
     Source: Appendices A.3 and A.4 of `continual`.
     """
     method = _method(optimizer, params, step_size(params, time))
@@ -48,7 +89,7 @@ def train(
 
 
 def step_size(params: Params, time: Int[Array, ""]) -> Float[Array, ""]:
-    """From `expert_rate` in round 1 to `final_rate` in round T along half a cosine."""
+    """Half a cosine from `expert_rate` in round 1 to `final_rate` in round T."""
     # Without the cast JAX divides integers in float32, even where the run is in float64.
     share = (time - 1).astype(jnp.result_type(float)) / jnp.maximum(params.num_rounds - 1, 1)
     fall = (1 + jnp.cos(jnp.pi * jnp.clip(share, 0, 1))) / 2
@@ -58,37 +99,12 @@ def step_size(params: Params, time: Int[Array, ""]) -> Float[Array, ""]:
 def losses(
     outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
 ) -> Float[Array, " n"]:
-    """What training minimises, image by image: cross entropy or squared error, of two classes or of K."""
+    """The training loss of each image: cross entropy or squared error, of two classes or of K."""
     binary = optax.sigmoid_binary_cross_entropy(outputs[:, 0], (labels == task).astype(outputs.dtype))
     # One-hot: the gradient of a gather would be a scatter, and an image of no class has no cross entropy.
-    among = optax.softmax_cross_entropy(outputs, _shown(outputs, labels).astype(outputs.dtype))
+    among = optax.softmax_cross_entropy(outputs, one_hot(outputs, labels).astype(outputs.dtype))
     entropies = jnp.where(jnp.asarray(params.multi_class, bool), among, binary)
     return jnp.where(jnp.asarray(params.squared_loss, bool), squared_errors(outputs, labels, task, params), entropies)
-
-
-def squared_errors(
-    outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
-) -> Float[Array, " n"]:
-    """(p - y)^2 of the probability p that an image shows the task's class; among K classes the sum over them.
-
-    Source: Appendix A.4 of `continual`: the mean-squared error in place of (14).
-    """
-    binary = jnp.square(jax.nn.sigmoid(outputs[:, 0]) - (labels == task))
-    among = jnp.sum(jnp.square(jax.nn.softmax(outputs) - _shown(outputs, labels)), axis=1)
-    return jnp.where(jnp.asarray(params.multi_class, bool), among, binary)
-
-
-def hits(
-    outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
-) -> Float[Array, " n"]:
-    """1 where an image is told right, else 0."""
-    binary = (outputs[:, 0] > 0) == (labels == task)
-    among = jnp.argmax(outputs, axis=1) == labels
-    return jnp.where(jnp.asarray(params.multi_class, bool), among, binary).astype(outputs.dtype)
-
-
-def _shown(outputs: Float[Array, "n K"], labels: Int[Array, " n"]) -> Bool[Array, "n K"]:
-    return labels[:, None] == jnp.arange(outputs.shape[1])
 
 
 def _method(optimizer: str, params: Params, rate: Float[Scalar, ""]) -> optax.GradientTransformation:

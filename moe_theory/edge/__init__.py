@@ -46,5 +46,6 @@ PAPER = Paper(
     statements="statements.toml",
     figures="moe_theory.edge.figures:FIGURES",
     systems={"edge": "moe_theory.edge.sweeps:SWEEPABLE"},
+    first_look=("edge.figure-3.*", "edge.proposition-4.*", "edge.exact.*", "edge.theorem-1.*"),
     rank=1,
 )

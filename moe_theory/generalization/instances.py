@@ -69,7 +69,6 @@ class Cells(NamedTuple):
     """What `cells` shows. S_j is the sum of the labels in cell j, S'_j that of the ghost sample, n_j the count."""
 
     gap: Float[Array, ""]  # sup_f |L_S - L_D| = sum_j |S_j| / (2m)
-    one_sided: Float[Array, ""]  # sup_f (L_S - L_D), the same, since the class has -f with every f
     paired_gap: Float[Array, ""]  # phi(S, S') = sup_f (L_S - L_S') = sum_j |S_j - S'_j| / (2m), Eq. (17)
     paired_absolute: Float[Array, ""]  # sup_f |L_S - L_S'|, the same for that reason
     masked: Float[Array, ""]  # sup_f sum_i y_i f(x_i) / m = sum_j |S_j| / m, whose mean is R_m(F|mu)
@@ -117,7 +116,6 @@ def cells(dims: Dims) -> System:
         missing = jnp.maximum(1 / jnp.asarray(params.num_experts, labels.dtype) - counts / samples, 0)
         return Cells(
             gap=masked / 2,
-            one_sided=masked / 2,
             paired_gap=paired,
             paired_absolute=paired,
             masked=masked,

@@ -1,4 +1,4 @@
-"""Runs of a deep preset, as people look at them: tables, what to doubt of them, and the same as JSON."""
+"""Runs of a deep preset: tables, warnings, a picture, and the same as JSON."""
 
 import dataclasses
 import math
@@ -12,7 +12,7 @@ from moe_theory.deep.datasets import DATASETS
 from moe_theory.deep.figures import draw_runs
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset
 from moe_theory.deep.runs import Plan
-from moe_theory.deep.summary import LEAST_DRIVE, LEAST_MOVE, MOST_DRIVE, CellSummary, Estimate, Summary
+from moe_theory.deep.summary import LEAST_CHANGE, LEAST_DRIVE, MOST_DRIVE, CellSummary, Estimate, Summary
 from moe_theory.report import pages
 from moe_theory.report.plots import PAGE_WIDTH, render_as
 from moe_theory.verify.claim import Runs
@@ -22,9 +22,9 @@ from moe_theory.verify.verdict import Verdict
 NAMES = ("results.nc", "summary.json", pages.NUMBERS, "deep.svg")
 SIZES = {CONTINUAL: (PAGE_WIDTH, 5.2), EDGE: (PAGE_WIDTH, 3.0)}  # of the picture, inches
 SCHEMA = "moe-theory/deep/1"
-WIDE = 132  # columns of a terminal that takes a cell's measures and differences side by side
+WIDE = 132  # columns of a terminal for measures and differences side by side
 BEGIN = "to begin: moe-theory deep --preset continual-mnist-small"
-# What tables call measures, in this order; differences are shown of those that say how well a cell does.
+# Column titles of measures, in this order; those in `COMPARED` have a column of differences too.
 TITLES = {
     "generalization_error": "error G_T",
     "generalization_error_flushed": "G_T, flushed",
@@ -34,31 +34,31 @@ TITLES = {
 COMPARED = ("generalization_error", "accuracy")
 MEANING = {
     "generalization_error": "G_T: mean-squared test error of all tasks after the last round",
-    "generalization_error_flushed": "flushed: once the tasks under way are done",
-    "forgetting": "F_T: how far it rose since each task was learned",
-    "accuracy": "accuracy: of all tasks so far, mean over rounds",
-    "terminated": "ended: rounds after the gates' updates were terminated",
-    "dropped": "dropped: tasks that met no idle server",
+    "generalization_error_flushed": "flushed: once the tasks in progress are done",
+    "forgetting": "F_T: its rise since each task was learned",
+    "accuracy": "accuracy: on all tasks so far, mean over rounds",
+    "terminated": "ended: rounds after termination of the gate updates",
+    "dropped": "dropped: tasks that found all servers busy",
 }
 
 
 def presets_table() -> Table:
-    """The presets there are."""
-    made = Table(header_style="bold", pad_edge=False)
+    """All presets."""
+    table = Table(header_style="bold", pad_edge=False)
     for name in ("preset", "figure", "paper", "data", "experts M", "rounds T", "network"):
-        is_typed = name == "preset"  # whole, to be copied
-        made.add_column(
-            name, overflow="fold", no_wrap=is_typed, justify="right" if name.startswith("rounds") else "left"
+        is_copied = name == "preset"  # never wrapped
+        table.add_column(
+            name, overflow="fold", no_wrap=is_copied, justify="right" if name.startswith("rounds") else "left"
         )
     for preset in PRESETS.values():
         numbers = ", ".join(map(str, preset.experts))
         network, rounds = preset.dims.network, str(preset.num_rounds)
-        made.add_row(preset.name, preset.where, preset.paper, _data_words(preset), numbers, rounds, network)
-    return made
+        table.add_row(preset.name, preset.where, preset.paper, _data_words(preset), numbers, rounds, network)
+    return table
 
 
 def presets_json() -> list[dict[str, Any]]:
-    """The same as plain data."""
+    """All presets as plain data."""
     return [
         {
             "preset": preset.name,
@@ -99,13 +99,13 @@ class _Column(NamedTuple):
 
 
 def tables(summary: Summary, width: int) -> list[Table]:
-    """Cells with mean ± standard error of their measures, and of their paired differences to a baseline.
+    """Cells with mean ± standard error of their measures and of their paired differences to a baseline.
 
-    One table, or two where a terminal is narrow.
+    One table, or two in a narrow terminal.
     """
     own, rest = _measured(summary), _compared(summary)
     groups = [own + rest] if width >= WIDE else [own, rest]
-    made = []
+    found = []
     for columns in groups:
         table = Table(header_style="bold", pad_edge=False)
         table.add_column("cell", no_wrap=True)
@@ -113,8 +113,8 @@ def tables(summary: Summary, width: int) -> list[Table]:
             table.add_column(column.title, justify="right", overflow="fold")
         for cell in summary.cells:
             table.add_row(cell.name, *(column.text(cell) for column in columns))
-        made.append(table)
-    return made
+        found.append(table)
+    return found
 
 
 def _measured(summary: Summary) -> list[_Column]:
@@ -141,19 +141,19 @@ def _compared(summary: Summary) -> list[_Column]:
 
 
 def _terminated(cell: CellSummary) -> str:
-    """The share of rounds after it, where there is a router whose updates may be terminated."""
+    """Share of rounds after termination, where there is a router to terminate."""
     return "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"
 
 
 def closing_lines(summary: Summary) -> list[str]:
-    """What the columns mean, the magnitudes that decide what a router can do, and what to doubt."""
+    """What the columns mean, the magnitudes that decide what a router can learn, and warnings."""
     meaning = [text for name, text in MEANING.items() if name in summary.cells[0].measures]
     meaning += ["±: standard error over seeds", "κ: median over rounds and seeds"]
     return ["; ".join(meaning), sigma_line(summary), drive_line(summary), *warnings_of(summary)]
 
 
 def sigma_line(summary: Summary) -> str:
-    """sigma_0 from what arrived, which papers give as one or the other."""
+    """sigma_0 of the arrivals, as variance and as deviation."""
     return (
         f"sigma_0, of an element of the normalised mean images across tasks: variance {summary.variance:.3g}, "
         f"deviation {summary.deviation:.3g}"
@@ -161,20 +161,20 @@ def sigma_line(summary: Summary) -> str:
 
 
 def drive_line(summary: Summary) -> str:
-    """kappa, and what it means."""
+    """kappa and its meaning."""
     return (
         f"κ = eta |g|^2 |w_t - w_(t-1)|: median {summary.drive:.3g}, 95 % below {summary.drive_quantile:.3g} (far "
-        "above 10 a first step freezes the router; below 1 it takes many arrivals to specialise)"
+        "above 10 the first step freezes the router; below 1 it takes many arrivals to specialise)"
     )
 
 
 def warnings_of(summary: Summary) -> list[str]:
-    """What should make one doubt the runs, a line each."""
+    """Reasons to doubt the runs, a line each."""
     lines = []
     if summary.drive > MOST_DRIVE:
         lines.append(
-            f"WARNING: the median of κ, {summary.drive:.3g}, is above {MOST_DRIVE:g}: the router freezes itself with "
-            "its first steps. Lower gate_scale or learning_rate."
+            f"WARNING: the median of κ, {summary.drive:.3g}, is above {MOST_DRIVE:g}: the router freezes by itself "
+            "with its first steps. Lower gate_scale or learning_rate."
         )
     if summary.drive < LEAST_DRIVE:
         lines.append(
@@ -185,43 +185,43 @@ def warnings_of(summary: Summary) -> list[str]:
         if cell.num_unmoved:
             experts = ", ".join(map(str, cell.unmoved_experts))
             lines.append(
-                f"WARNING: dead experts in {cell.name}: {cell.num_unmoved:,} of {cell.num_learned:,} tasks moved their "
-                f"expert's weights by less than {LEAST_MOVE:g} (experts {experts})"
+                f"WARNING: dead experts in {cell.name}: {cell.num_unmoved:,} of {cell.num_learned:,} tasks changed "
+                f"their expert's weights by less than {LEAST_CHANGE:g} (experts {experts})"
             )
     late = {cell.name: cell.exploration_rounds for cell in summary.cells if cell.exploration_rounds is not None}
     late = {name: rounds for name, rounds in late.items() if rounds >= summary.num_rounds}
     if late:
         cells = ", ".join(f"{rounds} in {name}" for name, rounds in late.items())
         lines.append(
-            f"WARNING: nothing can be terminated in {summary.num_rounds} rounds where the first T1 = ceil(M / eta) "
-            f"explore: {cells}. Raise learning_rate."
+            f"WARNING: nothing can be terminated in {summary.num_rounds} rounds where exploration takes T1 = "
+            f"ceil(M / eta) of them: {cells}. Raise learning_rate."
         )
     return lines
 
 
 def picture(plan: Plan, runs: Runs, summary: Summary) -> bytes:
-    """An SVG of what the cells do over the rounds."""
+    """An SVG of all cells by round."""
     caption = " ".join(f"{line}." for line in (heading(plan), sigma_line(summary), drive_line(summary)))
     title = f"{plan.preset.name} on {plan.data.title}"
     size = SIZES[plan.preset.paper]
     return render_as("svg", title, size, lambda figure: draw_runs(plan.preset, title, runs, figure), caption)
 
 
-def doubts_of_verdicts(summary: Summary) -> list[str]:
-    """What should make one doubt the verdicts."""
+def verdict_warnings(summary: Summary) -> list[str]:
+    """Reasons to doubt the verdicts."""
     if summary.num_replicates >= MIN_REPLICATES:
         return []
-    many = f"--replicates {MIN_REPLICATES} goes on, and is another look at the claims, with an error of its own."
+    many = f"--replicates {MIN_REPLICATES} resumes, and is another look at the claims, with an error of its own."
     if summary.num_replicates == 1:
-        return [f"WARNING: one seed decides no claim, and none is judged. {many}"]
+        return [f"WARNING: one seed decides no claim; none is judged. {many}"]
     return [
-        f"WARNING: verdicts from {summary.num_replicates} seeds: with fewer than {MIN_REPLICATES}, an interval of a "
-        f"mean is not to be trusted, and most stay undecided. {many}"
+        f"WARNING: verdicts from {summary.num_replicates} seeds: with fewer than {MIN_REPLICATES}, the interval of a "
+        f"mean is unreliable, and most stay inconclusive. {many}"
     ]
 
 
 def to_json(plan: Plan, summary: Summary, verdicts: Sequence[Verdict], paths: Sequence[Path]) -> dict[str, Any]:
-    """The document of a run, where numbers that do not exist are null."""
+    """All cells, magnitudes, warnings and verdicts; numbers that do not exist are null."""
     preset, params = plan.preset, next(iter(plan.params().values()))
     return {
         "schema": SCHEMA,
@@ -256,5 +256,5 @@ def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """A number with the word for so many."""
+    """A number with the singular or plural of a word."""
     return f"{number:,} {one if number == 1 else many}"

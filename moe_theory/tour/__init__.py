@@ -1,1 +1,1 @@
-"""The guided tour: `script.py`, which is one notebook, taken apart into steps and run one by one."""
+"""The guided tour of the package: `script.py` is the example, `steps.py` runs it step by step."""

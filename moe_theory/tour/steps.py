@@ -1,14 +1,21 @@
-"""The tour's script as text: taken apart into steps, each words and code."""
+"""The tour's script, taken apart into steps and run: what each prints, draws and leaves in numbers."""
 
+import ast
+import contextlib
+import io
 import re
+import time
+from collections.abc import Mapping
 from importlib import resources
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from moe_theory.core.errors import InvalidRunError
+import numpy as np
 
-_MARKER = re.compile(r"^# %%(?P<kind> \[markdown\])?$", re.MULTILINE)
-_HEADING = re.compile(r"^#+ (?:Step \d+: )?(?P<title>.+)$", re.MULTILINE)
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+from moe_theory.core.errors import MoeTheoryError
+from moe_theory.verify import Verdict
+
+VERDICT_FIELDS = ("claim", "status", "replicates", "at", "predicted", "observed", "interval", "margin", "error")
 
 
 class Cell(NamedTuple):
@@ -19,7 +26,7 @@ class Cell(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step: a title, words in Markdown and the code they speak of. Number 0 is what all steps need."""
+    """One step: a title, words in Markdown and the code they describe. Number 0 is what all steps need."""
 
     number: int
     title: str
@@ -27,50 +34,106 @@ class Step(NamedTuple):
     cells: tuple[Cell, ...]
 
 
+class Result(NamedTuple):
+    """What a step printed, drew and computed."""
+
+    step: Step
+    output: str
+    pictures: tuple[Path, ...]
+    numbers: dict[str, Any]  # and verdicts, by the names that the step's own assignments gave them
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary for JSON."""
+        return {
+            "step": self.step.number,
+            "title": self.step.title,
+            "seconds": round(self.seconds, 2),
+            "pictures": [str(path) for path in self.pictures],
+            "numbers": self.numbers,
+            "output": self.output,
+        }
+
+
 def script() -> str:
     """The tour as it is shipped, in the percent format, which notebooks read."""
     return resources.files("moe_theory.tour").joinpath("script.py").read_text(encoding="utf-8")
 
 
+def with_value(text: str, name: str, value: str) -> str:
+    """The script with another value, written as Python, for a name that its first code cell assigns."""
+    return re.sub(rf"^{name} = .*?(?=  #|$)", lambda _: f"{name} = {value}", text, count=1, flags=re.MULTILINE)
+
+
 def parse(text: str) -> list[Step]:
     """The steps of a script: each begins with a Markdown cell under a heading; code cells follow."""
     steps: list[Step] = []
-    marks = list(_MARKER.finditer(text))
-    for mark, following in zip(marks, [*marks[1:], None], strict=True):
-        body = text[mark.end() : None if following is None else following.start()]
-        if mark["kind"] is None:
-            line = text.count("\n", 0, mark.end()) + 2 + len(body[1:]) - len(body[1:].lstrip("\n"))
-            steps[-1] = steps[-1]._replace(cells=(*steps[-1].cells, Cell(body.strip("\n"), line)))
-            continue
-        words = re.sub(r"^# ?", "", body.strip("\n"), flags=re.MULTILINE)
-        heading = _HEADING.match(words)
-        title = heading["title"] if heading else ""
-        steps.append(Step(len(steps), title, words[heading.end() if heading else 0 :].strip(), ()))
+    line = 1
+    for part in re.split(r"^(?=# %%)", text, flags=re.MULTILINE):
+        mark, _, body = part.partition("\n")
+        if mark == "# %% [markdown]":
+            heading, _, words = re.sub(r"^# ?", "", body.strip("\n"), flags=re.MULTILINE).partition("\n")
+            title = re.sub(r"^#+ (Step \d+: )?", "", heading)
+            steps.append(Step(len(steps), title, words.strip(), ()))
+        elif mark == "# %%":
+            first = line + 1 + len(body) - len(body.lstrip("\n"))
+            steps[-1] = steps[-1]._replace(cells=(*steps[-1].cells, Cell(body.strip("\n"), first)))
+        line += part.count("\n")
     return steps
 
 
-def with_values(text: str, **values: str) -> str:
-    """The script with other values for the names that its first code cell assigns, each written as Python.
+def run(step: Step, namespace: dict[str, Any], path: Path, folder: Path) -> Result:
+    """Run the cells of a step in `namespace`, which earlier steps have filled.
 
-    Raises: InvalidRunError for a name that it does not assign.
+    Args:
+        path: the script that tracebacks name.
+        folder: where the step's pictures appear, as SVG.
+    Raises: what the step raises, with the step named: in a note, or within the line of a MoeTheoryError.
     """
-    for name, value in values.items():
-        assignment = re.compile(rf"^{name} = .*?(?=  #|$)", re.MULTILINE)
-        if assignment.search(text) is None:
-            raise InvalidRunError(f"{name} is no name that the tour assigns. Change it.")
-        text = assignment.sub(lambda _: f"{name} = {value}", text, count=1)  # noqa: B023
-    return text
+    import matplotlib.pyplot as plt
+
+    before, open_figures = _pictures(folder), set(plt.get_fignums())
+    began, printed, numbers = time.perf_counter(), io.StringIO(), {}
+    try:
+        with contextlib.redirect_stdout(printed):
+            for cell in step.cells:
+                tree = ast.parse("\n" * (cell.line - 1) + cell.code, str(path))
+                exec(compile(tree, str(path), "exec"), namespace)
+                numbers |= _numbers(tree, namespace)
+    except MoeTheoryError as failure:
+        raise type(failure)(f"step {step.number} of the tour, {step.title!r}: {failure}") from None
+    except Exception as failure:
+        failure.add_note(f"in step {step.number} of the tour, {step.title!r}, of {path}")
+        raise
+    finally:
+        for number in set(plt.get_fignums()) - open_figures:
+            plt.close(number)
+    after = _pictures(folder)
+    pictures = tuple(picture for picture in sorted(after) if after[picture] != before.get(picture))
+    return Result(step, printed.getvalue(), pictures, numbers, time.perf_counter() - began)
 
 
-def chosen(text: str | None, count: int) -> range:
-    """The steps that a user names, such as 4 or 1-4; all of `count` for None.
+def _pictures(folder: Path) -> dict[Path, int]:
+    """The pictures in a folder, and when each was written."""
+    return {path: path.stat().st_mtime_ns for path in folder.glob("*.svg")}
 
-    Raises: InvalidRunError for what names none.
-    """
-    if text is None:
-        return range(1, count + 1)
-    found = _RANGE.fullmatch(text.strip())
-    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
-    if not 1 <= first <= last <= count:
-        raise InvalidRunError(f"steps={text!r} must be a step or a range of steps from 1 to {count}, such as 4 or 1-4.")
-    return range(first, last + 1)
+
+def _numbers(tree: ast.Module, namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers and verdicts under the names that a cell assigns outside of loops and functions."""
+    assigned = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    names = [node.id for target in assigned for node in ast.walk(target) if isinstance(node, ast.Name)]
+    values = {name: _plain(namespace[name]) for name in names if name in namespace}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    """A number, a dictionary of numbers, a verdict or verdicts, as JSON takes them; None for anything else."""
+    if isinstance(value, Verdict):
+        verdict = value.to_json()
+        return {field: verdict[field] for field in VERDICT_FIELDS}
+    if isinstance(value, list) and value and all(isinstance(part, Verdict) for part in value):
+        return [_plain(part) for part in value]
+    if isinstance(value, dict):
+        return value if value and all(isinstance(part, float) for part in value.values()) else None
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, (bool, int, float)) and np.isfinite(value) else None

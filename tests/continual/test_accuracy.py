@@ -12,8 +12,8 @@ import pytest
 
 from moe_theory.continual import accuracy
 from moe_theory.core.errors import InvalidRunError, UnknownNameError
-from moe_theory.deep import Dims, scores
-from moe_theory.deep.tables import incremental_accuracy
+from moe_theory.deep import Dims, evaluation
+from moe_theory.deep.presets import incremental_accuracy
 
 NUM_EXPERIENCES, NUM_TESTS = 5, 20
 
@@ -69,19 +69,19 @@ def test_the_definitions_are_the_field_s(last):
     assert accuracy.average_accuracy(matrix)[last] == pytest.approx(sum(seen) / len(seen))
 
 
-def streamed(matrix: np.ndarray, tasks: list[int]) -> list[scores.Scores]:
+def streamed(matrix: np.ndarray, tasks: list[int]) -> list[evaluation.Scores]:
     """What `deep` streams when its only expert has, after round t, the accuracy `matrix[t, k]` on task k."""
     num_tasks = matrix.shape[1]
     dims = Dims(max_experts=1, num_classes=num_tasks, max_rounds=len(tasks), num_tests=NUM_TESTS)
-    past, tests = scores.no_past(dims), jnp.arange(NUM_TESTS)
+    past, tests = evaluation.empty_past(dims), jnp.arange(NUM_TESTS)
     made = []
     for before, task in enumerate(tasks):
         hits = (np.arange(NUM_TESTS) < np.round(matrix[before][:, None] * NUM_TESTS)).astype(np.float32)
-        tables = scores.Tables(jnp.asarray(1 - hits)[None], jnp.asarray(hits)[None])
-        rows = scores.Tables(*(table[0] for table in tables))
+        tables = evaluation.Tables(jnp.asarray(1 - hits)[None], jnp.asarray(hits)[None])
+        rows = evaluation.Tables(*(table[0] for table in tables))
         time = jnp.int32(before + 1)
-        past = scores.remember(past, time, jnp.int32(task), jnp.int32(0), tests, rows)
-        made.append(scores.scores(past, tables, time))
+        past = evaluation.record(past, time, jnp.int32(task), jnp.int32(0), tests, rows)
+        made.append(evaluation.scores(past, tables, time))
     return made
 
 

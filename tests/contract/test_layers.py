@@ -12,12 +12,8 @@ ROOT = Path(moe_theory.__file__).parent
 # From the top; entries on one line stand beside each other and may not import one another.
 LAYERS = [
     {"cli"},
-    {"arguments", "completion", "options", "welcome"},
-    {"bench_command", "bound_command", "cite_command", "deep_command", "merge_command", "tour_command"},
-    {"commands"},
     {"report"},
     {"tour"},
-    {"bench"},
     {"deep"},
     {"continual", "edge", "generalization", "merging"},
     {"verify"},

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from moe_theory.core.errors import InvalidDimsError
-from moe_theory.deep.networks.convolution import convolve, max_pool
+from moe_theory.deep.networks.layers import convolve, max_pool
 
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 

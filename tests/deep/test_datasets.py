@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from moe_theory.core.errors import DamagedDataError, InvalidRunError, MissingDataError, UnknownNameError
-from moe_theory.deep.datasets import DATASETS, DataSet, cifar, idx, load
+from moe_theory.deep.datasets import DATASETS, DataSet, cifar, load, mnist
 
 from . import dataset_files as files
 
@@ -111,25 +111,6 @@ def test_pickles_of_today_are_read_like_the_published_ones(tmp_path, protocol, i
     same(load("cifar10", tmp_path / "batches").test, *held["test_batch"])
 
 
-def test_names_of_classes_are_read_where_they_are(tmp_path):
-    binary, python, fine = tmp_path / "binary", tmp_path / "python", tmp_path / "fine"
-    files.cifar10(binary, "binary")
-    files.cifar10(python, "python")
-    files.cifar100(fine, "python")
-    (binary / "batches.meta.txt").write_text("".join(f"kind {k}\n" for k in range(10)) + "\n")
-    (python / "batches.meta").write_bytes(files.published_pickle({b"label_names": [b"sort %d" % k for k in range(10)]}))
-    names = {f"{kind}_label_names": [f"{kind} {k}" for k in range(n)] for kind, n in (("fine", 100), ("coarse", 20))}
-    (fine / "meta").write_bytes(files.repickled(names, 4))
-    assert load("cifar10", binary).class_names[9] == "kind 9"
-    assert load("cifar10", python).class_names[9] == "sort 9"
-    assert load("cifar100", fine).class_names[99] == "fine 99"
-    assert load("cifar100-superclasses", fine).class_names[19] == "coarse 19"
-    (binary / "batches.meta.txt").write_text("airplane\n")
-    assert "names 1 classes, and CIFAR-10 has 10" in raised(DamagedDataError, "cifar10", binary)
-    (python / "batches.meta").write_bytes(files.published_pickle({b"label_names": [1] * 10}))
-    assert "no list of strings" in raised(DamagedDataError, "cifar10", python)
-
-
 @pytest.mark.parametrize("form", ["published", "folders"])
 def test_tiny_imagenet(tmp_path, form):
     held = files.tiny_imagenet(tmp_path / "tiny-imagenet-200", form)
@@ -191,13 +172,13 @@ IMAGES = files.idx(np.zeros((20, 28, 28)))
     ("kind", "data", "said"),
     [
         ("images", b"", "begins with nothing"),
-        ("images", LABELS, "begins with 00 00 08 01, and an IDX file of bytes in 3 dimensions with 00 00 08 03"),
+        ("images", LABELS, "begins with 00 00 08 01, not with 00 00 08 03 as an IDX file of bytes in 3 dimensions"),
         ("labels", IMAGES, "begins with 00 00 08 03"),
         ("images", b"\0\0\x0d\x03" + IMAGES[4:], "begins with 00 00 0d 03"),
         ("images", IMAGES[:10], "ends after 10 bytes, within its header"),
-        ("images", IMAGES[:-1], "promises 15,680 bytes after it, and it has 15,679"),
-        ("images", IMAGES + b"\0", "promises 15,680 bytes after it, and it has more"),
-        ("images", files.idx(np.zeros((20, 32, 28))), "shape (32, 28), and those of MNIST (28, 28)"),
+        ("images", IMAGES[:-1], "promises 15,680 bytes after it; there are 15,679"),
+        ("images", IMAGES + b"\0", "promises 15,680 bytes after it; there are more"),
+        ("images", files.idx(np.zeros((20, 32, 28))), "shape (32, 28), not (28, 28) as in MNIST"),
         ("images", files.idx(np.zeros((0, 28, 28))), "claims 0 images"),
         ("images", IMAGES[:4] + b"\xff" * 4 + IMAGES[8:], "claims 4,294,967,295 images"),
         ("labels", files.idx(np.arange(20) % 11), "label 10 of image 10 is not in 0..9"),
@@ -247,9 +228,9 @@ def test_what_claims_to_be_large_is_refused_before_it_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda data: b"", "0 bytes are no whole number of images of 3,073 bytes"),
-        (lambda data: data[:-1], "12,291 bytes are no whole number of images"),
-        (lambda data: data + b"\0", "12,293 bytes are no whole number of images"),
+        (lambda data: b"", "0 bytes are not a whole number of images of 3,073 bytes"),
+        (lambda data: data[:-1], "12,291 bytes are not a whole number of images"),
+        (lambda data: data + b"\0", "12,293 bytes are not a whole number of images"),
         (lambda data: data[:3073] + b"\x0a" + data[3074:], "label 10 of image 1 is not in 0..9"),
     ],
 )
@@ -268,20 +249,20 @@ ROWS = np.zeros((4, 3072), np.uint8)
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ({b"labels": [0] * 4}, "it has no data, but ['labels']"),
+        ({b"labels": [0] * 4}, "it has no data, only ['labels']"),
         ({b"data": ROWS}, "it has no labels"),
-        ({b"data": ROWS[:, 1:], b"labels": [0] * 4}, "has shape (4, 3071), and an array of bytes (images, 3072)"),
+        ({b"data": ROWS[:, 1:], b"labels": [0] * 4}, "has shape (4, 3071), not an array of bytes (images, 3072)"),
         ({b"data": ROWS.reshape(4, 3, 32, 32), b"labels": [0] * 4}, "has shape (4, 3, 32, 32)"),
         (files.published_pickle({b"data": ROWS[:0], b"labels": []}), "has shape (0, 3072)"),
         ({b"data": [1, 2], b"labels": [0] * 4}, "its data is a list"),
         ({b"data": ROWS, b"labels": [0] * 3}, "it has 3 labels for 4 images"),
         ({b"data": ROWS, b"labels": [0, 1, -1, 2]}, "label -1 of image 2 is not in 0..9"),
         ({b"data": ROWS, b"labels": [0, 1, 2**70, 2]}, f"label {2**70} of image 2 is not in 0..9"),
-        ({b"data": ROWS, b"labels": [0, 1, b"2", 2]}, "labels are no list of whole numbers"),
-        ({b"data": ROWS.astype(np.int64), b"labels": [0] * 4}, "an array of 'i8', where bytes (u1) are expected"),
-        ({b"data": np.array([None]), b"labels": [0] * 4}, "an array of 'O8', where bytes (u1) are expected"),
-        ([ROWS], "it holds a list, and a dictionary is expected"),
-        ({3: ROWS}, "keys that are no strings"),
+        ({b"data": ROWS, b"labels": [0, 1, b"2", 2]}, "labels are not a list of whole numbers"),
+        ({b"data": ROWS.astype(np.int64), b"labels": [0] * 4}, "an array of 'i8', not of bytes (u1)"),
+        ({b"data": np.array([None]), b"labels": [0] * 4}, "an array of 'O8', not of bytes (u1)"),
+        ([ROWS], "it holds a list, not a dictionary"),
+        ({3: ROWS}, "keys that are not strings"),
     ],
 )
 def test_damaged_contents_of_python_cifar(tmp_path, content, said):
@@ -343,14 +324,14 @@ def class_without_validation(folder):
     ("damage", "said"),
     [
         (corrupt, "n01443537_4.JPEG is damaged: it cannot be decoded as JPEG or PNG ("),
-        (wrong_size, "n01443537_4.JPEG is damaged: it has 63 x 63 pixels, and Tiny ImageNet has 64 x 64"),
+        (wrong_size, "n01443537_4.JPEG is damaged: it has 63 x 63 pixels, not 64 x 64 as Tiny ImageNet"),
         (no_image, "val_0.JPEG is damaged: it cannot be decoded"),
         (no_annotation, "val_annotations.txt is damaged: 'val_3.JPEG' is not among its lines"),
         (annotation_without_image, "val_annotations.txt is damaged: 'val_3.JPEG' is not in "),
-        (unknown_annotation, "'n99999999' of annotation 3 is none of the 3 classes"),
-        (unknown_folder, "n99999999 is damaged: 'n99999999' is none of the 3 classes"),
-        (class_without_images, "n02124075 is damaged: this class has no images there"),
-        (class_without_folder, "n77777777 is damaged: this class has no images there"),
+        (unknown_annotation, "'n99999999' of annotation 3 is not one of the 3 classes"),
+        (unknown_folder, "n99999999 is damaged: 'n99999999' is not one of the 3 classes"),
+        (class_without_images, "n02124075 is damaged: there are no images of this class"),
+        (class_without_folder, "n77777777 is damaged: there are no images of this class"),
         (class_without_validation, "class n04067472 has no images"),
     ],
 )
@@ -363,7 +344,7 @@ def test_damaged_tiny_imagenet(tmp_path, damage, said):
 def test_tiny_imagenet_without_its_annotations(tmp_path):
     files.tiny_imagenet(tmp_path, "published", per_class=1)
     (tmp_path / "val" / "val_annotations.txt").unlink()
-    assert "val_annotations.txt is not there" in raised(MissingDataError, "tiny-imagenet", tmp_path)
+    assert "val_annotations.txt is missing" in raised(MissingDataError, "tiny-imagenet", tmp_path)
 
 
 def test_without_pillow_the_extra_is_named(tmp_path, monkeypatch):
@@ -380,7 +361,7 @@ def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
     def failing(*_):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(idx, "_unpacked", failing)
+    monkeypatch.setattr(mnist, "_unpacked", failing)
     assert "train-images-idx3-ubyte is damaged: it cannot be read (Input/output error)" in raised(
         DamagedDataError, "mnist", tmp_path
     )

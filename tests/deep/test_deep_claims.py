@@ -12,9 +12,8 @@ from written_down import check_written_down
 
 from moe_theory.deep import continual, edge
 from moe_theory.deep.experiments import DRIVE, STRONG, claims_for, drive_cell
-from moe_theory.deep.params import Params
+from moe_theory.deep.params import Params, reading
 from moe_theory.deep.presets import EDGE, PRESETS, preset
-from moe_theory.deep.readings import reading
 from moe_theory.runs import Run
 from moe_theory.verify import Status, registry
 from moe_theory.verify.session import judge

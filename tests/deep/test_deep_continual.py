@@ -47,8 +47,8 @@ REFUSED = {
     "min_transfer_delay=-1 must be a whole number of at least 0": {"min_transfer_delay": -1},
     "max_execution_delay=1048577 must be at most 1048576": {"max_execution_delay": 2**20 + 1},
     "min_execution_delay=0 allow a delay of 0 rounds": {"min_execution_delay": 0},
-    "positive_share=0.0 must be above 0": {"positive_share": 0.0},
-    "positive_share=1.5 must be at most 1": {"positive_share": 1.5},
+    r"positive_share=0.0 must be in \(0, 1\]": {"positive_share": 0.0},
+    r"positive_share=1.5 must be in \(0, 1\]": {"positive_share": 1.5},
     "positive_share=0.1 of num_samples=4 leaves no image": {"positive_share": 0.1},
     "multi_class needs positive_share=1, not 0.5": {"multi_class": True},
     r"learning_rate has shape \(2,\)": {"learning_rate": np.ones(2)},
@@ -118,7 +118,7 @@ def test_elements_of_mean_images_vary_by_1_over_their_number_at_most(seed, num_t
         images = images.reshape(num_tasks, 2, 3, 3, 1)
     if kind == "dark":
         images = np.zeros_like(images)
-    moments, seen = gate.none_yet(9), []
+    moments, seen = gate.initial_moments(9), []
     for time, pixels in enumerate(images, start=1):
         moments, image = observed(moments, pixels, np.int32(time))
         seen.append(np.asarray(image, float))
@@ -132,4 +132,4 @@ def test_elements_of_mean_images_vary_by_1_over_their_number_at_most(seed, num_t
 @jax.jit
 def observed(moments, pixels, time):
     image = gate.mean_image(pixels)
-    return gate.arrived(moments, image, time), image
+    return gate.updated(moments, image, time), image

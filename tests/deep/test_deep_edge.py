@@ -14,9 +14,9 @@ import moe_theory as mt
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.random import symmetric_uniforms
 from moe_theory.core.system import check_system
-from moe_theory.deep import arrivals, edge, experts
+from moe_theory.deep import edge, tasks, training
 from moe_theory.deep.params import Dims, Params
-from moe_theory.deep.pool import on_device, pool_of
+from moe_theory.deep.tasks import on_device, pool_of
 from moe_theory.edge import delays, policies
 
 from .pictures import corners
@@ -41,10 +41,10 @@ def draws(dims):
 
     @jax.jit
     def drawn(key):
-        arrival, place = arrivals.draw(key, dims, pool, PARAMS)
+        arrival, place = tasks.draw(key, dims, pool, PARAMS)
         positions = jnp.asarray(delays.even_map(dims.max_experts), jnp.float32)
         sent = edge.sent(jax.random.fold_in(key, 2), arrival, place, positions, PARAMS, delays.by_distance)
-        return sent, edge.begin(key, dims, PARAMS, pool).execution_delay, experts.begin(key, dims, pool)
+        return sent, edge.begin(key, dims, PARAMS, pool).execution_delay, training.initial_experts(key, dims, pool)
 
     return drawn(ROOT)
 

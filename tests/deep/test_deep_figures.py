@@ -9,23 +9,23 @@ import pytest
 from matplotlib.figure import Figure
 
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.deep import readings, tables
+from moe_theory.deep import params, presets
 from moe_theory.deep.datasets import load
-from moe_theory.deep.figures import FIGURES, curves, draw_runs, drive, figures_3_to_7, policies, routing
-from moe_theory.deep.figures.twins import run_twin
+from moe_theory.deep.experiments import run_preset
+from moe_theory.deep.figures import FIGURES, draw_runs, drive, edge_figure_4, figures_3_to_7, routing
 from moe_theory.deep.presets import EDGE, PRESETS, SMALL, expert_cell, preset, server_cell
 from moe_theory.edge.policies import POLICIES
 from moe_theory.report import plots
 from moe_theory.runs import Cell, Run, run_cells
 
-READING = readings.reading("balanced")
+READING = params.reading("balanced")
 REPLICATES, SEED = 3, 5
 SIX, SERVERS = preset("continual-cifar100-small"), preset("edge-mnist-small")  # whose networks compile fast
 
 
-def run_directly(twin, cell, num_rounds):
-    params = READING.params(**twin.cells()[cell])
-    return run_cells([Cell("own", twin.system(load("digits")), params, num_rounds, 1, keeps_state=False)],
+def run_directly(small, cell, num_rounds):
+    params = READING.params(**small.cells()[cell])
+    return run_cells([Cell("own", small.system(load("digits")), params, num_rounds, 1, keeps_state=False)],
                      REPLICATES, seed=SEED, width=1)["own"]  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def made_up_run(cell, params, num_rounds, replicates):
         task=random.integers(3, size=shape),
         expert=random.integers(int(params.num_experts), size=shape),
         drive=random.uniform(1, 30, shape),
-        **{name: random.uniform(0.1, 0.9, shape) for name in curves.SYMBOLS},
+        **{name: random.uniform(0.1, 0.9, shape) for name in figures_3_to_7.SYMBOLS},
         terminated=later & (np.arange(replicates) % 2 == 0) & bool(params.terminate),
         dropped=np.zeros(shape),
     )
@@ -47,15 +47,15 @@ def made_up_run(cell, params, num_rounds, replicates):
     return Run(params, np.arange(1, num_rounds + 1), np.arange(replicates), None, records)
 
 
-def made_up_twin(preset, settings, reading, replicates, seed, progress, num_rounds, what):
+def made_up_preset(preset, settings, reading, replicates, seed, progress, num_rounds, what):
     rounds = num_rounds or preset.num_rounds
     return {cell: made_up_run(cell, reading.params(**own), rounds, replicates) for cell, own in settings.items()}
 
 
 @pytest.fixture
 def made_up(monkeypatch):
-    for module in (figures_3_to_7, policies, routing, drive):
-        monkeypatch.setattr(module, "run_twin", made_up_twin)
+    for module in (figures_3_to_7, edge_figure_4, routing, drive):
+        monkeypatch.setattr(module, "run_preset", made_up_preset)
 
 
 def drawn(name, data):
@@ -92,8 +92,8 @@ def test_figure_6_summarises_the_runs_of_its_cells():
     assert data.attrs["command"] == ""
 
 
-def test_edge_figure_summarises_the_runs_of_its_policies():
-    """Catches policies or numbers of servers in another's place."""
+def test_edge_figure_summarises_the_runs_of_its_edge_figure_4():
+    """Catches edge_figure_4 or numbers of servers in another's place."""
     data = FIGURES["edge-figure-4"].compute(READING, REPLICATES, SEED, num_rounds=8)
     for size in (5, 10):
         for policy in POLICIES:
@@ -105,12 +105,12 @@ def test_edge_figure_summarises_the_runs_of_its_policies():
     assert (data.dropped == 0).all()
 
 
-@pytest.mark.parametrize("name", [name for name in PRESETS if tables.printed(PRESETS[name])])
+@pytest.mark.parametrize("name", [name for name in PRESETS if presets.printed(PRESETS[name])])
 def test_tables_are_of_the_cells_that_run(name):
-    """Every cell has a printed number and none is of a cell that does not run; a twin has its original's."""
-    table = tables.printed(PRESETS[name])
+    """Every cell has a printed number and none is of a cell that does not run; a small preset has its original's."""
+    table = presets.printed(PRESETS[name])
     assert set(table.accuracies) == set(PRESETS[name].cells())
-    assert tables.printed(PRESETS[name.removesuffix(SMALL)]) is table
+    assert presets.printed(PRESETS[name.removesuffix(SMALL)]) is table
     assert table.where in PRESETS[name].where
 
 
@@ -140,10 +140,10 @@ def test_curves_have_a_panel_each(made_up, name, panels, curves_each):
 def test_draws_runs_of_any_preset(name):
     """Records as they come from the engine, by the preset's cells: all metrics, and the title above the legend."""
     chosen = PRESETS[name]
-    runs = made_up_twin(chosen, chosen.cells(), READING, 2, 0, None, 6, None)
+    runs = made_up_preset(chosen, chosen.cells(), READING, 2, 0, None, 6, None)
     figure = Figure(figsize=(7.2, 6))
     draw_runs(chosen, "what was run", runs, figure)
-    count = len(chosen.experts) if chosen.paper == EDGE else 6 + (tables.printed(chosen) is not None)
+    count = len(chosen.experts) if chosen.paper == EDGE else 6 + (presets.printed(chosen) is not None)
     assert len(figure.axes) == count
     assert figure.legends[0].get_title().get_text() == "what was run"
     mean = runs[next(iter(chosen.cells()))].records.generalization_error.mean(axis=1)
@@ -155,9 +155,9 @@ def test_routing_shows_the_first_replicate(made_up):
     """Against the made-up records: catches experts from 0, class numbers for classes, runs of unequal length."""
     data = FIGURES["routing"].compute(READING, 2, 0)
     assert data.panel.values.tolist() == ["with", "without", "adaptive", "nearest"]
-    for name, (_, twin, cell) in routing.SHOWN.items():
-        here, rounds = data.sel(panel=name), preset(twin).num_rounds
-        records = made_up_run(cell, READING.params(**preset(twin).cells()[cell]), rounds, 2).records
+    for name, (_, small, cell) in routing.MAPS.items():
+        here, rounds = data.sel(panel=name), preset(small).num_rounds
+        records = made_up_run(cell, READING.params(**preset(small).cells()[cell]), rounds, 2).records
         labels = [(1, 4, 7)[task] for task in records.task[:, 0]]
         assert here.shown_class.values.tolist() == labels + [-1] * (100 - rounds)
         assert here.expert.values.tolist() == [expert + 1 for expert in records.expert[:, 0]] + [0] * (100 - rounds)
@@ -200,10 +200,10 @@ def test_routing_draws_every_task_once(made_up):
 def test_drive_is_of_the_exploration_and_differences_are_paired(made_up):
     """Against the made-up records, one scale at a time."""
     data = FIGURES["drive"].compute(READING, 4, 0, num_rounds=12)
-    own = preset(drive.TWIN).cells()
+    own = preset(drive.PRESET).cells()
     for scale in drive.SCALES:
         here = data.sel(gate_scale=scale)
-        names = {part: drive._name(part, scale) for part in curves.TERMINATIONS}
+        names = {part: drive._name(part, scale) for part in figures_3_to_7.TERMINATIONS}
         records = {
             part: made_up_run(name, READING.params(**own[expert_cell(4, part == "with")]), 12, 4).records
             for part, name in names.items()
@@ -247,4 +247,4 @@ def test_papers_figures_are_found_by_command():
 def test_refuses_what_cannot_be_run(wrong, words):
     asked = {"replicates": 2, "seed": 0, "num_rounds": 5} | wrong
     with pytest.raises(InvalidRunError, match=words):
-        run_twin(SIX, {"one": SIX.cells()[expert_cell(1)]}, READING, **asked)
+        run_preset(SIX, {"one": SIX.cells()[expert_cell(1)]}, READING, **asked)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from moe_theory import deep_command
+from moe_theory.cli import deep as command
 from moe_theory.deep import continual, datasets, edge, runs
+from moe_theory.deep.params import reading
 from moe_theory.deep.presets import preset
-from moe_theory.deep.readings import reading
-from moe_theory.deep.summary import summarised
+from moe_theory.deep.summary import summarize
 from moe_theory.report import deep
 from moe_theory.runs import Run
 
@@ -52,7 +52,7 @@ def printed(tables, width):
 def test_differences_are_paired():
     plan = plan_of("continual-mnist-small")
     made = made_up(plan)
-    cells = {cell.name: cell for cell in summarised(plan, made).cells}
+    cells = {cell.name: cell for cell in summarize(plan, made).cells}
     assert cells["M = 1"].baseline is None
     assert not cells["M = 1"].differences
     ours, single = made["M = 7"].records, made["M = 1"].records
@@ -68,7 +68,7 @@ def test_differences_are_paired():
 def test_servers_are_compared_with_as_many_under_the_adaptive_policy():
     plan = plan_of("edge-mnist-small")
     made = made_up(plan)
-    summary = summarised(plan, made)
+    summary = summarize(plan, made)
     cells = {cell.name: cell for cell in summary.cells}
     assert cells["M = 10, nearest"].baseline == "M = 10, adaptive"
     assert cells["M = 5, fastest"].baseline == "M = 5, adaptive"
@@ -82,7 +82,7 @@ def test_servers_are_compared_with_as_many_under_the_adaptive_policy():
 def test_tasks_that_were_dropped_moved_no_expert():
     plan = plan_of("edge-mnist-small")
     expert = np.where(np.arange(ROUNDS) % 2, 3, -1)[:, None]
-    summary = summarised(
+    summary = summarize(
         plan, made_up(plan, expert=expert, locality=np.where(expert < 0, 0, 1.0), drive=3.0 * (expert > 0))
     )
     assert summary.drive == 3
@@ -92,14 +92,14 @@ def test_tasks_that_were_dropped_moved_no_expert():
 
 def test_sigma_is_said_both_ways():
     plan = plan_of("continual-mnist-small")
-    line = deep.sigma_line(summarised(plan, made_up(plan, variance=0.04)))
+    line = deep.sigma_line(summarize(plan, made_up(plan, variance=0.04)))
     assert "variance 0.04, deviation 0.2" in line
 
 
 @pytest.mark.parametrize(("drive", "said"), [(3.0, None), (21.0, "freezes itself"), (0.1, "hardly learns")])
 def test_the_drive_is_warned_of_where_it_decides(drive, said):
     plan = plan_of("continual-mnist-small")
-    summary = summarised(plan, made_up(plan, drive=drive))
+    summary = summarize(plan, made_up(plan, drive=drive))
     assert f"median {drive:g}" in deep.drive_line(summary)
     warnings = deep.warnings_of(summary)
     assert len(warnings) == (said is not None)
@@ -113,7 +113,7 @@ def test_dead_experts_are_named():
     locality, expert = run.records.locality.copy(), run.records.expert.copy()
     locality[3, 1], expert[3, 1] = 0.9e-3, 2
     made["M = 4"] = run._replace(records=run.records._replace(locality=locality, expert=expert))
-    (warning,) = deep.warnings_of(summarised(plan, made))
+    (warning,) = deep.warnings_of(summarize(plan, made))
     assert "dead experts in M = 4: 1 of 100 tasks" in warning
     assert "(experts 2)" in warning
 
@@ -122,23 +122,23 @@ def test_a_norm_per_parameter_has_a_bound_per_parameter():
     plan = plan_of("edge-mnist-small", reading=reading("per-parameter"))  # 64 * 32 + 32 + 32 * 3 + 3 parameters
     bound = 1e-3 / np.sqrt(2179)
     for locality, is_dead in ((1.01 * bound, False), (0.99 * bound, True)):
-        summary = summarised(plan, made_up(plan, locality=locality))
+        summary = summarize(plan, made_up(plan, locality=locality))
         assert bool(summary.cells[0].num_unmoved) is is_dead
 
 
 def test_exploration_that_never_ends_is_warned_of():
     plan = plan_of("continual-mnist-small", rounds=14)  # ceil(7 / 0.5) = 14, and ceil(4 / 0.5) = 8
-    (warning,) = deep.warnings_of(summarised(plan, made_up(plan)))
+    (warning,) = deep.warnings_of(summarize(plan, made_up(plan)))
     assert "14 in M = 7." in warning
     assert "M = 4" not in warning
-    assert not deep.warnings_of(summarised(plan_of("continual-mnist-small", rounds=15), made_up(plan)))
+    assert not deep.warnings_of(summarize(plan_of("continual-mnist-small", rounds=15), made_up(plan)))
 
 
 @pytest.mark.parametrize("name", ["continual-mnist-small", "continual-cifar10-small", "edge-mnist-small"])
 @pytest.mark.parametrize("width", [80, 140])
 def test_tables_fit(name, width):
     plan = plan_of(name)
-    text = printed(deep.tables(summarised(plan, made_up(plan, drive=19.6)), width), width)
+    text = printed(deep.tables(summarize(plan, made_up(plan, drive=19.6)), width), width)
     assert "…" not in text
     rows = [row for row in text.splitlines() if row.startswith("│")]
     assert len(rows) == len(plan.preset.cells()) * (2 if width == 80 else 1), "no cell is folded"
@@ -146,12 +146,12 @@ def test_tables_fit(name, width):
 
 def test_a_single_seed_has_no_error():
     plan = plan_of("continual-mnist-small", replicates=1)
-    summary = summarised(plan, made_up(plan))
+    summary = summarize(plan, made_up(plan))
     assert "±" not in printed(deep.tables(summary, 140), 140)
     document = json.loads(json.dumps(deep.to_json(plan, summary, [], []), allow_nan=False))
     assert document["cells"][1]["measures"]["accuracy"]["standard_error"] is None
-    assert not deep_command.judged(plan, {}).verdicts
-    assert "none is judged" in deep.doubts_of_verdicts(summary)[0]
+    assert not command.judged(plan, {}).verdicts
+    assert "none is judged" in deep.verdict_warnings(summary)[0]
 
 
 def test_records_are_those_of_the_systems():

@@ -13,10 +13,8 @@ from moe_theory.core.errors import InvalidDimsError
 from moe_theory.core.random import root_key
 from moe_theory.deep import networks
 from moe_theory.deep.networks import NETWORKS, Weights
-from moe_theory.deep.networks.initialization import he_kernels
-from moe_theory.deep.networks.normalization import batches, groups
-from moe_theory.deep.networks.plain import five_layer, mlp
-from moe_theory.deep.networks.residual import resnet
+from moe_theory.deep.networks.architectures import five_layer, mlp, resnet
+from moe_theory.deep.networks.layers import batches, groups, he_kernels
 
 KEY = root_key(7)
 TINY = resnet("tiny", (4, 8), 1, batches())  # with stride 2, a shortcut, and running statistics

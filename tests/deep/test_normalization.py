@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from moe_theory.core.errors import InvalidDimsError
-from moe_theory.deep.networks.normalization import (
+from moe_theory.deep.networks.layers import (
     EPSILON,
     MOMENTUM,
     Affine,

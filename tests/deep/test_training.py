@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from scipy import special
 
-from moe_theory.deep import networks, training
+from moe_theory.deep import evaluation, networks, training
 from moe_theory.deep.params import ADAM, Params
 
 LABELS = np.array([0, 2, -1, 1, 0, 2])
 OUTPUTS = np.random.default_rng(3).normal(0, 3, (6, 3)).astype(np.float32)
 OUTPUTS[5] = [-200.0, 90.0, 80.0]  # a sigmoid or softmax by hand would overflow, or give the log of 0
 
-told = {name: jax.jit(getattr(training, name)) for name in ("losses", "squared_errors", "hits")}
+FUNCTIONS = (training.losses, evaluation.squared_errors, evaluation.hits)
+told = {function.__name__: jax.jit(function) for function in FUNCTIONS}
 
 
 def found(name, **choices):

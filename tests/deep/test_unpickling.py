@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from moe_theory.core.errors import DamagedDataError
-from moe_theory.deep.datasets import unpickling
-from moe_theory.deep.datasets.unpickling import read_pickle
+from moe_theory.deep.datasets import cifar
+from moe_theory.deep.datasets.cifar import read_pickle
 
 from . import dataset_files as files
 
@@ -81,7 +81,7 @@ def test_nothing_that_a_pickle_names_is_run(tmp_path, which):
     line = refused(tmp_path, payloads(sentinel)[which])
     assert which.split(".")[-1] in line
     assert not sentinel.exists()
-    assert "Nothing of it was run." in line
+    assert "Nothing in it was run." in line
 
 
 @pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
@@ -145,8 +145,8 @@ RECONSTRUCT = b"cnumpy.core.multiarray\n_reconstruct\n"
         (b"cnumpy\nndarray\n)\x81.", "NEWOBJ"),
         (b"cnumpy\nndarray\n)}\x92.", "NEWOBJ_EX"),
         (b"\x97.", "NEXT_BUFFER"),
-        (b"\x96" + struct.pack("<Q", 1 << 40) + b".", "no whole pickle"),
-        (b"B" + struct.pack("<I", 1 << 31) + b".", "no whole pickle"),
+        (b"\x96" + struct.pack("<Q", 1 << 40) + b".", "not a complete pickle"),
+        (b"B" + struct.pack("<I", 1 << 31) + b".", "not a complete pickle"),
         (b"Nr" + struct.pack("<I", 1 << 31) + b".", "more memory"),
         (RECONSTRUCT + b"}X\x01\0\0\0aX\x01\0\0\0bsb.", "unpickled"),
         (RECONSTRUCT + b"NX\x08\0\0\0__code__Ns\x86b.", "unpickled"),
@@ -155,10 +155,10 @@ RECONSTRUCT = b"cnumpy.core.multiarray\n_reconstruct\n"
         (b"c_codecs\nencode\nX\x02\0\0\0abX\x03\0\0\0hex\x86R.", "unpickled"),
         (b"N0.", "POP"),
         (b"K\x01.", "it holds a int"),
-        (b"}.}.", "goes on for 2 bytes after its end"),
-        (b"}", "no whole pickle"),
-        (b"", "no whole pickle"),
-        (b"\xff", "no whole pickle"),
+        (b"}.}.", "has 2 bytes after its end"),
+        (b"}", "not a complete pickle"),
+        (b"", "not a complete pickle"),
+        (b"\xff", "not a complete pickle"),
     ],
 )
 def test_programs_that_arrays_do_not_need_are_refused(tmp_path, program, said):
@@ -167,7 +167,7 @@ def test_programs_that_arrays_do_not_need_are_refused(tmp_path, program, said):
 
 def test_many_small_objects_are_refused(tmp_path, monkeypatch):
     """An empty list takes 56 bytes of memory for one of the file."""
-    monkeypatch.setattr(unpickling, "_MAX_INSTRUCTIONS", 1000)
+    monkeypatch.setattr(cifar, "_MAX_INSTRUCTIONS", 1000)
     assert "more memory" in refused(tmp_path, b"\x80\x02" + b"]" * 1000 + b".")
 
 

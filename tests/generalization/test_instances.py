@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -59,7 +60,6 @@ def brute_force(cells: np.ndarray, labels: np.ndarray, num_experts: int) -> dict
         values["memory"].append(plain[1] - plain[0])
     return {
         "gap": np.max(np.abs(values["difference"])),
-        "one_sided": max(values["difference"]),
         "paired_gap": max(values["paired"]),
         "paired_absolute": np.max(np.abs(values["paired"])),
         "masked": max(values["mean"]),
@@ -118,7 +118,8 @@ def test_padding_and_batching_change_no_draw(system: Any) -> None:
     params = Params(num_experts=4, num_samples=40)
     tight = observed(system(DIMS), params)
     info = mt.simulate(system(Dims(9, 2, 83)), replicate_keys(ROOT, jnp.asarray([7]))[0], params, 1)[1]
-    jax.tree.map(lambda batch, lone: np.testing.assert_allclose(batch[7], lone[0], rtol=1e-6), tight, info)
+    alone = jax.tree.map(lambda leaf: np.asarray(leaf[0], float), info)
+    chex.assert_trees_all_close(jax.tree.map(lambda leaf: leaf[7], tight), alone, rtol=1e-6)
 
 
 def best_in_ball(labels: np.ndarray, squared_radius: float) -> float:
@@ -380,8 +381,7 @@ def test_a_replicate_is_the_same_in_any_batch():
     params = Params(num_experts=4, num_active=2, num_samples=5)
     _, batch = simulate_batch(linear_router(ROUTER_DIMS), root_key(7), [5, 2, 9], params, 1)
     _, alone = simulate(linear_router(ROUTER_DIMS), jax.random.fold_in(root_key(7), 2), params, 1)
-    for one, many in zip(alone, batch, strict=True):
-        np.testing.assert_allclose(one, many[..., 1], rtol=1e-6)
+    chex.assert_trees_all_close(alone, jax.tree.map(lambda leaf: leaf[..., 1], batch), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("points", "features"), [(3, 1), (4, 2), (5, 3), (4, 6)])

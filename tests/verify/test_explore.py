@@ -1,6 +1,7 @@
 """Where a planted claim holds: catches a boundary that is misplaced, and verdicts other than `verify` gives."""
 
 import dataclasses
+import inspect
 import itertools
 import json
 import re
@@ -9,7 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-from moe_theory import cli, commands, verify
+from moe_theory import verify
+from moe_theory.cli import verify as command
 from moe_theory.core import engine
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MoeTheoryError, UnknownNameError
 from moe_theory.core.papers import Paper
@@ -163,7 +165,8 @@ def test_a_point_is_what_verify_says_there_and_its_command_repeats_it(tmp_path):
         settings = dict(zip(("scale", "is_doubled"), point.coordinates, strict=True))
         (verdict,) = verify(ID, readings="tilted", settings=settings, seed=4, error=found.point_error)
         assert verdict == point.verdict
-        request = commands._request(cli.parse(shlex.split(point.verdict.command)[1:]))
+        given = command.verify.make_context("verify", shlex.split(point.verdict.command)[2:]).params
+        request = command.request_of(**{name: given[name] for name in inspect.signature(command.request_of).parameters})
         (again,) = session.carry_out(request).verdicts
         assert again == point.verdict
         assert point.verdict.reading.startswith("tilted, scale=")

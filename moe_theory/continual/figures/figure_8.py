@@ -10,10 +10,15 @@ import xarray as xr
 from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.continual import theory
-from moe_theory.continual.experiments import HISTORY_DIMS
+from moe_theory.continual.algorithm import Info, State, system
+from moe_theory.continual.experiments import (
+    FIGURE_8,
+    HISTORY_DIMS,
+    PERTURBATION_POWER,
+    THRESHOLD_POWERS,
+    THRESHOLDS,
+)
 from moe_theory.continual.params import SIGMA_0, Params
-from moe_theory.continual.system import Info, State, system
-from moe_theory.continual.thresholds import FIGURE_8_ROUNDS, PERTURBATION_POWER, THRESHOLD_POWERS, THRESHOLDS
 from moe_theory.runs import Cell, Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
@@ -24,7 +29,6 @@ if TYPE_CHECKING:
 
 DIMS = HISTORY_DIMS
 POWERS = THRESHOLD_POWERS  # Gamma = sigma_0^power
-NUM_ROUNDS = FIGURE_8_ROUNDS
 ROUNDS_DRAWN = 100
 MARKERS = "os^"
 LANE = 0.27  # vertical distance between the lanes of an expert's clusters
@@ -55,7 +59,7 @@ def compute(
 
     Raises: InvalidRunError for replicates or rounds that cannot be run.
     """
-    length = NUM_ROUNDS if num_rounds is None else num_rounds
+    length = FIGURE_8.num_rounds if num_rounds is None else num_rounds
     settings = settings_of(reading)
     cells = [Cell(name, system(DIMS), params, length, 1, observe_routes) for name, params in settings.items()]
     runs = run_cells(cells, replicates, seed=seed, progress=progress)

@@ -1,6 +1,5 @@
-"""The claims about the papers' deep experiments; importing the modules registers them."""
+"""Claims about the papers' deep experiments; importing the modules registers them."""
 
-from moe_theory.deep.claims import curves as curves
 from moe_theory.deep.claims import drive as drive
-from moe_theory.deep.claims import servers as servers
-from moe_theory.deep.claims import tables as tables
+from moe_theory.deep.claims import edge_figure_4 as edge_figure_4
+from moe_theory.deep.claims import figures_3_to_7 as figures_3_to_7

@@ -1,29 +1,28 @@
-"""Whether termination is necessary for networks: it depends on how far one gate step moves the router."""
+"""Whether termination is necessary for networks depends on the drive kappa: how far one gate step moves the router."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from moe_theory.deep.claims.values import final, named, of_cells
-from moe_theory.deep.experiments import DRIVE, DRIVE_EXPERTS, STRONG, WEAK, drive_cell
+from moe_theory.deep.experiments import DRIVE, DRIVE_EXPERTS, STRONG, WEAK, drive_cell, final, named, of_cells
 from moe_theory.deep.gate import FREEZING_DRIVES
 from moe_theory.verify.claim import Runs, claim
 from moe_theory.verify.components import Values
 
 WHERE = "continual, Sec. 6: Key design II beyond linear models"
-LOW_DRIVE, HIGH_DRIVE = FREEZING_DRIVES  # kappa below which a router does not freeze itself, and above which it does
-NECESSARY = 1.25  # our reading of "poor performance": a quarter more error
+LOW_DRIVE, HIGH_DRIVE = FREEZING_DRIVES  # kappa below which a router does not freeze by itself, and above which it does
+NECESSARY = 1.25  # our reading of "poor performance": an error 25 % larger
 
 
-def _ends(scale: float, terminate: bool, factor: float = 1.0) -> Values:
+def _errors(scale: float, terminate: bool, factor: float = 1.0) -> Values:
     """G_T of a cell, times a factor."""
     values = of_cells([drive_cell(scale, terminate)], final("generalization_error"))
     return lambda runs: factor * values(runs)
 
 
 def _has_drive(scale: float, words: str, holds: Callable[[float], bool]) -> Callable[[Any, Runs], list]:
-    """Whether the median of kappa over rounds and replicates, where gates are not terminated, is as a claim asks."""
+    """A check of the median of kappa over rounds and replicates without termination."""
 
     def check(dims: Any, runs: Runs) -> list[tuple[str, bool]]:
         del dims
@@ -39,35 +38,35 @@ _HAS_HIGH_DRIVE = _has_drive(STRONG, f"above {HIGH_DRIVE:g}", lambda median: med
 
 @claim("deep.drive.weak", paper="deep", where=WHERE, kind="lower_bound")
 class Weak:
-    """Where a gate step moves the router little (kappa below 10), never terminating costs a quarter more error."""
+    """Where a gate step moves the router little (kappa below 10), the error without termination is 25 % larger."""
 
-    formula = r"\mathbb{E}[G_T \mid \text{endless}] \ge \frac{5}{4} \mathbb{E}[G_T \mid \text{terminate}]"
+    formula = r"\mathbb{E}[G_T \mid \text{no termination}] \ge \frac{5}{4} \mathbb{E}[G_T \mid \text{terminate}]"
     experiment = DRIVE
     labels = named(f"M = {DRIVE_EXPERTS}")
     hypotheses = _HAS_LOW_DRIVE
-    observe = _ends(WEAK, terminate=False)
-    predict = _ends(WEAK, terminate=True, factor=NECESSARY)
+    observe = _errors(WEAK, terminate=False)
+    predict = _errors(WEAK, terminate=True, factor=NECESSARY)
 
 
 @claim("deep.drive.strong", paper="deep", where=WHERE, kind="lower_bound", replaced_by="deep.drive.superfluous")
 class Strong:
-    """Where it moves the router far (kappa above 20), never terminating costs a quarter more error too."""
+    """Where it moves the router far (kappa above 20), the error without termination is also 25 % larger."""
 
-    formula = r"\mathbb{E}[G_T \mid \text{endless}] \ge \frac{5}{4} \mathbb{E}[G_T \mid \text{terminate}]"
+    formula = r"\mathbb{E}[G_T \mid \text{no termination}] \ge \frac{5}{4} \mathbb{E}[G_T \mid \text{terminate}]"
     experiment = DRIVE
     labels = named(f"M = {DRIVE_EXPERTS}")
     hypotheses = _HAS_HIGH_DRIVE
-    observe = _ends(STRONG, terminate=False)
-    predict = _ends(STRONG, terminate=True, factor=NECESSARY)
+    observe = _errors(STRONG, terminate=False)
+    predict = _errors(STRONG, terminate=True, factor=NECESSARY)
 
 
 @claim("deep.drive.superfluous", paper="deep", where=f"replaces {WHERE}", kind="upper_bound", margin=0.1)
 class Superfluous:
-    """Where it moves the router far, one never terminated freezes by itself: its error is a tenth larger at most."""
+    """Where it moves the router far, it freezes by itself: the error without termination is at most 10 % larger."""
 
-    formula = r"\mathbb{E}[G_T \mid \text{endless}] \le 1.1\, \mathbb{E}[G_T \mid \text{terminate}]"
+    formula = r"\mathbb{E}[G_T \mid \text{no termination}] \le 1.1\, \mathbb{E}[G_T \mid \text{terminate}]"
     experiment = DRIVE
     labels = named(f"M = {DRIVE_EXPERTS}")
     hypotheses = _HAS_HIGH_DRIVE
-    observe = _ends(STRONG, terminate=False)
-    predict = _ends(STRONG, terminate=True)
+    observe = _errors(STRONG, terminate=False)
+    predict = _errors(STRONG, terminate=True)

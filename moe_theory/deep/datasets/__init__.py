@@ -1,17 +1,23 @@
 """The papers' data sets, read from a folder that the user names; nothing is downloaded.
 
-The files are taken for what anybody may have written: each of them is checked against its format.
+Files are not trusted: each is checked against its published format.
 """
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from moe_theory.core.digits import handwritten_digits
 from moe_theory.core.errors import unknown_name
-from moe_theory.deep.datasets import cifar, digits, idx, tiny_imagenet
-from moe_theory.deep.datasets.files import Layout, nothing_named
-from moe_theory.deep.datasets.images import DataSet as DataSet
-from moe_theory.deep.datasets.images import Images as Images
+from moe_theory.deep.datasets import cifar, mnist, tiny_imagenet
+from moe_theory.deep.datasets.files import DataSet as DataSet
+from moe_theory.deep.datasets.files import Images as Images
+from moe_theory.deep.datasets.files import Layout, no_folder_error
+
+_GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits into a byte
 
 
 class Loader(NamedTuple):
@@ -26,18 +32,38 @@ class Loader(NamedTuple):
 
     title: str
     read: Callable[[Path], DataSet]
-    layouts: tuple[Layout, ...]  # where its files may be; none for what is embedded
+    layouts: tuple[Layout, ...]  # where its files may be; none for embedded data
+
+
+@functools.cache
+def load_digits() -> DataSet:
+    """Scikit-learn's 1,797 digits of 8 x 8 pixels; a fifth of each digit, evenly spaced, is the test split.
+
+    Examples:
+        >>> from moe_theory.deep import datasets
+        >>> datasets.load_digits().test.pixels.shape[1:]
+        (8, 8, 1)
+    """
+    pixels, digits, is_test = handwritten_digits()
+    images = (pixels * _GREY_SCALE).astype(np.uint8)[..., None]
+    labels = digits.astype(np.int32)
+    return DataSet(
+        name="digits",
+        title="digits",
+        train=Images(images[~is_test], labels[~is_test]),
+        test=Images(images[is_test], labels[is_test]),
+        class_names=tuple(map(str, range(10))),
+    )
 
 
 # What can be loaded, by name.
 DATASETS: dict[str, Loader] = {
-    "digits": Loader(digits.TITLE, lambda _: digits.load_digits(), ()),
-    "mnist": Loader(idx.TITLE, idx.load_mnist, idx.LAYOUTS),
-    "cifar10": Loader(cifar.CIFAR10.title, cifar.load_cifar10, cifar.CIFAR10.layouts),
-    "cifar100": Loader(cifar.CIFAR100.title, cifar.load_cifar100, cifar.CIFAR100.layouts),
-    "cifar100-superclasses": Loader(
-        cifar.CIFAR100_SUPERCLASSES.title, cifar.load_cifar100_superclasses, cifar.CIFAR100_SUPERCLASSES.layouts
-    ),
+    "digits": Loader("digits", lambda _: load_digits(), ()),
+    "mnist": Loader(mnist.TITLE, mnist.load_mnist, mnist.LAYOUTS),
+    **{
+        version.name: Loader(version.title, functools.partial(cifar.load_cifar, version), version.layouts)
+        for version in (cifar.CIFAR10, cifar.CIFAR100, cifar.CIFAR100_SUPERCLASSES)
+    },
     "tiny-imagenet": Loader(tiny_imagenet.TITLE, tiny_imagenet.load_tiny_imagenet, tiny_imagenet.LAYOUTS),
 }
 
@@ -46,9 +72,9 @@ def load(name: str, folder: Path | str | None = None) -> DataSet:
     """A data set of `DATASETS`.
 
     Args:
-        folder: where its files are, or where its archive was unpacked; not looked at for digits, which are embedded.
-    Raises: UnknownNameError; MissingDataError, which says what was looked for and where; DamagedDataError, which says
-        what is wrong with which file; InvalidRunError without a package that it needs.
+        folder: where its files are, or where its archive was unpacked; ignored for digits, which are embedded.
+    Raises: UnknownNameError; MissingDataError, with the files and folders that were tried; DamagedDataError, with the
+        file and its fault; InvalidRunError where an optional package is missing.
 
     Examples:
         >>> from moe_theory.deep import datasets
@@ -61,5 +87,5 @@ def load(name: str, folder: Path | str | None = None) -> DataSet:
         raise unknown_name("data set", name, DATASETS)
     title, read, layouts = DATASETS[name]
     if layouts and folder is None:
-        raise nothing_named(name, title, layouts)
+        raise no_folder_error(name, title, layouts)
     return read(Path(folder or "."))

@@ -1,13 +1,34 @@
-"""The files of a data set: where they are looked for, and how they are read without trusting them."""
+"""A data set in memory and its files: where they are looked for, and how they are read without trusting them."""
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Int32, UInt8
 
 from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
+
+
+class Images(NamedTuple):
+    """One split of a data set."""
+
+    pixels: UInt8[np.ndarray, "n h w c"]  # as stored: 0 is dark
+    labels: Int32[np.ndarray, " n"]  # 0 .. num_classes - 1
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DataSet:
+    """Labelled images, split as their publisher did. Compared by identity: programs are kept for each."""
+
+    name: str  # as in `DATASETS`
+    title: str  # as the papers write it
+    train: Images
+    test: Images
+    class_names: tuple[str, ...]
+
 
 _WAY_OUT = "Name the folder that has them."
 
@@ -15,9 +36,9 @@ _WAY_OUT = "Name the folder that has them."
 class Layout(NamedTuple):
     """One of the forms in which a data set is distributed."""
 
-    files: tuple[str, ...]  # patterns of the files that it needs, as shells write them; a folder's ends in "/"
-    subfolders: tuple[str, ...]  # where archives unpack them
-    endings: tuple[str, ...] = ("",)  # that may follow a name
+    files: tuple[str, ...]  # glob patterns of its files; a folder's ends in "/"
+    subfolders: tuple[str, ...]  # where archives unpack to
+    endings: tuple[str, ...] = ("",)  # possible suffixes of the names
 
 
 class Found(NamedTuple):
@@ -29,13 +50,13 @@ class Found(NamedTuple):
 
 
 def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> Found:
-    """The first of the layouts that is whole, in `folder` itself or where archives unpack it.
+    """The first complete layout, in `folder` itself or in a subfolder that archives unpack to.
 
-    Raises: MissingDataError, in one line with the names and places that were tried.
+    Raises: MissingDataError, with the files and folders that were tried.
     """
     folder = folder.expanduser().absolute()
     if not folder.is_dir():
-        what = "is no folder" if folder.exists() else "does not exist"
+        what = "is not a folder" if folder.exists() else "does not exist"
         raise MissingDataError(f"no {title} in {folder}, which {what}. Looked for {_wanted(layouts)}. {_WAY_OUT}")
     most: list[Path] = []
     lacking = ""
@@ -51,47 +72,47 @@ def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> Found:
                 lacking = _described(layout._replace(files=absent))
     if most:
         raise MissingDataError(
-            f"{title} is not whole in {most[0].parent}: besides {', '.join(path.name for path in most)} it needs "
+            f"{title} is incomplete in {most[0].parent}: besides {', '.join(path.name for path in most)} it needs "
             f"{lacking}. Put all of it there."
         )
     raise MissingDataError(f"no {title} in {folder}. Looked for {_wanted(layouts)}. {_WAY_OUT}")
 
 
-def nothing_named(name: str, title: str, layouts: tuple[Layout, ...]) -> MissingDataError:
-    """The error for a data set that is not embedded, where no folder was given to look in."""
+def no_folder_error(name: str, title: str, layouts: tuple[Layout, ...]) -> MissingDataError:
+    """The error where no folder was given for a data set that is not embedded."""
     return MissingDataError(
-        f"{name} needs a folder (--data DIR): {title} is neither embedded nor downloaded. Looked for would be "
+        f"{name} needs a folder (--data DIR): {title} is neither embedded nor downloaded. It should have "
         f"{_wanted(layouts)}. {_WAY_OUT}"
     )
 
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """The system's failures inside are about `path`. Raises: DamagedDataError."""
+    """Reports the system's failures inside as of `path`. Raises: DamagedDataError."""
     try:
         yield
     except OSError as failure:
         reason = f"it cannot be read ({failure.strerror or failure})"
-        raise DamagedDataError(path, reason, "Change its permissions or the disk, or get it again.") from None
+        raise DamagedDataError(path, reason, "Fix its permissions or the disk, or get it again.") from None
 
 
 def read_bounded(path: Path, max_bytes: int) -> bytes:
-    """A file's bytes. Raises: DamagedDataError, before reading, for one far larger than the published ones."""
+    """A file's bytes. Raises: DamagedDataError, without reading, for one far larger than the published one."""
     with reading(path):
         size = path.stat().st_size
         if size > max_bytes:
             raise DamagedDataError(
-                path, f"it has {size:,} bytes, while published ones have far fewer and at most {max_bytes:,} are read"
+                path, f"it has {size:,} bytes, far more than the published one; at most {max_bytes:,} are read"
             )
         return path.read_bytes()
 
 
 def read_lines(path: Path, max_bytes: int) -> list[str]:
-    """A text's lines that are not blank, stripped. Raises: DamagedDataError."""
+    """Non-blank lines of a text file, stripped. Raises: DamagedDataError."""
     try:
         text = read_bounded(path, max_bytes).decode("utf-8")
     except UnicodeDecodeError as failure:
-        raise DamagedDataError(path, f"its byte {failure.start} is no UTF-8 text") from None
+        raise DamagedDataError(path, f"it is not UTF-8 text at byte {failure.start}") from None
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 

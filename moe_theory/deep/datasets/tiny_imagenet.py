@@ -1,7 +1,7 @@
-"""Tiny ImageNet as published, or put into one folder a class as for torchvision's ImageFolder.
+"""Tiny ImageNet as published, or in one folder for each class as for torchvision's ImageFolder.
 
-The labels of the published test images are kept back, so the validation images are the test split. A class's number is
-its place among the sorted WordNet names, which is what ImageFolder gives; `wnids.txt` lists them in another order.
+The labels of the published test images are withheld, so the validation images are the test split. A class's number is
+its position among the sorted WordNet names, as in ImageFolder; `wnids.txt` lists them in another order.
 """
 
 import os
@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from moe_theory.core.errors import DamagedDataError, InvalidRunError, MissingDataError, shortened
-from moe_theory.deep.datasets.files import Layout, locate, read_lines, reading
-from moe_theory.deep.datasets.images import DataSet, Images
+from moe_theory.deep.datasets.files import DataSet, Images, Layout, locate, read_lines, reading
 
 TITLE = "Tiny ImageNet"
 LAYOUTS = (Layout(("train/", "val/"), ("tiny-imagenet-200",)),)
 _SIDE = 64  # pixels
-_ENDINGS = {".jpeg", ".jpg", ".png"}  # of images, whatever the case
+_ENDINGS = {".jpeg", ".jpg", ".png"}  # of images, in any case
 _FORMATS = ("JPEG", "PNG")
 _MAX_LIST_BYTES = 1 << 24  # words.txt, the longest list, has 2.7 MB
 _WAY_OUT = "Unpack the archive again."
@@ -30,9 +29,9 @@ class _Labelled(NamedTuple):
 
 
 def load_tiny_imagenet(folder: Path) -> DataSet:
-    """All images, decoded, as 64 x 64 pixels in colour.
+    """All images, decoded, 64 x 64 pixels in colour.
 
-    Raises: MissingDataError; DamagedDataError; InvalidRunError without the package Pillow.
+    Raises: MissingDataError; DamagedDataError; InvalidRunError without Pillow.
     """
     found = locate(TITLE, folder, LAYOUTS)
     train, val = found.files
@@ -51,12 +50,12 @@ def _classes(folder: Path, train: Path) -> dict[str, int]:
     listed = folder / "wnids.txt"
     names = read_lines(listed, _MAX_LIST_BYTES) if listed.is_file() else [path.name for path in _folders(train)]
     if not names:
-        raise DamagedDataError(listed if listed.is_file() else train, "it names no class", _WAY_OUT)
+        raise DamagedDataError(listed if listed.is_file() else train, "it names no classes", _WAY_OUT)
     return {name: number for number, name in enumerate(sorted(set(names)))}
 
 
 def _class_names(folder: Path, classes: dict[str, int]) -> tuple[str, ...]:
-    """In English where words.txt is there."""
+    """In English where there is a words.txt."""
     path = folder / "words.txt"
     lines = read_lines(path, _MAX_LIST_BYTES) if path.is_file() else []
     words = dict(line.split("\t", 1) for line in lines if "\t" in line)
@@ -64,29 +63,29 @@ def _class_names(folder: Path, classes: dict[str, int]) -> tuple[str, ...]:
 
 
 def _by_folder(split: Path, classes: dict[str, int]) -> list[_Labelled]:
-    """Images in a folder for each class, or in its folder `images`."""
+    """Images in a folder for each class, or in its subfolder `images`."""
     folders = {path.name: path for path in _folders(split)}
     for name in sorted(folders.keys() - classes.keys()):
-        raise DamagedDataError(folders[name], f"{shortened(name)} is none of the {len(classes)} classes", _WAY_OUT)
+        raise DamagedDataError(folders[name], f"{shortened(name)} is not one of the {len(classes)} classes", _WAY_OUT)
     found = []
     for name, label in classes.items():
         images = split / name / "images"
         paths = _images(images if images.is_dir() else split / name)
         if not paths:
-            raise DamagedDataError(split / name, "this class has no images there", _WAY_OUT)
+            raise DamagedDataError(split / name, "there are no images of this class", _WAY_OUT)
         found += [_Labelled(path, label) for path in paths]
     return found
 
 
 def _annotated(val: Path, classes: dict[str, int]) -> list[_Labelled]:
-    """Images whose classes stand in a list beside them: a line has the file's name, the class and a box."""
+    """Images with a list of their classes beside them: a line has the file's name, the class and a box."""
     listed = val / "val_annotations.txt"
     labels: dict[str, int] = {}
     for number, line in enumerate(_annotations(listed), 1):
         name, _, rest = line.partition("\t")
         wnid = rest.partition("\t")[0]
         if wnid not in classes:
-            reason = f"{shortened(wnid)} of annotation {number} is none of the {len(classes)} classes"
+            reason = f"{shortened(wnid)} of annotation {number} is not one of the {len(classes)} classes"
             raise DamagedDataError(listed, reason, _WAY_OUT)
         labels[name] = classes[wnid]
     images = {path.name: path for path in _images(val / "images")}
@@ -100,7 +99,7 @@ def _annotated(val: Path, classes: dict[str, int]) -> list[_Labelled]:
 
 def _annotations(path: Path) -> list[str]:
     if not path.is_file():
-        raise MissingDataError(f"{path} is not there, and says which classes the images beside it show. {_WAY_OUT}")
+        raise MissingDataError(f"{path} is missing, which lists the classes of the images. {_WAY_OUT}")
     return read_lines(path, _MAX_LIST_BYTES)
 
 
@@ -112,13 +111,13 @@ def _folders(folder: Path) -> list[Path]:
 def _images(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
-    with reading(folder):  # asking the system about each of 110,000 files would take seconds
+    with reading(folder):  # a stat of each of 110,000 files would take seconds
         names = sorted(os.listdir(folder))
     return [folder / name for name in names if os.path.splitext(name)[1].lower() in _ENDINGS and name[0] != "."]
 
 
 def _decoded(labelled: list[_Labelled]) -> Images:
-    """Decoded by all processors, as Pillow leaves Python's lock meanwhile."""
+    """Decode in threads: Pillow releases the interpreter's lock."""
     pillow = _pillow()
     pixels = np.empty((len(labelled), _SIDE, _SIDE, 3), np.uint8)
 
@@ -126,7 +125,7 @@ def _decoded(labelled: list[_Labelled]) -> Images:
         pixels[index] = _decode(pillow, labelled[index].path)
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for _ in threads.map(decode, range(len(labelled))):  # an error ends what has not begun
+        for _ in threads.map(decode, range(len(labelled))):  # the first error cancels the rest
             pass
     return Images(pixels, np.array([label for _, label in labelled], np.int32))
 
@@ -136,11 +135,11 @@ def _decode(pillow: Any, path: Path) -> np.ndarray:
         with pillow.open(path, formats=_FORMATS) as image:
             if image.size != (_SIDE, _SIDE):  # known before its pixels are decoded
                 width, height = image.size
-                raise DamagedDataError(path, f"it has {width} x {height} pixels, and {TITLE} has {_SIDE} x {_SIDE}")
+                raise DamagedDataError(path, f"it has {width} x {height} pixels, not {_SIDE} x {_SIDE} as {TITLE}")
             return np.asarray(image.convert("RGB"))
     except DamagedDataError:
         raise
-    except Exception as failure:  # what decoders raise at damaged images is not said anywhere
+    except Exception as failure:  # decoders do not document what they raise
         raise DamagedDataError(path, f"it cannot be decoded as JPEG or PNG ({failure})", _WAY_OUT) from None
 
 

@@ -1,14 +1,32 @@
-"""The papers' figures of deep experiments, on the small twins that run on the digits in minutes.
+"""The papers' figures of deep experiments, from the small presets that run on the digits in minutes.
 
-Data is a labelled dataset, so that the numbers behind a figure can be kept beside it. Drawing takes any matplotlib
-figure; style belongs to whoever makes the figure. `draw_runs` draws runs of any preset in the same layout.
+Data is a labelled dataset, so that the numbers behind a figure are kept beside it. Drawing takes any matplotlib figure.
 """
 
-from moe_theory.deep.figures import drive, policies, routing
-from moe_theory.deep.figures.experiment import draw_runs as draw_runs
-from moe_theory.deep.figures.figures_3_to_7 import FIGURES_3_TO_7
+from typing import TYPE_CHECKING
+
+from moe_theory.deep.figures import drive, edge_figure_4, figures_3_to_7, routing
+from moe_theory.deep.presets import EDGE, Preset
+from moe_theory.verify.claim import Runs
 from moe_theory.verify.figures import FigureSpec as FigureSpec
 
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+
 FIGURES: dict[str, FigureSpec] = {
-    figure.name: figure for figure in (*FIGURES_3_TO_7, policies.FIGURE, routing.FIGURE, drive.FIGURE)
+    figure.name: figure for figure in (*figures_3_to_7.FIGURES, edge_figure_4.FIGURE, routing.FIGURE, drive.FIGURE)
 }
+
+
+def draw_runs(preset: Preset, title: str, runs: Runs, figure: "FigureBase") -> None:
+    """Draw the runs of any preset, all metrics, in the layout of its paper's figures.
+
+    Args:
+        title: above everything else.
+    """
+    if preset.paper == EDGE:
+        edge_figure_4.draw(edge_figure_4.summary(preset, runs), figure)
+    else:
+        metrics = tuple(figures_3_to_7.SYMBOLS)
+        figures_3_to_7.draw(figures_3_to_7.summary(preset, runs, metrics, preset.experts), figure)
+    figure.legends[0].set_title(title)  # a suptitle would lie over a legend at the top

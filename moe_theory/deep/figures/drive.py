@@ -1,6 +1,6 @@
-"""Where early termination decides, and where the router freezes itself: G_T by the drive of the gates.
+"""Where early termination matters, and where the router freezes by itself: G_T by the drive kappa of the gates.
 
-kappa = eta |g|^2 |w_t - w_{t-1}| grows with the square of the gate input's scale, of which the papers say nothing.
+kappa = eta |g|^2 |w_t - w_{t-1}| grows with the square of the scale of the gate's input, which the papers do not give.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,8 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.continual.theory import exploration_rounds
-from moe_theory.deep.figures.curves import SINGLE, TERMINATIONS
-from moe_theory.deep.figures.twins import BAND_ALPHA, band_handle, description, run_twin
+from moe_theory.deep.experiments import describe, run_preset
+from moe_theory.deep.figures.figures_3_to_7 import BAND_ALPHA, SINGLE, TERMINATIONS, band_handle
 from moe_theory.deep.gate import FREEZING_DRIVES
 from moe_theory.deep.presets import expert_cell, preset
 from moe_theory.runs import Progress, Run, quiet
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-NAME, TWIN, NUM_EXPERTS = "drive", "continual-mnist-small", 4
+NAME, PRESET, NUM_EXPERTS = "drive", "continual-mnist-small", 4
 SCALES = tuple(float(scale) for scale in np.round(np.geomspace(5, 160, 8), 1))
 DIMENSIONS = ("termination", "gate_scale")
 STYLES: dict[str, dict[str, Any]] = {
@@ -34,16 +34,16 @@ STYLES: dict[str, dict[str, Any]] = {
 def compute(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
-    """The last G_T with and without termination, the paired difference, and the drive while exploring, by gate scale.
+    """G_T with and without termination, the paired difference, and the drive during exploration, by gate scale.
 
     Raises: InvalidRunError for replicates or rounds that cannot be run.
     """
-    twin = preset(TWIN)
+    small = preset(PRESET)
     single = expert_cell(1)
-    own = {part: twin.cells()[expert_cell(NUM_EXPERTS, part == "with")] for part in TERMINATIONS}
+    own = {part: small.cells()[expert_cell(NUM_EXPERTS, part == "with")] for part in TERMINATIONS}
     settings = {(part, scale): {**own[part], "gate_scale": scale} for part in TERMINATIONS for scale in SCALES}
-    named = {_name(*key): parameters for key, parameters in settings.items()} | {single: twin.cells()[single]}
-    runs = run_twin(twin, named, reading, replicates, seed, progress, num_rounds, NAME)
+    named = {_name(*key): parameters for key, parameters in settings.items()} | {single: small.cells()[single]}
+    runs = run_preset(small, named, reading, replicates, seed, progress, num_rounds, NAME)
     last = {name: run.records.generalization_error[-1].astype(np.float64) for name, run in runs.items()}
     values = [[_across(last[_name(part, scale)]) for scale in SCALES] for part in TERMINATIONS]
     saved = [_across(last[_name("without", scale)] - last[_name("with", scale)]) for scale in SCALES]
@@ -63,9 +63,9 @@ def compute(
 
 
 def drive_while_exploring(run: Run) -> float:
-    """Median of kappa over replicates and rounds 2 .. T1, in which termination cannot matter.
+    """Median of kappa over replicates and rounds 2 .. T1, before any termination.
 
-    The centred image of round 1 is 0, and its drive with it.
+    The centred image of round 1 is 0, and so is its drive.
     """
     last = int(exploration_rounds(int(run.params.num_experts), run.params.learning_rate))
     drives = run.records.drive[:last]
@@ -81,7 +81,7 @@ def _across(samples: Float[np.ndarray, " B"]) -> dict[str, float]:
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """G_T on the left; on the right what termination saves of it."""
+    """Draw G_T on the left, on the right by how much termination reduces it."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -98,8 +98,8 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     bars = 2 * np.nan_to_num(data.saved_error.values)
     saved.axhline(0, color="0.7", linewidth=0.6)
     saved.errorbar(data.drive, data.saved_mean, yerr=bars, color="C0", marker="o", markersize=4, linewidth=1.2)
-    saved.set_ylabel("$G_T$ without less with termination")
-    saved.set_title("(b) what termination saves", loc="left")
+    saved.set_ylabel("$G_T$ without minus with termination")
+    saved.set_title("(b) reduction by termination", loc="left")
     for panel in (errors, saved):
         _finish(panel, data.drive.values)
     handles: list[Any] = [
@@ -120,25 +120,25 @@ def _finish(panel: "Axes", drives: Float[np.ndarray, " S"]) -> None:
     ends = np.log10([min(FREEZING_DRIVES[0], *drives[drives > 0]), max(FREEZING_DRIVES[1], *drives)])
     ticks = 10.0 ** np.arange(np.floor(ends[0]), np.ceil(ends[1]))
     panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    panel.set_xlabel("drive of the gates κ, median while exploring")
+    panel.set_xlabel("drive κ of the gates, median during exploration")
 
 
 def caption(data: xr.Dataset) -> str:
-    """What is drawn, and how to draw it again."""
+    """What is drawn, and the command."""
     scales = data.gate_scale.values
     return (
         "Generalization error after the last round against the drive κ = η|g|²|w_t - w_{t-1}| of the gates: how far a "
         f"step on a task moves its own gate output. The gate input's scale goes from {scales[0]:g} to {scales[-1]:g}; "
-        f"κ is the median over replicates and rounds 2 to T1, which both share. Bars in (b): two standard errors of "
-        "the paired difference. Far above κ = 10 to 20 the first steps freeze the router, and there is nothing left "
-        f"to terminate. {description(preset(TWIN))}\n" + closing(data)
+        f"κ is the median over replicates and rounds 2 to T1, before any termination. Bars in (b): two standard "
+        "errors of the paired difference. Far above κ = 10 to 20 the first steps freeze the router, and nothing is "
+        f"left to terminate. {describe(preset(PRESET))}\n" + closing(data)
     )
 
 
 FIGURE = FigureSpec(
     name=NAME,
     title="Generalization error against the drive of the gates",
-    summary="Where early termination decides and where the router freezes itself: G_T by the drive of the gates.",
+    summary="Where early termination matters and where the router freezes by itself: G_T by the drive of the gates.",
     replicates=8,
     size=(7.2, 3.0),
     compute=compute,

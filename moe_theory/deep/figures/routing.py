@@ -1,6 +1,6 @@
-"""The map of which task went to which expert: rounds across, experts down, the task's class as the colour.
+"""Which expert each task was routed to: rounds across, experts down, the task's class as the colour.
 
-Beside each map, in the same rows, how many tasks of each class an expert got in the second half of the run.
+Beside each map, in the same rows, the number of tasks of each class at each expert in the second half of the run.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import xarray as xr
 from jaxtyping import Bool, Int
 
 from moe_theory.continual.theory import exploration_rounds
-from moe_theory.deep.figures.twins import run_twin
+from moe_theory.deep.experiments import run_preset
 from moe_theory.deep.presets import Preset, expert_cell, preset, server_cell
 from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 NAME = "routing"
-NO_ROUND = -1  # the class of a round that a run does not have
-NOBODY = 0  # the expert of such a round, or of a task that was dropped; experts count from 1
+NO_ROUND = -1  # class in rounds beyond the end of a run
+NO_EXPERT = 0  # expert in such a round, or of a dropped task; experts count from 1
 
 
-class Shown(NamedTuple):
-    """One map: which cell of which twin."""
+class Map(NamedTuple):
+    """A panel: a cell of a small preset."""
 
     title: str
-    twin: str
+    preset: str
     cell: str
 
 
-SHOWN = {
-    "with": Shown("$M$ = 4, with termination", "continual-mnist-small", expert_cell(4)),
-    "without": Shown("$M$ = 4, without termination", "continual-mnist-small", expert_cell(4, terminate=False)),
-    "adaptive": Shown("$M$ = 10 servers, adaptive", "edge-mnist-small", server_cell(10, "adaptive")),
-    "nearest": Shown("$M$ = 10 servers, nearest", "edge-mnist-small", server_cell(10, "nearest")),
+MAPS = {
+    "with": Map("$M$ = 4, with termination", "continual-mnist-small", expert_cell(4)),
+    "without": Map("$M$ = 4, without termination", "continual-mnist-small", expert_cell(4, terminate=False)),
+    "adaptive": Map("$M$ = 10 servers, adaptive", "edge-mnist-small", server_cell(10, "adaptive")),
+    "nearest": Map("$M$ = 10 servers, nearest", "edge-mnist-small", server_cell(10, "nearest")),
 }
 DIMENSIONS = ("panel", "round")
-# Hues that the colour-blind can tell apart (P. Tol's bright scheme).
+# Colour-blind safe (P. Tol's bright scheme).
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")
-HEIGHT = 0.86  # of a bar, of its row
+HEIGHT = 0.86  # of a bar, in units of its row
 EXPLORED: dict[str, Any] = {"color": "0.35", "linewidth": 0.9, "linestyle": (0, (1, 1.5))}
 TERMINATED: dict[str, Any] = {"color": "black", "linewidth": 1.1}
 
@@ -56,46 +56,46 @@ def compute(
     Raises: InvalidRunError for replicates or rounds that cannot be run.
     """
     runs: dict[tuple[str, str], Run] = {}
-    for name in dict.fromkeys(shown.twin for shown in SHOWN.values()):
-        twin = preset(name)
-        settings = {cell: twin.cells()[cell] for _, of, cell in SHOWN.values() if of == name}
-        found = run_twin(twin, settings, reading, replicates, seed, progress, num_rounds, NAME)
+    for name in dict.fromkeys(panel.preset for panel in MAPS.values()):
+        small = preset(name)
+        settings = {cell: small.cells()[cell] for _, of, cell in MAPS.values() if of == name}
+        found = run_preset(small, settings, reading, replicates, seed, progress, num_rounds, NAME)
         runs |= {(name, cell): run for cell, run in found.items()}
-    chosen = [(preset(shown.twin), runs[shown.twin, shown.cell]) for shown in SHOWN.values()]
+    chosen = [(preset(panel.preset), runs[panel.preset, panel.cell]) for panel in MAPS.values()]
     length = max(len(run.rounds) for _, run in chosen)
-    maps = [_map_of(twin, run, length) for twin, run in chosen]
+    maps = [_map_of(small, run, length) for small, run in chosen]
     sizes = [int(run.params.num_experts) for _, run in chosen]
-    shares = [_mean_share(twin, run) for twin, run in chosen]
+    shares = [_mean_share(small, run) for small, run in chosen]
     return xr.Dataset(
         {
             "shown_class": (DIMENSIONS, np.stack([classes for classes, _, _ in maps])),
             "expert": (DIMENSIONS, np.stack([experts for _, experts, _ in maps])),
             "terminated": (DIMENSIONS, np.stack([terminated for _, _, terminated in maps])),
             "experts": ("panel", sizes),
-            "explored": ("panel", [_explored(twin, run) for twin, run in chosen]),
+            "explored": ("panel", [_explored(small, run) for small, run in chosen]),
             "own_class": ("panel", shares),
         },
-        {"panel": list(SHOWN), "round": np.arange(1, length + 1), "replicate": 0},
+        {"panel": list(MAPS), "round": np.arange(1, length + 1), "replicate": 0},
         provenance("deep", NAME, reading, replicates, seed, length, num_rounds is not None),
     )
 
 
 def _map_of(
-    twin: Preset, run: Run, length: int
+    small: Preset, run: Run, length: int
 ) -> tuple[Int[np.ndarray, " T"], Int[np.ndarray, " T"], Bool[np.ndarray, " T"]]:
-    """Of replicate 0: the class that each round's task recognises, its expert, and whether the gates were at rest."""
+    """Class and expert of each round's task in replicate 0, and whether the gates were terminated."""
     records, missing = run.records, length - len(run.rounds)
-    classes, experts = np.asarray(twin.classes)[records.task[:, 0]], records.expert[:, 0] + 1
+    classes, experts = np.asarray(small.classes)[records.task[:, 0]], records.expert[:, 0] + 1
     terminated = records.terminated[:, 0] if hasattr(records, "terminated") else np.zeros(len(classes), bool)
     return (
         np.pad(classes, (0, missing), constant_values=NO_ROUND),
-        np.pad(experts, (0, missing), constant_values=NOBODY),
+        np.pad(experts, (0, missing), constant_values=NO_EXPERT),
         np.pad(terminated, (0, missing), mode="edge"),
     )
 
 
-def _explored(twin: Preset, run: Run) -> int:
-    """T1, where there is an exploration stage; 0 for servers, which have none that ends."""
+def _explored(small: Preset, run: Run) -> int:
+    """T1; 0 for servers, which always explore."""
     is_continual = hasattr(run.records, "terminated")
     return int(exploration_rounds(int(run.params.num_experts), run.params.learning_rate)) if is_continual else 0
 
@@ -103,7 +103,7 @@ def _explored(twin: Preset, run: Run) -> int:
 def loads(
     classes: Int[np.ndarray, " T"], experts: Int[np.ndarray, " T"], num_experts: int, kinds: Sequence[int]
 ) -> Int[np.ndarray, "M K"]:
-    """Tasks of each class at each expert in the second half of the rounds that there are."""
+    """Number of tasks of each class at each expert in the second half of a run."""
     length = int(np.sum(classes != NO_ROUND))
     half = slice(length // 2, length)
     rows = np.arange(1, num_experts + 1)
@@ -111,18 +111,18 @@ def loads(
 
 
 def share_of_own_class(counts: Int[np.ndarray, "M K"]) -> float:
-    """Share of the tasks that are of the class which their expert got most often; NaN for no tasks."""
+    """Share of the tasks that are of their expert's most frequent class; NaN without tasks."""
     return float(counts.max(axis=1).sum() / counts.sum()) if counts.sum() else float("nan")
 
 
-def _mean_share(twin: Preset, run: Run) -> float:
-    size, kinds = int(run.params.num_experts), range(twin.dims.num_classes)
+def _mean_share(small: Preset, run: Run) -> float:
+    size, kinds = int(run.params.num_experts), range(small.dims.num_classes)
     pairs = zip(run.records.task.T, run.records.expert.T, strict=True)
     return float(np.mean([share_of_own_class(loads(tasks, experts + 1, size, kinds)) for tasks, experts in pairs]))
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """A row for each map, with the matrix of loads on its right."""
+    """Draw a row for each map, with the matrix of loads on its right."""
     kinds = [int(kind) for kind in np.unique(data.shown_class) if kind != NO_ROUND]
     heights = [float(size) + 2.5 for size in data.experts]
     grid = figure.add_gridspec(data.sizes["panel"], 2, width_ratios=[1, 0.15], height_ratios=heights)
@@ -133,7 +133,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
         matrix = figure.add_subplot(grid[row, 1], sharey=panel)
         _draw_map(panel, here, kinds)
         _draw_loads(matrix, here, kinds)
-        panel.set_title(f"({letter}) {SHOWN[str(name)].title}", loc="left")
+        panel.set_title(f"({letter}) {MAPS[str(name)].title}", loc="left")
         own = share_of_own_class(_loads_of(here, kinds))
         mean = f"over replicates {float(here.own_class):.0%}"
         panel.set_title(f"{own:.0%} of the tasks at an expert of their class ({mean})", loc="right")
@@ -151,10 +151,10 @@ def _draw_map(panel: "Axes", here: xr.Dataset, kinds: Sequence[int]) -> None:
     for row in range(1, size + 1):
         panel.axhline(row, color="0.9", linewidth=0.5, zorder=0)
     for kind, colour in zip(kinds, COLOURS, strict=False):
-        chosen = here.isel(round=(here.shown_class.values == kind) & (here.expert.values != NOBODY))
+        chosen = here.isel(round=(here.shown_class.values == kind) & (here.expert.values != NO_EXPERT))
         places = chosen["round"].values
         panel.bar(places, HEIGHT, 1.0, chosen.expert.values - HEIGHT / 2, color=colour, linewidth=0)
-    lost = here["round"].values[(here.shown_class.values != NO_ROUND) & (here.expert.values == NOBODY)]
+    lost = here["round"].values[(here.shown_class.values != NO_ROUND) & (here.expert.values == NO_EXPERT)]
     panel.plot(lost, np.full(len(lost), 0.3), color="black", linestyle="none", marker="x", markersize=4)
     if 0 < int(here.explored) < rounds[-1]:
         panel.axvline(int(here.explored) + 0.5, **EXPLORED)
@@ -165,7 +165,7 @@ def _draw_map(panel: "Axes", here: xr.Dataset, kinds: Sequence[int]) -> None:
 
 
 def _draw_loads(panel: "Axes", here: xr.Dataset, kinds: Sequence[int]) -> None:
-    """Numbers in cells whose colour is as strong as the cell's share of the expert's tasks."""
+    """Draw numbers on a colour as strong as their share of the expert's tasks."""
     counts = _loads_of(here, kinds)
     for place, colour in enumerate(COLOURS[: len(kinds)]):
         for row, number in enumerate(counts[:, place], start=1):
@@ -199,22 +199,22 @@ def _draw_legend(figure: "FigureBase", kinds: Sequence[int]) -> None:
 
 
 def caption(data: xr.Dataset) -> str:
-    """What is drawn, and how to draw it again."""
+    """What is drawn, and the command."""
     lengths = np.unique((data.shown_class != NO_ROUND).sum("round"))
     runs = f"{replicates_and_seed(data)}, {' and '.join(map(str, lengths))} rounds"
     return (
-        "Which task went to which expert in one run (replicate 0; maps of one system meet the same arrivals): a bar is "
-        "a round, its colour the class that the round's task is to recognise. (a), (b): the small twin of Fig. 5 of "
+        "The expert of every task in one run (replicate 0; both maps of a system have the same arrivals): a bar is a "
+        "round, its colour the class that the round's task is to recognise. (a), (b): the small version of Fig. 5 of "
         "the continual-learning paper; (c), (d): that of Fig. 4 of the edge-computing paper, where a server is busy "
-        "while it learns. Both read digits in place of MNIST. At the right: tasks of each class at each expert in the "
-        "second half of the rounds; shares: tasks of that half that are of the class which their expert got most "
-        "often.\n" + closing(data, runs)
+        "while it trains. Both use digits in place of MNIST. On the right: tasks of each class at each expert in the "
+        "second half of the rounds; percentages: tasks of that half that are of their expert's most frequent class.\n"
+        + closing(data, runs)
     )
 
 
 FIGURE = FigureSpec(
     name=NAME,
-    title="Which task went to which expert",
+    title="Which expert each task was routed to",
     summary="The expert of every round's task, by class: with and without termination, adaptive and nearest servers.",
     replicates=8,
     size=(7.2, 6.4),

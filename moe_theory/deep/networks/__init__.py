@@ -1,17 +1,15 @@
-"""The experts of the deep-network experiments: what they are given is (n, height, width, channels), and they answer
-with outputs before the sigmoid or softmax, which training code applies.
+"""The experts' networks: from images (n, height, width, channels) to outputs before the sigmoid or softmax.
 
-`NETWORKS` holds them by name:
-- "five-layer": the MNIST experiment's, of 16 and 32 channels and of 128 and 64 units (widths are ours).
-- "five-layer-small": of 8 and 16 channels and of 32 and 16 units, for digits of 8 x 8.
+`NETWORKS` has them by name:
+- "five-layer": of the MNIST experiment, with 16 and 32 channels and 128 and 64 units (widths are ours).
+- "five-layer-small": 8 and 16 channels, 32 and 16 units, for digits of 8 x 8.
 - "resnet18": the standard one for 32 x 32 (64 to 512 channels, two blocks each, BatchNorm); its stem halves 64 x 64.
-- "resnet18-small": its twin for 8 x 8, a ResNet of 6 layers: 8 and 16 channels, one block each, GroupNorm of 4 groups.
+- "resnet18-small": for 8 x 8, a ResNet of 6 layers: 8 and 16 channels, one block each, GroupNorm of 4 groups.
 - "mlp": one hidden layer of 32 units.
 """
 
-from moe_theory.deep.networks.normalization import batches, groups
-from moe_theory.deep.networks.plain import five_layer, mlp
-from moe_theory.deep.networks.residual import resnet
+from moe_theory.deep.networks.architectures import five_layer, mlp, resnet
+from moe_theory.deep.networks.layers import batches, groups
 from moe_theory.deep.networks.weights import Network as Network
 from moe_theory.deep.networks.weights import Weights as Weights
 from moe_theory.deep.networks.weights import expert as expert

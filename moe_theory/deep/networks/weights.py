@@ -1,9 +1,7 @@
-"""What the experiments hold of one network, and of M experts: plain trees of arrays.
+"""A network and its weights, and stacks of M experts: plain trees of arrays.
 
-No module objects: at the sizes of these experiments a step of a few thousand parameters takes about a
-millisecond, and layers that carry state as objects (a linked `eqx.nn.Conv2d`) were measured 3.5 times slower there
-than the same arithmetic on tuples. Everything that a training loop does to M experts (gather one, put it back,
-measure how far it moved) is one `jax.tree.map`.
+No module objects: at the sizes of these experiments a step of a few thousand parameters takes about a millisecond, and
+layers as objects (a linked `eqx.nn.Conv2d`) were measured 3.5 times slower there than the same arithmetic on tuples.
 """
 
 from collections.abc import Callable
@@ -18,7 +16,7 @@ from moe_theory.core.errors import InvalidDimsError
 
 
 class Weights(NamedTuple):
-    """Of one network, or with leaves (M, ...) of a stack of M."""
+    """The weights of one network, or with leaves (M, ...) of a stack of M."""
 
     params: PyTree  # trained
     statistics: PyTree  # running means and variances of BatchNorm; () where a network has none
@@ -26,7 +24,7 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True)
 class Network:
-    """Two pure functions and their name: hashable, a static argument of what trains it.
+    """Two pure functions and a name; hashable.
 
     Outputs are those BEFORE the sigmoid (of one output) or the softmax (of several), which training code applies.
     """
@@ -34,7 +32,7 @@ class Network:
     name: str
     # (key, (height, width, channels), number of outputs): He initialisation
     init: Callable[[Key[Array, ""], tuple[int, int, int], int], Weights]
-    # (weights, images, is training) -> outputs, and the statistics after
+    # (weights, images, is training) -> outputs and new statistics
     apply: Callable[[Weights, Float[Array, "n h w c"], bool], tuple[Float[Array, "n outputs"], PyTree]]
 
 
@@ -45,12 +43,12 @@ def stacked(
     shape: tuple[int, int, int],
     num_outputs: int,
 ) -> Weights:
-    """M networks as one tree, leaves (M, ...). An expert is the same however many others there are.
+    """M networks as one tree, leaves (M, ...). An expert does not depend on how many others there are.
 
     Args:
-        key: one key, from which expert m starts by `fold_in(key, m)`; or M keys, one an expert, which may be equal.
+        key: one key, for expert m `fold_in(key, m)`; or M keys, one for each expert, which may be equal.
 
-    Raises: InvalidDimsError if keys are given, but not one an expert.
+    Raises: InvalidDimsError for another number of keys.
 
     Examples:
         >>> import moe_theory as mt
@@ -66,15 +64,15 @@ def stacked(
     """
     if key.shape not in ((), (num_experts,)):
         raise InvalidDimsError(
-            f"keys of shape {key.shape} must be one key, or num_experts={num_experts} of them: one an expert."
+            f"keys of shape {key.shape} must be one key, or num_experts={num_experts} keys, one for each expert."
         )
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(num_experts)) if key.shape == () else key
-    # One expert after another, so that all run the same program, whatever M: vectors that run over experts may not.
+    # Not vectorised: results of vectorised code may depend on M.
     return jax.lax.map(lambda own: network.init(own, shape, num_outputs), keys)
 
 
 def expert(stack: Weights, index: Int[Array, ""]) -> Weights:
-    """Expert `index` of a stack; of an index outside [0, M), such as the -1 of a dropped task, the nearest one."""
+    """Expert `index` of a stack; an index outside [0, M), such as the -1 of a dropped task, is clipped."""
     last = num_experts(stack) - 1
     return jax.tree.map(
         lambda leaf: jax.lax.dynamic_index_in_dim(leaf, jnp.clip(index, 0, last), keepdims=False), stack
@@ -82,7 +80,7 @@ def expert(stack: Weights, index: Int[Array, ""]) -> Weights:
 
 
 def with_expert(stack: Weights, index: Int[Array, ""], one: Weights) -> Weights:
-    """The stack with `one` as its expert `index`, all others bit for bit as they were.
+    """The stack with `one` as its expert `index`, all others bitwise unchanged.
 
     An index outside [0, M), such as the -1 of a dropped task, changes nothing.
     """
@@ -101,14 +99,11 @@ def num_experts(stack: Weights) -> int:
 
 
 def num_parameters(weights: Weights) -> int:
-    """How many numbers are trained (of a stack: by all its experts); running statistics do not count."""
+    """Number of trained parameters (of a stack: of all its experts); running statistics do not count."""
     return sum(leaf.size for leaf in jax.tree.leaves(weights.params))
 
 
 def squared_distance(one: PyTree, other: PyTree) -> Float[Array, ""]:
-    """Sum over all leaves of |a - b|^2: given `params`, the square of the papers' locality norm |w_t - w_{t-1}|.
-
-    The raw sum, not divided by the number of parameters.
-    """
+    """Sum over all leaves of |a - b|^2: for `params`, the square of the papers' locality norm |w_t - w_{t-1}|."""
     squares = jax.tree.map(lambda a, b: jnp.sum(jnp.square(a - b)), one, other)
     return jax.tree.reduce(jnp.add, squares)

@@ -63,7 +63,7 @@ def _exceeds_fixed(runs: Runs) -> np.ndarray:
 
 def _learned_bound(run: Run) -> float:
     experts, _, samples = sizes_of(run)
-    patterns = float(corrected.log_mask_patterns(experts, 1, samples, experiments.LEARNED_DIMS.num_features))
+    patterns = float(corrected.log_mask_patterns(experts, 1, samples, experiments.LEARNED_FEATURES))
     return _uniform(run, _product(run, math.sqrt(samples / experts)), patterns)
 
 

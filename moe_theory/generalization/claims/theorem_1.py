@@ -21,8 +21,8 @@ from moe_theory.generalization.experiments import (
     DENSE_CELL,
     GROWING_SAMPLES,
     LEARNED_CELL,
-    LEARNED_DIMS,
     LEARNED_EXPERTS,
+    LEARNED_FEATURES,
     NATURAL_CELL,
     TRAINED,
     cell_name,
@@ -88,7 +88,7 @@ def _excess_over_corollary(runs: Runs) -> np.ndarray:
         feature_norm=1.0,
         operator_norms=[radius],
         row_norms=[radius],
-        num_parameters=LEARNED_EXPERTS * LEARNED_DIMS.num_features,
+        num_parameters=LEARNED_EXPERTS * LEARNED_FEATURES,
         lipschitz=LIPSCHITZ,
         delta=float(runs[LEARNED_CELL].params.delta),
     )
@@ -147,7 +147,7 @@ class LearnedRouter:
     labels = named(LEARNED_CELL)
     observe = exceeds_at(
         LEARNED_CELL,
-        lambda run: theorem_1_at(run.params, 1 / math.sqrt(LEARNED_EXPERTS), "linear", LEARNED_DIMS.num_features),
+        lambda run: theorem_1_at(run.params, 1 / math.sqrt(LEARNED_EXPERTS), "linear", LEARNED_FEATURES),
     )
     predict = allowed(LEARNED_CELL)
 

@@ -1,0 +1,102 @@
+"""The command line, on Click. Each command is a file here, imported when it is asked for; JAX only when it runs."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from moe_theory import __version__
+from moe_theory.cli.output import EXITS, refuse, stop
+from moe_theory.core.errors import MoeTheoryError
+
+GROUPS = {  # commands by heading; "sweep show" is `show` of sweep.py
+    "See what there is": ("tour", "claims", "figures"),
+    "Judge claims": ("verify", "explore", "report", "cite"),
+    "Run things of your own": ("sweep", "sweep show", "bound", "merge", "deep"),
+    "This machine": ("completion",),
+}
+COMMANDS = tuple(name for names in GROUPS.values() for name in names)
+ABOUT = """moe-theory runs the algorithms of Mixture-of-Experts theory papers by the
+thousand replicates and gives verdicts on their numbered statements."""
+NEXT = {  # command: what it does, and its time on two cores
+    "moe-theory tour": ("ten steps from one trajectory to a verdict, with pictures", "2 min"),
+    "moe-theory verify continual.lemma-4 --reading unit-signal": ("judge one lemma by Monte Carlo", "10 s"),
+    "moe-theory cite runs/verify": ("cite the statements it bears on, with BibTeX", "4 s"),
+    "moe-theory figures continual figure-2": ("draw the first paper's Fig. 2, theory over empirics", "1 min"),
+    "moe-theory sweep --example > grid.toml": ("start a grid of settings of your own", "2 s"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point of `moe-theory`: run a command, sys.argv's unless given; exits with a code where it is not 0."""
+    try:
+        app.main(None if arguments is None else list(arguments), "moe-theory", standalone_mode=False)
+    except click.ClickException as mistake:
+        mistake.show()
+        raise SystemExit(mistake.exit_code) from None
+
+
+class _App(click.Group):
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        # Where there is no such command, Click suggests one of those that are loaded.
+        self.commands.update({name: command(name) for name in ([cmd_name] if cmd_name in COMMANDS else COMMANDS)})
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name in COMMANDS if " " not in name]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        two = " ".join(args[:2])
+        return super().resolve_command(ctx, [two, *args[2:]] if two in COMMANDS else args)
+
+    def invoke(self, ctx: click.Context) -> None:
+        try:
+            super().invoke(ctx)
+        except KeyboardInterrupt:
+            stop("interrupted; unfinished output is not written")
+        except BrokenPipeError:
+            sys.stderr.close()  # the reader of a pipe has gone; there is nobody to tell
+        except MoeTheoryError as failure:
+            refuse(failure)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, COMMANDS))
+        for heading, names in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(f"{name:{width}}", command(name).get_short_help_str(200).rstrip(".")) for name in names]
+                )
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(f"{code:3}", meaning) for code, meaning in EXITS.items()])
+        formatter.write_paragraph()
+        formatter.write_text("With --json a command prints one JSON document and nothing else; its help describes it.")
+
+
+def command(name: str) -> click.Command:
+    """A command by its name, such as "verify" or "sweep show"."""
+    words = name.split()
+    return getattr(importlib.import_module(f"moe_theory.cli.{words[0]}"), words[-1])
+
+
+@click.group(
+    cls=_App,
+    help=ABOUT,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100},
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.pass_context
+def app(context: click.Context) -> None:
+    """Without a command: what this is and what to do next."""
+    if context.invoked_subcommand is None:
+        steps = "\n".join(f"  {line}\n      {what} ({time})" for line, (what, time) in NEXT.items())
+        click.echo(
+            f"{ABOUT}\n\nFive things to do next:\n{steps}\n\n"
+            "All commands: moe-theory --help    One of them: moe-theory COMMAND --help"
+        )

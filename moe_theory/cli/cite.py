@@ -1,0 +1,34 @@
+"""`moe-theory cite`."""
+
+import click
+
+from moe_theory.cli.options import examples, json_option
+from moe_theory.cli.output import open_console, print_json
+
+
+@click.command(epilog=examples("moe-theory cite runs/verify"))
+@click.argument("source", metavar="RUN")
+@click.option("--bibtex", is_flag=True, help="Print the BibTeX entries and nothing else.")
+@json_option("schema, run, note, version, papers (each with key, title, statements and their verdicts), latex, bibtex.")
+def cite(source: str, bibtex: bool, as_json: bool) -> None:
+    """Cite the statements that a run bears on, with BibTeX.
+
+    RUN is a folder written by `verify`, `report`, `explore`, `sweep`, `deep` or `merge`, a file written by `figures`,
+    or a claim's id, a glob or a paper's name. Prints the statements by paper with what the run says of each, a
+    paragraph of LaTeX, and the entries that it cites, this software's among them.
+    """
+    from moe_theory.report import citing
+    from moe_theory.report.citations import bearing_of
+
+    bearing = bearing_of(source)
+    if as_json:
+        print_json(citing.to_json(bearing))
+    elif bibtex:
+        click.echo(citing.bibtex(bearing))
+    else:
+        console = open_console()
+        console.print(bearing.note, highlight=False, markup=False)
+        for table in citing.tables(bearing, console.width):
+            console.print(table)
+        for page in (citing.latex(bearing), citing.bibtex(bearing)):
+            console.print(f"\n{page}", highlight=False, markup=False, soft_wrap=True)

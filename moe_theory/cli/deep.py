@@ -1,0 +1,275 @@
+"""`moe-theory deep`."""
+
+import dataclasses
+import json
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from moe_theory.cli.options import PATH, examples, json_option, out_option, seed_option
+from moe_theory.cli.output import command_line, open_console, print_json, print_lines, stop_at_once, stoppable
+from moe_theory.core.errors import InvalidRunError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from moe_theory.deep.runs import Plan, Step
+    from moe_theory.deep.summary import Summary
+    from moe_theory.runs import Progress
+    from moe_theory.verify.claim import Runs
+    from moe_theory.verify.verdict import Report
+
+THREADS = 2  # seeds that run at once on a CPU
+
+
+@click.command(epilog=examples("moe-theory deep continual-mnist-small --replicates 4"))
+@click.argument("positional", required=False, metavar="[PRESET]")
+@click.option("--preset", metavar="NAME", help="PRESET, as an option.")
+@click.option("--data", type=PATH, metavar="DIR", help="Folder of the data set's published files.")
+@click.option(
+    "--replicates",
+    "--seeds",
+    type=int,
+    help="Seeds that each cell is run with.",
+    show_default="8, and 32 on embedded digits",
+)
+@click.option(
+    "--reading",
+    default="balanced",
+    help="Where the papers are silent: balanced, multi-class, all-positive, squared-loss, uncentred, per-parameter or "
+    "uniform-delay.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Override a parameter of the preset, such as gate_scale=5; repeat it for more.",
+)
+@seed_option
+@click.option(
+    "--checkpoint-every", "every", default=10, help="Rounds between checkpoints; another number is another run."
+)
+@out_option("Folder for checkpoints and results.", told="runs/deep/PRESET")
+@click.option(
+    "--fresh", is_flag=True, help="Discard all runs of the preset in OUT, those of other seeds and settings too."
+)
+@click.option("--list", "only_list", is_flag=True, help="Only list the presets.")
+@json_option(
+    "what summary.json holds, with schema, preset, where, cells, verdicts and files; without a preset "
+    "a list of the presets."
+)
+def deep(
+    positional: str | None,
+    preset: str | None,
+    data: Path | None,
+    replicates: int | None,
+    reading: str,
+    settings: tuple[str, ...],
+    seed: int,
+    every: int,
+    out: Path | None,
+    fresh: bool,
+    only_list: bool,
+    as_json: bool,
+) -> None:
+    """Run a paper's deep-network experiment.
+
+    PRESET names it by the paper and the data set of its figure; without one, the presets are listed. Those that end
+    in -small run on embedded digits in minutes on two cores; the others read their data set from DIR, and nothing is
+    downloaded. Each run is kept in OUT as it goes: rerunning resumes from the last checkpoints, and ends with the
+    same numbers. Prints each cell's errors, how they differ and the verdicts on the figure's claims; writes
+    results.nc, summary.json, verdicts.json and deep.svg.
+    """
+    from moe_theory.deep import datasets, params, presets, runs
+    from moe_theory.report import deep as pages
+    from moe_theory.verify.settings import parsed
+
+    if positional is not None and preset not in (None, positional):
+        raise InvalidRunError(f"preset={preset} and {positional} are two presets, but one is run at a time. Name one.")
+    name = positional if preset is None else preset
+    if name == "":
+        raise InvalidRunError("preset='' names no preset. Leave it out for a list of them.")
+    if name is None or only_list:
+        _list_presets(as_json)
+        return
+    with stoppable():
+        chosen = presets.preset(name)
+        folder = out or Path("runs/deep") / chosen.name
+        if data is not None and pages.is_embedded(chosen):
+            raise InvalidRunError(
+                f"{chosen.name} runs on the embedded digits, and reads nothing from --data. Leave out --data, or name "
+                f"the preset {chosen.name.removesuffix(presets.SMALL)}."
+            )
+        plan = runs.Plan(
+            preset=chosen,
+            reading=params.reading(reading),
+            replicates=chosen.replicates if replicates is None else replicates,
+            seed=seed,
+            every=every,
+            folder=folder / "runs",
+            settings=parsed(settings),
+            data=datasets.load(chosen.data, data),  # last, as it may take long
+        )
+        if fresh:
+            plan.forget()
+        _run(plan, folder, as_json)
+
+
+def _list_presets(as_json: bool) -> None:
+    from moe_theory.report import deep as pages
+
+    if as_json:
+        print_json(pages.presets_json())
+        return
+    console = open_console()
+    console.print(pages.presets_table())
+    console.print(pages.BEGIN, highlight=False, soft_wrap=True)
+
+
+def _run(plan: "Plan", out: Path, as_json: bool) -> None:
+    from moe_theory.deep import runs
+    from moe_theory.deep.runs import Stored
+    from moe_theory.deep.summary import summarize
+    from moe_theory.report import deep as pages
+    from moe_theory.report.output import prepare_folder
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.compilation import keep_programs
+    from moe_theory.runs.machine import available_cores
+    from moe_theory.runs.provenance import backend
+
+    kept = runs.count_stored(plan)
+    if kept[Stored.OTHER]:
+        raise InvalidRunError(
+            f"{out} holds {pages.counted(kept[Stored.OTHER], 'run', 'runs')} of other settings, data, seeds, "
+            "checkpoint rounds or versions, which this one would replace. Name another --out, or give --fresh to "
+            "discard them."
+        )
+    folder = prepare_folder(out, pages.NAMES)
+    keep_programs(folder / "programs")
+    console = open_console(to_stderr=as_json)
+    log = _Log(plan)
+    print_lines(console, pages.heading(plan))
+    complete, partial = kept[Stored.COMPLETE], kept[Stored.PARTIAL]
+    if complete + partial:
+        print_lines(console, f"resuming: of {kept.total()} runs {complete} are complete and {partial} begun")
+    threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # another device is busy with one seed
+    try:
+        with terminal_progress(console) as progress:
+            log.begin(progress)
+            made = runs.run_plan(plan, log.record, threads)
+    except KeyboardInterrupt:
+        stop_at_once(f"interrupted; {log.kept(folder)}")
+    summary, report = summarize(plan, made), judged(plan, made)
+    paths = _write(plan, made, summary, report, folder)
+    if as_json:
+        print_json(pages.to_json(plan, summary, report.verdicts, paths))
+        return
+    _show(summary, report, console)
+    print_lines(console, *log.lines(), *(f"wrote {path}" for path in paths))
+
+
+def judged(plan: "Plan", made: "Runs") -> "Report":
+    """The verdicts on the preset's claims, which share one error; none from a single seed, which decides nothing."""
+    from moe_theory.deep.experiments import claims_for
+    from moe_theory.runs.provenance import is_x64, now, versions
+    from moe_theory.verify.session import FAMILY_ERROR, judge
+    from moe_theory.verify.verdict import Report
+
+    claims = claims_for(plan.preset, plan.data.title) if plan.replicates > 1 else []
+    verdicts = [judge(claim, plan.setting, made, plan.seed, FAMILY_ERROR / len(claims)) for claim in claims]
+    return Report(
+        verdicts=[dataclasses.replace(verdict, command=command_line()) for verdict in verdicts],
+        command=command_line(),
+        seed=plan.seed,
+        error=FAMILY_ERROR,
+        versions=versions(),
+        is_x64=is_x64(),
+        readings={f"{claim.paper}.{plan.setting}": plan.reading.summary for claim in claims},
+        finished=now(),
+    )
+
+
+def _write(plan: "Plan", made: "Runs", summary: "Summary", report: "Report", folder: Path) -> list[Path]:
+    """Write records, numbers, verdicts and a picture; their paths. Raises: OutputError if the folder refuses them."""
+    from moe_theory.deep.runs import dataset
+    from moe_theory.report import deep as pages
+    from moe_theory.report.output import write_text
+    from moe_theory.report.pages import write_numbers
+    from moe_theory.runs.files import write_whole
+    from moe_theory.sweep.dataset import to_netcdf
+
+    paths = [folder / name for name in pages.NAMES]
+    to_netcdf(dataset(plan, made, command_line()), paths[0])
+    write_text(paths[1], json.dumps(pages.to_json(plan, summary, report.verdicts, paths), indent=2) + "\n")
+    write_numbers(report, folder)
+    write_whole(paths[3], pages.picture(plan, made, summary))
+    return paths
+
+
+def _show(summary: "Summary", report: "Report", console: "Console") -> None:
+    from moe_theory.report import closing
+    from moe_theory.report import deep as pages
+    from moe_theory.report.verdicts import live_table
+
+    for table in pages.tables(summary, console.width):
+        console.print(table)
+    for line in (*pages.closing_lines(summary), *pages.verdict_warnings(summary)):
+        style = "yellow" if line.startswith("WARNING") else None
+        console.print(line, highlight=False, soft_wrap=True, markup=False, style=style)
+    if report.verdicts:
+        console.print(live_table(report.verdicts, console.width))
+        print_lines(console, *closing.closing_lines(report))
+
+
+class _Log:
+    """What the runs did, which several threads report."""
+
+    def __init__(self, plan: "Plan") -> None:
+        self._plan = plan
+        self._num_runs = len(plan.preset.cells()) * plan.replicates
+        self._lock = threading.Lock()
+        self._found: Counter[str] = Counter()  # by `Stored`
+        self._is_running = False
+
+    def begin(self, progress: "Progress") -> None:
+        """From now on, show it there."""
+        self._progress, every = progress, self._plan.every
+        progress.add_work(self._num_runs * self._plan.preset.num_rounds)
+        # Which ends with the first checkpoint: a network may take minutes for the rounds up to it.
+        progress.compiling(f"rounds, and running {every} {'round' if every == 1 else 'rounds'} of the first run")
+
+    def record(self, step: "Step") -> None:
+        """Take in a step of a run."""
+        with self._lock:
+            num_rounds = self._plan.preset.num_rounds
+            self._progress.at(f"{step.cell}, seed {step.replicate}, round {step.done} of {num_rounds}")
+            self._progress.advance(step.rounds)
+            if step.stored is not None:
+                self._found[step.stored] += 1
+            elif not self._is_running:  # a part is done, so that there is a program
+                self._is_running = True
+                self._progress.running("rounds")
+
+    def kept(self, folder: Path) -> str:
+        """What an interrupted run leaves, in words."""
+        from moe_theory.deep.runs import Stored
+
+        if not self._is_running and not self._found[Stored.PARTIAL] + self._found[Stored.COMPLETE]:
+            return f"no run had reached its first checkpoint, round {self._plan.every}: nothing is kept"
+        return f"rounds up to each run's last checkpoint are kept in {folder}: the same command resumes from them"
+
+    def lines(self) -> list[str]:
+        """What was taken from earlier runs, and what was not."""
+        from moe_theory.deep.runs import Stored
+
+        whole, damaged = self._found[Stored.COMPLETE], self._found[Stored.DAMAGED]
+        resumed, lines = self._found[Stored.PARTIAL] + whole, []
+        if resumed:
+            lines.append(f"resumed {resumed} of {self._num_runs} runs, {whole} of which were complete")
+        if damaged:
+            lines.append(f"{damaged} {'file was' if damaged == 1 else 'files were'} damaged: computed again")
+        return lines

@@ -1,0 +1,76 @@
+"""`moe-theory explore`."""
+
+from pathlib import Path
+
+import click
+
+from moe_theory.cli.options import examples, json_option, module_option, out_option, seed_option
+from moe_theory.cli.output import command_line, open_console, print_json, print_lines
+
+
+@click.command(epilog=examples("moe-theory explore continual.lemma-4 --over noise_scale=0.05..0.2 --points 2"))
+@click.argument("claim", metavar="CLAIM")
+@click.option(
+    "--over",
+    multiple=True,
+    metavar="NAME=LOW..HIGH",
+    help="An axis, such as signal_scale=0.5..20 or num_clusters=1,2,3; repeat it for a second one.",
+)
+@click.option(
+    "--reading", metavar="NAME", help="Reading for everything else.", show_default="the paper's first default"
+)
+@click.option("--points", default=5, help="Points of the coarse grid on each axis that is a range.")
+@click.option("--refine", default=2, help="How often neighbouring points with different statuses are halved.")
+@click.option("--replicates", type=int, help="Replicate limit of every point.", show_default="the experiment's own")
+@seed_option
+@click.option(
+    "--error",
+    default=0.01,
+    help="Probability that any status of the map is wrong, split evenly over all points there can be.",
+)
+@module_option
+@out_option("Folder for the picture, the numbers and the verdicts.", "runs/explore")
+@json_option(
+    "what CLAIM.json in OUT holds, with schema, claim, axes, summary and points, each with its place "
+    "(at) and its verdict."
+)
+def explore(
+    claim: str,
+    over: tuple[str, ...],
+    reading: str | None,
+    points: int,
+    refine: int,
+    replicates: int | None,
+    seed: int,
+    error: float,
+    module: Path | None,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Map where a claim holds.
+
+    Judges CLAIM, an id, on a coarse grid over one or two parameters, then between neighbours whose statuses differ.
+    Writes the map as a picture, its numbers as CSV and all verdicts as JSON into OUT.
+    """
+    from moe_theory.report import exploration
+    from moe_theory.report.output import prepare_folder
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.compilation import keep_programs
+    from moe_theory.verify.explore import carry_out_search, plan_search
+    from moe_theory.verify.modules import load_claims
+
+    if module is not None:
+        load_claims(module)
+    source = None if module is None else str(module)
+    plan = plan_search(claim, over, reading, points, refine, replicates, seed, error, source)
+    folder = prepare_folder(out, [path.name for path in exploration.paths_of(out, plan.claim.id)])
+    keep_programs(folder / "programs")
+    console = open_console(to_stderr=as_json)
+    judged: list = []
+    with terminal_progress(console, header=lambda _: exploration.live_counts(judged, plan.most_points)) as progress:
+        found = carry_out_search(plan, progress=progress, on_point=judged.append, command=command_line())
+    paths = exploration.write_exploration(found, folder)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print_lines(console, *found.summary(), *found.failures(), found.assurance(), *paths)

@@ -1,0 +1,30 @@
+"""Options that several commands have."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Decorator = Callable[[Command], Command]
+PATH = click.Path(path_type=Path)
+
+seed_option: Decorator = click.option("--seed", default=0, help="Seed of all random numbers.")
+module_option: Decorator = click.option("--module", type=PATH, help="A Python file that declares claims of your own.")
+
+
+def out_option(what: str, default: str | None = None, told: str | None = None) -> Decorator:
+    """--out, for `what`: at `default`, or where nothing is given, at a place that is `told` in words."""
+    return click.option("--out", type=PATH, default=default, help=what, show_default=told or True)
+
+
+def json_option(document: str) -> Decorator:
+    """--json, with what the document holds."""
+    return click.option("--json", "as_json", is_flag=True, help=f"Print JSON: {document}")
+
+
+def examples(*commands: str) -> str:
+    """The end of a command's help: commands to try, each on its own line."""
+    heading = "Example:" if len(commands) == 1 else "Examples:"
+    return "\n".join(["\b", heading, *(f"  {command}" for command in commands)])

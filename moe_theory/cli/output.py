@@ -1,0 +1,91 @@
+"""What the commands share: how they print, and how they end."""
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+EXITS = {
+    DONE: "it ran, whatever the verdicts",
+    FAILED: "verify --self-test found errors or a power that are not as declared",
+    BAD_INPUT: "what was asked for cannot be done: standard error says what to change",
+    INTERRUPTED: "it was interrupted (Ctrl-C, SIGTERM): one line says what is kept",
+}
+_LOG_WIDTH = 160  # columns of a log or a pipe
+
+
+def open_console(to_stderr: bool = False) -> "Console":
+    """A console that, where it is no terminal, is wide enough for the tables."""
+    from rich.console import Console
+
+    console = Console(stderr=to_stderr)
+    return console if console.is_terminal else Console(stderr=to_stderr, width=_LOG_WIDTH)
+
+
+def print_lines(console: "Console", *lines: object) -> None:
+    """Print plain lines, which the terminal wraps: paths stay whole."""
+    for line in lines:
+        console.print(str(line), highlight=False, soft_wrap=True, markup=False)
+
+
+def print_json(document: Any) -> None:
+    click.echo(json.dumps(document, indent=2))
+
+
+def command_line() -> str:
+    """The command that this process was called by."""
+    return shlex.join(["moe-theory", *sys.argv[1:]])
+
+
+def refuse(failure: Exception) -> NoReturn:
+    """Answer a user's mistake: one line on standard error."""
+    click.echo(f"moe-theory: {failure}", err=True)
+    raise SystemExit(BAD_INPUT)
+
+
+def stop(reason: str) -> NoReturn:
+    """End an interrupted command: one line on standard error."""
+    click.echo(f"moe-theory: {reason}", err=True)
+    raise SystemExit(INTERRUPTED) from None
+
+
+def stop_at_once(reason: str) -> NoReturn:
+    """`stop` without waiting for threads that are in the middle of a chunk."""
+    try:
+        stop(reason)
+    except SystemExit:
+        if threading.active_count() == 1:
+            raise
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[Callable[[], bool]]:
+    """Let SIGTERM, which a cluster's queue sends before it kills, end a run like Ctrl-C; whether either has come."""
+    received: list[int] = []
+
+    def interrupt(number: int, _: Any) -> NoReturn:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(received)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,32 @@
+"""`moe-theory report`."""
+
+from pathlib import Path
+
+import click
+
+from moe_theory.cli.options import PATH, examples, json_option, out_option
+from moe_theory.cli.output import open_console, print_lines
+
+
+@click.command(epilog=examples("moe-theory report runs/verify"))
+@click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=PATH)
+@out_option("Folder for the report.", told="the first DIR")
+@json_option("what report.json holds, in the form of verdicts.json.")
+def report(folders: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
+    """Make one self-contained page of what `verify` wrote.
+
+    DIR holds a verdicts.json, or has subfolders that do. Writes report.html, report.md and report.json, which say the
+    same. Several folders become one report: a later verdict on a claim under a reading replaces an earlier one, and
+    their errors add up.
+    """
+    from moe_theory.report import pages
+    from moe_theory.report.output import prepare_folder
+    from moe_theory.report.verdicts import summary
+
+    merged = pages.read_reports(folders)
+    first = folders[0] if folders[0].is_dir() else folders[0].parent
+    paths = pages.write_report(merged, prepare_folder(out or first, pages.OWN_NAMES))
+    if as_json:
+        click.echo(pages.to_json(merged), nl=False)
+    else:
+        print_lines(open_console(), summary(merged.verdicts), *paths)

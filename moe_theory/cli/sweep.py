@@ -1,0 +1,187 @@
+"""`moe-theory sweep` and `moe-theory sweep show`."""
+
+import contextlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from moe_theory.cli.options import PATH, examples, json_option, out_option
+from moe_theory.cli.output import open_console, print_json, print_lines, stop_at_once, stoppable
+from moe_theory.core.errors import InvalidRunError, OutputError
+
+if TYPE_CHECKING:
+    from moe_theory.sweep.results import Sweep
+
+
+def _files_or_show(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    is_show = incomplete and "show".startswith(incomplete)
+    return [CompletionItem("show") if is_show else CompletionItem(incomplete, type="file")]
+
+
+@click.command(
+    epilog=examples(
+        "moe-theory sweep --example > grid.toml", "moe-theory sweep grid.toml --dry-run", "moe-theory sweep grid.toml"
+    )
+)
+@click.argument("specification", required=False, metavar="[GRID.toml]", type=PATH, shell_complete=_files_or_show)
+@out_option("Folder for the chunks and the results.", told="runs/NAME of the specification")
+@click.option(
+    "--dry-run", is_flag=True, help="Only say what it would take: cells, chunks, compilations, memory, disk, time."
+)
+@click.option(
+    "--devices",
+    type=int,
+    help="Devices of this machine that compute at once.",
+    show_default="all there are; of a CPU, its cores",
+)
+@click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Compute on a Dask cluster instead: a scheduler's address such as tcp://host:8786, or local:N for N "
+    "processes.",
+)
+@click.option("--example", is_flag=True, help="Print a commented specification.")
+@json_option("as `sweep show`; with --dry-run cells, shape, replicates, chunks, bytes, seconds and the like.")
+def sweep(
+    specification: Path | None,
+    out: Path | None,
+    dry_run: bool,
+    devices: int | None,
+    dask: str | None,
+    example: bool,
+    as_json: bool,
+) -> None:
+    """Run a grid of settings, many replicates each, from a specification.
+
+    Finished chunks are kept in OUT as they come: rerunning, after an interrupt, a crash or a change of the
+    specification, computes only what is missing, and the numbers never depend on how it ran. Several processes may
+    share one OUT. `moe-theory sweep show FOLDER` shows what a sweep's folder holds.
+    """
+    if example:
+        from moe_theory.sweep import specification
+
+        click.echo(spec.example(), nl=False)
+    elif dry_run:
+        if dask is not None:
+            raise InvalidRunError("--dry-run times a short run on this machine, not on a cluster. Leave out --dask.")
+        _estimate(specification, out, devices, as_json)
+    else:
+        with stoppable() as is_stopped:  # from before the heavy imports on
+            _run(specification, out, devices, dask, as_json, is_stopped)
+
+
+def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
+    """The sweep that is specified, and the folder it goes into."""
+    from moe_theory.sweep.results import Sweep
+
+    if specification is None:
+        raise InvalidRunError("name a specification: moe-theory sweep --example > grid.toml prints one to start from.")
+    return Sweep.read(specification), out or Path("runs") / specification.stem
+
+
+def _estimate(specification: Path | None, out: Path | None, devices: int | None, as_json: bool) -> None:
+    from moe_theory.report import costs
+    from moe_theory.sweep.estimate import estimate
+
+    grid, folder = _read(specification, out)
+    _set_cpu_devices(devices)
+    estimated = estimate(grid, folder, devices)
+    if as_json:
+        print_json(estimated.to_json())
+    else:
+        open_console().print(costs.estimate_table(estimated))
+
+
+def _run(
+    specification: Path | None,
+    out: Path | None,
+    devices: int | None,
+    dask: str | None,
+    as_json: bool,
+    is_stopped: Callable[[], bool],
+) -> None:
+    from moe_theory.report import costs, sweeps
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.compilation import keep_programs
+    from moe_theory.runs.files import made_folder
+    from moe_theory.sweep import runner
+    from moe_theory.sweep.results import Results
+
+    grid, folder = _read(specification, out)
+    keep_programs(made_folder(folder) / "programs")
+    _set_cpu_devices(devices)
+    console = open_console(to_stderr=as_json)
+    pool = runner.pool_of(dask=dask, devices=devices)
+    try:
+        with terminal_progress(console) as progress:
+            outcome = runner.run(
+                grid, folder, pool=pool, progress=progress, arguments=sys.argv[1:], is_stopped=is_stopped
+            )
+    except KeyboardInterrupt:
+        stop_at_once(f"interrupted; finished chunks are kept in {folder}: the same command resumes from them")
+    results = Results(outcome.plan, outcome.store)
+    try:
+        merged = f"results: {results.to_netcdf(folder / sweeps.RESULTS)}"
+    except InvalidRunError as too_large:
+        merged = f"{sweeps.RESULTS} is left out: {too_large}"
+    if as_json:
+        print_json(sweeps.to_json(results))
+        return
+    console.print(sweeps.table(results))
+    print_lines(console, *costs.closing_lines(outcome.counts), merged, f"look: moe-theory sweep show {folder}")
+
+
+def _set_cpu_devices(number: int | None) -> None:
+    """Let JAX see so many devices where they are a CPU's; without effect once JAX has started."""
+    import jax
+
+    if number is not None and number > 0:
+        with contextlib.suppress(RuntimeError):
+            jax.config.update("jax_num_cpu_devices", number)
+
+
+@click.command("sweep show", epilog=examples("moe-theory sweep show runs/grid"))
+@click.argument("folder", metavar="FOLDER", type=PATH)
+@click.option("--to", type=PATH, help="Also write the labelled results there, as .nc, .zarr or .parquet.")
+@click.option(
+    "--picture", type=PATH, help="Where to draw the quick look, .svg or .png.", show_default="look.svg in FOLDER"
+)
+@json_option(
+    "schema, specification, digest, coverage, round and cells, each with settings, reading and the "
+    "last round's statistics."
+)
+def show(folder: Path, to: Path | None, picture: Path | None, as_json: bool) -> None:
+    """Show what a sweep's folder holds: a table and a quick look.
+
+    Also while the sweep is still running, or was interrupted.
+    """
+    from moe_theory.report import sweeps
+    from moe_theory.sweep.results import Results
+
+    results = Results.open(folder, partial=True)
+    console = open_console()
+    if as_json:
+        print_json(sweeps.to_json(results))
+    else:
+        console.print(sweeps.table(results))
+    coverage, lines = results.coverage, list(results.damaged.values())
+    if not coverage.is_complete:
+        lines.append(
+            f"{coverage.chunks:,} of {coverage.of_chunks:,} chunks are there and whole: the same `moe-theory sweep` "
+            "command computes the others"
+        )
+    if picture is not None:
+        lines.append(str(sweeps.draw(results, picture)))
+    elif sweeps.scalars(results):
+        try:
+            lines.append(str(sweeps.draw(results, folder / "look.svg")))
+        except OutputError as failure:  # somebody else's folder, say
+            lines.append(f"no picture: {failure}")
+    if to is not None:
+        lines.append(str(sweeps.export(results, to)))
+    if not as_json:
+        print_lines(console, *lines)

@@ -1,0 +1,194 @@
+"""`moe-theory verify`."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from moe_theory.cli.options import examples, json_option, module_option, out_option, seed_option
+from moe_theory.cli.output import FAILED, command_line, open_console, print_json, print_lines, stop
+from moe_theory.core.errors import InvalidRunError
+
+if TYPE_CHECKING:
+    from moe_theory.verify.session import Request
+
+PAGE_SECONDS, PAGE_SHARE = 0.06, 0.25  # of a budget, for the report: seconds a verdict, and at most this share of it
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+@click.command(epilog=examples("moe-theory verify continual.lemma-4 --reading unit-signal"))
+@click.argument("patterns", nargs=-1, metavar="[CLAIM]...")
+@click.option(
+    "--reading",
+    "--readings",
+    "readings",
+    multiple=True,
+    metavar="NAME",
+    help="A reading of the paper, 'all', or 'quick' for a first look; repeat it for more.",
+    show_default="each paper's defaults",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a parameter on top of every reading's own choices, such as signal_scale=5; repeat it for more.",
+)
+@click.option(
+    "--replicates",
+    type=int,
+    help="Replicate limit of every experiment.",
+    show_default="each experiment's own; none with --budget",
+)
+@click.option(
+    "--budget",
+    callback=lambda context, option, text: None if text is None else seconds_of(text),
+    metavar="TIME",
+    help="Time to spend, such as 90s, 10m or 1h; what is undecided by then stays INCONCLUSIVE.",
+)
+@seed_option
+@click.option(
+    "--error",
+    default=0.01,
+    help="Probability that any verdict of this report is false, split evenly over them (asymptotic where intervals "
+    "are).",
+)
+@module_option
+@out_option("Folder for the report and the samples to resume from.", "runs/verify")
+@click.option("--fresh", is_flag=True, help="Discard the samples in OUT and start over.")
+@click.option("--list", "only_list", is_flag=True, help="Only list what would be judged.")
+@click.option(
+    "--self-test",
+    "planted",
+    is_flag=True,
+    help="Judge planted claims, true and false, instead: measured errors and power; exits 1 if they are not as "
+    "declared.",
+)
+@json_option(
+    "what verdicts.json holds, with schema, summary (verdicts by status), command, seed, error, "
+    "versions and verdicts; with --list a list of claim, reading, experiment and replicates; with --self-test passed, "
+    "seed, tolerance, num_claims and rows."
+)
+def verify(out: Path, fresh: bool, only_list: bool, planted: bool, as_json: bool, **asked: Any) -> None:
+    """Judge claims by Monte Carlo.
+
+    CLAIM is an id, a glob such as 'continual.theorem-*', or a paper's name; by default all are judged, with --module
+    the module's. Replicates double until each claim is decided. Prints a table that grows with each verdict, and
+    writes a report: report.html, report.md and verdicts.json. Rerunning resumes from the samples in OUT. Exits with 0
+    when it ran, whatever the verdicts.
+    """
+    if planted:
+        _self_test(asked["seed"], out, as_json)
+    elif only_list:
+        _list(request_of(**asked), asked["replicates"], as_json)
+    else:
+        _judge(request_of(**asked), out, fresh, as_json)
+
+
+def seconds_of(text: str) -> float:
+    """A time such as 90s, 10m, 1.5h, or a number of seconds."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
+    try:
+        return float(number) * _UNITS[unit]
+    except ValueError:
+        raise InvalidRunError(f"budget={text!r} is not a time. Write it as 90s, 10m or 1h.") from None
+
+
+def request_of(
+    patterns: tuple[str, ...],
+    readings: tuple[str, ...],
+    settings: tuple[str, ...],
+    replicates: int | None,
+    budget: float | None,
+    seed: int,
+    error: float,
+    module: Path | None,
+) -> "Request":
+    """What the options ask for, the user's own claims included. Raises: MoeTheoryError for what cannot be judged."""
+    from moe_theory.verify.modules import load_claims
+    from moe_theory.verify.session import check_request
+    from moe_theory.verify.settings import parsed
+
+    own = [] if module is None else load_claims(module)
+    source = None if module is None else str(module)
+    wanted = patterns or tuple(own) or ("*",)
+    return check_request(wanted, readings or None, replicates, seed, error, budget, source, parsed(settings))
+
+
+def _list(request: "Request", replicates: int | None, as_json: bool) -> None:
+    rows = [
+        {
+            "claim": claim.id,
+            "reading": job.reading.name,
+            "experiment": job.experiment.name,
+            "replicates": replicates or job.experiment.replicates,
+        }
+        for job in request.jobs
+        for claim in job.claims
+    ]
+    if as_json:
+        print_json(rows)
+    else:
+        line = "{claim} under {reading}: {replicates} replicates of {experiment}"
+        print_lines(open_console(), *(line.format(**row) for row in rows))
+
+
+def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
+    from moe_theory.report import pages, verdicts
+    from moe_theory.report.closing import closing_lines
+    from moe_theory.report.output import prepare_folder
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.compilation import keep_programs
+    from moe_theory.verify.archive import Archive
+    from moe_theory.verify.session import carry_out
+
+    if request.budget is not None:
+        reserve = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget)
+        request = dataclasses.replace(request, reserve=reserve)
+    folder = prepare_folder(out, (pages.NUMBERS, *pages.PAGE_NAMES))
+    keep_programs(folder / "programs")
+    archive = Archive(folder / "samples")
+    if fresh:
+        archive.clear()
+    console = open_console(to_stderr=as_json)
+    judged: list = []
+    try:
+        with terminal_progress(
+            console, header=lambda console: verdicts.live_table(judged, console.width, console.height - 2)
+        ) as progress:
+            report = carry_out(
+                request, archive=archive, progress=progress, on_verdict=judged.append, command=command_line()
+            )
+    except KeyboardInterrupt:
+        stop("interrupted; the samples taken so far are kept: the same command resumes from them")
+    numbers = pages.write_numbers(report, folder)
+    page = pages.write_pages(report, folder)[0]
+    if as_json:
+        click.echo(pages.to_json(report), nl=False)
+        return
+    console.print(verdicts.live_table(report.verdicts, console.width))
+    print_lines(console, *closing_lines(report), f"numbers: {numbers}", f"report: {page}")
+
+
+def _self_test(seed: int, out: Path, as_json: bool) -> None:
+    from moe_theory.core.random import root_key
+    from moe_theory.report import selftest
+    from moe_theory.report.output import prepare_folder
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.machine import available_cores
+    from moe_theory.verify.selftest import self_test
+
+    root_key(seed)  # refuses what is no seed
+    folder = prepare_folder(out, (selftest.PICTURE, selftest.NUMBERS))
+    console = open_console(to_stderr=as_json)
+    with terminal_progress(console) as progress:
+        result = self_test(seed=seed, workers=available_cores(), progress=progress)
+    paths = selftest.write_picture(result, folder)
+    if as_json:
+        print_json(result.to_json())
+    else:
+        console.print(selftest.table(result.rows))
+        print_lines(console, selftest.closing_line(result), *paths)
+    if not result.passed:
+        raise SystemExit(FAILED)

@@ -1,0 +1,182 @@
+"""Test errors and accuracies of all past tasks with the current experts: F_t of (15), G_t of (16).
+
+Only the expert that was trained is evaluated, once on all test images; the errors of every earlier task are then read
+from that table. T rounds take T evaluations and not T^2.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from moe_theory.core import constraints
+from moe_theory.core.errors import InvalidRunError
+from moe_theory.deep.networks import NETWORKS, Weights
+from moe_theory.deep.params import Dims, Params
+from moe_theory.deep.tasks import Pool, inputs_of
+
+NO_EXPERT = -1
+# Images that a network is evaluated on at a time: on a CPU, ResNet-18 takes 5 MB for each of 32 x 32.
+EVALUATION_BATCH = 500
+
+
+class Tables(NamedTuple):
+    """Each expert on each test image, for each of the K tasks that the image may belong to."""
+
+    losses: Float[Array, "M K n"]  # squared errors
+    hits: Float[Array, "M K n"]  # 1 where it is right
+
+
+class Past(NamedTuple):
+    """Arrivals so far, padded to T rounds."""
+
+    tasks: Int[Array, " T"]
+    experts: Int[Array, " T"]  # `NO_EXPERT` for a task that was dropped, or has not arrived yet
+    tests: Int[Array, "T n"]  # rows of its test images
+    learned: Float[Array, " T"]  # E_t(w_t): its error when its expert had just learned it
+
+    @property
+    def max_rounds(self) -> int:
+        """T, in a batch too."""
+        return self.experts.shape[0]
+
+
+class Scores(NamedTuple):
+    """Of the tasks so far, with the current experts."""
+
+    error: Float[Array, ""]  # E_t(w_t) of the newest
+    forgetting: Float[Array, ""]  # F_t, (15)
+    generalization_error: Float[Array, ""]  # G_t, (16)
+    accuracy: Float[Array, ""]  # the mean over these tasks
+
+
+def empty_past(dims: Dims) -> Past:
+    """The past before the first round."""
+    dtype = jnp.result_type(float)
+    return Past(
+        tasks=jnp.zeros(dims.max_rounds, jnp.int32),
+        experts=jnp.full(dims.max_rounds, NO_EXPERT, jnp.int32),
+        tests=jnp.zeros((dims.max_rounds, dims.num_tests), jnp.int32),
+        learned=jnp.zeros(dims.max_rounds, dtype),
+    )
+
+
+def record(
+    past: Past,
+    time: Int[Array, ""],
+    task: Int[Array, ""],
+    expert: Int[Array, ""],
+    tests: Int[Array, " n"],
+    rows: Tables,
+) -> Past:
+    """The past with round `time`'s arrival; `rows` (K, n) are its expert's once it has learned it.
+
+    Raises: InvalidRunError for a round beyond `Dims.max_rounds`, where its number is known.
+    """
+    if constraints.is_known(time) and int(time) > past.max_rounds:
+        raise InvalidRunError(
+            f"round {int(time)} must be at most max_rounds={past.max_rounds}, the rounds that arrays are padded to. "
+            "Raise Dims.max_rounds."
+        )
+    place = time - 1
+    return Past(
+        tasks=past.tasks.at[place].set(task.astype(jnp.int32)),
+        experts=past.experts.at[place].set(expert),
+        tests=past.tests.at[place].set(tests.astype(jnp.int32)),
+        learned=past.learned.at[place].set(jnp.mean(rows.losses[task, tests])),
+    )
+
+
+def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
+    """F_t, G_t and the accuracy of all tasks that were routed to an expert, after round `time`.
+
+    NaN in rounds beyond `Dims.max_rounds`, whose arrivals are not stored.
+
+    Source: Eqs. (15), (16) of `continual` with the mean-squared test error in place of (14); Eq. (20) of `edge`.
+    """
+    routed = past.experts != NO_EXPERT
+    count = jnp.sum(routed)
+    errors, rates = (_by_task(past, table) for table in tables)
+    rises = jnp.sum(jnp.where(routed, errors - past.learned, 0))
+    is_stored = jnp.where(time <= past.max_rounds, 1, jnp.nan).astype(errors.dtype)
+    return Scores(
+        error=is_stored * past.learned[time - 1],
+        forgetting=is_stored * rises / jnp.maximum(count - 1, 1),
+        generalization_error=is_stored * _mean(errors, routed, count),
+        accuracy=is_stored * _mean(rates, routed, count),
+    )
+
+
+def _by_task(past: Past, table: Float[Array, "M K n"]) -> Float[Array, " T"]:
+    # Row by row: a gather of single entries takes twice as long on a CPU.
+    rows = table[jnp.maximum(past.experts, 0), past.tasks]
+    return jnp.mean(jnp.take_along_axis(rows, past.tests, axis=1), axis=1)
+
+
+def _mean(values: Float[Array, " T"], chosen: Bool[Array, " T"], count: Int[Array, ""]) -> Float[Array, ""]:
+    return jnp.sum(jnp.where(chosen, values, 0)) / jnp.maximum(count, 1)
+
+
+def empty_tables(dims: Dims, pool: Pool) -> Tables:
+    """Tables before any evaluation."""
+    empty = jnp.zeros((dims.max_experts, dims.num_classes, pool.test.labels.shape[0]), jnp.result_type(float))
+    return Tables(empty, empty)
+
+
+def with_rows(tables: Tables, expert: Int[Array, ""], rows: Tables) -> Tables:
+    """The tables after an expert was evaluated, `rows` (K, n)."""
+    return Tables(*(table.at[expert].set(row) for table, row in zip(tables, rows, strict=True)))
+
+
+def evaluate_all(experts: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
+    """Every expert as it is on all test images."""
+    return jax.lax.map(lambda expert: evaluate(expert, pool, params, dims), experts)
+
+
+def evaluate(expert: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
+    """One expert on every test image for each task, leaves (K, n)."""
+    network = NETWORKS[dims.network]
+    count = pool.test.labels.shape[0]
+    num_batches = -(-count // EVALUATION_BATCH)
+    size = -(-count // num_batches)
+    # All of one size, the last batch filled up with its last image.
+    batches = np.minimum(np.arange(num_batches * size), count - 1).reshape(num_batches, size)
+
+    def outputs_of(places: Int[Array, " n"]) -> Float[Array, "n K"]:
+        return network.apply(expert, inputs_of(pool, pool.test.pixels[places]), False)[0]
+
+    outputs = jax.lax.map(outputs_of, jnp.asarray(batches)).reshape(num_batches * size, -1)[:count]
+
+    def row(task: Int[Array, ""]) -> Tables:
+        arguments = (outputs, jnp.asarray(pool.test.labels), task, params)
+        return Tables(squared_errors(*arguments), hits(*arguments))
+
+    return jax.vmap(row)(jnp.arange(dims.num_classes))
+
+
+def squared_errors(
+    outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
+) -> Float[Array, " n"]:
+    """(p - y)^2 of the probability p that an image shows the task's class; among K classes the sum over them.
+
+    Source: Appendix A.4 of `continual`: the mean-squared error in place of (14).
+    """
+    binary = jnp.square(jax.nn.sigmoid(outputs[:, 0]) - (labels == task))
+    among = jnp.sum(jnp.square(jax.nn.softmax(outputs) - one_hot(outputs, labels)), axis=1)
+    return jnp.where(jnp.asarray(params.multi_class, bool), among, binary)
+
+
+def hits(
+    outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
+) -> Float[Array, " n"]:
+    """1 where an image is classified correctly, else 0."""
+    binary = (outputs[:, 0] > 0) == (labels == task)
+    among = jnp.argmax(outputs, axis=1) == labels
+    return jnp.where(jnp.asarray(params.multi_class, bool), among, binary).astype(outputs.dtype)
+
+
+def one_hot(outputs: Float[Array, "n K"], labels: Int[Array, " n"]) -> Bool[Array, "n K"]:
+    """Labels as rows; zeros for an image of none of the K classes."""
+    return labels[:, None] == jnp.arange(outputs.shape[1])

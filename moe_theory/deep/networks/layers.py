@@ -1,0 +1,214 @@
+"""Layers of networks on images (n, height, width, channels): convolution, pooling, normalisation, initial values.
+
+XLA's own convolution is the right one on an accelerator. On a CPU its gradient, inside a scan, falls back to a loop
+that is tens of times slower than the same gradient outside. There the patches under the kernel are laid side by side
+(im2col) and multiplied by it as a matrix. Both compute the same sums, in another order; products are of the platform's
+default precision. Patches take as many times the memory of the images as the kernel has pixels: ResNet-18 needs 0.7 GB
+for a step on 32 images of 32 x 32, and 10 GB to evaluate 2000 at once, so evaluate in minibatches.
+`benchmarks/deep_convolution.py` times both.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key, PyTree
+
+from moe_theory.core.errors import InvalidDimsError
+
+Way = Literal["platform", "patches", "xla"]
+
+
+def convolve(
+    images: Float[Array, "n h w c"],
+    kernel: Float[Array, "kh kw c o"],
+    stride: int = 1,
+    padding: int | None = None,
+    way: Way = "platform",
+) -> Float[Array, "n rows columns o"]:
+    """Cross-correlation, which networks call convolution, of zero-padded images.
+
+    Args:
+        padding: rows and columns of zeros on each side; by default (side of the kernel - 1) // 2, which under odd
+            kernels leaves ceil(h / stride) x ceil(w / stride), never less than 1 x 1.
+        way: "patches" or "xla"; by default chosen by the platform that a program is lowered for.
+
+    Raises: InvalidDimsError if the kernel is larger than the padded image.
+    """
+    rows, columns = ((side - 1) // 2 if padding is None else padding for side in kernel.shape[:2])
+    if images.shape[1] + 2 * rows < kernel.shape[0] or images.shape[2] + 2 * columns < kernel.shape[1]:
+        raise InvalidDimsError(
+            f"images of {images.shape[1]} x {images.shape[2]} pixels, padded by {rows} x {columns}, must be at least "
+            f"as large as the kernel, {kernel.shape[0]} x {kernel.shape[1]}. Raise padding."
+        )
+    ways: dict[str, Callable] = {
+        name: functools.partial(form, stride=stride, padding=(rows, columns))
+        for name, form in (("patches", _by_patches), ("xla", _by_xla))
+    }
+    if way == "platform":
+        return jax.lax.platform_dependent(images, kernel, cpu=ways["patches"], default=ways["xla"])
+    return ways[way](images, kernel)
+
+
+def max_pool(images: Float[Array, "n h w c"], side: int = 2) -> Float[Array, "n rows columns c"]:
+    """Max pooling of `side` x `side` squares with stride `side`; incomplete squares are dropped.
+
+    Ties for the maximum share the gradient evenly.
+
+    Raises: InvalidDimsError if an image is smaller than one square.
+    """
+    n, height, width, channels = images.shape
+    rows, columns = height // side, width // side
+    if not rows or not columns:
+        raise InvalidDimsError(
+            f"images of {height} x {width} pixels must be at least {side} x {side} for max pooling. Use "
+            "larger images, or another network."
+        )
+    whole = images[:, : rows * side, : columns * side]
+    return jnp.max(whole.reshape(n, rows, side, columns, side, channels), axis=(2, 4))
+
+
+def _by_patches(images: Array, kernel: Array, stride: int, padding: tuple[int, int]) -> Array:
+    (rows, columns), (kernel_height, kernel_width, _, num_outputs) = padding, kernel.shape
+    padded = jnp.pad(images, ((0, 0), (rows, rows), (columns, columns), (0, 0)))
+    last_row, last_column = padded.shape[1] - kernel_height, padded.shape[2] - kernel_width
+    patches = jnp.concatenate(
+        [
+            padded[:, i : i + last_row + 1 : stride, j : j + last_column + 1 : stride]
+            for i in range(kernel_height)
+            for j in range(kernel_width)
+        ],
+        axis=-1,
+    )
+    return patches @ kernel.reshape(-1, num_outputs)
+
+
+def _by_xla(images: Array, kernel: Array, stride: int, padding: tuple[int, int]) -> Array:
+    return jax.lax.conv_general_dilated(
+        images,
+        kernel,
+        window_strides=(stride, stride),
+        padding=[(side, side) for side in padding],
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+    )
+
+
+EPSILON = 1e-5  # added to variances, as in PyTorch
+MOMENTUM = 0.1  # weight of a batch in the running statistics, as in PyTorch
+
+
+class Affine(NamedTuple):
+    scale: Float[Array, " c"]  # gamma
+    shift: Float[Array, " c"]  # beta
+
+
+class Moments(NamedTuple):
+    """Running statistics of a layer, which evaluation normalises by."""
+
+    mean: Float[Array, " c"]
+    variance: Float[Array, " c"]
+
+
+class Normalization(NamedTuple):
+    """`begin(channels)`: statistics; `apply(values, affine, statistics, is_training)`: values and new statistics."""
+
+    begin: Callable[[int], PyTree]
+    apply: Callable[[Float[Array, "n h w c"], Affine, PyTree, bool], tuple[Float[Array, "n h w c"], PyTree]]
+
+
+def batch_normalized(
+    values: Float[Array, "n h w c"], affine: Affine, running: Moments, is_training: bool
+) -> tuple[Float[Array, "n h w c"], Moments]:
+    """Normalise each channel by its mean and variance: in training of this batch, in evaluation the running ones.
+
+    As in PyTorch, a batch is normalised by its biased variance, and the unbiased one goes into the running statistics.
+
+    Source: Ioffe and Szegedy, "Batch Normalization" (2015), Algorithms 1 and 2.
+    Raises: InvalidDimsError in training if a channel has a single value, whose variance is 0.
+    """
+    if not is_training:
+        return _standardized(values, *running) * affine.scale + affine.shift, running
+    count = values.shape[0] * values.shape[1] * values.shape[2]
+    if count == 1:
+        raise InvalidDimsError(
+            "a batch of 1 image, 1 x 1 here, must have more than one value a channel: BatchNorm would make every "
+            "value 0. Raise the batch size, or use larger images."
+        )
+    mean, variance = jnp.mean(values, axis=(0, 1, 2)), jnp.var(values, axis=(0, 1, 2))
+    after = Moments(_moved(running.mean, mean), _moved(running.variance, variance * (count / (count - 1))))
+    return _standardized(values, mean, variance) * affine.scale + affine.shift, after
+
+
+def group_normalized(values: Float[Array, "n h w c"], affine: Affine, num_groups: int) -> Float[Array, "n h w c"]:
+    """Normalise groups of neighbouring channels of each image by their own mean and biased variance.
+
+    Source: Wu and He, "Group Normalization" (2018), Eqs. (1), (2), (7).
+    Raises: InvalidDimsError unless the groups divide the channels.
+    """
+    n, height, width, channels = values.shape
+    if channels % num_groups:
+        raise InvalidDimsError(f"num_groups={num_groups} must divide the {channels} channels. Change num_groups.")
+    grouped = values.reshape(n, height, width, num_groups, channels // num_groups)
+    moments = (moment(grouped, axis=(1, 2, 4), keepdims=True) for moment in (jnp.mean, jnp.var))
+    return _standardized(grouped, *moments).reshape(values.shape) * affine.scale + affine.shift
+
+
+@functools.cache  # equal settings give the same functions, so that their networks are equal too
+def batches() -> Normalization:
+    """BatchNorm, with `Moments` as statistics of each layer."""
+
+    def begin(channels: int) -> Moments:
+        dtype = jnp.result_type(float)
+        return Moments(jnp.zeros(channels, dtype), jnp.ones(channels, dtype))
+
+    return Normalization(begin, batch_normalized)
+
+
+@functools.cache
+def groups(num_groups: int) -> Normalization:
+    """GroupNorm, without statistics."""
+
+    def apply(values: Array, affine: Affine, statistics: PyTree, is_training: bool) -> tuple[Array, PyTree]:
+        return group_normalized(values, affine, num_groups), ()
+
+    return Normalization(lambda channels: (), apply)
+
+
+def _standardized(values: Array, mean: Array, variance: Array) -> Array:
+    return (values - mean) * jax.lax.rsqrt(variance + EPSILON)
+
+
+def _moved(running: Array, batch: Array) -> Array:
+    return ((1 - MOMENTUM) * running + MOMENTUM * jax.lax.stop_gradient(batch)).astype(running.dtype)
+
+
+def he_kernels(key: Key[Array, ""], shapes: Sequence[tuple[int, ...]]) -> list[Float[Array, "..."]]:
+    """Independent normal entries of mean 0 and variance 2 / fan-in, for kernels whose last axis is the outputs.
+
+    They preserve the scale of activations through ReLU layers. With smaller kernels and a squared loss behind a
+    sigmoid, networks die early (all ReLUs at 0); as a dead expert no longer moves, the locality loss then favours it
+    for ever. All kernels come from one call of the generator, which compiles once.
+
+    Source: He, Zhang, Ren and Sun, "Delving Deep into Rectifiers" (2015), Eq. (10); the papers do not say.
+    """
+    dtype = jnp.result_type(float)
+    sizes = [math.prod(shape) for shape in shapes]
+    normals = jnp.split(jax.random.normal(key, (sum(sizes),), dtype), np.cumsum(sizes)[:-1])
+    return [
+        math.sqrt(2 / math.prod(shape[:-1])) * values.reshape(shape)
+        for shape, values in zip(shapes, normals, strict=True)
+    ]
+
+
+def zeros(size: int) -> Float[Array, " size"]:
+    """Initial biases and shifts."""
+    return jnp.zeros(size, jnp.result_type(float))
+
+
+def ones(size: int) -> Float[Array, " size"]:
+    """Initial scales."""
+    return jnp.ones(size, jnp.result_type(float))

@@ -1,0 +1,181 @@
+"""Tasks of images: the pool that they are drawn from, and the arrival of one in a round."""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key, UInt8
+
+from moe_theory.core import random
+from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.numerics import Numbers, Scalar
+from moe_theory.core.tasks import select_row, uniform_index
+from moe_theory.deep.datasets import DataSet, Images
+from moe_theory.deep.params import Dims, Params
+
+OTHER = -1
+Source = DataSet | Callable[[], DataSet]  # a data set, or a function that reads it when it is needed
+
+
+class Split(NamedTuple):
+    """Images of one split, sorted by class: first those of no task, then class 0, 1, ..., K - 1."""
+
+    pixels: UInt8[Numbers, "n h w c"]
+    labels: Int[Numbers, " n"]  # which of the K classes an image shows, or `OTHER`
+    starts: Int[Numbers, " K"]  # first row of each class
+    counts: Int[Numbers, " K"]  # images of each class
+
+
+class Pool(NamedTuple):
+    """What tasks are drawn from: one class against the rest, for each of K classes."""
+
+    train: Split
+    test: Split
+    mean: Float[Numbers, " c"]  # of the training pixels, in [0, 1]
+    deviation: Float[Numbers, " c"]
+
+
+class Arrival(NamedTuple):
+    """The data of one round: rows of images in the pool, and what routing may depend on.
+
+    The last three are for mobile edge computing alone, where policies read them by these names.
+    """
+
+    task: Int[Array, ""]  # n_t, one of the K classes
+    images: Int[Array, " s"]  # rows of training images
+    batches: Int[Array, "steps b"]  # positions among these, a row for each gradient step
+    tests: Int[Array, " n"]  # rows of test images
+    perturbation: Float[Array, " M"]  # r of the router
+    uniform: Float[Array, " M"]  # independent, uniform on (0, 1)
+    distance: Float[Array, " M"]  # from the user to each server, on the unit square
+    transfer_delay: Int[Array, " M"]  # d^tr to each server, in rounds
+
+
+def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[Arrival, Float[Array, "2"]]:
+    """Draw a round's arrival, of a uniform class, and the user's position; distances and delays are left at 0.
+
+    Source: Appendices A.3 to A.6 of `continual`; Section VI of `edge`.
+    """
+    sizes = (3, dims.num_samples, dims.num_tests)
+    count = sum(sizes) + 2 * dims.max_experts
+    units = (random.symmetric_uniforms(key, count, jnp.result_type(float)) + 1) / 2
+    three, images, tests, of_experts = jnp.split(units, [sizes[0], sizes[0] + sizes[1], sum(sizes)])
+    noise, uniform = of_experts.reshape(dims.max_experts, 2).T
+    task = uniform_index(three[0], dims.num_classes)
+    arrival = Arrival(
+        task=task,
+        images=sample_rows(pool.train, task, images, params.positive_share),
+        batches=_batches(jax.random.fold_in(key, 1), dims),
+        tests=sample_rows(pool.test, task, tests, params.positive_share),
+        perturbation=params.perturbation_scale * noise,
+        uniform=uniform,
+        distance=jnp.zeros_like(noise),
+        transfer_delay=jnp.zeros(noise.shape, jnp.int32),
+    )
+    return arrival, three[1:]
+
+
+@functools.lru_cache(maxsize=4)  # each as large as its data set
+def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
+    """The pool, on the host, of tasks that recognise these classes of a data set, one each.
+
+    Raises: InvalidDimsError for a class that the data set lacks or that is named twice, for a split without images of
+        it or of the others, and for pixels that are not bytes or differ in shape between splits.
+    """
+    data = source if isinstance(source, DataSet) else source()
+    _check_pixels(data)
+    known = len(data.class_names)
+    if len(set(classes)) < len(classes) or not all(0 <= label < known for label in classes):
+        raise InvalidDimsError(f"classes={list(classes)} must be different classes of {data.title}, 0..{known - 1}.")
+    for label in classes:
+        for name, split in (("training", data.train), ("test", data.test)):
+            if not np.any(split.labels == label) or np.all(split.labels == label):
+                raise InvalidDimsError(
+                    f"{data.title} needs {name} images of class {label} and of other classes. Change the data."
+                )
+    mean, deviation = _moments(data.train.pixels)
+    return Pool(train=_split(data.train, classes), test=_split(data.test, classes), mean=mean, deviation=deviation)
+
+
+def _check_pixels(data: DataSet) -> None:
+    train, test = data.train.pixels, data.test.pixels
+    if train.dtype != np.uint8 or test.dtype != np.uint8:
+        raise InvalidDimsError(
+            f"pixels of {data.title} must be bytes in 0..255, uint8, not {train.dtype} and {test.dtype}. Convert them."
+        )
+    if train.ndim != 4 or train.shape[1:] != test.shape[1:]:
+        raise InvalidDimsError(
+            f"images of {data.title} must have shape (n, h, w, c), the same in both splits, not {train.shape} and "
+            f"{test.shape}. Change the data."
+        )
+
+
+def on_device(pool: Pool) -> Pool:
+    """The pool as JAX arrays, reals in the precision of the run."""
+    return jax.tree.map(
+        lambda leaf: jnp.asarray(leaf, None if leaf.dtype.kind in "iu" else jnp.result_type(float)), pool
+    )
+
+
+def _moments(pixels: UInt8[np.ndarray, "n h w c"]) -> tuple[Float[np.ndarray, " c"], Float[np.ndarray, " c"]]:
+    """Mean and deviation of each channel in [0, 1], from the histogram of its 256 levels."""
+    levels = np.arange(256) / 255
+    counts = np.zeros((pixels.shape[-1], 256), np.int64)
+    for first in range(0, len(pixels), 1000):
+        for channel, count in enumerate(counts):
+            count += np.bincount(pixels[first : first + 1000, ..., channel].ravel(), minlength=256)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    mean = shares @ levels
+    deviation = np.sqrt(np.sum(shares * np.square(levels - mean[:, None]), axis=1))
+    return mean, np.where(deviation > 0, deviation, 1)  # a constant channel becomes 0, not NaN
+
+
+def _split(images: Images, classes: tuple[int, ...]) -> Split:
+    positions = np.full(int(max(images.labels.max(), *classes)) + 1, OTHER)
+    positions[list(classes)] = np.arange(len(classes))
+    labels = positions[images.labels]
+    order = np.argsort(labels, kind="stable")
+    counts = np.bincount(labels + 1, minlength=len(classes) + 1)
+    return Split(
+        pixels=images.pixels[order],
+        labels=labels[order].astype(np.int32),
+        starts=np.cumsum(counts)[:-1].astype(np.int32),
+        counts=counts[1:].astype(np.int32),
+    )
+
+
+def sample_rows(
+    split: Split, task: Int[Array, ""], uniforms: Float[Array, " n"], positive_share: Float[Scalar, ""]
+) -> Int[Array, " n"]:
+    """Rows of a task's images: the first `positive_share` of them of its class, the others of all other classes.
+
+    Images are drawn with replacement.
+
+    Args:
+        uniforms: independent, uniform on (0, 1), one for each image.
+    """
+    # Sums of int32 are int64 under x64, but rows are int32 in the state.
+    start, count = (select_row(leaf[:, None], task)[0].astype(jnp.int32) for leaf in (split.starts, split.counts))
+    num_others = split.labels.shape[0] - count
+    number = uniforms.shape[0]
+    is_positive = jnp.arange(number) < jnp.round(positive_share * number)
+    bound = jnp.where(is_positive, count, num_others)
+    places = jnp.minimum(jnp.floor(uniforms * bound).astype(jnp.int32), bound - 1)
+    return jnp.where(is_positive, start + places, places + jnp.where(places >= start, count, 0))
+
+
+def inputs_of(pool: Pool, pixels: UInt8[Array, "n h w c"]) -> Float[Array, "n h w c"]:
+    """Pixels standardised, channel by channel, by mean and deviation of the training images: the input of networks."""
+    return (pixels.astype(pool.mean.dtype) / 255 - pool.mean) / pool.deviation
+
+
+def _batches(key: Key[Array, ""], dims: Dims) -> Int[Array, "steps b"]:
+    """A new permutation of the images for each epoch; the order does not matter in a single batch."""
+    places = jnp.arange(dims.num_samples, dtype=jnp.int32)
+    if dims.batch_size == dims.num_samples:
+        return jnp.broadcast_to(places, (dims.num_epochs, dims.num_samples))
+    orders = jax.vmap(lambda key: jax.random.permutation(key, places))(jax.random.split(key, dims.num_epochs))
+    return orders.reshape(-1, dims.batch_size)

@@ -1,0 +1,36 @@
+"""What the tests of the commands share."""
+
+import pytest
+
+from moe_theory import cli
+from moe_theory.verify import claim, course, registry
+
+
+@pytest.fixture
+def refused(capsys):
+    """Run a command that is refused with exit code 2: its single line on standard error."""
+
+    def run(*arguments, may_print=False) -> str:
+        with pytest.raises(SystemExit) as stop:
+            cli.main([*map(str, arguments)])
+        assert stop.value.code == 2
+        streams = capsys.readouterr()
+        assert may_print or not streams.out
+        (line,) = streams.err.splitlines()
+        assert line.startswith("moe-theory: ")
+        return line
+
+    return run
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Fails a test in which an experiment runs."""
+    monkeypatch.setattr(course, "run_cells", lambda *given, **options: pytest.fail("ran before the refusal"))
+
+
+@pytest.fixture
+def forgotten(monkeypatch):
+    """What a test registers is gone after it."""
+    registry.all_claims()
+    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))

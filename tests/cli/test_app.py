@@ -1,0 +1,169 @@
+"""The command line as a newcomer meets it: catches help that overflows a terminal or takes long, a mistake that is not
+explained, completion that a shell cannot use, and an end that is not as declared."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from moe_theory import __version__, cli
+from moe_theory.cli import output
+from moe_theory.core.errors import InvalidRunError
+
+COLUMNS = 80
+
+
+@pytest.fixture(autouse=True)
+def terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+
+
+@pytest.fixture
+def printed(capsys):
+    """What a command prints on standard output; nothing on standard error."""
+
+    def run(*arguments) -> str:
+        cli.main(arguments)
+        streams = capsys.readouterr()
+        assert not streams.err
+        return streams.out
+
+    return run
+
+
+def test_alone_it_says_what_it_is_and_what_to_do_next(printed):
+    page = printed()
+    assert len(page.splitlines()) <= 24
+    assert max(map(len, page.splitlines())) <= COLUMNS
+    assert all(command in page for command in cli.NEXT)
+    assert len(cli.NEXT) == 5
+    assert "--help" in page
+
+
+def test_help_has_a_line_for_every_command_and_every_exit_code(printed):
+    page = printed("--help")
+    assert page == printed("-h")
+    assert max(map(len, page.splitlines())) <= COLUMNS
+    for name in cli.COMMANDS:
+        assert re.search(rf"^  {name}  +{cli.command(name).get_short_help_str(20)[:6]}", page, flags=re.MULTILINE)
+    for code in (output.DONE, output.FAILED, output.BAD_INPUT, output.INTERRUPTED):
+        assert re.search(rf"^ +{code}  \w", page, flags=re.MULTILINE)
+    assert "--json" in page
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_a_command_s_help_fits_a_terminal(name, printed):
+    page = printed(*name.split(), "--help")
+    assert page.startswith(f"Usage: moe-theory {name} ")
+    assert re.search(rf"^    moe-theory {name.split()[0]}\b", page, flags=re.MULTILINE)
+    assert max(map(len, page.splitlines())) <= COLUMNS
+    assert "None" not in page
+    if name != "completion":
+        assert re.search(r"^  --json  +Print JSON: \w", page, flags=re.MULTILINE)
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from moe_theory import cli; cli.main(['--help']); cli.main(['verify', '--help']);"
+        "sys.exit(bool({'jax', 'matplotlib', 'scipy', 'xarray'} & sys.modules.keys()))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_the_version(printed):
+    assert printed("--version") == f"moe-theory {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("verfy", "No such command 'verfy'"),
+        ("sweep shwo runs", "unexpected extra argument (runs)"),
+        ("--json claims", "No such option"),
+        ("verify --seeed=3", "'?--seed'?"),
+        ("verify --replicates 2.5", "'2.5' is not a valid integer"),
+        ("verify --error small", "'small' is not a valid float"),
+        ("verify --out", "requires an argument"),
+        ("explore", "Missing argument 'CLAIM'"),
+        ("sweep show", "Missing argument 'FOLDER'"),
+        ("deep a b", "unexpected extra argument (b)"),
+        ("completion tcsh", "'tcsh' is not one of 'bash', 'zsh', 'fish'"),
+    ],
+)
+def test_what_cannot_be_parsed_is_explained(arguments, said, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments.split())
+    assert stop.value.code == output.BAD_INPUT
+    streams = capsys.readouterr()
+    assert not streams.out
+    assert re.search(said.replace("(", r"\(").replace(")", r"\)"), streams.err)
+
+
+def test_options_may_be_repeated(capsys):
+    given = [
+        "--reading",
+        "unit-signal",
+        "--readings",
+        "weak-signal",
+        "--set",
+        "noise_scale=1",
+        "--set",
+        "learning_rate=0.4",
+    ]
+    cli.main(["verify", *given, "continual.lemma-4", "--list"])
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("continual.lemma-4 under unit-signal")
+    assert second.startswith("continual.lemma-4 under weak-signal")
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (InvalidRunError("no [such] run"), output.BAD_INPUT, "moe-theory: no [such] run\n"),
+        (KeyboardInterrupt(), output.INTERRUPTED, "moe-theory: interrupted; unfinished output is not written\n"),
+    ],
+)
+def test_an_end_is_one_line(raised, code, said, capsys, monkeypatch):
+    def fail(context):
+        raise raised
+
+    monkeypatch.setattr(cli.command("claims"), "invoke", fail)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["claims"])
+    assert stop.value.code == code
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_has_a_script(shell, printed):
+    assert f"_MOE_THEORY_COMPLETE={shell}_complete" in printed("completion", shell)
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("ver", ["verify"]),
+        ("sw", ["sweep"]),
+        ("verify --rep", ["--replicates"]),
+        ("verify continual --self", ["--self-test"]),
+        ("sweep sh", ["show"]),
+        ("sweep show --pic", ["--picture"]),
+        ("sweep --dr", ["--dry-run"]),
+    ],
+)
+def test_bash_completes_commands_and_options(line, offered, tmp_path):
+    if shutil.which("bash") is None:
+        pytest.skip("no bash here")
+    program = tmp_path / "moe-theory"
+    program.write_text(f"#!{sys.executable}\nfrom moe_theory.cli import main\nmain()\n")
+    program.chmod(0o755)
+    words = " ".join(["moe-theory", *line.split()])
+    code = (
+        f"PATH={tmp_path}:$PATH; source <(moe-theory completion bash); COMP_WORDS=({words}); "
+        f"COMP_CWORD={len(line.split())}; $(complete -p moe-theory | sed 's/.*-F \\([^ ]*\\) .*/\\1/') moe-theory; "
+        'printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(["bash", "--norc", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == offered

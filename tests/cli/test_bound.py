@@ -1,0 +1,137 @@
+"""The calculator as a user meets it: catches tracebacks, JSON that is none, pictures without what they should show."""
+
+import json
+import re
+
+import pytest
+from rich.console import Console
+
+from moe_theory import cli
+from moe_theory.cli.bound import rademacher_of
+from moe_theory.generalization.calculator import Setting, calculate
+from moe_theory.report import bounds
+
+DENSE = ["bound", "--experts", "4", "--active", "4", "--samples", "1000", "--features", "3"]
+
+
+def printed(capsys, *arguments):
+    cli.main(["bound", *map(str, arguments)])
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--active", "9"], "num_active=9 must be at most num_experts=8"),
+        (["--active", "0"], "num_active=0"),
+        (["--samples", "0"], "num_samples=0"),
+        (["--samples", "0", "--rademacher", "1/sqrt(m)"], "num_samples=0"),
+        (["--samples", "0.5"], "--samples '0.5' must be a whole number"),
+        (["--samples", "inf"], "--samples 'inf'"),
+        (["--experts", "many"], "--experts 'many'"),
+        (["--delta", "0"], "delta=0.0"),
+        (["--delta", "1"], "delta=1.0"),
+        (["--router", "free"], "no finite d_N"),
+        (["--router", "free", "--active", "8", "--dimension", "router"], "no finite d_N"),
+        (["--router", "lineal"], "Did you mean 'linear'"),
+        (["--dimension", "mask"], "Did you mean 'masks'"),
+        (["--rademacher", "1/m"], "'2.5/sqrt(m)'"),
+        (["--picture", "bounds.pdf"], "must end in .svg or .png"),
+        (["--picture", "file/bounds.svg"], "file/bounds.svg cannot be written"),
+        (["--picture", "file/bounds.pdf"], "must end in"),
+    ],
+)
+def test_mistakes_are_one_line(arguments, said, refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("in the way")
+    assert said in refused("bound", *arguments)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_table_says_of_each_bound_what_is_so(capsys):
+    said = printed(capsys, "--active", "1", "--samples", "1e6")
+    rows = {line[1:].split("  ")[0]: line for line in said.splitlines() if line.startswith(" ")}
+    setting = Setting(num_active=1, num_samples=1_000_000)
+    for bound in calculate(setting):
+        row = rows[bounds.WORDS[bound.form.name].title]
+        for part in (f"{bound.value:.3f}", f"{bound.smallest_num_samples:,}", bounds.status(bound), "yes"):
+            assert part in row
+    assert said.count("moe-theory verify 'generalization.theorem-1.*'") == 2
+    assert "holds, best" in rows["product"]
+    assert re.search(r"^\* +true in this setting", said, re.MULTILINE)
+    assert "d_N = 5,488 under both readings" in said
+
+
+def test_the_remarks_tell_what_is_lacking(capsys):
+    said = printed(capsys, "--active", "8", "--router", "free")
+    assert "d_N of the router" in said
+    assert "nothing holds" in said
+    said = printed(capsys, "--active", "1", "--expert-width", "5", "--router-width", "3", "--samples", "10")
+    assert "generalization.corollary-4" in said
+    assert "Lemma 3 as printed" in said
+    assert "conditional" in said
+    assert "conditional, best" not in said
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        Setting(),
+        Setting(num_experts=64, num_active=64, num_samples=10**8),
+        Setting(expert_widths=(64,), router_widths=(32,), num_active=1),
+        Setting(num_active=1, rademacher=0.01, is_uniform=True, natarajan=500.0),
+    ],
+)
+def test_the_table_fits_80_columns(setting):
+    console = Console(width=80, record=True)
+    with console.capture() as shown:
+        console.print(bounds.shown(setting, calculate(setting)))
+    assert "…" not in shown.get()
+    assert max(map(len, shown.get().splitlines())) <= 80
+    for bound in calculate(setting):
+        assert bounds.WORDS[bound.form.name].title in shown.get()
+
+
+def test_json_is_one_document_that_says_it_all(capsys, tmp_path):
+    picture = tmp_path / "bounds.png"
+    cli.main([*DENSE, "--lipschitz", "0.5", "--json", "--picture", str(picture)])
+    streams = capsys.readouterr()
+    document = json.loads(streams.out)
+    assert document["schema"] == bounds.SCHEMA
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in document["setting"].items()}
+    setting = Setting(**given)
+    assert setting == Setting(num_experts=4, num_active=4, num_samples=1000, num_features=3, lipschitz=0.5)
+    assert json.loads(json.dumps(bounds.to_json(setting, calculate(setting)))) == document
+    assert {row["dimension"] for row in document["bounds"]} == {"masks", "router", None}
+    assert str(picture) in streams.err
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_has_null_where_a_number_overflows(capsys):
+    document = json.loads(printed(capsys, "--natarajan", "1e308", "--active", "1", "--json"))
+    assert document["bounds"][0]["value"] is None
+    assert document["bounds"][0]["smallest_num_samples"] is None
+
+
+def test_the_picture_has_every_series(capsys, tmp_path):
+    picture = tmp_path / "new" / "bounds.svg"
+    cli.main([*DENSE, "--picture", str(picture)])
+    assert capsys.readouterr().out.endswith(f"picture: {picture}\n")
+    drawn = picture.read_text()
+    setting = Setting(num_experts=4, num_active=4, num_samples=1000, num_features=3)
+    found = calculate(setting)
+    assert len(found) == 6
+    for bound in found:
+        curve = re.search(rf'<g id="{re.escape(bound.form.id)}">\s*<path d="([^"]+)"', drawn)
+        assert curve
+        assert curve[1].count("L") > 10
+    counts = bounds.sample_counts(setting, found)
+    assert all(counts[0] <= bound.smallest_num_samples <= counts[-1] for bound in found)
+    assert counts[0] < 1000 < counts[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0.25", 0.25), ("3/sqrt(m)", 0.03), (" 2.5e-1 / sqrt(m) ", 0.0025), ("0", 0.0)]
+)
+def test_own_complexity_is_a_number_or_a_multiple(text, value):
+    assert rademacher_of(text, 10_000) == pytest.approx(value)

@@ -1,0 +1,153 @@
+"""`moe-theory deep` as a user meets it: catches tracebacks, wrong exit codes, runs that do not resume, and files that
+say something else than the table."""
+
+import dataclasses
+import json
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import xarray as xr
+
+from moe_theory import cli
+from moe_theory.cli import output
+from moe_theory.deep import presets, runs
+from moe_theory.deep.params import Dims
+from moe_theory.deep.runs import Stored
+from moe_theory.verify.verdict import Report
+
+NAME, ROUNDS = "continual-mnist-small", 4
+NUM_RUNS = 10  # cells times seeds
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """No threads to leave: those of other tests would make an interrupted command end the whole process at once."""
+    monkeypatch.setattr(output.threading, "active_count", lambda: 1)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """The smallest experiment under the name of one that there are claims about."""
+    dims = Dims(7, 3, ROUNDS, num_samples=10, num_tests=8, num_epochs=1, batch_size=10)
+    monkeypatch.setitem(presets.PRESETS, NAME, dataclasses.replace(presets.preset(NAME), dims=dims))
+
+
+def run(*arguments):
+    cli.main(["deep", *map(str, arguments)])
+
+
+def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, capsys, refused):
+    out = tmp_path / "out"
+    options = ("--preset", NAME, "--seeds", 2, "--checkpoint-every", ROUNDS, "--out", out)
+    run(*options)
+    text = capsys.readouterr().out
+    for said in ("Fig. 5 of continual on digits, reading balanced, 2 seeds", "M = 7, no termination", "sigma_0", "κ"):
+        assert said in text
+    assert "deep.figure-5." in text
+    assert "balanced on digits" in text
+    assert "WARNING: nothing can be terminated in 4 rounds" in text
+    assert "WARNING: verdicts from 2 seeds" in text
+    assert "resumed" not in text
+
+    run(*options, "--json")
+    streams = capsys.readouterr()
+    document = json.loads(streams.out)
+    assert json.loads((out / "summary.json").read_text()) == document
+    assert {verdict["data"] for verdict in document["verdicts"]} == {"digits"}
+    assert all("moe-theory" in verdict["command"] for verdict in document["verdicts"])
+    with xr.open_dataset(out / "results.nc") as results:
+        assert results.attrs["preset"] == NAME
+        errors = results.generalization_error.isel(round=-1).mean("replicate")
+        for cell in document["cells"]:
+            assert cell["measures"]["generalization_error"]["mean"] == pytest.approx(
+                float(errors.sel(cell=cell["name"]))
+            )
+    names = ["results.nc", "summary.json", "verdicts.json", "deep.svg"]
+    assert document["files"] == [str(out / name) for name in names]
+    assert Report.from_json(json.loads((out / "verdicts.json").read_text())).verdicts
+    assert ElementTree.parse(out / "deep.svg").getroot().tag.endswith("svg")
+
+    (out / "runs" / "m-1" / "0.npz").write_bytes(b"damaged")
+    run(*options)
+    text = capsys.readouterr().out
+    assert f"resumed {NUM_RUNS - 1} of {NUM_RUNS} runs" in text
+    assert "1 file was damaged: computed again" in text
+    assert f"resuming: of {NUM_RUNS} runs {NUM_RUNS - 1} are complete and 0 begun" in text
+
+    before = (out / "results.nc").read_bytes()
+    line = refused("deep", *options, "--set", "gate_scale=5")
+    assert f"holds {NUM_RUNS} runs of other settings" in line
+    assert "--fresh" in line
+    assert (out / "results.nc").read_bytes() == before
+    run(*options, "--set", "gate_scale=5", "--fresh")
+    text = capsys.readouterr().out
+    assert "reading balanced, gate_scale=5" in text
+    assert "resuming" not in text
+
+
+def test_what_a_twin_would_not_read_is_refused(tmp_path, refused):
+    line = refused("deep", "--preset", NAME, "--data", tmp_path, "--out", tmp_path / "out")
+    assert "continual-mnist." in line
+    assert "names no preset" in refused("deep", "--preset", "")
+
+
+def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, capsys, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "run_plan", interrupted)
+    with pytest.raises(SystemExit) as stop:
+        run("--preset", NAME, "--out", tmp_path)
+    assert stop.value.code == 130
+    assert "nothing is kept" in capsys.readouterr().err
+
+
+def test_an_interrupt_says_what_is_kept(tiny, alone, tmp_path, capsys, monkeypatch):
+    def interrupted(plan, tell, threads):
+        tell(runs.Step("M = 1", 0, 0, 0, Stored.MISSING))
+        tell(runs.Step("M = 1", 0, 2, 2, None))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "run_plan", interrupted)
+    with pytest.raises(SystemExit) as stop:
+        run("--preset", NAME, "--out", tmp_path)
+    assert stop.value.code == 130
+    assert "the same command resumes" in capsys.readouterr().err
+
+
+def test_without_a_preset_they_are_listed(capsys):
+    run()
+    text = capsys.readouterr().out
+    assert all(name in text for name in presets.PRESETS)
+    assert "moe-theory deep --preset continual-mnist-small" in text
+    run("--list", "--json")
+    rows = {row["preset"]: row for row in json.loads(capsys.readouterr().out)}
+    assert list(rows) == list(presets.PRESETS)
+    assert all(row["is_embedded"] == name.endswith("-small") for name, row in rows.items())
+
+
+def test_data_that_are_not_there_are_one_line(tmp_path, refused):
+    line = refused("deep", "--preset", "continual-mnist", "--data", tmp_path, "--out", tmp_path / "out")
+    assert str(tmp_path) in line
+    assert "train-images" in line
+    assert not (tmp_path / "out").exists()
+    assert "mnist needs a folder" in refused("deep", "--preset", "continual-mnist")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--preset", "continual-minst"], "Did you mean 'continual-mnist'?"),
+        (["edge-mnist", "--preset", NAME], "two presets"),
+        ([NAME, "--reading", "balance"], "Did you mean 'balanced'?"),
+        ([NAME, "--set", "gate_scal=1"], "gate_scale"),
+        ([NAME, "--set", "terminate=false"], "terminate cannot be set"),
+        ([NAME, "--replicates", "0"], "replicates=0"),
+        ([NAME, "--checkpoint-every", "0"], "checkpoint_every=0"),
+        ([NAME, "--out", "/proc/nowhere"], "cannot be written"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_cannot_be_met_is_refused_before_anything_runs(options, named, refused, monkeypatch):
+    monkeypatch.setattr(runs, "run_plan", lambda *arguments: pytest.fail("work was done"))
+    assert named in refused("deep", *options)

@@ -1,0 +1,136 @@
+"""The command that merges as a user meets it: catches tracebacks, a table without slots, files that are not written."""
+
+import csv
+import json
+import os
+import xml.etree.ElementTree as ElementTree
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from moe_theory import cli
+from moe_theory.core.random import root_key
+from moe_theory.merging.testbed import training, transformer
+from moe_theory.merging.testbed.checkpoint import write_safetensors
+from moe_theory.merging.testbed.tasks import Setting, tasks_of
+from moe_theory.merging.testbed.training import PATTERN, save_model
+
+SETTING = Setting(batch_size=96, num_experts=3, width=16, hidden=8, num_layers=1, num_heads=2)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    path = tmp_path_factory.mktemp("checkpoint") / "model.safetensors"
+    model = training.initial(root_key(0), SETTING, tasks_of(SETTING))
+    copies = [
+        jax.tree.map(lambda part: jnp.concatenate([part, part + 0.1, -part]), layer.experts) for layer in model.layers
+    ]
+    save_model(path, transformer.replace_experts(model, copies))
+    return path
+
+
+def run(*arguments):
+    cli.main(["merge", *map(str, arguments)])
+
+
+def test_slots_are_shown_and_written(checkpoint, tmp_path, capsys):
+    run("--checkpoint", checkpoint, "--slots", 6, "--slot-size", 8, "--policy", "uniform", "--out", tmp_path / "out")
+    printed = capsys.readouterr().out
+    assert printed.count("slot ") >= 6
+    assert "uniform: mean reward" in printed
+    assert "Equal weights earn" in printed
+    rows = list(csv.DictReader((tmp_path / "out" / "slots.csv").read_text().splitlines()))
+    assert [int(row["slot"]) for row in rows] == list(range(1, 7))
+    for row in rows:
+        weights = [float(row[f"weight_{expert}"]) for expert in range(3)]
+        assert sum(weights) == pytest.approx(1, abs=1e-5)
+        assert sum(int(row[f"count_{task}"]) for task in range(8)) == 8
+    assert ElementTree.parse(tmp_path / "out" / "merge.svg").getroot().tag.endswith("svg")
+
+
+def test_json_says_the_same_and_the_checkpoint_is_merged(checkpoint, tmp_path, capsys):
+    merged = tmp_path / "merged.safetensors"
+    options = [
+        "--slots",
+        3,
+        "--slot-size",
+        8,
+        "--policy",
+        "average",
+        "--out",
+        tmp_path / "out",
+        "--write-merged",
+        merged,
+    ]
+    run("--checkpoint", checkpoint, *options, "--json")
+    document = json.loads(capsys.readouterr().out)
+    assert [slot["slot"] for slot in document["slots"]] == [1, 2, 3]
+    assert document["mean_reward"] == pytest.approx(np.mean([slot["reward"] for slot in document["slots"]]))
+    assert document["equal_weights"] == pytest.approx(document["mean_reward"])  # what `average` is
+    assert str(merged) in document["files"]
+    assert merged.stat().st_size < checkpoint.stat().st_size
+
+
+OWN = "num_tasks = 1\ndef slots(seed):\n    return [0, 1]\ndef serve(experts, slot):\n    return [{reward}], [1]\n"
+
+
+def test_a_stream_of_one_s_own(checkpoint, tmp_path, capsys):
+    path = tmp_path / "own.py"
+    path.write_text(OWN.format(reward=0.25))
+    run("--checkpoint", checkpoint, "--pattern", PATTERN, "--stream", path, "--policy", "average", "--out", tmp_path)
+    assert "mean reward 0.250 over 2 slots" in capsys.readouterr().out
+
+
+def test_a_merge_is_of_all_experts_unless_told(tmp_path, capsys):
+    """Would catch `Params.max_active`, which is 8, in place of the stream's number of experts."""
+    write_safetensors(tmp_path / "ten.safetensors", {f"layers.0.experts.{k}.w": np.ones(1) for k in range(10)}, {})
+    (tmp_path / "own.py").write_text(OWN.format(reward=0.25))
+    options = ["--stream", tmp_path / "own.py", "--policy", "average", "--out", tmp_path, "--json"]
+    run("--checkpoint", tmp_path / "ten.safetensors", *options)
+    assert json.loads(capsys.readouterr().out)["slots"][0]["weights"] == pytest.approx([0.1] * 10)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--policy", "tanber"], "Did you mean 'tanbr'"),
+        (["--monitor", "oracle"], "unknown monitor 'oracle'"),
+        (["--slots", "0"], "slots=0"),
+        (["--max-active", "9", "--drift", "-2"], "mix_drift=-2"),
+        (["--max-active", "0"], "max_active=0"),
+        (["--reading", "random"], "Did you mean 'random-"),
+        (["--checkpoint", "missing.safetensors"], "missing.safetensors"),
+        (["--checkpoint", "text.safetensors"], "text.safetensors"),
+        (["--checkpoint", "."], ". is a folder"),
+        (["--pattern", "a.{layer}.{expert}.{name}"], "give --stream a Python file"),
+        (["--pattern", "a.{layer}.{expert}.{name}", "--stream", "own.py"], "a.{layer}.{expert}.{name}"),
+        (["--stream", "own.py", "--checkpoint", "CHECKPOINT"], "reward of task 0 is NaN"),
+        (["--stream", "missing.npz"], "missing.npz"),
+        (["--tasks", "digit"], "Did you mean 'digits'"),
+        (["--tasks", "sequences"], "does not read inputs of the tasks 'sequences'"),
+        (["--out", "text.safetensors"], "text.safetensors"),
+        (["--write-merged", "text.safetensors"], "exists already"),
+    ],
+)
+def test_mistakes_are_one_line(arguments, said, checkpoint, refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.safetensors").write_text("no tensors")
+    (tmp_path / "own.py").write_text(OWN.format(reward="float('nan')"))
+    arguments = [str(checkpoint) if part == "CHECKPOINT" else part for part in arguments]
+    if "--checkpoint" not in arguments:
+        arguments += ["--checkpoint", str(checkpoint)]
+    few = ("--slot-size", 8, "--slots", 2, "--policy", "average")
+    assert said in refused("merge", *few, *arguments, may_print=True)
+
+
+def test_a_checkpoint_is_named_where_one_is_needed(tmp_path, refused, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(OWN.format(reward=0.5))
+    for arguments, said in (
+        (["--stream", "own.py"], "name it by --checkpoint"),
+        (["--write-merged", "x.safetensors"], "--checkpoint"),
+    ):
+        assert said in refused("merge", *arguments)
+    assert os.listdir(tmp_path / "runs" / "merge") == []

@@ -1,0 +1,80 @@
+"""Commands that anything prints: catches one that no longer parses, in the README, the site, help or a docstring."""
+
+import ast
+from pathlib import Path
+
+import click
+import printed
+import pytest
+
+import moe_theory
+from moe_theory import cli
+
+PACKAGE = Path(moe_theory.__file__).parent
+
+
+def in_docstrings() -> list[printed.Printed]:
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (words := ast.get_docstring(node)):
+                found += printed.commands_in(words, str(path.relative_to(PACKAGE.parent)))
+    return found
+
+
+def in_help() -> list[printed.Printed]:
+    found = [printed.Printed("moe-theory", 0, command) for command in cli.NEXT]
+    for name in cli.COMMANDS:
+        command, page = cli.command(name), f"{name} --help"
+        lines = (command.epilog or "").splitlines()
+        found += [printed.Printed(page, 0, line.strip()) for line in lines if line.startswith("  moe-theory")]
+        for words in (command.help, *(getattr(parameter, "help", "") for parameter in command.params)):
+            found += printed.commands_in(words or "", page)
+    return found
+
+
+FOUND = {each.text: each for each in [*printed.printed(), *in_help(), *in_docstrings()]}
+
+
+@pytest.mark.parametrize("command", FOUND)
+def test_it_parses(command, monkeypatch):
+    """A command's name alone is a way to speak of it."""
+    each = FOUND[command]
+    if not each.is_template and " ".join(each.words) not in cli.COMMANDS:
+        monkeypatch.setattr(click.Command, "invoke", lambda command, context: None)  # which comes after parsing
+        cli.main(each.words)
+
+
+def test_they_were_found_where_they_are_printed():
+    pages = {each.page for each in FOUND.values()}
+    assert {"README.md", "moe-theory", "verify --help"} <= pages
+    assert any(page.startswith("moe_theory/") for page in pages)
+    assert len(FOUND) > 50
+
+
+def test_a_command_is_read_as_a_shell_would():
+    page = """Text `moe-theory verify
+a.b` and `moe-theory`, not `other`, and <code>moe-theory claims &#x27;a*&#x27;; moe-theory bound</code>.
+
+```bash
+$ moe-theory sweep --example > grid.toml   # a comment
+moe-theory report runs \\
+  --json | less
+pip install . && .venv/bin/moe-theory bound
+sbatch --wrap "moe-theory sweep a.toml --out b"
+source <(moe-theory completion bash)
+```
+"""
+    found = {each.line: each.words for each in printed.commands_in(page, "page.md")}
+    second = [each.words for each in printed.commands_in(page, "page.md") if each.line == 2]
+    assert second == [[], ["claims", "a*"], ["bound"]]
+    del found[2]
+    assert found == {
+        1: ["verify", "a.b"],
+        5: ["sweep", "--example"],
+        6: ["report", "runs", "--json"],
+        8: ["bound"],
+        9: ["sweep", "a.toml", "--out", "b"],
+        10: ["completion", "bash"],
+    }
+    assert next(printed.commands_in("`moe-theory COMMAND --help`", "")).is_template

@@ -1,0 +1,137 @@
+"""The sweep command: catches a mistake answered by a traceback, and output that leaves a user alone."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import xarray as xr
+
+from moe_theory import Sweep, cli
+
+SPECIFICATION = """
+system = "continual"
+rounds = 20
+record_every = 10
+replicates = 24
+chunk_width = 8
+[axes]
+num_experts = [2, 3]
+"""
+
+
+@pytest.fixture
+def specification(tmp_path):
+    path = tmp_path / "grid.toml"
+    path.write_text(SPECIFICATION)
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep")
+    (folder / "grid.toml").write_text(SPECIFICATION)
+    cli.main(["sweep", str(folder / "grid.toml"), "--out", str(folder / "run")])
+    return folder / "run"
+
+
+def test_the_example_can_be_run(capsys):
+    cli.main(["sweep", "--example"])
+    assert len(Sweep.from_toml(capsys.readouterr().out).grid) > 1
+
+
+def test_a_dry_run_says_what_it_takes_and_computes_nothing_that_stays(capsys, specification, tmp_path):
+    out = tmp_path / "run"
+    cli.main(["sweep", str(specification), "--out", str(out), "--dry-run"])
+    said = capsys.readouterr().out
+    for word in ("2 (2 num_experts)", "6 of 8 replicates, 0 of them", "compilations", "memory", "disk", "time"):
+        assert word in said
+    assert not out.exists()
+
+
+def test_a_dry_run_counts_what_is_there(capsys, specification, finished):
+    cli.main(["sweep", str(specification), "--out", str(finished), "--dry-run", "--json"])
+    costs = json.loads(capsys.readouterr().out)
+    assert (costs["chunks"], costs["present"], costs["programs"], costs["replicate_rounds"]) == (6, 6, 1, 0)
+
+
+def test_a_run_ends_with_a_table_and_says_where_things_are(capsys, specification, tmp_path):
+    out = tmp_path / "run"
+    cli.main(["sweep", str(specification), "--out", str(out)])
+    said = capsys.readouterr().out
+    for words in ("num_experts", "forgetting", "6 computed, 0 were there", str(out / "results.nc"), "sweep show"):
+        assert words in said
+    with xr.open_dataset(out / "results.nc") as data:
+        assert data.sizes["num_experts"] == 2
+    cli.main(["sweep", str(specification), "--out", str(out)])
+    assert "0 computed, 6 were there" in capsys.readouterr().out
+
+
+def test_damaged_chunks_are_named(capsys, specification, tmp_path):
+    out = tmp_path / "run"
+    cli.main(["sweep", str(specification), "--out", str(out)])
+    harmed = min(out.glob("chunks/*/*.npz"))
+    harmed.write_bytes(b"")
+    cli.main(["sweep", str(specification), "--out", str(out)])
+    said = capsys.readouterr().out
+    assert f"{harmed.name}: it is empty" in said
+    assert "1 computed, 5 were there" in said
+
+
+def test_show_draws_and_exports(capsys, finished, tmp_path):
+    picture, table = tmp_path / "look.png", tmp_path / "all.nc"
+    cli.main(["sweep", "show", str(finished), "--picture", str(picture), "--to", str(table)])
+    said = capsys.readouterr().out
+    assert "generalization_error" in said
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert table.read_bytes() == (finished / "results.nc").read_bytes()
+
+
+def test_json_is_one_document(capsys, finished):
+    cli.main(["sweep", "show", str(finished), "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert document["coverage"]["chunks"] == 6
+    assert len(document["cells"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("rounds = 20", "grid.toml, line 3, rounds"),
+        ("num_experts = [2, 3]", "grid.toml, line 8, axes.num_experts"),
+    ],
+)
+def test_mistakes_are_one_line_with_the_place(refused, specification, change, said):
+    name = change.partition(" ")[0]
+    specification.write_text(SPECIFICATION.replace(change, f"{name} = [-1]"))
+    assert said in refused("sweep", specification)
+
+
+def test_other_mistakes_are_one_line(refused, specification, tmp_path):
+    assert "name a specification" in refused("sweep")
+    assert "not there" in refused("sweep", tmp_path / "none.toml")
+    assert "devices=0" in refused("sweep", specification, "--devices", "0", "--out", tmp_path / "run")
+    assert "address" in refused("sweep", specification, "--dask", "nowhere", "--out", tmp_path / "run")
+    assert "holds no sweep" in refused("sweep", "show", tmp_path)
+    (tmp_path / "file").write_text("")
+    assert "cannot be created" in refused("sweep", specification, "--out", tmp_path / "file")
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_says_how_to_resume(specification, tmp_path, sent):
+    specification.write_text(SPECIFICATION.replace("replicates = 24", "replicates = 80000"))
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "moe_theory.cli", "sweep", str(specification), "--out", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    while not any(out.glob("chunks/*/*.npz")):
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.kill(process.pid, sent)
+    _, said = process.communicate()
+    assert process.returncode == 130
+    assert said.decode().endswith("the same command resumes from them\n")
+    assert "Traceback" not in said.decode()
+    assert len(list(out.glob("chunks/*/*.npz"))) < 20000

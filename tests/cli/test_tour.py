@@ -1,0 +1,191 @@
+"""The guided tour: catches a script that stops running, reaches into the package, or says what its page does not."""
+
+import ast
+import contextlib
+import html.parser
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import moe_theory as mt
+from moe_theory import cli
+from moe_theory.cli import output, tour
+from moe_theory.tour import steps
+
+SMALL = {"ROUNDS": "70", "REPLICATES": "32", "SWEEP_REPLICATES": "8", "CLAIM_REPLICATES": "32"}
+COLUMNS = 78  # of code: what a terminal of 80 columns shows of it beside the indentation
+VOID = {"img", "meta", "link"}
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """A tour of three steps that take no time."""
+    text = "\n".join(
+        [
+            "# %% [markdown]\n# # Toy\n#\n# Words.\n",
+            '# %%\nfrom pathlib import Path\nimport matplotlib.pyplot as plt\nOUT = Path("x")  # for pictures\nN = 1\n',
+            "# %% [markdown]\n# ## Step 1: One\n#\n# See `a` < b.\n",
+            "# %%\na = N + 1\nshare, b = 0.5, 'no number'\nfor c in range(3):\n    print(c)\n",
+            '# %%\nfigure, _ = plt.subplots()\nfigure.savefig(OUT / "01-one.svg")\n',
+            "# %% [markdown]\n# ## Step 2: Two\n#\n# It fails.\n",
+            "# %%\n\nvalue = 1 / (a - 2)\n",
+            "# %% [markdown]\n# ## Step 3: Three\n#\n# It ends.\n",
+            "# %%\nraise KeyboardInterrupt\n",
+        ]
+    )
+    monkeypatch.setattr(steps, "script", lambda: text)
+    return text
+
+
+class Page(html.parser.HTMLParser):
+    """What stands on a page: open tags (none in the end), headings' anchors, links and pictures."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open, self.anchors, self.links, self.pictures = [], set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+        self.anchors |= {attributes[name] for name in ("id",) if name in attributes}
+        self.links += [attributes[name] for name in ("href", "src") if name in attributes]
+        if tag == "img":
+            assert attributes["alt"]
+            self.pictures.append(attributes["src"])
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_script_is_ten_steps_of_words_and_short_code():
+    preface, *ten = steps.parse(steps.script())
+    assert [step.number for step in ten] == list(range(1, 11))
+    assert preface.cells
+    lines = steps.script().splitlines()
+    for step in ten:
+        assert step.title
+        assert 2 <= len(re.findall(r"[.:?](?:\s|$)", step.words)) <= 8
+        assert step.cells
+        for cell in step.cells:
+            code = cell.code.splitlines()
+            assert code == lines[cell.line - 1 : cell.line - 1 + len(code)]
+            assert max(map(len, code)) <= COLUMNS
+            assert len(code) <= 24
+
+
+def test_the_script_uses_public_names_only():
+    tree = ast.parse(steps.script())
+    imported = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))}
+    assert {line for line in imported if "moe_theory" in line} == {
+        "import moe_theory as mt",
+        "from moe_theory import continual",
+    }
+    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    for name, public in (("mt", mt.__all__), ("continual", dir(mt.continual))):
+        ours = {node.attr for node in attributes if ast.unparse(node.value) == name}
+        assert ours
+        assert ours <= set(public)
+    assert not [node.attr for node in attributes if node.attr.startswith("_") and node.attr != "_replace"]
+
+
+def run_here(command, **options):
+    """`subprocess.run` of this package's command line without another process, which would import everything again."""
+    assert command[:3] == [sys.executable, "-m", "moe_theory.cli"]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        cli.main(command[3:])
+    return subprocess.CompletedProcess(command, 0, printed.getvalue())
+
+
+def test_the_whole_tour_makes_its_pictures_and_its_page(forgotten, capsys, tmp_path, monkeypatch):
+    small = steps.script()
+    for name, value in SMALL.items():
+        small = steps.with_value(small, name, value)
+    monkeypatch.setattr(steps, "script", lambda: small)
+    monkeypatch.setattr(subprocess, "run", run_here)
+    out = tmp_path / "tour"
+    cli.main(["tour", "--out", str(out), "--json"])
+    streams = capsys.readouterr()
+    taken = json.loads(streams.out)
+    assert [entry["step"] for entry in taken] == list(range(1, 11))
+    for entry in taken:
+        assert entry["title"] in streams.err
+        assert [f"{entry['step']:02d}-" in path for path in entry["pictures"]] == [True], entry
+    numbers = {name: value for entry in taken for name, value in entry["numbers"].items()}
+    assert numbers["agreeing"] == 60
+    assert 0 <= numbers["stopped"] <= 1
+    for verdict in numbers["verdicts"]:
+        assert f"{verdict['claim']}: {verdict['status']}" in taken[8]["output"]
+    assert f"{numbers['own']['claim']}: {numbers['own']['status']}" in taken[9]["output"]
+    assert numbers["own"]["status"] in {"REFUTED", "INCONCLUSIVE"}, "two experts a task forget more"
+
+    text = (out / "tour.html").read_text()
+    page = Page(text)
+    assert not page.open
+    assert len(page.pictures) == 10
+    assert all(link.startswith(("data:image/svg+xml;base64,", "#")) for link in page.links)
+    assert {link.removeprefix("#") for link in page.links if link.startswith("#")} <= page.anchors
+    assert (out / "tour.py").read_text() == steps.with_value(small, "OUT", f'Path("{out}")')
+    assert (out / "report" / "report.html").is_file()
+
+
+def test_a_step_s_numbers_output_and_pictures_are_found(toy, capsys, tmp_path):
+    cli.main(["tour", "--steps", "1", "--out", str(tmp_path), "--json"])
+    (entry,) = json.loads(capsys.readouterr().out)
+    assert entry["numbers"] == {"a": 2, "share": 0.5}
+    assert entry["output"] == "0\n1\n2\n"
+    assert entry["pictures"] == [str(tmp_path / "01-one.svg")]
+    assert "<code>a</code> &lt; b" in (tmp_path / "tour.html").read_text()
+
+
+def test_an_error_names_the_step_and_the_line(toy, tmp_path):
+    with pytest.raises(ZeroDivisionError) as failure:
+        cli.main(["tour", "--out", str(tmp_path)])
+    assert failure.value.__notes__ == [f"in step 2 of the tour, 'Two', of {tmp_path / 'tour.py'}"]
+    line = failure.traceback[-1].lineno + 1
+    assert (tmp_path / "tour.py").read_text().splitlines()[line - 1] == "value = 1 / (a - 2)"
+    assert "Step" not in (tmp_path / "tour.html").read_text().split("<main")[1].replace("step-1", "")
+
+
+def test_an_interrupt_keeps_what_was_made(toy, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(steps, "script", lambda: toy.replace("(a - 2)", "a"))
+    monkeypatch.setattr(tour, "stop_at_once", output.stop)  # ends no process where other threads run
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["tour", "--out", str(tmp_path)])
+    assert stop.value.code == 130
+    assert "interrupted in step 3" in capsys.readouterr().err
+    assert 'id="step-2"' in (tmp_path / "tour.html").read_text()
+    assert (tmp_path / "01-one.svg").is_file()
+
+
+@pytest.mark.parametrize("asked", ["0", "11", "4-2", "first", "2-"])
+def test_steps_that_are_not_there_are_refused(asked, refused, tmp_path):
+    out = tmp_path / "out"
+    line = refused("tour", "--steps", asked, "--out", out)
+    assert f"steps={asked!r} must be a step or a range of steps from 1 to 10" in line
+    assert not out.exists()
+
+
+def test_a_script_that_its_reader_changed_is_not_overwritten(toy, refused, tmp_path):
+    script = tmp_path / tour.SCRIPT
+    script.write_text("# mine")
+    assert "is not overwritten" in refused("tour", "--out", tmp_path)
+    assert script.read_text() == "# mine"
+
+
+def test_the_script_is_printed_and_nothing_is_made(capsys, tmp_path):
+    out = tmp_path / 'a "quoted" place'
+    cli.main(["tour", "--script", "--out", str(out)])
+    lines, shipped = (text.splitlines() for text in (capsys.readouterr().out, steps.script()))
+    ((line, _),) = [pair for pair in zip(lines, shipped, strict=True) if pair[0] != pair[1]]
+    assert line.startswith("OUT = ")
+    exec(line, {"Path": Path}, namespace := {})
+    assert namespace["OUT"] == out
+    assert not out.exists()

@@ -1,0 +1,173 @@
+"""`verify`, `claims` and `figures` as a user meets them: catches tracebacks, wrong exit codes, half-written folders,
+invalid JSON."""
+
+import json
+import os
+
+import pytest
+
+from moe_theory import cli
+from moe_theory.cli import verify
+from moe_theory.report import plots
+from moe_theory.verify import course
+
+pytestmark = pytest.mark.usefixtures("forgotten")
+
+VERIFY = ["verify", "continual.lemma-4", "--reading", "unit-signal", "--replicates", "32"]
+
+
+OWN_CLAIMS = '''
+from moe_theory import claim
+from moe_theory.continual.experiments import HISTORY
+
+
+@claim("mine.moves", paper="continual", where="my notes", kind="upper_bound")
+class Moves:
+    """An expert moves by less than 10 a round."""
+
+    experiment = HISTORY
+    observe = lambda runs: runs["M = 5"].records.update_norm[-1]
+    predict = lambda runs: 10.0
+
+
+@claim("mine.broken", paper="continual", where="my notes", kind="identity")
+class Broken:
+    """Its code does not work."""
+
+    experiment = HISTORY
+    observe = lambda runs: runs["no such cell"]
+'''
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["verify", "continual.lemma-44"], ["unknown claim 'continual.lemma-44'", "Did you mean 'continual.lemma-4'"]),
+        (["verify", "--reading", "unit-sigal"], ["unknown reading", "Did you mean 'unit-signal'"]),
+        (["verify", "--replicates", "3"], ["replicates=3", "Raise replicates"]),
+        (["verify", "--error", "2"], ["error=2", "(0, 1)"]),
+        (["verify", "--seed", "-1"], ["seed=-1"]),
+        (["claims", "contnual"], ["unknown claim 'contnual'", "Did you mean 'continual'"]),
+        (["figures", "continual", "figure-22"], ["unknown figure", "Did you mean 'figure-2'"]),
+        (["figures", "contnual"], ["unknown paper", "Did you mean 'continual'"]),
+        (["figures", "continual", "figure-2", "--reading", "week-signal"], ["Did you mean 'weak-signal'"]),
+    ],
+)
+def test_a_mistake_is_one_line_and_nothing_is_made(arguments, parts, refused, no_work, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    line = refused(*arguments)
+    for part in parts:
+        assert part in line
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [["verify", "continual.lemma-4"], ["figures", "continual", "figure-8"]])
+def test_an_out_that_cannot_be_written_is_refused_before_any_work(command, refused, no_work, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    line = refused(*command, "--out", str(tmp_path / "file" / "below"))
+    assert "cannot be written" in line
+    if os.geteuid() != 0:  # root may write anywhere
+        folder = tmp_path / "locked"
+        folder.mkdir(mode=0o500)
+        assert "cannot be written" in refused(*command, "--out", str(folder))
+
+
+def test_verify_writes_its_report_and_ends_with_its_path(capsys, tmp_path):
+    cli.main([*VERIFY, "--out", str(tmp_path)])
+    printed = capsys.readouterr().out
+    assert "SUPPORTED" in printed
+    assert printed.rstrip().endswith(f"report: {tmp_path}/report.html")
+    assert "at most 0.01" in printed
+    made = sorted(path.name for path in tmp_path.iterdir())
+    assert made == ["report.html", "report.md", "samples", "verdicts.json"]
+    document = json.loads((tmp_path / "verdicts.json").read_text())
+    assert document["schema"] == "moe-theory/verdicts/3"
+    assert document["summary"] == {"SUPPORTED": 1}
+    (verdict,) = document["verdicts"]
+    assert verdict["claim"] == "continual.lemma-4"
+    assert verdict["replicates"] == 32
+    for page in ("report.html", "report.md"):
+        assert verdict["command"] in (tmp_path / page).read_text()
+
+
+def test_verify_goes_on_from_its_samples_unless_told_not_to(capsys, tmp_path, monkeypatch):
+    cli.main([*VERIFY, "--out", str(tmp_path)])
+    first = (tmp_path / "verdicts.json").read_text()
+    ran = []
+    run_cells = course.run_cells
+    monkeypatch.setattr(course, "run_cells", lambda *given, **options: ran.append(1) or run_cells(*given, **options))
+    cli.main([*VERIFY, "--out", str(tmp_path)])
+    assert not ran
+    again, before = json.loads((tmp_path / "verdicts.json").read_text()), json.loads(first)
+    assert again["verdicts"] == before["verdicts"]
+    cli.main([*VERIFY, "--out", str(tmp_path), "--fresh"])
+    assert ran
+
+
+def test_refutations_say_how_to_see_them_fail(capsys, tmp_path):
+    cli.main(["verify", "continual.lemma-3", "--reading", "unit-signal", "--replicates", "32", "--out", str(tmp_path)])
+    printed = capsys.readouterr().out
+    command = "moe-theory verify continual.lemma-3 --reading unit-signal --seed 0 --error 0.01 --replicates 32"
+    assert f"see them fail:\n  32 replicates: {command}\n" in printed
+
+
+def test_a_budget_is_a_time_and_its_end_is_told(refused, capsys, tmp_path):
+    cli.main([*VERIFY, "--out", str(tmp_path), "--budget", "0.000001s"])
+    printed = capsys.readouterr().out
+    assert "used up with 1 undecided" in printed
+    assert "continual.lemma-4 under unit-signal, 0 replicates" in printed
+    assert [verify.seconds_of(text) for text in ("90s", "10m", "1.5h", "7")] == [90, 600, 5400, 7]
+    assert "Write it as 90s, 10m or 1h" in refused(*VERIFY, "--budget", "soon")
+
+
+def test_a_user_s_own_claims_are_in_table_json_and_report(capsys, tmp_path):
+    module = tmp_path / "my_claims.py"
+    module.write_text(OWN_CLAIMS)
+    out = tmp_path / "out"
+    cli.main(["verify", "--module", str(module), "--reading", "unit-signal", "--replicates", "512", "--out", str(out)])
+    printed = capsys.readouterr().out
+    assert "mine.moves" in printed
+    assert "ERROR in mine.broken under unit-signal: KeyError" in printed
+    statuses = {each["claim"]: each["status"] for each in json.loads((out / "verdicts.json").read_text())["verdicts"]}
+    assert statuses == {"mine.moves": "SUPPORTED", "mine.broken": "ERROR"}
+    page = (out / "report.html").read_text()
+    assert "mine.moves" in page
+    assert "no such cell" in page
+
+
+def test_json_is_the_only_thing_on_standard_output(capsys, tmp_path):
+    cli.main([*VERIFY, "--out", str(tmp_path), "--json"])
+    assert capsys.readouterr().out == (tmp_path / "verdicts.json").read_text()
+
+
+def test_lists(capsys):
+    cli.main(["claims", "continual.lemma-[34]*", "--json"])
+    assert [claim["id"] for claim in json.loads(capsys.readouterr().out)] == [
+        "continual.lemma-3",
+        "continual.lemma-3.contraction",
+        "continual.lemma-4",
+    ]
+    cli.main(["verify", "continual.lemma-4", "--list"])
+    assert "continual.lemma-4 under unit-signal: 1024 replicates" in capsys.readouterr().out
+    cli.main(["verify", "continual.lemma-4", "--list", "--json"])
+    listed = json.loads(capsys.readouterr().out)
+    assert {
+        "claim": "continual.lemma-4",
+        "reading": "unit-signal",
+        "experiment": "routing",
+        "replicates": 1024,
+    } in listed
+    cli.main(["figures", "continual", "--list", "--json"])
+    assert set(json.loads(capsys.readouterr().out)) == set(plots.figures_of("continual"))
+
+
+def test_an_interrupt_is_one_line(capsys, monkeypatch, tmp_path):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(course, "run_cells", interrupt)
+    with pytest.raises(SystemExit) as stop:
+        cli.main([*VERIFY, "--out", str(tmp_path)])
+    assert stop.value.code == 130
+    assert "the same command resumes" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
