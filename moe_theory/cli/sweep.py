@@ -62,7 +62,7 @@ def sweep(
     share one OUT. `moe-theory sweep show FOLDER` shows what a sweep's folder holds.
     """
     if example:
-        from moe_theory.sweep import specification
+        from moe_theory.sweep import specification as spec
 
         click.echo(spec.example(), nl=False)
     elif dry_run:
