@@ -13,8 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Self, get_type_hints
 
-from pydantic import AfterValidator, Field, TypeAdapter
-from typing_extensions import TypedDict
+from pydantic import AfterValidator, Field, TypeAdapter, create_model
 
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, about, shortened, unknown_name
 from moe_theory.sweep import formulas, toml
@@ -78,7 +77,7 @@ class Specification:
 
     def __post_init__(self) -> None:
         given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        for name, value in _completed(checked(_fields(), given)).items():
+        for name, value in _completed(dict(checked(_fields(), given))).items():
             object.__setattr__(self, name, value)
         _ = self.grid
 
@@ -203,7 +202,7 @@ _DISTINCT = TypeAdapter(Annotated[Any, AfterValidator(distinct)])
 def _fields() -> TypeAdapter:
     """The types of all fields together."""
     kinds = get_type_hints(Specification, include_extras=True)
-    return TypeAdapter(TypedDict("Fields", kinds))  # pyright: ignore
+    return TypeAdapter(create_model("Fields", **{name: (kind, ...) for name, kind in kinds.items()}))  # pyright: ignore
 
 
 def _completed(given: dict[str, Any]) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def test_double_precision_is_the_specification_s_choice(tmp_path):
 
 
 def test_a_worker_with_other_versions_refuses():
-    task = planning.Plan(SWEEP, planning.fingerprint("continual") | {"jax": "0.1"}).parts[0].task
+    task = planning.Plan(SWEEP, planning.fingerprint("continual") | {"jax": "0.1"}).chunks[0].task
     with pytest.raises(InvalidRunError, match=r"jax .* and not 0\.1"):
         planning.compute(task)
 
@@ -282,7 +282,7 @@ def test_two_processes_share_the_work_of_one_folder(undisturbed, tmp_path):
 
 
 def test_a_chunk_that_another_process_has_is_waited_for(undisturbed, tmp_path):
-    held = planning.Plan(SWEEP, planning.fingerprint("continual")).parts[0].name
+    held = planning.Plan(SWEEP, planning.fingerprint("continual")).chunks[0].name
     code = f"""
 import sys
 from pathlib import Path
