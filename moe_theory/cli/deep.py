@@ -86,7 +86,7 @@ def deep(
     """
     from moe_theory.deep import datasets, params, presets, runs
     from moe_theory.report import deep as pages
-    from moe_theory.verify.settings import parsed
+    from moe_theory.verify.request import parsed
 
     if positional is not None and preset not in (None, positional):
         raise InvalidRunError(f"preset={preset} and {positional} are two presets, but one is run at a time. Name one.")
@@ -176,7 +176,8 @@ def judged(plan: "Plan", made: "Runs") -> "Report":
     """The verdicts on the preset's claims, which share one error; none from a single seed, which decides nothing."""
     from moe_theory.deep.experiments import claims_for
     from moe_theory.runs.provenance import is_x64, now, versions
-    from moe_theory.verify.session import FAMILY_ERROR, judge
+    from moe_theory.verify.request import FAMILY_ERROR
+    from moe_theory.verify.session import judge
     from moe_theory.verify.verdict import Report
 
     claims = claims_for(plan.preset, plan.data.title) if plan.replicates > 1 else []

@@ -154,12 +154,10 @@ JUST_EXPLORED_BY_FEW = dataclasses.replace(
     JUST_EXPLORED, name="just-explored-by-few", cells={FEW: {"num_experts": 5}}, num_rounds=10, record_every=5
 )
 
-HISTORY_DIMS = Dims(5, **SIZES)
-
 HISTORY = Experiment(
     name="history",
-    dims=HISTORY_DIMS,
-    system=system(HISTORY_DIMS),
+    dims=Dims(5, **SIZES),
+    system=system(Dims(5, **SIZES)),
     cells={SINGLE: {"num_experts": 1}, FEW: {"num_experts": 5}},
     num_rounds=100,
     record_every=1,
@@ -167,10 +165,9 @@ HISTORY = Experiment(
     replicates=4096,
 )
 
-ROUTING = Experiment(
+ROUTING = dataclasses.replace(
+    HISTORY,
     name="routing",
-    dims=HISTORY_DIMS,
-    system=system(HISTORY_DIMS),
     cells={FEW: {"num_experts": 5, "terminate": False}},
     num_rounds=50,
     record_every=50,

@@ -406,11 +406,7 @@ def _shapes(results: Results) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
     kept, is_statistics = results.kept, results.sweep.keep == "statistics"
     if is_statistics and not any(results.kind.observables[name].axes for name in kept):
         return {name: ((), np.dtype(np.float64)) for name in kept}
-    programs = {}
-    for place in range(len(results.sweep.grid)):
-        task = results.plan.task_of(place)
-        programs.setdefault(plan.program_of(task), task)
-    records = [plan.chunk_shapes(task)[1] for task in programs.values()]
+    records = [chunk_shapes(task)[1] for task in results.plan.programs.values()]
     found = {}
     for name in kept:
         shapes = {record[name].shape for record in records}

@@ -32,6 +32,7 @@ from moe_theory.sweep.vocabulary import (
     checked,
     distinct,
     one_of,
+    vocabulary_of,
 )
 
 LARGEST_FILE = 1_000_000  # bytes of a specification
@@ -87,7 +88,7 @@ class Specification:
 
         Raises: as the sweep itself, InvalidSpecError or UnknownNameError for what cannot be run.
         """
-        vocabulary = Vocabulary(sweepable(self.system), self.precision)
+        vocabulary = vocabulary_of(self.system, self.precision)
         axes = [GridAxis(name, {name: values}) for name, values in self.axes.items()]
         axes += [GridAxis(name, members) for name, members in self.zips.items()]
         known = formula_names(vocabulary, axes, self.dims)
@@ -125,7 +126,7 @@ class Specification:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The specification that `to_json` wrote. Raises: MoeTheoryError (InvalidSpecError, mostly) for other data."""
-        entries = checked(_TABLE, data, "specification")
+        entries = dict(checked(_TABLE, data, "specification"))
         entries["axes"] = _unlisted("axes", "values", entries.get("axes", []))
         entries["zips"] = _unlisted("zips", "columns", entries.get("zips", []))
         return cls._of(entries)
@@ -210,8 +211,8 @@ def _completed(given: dict[str, Any]) -> dict[str, Any]:
 
     Raises: InvalidSpecError, UnknownNameError or InvalidParamsError, whose `key` says which field is wrong.
     """
-    known = sweepable(given["system"])
-    vocabulary = Vocabulary(known, given["precision"])
+    vocabulary = vocabulary_of(given["system"], given["precision"])
+    known = vocabulary.known
     zips = {along: checked(_TABLE, members, "zips", along) for along, members in given["zips"].items()}
     given = {**given, "zips": zips}
     _check_names(vocabulary, given)
@@ -252,7 +253,7 @@ def _record_every(rounds: int, every: int | None) -> int:
     return every
 
 
-def _observables(known: Sweepable, given: Sequence[str] | None) -> tuple[str, ...]:
+def _observables(known: Sweepable, given: Sequence[str] | None) -> Sequence[str]:
     names = known.default_observables if given is None else given
     most = len(known.observables)
     each = Annotated[Text, one_of("observable", known.observables)]

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from moe_theory.core.constraints import require_representable
 from moe_theory.core.errors import InvalidParamsError, InvalidSpecError, MoeTheoryError, shortened, unknown_name
-from moe_theory.sweep.systems import Sweepable
+from moe_theory.sweep.systems import Sweepable, sweepable
 
 MOST_VALUES = 1_000_000  # of an axis
 LARGEST_SIZE = 2**20
@@ -59,12 +59,17 @@ def one_of(kind: str, known: Iterable[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _problem(kind: str, message: str) -> PydanticCustomError:
+    """What a validator raises: kind "value" for a message that follows the value, "list" for one about a list."""
+    return PydanticCustomError(kind, message)  # pyright: ignore[reportArgumentType]
+
+
 def between(least: int, most: int, why: str) -> AfterValidator:
     """The validator of a number from `least` to `most`."""
 
     def check(given: float) -> float:
         if not least <= given <= most:
-            raise PydanticCustomError("value", f"must be from {least} to {most}: {why}. Change it.")  # pyright: ignore
+            raise _problem("value", f"must be from {least} to {most}: {why}. Change it.")
         return given
 
     return AfterValidator(check)
@@ -80,7 +85,7 @@ def distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(set(values)) < len(values):
         seen: set[Any] = set()
         again = next(value for value in values if value in seen or seen.add(value))
-        raise PydanticCustomError("list", f"has {shortened(again)} twice. Take one away.")
+        raise _problem("list", f"has {shortened(again)} twice. Take one away.")
     return values
 
 
@@ -95,17 +100,17 @@ def _listed(given: Any) -> Sequence[Any]:
             number = MOST_VALUES + 1
         if number <= MOST_VALUES:
             return tuple(given)
-        raise PydanticCustomError("list", f"has more than {MOST_VALUES} values. Give fewer.")
-    raise PydanticCustomError("value", "must be a list. Put it in brackets.")
+        raise _problem("list", f"has more than {MOST_VALUES} values. Give fewer.")
+    raise _problem("value", "must be a list. Put it in brackets.")
 
 
 def _double(given: Any) -> float:
     """A number in double precision."""
     given = plain(given)
     if isinstance(given, str):
-        raise PydanticCustomError("value", "is text, but must be a number, true or false. Formulas belong in params.")
+        raise _problem("value", "is text, but must be a number, true or false. Formulas belong in params.")
     if isinstance(given, bool) or not isinstance(given, (int, float)):
-        raise PydanticCustomError("value", "must be a number. Change it.")
+        raise _problem("value", "must be a number. Change it.")
     try:
         return float(given)
     except OverflowError:  # an integer above all doubles
@@ -114,16 +119,16 @@ def _double(given: Any) -> float:
 
 def _whole(given: float) -> int:
     if not given.is_integer():
-        raise PydanticCustomError("value", "must be a whole number. Change it.")
+        raise _problem("value", "must be a whole number. Change it.")
     return int(given)
 
 
 def _boolean(given: Any) -> bool:
     given = plain(given)
     if isinstance(given, str):
-        raise PydanticCustomError("value", "is text, but must be true or false. Drop the quotes.")
+        raise _problem("value", "is text, but must be true or false. Drop the quotes.")
     if not isinstance(given, int) or given not in (0, 1):
-        raise PydanticCustomError("value", "must be true or false. Change it.")
+        raise _problem("value", "must be true or false. Change it.")
     return bool(given)
 
 
@@ -152,6 +157,12 @@ _ENDS = TypeAdapter(Annotated[List[Real], Field(min_length=2, max_length=2)])
 def _tidy(value: float) -> float:
     """Without the last digits, so that what is printed as 0.3 is what one writes as 0.3."""
     return float(f"{value:.12g}")
+
+
+@functools.cache
+def vocabulary_of(system: str, precision: str) -> "Vocabulary":
+    """The vocabulary of a system. Raises: UnknownNameError for a system that is not registered."""
+    return Vocabulary(sweepable(system), precision)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -242,9 +253,7 @@ class Vocabulary:
             return _listed(given)
         spacing = next((key for key in given if key != "num"), "")
         if given.keys() != {spacing, "num"} or spacing not in SPACINGS:
-            raise PydanticCustomError(
-                "value", "says no values. Write a list, or linspace or logspace = [first, last] with num."
-            )
+            raise _problem("value", "says no values. Write a list, or linspace or logspace = [first, last] with num.")
         if self.home(name) not in ("params", "dims") or self._is_boolean(name) or self._is_text(name):
             raise InvalidSpecError(f"{name} takes no {spacing}: its values are no range of numbers. List them.")
         num = checked(_NUM, given["num"], f"num of {name}")

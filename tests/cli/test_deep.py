@@ -85,7 +85,7 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, capsys, refus
     assert "resuming" not in text
 
 
-def test_what_a_twin_would_not_read_is_refused(tmp_path, refused):
+def test_data_that_a_small_preset_does_not_read_is_refused(tmp_path, refused):
     line = refused("deep", "--preset", NAME, "--data", tmp_path, "--out", tmp_path / "out")
     assert "continual-mnist." in line
     assert "names no preset" in refused("deep", "--preset", "")

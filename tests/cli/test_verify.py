@@ -9,7 +9,7 @@ import pytest
 from moe_theory import cli
 from moe_theory.cli import verify
 from moe_theory.report import plots
-from moe_theory.verify import course
+from moe_theory.verify import evidence
 
 pytestmark = pytest.mark.usefixtures("forgotten")
 
@@ -94,8 +94,8 @@ def test_verify_goes_on_from_its_samples_unless_told_not_to(capsys, tmp_path, mo
     cli.main([*VERIFY, "--out", str(tmp_path)])
     first = (tmp_path / "verdicts.json").read_text()
     ran = []
-    run_cells = course.run_cells
-    monkeypatch.setattr(course, "run_cells", lambda *given, **options: ran.append(1) or run_cells(*given, **options))
+    run_cells = evidence.run_cells
+    monkeypatch.setattr(evidence, "run_cells", lambda *given, **options: ran.append(1) or run_cells(*given, **options))
     cli.main([*VERIFY, "--out", str(tmp_path)])
     assert not ran
     again, before = json.loads((tmp_path / "verdicts.json").read_text()), json.loads(first)
@@ -165,7 +165,7 @@ def test_an_interrupt_is_one_line(capsys, monkeypatch, tmp_path):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(course, "run_cells", interrupt)
+    monkeypatch.setattr(evidence, "run_cells", interrupt)
     with pytest.raises(SystemExit) as stop:
         cli.main([*VERIFY, "--out", str(tmp_path)])
     assert stop.value.code == 130

@@ -11,7 +11,7 @@ from moe_theory.continual import experiments, theory
 from moe_theory.continual.claims import figures_8_9, lemma_10, lemmas_1_2, lemmas_5_to_9, measurements, proposition_3
 from moe_theory.runs import Cell, Run, run_cells
 from moe_theory.verify import registry
-from moe_theory.verify.session import plan
+from moe_theory.verify.request import check_request
 
 LEMMAS = [f"continual.{name}" for name in ("corollary-1.*", "lemma-[125-9].*", "lemma-10.*")]
 ANY_LEMMA = ["continual.lemma-*", "continual.corollary-*"]
@@ -69,10 +69,10 @@ def test_probabilities_at_a_gap_are_those_of_its_log_odds():
 
 @pytest.mark.parametrize("reading", ["unit-signal", "independent-signal"])
 def test_what_is_observed_of_a_replicate_does_not_depend_on_others(reading):
-    for job in plan(registry.select_claims(LEMMAS), [reading]):
-        runs = run_cells(job.cells(), 6, seed=1, width=6)
+    for study in check_request(LEMMAS, reading).studies:
+        runs = run_cells(study.cells, 6, seed=1, width=6)
         parts = [{name: part_of(run, part) for name, run in runs.items()} for part in (slice(0, 2), slice(2, 6))]
-        for claim in job.claims:
+        for claim in study.claims:
             whole = np.asarray(claim.observe(runs), np.float64)
             joined = np.concatenate([np.asarray(claim.observe(part), np.float64) for part in parts])
             np.testing.assert_allclose(whole, joined, rtol=1e-9, atol=1e-12, err_msg=claim.id)

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from moe_theory.continual import corrected, experiments, params, theory
+from moe_theory.continual import corrected, experiments, params, system, theory
 from moe_theory.continual.experiments import FIGURE_2, cell_name, pools_of
 from moe_theory.continual.figures import FIGURES, figure_2, figure_8
 from moe_theory.core.errors import InvalidRunError
@@ -106,7 +106,7 @@ def test_figure_8_shows_the_arrivals_of_one_run(data):
 
 
 def test_figure_8_counts_loads_after_termination(data):
-    for power in figure_8.POWERS:
+    for power in experiments.THRESHOLD_POWERS:
         here = data["figure-8"].sel(threshold_power=power)
         ended = figure_8.termination_round(here)
         begin = 10 if ended is None else ended

@@ -18,7 +18,7 @@ from moe_theory import claims
 from moe_theory.core.papers import paper_names
 from moe_theory.report import pages
 from moe_theory.verify import Status, Verdict, claim, registry, session
-from moe_theory.verify.modules import load_claims
+from moe_theory.verify.registry import load_claims
 from moe_theory.verify.verdict import Report
 
 ROOT = Path(__file__).parents[2]

@@ -104,5 +104,5 @@ def test_a_figure_s_claims_go_with_its_preset_and_name_its_data(name):
     assert verdict.setting == "balanced on MNIST"
 
 
-def test_the_twins_name_the_digits():
+def test_the_small_presets_name_the_digits():
     assert {verdict.setting for verdict in judged().values()} == {"balanced on digits"}

@@ -3,6 +3,7 @@ taken, and programs that are compiled again."""
 
 import dataclasses
 
+import chex
 import jax
 import numpy as np
 import pytest
@@ -58,8 +59,7 @@ def found_in(plan):
 def assert_same(ours, theirs):
     assert list(ours) == list(theirs)
     for cell in ours:
-        for name, leaf in ours[cell].records._asdict().items():
-            np.testing.assert_array_equal(leaf, getattr(theirs[cell].records, name), f"{name} of {cell}")
+        chex.assert_trees_all_equal(ours[cell].records, theirs[cell].records)
 
 
 @pytest.fixture(scope="module")

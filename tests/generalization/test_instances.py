@@ -230,25 +230,9 @@ def gaussian(uniforms):
 
 
 def mean_supremum(functions):
-    """E_sigma max_f (1/m) sum_i sigma_i f_i of rows f, sign by sign."""
-    count = len(functions[0])
-    suprema = []
-    for signs in itertools.product((-1, 1), repeat=count):
-        suprema.append(max(sum(sign * value for sign, value in zip(signs, row, strict=True)) for row in functions))
-    return sum(suprema) / (len(suprema) * count)
-
-
-def shattered(members):
-    """The size of the largest set of points with two labels each that the rows choose between in every way."""
-    points = range(len(members[0]))
-    best = 0
-    for size in range(1, len(points) + 1):
-        for kept in itertools.combinations(points, size):
-            rows = {tuple(row[place] for place in kept) for row in members}
-            pairs = [itertools.combinations(sorted({row[place] for row in rows}), 2) for place in range(size)]
-            if any(set(itertools.product(*cube)) <= rows for cube in itertools.product(*pairs)):
-                best = size
-    return best
+    """E_sigma max_f (1/m) sum_i sigma_i f_i of rows f."""
+    rows = np.asarray(functions)
+    return complexity.enumerated(lambda signs: np.max(signs @ rows.T, axis=1) / rows.shape[1], rows.shape[1]).value
 
 
 def hull_supremum(functions):
@@ -307,7 +291,7 @@ def test_sizes_of_a_class_are_those_of_brute_force(points, labels):
         is_member = (generator.random(len(every)) < density) | (np.arange(len(every)) == 0)
         sizes = instances.class_sizes(is_member, points, labels)
         members = every[is_member]
-        assert int(sizes.natarajan) == shattered(members)
+        assert int(sizes.natarajan) == complexity.natarajan_dimension(members)
         most = [
             max(len({tuple(row) for row in members[:, kept]}) for kept in itertools.combinations(range(points), size))
             for size in range(1, points + 1)
@@ -329,7 +313,7 @@ def test_masks_are_those_of_the_routers_drawn(experts, active):
             rows.append(masks)
         names = {mask: place for place, mask in enumerate({mask for row in rows for mask in row})}
         labels = np.array([[names[mask] for mask in row] for row in rows])
-        assert int(info.masks.natarajan[replicate]) == shattered(labels)
+        assert int(info.masks.natarajan[replicate]) == complexity.natarajan_dimension(labels)
         assert math.exp(info.masks.log_growth[-1, replicate]) == pytest.approx(len({tuple(row) for row in labels}))
 
 

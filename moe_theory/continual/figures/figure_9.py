@@ -10,13 +10,8 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.continual import theory
-from moe_theory.continual.algorithm import system
-from moe_theory.continual.experiments import (
-    bounds_of,
-    effective_experts,
-    observe_metrics,
-)
-from moe_theory.continual.figures.figure_8 import POWERS, settings_of
+from moe_theory.continual.experiments import FIGURE_9, THRESHOLD_POWERS, bounds_of, effective_experts
+from moe_theory.continual.figures.figure_8 import settings_of
 from moe_theory.continual.params import SIGMA_0
 from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
@@ -53,10 +48,10 @@ def compute(
     """
     length = FIGURE_9.num_rounds if num_rounds is None else num_rounds
     runs = run_for_log_axis(
-        settings_of(reading), system(DIMS), observe_metrics, length, replicates, seed, progress, "figure-9"
+        settings_of(reading), FIGURE_9.system, FIGURE_9.observe, length, replicates, seed, progress, "figure-9"
     )
     first = next(iter(runs.values()))
-    shape = (len(METRICS), len(POWERS), len(first.rounds))
+    shape = (len(METRICS), len(THRESHOLD_POWERS), len(first.rounds))
     values = {name: np.full(shape, np.nan) for name in VALUES}
     for column, run in enumerate(runs.values()):
         printed = bounds_of(run, DIMS, theory.theorem_2)
@@ -71,7 +66,7 @@ def compute(
                 values["printed"][row, column] = getattr(printed, metric).mean(axis=1)
     return xr.Dataset(
         {name: (DIMENSIONS, array) for name, array in values.items()},
-        {"metric": list(METRICS), "threshold_power": list(POWERS), "round": first.rounds},
+        {"metric": list(METRICS), "threshold_power": list(THRESHOLD_POWERS), "round": first.rounds},
         provenance("continual", "figure-9", reading, replicates, seed, length, num_rounds is not None),
     )
 
