@@ -32,7 +32,7 @@ from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.store import Store
 from moe_theory.sweep import runner
 from moe_theory.sweep.grid import GridAxis
-from moe_theory.sweep.plan import Plan, PlannedChunk
+from moe_theory.sweep.plan import Plan, PlannedChunk, chunk_shapes
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.systems import Sweepable, sweepable
 

@@ -257,7 +257,7 @@ def _observables(known: Sweepable, given: Sequence[str] | None) -> Sequence[str]
     names = known.default_observables if given is None else given
     most = len(known.observables)
     each = Annotated[Text, one_of("observable", known.observables)]
-    kind = Annotated[List[each], Field(min_length=1, max_length=most), AfterValidator(distinct)]
+    kind: Any = Annotated[List[each], Field(min_length=1, max_length=most), AfterValidator(distinct)]
     return checked(TypeAdapter(kind), names, "observables")
 
 

@@ -218,12 +218,10 @@ class Vocabulary:
         """For each name, the type of a value and that of a column."""
         kinds = {}
         for name in (name for names in self.tables.values() for name in names):
-            value = self._kind(name)
+            value: Any = self._kind(name)
             expanded = BeforeValidator(functools.partial(self._expanded, name))
-            kinds[name] = (
-                TypeAdapter(value),
-                TypeAdapter(Annotated[tuple[value, ...], expanded, Field(min_length=1)]),
-            )
+            column: Any = Annotated[List[value], Field(min_length=1), expanded]
+            kinds[name] = TypeAdapter(value), TypeAdapter(column)
         return kinds
 
     def _kind(self, name: str) -> Any:

@@ -332,7 +332,7 @@ def test_a_cell_is_found_by_its_place_or_its_settings(statistics):
         results.cell(experts=3)
     with pytest.raises(InvalidParamsError, match="Known: 2, 3"):
         results.cell(num_experts=4)
-    with pytest.raises(InvalidRunError, match=r"4 cells .* say also reading"):
+    with pytest.raises(InvalidRunError, match=r"4 cells .* give also reading"):
         results.cell(num_experts=3)
 
 
