@@ -87,18 +87,12 @@ def claims_for(of: Preset, data: str) -> list[Claim]:
         data: the data set's title, for the verdicts.
     """
     small = of.name.removesuffix(SMALL) + SMALL
+    own = {"name": of.name, "dims": of.dims, "cells": of.cells(), "num_rounds": of.num_rounds, "data": data}
     return [
-        dataclasses.replace(claim, experiment=_of(claim.experiment, of, data))
+        dataclasses.replace(claim, experiment=dataclasses.replace(claim.experiment, **own))
         for claim in select_claims(["deep"])
         if claim.experiment.name == small
     ]
-
-
-def _of(experiment: Experiment, of: Preset, data: str) -> Experiment:
-    """A claim's experiment with a preset in place of its small version."""
-    return dataclasses.replace(
-        experiment, name=of.name, dims=of.dims, cells=of.cells(), num_rounds=of.num_rounds, data=data
-    )
 
 
 def run_preset(
