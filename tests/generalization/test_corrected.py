@@ -133,7 +133,7 @@ def halved(which):
 @pytest.mark.parametrize("which", ["none", 0, 1, 2, "all"])
 def test_half_a_constant_is_caught(which, monkeypatch):
     """The claims that the bound as it is passes, on instances where it is nearly reached."""
-    monkeypatch.setattr(repaired, "uniform", halved(which))
+    monkeypatch.setattr(corrected, "uniform", halved(which))
     status = {verdict.claim: verdict.status for verdict in verify(TIGHT, readings="mask-dimension", error=1e-6)}
     wrong = {"none": [], "all": TIGHT}.get(which, TIGHT[which : which + 1] if isinstance(which, int) else [])
     assert status == {id: Status.REFUTED if id in wrong else Status.SUPPORTED for id in TIGHT}
