@@ -41,6 +41,7 @@ PAPER = Paper(
     claims="moe_theory.merging.claims",
     statements="statements.toml",
     figures="moe_theory.merging.figures:FIGURES",
+    overview="moe_theory.merging.figures.regret:OVERVIEW",
     systems={"merging": "moe_theory.merging.sweeps:SWEEPABLE"},
     first_look=("merging:exact",),
     rank=3,

@@ -25,7 +25,6 @@ KNOWN = {
     "report/citations.py",
     "report/deep.py",
     "report/merging.py",
-    "report/overview.py",
     "report/plots.py",
     "tour/script.py",
     "verify/selftest.py",

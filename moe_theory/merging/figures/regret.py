@@ -4,6 +4,7 @@ All methods meet the same tasks, requests and noise. Growth is fitted by least s
 regret, as a claim about a rate is judged.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from moe_theory.merging.params import EFFECTIVE_SPLIT, RANDOM_SPLIT, Dims
 from moe_theory.merging.system import Info, State, system
 from moe_theory.runs import Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, across_replicates, closing, log_axis_cells, provenance
+from moe_theory.verify.figures import Curves, FigureSpec, Panel, across_replicates, closing, log_axis_cells, provenance
 from moe_theory.verify.intervals import slope_samples
 
 if TYPE_CHECKING:
@@ -197,4 +198,37 @@ FIGURE = FigureSpec(
         "merging.abstract.sublinear-*",
         "merging.remark.right-exponent",
     ),
+)
+
+
+OVERVIEW_RATIO = 0.9  # rho of the claims in the overview
+
+
+def overview_curves(
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress, verdicts: Mapping[str, Any]
+) -> Curves:
+    """The sum of nu_1 rho^h over T slots, as its claim observed it, and both orders through the first point."""
+    del reading, replicates, seed, progress
+    curve = verdicts["merging.remark.boxes"].curve
+    if curve is None or curve.abscissa is None:
+        raise RuntimeError("a rate has a curve with an abscissa")
+    slots = np.array(curve.abscissa)
+    logarithms, power = np.log(slots), corrected.regret_exponent(OVERVIEW_RATIO)
+    total = np.array(curve.observed) * logarithms  # the claim observes it over log T
+    orders = (np.sqrt(slots) * logarithms, slots**power * logarithms ** (1 - power))
+    none = np.full(len(slots), np.nan)
+    return Curves(slots, total, none, none, *(order / order[0] * total[0] for order in orders))
+
+
+OVERVIEW = Panel(
+    title="Expert merging: sum of box sizes, $\\rho = 0.9$",
+    note="Leaves picked in turn; both orders are drawn through the first point.",
+    printed="merging.remark.boxes",
+    printed_words="remark: $\\sqrt{T} \\log T$",
+    right="merging.remark.right-exponent",
+    right_words="$T^a (\\log T)^{1-a}$, $a$ = 0.88",
+    x_label="slots $T$",
+    y_label="$\\Sigma\\, \\nu_1 \\rho^h$",
+    log_axes="xy",
+    curves=overview_curves,
 )
