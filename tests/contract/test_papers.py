@@ -13,8 +13,8 @@ import moe_theory
 from moe_theory.core.papers import all_papers, find_paper, paper_names
 
 ROOT = Path(moe_theory.__file__).parent
-# Files outside the papers' folders that know one by name: the commands, tables and pictures of one paper alone, defaults
-# and examples, and a word that is also a paper's name.
+# Files outside the papers' folders that know one by name: commands, tables and pictures of one paper, defaults and
+# examples, and a word that is also a paper's name.
 KNOWN = {
     "cli/__init__.py",
     "cli/bound.py",
