@@ -277,8 +277,8 @@ ROUTER_EXPERT_GRID = Experiment(
 
 # A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with the sizes of steps that
 # Algorithm 1 gives them, those of Fig. 2 at its sigma_0. Signals keep entries of order 1 whatever the reading, and the
-# ratio of noise to truths is that of Fig. 2. t_1 lies within the runs, t_2 within those of `NO_TERMINATION_LONG`, which have
-# a grid of their own since t_2 grows as sigma_0^-1.25.
+# ratio of noise to truths is that of Fig. 2. t_1 lies within the runs, t_2 within those of `NO_TERMINATION_LONG`, which
+# have a grid of their own since t_2 grows as sigma_0^-1.25.
 SPECIALIZATION_SCALES = (0.003125, 0.00625, 0.0125, 0.025)
 NO_TERMINATION_LONG_SCALES = (0.0125, 0.025, 0.05, 0.1)
 MANY_EXPERTS, FEW_EXPERTS = 12, 5  # M > N, where each task is a cluster of its own, and M < N, with K = 3
