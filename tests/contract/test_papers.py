@@ -15,17 +15,15 @@ from moe_theory.core.papers import all_papers, find_paper, paper_names
 ROOT = Path(moe_theory.__file__).parent
 # Files outside the papers' folders that know one by name. Each is a command, or a picture, of that paper alone.
 KNOWN = {
-    "bench",
-    "bound_command.py",
-    "cli.py",
-    "deep_command.py",
-    "merge_command.py",
+    "cli/__init__.py",
+    "cli/bound.py",
+    "cli/deep.py",
+    "cli/figures.py",
+    "cli/merge.py",
     "report/bounds.py",
-    "report/bounds_figure.py",
     "report/citations.py",
     "report/deep.py",
     "report/merging.py",
-    "report/overview.py",
     "report/plots.py",
     "tour/script.py",
     "verify/selftest.py",
