@@ -191,8 +191,8 @@ def begin(
     dtype = jnp.result_type(float)
     experts, slots = dims.max_experts, dims.num_slots
     positions = delays.even_map(experts) if positions is None else positions
-    if jnp.shape(positions) != (experts, 2):
-        raise InvalidDimsError(f"positions of shape {jnp.shape(positions)} must be ({experts}, 2). Change positions.")
+    if np.shape(positions) != (experts, 2):
+        raise InvalidDimsError(f"positions of shape {np.shape(positions)} must be ({experts}, 2). Change positions.")
     zeros = jnp.zeros((experts, dims.num_features), dtype)
     count = jnp.zeros((), jnp.int32)
     vectors = jnp.zeros((slots, dims.num_features), dtype)
@@ -775,7 +775,7 @@ def _orthonormal(vectors: Float[Array, "N p"]) -> Float[Array, "N p"]:
 def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | None) -> Arrival:
     """Refuse a round by the shapes and, where they are known, the values of what it is given; the arrival as arrays."""
     (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
-    features = jnp.shape(arrival.features)
+    features = np.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:
         raise InvalidDimsError(f"features of shape {features} must be ({num_features}, s): a sample is a column.")
     if dims is None:
@@ -792,8 +792,8 @@ def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | No
     shapes = {"truth": (num_features,), "task": ()}
     per_server = ("transfer_delay", "distance", "perturbation", "uniform")
     for name, shape in {**shapes, **dict.fromkeys(per_server, (max_experts,))}.items():
-        if jnp.shape(getattr(arrival, name)) != shape:
-            found = jnp.shape(getattr(arrival, name))
+        if np.shape(getattr(arrival, name)) != shape:
+            found = np.shape(getattr(arrival, name))
             raise InvalidDimsError(f"{name} of shape {found} must be {shape}. Change the arrival's {name}.")
     num_slots = state.pending_server.shape[0]
     longest = num_slots if dims is None and num_slots < max_experts else fitting.max_delay
@@ -837,8 +837,8 @@ def _check_totals(transfer_delay: Any, execution_delay: Any, params: Params, lon
 
 def _check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int | None) -> None:
     """Raise unless delays, where known, are whole numbers of rounds of at least 0 and at most `longest`, in `shape`."""
-    if jnp.shape(values) != shape:
-        raise InvalidDimsError(f"{name} of shape {jnp.shape(values)} must be {shape}, one a server. Change {name}.")
+    if np.shape(values) != shape:
+        raise InvalidDimsError(f"{name} of shape {np.shape(values)} must be {shape}, one a server. Change {name}.")
     if not is_known(values):
         return
     values = np.asarray(values)

@@ -82,7 +82,7 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Tree:
     )
 
 
-def pulled(
+def split_leaf(
     key: Key[Array, ""], tree: Tree, leaf: Int[Array, ""], time: Int[Array, ""], params: Params
 ) -> tuple[Tree, Split]:
     """Count a pull of the active row `leaf` in slot `time`, and split it if P_{h,i} >= tau_h(t).
@@ -99,7 +99,7 @@ def pulled(
         >>> from moe_theory.merging import Dims, Params, tree
         >>> params = Params(num_experts=2, max_active=2, confidence=1.0)
         >>> root = tree.begin(mt.root_key(0), Dims(max_experts=2, max_leaves=4), params)
-        >>> after, split = jax.jit(tree.pulled)(mt.root_key(1), root, leaf=0, time=1, params=params)
+        >>> after, split = jax.jit(tree.split_leaf)(mt.root_key(1), root, leaf=0, time=1, params=params)
         >>> bool(split.happened), int(after.active.sum())
         (True, 2)
     """

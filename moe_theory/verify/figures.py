@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import xarray as xr
@@ -47,6 +47,33 @@ class FigureSpec:
     draw: Callable[[xr.Dataset, "FigureBase"], None]
     caption: Callable[[xr.Dataset], str]
     claims: tuple[str, ...] = ()  # globs over the ids of those that it bears on
+
+
+class Curves(NamedTuple):
+    """What a panel of the overview draws: R points of each."""
+
+    x: Float[np.ndarray, " R"]
+    mean: Float[np.ndarray, " R"]  # measured
+    low: Float[np.ndarray, " R"]  # 10 % of replicates; NaN where there is no band
+    high: Float[np.ndarray, " R"]  # 90 %
+    printed: Float[np.ndarray, " R"]
+    right: Float[np.ndarray, " R"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """A paper's panel of the overview: two claims, and what is drawn of them."""
+
+    title: str
+    note: str  # a sentence of the caption
+    printed: str  # id of the claim that is printed
+    printed_words: str
+    right: str  # id of the one that stands beside it
+    right_words: str
+    x_label: str
+    y_label: str
+    log_axes: str  # of "x" and "y" those that are logarithmic
+    curves: Callable[[ReadingLike, int, int, Progress, Mapping[str, Any]], Curves]  # also given the verdicts by id
 
 
 def log_axis_cells(

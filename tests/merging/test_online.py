@@ -11,6 +11,7 @@ from moe_theory.core.errors import InvalidRewardError, InvalidStreamError, MoeTh
 from moe_theory.core.random import root_key
 from moe_theory.merging import Params, policies
 from moe_theory.merging.online import Served, checked, from_file, from_module, merge_online
+from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.checkpoint import write_safetensors
 from moe_theory.merging.testbed.tasks import VALIDATION, Setting, examples, tasks_of
@@ -120,9 +121,8 @@ def test_requests_are_read_from_a_file(model, tmp_path):
     assert (stream.num_experts, stream.num_tasks, [len(slot.labels) for slot in slots]) == (3, 4, [2, 3])
     weights = np.array([0.2, 0.3, 0.5])
     served = stream.serve(slots[1], weights)
-    logits = transformer.forward(
-        model, jnp.asarray(data.inputs[[0, 900, 400]]), transformer.merged(jnp.asarray(weights))
-    )
+    merged = merge.weighted(model, jnp.asarray(weights))
+    logits = transformer.forward(merged, jnp.asarray(data.inputs[[0, 900, 400]]), merge.single)
     right = np.argmax(logits, axis=1) == data.labels[[0, 900, 400]]
     np.testing.assert_array_equal(served.counts, [1, 1, 1, 0])
     np.testing.assert_allclose(served.rewards, [right[0], right[2], right[1], 0])

@@ -15,13 +15,13 @@ from moe_theory.merging.experiments import (
     BATCH,
     LATE,
     LEARNING_RATES,
-    METHODS,
     NUM_ROUNDS,
-    RATIOS,
     ROUTED_EXPERTS,
     ROUTING,
+    SMOOTHNESS_RATIOS,
     STEP_EXPERTS,
     STEPS,
+    TESTBED_METHODS,
     TESTBEDS,
     TIMED,
     TIMES,
@@ -95,7 +95,7 @@ for _method in ("average", "fisher", "regmean", policies.NUCB):
     _declare_gain(_method)
 AHEAD = ("task-top-1-dense", policies.MIX)
 for _mix in TESTBEDS:
-    for _method in (*METHODS, policies.NUCB, policies.UNIFORM, policies.MIX):
+    for _method in (*TESTBED_METHODS, policies.NUCB, policies.UNIFORM, policies.MIX):
         _declare_accuracy(_method, _mix, _method in AHEAD)
 
 
@@ -280,8 +280,8 @@ def _over(cells: list[str], value: Callable[[Run], np.ndarray]) -> Values:
     return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
 
 
-_BY_RATIO = named(*(f"rho = {one:g} against {other:g}" for one, other in itertools.pairwise(RATIOS)))
-_RATIO_CELLS = [ratio_cell(ratio) for ratio in RATIOS]
+_BY_RATIO = named(*(f"rho = {one:g} against {other:g}" for one, other in itertools.pairwise(SMOOTHNESS_RATIOS)))
+_RATIO_CELLS = [ratio_cell(ratio) for ratio in SMOOTHNESS_RATIOS]
 _RATE_CELLS = [rate_cell(rate) for rate in LEARNING_RATES]
 _END = NUM_ROUNDS
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from moe_theory.merging import corrected, policies, theory
 from moe_theory.merging.claims.values import BY_RATIO, alike, excess, named, recorded
-from moe_theory.merging.experiments import ABLATION, DIMS, NUM_ROUNDS, RATIOS, SURFACE, ratio_cell
+from moe_theory.merging.experiments import ABLATION, DIMS, NUM_ROUNDS, SMOOTHNESS_RATIOS, SURFACE, ratio_cell
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
@@ -121,7 +121,9 @@ class GapByRatio:
     experiment = ABLATION
     side = "at_least"
     labels = BY_RATIO
-    observe = staticmethod(lambda runs: np.stack([_gap_holds(runs, ratio_cell(ratio)) for ratio in RATIOS], axis=1))
+    observe = staticmethod(
+        lambda runs: np.stack([_gap_holds(runs, ratio_cell(ratio)) for ratio in SMOOTHNESS_RATIOS], axis=1)
+    )
     predict = staticmethod(lambda runs: 1 - CONFIDENCE)
 
 
@@ -138,14 +140,16 @@ class BestLeaf:
     experiment = ABLATION
     side = "at_least"
     labels = BY_RATIO
-    observe = staticmethod(lambda runs: np.stack([_is_near_best(runs[ratio_cell(ratio)]) for ratio in RATIOS], axis=1))
+    observe = staticmethod(
+        lambda runs: np.stack([_is_near_best(runs[ratio_cell(ratio)]) for ratio in SMOOTHNESS_RATIOS], axis=1)
+    )
     predict = staticmethod(lambda runs: 1 - CONFIDENCE)
 
 
 def _is_near_best(run: Run) -> np.ndarray:
     """Whether no recorded slot's best leaf has a candidate that loses more than nu_1 rho^h (B,)."""
-    grain = float(run.params.smoothness) * float(run.params.smoothness_ratio) ** recorded(run, "best_depth")
-    return np.all(recorded(run, "best_gap") <= grain, axis=0)
+    diameter = float(run.params.smoothness) * float(run.params.smoothness_ratio) ** recorded(run, "best_depth")
+    return np.all(recorded(run, "best_gap") <= diameter, axis=0)
 
 
 def _bounds(run: Run) -> list[theory.RegretBound]:

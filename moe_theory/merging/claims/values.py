@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from moe_theory.merging.experiments import LARGE_CONSTANT, RATIOS, tree_cell
+from moe_theory.merging.experiments import LARGE_CONSTANT, SMOOTHNESS_RATIOS, tree_cell
 from moe_theory.merging.params import Params
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
@@ -57,8 +57,8 @@ def half(runs: Runs) -> float:
 
 
 HORIZONS = (16, 64, 256, 1024)  # T at which bounds that hold are looked at
-ANY_TREE = tree_cell("deepest", RATIOS[-1])  # of claims that look at none
-BY_RATIO = named(*(f"rho = {ratio:g}" for ratio in RATIOS))
+ANY_TREE = tree_cell("deepest", SMOOTHNESS_RATIOS[-1])  # of claims that look at none
+BY_RATIO = named(*(f"rho = {ratio:g}" for ratio in SMOOTHNESS_RATIOS))
 
 
 def has_room(dims, runs: Runs) -> list[tuple[str, bool]]:
@@ -69,7 +69,7 @@ def has_room(dims, runs: Runs) -> list[tuple[str, bool]]:
 
 def over_ratios(rule: str, value: Callable[[Run], np.ndarray], constant: float = 1.0) -> Values:
     """What `value` says of each cell of a rule (B,), one component a rho."""
-    cells = [tree_cell(rule, ratio, constant) for ratio in RATIOS]
+    cells = [tree_cell(rule, ratio, constant) for ratio in SMOOTHNESS_RATIOS]
     return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
 
 

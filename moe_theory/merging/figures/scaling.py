@@ -40,9 +40,9 @@ def compute(
     slots, programs = [], []
     for num_experts in EXPERTS:
         progress.running(f"scaling, {num_experts} experts")
-        trees = costs.grown(num_experts, replicates, seed, DIAGONAL, reading.params())
+        trees = costs.grow_trees(num_experts, replicates, seed, DIAGONAL, reading.params())
         slots.append(np.quantile(trees.slots, BAND))
-        programs.append(costs.program_of(trees, DIAGONAL))
+        programs.append(costs.choice_program(trees, DIAGONAL))
     with costs.on_one_core():
         seconds = costs.interleaved(programs, repeats, seed, time.process_time)
     return xr.Dataset(

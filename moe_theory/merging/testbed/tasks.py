@@ -154,9 +154,6 @@ class Setting:
             raise InvalidDimsError(f"{name}={value} must be a multiple of {of}={unit}: {why}. Change {name}.")
 
 
-SETTINGS = {"digits": Setting(), "sequences": Setting(tasks="sequences", expert_steps=1000)}
-
-
 class Examples(NamedTuple):
     """Labelled inputs in order of their tasks: of V equal parts, the v-th holds every input under task v."""
 
