@@ -195,7 +195,7 @@ def test_a_scheduler_may_come_back_elsewhere(cluster, tmp_path):
 
 
 def test_that_there_are_no_workers_is_told_and_waited_out(cluster, monkeypatch, caplog):
-    monkeypatch.setattr(clusters, "EMPTY", 0.1)
+    monkeypatch.setattr("moe_theory.sweep.dask.EMPTY", 0.1)
     cluster.start(0)
     pool = dask_pool(cluster.address)
     result = pool.open().submit(pow, 2, 3)
