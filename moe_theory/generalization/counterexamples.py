@@ -264,7 +264,7 @@ def quantile_lines(
 
 
 def _check(num_experts: int, num_active: int, num_samples: int, num_draws: int, delta: float) -> None:
-    require_sizes(num_experts, num_active, num_samples)
+    theory.require_sizes(num_experts, num_active, num_samples)
     require(Count, num_draws=num_draws)
     if np.ndim(delta):
         raise InvalidParamsError(f"delta={delta} must be one number: a frequency is compared with it. Give one.")

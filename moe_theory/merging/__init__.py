@@ -6,7 +6,6 @@ Online MoE Inference".
 
 from moe_theory.core.papers import Paper
 from moe_theory.merging import corrected as corrected
-from moe_theory.merging import corrected as repaired  # noqa: F401 - its earlier name
 from moe_theory.merging import monitor as monitor
 from moe_theory.merging import policies as policies
 from moe_theory.merging import rewards as rewards

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.deep.experiments import DRIVE, DRIVE_EXPERTS, STRONG, WEAK, drive_cell, final, named, of_cells
+from moe_theory.deep.experiments import DRIVE, DRIVE_EXPERTS, STRONG, WEAK, drive_cell, final
 from moe_theory.deep.gate import FREEZING_DRIVES
 from moe_theory.verify.claim import Runs, claim
-from moe_theory.verify.components import Values
+from moe_theory.verify.components import Values, named, over
 
 WHERE = "continual, Sec. 6: Key design II beyond linear models"
 LOW_DRIVE, HIGH_DRIVE = FREEZING_DRIVES  # kappa below which a router does not freeze by itself, and above which it does
@@ -17,7 +17,7 @@ NECESSARY = 1.25  # our reading of "poor performance": an error 25 % larger
 
 def _errors(scale: float, terminate: bool, factor: float = 1.0) -> Values:
     """G_T of a cell, times a factor."""
-    values = of_cells([drive_cell(scale, terminate)], final("generalization_error"))
+    values = over([drive_cell(scale, terminate)], final("generalization_error"))
     return lambda runs: factor * values(runs)
 
 

@@ -1,7 +1,7 @@
 """Regret of Tanbr and of its rivals over slots, on rewards whose best weights are known.
 
-All methods meet the same tasks, requests and noise. Growth is fitted by least squares to the logarithm of the mean
-regret, as a claim about a rate is judged.
+All policies meet the same tasks, requests and noise. Exponents are least-squares fits to the logarithm of the mean
+regret, as in claims about rates.
 """
 
 from collections.abc import Mapping
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 
-class Method(NamedTuple):
-    """A line: a policy, and what else it is given."""
+class Curve(NamedTuple):
+    """A line: a policy with parameters of its own."""
 
     policy: str
     label: str
@@ -35,26 +35,26 @@ class Method(NamedTuple):
 
 
 _TREE = {"warm_start": False, "split_rule": RANDOM_SPLIT}
-METHODS: dict[str, Method] = {
-    "random": Method(policies.TANBR, "Tanbr", _TREE, {"color": "C0", "linewidth": 1.8}),
-    "effective": Method(
+CURVES: dict[str, Curve] = {
+    "random": Curve(policies.TANBR, "Tanbr", _TREE, {"color": "C0", "linewidth": 1.8}),
+    "effective": Curve(
         policies.TANBR,
         "Tanbr, effective splits",
         _TREE | {"split_rule": EFFECTIVE_SPLIT},
         {"color": "C0", "linestyle": (0, (4, 1.4)), "linewidth": 1.4},
     ),
-    "warm": Method(
+    "warm": Curve(
         policies.TANBR,
         r"Tanbr, warm start $x = \psi$",
         _TREE | {"warm_start": True},
         {"color": "C0", "linestyle": (0, (1, 1.1)), "linewidth": 1.6},
     ),
-    "nucb": Method(policies.NUCB, "NUCB", {}, {"color": "C1", "linewidth": 1.6}),
-    "gradient": Method(policies.GRADIENT, "policy gradient", {}, {"color": "C2", "linewidth": 1.6}),
-    "best-expert": Method(policies.BEST_EXPERT, "UCB1 over experts", {}, {"color": "C3", "linewidth": 1.6}),
-    "mix": Method(policies.MIX, r"task mix, $x = \psi$", {}, {"color": "black", "linewidth": 1.1}),
-    "average": Method(policies.AVERAGE, "average", {}, {"color": "0.45", "linestyle": (0, (4, 1.4)), "linewidth": 1.1}),
-    "uniform": Method(
+    "nucb": Curve(policies.NUCB, "NUCB", {}, {"color": "C1", "linewidth": 1.6}),
+    "gradient": Curve(policies.GRADIENT, "policy gradient", {}, {"color": "C2", "linewidth": 1.6}),
+    "best-expert": Curve(policies.BEST_EXPERT, "UCB1 over experts", {}, {"color": "C3", "linewidth": 1.6}),
+    "mix": Curve(policies.MIX, r"task mix, $x = \psi$", {}, {"color": "black", "linewidth": 1.1}),
+    "average": Curve(policies.AVERAGE, "average", {}, {"color": "0.45", "linestyle": (0, (4, 1.4)), "linewidth": 1.1}),
+    "uniform": Curve(
         policies.UNIFORM, "random weights", {}, {"color": "0.45", "linestyle": (0, (1, 1.2)), "linewidth": 1.1}
     ),
 }
@@ -90,17 +90,17 @@ def compute(
     length = DIMS.max_rounds if num_rounds is None else num_rounds
     parts = []
     for reward in REWARDS:
-        for name, method in METHODS.items():
+        for name, method in CURVES.items():
             params = reading.params(**{"mix_drift": DRIFT, **method.changes})
             own = system(DIMS, reward, method.policy)
             parts += log_axis_cells({f"{reward}, {name}": params}, own, observe, length)
     runs = run_cells(parts, replicates, seed=seed, progress=progress, what="regret")
     slots = parts[0].rounds
-    shape = (len(REWARDS), len(METHODS), len(slots))
+    shape = (len(REWARDS), len(CURVES), len(slots))
     values = {name: np.full(shape, np.nan) for name in ("mean", "low", "high", "error")}
     fits = {name: np.full(shape[:2], np.nan) for name in ("exponent", "exponent_error")}
     for row, reward in enumerate(REWARDS):
-        for column, name in enumerate(METHODS):
+        for column, name in enumerate(CURVES):
             found = np.asarray(runs[f"{reward}, {name}"].records, np.float64)
             for measure, value in across_replicates(found).items():
                 values[measure][row, column] = value
@@ -108,7 +108,7 @@ def compute(
     return xr.Dataset(
         {name: (("reward", "policy", "slot"), value) for name, value in values.items()}
         | {name: (("reward", "policy"), value) for name, value in fits.items()},
-        {"reward": list(REWARDS), "policy": list(METHODS), "slot": slots},
+        {"reward": list(REWARDS), "policy": list(CURVES), "slot": slots},
         provenance("merging", "regret", reading, replicates, seed, length, num_rounds is not None)
         | {"smoothness_ratio": float(reading.params().smoothness_ratio)},
     )
@@ -139,7 +139,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
         panel.fill_between(here.slot, band.low, band.high, color="C0", alpha=0.15, linewidth=0)
         lines = [
             panel.plot(here.slot, here["mean"].sel(policy=name), label=method.label, **method.style)[0]
-            for name, method in METHODS.items()
+            for name, method in CURVES.items()
         ]
         lines += _draw_guides(panel, here.slot.values.astype(float), float(band["mean"][-1]), data)
     axes[0].set_ylabel("regret $R_t$, rewards in [0, 1]")
