@@ -24,8 +24,8 @@ class Stop(enum.StrEnum):
     """Why no more replicates were taken."""
 
     DECIDED = "decided"
-    REPLICATES = "replicates"  # as many as were to be taken at most
-    BUDGET = "budget"  # the time was spent
+    REPLICATES = "replicates"  # the limit of replicates is reached
+    BUDGET = "budget"  # the budget of time is spent
     FAILED = "failed"  # the claim's own code
 
 
