@@ -1,7 +1,7 @@
 """The runs that claims and figures share, and what is measured on them."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -270,6 +270,20 @@ def exact_errors(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
         )
         errors[:, index] = corrected.by_loads(by_load, own)
     return errors
+
+
+def on(experiment: Experiment, labels: Callable, observe: Values, predict: Any = None, **rest: Any) -> Callable:
+    """Class decorator of a claim: what it observes of which runs, and what it predicts, a number or a function."""
+
+    def declare(declaration: type) -> type:
+        attributes = {"experiment": experiment, "labels": labels, "observe": observe, **rest}
+        if predict is not None:
+            attributes["predict"] = predict if callable(predict) else lambda runs: predict
+        for name, value in attributes.items():
+            setattr(declaration, name, value)
+        return declaration
+
+    return declare
 
 
 def by_servers(*numbers: int) -> Callable[[Runs], list[str]]:
