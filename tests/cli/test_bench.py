@@ -66,28 +66,25 @@ def test_places_and_files_are_checked_before_any_work(refused, no_measuring, tmp
     assert "schema" in refused("bench", "--compare", kept)
 
 
-def test_an_earlier_run_is_shown_and_reported_without_measuring(capsys, no_measuring, kept, tmp_path):
-    cli.main(["bench", "--from", str(kept), "--report", str(tmp_path / "report"), "--compare", str(kept)])
-    said = capsys.readouterr().out
+def test_an_earlier_run_is_shown_and_reported_without_measuring(ran, no_measuring, kept, tmp_path):
+    said = ran("bench", "--from", kept, "--report", tmp_path / "report", "--compare", kept).out
     for words in ("NumPy loop", "log-log slope", "now / then", str(tmp_path / "report" / "table.md")):
         assert words in said
     assert history.read(tmp_path / "report" / "bench.json") == full()
 
 
-def test_json_is_one_document(capsys, no_measuring, kept):
-    cli.main(["bench", "--from", str(kept), "--compare", str(kept), "--json"])
-    document = json.loads(capsys.readouterr().out)
+def test_json_is_one_document(ran, no_measuring, kept):
+    document = json.loads(ran("bench", "--from", kept, "--compare", kept, "--json").out)
     assert document["schema"] == history.SCHEMA
     assert len(document["measurements"]) == len(full().measurements)
     assert {change["median"] for change in document["changes"]} == {1.0}
 
 
-def test_a_run_is_kept_and_compared(capsys, played, tmp_path):
+def test_a_run_is_kept_and_compared(ran, played, tmp_path):
     out, earlier = tmp_path / "new" / "bench.json", tmp_path / "earlier.json"
     history.write(record(measurement(seconds=(0.032, 0.064))), earlier)
     played += [{"facts": {"backend": "cpu"}}, {"under_way": "something"}, reported(), {"done": 1}]
-    cli.main(["bench", "--quick", "--cores", "one", "--out", str(out), "--compare", str(earlier)])
-    said = capsys.readouterr().out
+    said = ran("bench", "--quick", "--cores", "one", "--out", out, "--compare", earlier).out
     assert f"measurements: {out}" in said
     assert "something" in said
     assert "2.00 (1.00 to 4.00)" in said
