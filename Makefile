@@ -2,18 +2,20 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
-# The claims of the second paper that stand on the runs of its Fig. 3; all of them, under all readings: verify edge.
-QUICK_EDGE := 'edge.figure-3.*' 'edge.proposition-4.*' 'edge.exact.*' 'edge.theorem-1.*'
+# Asked of the installed papers, once something needs them: their names, and the claims of each for a first look.
+ASK = $(BIN)/python -c 'import shlex; from moe_theory.core.papers import all_papers; papers = all_papers(); print($(1))'
+PAPERS = $(shell $(call ASK,*papers))
+FIRST_LOOK = $(shell $(call ASK,shlex.join(glob for paper in papers.values() for glob in paper.first_look)))
 
 .PHONY: verify test thorough lint figures bench docs verdicts readme clean
 
 verify: $(STAMP)
-	$(BIN)/moe-theory verify continual $(QUICK_EDGE) generalization:exact merging:exact --reading quick --out runs/verify
+	$(BIN)/moe-theory verify $(FIRST_LOOK) --reading quick --out runs/verify
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2
 
-# The few tests that `make test` leaves out: killed sweeps and clusters, and the trees of `merging` under another seed.
+# The few tests that `make test` leaves out: killed sweeps and clusters, and trees under another seed.
 thorough: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m thorough
 
@@ -23,36 +25,27 @@ lint: $(STAMP)
 	$(BIN)/pyright
 
 figures: $(STAMP)
-	$(BIN)/moe-theory figures overview --out figures
-	$(BIN)/moe-theory figures continual --out figures
-	$(BIN)/moe-theory figures edge --out figures
-	$(BIN)/moe-theory figures generalization --out figures
-	$(BIN)/moe-theory figures merging --out figures
-	$(BIN)/moe-theory figures deep --out figures
+	for name in overview $(PAPERS); do $(BIN)/moe-theory figures $$name --out figures || exit 1; done
 	$(BIN)/moe-theory verify --self-test --out figures/verify
 	mkdir -p runs && $(BIN)/moe-theory sweep --example > runs/example.toml
 	$(BIN)/moe-theory sweep runs/example.toml --out runs/example
 	$(BIN)/moe-theory sweep show runs/example --picture figures/sweep/example.svg
-	$(BIN)/moe-theory bench --report figures/bench
 
+# About an hour on two quiet cores; fewer with ARGS='-k "peers and edge"', compared with ARGS=--benchmark-compare.
 bench: $(STAMP)
-	$(BIN)/python -m pytest benchmarks --benchmark-only -s --pinned
-	$(BIN)/python -m pytest benchmarks --benchmark-only -s
+	mkdir -p runs/bench
+	$(BIN)/python -m pytest benchmarks --benchmark-only -s --pinned --benchmark-autosave --benchmark-json=runs/bench/one.json $(ARGS)
+	$(BIN)/python -m pytest benchmarks --benchmark-only -s --benchmark-autosave --benchmark-json=runs/bench/all.json $(ARGS)
+	$(BIN)/python -m benchmarks.report runs/bench/one.json runs/bench/all.json --out figures/bench
 
 docs: $(STAMP)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "with its search, which needs a server: $(BIN)/python -m http.server --directory site"
 	@echo "site: $(CURDIR)/site/index.html"
 
-PAPERS := continual generalization merging deep edge
-
 # Makes the runs that README and site print anew, about an hour on two cores; they go on where they were stopped.
 verdicts: $(STAMP)
-	$(BIN)/moe-theory verify continual --out runs/verdicts/continual
-	$(BIN)/moe-theory verify generalization --out runs/verdicts/generalization
-	$(BIN)/moe-theory verify merging --seed 1 --out runs/verdicts/merging
-	$(BIN)/moe-theory verify deep --seed 1 --out runs/verdicts/deep
-	$(BIN)/moe-theory verify edge --out runs/verdicts/edge
+	for name in $(PAPERS); do $(BIN)/moe-theory verify $$name --seed 1 --out runs/verdicts/$$name || exit 1; done
 	$(BIN)/python docs/record.py $(PAPERS:%=runs/verdicts/%)
 
 readme: $(STAMP)

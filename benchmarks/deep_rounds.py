@@ -1,7 +1,7 @@
 """A round of the deep experiments in one compiled scan, against Python loops over rounds; what ResNet-18 costs to
 compile.
 
-    python benchmarks/deep_rounds.py            # the twins on digits: about two minutes
+    python benchmarks/deep_rounds.py            # the small presets on digits: about two minutes
     python benchmarks/deep_rounds.py --resnet   # also compiles the CIFAR-10 preset, on made-up images
 
 Ratios are within one process, of the best of several runs. `rounds in Python` calls a compiled round again and again;
@@ -22,8 +22,8 @@ from moe_theory.core.system import observe_info, simulate
 from moe_theory.deep import continual, networks, tasks, training
 from moe_theory.deep.datasets import DataSet, Images, load
 from moe_theory.deep.networks import NETWORKS, Weights
+from moe_theory.deep.params import reading
 from moe_theory.deep.presets import Preset, preset
-from moe_theory.deep.readings import reading
 from moe_theory.deep.tasks import inputs_of, pool_of
 
 TIMES = 3
@@ -127,7 +127,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--resnet", action="store_true", help="also compile the CIFAR-10 preset")
     chosen = parser.parse_args()
-    for twin in ("continual-mnist-small", "continual-cifar100-small", "continual-cifar10-small"):
-        compare(twin)
+    for name in ("continual-mnist-small", "continual-cifar100-small", "continual-cifar10-small"):
+        compare(name)
     if chosen.resnet:
         compile_resnet()

@@ -1,29 +1,47 @@
-"""Time of a replicate-round: the engine and its peers, over the grid of sizes, and against each size alone.
+"""Time of a replicate-round: the engine and its peers, over a grid of sizes, and against each size alone.
 
-`make bench` runs this on one pinned core and on all. What `moe-theory bench` reports comes from the same groups, timed
-in turn; here each is timed on its own, for pytest-benchmark's own statistics and comparisons.
+`make bench` runs this on one pinned core and on all, and `benchmarks.report` makes tables and figures of it.
+pytest-benchmark keeps a history (`--benchmark-autosave`) and compares with it (`--benchmark-compare`).
 """
 
 import dataclasses
 
+import jax
 import pytest
 
-from moe_theory.bench.grid import all_groups, scaling_groups
-from moe_theory.bench.setting import timed_systems
-
-GROUPS = [*all_groups(timed_systems(), "float32"), *scaling_groups(timed_systems(), "float32")]
-SINGLE = [dataclasses.replace(group, members=(member,)) for group in GROUPS for member in group.members]
+from benchmarks.contenders import ENGINE, PASSES, cases, interleaved, timed
 
 
-def name(group):
-    (member,) = group.members
-    setting = member.setting
-    batch = "automatic" if member.is_automatic else setting.batch
+def name(case):
+    setting = case.setting
     sizes = f"M={setting.num_experts},N={setting.num_tasks},d={setting.num_features},s={setting.num_samples}"
-    rounds = f"T={setting.num_rounds},batch={batch},{setting.precision}"
-    return f"{group.part}/{setting.system}/{sizes},{rounds}/{member.contender}"
+    batch = f"batch={'automatic' if case.is_automatic else setting.batch},{setting.precision}"
+    rounds = f",T={setting.num_rounds}" if case.part == "scaling T" else ""
+    return f"{case.part}/{setting.system}/{sizes},{batch}{rounds}/{case.contender}"
 
 
-@pytest.mark.parametrize("group", SINGLE, ids=name)
-def test_replicate_round(group, time_group):
-    time_group(group)
+@pytest.mark.parametrize("case", list(cases()), ids=name)
+def test_replicate_round(case, benchmark, cores, num_threads):
+    if reason := case.skipped(num_threads):
+        pytest.skip(reason)
+    jax.clear_caches()  # else a program that another test has compiled would seem to compile in no time
+    run = case.run(num_threads)
+    first = timed(run)
+    benchmark.pedantic(run, rounds=PASSES)
+    seconds, per_call = list(benchmark.stats.stats.data), case.replicates(num_threads) * case.setting.num_rounds
+    benchmark.extra_info |= {
+        "part": case.part,
+        "contender": case.contender,
+        "setting": dataclasses.asdict(case.setting),
+        "is_automatic": case.is_automatic,
+        "beside": case.beside or case.setting.batch,
+        "cores": cores,
+        "compile_seconds": max(first - min(seconds), 0.0),
+        "nanoseconds": [1e9 * each / per_call for each in seconds],
+    }
+    if case.part == "peers" and case.contender != ENGINE:
+        own = dataclasses.replace(case, contender=ENGINE)
+        mine, engine = interleaved([run, own.run(num_threads)]).T
+        share = own.replicates(num_threads) / case.replicates(num_threads)
+        benchmark.extra_info["times_engine"] = (share * mine / engine).tolist()
+    print(f"\n{name(case)}: {min(benchmark.extra_info['nanoseconds']):,.0f} ns")

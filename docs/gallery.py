@@ -19,8 +19,8 @@ FIGURES = ROOT / "figures"
 _OTHERS: dict[tuple[str, str], str] = {
     ("verify", "self-test"): "moe-theory verify --self-test --out figures/verify",
     ("sweep", "example"): "moe-theory sweep show runs/example --picture figures/sweep/example.svg",
-    ("bench", "peers"): "moe-theory bench --report figures/bench",
-    ("bench", "scaling"): "moe-theory bench --report figures/bench",
+    ("bench", "peers"): "make bench",
+    ("bench", "scaling"): "make bench",
 }
 _DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 

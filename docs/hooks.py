@@ -1,5 +1,6 @@
 """MkDocs' hooks: generated pages, figures and styles join the hand-written pages, and blocks what Markdown made."""
 
+import fnmatch
 import re
 import sys
 from collections.abc import Iterator
@@ -63,13 +64,21 @@ def on_page_context(context: TemplateContext, page: SitePage, config: MkDocsConf
 
 
 def _present(entry: Any, folder: Path) -> Any:
-    """An entry of the navigation without the pages that do not exist."""
+    """An entry of the navigation, globs expanded, without the pages that do not exist."""
     if isinstance(entry, list):
-        return [part for part in (_present(each, folder) for each in entry) if part]
+        expanded = [path for each in entry for path in _matching(each)]
+        return [part for part in (_present(each, folder) for each in expanded) if part]
     if isinstance(entry, dict):
         found = {title: _present(part, folder) for title, part in entry.items()}
         return {title: part for title, part in found.items() if part}
     return entry if entry in _MADE or (folder / entry).is_file() else None
+
+
+def _matching(entry: Any) -> list[Any]:
+    """The made pages that a glob such as "papers/*.md" stands for, by their names; any other entry as it is."""
+    if not isinstance(entry, str) or "*" not in entry:
+        return [entry]
+    return [{Path(path).stem: path} for path in fnmatch.filter(_MADE, entry)]
 
 
 def _status_style() -> Iterator[str]:

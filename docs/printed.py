@@ -10,7 +10,6 @@ import html
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -168,10 +167,6 @@ def _before(each: Printed, folder: Path) -> list[str]:
     for name in words:
         if name.endswith(".py"):
             (folder / name).write_text(_file(name, each.page))
-    if "--compare" in words or "--from" in words:
-        place = folder / words[words.index("--compare" if "--compare" in words else "--from") + 1]
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / "figures" / "bench" / "bench.json", place)
     if words[:1] in (["report"], ["cite"]):
         return [f"{PROGRAM} verify continual.lemma-4 --reading unit-signal"]
     if words[:2] == ["sweep", "show"]:

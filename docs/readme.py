@@ -11,24 +11,21 @@ import fnmatch
 import sys
 from collections.abc import Callable
 from html import escape
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `benchmarks`
 
 import recorded
 from gallery import FIGURES, ROOT, Entry, entries
 
+from benchmarks.report import CORES, cost, peer_name, read, times_engine
 from moe_theory import claims
-from moe_theory.bench import history
-from moe_theory.report.speed import CORES, over_engine, peer_groups, peer_name
+from moe_theory.core.papers import all_papers
 from moe_theory.verify.verdict import Status
 
 README = ROOT / "README.md"
 BENCH = FIGURES / "bench"
-TITLES = {
-    "continual": "Continual learning",
-    "edge": "Mobile edge computing",
-    "generalization": "Generalization",
-    "merging": "Online expert merging",
-    "deep": "Experts that are networks",
-}
+TITLES = {name: paper.title[0].upper() + paper.title[1:] for name, paper in all_papers().items()}
 COLUMNS, WIDTH = 3, 240  # of the gallery, and pixels of a thumbnail
 PACKAGE = "The package itself"
 ABOUT = {  # where the README speaks of figures that no paper has, by their folder
@@ -161,24 +158,20 @@ def _time(seconds: float) -> str:
 
 def speed() -> str:
     """How many times as long others take, by what was timed in turn with them."""
-    groups = peer_groups(history.read(BENCH / "bench.json"))
-    others = list(dict.fromkeys(peer_name(each, group) for group in groups.values() for each in group[1:]))
-    others = [name for name in others if not name.startswith(next(iter(groups.values()))[0].contender)]
-    lines = [_row("", "moe_theory, ns", *others)]
-    lines.append(_rule(1, 1 + len(others)))
+    groups = read([BENCH / "bench.json"]).peers()
+    others = list(dict.fromkeys(entry["contender"] for group in groups.values() for entry in group[1:]))
+    others.remove(next(iter(groups.values()))[0]["contender"])
+    lines = [_row("", "moe_theory, ns", *others), _rule(1, 1 + len(others))]
     for (title, cores), group in groups.items():
-        ratios = {peer_name(each, group): over_engine(each, group) for each in group[1:]}
+        ratios = {peer_name(entry): times_engine(entry) for entry in group[1:]}
         found = [ratios.get(name) for name in others]
-        cells = [
-            "" if each is None else f"{each.median:,.0f}" if each.median >= 10 else f"{each.median:.1f}"
-            for each in found
-        ]
-        lines.append(_row(f"{title}, {CORES[cores]}", f"{group[0].nanoseconds:,.0f}", *cells))
+        cells = ["" if each is None else f"{each[0]:,.0f}" if each[0] >= 10 else f"{each[0]:.1f}" for each in found]
+        lines.append(_row(f"{title}, {CORES[cores]}", f"{cost(group[0]):,.0f}", *cells))
     return "\n".join(lines)
 
 
 def benchmarks() -> str:
-    """What `moe-theory bench --report figures/bench` wrote, without the grid."""
+    """What `make bench` wrote, without the grid."""
     return (BENCH / "summary.md").read_text(encoding="utf-8")
 
 

@@ -13,15 +13,12 @@ from typing import Any
 from public import assigned, defining_module, public_names
 
 from builder import Page, plain
+from moe_theory.core.papers import all_papers
 
 ROOT_PACKAGE = "moe_theory"
 TITLES = {
     ROOT_PACKAGE: "moe_theory",
-    "moe_theory.continual": "continual",
-    "moe_theory.edge": "edge",
-    "moe_theory.generalization": "generalization",
-    "moe_theory.merging": "merging",
-    "moe_theory.deep": "deep",
+    **{paper.package: name for name, paper in all_papers().items()},
     "moe_theory.verify": "verify",
     "moe_theory.sweep": "sweep",
     "moe_theory.core": "errors",

@@ -8,7 +8,6 @@ from unittest import mock
 import click
 
 from moe_theory import cli
-from moe_theory.bench import history
 from moe_theory.cli.output import EXITS
 from moe_theory.report import bounds, citing, deep, pages, sweeps
 from moe_theory.verify import explore
@@ -21,7 +20,6 @@ _SCHEMAS = {  # of the documents that say their own, by command
     "sweep show": sweeps.SCHEMA,
     "deep": deep.SCHEMA,
     "bound": bounds.SCHEMA,
-    "bench": history.SCHEMA,
     "cite": citing.SCHEMA,
 }
 

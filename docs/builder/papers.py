@@ -22,7 +22,7 @@ from moe_theory.report import words
 from moe_theory.report.html import mathml
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.registry import all_claims
-from moe_theory.verify.statements import Statement, statements
+from moe_theory.verify.statement import Statement, statements
 from moe_theory.verify.verdict import Status
 
 FOLDER = "papers"

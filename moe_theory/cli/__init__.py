@@ -14,7 +14,7 @@ GROUPS = {  # commands by heading; "sweep show" is `show` of sweep.py
     "See what there is": ("tour", "claims", "figures"),
     "Judge claims": ("verify", "explore", "report", "cite"),
     "Run things of your own": ("sweep", "sweep show", "bound", "merge", "deep"),
-    "This machine": ("bench", "completion"),
+    "This machine": ("completion",),
 }
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 ABOUT = """moe-theory runs the algorithms of Mixture-of-Experts theory papers by the

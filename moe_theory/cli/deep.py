@@ -84,9 +84,9 @@ def deep(
     same numbers. Prints each cell's errors, how they differ and the verdicts on the figure's claims; writes
     results.nc, summary.json, verdicts.json and deep.svg.
     """
-    from moe_theory.deep import datasets, presets, readings, runs
+    from moe_theory.deep import datasets, params, presets, runs
     from moe_theory.report import deep as pages
-    from moe_theory.verify.settings import parsed
+    from moe_theory.verify.request import parsed
 
     if positional is not None and preset not in (None, positional):
         raise InvalidRunError(f"preset={preset} and {positional} are two presets, but one is run at a time. Name one.")
@@ -106,7 +106,7 @@ def deep(
             )
         plan = runs.Plan(
             preset=chosen,
-            reading=readings.reading(reading),
+            reading=params.reading(reading),
             replicates=chosen.replicates if replicates is None else replicates,
             seed=seed,
             every=every,
@@ -132,7 +132,7 @@ def _list_presets(as_json: bool) -> None:
 
 def _run(plan: "Plan", out: Path, as_json: bool) -> None:
     from moe_theory.deep import runs
-    from moe_theory.deep.runs import Found
+    from moe_theory.deep.runs import Stored
     from moe_theory.deep.summary import summarize
     from moe_theory.report import deep as pages
     from moe_theory.report.output import prepare_folder
@@ -141,26 +141,26 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
     from moe_theory.runs.machine import available_cores
     from moe_theory.runs.provenance import backend
 
-    kept = runs.survey(plan)
-    if kept[Found.OTHER]:
+    kept = runs.count_stored(plan)
+    if kept[Stored.OTHER]:
         raise InvalidRunError(
-            f"{out} holds {pages.counted(kept[Found.OTHER], 'run', 'runs')} of other settings, data, seeds, checkpoint "
-            "rounds or versions, which this one would replace. Name another --out, or give --fresh to discard them."
+            f"{out} holds {pages.counted(kept[Stored.OTHER], 'run', 'runs')} of other settings, data, seeds, "
+            "checkpoint rounds or versions, which this one would replace. Name another --out, or give --fresh to "
+            "discard them."
         )
     folder = prepare_folder(out, pages.NAMES)
     keep_programs(folder / "programs")
     console = open_console(to_stderr=as_json)
     log = _Log(plan)
     print_lines(console, pages.heading(plan))
-    if kept[Found.WHOLE] + kept[Found.PART]:
-        print_lines(
-            console, f"resuming: of {kept.total()} runs {kept[Found.WHOLE]} are complete and {kept[Found.PART]} begun"
-        )
+    complete, partial = kept[Stored.COMPLETE], kept[Stored.PARTIAL]
+    if complete + partial:
+        print_lines(console, f"resuming: of {kept.total()} runs {complete} are complete and {partial} begun")
     threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # another device is busy with one seed
     try:
         with terminal_progress(console) as progress:
             log.begin(progress)
-            made = runs.carry_out(plan, log.record, threads)
+            made = runs.run_plan(plan, log.record, threads)
     except KeyboardInterrupt:
         stop_at_once(f"interrupted; {log.kept(folder)}")
     summary, report = summarize(plan, made), judged(plan, made)
@@ -176,7 +176,8 @@ def judged(plan: "Plan", made: "Runs") -> "Report":
     """The verdicts on the preset's claims, which share one error; none from a single seed, which decides nothing."""
     from moe_theory.deep.experiments import claims_for
     from moe_theory.runs.provenance import is_x64, now, versions
-    from moe_theory.verify.session import FAMILY_ERROR, judge
+    from moe_theory.verify.request import FAMILY_ERROR
+    from moe_theory.verify.session import judge
     from moe_theory.verify.verdict import Report
 
     claims = claims_for(plan.preset, plan.data.title) if plan.replicates > 1 else []
@@ -217,7 +218,7 @@ def _show(summary: "Summary", report: "Report", console: "Console") -> None:
 
     for table in pages.tables(summary, console.width):
         console.print(table)
-    for line in (*pages.closing_lines(summary), *pages.doubts_of_verdicts(summary)):
+    for line in (*pages.closing_lines(summary), *pages.verdict_warnings(summary)):
         style = "yellow" if line.startswith("WARNING") else None
         console.print(line, highlight=False, soft_wrap=True, markup=False, style=style)
     if report.verdicts:
@@ -232,7 +233,7 @@ class _Log:
         self._plan = plan
         self._num_runs = len(plan.preset.cells()) * plan.replicates
         self._lock = threading.Lock()
-        self._found: Counter[str] = Counter()  # by `Found`
+        self._found: Counter[str] = Counter()  # by `Stored`
         self._is_running = False
 
     def begin(self, progress: "Progress") -> None:
@@ -248,26 +249,26 @@ class _Log:
             num_rounds = self._plan.preset.num_rounds
             self._progress.at(f"{step.cell}, seed {step.replicate}, round {step.done} of {num_rounds}")
             self._progress.advance(step.rounds)
-            if step.found is not None:
-                self._found[step.found] += 1
+            if step.stored is not None:
+                self._found[step.stored] += 1
             elif not self._is_running:  # a part is done, so that there is a program
                 self._is_running = True
                 self._progress.running("rounds")
 
     def kept(self, folder: Path) -> str:
         """What an interrupted run leaves, in words."""
-        from moe_theory.deep.runs import Found
+        from moe_theory.deep.runs import Stored
 
-        if not self._is_running and not self._found[Found.PART] + self._found[Found.WHOLE]:
+        if not self._is_running and not self._found[Stored.PARTIAL] + self._found[Stored.COMPLETE]:
             return f"no run had reached its first checkpoint, round {self._plan.every}: nothing is kept"
         return f"rounds up to each run's last checkpoint are kept in {folder}: the same command resumes from them"
 
     def lines(self) -> list[str]:
         """What was taken from earlier runs, and what was not."""
-        from moe_theory.deep.runs import Found
+        from moe_theory.deep.runs import Stored
 
-        whole, damaged = self._found[Found.WHOLE], self._found[Found.DAMAGED]
-        resumed, lines = self._found[Found.PART] + whole, []
+        whole, damaged = self._found[Stored.COMPLETE], self._found[Stored.DAMAGED]
+        resumed, lines = self._found[Stored.PARTIAL] + whole, []
         if resumed:
             lines.append(f"resumed {resumed} of {self._num_runs} runs, {whole} of which were complete")
         if damaged:

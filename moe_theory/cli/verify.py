@@ -11,7 +11,7 @@ from moe_theory.cli.output import FAILED, command_line, open_console, print_json
 from moe_theory.core.errors import InvalidRunError
 
 if TYPE_CHECKING:
-    from moe_theory.verify.session import Request
+    from moe_theory.verify.request import Request
 
 PAGE_SECONDS, PAGE_SHARE = 0.06, 0.25  # of a budget, for the report: seconds a verdict, and at most this share of it
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -106,9 +106,8 @@ def request_of(
     module: Path | None,
 ) -> "Request":
     """What the options ask for, the user's own claims included. Raises: MoeTheoryError for what cannot be judged."""
-    from moe_theory.verify.modules import load_claims
-    from moe_theory.verify.session import check_request
-    from moe_theory.verify.settings import parsed
+    from moe_theory.verify.registry import load_claims
+    from moe_theory.verify.request import check_request, parsed
 
     own = [] if module is None else load_claims(module)
     source = None if module is None else str(module)
@@ -120,12 +119,12 @@ def _list(request: "Request", replicates: int | None, as_json: bool) -> None:
     rows = [
         {
             "claim": claim.id,
-            "reading": job.reading.name,
-            "experiment": job.experiment.name,
-            "replicates": replicates or job.experiment.replicates,
+            "reading": study.reading.name,
+            "experiment": study.experiment.name,
+            "replicates": replicates or study.experiment.replicates,
         }
-        for job in request.jobs
-        for claim in job.claims
+        for study in request.studies
+        for claim in study.claims
     ]
     if as_json:
         print_json(rows)
@@ -140,7 +139,7 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
     from moe_theory.report.output import prepare_folder
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
-    from moe_theory.verify.archive import Archive
+    from moe_theory.verify.evidence import Archive
     from moe_theory.verify.session import carry_out
 
     if request.budget is not None:

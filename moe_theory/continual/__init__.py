@@ -4,21 +4,22 @@ Source: H. Li, S. Lin, L. Duan, Y. Liang, N. B. Shroff, "Theory on Mixture-of-Ex
 """
 
 from moe_theory.continual import accuracy as accuracy
-from moe_theory.continual import exact as exact
+from moe_theory.continual import corrected as corrected
+from moe_theory.continual import corrected as exact  # noqa: F401  # an earlier name
 from moe_theory.continual import theory as theory
+from moe_theory.continual.algorithm import Info as Info
+from moe_theory.continual.algorithm import State as State
+from moe_theory.continual.algorithm import begin as begin
+from moe_theory.continual.algorithm import draw as draw
+from moe_theory.continual.algorithm import learn as learn
+from moe_theory.continual.algorithm import on_pool as on_pool
+from moe_theory.continual.algorithm import system as system
+from moe_theory.continual.params import READINGS as READINGS
 from moe_theory.continual.params import Dims as Dims
 from moe_theory.continual.params import Params as Params
-from moe_theory.continual.readings import READINGS as READINGS
-from moe_theory.continual.readings import Reading as Reading
-from moe_theory.continual.readings import gate_drive as gate_drive
-from moe_theory.continual.readings import reading as reading
-from moe_theory.continual.system import Info as Info
-from moe_theory.continual.system import State as State
-from moe_theory.continual.system import begin as begin
-from moe_theory.continual.system import draw as draw
-from moe_theory.continual.system import learn as learn
-from moe_theory.continual.system import on_pool as on_pool
-from moe_theory.continual.system import system as system
+from moe_theory.continual.params import Reading as Reading
+from moe_theory.continual.params import gate_drive as gate_drive
+from moe_theory.continual.params import reading as reading
 from moe_theory.core.papers import Paper
 from moe_theory.core.tasks import Arrival as Arrival
 from moe_theory.core.tasks import Pool as Pool
@@ -43,5 +44,6 @@ PAPER = Paper(
     statements="statements.toml",
     figures="moe_theory.continual.figures:FIGURES",
     systems={"continual": "moe_theory.continual.sweeps:SWEEPABLE"},
+    first_look=("continual",),
     rank=0,
 )

@@ -1,31 +1,29 @@
-"""The runs that claims and figures share: Fig. 2's eight cells, a single expert on shared pools, short histories."""
+"""Runs that claims and figures share: Fig. 2, a single expert, grids for router and specialization, Figs. 8 and 9."""
 
-from typing import NamedTuple
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.continual import exact, theory
-from moe_theory.continual.params import Dims, Params
-from moe_theory.continual.system import Info, State, begin, system
+from moe_theory.continual import corrected, theory
+from moe_theory.continual.algorithm import Info, State, begin, system
+from moe_theory.continual.diagnostics import expert_sets, system_with_diagnostics, system_with_gate_steps
+from moe_theory.continual.params import SIGMA_0, Dims, Params
 from moe_theory.core.batching import trailing_vmap
+from moe_theory.core.linear import ceil_to_rounds
 from moe_theory.core.random import replicate_keys
+from moe_theory.core.system import observe_info
 from moe_theory.core.tasks import Pool, draw_pool
 from moe_theory.runs import Run
 from moe_theory.verify import Experiment
 
-# Appendix A.2: N = 6 tasks, d = 10, s = 6; experts padded to the largest M, so that all cells are one program.
-FIGURE_2_DIMS = Dims(max_experts=20, num_tasks=6, num_features=10, num_samples=6)
-FIGURE_2_ROUNDS = 2000
-FIGURE_2_EXPERTS = (1, 5, 10, 20)
-SINGLE_DIMS = Dims(max_experts=1, num_tasks=6, num_features=10, num_samples=6)
-NUM_POOLS = 16  # pools that the replicates of a single expert share, so that exact theory is computed once a pool
-
 
 class Records(NamedTuple):
-    """What a recorded round keeps for the closed forms and the metrics they speak of."""
+    """Metrics of a round, and the loads that the closed forms take."""
 
     forgetting: Float[Array, ""]
     generalization_error: Float[Array, ""]
@@ -62,10 +60,46 @@ def observe_moves(state: State, info: Info) -> Moves:
     return Moves(info.task, info.expert, info.error, info.update_norm)
 
 
-def cell_name(num_experts: int, terminate: bool) -> str:
-    """The name of a cell of Fig. 2."""
-    return f"M = {num_experts}" if terminate else f"M = {num_experts}, endless"
+class GateSpan(NamedTuple):
+    """How far apart the gates are."""
 
+    any_gap: Float[Array, ""]  # largest |h_m - h_m'| of all experts
+
+
+def observe_gate_span(state: State, info: Info) -> GateSpan:
+    """The span of the gate outputs."""
+    del state
+    exists = info.gate_probabilities > 0
+    highest = jnp.max(jnp.where(exists, info.gate_outputs, -jnp.inf))
+    return GateSpan(highest - jnp.min(jnp.where(exists, info.gate_outputs, jnp.inf)))
+
+
+class Sets(NamedTuple):
+    """Which set each expert is in."""
+
+    sets: Int[Array, " M"]
+
+
+def observe_sets(state: State, info: Info) -> Sets:
+    """The sets at the gates of the next round."""
+    del info
+    return Sets(expert_sets(state))
+
+
+# Appendix A.2: N = 6 tasks, d = 10, s = 6. Experts are padded to an experiment's largest M: one program for all cells.
+SIZES = {"num_tasks": 6, "num_features": 10, "num_samples": 6}
+FIGURE_2_DIMS = Dims(20, **SIZES)
+FIGURE_2_EXPERTS = (1, 5, 10, 20)
+SINGLE_DIMS = Dims(1, **SIZES)
+NUM_POOLS = 16  # pools that the replicates of a single expert share, so that exact theory is computed once a pool
+
+
+def cell_name(num_experts: int, terminate: bool = True) -> str:
+    """The name of a cell of Fig. 2."""
+    return f"M = {num_experts}" if terminate else f"M = {num_experts}, no termination"
+
+
+SINGLE, FEW, MANY = cell_name(1), cell_name(5), cell_name(20)
 
 FIGURE_2 = Experiment(
     name="figure-2",
@@ -76,7 +110,7 @@ FIGURE_2 = Experiment(
         for num_experts in FIGURE_2_EXPERTS
         for terminate in (True, False)
     },
-    num_rounds=FIGURE_2_ROUNDS,
+    num_rounds=2000,
     record_every=20,
     observe=observe_metrics,
     replicates=2048,
@@ -99,7 +133,7 @@ SINGLE_EXPERT = Experiment(
     name="single-expert",
     dims=SINGLE_DIMS,
     system=system(SINGLE_DIMS),
-    cells={cell_name(1, True): {"num_experts": 1}},
+    cells={SINGLE: {"num_experts": 1}},
     num_rounds=200,
     record_every=20,
     observe=observe_metrics,
@@ -107,51 +141,284 @@ SINGLE_EXPERT = Experiment(
     start=start_on_shared_pools,
 )
 
-JUST_EXPLORED = Experiment(
+JUST_EXPLORED = dataclasses.replace(
+    FIGURE_2,
     name="just-explored",
-    dims=FIGURE_2_DIMS,
-    system=system(FIGURE_2_DIMS),
-    cells={cell_name(20, True): {"num_experts": 20}},
+    cells={MANY: {"num_experts": 20}},
     num_rounds=100,
     record_every=10,
-    observe=observe_metrics,
     replicates=16384,
 )
 
-JUST_EXPLORED_BY_FEW = Experiment(
-    name="just-explored-by-few",
-    dims=FIGURE_2_DIMS,
-    system=system(FIGURE_2_DIMS),
-    cells={cell_name(5, True): {"num_experts": 5}},
-    num_rounds=10,
-    record_every=5,
-    observe=observe_metrics,
-    replicates=16384,
+JUST_EXPLORED_BY_FEW = dataclasses.replace(
+    JUST_EXPLORED, name="just-explored-by-few", cells={FEW: {"num_experts": 5}}, num_rounds=10, record_every=5
 )
-
-HISTORY_DIMS = Dims(max_experts=5, num_tasks=6, num_features=10, num_samples=6)
 
 HISTORY = Experiment(
     name="history",
-    dims=HISTORY_DIMS,
-    system=system(HISTORY_DIMS),
-    cells={cell_name(1, True): {"num_experts": 1}, cell_name(5, True): {"num_experts": 5}},
+    dims=Dims(5, **SIZES),
+    system=system(Dims(5, **SIZES)),
+    cells={SINGLE: {"num_experts": 1}, FEW: {"num_experts": 5}},
     num_rounds=100,
     record_every=1,
     observe=observe_moves,
     replicates=4096,
 )
 
-ROUTING = Experiment(
+ROUTING = dataclasses.replace(
+    HISTORY,
     name="routing",
-    dims=HISTORY_DIMS,
-    system=system(HISTORY_DIMS),
-    cells={cell_name(5, True): {"num_experts": 5, "terminate": False}},
+    cells={FEW: {"num_experts": 5, "terminate": False}},
     num_rounds=50,
     record_every=50,
     observe=observe_metrics,
     replicates=1024,
 )
+
+
+# Grids for the O() and Omega() statements about router and gates. On the grid of scales everything shrinks as
+# Algorithm 1 asks, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25; signals keep
+# entries of order 1 in every reading, |v_n|_inf = O(1), by c = 1/sigma_0. The grid lies where a reading's noise
+# outweighs what shrinks with sigma_0 inside a cluster. T1 and at least `ROUNDS_PAST_EXPLORATION` more lie in the runs.
+ROUTER_SCALES = (0.000625, 0.0025, 0.01, 0.04)
+ROUTER_SCALE = 0.04  # sigma_0 on the grids of learning rates and of experts
+ROUTER_RATES = (0.05, 0.1, 0.2, 0.4)  # the third is that of `ROUTER_SCALE`
+ROUNDS_PAST_EXPLORATION = 100
+ROUTER_EXPERTS = (8, 16, 32, 64)
+ROUTER_MANY, ROUTER_FEW = 10, 5  # M > N and M < N
+ROUTER_DIMS = Dims(ROUTER_MANY, **SIZES)
+ROUTER_EXPERT_DIMS = Dims(ROUTER_EXPERTS[-1], **SIZES)
+NOISE_SHARE = 0.25  # sigma_t / sigma_0 where the noise is small: that of Fig. 2
+
+
+def router_cell(scale: float, variant: str = "") -> str:
+    """The name of a cell of the grid of scales: M > N with the reading's noise, or a variant."""
+    return f"sigma_0 = {scale}{variant and ', '}{variant}"
+
+
+def router_rate_cell(rate: float) -> str:
+    """The name of a cell of the grid of learning rates; one of them lies on the grid of scales."""
+    return router_cell(ROUTER_SCALE) if rate == ROUTER_SCALE**0.5 else f"eta = {rate}"
+
+
+def router_experts_cell(number: int, variant: str = "") -> str:
+    """The name of a cell of the grid of numbers of experts."""
+    return f"M = {number}{variant and ', '}{variant}"
+
+
+def router_params(scale: float, **changes: float) -> dict[str, float]:
+    """Algorithm 1's parameters at sigma_0 = `scale`, without clusters and with M > N unless changed."""
+    return {
+        "num_experts": ROUTER_MANY,
+        "num_clusters": ROUTER_DIMS.num_tasks,
+        "learning_rate": scale**0.5,
+        "balance_weight": scale**0.5,
+        "perturbation_scale": scale**1.25,
+        "termination_threshold": scale**1.25,
+        "truth_scale": scale,
+        "signal_scale": 1 / scale,
+        "cluster_spread": scale**1.5,
+    } | changes
+
+
+# Variants of a cell. M < N: truths of a cluster within O(sigma_0^1.5). Small noise: within O(sigma_0). Near signals:
+# both, and signals of a cluster within O(sigma_0^1.5), as the proof of Lemma 1 supposes. Large lambda: a perturbation
+# far above every gate output, so that routing is all but independent and uniform.
+UNIFORM, UNIFORM_PERTURBATION = "large lambda", 1e3
+_FEWER = {"num_experts": ROUTER_FEW, "num_clusters": 3}
+_ROUTER_VARIANTS = {
+    "": lambda scale: {},
+    "M < N": lambda scale: _FEWER,
+    "small noise": lambda scale: {"noise_scale": NOISE_SHARE * scale},
+    "near signals": lambda scale: _FEWER | {"noise_scale": NOISE_SHARE * scale, "cluster_spread": scale**2.5},
+}
+ROUTER_CELLS, FEWER_EXPERTS_CELLS, SMALL_NOISE_CELLS, NEAR_SIGNALS_CELLS = (
+    tuple(router_cell(scale, variant) for scale in ROUTER_SCALES) for variant in _ROUTER_VARIANTS
+)
+RATE_CELLS = tuple(router_rate_cell(rate) for rate in ROUTER_RATES)
+EXPERT_CELLS, UNIFORM_CELLS = (
+    tuple(router_experts_cell(number, variant) for number in ROUTER_EXPERTS) for variant in ("", UNIFORM)
+)
+
+ROUTER_GRID = Experiment(
+    name="router-grid",
+    dims=ROUTER_DIMS,
+    system=system_with_gate_steps(ROUTER_DIMS),
+    cells={
+        router_cell(scale, variant): router_params(scale, **changes(scale))
+        for variant, changes in _ROUTER_VARIANTS.items()
+        for scale in ROUTER_SCALES
+    }
+    | {
+        router_rate_cell(rate): router_params(ROUTER_SCALE, learning_rate=rate)
+        for rate in ROUTER_RATES
+        if rate != ROUTER_SCALE**0.5
+    },
+    num_rounds=int(theory.exploration_rounds(ROUTER_MANY, ROUTER_SCALES[0] ** 0.5)) + ROUNDS_PAST_EXPLORATION,
+    record_every=1,
+    observe=observe_info,
+    replicates=512,
+)
+
+ROUTER_EXPERT_GRID = Experiment(
+    name="router-expert-grid",
+    dims=ROUTER_EXPERT_DIMS,
+    system=system_with_gate_steps(ROUTER_EXPERT_DIMS),
+    cells={
+        router_experts_cell(number, variant): router_params(ROUTER_SCALE, num_experts=number, **changes)
+        for variant, changes in (("", {}), (UNIFORM, {"perturbation_scale": UNIFORM_PERTURBATION}))
+        for number in ROUTER_EXPERTS
+    },
+    num_rounds=int(theory.exploration_rounds(ROUTER_EXPERTS[-1], ROUTER_SCALE**0.5)),
+    record_every=1,
+    observe=observe_info,
+    replicates=1024,
+)
+
+# A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with the sizes of steps that
+# Algorithm 1 gives them, those of Fig. 2 at its sigma_0. Signals keep entries of order 1 whatever the reading, and the
+# ratio of noise to truths is that of Fig. 2. t_1 lies within the runs, t_2 within those of `UPDATING_LONG`, which have
+# a grid of their own since t_2 grows as sigma_0^-1.25.
+SPECIALIZATION_SCALES = (0.003125, 0.00625, 0.0125, 0.025)
+UPDATING_LONG_SCALES = (0.0125, 0.025, 0.05, 0.1)
+MANY_EXPERTS, FEW_EXPERTS = 12, 5  # M > N, where each task is a cluster of its own, and M < N, with K = 3
+SPECIALIZATION_DIMS = Dims(MANY_EXPERTS, **SIZES)
+
+
+def specialization_cell(num_experts: int, scale: float) -> str:
+    """The name of a cell of the grid of scales."""
+    return f"M = {num_experts}, sigma_0 = {scale}"
+
+
+def specialization_params(num_experts: int, scale: float) -> dict[str, Any]:
+    """Overrides that make sigma_0 `scale` and keep to the orders of Algorithm 1's input line."""
+    ratio, figure_2 = scale / SIGMA_0, Params()
+    return {
+        "num_experts": num_experts,
+        "num_clusters": SPECIALIZATION_DIMS.num_tasks if num_experts == MANY_EXPERTS else figure_2.num_clusters,
+        "truth_scale": scale,
+        "signal_scale": 1 / scale,
+        "cluster_spread": scale**1.5,
+        "noise_scale": figure_2.noise_scale * ratio,
+        "learning_rate": figure_2.learning_rate * ratio**0.5,
+        "balance_weight": figure_2.balance_weight * ratio**0.5,
+        "perturbation_scale": figure_2.perturbation_scale * ratio**1.25,
+        "termination_threshold": scale**1.25,
+    }
+
+
+def _specialization_cells(*scales: float, terminate: bool) -> dict[str, dict[str, Any]]:
+    return {
+        specialization_cell(number, scale): specialization_params(number, scale) | {"terminate": terminate}
+        for number in (MANY_EXPERTS, FEW_EXPERTS)
+        for scale in scales
+    }
+
+
+MANY_CELLS, FEW_CELLS, MANY_LONG_CELLS, FEW_LONG_CELLS = (
+    tuple(specialization_cell(number, scale) for scale in scales)
+    for scales in (SPECIALIZATION_SCALES, UPDATING_LONG_SCALES)
+    for number in (MANY_EXPERTS, FEW_EXPERTS)
+)
+MANY_SMALLEST, FEW_SMALLEST = MANY_CELLS[:1], FEW_CELLS[:1]
+MANY_LARGEST, FEW_LARGEST = MANY_CELLS[-1:], FEW_CELLS[-1:]
+MANY_FIGURE_2, FEW_FIGURE_2 = (  # at Fig. 2's sigma_0
+    (specialization_cell(number, SIGMA_0),) for number in (MANY_EXPERTS, FEW_EXPERTS)
+)
+
+SPECIALIZATION = Experiment(
+    name="specialization",
+    dims=SPECIALIZATION_DIMS,
+    system=system_with_diagnostics(SPECIALIZATION_DIMS),
+    cells=_specialization_cells(*SPECIALIZATION_SCALES, SIGMA_0, terminate=True),
+    num_rounds=1200,
+    record_every=1,
+    observe=observe_info,
+    replicates=1024,
+)
+
+UPDATING = dataclasses.replace(
+    SPECIALIZATION,
+    name="specialization-updating",
+    cells=_specialization_cells(*SPECIALIZATION_SCALES, terminate=False),
+)
+
+UPDATING_LONG = Experiment(
+    name="specialization-updating-long",
+    dims=SPECIALIZATION_DIMS,
+    system=system(SPECIALIZATION_DIMS),
+    cells=_specialization_cells(*UPDATING_LONG_SCALES, terminate=False),
+    num_rounds=3640,
+    record_every=1,
+    observe=observe_gate_span,
+    replicates=512,
+)
+
+# Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta).
+COVERAGE_FAILURE = 0.05  # delta, which the paper leaves at o(1)
+COVERAGE_TASKS, COVERAGE_CLUSTERS = 10, 2
+COVERAGE_EXPERTS = {
+    count: int(np.ceil(count * np.log(count / COVERAGE_FAILURE))) for count in (COVERAGE_TASKS, COVERAGE_CLUSTERS)
+}
+COVERAGE_DIMS = Dims(COVERAGE_EXPERTS[COVERAGE_TASKS], **SIZES | {"num_tasks": COVERAGE_TASKS})
+
+
+COVERAGE = Experiment(
+    name="coverage",
+    dims=COVERAGE_DIMS,
+    system=system(COVERAGE_DIMS),
+    cells={
+        f"{count} sets": {"num_experts": num_experts, "num_clusters": count}
+        for count, num_experts in COVERAGE_EXPERTS.items()
+    },
+    num_rounds=int(theory.exploration_rounds(COVERAGE_DIMS.max_experts, Params().learning_rate)),
+    record_every=2,
+    observe=observe_sets,
+    replicates=1024,
+)
+
+
+# Appendix A.7: four thresholds of termination, the perturbation lambda between the second and the last.
+THRESHOLD_POWERS = (0.75, 1.0, 1.25, 1.5)  # Gamma = sigma_0^power
+PERTURBATION_POWER = 1.25  # lambda = sigma_0^1.25
+
+
+def threshold_name(power: float) -> str:
+    """The name of a cell of Figs. 8 and 9."""
+    return f"Gamma = sigma_0^{power:g}"
+
+
+THRESHOLDS = {
+    threshold_name(power): {
+        "num_experts": 5,
+        "perturbation_scale": SIGMA_0**PERTURBATION_POWER,
+        "termination_threshold": SIGMA_0**power,
+    }
+    for power in THRESHOLD_POWERS
+}
+FIGURE_9_DIMS = Dims(5, **SIZES | {"num_tasks": 30})
+
+FIGURE_8 = dataclasses.replace(SPECIALIZATION, name="figure-8", cells=THRESHOLDS, num_rounds=400, replicates=512)
+
+FIGURE_9 = Experiment(
+    name="figure-9",
+    dims=FIGURE_9_DIMS,
+    system=system(FIGURE_9_DIMS),
+    cells=THRESHOLDS | {SINGLE: {**THRESHOLDS[threshold_name(PERTURBATION_POWER)], "num_experts": 1}},
+    num_rounds=2000,
+    record_every=2000,
+    observe=observe_metrics,
+    replicates=512,
+)
+
+
+T2_POWER, RETURN_POWER = 0.25, 0.75  # of sigma_0^-1 in T2 and t_1, and in t_2, for `stage_rounds`
+
+
+def stage_rounds(params: Params, power: float = 0.0) -> int:
+    """ceil(M / eta sigma_0^-power), in rounds: T1 at power 0, T2 and t_1 at `T2_POWER`, t_2 at `RETURN_POWER`."""
+    quotient = float(params.num_experts) / float(params.learning_rate) * float(params.truth_scale) ** -power
+    return int(ceil_to_rounds(quotient))
 
 
 def pools_of(run: Run, count: int | None = None) -> list[Pool]:
@@ -179,22 +446,21 @@ def loads_of(run: Run) -> tuple[Float[np.ndarray, "R B M"], Float[np.ndarray, "R
     return loads.astype(np.float64), explored.astype(np.float64)
 
 
-def bounds_of(run: Run, dims: Dims, form: str | None = None) -> theory.Bound:
-    """What the theorems say of each replicate, from its pool and realised loads alone: arrays (R, B).
-
-    `form` names the form of Theorem 2; None is Theorem 1.
-    """
-    pool_gaps, ratio = gaps_of(run), theory.overparameterization_ratio(dims.num_features, dims.num_samples)
-    loads, explored = loads_of(run)
-    rounds = run.rounds[:, None]
-    if form is None:
-        return theory.theorem_1(pool_gaps, ratio, loads, explored, rounds)
-    return theory.theorem_2(pool_gaps, ratio, loads, explored, rounds, form)
+def bounds_of(run: Run, dims: Dims, theorem: Callable[..., theory.Bound] = theory.theorem_1) -> theory.Bound:
+    """What a theorem says of each replicate, from its pool and realised loads alone: arrays (R, B)."""
+    ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
+    return theorem(gaps_of(run), ratio, *loads_of(run), run.rounds[:, None])
 
 
-def exact_of(run: Run, dims: Dims) -> exact.Exact:
+def exact_of(run: Run, dims: Dims) -> corrected.Exact:
     """Exact theory of a single expert for each replicate of a run on shared pools: arrays (R, B)."""
     pools, places = shared_pools_of(run)
-    moments = [exact.single_expert(pool, dims.num_samples, int(run.rounds[-1])) for pool in pools]
-    by_pool = exact.Exact(*(np.stack(leaves, axis=-1)[run.rounds - 1] for leaves in zip(*moments, strict=True)))
-    return exact.Exact(*(leaf[:, places] for leaf in by_pool))
+    moments = [corrected.single_expert(pool, dims.num_samples, int(run.rounds[-1])) for pool in pools]
+    by_pool = corrected.Exact(*(np.stack(leaves, axis=-1)[run.rounds - 1] for leaves in zip(*moments, strict=True)))
+    return corrected.Exact(*(leaf[:, places] for leaf in by_pool))
+
+
+def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R B"]:
+    """exp of the entropy of the loads' shares: M for even loads, 1 if one expert has them all."""
+    shares = loads / np.maximum(loads.sum(axis=1, keepdims=True), 1)
+    return np.exp(-np.sum(shares * np.log(np.where(shares > 0, shares, 1)), axis=1))

@@ -1,27 +1,28 @@
-"""Closed forms of `continual` (ICLR 2025, Section 5): Proposition 4 and Theorems 1 and 2, Eqs. (17) to (22).
+"""Closed forms as `continual` (ICLR 2025) prints them: Proposition 4, Theorems 1 and 2, (17) to (22); Lemmas 11 and 16.
 
 Each sum over rounds tau depends on the routes only through the experts' loads L_t(m): the arrivals at expert m see
 the loads 1, 2, ..., L_t(m), so every sum is a geometric one and costs O(M). Given NumPy float64 a function computes in
 float64; given JAX arrays, traced or not, it computes in their precision.
 
-The forms are as printed, wrong or right; what is exact for one expert is in `exact.py`.
+Right or wrong; what holds instead is in `corrected.py`.
 """
 
 from typing import NamedTuple
 
+import numpy as np
 from jaxtyping import ArrayLike, Float, Int, Real
 
 from moe_theory.core.errors import unknown_name
 from moe_theory.core.linear import MAX_ROUNDS as MAX_ROUNDS
 from moe_theory.core.linear import Gaps as Gaps
-from moe_theory.core.linear import Numbers, ceil_to_rounds, power, power_complement
+from moe_theory.core.linear import Numbers, ceil_to_rounds, power, power_complement, power_drop_sum
 from moe_theory.core.linear import error_contraction as error_contraction
 from moe_theory.core.linear import gaps as gaps
 from moe_theory.core.linear import overparameterization_ratio as overparameterization_ratio
 from moe_theory.core.linear import require_overparameterized as require_overparameterized
 from moe_theory.core.numerics import array_namespace
 
-FORMS = ("printed", "appendix", "corrected")  # of `theorem_2`
+FORMS = ("printed", "appendix")  # of `theorem_2`
 
 
 class Bound(NamedTuple):
@@ -82,7 +83,7 @@ def proposition_4(pool_gaps: Gaps, ratio: Float[ArrayLike, ""], rounds: Real[Arr
     """
     xp = array_namespace(*pool_gaps, ratio, rounds)
     norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
-    forgotten = _power_drop(xp, ratio, rounds) * (gap - norm)
+    forgotten = power_drop_sum(ratio, rounds) * (gap - norm)
     return Bound(
         forgetting=forgotten / xp.maximum(rounds - 1, 1),
         generalization_error=power(ratio, rounds) * norm + power_complement(ratio, rounds) * gap,
@@ -113,7 +114,7 @@ def theorem_1(
     """
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
     norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
-    forgotten = xp.sum(_power_drop(xp, ratio, explored_loads), axis=-1) * (gap - norm)
+    forgotten = xp.sum(power_drop_sum(ratio, explored_loads), axis=-1) * (gap - norm)
     unlearned = xp.sum(loads * power(ratio, explored_loads), axis=-1)
     confused = xp.sum(loads * power_complement(ratio, explored_loads), axis=-1)
     return Bound(
@@ -125,8 +126,8 @@ def theorem_1(
 def theorem_2(
     pool_gaps: Gaps,
     ratio: Float[ArrayLike, ""],
-    loads: Real[ArrayLike, "*batch M"],
-    explored_loads: Real[ArrayLike, "*batch M"],
+    loads: Real[Numbers, "*batch M"],
+    explored_loads: Real[Numbers, "*batch M"],
     round: Real[ArrayLike, "*batch"],
     form: str = "printed",
 ) -> Bound:
@@ -137,8 +138,6 @@ def theorem_2(
     - `printed`: the theorem.
     - `appendix`: (22) as its proof ends, with r^(L_T - L_T1 - 1) in both sums of 1 - r^(...). Taken literally, so an
       expert without arrivals after T1 contributes less than 0.
-    - `corrected`: (21) with r^(L_tau - L_T1) in its third term in place of r^(L_t - L_T1 - 1), as the proof's
-      "term a - term b" gives before its evaluation. Its second term stays as printed.
 
     Source: Theorem 2, (21) and (22), and Appendix J of `continual`.
     Raises: UnknownNameError for another `form`.
@@ -155,41 +154,66 @@ def theorem_2(
     if form not in FORMS:
         raise unknown_name("form", form, FORMS)
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
-    forgotten = _theorem_2_forgotten(xp, pool_gaps, ratio, loads, explored_loads, form)
-    errors = _theorem_2_errors(xp, pool_gaps, ratio, loads, explored_loads, form)
-    return Bound(forgetting=forgotten / xp.maximum(round - 1, 1), generalization_error=errors / round)
-
-
-def _theorem_2_forgotten(xp, pool_gaps, ratio, loads, explored_loads, form):
     exploited_loads = loads - explored_loads
-    repeated = xp.sum(_power_drop(xp, ratio, loads), axis=-1)
-    explored = xp.sum(_power_drop(xp, ratio, explored_loads), axis=-1)
-    if form == "corrected":
-        drift = _power_drop(xp, ratio, exploited_loads)
-    else:
-        # sum over j = 1..k of 1 - r^(k - j), for an expert with k arrivals after T1.
-        newer = exploited_loads - power_complement(ratio, exploited_loads) / (1 - ratio)
-        drift = newer * power(ratio, exploited_loads - 1)
-    return (
+    repeated = xp.sum(power_drop_sum(ratio, loads), axis=-1)
+    explored = xp.sum(power_drop_sum(ratio, explored_loads), axis=-1)
+    # sum over j = 1..k of 1 - r^(k - j), for an expert with k arrivals after T1.
+    newer = exploited_loads - power_complement(ratio, exploited_loads) / (1 - ratio)
+    drift = newer * power(ratio, exploited_loads - 1)
+    forgotten = (
         explored * pool_gaps.task_gap - repeated * pool_gaps.truth_norm + xp.sum(drift, axis=-1) * pool_gaps.within_gap
     )
-
-
-def _theorem_2_errors(xp, pool_gaps, ratio, loads, explored_loads, form):
-    exploited_loads = loads - explored_loads
     has_exploited = xp.sum(exploited_loads, axis=-1, keepdims=True) > 0
     lag = 1 * has_exploited if form == "appendix" else 0
     overwritten = power_complement(ratio, exploited_loads - lag)
     kept = power(ratio, exploited_loads) * power_complement(ratio, explored_loads)
-    return (
+    errors = (
         xp.sum(loads * power(ratio, loads), axis=-1) * pool_gaps.truth_norm
         + xp.sum(explored_loads * kept, axis=-1) * pool_gaps.task_gap
         + xp.sum(explored_loads * overwritten + exploited_loads * kept, axis=-1) * pool_gaps.across_gap
         + xp.sum(exploited_loads * overwritten, axis=-1) * pool_gaps.within_gap
     )
+    return Bound(forgetting=forgotten / xp.maximum(round - 1, 1), generalization_error=errors / round)
 
 
-def _power_drop(xp, ratio, loads):
-    """sum_{j=1}^L (r^j - r^L): the sum of r^{L_tau} - r^{L_t} over the arrivals at one expert."""
-    geometric_sum = ratio * power_complement(ratio, loads) / (1 - ratio)
-    return geometric_sum - loads * power(ratio, loads)
+def lemma_11(num_sets: int, num_experts: int) -> float:
+    """(1 - (1 - 1/N)^M)^N, as if N sets were filled by M experts independently of each other.
+
+    The proof has it below the probability that no set is empty. An expert in one set is in no other, so it is above.
+
+    Source: proof of Lemma 11 of `continual`.
+
+    Examples:
+        >>> from moe_theory.continual import theory
+        >>> theory.lemma_11(num_sets=2, num_experts=2)
+        0.5625
+    """
+    return (1 - (1 - 1 / num_sets) ** num_experts) ** num_sets
+
+
+def lemma_16(
+    tasks: Int[np.ndarray, "T B"],
+    experts: Int[np.ndarray, "T B"],
+    truths: Float[np.ndarray, "N d B"],
+    ratio: float,
+) -> Float[np.ndarray, " B"]:
+    """The right side of (42), averaged over T arrivals, from their tasks, their experts and the truths of a pool.
+
+    Source: Lemma 16, (42) of `continual`.
+
+    Examples:
+        One arrival of a truth of norm 5 leaves r = 0.5 of its square:
+
+        >>> import numpy as np
+        >>> from moe_theory.continual import theory
+        >>> theory.lemma_16(np.array([[0]]), np.array([[0]]), np.array([[[3.0], [4.0]]]), ratio=0.5).tolist()
+        [12.5]
+    """
+    met = np.take_along_axis(truths, tasks[:, None, :], axis=0)
+    together = experts[:, None] == experts[None, :]
+    loads = together.sum(axis=1)
+    later = np.triu(np.ones(together.shape[:2]), 1)[:, :, None] * together
+    weights = (1 - ratio) * ratio ** later.sum(axis=1)  # of the arrival in row l, for its L - l successors
+    distances = np.sum((met[:, None] - met[None, :]) ** 2, axis=2)
+    errors = ratio**loads * np.sum(met**2, axis=1) + np.sum(together * weights[:, None] * distances, axis=0)
+    return errors.mean(axis=0)

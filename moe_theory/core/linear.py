@@ -130,6 +130,12 @@ def power_complement(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "...
     return -xp.expm1(loads * xp.log(ratio))
 
 
+def power_drop_sum(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]) -> Float[Numbers, "..."]:
+    """sum_{j=1}^L (r^j - r^L): the sum of r^{L_tau} - r^{L_t} over the arrivals at one expert; shapes as in `power`."""
+    geometric_sum = ratio * power_complement(ratio, loads) / (1 - ratio)
+    return geometric_sum - loads * power(ratio, loads)
+
+
 def ceil_to_rounds(quotient: Float[ArrayLike, "*batch"]) -> Int[Numbers, "*batch"]:
     """The `quotient` rounded up to whole rounds, at most `MAX_ROUNDS`.
 

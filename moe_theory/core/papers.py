@@ -40,6 +40,7 @@ class Paper:
     answers_for: tuple[str, ...] = ()  # papers whose statements its claims answer for, where it has no list of its own
     figures: str = ""  # "module:attribute" of its figures, a mapping by name
     systems: Mapping[str, str] = dataclasses.field(default_factory=dict)  # name -> "module:attribute" of a `Sweepable`
+    first_look: tuple[str, ...] = ()  # globs over the ids of the claims, or tiers, that `make verify` judges
     rank: int = 100  # place among the papers in reports; papers of equal rank stand by name
 
     def reading_names(self, group: str) -> tuple[str, ...]:

@@ -10,14 +10,14 @@ from moe_theory.deep import continual as continual
 from moe_theory.deep import datasets as datasets
 from moe_theory.deep import edge as edge
 from moe_theory.deep import networks as networks
+from moe_theory.deep.params import READINGS as READINGS
 from moe_theory.deep.params import Dims as Dims
 from moe_theory.deep.params import Params as Params
+from moe_theory.deep.params import Reading as Reading
+from moe_theory.deep.params import reading as reading
 from moe_theory.deep.presets import PRESETS as PRESETS
 from moe_theory.deep.presets import Preset as Preset
 from moe_theory.deep.presets import preset as preset
-from moe_theory.deep.readings import READINGS as READINGS
-from moe_theory.deep.readings import Reading as Reading
-from moe_theory.deep.readings import reading as reading
 
 # The one place that names the paper: whatever lists papers asks for this.
 PAPER = Paper(

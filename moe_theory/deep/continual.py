@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from moe_theory.continual.system import balance_cost, flag_converged, locality_cost
+from moe_theory.continual.algorithm import balance_cost, flag_converged, locality_cost
 from moe_theory.continual.theory import exploration_rounds
 from moe_theory.core import gating
 from moe_theory.core.system import System

@@ -17,10 +17,9 @@ from moe_theory.deep.gate import Moments
 from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
 from moe_theory.deep.tasks import Arrival, Pool, Source, draw, on_device, pool_of
+from moe_theory.edge.algorithm import bounded_delays, check_laws, draw_execution
 from moe_theory.edge.delays import Law, Trip, even_map, uniform
 from moe_theory.edge.policies import POLICIES, Policy, check_policy, scores_of
-from moe_theory.edge.system import check_laws
-from moe_theory.edge.tasks import draw_execution, within
 
 _EXECUTION = 2**31 - 1  # folded into a key that experts' numbers are folded into too: larger than any of them
 
@@ -312,4 +311,4 @@ def sent(
         positions=positions,
         uplink=-jnp.log(units[0]),
     )
-    return arrival._replace(distance=distance, transfer_delay=within(transfer, trip, params.delays))
+    return arrival._replace(distance=distance, transfer_delay=bounded_delays(transfer, trip, params.delays))

@@ -95,116 +95,66 @@ def preset(name: str) -> Preset:
     return PRESETS[name]
 
 
-# Appendices A.3, A.5 and A.6 of `continual`: Adam from 5e-4 to 1e-6 along a cosine, weight decay 0.005, 5 epochs.
-_COSINE = {"expert_rate": 5e-4, "final_rate": 1e-6, "weight_decay": 0.005}
 # Scales at which gate steps balance the locality losses of these experts; the papers give none.
 _GATE = {"gate_scale": 20.0}
 _EDGE = {"learning_rate": 0.2, "perturbation_scale": 0.1, "gate_scale": 80.0}
-_SIX = (28, 40, 52, 72, 79, 99)
-_SIX_TINY = (20, 50, 83, 145, 168, 179)
+# Appendices A.3, A.5 and A.6 of `continual`: Adam from 5e-4 to 1e-6 along a cosine, weight decay 0.005, 5 epochs.
+_ADAM = {**_GATE, "expert_rate": 5e-4, "final_rate": 1e-6, "weight_decay": 0.005}
+_SMALL_ADAM = {**_GATE, "expert_rate": 1e-2, "final_rate": 1e-3, "weight_decay": 0.005}
+_SGD = {"expert_rate": 0.2, "final_rate": 0.2}
+
+_DIGITS, _SIX, _SIX_TINY = (1, 4, 7), (28, 40, 52, 72, 79, 99), (20, 50, 83, 145, 168, 179)
+_EVEN, _ODD = (0, 2, 4, 6, 8, 9), (1, 3, 5, 7, 8, 9)  # the small versions of these
 
 
-def _resnet(num_classes: int, rounds: int, most: int, samples: int, tests: int) -> Dims:
-    return Dims(most, num_classes, rounds, samples, tests, 5, 32, "resnet18", ADAM)
+def _five_layer(num_experts: int, rounds: int) -> Dims:
+    return Dims(num_experts, 3, rounds, 100, 1000, 600, 100, "five-layer")
 
+
+def _resnet(num_experts: int, num_classes: int, rounds: int, samples: int, tests: int) -> Dims:
+    return Dims(num_experts, num_classes, rounds, samples, tests, 5, 32, "resnet18", ADAM)
+
+
+def _mlp(rounds: int) -> Dims:
+    return Dims(10, 6, rounds, 96, 100, 5, 32, "mlp", ADAM)
+
+
+_ALL = (
+    Preset("continual-mnist", "Fig. 5", CONTINUAL, "mnist", _DIGITS, (1, 4, 7), _five_layer(7, 60), _GATE | _SGD),
+    Preset(
+        "continual-cifar10", "Figs. 3 and 4", CONTINUAL, "cifar10", (0, 4, 5, 9), (1, 4, 12),
+        _resnet(12, 4, 300, 512, 2000), _ADAM,
+    ),
+    Preset(
+        "continual-cifar100", "Fig. 6 and Table 1", CONTINUAL, "cifar100", _SIX, (1, 8, 10),
+        _resnet(10, 6, 350, 192, 600), _ADAM,
+    ),
+    Preset(
+        "continual-tiny-imagenet", "Fig. 7 and Table 2", CONTINUAL, "tiny-imagenet", _SIX_TINY, (1, 8, 10),
+        _resnet(10, 6, 300, 192, 300), _ADAM,
+    ),
+    Preset("edge-mnist", "Fig. 4", EDGE, "mnist", _DIGITS, (5, 10), _five_layer(10, 100), _EDGE | _SGD),
+    Preset(
+        "continual-mnist-small", "Fig. 5", CONTINUAL, "digits", _DIGITS, (1, 4, 7),
+        Dims(7, 3, 60, network="five-layer-small"), _GATE,
+    ),
+    Preset(
+        "continual-cifar10-small", "Figs. 3 and 4", CONTINUAL, "digits", (0, 4, 5, 9), (1, 4, 12),
+        Dims(12, 4, 60, 64, 100, 3, 32, "resnet18-small", ADAM), _SMALL_ADAM | {"expert_rate": 5e-3},
+    ),
+    Preset(
+        "continual-cifar100-small", "Fig. 6 and Table 1", CONTINUAL, "digits", _EVEN, (1, 8, 10),
+        _mlp(120), _SMALL_ADAM,
+    ),
+    Preset(
+        "continual-tiny-imagenet-small", "Fig. 7 and Table 2", CONTINUAL, "digits", _ODD, (1, 8, 10),
+        _mlp(100), _SMALL_ADAM,
+    ),
+    Preset("edge-mnist-small", "Fig. 4", EDGE, "digits", _DIGITS, (5, 10), Dims(10, 3, 100), _EDGE),
+)  # fmt: skip
 
 # The presets by name: those of the papers, then their small versions.
-PRESETS: dict[str, Preset] = {
-    preset.name: preset
-    for preset in (
-        Preset(
-            "continual-mnist",
-            "Fig. 5",
-            CONTINUAL,
-            "mnist",
-            (1, 4, 7),
-            (1, 4, 7),
-            Dims(7, 3, 60, 100, 1000, 600, 100, "five-layer"),
-            {**_GATE, "expert_rate": 0.2, "final_rate": 0.2},
-        ),
-        Preset(
-            "continual-cifar10",
-            "Figs. 3 and 4",
-            CONTINUAL,
-            "cifar10",
-            (0, 4, 5, 9),
-            (1, 4, 12),
-            _resnet(4, 300, 12, 512, 2000),
-            {**_GATE, **_COSINE},
-        ),
-        Preset(
-            "continual-cifar100",
-            "Fig. 6 and Table 1",
-            CONTINUAL,
-            "cifar100",
-            _SIX,
-            (1, 8, 10),
-            _resnet(6, 350, 10, 192, 600),
-            {**_GATE, **_COSINE},
-        ),
-        Preset(
-            "continual-tiny-imagenet",
-            "Fig. 7 and Table 2",
-            CONTINUAL,
-            "tiny-imagenet",
-            _SIX_TINY,
-            (1, 8, 10),
-            _resnet(6, 300, 10, 192, 300),
-            {**_GATE, **_COSINE},
-        ),
-        Preset(
-            "edge-mnist",
-            "Fig. 4",
-            EDGE,
-            "mnist",
-            (1, 4, 7),
-            (5, 10),
-            Dims(10, 3, 100, 100, 1000, 600, 100, "five-layer"),
-            {**_EDGE, "expert_rate": 0.2, "final_rate": 0.2},
-        ),
-        Preset(
-            "continual-mnist-small",
-            "Fig. 5",
-            CONTINUAL,
-            "digits",
-            (1, 4, 7),
-            (1, 4, 7),
-            Dims(7, 3, 60, network="five-layer-small"),
-            _GATE,
-        ),
-        Preset(
-            "continual-cifar10-small",
-            "Figs. 3 and 4",
-            CONTINUAL,
-            "digits",
-            (0, 4, 5, 9),
-            (1, 4, 12),
-            Dims(12, 4, 60, 64, 100, 3, 32, "resnet18-small", ADAM),
-            {**_GATE, "expert_rate": 5e-3, "final_rate": 1e-3, "weight_decay": 0.005},
-        ),
-        Preset(
-            "continual-cifar100-small",
-            "Fig. 6 and Table 1",
-            CONTINUAL,
-            "digits",
-            (0, 2, 4, 6, 8, 9),
-            (1, 8, 10),
-            Dims(10, 6, 120, 96, 100, 5, 32, "mlp", ADAM),
-            {**_GATE, "expert_rate": 1e-2, "final_rate": 1e-3, "weight_decay": 0.005},
-        ),
-        Preset(
-            "continual-tiny-imagenet-small",
-            "Fig. 7 and Table 2",
-            CONTINUAL,
-            "digits",
-            (1, 3, 5, 7, 8, 9),
-            (1, 8, 10),
-            Dims(10, 6, 100, 96, 100, 5, 32, "mlp", ADAM),
-            {**_GATE, "expert_rate": 1e-2, "final_rate": 1e-3, "weight_decay": 0.005},
-        ),
-        Preset("edge-mnist-small", "Fig. 4", EDGE, "digits", (1, 4, 7), (5, 10), Dims(10, 3, 100), _EDGE),
-    )
-}
+PRESETS: dict[str, Preset] = {preset.name: preset for preset in _ALL}
 
 
 class Table(NamedTuple):
@@ -227,25 +177,17 @@ def incremental_accuracy(accuracy: Float[np.ndarray, "T *batch"]) -> Float[np.nd
     return np.asarray(np.mean(accuracy, axis=0, dtype=np.float64))
 
 
+def _table(where: str, accuracies: dict[int, tuple[float, ...]]) -> Table:
+    """A table from (with, without termination) by the number of experts."""
+    cells = {
+        expert_cell(size, terminate): value
+        for size, values in accuracies.items()
+        for terminate, value in zip((True, False), values, strict=False)
+    }
+    return Table(where, cells)
+
+
 _TABLES = {
-    "continual-cifar100": Table(
-        "Table 1",
-        {
-            expert_cell(1): 0.171,
-            expert_cell(8): 0.255,
-            expert_cell(8, terminate=False): 0.103,
-            expert_cell(10): 0.329,
-            expert_cell(10, terminate=False): 0.091,
-        },
-    ),
-    "continual-tiny-imagenet": Table(
-        "Table 2",
-        {
-            expert_cell(1): 0.174,
-            expert_cell(8): 0.376,
-            expert_cell(8, terminate=False): 0.105,
-            expert_cell(10): 0.283,
-            expert_cell(10, terminate=False): 0.103,
-        },
-    ),
+    "continual-cifar100": _table("Table 1", {1: (0.171,), 8: (0.255, 0.103), 10: (0.329, 0.091)}),
+    "continual-tiny-imagenet": _table("Table 2", {1: (0.174,), 8: (0.376, 0.105), 10: (0.283, 0.103)}),
 }

@@ -51,12 +51,12 @@ WAY_OUT = "make room or name another --out"
 _RECORD, _STATE = "record.", "state."  # prefixes of names of arrays
 
 
-class Found(enum.StrEnum):
-    """What was stored of a run."""
+class Stored(enum.StrEnum):
+    """What is stored of a run."""
 
-    NOTHING = "nothing"
-    PART = "part"
-    WHOLE = "whole"
+    MISSING = "missing"
+    PARTIAL = "partial"
+    COMPLETE = "complete"
     OTHER = "other"  # a run of other settings, data, versions or seeds
     DAMAGED = "damaged"
 
@@ -126,7 +126,7 @@ class Plan:
                 file.unlink(missing_ok=True)
 
 
-def survey(plan: Plan) -> Counter[Found]:
+def count_stored(plan: Plan) -> Counter[Stored]:
     """How many runs of a plan are stored, complete or in part."""
     cells, common = plan.params(), _common_key(plan)
     paths = {(cell, replicate): plan.path(cell, replicate) for replicate in range(plan.replicates) for cell in cells}
@@ -153,10 +153,10 @@ class Step(NamedTuple):
     replicate: int
     done: int  # completed rounds
     rounds: int  # of these, since the last step
-    found: Found | None  # in the first step: what was stored
+    stored: Stored | None  # in the first step only
 
 
-def carry_out(plan: Plan, on_step: Callable[[Step], None] = lambda step: None, num_threads: int = 2) -> Runs:
+def run_plan(plan: Plan, on_step: Callable[[Step], None] = lambda step: None, num_threads: int = 2) -> Runs:
     """Run what is not stored yet; all records by the cells' names, as claims and figures take them.
 
     Args:
@@ -227,24 +227,24 @@ class Checkpoint(NamedTuple):
     state: list[np.ndarray]  # leaves of the state; none once the run is complete
 
 
-def _load(path: Path, identity: str, num_rounds: int) -> tuple[Found, Checkpoint | None]:
+def _load(path: Path, identity: str, num_rounds: int) -> tuple[Stored, Checkpoint | None]:
     """What is stored of the run with this identity, and the checkpoint if it can be resumed."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        return Found.NOTHING, None
+        return Stored.MISSING, None
     except OSError:
-        return Found.DAMAGED, None
+        return Stored.DAMAGED, None
     try:
         task, arrays = unpack(data)
         if task["identity"] != identity:
-            return Found.OTHER, None
+            return Stored.OTHER, None
         records = {name.removeprefix(_RECORD): array for name, array in arrays.items() if name.startswith(_RECORD)}
         state = [arrays[f"{_STATE}{place}"] for place in range(len(arrays) - len(records))]
         found = Checkpoint(task["done"], records, state)
     except (ValueError, KeyError, TypeError):
-        return Found.DAMAGED, None
-    return (Found.WHOLE if found.done == num_rounds else Found.PART), found
+        return Stored.DAMAGED, None
+    return (Stored.COMPLETE if found.done == num_rounds else Stored.PARTIAL), found
 
 
 def _save(path: Path, identity: str, checkpoint: Checkpoint) -> None:
@@ -300,9 +300,9 @@ class _Shared:
     def _run(self, cell: str, replicate: int, params: Params) -> PyTree:
         num_rounds, info = self.plan.preset.num_rounds, paper_of(self.plan.preset).Info
         path, identity = self.plan.path(cell, replicate), _identity(self.common_key, cell, replicate, params)
-        found, kept = (Found.NOTHING, None) if path is None else _load(path, identity, num_rounds)
+        stored, kept = (Stored.MISSING, None) if path is None else _load(path, identity, num_rounds)
         done, pieces = (0, []) if kept is None else (kept.done, [kept.records])
-        self.on_step(Step(cell, replicate, done, done, found))
+        self.on_step(Step(cell, replicate, done, done, stored))
         key = replicate_keys(root_key(self.plan.seed), jnp.array([replicate]))[0]
         state = None
         while done < num_rounds:

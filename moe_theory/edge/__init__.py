@@ -5,28 +5,30 @@ Source: H. Li, L. Duan, "Theory of Mixture-of-Experts for Mobile Edge Computing"
 
 from moe_theory.core.papers import Paper
 from moe_theory.core.tasks import Pool as Pool
+from moe_theory.edge import corrected as corrected
 from moe_theory.edge import delays as delays
-from moe_theory.edge import exact as exact
 from moe_theory.edge import policies as policies
 from moe_theory.edge import theory as theory
+from moe_theory.edge.algorithm import DROPPED as DROPPED
+from moe_theory.edge.algorithm import WAITING as WAITING
+from moe_theory.edge.algorithm import Arrival as Arrival
+from moe_theory.edge.algorithm import Info as Info
+from moe_theory.edge.algorithm import State as State
+from moe_theory.edge.algorithm import begin as begin
+from moe_theory.edge.algorithm import draw as draw
+from moe_theory.edge.algorithm import generalization_error as generalization_error
+from moe_theory.edge.algorithm import generalization_error_flushed as generalization_error_flushed
+from moe_theory.edge.algorithm import learn as learn
+from moe_theory.edge.algorithm import on_pool as on_pool
+from moe_theory.edge.algorithm import system as system
 from moe_theory.edge.params import Dims as Dims
 from moe_theory.edge.params import Params as Params
 from moe_theory.edge.readings import READINGS as READINGS
 from moe_theory.edge.readings import Reading as Reading
 from moe_theory.edge.readings import gate_drive as gate_drive
 from moe_theory.edge.readings import reading as reading
-from moe_theory.edge.rounds import DROPPED as DROPPED
-from moe_theory.edge.rounds import WAITING as WAITING
-from moe_theory.edge.rounds import Info as Info
-from moe_theory.edge.rounds import generalization_error as generalization_error
-from moe_theory.edge.rounds import generalization_error_flushed as generalization_error_flushed
-from moe_theory.edge.rounds import learn as learn
-from moe_theory.edge.state import State as State
-from moe_theory.edge.system import begin as begin
-from moe_theory.edge.system import on_pool as on_pool
-from moe_theory.edge.system import system as system
-from moe_theory.edge.tasks import Arrival as Arrival
-from moe_theory.edge.tasks import draw as draw
+
+exact = corrected  # its former name
 
 # The one place that names the paper: whatever lists papers asks for this.
 PAPER = Paper(
@@ -46,5 +48,6 @@ PAPER = Paper(
     statements="statements.toml",
     figures="moe_theory.edge.figures:FIGURES",
     systems={"edge": "moe_theory.edge.sweeps:SWEEPABLE"},
+    first_look=("edge.figure-3.*", "edge.proposition-4.*", "edge.exact.*", "edge.theorem-1.*"),
     rank=1,
 )

@@ -1,13 +1,13 @@
 """Laws of the delays of (1): transfer d^tr of each task to each server, execution d^ex of each server.
 
-The paper allows any law on whole rounds between bounds. A law is one pure function of one replicate; yours is as good
-as one of these. All bounds and rates are traced parameters; what a law returns, yours too, is cut at the bounds.
+The paper allows any law on whole rounds between bounds. A law is a pure function of one replicate; write your own as
+well. All bounds and rates are traced parameters, and every law's delays are clipped to the bounds.
 
-| law | of a transfer | of an execution |
+| law | transfer | execution |
 | --- | --- | --- |
 | `uniform` | uniform on the whole rounds between the bounds | the same |
-| `geometric` | the lower bound plus a geometric number of rounds, cut at the upper bound | the same |
-| `by_distance` | a random uplink to the nearest server, then fibre to the one chosen | |
+| `geometric` | the lower bound plus a geometric number of rounds | the same |
+| `by_distance` | a random uplink to the nearest server, then fibre to the chosen one | |
 | `Table` | your own numbers, by nearest and chosen server | your own numbers, by server |
 """
 
@@ -21,20 +21,20 @@ from jaxtyping import Array, Float, Int
 
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.numerics import Numbers
-from moe_theory.edge.params import LONGEST_DELAY, Dims, Params
+from moe_theory.edge.params import Dims, Params, require_whole_rounds
 
 
 class Trip(NamedTuple):
     """What a delay may depend on.
 
     Examples:
-        Two servers a unit apart, and a user half a unit from each, whose delay is between 1 and 6 rounds:
+        Two servers a unit apart, a user half a unit from each, and delays of 1 to 6 rounds:
 
         >>> import jax.numpy as jnp
         >>> from moe_theory.edge import Params, delays
-        >>> places = jnp.array([[0.0, 0.0], [1.0, 0.0]])
+        >>> positions = jnp.array([[0.0, 0.0], [1.0, 0.0]])
         >>> uniforms, distances = jnp.array([0.3, 0.9]), jnp.array([0.5, 0.5])
-        >>> trip = delays.Trip(uniforms, 1, 6, distances, nearest=0, positions=places, uplink=1.0)
+        >>> trip = delays.Trip(uniforms, 1, 6, distances, nearest=0, positions=positions, uplink=1.0)
         >>> delays.uniform(trip, Params()).tolist(), delays.geometric(trip, Params()).tolist()
         ([2, 6], [3, 1])
         >>> delays.by_distance(trip, Params(uplink_delay=4.0, fibre_delay=3.0)).tolist()
@@ -45,9 +45,9 @@ class Trip(NamedTuple):
     least: Int[Array, ""]  # bounds of the delay, in rounds
     most: Int[Array, ""]
     distance: Float[Array, " M"]  # from the user to each server
-    nearest: Int[Array, ""]  # the nearest server m~_t; an execution is its own server's: -1
+    nearest: Int[Array, ""]  # the nearest server m~_t; -1 for an execution
     positions: Float[Array, "M 2"]  # of the servers, on the unit square
-    uplink: Float[Array, ""]  # strength of the user's uplink, exponential with mean 1
+    uplink: Float[Array, ""]  # duration of the user's uplink, exponential with mean 1
 
 
 Law = Callable[[Trip, Params], Int[Array, " M"]]  # the delays of a trip to each server, in rounds; pure
@@ -61,32 +61,32 @@ def uniform(trip: Trip, params: Params) -> Int[Array, " M"]:
 
 
 def geometric(trip: Trip, params: Params) -> Int[Array, " M"]:
-    """The lower bound, then each further round ends it with probability `geometric_stop`; cut at the upper bound."""
-    going_on = jnp.log1p(-jnp.asarray(params.geometric_stop, trip.uniform.dtype))  # -inf if no further round comes
-    further = jnp.floor(jnp.log(trip.uniform) / going_on)
+    """The lower bound, then each further round ends it with probability `geometric_stop`, up to the upper bound."""
+    log_continue = jnp.log1p(-jnp.asarray(params.geometric_stop, trip.uniform.dtype))  # -inf: never
+    further = jnp.floor(jnp.log(trip.uniform) / log_continue)
     return jnp.minimum(trip.least + jnp.minimum(further, 2.0**30).astype(jnp.int32), trip.most)
 
 
 def by_distance(trip: Trip, params: Params) -> Int[Array, " M"]:
-    """Rounds of a random uplink to the nearest server and of fibre from there to each, rounded, within the bounds.
+    """A random uplink to the nearest server, then fibre from there to each server, in rounds, within the bounds.
 
-    An uplink's time is its distance times an exponential variable of mean 1, the fading of a channel.
+    An uplink's duration is its distance times an exponential variable of mean 1: the channel fades.
     """
     is_nearest = jnp.arange(trip.positions.shape[0]) == trip.nearest
-    reached = jnp.sum(jnp.where(is_nearest[:, None], trip.positions, 0), axis=0)
+    entry = jnp.sum(jnp.where(is_nearest[:, None], trip.positions, 0), axis=0)
     to_nearest = jnp.sum(jnp.where(is_nearest, trip.distance, 0))
-    onwards = jnp.sqrt(jnp.sum(jnp.square(trip.positions - reached[None, :]), axis=1))
+    onwards = jnp.sqrt(jnp.sum(jnp.square(trip.positions - entry[None, :]), axis=1))
     rounds = params.uplink_delay * to_nearest * trip.uplink + params.fibre_delay * onwards
     return jnp.clip(jnp.rint(jnp.minimum(rounds, 2.0**30)).astype(jnp.int32), trip.least, trip.most)
 
 
 class Table:
-    """A law that looks up your own whole rounds: by server (M,), or by nearest and chosen server (M, M).
+    """A law given by a table of whole rounds: by server (M,), or by nearest and chosen server (M, M).
 
     Args:
-        rounds: an array, or the path of a CSV file of it (commas, one row a line, no header).
+        rounds: an array, or the path of a CSV file (commas, one row a line, no header).
     Raises: InvalidDimsError for another shape; InvalidParamsError for a delay that is negative, fractional or missing,
-        or for a file that holds something else.
+        or a file of anything else.
 
     Examples:
         >>> from moe_theory import edge
@@ -97,7 +97,11 @@ class Table:
     """
 
     def __init__(self, rounds: Numbers | Path | str | list) -> None:
-        self.rounds = _whole_rounds(_read(rounds) if isinstance(rounds, (str, Path)) else _array(rounds))
+        table = _read(rounds) if isinstance(rounds, (str, Path)) else _array(rounds)
+        if table.ndim not in (1, 2) or table.size == 0:
+            raise InvalidDimsError(f"rounds of shape {table.shape} must be (M,) or (M, M). Change the table of delays.")
+        require_whole_rounds("rounds", table)
+        self.rounds: Int[np.ndarray, ...] = table.astype(np.int32)
 
     def __call__(self, trip: Trip, params: Params) -> Int[Array, " M"]:
         del params
@@ -130,7 +134,7 @@ class Table:
 
 
 def even_map(count: int) -> Float[np.ndarray, "M 2"]:
-    """Places for servers, spread evenly over the unit square whatever their number.
+    """Positions of servers, spread evenly over the unit square whatever their number.
 
     Source: the additive recurrence of the plastic constant (M. Roberts, 2018).
 
@@ -162,21 +166,4 @@ def _array(rounds: Numbers | list) -> np.ndarray:
     try:
         return np.asarray(rounds)
     except ValueError:
-        raise InvalidDimsError(
-            "a table of delays has rows of unequal lengths: give (M,) or (M, M). Change it."
-        ) from None
-
-
-def _whole_rounds(rounds: np.ndarray) -> Int[np.ndarray, "..."]:
-    if rounds.dtype.kind not in "iuf":
-        raise InvalidParamsError(f"a table of delays must hold whole numbers of rounds, not {rounds.dtype}. Change it.")
-    if rounds.ndim not in (1, 2) or rounds.size == 0:
-        raise InvalidDimsError(f"a table of delays has shape {rounds.shape}: give (M,) or (M, M). Change the table.")
-    wrong = ~(np.isfinite(rounds) & (rounds >= 0) & (rounds <= LONGEST_DELAY) & (rounds == np.floor(rounds)))
-    if np.any(wrong):
-        where = tuple(map(int, np.argwhere(wrong)[0]))
-        raise InvalidParamsError(
-            f"the table of delays has {rounds[where]} at {where}: a delay is a whole number of rounds in "
-            f"0..{LONGEST_DELAY}. Change the table."
-        )
-    return rounds.astype(np.int32)
+        raise InvalidDimsError("rounds has rows of unequal lengths: give (M,) or (M, M). Change it.") from None

@@ -1,5 +1,6 @@
-"""The runs that claims share: Fig. 3 under three policies, grids of scales and servers, availability, histories."""
+"""The runs that claims and figures share, and what is measured on them."""
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -8,39 +9,47 @@ from jaxtyping import Array, Float, Int
 
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.tasks import Pool
-from moe_theory.edge import exact, policies, theory
+from moe_theory.edge import corrected, policies, theory
+from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
 from moe_theory.edge.params import CLUSTER_SPREAD, PROPORTIONAL, SIGMA_0, Dims, Params
 from moe_theory.edge.readings import FIGURE_3_FEATURES
-from moe_theory.edge.rounds import Info, generalization_error, generalization_error_flushed
-from moe_theory.edge.state import State
-from moe_theory.edge.system import system
 from moe_theory.runs import Run
 from moe_theory.verify import Experiment
+from moe_theory.verify.claim import Runs
+from moe_theory.verify.components import Values, named
 
 FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)
 FIGURE_3_EXPERTS = (10, 30, 50, 70)
 FIGURE_3_ROUNDS = 3000
+ENOUGH = (30, 50, 70)  # the M of Fig. 3 that the paper calls sufficient
+PAST_EXPLORATION = (30, 50)  # those of them whose T1 lies within the run
 MAX_DELAY = 10  # d_u
-# Section VI: N = 10, p = 15, s = 10; experts padded to the largest M, so that all cells of a policy are one program.
-FIGURE_3_DIMS = Dims(max_experts=70, num_tasks=10, num_features=FIGURE_3_FEATURES, num_samples=10, max_delay=MAX_DELAY)
+
+
+def figure_3_dims(max_experts: int) -> Dims:
+    """Section VI: N = 10, p = 15, s = 10, d_u = 10."""
+    return Dims(max_experts, num_tasks=10, num_features=FIGURE_3_FEATURES, num_samples=10, max_delay=MAX_DELAY)
+
+
+FIGURE_3_DIMS = figure_3_dims(FIGURE_3_EXPERTS[-1])  # padded: all cells of a policy are one program
 
 
 def cell_name(num_experts: int) -> str:
-    """The name of a cell that differs in its number of servers."""
+    """The name of a cell with so many servers."""
     return f"M = {num_experts}"
 
 
 class Records(NamedTuple):
-    """What a recorded round keeps for the closed forms and the sentences about Fig. 3."""
+    """What the closed forms and the sentences about Fig. 3 need."""
 
     generalization_error: Float[Array, ""]
-    flushed: Float[Array, ""]  # the same once the tasks under way are completed
+    flushed: Float[Array, ""]  # the same once pending tasks are completed
     loads: Int[Array, " M"]
     misrouted: Int[Array, ""]
 
 
 class Models(NamedTuple):
-    """Records of the adaptive policy, with all that has been learned."""
+    """`Records`, and everything learned."""
 
     generalization_error: Float[Array, ""]
     flushed: Float[Array, ""]
@@ -53,11 +62,11 @@ class Models(NamedTuple):
     gate_probabilities: Float[Array, " M"]
 
 
-class Steps(NamedTuple):
-    """What one round did to the gates."""
+class GateSteps(NamedTuple):
+    """What one round did to the gates, and their sizes."""
 
-    own_change: Float[Array, ""]  # of <theta, v_n> / eta for the expert that completed a task of kind n; NaN if not one
-    others_change: Float[Array, ""]  # the largest of the same over the other experts
+    own_change: Float[Array, ""]  # of <theta, v_n> / eta, at the expert that completed a task of kind n; NaN if not one
+    others_change: Float[Array, ""]  # the largest of it over the other experts
     gate_size: Float[Array, ""]  # max |theta|_inf
     gate_gap: Float[Array, ""]  # max |theta_m - theta_m'|_inf
     gate_norm: Float[Array, ""]  # root mean square of |theta_m|
@@ -66,8 +75,8 @@ class Steps(NamedTuple):
     load_gap: Float[Array, ""]  # max_m |f_t(m) - 1/M|
 
 
-class Moves(NamedTuple):
-    """Who served whom, for sums over a whole history."""
+class Assignments(NamedTuple):
+    """Which expert got which task, for sums over a whole history."""
 
     task: Int[Array, ""]
     truth: Float[Array, " p"]
@@ -75,8 +84,8 @@ class Moves(NamedTuple):
     flushed: Float[Array, ""]
 
 
-class Supply(NamedTuple):
-    """Whether the arriving task met a specialist (15)."""
+class Availability(NamedTuple):
+    """Specialists of the arriving kind (15)."""
 
     specialist_idle: Array
     num_specialists: Int[Array, ""]
@@ -100,14 +109,14 @@ def observe_models(state: State, info: Info) -> Models:
     )
 
 
-def observe_steps(state: State, info: Info) -> Steps:
-    """The gate step of a round in which one task was completed, and the gates' sizes. Supposes a gate lag of 1."""
-    kind = jnp.max(info.completed_task)  # the one there is
+def observe_steps(state: State, info: Info) -> GateSteps:
+    """The gate step of a round in which one task was completed, and the gates' sizes; for a gate lag of 1."""
+    kind = jnp.max(info.completed_task)  # the only one
     is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
     signal = jnp.sum(jnp.where(is_kind, state.pool.signals, 0), axis=0)
     drives = jnp.sum(state.gate_step * signal[None, :], axis=1)
-    # The completed expert's row has the sign opposite to all others' and, as rows sum to 0, their summed size. A step's
-    # gradient is observed, so a change has the opposite sign.
+    # The expert's row is opposite in sign to all others' and, as rows sum to 0, as large as their sum. These are
+    # gradients, so changes have the opposite sign.
     own = jnp.sum(jnp.where(jnp.abs(drives) == jnp.max(jnp.abs(drives)), drives, 0))
     num_experts = info.num_busy + info.num_idle
     is_clear = info.num_completed == 1
@@ -117,7 +126,7 @@ def observe_steps(state: State, info: Info) -> Steps:
     fractions = state.visits / jnp.maximum(jnp.sum(state.visits), 1)
     size = jnp.max(jnp.abs(state.gates))
     all_drives = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=2)
-    return Steps(
+    return GateSteps(
         own_change=jnp.where(is_clear, -own, jnp.nan),
         others_change=jnp.where(
             is_clear, jnp.max(jnp.where(jnp.sign(drives) == jnp.sign(own), -jnp.inf, jnp.abs(drives))), jnp.nan
@@ -131,15 +140,15 @@ def observe_steps(state: State, info: Info) -> Steps:
     )
 
 
-def observe_moves(state: State, info: Info) -> Moves:
-    """Who served whom."""
-    return Moves(info.task, info.truth, info.expert, generalization_error_flushed(state))
+def observe_assignments(state: State, info: Info) -> Assignments:
+    """Which expert got which task."""
+    return Assignments(info.task, info.truth, info.expert, generalization_error_flushed(state))
 
 
-def observe_supply(state: State, info: Info) -> Supply:
+def observe_availability(state: State, info: Info) -> Availability:
     """Specialists of the arriving kind, and whether one was idle."""
     del state
-    return Supply(info.specialist_idle, info.num_specialists)
+    return Availability(info.specialist_idle, info.num_specialists)
 
 
 def _figure_3(name, policy, observe, record_every, replicates) -> Experiment:
@@ -159,7 +168,7 @@ ADAPTIVE = _figure_3("figure-3-adaptive", policies.adaptive, observe_models, 100
 NEAREST = _figure_3("figure-3-nearest", policies.nearest, observe_errors, 100, 128)
 FASTEST = _figure_3("figure-3-fastest", policies.fastest, observe_errors, 100, 128)
 
-# Grids for the O() statements, small enough for many replicates; T1 lies within the runs.
+# Grids for the O() statements, small enough for many replicates; runs reach T1.
 SCALES = (0.3, 0.42, 0.6, 0.85)
 RATES = (0.2, 0.4, 0.8)  # from that of Fig. 3 on
 SCALE_EXPERTS = 20
@@ -175,7 +184,7 @@ def scale_name(scale: float) -> str:
 
 
 def rate_name(rate: float) -> str:
-    """The name of a cell of the grid of learning rates; Fig. 3's own rate is that of the grid of scales."""
+    """The name of a cell of the grid of learning rates; Fig. 3's own rate is in the grid of scales."""
     return scale_name(SIGMA_0) if rate == RATES[0] else f"eta = {rate}"
 
 
@@ -209,24 +218,26 @@ SERVER_GRID = Experiment(
     replicates=512,
 )
 
-# Proposition 1 at Fig. 3's N and d_u: as many servers as it asks for, past T1, read at one round of each replicate.
+# Proposition 1 at Fig. 3's N and d_u: as many servers as it asks for, observed in one round past T1.
 SUFFICIENT = theory.experts_needed(MAX_DELAY, FIGURE_3_DIMS.num_tasks, FAILURE)
-SUPPLY_DIMS = Dims(SUFFICIENT, 10, FIGURE_3_FEATURES, 10, max_delay=MAX_DELAY)
-SUPPLY_ROUNDS = int(theory.exploration_rounds(SUFFICIENT, Params().learning_rate, SIGMA_0, FAILURE, MAX_DELAY)) + 100
+AVAILABILITY_DIMS = figure_3_dims(SUFFICIENT)
+AVAILABILITY_ROUNDS = 100 + int(
+    theory.exploration_rounds(SUFFICIENT, Params().learning_rate, SIGMA_0, FAILURE, MAX_DELAY)
+)
 
-SUPPLY = Experiment(
+AVAILABILITY = Experiment(
     name="availability",
-    dims=SUPPLY_DIMS,
-    system=system(SUPPLY_DIMS),
+    dims=AVAILABILITY_DIMS,
+    system=system(AVAILABILITY_DIMS),
     cells={cell_name(SUFFICIENT): {"num_experts": SUFFICIENT}},
-    num_rounds=SUPPLY_ROUNDS,
-    record_every=SUPPLY_ROUNDS,
-    observe=observe_supply,
+    num_rounds=AVAILABILITY_ROUNDS,
+    record_every=AVAILABILITY_ROUNDS,
+    observe=observe_availability,
     replicates=1024,
 )
 
 HISTORY_EXPERTS = 10
-HISTORY_DIMS = Dims(HISTORY_EXPERTS, 10, FIGURE_3_FEATURES, 10, max_delay=MAX_DELAY)
+HISTORY_DIMS = figure_3_dims(HISTORY_EXPERTS)
 
 HISTORY = Experiment(
     name="history",
@@ -235,7 +246,7 @@ HISTORY = Experiment(
     cells={cell_name(HISTORY_EXPERTS): {"num_experts": HISTORY_EXPERTS}},
     num_rounds=60,
     record_every=1,
-    observe=observe_moves,
+    observe=observe_assignments,
     replicates=8192,
 )
 
@@ -250,15 +261,15 @@ def exploration_rounds(params: Params) -> int:
 
 
 def explored_record(run: Run) -> int:
-    """The place of the first recorded round not before T1.
+    """Index of the first recorded round from T1 on.
 
     Raises: InvalidRunError if the run ends before.
     """
     rounds = exploration_rounds(run.params)
-    place = int(np.searchsorted(run.rounds, rounds))
-    if place == len(run.rounds):
+    index = int(np.searchsorted(run.rounds, rounds))
+    if index == len(run.rounds):
         raise InvalidRunError(f"T1 = {rounds} is past the run's last round, {run.rounds[-1]}. Run for longer.")
-    return place
+    return index
 
 
 def pools_of(run: Run) -> list[Pool]:
@@ -278,21 +289,66 @@ def loads_of(run: Run) -> Float[np.ndarray, "R B M"]:
     return np.moveaxis(run.records.loads, 1, -1).astype(np.float64)
 
 
-def proposition_4(run: Run, dims: Dims, form: str = "printed") -> Float[np.ndarray, "R B"]:
-    """(22) of each replicate's pool and realised loads."""
+def proposition_4(run: Run, dims: Dims, formula: Callable = theory.proposition_4) -> Float[np.ndarray, "R B"]:
+    """(22), or its correction, from each replicate's pool and realised loads."""
     loads, ratio = loads_of(run), theory.overparameterization_ratio(dims.num_features, dims.num_samples)
-    return np.asarray(theory.proposition_4(gaps_of(run), ratio, loads, loads.sum(axis=-1), form))
+    return np.asarray(formula(gaps_of(run), ratio, loads, loads.sum(axis=-1)))
 
 
 def exact_errors(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
-    """The exact E[G_t | loads] of each replicate's pool, for routes that do not depend on what a task holds."""
+    """The exact E[G_t | loads] of each replicate's pool, for routing that ignores the content of tasks."""
     loads = loads_of(run)
     follows_truth = int(run.params.signal_law) == PROPORTIONAL
     errors = np.empty(loads.shape[:2])
     for index, pool in enumerate(pools_of(run)):
         own = loads[:, index]
-        by_load = exact.generalization_error(
+        by_load = corrected.generalization_error(
             pool, dims.num_samples, int(own.max()), float(run.params.cluster_spread), follows_truth
         )
-        errors[:, index] = exact.by_loads(by_load, own)
+        errors[:, index] = corrected.by_loads(by_load, own)
     return errors
+
+
+def by_servers(*numbers: int) -> Callable[[Runs], list[str]]:
+    """Labels of components, one a number of servers."""
+    return named(*(cell_name(number) for number in numbers))
+
+
+def final_error(*numbers: int, per_coordinate: bool = False, time: int = FIGURE_3_ROUNDS) -> Values:
+    """G once pending tasks are completed, at round `time`, one component a number of servers."""
+    divisor = FIGURE_3_DIMS.num_features if per_coordinate else 1
+
+    def observe(runs: Runs) -> np.ndarray:
+        columns = []
+        for number in numbers:
+            run = runs[cell_name(number)]
+            columns.append(run.records.flushed[np.searchsorted(run.rounds, time)].astype(np.float64))
+        return np.stack(columns, axis=1) / divisor
+
+    return observe
+
+
+def misrouted_share(run: Run) -> np.ndarray:
+    """The share of the tasks past T1 that go to an expert that specialises in another kind, or in none (B,)."""
+    first = explored_record(run)
+    counts = run.records.misrouted.astype(np.float64)
+    return (counts[-1] - counts[first]) / (run.rounds[-1] - run.rounds[first])
+
+
+def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
+    """`value` of each cell's run (B,), one component a cell."""
+    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
+
+
+def over_servers(numbers: Sequence[int], value: Callable[[Run], np.ndarray]) -> Values:
+    """`value` of the run (B,) with each number of servers, one component each."""
+    return over([cell_name(number) for number in numbers], value)
+
+
+def specialists(run: Run) -> np.ndarray:
+    """Whether each existing expert specialises in the kind that arrives in the last round (15), as bools (M, B)."""
+    gates = run.records.gates[-1][: int(run.params.num_experts)].astype(np.float64)
+    drives = np.einsum("mdb,ndb->mnb", gates, run.state.pool.signals.astype(np.float64))
+    is_own = np.arange(drives.shape[1])[:, None] == run.records.task[-1]
+    own = np.sum(np.where(is_own, drives, 0), axis=1)
+    return own > np.max(np.where(is_own, -np.inf, drives), axis=1)

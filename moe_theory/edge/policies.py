@@ -1,7 +1,7 @@
 """Offloading policies: which idle server a task goes to.
 
-A policy is one pure function (gate_outputs, state, arrival, params) -> scores (M,); the task goes to the idle server
-with the highest score, the lowest index on ties. Yours is as good as one of these: pass it to `system` or `learn`.
+A policy is a pure function (gate_outputs, state, arrival, params) -> scores (M,); the task goes to the idle server with
+the highest score, the lowest index on ties. Pass your own to `system` or `learn` as you would one of these.
 
 Examples:
     Where four policies send a task, and one of your own:
@@ -50,7 +50,7 @@ def fastest(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: 
 
 
 def uniform(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: Any) -> Float[Array, " M"]:
-    """Any idle server with equal probability: routing that depends on nothing."""
+    """Any idle server with equal probability."""
     del gate_outputs, state, params
     return arrival.uniform
 
@@ -58,14 +58,14 @@ def uniform(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: 
 def scores_of(
     policy: Policy, gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: Any
 ) -> Float[Array, " M"]:
-    """A policy's scores; one that is no number is the last choice, but no reason to drop a task.
+    """A policy's scores; a NaN ranks last, but drops no task.
 
-    Raises: InvalidParamsError unless there is one a server.
+    Raises: InvalidParamsError for another shape than (M,).
     """
     scores = jnp.asarray(policy(gate_outputs, state, arrival, params))
     if scores.shape != gate_outputs.shape:
         raise InvalidParamsError(
-            f"the policy gave scores of shape {scores.shape}, not one a server: {gate_outputs.shape}. Fix it."
+            f"the policy gave scores of shape {scores.shape}, not one a server: {gate_outputs.shape}. Fix the policy."
         )
     return jnp.where(jnp.isnan(scores), -jnp.inf, scores)
 

@@ -1,10 +1,10 @@
-"""Closed forms of `edge` (INFOCOM 2025, Sections IV and V): (16), (22) and (23) of Propositions 1 and 4 and Theorem 1.
+"""Closed forms of `edge` as printed: (16), T1, (22) and (23) of Propositions 1, 2 and 4 and Theorem 1.
 
 The sums over tasks in (22) and (23) are taken through the experts' loads: sum_t r^{L_T^{(m_t)}} = sum_m L_m r^{L_m},
 with |w_t|^2 replaced by its mean. Given NumPy float64 these functions compute in float64; given JAX arrays, traced or
 not, in their precision. The expert numbers of Proposition 1 are for the host alone.
 
-The forms are as printed, wrong or right; what is exact for content-blind routing is in `exact.py`.
+What holds instead is in `corrected`.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from jaxtyping import ArrayLike, Float, Int, Real
 from scipy import special
 
 from moe_theory.core import linear
-from moe_theory.core.checks import is_known
+from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
 from moe_theory.core.linear import MAX_ROUNDS, Numbers, ceil_to_rounds, power, power_complement
 from moe_theory.core.linear import Gaps as Gaps
@@ -20,18 +20,17 @@ from moe_theory.core.linear import overparameterization_ratio as overparameteriz
 from moe_theory.core.numerics import array_namespace
 from moe_theory.core.tasks import Pool
 
-FORMS = ("printed", "corrected")  # of Proposition 4 and Theorem 1: as in the paper, or as it should be
 QUANTILES = ("normal", "binomial")  # of `specialists_needed`
 RULES = ("stated", "chernoff")  # of `experts_needed`
 
 
 def gaps(pool: Pool, cluster_spread: Float[Numbers, ""] | float) -> Gaps:
-    """The truth norm and the gaps between arrivals whose own truths scatter around the centres of a `pool`.
+    """The truth norm and the gaps between arrivals whose truths scatter around the centres of a `pool`.
 
-    An arrival of task n has w_t = w_n + xi with independent entries of xi of deviation `cluster_spread` tau, so that p
-    features add p tau^2 to a squared norm and 2 p tau^2 to the squared distance of two DIFFERENT arrivals. The task
-    gap counts n = n', as (22) does: two arrivals of one task are 2 p tau^2 apart, not 0. Each of the N tasks is a
-    cluster of its own, whatever `pool.clusters` says, so the across gap is the task gap.
+    An arrival of task n has w_t = w_n + xi with independent entries of xi of deviation `cluster_spread` tau: p features
+    add p tau^2 to a squared norm and 2 p tau^2 to the squared distance of two different arrivals. As in (22) the task
+    gap counts n = n', at 2 p tau^2. Each task is a cluster of its own, whatever `pool.clusters` says, so the across gap
+    is the task gap.
 
     Source: Assumption 1, (22) and (23) of `edge`.
     Raises: InvalidParamsError for a negative spread, where it is not traced.
@@ -63,16 +62,15 @@ def specialists_needed(max_delay: int, num_tasks: int, failure: float, quantile:
     """M_th: how many experts of its kind keep one idle for a task, with probability 1 - `failure`.
 
     Appendix B asks for P(A_n > M_th) < failure, where A_n ~ Binomial(d_u, 1/N) counts the arrivals of one task in a
-    window of d_u = `max_delay` rounds, and all delays are d_u at worst.
+    window of d_u = `max_delay` rounds, the longest delay.
 
-    - `normal`: (16), as printed: the quantile of a normal law, a real number. Anti-conservative: P(A_n > M_th)
-      mostly exceeds `failure`, and for small ones, where the binomial's tail is the heavier, even after rounding up.
+    - `normal`: (16) as printed, a normal quantile and a real number. Anti-conservative: P(A_n > M_th) mostly exceeds
+      `failure`, and for small ones, where the binomial has the heavier tail, even after rounding up.
     - `binomial`: the smallest integer k with P(A_n > k) < failure.
 
-    The window ends with the round of the new arrival: an arrival with delay d keeps its expert in d rounds, its own
-    included, so the d_u - 1 rounds before the new one matter. If A_n <= M_th, at most M_th - 1 experts are busy when a
-    task arrives, and M_th experts ARE enough. What the paper bounds, however, is the chance that a window is too full;
-    the chance that an arriving task finds no expert, which its Proposition 1 speaks of, is larger: `unserved`.
+    The window ends with the round of the new arrival. If A_n <= M_th, at most M_th - 1 experts are busy when a task
+    arrives, so M_th are enough. But the paper bounds the probability of an overfull window; the probability that an
+    arriving task finds no expert, which Proposition 1 speaks of, is larger: `corrected.unserved`.
 
     Source: Proposition 1, (16), and Appendix B of `edge`.
     Raises: InvalidDimsError unless max_delay >= 1 and num_tasks >= 1; InvalidParamsError unless 0 < failure < 1;
@@ -109,31 +107,13 @@ def tail(max_delay: int, num_tasks: int, specialists: float) -> float:
     return float(_binomial_tail(np.floor(specialists), max_delay, num_tasks))
 
 
-def unserved(max_delay: int, num_tasks: int, specialists: float) -> float:
-    """Probability that an arriving task finds all its `specialists` busy, if every delay is `max_delay`.
-
-    They are busy if at least that many arrivals of the task came in the max_delay - 1 rounds before. For a whole number
-    of specialists this is at least `tail`; an upper bound where delays are shorter.
-
-    Source: what Proposition 1 of `edge` claims of a task, in place of the window of Appendix B.
-    Raises: InvalidDimsError unless max_delay >= 1 and num_tasks >= 1.
-
-    Examples:
-        >>> from moe_theory.edge import theory
-        >>> round(theory.unserved(max_delay=2, num_tasks=2, specialists=1), 6)
-        0.5
-    """
-    _require_window(max_delay, num_tasks)
-    return float(_binomial_tail(np.ceil(specialists) - 1, max_delay - 1, num_tasks))
-
-
 def experts_needed(
     max_delay: int, num_tasks: int, failure: float, quantile: str = "normal", rule: str = "stated"
 ) -> int:
     """M: how many experts give one task its `specialists_needed`, with probability 1 - `failure`; at least 1.
 
     - `stated`: N M_th ln(1/failure) rounded up, the Omega() of Proposition 1 with the constant 1.
-    - `chernoff`: the smallest M > N M_th with exp(-(1 - N M_th / M)^2 M / (2 N)) < failure, which the proof asks for:
+    - `chernoff`: the smallest M > N M_th with exp(-(1 - N M_th / M)^2 M / (2 N)) < failure, as the proof requires:
       M^2 - (2 N M_th + b) M + (N M_th)^2 > 0 with b = 2 N ln(1/failure). The proof takes the specialists of a task as
       Binomial(M, 1/N), each expert choosing its task independently.
 
@@ -185,23 +165,13 @@ def exploration_rounds(
 
 
 def proposition_4(
-    pool_gaps: Gaps,
-    ratio: Float[ArrayLike, ""],
-    loads: Real[Numbers, "*batch M"],
-    round: Real[ArrayLike, "*batch"],
-    form: str = "printed",
+    pool_gaps: Gaps, ratio: Float[ArrayLike, ""], loads: Real[Numbers, "*batch M"], round: Real[ArrayLike, "*batch"]
 ) -> Float[Numbers, "*batch"]:
-    """E[G_T] of routing that does not look at the task, for realised `loads` L_T^(m) after `round` = T tasks.
+    """E[G_T] of routing that ignores the task, for realised `loads` L_T^(m) after `round` = T tasks.
 
-    - `printed`: (22). Tends to the task gap as all loads grow.
-    - `corrected`: without the error between a task and its own arrival, which is 0 and which (22) counts like that of
-      another one: task_gap / T times the sum over m of 1 - r^{L_m} less. Then it is (34) summed; exact if every column
-      of X were Gaussian.
+    Tends to the task gap as all loads grow. Experts without arrivals add nothing, so padding is free.
 
-    Experts without arrivals add nothing, so padding is free.
-
-    Source: Proposition 4, (22), and Lemma 9, (34), of `edge`.
-    Raises: UnknownNameError for another `form`.
+    Source: Proposition 4, (22), of `edge`.
 
     Examples:
         >>> import numpy as np
@@ -210,13 +180,10 @@ def proposition_4(
         >>> round(float(theory.proposition_4(gaps, 0.5, loads=np.array([1, 1]), round=2)), 6)  # 0.5 * 1 + 0.5 * 3
         2.0
     """
-    if form not in FORMS:
-        raise unknown_name("form", form, FORMS)
     xp = array_namespace(*pool_gaps, ratio, loads, round)
-    confused = power_complement(ratio, loads)
-    others = loads - 1 if form == "corrected" else loads
+    confused = xp.sum(loads * power_complement(ratio, loads), axis=-1)
     unlearned = xp.sum(loads * power(ratio, loads), axis=-1)
-    return (unlearned * pool_gaps.truth_norm + xp.sum(others * confused, axis=-1) * pool_gaps.task_gap) / round
+    return (unlearned * pool_gaps.truth_norm + confused * pool_gaps.task_gap) / round
 
 
 def theorem_1(
@@ -226,21 +193,15 @@ def theorem_1(
     explored_loads: Real[Numbers, "*batch M"],
     round: Real[ArrayLike, "*batch"],
     floor: Float[ArrayLike, "*batch"] = 0.0,
-    form: str = "printed",
 ) -> Float[Numbers, "*batch"]:
     """Upper bound of E[G_T] under Algorithm 1, for realised `loads` L_T^(m) after `round` = T tasks.
 
-    `explored_loads` are the loads at round min(T, T1). `floor` is the term G^4, O(sigma_0^2), whose constant the paper
-    leaves open. Experts without arrivals add nothing, so padding is free.
+    The error of every task fades with r^(L_T - L_T1). Experts without arrivals add nothing, so padding is free.
 
-    - `printed`: (23), in which the error of every task fades with r^(L_T - L_T1).
-    - `corrected`: a task of the exploration (t <= T1) keeps its distance to the model its expert ends with, as under
-      (22), for ever; only those after it, if from then on every one is routed to a specialist, fade to the floor:
-      the sum over m of L_T1 (r^L_T W + (1 - r^L_T) Delta) + (L_T - L_T1) (floor + r^(L_T - L_T1) Delta), over T.
-
-    Source: Theorem 1, (23), of `edge`; `corrected` is ours: what (34) leaves of the tasks up to T1, which the
-        last step of Appendix F makes fade.
-    Raises: UnknownNameError for another `form`.
+    Args:
+        explored_loads: the loads at round min(T, T1).
+        floor: the term G^4 = O(sigma_0^2), whose constant the paper leaves open.
+    Source: Theorem 1, (23), of `edge`.
 
     Examples:
         >>> import numpy as np
@@ -250,15 +211,7 @@ def theorem_1(
         >>> round(float(theory.theorem_1(gaps, 0.5, loads, explored_loads=loads, round=2, floor=0.25)), 6)
         2.25
     """
-    if form not in FORMS:
-        raise unknown_name("form", form, FORMS)
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
-    if form == "corrected":
-        late_loads = loads - explored_loads
-        norm, gap = (xp.expand_dims(xp.asarray(value), -1) for value in (pool_gaps.truth_norm, pool_gaps.task_gap))
-        early = power(ratio, loads) * norm + power_complement(ratio, loads) * gap
-        late = xp.expand_dims(xp.asarray(floor), -1) + power(ratio, late_loads) * gap
-        return xp.sum(explored_loads * early + late_loads * late, axis=-1) / round
     kept = power(ratio, loads - explored_loads) * power_complement(ratio, explored_loads)
     unlearned = xp.sum(loads * power(ratio, loads), axis=-1) * pool_gaps.truth_norm
     return (unlearned + xp.sum(loads * kept, axis=-1) * pool_gaps.task_gap) / round + floor
@@ -272,15 +225,13 @@ def _binomial_tail(counts, num_rounds, num_tasks):
 def _require_window(max_delay, num_tasks):
     _require_delay(max_delay)
     if num_tasks < 1:
-        raise InvalidDimsError(
-            f"num_tasks={num_tasks} must be at least 1: an arrival is one of N tasks. Raise num_tasks."
-        )
+        raise InvalidDimsError(f"num_tasks={num_tasks} must be at least 1. Raise num_tasks.")
 
 
 def _require_delay(max_delay):
     if is_known(max_delay) and np.any(np.asarray(max_delay) < 1):
         raise InvalidDimsError(
-            f"max_delay={max_delay} must be at least 1: an expert is busy in the round its task arrives (Sec. II). "
+            f"max_delay={max_delay} must be at least 1: an expert is busy in the round in which its task arrives. "
             "Raise max_delay."
         )
 
@@ -288,6 +239,5 @@ def _require_delay(max_delay):
 def _require_failure(failure):
     if is_known(failure) and not np.all((np.asarray(failure) > 0) & (np.asarray(failure) < 1)):
         raise InvalidParamsError(
-            f"failure={failure} must lie strictly between 0 and 1: it is a probability, and its logarithm is taken. "
-            "Use 0.05, say."
+            f"failure={failure} must be in (0, 1): it is a probability, and its logarithm is taken. Use 0.05, say."
         )

@@ -15,14 +15,14 @@ from moe_theory.generalization.model import Dims as Dims
 from moe_theory.generalization.model import Params as Params
 from moe_theory.generalization.model import Reading as Reading
 from moe_theory.generalization.model import reading as reading
-from moe_theory.generalization.system import Info as Info
-from moe_theory.generalization.system import State as State
-from moe_theory.generalization.system import best_experts as best_experts
-from moe_theory.generalization.system import empirical_risk as empirical_risk
-from moe_theory.generalization.system import gap as gap
-from moe_theory.generalization.system import learn as learn
-from moe_theory.generalization.system import system as system
-from moe_theory.generalization.system import true_risk as true_risk
+from moe_theory.generalization.training import Info as Info
+from moe_theory.generalization.training import State as State
+from moe_theory.generalization.training import best_experts as best_experts
+from moe_theory.generalization.training import empirical_risk as empirical_risk
+from moe_theory.generalization.training import gap as gap
+from moe_theory.generalization.training import learn as learn
+from moe_theory.generalization.training import system as system
+from moe_theory.generalization.training import true_risk as true_risk
 
 repaired = corrected  # its name in earlier versions
 
@@ -43,5 +43,6 @@ PAPER = Paper(
     statements="statements.toml",
     figures="moe_theory.generalization.figures:FIGURES",
     systems={"generalization": "moe_theory.generalization.sweeps:SWEEPABLE"},
+    first_look=("generalization:exact",),
     rank=2,
 )

@@ -28,8 +28,8 @@ from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import System, simulate_batch
 from moe_theory.generalization.model import Dims, Params, check_params
 from moe_theory.generalization.model import reading as reading_called
-from moe_theory.generalization.system import Info, State, best_experts, system
 from moe_theory.generalization.theory import lemma_2, lemma_3, require_sizes
+from moe_theory.generalization.training import Info, State, best_experts, system
 
 MOST_ENUMERATED = 20  # most samples whose 2^m sign vectors are enumerated
 ENUMERATED_BY_DEFAULT = 16  # most samples for which `fixed_router` enumerates them

@@ -5,15 +5,15 @@ Tier `exact`: instances whose gap is known in closed form, or small enough to en
 dimension of, its experiment sets `whole_router` in every cell, so that both readings share one run.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.system import Observe, System, observe_info
+from moe_theory.core.system import System, observe_info
 from moe_theory.generalization import complexity, corrected, theory
-from moe_theory.generalization.data import DIGITS, TEACHER
+from moe_theory.generalization.data import DIGITS, RANDOM_LABELS, TEACHER
 from moe_theory.generalization.instances import (
     cells,
     coin,
@@ -25,7 +25,7 @@ from moe_theory.generalization.instances import (
     lone_points,
 )
 from moe_theory.generalization.model import LIPSCHITZ, Dims
-from moe_theory.generalization.system import best_experts, gap, system
+from moe_theory.generalization.training import best_experts, gap, system
 from moe_theory.runs import Cell, Progress, run_cells
 from moe_theory.verify import Experiment
 
@@ -49,33 +49,18 @@ def _settings(every: Iterable[Sizes], *, needs_reading: bool = False, **fixed: A
     }
 
 
-def _drawn(name: str, dims: Dims, drawn: System, settings: Settings, replicates: int) -> Experiment:
-    """An experiment on a system whose one round draws an instance."""
-    return _experiment(name, dims, drawn, settings, replicates, 1, observe_info, EXACT)
-
-
-def _experiment(
-    name: str,
-    dims: Dims,
-    run: System,
-    settings: Settings,
-    replicates: int,
-    num_rounds: int,
-    observe: Observe = gap,
-    tier: str = LEARNED,
-    record_every: int | None = None,
+def _drawn(
+    name: str, instance: Callable[[Dims], System], dims: Dims, settings: Settings, replicates: int
 ) -> Experiment:
-    return Experiment(
-        name=name,
-        dims=dims,
-        system=run,
-        cells=settings,
-        num_rounds=num_rounds,
-        record_every=num_rounds if record_every is None else record_every,
-        observe=observe,
-        replicates=replicates,
-        tier=tier,
-    )
+    """An experiment on a system whose one round draws an instance."""
+    return Experiment(name, dims, instance(dims), settings, 1, 1, observe_info, replicates, tier=EXACT)
+
+
+def _trained(name: str, dims: Dims, settings: Settings, num_rounds: int, source: str = RANDOM_LABELS) -> Experiment:
+    """An experiment on the gap of linear classifiers after training: on random labels for the largest gap."""
+    optimizer = best_experts if source == RANDOM_LABELS else None
+    run = system(dims, source, optimizer)
+    return Experiment(name, dims, run, settings, num_rounds, num_rounds, gap, 256, tier=LEARNED)
 
 
 # Fixed cells on [0, 1], k = 1, experts +1 or -1 (counterexample A, and what it becomes as m or T grows).
@@ -84,74 +69,51 @@ PER_SAMPLE = 10  # experts per sample along the grid of m
 GROWING_SAMPLES = (128, 256, 512, 1024)
 GROWING_EXPERTS = (4, 8, 16, 32, 64)  # at the largest m
 MEMORISED_SAMPLES, MEMORISED_PER_SAMPLE = 1000, 4  # where 2 C rho is tightest while below 1
-CELL_DIMS = Dims(PER_SAMPLE * GROWING_SAMPLES[-1], 1, GROWING_SAMPLES[-1])
 CELL_SIZES = (
     (FIXED_EXPERTS, FIXED_SAMPLES),
     *((PER_SAMPLE * samples, samples) for samples in GROWING_SAMPLES),
     *((experts, GROWING_SAMPLES[-1]) for experts in GROWING_EXPERTS),
     (MEMORISED_PER_SAMPLE * MEMORISED_SAMPLES, MEMORISED_SAMPLES),
 )
-CELLS = _drawn(
-    "fixed-cells", CELL_DIMS, cells(CELL_DIMS), _settings(({"T": T, "m": m} for T, m in CELL_SIZES), k=1), 2048
-)
+CELL_DIMS = Dims(PER_SAMPLE * GROWING_SAMPLES[-1], 1, GROWING_SAMPLES[-1])
+CELLS = _drawn("fixed-cells", cells, CELL_DIMS, _settings(({"T": T, "m": m} for T, m in CELL_SIZES), k=1), 2048)
 FEW_CELL_SAMPLES, FEW_CELL_EXPERTS = 256, (4, 16, 64)
-FEW_CELL_DIMS = Dims(max_experts=FEW_CELL_EXPERTS[-1], num_features=1, max_samples=FEW_CELL_SAMPLES)
 FEW_CELLS = _drawn(
     "cells",
-    FEW_CELL_DIMS,
-    cells(FEW_CELL_DIMS),
+    cells,
+    Dims(FEW_CELL_EXPERTS[-1], 1, FEW_CELL_SAMPLES),
     _settings(({"T": T} for T in FEW_CELL_EXPERTS), k=1, m=FEW_CELL_SAMPLES),
     1024,
 )
 
 # A learned router on one coordinate, k = 1, experts in a ball (counterexample B, with fewer samples: they cost time).
-LEARNED_EXPERTS, LEARNED_SAMPLES = 64, 100_000
-LEARNED_DIMS = Dims(LEARNED_EXPERTS, 2, LEARNED_SAMPLES)
-LEARNED_CELL = cell_name(T=LEARNED_EXPERTS, m=LEARNED_SAMPLES)
-LEARNED_CELLS = _drawn(
-    "learned-cells",
-    LEARNED_DIMS,
-    learned_cells(LEARNED_DIMS),
-    _settings([{"T": LEARNED_EXPERTS, "m": LEARNED_SAMPLES}], k=1),
-    64,
-)
-FEWER_SAMPLES = 6400  # at which the corrected bound is as informative as at more, and draws are cheap
-FEWER_DIMS = Dims(LEARNED_EXPERTS, 2, FEWER_SAMPLES)
-FEWER_CELL = cell_name(T=LEARNED_EXPERTS, m=FEWER_SAMPLES)
-FEWER_LEARNED_CELLS = _drawn(
-    "learned-cells-of-fewer",
-    FEWER_DIMS,
-    learned_cells(FEWER_DIMS),
-    _settings([{"T": LEARNED_EXPERTS, "m": FEWER_SAMPLES}], k=1),
-    512,
-)
+LEARNED_EXPERTS, LEARNED_FEATURES = 64, 2
+
+
+def _learned_cells(name: str, num_samples: int, replicates: int) -> Experiment:
+    dims = Dims(LEARNED_EXPERTS, LEARNED_FEATURES, num_samples)
+    return _drawn(name, learned_cells, dims, _settings([{"T": LEARNED_EXPERTS, "m": num_samples}], k=1), replicates)
+
+
+LEARNED_CELLS = _learned_cells("learned-cells", 100_000, 64)
+FEWER_LEARNED_CELLS = _learned_cells("learned-cells-of-fewer", 6400, 512)  # where the corrected bound is as informative
+(LEARNED_CELL,), (FEWER_CELL,) = LEARNED_CELLS.cells, FEWER_LEARNED_CELLS.cells
 
 # A dense mixture of two with a free router (counterexample C).
-DENSE_SAMPLES = 1000
-DENSE_DIMS = Dims(2, 1, DENSE_SAMPLES)
-DENSE_CELL = cell_name(T=2, m=DENSE_SAMPLES)
-DENSE = _drawn(
-    "dense", DENSE_DIMS, dense(DENSE_DIMS), _settings([{"T": 2, "m": DENSE_SAMPLES}], needs_reading=True, k=2), 2048
-)
+DENSE = _drawn("dense", dense, Dims(2, 1, 1000), _settings([{"T": 2, "m": 1000}], needs_reading=True, k=2), 2048)
+(DENSE_CELL,) = DENSE.cells
 
 # One function with a fair coin for its loss.
-SINGLE_SAMPLES = 1000
-SINGLE_DIMS = Dims(1, 1, SINGLE_SAMPLES)
-SINGLE_CELL = cell_name(T=1, m=SINGLE_SAMPLES)
-SINGLE = _drawn("single", SINGLE_DIMS, coin(SINGLE_DIMS), _settings([{"T": 1, "m": SINGLE_SAMPLES}], k=1), 4096)
+SINGLE = _drawn("single", coin, Dims(1, 1, 1000), _settings([{"T": 1, "m": 1000}], k=1), 4096)
+(SINGLE_CELL,) = SINGLE.cells
 COIN_SAMPLES = (25, 100)
-COIN_DIMS = Dims(max_experts=1, num_features=1, max_samples=COIN_SAMPLES[-1])
-COIN = _drawn("coin", COIN_DIMS, coin(COIN_DIMS), _settings(({"m": m} for m in COIN_SAMPLES), T=1, k=1), 32768)
+COIN = _drawn("coin", coin, Dims(1, 1, COIN_SAMPLES[-1]), _settings(({"m": m} for m in COIN_SAMPLES), T=1, k=1), 32768)
 
 # T masks of k functions each at m samples.
 CLASS_SIZES = ((2, 1, 8), (8, 1, 8), (8, 8, 8), (4, 2, 5))
 CLASS_DIMS = Dims(max_experts=8, num_features=1, max_samples=8)
 CLASSES = _drawn(
-    "finite-classes",
-    CLASS_DIMS,
-    function_classes(CLASS_DIMS),
-    _settings({"T": T, "k": k, "m": m} for T, k, m in CLASS_SIZES),
-    256,
+    "finite-classes", function_classes, CLASS_DIMS, _settings({"T": T, "k": k, "m": m} for T, k, m in CLASS_SIZES), 256
 )
 
 # T labels, and masks of k of T experts.
@@ -159,36 +121,33 @@ LABELING_SIZES = ((2, 1), (3, 1), (3, 2))
 LABELING_DIMS = Dims(max_experts=3, num_features=2, max_samples=4)
 LABELINGS = _drawn(
     "labelings",
+    labelings,
     LABELING_DIMS,
-    labelings(LABELING_DIMS),
     _settings(({"T": T, "k": k} for T, k in LABELING_SIZES), m=LABELING_DIMS.max_samples),
     512,
 )
 
 LONE_SAMPLES = 16
-LONE_DIMS = Dims(max_experts=2, num_features=1, max_samples=LONE_SAMPLES)
-LONE_CELL = cell_name(m=LONE_SAMPLES)
-LONE_POINT = _drawn("lone-points", LONE_DIMS, lone_points(LONE_DIMS), _settings([{"m": LONE_SAMPLES}], T=2, k=1), 64)
+LONE_POINT = _drawn(
+    "lone-points", lone_points, Dims(2, 1, LONE_SAMPLES), _settings([{"m": LONE_SAMPLES}], T=2, k=1), 64
+)
+(LONE_CELL,) = LONE_POINT.cells
 
 # A given linear router: over T at k = 1, and over k at T = 8 with gates that are nearly even (W = 1) and far from it
 # (W = 8). At k = 1 all gates are 1 whatever W, which then does not name the cell.
 ROUTER_SAMPLES = 128
-ROUTER_FEATURES = 8
 ROUTER_EXPERTS = (2, 4, 8, 16, 32)
 SPARSE_EXPERTS = 8
 ROUTER_ACTIVE = (1, 2, 4, 8)
 ROUTER_NORMS = (1.0, 8.0)
-ROUTER_DIMS = Dims(max_experts=ROUTER_EXPERTS[-1], num_features=ROUTER_FEATURES, max_samples=ROUTER_SAMPLES)
+_SPARSE = ({"T": SPARSE_EXPERTS, "k": k, "W": W} for W in ROUTER_NORMS for k in ROUTER_ACTIVE if k > 1)
 LINEAR_ROUTER = _drawn(
     "linear-router",
-    ROUTER_DIMS,
-    linear_router(ROUTER_DIMS),
+    linear_router,
+    Dims(max_experts=ROUTER_EXPERTS[-1], num_features=8, max_samples=ROUTER_SAMPLES),
     {
         **_settings(({"T": T, "k": 1} for T in ROUTER_EXPERTS), W=ROUTER_NORMS[0], m=ROUTER_SAMPLES),
-        **_settings(
-            ({"T": SPARSE_EXPERTS, "k": k, "W": W} for W in ROUTER_NORMS for k in ROUTER_ACTIVE if k > 1),
-            m=ROUTER_SAMPLES,
-        ),
+        **_settings(_SPARSE, m=ROUTER_SAMPLES),
     },
     512,
 )
@@ -201,84 +160,67 @@ def router_name(num_experts: int, num_active: int, router_norm: float) -> str:
 
 
 # Experts of one hidden layer, fitted to fair coins: a lower estimate of the complexity of networks.
-NETWORK_SAMPLES = (32, 128)
-NETWORK_WIDTH = 4
+NETWORK_SAMPLES, NETWORK_WIDTH = (32, 128), 4
 NETWORK_DIMS = Dims(max_experts=1, num_features=8, max_samples=NETWORK_SAMPLES[-1], expert_width=NETWORK_WIDTH)
-NETWORKS = _experiment(
-    "networks",
-    NETWORK_DIMS,
-    system(NETWORK_DIMS),
-    _settings(({"m": m} for m in NETWORK_SAMPLES), T=1, k=1),
-    128,
-    200,
-    observe_info,
+NETWORKS = Experiment(
+    name="networks",
+    dims=NETWORK_DIMS,
+    system=system(NETWORK_DIMS),
+    cells=_settings(({"m": m} for m in NETWORK_SAMPLES), T=1, k=1),
+    num_rounds=200,
     record_every=20,
+    observe=observe_info,
+    replicates=128,
+    tier=LEARNED,
 )
 
-# Random labels learned by linear experts and routers: the configurations that the bounds must hold in together.
+# Random labels learned by linear experts and routers: the configurations that the bounds must hold in together; some of
+# them with 1 < k < T and enough samples for the bounds to be informative.
 FIT_FEATURES = 2
 FIT_ACTIVE = {1: (1,), 2: (1, 2), 4: (1, 2, 4), 8: (1, 2, 4, 8)}  # k by T
 FIT_SAMPLES = (64, 128, 256, 512, 1024)
 FIT_NORMS = (1.0, 8.0, 64.0)  # W
 FIT_RATE = 0.1
-FIT_DIMS = Dims(max(FIT_ACTIVE), FIT_FEATURES, FIT_SAMPLES[-1])
 FIT_SIZES = tuple(
     {"T": T, "k": k, "m": m, "W": W} for T, ks in FIT_ACTIVE.items() for k in ks for m in FIT_SAMPLES for W in FIT_NORMS
 )
-FITS = _experiment(
+FITS = _trained(
     "random-labels",
-    FIT_DIMS,
-    system(FIT_DIMS, optimizer=best_experts),
+    Dims(max(FIT_ACTIVE), FIT_FEATURES, FIT_SAMPLES[-1]),
     _settings(FIT_SIZES, learning_rate=FIT_RATE),
-    256,
-    60,
+    num_rounds=60,
 )
-
-# Some of many experts active, 1 < k < T, with enough samples for the bounds to inform on random labels.
 MANY_SIZES = tuple({"T": T, "k": k, "m": 8192, "W": 1.0} for T, k in ((3, 2), (4, 2), (4, 3), (8, 4)))
-MANY_DIMS = Dims(8, FIT_FEATURES, 8192)
-MANY_FITS = _experiment(
-    "random-labels-many",
-    MANY_DIMS,
-    system(MANY_DIMS, optimizer=best_experts),
-    _settings(MANY_SIZES, learning_rate=FIT_RATE),
-    256,
-    30,
+MANY_FITS = _trained(
+    "random-labels-many", Dims(8, FIT_FEATURES, 8192), _settings(MANY_SIZES, learning_rate=FIT_RATE), num_rounds=30
 )
 
 # The natural counterexample D: dense, k = T = 32 linear experts, router rows of norm 100.
-NATURAL_EXPERTS, NATURAL_FEATURES, NATURAL_SAMPLES = 32, 10, 1000
-NATURAL_DIMS = Dims(NATURAL_EXPERTS, NATURAL_FEATURES, NATURAL_SAMPLES)
-NATURAL_CELL = cell_name(T=NATURAL_EXPERTS, m=NATURAL_SAMPLES)
-NATURAL = _experiment(
+NATURAL_EXPERTS, NATURAL_FEATURES = 32, 10
+NATURAL = _trained(
     "natural",
-    NATURAL_DIMS,
-    system(NATURAL_DIMS, optimizer=best_experts),
+    Dims(NATURAL_EXPERTS, NATURAL_FEATURES, 1000),
     _settings(
-        [{"T": NATURAL_EXPERTS, "m": NATURAL_SAMPLES}],
-        needs_reading=True,
-        k=NATURAL_EXPERTS,
-        W=100.0,
-        learning_rate=FIT_RATE,
+        [{"T": NATURAL_EXPERTS, "m": 1000}], needs_reading=True, k=NATURAL_EXPERTS, W=100.0, learning_rate=FIT_RATE
     ),
-    256,
-    150,
+    num_rounds=150,
 )
+(NATURAL_CELL,) = NATURAL.cells
 
-# Classifiers trained on a teacher's labels, one in ten of them flipped, and on digits, odd or even. The masks' d_N is
-# the smaller one, so that what holds with it holds under either reading.
-TRAINED_SIZES = tuple({"T": 2, "k": k, "m": 1024, "W": 1.0} for k in (1, 2))  # at which the corrected bounds inform
+# Classifiers trained on a teacher's labels, one in ten of them flipped, and on digits, odd or even, where the corrected
+# bounds are informative. The masks' d_N is the smaller one, so that what holds with it holds under either reading.
+TRAINED_SIZES = tuple({"T": 2, "k": k, "m": 1024, "W": 1.0} for k in (1, 2))
 TRAINED_FEATURES = {TEACHER: 8, DIGITS: 64}  # pixels of the bundled digits
-
-
-def _trained(source: str) -> Experiment:
-    dims = Dims(2, TRAINED_FEATURES[source], 1024)
-    noise = 0.1 if source == TEACHER else 0.0
-    settings = _settings(TRAINED_SIZES, expert_norm=1.0, label_noise=noise)
-    return _experiment(f"trained-{source}", dims, system(dims, source), settings, 256, 40)
-
-
-TRAINED = {source: _trained(source) for source in (TEACHER, DIGITS)}
+TRAINED = {
+    source: _trained(
+        f"trained-{source}",
+        Dims(2, num_features, 1024),
+        _settings(TRAINED_SIZES, expert_norm=1.0, label_noise=0.1 if source == TEACHER else 0.0),
+        num_rounds=40,
+        source=source,
+    )
+    for source, num_features in TRAINED_FEATURES.items()
+}
 
 
 def gaps_of(runs: Mapping[str, Any], names: Iterable[str]) -> Float[np.ndarray, "B V"]:

@@ -32,6 +32,15 @@ from moe_theory.core.system import System
 from moe_theory.generalization import model
 from moe_theory.generalization.model import Dims, Params, check_params
 
+DENSE_LOGIT = 16.0  # difference of the two logits of `dense`: the gates are 1e-7 from 0 and 1
+NUM_SIGNS = 16  # sign vectors per sample, which cost less than another sample
+MOST_SIGNS = 12  # most samples of `function_classes`
+MOST_POINTS, MOST_LABELS = 5, 3  # of `labelings`
+LOG_SCALES = (-1.5, 2.5)  # range of the log scale of functions, so that the ramp clips nothing, or most
+NUM_MIXTURES = 16
+NUM_ROUTERS = 256
+NUM_INPUTS, NUM_LONE = 2**32, 4  # of `lone_points`
+
 
 class State(NamedTuple):
     """Every round draws a new instance, so that nothing else is carried."""
@@ -62,14 +71,10 @@ def one_round(
     return System(init, step)
 
 
-DENSE_LOGIT = 16.0  # difference of the two logits of `dense`: the gates are 1e-7 from 0 and 1
-
-
 class Cells(NamedTuple):
     """What `cells` shows. S_j is the sum of the labels in cell j, S'_j that of the ghost sample, n_j the count."""
 
     gap: Float[Array, ""]  # sup_f |L_S - L_D| = sum_j |S_j| / (2m)
-    one_sided: Float[Array, ""]  # sup_f (L_S - L_D), the same, since the class has -f with every f
     paired_gap: Float[Array, ""]  # phi(S, S') = sup_f (L_S - L_S') = sum_j |S_j - S'_j| / (2m), Eq. (17)
     paired_absolute: Float[Array, ""]  # sup_f |L_S - L_S'|, the same for that reason
     masked: Float[Array, ""]  # sup_f sum_i y_i f(x_i) / m = sum_j |S_j| / m, whose mean is R_m(F|mu)
@@ -117,7 +122,6 @@ def cells(dims: Dims) -> System:
         missing = jnp.maximum(1 / jnp.asarray(params.num_experts, labels.dtype) - counts / samples, 0)
         return Cells(
             gap=masked / 2,
-            one_sided=masked / 2,
             paired_gap=paired,
             paired_absolute=paired,
             masked=masked,
@@ -232,36 +236,6 @@ def dense_losses(labels: Float[Array, " m"]) -> Float[Array, " m"]:
     return (1 - labels * (2 * jax.nn.sigmoid(labels * DENSE_LOGIT) - 1)) / 2
 
 
-def _fair_labels(uniforms: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """-1 or +1, each with probability exactly 1/2: half of the numbers that a uniform takes are below 1/2."""
-    return jnp.where(uniforms < 0.5, -1, 1).astype(uniforms.dtype)
-
-
-def _sorted(values: Float[Array, " m"]) -> Float[Array, " m"]:
-    """Numbers of at least 0 in order: as integers, by their bits, which XLA sorts four times as fast."""
-    words = jnp.int32 if values.dtype == jnp.float32 else jnp.int64
-    bits = jax.lax.bitcast_convert_type(values, words)
-    return jax.lax.bitcast_convert_type(jnp.sort(bits), values.dtype)
-
-
-def _check_lone(params: Params) -> None:
-    if is_known(params.num_active) and int(params.num_active) != 1:
-        raise InvalidParamsError(
-            f"num_active={params.num_active} must be 1: one expert is active in a cell. Lower num_active."
-        )
-
-
-def _check_dense(params: Params) -> None:
-    if is_known((params.num_active, params.num_experts)) and not 2 <= params.num_active == params.num_experts:
-        raise InvalidParamsError(
-            f"num_active={params.num_active} must be num_experts={params.num_experts}, and at least 2: all experts are "
-            "active. Change num_active."
-        )
-
-
-NUM_SIGNS = 16  # sign vectors per sample, which cost less than another sample
-
-
 class Capacity(NamedTuple):
     """What `linear_router` shows. The first two have the means R_m(F|a) and R_m(H)."""
 
@@ -300,23 +274,6 @@ def linear_router(dims: Dims) -> System:
         )
 
     return one_round(dims, instance)
-
-
-def _on_sphere(uniforms: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    rows = normals(uniforms)
-    return rows / _norms(rows)[:, None]
-
-
-def _norms(rows: Float[Array, "*n d"]) -> Float[Array, "*n"]:
-    return jnp.sqrt(jnp.sum(jnp.square(rows), axis=-1))
-
-
-MOST_SIGNS = 12  # most samples of `function_classes`
-MOST_POINTS, MOST_LABELS = 5, 3  # of `labelings`
-LOG_SCALES = (-1.5, 2.5)  # range of the log scale of functions, so that the ramp clips nothing, or most
-NUM_MIXTURES = 16
-NUM_ROUTERS = 256
-NUM_INPUTS, NUM_LONE = 2**32, 4  # of `lone_points`
 
 
 class Complexities(NamedTuple):
@@ -394,20 +351,6 @@ def function_classes(dims: Dims) -> System:
     return one_round(dims, instance)
 
 
-def _mixtures(
-    uniforms: Float[Array, "n F"], signs: np.ndarray, values: Float[Array, "T k m"], exists: Bool[Array, "T k"]
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """E_sigma of max_f sum_i sigma_i f(x_i) over random mixtures f, and at the best function itself."""
-    functions, exists = values.reshape(-1, values.shape[-1]), exists.reshape(-1)
-    table = jnp.asarray(signs, values.dtype)
-    weights = jnp.where(exists, -jnp.log1p(-jnp.abs(uniforms)), 0)
-    weights = weights / jnp.sum(weights, axis=1, keepdims=True)
-    best = jnp.argmax(jnp.where(exists, table @ functions.T, -jnp.inf), axis=1)
-    vertices = (best[:, None] == jnp.arange(len(functions))).astype(values.dtype)
-    drawn = jnp.max(table @ (weights @ functions).T, axis=1)
-    return jnp.mean(drawn), jnp.mean(jnp.sum(table * (vertices @ functions), axis=1))
-
-
 @functools.lru_cache
 def labelings(dims: Dims) -> System:
     """Growth and Natarajan dimension of two classes of functions from n = `max_samples` points to labels.
@@ -440,14 +383,6 @@ def labelings(dims: Dims) -> System:
         )
 
     return one_round(dims, instance)
-
-
-def _mask_labels(outputs: Float[Array, "n L"], params: Params) -> Int[Array, " n"]:
-    """A number for each mask: the active expert at k = 1, else the inactive one (0 if none is)."""
-    mask = model.masks(outputs, params.num_active, params.num_experts)
-    exists = jnp.arange(outputs.shape[1]) < params.num_experts
-    left_out = jnp.argmax(~mask & exists, axis=1)
-    return jnp.where(jnp.asarray(params.num_active) == 1, jnp.argmax(mask, axis=1), left_out).astype(jnp.int32)
 
 
 class ShatteringTables(NamedTuple):
@@ -554,3 +489,61 @@ def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
 def all_signs(num_samples: int) -> Float[np.ndarray, "2^m m"]:
     """Every vector of m signs, as a row."""
     return np.array(list(itertools.product((-1.0, 1.0), repeat=num_samples)))
+
+
+def _fair_labels(uniforms: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """-1 or +1, each with probability exactly 1/2: half of the numbers that a uniform takes are below 1/2."""
+    return jnp.where(uniforms < 0.5, -1, 1).astype(uniforms.dtype)
+
+
+def _sorted(values: Float[Array, " m"]) -> Float[Array, " m"]:
+    """Numbers of at least 0 in order: as integers, by their bits, which XLA sorts four times as fast."""
+    words = jnp.int32 if values.dtype == jnp.float32 else jnp.int64
+    bits = jax.lax.bitcast_convert_type(values, words)
+    return jax.lax.bitcast_convert_type(jnp.sort(bits), values.dtype)
+
+
+def _check_lone(params: Params) -> None:
+    if is_known(params.num_active) and int(params.num_active) != 1:
+        raise InvalidParamsError(
+            f"num_active={params.num_active} must be 1: one expert is active in a cell. Lower num_active."
+        )
+
+
+def _check_dense(params: Params) -> None:
+    if is_known((params.num_active, params.num_experts)) and not 2 <= params.num_active == params.num_experts:
+        raise InvalidParamsError(
+            f"num_active={params.num_active} must be num_experts={params.num_experts}, and at least 2: all experts are "
+            "active. Change num_active."
+        )
+
+
+def _on_sphere(uniforms: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    rows = normals(uniforms)
+    return rows / _norms(rows)[:, None]
+
+
+def _norms(rows: Float[Array, "*n d"]) -> Float[Array, "*n"]:
+    return jnp.sqrt(jnp.sum(jnp.square(rows), axis=-1))
+
+
+def _mixtures(
+    uniforms: Float[Array, "n F"], signs: np.ndarray, values: Float[Array, "T k m"], exists: Bool[Array, "T k"]
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """E_sigma of max_f sum_i sigma_i f(x_i) over random mixtures f, and at the best function itself."""
+    functions, exists = values.reshape(-1, values.shape[-1]), exists.reshape(-1)
+    table = jnp.asarray(signs, values.dtype)
+    weights = jnp.where(exists, -jnp.log1p(-jnp.abs(uniforms)), 0)
+    weights = weights / jnp.sum(weights, axis=1, keepdims=True)
+    best = jnp.argmax(jnp.where(exists, table @ functions.T, -jnp.inf), axis=1)
+    vertices = (best[:, None] == jnp.arange(len(functions))).astype(values.dtype)
+    drawn = jnp.max(table @ (weights @ functions).T, axis=1)
+    return jnp.mean(drawn), jnp.mean(jnp.sum(table * (vertices @ functions), axis=1))
+
+
+def _mask_labels(outputs: Float[Array, "n L"], params: Params) -> Int[Array, " n"]:
+    """A number for each mask: the active expert at k = 1, else the inactive one (0 if none is)."""
+    mask = model.masks(outputs, params.num_active, params.num_experts)
+    exists = jnp.arange(outputs.shape[1]) < params.num_experts
+    left_out = jnp.argmax(~mask & exists, axis=1)
+    return jnp.where(jnp.asarray(params.num_active) == 1, jnp.argmax(mask, axis=1), left_out).astype(jnp.int32)

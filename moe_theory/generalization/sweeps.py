@@ -2,7 +2,7 @@
 
 from moe_theory.generalization.data import DATA
 from moe_theory.generalization.model import READINGS, Dims, check_params
-from moe_theory.generalization.system import empirical_risk, gap, system, true_risk
+from moe_theory.generalization.training import empirical_risk, gap, system, true_risk
 from moe_theory.sweep.systems import Observable, Sweepable, observables
 
 SWEEPABLE = Sweepable(

@@ -42,5 +42,6 @@ PAPER = Paper(
     statements="statements.toml",
     figures="moe_theory.merging.figures:FIGURES",
     systems={"merging": "moe_theory.merging.sweeps:SWEEPABLE"},
+    first_look=("merging:exact",),
     rank=3,
 )

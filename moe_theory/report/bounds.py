@@ -251,7 +251,7 @@ def _remarks(setting: Setting, bounds: Sequence[Bound]) -> Table:
 def _condition(bound: Bound) -> str:
     taken = [RESTS_ON[each] for each in bound.form.rests_on]
     is_own = bound.form.status == calculator.CONDITIONAL
-    return f", taking for granted {' and '.join(taken)}" if taken and is_own else ""
+    return f", assuming {' and '.join(taken)}" if taken and is_own else ""
 
 
 def _lacking(setting: Setting) -> str:
@@ -333,7 +333,7 @@ def _write(axes: "Axes", setting: Setting, counts: np.ndarray) -> None:
         ha="right" if is_right else "left",
     )
     axes.annotate(
-        "says nothing" if setting.threshold == 1 else f"not below {setting.threshold:g}",
+        "vacuous" if setting.threshold == 1 else f"not below {setting.threshold:g}",
         (0.99, setting.threshold),
         (0, 3),
         xycoords=axes.get_yaxis_transform(),

@@ -18,7 +18,7 @@ from moe_theory.sweep.systems import sweepable
 from moe_theory.verify import explore
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.registry import declared_claims, select_claims
-from moe_theory.verify.statements import statements
+from moe_theory.verify.statement import statements
 from moe_theory.verify.verdict import Verdict
 
 UNJUDGED = "Nothing is judged here: "

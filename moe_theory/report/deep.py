@@ -16,14 +16,15 @@ from moe_theory.deep.summary import LEAST_CHANGE, LEAST_DRIVE, MOST_DRIVE, CellS
 from moe_theory.report import pages
 from moe_theory.report.plots import PAGE_WIDTH, render_as
 from moe_theory.verify.claim import Runs
-from moe_theory.verify.session import MIN_REPLICATES
+from moe_theory.verify.request import MIN_REPLICATES
 from moe_theory.verify.verdict import Verdict
 
 NAMES = ("results.nc", "summary.json", pages.NUMBERS, "deep.svg")
 SIZES = {CONTINUAL: (PAGE_WIDTH, 5.2), EDGE: (PAGE_WIDTH, 3.0)}  # of the picture, inches
 SCHEMA = "moe-theory/deep/1"
 WIDE = 132  # columns of a terminal for measures and differences side by side
-BEGIN = "to begin: moe-theory deep --preset continual-mnist-small"
+BEGIN = """M: experts, T: rounds; digits are embedded, other data needs --data DIR
+to begin: moe-theory deep --preset continual-mnist-small"""
 # Column titles of measures, in this order; those in `COMPARED` have a column of differences too.
 TITLES = {
     "generalization_error": "error G_T",
@@ -43,17 +44,15 @@ MEANING = {
 
 
 def presets_table() -> Table:
-    """All presets."""
-    table = Table(header_style="bold", pad_edge=False)
-    for name in ("preset", "figure", "paper", "data", "experts M", "rounds T", "network"):
-        is_copied = name == "preset"  # never wrapped
-        table.add_column(
-            name, overflow="fold", no_wrap=is_copied, justify="right" if name.startswith("rounds") else "left"
-        )
+    """All presets, in a terminal of 80 columns."""
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("preset", no_wrap=True)
+    for name in ("figure", "data", "M"):
+        table.add_column(name)
+    table.add_column("T", justify="right")
     for preset in PRESETS.values():
         numbers = ", ".join(map(str, preset.experts))
-        network, rounds = preset.dims.network, str(preset.num_rounds)
-        table.add_row(preset.name, preset.where, preset.paper, _data_words(preset), numbers, rounds, network)
+        table.add_row(preset.name, preset.where, preset.data, numbers, str(preset.num_rounds))
     return table
 
 
@@ -78,10 +77,6 @@ def presets_json() -> list[dict[str, Any]]:
 def is_embedded(preset: Preset) -> bool:
     """Whether its data set comes with the package."""
     return not DATASETS[preset.data].layouts
-
-
-def _data_words(preset: Preset) -> str:
-    return f"{preset.data} (embedded)" if is_embedded(preset) else f"{preset.data} (--data)"
 
 
 def heading(plan: Plan) -> str:
@@ -207,7 +202,7 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> bytes:
     return render_as("svg", title, size, lambda figure: draw_runs(plan.preset, title, runs, figure), caption)
 
 
-def doubts_of_verdicts(summary: Summary) -> list[str]:
+def verdict_warnings(summary: Summary) -> list[str]:
     """Reasons to doubt the verdicts."""
     if summary.num_replicates >= MIN_REPLICATES:
         return []

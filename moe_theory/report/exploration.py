@@ -16,8 +16,7 @@ from moe_theory.report.output import write_text
 from moe_theory.report.panels import ALLOWED, OBSERVED, PREDICTED
 from moe_theory.report.plots import PAGE_WIDTH, render
 from moe_theory.report.words import allowed_sides
-from moe_theory.verify.axes import Axis
-from moe_theory.verify.explore import Exploration, Point
+from moe_theory.verify.explore import Axis, Exploration, Point
 from moe_theory.verify.verdict import Status
 
 if TYPE_CHECKING:

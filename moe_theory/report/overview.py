@@ -16,7 +16,8 @@ from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, provenance, replicates_and_seed
 from moe_theory.verify.registry import select_readings
-from moe_theory.verify.session import carry_out, check_request
+from moe_theory.verify.request import check_request
+from moe_theory.verify.session import carry_out
 from moe_theory.verify.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -5,11 +5,12 @@ import inspect
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidClaimError
+from moe_theory.core.errors import InvalidClaimError, InvalidRunError
 from moe_theory.core.system import Observe, System
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell, Start
@@ -80,6 +81,32 @@ class Experiment:
         """The system that a cell runs."""
         return self.systems.get(cell, self.system)
 
+    def cells_under(self, reading: ReadingLike) -> list[Cell]:
+        """The cells with their parameters under a reading."""
+        return [
+            Cell(
+                name,
+                self.system_of(name),
+                reading.params(**overrides),
+                self.num_rounds,
+                self.record_every,
+                self.observe,
+                self.start,
+                keeps_state=self.keeps_state,
+            )
+            for name, overrides in self.cells.items()
+        ]
+
+    @property
+    def origin(self) -> str:
+        """What a verdict's reason says of where its replicates come from; empty where they are simulated."""
+        if self.stored is None:
+            return ""
+        has_readings = "reading" in self.stored.sweep.grid.cells[0].settings
+        return f"; replicates of the sweep {self.name}" + (
+            ", whose cells have readings of their own" if has_readings else " under its own reading"
+        )
+
     @classmethod
     def from_sweep(cls, sweep: "Results | str | os.PathLike[str]", name: str | None = None) -> "Experiment":
         """An experiment whose runs are those of a stored sweep: nothing is simulated.
@@ -93,9 +120,29 @@ class Experiment:
             name: the folder's unless given.
         Raises: InvalidRunError or MissingChunkError where the sweep is not there or not complete.
         """
-        from moe_theory.verify.stored import experiment_from
+        from moe_theory.sweep.results import Results  # which takes a second to import, and few claims need it
 
-        return experiment_from(sweep, name)
+        results = sweep if isinstance(sweep, Results) else Results.open(sweep)
+        if not results.coverage.is_complete:
+            raise InvalidRunError(
+                f"{results.store.folder}: a verdict needs every replicate, and some are missing. Run the same "
+                "`moe-theory sweep` command again, which computes only what is missing."
+            )
+        spec, cells = results.sweep, results.sweep.grid.cells
+        sizes = {cell.dims for cell in cells}
+        return cls(
+            name=name or Path(results.store.folder).resolve().name,
+            dims=sizes.pop()
+            if len(sizes) == 1
+            else {n: cell.dims for n, cell in zip(results.names, cells, strict=True)},
+            system=results.kind.system(cells[0].dims, cells[0].choices),
+            cells={n: cell.params._asdict() for n, cell in zip(results.names, cells, strict=True)},
+            num_rounds=spec.rounds,
+            record_every=results.stride,
+            observe=results.kind.observe(results.kept),
+            replicates=spec.replicates,
+            stored=results,
+        )
 
 
 @dataclasses.dataclass(frozen=True)

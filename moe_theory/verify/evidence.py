@@ -1,13 +1,52 @@
-"""Evidence: what a claim's functions give for a batch of replicates, checked and put into one shape."""
+"""Evidence: runs of an experiment, the samples that claims take from them, and samples kept on disk."""
 
-from collections.abc import Callable
+import hashlib
+import io
+import sys
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidClaimError
-from moe_theory.verify.claim import Claim, Runs
+from moe_theory.core.errors import InvalidClaimError, unknown_name
+from moe_theory.runs import Cell, Progress, Run, replicate_rounds, run_cells
+from moe_theory.runs.files import write_whole
+from moe_theory.runs.provenance import backend, is_x64, source_digest, versions
+from moe_theory.verify.claim import Claim, Experiment, ReadingLike, Runs
+
+
+def take_runs(
+    experiment: Experiment, cells: Sequence[Cell], first: int, last: int, seed: int, progress: Progress, what: str
+) -> Runs:
+    """Runs of the cells, of replicates `first` to `last` - 1: simulated, measured, or read from a stored sweep.
+
+    Args:
+        what: what the progress calls it.
+    Raises: MissingChunkError for a chunk of a stored sweep that is damaged.
+    """
+    count = last - first
+    if experiment.measure is None and experiment.stored is None:
+        width = experiment.width
+        return run_cells(
+            cells, count, first=first, seed=seed, width=width, progress=progress, what=what, is_announced=True
+        )
+    progress.running(what)
+    if experiment.measure is not None:
+        runs = experiment.measure(cells, first, count, seed)
+    else:
+        stored: Any = experiment.stored
+        found = stored.runs(first, count)
+        runs = _StoredRuns({cell.name: found[cell.name] for cell in cells})
+    progress.advance(replicate_rounds(cells, count))
+    return runs
+
+
+class _StoredRuns(dict[str, Run]):
+    def __missing__(self, name: str) -> Run:
+        raise unknown_name("cell", name, self)
 
 
 class Samples(NamedTuple):
@@ -97,6 +136,93 @@ def labels_of(claim: Claim, runs: Runs, rounds: np.ndarray, num_components: int)
     return labels
 
 
+class Archive:
+    """Samples in a folder, one file a claim and reading, so that a verification resumes where it stopped.
+
+    A file counts only if everything that its numbers depend on is the same; any other one, or a damaged one, is
+    ignored and replaced.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
+        """The samples of replicates 0, 1, ... and the components' names; None where there are none that count."""
+        try:
+            with self._path(claim, reading).open("rb") as file, np.load(file) as kept:
+                if str(kept["key"]) != key_of(claim, reading, seed):
+                    return None
+                count = int(kept["count"])
+                parts = {
+                    name: np.ascontiguousarray(np.broadcast_to(kept[name], (count, kept[name].shape[1])))
+                    for name in Samples._fields
+                    if name in kept
+                }
+                return Samples(**parts), [str(label) for label in kept["labels"]]
+        except (OSError, KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile):
+            return None
+
+    def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:
+        """Write samples over those there are. Raises: OutputError where the folder cannot be written."""
+        path = self._path(claim, reading)
+        contents: dict[str, Any] = {
+            name: _compact(part) for name, part in samples._asdict().items() if part is not None
+        }
+        contents |= {"key": key_of(claim, reading, seed), "count": samples.num_replicates, "labels": labels}
+        buffer = io.BytesIO()
+        np.savez(buffer, **contents)
+        write_whole(path, buffer.getvalue(), "make room or name another --out")
+
+    def clear(self) -> None:
+        """Delete all samples."""
+        for path in self.folder.glob("*.npz"):
+            path.unlink()
+
+    def _path(self, claim: Claim, reading: ReadingLike) -> Path:
+        return self.folder / f"{claim.id}@{reading.name}.npz"
+
+
+def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
+    """A digest of everything that decides a claim's samples: source, parameters, seed, precision, versions."""
+    experiment = claim.experiment
+    cells = {name: reading.params(**overrides) for name, overrides in experiment.cells.items()}
+    stored = "" if experiment.stored is None else experiment.stored.digest
+    parts = (
+        source_digest(),
+        _source_digest(claim),
+        claim.id,
+        repr((claim.kind, claim.margin, claim.side, claim.abscissa)),
+        repr((experiment.name, experiment.dims, experiment.num_rounds, experiment.record_every)),
+        repr(cells),
+        stored,
+        repr((seed, is_x64(), backend(), versions())),
+    )
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def sources_of(claim: Claim) -> list[Path]:
+    """The files outside this package that a claim's numbers may depend on.
+
+    Any function in them may decide a sample: they are the file or the package that declares the claim, and everything
+    imported from its folder.
+    """
+    home = sys.modules.get(claim.module.partition(".")[0])
+    if home is None or not getattr(home, "__file__", None) or claim.module.startswith("moe_theory."):
+        return []
+    own = Path(str(home.__file__)).resolve()
+    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    imported = {Path(file).resolve() for file in files if file}
+    return sorted({own} | {file for file in imported if file.suffix == ".py" and own.parent in file.parents})
+
+
+def _source_digest(claim: Claim) -> str:
+    digest = hashlib.sha256()
+    for path in sources_of(claim):
+        digest.update(str(path).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
 def _default_labels(claim: Claim, rounds: np.ndarray, count: int) -> list[str]:
     if claim.abscissa is not None and len(claim.abscissa) == count:
         return [f"x = {place:.3g}" for place in claim.abscissa]
@@ -138,3 +264,8 @@ def _finite(name: str, array: np.ndarray) -> np.ndarray:
     if not np.all(np.isfinite(array)):
         raise InvalidClaimError(f"{name} gave {np.sum(~np.isfinite(array))} values that are not finite")
     return np.ascontiguousarray(array)  # so that sums over replicates run in one order, however samples came about
+
+
+def _compact(part: np.ndarray) -> np.ndarray:
+    """One row for all, where all replicates have the same."""
+    return part[:1] if np.all(part == part[:1]) else part

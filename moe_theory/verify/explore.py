@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidRunError, unknown_name
-from moe_theory.core.values import shown
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
+from moe_theory.core.values import shown, typed
 from moe_theory.runs import Progress, quiet
 from moe_theory.runs.provenance import is_x64, versions
-from moe_theory.verify import axes as axis_texts
 from moe_theory.verify import registry
-from moe_theory.verify.axes import Axis, Number
 from moe_theory.verify.claim import Claim, ReadingLike
-from moe_theory.verify.course import Course, Job, Request
-from moe_theory.verify.session import FAMILY_ERROR, check_request
-from moe_theory.verify.settings import adjusted, require_free
+from moe_theory.verify.request import FAMILY_ERROR, adjusted, check_request, require_free, resolve
+from moe_theory.verify.session import StudyMonitor
 from moe_theory.verify.verdict import Status, Verdict
 
+Number = bool | int | float
+LOG_RATIO = 10  # a range that spans more than this is looked at on a logarithmic scale
+MOST_AXES = 2  # what a picture shows
 POINTS, REFINEMENTS = 5, 2  # unless the caller asks for others
 MOST_POINTS = 10_000
 MOST_FAILURES = 3  # that are told
@@ -37,6 +37,56 @@ Coordinates = tuple[Number, ...]  # one an axis
 Box = tuple[tuple[Number, Number], ...]  # neighbouring values, one pair an axis
 OnPoint = Callable[["Point"], None]
 MOST_NAMED = 5  # claims of a glob that names several
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """One parameter's values, in ascending order."""
+
+    name: str
+    values: tuple[Number, ...]  # of the coarse grid
+    is_log: bool  # whether values are spread by their ratios
+    is_listed: bool  # whether only these values are meant, and none between them
+
+    @property
+    def low(self) -> Number:
+        """The smallest value."""
+        return self.values[0]
+
+    @property
+    def high(self) -> Number:
+        """The largest value."""
+        return self.values[-1]
+
+    def between(self, lower: Number, upper: Number) -> Number | None:
+        """The value halfway between two; None where there is none."""
+        if self.is_listed:
+            return None
+        middle = math.sqrt(lower * upper) if self.is_log else (lower + upper) / 2
+        middle = round(middle) if isinstance(lower, int) else _tidy(middle)
+        return middle if lower < middle < upper else None
+
+    def most_values(self, levels: int) -> int:
+        """How many values there can be at most when neighbours are halved so many times."""
+        if self.is_listed:
+            return len(self.values)
+        count = (len(self.values) - 1) * 2**levels + 1
+        return min(count, int(self.high - self.low) + 1) if isinstance(self.low, int) else count
+
+    def place(self, values: Any) -> np.ndarray:
+        """Where values lie on the axis: 0 at the smallest, 1 at the largest."""
+        low, high = self._scaled([self.low, self.high])
+        return (self._scaled(values) - low) / (high - low)
+
+    def value_at(self, places: Any) -> np.ndarray:
+        """The inverse of `place`, as real numbers."""
+        low, high = self._scaled([self.low, self.high])
+        values = low + np.asarray(places, np.float64) * (high - low)
+        return np.exp(values) if self.is_log else values
+
+    def _scaled(self, values: Any) -> np.ndarray:
+        values = np.asarray(values, np.float64)
+        return np.log(values) if self.is_log else values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,11 +112,13 @@ class Plan:
         """Every point's share of the error, in few digits, so that a command can repeat it."""
         return float(f"{0.995 * self.error / self.most_points:.2e}")
 
-    def course(self, coordinates: Coordinates, pace: dict) -> Course:
-        """The claim's way to a verdict at one point. Raises: InvalidParamsError for a point that its system refuses."""
+    def monitor(self, coordinates: Coordinates, pace: dict) -> StudyMonitor:
+        """The study at one point. Raises: InvalidParamsError for a point that its system refuses."""
         settings = {axis.name: value for axis, value in zip(self.axes, coordinates, strict=True)}
-        job = Job(self.claim.experiment, adjusted(self.reading, settings, self.claim.experiment), [self.claim])
-        return Course(job, Request([job], self.replicates, self.seed, self.point_error, module=self.module), pace=pace)
+        reading = adjusted(self.reading, settings, self.claim.experiment)
+        group = (self.claim.experiment, reading, [self.claim])
+        (study,) = resolve([group], self.replicates, self.seed, self.point_error, module=self.module).studies
+        return StudyMonitor(study, pace=pace)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -245,11 +297,11 @@ def plan_search(
         known = [choice.name for choice in registry.select_readings(claims[0].paper, ["all"])]
         raise unknown_name("reading", reading, known)
     request = check_request(pattern, reading, replicates, seed, error)
-    choice, experiment = request.jobs[0].reading, claims[0].experiment
+    choice, experiment = request.studies[0].reading, claims[0].experiment
     texts = [over] if isinstance(over, str) else list(over)
     for text in texts:
-        require_free(axis_texts.name_in(text), choice, experiment)
-    axes = axis_texts.parse_axes(texts, choice.params(), points)
+        require_free(axis_name(text), choice, experiment)
+    axes = parse_axes(texts, choice.params(), points)
     plan = Plan(claims[0], choice, axes, refine, replicates, seed, error, module)
     if plan.most_points > MOST_POINTS:
         raise InvalidRunError(
@@ -257,7 +309,7 @@ def plan_search(
             "Lower points or refine."
         )
     for coordinates in _coarse(plan):
-        plan.course(coordinates, {})
+        plan.monitor(coordinates, {})
     return plan
 
 
@@ -317,14 +369,14 @@ def _judge(
     on_point: OnPoint | None,
 ) -> list[Point]:
     """Points of one level: the first look at all of them, then the second at those undecided, and so on."""
-    waiting = {coordinates: plan.course(coordinates, pace) for coordinates in wanted}
+    waiting = {coordinates: plan.monitor(coordinates, pace) for coordinates in wanted}
     points = []
     while waiting:
-        progress.add_work(sum(course.work for course in waiting.values()))
-        for coordinates, course in list(waiting.items()):
-            for trial in course.look(progress):
+        progress.add_work(sum(monitor.work for monitor in waiting.values()))
+        for coordinates, monitor in list(waiting.items()):
+            for test in monitor.look(progress):
                 del waiting[coordinates]
-                points.append(Point(coordinates, level, trial.latest))
+                points.append(Point(coordinates, level, test.latest))
                 if on_point is not None:
                     on_point(points[-1])
     return points
@@ -352,3 +404,60 @@ def _halves(axes: Sequence[Axis], box: Box) -> list[Box]:
 def _range(values: list[Number]) -> str:
     low, high = min(values), max(values)
     return f"at {shown(low)}" if low == high else f"from {shown(low)} to {shown(high)}"
+
+
+def parse_axes(texts: Sequence[str], defaults: Any, num_points: int) -> list[Axis]:
+    """The axes that texts such as "signal_scale=0.5..20" or "num_clusters=1,2,3" describe.
+
+    Args:
+        defaults: the parameters of a reading, which say what type a value has.
+        num_points: of the coarse grid, on an axis that is a range.
+    Raises: InvalidParamsError or InvalidRunError for a text that describes none, or too many.
+    """
+    if not 1 <= len(texts) <= MOST_AXES:
+        raise InvalidRunError(f"{len(texts)} axes cannot be drawn as a map: give --over once or twice.")
+    axes = [_parse(text, defaults, num_points) for text in texts]
+    if len({axis.name for axis in axes}) < len(axes):
+        raise InvalidRunError(f"--over {texts[-1]}: {axes[0].name} is an axis already. Name another parameter.")
+    return axes
+
+
+def axis_name(text: str) -> str:
+    """The parameter that the text of an axis names. Raises: InvalidParamsError where it names none."""
+    name, equals, rest = (part.strip() for part in text.partition("="))
+    if not (name and equals and rest):
+        raise InvalidParamsError(
+            f"--over {text} is no axis: write it as --over signal_scale=0.5..20 or --over num_clusters=1,2,3."
+        )
+    return name
+
+
+def _parse(text: str, defaults: Any, num_points: int) -> Axis:
+    name, described = axis_name(text), text.partition("=")[2]
+    is_listed = ".." not in described
+    parts = described.split("," if is_listed else "..", maxsplit=-1 if is_listed else 1)
+    values = [typed(name, part, defaults) for part in parts]
+    if not all(math.isfinite(value) for value in values):
+        raise InvalidParamsError(f"--over {text}: values of {name} must be finite numbers.")
+    if not is_listed and isinstance(values[0], bool):
+        raise InvalidParamsError(f"--over {text}: {name} is true or false. Write it as --over {name}=false,true.")
+    if not is_listed and values[0] >= values[1]:
+        raise InvalidParamsError(f"--over {text}: {parts[0].strip()} must be below {parts[1].strip()}. Swap them.")
+    values = sorted(set(values))
+    if len(values) < 2:
+        raise InvalidParamsError(f"--over {text}: an axis needs at least two different values.")
+    is_log = values[0] > 0 and values[-1] >= LOG_RATIO * values[0]
+    return Axis(
+        name, tuple(values if is_listed else _spread(values[0], values[-1], num_points, is_log)), is_log, is_listed
+    )
+
+
+def _spread(low: Number, high: Number, count: int, is_log: bool) -> list[Number]:
+    spread = np.geomspace(low, high, count) if is_log else np.linspace(low, high, count)
+    inner = (round(value) if isinstance(low, int) else _tidy(value) for value in spread[1:-1].tolist())
+    return sorted({low, *(value for value in inner if low < value < high), high})
+
+
+def _tidy(value: float) -> float:
+    """Short enough to be read and typed."""
+    return float(f"{value:.6g}")

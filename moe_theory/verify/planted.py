@@ -1,9 +1,9 @@
 """Planted claims: statements whose truth is known, since seeded samples of a known law stand in for a simulation.
 
-All else is real: a `Claim`, its `Trial`, the looks of `schedule` and the tests behind them. How false a claim is counts
-in margins. Its `distance` from what is stated, towards the side that the statement forbids, is 0 where it holds to the
-letter, below 1 within its margin, 1 at the margin's edge, which is the least favourable case of a true claim and of a
-false one, and 1 + k where it is false by k margins beyond. What a margin is a multiple of, by kind:
+All else is real: the `Claim`, its `SequentialTest` and what that rests on. How false a claim is is measured in
+margins: its `distance` from what is stated, towards the side that the statement forbids, is 0 where it holds exactly,
+below 1 within its margin, 1 at the margin's edge, which is the least favourable case of a true claim and of a false
+one, and 1 + k where it is false by k margins. What a margin is a multiple of, by kind:
 
 - equality, bounds, ordering: one replicate's standard deviation of observed - predicted;
 - rate: the standard deviation of one replicate's share in the slope, by the delta method;
@@ -11,21 +11,28 @@ false one, and 1 + k where it is false by k margins beyond. What a margin is a m
 - counterexample: a frequency of violations, of which one margin is allowed;
 - identity: a frequency of replicates that violate the tolerance. At a distance up to 1 none does, and at 1 all errors
   are as large as the tolerance.
+
+How often they should be refuted and supported, `expected_shares`, follows from the law of their samples alone, without
+the engine. Means are a Gaussian random walk, looked at against Student's t, or against the quantiles of the largest of
+several |t|, which are those of the walk itself; counts of one event are a binomial walk, whose law is carried from look
+to look exactly; several events are simulated.
 """
 
 import dataclasses
 import functools
 import zlib
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
+from scipy import stats
 
 from moe_theory.core.system import System
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Claim, Experiment, Kind, Side
-from moe_theory.verify.sequential import Trial, blank_verdict, schedule
+from moe_theory.verify.interim import SequentialTest, alpha_spent, look_sizes
+from moe_theory.verify.request import blank_verdict
 from moe_theory.verify.verdict import Stop, Verdict
 
 REPLICATES = 256  # of a claim at most: three looks
@@ -35,6 +42,8 @@ EXPONENT = 0.5  # claimed of it
 GRID_NOISE = 0.3  # relative, of a quantity at a grid point
 CLAIMED = {"at_most": 0.02, "at_least": 0.5}  # of a probability: a rare event's binomial is far from normal
 INSIDE = -3.0  # where the other components lie, in margins, if only one is at the distance
+NUM_WALKS = 40_000
+CHUNK = 4_000  # walks that are drawn together
 Law = Literal["normal", "exponential", "Student t, 3 df", "lognormal"]
 Generator = np.random.Generator
 
@@ -83,14 +92,14 @@ class Planted:
     @property
     def looks(self) -> tuple[int, ...]:
         """Replicates at the looks that there are at most."""
-        return (REPLICATES,) if self.is_single_look else tuple(schedule(EXPERIMENT, REPLICATES))
+        return (REPLICATES,) if self.is_single_look else look_sizes(REPLICATES, REPLICATES)
 
     @property
     def look_errors(self) -> tuple[float, ...]:
         """What each look is declared to spend: error/(k (k + 1)), or all of it in a single one."""
         if self.is_single_look:
             return (self.error,)
-        return tuple(self.error / (place * (place + 1)) for place in range(1, len(self.looks) + 1))
+        return tuple(alpha_spent(self.error, number) for number in range(1, len(self.looks) + 1))
 
     def distances(self) -> Float[np.ndarray, " V"]:
         """Each component's distance."""
@@ -154,7 +163,7 @@ class Planted:
         """The verdict on one of these claims, reached look by look."""
         generator = np.random.default_rng([seed, zlib.crc32(self.name.encode()), index])
         samples, known = self.draw(generator), 0
-        trial = Trial(
+        test = SequentialTest(
             self.claim(),
             blank_verdict(self.claim(), "planted", seed, self.error),
             REPLICATES,
@@ -162,14 +171,14 @@ class Planted:
         )
         for count in self.looks:
             records = {name: values[:, known:count] for name, values in samples.items()}
-            trial.extend({"planted": Run((), np.array([1]), np.arange(known, count), None, records)})
-            if not trial.is_settled:
-                trial.look(count)
-            if trial.is_settled:
-                return trial.latest
+            test.extend({"planted": Run((), np.array([1]), np.arange(known, count), None, records)})
+            if not test.has_ended:
+                test.look(count)
+            if test.has_ended:
+                return test.latest
             known = count
-        trial.stop(Stop.REPLICATES)
-        return trial.latest
+        test.stop(Stop.REPLICATES)
+        return test.latest
 
 
 @functools.cache
@@ -193,3 +202,122 @@ EXPERIMENT = Experiment(
     observe=_never,
     replicates=REPLICATES,
 )
+
+
+class Shares(NamedTuple):
+    """Probabilities of the two decisions."""
+
+    refuted: float
+    supported: float
+
+
+class Walks(NamedTuple):
+    """Sample means and their standard errors at every look, of normal samples with mean 0 and variance 1."""
+
+    mean: Float[np.ndarray, "W K V"]
+    standard_error: Float[np.ndarray, "W K V"]
+
+
+def expected_shares(planted: Planted) -> Shares:
+    """The probabilities of a REFUTED and of a SUPPORTED; of a law that is not normal, as if it were."""
+    match planted.kind:
+        case "identity":
+            return _identity(planted)
+        case "probability" | "counterexample":
+            return _one_event(planted) if planted.num_components == 1 else _events(planted)
+        case _:
+            return _means(planted)
+
+
+def _means(planted: Planted) -> Shares:
+    """Of a walk towards the side that a statement forbids; a lower bound is an upper one in a mirror."""
+    walks = _walks(planted.looks, planted.num_components)
+    critical = _critical_values(planted)[:, None]
+    mean = walks.mean + planted.margin * planted.distances()
+    if planted.kind == "equality" or planted.side == "equal":
+        mean = np.abs(mean)  # nearer to the edge that it may fail at, and inside the other one if inside this
+    half = critical * walks.standard_error
+    refuted = np.any(mean - half > planted.margin, axis=2)
+    supported = np.all(mean + half < planted.margin, axis=2)
+    return _first_decisions(refuted, supported)
+
+
+def _critical_values(planted: Planted) -> Float[np.ndarray, " K"]:
+    looks, errors = np.array(planted.looks), np.array(planted.look_errors)
+    if planted.num_components == 1:
+        return stats.t.isf(errors / 2, looks - 1)
+    walks = _walks(planted.looks, planted.num_components)
+    largest = np.abs(walks.mean / walks.standard_error).max(axis=2)
+    return np.array([np.quantile(largest[:, place], 1 - error) for place, error in enumerate(errors)])
+
+
+@functools.lru_cache(maxsize=8)
+def _walks(looks: tuple[int, ...], num_components: int) -> Walks:
+    generator = np.random.default_rng(1)
+    correlation = np.full((num_components, num_components), CORRELATION)
+    np.fill_diagonal(correlation, 1)
+    root = np.linalg.cholesky(correlation)
+    counts = np.array(looks)[:, None]
+    means, errors = [], []
+    for _ in range(NUM_WALKS // CHUNK):
+        sums = np.zeros((2, CHUNK, len(looks), num_components))
+        for place, fresh in enumerate(np.diff(looks, prepend=0)):
+            samples = generator.standard_normal((CHUNK, fresh, num_components), np.float32) @ root.T.astype(np.float32)
+            sums[:, :, place] = samples.sum(axis=1), np.square(samples).sum(axis=1)
+        total, squares = sums.cumsum(axis=2)
+        means.append(total / counts)
+        errors.append(np.sqrt((squares - total**2 / counts) / (counts - 1) / counts))
+    return Walks(np.concatenate(means), np.concatenate(errors))
+
+
+def _identity(planted: Planted) -> Shares:
+    """One violation refutes, and only all replicates without one support."""
+    clean = float(np.prod((1 - planted.frequencies()) ** planted.looks[-1]))
+    return Shares(1 - clean, clean)
+
+
+def _deciding_counts(
+    planted: Planted, count: int, error: float
+) -> tuple[Bool[np.ndarray, " C"], Bool[np.ndarray, " C"]]:
+    """Which counts of an event refute and which support, by exact binomial tests at the margin's edge."""
+    edge = planted.claimed + planted.sign * planted.margin
+    counts = np.arange(count + 1)
+    above, below = stats.binom.sf(counts - 1, count, edge) < error / 2, stats.binom.cdf(counts, count, edge) < error / 2
+    refuting, supporting = (above, below) if planted.sign > 0 else (below, above)
+    return refuting, supporting & (planted.kind != "counterexample")
+
+
+def _one_event(planted: Planted) -> Shares:
+    """Exactly, by the law of the count among the claims that are not decided yet."""
+    frequency, undecided, known = planted.frequencies()[0], np.ones(1), 0
+    refuted = supported = 0.0
+    for count, error in zip(planted.looks, planted.look_errors, strict=True):
+        fresh = count - known
+        undecided = np.convolve(undecided, stats.binom.pmf(np.arange(fresh + 1), fresh, frequency))
+        refuting, supporting = _deciding_counts(planted, count, error)
+        refuted, supported = refuted + undecided[refuting].sum(), supported + undecided[supporting].sum()
+        undecided, known = np.where(refuting | supporting, 0, undecided), count
+    return Shares(float(refuted), float(supported))
+
+
+def _events(planted: Planted) -> Shares:
+    """Several independent events, at a share of the error each."""
+    generator = np.random.default_rng(2)
+    size = (NUM_WALKS, planted.num_components)
+    happened: Int[np.ndarray, "W V"] = np.zeros(size, int)
+    refuted, supported, known = [], [], 0
+    for count, error in zip(planted.looks, planted.look_errors, strict=True):
+        happened = happened + generator.binomial(count - known, planted.frequencies(), size)
+        refuting, supporting = _deciding_counts(planted, count, error / planted.num_components)
+        refuted.append(refuting[happened].any(axis=1))
+        supported.append(supporting[happened].all(axis=1))
+        known = count
+    return _first_decisions(np.stack(refuted, axis=1), np.stack(supported, axis=1))
+
+
+def _first_decisions(refuted: Bool[np.ndarray, "W K"], supported: Bool[np.ndarray, "W K"]) -> Shares:
+    """Shares of the walks by the decision that comes first."""
+    first = np.argmax(refuted | supported, axis=1)  # the first look where nothing decides: neither is true there
+    rows = np.arange(len(first))
+    is_refuted, is_supported = refuted[rows, first], supported[rows, first]
+    return Shares(float(is_refuted.mean()), float((is_supported & ~is_refuted).mean()))

@@ -1,10 +1,13 @@
 """Claims and readings by name: of the installed papers, and of those that users bring along."""
 
 import fnmatch
+import importlib.util
 import re
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from moe_theory.core.errors import unknown_name
+from moe_theory.core.errors import InvalidClaimError, unknown_name
 from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_package, paper_place
 from moe_theory.core.readings import Reading
 from moe_theory.verify.claim import Claim, ReadingLike, registered
@@ -84,6 +87,45 @@ def tier_of(claim: Claim) -> str:
     return f"{claim.paper}:{claim.experiment.tier}"
 
 
+def load_claims(path: Path) -> list[str]:
+    """Run a Python file; the ids of the claims that it declares, in order.
+
+    A claim is judged under the readings of its paper. For a paper of the user's own they are what the file gives to
+    `add_readings`, or calls `READINGS`, a dictionary of `Reading` by name; claims on a stored sweep need none,
+    as the sweep has its own.
+
+    Raises: InvalidClaimError for a file that cannot be read or run, that declares no claim, or one of a paper that has
+        no readings.
+    """
+    before = registered()
+    name = f"moe_theory_claims_{path.stem}"
+    specification = importlib.util.spec_from_file_location(name, path)
+    if not path.is_file() or specification is None or specification.loader is None:
+        raise InvalidClaimError(f"--module {path} is no Python file. Name a file that ends in .py.")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.parent.resolve()))  # its neighbours can be imported, as of any script
+    try:
+        specification.loader.exec_module(module)
+        own = [claim for id, claim in registered().items() if id not in before and not is_of_a_paper(claim)]
+        select_claims([claim.id for claim in own])  # so that an id which a paper has is noticed
+    except Exception as failure:  # whatever the user's file raises is told in one line
+        raise InvalidClaimError(f"--module {path} cannot be run: {type(failure).__name__}: {failure}") from failure
+    finally:
+        sys.path.pop(0)
+    if not own:
+        raise InvalidClaimError(f"--module {path} declares no claim: decorate a class with @moe_theory.claim(...).")
+    for claim in own:
+        if claim.paper not in paper_names() and hasattr(module, "READINGS"):
+            add_readings(claim.paper, module.READINGS)
+        if claim.experiment.stored is None and not readings_of(claim.paper):
+            raise InvalidClaimError(
+                f"--module {path}: claim {claim.id} is of paper={claim.paper!r}, which has no readings. Name one of "
+                f"{', '.join(paper_names())}, or give the file READINGS, a dictionary of Reading by name."
+            )
+    return [claim.id for claim in own]
+
+
 def readings_of(paper: str) -> Mapping[str, ReadingLike]:
     """A paper's readings by name; none for a paper that nobody has given any."""
     known = _known_paper(paper)
@@ -113,13 +155,12 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
     known = _known_paper(paper)
     if known is None:
         raise unknown_name("paper", paper, paper_names())
-    chosen: dict[str, ReadingLike] = {}
-    for name in ("default",) if names is None else names:
-        if names is not None and name not in (*SPECIAL_NAMES, *known.readings):
+    chosen: list[str] = []
+    for name in known.reading_names("default") if names is None else names:
+        if name not in (*SPECIAL_NAMES, *known.readings):
             raise unknown_name("reading", name, [*known.readings, *SPECIAL_NAMES])
-        members = (name,) if name in known.readings else known.reading_names(name)
-        chosen.update({member: known.readings[member] for member in members})
-    return list(chosen.values())
+        chosen += [name] if name in known.readings else known.reading_names(name)
+    return [known.readings[name] for name in dict.fromkeys(chosen)]
 
 
 def _known_paper(name: str) -> Paper | None:

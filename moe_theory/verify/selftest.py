@@ -19,8 +19,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import Kind, Side
-from moe_theory.verify.planted import REPLICATES, Law, Planted
-from moe_theory.verify.planted_power import Shares, predicted_shares
+from moe_theory.verify.planted import REPLICATES, Law, Planted, Shares, expected_shares
 from moe_theory.verify.verdict import Status
 
 ERROR = 0.1  # of a planted verdict: large enough for its size to be seen
@@ -132,7 +131,7 @@ def self_test(
         workers: processes that share the work.
     """
     conditions = [_placed(each, seed) for each in (planted_conditions() if planted is None else planted)]
-    shares = [predicted_shares(each) for each in conditions]
+    shares = [expected_shares(each) for each in conditions]
     sizes = [min(_needed(each, its), most_claims) for each, its in zip(conditions, shares, strict=True)]
     progress.add_work(sum(sizes) * REPLICATES)
     blocks = [

@@ -3,7 +3,7 @@
 import pytest
 
 from moe_theory import cli
-from moe_theory.verify import claim, course, registry
+from moe_theory.verify import claim, evidence, registry
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def refused(capsys):
 @pytest.fixture
 def no_work(monkeypatch):
     """Fails a test in which an experiment runs."""
-    monkeypatch.setattr(course, "run_cells", lambda *given, **options: pytest.fail("ran before the refusal"))
+    monkeypatch.setattr(evidence, "run_cells", lambda *given, **options: pytest.fail("ran before the refusal"))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import xarray as xr
 from moe_theory.cli import output
 from moe_theory.deep import presets, runs
 from moe_theory.deep.params import Dims
-from moe_theory.deep.runs import Found
+from moe_theory.deep.runs import Stored
 from moe_theory.verify.verdict import Report
 
 NAME, ROUNDS = "continual-mnist-small", 4
@@ -76,7 +76,7 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran, refused)
     assert "resuming" not in text
 
 
-def test_what_a_twin_would_not_read_is_refused(tmp_path, refused):
+def test_data_that_a_small_preset_does_not_read_is_refused(tmp_path, refused):
     line = refused("deep", "--preset", NAME, "--data", tmp_path, "--out", tmp_path / "out")
     assert "continual-mnist." in line
     assert "names no preset" in refused("deep", "--preset", "")
@@ -86,17 +86,17 @@ def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, refused, monkeypatc
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runs, "carry_out", interrupted)
+    monkeypatch.setattr(runs, "run_plan", interrupted)
     assert "nothing is kept" in refused("deep", "--preset", NAME, "--out", tmp_path, code=130, may_print=True)
 
 
 def test_an_interrupt_says_what_is_kept(tiny, alone, tmp_path, refused, monkeypatch):
     def interrupted(plan, tell, threads):
-        tell(runs.Step("M = 1", 0, 0, 0, Found.NOTHING))
+        tell(runs.Step("M = 1", 0, 0, 0, Stored.MISSING))
         tell(runs.Step("M = 1", 0, 2, 2, None))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runs, "carry_out", interrupted)
+    monkeypatch.setattr(runs, "run_plan", interrupted)
     line = refused("deep", "--preset", NAME, "--out", tmp_path, code=130, may_print=True)
     assert "the same command resumes" in line
 
@@ -133,5 +133,5 @@ def test_data_that_are_not_there_are_one_line(tmp_path, refused):
     ids=lambda value: str(value)[:40],
 )
 def test_what_cannot_be_met_is_refused_before_anything_runs(options, named, refused, monkeypatch):
-    monkeypatch.setattr(runs, "carry_out", lambda *arguments: pytest.fail("work was done"))
+    monkeypatch.setattr(runs, "run_plan", lambda *arguments: pytest.fail("work was done"))
     assert named in refused("deep", *options)

@@ -14,10 +14,8 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import pytest
-from bench_samples import measurement
 
 from moe_theory import cli
-from moe_theory.bench import session
 from moe_theory.core.random import root_key
 from moe_theory.deep import presets
 from moe_theory.deep.params import Dims
@@ -39,7 +37,6 @@ DOCUMENTS = {
     "sweep show": {"schema", "specification", "digest", "coverage", "round", "cells"},
     "figures": set(),
     "report": {"schema", "summary", "command", "seed", "error", "versions", "verdicts"},
-    "bench": {"schema", "time", "complete", "command", "provenance", "measurements"},
     "bound": {"schema", "setting", "known", "bounds"},
     "merge": {"policy", "mean_reward", "equal_weights", "slots", "files"},
     "deep": {"schema", "preset", "where", "cells", "verdicts", "files"},
@@ -68,7 +65,6 @@ def session_folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(training, "trained", _untrained)
-        patch.setattr(session, "events", lambda order: iter([{"measurement": dataclasses.asdict(measurement())}]))
         patch.setitem(presets.PRESETS, PRESET, dataclasses.replace(presets.preset(PRESET), dims=TINY))
         for name in sorted({*cli.COMMANDS} - {*ELSEWHERE}, key=lambda name: (name in LATER, name)):
             for example in examples_of(name):
@@ -120,8 +116,6 @@ def test_they_leave_what_their_help_says(session_folder):
         "runs/deep/continual-mnist-small/summary.json",
     ):
         assert (folder / made).is_file(), made
-    measured = max((folder / "runs" / "bench").iterdir())
-    assert json.loads(measured.read_text())["measurements"]
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

@@ -20,7 +20,7 @@ FILES = ["continual.lemma-4.csv", "continual.lemma-4.json", "continual.lemma-4.s
         (["continual.lemma-4", "--over", "noise_scale=0..1", "--over", "noise_scale=1..2"], ["is an axis already"]),
         (["continual.lemma-4", "--over", "noise_scale=0..1", "--reading", "unit-sigal"], ["'unit-signal'"]),
         (["continual.lemma-4", "--over", "noise_scale=0..1", "--module", "nothing.py"], ["--module nothing.py"]),
-        (["continual.figure-2.moe-forgetting", "--over", "num_experts=1..5"], ["'M = 20, endless' sets 20"]),
+        (["continual.figure-2.moe-forgetting", "--over", "num_experts=1..5"], ["'M = 20, no termination' sets 20"]),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_made(arguments, parts, refused, no_work, tmp_path, monkeypatch):

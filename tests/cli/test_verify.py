@@ -8,7 +8,7 @@ import pytest
 
 from moe_theory.cli import verify
 from moe_theory.report import plots
-from moe_theory.verify import course
+from moe_theory.verify import evidence
 
 pytestmark = pytest.mark.usefixtures("forgotten")
 
@@ -91,15 +91,17 @@ def test_verify_writes_its_report_and_ends_with_its_path(ran, tmp_path):
 def test_verify_resumes_from_its_samples_unless_told_not_to(ran, tmp_path, monkeypatch):
     ran(*VERIFY, "--out", tmp_path)
     first = (tmp_path / "verdicts.json").read_text()
-    ran = []
-    run_cells = course.run_cells
-    monkeypatch.setattr(course, "run_cells", lambda *given, **options: ran.append(1) or run_cells(*given, **options))
+    calls = []
+    run_cells = evidence.run_cells
+    monkeypatch.setattr(
+        evidence, "run_cells", lambda *given, **options: calls.append(1) or run_cells(*given, **options)
+    )
     ran(*VERIFY, "--out", tmp_path)
-    assert not ran
+    assert not calls
     again, before = json.loads((tmp_path / "verdicts.json").read_text()), json.loads(first)
     assert again["verdicts"] == before["verdicts"]
     ran(*VERIFY, "--out", tmp_path, "--fresh")
-    assert ran
+    assert calls
 
 
 def test_refutations_say_how_to_see_them_fail(ran, tmp_path):
@@ -156,6 +158,6 @@ def test_an_interrupt_is_one_line(refused, monkeypatch, tmp_path):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(course, "run_cells", interrupt)
+    monkeypatch.setattr(evidence, "run_cells", interrupt)
     assert "the same command resumes" in refused(*VERIFY, "--out", tmp_path, code=130)
     assert list(tmp_path.iterdir()) == []

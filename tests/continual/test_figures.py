@@ -7,14 +7,14 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from moe_theory.continual import exact, readings, system, theory, thresholds
+from moe_theory.continual import corrected, experiments, params, system, theory
 from moe_theory.continual.experiments import FIGURE_2, cell_name, pools_of
 from moe_theory.continual.figures import FIGURES, figure_2, figure_8
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verify.figures import closing, provenance
 
-READING = readings.reading("unit-signal")
+READING = params.reading("unit-signal")
 REPLICATES, SEED, NUM_ROUNDS = 6, 3, 100  # past the dense records
 
 
@@ -74,7 +74,7 @@ def test_figure_2_shows_theory_only_where_it_says_something(data):
 def test_exact_theory_is_continued_without_a_visible_error(data):
     """Beyond the settled rounds sums are extrapolated: compared with the whole recursion."""
     run = run_directly(1, terminate=True)
-    whole = [exact.single_expert(pool, 6, NUM_ROUNDS) for pool in pools_of(run)]
+    whole = [corrected.single_expert(pool, 6, NUM_ROUNDS) for pool in pools_of(run)]
     here = data["figure-2"].exact.sel(experts=1, termination="with")
     assert figure_2.SETTLED < NUM_ROUNDS
     for metric in figure_2.METRICS:
@@ -106,7 +106,7 @@ def test_figure_8_shows_the_arrivals_of_one_run(data):
 
 
 def test_figure_8_counts_loads_after_termination(data):
-    for power in figure_8.POWERS:
+    for power in experiments.THRESHOLD_POWERS:
         here = data["figure-8"].sel(threshold_power=power)
         ended = figure_8.termination_round(here)
         begin = 10 if ended is None else ended
@@ -125,7 +125,7 @@ def test_figure_8_draws_the_first_replicate_in_which_thresholds_part():
 
 def test_effective_experts_counts_even_loads():
     loads = np.array([[[4.0, 6.0], [4.0, 0.0], [4.0, 6.0]]])  # one round, three experts, two replicates
-    np.testing.assert_allclose(thresholds.effective_experts(loads), [[3.0, 2.0]])
+    np.testing.assert_allclose(experiments.effective_experts(loads), [[3.0, 2.0]])
 
 
 def test_figure_9_compares_with_its_first_threshold(data):

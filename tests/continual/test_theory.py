@@ -1,15 +1,21 @@
 """The closed forms against the papers' double sums, taken literally over simulated routes."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from moe_theory.continual import theory
+from moe_theory.continual import corrected, theory
 from moe_theory.core.errors import InvalidDimsError, UnknownNameError
 from moe_theory.core.tasks import Pool
 
-FORMS = ["printed", "appendix", "corrected"]
+FORMS = {
+    "printed": theory.theorem_2,
+    "appendix": functools.partial(theory.theorem_2, form="appendix"),
+    "corrected": corrected.theorem_2,
+}
 GAPS = theory.Gaps(*np.array([1.7, 2.9, 0.3, 3.1]))
 
 
@@ -153,7 +159,7 @@ def test_theorem_1_is_the_sum_over_routes(ratio, t, explored):
 @pytest.mark.parametrize(("t", "explored"), [(21, 20), (60, 20), (60, 1), (60, 59)])
 def test_theorem_2_is_the_sum_over_routes(form, ratio, t, explored):
     loads = Loads(draw_routes(6, 60, seed=t + explored), 6)
-    bound = theory.theorem_2(GAPS, ratio, loads.table[t], loads.table[explored], t, form)
+    bound = FORMS[form](GAPS, ratio, loads.table[t], loads.table[explored], t)
     np.testing.assert_allclose(bound.forgetting, literal_21(GAPS, ratio, loads, t, explored, form), rtol=1e-10)
     np.testing.assert_allclose(
         bound.generalization_error, literal_22(GAPS, ratio, loads, t, explored, form), rtol=1e-10
@@ -165,14 +171,14 @@ def test_theorem_2_is_the_sum_over_routes(form, ratio, t, explored):
 def test_theorem_2_is_theorem_1_while_exploring(form, t):
     loads = Loads(draw_routes(6, 30, seed=3), 6).table[t]
     expected = theory.theorem_1(GAPS, 0.4, loads, loads, t)
-    np.testing.assert_allclose(theory.theorem_2(GAPS, 0.4, loads, loads, t, form), expected, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(FORMS[form](GAPS, 0.4, loads, loads, t), expected, rtol=1e-12, atol=1e-15)
 
 
 def test_the_corrected_form_forgets_more_than_the_printed_one():
     """r^(L_tau - L_T1) >= r^(L_t - L_T1 - 1) for every arrival but the newest, whose term is 0 in both."""
     loads = Loads(draw_routes(4, 50, seed=5), 4)
     arguments = (GAPS, 0.6, loads.table[50], loads.table[10], 50)
-    assert theory.theorem_2(*arguments, form="corrected").forgetting > theory.theorem_2(*arguments).forgetting
+    assert corrected.theorem_2(*arguments).forgetting > theory.theorem_2(*arguments).forgetting
 
 
 def test_one_expert_reduces_theorem_1_to_proposition_4():
@@ -228,7 +234,7 @@ def test_traced_bounds_equal_the_host_in_the_precision_of_the_run(form):
     def bounds(loads, explored_loads, round):
         return (
             theory.theorem_1(traced_gaps, 0.4, loads, explored_loads, round),
-            theory.theorem_2(traced_gaps, 0.4, loads, explored_loads, round, form),
+            FORMS[form](traced_gaps, 0.4, loads, explored_loads, round),
             theory.proposition_4(traced_gaps, 0.4, round),
         )
 
@@ -236,7 +242,7 @@ def test_traced_bounds_equal_the_host_in_the_precision_of_the_run(form):
     traced = batched(*(jnp.asarray(np.moveaxis(array, 0, -1)) for array in arguments))
     expected = (
         theory.theorem_1(GAPS, 0.4, *arguments),
-        theory.theorem_2(GAPS, 0.4, *arguments, form),
+        FORMS[form](GAPS, 0.4, *arguments),
         theory.proposition_4(GAPS, 0.4, rounds),
     )
     for leaf, host in zip(jax.tree.leaves(traced), jax.tree.leaves(expected), strict=True):
@@ -259,8 +265,8 @@ def test_ratios_refuse_what_is_not_overparameterized(num_features, num_samples):
 
 
 def test_an_unknown_form_suggests_a_known_one():
-    with pytest.raises(UnknownNameError, match="corrected"):
-        theory.theorem_2(GAPS, 0.4, np.ones(2), np.ones(2), 2, form="correct")
+    with pytest.raises(UnknownNameError, match="appendix"):
+        theory.theorem_2(GAPS, 0.4, np.ones(2), np.ones(2), 2, form="appendx")
 
 
 @pytest.mark.parametrize("num_experts", [1, 3, 5, 7, 10, 20, 50])
@@ -284,3 +290,22 @@ def test_termination_rounds_scale_with_the_truths():
     assert theory.termination_rounds(10, 0.5, 1.0) == theory.exploration_rounds(10, 0.5)
     assert theory.termination_rounds(10, 0.5, 1 / 16) == 40
     assert jax.jit(theory.termination_rounds)(10, 0.5, 0.4) == int(np.ceil(20 * 0.4**-0.25))
+
+
+def test_errors_of_a_history_are_those_of_lemma_16():
+    """Would catch a wrong order of arrivals, or experts mixed up, in (42): its recursion, an arrival at a time."""
+    rng = np.random.default_rng(2)
+    tasks, experts, truths = rng.integers(0, 6, (9, 2)), rng.integers(0, 3, (9, 2)), rng.normal(size=(6, 10, 2))
+    ratio, expected = 1 - 6 / 10, []
+    for lane in range(2):
+        errors = []
+        for arrival in range(9):
+            truth = truths[tasks[arrival, lane], :, lane]
+            error = np.sum(truth**2)
+            for time in range(9):
+                if experts[time, lane] == experts[arrival, lane]:
+                    gap = np.sum((truths[tasks[time, lane], :, lane] - truth) ** 2)
+                    error = ratio * error + (1 - ratio) * gap
+            errors.append(error)
+        expected.append(np.mean(errors))
+    np.testing.assert_allclose(theory.lemma_16(tasks, experts, truths, ratio), expected, rtol=1e-12)

@@ -12,7 +12,8 @@ from written_down import check_written_down
 from moe_theory.core.papers import find_paper
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verify import registry
-from moe_theory.verify.session import judge, plan
+from moe_theory.verify.request import check_request
+from moe_theory.verify.session import judge
 
 FEW = 4
 
@@ -28,10 +29,10 @@ def test_every_claim_is_judged_and_written_down(asked):
     paper = claims[0].paper
     reading = find_paper(paper).reading_names("quick")[0]
     judged = []
-    for job in plan(claims, [reading]):
-        cells = [shortened(cell) if job.experiment.tier == "learned" else cell for cell in job.cells()]
+    for study in check_request(asked, reading).studies:
+        cells = [shortened(cell) if study.experiment.tier == "learned" else cell for cell in study.cells]
         runs = run_cells(cells, FEW, seed=0, width=FEW)
-        judged += [judge(claim, reading, runs, 0, 1e-4) for claim in job.claims]
+        judged += [judge(claim, reading, runs, 0, 1e-4) for claim in study.claims]
     check_written_down(judged, claims)
 
 

@@ -8,7 +8,6 @@ from moe_theory import System
 from moe_theory.continual import READINGS
 from moe_theory.continual.experiments import FIGURE_2
 from moe_theory.runs import run_cells
-from moe_theory.verify.session import Job
 
 
 def counting(system: System) -> tuple[System, list[int]]:
@@ -26,7 +25,7 @@ def test_eight_cells_under_every_reading_are_traced_once():
     experiment = dataclasses.replace(FIGURE_2, system=system, num_rounds=30, record_every=10)
     ends = set()
     for reading in READINGS.values():
-        cells = Job(experiment, reading, []).cells()
+        cells = experiment.cells_under(reading)
         assert len(cells) == 8
         for run in run_cells(cells, 5, width=5).values():
             ends.add(float(np.mean(run.records.generalization_error[-1])))

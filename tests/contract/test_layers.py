@@ -14,7 +14,6 @@ LAYERS = [
     {"cli"},
     {"report"},
     {"tour"},
-    {"bench"},
     {"deep"},
     {"continual", "edge", "generalization", "merging"},
     {"verify"},

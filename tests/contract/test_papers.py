@@ -9,8 +9,6 @@ import sys
 import textwrap
 from pathlib import Path
 
-import pytest
-
 import moe_theory
 from moe_theory.core.papers import all_papers, find_paper, paper_names
 
@@ -177,58 +175,57 @@ SWEEP = """
     """
 
 
-@pytest.fixture(scope="module")
-def command(tmp_path_factory):
-    """Runs `moe-theory` in a folder, where a second distribution with a paper is installed."""
-    site, here = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("here")
+COMMANDS = [
+    "claims walks --json",
+    "verify walks --json --out run",
+    "report run --out report",
+    "cite run --json",
+    "sweep sweep.toml --out swept",
+    "cite swept",
+    "figures walks path --out figures",
+    "cite figures/walks/path.svg",
+]
+SCRIPT = """
+import contextlib, io, json, sys
+import moe_theory as mt
+from moe_theory.cli import main
+from moe_theory.core.papers import all_papers
+from moe_theory.verify.statement import statements
+
+assert mt.walks.PAPER is list(all_papers().values())[-1]
+assert statements("walks")[0].id == "lemma-1"
+said = {}
+for command in sys.argv[1:]:
+    with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
+        main(command.split())
+    said[command] = text.getvalue()
+print(json.dumps(said))
+"""
+
+
+def test_a_paper_of_another_distribution_has_everything(tmp_path):
+    """A folder on the path with a module and a distribution's entry points is all that there is of it."""
     for name, text in WALKS.items():
-        (site / name).parent.mkdir(exist_ok=True)
-        (site / name).write_text(textwrap.dedent(text))
-    (here / "sweep.toml").write_text(textwrap.dedent(SWEEP))
-    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
-
-    def run(*words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", "from moe_theory.cli import main; main()", *words],
-            cwd=here,
-            env=os.environ | {"PYTHONPATH": path, "XDG_CACHE_HOME": str(here / "cache")},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    run.folder = here
-    return run
-
-
-def test_a_paper_of_another_distribution_is_verified_and_reported(command):
-    assert [claim["id"] for claim in json.loads(command("claims", "walks", "--json"))] == ["walks.lemma-1"]
-    (verdict,) = json.loads(command("verify", "walks", "--json", "--out", "run"))["verdicts"]
-    assert (verdict["claim"], verdict["reading"], verdict["status"]) == ("walks.lemma-1", "fair", "SUPPORTED")
-    assert "walks.lemma-1" in (command.folder / "run" / "index.html").read_text()
-    command("report", "run", "--out", "report")
-    assert "random" in command("cite", "run").lower()
-    cited = json.loads(command("cite", "run", "--json"))
-    assert [(paper["key"], paper["title"]) for paper in cited["papers"]] == [("walks", "Pearson (1905): Random Walks")]
-
-
-def test_a_paper_of_another_distribution_is_swept_and_drawn(command):
-    command("sweep", "sweep.toml", "--out", "swept")
-    assert "walks.lemma-1" in command("cite", "swept")
-    command("figures", "walks", "path", "--out", "figures")
-    assert (command.folder / "figures" / "walks" / "path.svg").is_file()
-    assert "walks.lemma-1" in command("cite", "figures/walks/path.svg")
-
-
-def test_a_paper_of_another_distribution_is_an_attribute_and_has_its_statements(command):
-    code = (
-        "import moe_theory as mt; from moe_theory.verify.statements import statements;"
-        "from moe_theory.core.papers import all_papers;"
-        "print(mt.walks.PAPER.title, statements('walks')[0].id, list(all_papers())[-1])"
-    )
-    path = os.pathsep.join([str(command.folder.parent / "site0"), *filter(None, [os.environ.get("PYTHONPATH")])])
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(textwrap.dedent(text))
+    (tmp_path / "sweep.toml").write_text(textwrap.dedent(SWEEP))
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True
+        [sys.executable, "-c", SCRIPT, *COMMANDS],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": path, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
     )
-    assert done.stdout.strip() == "random walks lemma-1 walks", done.stderr
+    assert done.returncode == 0, done.stderr
+    claims, verified, _, cited, _, swept, _, drawn = json.loads(done.stdout).values()
+    assert [claim["id"] for claim in json.loads(claims)] == ["walks.lemma-1"]
+    (verdict,) = json.loads(verified)["verdicts"]
+    assert (verdict["claim"], verdict["reading"], verdict["status"]) == ("walks.lemma-1", "fair", "SUPPORTED")
+    for folder in ("run", "report"):
+        assert "walks.lemma-1" in (tmp_path / folder / "report.html").read_text()
+    (paper,) = json.loads(cited)["papers"]
+    assert (paper["key"], paper["title"]) == ("walks", "Pearson (1905): Random Walks")
+    assert "walks.lemma-1" in swept
+    assert "walks.lemma-1" in drawn
+    assert (tmp_path / "figures" / "walks" / "path.csv").is_file()

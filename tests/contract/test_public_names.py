@@ -23,7 +23,7 @@ from moe_theory.verify import claim, registry
 NAMES = public_names()
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 # Whose functions are statements of papers, or run their algorithms.
-OF_PAPERS = {"theory", "exact", "repaired", "corrected", "tree", "complexity", "counterexamples"}
+OF_PAPERS = {"theory", "exact", "corrected", "repaired", "tree", "complexity", "counterexamples"}
 ALGORITHMS = {"system", "begin", "learn", "on_pool"}
 # What a function that is called raises for arguments that it does not get here: constants, or what was checked before.
 IMPOSSIBLE = {

@@ -9,9 +9,9 @@ from latex2mathml.converter import convert
 from moe_theory.core.errors import InvalidStatementError, UnknownNameError
 from moe_theory.core.papers import all_papers
 from moe_theory.verify import registry
-from moe_theory.verify import statements as lists
+from moe_theory.verify import statement as lists
 from moe_theory.verify.claim import KINDS
-from moe_theory.verify.statements import Statement, statements, uncovered, unreached
+from moe_theory.verify.statement import Statement, statements, uncovered, unreached
 
 
 def each_by_itself(**counts: int) -> list[str]:

@@ -16,7 +16,7 @@ from moe_theory.deep import continual as deep_continual
 from moe_theory.deep import edge as deep_edge
 from moe_theory.deep.params import Dims as DeepDims
 from moe_theory.deep.params import Params as DeepParams
-from moe_theory.generalization.system import system as classifiers
+from moe_theory.generalization.training import system as classifiers
 
 from ..deep.pictures import corners
 

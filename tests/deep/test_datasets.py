@@ -111,25 +111,6 @@ def test_pickles_of_today_are_read_like_the_published_ones(tmp_path, protocol, i
     same(load("cifar10", tmp_path / "batches").test, *held["test_batch"])
 
 
-def test_names_of_classes_are_read_where_they_are(tmp_path):
-    binary, python, fine = tmp_path / "binary", tmp_path / "python", tmp_path / "fine"
-    files.cifar10(binary, "binary")
-    files.cifar10(python, "python")
-    files.cifar100(fine, "python")
-    (binary / "batches.meta.txt").write_text("".join(f"kind {k}\n" for k in range(10)) + "\n")
-    (python / "batches.meta").write_bytes(files.published_pickle({b"label_names": [b"sort %d" % k for k in range(10)]}))
-    names = {f"{kind}_label_names": [f"{kind} {k}" for k in range(n)] for kind, n in (("fine", 100), ("coarse", 20))}
-    (fine / "meta").write_bytes(files.repickled(names, 4))
-    assert load("cifar10", binary).class_names[9] == "kind 9"
-    assert load("cifar10", python).class_names[9] == "sort 9"
-    assert load("cifar100", fine).class_names[99] == "fine 99"
-    assert load("cifar100-superclasses", fine).class_names[19] == "coarse 19"
-    (binary / "batches.meta.txt").write_text("airplane\n")
-    assert "names 1 classes, not 10 as CIFAR-10" in raised(DamagedDataError, "cifar10", binary)
-    (python / "batches.meta").write_bytes(files.published_pickle({b"label_names": [1] * 10}))
-    assert "not a list of strings" in raised(DamagedDataError, "cifar10", python)
-
-
 @pytest.mark.parametrize("form", ["published", "folders"])
 def test_tiny_imagenet(tmp_path, form):
     held = files.tiny_imagenet(tmp_path / "tiny-imagenet-200", form)

@@ -12,9 +12,8 @@ from written_down import check_written_down
 
 from moe_theory.deep import continual, edge
 from moe_theory.deep.experiments import DRIVE, STRONG, claims_for, drive_cell
-from moe_theory.deep.params import Params
+from moe_theory.deep.params import Params, reading
 from moe_theory.deep.presets import EDGE, PRESETS, preset
-from moe_theory.deep.readings import reading
 from moe_theory.runs import Run
 from moe_theory.verify import Status, registry
 from moe_theory.verify.session import judge
@@ -105,5 +104,5 @@ def test_a_figure_s_claims_go_with_its_preset_and_name_its_data(name):
     assert verdict.setting == "balanced on MNIST"
 
 
-def test_the_twins_name_the_digits():
+def test_the_small_presets_name_the_digits():
     assert {verdict.setting for verdict in judged().values()} == {"balanced on digits"}

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from moe_theory.cli import deep as command
 from moe_theory.deep import continual, datasets, edge, runs
+from moe_theory.deep.params import reading
 from moe_theory.deep.presets import preset
-from moe_theory.deep.readings import reading
 from moe_theory.deep.summary import summarize
 from moe_theory.report import deep
 from moe_theory.runs import Run
@@ -151,7 +151,7 @@ def test_a_single_seed_has_no_error():
     document = json.loads(json.dumps(deep.to_json(plan, summary, [], []), allow_nan=False))
     assert document["cells"][1]["measures"]["accuracy"]["standard_error"] is None
     assert not command.judged(plan, {}).verdicts
-    assert "none is judged" in deep.doubts_of_verdicts(summary)[0]
+    assert "none is judged" in deep.verdict_warnings(summary)[0]
 
 
 def test_records_are_those_of_the_systems():

@@ -1,9 +1,10 @@
-"""The networks as the experiments use them: sizes, what they start from, stacks of experts, one step of training."""
+"""Networks: layers against NumPy, sizes, initial weights, stacks of experts, one step of training."""
 
 import functools
 import itertools
 import math
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,12 +15,170 @@ from moe_theory.core.random import root_key
 from moe_theory.deep import networks
 from moe_theory.deep.networks import NETWORKS, Weights
 from moe_theory.deep.networks.architectures import five_layer, mlp, resnet
-from moe_theory.deep.networks.layers import batches, groups, he_kernels
+from moe_theory.deep.networks.layers import (
+    EPSILON,
+    MOMENTUM,
+    Affine,
+    Moments,
+    batch_normalized,
+    batches,
+    convolve,
+    group_normalized,
+    groups,
+    he_kernels,
+    max_pool,
+)
 
 KEY = root_key(7)
 TINY = resnet("tiny", (4, 8), 1, batches())  # with stride 2, a shortcut, and running statistics
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 drawn = quickly(networks.stacked, static_argnums=(0, 2, 3, 4))
+
+
+def convolved(images, kernel, stride=1, padding=None):
+    """One window after another."""
+    side = kernel.shape[0]
+    margin = side // 2 if padding is None else padding
+    padded = np.pad(images, ((0, 0), (margin, margin), (margin, margin), (0, 0)))
+    rows, columns = (range(0, padded.shape[axis] - side + 1, stride) for axis in (1, 2))
+    windows = [[padded[:, i : i + side, j : j + side] for j in columns] for i in rows]
+    return np.einsum("rsnijc,ijco->nrso", np.asarray(windows), np.asarray(kernel, np.float64))
+
+
+def slopes_of(kernel_side, stride, padding, shape, num_outputs=3):
+    """Output and both gradients in both forms, in one program, and what they were given."""
+    rng = np.random.default_rng(kernel_side + 10 * stride)
+    images, kernel = rng.normal(size=shape), rng.normal(size=(kernel_side, kernel_side, shape[-1], num_outputs))
+
+    @quickly
+    def both(images, kernel):
+        results = []
+        for way in ("patches", "xla"):
+            output, pull = jax.vjp(lambda *given, way=way: convolve(*given, stride, padding, way), images, kernel)
+            results.append((output, *pull(jnp.cos(output))))
+        return results
+
+    with jax.enable_x64(True):
+        return images, kernel, both(jnp.asarray(images), jnp.asarray(kernel))
+
+
+@pytest.mark.parametrize(
+    ("kernel_side", "stride", "padding", "shape"),
+    [
+        (1, 2, None, (2, 5, 4, 2)),
+        (3, 1, None, (2, 4, 5, 2)),
+        (3, 2, None, (2, 6, 5, 2)),
+        (3, 2, None, (2, 1, 1, 2)),
+        (5, 1, 0, (2, 6, 5, 1)),
+        (5, 2, None, (1, 7, 8, 2)),
+    ],
+)
+def test_both_forms_and_their_gradients_agree_with_a_loop(kernel_side, stride, padding, shape):
+    """Would catch a flipped kernel, an order of patches that is not the kernel's, a shifted stride or padding."""
+    images, kernel, (patches, xla) = slopes_of(kernel_side, stride, padding, shape)
+    np.testing.assert_allclose(patches[0], convolved(images, kernel, stride, padding), atol=1e-12)
+    for one, other in zip(patches, xla, strict=True):
+        assert one.dtype == other.dtype == np.float64
+        np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+def test_the_platform_that_a_program_is_lowered_for_chooses_the_form():
+    """Would catch XLA's convolution, and its slow gradient, in programs for a CPU, and patches on an accelerator."""
+
+    def slope(images, kernel):
+        return jax.grad(lambda *given: jnp.sum(jnp.square(convolve(*given))), argnums=(0, 1))(images, kernel)
+
+    traced = jax.jit(jax.vmap(slope)).trace(jnp.ones((2, 1, 5, 5, 2)), jnp.ones((2, 3, 3, 2, 2)))
+    for platform, is_expected in (("cpu", False), ("cuda", True), ("tpu", True)):
+        text = traced.lower(lowering_platforms=(platform,)).as_text()
+        assert ("stablehlo.convolution" in text) == is_expected
+
+
+def test_max_pooling_takes_each_squares_maximum_and_shares_the_gradient_of_ties():
+    """Would catch overlapping squares, a left-over row that is pooled, and a gradient that counts ties twice."""
+    images = np.random.default_rng(0).integers(0, 3, (2, 5, 6, 3)).astype(np.float32)
+    pooled, pull = jax.vjp(max_pool, jnp.asarray(images))
+    shares = np.asarray(pull(jnp.ones_like(pooled))[0])
+    for row in range(2):
+        for column in range(3):
+            square = images[:, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2]
+            largest = square.max((1, 2), keepdims=True)
+            np.testing.assert_array_equal(pooled[:, row, column], largest[:, 0, 0])
+            ties = square == largest
+            got = shares[:, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2]
+            np.testing.assert_allclose(got, ties / ties.sum((1, 2), keepdims=True), rtol=1e-6)
+    assert pooled.shape == (2, 2, 3, 3)
+    assert not shares[:, 4].any()
+
+
+def test_images_smaller_than_a_square_or_kernel_are_refused():
+    with pytest.raises(InvalidDimsError, match="1 x 4 pixels must be at least 2 x 2"):
+        max_pool(jnp.ones((1, 1, 4, 1)))
+    with pytest.raises(InvalidDimsError, match="at least as large as the kernel, 5 x 5"):
+        convolve(jnp.ones((1, 3, 3, 1)), jnp.ones((5, 5, 1, 1)), padding=0)
+
+
+def given(channels, seed=0):
+    rng = np.random.default_rng(seed)
+    values = 3 + 2 * rng.normal(size=(4, 3, 2, channels))
+    return values, rng.normal(size=channels), rng.normal(size=channels)
+
+
+def test_batches_train_by_their_own_moments_and_move_the_running_ones():
+    """Would catch a biased running variance, an unbiased one in training, and momentum taken for its complement."""
+    values, scale, shift = given(5)
+    mean, variance = values.mean((0, 1, 2)), values.var((0, 1, 2))
+    running = Moments(np.full(5, 0.5), np.full(5, 2.0))
+    with jax.enable_x64(True):
+        affine, before = jax.tree.map(jnp.asarray, (Affine(scale, shift), running))
+        trained, after = quickly(batch_normalized, static_argnums=3)(jnp.asarray(values), affine, before, True)
+        evaluated, unmoved = batch_normalized(jnp.asarray(values), affine, after, False)
+    np.testing.assert_allclose(trained, (values - mean) / np.sqrt(variance + EPSILON) * scale + shift, rtol=1e-10)
+    np.testing.assert_allclose(after.mean, (1 - MOMENTUM) * 0.5 + MOMENTUM * mean, rtol=1e-12)
+    np.testing.assert_allclose(
+        after.variance, (1 - MOMENTUM) * 2 + MOMENTUM * values.var((0, 1, 2), ddof=1), rtol=1e-12
+    )
+    mean, variance = map(np.asarray, after)
+    np.testing.assert_allclose(evaluated, (values - mean) / np.sqrt(variance + EPSILON) * scale + shift, rtol=1e-10)
+    assert unmoved is after
+
+
+def test_running_statistics_keep_their_type_and_are_not_differentiated():
+    """Would catch a carry whose type changes between rounds, and gradients that flow through the statistics."""
+    values, scale, shift = given(2)
+    with jax.enable_x64(True):
+        affine = Affine(jnp.asarray(scale), jnp.asarray(shift))
+        running = Moments(jnp.zeros(2, jnp.float32), jnp.ones(2, jnp.float32))
+
+        def spilled(values):
+            after = batch_normalized(values, affine, running, True)[1]
+            return jnp.sum(after.mean) + jnp.sum(after.variance), after
+
+        slope, after = quickly(jax.grad(spilled, has_aux=True))(jnp.asarray(values))
+    assert after.mean.dtype == after.variance.dtype == np.float32
+    assert not np.any(slope)
+
+
+def test_groups_are_normalised_image_by_image():
+    """Would catch channels that are interleaved into groups, and moments over the batch or over pixels alone."""
+    values, scale, shift = given(6, seed=1)
+    expected = np.empty_like(values)
+    for image in range(len(values)):
+        for group in range(3):
+            part = values[image, :, :, 2 * group : 2 * group + 2]
+            expected[image, :, :, 2 * group : 2 * group + 2] = (part - part.mean()) / np.sqrt(part.var() + EPSILON)
+    with jax.enable_x64(True):
+        got = group_normalized(jnp.asarray(values), Affine(jnp.asarray(scale), jnp.asarray(shift)), 3)
+    np.testing.assert_allclose(got, expected * scale + shift, rtol=1e-10)
+    assert groups(4) is groups(4)
+
+
+def test_normalisations_without_meaning_are_refused():
+    affine, running = Affine(jnp.ones(6), jnp.zeros(6)), Moments(jnp.zeros(6), jnp.ones(6))
+    with pytest.raises(InvalidDimsError, match="num_groups=4 must divide the 6 channels"):
+        group_normalized(jnp.ones((1, 2, 2, 6)), affine, 4)
+    with pytest.raises(InvalidDimsError, match="more than one value a channel"):
+        batch_normalized(jnp.ones((1, 1, 1, 6)), affine, running, True)
 
 
 def begun(network, key, shape, num_outputs):
@@ -93,16 +252,6 @@ def test_kernels_start_by_hes_rule_and_biases_at_zero():
         assert abs(np.mean(standard**2) - 1) < math.sqrt(2) * bound
     correlation = np.mean(np.asarray(kernels[1]) * np.asarray(kernels[2])) / (2 / 300)
     assert abs(correlation) < 6 / math.sqrt(kernels[1].size)
-
-
-def convolved(values, kernel, stride=1):
-    """One window after another, under a kernel of odd side."""
-    side = kernel.shape[0]
-    margin = side // 2
-    padded = np.pad(values, ((0, 0), (margin, margin), (margin, margin), (0, 0)))
-    rows, columns = (range(0, size, stride) for size in values.shape[1:3])
-    windows = [[padded[:, i : i + side, j : j + side] for j in columns] for i in rows]
-    return np.einsum("rsnijc,ijco->nrso", np.asarray(windows), np.asarray(kernel, np.float64))
 
 
 def five_layers_in_numpy(layers, images):
@@ -208,10 +357,10 @@ def _apply(network, is_training, weights, images):
 def test_experts_are_the_same_however_many_there_are():
     """Would catch padding that changes an expert's start, experts that start alike, and keys that are folded twice."""
     few, many = (drawn(NETWORKS["mlp"], KEY, num_experts, (8, 8, 1), 1) for num_experts in (1, 5))
-    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a, b[:1]), few, many)
+    chex.assert_trees_all_equal(few, jax.tree.map(lambda leaf: leaf[:1], many))
     assert len(np.unique(np.asarray(many.params[0].kernel).reshape(5, -1), axis=0)) == 5
     own = jnp.stack([jax.random.fold_in(KEY, expert) for expert in range(5)])
-    jax.tree.map(np.testing.assert_array_equal, drawn(NETWORKS["mlp"], own, 5, (8, 8, 1), 1), many)
+    chex.assert_trees_all_equal(drawn(NETWORKS["mlp"], own, 5, (8, 8, 1), 1), many)
 
 
 def test_one_expert_is_taken_and_put_back_alone():
@@ -219,13 +368,13 @@ def test_one_expert_is_taken_and_put_back_alone():
     stack = drawn(NETWORKS["mlp"], KEY, 4, (3, 2, 1), 1)
     put = quickly(networks.with_expert)
     one = quickly(networks.expert)(stack, jnp.int32(2))
-    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a, b[2]), one, stack)
+    chex.assert_trees_all_equal(one, jax.tree.map(lambda leaf: leaf[2], stack))
     after = put(stack, jnp.int32(1), one)
     for old, new, given in zip(*map(jax.tree.leaves, (stack, after, one)), strict=True):
         np.testing.assert_array_equal(np.delete(new, 1, axis=0), np.delete(old, 1, axis=0))
         np.testing.assert_array_equal(new[1], given)
     for outside in (-1, 4):
-        jax.tree.map(np.testing.assert_array_equal, put(stack, jnp.int32(outside), one), stack)
+        chex.assert_trees_all_equal(put(stack, jnp.int32(outside), one), stack)
 
 
 def test_equal_arguments_are_equal_networks():

@@ -3,6 +3,7 @@ taken, and programs that are compiled again."""
 
 import dataclasses
 
+import chex
 import jax
 import numpy as np
 import pytest
@@ -12,10 +13,9 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError, OutputEr
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import simulate
 from moe_theory.deep import datasets, runs
-from moe_theory.deep.params import Dims
+from moe_theory.deep.params import Dims, reading
 from moe_theory.deep.presets import preset
-from moe_theory.deep.readings import reading
-from moe_theory.deep.runs import Found, dataset
+from moe_theory.deep.runs import Stored, dataset
 from moe_theory.runs.provenance import is_x64
 
 ROUNDS, EVERY = 6, 4  # in parts of 4 and of 2
@@ -38,7 +38,7 @@ def cut_after(number):
     parts = []
 
     def on_step(step):
-        parts.extend([step] if step.found is None else [])
+        parts.extend([step] if step.stored is None else [])
         if len(parts) == number:
             raise CutError
 
@@ -50,38 +50,37 @@ def found_in(plan):
     found = {}
 
     def on_step(step):
-        if step.found is not None:
-            found[step.cell, step.replicate] = step.found
+        if step.stored is not None:
+            found[step.cell, step.replicate] = step.stored
 
-    return runs.carry_out(plan, on_step), found
+    return runs.run_plan(plan, on_step), found
 
 
 def assert_same(ours, theirs):
     assert list(ours) == list(theirs)
     for cell in ours:
-        for name, leaf in ours[cell].records._asdict().items():
-            np.testing.assert_array_equal(leaf, getattr(theirs[cell].records, name), f"{name} of {cell}")
+        chex.assert_trees_all_equal(ours[cell].records, theirs[cell].records)
 
 
 @pytest.fixture(scope="module")
 def undisturbed():
-    return runs.carry_out(plan_of())
+    return runs.run_plan(plan_of())
 
 
 def test_a_resumed_run_equals_an_undisturbed_one(undisturbed, tmp_path):
     plan, before = plan_of(tmp_path), engine.num_programs()
     for number in (1, 2, 2):  # of two parts a run
         with pytest.raises(CutError):
-            runs.carry_out(plan, cut_after(number), num_threads=1)
+            runs.run_plan(plan, cut_after(number), num_threads=1)
     resumed, found = found_in(plan)
-    assert {Found.WHOLE, Found.PART, Found.NOTHING} == set(found.values())
+    assert {Stored.COMPLETE, Stored.PARTIAL, Stored.MISSING} == set(found.values())
     assert_same(resumed, undisturbed)
     assert engine.num_programs() == before, "cells, seeds, parts and what is restored have one program"
     again, found = found_in(plan)
-    assert set(found.values()) == {Found.WHOLE}
+    assert set(found.values()) == {Stored.COMPLETE}
     assert_same(again, undisturbed)
     longer, found = found_in(dataclasses.replace(plan, replicates=3))
-    assert list(found.values()).count(Found.WHOLE) == 2 * len(undisturbed)
+    assert list(found.values()).count(Stored.COMPLETE) == 2 * len(undisturbed)
     for cell, run in longer.items():
         np.testing.assert_array_equal(run.records.accuracy[:, :2], undisturbed[cell].records.accuracy)
 
@@ -94,7 +93,7 @@ def test_a_complete_run_keeps_no_weights(undisturbed, tmp_path):
     def on_step(step):
         sizes[step.cell, step.done] = plan.path(step.cell, 0).stat().st_size if step.done else 0
 
-    runs.carry_out(plan, on_step, num_threads=1)
+    runs.run_plan(plan, on_step, num_threads=1)
     assert sizes["M = 4", ROUNDS] < sizes["M = 4", EVERY] / 3
     with np.load(plan.path("M = 4", 0)) as kept:
         assert not [name for name in kept.files if "state" in name]
@@ -102,23 +101,23 @@ def test_a_complete_run_keeps_no_weights(undisturbed, tmp_path):
 
 def test_damaged_files_and_those_of_something_else_are_computed_anew(undisturbed, tmp_path):
     plan = plan_of(tmp_path)
-    runs.carry_out(plan)
+    runs.run_plan(plan)
     path = plan.path("M = 4", 1)
     whole = path.read_bytes()
     middle = len(whole) // 2
     flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
     other_seed = plan.path("M = 4", 0).read_bytes()
     for contents, what in (
-        (b"", Found.DAMAGED),
-        (whole[:-100], Found.DAMAGED),
-        (flipped, Found.DAMAGED),
-        (other_seed, Found.OTHER),
-        (plan.path("M = 1", 1).read_bytes(), Found.OTHER),
+        (b"", Stored.DAMAGED),
+        (whole[:-100], Stored.DAMAGED),
+        (flipped, Stored.DAMAGED),
+        (other_seed, Stored.OTHER),
+        (plan.path("M = 1", 1).read_bytes(), Stored.OTHER),
     ):
         path.write_bytes(contents)
         again, found = found_in(plan)
         assert found.pop(("M = 4", 1)) is what
-        assert set(found.values()) == {Found.WHOLE}
+        assert set(found.values()) == {Stored.COMPLETE}
         assert_same(again, undisturbed)
 
 
@@ -130,7 +129,7 @@ def test_damaged_files_and_those_of_something_else_are_computed_anew(undisturbed
 def test_another_setting_shares_no_file(undisturbed, tmp_path, changes):
     del undisturbed
     plan = plan_of(tmp_path, replicates=1)
-    runs.carry_out(plan)
+    runs.run_plan(plan)
     if "data" in changes:
         data = plan.data
         pixels, labels = data.train.pixels.copy(), data.train.labels.copy()
@@ -143,15 +142,15 @@ def test_another_setting_shares_no_file(undisturbed, tmp_path, changes):
     shared = runs._Shared(other, lambda step: None)
     for cell, params in other.params().items():
         identity = runs._identity(shared.common_key, cell, 0, params)
-        assert runs._load(other.path(cell, 0), identity, ROUNDS)[0] is Found.OTHER
+        assert runs._load(other.path(cell, 0), identity, ROUNDS)[0] is Stored.OTHER
 
 
 def test_what_is_forgotten_is_run_anew(undisturbed, tmp_path):
     plan = plan_of(tmp_path, replicates=1)
-    runs.carry_out(plan)
+    runs.run_plan(plan)
     plan.forget()
     again, found = found_in(plan)
-    assert set(found.values()) == {Found.NOTHING}
+    assert set(found.values()) == {Stored.MISSING}
     np.testing.assert_array_equal(again["M = 4"].records.drive[:, 0], undisturbed["M = 4"].records.drive[:, 0])
 
 
@@ -168,12 +167,12 @@ def test_the_rounds_are_those_of_the_system(undisturbed):
 def test_servers_go_on_too(tmp_path):
     """Of `edge`, whose state has more in it: what is under way."""
     plan = plan_of(preset=SERVERS, replicates=1, every=3)
-    undisturbed = runs.carry_out(plan)
+    undisturbed = runs.run_plan(plan)
     plan = dataclasses.replace(plan, folder=tmp_path)
     with pytest.raises(CutError):
-        runs.carry_out(plan, cut_after(1), num_threads=1)
+        runs.run_plan(plan, cut_after(1), num_threads=1)
     resumed, found = found_in(plan)
-    assert Found.PART in found.values()
+    assert Stored.PARTIAL in found.values()
     assert_same(resumed, undisturbed)
 
 
@@ -207,7 +206,7 @@ def test_requests_are_refused_before_anything_runs(tmp_path):
             plan_of(settings=settings)
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"):
-        runs.carry_out(plan_of(tmp_path / "file"))
+        runs.run_plan(plan_of(tmp_path / "file"))
 
 
 def test_threads_run_in_the_precision_of_their_caller(monkeypatch, tmp_path):
@@ -221,8 +220,8 @@ def test_threads_run_in_the_precision_of_their_caller(monkeypatch, tmp_path):
     monkeypatch.setattr(runs._Shared, "_run", run)
     monkeypatch.setattr(runs, "_stacked", lambda plan, cells, records: {})
     plan = plan_of(tmp_path, replicates=1, preset=dataclasses.replace(TINY, experts=(1,)))
-    runs.carry_out(plan)
+    runs.run_plan(plan)
     with jax.enable_x64(True):
-        runs.carry_out(plan)
+        runs.run_plan(plan)
     assert [precision for precision, _ in seen] == [False, True]
     assert seen[0][1] != seen[1][1]

@@ -8,8 +8,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import edge
-from moe_theory.edge import experiments
-from moe_theory.edge.claims import values
+from moe_theory.edge import corrected, experiments
 from moe_theory.edge.claims.convergence import (
     BINOMIAL,
     NORMAL,
@@ -80,12 +79,12 @@ def test_steps_are_those_that_the_gates_take():
     assert clear > 10
 
 
-def test_supply_counts_specialists_of_the_arriving_kind():
+def test_availability_counts_specialists_of_the_arriving_kind():
     """Would catch specialists of another kind, a padded server that specialises, or a tie that counts."""
     params = edge.reading("orthogonal-signal").params(num_experts=5)
     state, info = mt.simulate(SYSTEM, mt.root_key(1), params, 80, 80)
     last = jax.tree.map(lambda leaf: leaf[-1], info)
-    shown = experiments.observe_supply(state, last)
+    shown = experiments.observe_availability(state, last)
     drives = np.asarray(state.gates)[:5] @ np.asarray(state.pool.signals).T
     own = drives[:, int(last.task)]
     expected = np.sum(own > np.delete(drives, int(last.task), axis=1).max(axis=1))
@@ -117,7 +116,7 @@ def learned(gates: np.ndarray, task: int) -> Run:
 def test_gaps_of_probabilities_are_taken_between_the_right_experts():
     """Would catch gaps to oneself, or between two experts of other kinds."""
     close = learned(np.array([[2.0, 0, 0], [1.9, 0, 0], [0, 3.0, 0], [0, 0, 1.0]]), task=0)
-    np.testing.assert_array_equal(values.specialists(close), [[True], [True], [False], [False]])
+    np.testing.assert_array_equal(experiments.specialists(close), [[True], [True], [False], [False]])
     assert not _same_gaps(close)[0]
     assert _other_gaps(close)[0]
     apart = learned(np.array([[9.0, 0, 0], [2.0, 0, 0], [0, 3.0, 0]]), task=0)
@@ -165,10 +164,8 @@ def test_theorem_1_with_early_tasks_is_its_sum_over_tasks():
                 expected += ratio**load * 5.0 + (1 - ratio**load) * 9.0
             else:
                 expected += 0.5 + ratio ** (load - early) * 9.0
-    bound = edge.theory.theorem_1(gaps, ratio, loads, explored, 10, 0.5, "corrected")
+    bound = corrected.theorem_1(gaps, ratio, loads, explored, 10, 0.5)
     assert bound == pytest.approx(expected / 10)
-    with pytest.raises(ValueError, match="corrected"):
-        edge.theory.theorem_1(gaps, ratio, loads, explored, 10, 0.5, "corected")
 
 
 def test_a_policy_that_is_none_is_refused_and_one_without_numbers_drops_nothing():
@@ -196,8 +193,8 @@ def test_a_law_of_delays_is_cut_at_the_bounds_and_must_give_whole_rounds():
 def test_exact_errors_are_looked_up_inside_a_compiled_program():
     """Would catch a NumPy table that a traced load cannot index."""
     errors = np.array([0.0, 3.0, 2.0])
-    assert jax.jit(lambda loads: edge.exact.by_loads(errors, loads))(np.array([1, 2])) == pytest.approx(7 / 3)
-    assert np.isnan(jax.jit(lambda loads: edge.exact.by_loads(errors, loads))(np.array([1, 5])))
+    assert jax.jit(lambda loads: corrected.by_loads(errors, loads))(np.array([1, 2])) == pytest.approx(7 / 3)
+    assert np.isnan(jax.jit(lambda loads: corrected.by_loads(errors, loads))(np.array([1, 5])))
 
 
 @pytest.mark.parametrize("change", [{"task": 3}, {"task": -1}, {"truth": np.full(5, np.nan)}])

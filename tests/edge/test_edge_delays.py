@@ -17,8 +17,8 @@ from scipy.stats import qmc
 import moe_theory as mt
 from moe_theory import edge
 from moe_theory.edge import delays
+from moe_theory.edge.algorithm import draw_execution, draw_pool
 from moe_theory.edge.params import INDEPENDENT, ORTHOGONAL, PROPORTIONAL
-from moe_theory.edge.tasks import draw_execution, draw_pool
 
 LEVEL = 1e-7
 M, N, P, S = 6, 4, 8, 3

@@ -18,7 +18,7 @@ from moe_theory.continual import exact as continual_exact
 from moe_theory.core import single_expert
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError
 from moe_theory.core.tasks import Pool
-from moe_theory.edge import exact, theory
+from moe_theory.edge import corrected, theory
 
 SHAPES = [(6, 4, 3, 0.5), (5, 2, 2, 1.0), (8, 1, 3, 0.2), (15, 10, 10, 0.36)]  # (features, samples, tasks, spread)
 ROUNDS = [2, 5, 20, 40]
@@ -101,8 +101,8 @@ def test_wrong_predictions_are_refuted(shape, follows_truth):
     ratio = theory.overparameterization_ratio(num_features, num_samples)
     rounds = np.array(ROUNDS)
     wrong = [
-        exact.generalization_error(pool, num_samples, ROUNDS[-1], spread, not follows_truth)[rounds],
-        exact.generalization_error(pool, num_samples, ROUNDS[-1], 1.1 * spread, follows_truth)[rounds],
+        corrected.generalization_error(pool, num_samples, ROUNDS[-1], spread, not follows_truth)[rounds],
+        corrected.generalization_error(pool, num_samples, ROUNDS[-1], 1.1 * spread, follows_truth)[rounds],
         theory.proposition_4(theory.gaps(pool, spread), ratio, rounds[:, None], rounds),
     ]
     for predicted in wrong:
@@ -132,8 +132,8 @@ def test_loads_predict_a_network_of_experts(follows_truth):
     final = np.take_along_axis(models, routes.T[:, :, None], axis=1)
     observed = np.mean(np.sum((final - np.swapaxes(truths, 0, 1)) ** 2, axis=-1), axis=1)
     loads = np.stack([np.sum(routes == m, axis=0) for m in range(num_experts)], axis=-1)
-    errors = exact.generalization_error(pool, num_samples, num_rounds, spread, follows_truth)
-    assert np.abs(z_scores(observed - exact.by_loads(errors, loads), 0.0)) < THRESHOLD
+    errors = corrected.generalization_error(pool, num_samples, num_rounds, spread, follows_truth)
+    assert np.abs(z_scores(observed - corrected.by_loads(errors, loads), 0.0)) < THRESHOLD
 
 
 @pytest.mark.parametrize("follows_truth", [False, True])
@@ -142,7 +142,7 @@ def test_without_spread_it_is_the_continual_papers_exact_error(follows_truth):
     pool = draw_pool(6, 4)
     signals = pool.truths if follows_truth else pool.signals
     expected = continual_exact.single_expert(pool._replace(signals=signals), 4, 30).generalization_error
-    computed = exact.generalization_error(pool, 4, 30, 0.0, follows_truth)
+    computed = corrected.generalization_error(pool, 4, 30, 0.0, follows_truth)
     assert computed[0] == 0
     np.testing.assert_allclose(computed[1:], expected, rtol=1e-12, atol=1e-14)
 
@@ -209,7 +209,7 @@ def test_a_vanishing_spread_is_continuous():
     edge_of_sum = length / np.sqrt(2 * single_expert.CERTAIN_POISSON_MEAN)
 
     def errors(spread):
-        return exact.generalization_error(pool, 4, 30, spread, follows_truth=True)
+        return corrected.generalization_error(pool, 4, 30, spread, follows_truth=True)
 
     np.testing.assert_allclose(errors(edge_of_sum * 0.999999), errors(edge_of_sum * 1.000001), rtol=1e-7, atol=1e-9)
     for spread in (1e-9, 1e-200):
@@ -219,21 +219,21 @@ def test_a_vanishing_spread_is_continuous():
 def test_centres_without_length_are_learned_in_both_forms():
     """Catches a division by the length of a truth that is 0."""
     pool = draw_pool(4, 2)._replace(truths=np.zeros((2, 4)))
-    first = exact.generalization_error(pool, 2, 1, 0.5, follows_truth=True)[1]
+    first = corrected.generalization_error(pool, 2, 1, 0.5, follows_truth=True)[1]
     assert first == pytest.approx(0, abs=1e-15), "a signal along the own truth is learned at once"
     # Of 4 coordinates of variance 1/4, the fixed signal's is learned and 2 of the other 3 stay.
-    second = exact.generalization_error(pool, 2, 1, 0.5, follows_truth=False)[1]
+    second = corrected.generalization_error(pool, 2, 1, 0.5, follows_truth=False)[1]
     assert second == pytest.approx(2.0 * 0.25)
 
 
 def test_loads_weigh_the_errors_literally():
     """Catches a sum over experts in place of tasks, padding that counts, and an empty network that divides by 0."""
     errors = np.array([0.0, 5.0, 3.0, 2.0])
-    assert exact.by_loads(errors, np.array([3, 1, 0])) == pytest.approx((3 * 2.0 + 5.0) / 4)
-    assert exact.by_loads(errors, np.array([0, 0])) == 0
-    stacked = exact.by_loads(errors, np.array([[3, 1, 0], [2.0, 2.0, 1.0]]))
+    assert corrected.by_loads(errors, np.array([3, 1, 0])) == pytest.approx((3 * 2.0 + 5.0) / 4)
+    assert corrected.by_loads(errors, np.array([0, 0])) == 0
+    stacked = corrected.by_loads(errors, np.array([[3, 1, 0], [2.0, 2.0, 1.0]]))
     np.testing.assert_allclose(stacked, [11 / 4, (6 + 6 + 5) / 5])
-    traced = jax.jit(exact.by_loads)(jnp.asarray(errors), jnp.array([[3, 1, 0], [4, 0, 0]]))
+    traced = jax.jit(corrected.by_loads)(jnp.asarray(errors), jnp.array([[3, 1, 0], [4, 0, 0]]))
     np.testing.assert_allclose(traced, [11 / 4, np.nan], rtol=1e-6)
 
 
@@ -242,17 +242,17 @@ def test_what_cannot_be_computed_is_refused():
     pool = draw_pool(5, 3)
     for loads in (np.array([4, 0]), np.array([-1, 2])):
         with pytest.raises(InvalidParamsError, match="max_load"):
-            exact.by_loads(np.zeros(4), loads)
+            corrected.by_loads(np.zeros(4), loads)
     with pytest.raises(InvalidRunError, match="max_load=0"):
-        exact.generalization_error(pool, 2, 0, 0.1, follows_truth=False)
+        corrected.generalization_error(pool, 2, 0, 0.1, follows_truth=False)
     for follows_truth, spread in itertools.product((False, True), (-0.1, np.nan, np.inf)):
         with pytest.raises(InvalidParamsError, match="own_spread="):
-            exact.generalization_error(pool, 2, 5, spread, follows_truth)
+            corrected.generalization_error(pool, 2, 5, spread, follows_truth)
     for num_samples in (0, 5):
         with pytest.raises(InvalidDimsError, match="num_samples"):
-            exact.generalization_error(pool, num_samples, 5, 0.1, follows_truth=True)
+            corrected.generalization_error(pool, num_samples, 5, 0.1, follows_truth=True)
     zero = pool._replace(truths=0 * pool.truths, signals=0 * pool.signals)
     with pytest.raises(InvalidParamsError, match=r"signals\[0\]"):
-        exact.generalization_error(zero, 2, 5, 0.1, follows_truth=False)
+        corrected.generalization_error(zero, 2, 5, 0.1, follows_truth=False)
     with pytest.raises(InvalidParamsError, match="is zero"):
-        exact.generalization_error(zero, 2, 5, 0.0, follows_truth=True)
+        corrected.generalization_error(zero, 2, 5, 0.0, follows_truth=True)

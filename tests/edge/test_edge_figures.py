@@ -13,7 +13,7 @@ from scipy import stats
 from moe_theory import edge
 from moe_theory.core import engine
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.edge import exact, theory
+from moe_theory.edge import corrected, theory
 from moe_theory.edge.figures import FIGURES, availability, figure_3, phase, timeline
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verify.figures import STRIDE
@@ -92,8 +92,8 @@ def test_figure_3_averages_theory_over_replicates(data):
     for index in range(REPLICATES):
         pool, loads = pool_of(run, index), run.records.loads[-1, :, index].astype(float)
         printed.append(theory.proposition_4(theory.gaps(pool, spread), ratio, loads, loads.sum()))
-        single = exact.generalization_error(pool, DIMS.num_samples, NUM_ROUNDS, spread, False)
-        known.append(exact.by_loads(single, loads))
+        single = corrected.generalization_error(pool, DIMS.num_samples, NUM_ROUNDS, spread, False)
+        known.append(corrected.by_loads(single, loads))
     np.testing.assert_allclose(here.proposition_4, np.mean(printed) / DIMS.num_features, rtol=1e-6)
     np.testing.assert_allclose(here.exact, np.mean(known) / DIMS.num_features, rtol=1e-6)
 
@@ -104,14 +104,14 @@ def test_figure_3_explores_until_t1(data):
     run = run_directly(under("adaptive"), 2, figure_3.observe, STRIDE)
     explored = int(data["figure-3"].explored.sel(experts=2))
     assert explored == theory.exploration_rounds(2, 0.2, 0.6, 0.05, 10) < NUM_ROUNDS
-    for form, name in (("printed", "theorem_1"), ("corrected", "theorem_1_corrected")):
+    for formula, name in ((theory.theorem_1, "theorem_1"), (corrected.theorem_1, "theorem_1_corrected")):
         bounds = []
         for index in range(REPLICATES):
             pool_gaps = theory.gaps(pool_of(run, index), spread)
             loads, early = (
                 run.records.loads[time // STRIDE - 1, :, index].astype(float) for time in (NUM_ROUNDS, explored)
             )
-            bounds.append(theory.theorem_1(pool_gaps, ratio, loads, early, loads.sum(), pool_gaps.within_gap, form))
+            bounds.append(formula(pool_gaps, ratio, loads, early, loads.sum(), pool_gaps.within_gap))
         here = data["figure-3"][name].sel(policy="adaptive", experts=2, round=NUM_ROUNDS)
         np.testing.assert_allclose(here, np.mean(bounds) / DIMS.num_features, rtol=1e-6)
 
@@ -135,8 +135,8 @@ def test_settled_errors_are_continued_exactly(reading):
     pool = edge.Pool(*rng.normal(size=(2, 10, 15)), np.arange(10))
     dims = edge.Dims(70, 10, 15, 10)
     follows = params.signal_law == edge.params.PROPORTIONAL
-    whole = exact.generalization_error(pool, 10, 300, float(params.cluster_spread), follows)
-    assert figure_3.SETTLED < 300
+    whole = corrected.generalization_error(pool, 10, 300, float(params.cluster_spread), follows)
+    assert figure_3.CONVERGED < 300
     np.testing.assert_allclose(figure_3.single_expert_errors(pool, dims, params, 300), whole, rtol=1e-9)
 
 

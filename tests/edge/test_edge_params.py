@@ -117,9 +117,11 @@ REFUSED = [
     ({"gate_lag": -1}, "gate_lag=-1 must be 0 or 1"),
     ({"gate_lag": 0.5}, "gate_lag=0.5 must be 0 or 1"),
     ({"signal_law": 3}, "signal_law=3 must be 0 or 1 or 2: proportional, orthogonal, independent. Change signal_law"),
-    ({"learning_rate": 0.0}, "learning_rate=0 never trains the gates.*Raise learning_rate"),
+    ({"learning_rate": 0.0}, "learning_rate=0.0 must be above 0: at 0 the gates never train.*Raise learning_rate"),
+    ({"learning_rate": -1e-3}, "learning_rate=-0.001 must be above 0"),
+    ({"noise_scale": 1e39}, r"noise_scale=1e\+39 is outside what float32 can hold"),
     ({"scale_is_variance": 2}, "scale_is_variance=2 must be True or False"),
-    ({"geometric_stop": 0.0}, r"geometric_stop=0.0 must be in \(0, 1\]: it is a probability. Change geometric_stop"),
+    ({"geometric_stop": 0.0}, r"geometric_stop=0.0 must be in \(0, 1\]: it is a probability. Raise geometric_stop"),
     ({"geometric_stop": 1.5}, r"geometric_stop=1.5 must be in \(0, 1\]"),
     ({"min_strength": 1.5}, "min_strength=1.5 must be at most max_strength=1.0.*Lower min_strength"),
     ({"min_transfer_delay": 6}, "min_transfer_delay=6 must be at most max_transfer_delay=5.*Lower min_transfer_delay"),
@@ -134,6 +136,7 @@ REFUSED = [
     *[
         ({name: value}, f"{name}=-{abs(float(value)):.5g}.* must not be negative. Raise {name} to 0 or more")
         for name in NON_NEGATIVE
+        if name != "learning_rate"
         for value in (-1e-3, np.float32(-2))
     ],
     *[
@@ -387,20 +390,20 @@ def test_a_pool_and_places_must_fit_the_dims() -> None:
 
 
 TABLES = [
-    (np.ones((2, 2, 2)), InvalidDimsError, r"a table of delays has shape \(2, 2, 2\): give \(M,\) or \(M, M\). Change"),
-    (3, InvalidDimsError, r"a table of delays has shape \(\): give"),
-    ([], InvalidDimsError, r"a table of delays has shape \(0,\): give"),
+    (np.ones((2, 2, 2)), InvalidDimsError, r"rounds of shape \(2, 2, 2\) must be \(M,\) or \(M, M\). Change"),
+    (3, InvalidDimsError, r"rounds of shape \(\) must be"),
+    ([], InvalidDimsError, r"rounds of shape \(0,\) must be"),
     (
         [[1, 2], [3]],
         InvalidDimsError,
-        r"a table of delays has rows of unequal lengths: give \(M,\) or \(M, M\). Change",
+        r"rounds has rows of unequal lengths: give \(M,\) or \(M, M\). Change",
     ),
-    ([1, -2, 3], InvalidParamsError, r"the table of delays has -2 at \(1,\): a delay is a whole .* in 0..\d+. Change"),
-    ([[1, 2.5], [3, 4]], InvalidParamsError, r"the table of delays has 2.5 at \(0, 1\)"),
-    ([1, math.nan, 3], InvalidParamsError, r"the table of delays has nan at \(1,\)"),
-    ([1, 1, 1e12], InvalidParamsError, r"the table of delays has 1000000000000.0 at \(2,\)"),
-    (["a", "b"], InvalidParamsError, "a table of delays must hold whole numbers of rounds, not <U1. Change"),
-    ([True, False], InvalidParamsError, "a table of delays must hold whole numbers of rounds, not bool. Change"),
+    ([1, -2, 3], InvalidParamsError, r"rounds\[1\]=-2 must be a whole number of rounds in 0..\d+. Change"),
+    ([[1, 2.5], [3, 4]], InvalidParamsError, r"rounds\[0, 1\]=2.5 must"),
+    ([1, math.nan, 3], InvalidParamsError, r"rounds\[1\]=nan must"),
+    ([1, 1, 1e12], InvalidParamsError, r"rounds\[2\]=1000000000000.0 must"),
+    (["a", "b"], InvalidParamsError, "rounds must hold whole numbers of rounds, not <U1. Change"),
+    ([True, False], InvalidParamsError, "rounds must hold whole numbers of rounds, not bool. Change"),
 ]
 
 
@@ -413,8 +416,8 @@ def test_a_table_holds_whole_rounds(rounds: Any, kind: type[MoeTheoryError], mes
 @pytest.mark.parametrize(
     ("text", "kind", "message"),
     [
-        ("", InvalidDimsError, r"a table of delays has shape \(0,\)"),
-        ("\n \n", InvalidDimsError, r"a table of delays has shape \(0,\)"),
+        ("", InvalidDimsError, r"rounds of shape \(0,\)"),
+        ("\n \n", InvalidDimsError, r"rounds of shape \(0,\)"),
         (
             "1,2\n3\n",
             InvalidParamsError,
@@ -423,9 +426,9 @@ def test_a_table_holds_whole_rounds(rounds: Any, kind: type[MoeTheoryError], mes
         ("1,two\n3,4\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers: .*'two'.*Change"),
         ("1;2\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers"),
         ("1,\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers"),
-        ("1,nan\n", InvalidParamsError, r"the table of delays has nan at \(1,\)"),
-        ("1,0.5\n", InvalidParamsError, r"the table of delays has 0.5 at \(1,\)"),
-        ("1,-1\n", InvalidParamsError, r"the table of delays has -1.0 at \(1,\)"),
+        ("1,nan\n", InvalidParamsError, r"rounds\[1\]=nan"),
+        ("1,0.5\n", InvalidParamsError, r"rounds\[1\]=0.5"),
+        ("1,-1\n", InvalidParamsError, r"rounds\[1\]=-1.0"),
     ],
     ids=repr,
 )

@@ -13,8 +13,8 @@ import moe_theory as mt
 from moe_theory import edge
 from moe_theory.core import random
 from moe_theory.core.errors import InvalidParamsError, UnknownNameError
+from moe_theory.edge.algorithm import draw_pool
 from moe_theory.edge.params import INDEPENDENT, ORTHOGONAL, PROPORTIONAL
-from moe_theory.edge.tasks import draw_pool
 
 FIGURE_3 = edge.Dims(50, 10, 15, 10)
 

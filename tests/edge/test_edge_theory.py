@@ -13,9 +13,10 @@ from scipy import stats
 from moe_theory.continual import exact as continual_exact
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
 from moe_theory.core.tasks import Pool
-from moe_theory.edge import theory
+from moe_theory.edge import corrected, theory
 
 GAPS = theory.Gaps(*np.array([1.7, 2.9, 0.3, 2.9]))
+FORMULAS = (theory.proposition_4, corrected.proposition_4)
 ONE_SIGMA = float(stats.norm.sf(1.0))
 WINDOWS = [(1, 2), (4, 3), (10, 10), (25, 6)]  # (max_delay, num_tasks)
 
@@ -128,9 +129,9 @@ def test_unserved_counts_the_sequences_in_which_a_task_finds_nobody(max_delay, n
                 idle_from[server] = round + max_delay
         missed += not found
         served_by_the_window &= found or earlier.count(0) + 1 > specialists
-    assert theory.unserved(max_delay, num_tasks, specialists) == pytest.approx(missed / len(sequences))
+    assert corrected.unserved(max_delay, num_tasks, specialists) == pytest.approx(missed / len(sequences))
     assert served_by_the_window, "A_n <= M_th, the new arrival included, must be enough"
-    assert theory.unserved(max_delay, num_tasks, specialists) >= theory.tail(max_delay, num_tasks, specialists)
+    assert corrected.unserved(max_delay, num_tasks, specialists) >= theory.tail(max_delay, num_tasks, specialists)
 
 
 def test_the_normal_quantile_is_anti_conservative():
@@ -185,9 +186,9 @@ def test_proposition_4_is_the_sum_over_the_history(ratio, num_experts, num_round
     routes = draw_routes(num_experts, num_rounds)
     loads = count(routes, num_experts)
     printed = theory.proposition_4(GAPS, ratio, loads, num_rounds)
-    corrected = theory.proposition_4(GAPS, ratio, loads, num_rounds, "corrected")
+    right = corrected.proposition_4(GAPS, ratio, loads, num_rounds)
     np.testing.assert_allclose(printed, literal_34(routes, ratio, own_gap=GAPS.task_gap), rtol=1e-12)
-    np.testing.assert_allclose(corrected, literal_34(routes, ratio, own_gap=0.0), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(right, literal_34(routes, ratio, own_gap=0.0), rtol=1e-12, atol=1e-15)
 
 
 def test_corrected_proposition_4_is_exact_for_one_expert_and_gaussian_columns():
@@ -195,15 +196,15 @@ def test_corrected_proposition_4_is_exact_for_one_expert_and_gaussian_columns():
     pool = draw_pool(4, 6)
     expected = continual_exact.single_expert_gaussian(pool, 4, 40).generalization_error
     rounds = np.arange(1, 41)
-    computed = theory.proposition_4(theory.gaps(pool, 0.0), 1 - 4 / 6, rounds[:, None], rounds, "corrected")
+    computed = corrected.proposition_4(theory.gaps(pool, 0.0), 1 - 4 / 6, rounds[:, None], rounds)
     np.testing.assert_allclose(computed, expected, rtol=1e-12)
 
 
 def test_proposition_4_tends_to_the_task_gap():
     """Catches a limit other than the stated one as all loads grow."""
     loads = np.array([10**6, 10**6])
-    for form in theory.FORMS:
-        assert theory.proposition_4(GAPS, 0.4, loads, 2 * 10**6, form) == pytest.approx(GAPS.task_gap, rel=2e-6)
+    for formula in FORMULAS:
+        assert formula(GAPS, 0.4, loads, 2 * 10**6) == pytest.approx(GAPS.task_gap, rel=2e-6)
 
 
 @pytest.mark.parametrize("ratio", [0.3, 0.95])
@@ -231,13 +232,10 @@ def test_padded_experts_leading_axes_and_traced_loads_change_nothing():
     explored = np.minimum(loads, loads[1])
 
     def bounds(pool_gaps, loads, explored, rounds):
-        forms = [theory.proposition_4(pool_gaps, 0.4, loads, rounds, form) for form in theory.FORMS]
+        forms = [formula(pool_gaps, 0.4, loads, rounds) for formula in FORMULAS]
         return jnp.stack([*forms, theory.theorem_1(pool_gaps, 0.4, loads, explored, rounds)])
 
-    expected = [
-        [theory.proposition_4(GAPS, 0.4, row[:3], t, form) for row, t in zip(loads, rounds, strict=True)]
-        for form in theory.FORMS
-    ]
+    expected = [[formula(GAPS, 0.4, row[:3], t) for row, t in zip(loads, rounds, strict=True)] for formula in FORMULAS]
     rows = zip(loads, explored, rounds, strict=True)
     expected.append([theory.theorem_1(GAPS, 0.4, row[:3], early[:3], t) for row, early, t in rows])
     traced_gaps = theory.Gaps(*map(jnp.float32, GAPS))
@@ -261,7 +259,7 @@ def test_a_failure_that_is_no_probability_is_refused(failure):
 
 def test_what_the_setting_excludes_is_refused():
     """Catches windows without rounds, no tasks, negative deviations and unknown names that pass silently."""
-    for function in (theory.tail, theory.unserved):
+    for function in (theory.tail, corrected.unserved):
         with pytest.raises(InvalidDimsError, match="max_delay=0"):
             function(0, 10, 3)
         with pytest.raises(InvalidDimsError, match="num_tasks=0"):
@@ -276,5 +274,3 @@ def test_what_the_setting_excludes_is_refused():
         theory.specialists_needed(10, 10, 0.05, "binomal")
     with pytest.raises(UnknownNameError, match="chernoff"):
         theory.experts_needed(10, 10, 0.05, rule="chernof")
-    with pytest.raises(UnknownNameError, match="corrected"):
-        theory.proposition_4(GAPS, 0.4, np.ones(2), 2, form="correct")

@@ -2,7 +2,7 @@
 
 from moe_theory.generalization import READINGS, experiments
 from moe_theory.verify import Experiment
-from moe_theory.verify.course import Job, twins_of
+from moe_theory.verify.request import resolve
 
 NEED_READING = [experiments.DENSE, experiments.NATURAL]
 SHARED = [
@@ -11,9 +11,9 @@ SHARED = [
 
 
 def test_readings_run_once():
-    jobs = [Job(experiment, reading, []) for experiment in SHARED for reading in READINGS.values()]
-    assert len(jobs) == len(READINGS) * len(SHARED) > 0
-    assert len(twins_of(jobs)) == len(jobs) - len(SHARED)
+    studies = resolve([(experiment, reading, []) for experiment in SHARED for reading in READINGS.values()]).studies
+    assert len(studies) == len(READINGS) * len(SHARED) > 0
+    assert sum(study.same_as is None for study in studies) == len(SHARED)
 
 
 def test_the_grid_of_routers_has_every_size_that_capacity_is_compared_over():

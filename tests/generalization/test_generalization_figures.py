@@ -18,7 +18,7 @@ from moe_theory.generalization import experiments
 from moe_theory.generalization.figures import FIGURES, capacity, crossing, sparsity, tightness
 from moe_theory.generalization.instances import linear_router
 from moe_theory.generalization.model import Dims
-from moe_theory.generalization.system import best_experts, gap, system
+from moe_theory.generalization.training import best_experts, gap, system
 from moe_theory.report.plots import to_csv
 from moe_theory.runs import Cell, run_cells
 

@@ -8,7 +8,7 @@ import numpy as np
 import moe_theory as mt
 from moe_theory.core import engine
 from moe_theory.generalization import Dims, Params, data
-from moe_theory.generalization.system import empirical_risk, gap, system, true_risk
+from moe_theory.generalization.training import empirical_risk, gap, system, true_risk
 
 ROOT = mt.root_key(17)
 DIMS = Dims(max_experts=4, num_features=3, max_samples=24)

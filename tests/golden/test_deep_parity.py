@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from moe_theory.core.batching import trailing_vmap
-from moe_theory.deep import continual, edge, tasks
+from moe_theory.deep import continual, edge
 from moe_theory.deep.params import ADAM, SGD, Dims, Params
-from moe_theory.deep.tasks import pool_of
+from moe_theory.deep.tasks import Arrival, pool_of
 from moe_theory.edge.policies import POLICIES
 
 from ..deep.pictures import corners
@@ -75,7 +75,7 @@ def dims(optimizer: str) -> Dims:
     return Dims(MOST, len(CLASSES), ROUNDS + 2, 8, 6, 4, batch_size, "mlp", optimizer)
 
 
-def drawn(scenario: Scenario) -> tasks.Arrival:
+def drawn(scenario: Scenario) -> Arrival:
     """Arrivals made by NumPy, stacked; experts that do not exist are the nearest and score highest."""
     generator = np.random.default_rng([11, len(scenario.name)])
     pool, size = pool_of(corners(), CLASSES), dims(scenario.optimizer)
@@ -88,7 +88,7 @@ def drawn(scenario: Scenario) -> tasks.Arrival:
 
     orders = [[generator.permutation(size.num_samples) for _ in range(size.num_epochs)] for _ in range(ROUNDS)]
     each = (ROUNDS, MOST)
-    arrival = tasks.Arrival(
+    arrival = Arrival(
         task=tasks.astype(np.int32),
         images=rows(pool.train, size.num_samples),
         batches=np.array(orders).reshape(ROUNDS, -1, size.batch_size),
@@ -118,7 +118,7 @@ def program(learn, optimizer: str):
     return jax.jit(run)
 
 
-def run(system, scenario: Scenario) -> tuple[Any, Any, Any, loop.Settings, tasks.Arrival]:
+def run(system, scenario: Scenario) -> tuple[Any, Any, Any, loop.Settings, Arrival]:
     """The state before round 1, states and infos after every round, and what the loop needs."""
     params = PARAMS._replace(**scenario.changes)
     arrival = drawn(scenario)
@@ -171,7 +171,7 @@ def data_of(pool: Any) -> loop.Data:
     return loop.Data(train.pixels, train.labels, test.pixels, test.labels, pool.mean, pool.deviation)
 
 
-def compare(reference: loop.Experiment, states: Any, infos: Any, arrival: tasks.Arrival) -> None:
+def compare(reference: loop.Experiment, states: Any, infos: Any, arrival: Arrival) -> None:
     M = reference.settings.M
     for t in range(ROUNDS):
         shown = reference.learn(loop.Task(*(leaf[t] for leaf in arrival)))
@@ -207,7 +207,7 @@ def test_continual_agrees_with_the_loop(scenario: Scenario) -> None:
             assert_close("weights", array, expected)
     assert_others_unchanged(begun, states, infos)
     np.testing.assert_array_equal(states.converged[-1][: settings.M], reference.flags)
-    if scenario.name == "terminated":  # else the scenario shows nothing of lines 6 to 13
+    if scenario.name == "terminated":  # otherwise lines 6 to 13 are not tested
         assert 0 < np.argmax(infos.terminated) < ROUNDS - 2
     assert len(set(infos.expert.tolist())) > 1
 

@@ -2,13 +2,14 @@
 
 import functools
 
+import chex
 import jax
 import numpy as np
 import pytest
 
 import moe_theory as mt
 from moe_theory.generalization import Dims, Params, data, model
-from moe_theory.generalization.system import empirical_risk, learn, system
+from moe_theory.generalization.training import empirical_risk, learn, system
 
 from . import generalization_loop as loop
 
@@ -62,8 +63,7 @@ def test_a_round_of_training_is_the_loops(widths, num_active):
             assert abs(info.error - np.mean(np.sign(outputs) != labels)) < TOLERANCE
             assert abs(info.mean_square_gate - np.mean(squares)) < TOLERANCE
             actual = own(state.weights, 3)
-            for one, other in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
-                np.testing.assert_allclose(one, other, rtol=0, atol=TOLERANCE)
+            chex.assert_trees_all_close(actual, expected, rtol=0, atol=TOLERANCE)
         losses = [loop.ramp_loss(y, loop.output(actual, x, num_active)) for x, y in zip(features, labels, strict=True)]
         assert abs(empirical_risk(state) - np.mean(losses)) < TOLERANCE
 

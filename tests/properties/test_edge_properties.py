@@ -225,7 +225,7 @@ def test_every_task_completes_once_and_in_time(result: Run) -> None:
 @given(runs())
 def test_no_task_is_lost_or_made_up(result: Run) -> None:
     """Would catch arrivals that are neither routed nor dropped nor waiting, or loads that are not the routed tasks."""
-    waiting = 0 if result.states.room is None else result.states.room.num_waiting
+    waiting = 0 if result.states.queue is None else result.states.queue.num_waiting
     time = np.arange(1, NUM_ROUNDS + 1)
     np.testing.assert_array_equal(result.states.visits.sum(axis=1) + result.states.dropped + waiting, time)
     np.testing.assert_array_equal(result.states.round, time)
@@ -248,8 +248,8 @@ def test_no_server_works_on_more_tasks_than_it_may(result: Run) -> None:
         for server in range(result.dims.max_experts):
             assert sum(task.server == server for task in working) <= result.params.capacity
             assert sum(task.server == server for task in held) <= result.params.capacity + room
-    if result.states.room is not None:
-        assert result.states.room.num_waiting.max() <= result.dims.max_waiting
+    if result.states.queue is not None:
+        assert result.states.queue.num_waiting.max() <= result.dims.max_waiting
 
 
 @few
@@ -409,7 +409,7 @@ def test_the_tried_runs_are_busy(policy: int) -> None:
         result = run(dims, start, draw_arrivals(rng, dims, pool, 3), params, policy)
         assert result.infos.dropped[-1] >= 3
         together.append(result.infos.num_completed.max())
-        if result.states.room is not None:
+        if result.states.queue is not None:
             assert np.any(result.infos.expert == edge.WAITING)
         if dims.when_busy == "soonest":
             assert result.infos.wait.max() >= 3

@@ -46,7 +46,7 @@ def measured(monkeypatch):
     def judge(request, **_):
         assert request.seed == SEED
         verdicts = []
-        for job in request.jobs:
+        for job in request.studies:
             for claim in job.claims:
                 judged.append((claim.id, job.reading.name))
                 slots = [64.0, 256.0, 1024.0]

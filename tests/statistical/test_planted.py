@@ -14,7 +14,7 @@ from moe_theory.core import random
 from moe_theory.core.random import symmetric_uniforms
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verify import Claim, Experiment, Status, session
-from moe_theory.verify.statistics import judge_equality, judge_upper_bound
+from moe_theory.verify.judgement import judge_equality, judge_upper_bound
 
 pytestmark = pytest.mark.usefixtures("compiled_to_run")
 

@@ -19,8 +19,7 @@ from moe_theory.report import exploration as pictures
 from moe_theory.runs import quiet
 from moe_theory.verify import Status, registry, session
 from moe_theory.verify import claim as claim_module
-from moe_theory.verify.axes import parse_axes
-from moe_theory.verify.explore import carry_out_search, explore, plan_search
+from moe_theory.verify.explore import carry_out_search, explore, parse_axes, plan_search
 
 from .planted_region import BOUND, CLAIM, READINGS, Params
 

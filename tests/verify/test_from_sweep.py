@@ -19,8 +19,8 @@ from moe_theory.sweep.results import Results
 from moe_theory.sweep.spec import Sweep
 from moe_theory.sweep.systems import sweepable
 from moe_theory.sweep.tasks import Plan, fingerprint
-from moe_theory.verify import Status, archive, claim, course, explore, registry, session
-from moe_theory.verify.modules import load_claims
+from moe_theory.verify import Status, claim, evidence, explore, registry, session
+from moe_theory.verify.registry import load_claims
 
 from .declarations import make
 
@@ -55,7 +55,7 @@ def forgotten(monkeypatch):
     registry.all_claims()
     monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
     monkeypatch.setattr(registry, "_OWN_PAPERS", {})
-    monkeypatch.setattr(course, "run_cells", lambda *arguments, **options: pytest.fail("simulated"))
+    monkeypatch.setattr(evidence, "run_cells", lambda *arguments, **options: pytest.fail("simulated"))
 
 
 def declared(experiment, **changes):
@@ -133,7 +133,7 @@ def test_more_than_there_is_is_refused_with_the_way_out(tmp_path):
     with pytest.raises(InvalidParamsError, match="noise_scale cannot be set"):
         explore.explore("mine.claim", "noise_scale=0.1..1")
     for seed, readings in ((3, ["weak-signal", "unit-signal"]), (0, ["all"]), (0, None)):
-        assert session.check_request("mine.claim", readings, seed=seed).jobs[0].reading.name == "weak-signal"
+        assert session.check_request("mine.claim", readings, seed=seed).studies[0].reading.name == "weak-signal"
     budgeted = session.check_request("mine.claim", budget=600.0)
     assert session.carry_out(budgeted).verdicts[0].replicates <= 256
 
@@ -175,7 +175,7 @@ def test_samples_belong_to_the_sweep_that_they_come_from(tmp_path):
 
     def key(**changes):
         experiment = Experiment.from_sweep(planted(tmp_path / str(changes), **changes), name="same")
-        return archive.key_of(make(experiment=experiment), reading, 3)
+        return evidence.key_of(make(experiment=experiment), reading, 3)
 
     assert key() == key()
     assert len({key(), key(seed=4), key(params={"noise_scale": 0.2}), key(rounds=3)}) == 4

@@ -16,7 +16,7 @@ from moe_theory.core.errors import InvalidClaimError
 from moe_theory.report import panels, plots
 from moe_theory.report.words import headline
 from moe_theory.runs import Run
-from moe_theory.verify import Status, intervals, session, statistics
+from moe_theory.verify import Status, intervals, judgement, session
 
 from .declarations import make
 
@@ -53,7 +53,7 @@ def power_law(slope, noise=NOISE):
 def statuses(count, claimed, margin, error, side):
     """What is decided at each count of a single event."""
     decide = [
-        statistics.judge_probability(
+        judgement.judge_probability(
             events(successes, count=count), np.array([claimed]), margin, error, at_most=side == "at_most"
         )
         for successes in range(count + 1)
@@ -111,9 +111,9 @@ def test_a_probability_off_by_the_smallest_discrepancy_is_refuted(side, claimed)
     seen, limit = first.smallest_discrepancy, float(side == "at_most")
     assert margin < seen < abs(limit - claimed)
     for true in np.linspace(claimed + outward(side) * (seen + 1e-9), limit, 50):
-        assert chance(decided, Status.REFUTED, true) >= statistics.POWER
+        assert chance(decided, Status.REFUTED, true) >= judgement.POWER
     for true in np.linspace(claimed, claimed + outward(side) * (seen - 1e-6), 50):
-        assert chance(decided, Status.REFUTED, true) < statistics.POWER
+        assert chance(decided, Status.REFUTED, true) < judgement.POWER
 
 
 def pairs(count, claimed, error, side):
@@ -121,7 +121,7 @@ def pairs(count, claimed, error, side):
     return np.array(
         [
             [
-                statistics.judge_probability(
+                judgement.judge_probability(
                     events(first, second, count=count), claimed, 0.0, error, at_most=side == "at_most"
                 ).status
                 for second in range(count + 1)
@@ -158,7 +158,7 @@ def test_the_worst_of_several_events_decides(side):
     successes, claimed, margin = (20, 35, 10), np.array([0.5, 0.5, 0.2]), 0.02
     happened = events(*successes, count=50) if side == "at_most" else 1 - events(*successes, count=50)
     claims = claimed if side == "at_most" else 1 - claimed
-    result = statistics.judge_probability(happened, claims, margin, 0.05, at_most=side == "at_most")
+    result = judgement.judge_probability(happened, claims, margin, 0.05, at_most=side == "at_most")
     assert result.worst == 1
     interval = stats.binomtest(int(happened[:, 1].sum()), 50).proportion_ci(1 - 0.05 / 3, method="exact")
     ends = [result.low[1], result.high[1]]
@@ -231,7 +231,7 @@ def test_size_and_power_of_a_rate_are_as_declared():
 
     def decide(slope):
         samples = intervals.slope_samples(power_law(slope, generator.standard_normal((100, 4))), GRID)
-        return statistics.judge_upper_bound(samples, 0 * samples + 1.5, 0 * samples, error)
+        return judgement.judge_upper_bound(samples, 0 * samples + 1.5, 0 * samples, error)
 
     at_edge = [decide(1.5) for _ in range(num_trials)]
     seen = np.mean([result.smallest_discrepancy for result in at_edge])
@@ -239,7 +239,7 @@ def test_size_and_power_of_a_rate_are_as_declared():
     for results, status, expected in (
         (at_edge, Status.REFUTED, error / 2),
         (at_edge, Status.SUPPORTED, error / 2),
-        (beyond, Status.REFUTED, statistics.POWER),
+        (beyond, Status.REFUTED, judgement.POWER),
     ):
         number = sum(result.status is status for result in results)
         # 0.01 for what is asymptotic: the delta method and the power's normal quantile.

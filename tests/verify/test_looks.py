@@ -9,9 +9,10 @@ import pytest
 
 from moe_theory import continual
 from moe_theory.runs import Run
-from moe_theory.verify import Status, course, sequential, session
-from moe_theory.verify.archive import Archive
-from moe_theory.verify.sequential import Trial, blank_verdict
+from moe_theory.verify import Status, evidence, session
+from moe_theory.verify.evidence import Archive
+from moe_theory.verify.interim import SequentialTest, alpha_spent, look_sizes
+from moe_theory.verify.request import blank_verdict, resolve
 from moe_theory.verify.verdict import Report, Stop
 
 from .declarations import experiment, make
@@ -29,8 +30,8 @@ def noise_of(shift):
     return lambda runs: shift + NOISE[runs["M=1"].replicates]
 
 
-def trial_of(claim, error=1e-3):
-    return Trial(claim, blank_verdict(claim, "unit-signal", 5, error), 1024)
+def one_test_of(claim, error=1e-3):
+    return SequentialTest(claim, blank_verdict(claim, "unit-signal", 5, error), 1024)
 
 
 @pytest.fixture
@@ -42,13 +43,13 @@ def ran(monkeypatch):
         calls.append((tuple(cell.name for cell in cells), first, first + num_replicates))
         return {cell.name: run_of(first, first + num_replicates) for cell in cells}
 
-    monkeypatch.setattr(course, "run_cells", run_cells)
+    monkeypatch.setattr(evidence, "run_cells", run_cells)
     return calls
 
 
-def request_for(*claims, replicates=None, budget=None, error=1e-3):
-    job = course.Job(claims[0].experiment, continual.reading("unit-signal"), list(claims))
-    return course.Request([job], replicates, 5, error, budget)
+def request_for(*claims, replicates=None, budget=None, error=1e-3, seed=5):
+    group = (claims[0].experiment, continual.reading("unit-signal"), claims)
+    return resolve([group], replicates, seed, error, budget)
 
 
 SHARED = experiment(cells=CELLS, replicates=1024)
@@ -60,15 +61,15 @@ OPEN = dataclasses.replace(TRUE, id="test.open", predict=lambda runs: NOISE[:102
 
 
 def test_replicates_double_up_to_the_limit():
-    assert list(sequential.schedule(SHARED, 1024)) == [64, 128, 256, 512, 1024]
-    assert list(sequential.schedule(SHARED, 300)) == [64, 128, 256]
-    assert list(sequential.schedule(SHARED, 30)) == [30]
-    assert list(itertools.islice(sequential.schedule(SHARED), 6)) == [64, 128, 256, 512, 1024, 2048]
-    assert next(sequential.schedule(experiment(replicates=32768), 32768)) == 1024
+    assert look_sizes(1024, 1024) == (64, 128, 256, 512, 1024)
+    assert look_sizes(1024, 300) == (64, 128, 256)
+    assert look_sizes(1024, 30) == (30,)
+    assert look_sizes(1024)[:6] == (64, 128, 256, 512, 1024, 2048)
+    assert look_sizes(32768, 32768)[0] == 1024
 
 
 def test_looks_spend_no_more_than_the_error_however_many_there_are():
-    spent = [sequential.look_error(0.01, number) for number in range(1, 100_000)]
+    spent = [alpha_spent(0.01, number) for number in range(1, 100_000)]
     assert 0.00999 < sum(spent) < 0.01
     assert spent == sorted(spent, reverse=True)
 
@@ -114,14 +115,14 @@ def test_verdicts_do_not_depend_on_the_order_of_claims(ran):
 
 @pytest.mark.parametrize("cuts", [[0, 64, 128], [0, 10, 64, 100, 128], [0, 128]])
 def test_verdicts_do_not_depend_on_batches(cuts):
-    trial, whole = trial_of(NEAR), trial_of(NEAR)
+    parts, whole = one_test_of(NEAR), one_test_of(NEAR)
     for first, last in itertools.pairwise(cuts):
-        trial.extend({"M=1": run_of(first, last)})
+        parts.extend({"M=1": run_of(first, last)})
     whole.extend({"M=1": run_of(0, 128)})
-    for each in (trial, whole):
+    for each in (parts, whole):
         each.look(64)
         each.look(128)
-    assert trial.latest == whole.latest
+    assert parts.latest == whole.latest
 
 
 def test_an_identity_waits_for_its_replicates_and_is_refuted_at_once(ran):
@@ -190,7 +191,7 @@ def test_samples_of_anything_else_are_taken_anew(ran, tmp_path, damage):
     session.carry_out(request, archive=archive)
     (path,) = tmp_path.glob("*.npz")
     if damage == "seed":
-        request = dataclasses.replace(request, seed=6)
+        request = request_for(OPEN, seed=6)
     elif damage == "claim":
         request = request_for(dataclasses.replace(OPEN, margin=0.01))
     elif damage == "bytes":
@@ -216,7 +217,7 @@ def test_readings_that_an_experiment_does_not_tell_apart_are_run_and_paid_for_on
     fixed = experiment(cells={"M=1": {"num_experts": 1, "signal_scale": 1.0}}, replicates=1024)
     claim = dataclasses.replace(FAR, experiment=fixed)
     readings = [continual.reading(name) for name in ("unit-signal", "weak-signal", "independent-signal")]
-    request = course.Request([course.Job(fixed, reading, [claim]) for reading in readings], None, 5, 1e-3)
+    request = resolve([(fixed, reading, [claim]) for reading in readings], None, 5, 1e-3)
     first, same, other = session.carry_out(request).verdicts
     assert len(ran) == 2
     assert [each.reading for each in (first, same, other)] == [reading.name for reading in readings]

@@ -6,8 +6,8 @@ import textwrap
 import pytest
 
 from moe_theory.core.errors import InvalidClaimError
-from moe_theory.verify import Status, archive, claim, registry, session
-from moe_theory.verify.modules import load_claims
+from moe_theory.verify import Status, claim, evidence, registry, session
+from moe_theory.verify.registry import load_claims
 
 OWN = """
     import numpy as np
@@ -88,7 +88,7 @@ def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
 """
     load_claims(written(tmp_path, own.replace("mine.moves", "mine.louder")))
     request = session.check_request("mine.louder", None, 64)
-    assert [job.reading.name for job in request.jobs] == ["loud"]
+    assert [study.reading.name for study in request.studies] == ["loud"]
     assert session.carry_out(request).verdicts[0].status is Status.SUPPORTED
 
 
@@ -116,7 +116,7 @@ def test_samples_belong_to_the_files_that_they_come_from(tmp_path):
     reading = registry.readings_of("continual")["unit-signal"]
 
     def key():
-        return archive.key_of(registry.all_claims()[id], reading, 0)
+        return evidence.key_of(registry.all_claims()[id], reading, 0)
 
     keys = [key(), key()]
     assert keys[0] == keys[1]

@@ -14,7 +14,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from moe_theory import cli
 from moe_theory.report import selftest as picture
-from moe_theory.verify import KINDS, intervals, planted_power, selftest, sequential, statistics
+from moe_theory.verify import KINDS, interim, intervals, judgement, planted, selftest
 from moe_theory.verify.planted import EXPERIMENT, REPLICATES, Planted
 
 CONDITIONS = list(selftest.planted_conditions())
@@ -73,7 +73,7 @@ def test_claims_of_a_seed_are_the_same_however_they_are_shared():
 
 def defects():
     """Name, what it replaces, by what, and the conditions that it shows in."""
-    scheme, exact = statistics.scheme_for, statistics.clopper_pearson
+    scheme, exact = judgement.scheme_for, judgement.clopper_pearson
 
     def shrunk(samples, error):
         made = scheme(samples, error)
@@ -88,18 +88,18 @@ def defects():
     edges = [*chosen("upper_bound", "edge", "false by 1"), *chosen("equality", "edge")]
     several = chosen("upper_bound", "edge", "false by 1", "edge of one", num_components=8)
     events = chosen("probability", "edge", "true", "false by 1", num_components=4, side="at_least")
-    yield "every look spends all", sequential, "look_error", lambda error, number: error, edges
-    yield "critical value too small", statistics, "scheme_for", shrunk, edges
+    yield "every look spends all", interim, "look_error", lambda error, number: error, edges
+    yield "critical value too small", judgement, "scheme_for", shrunk, edges
     yield "components as if alone", intervals, "_largest_t", alone, several
-    yield "Wald's interval", statistics, "clopper_pearson", wald, chosen("probability", "edge", side="at_most")
+    yield "Wald's interval", judgement, "clopper_pearson", wald, chosen("probability", "edge", side="at_most")
     yield (
         "events as if alone",
-        statistics,
+        judgement,
         "clopper_pearson",
         lambda successes, count, error: exact(successes, count, error * len(successes)),
         events,
     )
-    yield "discrepancy at half the power", statistics, "POWER", 0.5, chosen("lower_bound", selftest.SMALLEST)
+    yield "discrepancy at half the power", judgement, "POWER", 0.5, chosen("lower_bound", selftest.SMALLEST)
     never = lambda samples, critical: np.zeros(samples.shape[1], bool)  # noqa: E731
     yield "heavy tails ignored", intervals, "is_doubtful", never, chosen("lower_bound", law="lognormal")
 
@@ -131,9 +131,9 @@ def test_predictions_agree_with_other_ways_to_them():
     single = Planted("upper_bound", None, 0.2, 2.0, 0.1, "single", is_single_look=True)
     critical = stats.t.isf(0.05, REPLICATES - 1)
     power = stats.nct.sf(critical, REPLICATES - 1, 0.2 * np.sqrt(REPLICATES))
-    assert planted_power.predicted_shares(single).refuted == pytest.approx(power, abs=0.015)
+    assert planted.expected_shares(single).refuted == pytest.approx(power, abs=0.015)
     event = Planted("probability", "at_least", 0.08, 2.0, 0.1, "event")
-    np.testing.assert_allclose(planted_power._one_event(event), planted_power._events(event), atol=0.015)
+    np.testing.assert_allclose(planted._one_event(event), planted._events(event), atol=0.015)
 
 
 def test_the_command_exits_1_when_it_fails(monkeypatch, tmp_path, capsys):
@@ -144,8 +144,8 @@ def test_the_command_exits_1_when_it_fails(monkeypatch, tmp_path, capsys):
     cli.main(["verify", "--self-test", "--out", str(tmp_path), "--json"])
     assert json.loads(capsys.readouterr().out)["passed"] is True
     assert {path.name for path in tmp_path.iterdir()} == {"self-test.csv", "self-test.svg"}
-    judge = statistics.judge_identity
-    monkeypatch.setattr(statistics, "judge_identity", lambda errors, *rest: judge(0 * errors, *rest))
+    judge = judgement.judge_identity
+    monkeypatch.setattr(judgement, "judge_identity", lambda errors, *rest: judge(0 * errors, *rest))
     with pytest.raises(SystemExit) as stop:
         cli.main(["verify", "--self-test", "--out", str(tmp_path)])
     assert stop.value.code == 1

@@ -9,7 +9,7 @@ import pytest
 from moe_theory import continual, verify
 from moe_theory.core.errors import InvalidRunError, UnknownNameError
 from moe_theory.runs import Run
-from moe_theory.verify import Status, course, session
+from moe_theory.verify import Status, evidence, session
 
 from .declarations import make
 
@@ -121,14 +121,14 @@ def test_a_claim_that_fails_is_an_error_of_its_own(changes, message):
     ],
 )
 def test_a_request_is_refused_before_anything_runs(changes, error, monkeypatch):
-    monkeypatch.setattr(course, "run_cells", lambda *arguments, **options: pytest.fail("ran"))
+    monkeypatch.setattr(evidence, "run_cells", lambda *arguments, **options: pytest.fail("ran"))
     with pytest.raises(error):
         verify(**{"patterns": "continual.lemma-4", **changes})
 
 
 def test_the_error_is_split_over_verdicts_and_experiments_run_once_a_reading(monkeypatch):
     calls = []
-    monkeypatch.setattr(course, "run_cells", lambda cells, *arguments, **options: calls.append(cells) or RUNS)
+    monkeypatch.setattr(evidence, "run_cells", lambda cells, *arguments, **options: calls.append(cells) or RUNS)
     verdicts = verify(["continual.lemma-3", "continual.lemma-3.*", "continual.lemma-4"], error=0.06)
     assert len(verdicts) == 6  # three claims under two readings
     assert len(calls) == 4  # two experiments under two readings; the claims fail on these runs, and so at once

@@ -6,15 +6,13 @@ a difference. Metrics are squared model distances; margins are fractions of a `s
 
 # isort: off
 # The order of import is the order of the claims in every report.
-from moe_theory.continual.claims import router as router
-from moe_theory.continual.claims import smooth as smooth
-from moe_theory.continual.claims import lemmas as lemmas
-from moe_theory.continual.claims import gates as gates
-from moe_theory.continual.claims import loads as loads
-from moe_theory.continual.claims import softmax as softmax
-from moe_theory.continual.claims import experts as experts
-from moe_theory.continual.claims import learning as learning
-from moe_theory.continual.claims import termination as termination
+from moe_theory.continual.claims import lemmas_1_2 as lemmas_1_2
+from moe_theory.continual.claims import lemmas_3_4 as lemmas_3_4
+from moe_theory.continual.claims import lemmas_5_to_9 as lemmas_5_to_9
+from moe_theory.continual.claims import lemma_10 as lemma_10
+from moe_theory.continual.claims import lemmas_11_to_13 as lemmas_11_to_13
+from moe_theory.continual.claims import lemmas_14_15 as lemmas_14_15
+from moe_theory.continual.claims import proposition_3 as proposition_3
 from moe_theory.continual.claims import proposition_4 as proposition_4
 from moe_theory.continual.claims import theorems as theorems
 from moe_theory.continual.claims import figure_2 as figure_2

@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from moe_theory.continual.claims.values import MANY, Values, at_rounds, metric, named
-from moe_theory.continual.experiments import FIGURE_2, JUST_EXPLORED, cell_name
+from moe_theory.continual.claims.measurements import Values, at_rounds, claim, metric, named
+from moe_theory.continual.experiments import FIGURE_2, JUST_EXPLORED, MANY, cell_name
 from moe_theory.runs import Run
-from moe_theory.verify.claim import claim
 
 MOE_SIZES = (5, 10, 20)
 METRICS = ("forgetting", "generalization_error")
@@ -55,13 +54,13 @@ def _early_rise(round: int) -> Values:
 
 
 def _mean_error(size: int) -> Values:
-    return lambda runs: metric("generalization_error", cell_name(size, True))(runs).mean(axis=1)
+    return lambda runs: metric("generalization_error", cell_name(size))(runs).mean(axis=1)
 
 
 _BY_SIZE = named(*(f"M = {size}" for size in MOE_SIZES))
 
 
-@claim("continual.figure-2.rise", paper="continual", where="Sec. 6, Fig. 2 (a), (c)", kind="ordering")
+@claim("continual.figure-2.rise", where="Sec. 6, Fig. 2 (a), (c)", kind="ordering")
 class Rise:
     """Both metrics first increase while experts explore: at M = 20, from t = 10 to the end of exploration, t = 40."""
 
@@ -72,39 +71,34 @@ class Rise:
     predict = _early_rise(40)
 
 
-@claim("continual.figure-2.termination-forgetting", paper="continual", where="Sec. 6, Fig. 2 (a), (b)", kind="ordering")
+@claim("continual.figure-2.termination-forgetting", where="Sec. 6, Fig. 2 (a), (b)", kind="ordering")
 class TerminationForgetting:
-    """Terminating the gate updates ends in less forgetting than updating for ever, for every size of MoE."""
+    """Terminating the gate updates ends in less forgetting than never terminating them, for every size of MoE."""
 
-    formula = r"\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{endless}], \quad M \in \{5, 10, 20\}"
+    formula = r"\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{continue}], \quad M \in \{5, 10, 20\}"
     experiment = FIGURE_2
     labels = _BY_SIZE
     observe = _final("forgetting", terminate=True)
     predict = _final("forgetting", terminate=False)
 
 
-@claim(
-    "continual.figure-2.termination-generalization",
-    paper="continual",
-    where="Sec. 6, Fig. 2 (c), (d)",
-    kind="ordering",
-)
+@claim("continual.figure-2.termination-generalization", where="Sec. 6, Fig. 2 (c), (d)", kind="ordering")
 class TerminationGeneralization:
-    """Terminating the gate updates ends in less overall generalization error than updating for ever."""
+    """Terminating the gate updates ends in less overall generalization error than never terminating them."""
 
-    formula = r"\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{endless}], \quad M \in \{5, 10, 20\}"
+    formula = r"\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{continue}], \quad M \in \{5, 10, 20\}"
     experiment = FIGURE_2
     labels = _BY_SIZE
     observe = _final("generalization_error", terminate=True)
     predict = _final("generalization_error", terminate=False)
 
 
-@claim("continual.figure-2.oscillation-forgetting", paper="continual", where="Sec. 6, Fig. 2 (b)", kind="ordering")
+@claim("continual.figure-2.oscillation-forgetting", where="Sec. 6, Fig. 2 (b)", kind="ordering")
 class OscillationForgetting:
     """Without termination forgetting oscillates more: ups and downs over t > 1000, less the net change."""
 
     formula = (
-        r"\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{endless}], \quad "
+        r"\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{continue}], \quad "
         r"S = \sum_{t=1000}^{1980} \left| F_{t+20} - F_t \right| - \left| F_{2000} - F_{1000} \right|"
     )
     experiment = FIGURE_2
@@ -113,12 +107,12 @@ class OscillationForgetting:
     predict = _over_sizes(_swing("forgetting"), terminate=False)
 
 
-@claim("continual.figure-2.oscillation-generalization", paper="continual", where="Sec. 6, Fig. 2 (d)", kind="ordering")
+@claim("continual.figure-2.oscillation-generalization", where="Sec. 6, Fig. 2 (d)", kind="ordering")
 class OscillationGeneralization:
     """Without termination the generalization error oscillates more: ups and downs, less the net change."""
 
     formula = (
-        r"\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{endless}], \quad "
+        r"\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{continue}], \quad "
         r"S = \sum_{t=1000}^{1980} \left| G_{t+20} - G_t \right| - \left| G_{2000} - G_{1000} \right|"
     )
     experiment = FIGURE_2
@@ -127,13 +121,13 @@ class OscillationGeneralization:
     predict = _over_sizes(_swing("generalization_error"), terminate=False)
 
 
-@claim("continual.figure-2.misrouting", paper="continual", where="Sec. 6, Fig. 2 (b), (d)", kind="ordering")
+@claim("continual.figure-2.misrouting", where="Sec. 6, Fig. 2 (b), (d)", kind="ordering")
 class Misrouting:
     """Without termination tasks reach less suitable experts: the chosen expert has to move farther, over t > 1000."""
 
     formula = (
         r"\mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{terminate}\right] < "
-        r"\mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{endless}\right], \quad t > 1000"
+        r"\mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{continue}\right], \quad t > 1000"
     )
     experiment = FIGURE_2
     labels = _BY_SIZE
@@ -141,7 +135,7 @@ class Misrouting:
     predict = _over_sizes(_mean_move, terminate=False)
 
 
-@claim("continual.figure-2.moe-forgetting", paper="continual", where="Sec. 6, Fig. 2 (a)", kind="ordering")
+@claim("continual.figure-2.moe-forgetting", where="Sec. 6, Fig. 2 (a)", kind="ordering")
 class MoeForgetting:
     """A Mixture-of-Experts with termination forgets less than a single expert."""
 
@@ -152,7 +146,7 @@ class MoeForgetting:
     predict = _final("forgetting", terminate=True, sizes=(1,))
 
 
-@claim("continual.figure-2.moe-generalization", paper="continual", where="Sec. 6, Fig. 2 (c)", kind="ordering")
+@claim("continual.figure-2.moe-generalization", where="Sec. 6, Fig. 2 (c)", kind="ordering")
 class MoeGeneralization:
     """A Mixture-of-Experts with termination generalizes better than a single expert."""
 
@@ -163,7 +157,7 @@ class MoeGeneralization:
     predict = _final("generalization_error", terminate=True, sizes=(1,))
 
 
-@claim("continual.figure-2.almost-zero", paper="continual", where="Sec. 6, Fig. 2 (a), (c)", kind="upper_bound")
+@claim("continual.figure-2.almost-zero", where="Sec. 6, Fig. 2 (a), (c)", kind="upper_bound")
 class AlmostZero:
     """With termination both metrics end at almost zero, read as at most 5 % of a single expert's."""
 
@@ -177,7 +171,7 @@ class AlmostZero:
     predict = _both_final((1,) * len(MOE_SIZES), factor=ALMOST_ZERO)
 
 
-@claim("continual.figure-2.more-experts-slower", paper="continual", where="Sec. 6, Fig. 2 (c)", kind="ordering")
+@claim("continual.figure-2.more-experts-slower", where="Sec. 6, Fig. 2 (c)", kind="ordering")
 class MoreExpertsSlower:
     """Beyond M > N more experts delay convergence: the mean error over t = 20, 40, ... is less at M = 10 than 20."""
 
@@ -191,13 +185,7 @@ class MoreExpertsSlower:
     predict = _mean_error(20)
 
 
-@claim(
-    "continual.figure-2.more-experts-no-better",
-    paper="continual",
-    where="Sec. 6, Fig. 2 (c)",
-    kind="upper_bound",
-    margin=0.05,
-)
+@claim("continual.figure-2.more-experts-no-better", where="Sec. 6, Fig. 2 (c)", kind="upper_bound", margin=0.05)
 class MoreExpertsNoBetter:
     """Beyond M > N more experts do not improve the result: M = 10 ends no worse than M = 20, within 5 %."""
 

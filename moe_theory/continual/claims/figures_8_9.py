@@ -3,20 +3,20 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.continual.claims.stages import explored
-from moe_theory.continual.claims.termination import SHARE_MARGIN
-from moe_theory.continual.claims.values import Values, named, over
-from moe_theory.continual.experiments import cell_name
-from moe_theory.continual.thresholds import (
+from moe_theory.continual.claims.measurements import Values, claim, named, over, per_cell
+from moe_theory.continual.claims.proposition_3 import SHARE_MARGIN
+from moe_theory.continual.experiments import (
     FIGURE_8,
     FIGURE_9,
     PERTURBATION_POWER,
+    SINGLE,
     THRESHOLD_POWERS,
     effective_experts,
+    stage_rounds,
     threshold_name,
 )
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs, claim
+from moe_theory.verify.claim import Runs
 
 CELLS = tuple(threshold_name(power) for power in THRESHOLD_POWERS)
 LARGE, SMALL = CELLS[:2], CELLS[2:]  # Gamma > lambda, and Gamma <= lambda
@@ -28,7 +28,7 @@ FORGETTING_MARGIN = 0.05  # of the gap between tasks: our reading of robust
 def _counted(run: Run) -> np.ndarray:
     """Arrivals past termination, or past T1 where gates are never fixed (T, B)."""
     terminated = run.records.terminated
-    return terminated | (~terminated[-1] & (run.rounds > explored(run))[:, None])
+    return terminated | (~terminated[-1] & (run.rounds > stage_rounds(run.params))[:, None])
 
 
 def _led(run: Run) -> np.ndarray:
@@ -59,7 +59,7 @@ def _even_share(run: Run) -> np.ndarray:
     return np.mean(_contested(run) / np.maximum(run.records.set_size, 1), axis=0)
 
 
-@claim("continual.figure-8.leader", paper="continual", where="App. A.7, Fig. 8 (a), (b)", kind="lower_bound")
+@claim("continual.figure-8.leader", where="App. A.7, Fig. 8 (a), (b)", kind="lower_bound")
 class Figure8Leader:
     """With Gamma > lambda noise does not turn the router from the expert of highest gate output: 95 % of the arrivals.
 
@@ -68,14 +68,12 @@ class Figure8Leader:
 
     formula = r"\Gamma > \lambda \Rightarrow m_t = \underset{m}{\text{arg max}}\, h_m(X_t, \theta^{(m)})"
     experiment = FIGURE_8
-    labels = named(*LARGE)
-    observe = over(LARGE, _led)
+    labels, observe = per_cell(LARGE, _led)
     predict = over(LARGE, _expected_led)
 
 
 @claim(
     "continual.figure-8.imbalance",
-    paper="continual",
     where="App. A.7, Fig. 8 (a), (b)",
     kind="ordering",
     replaced_by="continual.figure-8.same-loads",
@@ -95,7 +93,6 @@ class Figure8Imbalance:
 
 @claim(
     "continual.figure-8.same-loads",
-    paper="continual",
     where="replaces App. A.7, Fig. 8: the threshold and the loads",
     kind="equality",
     margin=LOAD_MARGIN,
@@ -110,13 +107,7 @@ class Figure8SameLoads:
     predict = over(SMALL, _evenness)
 
 
-@claim(
-    "continual.figure-8.balance",
-    paper="continual",
-    where="App. A.7, Fig. 8 (c), (d)",
-    kind="equality",
-    margin=SHARE_MARGIN,
-)
+@claim("continual.figure-8.balance", where="App. A.7, Fig. 8 (c), (d)", kind="equality", margin=SHARE_MARGIN)
 class Figure8Balance:
     """With Gamma at most lambda experts of one set share its arrivals evenly: its leader has 1/|M_k| of them.
 
@@ -127,8 +118,7 @@ class Figure8Balance:
         r"\Gamma \leq \lambda \Rightarrow \mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}"
     )
     experiment = FIGURE_8
-    labels = named(*SMALL)
-    observe = over(SMALL, _leader)
+    labels, observe = per_cell(SMALL, _leader)
     predict = over(SMALL, _even_share)
 
 
@@ -140,13 +130,7 @@ def _task_gap(runs: Runs) -> np.ndarray:
     return np.asarray(experiments.gaps_of(runs[CELLS[0]]).task_gap)[:, None]
 
 
-@claim(
-    "continual.figure-9.forgetting",
-    paper="continual",
-    where="App. A.7, Fig. 9",
-    kind="equality",
-    margin=FORGETTING_MARGIN,
-)
+@claim("continual.figure-9.forgetting", where="App. A.7, Fig. 9", kind="equality", margin=FORGETTING_MARGIN)
 class Figure9Forgetting:
     """Forgetting at the end hardly depends on the threshold: to 5 % of the gap between tasks."""
 
@@ -158,7 +142,7 @@ class Figure9Forgetting:
     scale = _task_gap
 
 
-@claim("continual.figure-9.generalization", paper="continual", where="App. A.7, Fig. 9", kind="ordering")
+@claim("continual.figure-9.generalization", where="App. A.7, Fig. 9", kind="ordering")
 class Figure9Generalization:
     """Balanced loads, with Gamma at most lambda, end in less overall generalization error than Gamma > lambda."""
 
@@ -169,7 +153,7 @@ class Figure9Generalization:
     predict = _final("generalization_error", *LARGE * len(SMALL))
 
 
-@claim("continual.figure-9.diversity", paper="continual", where="App. A.7, Fig. 9", kind="ordering")
+@claim("continual.figure-9.diversity", where="App. A.7, Fig. 9", kind="ordering")
 class Figure9Diversity:
     """Diverse experts have less overall generalization error than one model for all tasks; M = 5 against M = 1."""
 
@@ -177,4 +161,4 @@ class Figure9Diversity:
     experiment = FIGURE_9
     labels = named(threshold_name(PERTURBATION_POWER))
     observe = _final("generalization_error", threshold_name(PERTURBATION_POWER))
-    predict = _final("generalization_error", cell_name(1, True))
+    predict = _final("generalization_error", SINGLE)

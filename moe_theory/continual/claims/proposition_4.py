@@ -3,9 +3,9 @@
 import numpy as np
 
 from moe_theory.continual import experiments, theory
-from moe_theory.continual.claims.values import SINGLE, Values, at, at_rounds, metric
-from moe_theory.continual.experiments import SINGLE_EXPERT
-from moe_theory.verify.claim import Runs, claim
+from moe_theory.continual.claims.measurements import Values, at, at_rounds, claim, metric
+from moe_theory.continual.experiments import SINGLE, SINGLE_EXPERT
+from moe_theory.verify.claim import Runs
 
 # g_t: the error of a task that is independent of w_t; u_n = v_n / |v_n|; S: the mean projector on what a round leaves.
 _COVARIANCES = (
@@ -41,7 +41,6 @@ def _exact(name: str) -> Values:
 
 @claim(
     "continual.proposition-4.forgetting",
-    paper="continual",
     where="Proposition 4, Eq. (17)",
     kind="equality",
     margin=0.02,
@@ -61,13 +60,7 @@ class Proposition4Forgetting:
     predict = _proposition_4("forgetting")
 
 
-@claim(
-    "continual.exact.forgetting",
-    paper="continual",
-    where="replaces Proposition 4, Eq. (17)",
-    kind="equality",
-    margin=0.02,
-)
+@claim("continual.exact.forgetting", where="replaces Proposition 4, Eq. (17)", kind="equality", margin=0.02)
 class ExactForgetting:
     """A single expert's expected forgetting is what the exact moment recursion gives."""
 
@@ -83,7 +76,6 @@ class ExactForgetting:
 
 @claim(
     "continual.proposition-4.generalization-error",
-    paper="continual",
     where="Proposition 4, Eq. (18)",
     kind="equality",
     margin=0.02,
@@ -102,13 +94,7 @@ class Proposition4GeneralizationError:
     predict = _proposition_4("generalization_error", (SINGLE_EXPERT.num_rounds,))
 
 
-@claim(
-    "continual.exact.generalization-error",
-    paper="continual",
-    where="replaces Proposition 4, Eq. (18)",
-    kind="equality",
-    margin=0.02,
-)
+@claim("continual.exact.generalization-error", where="replaces Proposition 4, Eq. (18)", kind="equality", margin=0.02)
 class ExactGeneralizationError:
     """A single expert's expected overall generalization error is what the exact moment recursion gives."""
 

@@ -1,11 +1,14 @@
 """Theorems 1 and 2: bounds from the loads, for more and for fewer experts than tasks."""
 
+import functools
+from collections.abc import Callable
+
 import numpy as np
 
-from moe_theory.continual import experiments, theory
-from moe_theory.continual.claims.values import FEW, MANY, Values, at, at_rounds, metric
-from moe_theory.continual.experiments import FIGURE_2, JUST_EXPLORED, JUST_EXPLORED_BY_FEW
-from moe_theory.verify.claim import Runs, claim
+from moe_theory.continual import corrected, experiments, theory
+from moe_theory.continual.claims.measurements import Values, at, at_rounds, claim, metric
+from moe_theory.continual.experiments import FEW, FIGURE_2, JUST_EXPLORED, JUST_EXPLORED_BY_FEW, MANY
+from moe_theory.verify.claim import Runs
 
 EXPLORING = (5, 10)  # the recorded rounds up to T1 = 10 of M = 5
 EARLY = (20, 40)  # the recorded rounds up to T1 = 40 of M = 20
@@ -56,8 +59,8 @@ def _theorem_1(name: str, rounds: tuple[int, ...], cell: str = MANY) -> Values:
     return lambda runs: at(runs[cell], getattr(experiments.bounds_of(runs[cell], FIGURE_2.dims), name), rounds)
 
 
-def _theorem_2(name: str, form: str) -> Values:
-    return lambda runs: at(runs[FEW], getattr(experiments.bounds_of(runs[FEW], FIGURE_2.dims, form), name), LATE)
+def _theorem_2(name: str, theorem: Callable[..., theory.Bound] = theory.theorem_2) -> Values:
+    return lambda runs: at(runs[FEW], getattr(experiments.bounds_of(runs[FEW], FIGURE_2.dims, theorem), name), LATE)
 
 
 def _many_experts_task_gap(runs: Runs) -> np.ndarray:
@@ -71,7 +74,7 @@ def _frozen_forgetting(runs: Runs) -> np.ndarray:
     return metric("forgetting", MANY, (explored,))(runs) * (explored - 1) / (np.array(LATE) - 1)
 
 
-@claim("continual.theorem-1.forgetting", paper="continual", where="Theorem 1, Eq. (19)", kind="upper_bound")
+@claim("continual.theorem-1.forgetting", where="Theorem 1, Eq. (19)", kind="upper_bound")
 class Theorem1Forgetting:
     """With more experts than tasks, expected forgetting during exploration is below the load bound of (19)."""
 
@@ -83,13 +86,7 @@ class Theorem1Forgetting:
     predict = _theorem_1("forgetting", EARLY)
 
 
-@claim(
-    "continual.theorem-1.forgetting-decay",
-    paper="continual",
-    where="Theorem 1, below Eq. (19)",
-    kind="equality",
-    margin=0.05,
-)
+@claim("continual.theorem-1.forgetting-decay", where="Theorem 1, below Eq. (19)", kind="equality", margin=0.05)
 class Theorem1ForgettingDecay:
     """After exploration nothing more is forgotten: E[F_t] = (T1 - 1)/(t - 1) E[F_T1] for t > T1."""
 
@@ -102,7 +99,7 @@ class Theorem1ForgettingDecay:
     scale = _many_experts_task_gap
 
 
-@claim("continual.theorem-1.generalization-error", paper="continual", where="Theorem 1, Eq. (20)", kind="upper_bound")
+@claim("continual.theorem-1.generalization-error", where="Theorem 1, Eq. (20)", kind="upper_bound")
 class Theorem1GeneralizationError:
     """With more experts than tasks, the expected overall generalization error is below (20), for T from 100 to 2000."""
 
@@ -114,12 +111,7 @@ class Theorem1GeneralizationError:
     predict = _theorem_1("generalization_error", LATE)
 
 
-@claim(
-    "continual.theorem-1.generalization-error-early",
-    paper="continual",
-    where="Theorem 1, Eq. (20)",
-    kind="upper_bound",
-)
+@claim("continual.theorem-1.generalization-error-early", where="Theorem 1, Eq. (20)", kind="upper_bound")
 class Theorem1GeneralizationErrorEarly:
     """With more experts than tasks, the expected overall generalization error is below (20), for T from 50 to 100."""
 
@@ -131,12 +123,7 @@ class Theorem1GeneralizationErrorEarly:
     predict = _theorem_1("generalization_error", JUST_AFTER)
 
 
-@claim(
-    "continual.theorem-2.exploration-forgetting",
-    paper="continual",
-    where="Theorem 2, first line, Eq. (19)",
-    kind="upper_bound",
-)
+@claim("continual.theorem-2.exploration-forgetting", where="Theorem 2, first line, Eq. (19)", kind="upper_bound")
 class Theorem2ExplorationForgetting:
     """With fewer experts than tasks, expected forgetting during exploration is below the load bound of (19) as well."""
 
@@ -148,7 +135,7 @@ class Theorem2ExplorationForgetting:
     predict = _theorem_1("forgetting", EXPLORING, FEW)
 
 
-@claim("continual.theorem-2.forgetting", paper="continual", where="Theorem 2, Eq. (21)", kind="upper_bound")
+@claim("continual.theorem-2.forgetting", where="Theorem 2, Eq. (21)", kind="upper_bound")
 class Theorem2Forgetting:
     """With fewer experts than tasks, expected forgetting is below (21) as printed, for t from 100 to 2000."""
 
@@ -157,12 +144,11 @@ class Theorem2Forgetting:
     hypotheses = _fewer_experts_than_tasks
     labels = at_rounds(*LATE)
     observe = metric("forgetting", FEW, LATE)
-    predict = _theorem_2("forgetting", "printed")
+    predict = _theorem_2("forgetting")
 
 
 @claim(
     "continual.theorem-2.forgetting-exponent",
-    paper="continual",
     where="Theorem 2, Eq. (21), third term as Appendix J derives it",
     kind="upper_bound",
 )
@@ -174,10 +160,10 @@ class Theorem2ForgettingExponent:
     hypotheses = _fewer_experts_than_tasks
     labels = at_rounds(*LATE)
     observe = metric("forgetting", FEW, LATE)
-    predict = _theorem_2("forgetting", "corrected")
+    predict = _theorem_2("forgetting", corrected.theorem_2)
 
 
-@claim("continual.theorem-2.generalization-error", paper="continual", where="Theorem 2, Eq. (22)", kind="upper_bound")
+@claim("continual.theorem-2.generalization-error", where="Theorem 2, Eq. (22)", kind="upper_bound")
 class Theorem2GeneralizationError:
     """With fewer experts than tasks, expected overall generalization error is below (22), for T from 100 to 2000."""
 
@@ -193,12 +179,11 @@ class Theorem2GeneralizationError:
     hypotheses = _fewer_experts_than_tasks
     labels = at_rounds(*LATE)
     observe = metric("generalization_error", FEW, LATE)
-    predict = _theorem_2("generalization_error", "printed")
+    predict = _theorem_2("generalization_error")
 
 
 @claim(
     "continual.theorem-2.generalization-error-appendix",
-    paper="continual",
     where="Theorem 2, Eq. (22) as Appendix J ends",
     kind="upper_bound",
 )
@@ -217,4 +202,4 @@ class Theorem2GeneralizationErrorAppendix:
     hypotheses = _fewer_experts_than_tasks
     labels = at_rounds(*LATE)
     observe = metric("generalization_error", FEW, LATE)
-    predict = _theorem_2("generalization_error", "appendix")
+    predict = _theorem_2("generalization_error", functools.partial(theory.theorem_2, form="appendix"))

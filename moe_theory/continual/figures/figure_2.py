@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from moe_theory.continual import exact, theory
+from moe_theory.continual import corrected, theory
 from moe_theory.continual.experiments import (
     FIGURE_2,
     FIGURE_2_EXPERTS,
@@ -82,7 +82,7 @@ def compute(
     settings = {name: reading.params(**overrides) for name, overrides in FIGURE_2.cells.items()}
     runs = run_for_log_axis(settings, FIGURE_2.system, FIGURE_2.observe, length, replicates, seed, progress, "figure-2")
     rounds = next(iter(runs.values())).rounds
-    single = _exact_means(runs[cell_name(1, True)])
+    single = _exact_means(runs[cell_name(1)])
     cells = [
         [_values_of(runs[cell_name(size, termination == "with")], single) for size in FIGURE_2_EXPERTS]
         for termination in TERMINATIONS
@@ -102,7 +102,7 @@ def compute(
     )
 
 
-def _values_of(run: Run, single: exact.Exact) -> dict[str, Float[np.ndarray, "2 R"]]:
+def _values_of(run: Run, single: corrected.Exact) -> dict[str, Float[np.ndarray, "2 R"]]:
     """What a cell contributes, a row a metric; NaN where theory is silent."""
     num_experts, is_terminating = int(run.params.num_experts), bool(run.params.terminate)
     silent = np.full((len(METRICS), len(run.rounds)), np.nan)
@@ -126,7 +126,7 @@ def _printed(run: Run) -> theory.Bound:
     if statement == "proposition-4":
         ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
         return theory.proposition_4(gaps_of(run), ratio, run.rounds[:, None])
-    return bounds_of(run, dims, None if statement == "theorem-1" else "printed")
+    return bounds_of(run, dims, theory.theorem_1 if statement == "theorem-1" else theory.theorem_2)
 
 
 def statement_of(num_experts: int) -> str:
@@ -136,14 +136,14 @@ def statement_of(num_experts: int) -> str:
     return "theorem-1" if num_experts > FIGURE_2.dims.num_tasks else "theorem-2"
 
 
-def _exact_means(run: Run) -> exact.Exact:
+def _exact_means(run: Run) -> corrected.Exact:
     """Exact theory of a single expert, averaged over the replicates' pools, at the recorded rounds."""
     length = min(SETTLED, int(run.rounds[-1]))
     pools = pools_of(run)
-    moments = [exact.single_expert(pool, FIGURE_2.dims.num_samples, length) for pool in pools]
-    means = exact.Exact(*(np.mean(leaves, axis=0) for leaves in zip(*moments, strict=True)))
+    moments = [corrected.single_expert(pool, FIGURE_2.dims.num_samples, length) for pool in pools]
+    means = corrected.Exact(*(np.mean(leaves, axis=0) for leaves in zip(*moments, strict=True)))
     counts = np.arange(1, length + 1)
-    return exact.Exact(
+    return corrected.Exact(
         forgetting=_continued(means.forgetting * (counts - 1), run.rounds) / np.maximum(run.rounds - 1, 1),
         generalization_error=_continued(means.generalization_error * counts, run.rounds) / run.rounds,
         error=means.error[np.minimum(run.rounds, length) - 1],

@@ -10,10 +10,9 @@ import xarray as xr
 from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.continual import theory
-from moe_theory.continual.experiments import HISTORY_DIMS
+from moe_theory.continual.algorithm import Info, State
+from moe_theory.continual.experiments import FIGURE_8, HISTORY, PERTURBATION_POWER, THRESHOLD_POWERS, THRESHOLDS
 from moe_theory.continual.params import SIGMA_0, Params
-from moe_theory.continual.system import Info, State, system
-from moe_theory.continual.thresholds import FIGURE_8_ROUNDS, PERTURBATION_POWER, THRESHOLD_POWERS, THRESHOLDS
 from moe_theory.runs import Cell, Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
@@ -22,9 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-DIMS = HISTORY_DIMS
-POWERS = THRESHOLD_POWERS  # Gamma = sigma_0^power
-NUM_ROUNDS = FIGURE_8_ROUNDS
+DIMS = HISTORY.dims
 ROUNDS_DRAWN = 100
 MARKERS = "os^"
 LANE = 0.27  # vertical distance between the lanes of an expert's clusters
@@ -55,9 +52,9 @@ def compute(
 
     Raises: InvalidRunError for replicates or rounds that cannot be run.
     """
-    length = NUM_ROUNDS if num_rounds is None else num_rounds
+    length = FIGURE_8.num_rounds if num_rounds is None else num_rounds
     settings = settings_of(reading)
-    cells = [Cell(name, system(DIMS), params, length, 1, observe_routes) for name, params in settings.items()]
+    cells = [Cell(name, HISTORY.system, params, length, 1, observe_routes) for name, params in settings.items()]
     runs = run_cells(cells, replicates, seed=seed, progress=progress)
     tasks, experts, terminated = (
         np.stack([getattr(runs[name].records, field) for name in settings]) for field in Routes._fields
@@ -73,7 +70,7 @@ def compute(
             "expert": (dimensions, experts[..., shown] + 1),
             "terminated": (dimensions, terminated[..., shown]),
         },
-        {"threshold_power": list(POWERS), "round": np.arange(1, length + 1), "replicate": shown},
+        {"threshold_power": list(THRESHOLD_POWERS), "round": np.arange(1, length + 1), "replicate": shown},
         provenance("continual", "figure-8", reading, replicates, seed, length, num_rounds is not None)
         | {"share_parting": float(np.mean(parts)), "learning_rate": float(next(iter(settings.values())).learning_rate)},
     )

@@ -10,11 +10,9 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.continual import theory
-from moe_theory.continual.experiments import bounds_of, observe_metrics
-from moe_theory.continual.figures.figure_8 import POWERS, settings_of
+from moe_theory.continual.experiments import FIGURE_9, THRESHOLD_POWERS, bounds_of, effective_experts
+from moe_theory.continual.figures.figure_8 import settings_of
 from moe_theory.continual.params import SIGMA_0
-from moe_theory.continual.system import system
-from moe_theory.continual.thresholds import FIGURE_9_DIMS, FIGURE_9_ROUNDS, effective_experts
 from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, run_for_log_axis
@@ -23,8 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-DIMS = FIGURE_9_DIMS
-NUM_ROUNDS = FIGURE_9_ROUNDS
+DIMS = FIGURE_9.dims
 METRICS = ("forgetting", "generalization_error", "effective_experts")
 SYMBOLS = {
     "forgetting": "forgetting $F_t$",
@@ -49,15 +46,15 @@ def compute(
 
     Raises: InvalidRunError for replicates or rounds that cannot be run.
     """
-    length = NUM_ROUNDS if num_rounds is None else num_rounds
+    length = FIGURE_9.num_rounds if num_rounds is None else num_rounds
     runs = run_for_log_axis(
-        settings_of(reading), system(DIMS), observe_metrics, length, replicates, seed, progress, "figure-9"
+        settings_of(reading), FIGURE_9.system, FIGURE_9.observe, length, replicates, seed, progress, "figure-9"
     )
     first = next(iter(runs.values()))
-    shape = (len(METRICS), len(POWERS), len(first.rounds))
+    shape = (len(METRICS), len(THRESHOLD_POWERS), len(first.rounds))
     values = {name: np.full(shape, np.nan) for name in VALUES}
     for column, run in enumerate(runs.values()):
-        printed = bounds_of(run, DIMS, "printed")
+        printed = bounds_of(run, DIMS, theory.theorem_2)
         for row, metric in enumerate(METRICS):
             samples = _samples(run, metric)
             for name, numbers in across_replicates(samples).items():
@@ -69,7 +66,7 @@ def compute(
                 values["printed"][row, column] = getattr(printed, metric).mean(axis=1)
     return xr.Dataset(
         {name: (DIMENSIONS, array) for name, array in values.items()},
-        {"metric": list(METRICS), "threshold_power": list(POWERS), "round": first.rounds},
+        {"metric": list(METRICS), "threshold_power": list(THRESHOLD_POWERS), "round": first.rounds},
         provenance("continual", "figure-9", reading, replicates, seed, length, num_rounds is not None),
     )
 

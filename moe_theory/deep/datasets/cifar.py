@@ -11,28 +11,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from moe_theory.core.errors import DamagedDataError, shortened
-from moe_theory.deep.datasets.files import DataSet, Images, Layout, checked_labels, locate, read_bounded, read_lines
+from moe_theory.deep.datasets.files import DataSet, Images, Layout, checked_labels, locate, read_bounded
 
 _SIDE, _CHANNELS = 32, 3
 _PIXELS = _CHANNELS * _SIDE**2  # bytes of an image: all of red, then green, then blue, row by row
-_MAX_NAMES_BYTES = 1 << 16
 
 
 class Cifar(NamedTuple):
-    """One of them: its names, and where its two versions keep what."""
+    """One of them: its names, and the files of its two versions."""
 
     name: str
     title: str
-    class_names: tuple[str, ...]  # as published, where no file names them
+    class_names: tuple[str, ...]  # as published
     max_bytes: int  # of a file: about twice the published ones
     binary: Layout  # the last file is the test split
-    binary_names: str  # file with the names of classes
     num_labels: int  # bytes before an image's pixels
     label: int  # which of these is its label
     python: Layout
-    python_names: str
     labels_key: str
-    names_key: str
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
@@ -46,13 +42,10 @@ CIFAR10 = Cifar(
     class_names=tuple("airplane automobile bird cat deer dog frog horse ship truck".split()),
     max_bytes=1 << 26,
     binary=Layout((*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin"), ("cifar-10-batches-bin",)),
-    binary_names="batches.meta.txt",
     num_labels=1,
     label=0,
     python=Layout((*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"), ("cifar-10-batches-py",)),
-    python_names="batches.meta",
     labels_key="labels",
-    names_key="label_names",
 )
 CIFAR100 = Cifar(
     name="cifar100",
@@ -68,13 +61,10 @@ CIFAR100 = Cifar(
     ),
     max_bytes=5 << 26,
     binary=Layout(("train.bin", "test.bin"), ("cifar-100-binary",)),
-    binary_names="fine_label_names.txt",
     num_labels=2,  # coarse, fine
     label=1,
     python=Layout(("train", "test"), ("cifar-100-python",)),
-    python_names="meta",
     labels_key="fine_labels",
-    names_key="fine_label_names",
 )
 CIFAR100_SUPERCLASSES = CIFAR100._replace(
     name="cifar100-superclasses",
@@ -85,10 +75,8 @@ CIFAR100_SUPERCLASSES = CIFAR100._replace(
         "large_omnivores_and_herbivores medium_mammals non-insect_invertebrates people reptiles small_mammals trees "
         "vehicles_1 vehicles_2".split()
     ),
-    binary_names="coarse_label_names.txt",
     label=0,
     labels_key="coarse_labels",
-    names_key="coarse_label_names",
 )
 
 
@@ -102,7 +90,7 @@ def load_cifar(cifar: Cifar, folder: Path) -> DataSet:
         title=cifar.title,
         train=Images(*map(np.concatenate, zip(*parts[:-1], strict=True))),
         test=parts[-1],
-        class_names=_class_names(cifar, found.folder, found.layout == cifar.binary),
+        class_names=cifar.class_names,
     )
 
 
@@ -132,22 +120,6 @@ def _read_python(cifar: Cifar, path: Path) -> Images:
 def _pixels(rows: np.ndarray) -> np.ndarray:
     """Rows of pixels, channel after channel, as images with channels last."""
     return np.ascontiguousarray(rows.reshape(-1, _CHANNELS, _SIDE, _SIDE).transpose(0, 2, 3, 1))
-
-
-def _class_names(cifar: Cifar, folder: Path, is_binary: bool) -> tuple[str, ...]:
-    path = folder / (cifar.binary_names if is_binary else cifar.python_names)
-    if not path.is_file():
-        return cifar.class_names
-    if is_binary:
-        names = read_lines(path, _MAX_NAMES_BYTES)
-    else:
-        names = _entry(path, read_pickle(path, _MAX_NAMES_BYTES), cifar.names_key)
-        if type(names) is not list or not all(isinstance(name, str | bytes) for name in names):
-            raise DamagedDataError(path, f"its {cifar.names_key} are not a list of strings")
-        names = [name if isinstance(name, str) else name.decode("latin1") for name in names]
-    if len(names) != len(cifar.class_names):
-        raise DamagedDataError(path, f"it names {len(names)} classes, not {len(cifar.class_names)} as {cifar.title}")
-    return tuple(names)
 
 
 def _entry(path: Path, content: dict[str, Any], key: str) -> Any:

@@ -25,8 +25,8 @@ def draw_runs(preset: Preset, title: str, runs: Runs, figure: "FigureBase") -> N
         title: above everything else.
     """
     if preset.paper == EDGE:
-        edge_figure_4.draw(edge_figure_4.summary(preset, runs), figure)
+        edge_figure_4.draw(edge_figure_4.summarize(preset, runs), figure)
     else:
         metrics = tuple(figures_3_to_7.SYMBOLS)
-        figures_3_to_7.draw(figures_3_to_7.summary(preset, runs, metrics, preset.experts), figure)
+        figures_3_to_7.draw(figures_3_to_7.summarize(preset, runs, metrics, preset.experts), figure)
     figure.legends[0].set_title(title)  # a suptitle would lie over a legend at the top

@@ -32,7 +32,7 @@ LEGEND = {
 }
 
 
-def summary(preset: Preset, runs: Runs) -> xr.Dataset:
+def summarize(preset: Preset, runs: Runs) -> xr.Dataset:
     """Means, bands and errors of G_t of (20) by round, and the share of dropped tasks."""
     cells = [[runs[server_cell(size, policy)] for policy in POLICIES] for size in preset.experts]
     values = [[across_replicates(run.records.generalization_error) for run in row] for row in cells]
@@ -51,7 +51,7 @@ def compute(
     """The summary of the small preset's runs. Raises: InvalidRunError for replicates or rounds that cannot be run."""
     small = preset("edge-mnist-small")
     runs = run_preset(small, small.cells(), reading, replicates, seed, progress, num_rounds, NAME)
-    data = summary(small, runs)
+    data = summarize(small, runs)
     length = int(data["round"][-1])
     return data.assign_attrs(provenance("deep", NAME, reading, replicates, seed, length, num_rounds is not None))
 

@@ -36,7 +36,7 @@ TERMINATED: dict[str, Any] = {"marker": "v", "markersize": 5.5, "markeredgecolor
 PRINTED: dict[str, Any] = {"color": "black", "marker": "D", "markersize": 4, "fillstyle": "none", "linestyle": "none"}
 
 
-def summary(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Sequence[int]) -> xr.Dataset:
+def summarize(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Sequence[int]) -> xr.Dataset:
     """Means, bands and errors by round, the share of terminated runs, and average incremental accuracies.
 
     The last have no axis of rounds or metrics; the paper's own stand beside them where it prints them.
@@ -193,7 +193,7 @@ def figure(
         reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
     ) -> xr.Dataset:
         runs = run_preset(small, settings, reading, replicates, seed, progress, num_rounds, name)
-        data = summary(small, runs, metrics, sizes)
+        data = summarize(small, runs, metrics, sizes)
         length = int(data["round"][-1])
         return data.assign_attrs(provenance("deep", name, reading, replicates, seed, length, num_rounds is not None))
 

@@ -2,43 +2,40 @@
 
 import numpy as np
 
-from moe_theory.edge import experiments, theory
-from moe_theory.edge.claims.values import (
-    PAST_EXPLORATION,
-    Values,
-    by_servers,
-    misrouted_share,
-    named,
-    over_servers,
-    specialists,
-)
+from moe_theory.edge import corrected, experiments, theory
 from moe_theory.edge.experiments import (
     ADAPTIVE,
+    AVAILABILITY,
     FAILURE,
     HISTORY,
     HISTORY_DIMS,
     HISTORY_EXPERTS,
     MAX_DELAY,
+    PAST_EXPLORATION,
     SUFFICIENT,
-    SUPPLY,
+    by_servers,
     cell_name,
+    misrouted_share,
+    over_servers,
+    specialists,
 )
 from moe_theory.edge.params import SIGMA_0
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
+from moe_theory.verify.components import Values, named
 
 NUM_TASKS = HISTORY_DIMS.num_tasks  # N of Fig. 3
 NORMAL = theory.specialists_needed(MAX_DELAY, NUM_TASKS, FAILURE, "normal")
 ROUNDED = int(np.ceil(NORMAL))
-SERVED = next(count for count in range(MAX_DELAY) if theory.unserved(MAX_DELAY, NUM_TASKS, count) < FAILURE)
 BINOMIAL = theory.specialists_needed(MAX_DELAY, NUM_TASKS, FAILURE, "binomial")
+SERVING = next(count for count in range(MAX_DELAY) if corrected.unserved(MAX_DELAY, NUM_TASKS, count) < FAILURE)
 CONSTANT = 1.0  # of sigma_0^e in an O() or Omega() of Proposition 2
 DRIFT = 3.0  # of sigma_0^2 in Proposition 3, a wide reading of O(): truths of a cluster are about 1 sigma_0^2 apart
 _QUANTILE = r"M_{th} = \frac{d_u}{N} + \Phi^{-1}(1 - \delta) \sqrt{\frac{d_u}{N} \left( 1 - \frac{1}{N} \right)}"
 
 
 def _overfull(specialists: float) -> Values:
-    """Whether kind 0, named before anything arrives, came more than `specialists` times in the last d_u rounds."""
+    """Whether kind 0, chosen before anything arrives, came more than `specialists` times in the last d_u rounds."""
 
     def observe(runs: Runs) -> np.ndarray:
         tasks = runs[cell_name(HISTORY_EXPERTS)].records.task[-MAX_DELAY:]
@@ -47,7 +44,7 @@ def _overfull(specialists: float) -> Values:
     return observe
 
 
-def _supply(runs: Runs):
+def _records(runs: Runs):
     return runs[cell_name(SUFFICIENT)].records
 
 
@@ -112,9 +109,9 @@ class NormalQuantileRoundedUp:
 
 
 def _is_unserved(runs: Runs) -> np.ndarray:
-    """Whether the kind of the last task came at least `SERVED` times in the d_u - 1 rounds before it."""
+    """Whether the kind of the last task came at least `SERVING` times in the d_u - 1 rounds before it."""
     tasks = runs[cell_name(HISTORY_EXPERTS)].records.task
-    return np.sum(tasks[-MAX_DELAY:-1] == tasks[-1], axis=0) >= SERVED
+    return np.sum(tasks[-MAX_DELAY:-1] == tasks[-1], axis=0) >= SERVING
 
 
 @claim(
@@ -132,7 +129,7 @@ class ArrivingTask:
     )
     experiment = HISTORY
     side = "at_most"
-    labels = named(f"{SERVED} specialists")
+    labels = named(f"{SERVING} specialists")
     observe = _is_unserved
     predict = _ceiling
 
@@ -150,19 +147,14 @@ class Specialists:
         r"\mathbb{P}\left[ \left\lvert \mathcal{M}_n \right\rvert < M_{th} \right] \le \delta, "
         r"\quad M = N M_{th} \ln\left( \frac{1}{\delta} \right), \; t > T_1"
     )
-    experiment = SUPPLY
+    experiment = AVAILABILITY
     side = "at_most"
     labels = by_servers(SUFFICIENT)
-    observe = staticmethod(lambda runs: _supply(runs).num_specialists[-1] < NORMAL)
+    observe = staticmethod(lambda runs: _records(runs).num_specialists[-1] < NORMAL)
     predict = _ceiling
 
 
-@claim(
-    "edge.proposition-1.availability",
-    paper="edge",
-    where="Proposition 1",
-    kind="probability",
-)
+@claim("edge.proposition-1.availability", paper="edge", where="Proposition 1", kind="probability")
 class Availability:
     """Past T1, with M = N M_th ln(1/delta), no idle one specialises in the arriving kind: at most delta."""
 
@@ -170,15 +162,15 @@ class Availability:
         r"\mathbb{P}\left[ \gamma_t^{(m)} = 0 \text{ for all } m \in \mathcal{M}_n \right] \le \delta, "
         r"\quad M = N M_{th} \ln\left( \frac{1}{\delta} \right), \; t > T_1"
     )
-    experiment = SUPPLY
+    experiment = AVAILABILITY
     side = "at_most"
     labels = by_servers(SUFFICIENT)
-    observe = staticmethod(lambda runs: ~_supply(runs).specialist_idle[-1])
+    observe = staticmethod(lambda runs: ~_records(runs).specialist_idle[-1])
     predict = _ceiling
 
 
 def _other_gaps(run: Run) -> np.ndarray:
-    """Whether at the last round a specialist of the arriving kind and another expert are closer than (17) has it."""
+    """Whether at the last round a specialist of the arriving kind and another expert are closer than (17) allows."""
     own, probabilities = specialists(run), _probabilities(run)
     gaps = np.abs(probabilities[:, None] - probabilities[None, :])
     is_pair = own[:, None] & ~own[None, :]
@@ -187,7 +179,7 @@ def _other_gaps(run: Run) -> np.ndarray:
 
 
 def _same_gaps(run: Run) -> np.ndarray:
-    """Whether at the last round two specialists of the arriving kind are farther apart than (17) has it."""
+    """Whether at the last round two specialists of the arriving kind are farther apart than (17) allows."""
     own, probabilities = specialists(run), _probabilities(run)
     spread = np.max(np.where(own, probabilities, -np.inf), axis=0) - np.min(
         np.where(own, probabilities, np.inf), axis=0
@@ -207,12 +199,7 @@ def _probabilities(run: Run) -> np.ndarray:
     return run.records.gate_probabilities[-1][: int(run.params.num_experts)].astype(np.float64)
 
 
-@claim(
-    "edge.proposition-2.same-set",
-    paper="edge",
-    where="Proposition 2, Eq. (17), first line",
-    kind="probability",
-)
+@claim("edge.proposition-2.same-set", paper="edge", where="Proposition 2, Eq. (17), first line", kind="probability")
 class SameSet:
     """Past T1 all specialists of the arriving kind have gate probabilities within sigma_0, but for chance delta."""
 
@@ -269,12 +256,7 @@ class Share:
     observe = over_servers(PAST_EXPLORATION, _share_excess)
 
 
-@claim(
-    "edge.proposition-2.routing",
-    paper="edge",
-    where="Proposition 2, last sentence",
-    kind="upper_bound",
-)
+@claim("edge.proposition-2.routing", paper="edge", where="Proposition 2, last sentence", kind="upper_bound")
 class Routing:
     """Past T1 at most a fraction delta of the tasks goes to an expert that specialises in another kind, or in none."""
 
@@ -294,12 +276,7 @@ def _has_drifted(run: Run) -> np.ndarray:
     return np.abs(change).max(axis=(0, 1)) > DRIFT * SIGMA_0**2
 
 
-@claim(
-    "edge.proposition-3.experts",
-    paper="edge",
-    where="Proposition 3, Eq. (18)",
-    kind="probability",
-)
+@claim("edge.proposition-3.experts", paper="edge", where="Proposition 3, Eq. (18)", kind="probability")
 class ExpertsConverge:
     """From T1 to T no expert's model moves by more than 3 sigma_0^2 in any entry, but for chance delta."""
 

@@ -1,16 +1,28 @@
 """Proposition 4 and Theorem 1: expected generalization errors, and what is right instead."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from moe_theory.edge import experiments, theory
-from moe_theory.edge.claims.values import ENOUGH, PAST_EXPLORATION, Values, by_servers, final_error, over_servers
-from moe_theory.edge.experiments import ADAPTIVE, FASTEST, FIGURE_3_DIMS, NEAREST
+from moe_theory.edge import corrected, experiments, theory
+from moe_theory.edge.experiments import (
+    ADAPTIVE,
+    ENOUGH,
+    FASTEST,
+    FIGURE_3_DIMS,
+    NEAREST,
+    PAST_EXPLORATION,
+    by_servers,
+    final_error,
+    over_servers,
+)
 from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
+from moe_theory.verify.components import Values
 
 FEW = (10, 50)  # the M at which baselines are compared with closed forms
 RATIO = theory.overparameterization_ratio(FIGURE_3_DIMS.num_features, FIGURE_3_DIMS.num_samples)
-SETTLED = 1000  # from this round on models are taken at every record: one round's hold little of the mean
+STEADY = 1000  # from this round on errors are averaged over the recorded rounds: one round alone is noisy
 FLOOR = 1.0  # of the gap inside a cluster: our reading of G^4 = O(sigma_0^2)
 _EQUATION_22 = (
     r"\mathbb{E}[G_T] = \frac{1}{T} \sum_{t=1}^{T} r^{L_T^{(m_t)}} \left\lVert \mathbf{w}_t \right\rVert^2 + "
@@ -23,24 +35,21 @@ _BY_LOADS = (
 )
 
 
-def _settled(run: Run, errors: np.ndarray) -> np.ndarray:
-    """The mean over the recorded rounds from `SETTLED` on of errors (R, B)."""
-    return errors[run.rounds >= SETTLED].astype(np.float64).mean(axis=0)
+def _steady(run: Run, errors: np.ndarray) -> np.ndarray:
+    """The mean of errors (R, B) over the recorded rounds from `STEADY` on."""
+    return errors[run.rounds >= STEADY].astype(np.float64).mean(axis=0)
 
 
 def _observed(run: Run) -> np.ndarray:
-    return _settled(run, run.records.flushed)
+    return _steady(run, run.records.flushed)
 
 
-def _proposition_4(form: str) -> Values:
-    def value(run: Run) -> np.ndarray:
-        return _settled(run, experiments.proposition_4(run, FIGURE_3_DIMS, form))
-
-    return over_servers(FEW, value)
+def _proposition_4(formula: Callable) -> Values:
+    return over_servers(FEW, lambda run: _steady(run, experiments.proposition_4(run, FIGURE_3_DIMS, formula)))
 
 
 def _exact(run: Run) -> np.ndarray:
-    return _settled(run, experiments.exact_errors(run, FIGURE_3_DIMS))
+    return _steady(run, experiments.exact_errors(run, FIGURE_3_DIMS))
 
 
 def _exact_at_end(run: Run) -> np.ndarray:
@@ -52,7 +61,7 @@ def _task_gap(run: Run) -> np.ndarray:
     return np.asarray(experiments.gaps_of(run).task_gap)
 
 
-def _theorem_1(form: str) -> Values:
+def _theorem_1(formula: Callable) -> Values:
     """(23) from each replicate's loads; L_T1 is taken at the first recorded round from T1 on."""
 
     def value(run: Run) -> np.ndarray:
@@ -60,7 +69,7 @@ def _theorem_1(form: str) -> Values:
         explored = loads[experiments.explored_record(run)]
         tasks = run.rounds[-1] - run.state.dropped
         floor = FLOOR * np.asarray(pool_gaps.within_gap)
-        return np.asarray(theory.theorem_1(pool_gaps, RATIO, loads[-1], explored, tasks, floor, form))
+        return np.asarray(formula(pool_gaps, RATIO, loads[-1], explored, tasks, floor))
 
     return over_servers(PAST_EXPLORATION, value)
 
@@ -80,7 +89,7 @@ class Proposition4Nearest:
     experiment = NEAREST
     labels = by_servers(*FEW)
     observe = over_servers(FEW, _observed)
-    predict = _proposition_4("printed")
+    predict = _proposition_4(theory.proposition_4)
 
 
 @claim(
@@ -102,7 +111,7 @@ class Proposition4OwnTask:
     experiment = NEAREST
     labels = by_servers(*FEW)
     observe = over_servers(FEW, _observed)
-    predict = _proposition_4("corrected")
+    predict = _proposition_4(corrected.proposition_4)
 
 
 @claim("edge.exact.nearest", paper="edge", where="replaces Proposition 4, Eq. (22)", kind="equality", margin=0.02)
@@ -131,7 +140,7 @@ class Proposition4Fastest:
     experiment = FASTEST
     labels = by_servers(*FEW)
     observe = over_servers(FEW, _observed)
-    predict = _proposition_4("printed")
+    predict = _proposition_4(theory.proposition_4)
 
 
 @claim("edge.exact.fastest", paper="edge", where="replaces Proposition 4, Eq. (22)", kind="equality", margin=0.02)
@@ -185,7 +194,7 @@ class Theorem1:
     experiment = ADAPTIVE
     labels = by_servers(*PAST_EXPLORATION)
     observe = final_error(*PAST_EXPLORATION)
-    predict = _theorem_1("printed")
+    predict = _theorem_1(theory.theorem_1)
     trivial = over_servers(PAST_EXPLORATION, _task_gap)
 
 
@@ -209,7 +218,7 @@ class Theorem1Corrected:
     experiment = ADAPTIVE
     labels = by_servers(*PAST_EXPLORATION)
     observe = final_error(*PAST_EXPLORATION)
-    predict = _theorem_1("corrected")
+    predict = _theorem_1(corrected.theorem_1)
     trivial = over_servers(PAST_EXPLORATION, _task_gap)
 
 

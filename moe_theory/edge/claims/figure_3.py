@@ -1,7 +1,14 @@
 """Sentences about Fig. 3, raw and per coordinate: the paper's axis is not said to be either."""
 
-from moe_theory.edge.claims.values import ENOUGH, by_servers, final_error
-from moe_theory.edge.experiments import ADAPTIVE, FASTEST, FIGURE_3_EXPERTS, NEAREST
+from moe_theory.edge.experiments import (
+    ADAPTIVE,
+    ENOUGH,
+    FASTEST,
+    FIGURE_3_EXPERTS,
+    NEAREST,
+    by_servers,
+    final_error,
+)
 from moe_theory.edge.params import SIGMA_0
 from moe_theory.verify.claim import claim
 

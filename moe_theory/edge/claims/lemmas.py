@@ -1,12 +1,11 @@
 """Lemmas 2 to 9. An O(x^e) is tested by its exponent: the slope of log means over a grid of x.
 
-Quantities are taken at T1 of each cell, with the gates as the router sees them.
+Quantities are those at T1 of each cell, with the gates as the router sees them.
 """
 
 import numpy as np
 
 from moe_theory.edge import experiments, theory
-from moe_theory.edge.claims.values import by_servers, named, over
 from moe_theory.edge.experiments import (
     ADAPTIVE,
     FAILURE,
@@ -19,13 +18,16 @@ from moe_theory.edge.experiments import (
     SCALING,
     SERVER_GRID,
     SERVERS,
+    by_servers,
     cell_name,
+    over,
     rate_name,
     scale_name,
 )
 from moe_theory.edge.params import PROPORTIONAL
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
+from moe_theory.verify.components import named
 
 EXPONENT_MARGIN = 0.1  # how far an exponent may be from the one claimed
 TOLERANCE = 1e-6  # of float32 probabilities
@@ -50,7 +52,7 @@ def _largest(name: str):
 
 
 def _largest_step(name: str, sign: int):
-    """The largest over the rounds up to T1 with one completion of what its gate step does, with this sign."""
+    """The largest change by a gate step, of this sign, over the rounds up to T1 with one completion."""
     return lambda run: float(run.params.learning_rate) * np.nanmax(sign * _explored(run, name), axis=0)
 
 
@@ -58,7 +60,7 @@ def _output_gap(run: Run) -> np.ndarray:
     """Root mean square of h_m(X) - h_m(X~) for two tasks of one kind, over experts and kinds, from the gates at T1.
 
     Given the gates it is known: the s - 1 noise columns add 2 (s - 1) sigma_t^2 |theta|^2, strengths that differ add
-    2 Var(beta) <theta, v>^2, and where signals follow own truths (with beta = 1) their spread 2 c^2 tau^2 |theta|^2.
+    2 Var(beta) <theta, v>^2, and signals that follow own truths (with beta = 1) add 2 c^2 tau^2 |theta|^2.
     """
     params = run.params
     follows = int(params.signal_law) == PROPORTIONAL
@@ -285,12 +287,7 @@ class Lemma7Rate:
     predict = staticmethod(lambda runs: 0.5)
 
 
-@claim(
-    "edge.lemma-7.hoeffding",
-    paper="edge",
-    where="Lemma 7, proof: 1 - 2 M exp(-2 eps^2 T1)",
-    kind="probability",
-)
+@claim("edge.lemma-7.hoeffding", paper="edge", where="Lemma 7, proof: 1 - 2 M exp(-2 eps^2 T1)", kind="probability")
 class Lemma7Hoeffding:
     """At T1 every expert's share is within Hoeffding's eps = (ln(2M/delta) / (2 T1))^(1/2), but for chance delta."""
 
@@ -346,18 +343,18 @@ class Lemma8Rate:
 
 
 def _history_sum(runs: Runs) -> np.ndarray:
-    """The mean over a run's tasks of the right side of (34), from who served whom (B,)."""
-    moves = runs[cell_name(HISTORY_EXPERTS)].records
-    starts = range(0, moves.expert.shape[1], 256)  # by parts: a table of all pairs of tasks is large
-    parts = [(moves.expert[:, at : at + 256], moves.truth[..., at : at + 256].astype(np.float64)) for at in starts]
+    """The mean over a run's tasks of the right side of (34), from the experts they went to (B,)."""
+    records = runs[cell_name(HISTORY_EXPERTS)].records
+    starts = range(0, records.expert.shape[1], 256)  # in parts: the table of all pairs of tasks is large
+    parts = [(records.expert[:, at : at + 256], records.truth[..., at : at + 256].astype(np.float64)) for at in starts]
     return np.concatenate([_history_part(expert, truth) for expert, truth in parts])
 
 
 def _history_part(expert: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """The same for replicates with experts (T, B) and truths (T, p, B)."""
     ratio = theory.overparameterization_ratio(HISTORY_DIMS.num_features, HISTORY_DIMS.num_samples)
-    is_served = expert >= 0
-    together = (expert[:, None] == expert[None, :]) & is_served[:, None]
+    is_routed = expert >= 0
+    together = (expert[:, None] == expert[None, :]) & is_routed[:, None]
     loads = together.sum(axis=1)
     later = np.triu(np.ones(together.shape[:2]), 1)[:, :, None] * together
     weights = (1 - ratio) * ratio ** later.sum(axis=1)  # of the task in row l, for its L - l successors
@@ -365,7 +362,7 @@ def _history_part(expert: np.ndarray, truth: np.ndarray) -> np.ndarray:
     products = np.moveaxis(np.einsum("bid,bjd->bij", *(2 * (truth.transpose(2, 0, 1),)), optimize=True), 0, -1)
     distances = norms[:, None] + norms[None, :] - 2 * products
     errors = ratio**loads * norms + np.sum(together * weights[:, None] * distances, axis=0)
-    return np.sum(is_served * errors, axis=0) / np.maximum(is_served.sum(axis=0), 1)
+    return np.sum(is_routed * errors, axis=0) / np.maximum(is_routed.sum(axis=0), 1)
 
 
 @claim("edge.lemma-9.history", paper="edge", where="Lemma 9, Eq. (34)", kind="equality", margin=0.02)

@@ -1,7 +1,7 @@
 """Proposition 1: how often an arriving task finds no idle server of its own kind, over the number of servers.
 
-A server's kind is the one it specialises in (15). Measured over the second half of the runs, in two settings: the
-delays of Fig. 3, and the worst case of the proof, in which every task takes d_u rounds.
+A server's kind is the one it specialises in (15). Counted in the second half of the runs, in two settings: the delays
+of Fig. 3, and the worst case of the proof, in which every task takes d_u rounds.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,13 +11,9 @@ import xarray as xr
 from jaxtyping import Array, Bool
 from scipy import stats
 
-from moe_theory.edge import theory
-from moe_theory.edge.experiments import FAILURE, MAX_DELAY
-from moe_theory.edge.params import Dims
-from moe_theory.edge.readings import FIGURE_3_FEATURES
-from moe_theory.edge.rounds import Info
-from moe_theory.edge.state import State
-from moe_theory.edge.system import system
+from moe_theory.edge import corrected, theory
+from moe_theory.edge.algorithm import Info, State, system
+from moe_theory.edge.experiments import FAILURE, MAX_DELAY, figure_3_dims
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance
@@ -27,22 +23,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 EXPERTS = (10, 20, 30, 40, 50, 70, 90, 120)  # multiples of N: M / N is whole
-DIMS = Dims(max_experts=EXPERTS[-1], num_tasks=10, num_features=FIGURE_3_FEATURES, num_samples=10, max_delay=MAX_DELAY)
-DELAYS: dict[str, dict[str, int]] = {
-    "Fig. 3": {},
-    "all d_u": {
-        "min_transfer_delay": 5,
-        "max_transfer_delay": 5,
-        "min_execution_delay": 5,
-        "max_execution_delay": 5,
-    },
-}
+DIMS = figure_3_dims(EXPERTS[-1])
+ALL_DELAYS = ("min_transfer_delay", "max_transfer_delay", "min_execution_delay", "max_execution_delay")
+DELAYS: dict[str, dict[str, int]] = {"Fig. 3": {}, "all d_u": dict.fromkeys(ALL_DELAYS, MAX_DELAY // 2)}
 TITLES = {
     "Fig. 3": "(a) delays of Fig. 3, uniform on 0..5 + 1..5",
     "all d_u": f"(b) worst case, every delay $d_u$ = {MAX_DELAY}",
 }
 NUM_ROUNDS = 3000
-MEASURED = ("none_idle", "none_exists")
+SHARES = ("none_idle", "none_exists")
 THEORY = ("tail", "unserved", "unserved_random")
 FLOOR = 1e-4  # of the probability axis
 Z = 1.96  # a 95 % interval at each point
@@ -57,8 +46,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "unseen": {"linestyle": "none", "marker": "v", "markersize": 5, "color": "0.5", "clip_on": False},
 }
 LEGEND = {
-    "none_idle": "measured: no specialist is idle",
-    "none_exists": "measured: there is no specialist",
+    "none_idle": "simulation: no specialist is idle",
+    "none_exists": "simulation: there is no specialist",
     "unseen": "not seen once",
     "tail": r"Appendix B: $P(A_n > M/N)$",
     "unserved": "$M/N$ specialists, all busy",
@@ -67,7 +56,7 @@ LEGEND = {
 
 
 class Supply(NamedTuple):
-    """What an arrival found."""
+    """What an arrival finds."""
 
     none_idle: Bool[Array, ""]
     none_exists: Bool[Array, ""]
@@ -96,11 +85,10 @@ def compute(
     ]
     runs = run_cells(cells, replicates, seed=seed, progress=progress, what="availability")
     variables: dict[str, Any] = {}
-    for measure in MEASURED:
-        shares = [[_share(runs[_name(name, number)], measure) for number in EXPERTS] for name in DELAYS]
-        for statistic in ("mean", "error"):
-            name = measure if statistic == "mean" else f"{measure}_error"
-            variables[name] = (("delays", "experts"), [[share[statistic] for share in row] for row in shares])
+    for share in SHARES:
+        rows = [[_share(runs[_name(name, number)], share) for number in EXPERTS] for name in DELAYS]
+        for name, statistic in ((share, "mean"), (f"{share}_error", "error")):
+            variables[name] = (("delays", "experts"), [[cell[statistic] for cell in row] for row in rows])
     for name in THEORY:
         variables[name] = ("experts", [predicted(name, number) for number in EXPERTS])
     return xr.Dataset(
@@ -114,9 +102,9 @@ def _name(delays: str, num_experts: int) -> str:
     return f"{delays}, M = {num_experts}"
 
 
-def _share(run: Run, measure: str) -> dict[str, float]:
-    """A measure's mean over rounds and replicates, with its standard error from the replicates."""
-    shares = getattr(run.records, measure).mean(axis=0)
+def _share(run: Run, name: str) -> dict[str, float]:
+    """A share of the rounds: its mean over replicates, and the standard error of that."""
+    shares = getattr(run.records, name).mean(axis=0)
     return {name: float(values[0]) for name, values in across_replicates(shares[None]).items()}
 
 
@@ -126,10 +114,10 @@ def predicted(name: str, num_experts: int) -> float:
     if name == "tail":
         return theory.tail(MAX_DELAY, num_tasks, num_experts / num_tasks)
     if name == "unserved":
-        return theory.unserved(MAX_DELAY, num_tasks, num_experts / num_tasks)
+        return corrected.unserved(MAX_DELAY, num_tasks, num_experts / num_tasks)
     counts = np.arange(num_experts + 1)
     weights = stats.binom.pmf(counts, num_experts, 1 / num_tasks)
-    return float(weights @ [theory.unserved(MAX_DELAY, num_tasks, int(count)) for count in counts])
+    return float(weights @ [corrected.unserved(MAX_DELAY, num_tasks, int(count)) for count in counts])
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
@@ -145,44 +133,31 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
         _draw_levels(panel)
         for name in THEORY:
             panel.plot(experts, data[name], **STYLES[name])
-        for name in reversed(MEASURED):
-            _draw_measured(panel, data.sel(delays=delays), name)
+        for name in reversed(SHARES):
+            _draw_share(panel, data.sel(delays=delays), name)
     axes[0].set_ylabel("probability at an arrival")
     _draw_legend(figure)
 
 
 def _draw_levels(panel: "Axes") -> None:
     panel.axhline(FAILURE, **STYLES["level"])
-    panel.annotate(
-        rf"$\delta$ = {FAILURE:g}",
-        (0, FAILURE),
-        (3, 2),
-        xycoords=("axes fraction", "data"),
-        textcoords="offset points",
-    )
-    for quantile, side in (("normal", "right"), ("binomial", "left")):
+    offset: dict[str, Any] = {"textcoords": "offset points"}
+    panel.annotate(rf"$\delta$ = {FAILURE:g}", (0, FAILURE), (3, 2), xycoords=("axes fraction", "data"), **offset)
+    for quantile, side, shift in (("normal", "right", -2), ("binomial", "left", 2)):
         number = theory.experts_needed(MAX_DELAY, DIMS.num_tasks, FAILURE, quantile)
         panel.axvline(number, **STYLES["enough"])
-        panel.annotate(
-            f"{number}",
-            (number, 1),
-            (-2 if side == "right" else 2, 0),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            ha=side,
-            va="top",
-            color="0.35",
-        )
+        text = {"xycoords": ("data", "axes fraction"), "ha": side, "va": "top", "color": "0.35"}
+        panel.annotate(f"{number}", (number, 1), (shift, 0), **text, **offset)
 
 
-def _draw_measured(panel: "Axes", here: xr.Dataset, name: str) -> None:
+def _draw_share(panel: "Axes", here: xr.Dataset, name: str) -> None:
     experts, share = here.experts.values, here[name].values
     seen = share > 0
     error = Z * np.nan_to_num(here[f"{name}_error"].values)
-    low = np.minimum(error, share * (1 - 1e-9))  # to the foot of a logarithmic axis at most
+    low = np.minimum(error, share * (1 - 1e-9))  # stays above 0 on the logarithmic axis
     panel.errorbar(experts, np.where(seen, share, np.nan), (low, error), elinewidth=0.9, **STYLES[name])
     unseen = experts[~seen]
-    if len(unseen) > 0:  # no empty line: without clipping it would spoil the layout
+    if len(unseen) > 0:  # an empty line without clipping would spoil the layout
         colour = {"color": STYLES[name]["color"]}
         panel.plot(unseen, np.full(len(unseen), FLOOR), **(STYLES["unseen"] | colour))
 

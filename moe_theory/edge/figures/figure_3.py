@@ -1,9 +1,10 @@
-"""Fig. 3: the generalization error of the adaptive policy and of three that do not look at the task, theory over them.
+"""Fig. 3: the generalization error of the adaptive policy and of three that ignore the task, with theory.
 
-Everything is per coordinate, G_t / p: with truths of deviation sigma_0 an entry, |w|^2 is p sigma_0^2, and only so can
-errors be compared with sigma_0^2 and sigma_0, as Section VI does. G_t is flushed: tasks under way count as completed.
+Errors are per coordinate, G_t / p: truths have deviation sigma_0 an entry, so |w|^2 is p sigma_0^2, and only G_t / p
+compares with sigma_0^2 and sigma_0, as in Section VI. G_t is flushed: pending tasks count as completed.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,8 @@ import xarray as xr
 from jaxtyping import Array, Float, Int
 
 from moe_theory.core.tasks import Pool
-from moe_theory.edge import exact, theory
+from moe_theory.edge import corrected, theory
+from moe_theory.edge.algorithm import Info, State, generalization_error_flushed, system
 from moe_theory.edge.experiments import (
     FAILURE,
     FIGURE_3_DIMS,
@@ -27,9 +29,6 @@ from moe_theory.edge.experiments import (
 )
 from moe_theory.edge.params import PROPORTIONAL, SIGMA_0, Dims
 from moe_theory.edge.policies import POLICIES
-from moe_theory.edge.rounds import Info, generalization_error_flushed
-from moe_theory.edge.state import State
-from moe_theory.edge.system import system
 from moe_theory.runs import Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, across_replicates, closing, log_axis_cells, provenance
@@ -39,9 +38,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 DIMS = FIGURE_3_DIMS
-BLIND = ("nearest", "fastest", "uniform")  # policies that do not look at the task
 DIMENSIONS = ("policy", "experts", "round")
-THEORY = ("theorem_1", "theorem_1_corrected", "proposition_4", "exact")  # NaN where it does not speak of a policy
+THEORY = ("theorem_1", "theorem_1_corrected", "proposition_4", "exact")  # NaN for policies that it is not about
 VALUES = ("mean", "low", "high", "error", *THEORY)
 
 STYLES: dict[str, dict[str, Any]] = {
@@ -52,33 +50,26 @@ STYLES: dict[str, dict[str, Any]] = {
     "band": {"color": "C0", "linewidth": 0, "alpha": 0.16},
     "printed": {"color": "C1", "linewidth": 1.5, "linestyle": (0, (4, 1.6))},
     "corrected": {"color": "black", "linewidth": 1.0, "linestyle": (0, (4, 1.2, 1, 1.2))},
-    "exact": {
-        "color": "black",
-        "linestyle": "none",
-        "marker": "o",
-        "markersize": 3,
-        "markerfacecolor": "white",
-        "clip_on": False,
-        "zorder": 4,
-    },
+    "exact": {"color": "black", "linestyle": "none", "marker": "o", "markersize": 3, "markerfacecolor": "white"}
+    | {"clip_on": False, "zorder": 4},
     "level": {"color": "0.3", "linewidth": 0.8, "linestyle": (0, (1, 1.5)), "zorder": 0},
     "explored": {"color": "0.55", "linewidth": 0.8, "zorder": 0},
 }
 NOTE: dict[str, Any] = {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 1}}
 
-# A single expert's exact moments settle as ((p - s)/(p - 1))^L: here to 13 digits within so many arrivals.
-SETTLED = 32
+# A single expert's exact moments converge as ((p - s)/(p - 1))^L: here to 13 digits within so many arrivals.
+CONVERGED = 32
 
 
 class Records(NamedTuple):
-    """What a recorded round keeps."""
+    """What is recorded of a round."""
 
     flushed: Float[Array, ""]
     loads: Int[Array, " M"]
 
 
 def observe(state: State, info: Info) -> Records:
-    """The flushed error, which costs a flush at the recorded rounds alone, and the loads."""
+    """The flushed error, computed at the recorded rounds alone, and the loads."""
     del info
     return Records(generalization_error_flushed(state), state.visits)
 
@@ -122,38 +113,36 @@ def compute(
 
 
 def _values_of(run: Run, policy: str, single: Float[np.ndarray, "B L"]) -> dict[str, Float[np.ndarray, " R"]]:
-    """What a cell contributes, per coordinate; NaN where theory does not speak of its policy."""
-    scale, silent = 1 / DIMS.num_features, np.full(len(run.rounds), np.nan)
+    """The errors of a cell per coordinate, and theory; NaN for a theory that is not about its policy."""
+    scale, missing = 1 / DIMS.num_features, np.full(len(run.rounds), np.nan)
     if policy == "adaptive":
-        samples = {"theorem_1": theorem_1_of(run, "printed"), "theorem_1_corrected": theorem_1_of(run, "corrected")}
+        formulas = {"theorem_1": theory.theorem_1, "theorem_1_corrected": corrected.theorem_1}
+        samples = {name: theorem_1_of(run, formula) for name, formula in formulas.items()}
     else:
         loads = loads_of(run)
-        errors = [exact.by_loads(by_load, loads[:, index]) for index, by_load in enumerate(single)]
+        errors = [corrected.by_loads(by_load, loads[:, index]) for index, by_load in enumerate(single)]
         samples = {"proposition_4": proposition_4(run, DIMS), "exact": np.stack(errors, axis=1)}
-    theories = {name: np.mean(samples[name], axis=1) * scale if name in samples else silent for name in THEORY}
+    theories = {name: np.mean(samples[name], axis=1) * scale if name in samples else missing for name in THEORY}
     return across_replicates(run.records.flushed.astype(np.float64) * scale) | theories
 
 
-def theorem_1_of(run: Run, form: str) -> Float[theory.Numbers, "R B"]:
-    """(23) of each replicate's pool and realised loads, with the gap inside a cluster for its term G^4."""
-    loads, ratio, pool_gaps = loads_of(run), _ratio(), gaps_of(run)
+def theorem_1_of(run: Run, formula: Callable) -> Float[np.ndarray, "R B"]:
+    """(23), or its correction, from each replicate's pool and loads, with the gap inside a cluster for its term G^4."""
+    loads, pool_gaps = loads_of(run), gaps_of(run)
+    ratio = theory.overparameterization_ratio(DIMS.num_features, DIMS.num_samples)
     ends = np.minimum(run.rounds, exploration_rounds(run.params))
     explored = loads[np.searchsorted(run.rounds, ends, side="right") - 1]
-    return theory.theorem_1(pool_gaps, ratio, loads, explored, loads.sum(axis=-1), pool_gaps.within_gap, form)
+    return formula(pool_gaps, ratio, loads, explored, loads.sum(axis=-1), pool_gaps.within_gap)
 
 
 def single_expert_errors(pool: Pool, dims: Dims, params: Any, max_load: int) -> Float[np.ndarray, " L"]:
-    """g(L) of `exact` for L = 0..`max_load`; beyond the settled loads L g(L) grows by the same at each arrival."""
-    last = min(SETTLED, max_load)
+    """g(L) for L = 0..`max_load`; once it has converged, L g(L) grows by the same at each arrival."""
+    last = min(CONVERGED, max_load)
     follows_truth = int(params.signal_law) == PROPORTIONAL
-    errors = exact.generalization_error(pool, dims.num_samples, last, float(params.cluster_spread), follows_truth)
+    errors = corrected.generalization_error(pool, dims.num_samples, last, float(params.cluster_spread), follows_truth)
     sums = errors * np.arange(last + 1)
     counts = np.arange(last + 1, max_load + 1)
     return np.concatenate([errors, (sums[-1] + (sums[-1] - sums[-2]) * (counts - last)) / counts])
-
-
-def _ratio() -> float:
-    return theory.overparameterization_ratio(DIMS.num_features, DIMS.num_samples)
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
@@ -184,21 +173,14 @@ def _draw_adaptive(panel: "Axes", here: xr.Dataset) -> None:
     panel.plot(rounds, run["mean"], **STYLES["adaptive"])
     panel.plot(rounds, run.theorem_1, **STYLES["printed"])
     panel.plot(rounds, run.theorem_1_corrected, **STYLES["corrected"])
-    panel.text(
-        0.98,
-        1.0,
-        f"$G_T/p$ = {float(run['mean'][-1]):.2f}",
-        transform=panel.transAxes,
-        ha="right",
-        va="top",
-        **NOTE,
-    )
+    text = f"$G_T/p$ = {float(run['mean'][-1]):.2f}"
+    panel.text(0.98, 1.0, text, transform=panel.transAxes, ha="right", va="top", **NOTE)
 
 
 def _draw_blind(panel: "Axes", here: xr.Dataset) -> None:
     rounds = here["round"].values
     panel.axhline(SIGMA_0, **STYLES["level"])
-    _note(panel, rounds[0], SIGMA_0, r"$\sigma_0$", -5)  # below what Proposition 4 begins with
+    _note(panel, rounds[0], SIGMA_0, r"$\sigma_0$", -5)  # below where Proposition 4 begins
     panel.fill_between(rounds, here.low.sel(policy="nearest"), here.high.sel(policy="nearest"), **STYLES["band"])
     marks = np.unique(np.searchsorted(rounds, np.geomspace(rounds[0], rounds[-1], 10).astype(int)))
     for policy in ("nearest", "uniform", "fastest"):
@@ -245,11 +227,11 @@ def caption(data: xr.Dataset) -> str:
     which = f", beyond the last round for M = {', '.join(beyond)}" if beyond else ""
     return (
         "Overall generalization error per coordinate, G_t/p, of N = 10 kinds of tasks on M servers with delays of up "
-        f"to d_u = {MAX_DELAY} rounds (Section VI: p = 15, s = 10, η = 0.2). Tasks under way count as completed. Every "
+        f"to d_u = {MAX_DELAY} rounds (Section VI: p = 15, s = 10, η = 0.2). Pending tasks count as completed. Every "
         "replicate draws a pool of its own. (a) The paper's policy. Theorem 1 is (23) from each replicate's pool and "
         f"loads, with the gap inside a cluster, {data.attrs['within']:.2f}, for its O(σ₀²), and T₁ = {explored} at "
         f"δ = {FAILURE:g}{which}; corrected, tasks up to T₁ keep their error under (22). (b) Policies that "
-        "do not look at the task. Proposition 4 (22) and exact theory (the moment recursion) are from each replicate's "
+        "ignore the task. Proposition 4 (22) and exact theory (the moment recursion) are from each replicate's "
         "pool and loads, averaged; of each pair the upper is for fastest, the lower for nearest.\n" + closing(data)
     )
 

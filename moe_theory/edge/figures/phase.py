@@ -1,7 +1,7 @@
 """Where Algorithm 1 works: the final error over the gate drive and the number of servers, a picture the paper lacks.
 
-The error is G_T / Delta, with Delta the mean squared distance of two arrivals of the replicate's pool: 1 is what
-policies that do not look at the task approach. The gate drive kappa is set by the signals' scale, its square root.
+The error is G_T / Delta, with Delta the mean squared distance of two arrivals of the replicate's pool: policies that
+ignore the task approach 1. The gate drive kappa is set through the signals' scale, its square root.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -11,12 +11,9 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from moe_theory.edge import theory
-from moe_theory.edge.experiments import FAILURE, FIGURE_3_EXPERTS, MAX_DELAY, gaps_of
-from moe_theory.edge.params import Dims
-from moe_theory.edge.readings import FIGURE_3_FEATURES, gate_drive
-from moe_theory.edge.rounds import Info, generalization_error_flushed
-from moe_theory.edge.state import State
-from moe_theory.edge.system import system
+from moe_theory.edge.algorithm import Info, State, generalization_error_flushed, system
+from moe_theory.edge.experiments import FAILURE, FIGURE_3_EXPERTS, MAX_DELAY, figure_3_dims, gaps_of
+from moe_theory.edge.readings import gate_drive
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
 
 EXPERTS = (5, 8, 12, 20, 33, 52, 83, 130)  # beyond all of Proposition 1's lines, and off them
 DRIVES = (0.05, 0.12, 0.28, 0.66, 1.5, 3.6, 8.5, 20.0)
-DIMS = Dims(max_experts=EXPERTS[-1], num_tasks=10, num_features=FIGURE_3_FEATURES, num_samples=10, max_delay=MAX_DELAY)
+DIMS = figure_3_dims(EXPERTS[-1])
 NUM_ROUNDS = 1500
 DIMENSIONS = ("drive", "experts")
 LINES: tuple[tuple[str, dict[str, Any]], ...] = (

@@ -10,13 +10,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Int
 
-from moe_theory.edge.experiments import MAX_DELAY
-from moe_theory.edge.params import Dims
+from moe_theory.edge.algorithm import DROPPED, Info, State, system
+from moe_theory.edge.experiments import MAX_DELAY, figure_3_dims
 from moe_theory.edge.policies import POLICIES
-from moe_theory.edge.readings import FIGURE_3_FEATURES
-from moe_theory.edge.rounds import DROPPED, Info
-from moe_theory.edge.state import State
-from moe_theory.edge.system import system
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
@@ -25,21 +21,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-DIMS = Dims(max_experts=20, num_tasks=10, num_features=FIGURE_3_FEATURES, num_samples=10, max_delay=MAX_DELAY)
+DIMS = figure_3_dims(20)
 SHOWN = ("adaptive", "nearest")
 NUM_ROUNDS = 3000
 WINDOW = 50  # rounds drawn of the beginning, and of the end
 DIMENSIONS = ("policy", "round")
 # Ten hues that the colour-blind can tell apart (P. Tol's muted scheme, and grey): the kinds' numbers say the rest.
 COLOURS = tuple("#332288 #88ccee #44aa99 #117733 #999933 #ddcc77 #cc6677 #882255 #aa4499 #bbbbbb".split())
-DARK = (0, 3, 7, 8)  # colours that want white numbers
+DARK = (0, 3, 7, 8)  # colours that need white numbers
 HEIGHT = 0.84  # of a bar, of its row
-LEAST_NUMBERED = 2  # rounds of a bar that has room for its number
+LEAST_NUMBERED = 2  # rounds of a bar that is long enough for its number
 LOST: dict[str, Any] = {"color": "black", "linestyle": "none", "marker": "x", "markersize": 4, "clip_on": False}
 
 
 class Routes(NamedTuple):
-    """Who got which arrival, and for how long."""
+    """Which server got which arrival, and for how long."""
 
     task: Int[Array, ""]
     expert: Int[Array, ""]
@@ -64,7 +60,7 @@ def compute(
     cells = [Cell(name, system(DIMS, POLICIES[name]), params, length, 1, observe) for name in SHOWN]
     runs = run_cells(cells, replicates, seed=seed, progress=progress, what="timeline")
     rounds = np.arange(1, length + 1)
-    # Tasks that reach into the last window began up to a delay before it.
+    # Tasks pending in the last window began at most a delay before it.
     shown = (rounds <= WINDOW) | (rounds > length - WINDOW - MAX_DELAY)
     tasks, experts, delays = (
         np.stack([getattr(runs[name].records, field)[shown, 0] for name in SHOWN]) for field in Routes._fields
@@ -150,15 +146,8 @@ def _draw_kinds(panel: "Axes", here: xr.Dataset) -> None:
     """The commonest kind of each server that is seen at all, beside its row."""
     for row, kind in {*zip(here.row.values.tolist(), here.server_kind.values.tolist(), strict=True)}:
         if row > 0:
-            panel.annotate(
-                str(kind),
-                (1, row),
-                (4, 0),
-                xycoords=("axes fraction", "data"),
-                textcoords="offset points",
-                size=5.5,
-                va="center_baseline",
-            )
+            place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+            panel.annotate(str(kind), (1, row), (4, 0), size=5.5, va="center_baseline", **place)
 
 
 def _draw_legend(figure: "FigureBase") -> None:
@@ -167,14 +156,8 @@ def _draw_legend(figure: "FigureBase") -> None:
 
     kinds = [Patch(facecolor=colour, label=f"{kind}") for kind, colour in enumerate(COLOURS, start=1)]
     handles = [*kinds, Line2D([], [], **LOST, label="dropped")]
-    figure.legend(
-        handles=handles,
-        title="kind of the task",
-        loc="outside upper center",
-        ncols=11,
-        handlelength=1.2,
-        columnspacing=1,
-    )
+    layout: dict[str, Any] = {"loc": "outside upper center", "ncols": 11, "handlelength": 1.2, "columnspacing": 1}
+    figure.legend(handles=handles, title="kind of the task", **layout)
 
 
 def caption(data: xr.Dataset) -> str:

@@ -1,6 +1,6 @@
-"""The bounds that hold: not exceeded on the instances that refute Theorem 1, nor anywhere that training reaches.
+"""The corrected bounds hold on the instances that refute Theorem 1, and wherever training gets.
 
-Three of the claims are on instances where a term of the bound is nearly what it bounds, so that half of it would fail.
+Three of the claims are on instances where a term of the bound is nearly tight, so that half of it would fail.
 """
 
 import math
@@ -63,7 +63,7 @@ def _exceeds_fixed(runs: Runs) -> np.ndarray:
 
 def _learned_bound(run: Run) -> float:
     experts, _, samples = sizes_of(run)
-    patterns = float(corrected.log_mask_patterns(experts, 1, samples, experiments.LEARNED_DIMS.num_features))
+    patterns = float(corrected.log_mask_patterns(experts, 1, samples, experiments.LEARNED_FEATURES))
     return _uniform(run, _product(run, math.sqrt(samples / experts)), patterns)
 
 
@@ -83,7 +83,7 @@ def _exceeds_memorised(runs: Runs) -> np.ndarray:
 
 
 def _excess_of_memorising(runs: Runs) -> np.ndarray:
-    """By how much the gap of a router that memorises exceeds its bound: constant experts, +1 and -1, labels all +1.
+    """Excess over its bound of the gap of a router that memorises: constant experts, +1 and -1, labels all +1.
 
     A share q of inputs have features that are orthonormal, no two alike; the others are one more such vector. A linear
     router sends the inputs of a sample to the expert +1 and, with a tie, all others to -1: L_S = 0 and L_D = q. Masks
@@ -108,7 +108,7 @@ def _exceeds_anywhere(runs: Runs) -> np.ndarray:
 
 
 def _all_forms(runs: Runs) -> list[np.ndarray]:
-    """For each form its bounds in all settings; forms that are for none of these k are left out."""
+    """The bounds of each form in all settings, for forms that apply to some of these k."""
     share = 1 / len(runs)
     bounds = np.array(
         [corrected_bounds_at(run.params, experiments.FIT_FEATURES, share)[:3] for run in runs.values()]
@@ -117,7 +117,7 @@ def _all_forms(runs: Runs) -> list[np.ndarray]:
 
 
 def _forms_at_risk(runs: Runs) -> list[str]:
-    """The forms, each with the number of settings whose bound a gap on random labels could exceed at all."""
+    """The forms, each with the number of settings whose bound a gap on random labels could exceed."""
     forms = _all_forms(runs)
     return [
         f"{name}, {np.sum(form < RANDOM_LABELS)} of {np.sum(~np.isnan(form))} settings at risk"

@@ -1,4 +1,4 @@
-"""Lemmas 2, 3 and 5 to 10. Where a class is finite its lemma is held against every draw, exactly, not on average."""
+"""Lemmas 2, 3 and 5 to 10. For finite classes a lemma is checked on every draw, exactly."""
 
 from collections.abc import Callable, Iterable
 
@@ -30,9 +30,9 @@ from moe_theory.verify.claim import Runs
 TOLERANCE = 1e-5  # of sums in float32 of numbers that are below 100
 FEW_CELL_NAMES = tuple(FEW_CELLS.cells)
 CLASS_CELLS = tuple(CLASSES.cells)
-LONE_EXPERT = router_name(2, 1, 1.0)  # of whose lone expert Lemma 3 speaks
+LONE_EXPERT = router_name(2, 1, 1.0)  # the cell whose `lone` expert is Lemma 3's
 NUM_FEATURES = (2, 4, 8, 16)
-# T and a gap, near the middle of the gaps that there are, where both sides of ghost sampling are in doubt.
+# T and a gap, near the middle of the distribution of gaps, where neither side of ghost sampling is 0 or 1.
 CELL_GAPS = ((16, 0.1), (16, 0.12), (64, 0.15), (64, 0.2))
 COIN_GAPS = ((25, 0.28), (100, 0.13), (100, 0.17))  # m and a gap
 

@@ -1,4 +1,4 @@
-"""The remark on sparsity awareness: what its term does, and what the capacity of sparse MoE does instead."""
+"""The remark on sparsity awareness: how its term grows, and how the capacity of sparse MoE does."""
 
 import itertools
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from moe_theory.generalization.experiments import (
     router_name,
 )
 
-LARGEST = 64  # T that the term is looked at up to
+LARGEST = 64  # largest T at which the term is evaluated
 MANY, FEW_OF_MANY = 4096, (1, 2, 4, 8, 16, 32, 64)  # T, and k
 _TERM = r"\sqrt{k \left( 1 + \log \frac{T}{k} \right)}"
 FIT_ACTIVE = (1, 2, 4, 8)
@@ -191,8 +191,8 @@ def _declare_learned(name: str, norm: float, *, is_replaced: bool) -> None:
         predict = fewer
 
 
-# What training reaches, not the supremum: no order was seen at the largest norm, where every k can do nearly what k = 1
-# can, and training finds about as much for each.
+# What training reaches, not the supremum: there is no order at the largest norm, where every k can do nearly what k = 1
+# can, and training does about as well for each.
 for _name, _norm in zip(("tame", "middling", "sharp"), FIT_NORMS, strict=True):
     _declare_learned(_name, _norm, is_replaced=_norm < FIT_NORMS[-1])
 

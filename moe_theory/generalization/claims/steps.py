@@ -1,6 +1,6 @@
-"""Steps of the proofs of Theorem 1 and Lemma 5: (10), (13) to (16) and (20).
+"""Steps of the proofs of Theorem 1 and Lemma 5: (10), (13) to (16), (20), (22), (23) and (29) to (32).
 
-Formulas are held against all their sizes at once, in float64, beside a system whose draws they do not need.
+Formulas are evaluated over all their sizes in float64; their experiment is any cheap one, whose draws they ignore.
 """
 
 import functools

@@ -21,8 +21,8 @@ from moe_theory.generalization.experiments import (
     DENSE_CELL,
     GROWING_SAMPLES,
     LEARNED_CELL,
-    LEARNED_DIMS,
     LEARNED_EXPERTS,
+    LEARNED_FEATURES,
     NATURAL_CELL,
     TRAINED,
     cell_name,
@@ -71,11 +71,11 @@ def _exceeds_natural(runs: Runs) -> np.ndarray:
 
 
 def _excess_over_corollary(runs: Runs) -> np.ndarray:
-    """By how much the gap of `instances.learned_cells`, the same for every sample of this size, exceeds (9).
+    """Excess over (9) of the gap of `instances.learned_cells`, the same for every sample of this size.
 
-    An input has a coordinate and a constant, as small as one likes, which the router reads with 128 weights as large as
-    it takes, and beside them a unit vector of its own, which the experts read: m^2 dimensions are enough, since two of
-    m inputs then hardly ever have the same. Whatever the constant in Lemma 2, its term vanishes as m grows and leaves
+    An input has a coordinate and a constant, arbitrarily small, which the router reads with 128 arbitrarily large
+    weights, and a random one of many unit vectors, which the experts read: m^2 dimensions are enough, as hardly any of
+    m inputs then share one. Whatever the constant in Lemma 2, its term vanishes as m grows and leaves
     4 C R_m(H) = 2 / sqrt(T), which is below 1/2.
     """
     radius = math.sqrt(_COROLLARY_SAMPLES / LEARNED_EXPERTS)
@@ -88,7 +88,7 @@ def _excess_over_corollary(runs: Runs) -> np.ndarray:
         feature_norm=1.0,
         operator_norms=[radius],
         row_norms=[radius],
-        num_parameters=LEARNED_EXPERTS * LEARNED_DIMS.num_features,
+        num_parameters=LEARNED_EXPERTS * LEARNED_FEATURES,
         lipschitz=LIPSCHITZ,
         delta=float(runs[LEARNED_CELL].params.delta),
     )
@@ -147,7 +147,7 @@ class LearnedRouter:
     labels = named(LEARNED_CELL)
     observe = exceeds_at(
         LEARNED_CELL,
-        lambda run: theorem_1_at(run.params, 1 / math.sqrt(LEARNED_EXPERTS), "linear", LEARNED_DIMS.num_features),
+        lambda run: theorem_1_at(run.params, 1 / math.sqrt(LEARNED_EXPERTS), "linear", LEARNED_FEATURES),
     )
     predict = allowed(LEARNED_CELL)
 

@@ -1,4 +1,4 @@
-"""Numbers that claims are made of, one a replicate and component, and bounds at the sizes and the reading of a cell."""
+"""What claims of this paper observe and predict: numbers per replicate and component."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ def sizes_of(run: Run) -> tuple[int, int, int]:
 
 
 def allowed(*names: str) -> Values:
-    """delta of the named cells, which a bound may fail with, one component each."""
+    """delta of the named cells, the probability with which a bound may fail, one component each."""
     return lambda runs: np.array([float(runs[name].params.delta) for name in names])
 
 
@@ -45,12 +45,12 @@ def exceeds(bounds: Values) -> Values:
 
 
 def unless_impossible(largest: float, bound: Callable[[Runs], Any]) -> Values:
-    """`trivial` of an event whose gap is at most `largest`: no bound from there on can fail, whatever it says."""
+    """`trivial` of an event whose gap is at most `largest`: a bound of that or more cannot fail."""
     return lambda runs: np.where(np.asarray(bound(runs)) >= largest, 0.0, 1.0)
 
 
 def seldom_above(bound: str) -> str:
-    """In LaTeX, that the largest gap of the class exceeds a bound with probability at most delta."""
+    """LaTeX: the largest gap of the class exceeds a bound with probability at most delta."""
     return (
         r"\mathbb{P}\left( \sup_{f \in \mathcal{F}(T, k)} \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{D}}(f) "
         r"\right\rvert > " + bound + r" \right) \le \delta"
@@ -58,7 +58,7 @@ def seldom_above(bound: str) -> str:
 
 
 def shown(run: Run, *names: str) -> np.ndarray:
-    """What the only round of a run shows under a name, or under a name within another, in float64: (..., B)."""
+    """The field of these nested names in the only round of a run, in float64: (..., B)."""
     record: Any = run.records
     for name in names:
         record = getattr(record, name)
@@ -66,5 +66,5 @@ def shown(run: Run, *names: str) -> np.ndarray:
 
 
 def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
-    """What `value` says of each cell's run (B,), one component a cell."""
+    """`value` of each cell's run (B,), one component a cell."""
     return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)

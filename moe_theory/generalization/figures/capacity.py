@@ -11,7 +11,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.generalization import theory
-from moe_theory.generalization.experiments import best_gaps
+from moe_theory.generalization.experiments import best_gaps, cell_name
 from moe_theory.generalization.instances import linear_router
 from moe_theory.generalization.model import Dims
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
@@ -51,15 +51,16 @@ def compute(
     """
     length = NUM_STEPS if num_rounds is None else num_rounds
     params = {(norm, active): _params(reading, norm, active) for norm in NORMS for active in ACTIVE}
-    settings = {_name(*place): (DIMS, values) for place, values in params.items()}
+    names = {(norm, active): cell_name(W=norm, k=active) for norm, active in params}
+    settings = {names[place]: (DIMS, values) for place, values in params.items()}
     gaps = best_gaps(settings, length, replicates, seed, progress, "capacity")
     router = linear_router(DIMS)
-    parts = [Cell(_name(*place), router, values, 1) for place, values in params.items()]
+    parts = [Cell(names[place], router, values, 1) for place, values in params.items()]
     runs = run_cells(parts, INSTANCES * replicates, seed=seed, progress=progress, what="capacity")
     lone = float(np.mean(next(iter(runs.values())).records.lone, dtype=np.float64))
-    learned = 2 * by_inclusion(np.array([[gaps[_name(norm, active)] for active in ACTIVE] for norm in NORMS])) / lone
-    fixed = np.array([[_routed(runs[_name(norm, active)]) for active in ACTIVE] for norm in NORMS]) / lone
-    squares = [[_mean_square_gate(runs[_name(norm, active)]) for active in ACTIVE] for norm in NORMS]
+    learned = 2 * by_inclusion(np.array([[gaps[names[norm, active]] for active in ACTIVE] for norm in NORMS])) / lone
+    fixed = np.array([[_routed(runs[names[norm, active]]) for active in ACTIVE] for norm in NORMS]) / lone
+    squares = [[_mean_square_gate(runs[names[norm, active]]) for active in ACTIVE] for norm in NORMS]
     growth = np.asarray(theory.sparsity_term(DIMS.max_experts, np.array(ACTIVE)))
     growth = growth / theory.sparsity_term(DIMS.max_experts, 1)
     variables: dict[str, Any] = {}
@@ -83,10 +84,6 @@ def by_inclusion(gaps: Float[np.ndarray, "W k B"]) -> Float[np.ndarray, "W k B"]
     best = np.maximum.accumulate(gaps, axis=0)
     best[:, 0] = best[-1, 0]
     return best
-
-
-def _name(norm: float, active: int) -> str:
-    return f"W = {norm:g}, k = {active}"
 
 
 def _params(reading: ReadingLike, norm: float, active: int) -> Any:

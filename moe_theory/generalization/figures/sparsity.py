@@ -11,8 +11,9 @@ import xarray as xr
 
 from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
-from moe_theory.generalization import corrected, theory
+from moe_theory.generalization import theory
 from moe_theory.generalization.complexity import natarajan
+from moe_theory.generalization.experiments import corrected_bounds_at
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 EXPERTS = (8, 16, 64)
-NUM_SAMPLES = 1_000_000  # so many that the bounds inform
+NUM_SAMPLES = 1_000_000  # enough for the bounds to be informative
 NUM_FEATURES = 10
 CURVES = ("printed", "binomial", "repaired")
 OWN = ("printed_own", "binomial_own")  # with the dimension that the class has at this k
@@ -46,7 +47,7 @@ LEGEND = {
 def compute(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
-    """Bounds by number of experts and of active ones, NaN where k > T; nothing is drawn, so replicates do nothing.
+    """Bounds by number of experts and of active ones, NaN where k > T; nothing is drawn, whatever the replicates.
 
     Raises: InvalidRunError for replicates or rounds that cannot be run.
     """
@@ -79,8 +80,7 @@ def _bounds_of(reading: ReadingLike, num_experts: int, num_active: int, fixed: f
             values[form + suffix] = float(
                 theory.theorem_1(*sizes, norm / np.sqrt(NUM_SAMPLES), dimension, LIPSCHITZ, delta, form)
             )
-    bounds = corrected.bounds(*sizes, NUM_FEATURES, norm, 1.0, float(params.router_norm), LIPSCHITZ, delta)
-    return values | {"repaired": bounds.best}
+    return values | {"repaired": corrected_bounds_at(params, NUM_FEATURES).best}
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
@@ -99,7 +99,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
 
 
 def _draw_own(panel: "Axes", here: xr.Dataset) -> None:
-    """Where the class's dimension is not the one that the curves hold fixed."""
+    """Points where d_N at this k is below that of the curves."""
     differs = here.isel(active=here.natarajan.values < float(here.natarajan.max()))
     for name in OWN:
         panel.plot(differs.active, differs[name], clip_on=False, zorder=4, **STYLES[name])
@@ -118,8 +118,8 @@ def caption(data: xr.Dataset) -> str:
     fixed = ", ".join(f"{float(value):g}" for value in data.natarajan.max("active"))
     return (
         f"Bounds for linear experts and linear routers in d = {NUM_FEATURES} dimensions, |w| ≤ 1, |x| ≤ 1, W = "
-        f"{about['router_norm']:g}, ramp loss, m = {NUM_SAMPLES:,}, δ = {about['delta']:g}; R_m(H) is granted its "
-        "upper bound 1/√m, d_N the upper bound of this reading. Curves hold d_N fixed at its largest over k "
+        f"{about['router_norm']:g}, ramp loss, m = {NUM_SAMPLES:,}, δ = {about['delta']:g}; R_m(H) is set to its "
+        "upper bound 1/√m, d_N to the upper bound of this reading. Curves hold d_N fixed at its largest over k "
         f"({fixed}), as the remark on sparsity does: (23) grows with k, and (22) falls again beyond T/2, since there "
         "are as many ways to leave k experts out as to choose k. At k = T there is one mask, and the first term of "
         "(22) is 0. Points: with d_N at this k, where it is smaller. What holds: the smallest of the corrected bounds. "

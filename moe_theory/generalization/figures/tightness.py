@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from moe_theory.generalization.experiments import best_gaps, corrected_bounds_at, theorem_1_at
+from moe_theory.generalization.experiments import best_gaps, cell_name, corrected_bounds_at, theorem_1_at
 from moe_theory.generalization.model import Dims
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
@@ -38,12 +38,12 @@ def compute(
     """
     length = NUM_STEPS if num_rounds is None else num_rounds
     places = [(num_experts, active) for num_experts in EXPERTS for active in ACTIVE if active <= num_experts]
-    settings = {_name(*place): (_dims(place[0]), _params(reading, *place)) for place in places}
+    settings = {cell_name(T=T, k=k): (_dims(T), _params(reading, T, k)) for T, k in places}
     gaps = best_gaps(settings, length, replicates, seed, progress, "tightness")
     names = ("gap", "error", *(f"{bound}{part}" for bound in BOUNDS for part in ("", "_ratio", "_exceeded")))
     values = {name: np.full((len(EXPERTS), len(ACTIVE)), np.nan) for name in names}
     for num_experts, active in places:
-        found = gaps[_name(num_experts, active)]
+        found = gaps[cell_name(T=num_experts, k=active)]
         row = {"gap": found.mean(), "error": found.std(ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.nan}
         for name, bound in bounds_of(reading, num_experts, active).items():
             row |= {name: bound, f"{name}_ratio": bound / found.mean(), f"{name}_exceeded": np.mean(found > bound)}
@@ -63,10 +63,6 @@ def bounds_of(reading: ReadingLike, num_experts: int, active: int) -> dict[str, 
     radius = float(params.expert_norm) / np.sqrt(NUM_SAMPLES)
     printed = theorem_1_at(params, radius, "linear", NUM_FEATURES)
     return {"printed": printed, "repaired": corrected_bounds_at(params, NUM_FEATURES).best}
-
-
-def _name(num_experts: int, active: int) -> str:
-    return f"T = {num_experts}, k = {active}"
 
 
 def _dims(num_experts: int) -> Dims:

@@ -1,0 +1,247 @@
+"""What is timed: the engine and other ways to run the very same rounds, and at which sizes."""
+
+import dataclasses
+import importlib
+import importlib.util
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from moe_theory.core.engine import ROUNDS_AHEAD, width_for
+from moe_theory.core.system import Params, System, check_system
+from moe_theory.runs import machine
+from moe_theory.runs.cells import Cell, chunk_of, compute_chunk
+from moe_theory.sweep.systems import sweepable
+
+Run = Callable[[], np.ndarray]  # runs all rounds, random draws included, and waits: G_T of every replicate
+
+PASSES = 5
+SYSTEMS = ("continual", "edge")
+SIZES = ("num_tasks", "num_features", "num_samples")
+BATCHES = (64, 256)  # of the comparison with peers
+GRID = {"num_experts": (5, 20, 80), "num_features": (10, 50, 200), "batch": (64, 256, 1024)}
+SCALED = {"M": "num_experts", "N": "num_tasks", "d": "num_features", "s": "num_samples", "T": "num_rounds"}
+DOUBLINGS = 5  # points of an axis of the scaling
+ENGINE = "moe_theory"
+# What a system is timed under, where that is not its first reading with M = 10 and no further sizes.
+READINGS = {"edge": "orthogonal-signal"}
+EXPERTS = {"edge": 50}
+FURTHER_SIZES = {"edge": {"max_delay": 10}}  # d_u of Fig. 3
+
+_NANOSECONDS, _SECONDS = 0.35, 0.15  # of an operation on one core, and of a call, about
+# Where doubling starts from other sizes: s must stay below d, and N orthogonal signals need d to be at least N and a
+# program that grows with N^2; the arrays of a batch should stay in the cache.
+_ROOM = {
+    "N": {"num_tasks": 2},
+    "d": {"num_features": 16},
+    "s": {"num_samples": 2, "num_features": 48},
+    "T": {"num_rounds": 128},
+}
+_MOST_ROUNDS, _FEWEST_REPLICATES = 4096, 64  # narrower batches cost as much as this
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """A system's sizes, the replicates that run together, and the rounds."""
+
+    system: str
+    num_experts: int  # M; also max_experts
+    num_tasks: int  # N
+    num_features: int  # d (p)
+    num_samples: int  # s
+    batch: int  # replicates
+    num_rounds: int  # T
+    precision: str = "float32"  # or "float64"
+    seed: int = 0
+
+
+class Contender(NamedTuple):
+    """A way to run the rounds of a setting: `prepare(setting)` of a module of `benchmarks.peers`."""
+
+    module: str
+    systems: tuple[str, ...]  # what it can run
+    requires: str | None = None  # a module that must be importable
+    one_by_one: bool = False  # one replicate after another: a replicate-round costs the same in every batch
+
+
+PEERS = {
+    "NumPy loop": Contender("numpy_loop", ("continual",), one_by_one=True),
+    "batched NumPy": Contender("numpy_batched", ("continual",)),
+    "batched Torch": Contender("torch_batched", ("continual",), requires="torch"),
+    "textbook vmap(scan)": Contender("textbook", ("continual", "edge")),  # batch first, gathers and Cholesky
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One measurement."""
+
+    part: str  # "peers", "precision", "grid", or "scaling M" and so on
+    contender: str
+    setting: Setting
+    is_automatic: bool = False  # whether the batch is what sweeps would choose
+    beside: int = 0  # the batch of the peers that it stands beside, where that is another one
+
+    def skipped(self, num_threads: int) -> str:
+        """Why it cannot run here; nothing where it can."""
+        needed = PEERS[self.contender].requires if self.contender in PEERS else None
+        if needed and importlib.util.find_spec(needed) is None:
+            return f"{needed} is not installed"
+        required = num_threads * self.setting.batch * machine.STATE_COPIES * bytes_of_state(self.setting)
+        available = machine.machine_memory()
+        if required > available:
+            return f"needs {required / 1e9:.1f} GB of this machine's {available / 1e9:.1f} GB"
+        return ""
+
+    def replicates(self, num_threads: int) -> int:
+        """Replicates that run at once, on all threads together."""
+        is_single = self.contender in PEERS and PEERS[self.contender].one_by_one
+        return 1 if is_single else self.setting.batch * num_threads
+
+    def run(self, num_threads: int) -> Run:
+        """What runs it: the engine a chunk on each thread, a peer all replicates at once on what threads it likes."""
+        if self.contender == ENGINE:
+            return prepare_engine(self.setting, num_threads)
+        name = "textbook_edge" if self.setting.system == "edge" else PEERS[self.contender].module
+        module = importlib.import_module(f"benchmarks.peers.{name}")
+        return module.prepare(dataclasses.replace(self.setting, batch=self.replicates(num_threads)))
+
+
+def prepare_engine(setting: Setting, num_threads: int = 1) -> Run:
+    """The engine on `num_threads` chunks of `setting.batch` replicates, each on a thread of its own."""
+    kind = sweepable(setting.system)
+    system, params = system_of(setting)
+    observe = kind.observe(tuple(dict.fromkeys((*kind.default_observables, "generalization_error"))))
+    cell = Cell(ENGINE, system, params, setting.num_rounds, setting.num_rounds, observe)
+    parts = [chunk_of(cell, index, num_threads * setting.batch, setting.batch) for index in range(num_threads)]
+
+    def compute(part: Any) -> np.ndarray:
+        with jax.enable_x64(setting.precision == "float64"):
+            return compute_chunk(part, setting.seed)[1]["generalization_error"][-1]
+
+    if num_threads == 1:
+        return lambda: compute(parts[0])
+    pool, compiled = ThreadPoolExecutor(num_threads), []
+
+    def run() -> np.ndarray:
+        # The first chunk of all alone: threads would compile the same program twice.
+        first = [] if compiled else [compute(parts[0])]
+        compiled.append(True)
+        return np.concatenate([*first, *pool.map(compute, parts[len(first) :])])
+
+    return run
+
+
+def system_of(setting: Setting) -> tuple[System, Params]:
+    """The system of these sizes, and the parameters it is timed under."""
+    kind = sweepable(setting.system)
+    sizes = {name: getattr(setting, name) for name in SIZES} | FURTHER_SIZES.get(setting.system, {})
+    reading = kind.readings[READINGS.get(setting.system, kind.default_reading)]
+    dims = kind.dims(max_experts=setting.num_experts, **sizes)
+    return kind.system(dims, {}), reading.params(num_experts=setting.num_experts)
+
+
+def bytes_of_state(setting: Setting) -> int:
+    """Bytes of one replicate's state."""
+    with jax.enable_x64(setting.precision == "float64"):
+        return machine.bytes_of(check_system(*system_of(setting)))
+
+
+def operations(setting: Setting) -> float:
+    """About how many operations a replicate's round takes.
+
+    Routing and the gate step multiply M gates by d features: M d each. The update orthogonalises s columns of length d
+    (d s^2) and moves one expert (d s). The metrics compare one model with N truths (N d), or with a one-hot choice of
+    the M experts (M d). Drawing d s + M random numbers costs some ten operations each. So the cost of a round grows
+    with M, N and d at most linearly and with s at most quadratically, in each case once its term outweighs the others,
+    and does not depend on T.
+    """
+    m, n, d, s = setting.num_experts, setting.num_tasks, setting.num_features, setting.num_samples
+    return 3 * m * d + 2 * n * d + d * s**2 + 10 * (d * s + m)
+
+
+def with_rounds(setting: Setting) -> Setting:
+    """The setting with so many rounds that a call of the engine takes some tenths of a second."""
+    seconds = 1e-9 * _NANOSECONDS * operations(setting) * max(setting.batch, _FEWEST_REPLICATES)
+    blocks = round(_SECONDS / (seconds * ROUNDS_AHEAD))
+    return dataclasses.replace(setting, num_rounds=min(max(blocks, 1) * ROUNDS_AHEAD, _MOST_ROUNDS))
+
+
+def paper_setting(system: str, batch: int, precision: str = "float32") -> Setting:
+    """The sizes of a paper's own experiment."""
+    sizes = {name: sweepable(system).default_dims[name] for name in SIZES}
+    return with_rounds(
+        Setting(system, EXPERTS.get(system, 10), **sizes, batch=batch, num_rounds=0, precision=precision)
+    )
+
+
+def cases() -> Iterator[Case]:
+    """All that is measured: peers, precisions, the grid of sizes, and each size alone."""
+    for system in SYSTEMS:
+        for batch in BATCHES:
+            setting = paper_setting(system, batch)
+            names = [ENGINE, *(name for name, peer in PEERS.items() if system in peer.systems)]
+            yield from (Case("peers", name, setting) for name in names)
+            chosen = automatic("peers", setting)
+            if chosen.setting.batch != batch:
+                yield dataclasses.replace(chosen, beside=batch)
+        yield from (Case("precision", ENGINE, paper_setting(system, 64, each)) for each in ("float32", "float64"))
+        yield from _grid(system)
+        for axis in SCALED:
+            yield from _scaling(system, axis)
+
+
+def automatic(part: str, setting: Setting) -> Case:
+    """The engine at the batch that sweeps would choose."""
+    width = width_for(check_system(*system_of(setting)))
+    return Case(part, ENGINE, with_rounds(dataclasses.replace(setting, batch=width)), is_automatic=True)
+
+
+def _grid(system: str) -> Iterator[Case]:
+    sizes = {name: sweepable(system).default_dims[name] for name in SIZES}
+    for experts, features in itertools.product(GRID["num_experts"], GRID["num_features"]):
+        # The papers have s = 0.6 d at d = 10: a small d asks for fewer samples.
+        fitting = {"num_features": features, "num_samples": min(sizes["num_samples"], 3 * features // 5)}
+        base = Setting(system, experts, **(sizes | fitting), batch=1, num_rounds=0)
+        for batch in GRID["batch"]:
+            yield Case("grid", ENGINE, with_rounds(dataclasses.replace(base, batch=batch)))
+        yield automatic("grid", base)
+
+
+def _scaling(system: str, axis: str) -> Iterator[Case]:
+    base = with_rounds(Setting(system, 8, 8, 32, 4, batch=32, num_rounds=0))
+    base = dataclasses.replace(base, **_ROOM.get(axis, {}))
+    name = SCALED[axis]
+    for doubling in range(DOUBLINGS):
+        setting = dataclasses.replace(base, **{name: getattr(base, name) * 2**doubling})
+        yield Case(f"scaling {axis}", ENGINE, setting if axis == "T" else with_rounds(setting))
+
+
+def interleaved(runs: Sequence[Callable[[], object]], passes: int = PASSES, seconds: float = 0.2) -> np.ndarray:
+    """Seconds of one call of each run in each pass (passes, runs), in turn: a slow spell of the machine meets all.
+
+    A run is called as often in a pass as fills `seconds`, after one call that is not counted; every other pass goes
+    backwards.
+    """
+    calls = [max(1, math.ceil(seconds / timed(run))) for run in runs if timed(run) >= 0]
+    taken = np.zeros((passes, len(runs)))
+    for number in range(passes):
+        for place in range(len(runs))[:: -1 if number % 2 else 1]:
+            began = time.perf_counter()
+            for _ in range(calls[place]):
+                runs[place]()
+            taken[number, place] = (time.perf_counter() - began) / calls[place]
+    return taken
+
+
+def timed(run: Callable[[], object]) -> float:
+    """Seconds of one call."""
+    began = time.perf_counter()
+    run()
+    return time.perf_counter() - began

@@ -1,0 +1,264 @@
+"""Tables and figures of what the benchmarks measured.
+
+    python -m benchmarks.report runs/bench/one.json runs/bench/all.json --out figures/bench    # as `make bench` does
+
+Reads pytest-benchmark's JSON files, or a bench.json written before. Writes table.md, summary.md (without the grid),
+peers.svg, scaling.svg and bench.json into the folder.
+"""
+
+import argparse
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.contenders import ENGINE, SCALED
+from moe_theory.report.plots import PAGE_WIDTH, render
+
+CORES = {"one": "one pinned core", "all": "all cores"}
+AXES = {"M": "experts $M$", "N": "tasks $N$", "d": "features $d$", "s": "samples $s$", "T": "rounds $T$"}
+EXPECTED_SLOPES = {"M": 1, "N": 1, "d": 1, "s": 2, "T": 0}  # log cost over log size, far out: `contenders.operations`
+FITTED = 3  # points of a scaling, the last ones, that its slope is taken from
+MARKERS = "osD^"
+COST = "ns a replicate-round"
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """What was measured, and on what."""
+
+    machine: str  # a sentence
+    entries: list[dict[str, Any]]  # the benchmarks' `extra_info`
+
+    def part(self, name: str) -> list[dict[str, Any]]:
+        """The entries of a part."""
+        return [entry for entry in self.entries if entry["part"] == name]
+
+    def groups(self, part: str, key: Callable[[dict], tuple]) -> dict[tuple, list[dict]]:
+        """The entries of a part by a key, in their order."""
+        groups: dict[tuple, list[dict]] = {}
+        for entry in self.part(part):
+            groups.setdefault(key(entry), []).append(entry)
+        return groups
+
+    def peers(self) -> dict[tuple, list[dict]]:
+        """What ran the same rounds as the engine, which leads, by title and cores."""
+        return self.groups("peers", lambda entry: (_peer_title(entry), entry["cores"]))
+
+    def scaling(self, system: str, axis: str) -> list[tuple[float, float]]:
+        """Size and cost against one size alone, on one core."""
+        found = [entry for entry in self.part(f"scaling {axis}") if entry["setting"]["system"] == system]
+        return sorted((entry["setting"][SCALED[axis]], cost(entry)) for entry in found if entry["cores"] == "one")
+
+
+def read(paths: Iterable[Path]) -> Record:
+    """The record in pytest-benchmark's files, or in one that `write` wrote."""
+    machines, entries = [], []
+    for path in paths:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if "entries" in document:
+            machines, entries = [document["machine"]], document["entries"]
+            continue
+        cpu, commit = document["machine_info"]["cpu"], document["commit_info"]
+        changed = "+" if commit.get("dirty") else ""
+        machines.append(f"{document['datetime'][:19]}, {cpu['brand_raw']}, commit {commit['id'][:7]}{changed}")
+        entries += [each["extra_info"] for each in document["benchmarks"] if "part" in each["extra_info"]]
+    return Record("; ".join(dict.fromkeys(machines)), entries)
+
+
+def write(record: Record, folder: Path) -> None:
+    """Write all tables and figures, and the record."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = [peer_tables(record), precision_table(record), grid_tables(record), scaling_table(record)]
+    tables.append(compiling_table(record))
+    head = f"Measured {record.machine}.\n"
+    (folder / "table.md").write_text("\n".join([head, *tables]), encoding="utf-8")
+    (folder / "summary.md").write_text("\n".join([head, *tables[:2], *tables[3:]]), encoding="utf-8")
+    (folder / "peers.svg").write_text(peers_figure(record), encoding="utf-8")
+    (folder / "scaling.svg").write_text(scaling_figure(record), encoding="utf-8")
+    document = json.dumps(dataclasses.asdict(record), indent=1)
+    (folder / "bench.json").write_text(document + "\n", encoding="utf-8")
+
+
+def cost(entry: dict[str, Any]) -> float:
+    """Nanoseconds a replicate-round in the quickest pass."""
+    return min(entry["nanoseconds"])
+
+
+def peer_name(entry: dict[str, Any]) -> str:
+    """The contender, with its batch where it is the automatic one."""
+    return f"{entry['contender']}, batch {entry['setting']['batch']}" if entry["is_automatic"] else entry["contender"]
+
+
+def times_engine(entry: dict[str, Any]) -> tuple[float, float, float] | None:
+    """Cost over the engine's in the same passes: median, least and largest; None where it was not timed beside it."""
+    ratios = entry.get("times_engine")
+    return None if ratios is None else (float(np.median(ratios)), min(ratios), max(ratios))
+
+
+def peer_tables(record: Record) -> str:
+    """A table for each setting."""
+    tables = []
+    for (title, cores), group in record.peers().items():
+        rows = [
+            (peer_name(e), f"{cost(e):,.0f}", _ratio(times_engine(e)), f"{e['compile_seconds']:.1f}") for e in group
+        ]
+        columns = ("", COST, f"times {ENGINE}", "first call, s more")
+        tables.append(_table(f"{title}, {CORES[cores]}: {_sizes(group[0]['setting'])}", columns, rows))
+    return "\n".join(tables)
+
+
+def precision_table(record: Record) -> str:
+    """float64 over float32."""
+    rows = []
+    for (system, cores), group in record.groups("precision", _system_and_cores).items():
+        by_name = {entry["setting"]["precision"]: cost(entry) for entry in group}
+        single, double = by_name["float32"], by_name["float64"]
+        rows.append((system, CORES[cores], f"{single:,.0f}", f"{double:,.0f}", f"{double / single:.2f}"))
+    return _table("precision", ("", "cores", "float32, ns", "float64, ns", "float64 / float32"), rows)
+
+
+def grid_tables(record: Record) -> str:
+    """A table for each system: sizes by batch."""
+    tables = []
+    for (system, cores), group in record.groups("grid", _system_and_cores).items():
+        batches = sorted({entry["setting"]["batch"] for entry in group if not entry["is_automatic"]})
+        cells: dict[str, dict[Any, str]] = {}
+        for entry in group:
+            setting = entry["setting"]
+            row = cells.setdefault(f"{setting['num_experts']}, {setting['num_features']}", {})
+            if entry["is_automatic"]:
+                row["automatic"] = f"{cost(entry):,.0f} ({setting['batch']})"
+            else:
+                row[setting["batch"]] = f"{cost(entry):,.0f}"
+        rows = [(name, *(row.get(key, "") for key in (*batches, "automatic"))) for name, row in cells.items()]
+        columns = ("M, d", *(f"batch {batch}" for batch in batches), "automatic (batch)")
+        tables.append(_table(f"{system}, {COST}, {CORES[cores]}", columns, rows))
+    return "\n".join(tables)
+
+
+def scaling_table(record: Record) -> str:
+    """The slope of log cost over the log of each size."""
+    rows = []
+    for system in systems_of(record):
+        for axis, expected in EXPECTED_SLOPES.items():
+            points = record.scaling(system, axis)
+            if len(points) >= FITTED:
+                sizes, costs = np.log(np.asarray(points[-FITTED:])).T
+                slope = float(np.polyfit(sizes, costs, 1)[0])
+                spans = f"{points[-FITTED][0]:g} to {points[-1][0]:g}"
+                rows.append((system, axis, spans, f"{slope:.2f}", str(expected)))
+    columns = ("", "with", "from", "log-log slope", "expected at most")
+    return _table("scaling of the cost of a replicate-round", columns, rows)
+
+
+def compiling_table(record: Record) -> str:
+    """Seconds to compile Fig. 2's program."""
+    words = {"cold": "cold", "kept": "with JAX's persistent cache"}
+    rows = [
+        ("figure-2", CORES[entry["cores"]], words[entry["cache"]], f"{entry['compile_seconds']:.1f}")
+        for entry in record.part("compiling")
+        if entry["cache"] in words
+    ]
+    title = "compiling in a new process (tracing, lowering, compiling; imports not counted)"
+    return _table(title, ("program", "cores", "", "s"), rows)
+
+
+def systems_of(record: Record) -> list[str]:
+    """The systems whose scaling was measured."""
+    return list(dict.fromkeys(entry["setting"]["system"] for axis in AXES for entry in record.part(f"scaling {axis}")))
+
+
+def peers_figure(record: Record) -> str:
+    """A panel for each setting: a bar for each contender, with how many times the engine's cost it has."""
+    groups = record.peers()
+    heights = [0.19 * len(group) + 0.6 for group in groups.values()]
+    costs = [cost(entry) for group in groups.values() for entry in group]
+
+    def draw(figure: Any) -> None:
+        panels = figure.subplots(len(groups), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+        for panel, ((title, cores), group) in zip(panels, groups.items(), strict=True):
+            colours = ["C1" if entry["contender"] == ENGINE else "C0" for entry in group]
+            panel.barh(range(len(group)), list(map(cost, group)), color=colours, height=0.65)
+            panel.set_yticks(range(len(group)), list(map(peer_name, group)))
+            panel.invert_yaxis()
+            for place, entry in enumerate(group):
+                over = times_engine(entry)
+                words = f"{cost(entry):,.0f}" + (f"  ({over[0]:,.1f}×)" if over else "")
+                offset = {"xytext": (3, 0), "textcoords": "offset points", "va": "center", "fontsize": 7}
+                panel.annotate(words, (cost(entry), place), **offset)
+            panel.set_xscale("log")
+            panel.set_xlim(min(costs) / 2, max(costs) * 5)  # room for the words at the longest bar
+            panel.set_title(f"{title}, {CORES[cores]}", loc="left")
+        panels[-1].set_xlabel(COST)
+
+    caption = "Bars: the quickest pass. At each: times the engine's cost, median over interleaved passes. "
+    return render("The engine and its peers", (PAGE_WIDTH, sum(heights)), draw, f"{caption}{record.machine}.")
+
+
+def scaling_figure(record: Record) -> str:
+    """A panel for each size, a line for each system, over the slopes that operation counts lead to."""
+    caption = (
+        "Cost of a replicate-round against each size alone. Dashed: the steepest slope that the number of operations "
+        f"allows, through the last point. {record.machine}."
+    )
+
+    def draw(figure: Any) -> None:
+        panels = figure.subplots(1, len(AXES), sharey=True)
+        for panel, axis in zip(panels, AXES, strict=True):
+            ticks: set[float] = set()
+            for place, system in enumerate(systems_of(record)):
+                sizes, costs = zip(*record.scaling(system, axis), strict=True)
+                ticks |= set(sizes)
+                style = {"color": f"C{place}", "marker": MARKERS[place], "markersize": 3.5, "linewidth": 1}
+                panel.plot(sizes, costs, label=system, **style)
+                expected = [costs[-1] * (size / sizes[-1]) ** EXPECTED_SLOPES[axis] for size in sizes]
+                panel.plot(sizes, expected, color=f"C{place}", linewidth=0.8, linestyle=(0, (3, 2)), alpha=0.7)
+            panel.set_xscale("log")
+            panel.set_yscale("log")
+            panel.set_xticks(sorted(ticks)[::2], [f"{tick:g}" for tick in sorted(ticks)[::2]])
+            panel.minorticks_off()
+            panel.set_xlabel(AXES[axis])
+        panels[0].set_ylabel(COST)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(MARKERS))
+
+    return render("Cost of a replicate-round against each size", (PAGE_WIDTH, 2.1), draw, caption)
+
+
+def _peer_title(entry: dict[str, Any]) -> str:
+    return f"{entry['setting']['system']}, batch {entry['beside']}"
+
+
+def _system_and_cores(entry: dict[str, Any]) -> tuple[str, str]:
+    return entry["setting"]["system"], entry["cores"]
+
+
+def _sizes(setting: dict[str, Any]) -> str:
+    names = {"M": "num_experts", "N": "num_tasks", "d": "num_features", "s": "num_samples"}
+    return ", ".join(f"{symbol} = {setting[name]}" for symbol, name in names.items()) + f", {setting['precision']}"
+
+
+def _ratio(value: tuple[float, float, float] | None) -> str:
+    if value is None:
+        return ""
+    median, low, high = (f"{each:,.0f}" if each >= 10 else f"{each:.2f}" for each in value)
+    return f"{median} ({low} to {high})"
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
+    rule = "| --- |" + " ---: |" * (len(columns) - 1)
+    lines = ["| " + " | ".join(cells) + " |" for cells in (columns, *rows)]
+    return "\n".join([f"**{title}**", "", lines[0], rule, *lines[1:], ""])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("figures/bench"))
+    given = parser.parse_args()
+    write(read(given.files), given.out)

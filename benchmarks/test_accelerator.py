@@ -1,0 +1,40 @@
+"""A wide batch on an accelerator: replicate-rounds a second, and how near the memory's bandwidth that is."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from benchmarks.contenders import PASSES, SYSTEMS, bytes_of_state, paper_setting, prepare_engine
+
+BATCH, NUM_ROUNDS = 100_000, 512
+COPIED = 2**28  # elements of 4 bytes: far beyond any cache
+
+
+@pytest.mark.skipif(jax.default_backend() == "cpu", reason="JAX sees no accelerator here")
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_wide_batch(system, benchmark):
+    setting = dataclasses.replace(paper_setting(system, BATCH), num_rounds=NUM_ROUNDS)
+    run = prepare_engine(setting)
+    run()
+    benchmark.pedantic(run, rounds=PASSES)
+    seconds = benchmark.stats.stats.min
+    moved = 2 * BATCH * bytes_of_state(setting) * NUM_ROUNDS  # every state read and written once a round
+    benchmark.extra_info |= {
+        "part": "accelerator",
+        "setting": dataclasses.asdict(setting),
+        "device": jax.devices()[0].device_kind,
+        "rounds_a_second": BATCH * NUM_ROUNDS / seconds,
+        "bandwidth_share": moved / seconds / copy_bandwidth(),
+    }
+    print(f"\n{system}: {BATCH * NUM_ROUNDS / seconds / 1e6:,.1f} M replicate-rounds a second")
+
+
+def copy_bandwidth() -> float:
+    """Bytes a second, read and written, of the quickest of several copies of a large array."""
+    from benchmarks.contenders import interleaved
+
+    array = jnp.zeros(COPIED, jnp.float32)
+    move = jax.jit(lambda array: array + 1)
+    return 2 * array.nbytes / float(interleaved([lambda: move(array).block_until_ready()]).min())

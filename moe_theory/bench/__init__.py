@@ -1,1 +1,0 @@
-"""How fast the engine is here, and against other ways to run the same rounds."""

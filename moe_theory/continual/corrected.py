@@ -1,0 +1,227 @@
+"""What holds in place of false or approximate statements of `continual`, by the paper's numbers; `theory` has those.
+
+Exact metrics of a single expert replace Proposition 4: the recursion over its moments, with the derivation, is
+`core/single_expert.py`, and gets the tasks of a pool here. `continual.exact` is another name for this module.
+"""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Real
+
+from moe_theory.continual import theory
+from moe_theory.core import single_expert as recursion
+from moe_theory.core.linear import error_contraction, gaps, overparameterization_ratio, power_drop_sum
+from moe_theory.core.numerics import Numbers, array_namespace
+from moe_theory.core.single_expert import Exact as Exact
+from moe_theory.core.single_expert import require_rounds
+from moe_theory.core.tasks import Pool
+
+
+def single_expert(pool: Pool, num_samples: int, num_rounds: int) -> Exact:
+    """Exact expected metrics for M = 1 and the arrivals of Definition 1: one signal column, the others Gaussian.
+
+    Tasks arrive uniformly; the expectation is over tasks and features, for this `pool`: the forgetting of (15), the
+    generalization error of (16) and the error of (14). Float64; O(N d^3 + T (N d^2 + d^3)).
+
+    Source: `core/single_expert.py`; replaces Proposition 4, (17) and (18), of `continual`.
+    Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidParamsError for a zero signal; InvalidRunError if
+        num_rounds < 1.
+
+    Examples:
+        A single task whose signal is its ground truth is known after one arrival:
+
+        >>> import numpy as np
+        >>> from moe_theory.continual import Pool, exact
+        >>> pool = Pool(truths=np.eye(1, 4), signals=np.eye(1, 4), clusters=np.arange(1))
+        >>> metrics = exact.single_expert(pool, num_samples=2, num_rounds=3)
+        >>> metrics.error.shape, np.allclose(metrics.error, 0)
+        ((3,), True)
+    """
+    return recursion.single_expert(pool.truths, pool.signals, num_samples, num_rounds)
+
+
+def single_expert_gaussian(pool: Pool, num_samples: int, num_rounds: int) -> Exact:
+    """Exact expected metrics for M = 1 if every column of X were Gaussian, the setting of Proposition 4's proof.
+
+    Then Pi_n = I and D = d, and with r = 1 - s/d every error is a mean over the truths learned before:
+    E|w_t - w_{n_tau}|^2 = r^t W + (1 - r^t - (1-r) r^(t-tau)) Delta. The last term, absent from (17) and (18), is the
+    arrival of the task itself, at distance 0. Float64; O(T).
+
+    Source: Lemma 16, (42), of `continual`, summed without dropping l = i.
+    Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidRunError if num_rounds < 1.
+
+    Examples:
+        With one task of norm 1 the error is r^t, here with r = 1 - 2/4:
+
+        >>> import numpy as np
+        >>> from moe_theory.continual import Pool, exact
+        >>> pool = Pool(truths=np.eye(1, 4), signals=np.eye(1, 4), clusters=np.arange(1))
+        >>> exact.single_expert_gaussian(pool, num_samples=2, num_rounds=3).error.tolist()
+        [0.5, 0.25, 0.125]
+    """
+    truths = np.asarray(pool.truths, np.float64)
+    num_features = truths.shape[1]
+    ratio = overparameterization_ratio(num_features, num_samples)
+    require_rounds(num_rounds)
+    pool_gaps = gaps(pool._replace(truths=truths, clusters=np.asarray(pool.clusters)))
+    norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
+    rounds = np.arange(1, num_rounds + 1)
+    powers = ratio**rounds
+    power_sums = np.concatenate([[0.0], np.cumsum(powers)[:-1]])  # sum over tau < t
+    mean_powers = power_sums / np.maximum(rounds - 1, 1)
+    forgetting = (powers - mean_powers) * norm + (1 - ratio - powers + ratio * mean_powers) * gap
+    forgetting[0] = 0.0
+    return Exact(
+        forgetting=forgetting,
+        generalization_error=powers * norm + (1 - powers) * (1 - 1 / rounds) * gap,
+        error=powers * norm + (ratio - powers) * gap,
+    )
+
+
+def theorem_2(
+    pool_gaps: theory.Gaps,
+    ratio: Float[ArrayLike, ""],
+    loads: Real[Numbers, "*batch M"],
+    explored_loads: Real[Numbers, "*batch M"],
+    round: Real[ArrayLike, "*batch"],
+) -> theory.Bound:
+    """Theorem 2 with r^(L_tau - L_T1) in the third term of (21) in place of r^(L_t - L_T1 - 1).
+
+    This is what "term a - term b" in the proof gives before it is evaluated. The second term of (21), and (22), are as
+    printed. Arguments and result: as of `theory.theorem_2`.
+
+    Source: Theorem 2, (21), and Appendix J of `continual`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.continual import corrected, theory
+        >>> gaps = theory.Gaps(truth_norm=1.0, task_gap=3.0, within_gap=1.0, across_gap=3.0)
+        >>> loads = gaps, 0.5, np.array([4, 3]), np.array([2, 1]), 7
+        >>> bool(corrected.theorem_2(*loads).forgetting > theory.theorem_2(*loads).forgetting)
+        True
+    """
+    xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
+    repeated = xp.sum(power_drop_sum(ratio, loads), axis=-1)
+    explored = xp.sum(power_drop_sum(ratio, explored_loads), axis=-1)
+    drift = power_drop_sum(ratio, loads - explored_loads)
+    forgotten = (
+        explored * pool_gaps.task_gap - repeated * pool_gaps.truth_norm + xp.sum(drift, axis=-1) * pool_gaps.within_gap
+    )
+    printed = theory.theorem_2(pool_gaps, ratio, loads, explored_loads, round)
+    return printed._replace(forgetting=forgotten / xp.maximum(round - 1, 1))
+
+
+def lemma_2(perturbation_scale: float) -> float:
+    """The least L with |p - p^|_inf <= L |h - h^|_inf for all outputs and any number M >= 2 of experts: 2 / lambda.
+
+    dp_m/dh_m = sum_j c_j and dp_m/dh_j = -c_j with c_j >= 0, and sum_j c_j is 1/lambda times the increase of
+    prod_j F(u + (h_m - h_j) / lambda) over u in [0, 1], at most 1. Equal outputs attain it: raise one, lower the rest.
+
+    Source: replaces Lemma 2 of `continual`, which has lambda M^2.
+
+    Examples:
+        >>> from moe_theory.continual import corrected
+        >>> corrected.lemma_2(perturbation_scale=0.5)
+        4.0
+    """
+    return 2 / perturbation_scale
+
+
+def routing_probabilities(
+    outputs: Float[np.ndarray, "*batch M"], perturbation_scale: float
+) -> Float[np.ndarray, "*batch M"]:
+    """P(argmax_j h_j + r_j = m) for independent r_j ~ U[0, lambda], in float64.
+
+    With expert m's perturbation at u lambda it wins with probability prod_j F(u + (h_m - h_j) / lambda), F the
+    distribution function of U[0, 1]: a polynomial of degree M - 1 between the places where a factor reaches 0 or 1,
+    which Gauss-Legendre quadrature integrates over u in [0, 1] without error but rounding.
+
+    Source: Eq. (1) and Appendix B of `continual`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.continual import corrected
+        >>> corrected.routing_probabilities(np.array([0.0, 0.5]), perturbation_scale=1.0).tolist()
+        [0.125, 0.875]
+    """
+    outputs = np.asarray(outputs, np.float64) / perturbation_scale
+    num_experts = outputs.shape[-1]
+    leads = outputs[..., :, None] - outputs[..., None, :]  # (..., M, M): h_m - h_j; j = m is left out below
+    others = leads[..., ~np.eye(num_experts, dtype=bool)].reshape(*outputs.shape, num_experts - 1)
+    kinks = np.concatenate(
+        [-others, 1 - others, np.zeros_like(outputs)[..., None], np.ones_like(outputs)[..., None]], -1
+    )
+    ends = np.sort(np.clip(kinks, 0, 1), axis=-1)
+    middles, halves = (ends[..., 1:] + ends[..., :-1]) / 2, (ends[..., 1:] - ends[..., :-1]) / 2
+    nodes, weights = np.polynomial.legendre.leggauss(num_experts // 2 + 1)
+    total = np.zeros(outputs.shape)
+    for node, weight in zip(nodes, weights, strict=True):
+        places = middles + halves * node
+        wins = np.clip(places[..., :, None] + others[..., None, :], 0, 1).prod(axis=-1)
+        total += weight * np.sum(halves * wins, axis=-1)
+    return total
+
+
+def lemma_11(num_sets: int, num_experts: int) -> float:
+    """1 - N (1 - 1/N)^M, a lower bound of `coverage_probability` by the union bound.
+
+    Source: replaces the product in the proof of Lemma 11 of `continual`.
+
+    Examples:
+        >>> from moe_theory.continual import corrected
+        >>> corrected.lemma_11(num_sets=2, num_experts=3)
+        0.75
+    """
+    return 1 - num_sets * (1 - 1 / num_sets) ** num_experts
+
+
+def coverage_probability(num_sets: int, num_experts: int) -> float:
+    """The probability that M experts, each in one of N sets independently and uniformly, leave no set empty.
+
+    Inclusion and exclusion of empty sets, in integers.
+
+    Source: Lemma 11 of `continual`, which bounds it.
+
+    Examples:
+        >>> from moe_theory.continual import corrected
+        >>> corrected.coverage_probability(num_sets=2, num_experts=3)
+        0.75
+    """
+    ways = ((-1) ** empty * math.comb(num_sets, empty) * (num_sets - empty) ** num_experts for empty in range(num_sets))
+    return sum(ways) / num_sets**num_experts
+
+
+def lemma_16(
+    expert: Float[Array, " d"],
+    truth: Float[Array, " d"],
+    signal: Float[Array, " d"],
+    others: Float[Numbers, "N d"],
+    num_samples: int,
+) -> Float[Array, " N"]:
+    """E |w' - w_n|^2 for every truth w_n in `others`, once an expert w has learned a task (`truth`, `signal`).
+
+    w' - w_n = (I - P)(w - w_n) + P b with b = truth - w_n, the two parts orthogonal, and I - P is a projector that is
+    uniformly random inside the signal's complement, of rank d - s out of d - 1 dimensions.
+
+    Source: replaces the step behind (42), Lemma 16 of `continual`, which takes P to be uniformly random.
+    Raises: InvalidDimsError unless 1 <= num_samples < d.
+
+    Examples:
+        The error of the task just learned, where (d - s) / (d - 1) = 2/3 of what its signal does not show remains:
+
+        >>> import jax.numpy as jnp
+        >>> from moe_theory.continual import corrected
+        >>> truth = jnp.array([1.0, 3.0, 0.0, 0.0])
+        >>> corrected.lemma_16(jnp.zeros(4), truth, jnp.eye(4)[0], truth[None], num_samples=2).round(4).tolist()
+        [6.0]
+    """
+    unit = signal / jnp.sqrt(jnp.sum(signal**2))
+    contraction = error_contraction(expert.shape[0], num_samples)
+
+    def across(vectors: Float[Array, "N d"]) -> Float[Array, " N"]:
+        return jnp.sum(vectors**2, axis=1) - jnp.sum(vectors * unit[None, :], axis=1) ** 2
+
+    gaps = truth[None, :] - others
+    return contraction * (across(expert[None, :] - others) - across(gaps)) + jnp.sum(gaps**2, axis=1)

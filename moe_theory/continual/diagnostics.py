@@ -1,0 +1,253 @@
+"""Algorithm 1 with more on show than `Info`: what its lemmas speak of.
+
+`GateSteps` are what Lemmas 5 to 9 need: a round's gradient and gate step. `Diagnostics` are what Lemmas 11 to 16 and
+Propositions 1 to 3 need: expert sets, gaps between gate outputs, moves since T1. A round is described with the gates
+that routed it. Tasks n (M > N) and clusters k (M < N) are one case: with K >= N every task is a cluster of its own.
+"""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from moe_theory.continual import corrected, theory
+from moe_theory.continual.algorithm import Info, State, balance_cost, draw, learn, locality_cost, system
+from moe_theory.continual.params import Dims, Params
+from moe_theory.core import gating
+from moe_theory.core.numerics import Numbers
+from moe_theory.core.system import System
+from moe_theory.core.tasks import Arrival, Pool, select_row
+
+
+class GateSteps(NamedTuple):
+    """What a round's gradient would do to the gates, also once their update is terminated; sizes of the gates."""
+
+    least_balance_gradient: Float[Array, ""]  # min over experts of |auxiliary loss's gradient in theta^(m)|_inf
+    largest_gradient: Float[Array, ""]  # max over experts of the task loss's
+    chosen_change: Float[Array, ""]  # max over n of |<theta' - theta, v_n>| for the expert that was chosen
+    others_change: Float[Array, ""]  # the same, and max over the other experts
+    chosen_rise: Float[Array, ""]  # max over n of <theta' - theta, v_n> for the expert that was chosen
+    own_rise: Float[Array, ""]  # <theta' - theta, v_n> of the arriving task's n, for the expert that was chosen
+    own_fall: Float[Array, ""]  # max over the other experts of -<theta' - theta, v_n>, for the same n
+    gate_size: Float[Array, ""]  # max over experts of |theta^(m)|_inf after the round
+    gate_gap: Float[Array, ""]  # max over pairs of experts of |theta^(m) - theta^(m')|_inf after the round
+
+
+@functools.lru_cache
+def system_with_gate_steps(dims: Dims) -> System:
+    """Algorithm 1 as a `System` whose info is `GateSteps`; it draws and learns exactly as `continual.system` does."""
+
+    def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, GateSteps]:
+        arrival, perturbation = draw(key, dims, state.pool, params)
+        after, info = learn(state, arrival, perturbation, params, max_active=dims.max_active)
+        return after, gate_steps(arrival, after, info, params)
+
+    return System(system(dims).init, step)
+
+
+def gate_steps(arrival: Arrival, after: State, info: Info, params: Params) -> GateSteps:
+    """The gate step of a round of switch routing, from what the round showed and the state after it.
+
+    Source: Eqs. (9), (27), (30) of `continual`.
+    """
+    gate_input = jnp.sum(arrival.features, axis=1)
+    balance = jnp.where(info.chosen, balance_cost(after.visits, after.round, params), 0)
+    locality = jnp.where(info.chosen, locality_cost(info.update_norm**2, params), 0)
+    slopes = gating.gate_slopes(info.gate_probabilities, locality + balance)
+    exists = jnp.arange(slopes.shape[0]) < params.num_experts
+    is_other = exists & ~info.chosen
+    input_size = jnp.max(jnp.abs(gate_input))
+    balance_gradients = jnp.abs(gating.gate_slopes(info.gate_probabilities, balance)) * input_size
+
+    drives = jnp.sum(after.pool.signals * gate_input[None, :], axis=1)
+    changes = -params.learning_rate * slopes[:, None] * drives[None, :]
+    own_changes = -params.learning_rate * slopes * select_row(drives[:, None], arrival.task)[0]
+    chosen_changes = jnp.sum(jnp.where(info.chosen[:, None], changes, 0), axis=0)
+    highest = _largest(after.gates, exists[:, None])
+    lowest = -_largest(-after.gates, exists[:, None])
+    return GateSteps(
+        least_balance_gradient=-_largest(-balance_gradients, exists),
+        largest_gradient=_largest(jnp.abs(slopes) * input_size, exists),
+        chosen_change=jnp.max(jnp.abs(chosen_changes)),
+        others_change=jnp.max(_largest(jnp.abs(changes), is_other[:, None])),
+        chosen_rise=jnp.max(chosen_changes),
+        own_rise=jnp.sum(jnp.where(info.chosen, own_changes, 0)),
+        own_fall=_largest(-own_changes, is_other),
+        gate_size=jnp.max(jnp.abs(after.gates)),
+        gate_gap=jnp.max(highest - lowest),
+    )
+
+
+def _largest(values: Float[Array, "M *rest"], mask: Bool[Array, "M *ones"]) -> Float[Array, "*rest"]:
+    """The largest value over the experts of a mask."""
+    return jnp.max(jnp.where(mask, values, -jnp.inf), axis=0)
+
+
+class TrackedState(NamedTuple):
+    """The algorithm's state, and what it was around T1."""
+
+    state: State
+    explored: Float[Array, "M d"]  # experts after round T1
+    begun: Float[Array, "M d"]  # experts after round T1 + 1
+    sets: Int[Array, " M"]  # each expert's set, by its cluster, at the gates of round T1 + 1
+
+    @property
+    def pool(self) -> Pool:
+        """The pool of the run."""
+        return self.state.pool
+
+    @property
+    def round(self) -> Int[Array, ""]:
+        """Rounds done, t."""
+        return self.state.round
+
+
+class Diagnostics(NamedTuple):
+    """Expert sets, gate gaps, gradients and moves of one round."""
+
+    task: Int[Array, ""]  # n_t
+    expert: Int[Array, ""]  # m_t
+    terminated: Bool[Array, ""]  # whether the gates were fixed before this round
+    error: Float[Array, ""]  # |w_t - w_n|^2 of the expert that learned
+    update_norm: Float[Array, ""]  # |w_t - w_{t-1}|
+    generalization_error: Float[Array, ""]  # G_t
+    set_size: Int[Array, ""]  # |M_n| of the arriving task's set
+    is_inside: Bool[Array, ""]  # whether m_t is in it
+    led: Bool[Array, ""]  # whether m_t has the highest gate output in it
+    led_all: Bool[Array, ""]  # whether m_t has the highest gate output of all experts
+    own_gap: Float[Array, ""]  # largest |h_m - h_m'| in it
+    other_gap: Float[Array, ""]  # mean |h_m - h_m'| of a member and another expert
+    locality_gradient: Float[Array, ""]  # largest entry of the gradient of (6) in the gates
+    gradient_gap: Float[Array, ""]  # largest |gradient of (8) at m less that at m_t|_inf
+    is_stable: Bool[Array, ""]  # whether all sets are those at the gates of round T1 + 1
+    is_separated: Bool[Array, ""]  # (33): in those sets, pi_m(v_n) of own signals above pi_m(v_n') of all others
+    is_ordered: Bool[Array, ""]  # (40): for each signal, members of its set above all other experts
+    drift: Float[Array, ""]  # largest |w_t - w_{T1+1}|_inf
+    distance_change: Float[Array, ""]  # | |w_t - w_n|^2 - |w_T1 - w_n|^2 | of the expert that learned
+    step_error: Float[Array, ""]  # mean over all truths w_n of |w_t - w_n|^2, of the expert that learned
+    step_expected: Float[Array, ""]  # what it is expected to be, given that expert before, the task and its signal
+
+
+@functools.lru_cache
+def system_with_diagnostics(dims: Dims) -> System:
+    """Algorithm 1 as a `System` whose info is `Diagnostics`; it draws and learns exactly as `continual.system` does."""
+    plain = system(dims)
+
+    def init(key: Key[Array, ""], params: Params) -> TrackedState:
+        state = plain.init(key, params)
+        return TrackedState(state, state.experts, state.experts, jnp.zeros(dims.max_experts, jnp.int32))
+
+    def step(key: Key[Array, ""], before: TrackedState, params: Params) -> tuple[TrackedState, Diagnostics]:
+        arrival, perturbation = draw(key, dims, before.pool, params)
+        state, info = learn(before.state, arrival, perturbation, params, max_active=dims.max_active)
+        explored_rounds = theory.exploration_rounds(params.num_experts, params.learning_rate)
+        sets = expert_sets(before.state)
+        tracked = TrackedState(
+            state=state,
+            explored=jnp.where(state.round <= explored_rounds, state.experts, before.explored),
+            begun=jnp.where(state.round <= explored_rounds + 1, state.experts, before.begun),
+            sets=jnp.where(state.round <= explored_rounds + 1, sets, before.sets),
+        )
+        return tracked, _diagnose(before, tracked, arrival, info, params)
+
+    return System(init, step)
+
+
+def drives_of(state: State) -> Float[Array, "M N"]:
+    """<theta_m, v_n>: each gate's output for each signal alone."""
+    return jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=2)
+
+
+def expert_sets(state: State) -> Int[Array, " M"]:
+    """The cluster of the signal that each gate's output is largest for; the lowest on ties. Source: Eq. (11)."""
+    drives = drives_of(state)
+    is_best = drives == jnp.max(drives, axis=1, keepdims=True)
+    return jnp.min(jnp.where(is_best, state.pool.clusters[None, :], drives.shape[1]), axis=1).astype(jnp.int32)
+
+
+def is_separated(
+    drives: Float[Array, "M N"], sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
+) -> Bool[Array, ""]:
+    """Whether every expert's probability is larger for all signals of its set than for all others. Source: (33)."""
+    logits = jnp.where(exists[:, None], drives, -jnp.inf)
+    probabilities = drives - jax.nn.logsumexp(logits, axis=0, keepdims=True)
+    is_own = sets[:, None] == clusters[None, :]
+    least = jnp.min(jnp.where(is_own, probabilities, jnp.inf), axis=1)
+    return jnp.all((least > jnp.max(jnp.where(is_own, -jnp.inf, probabilities), axis=1)) | ~exists)
+
+
+def is_ordered(
+    drives: Float[Array, "M N"], sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
+) -> Bool[Array, ""]:
+    """Whether for every signal the members of its set are above all other experts. Source: (40)."""
+    is_own = (sets[:, None] == clusters[None, :]) & exists[:, None]
+    least = jnp.min(jnp.where(is_own, drives, jnp.inf), axis=0)
+    return jnp.all(least > jnp.max(jnp.where(is_own | ~exists[:, None], -jnp.inf, drives), axis=0))
+
+
+def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info: Info, params: Params) -> Diagnostics:
+    state, pool = before.state, before.pool
+    exists = jnp.arange(state.experts.shape[0]) < params.num_experts
+    drives, sets = drives_of(state), expert_sets(state)
+    is_task = jnp.arange(pool.clusters.shape[0]) == arrival.task
+    members = exists & (sets == jnp.sum(jnp.where(is_task, pool.clusters, 0)))
+    row = functools.partial(select_row, index=info.expert)
+    truth, expert = select_row(pool.truths, arrival.task), row(after.state.experts)
+    late = after.round > theory.exploration_rounds(params.num_experts, params.learning_rate) + 1
+    drift = jnp.max(jnp.where(exists[:, None], jnp.abs(after.state.experts - after.begun), 0))
+    signal, num_samples = select_row(pool.signals, arrival.task), arrival.features.shape[1]
+    expected = corrected.lemma_16(row(state.experts), truth, signal, pool.truths, num_samples)
+    outputs, chosen = info.gate_outputs, info.chosen
+    highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
+    locality_gradient, gradient_gap = _gradients(after.state, arrival, info, params, exists)
+    return Diagnostics(
+        task=arrival.task,
+        expert=info.expert,
+        terminated=state.terminated,
+        error=info.error,
+        update_norm=info.update_norm,
+        generalization_error=info.generalization_error,
+        set_size=jnp.sum(members),
+        is_inside=jnp.any(members & chosen),
+        led=jnp.any(members & chosen & (outputs == highest)),
+        led_all=jnp.any(chosen & (outputs == jnp.max(jnp.where(exists, outputs, -jnp.inf)))),
+        own_gap=_span(outputs, members),
+        other_gap=_mean_gap(outputs, members, exists & ~members),
+        locality_gradient=locality_gradient,
+        gradient_gap=gradient_gap,
+        is_stable=jnp.all((sets == after.sets) | ~exists),
+        is_separated=is_separated(drives, after.sets, exists, pool.clusters),
+        is_ordered=is_ordered(drives, sets, exists, pool.clusters),
+        drift=jnp.where(late, drift, 0),
+        distance_change=jnp.abs(jnp.sum((expert - truth) ** 2) - jnp.sum((row(after.explored) - truth) ** 2)),
+        step_error=jnp.mean(jnp.sum((expert[None, :] - pool.truths) ** 2, axis=1)),
+        step_expected=jnp.mean(expected),
+    )
+
+
+def _gradients(
+    after: State, arrival: Arrival, info: Info, params: Params, exists: Bool[Array, " M"]
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Largest entry of the locality gradient, and largest difference from the chosen expert's whole gradient."""
+    probabilities, chosen = info.gate_probabilities, info.chosen
+    slopes = jnp.sum(jnp.where(chosen, probabilities, 0)) * (chosen - probabilities)
+    moved = locality_cost(info.update_norm**2, params)
+    cost = moved + jnp.sum(jnp.where(chosen, balance_cost(after.visits, after.round, params), 0))
+    largest = jnp.max(jnp.abs(jnp.sum(arrival.features, axis=1)))
+    gaps = jnp.abs(slopes - jnp.sum(jnp.where(chosen, slopes, 0)))
+    return moved * largest * jnp.max(jnp.abs(slopes)), cost * largest * jnp.max(jnp.where(exists, gaps, 0))
+
+
+def _span(outputs: Float[Array, " M"], members: Bool[Array, " M"]) -> Float[Array, ""]:
+    """The largest gap between members; 0 without members."""
+    highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
+    return jnp.where(jnp.any(members), highest - jnp.min(jnp.where(members, outputs, jnp.inf)), 0)
+
+
+def _mean_gap(outputs: Float[Array, " M"], members: Bool[Array, " M"], others: Bool[Array, " M"]) -> Float[Array, ""]:
+    """The mean gap between a member and another; 0 without such a pair."""
+    is_pair = members[:, None] & others[None, :]
+    total = jnp.sum(jnp.where(is_pair, jnp.abs(outputs[:, None] - outputs[None, :]), 0))
+    return total / jnp.maximum(jnp.sum(is_pair), 1)

@@ -1,0 +1,159 @@
+"""What holds in place of the statements of `edge` that do not: Propositions 1 and 4, Theorem 1.
+
+Proposition 4 is about routing that ignores the content of tasks: nearest, fastest and uniform offloading, not Algorithm
+1. Given the loads, an expert's arrivals are then independent draws of task and own truth, whatever the other experts
+got, so an expert with load L has the expected error g(L) of a single expert after L arrivals, and exactly
+
+    E[G_T | loads] = sum_m (L_m / T) g(L_m),
+
+with g from the moment recursion of `core/single_expert.py`: `generalization_error` and `by_loads`. Delays do not
+matter: an expert is idle only once it has its new model, so it learns its arrivals one by one. A model still being
+trained counts as learned: this is G with pending tasks completed, one task an expert at a time. T is the number of
+tasks that were not dropped.
+"""
+
+import numpy as np
+from jaxtyping import ArrayLike, Float, Real
+
+from moe_theory.core.constraints import is_known
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.core.linear import Gaps, power, power_complement
+from moe_theory.core.numerics import Numbers, array_namespace
+from moe_theory.core.single_expert import fixed_signals, learn_arrivals, signals_along_truths
+from moe_theory.core.tasks import Pool
+from moe_theory.edge.theory import _binomial_tail, _require_window
+
+
+def unserved(max_delay: int, num_tasks: int, specialists: float) -> float:
+    """Probability that an arriving task finds all its `specialists` busy, if every delay is `max_delay`.
+
+    They are busy if at least that many of the max_delay - 1 arrivals before are of the task. For a whole number of
+    specialists this is at least `theory.tail`. With shorter delays it is an upper bound.
+
+    Source: in place of the window of Appendix B in Proposition 1 of `edge`.
+    Raises: InvalidDimsError unless max_delay >= 1 and num_tasks >= 1.
+
+    Examples:
+        >>> from moe_theory.edge import corrected
+        >>> round(corrected.unserved(max_delay=2, num_tasks=2, specialists=1), 6)
+        0.5
+    """
+    _require_window(max_delay, num_tasks)
+    return float(_binomial_tail(np.ceil(specialists) - 1, max_delay - 1, num_tasks))
+
+
+def generalization_error(
+    pool: Pool, num_samples: int, max_load: int, cluster_spread: float, follows_truth: bool
+) -> Float[np.ndarray, " L"]:
+    """g(L) for L = 0..`max_load`: the expected mean error of one expert over its own L arrivals; g(0) = 0.
+
+    An arrival of task n has the own truth w_n + xi, with independent N(0, `cluster_spread`^2) entries of xi. Its signal
+    points along this own truth if `follows_truth` (`pool.signals` are then not used), else along v_n of the pool.
+    The expectation is over tasks, own truths and features, for this `pool`. Squared unit of the truths, float64.
+
+    Source: the module's docstring, in place of Proposition 4, (22), of `edge`.
+    Raises: InvalidDimsError unless 1 <= num_samples < p; InvalidParamsError for a negative spread or a signal without
+        direction; InvalidRunError if max_load < 1.
+
+    Examples:
+        A single task without spread is known after one arrival:
+
+        >>> import numpy as np
+        >>> from moe_theory.edge import Pool, corrected
+        >>> pool = Pool(truths=np.eye(1, 4), signals=np.eye(1, 4), clusters=np.arange(1))
+        >>> errors = corrected.generalization_error(pool, 2, max_load=3, cluster_spread=0.0, follows_truth=True)
+        >>> errors.shape, np.allclose(errors, 0)
+        ((4,), True)
+    """
+    if max_load < 1:
+        raise InvalidRunError(f"max_load={max_load} must be at least 1: g(0) is 0 by definition. Raise max_load.")
+    if follows_truth:
+        arrivals = signals_along_truths(pool.truths, cluster_spread)
+    else:
+        arrivals = fixed_signals(pool.truths, pool.signals, cluster_spread)
+    errors = learn_arrivals(arrivals, num_samples, max_load).generalization_error
+    return np.concatenate([[0.0], errors])
+
+
+def by_loads(errors: Float[Numbers, " L"], loads: Real[Numbers, "*batch M"]) -> Float[Numbers, "*batch"]:
+    """E[G_T | loads] from `errors` g(0..max_load) and the experts' whole `loads`; 0 where no task has arrived.
+
+    A traced load above max_load gives NaN.
+
+    Source: the module's docstring.
+    Raises: InvalidParamsError for a load above max_load, where it is known.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.edge import corrected
+        >>> float(corrected.by_loads(np.array([0.0, 3.0, 1.5]), np.array([1, 2])))  # (1 * 3 + 2 * 1.5) / 3
+        2.0
+    """
+    if is_known(loads) and np.any((loads < 0) | (loads >= len(errors))):
+        raise InvalidParamsError(
+            f"loads of {np.min(loads)} to {np.max(loads)} must be in 0..{len(errors) - 1}, where g is known. Raise "
+            "max_load of generalization_error."
+        )
+    xp = array_namespace(errors, loads)
+    indices = loads.astype(int)
+    known = xp.asarray(errors)[xp.minimum(indices, len(errors) - 1)]
+    means = xp.where(indices < len(errors), known, xp.nan)
+    return xp.sum(loads * means, axis=-1) / xp.maximum(xp.sum(loads, axis=-1), 1)
+
+
+def proposition_4(
+    pool_gaps: Gaps, ratio: Float[ArrayLike, ""], loads: Real[Numbers, "*batch M"], round: Real[ArrayLike, "*batch"]
+) -> Float[Numbers, "*batch"]:
+    """`theory.proposition_4` without the error between a task and its own arrival, which (22) counts but is 0.
+
+    This is (34) summed, and exact if every column of X were Gaussian.
+
+    Source: Lemma 9, (34), of `edge`, in place of Proposition 4, (22).
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.edge import corrected, theory
+        >>> gaps = theory.Gaps(truth_norm=1.0, task_gap=3.0, within_gap=0.0, across_gap=3.0)
+        >>> round(float(corrected.proposition_4(gaps, 0.5, loads=np.array([1, 1]), round=2)), 6)  # 0.5 * 1
+        0.5
+    """
+    xp = array_namespace(*pool_gaps, ratio, loads, round)
+    confused = xp.sum((loads - 1) * power_complement(ratio, loads), axis=-1)
+    unlearned = xp.sum(loads * power(ratio, loads), axis=-1)
+    return (unlearned * pool_gaps.truth_norm + confused * pool_gaps.task_gap) / round
+
+
+def theorem_1(
+    pool_gaps: Gaps,
+    ratio: Float[ArrayLike, ""],
+    loads: Real[Numbers, "*batch M"],
+    explored_loads: Real[Numbers, "*batch M"],
+    round: Real[ArrayLike, "*batch"],
+    floor: Float[ArrayLike, "*batch"] = 0.0,
+) -> Float[Numbers, "*batch"]:
+    """Upper bound of E[G_T] under Algorithm 1 in which the tasks of the exploration keep their error.
+
+    A task up to T1 keeps its distance to the model its expert ends with, as under (22), for ever. Only later ones, if
+    from then on every one is routed to a specialist, fade to the floor: the sum over m of
+    L_T1 (r^L_T W + (1 - r^L_T) Delta) + (L_T - L_T1) (floor + r^(L_T - L_T1) Delta), over T.
+
+    Args:
+        explored_loads: the loads at round min(T, T1).
+        floor: the term G^4 = O(sigma_0^2), whose constant the paper leaves open.
+    Source: ours, in place of Theorem 1, (23), of `edge`: what (34) leaves of the tasks up to T1, which the last step
+        of Appendix F makes fade.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.edge import corrected, theory
+        >>> gaps = theory.Gaps(truth_norm=1.0, task_gap=3.0, within_gap=0.0, across_gap=3.0)
+        >>> loads = np.array([1, 1])
+        >>> round(float(corrected.theorem_1(gaps, 0.5, loads, explored_loads=loads, round=2, floor=0.25)), 6)
+        2.0
+    """
+    xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
+    late_loads = loads - explored_loads
+    norm, gap = (xp.expand_dims(xp.asarray(value), -1) for value in (pool_gaps.truth_norm, pool_gaps.task_gap))
+    early = power(ratio, loads) * norm + power_complement(ratio, loads) * gap
+    late = xp.expand_dims(xp.asarray(floor), -1) + power(ratio, late_loads) * gap
+    return xp.sum(explored_loads * early + late_loads * late, axis=-1) / round

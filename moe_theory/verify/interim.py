@@ -1,0 +1,146 @@
+"""Interim analyses: when to look at the samples, how much of the error a look may spend, and one claim's test by looks.
+
+Replicates double from look to look. Look k of a verdict at error a spends a/(k (k + 1)), which adds up to a however
+many looks there are, so that a verdict does not depend on when its last look was meant to be.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+from moe_theory.runs import Run
+from moe_theory.verify import evidence, judgement
+from moe_theory.verify.claim import Claim, Runs
+from moe_theory.verify.evidence import Samples
+from moe_theory.verify.verdict import Look, Status, Stop, Verdict
+
+FIRST_SHARE = 32  # the first look is at an experiment's replicates over this,
+FIRST_LOOK = 64  # or at so many if that is more
+MOST_REPLICATES = 1 << 22  # of a run without another limit
+
+
+def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
+    """Replicates at the looks of an experiment of so many: doubling, up to `limit` (None: to `MOST_REPLICATES`).
+
+    A limit below the first look is the only look. One between two looks is not looked at: each limit that is tried
+    would be one look more, and nobody would have paid for it.
+    """
+    first, last = max(replicates // FIRST_SHARE, FIRST_LOOK), limit or MOST_REPLICATES
+    if last < first:
+        return (last,)
+    return tuple(first << doublings for doublings in range((last // first).bit_length()))
+
+
+def alpha_spent(error: float, number: int) -> float:
+    """What look `number`, from 1 on, may spend of a verdict's error."""
+    return error / (number * (number + 1))
+
+
+class SequentialTest:
+    """The test of one claim under one reading: its samples so far, and the looks at them.
+
+    Args:
+        blank: the verdict before anything is known.
+        least_replicates: an identity is not supported by fewer.
+        is_single_look: whether the first look has the whole error.
+    """
+
+    def __init__(self, claim: Claim, blank: Verdict, least_replicates: int, *, is_single_look: bool = False) -> None:
+        self.claim = claim
+        self.blank = blank
+        self.is_single_look = is_single_look
+        self.least_replicates = least_replicates
+        self.samples: Samples | None = None
+        self.labels: list[str] = []
+        self.looks: list[Look] = []
+        self.latest: Verdict = blank
+        self.has_ended = False
+        self.cells: set[str] | None = None  # those of the experiment that the claim reads; None: not known yet
+
+    @property
+    def count(self) -> int:
+        """Replicates there are samples of."""
+        return 0 if self.samples is None else self.samples.num_replicates
+
+    def resume(self, samples: Samples, labels: list[str]) -> None:
+        """Start from samples of replicates 0, 1, ... that were taken before."""
+        self.samples, self.labels = samples, labels
+
+    def extend(self, runs: Runs) -> None:
+        """Take samples from the runs of further replicates; those known already are passed over."""
+        anyone = next(iter(runs.values()))
+        replicates, runs = anyone.replicates, _ReadRuns(runs)
+        try:
+            if self.samples is None:
+                failed = evidence.failed_hypotheses(self.claim, runs)
+                if failed:
+                    self._end(Status.INAPPLICABLE, f"fails here: {'; '.join(failed)}", len(replicates))
+                    return
+            samples = evidence.collect(self.claim, runs, len(replicates))
+            if self.samples is None:
+                self.labels = evidence.labels_of(self.claim, runs, anyone.rounds, samples.observed.shape[1])
+            self.samples = samples.from_place(self.count - int(replicates[0])).after(self.samples)
+            self.cells = runs.read
+        except Exception as failure:  # a claim's own code may do anything; its failure is its verdict and no more
+            self._fail(failure, int(replicates[-1]) + 1)
+
+    def look(self, count: int) -> None:
+        """Judge the first `count` replicates, at what this look may spend."""
+        assert self.samples is not None  # a test without samples has ended
+        error = self.blank.error
+        if not self.is_single_look:
+            error = alpha_spent(error, len(self.looks) + 1)
+        try:
+            samples = self.samples.first(count)
+            verdict, look = judgement.examine(self.claim, samples, self.labels, error, self.blank)
+        except Exception as failure:
+            self._fail(failure, count)
+            return
+        self.looks.append(look)
+        self.latest = dataclasses.replace(self._repeatable(verdict, count), looks=list(self.looks))
+        is_early = self.claim.kind == "identity" and verdict.status is not Status.REFUTED
+        if verdict.status is not Status.INCONCLUSIVE and (not is_early or count >= self.least_replicates):
+            self.latest = dataclasses.replace(self.latest, stopped=Stop.DECIDED)
+            self.has_ended = True
+
+    def stop(self, why: Stop) -> None:
+        """End without a decision."""
+        reason = self.latest.reason or "not looked at: the budget was spent before"
+        self.latest = dataclasses.replace(self.latest, reason=reason, stopped=why)
+        if self.claim.kind == "identity":  # fewer replicates than its experiment's own would support it
+            self.latest = dataclasses.replace(self.latest, status=Status.INCONCLUSIVE, command=self.blank.command)
+        self.has_ended = True
+
+    def _fail(self, failure: Exception, count: int) -> None:
+        self._end(Status.ERROR, f"{type(failure).__name__}: {failure}", count)
+
+    def _end(self, status: Status, reason: str, count: int) -> None:
+        stopped = Stop.FAILED if status is Status.ERROR else Stop.DECIDED
+        blank = dataclasses.replace(self.blank, status=status, reason=reason, stopped=stopped, looks=list(self.looks))
+        self.latest = self._repeatable(blank, count)
+        self.has_ended = True
+
+    def _repeatable(self, verdict: Verdict, count: int) -> Verdict:
+        return dataclasses.replace(
+            verdict,
+            reason=f"{verdict.reason}{self.claim.experiment.origin}",
+            replicates=count,
+            command=f"{self.blank.command} --replicates {count}",
+        )
+
+
+class _ReadRuns(Mapping[str, Run]):
+    """Runs by name that remember which of them were read."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Run:
+        self.read.add(name)
+        return self._runs[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)

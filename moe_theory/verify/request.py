@@ -1,0 +1,305 @@
+"""Requests: what is to be judged, resolved once into studies that can be run without asking anything else.
+
+A study is one experiment under one reading, with the claims that its runs decide: cells with their parameters, seed,
+replicates at every interim analysis, and of each claim the verdict before anything is known.
+"""
+
+import dataclasses
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
+from moe_theory.core.random import root_key
+from moe_theory.core.system import check_system
+from moe_theory.core.values import shown, typed
+from moe_theory.runs import Cell
+from moe_theory.runs.provenance import is_x64
+from moe_theory.verify import registry
+from moe_theory.verify.claim import Claim, Experiment, ReadingLike
+from moe_theory.verify.interim import look_sizes
+from moe_theory.verify.verdict import Status, Verdict
+
+FAMILY_ERROR = 0.01  # probability that a report holds any false verdict
+MIN_REPLICATES = 30  # below that an asymptotic interval of a mean is not to be trusted
+
+Group = tuple[Experiment, ReadingLike, Sequence[Claim]]  # claims that share an experiment's runs under a reading
+
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    """One experiment under one reading, and the claims that its runs decide."""
+
+    experiment: Experiment
+    reading: ReadingLike
+    claims: tuple[Claim, ...]
+    blanks: tuple[Verdict, ...]  # of the claims, before anything is known, each at its share of the error
+    cells: tuple[Cell, ...]
+    seed: int
+    looks: tuple[int, ...]  # replicates at the interim analyses, at most so many
+    least_replicates: int  # an identity is not supported by fewer: no error is spent by waiting
+    same_as: int | None = None  # place of an earlier study with the same runs, whose verdicts hold here too
+
+    @property
+    def name(self) -> str:
+        """What progress and reports call it."""
+        return f"{self.experiment.name} under {self.reading.name}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What is to be judged, and how long that may take."""
+
+    studies: tuple[Study, ...]
+    claims: tuple[str, ...]  # ids in the order of the report
+    seed: int
+    error: float  # family-wise
+    budget: float | None = None  # seconds
+    reserve: float = 0.0  # seconds of the budget that are left for what comes after
+
+    @property
+    def num_verdicts(self) -> int:
+        """How many verdicts the report will have."""
+        return sum(len(study.claims) for study in self.studies)
+
+
+def check_request(
+    patterns: str | Sequence[str],
+    readings: str | Sequence[str] | None = None,
+    replicates: int | None = None,
+    seed: int = 0,
+    error: float = FAMILY_ERROR,
+    budget: float | None = None,
+    module: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Request:
+    """The studies that are asked for, before anything runs; arguments as of `verify`.
+
+    Args:
+        module: file of the user's own claims, for the commands.
+    Raises: as `verify`.
+    """
+    if replicates is not None and (not isinstance(replicates, (int, np.integer)) or replicates < MIN_REPLICATES):
+        raise InvalidRunError(
+            f"replicates={replicates} must be a whole number of at least {MIN_REPLICATES}: with fewer, an interval "
+            "of a mean is not to be trusted. Raise replicates."
+        )
+    if not 0 < error < 1:
+        raise InvalidRunError(f"error={error} must be in (0, 1): the probability of any false verdict. Change error.")
+    if budget is not None and not budget > 0:
+        raise InvalidRunError(f"budget={budget} must be above 0 seconds. Raise budget.")
+    root_key(seed)
+    claims = registry.select_claims([patterns] if isinstance(patterns, str) else list(patterns))
+    groups = _grouped(claims, [readings] if isinstance(readings, str) else readings)
+    if not groups:
+        raise InvalidRunError("there is nothing to judge: name at least one claim and one reading, or leave them out.")
+    for experiment, _, _ in groups:
+        _check_stored(experiment, replicates, seed)
+    groups = [(experiment, adjusted(reading, settings or {}, experiment), of) for experiment, reading, of in groups]
+    return resolve(groups, replicates, seed, error, budget, module, [claim.id for claim in claims])
+
+
+def resolve(
+    groups: Sequence[Group],
+    replicates: int | None = None,
+    seed: int = 0,
+    error: float = FAMILY_ERROR,
+    budget: float | None = None,
+    module: str | None = None,
+    order: Sequence[str] | None = None,
+) -> Request:
+    """The request to judge these groups of claims, with nothing left to look up.
+
+    Two readings may differ in nothing but what an experiment sets itself: it is then run once, and counts once.
+
+    Args:
+        order: ids as the report has them; those of the groups unless given.
+    """
+    cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
+    first: dict[tuple[int, str], int] = {}
+    places = [
+        first.setdefault((id(experiment), repr([(cell.name, cell.params) for cell in cells[place]])), place)
+        for place, (experiment, _, _) in enumerate(groups)
+    ]
+    num_own = sum(len(of) for place, (_, _, of) in enumerate(groups) if places[place] == place)
+    share = error / max(num_own, 1)
+    studies = []
+    for place, (experiment, reading, claims) in enumerate(groups):
+        own = experiment.replicates
+        limit = replicates or (None if budget and experiment.stored is None else own)
+        runs_with = seed if experiment.stored is None else experiment.stored.sweep.seed
+        studies.append(
+            Study(
+                experiment=experiment,
+                reading=reading,
+                claims=tuple(claims),
+                blanks=tuple(
+                    blank_verdict(claim, reading.name, runs_with, share, module, options_of(reading))
+                    for claim in claims
+                ),
+                cells=tuple(cells[place]),
+                seed=runs_with,
+                looks=look_sizes(own, limit),
+                least_replicates=look_sizes(own, min(limit or own, own))[-1],
+                same_as=None if places[place] == place else places[place],
+            )
+        )
+    ids = dict.fromkeys(claim.id for _, _, claims in groups for claim in claims) if order is None else order
+    return Request(tuple(studies), tuple(ids), seed, error, budget)
+
+
+def blank_verdict(
+    claim: Claim, reading: str, seed: int, error: float, module: str | None = None, options: str | None = None
+) -> Verdict:
+    """A verdict before anything is known, at this error; `options` name the reading, unless its name does."""
+    options = options or f"--reading {reading}"
+    precision = "JAX_ENABLE_X64=1 " if is_x64() else ""
+    command = f"{precision}moe-theory verify {claim.id} {options} --seed {seed} --error {error!r}"
+    return Verdict(
+        claim=claim.id,
+        paper=claim.paper,
+        where=claim.where,
+        statement=claim.statement,
+        formula=claim.formula,
+        kind=claim.kind,
+        reading=reading,
+        status=Status.INCONCLUSIVE,
+        reason="",
+        replicates=0,
+        command=f"{command} --module {shlex.quote(module)}" if module else command,
+        error=error,
+        replaced_by=claim.replaced_by,
+        side=claim.side,
+        data=claim.experiment.data,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class AdjustedReading:
+    """A reading with some parameters set beside its choices; a cell's own overrides go before both."""
+
+    base: ReadingLike
+    settings: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The reading's name and what is set: "unit-signal, signal_scale=5"."""
+        return ", ".join([self.base.name, *(f"{name}={shown(value)}" for name, value in self.settings.items())])
+
+    @property
+    def summary(self) -> str:
+        """The reading's summary, and what is set."""
+        return "; ".join([self.base.summary, *(f"{name}={shown(value)}" for name, value in self.settings.items())])
+
+    @property
+    def options(self) -> str:
+        """The command line's options for this reading."""
+        sets = (f"--set {name}={shown(value)}" for name, value in self.settings.items())
+        return " ".join([f"--reading {self.base.name}", *sets])
+
+    def params(self, **overrides: Any) -> Any:
+        """The parameters, with `overrides` on top. Raises: as the reading."""
+        return self.base.params(**{**self.settings, **overrides})
+
+
+def options_of(reading: ReadingLike) -> str:
+    """The command line's options that name a reading."""
+    return reading.options if isinstance(reading, AdjustedReading) else f"--reading {reading.name}"
+
+
+def adjusted(reading: ReadingLike, settings: Mapping[str, Any], experiment: Experiment) -> ReadingLike:
+    """The reading with `settings`, numbers or their texts, for an experiment; the reading itself where there are none.
+
+    Raises: InvalidParamsError for a parameter that does not exist, that the experiment decides itself, or for a value
+        that the experiment's system refuses.
+    """
+    if not settings:
+        return reading
+    for name in settings:
+        require_free(name, reading, experiment)
+    defaults = reading.params()
+    made = AdjustedReading(reading, {name: typed(name, value, defaults) for name, value in settings.items()})
+    for name, overrides in experiment.cells.items():
+        check_system(experiment.system_of(name), made.params(**overrides))
+    return made
+
+
+def parsed(texts: Sequence[str]) -> dict[str, str]:
+    """Texts such as "signal_scale=5", by parameter. Raises: InvalidParamsError for any other."""
+    settings = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise InvalidParamsError(f"--set {text} sets nothing: write it as --set {name or 'NAME'}=5.")
+        if name in settings:
+            raise InvalidParamsError(f"--set {text}: {name} is set already, to {settings[name]}. Set it once.")
+        settings[name] = value
+    return settings
+
+
+def require_free(name: str, reading: ReadingLike, experiment: Experiment) -> None:
+    """Raise InvalidParamsError for a parameter that does not exist, or that the experiment's runs have decided."""
+    fields = reading.params()._fields
+    if name not in fields:
+        raise InvalidParamsError(str(unknown_name("parameter", name, fields)))
+    if experiment.stored is not None:
+        raise InvalidParamsError(
+            f"{name} cannot be set: the experiment {experiment.name} reads the sweep in "
+            f"{experiment.stored.store.folder}. Run a sweep with another {name}."
+        )
+    own = {cell: overrides[name] for cell, overrides in experiment.cells.items() if name in overrides}
+    if len(own) == len(experiment.cells):
+        cells = ", ".join(f"{cell!r} sets {shown(value)}" for cell, value in own.items())
+        raise InvalidParamsError(
+            f"{name} cannot be set: the experiment {experiment.name} decides it in every cell ({cells}), which goes "
+            "before any other choice. Set another parameter."
+        )
+
+
+def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Group]:
+    """Claims by experiment and reading, in their order; each paper takes the named readings it has.
+
+    A claim on a stored sweep is judged under the sweep's.
+    """
+    groups: dict[tuple[int, str], tuple[Experiment, ReadingLike, list[Claim]]] = {}
+    papers = dict.fromkeys(claim.paper for claim in claims if claim.experiment.stored is None)
+    by_paper = registry.readings_by_paper(list(papers), readings) if papers else {}
+    for claim in claims:
+        is_simulated = claim.experiment.stored is None
+        for reading in by_paper[claim.paper] if is_simulated else [_reading_of_sweep(claim, readings)]:
+            key = (id(claim.experiment), reading.name)
+            groups.setdefault(key, (claim.experiment, reading, []))[2].append(claim)
+    return list(groups.values())
+
+
+def _reading_of_sweep(claim: Claim, names: Sequence[str] | None) -> ReadingLike:
+    """The reading of a claim's stored sweep. Raises: InvalidRunError where only others are asked for."""
+    results = claim.experiment.stored
+    assert results is not None  # callers have looked
+    reading = results.reading
+    if names is None or {reading.name, *registry.SPECIAL_NAMES} & set(names):
+        return reading
+    raise InvalidRunError(
+        f"claim {claim.id} reads the sweep in {results.store.folder}, which is of reading {reading.name} and not "
+        f"{', '.join(names)}. Leave the reading out, or run that sweep under another reading."
+    )
+
+
+def _check_stored(experiment: Experiment, replicates: int | None, seed: int) -> None:
+    """Raise InvalidRunError where a stored sweep has fewer replicates than asked for, or another seed.
+
+    Seed 0 is the default, and so is taken as not asked for.
+    """
+    if experiment.stored is None:
+        return
+    results = experiment.stored
+    where, spec = f"the experiment {experiment.name} reads the sweep in {results.store.folder}", results.sweep
+    if seed not in (0, spec.seed):
+        raise InvalidRunError(f"{where}, which is of seed {spec.seed} and not {seed}. Leave the seed out.")
+    if replicates is not None and replicates > spec.replicates:
+        raise InvalidRunError(
+            f"{where}, which has {spec.replicates} replicates and not {replicates}. Lower replicates, or raise "
+            "`replicates` in the specification and run the sweep again, which computes only what is new."
+        )

@@ -1,0 +1,249 @@
+"""Peers take the same rounds as the package: round by round from the same arrivals, and in the mean over their own.
+
+Would catch a peer that does less work than the engine it is timed against, or other work.
+"""
+
+import dataclasses
+import importlib.util
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from benchmarks.contenders import PEERS, Case, Setting
+from benchmarks.peers import numpy_batched, numpy_loop, textbook, textbook_edge
+from benchmarks.peers.rounds import Constants, Trajectory, constants_of
+from moe_theory import continual, edge, root_key, simulate_batch
+
+NUM_TASKS, NUM_FEATURES, NUM_SAMPLES = 6, 10, 6
+NUM_ROUNDS, BATCH = 60, 3
+STANDARD_ERRORS = 5.0  # of a difference of means: a false alarm in 1.7 million comparisons, two-sided
+
+
+class World(NamedTuple):
+    """What three replicates meet, drawn without the package."""
+
+    truths: np.ndarray  # (B, N, d)
+    tasks: np.ndarray  # (T, B)
+    features: np.ndarray  # (T, B, d, s)
+    perturbations: np.ndarray  # (T, B, M)
+
+
+def draw_world(seed: int, num_experts: int) -> World:
+    generator = np.random.default_rng(seed)
+    truths = 0.4 * generator.standard_normal((BATCH, NUM_TASKS, NUM_FEATURES))
+    tasks = generator.integers(NUM_TASKS, size=(NUM_ROUNDS, BATCH))
+    features = 0.1 * generator.standard_normal((NUM_ROUNDS, BATCH, NUM_FEATURES, NUM_SAMPLES))
+    slots = generator.integers(NUM_SAMPLES, size=(NUM_ROUNDS, BATCH))
+    rounds, replicates = np.ogrid[:NUM_ROUNDS, :BATCH]
+    features[rounds, replicates, :, slots] = 2.5 * truths[replicates, tasks]
+    return World(truths, tasks, features, 0.3 * generator.random((NUM_ROUNDS, BATCH, num_experts)))
+
+
+def by_numpy_loop(constants: Constants, world: World) -> Trajectory:
+    return stacked(
+        numpy_loop.play(
+            constants,
+            world.truths[b],
+            numpy_loop.Arrivals(world.tasks[:, b], world.features[:, b], world.perturbations[:, b]),
+        )
+        for b in range(BATCH)
+    )
+
+
+def by_textbook(constants: Constants, world: World) -> Trajectory:
+    @jax.jit
+    def play(truths, arrivals):
+        return jax.vmap(lambda truths, arrivals: textbook.play(constants, truths, arrivals), (0, 1), 1)(
+            truths, arrivals
+        )
+
+    return Trajectory(*map(np.asarray, play(jnp.asarray(world.truths), textbook.Arrival(*map(jnp.asarray, world[1:])))))
+
+
+def by_batched_numpy(constants: Constants, world: World) -> Trajectory:
+    return numpy_batched.play(constants, *world)
+
+
+def by_batched_torch(constants: Constants, world: World) -> Trajectory:
+    torch = pytest.importorskip("torch")
+    from benchmarks.peers import torch_batched
+
+    return Trajectory(*(leaf.numpy() for leaf in torch_batched.play(constants, *map(torch.as_tensor, world))))
+
+
+def stacked(courses) -> Trajectory:
+    return Trajectory(*(np.stack(leaves, axis=1) for leaves in zip(*courses, strict=True)))
+
+
+PLAYERS = {
+    "NumPy loop": by_numpy_loop,
+    "batched NumPy": by_batched_numpy,
+    "batched Torch": by_batched_torch,
+    "textbook vmap(scan)": by_textbook,
+}
+
+
+def by_package(params: continual.Params, world: World) -> tuple[Trajectory, np.ndarray]:
+    """What `continual.learn` shows on the same arrivals, and the rounds (B,) after which the gates stand still."""
+    dims = continual.Dims(int(params.num_experts), NUM_TASKS, NUM_FEATURES, NUM_SAMPLES)
+
+    @jax.jit
+    def play(truths, tasks, features, perturbations):
+        def body(state, drawn):
+            task, features, perturbation = drawn
+            state, info = continual.learn(state, continual.Arrival(task, features), perturbation, params)
+            shown = Trajectory(info.expert, info.generalization_error, info.forgetting)
+            return state, (shown, state.terminated)
+
+        state = continual.begin(dims, params, continual.Pool(truths, truths, jnp.arange(NUM_TASKS)))
+        return jax.lax.scan(body, state, (tasks, features, perturbations))[1]
+
+    shown, terminated = jax.vmap(play, (0, 1, 1, 1), 1)(*map(jnp.asarray, world))
+    return Trajectory(*map(np.asarray, shown)), NUM_ROUNDS - np.asarray(terminated).sum(axis=0)
+
+
+CASES = {
+    # seed, M, Gamma, terminate, and which replicates stop moving their gates within the rounds
+    "wide": (7, 5, 4.0, True, "all"),
+    "default": (7, 10, continual.Params().termination_threshold, True, "all"),
+    "mixed": (8, 10, 0.1, True, "some"),
+    "narrow": (7, 20, 0.01, True, "none"),
+    "endless": (7, 5, 4.0, False, "none"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", PLAYERS)
+def test_rounds_agree_with_the_package(name, case):
+    """Would catch a slip in routing, the update, costs, flags, the last gate step, or either streamed metric."""
+    seed, num_experts, threshold, terminate, expected = CASES[case]
+    params = continual.Params(num_experts=num_experts, termination_threshold=threshold, terminate=terminate)
+    world = draw_world(seed, num_experts)
+    with jax.enable_x64(True):
+        ours, stopped = by_package(params, world)
+        theirs = PLAYERS[name](constants_of(params), world)
+    has_stopped = stopped < NUM_ROUNDS
+    assert ("all" if has_stopped.all() else "some" if has_stopped.any() else "none") == expected
+    assert len(np.unique(ours.experts)) > 1
+    np.testing.assert_array_equal(theirs.experts, ours.experts)
+    np.testing.assert_allclose(theirs.generalization_error, ours.generalization_error, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(theirs.forgetting, ours.forgetting, rtol=0, atol=1e-9)
+
+
+class Servers(NamedTuple):
+    """What three replicates of the edge system keep and meet, drawn without the package."""
+
+    network: textbook_edge.Network  # leaves (B, ...)
+    arrivals: textbook_edge.Arrival  # leaves (T, B, ...)
+
+
+def draw_servers(seed: int, num_experts: int) -> Servers:
+    generator = np.random.default_rng(seed)
+    T, B, N, p, s, M = NUM_ROUNDS, BATCH, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES, num_experts
+    centres = 0.6 * generator.standard_normal((B, N, p))
+    signals = 3 * np.linalg.qr(generator.standard_normal((B, p, N)))[0].transpose(0, 2, 1)
+    tasks, slots = generator.integers(N, size=(T, B)), generator.integers(s, size=(T, B))
+    features = 0.1 * generator.standard_normal((T, B, p, s))
+    rounds, replicates = np.ogrid[:T, :B]
+    features[rounds, replicates, :, slots] = signals[replicates, tasks]
+    truths = centres[replicates, tasks] + 0.1 * generator.standard_normal((T, B, p))
+    transfer = generator.integers(0, 6, size=(T, B, M)).astype(np.int32)
+    execution = generator.integers(1, 6, size=(B, M)).astype(np.int32)
+    return Servers(
+        textbook_edge.Network(centres, signals, execution),
+        textbook_edge.Arrival(tasks, features, truths, transfer, 0.1 * generator.random((T, B, M))),
+    )
+
+
+def edge_by_package(params: edge.Params, servers: Servers) -> tuple[edge.State, Trajectory]:
+    dims = edge.Dims(int(params.num_experts), NUM_TASKS, NUM_FEATURES, NUM_SAMPLES, max_delay=10)
+
+    @jax.jit
+    def play(network, arrivals):
+        def body(state, drawn):
+            unused = jnp.zeros(dims.max_experts)
+            arrival = edge.Arrival(*drawn[:4], distance=unused, perturbation=drawn.perturbation, uniform=unused)
+            state, info = edge.learn(state, arrival, params, dims=dims)
+            return state, Trajectory(info.expert, info.generalization_error)
+
+        pool = edge.Pool(network.truths, network.signals, jnp.arange(NUM_TASKS))
+        return jax.lax.scan(body, edge.begin(dims, params, pool, network.execution_delay), arrivals)
+
+    return jax.tree.map(np.asarray, jax.vmap(play, (0, 1), (0, 1))(*jax.tree.map(jnp.asarray, servers)))
+
+
+@pytest.mark.parametrize(("num_experts", "drops"), [(5, True), (10, False)])
+def test_edge_rounds_agree_with_the_package(num_experts, drops):
+    """Would catch a slip in delays, completions, stale gate steps and their lag, drops, the counters, or G_t."""
+    params = edge.reading("orthogonal-signal").params(num_experts=num_experts)
+    servers = draw_servers(5, num_experts)
+    with jax.enable_x64(True):
+        state, ours = edge_by_package(params, servers)
+
+        @jax.jit
+        def play(network, arrivals):
+            return textbook_edge.play(textbook_edge.constants_of(params), network, arrivals)
+
+        left, theirs = jax.vmap(play, (0, 1), (0, 1))(*jax.tree.map(jnp.asarray, servers))
+    assert np.any(ours.experts == -1) == drops
+    assert state.misrouted.min() > 0
+    for counter in ("visits", "dropped", "misrouted"):
+        np.testing.assert_array_equal(getattr(left, counter), getattr(state, counter))
+    assert len(np.unique(ours.experts)) > num_experts / 2
+    np.testing.assert_array_equal(theirs.experts, ours.experts)
+    np.testing.assert_allclose(theirs.generalization_error, ours.generalization_error, rtol=0, atol=1e-9)
+
+
+def by_engine(setting: Setting) -> np.ndarray:
+    """G_T (B,) of the package, from keys of its own."""
+    sizes = (setting.num_experts, setting.num_tasks, setting.num_features, setting.num_samples)
+    if setting.system == "edge":
+        system = edge.system(edge.Dims(*sizes, max_delay=10))
+        params = edge.reading("orthogonal-signal").params(num_experts=setting.num_experts)
+    else:
+        system, params = continual.system(continual.Dims(*sizes)), continual.Params(num_experts=setting.num_experts)
+    _, error = simulate_batch(
+        system,
+        root_key(11),
+        setting.batch,
+        params,
+        setting.num_rounds,
+        setting.num_rounds,
+        observe=lambda state, info: info.generalization_error,
+    )
+    return np.asarray(error)[0]
+
+
+SETTINGS = {
+    "continual": Setting("continual", 5, 6, 10, 6, batch=200, num_rounds=80, seed=3),
+    "edge": Setting("edge", 8, 4, 8, 4, batch=200, num_rounds=80, seed=3),
+}
+
+
+@pytest.mark.parametrize(("name", "system"), [(name, system) for name in PEERS for system in PEERS[name].systems])
+def test_mean_errors_agree_with_the_engine(name, system):
+    """Would catch arrivals, pools or perturbations drawn from another law than the engine's."""
+    needed = PEERS[name].requires
+    if needed and importlib.util.find_spec(needed) is None:
+        pytest.skip(f"{needed} is not installed")
+    setting = SETTINGS[system]
+    theirs, ours = Case("peers", name, setting).run(1)(), by_engine(setting)
+    assert theirs.shape == ours.shape
+    deviation = np.sqrt((theirs.var() + ours.var()) / setting.batch)
+    assert abs(theirs.mean() - ours.mean()) < STANDARD_ERRORS * deviation
+
+
+@pytest.mark.parametrize(("name", "system"), [(name, system) for name in PEERS for system in PEERS[name].systems])
+def test_runs_are_in_the_precision_asked(name, system):
+    """Would catch a peer that is timed in float32 as if it were float64: the same draws would then end the same."""
+    needed = PEERS[name].requires
+    if needed and importlib.util.find_spec(needed) is None:
+        pytest.skip(f"{needed} is not installed")
+    setting = dataclasses.replace(SETTINGS[system], batch=4, num_rounds=30, precision="float64")
+    errors = Case("peers", name, setting).run(1)()
+    assert errors.shape == (4,)
+    assert errors.dtype == np.float64
+    assert np.all(errors != errors.astype(np.float32))

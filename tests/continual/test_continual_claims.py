@@ -1,0 +1,166 @@
+"""What the continual paper's claims are made of, computed another way: on made states, and against plain loops."""
+
+import types
+
+import jax
+import numpy as np
+import pytest
+
+from moe_theory import continual
+from moe_theory.continual import experiments, theory
+from moe_theory.continual.claims import figures_8_9, lemma_10, lemmas_1_2, lemmas_5_to_9, measurements, proposition_3
+from moe_theory.runs import Cell, Run, run_cells
+from moe_theory.verify import registry
+from moe_theory.verify.request import check_request
+
+LEMMAS = [f"continual.{name}" for name in ("corollary-1.*", "lemma-[125-9].*", "lemma-10.*")]
+ANY_LEMMA = ["continual.lemma-*", "continual.corollary-*"]
+
+
+def made_run(num_replicates, first=0, **changes):
+    """A run whose gates, signals and loads are drawn here, on the dims of the grid of scales."""
+    dims, rng = experiments.ROUTER_DIMS, np.random.default_rng(3)
+    params = continual.reading("unit-signal").params(**experiments.router_params(0.04, **changes))
+    gates = rng.normal(size=(dims.max_experts, dims.num_features, num_replicates))
+    signals = rng.normal(size=(dims.num_tasks, dims.num_features, num_replicates))
+    state = types.SimpleNamespace(gates=gates, pool=types.SimpleNamespace(signals=signals))
+    return Run(params, np.array([1]), np.arange(first, first + num_replicates), state, None)
+
+
+def test_the_constant_of_lemma_2_is_not_violated_where_lambda_is_large():
+    run = made_run(64, perturbation_scale=2.0)  # 2 / lambda = 1 is below lambda M^2 for every M
+    assert not np.any(lemmas_1_2.Lemma2.observe({lemmas_1_2.SMOOTH_CELL: run}))
+    assert np.all(lemmas_1_2.Lemma2.observe({lemmas_1_2.SMOOTH_CELL: made_run(64)}))
+
+
+def test_pairs_of_like_tasks_differ_by_the_noise_that_the_gates_let_through():
+    run = made_run(4096, noise_scale=0.3)
+    pairs = lemmas_1_2.gate_output_pairs(run)
+    deviations = 0.3 * np.sqrt(2 * 5) * np.sqrt(np.sum(run.state.gates**2, axis=1)).T
+    squares = ((pairs[:, 0] - pairs[:, 1]) / deviations)[:, 0] ** 2  # of one expert: chi-squared of one degree
+    assert abs(squares.mean() - 1) < 6 * np.sqrt(2 / len(squares))
+
+
+def test_pairs_without_noise_are_of_one_task_or_of_one_cluster():
+    for num_clusters, num_experts in ((6, 10), (3, 5)):
+        run = made_run(64, noise_scale=0.0, num_clusters=num_clusters, num_experts=num_experts)
+        outputs = np.einsum("mdb,ndb->bnm", run.state.gates[:num_experts], run.state.pool.signals)
+        pairs = lemmas_1_2.gate_output_pairs(run)
+        tasks = np.abs(pairs[:, :, None] - outputs[:, None]).max(axis=3).argmin(axis=2)  # (B, 2)
+        np.testing.assert_allclose(np.take_along_axis(outputs, tasks[:, :, None], axis=1), pairs, atol=1e-6)
+        assert np.all(tasks[:, 1] == (tasks[:, 0] + num_clusters) % 6)
+        assert len(np.unique(tasks[:, 0])) == 6
+
+
+def test_the_load_gap_is_the_largest_distance_from_an_even_share():
+    run = made_run(2, num_experts=4, learning_rate=0.4)  # T1 = 10
+    visits = np.array([[4, 3], [2, 2], [2, 3], [2, 2], [0, 0]])
+    run.state.explored_visits = visits
+    runs = dict.fromkeys(experiments.EXPERT_CELLS, run)
+    np.testing.assert_allclose(lemmas_5_to_9.Lemma8Experts.observe(runs), np.repeat([[0.15], [0.05]], 4, axis=1))
+
+
+def test_probabilities_at_a_gap_are_those_of_its_log_odds():
+    probabilities = lemma_10.probabilities_at({lemma_10.CELL: made_run(16)}, (0.5, 3.0))
+    odds = np.log(probabilities[..., 0] / probabilities[..., 1])
+    np.testing.assert_allclose(odds, np.tile([0.5, 3.0], (16, 1)), atol=1e-9)
+    assert np.all(probabilities.sum(axis=-1) < 1)
+
+
+@pytest.mark.parametrize("reading", ["unit-signal", "independent-signal"])
+def test_what_is_observed_of_a_replicate_does_not_depend_on_others(reading):
+    for study in check_request(LEMMAS, reading).studies:
+        runs = run_cells(study.cells, 6, seed=1, width=6)
+        parts = [{name: part_of(run, part) for name, run in runs.items()} for part in (slice(0, 2), slice(2, 6))]
+        for claim in study.claims:
+            whole = np.asarray(claim.observe(runs), np.float64)
+            joined = np.concatenate([np.asarray(claim.observe(part), np.float64) for part in parts])
+            np.testing.assert_allclose(whole, joined, rtol=1e-9, atol=1e-12, err_msg=claim.id)
+
+
+def part_of(run, part):
+    state, records = jax.tree.map(lambda leaf: leaf[..., part], (run.state, run.records))
+    return Run(run.params, run.rounds, run.replicates[part], state, records)
+
+
+def test_formulas_are_ones_that_can_be_shown():
+    converter = pytest.importorskip("latex2mathml.converter")
+    for claim in registry.select_claims(ANY_LEMMA):
+        assert claim.formula, claim.id
+        assert "<math" in converter.convert(claim.formula), claim.id
+
+
+@pytest.fixture(scope="module")
+def settled():
+    """A few replicates of one cell of the grid of scales, and of one of Fig. 8."""
+    reading = continual.reading("unit-signal")
+    cells = [
+        Cell(name, experiment.system, reading.params(**experiment.cells[name]), 400, 1, experiment.observe)
+        for experiment, name in (
+            (experiments.SPECIALIZATION, experiments.FEW_FIGURE_2[0]),
+            (experiments.FIGURE_8, figures_8_9.SMALL[0]),
+        )
+    ]
+    return list(run_cells(cells, 64, seed=1).values())
+
+
+def test_stages_are_the_papers_rounds():
+    """Would catch an exponent's sign, or a root taken of M / eta."""
+    params = continual.Params(num_experts=12, learning_rate=0.25, truth_scale=1 / 16)
+    assert experiments.stage_rounds(params) == 48 == theory.exploration_rounds(12, 0.25)
+    assert experiments.stage_rounds(params, experiments.T2_POWER) == 96 == theory.termination_rounds(12, 0.25, 1 / 16)
+    assert experiments.stage_rounds(params, experiments.RETURN_POWER) == 384
+
+
+def test_termination_is_that_of_a_loop_over_the_history(settled):
+    """Would catch a flag read a round too early or late, and arrivals counted before T2 or before termination."""
+    run = settled[0]
+    second = experiments.stage_rounds(run.params, experiments.T2_POWER)
+    fixed, by_then = proposition_3._fixed(run), proposition_3._is_terminated(run)
+    seen = run.records
+    for lane in range(64):
+        ended = next((t for t in range(1, 401) if t == 400 or seen.terminated[t, lane]), 400)
+        is_over = bool(seen.terminated[:, lane].any())
+        assert bool(by_then[lane]) == (is_over and ended <= second)
+        counted = [t for t in range(1, 401) if is_over and t > max(ended, second) and seen.set_size[t - 1, lane] >= 1]
+        np.testing.assert_array_equal(np.flatnonzero(fixed[:, lane]) + 1, counted)
+        inside = sum(bool(seen.is_inside[t - 1, lane]) for t in counted)
+        assert proposition_3._outside(run)[lane] == pytest.approx((len(counted) - inside) / 400)
+        contested = [t for t in counted if seen.set_size[t - 1, lane] >= 2]
+        share = sum(1 / int(seen.set_size[t - 1, lane]) for t in contested) / 400
+        assert proposition_3._even_share(run)[lane] == pytest.approx(share)
+        gap = 1 / float(run.params.perturbation_scale)
+        bound = sum(
+            min(1.0, 1 / int(seen.set_size[t - 1, lane]) + gap * float(seen.own_gap[t - 1, lane])) for t in contested
+        )
+        assert proposition_3._bounded_share(run)[lane] == pytest.approx(bound / 400)
+
+
+def test_repeats_after_exploration_are_found_by_a_loop(settled):
+    """Would catch repeats before T1, of another expert, or of a task learned to rounding."""
+    run = settled[0]
+    after, expected = measurements.remaining_errors(run), measurements.contracted_errors(run)
+    length = measurements.truth_length(run)
+    for lane in range(64):
+        last, left, count = {}, 0.0, 0
+        for row in range(400):
+            task, expert = int(run.records.task[row, lane]), int(run.records.expert[row, lane])
+            error = float(run.records.error[row, lane])
+            before = error + float(run.records.update_norm[row, lane]) ** 2
+            is_large = before > 1e-4 * length[lane] ** 2
+            if row >= experiments.stage_rounds(run.params) and last.get(expert) == task and is_large:
+                left, count = left + error / before, count + 1
+            last[expert] = task
+        assert after[lane] == pytest.approx(left, rel=1e-6)
+        assert expected[lane] == pytest.approx(count * (10 - 6) / (10 - 1))
+
+
+def test_evenness_counts_arrivals_after_the_gates_are_fixed(settled):
+    """Would catch loads of the whole run, or none where gates are never fixed."""
+    run = settled[1]
+    evenness = figures_8_9._evenness(run)
+    for lane in range(64):
+        fixed = run.records.terminated[:, lane]
+        rows = np.flatnonzero(fixed) if fixed[-1] else np.arange(experiments.stage_rounds(run.params), 400)
+        shares = np.bincount(run.records.expert[rows, lane], minlength=5) / len(rows)
+        assert evenness[lane] == pytest.approx(np.exp(-sum(p * np.log(p) for p in shares if p > 0)))

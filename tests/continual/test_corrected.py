@@ -1,0 +1,233 @@
+"""What holds in place of false statements, computed another way; the exact moments against complete enumeration.
+
+The metrics are quadratic in each round's projector, so the mean over Haar-random lines equals the mean over the few
+lines of a spherical 4-design: one line on the axis, three in the plane, the icosahedron's six diagonals in space.
+Rounds are independent, so averaging over every sequence of tasks and lines gives the expectations to rounding.
+"""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from moe_theory.continual import corrected, theory
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError
+from moe_theory.core.experts import minimum_norm_change
+from moe_theory.core.tasks import Pool
+
+GOLDEN = (1 + 5**0.5) / 2
+ICOSAHEDRON = [(0, 1, GOLDEN), (0, 1, -GOLDEN), (1, GOLDEN, 0), (1, -GOLDEN, 0), (GOLDEN, 0, 1), (-GOLDEN, 0, 1)]
+DESIGNS = {
+    1: np.ones((1, 1)),
+    2: np.array([(np.cos(angle), np.sin(angle)) for angle in np.arange(3) * np.pi / 3]),
+    3: np.array(ICOSAHEDRON) / np.hypot(1, GOLDEN),
+}
+
+
+def draw_pool(num_tasks, num_features, kind="independent", seed=0):
+    truths, signals = np.random.default_rng(seed).normal(size=(2, num_tasks, num_features))
+    return Pool(truths, 3.0 * truths if kind == "proportional" else signals, np.arange(num_tasks))
+
+
+def residual_projectors(basis, rank):
+    """A design's projectors of `rank` in the span of the `basis` (d, D), shape (K, d, d)."""
+    dimension = basis.shape[1]
+    if rank == dimension:
+        return (basis @ basis.T)[None]
+    lines = [np.outer(line, line) for line in DESIGNS[dimension] @ basis.T]
+    if rank == 1:
+        return np.array(lines)
+    assert rank == dimension - 1
+    return np.array([basis @ basis.T - line for line in lines])
+
+
+def complement_basis(signal):
+    return np.linalg.svd(signal[None])[2][1:].T
+
+
+def enumerate_rounds(pool, bases, rank, num_rounds):
+    """Mean of each metric, as defined in (14) to (16), over every sequence of tasks and projectors."""
+    choices = [(n, S) for n, basis in enumerate(bases) for S in residual_projectors(basis, rank)]
+    models = np.zeros((1, pool.truths.shape[1]))
+    history = np.zeros((1, 0), int)
+    own_errors = np.zeros((1, 0))
+    rounds = []
+    for t in range(1, num_rounds + 1):
+        learned = [pool.truths[n] + (models - pool.truths[n]) @ S for n, S in choices]
+        repeats = len(models)
+        models = np.concatenate(learned)
+        tasks = np.repeat([n for n, _ in choices], repeats)
+        error = np.sum((models - pool.truths[tasks]) ** 2, axis=1)
+        history = np.hstack([np.tile(history, (len(choices), 1)), tasks[:, None]])
+        own_errors = np.hstack([np.tile(own_errors, (len(choices), 1)), error[:, None]])
+        errors = np.sum((models[:, None] - pool.truths[history]) ** 2, axis=2)
+        forgetting = np.mean(errors[:, :-1] - own_errors[:, :-1]) if t > 1 else 0.0
+        rounds.append((forgetting, np.mean(errors), np.mean(error)))
+    return corrected.Exact(*np.transpose(rounds))
+
+
+@pytest.mark.parametrize("kind", ["proportional", "independent"])
+@pytest.mark.parametrize(
+    ("num_features", "num_samples", "num_tasks", "num_rounds"),
+    [(2, 1, 3, 6), (3, 1, 3, 6), (3, 2, 2, 5), (3, 2, 3, 4), (4, 1, 3, 6), (4, 2, 2, 4), (4, 3, 2, 4), (4, 3, 1, 5)],
+)
+def test_single_expert_is_the_mean_over_every_sequence(kind, num_features, num_samples, num_tasks, num_rounds):
+    pool = draw_pool(num_tasks, num_features, kind)
+    bases = [complement_basis(signal) for signal in pool.signals]
+    expected = enumerate_rounds(pool, bases, num_features - num_samples, num_rounds)
+    computed = corrected.single_expert(pool, num_samples, num_rounds)
+    np.testing.assert_allclose(computed, expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("num_features", "num_samples", "num_tasks", "num_rounds"), [(2, 1, 3, 4), (3, 1, 2, 4), (3, 2, 2, 4)]
+)
+def test_gaussian_single_expert_is_the_mean_over_every_sequence(num_features, num_samples, num_tasks, num_rounds):
+    pool = draw_pool(num_tasks, num_features)
+    bases = [np.eye(num_features)] * num_tasks
+    expected = enumerate_rounds(pool, bases, num_features - num_samples, num_rounds)
+    computed = corrected.single_expert_gaussian(pool, num_samples, num_rounds)
+    np.testing.assert_allclose(computed, expected, rtol=1e-11, atol=1e-11)
+
+
+def test_the_lines_are_a_design():
+    """Second and fourth moments of a uniform direction: 1/D, and 3/(D(D+2)) and 1/(D(D+2)) for pairs of axes."""
+    for dimension, lines in DESIGNS.items():
+        np.testing.assert_allclose(lines.T @ lines / len(lines), np.eye(dimension) / dimension, atol=1e-15)
+        for axes in itertools.product(range(dimension), repeat=4):
+            pairings = sum(axes[0] == axes[i] and axes[j] == axes[k] for i, j, k in [(1, 2, 3), (2, 1, 3), (3, 1, 2)])
+            moment = np.mean(np.prod(lines[:, axes], axis=1))
+            assert moment == pytest.approx(pairings / (dimension * (dimension + 2)), abs=1e-15)
+
+
+def test_signals_matter_by_direction_alone():
+    pool = draw_pool(4, 6)
+    scaled = pool._replace(signals=-7.0 * pool.signals)
+    np.testing.assert_allclose(
+        corrected.single_expert(scaled, 3, 30), corrected.single_expert(pool, 3, 30), rtol=1e-12, atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("num_samples", [1, 3, 5])
+def test_one_task_contracts_by_the_error_contraction(num_samples):
+    """With N = 1 each round repeats the task, and every metric is the same error or its decrease."""
+    pool = draw_pool(1, 6)
+    computed = corrected.single_expert(pool, num_samples, 12)
+    contraction = theory.error_contraction(6, num_samples)
+    np.testing.assert_allclose(computed.error, computed.error[0] * contraction ** np.arange(12), atol=1e-13)
+    np.testing.assert_allclose(computed.generalization_error, computed.error, atol=1e-13)
+    decreases = [error - np.mean(computed.error[:t]) for t, error in enumerate(computed.error) if t > 0]
+    np.testing.assert_allclose(computed.forgetting[1:], decreases, atol=1e-13)
+
+
+def test_one_task_with_a_proportional_signal_is_learned_at_once():
+    computed = corrected.single_expert(draw_pool(1, 6, "proportional"), 3, 10)
+    np.testing.assert_allclose(computed, np.zeros((3, 10)), atol=1e-12)
+
+
+def test_long_runs_forget_what_proposition_4_says_they_do_not():
+    pool = draw_pool(5, 8)
+    ratio, pool_gaps = theory.overparameterization_ratio(8, 6), theory.gaps(pool)
+    computed = corrected.single_expert_gaussian(pool, 6, 5000)
+    printed = theory.proposition_4(pool_gaps, ratio, np.arange(1, 5001))
+    assert computed.forgetting[-1] == pytest.approx((1 - ratio) * pool_gaps.task_gap, rel=1e-3)
+    assert abs(printed.forgetting[-1]) < 1e-3 * computed.forgetting[-1]
+    np.testing.assert_allclose(printed.generalization_error[-1], computed.generalization_error[-1], rtol=1e-3)
+
+
+def test_the_first_round_has_one_error():
+    computed = corrected.single_expert(draw_pool(3, 5), 2, 1)
+    assert computed.forgetting[0] == 0
+    assert computed.generalization_error[0] == pytest.approx(computed.error[0], rel=1e-12)
+    assert all(leaf.shape == (1,) and leaf.dtype == np.float64 for leaf in computed)
+
+
+@pytest.mark.parametrize("formula", [corrected.single_expert, corrected.single_expert_gaussian])
+def test_what_cannot_be_run_is_refused(formula):
+    pool = draw_pool(3, 5)
+    for num_samples in (0, 5):
+        with pytest.raises(InvalidDimsError, match="num_samples"):
+            formula(pool, num_samples, 10)
+    with pytest.raises(InvalidRunError, match="num_rounds=0"):
+        formula(pool, 2, 0)
+
+
+def test_a_zero_signal_is_refused():
+    pool = draw_pool(3, 5)
+    with pytest.raises(InvalidParamsError, match=r"signals\[1\]"):
+        corrected.single_expert(pool._replace(signals=pool.signals * np.array([[1.0], [0.0], [1.0]])), 2, 10)
+
+
+def test_two_experts_are_routed_by_the_triangular_distribution():
+    leads = np.linspace(-1.5, 1.5, 31)  # (h_1 - h_2) / lambda
+    inside = 0.5 + np.abs(leads) - leads**2 / 2
+    upper = np.where(np.abs(leads) < 1, inside, 1.0)
+    expected = np.where(leads >= 0, upper, 1 - upper)
+    outputs = 0.3 * np.stack([leads, np.zeros_like(leads)], axis=1)
+    np.testing.assert_allclose(corrected.routing_probabilities(outputs, 0.3)[:, 0], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("num_experts", [2, 3, 7, 10])
+def test_routing_probabilities_sum_to_one_and_know_no_common_shift(num_experts):
+    outputs = np.random.default_rng(0).normal(size=(40, num_experts))
+    probabilities = corrected.routing_probabilities(outputs, 1.3)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_allclose(corrected.routing_probabilities(outputs + 5, 1.3), probabilities, atol=1e-12)
+
+
+def test_equal_outputs_share_and_a_lead_of_lambda_takes_all():
+    np.testing.assert_allclose(corrected.routing_probabilities(np.zeros(3), 0.2), np.full(3, 1 / 3), atol=1e-14)
+    np.testing.assert_allclose(corrected.routing_probabilities(np.array([0.0, 0.2, 0.0]), 0.2), [0, 1, 0], atol=1e-14)
+
+
+def test_routing_probabilities_are_the_frequencies_of_the_router():
+    outputs, scale, count = np.array([0.0, 0.1, -0.2, 0.25]), 0.5, 200_000
+    perturbed = outputs + scale * np.random.default_rng(1).uniform(size=(count, 4))
+    frequencies = np.bincount(perturbed.argmax(axis=1), minlength=4) / count
+    expected = corrected.routing_probabilities(outputs, scale)
+    assert np.all(np.abs(frequencies - expected) < 6 * np.sqrt(0.25 / count))
+
+
+def test_a_probability_moves_by_at_most_the_sharp_constant_and_by_that_at_equal_outputs():
+    scale, step = 0.4, 1e-6
+
+    def steepness(outputs):  # sum_j |dp_1/dh_j| by central differences
+        moves = step * np.eye(len(outputs))
+        slopes = corrected.routing_probabilities(outputs + moves, scale) - corrected.routing_probabilities(
+            outputs - moves, scale
+        )
+        return np.abs(slopes[:, 0]).sum() / (2 * step)
+
+    rng = np.random.default_rng(2)
+    bound = corrected.lemma_2(scale)
+    assert max(steepness(scale * rng.uniform(-0.7, 0.7, size=5)) for _ in range(50)) <= bound * (1 + 1e-6)
+    for num_experts in (3, 5, 9):
+        assert steepness(np.zeros(num_experts)) == pytest.approx(bound, rel=1e-4)
+
+
+@pytest.mark.parametrize(("num_sets", "num_experts"), [(2, 2), (3, 3), (3, 5), (4, 6)])
+def test_coverage_by_counting_every_assignment(num_sets, num_experts):
+    """Would catch a sign in inclusion and exclusion, and says which of the two bounds is one."""
+    assignments = list(itertools.product(range(num_sets), repeat=num_experts))
+    counted = sum(len(set(assignment)) == num_sets for assignment in assignments) / len(assignments)
+    assert corrected.coverage_probability(num_sets, num_experts) == pytest.approx(counted)
+    empty_once = sum(0 not in assignment for assignment in assignments) / len(assignments)
+    assert corrected.lemma_11(num_sets, num_experts) == pytest.approx(1 - num_sets * empty_once)
+    assert theory.lemma_11(num_sets, num_experts) == pytest.approx((1 - empty_once) ** num_sets)
+    assert corrected.lemma_11(num_sets, num_experts) <= counted < theory.lemma_11(num_sets, num_experts)
+
+
+def test_a_step_leaves_what_is_expected_of_it():
+    """Would catch a contraction of the signal's direction, or the learned task's own part left out."""
+    rng = np.random.default_rng(5)
+    expert, truth, signal = rng.normal(size=(3, 6))
+    others = np.concatenate([rng.normal(size=(2, 6)), truth[None]])
+    features = rng.normal(size=(20_000, 6, 3))
+    features[:, :, 0] = signal
+    change = jax.vmap(minimum_norm_change, in_axes=(0, None))(jnp.asarray(features), jnp.asarray(truth - expert)[None])
+    after = expert + np.asarray(change, float)[:, 0]
+    observed = np.mean(np.sum((after[:, None] - others[None]) ** 2, axis=2), axis=0)
+    expected = corrected.lemma_16(*map(jnp.asarray, (expert, truth, signal, others)), num_samples=3)
+    np.testing.assert_allclose(observed, expected, rtol=0.05)
