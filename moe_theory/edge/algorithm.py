@@ -117,11 +117,7 @@ class Info(NamedTuple):
 
 @functools.lru_cache
 def system(
-    dims: Dims,
-    policy: Policy = adaptive,
-    *,
-    transfer: Law = delays.uniform,
-    execution: Law = delays.uniform,
+    dims: Dims, policy: Policy = adaptive, *, transfer: Law = delays.uniform, execution: Law = delays.uniform
 ) -> System:
     """Algorithm 1 under a routing policy as a `System`. Equal arguments give the same object, compiled once.
 
@@ -363,12 +359,7 @@ def generalization_error_flushed(state: State, dims: Dims | None = None) -> Floa
 
 
 def draw(
-    key: Key[Array, ""],
-    dims: Dims,
-    pool: Pool,
-    positions: Float[Array, "M 2"],
-    params: Params,
-    transfer: Law,
+    key: Key[Array, ""], dims: Dims, pool: Pool, positions: Float[Array, "M 2"], params: Params, transfer: Law
 ) -> Arrival:
     """Draw a round's arrival: task and data by Definition 1, the user on the unit square, delays by `transfer`.
 
