@@ -736,17 +736,13 @@ def _specialty(state: State, gate: Float[Array, " p"]) -> Int[Array, ""]:
 
 
 def _empty_queue(dims: Dims, dtype: jnp.dtype) -> Queue:
-    features, servers = dims.num_features, dims.max_experts
-    leaves = Arrival(
-        task=((), jnp.int32),
-        features=((features, dims.num_samples), dtype),
-        truth=((features,), dtype),
-        transfer_delay=((servers,), jnp.int32),
-        distance=((servers,), dtype),
-        perturbation=((servers,), dtype),
-        uniform=((servers,), dtype),
-    )
-    arrivals = Arrival(*(jnp.zeros((dims.max_waiting, *shape), kind) for shape, kind in leaves))
+    def zeros(kind: Any, *shape: int) -> Array:
+        return jnp.zeros((dims.max_waiting, *shape), kind)
+
+    data = {"features": (dims.num_features, dims.num_samples), "truth": (dims.num_features,)}
+    per_server = dict.fromkeys(("distance", "perturbation", "uniform"), (dims.max_experts,))
+    reals = {name: zeros(dtype, *shape) for name, shape in (data | per_server).items()}
+    arrivals = Arrival(task=zeros(jnp.int32), transfer_delay=zeros(jnp.int32, dims.max_experts), **reals)
     return Queue(arrivals, jnp.zeros((), jnp.int32))
 
 
