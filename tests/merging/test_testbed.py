@@ -17,7 +17,7 @@ from moe_theory.merging.testbed.checkpoint import (
     merge_checkpoint,
     write_safetensors,
 )
-from moe_theory.merging.testbed.tasks import Examples, Setting, examples, tasks_of
+from moe_theory.merging.testbed.tasks import Examples, Setting, accuracies, examples, tasks_of
 from moe_theory.merging.testbed.training import initial
 
 LEAST = 1e-7
@@ -219,7 +219,7 @@ def test_slots_follow_their_mix():
 def test_accuracies_by_task():
     rng = np.random.default_rng(8)
     logits, labels, tasks = rng.normal(size=(50, 3)), rng.integers(0, 3, 50), rng.choice([0, 1, 3], 50)
-    rewards, counts = tasks.accuracies(jnp.asarray(logits, jnp.float32), jnp.asarray(labels), jnp.asarray(tasks), 4)
+    rewards, counts = accuracies(jnp.asarray(logits, jnp.float32), jnp.asarray(labels), jnp.asarray(tasks), 4)
     for task in range(4):
         own = tasks == task
         expected = np.mean(np.argmax(logits[own], axis=1) == labels[own]) if own.any() else 0

@@ -30,7 +30,7 @@ STYLES: tuple[dict[str, Any], ...] = (
 
 
 class Shown(NamedTuple):
-    """What is kept of a slot."""
+    """Observables of a slot."""
 
     mean_regret: Float[Array, ""]  # R_t / t
     leaves: Int[Array, ""]  # N_t

@@ -1,7 +1,7 @@
 """Regret of Tanbr and of its rivals over slots, on rewards whose best weights are known.
 
-All methods meet the same tasks, requests and noise. Growth is fitted by least squares to the logarithm of the mean
-regret, as a claim about a rate is judged.
+All policies meet the same tasks, requests and noise. Exponents are least-squares fits to the logarithm of the mean
+regret, as in claims about rates.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Curve(NamedTuple):
-    """A line: a policy, and what else it is given."""
+    """A line: a policy with parameters of its own."""
 
     policy: str
     label: str

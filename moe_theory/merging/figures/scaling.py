@@ -1,4 +1,4 @@
-"""Tanbr over the number of experts: slots until its tree has 20 feasible leaves, and seconds of choosing among them."""
+"""Tanbr over the number of experts: slots until its tree has 20 feasible leaves, and the time to choose among them."""
 
 import time
 from typing import TYPE_CHECKING
