@@ -21,14 +21,15 @@ import jax
 import numpy as np
 
 from moe_theory.runs.workers import DevicePool
-from moe_theory.sweep import runner, tasks
-from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep import plan as planning
+from moe_theory.sweep import runner
+from moe_theory.sweep.results import Sweep
 
 SCALES = np.geomspace(0.1, 0.8, 8).tolist()
 EXPERTS = [1, 2, 4, 6, 8, 10, 15, 20]
 
 
-def part(scale: float, replicates: int) -> Sweep:
+def chunk(scale: float, replicates: int) -> Sweep:
     """One of the eight scales, under all numbers of experts."""
     return Sweep(
         system="continual",
@@ -50,11 +51,11 @@ def kept(sweep: Sweep, devices: int) -> float:
 
 def not_kept(sweep: Sweep, devices: int) -> float:
     """Seconds of the same work with nothing kept."""
-    crew = DevicePool(devices)
+    pool = DevicePool(devices)
     began = time.perf_counter()
-    plan = tasks.Plan(sweep, runner.fingerprint_of(crew, sweep.system))
-    wait([crew.open().submit(tasks.compute, part.task) for part in plan.parts])
-    crew.close()
+    plan = planning.Plan(sweep, runner.fingerprint_of(pool, sweep.system))
+    wait([pool.open().submit(planning.compute, chunk.task) for chunk in plan.chunks])
+    pool.close()
     return time.perf_counter() - began
 
 
@@ -63,11 +64,11 @@ def main() -> None:
     parser.add_argument("--replicates", type=int, default=1000)
     replicates = parser.parse_args().replicates
     jax.config.update("jax_num_cpu_devices", 2)
-    sweeps = [part(scale, replicates) for scale in SCALES]
-    plans = [tasks.Plan(sweep, tasks.fingerprint("continual")) for sweep in sweeps]
-    programs = {tasks.program_of(part.task) for plan in plans for part in plan.parts}
+    sweeps = [chunk(scale, replicates) for scale in SCALES]
+    plans = [planning.Plan(sweep, planning.fingerprint("continual")) for sweep in sweeps]
+    programs = {planning.program_of(chunk.task) for plan in plans for chunk in plan.chunks}
     print(f"64 cells x {replicates} replicates, T = 2000: {len(programs)} program(s), {os.cpu_count()} cores")
-    not_kept(part(SCALES[0], 64), 2)  # compiles
+    not_kept(chunk(SCALES[0], 64), 2)  # compiles
     ways = {
         "one device": functools.partial(kept, devices=1),
         "two": functools.partial(kept, devices=2),

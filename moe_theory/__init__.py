@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from moe_theory.core.system import simulate as simulate
     from moe_theory.core.system import simulate_batch as simulate_batch
     from moe_theory.sweep.results import Results as Results
-    from moe_theory.sweep.spec import Sweep as Sweep
+    from moe_theory.sweep.results import Sweep as Sweep
     from moe_theory.verify import Claim as Claim
     from moe_theory.verify import Experiment as Experiment
     from moe_theory.verify import Status as Status
@@ -30,7 +30,7 @@ _NAMES = {
     "Experiment": "moe_theory.verify",
     "Results": "moe_theory.sweep.results",
     "Status": "moe_theory.verify",
-    "Sweep": "moe_theory.sweep.spec",
+    "Sweep": "moe_theory.sweep.results",
     "System": "moe_theory.core.system",
     "Verdict": "moe_theory.verify",
     "claim": "moe_theory.verify.claim",

@@ -201,7 +201,7 @@ def _write(plan: "Plan", made: "Runs", summary: "Summary", report: "Report", fol
     from moe_theory.report.output import write_text
     from moe_theory.report.pages import write_numbers
     from moe_theory.runs.files import write_whole
-    from moe_theory.sweep.exports import to_netcdf
+    from moe_theory.sweep.dataset import to_netcdf
 
     paths = [folder / name for name in pages.NAMES]
     to_netcdf(dataset(plan, made, command_line()), paths[0])

@@ -14,7 +14,7 @@ from moe_theory.cli.output import open_console, print_json, print_lines, stop_at
 from moe_theory.core.errors import InvalidRunError, OutputError
 
 if TYPE_CHECKING:
-    from moe_theory.sweep.spec import Sweep
+    from moe_theory.sweep.results import Sweep
 
 
 def _files_or_show(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -62,7 +62,7 @@ def sweep(
     share one OUT. `moe-theory sweep show FOLDER` shows what a sweep's folder holds.
     """
     if example:
-        from moe_theory.sweep import spec
+        from moe_theory.sweep import specification as spec
 
         click.echo(spec.example(), nl=False)
     elif dry_run:
@@ -76,7 +76,7 @@ def sweep(
 
 def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
     """The sweep that is specified, and the folder it goes into."""
-    from moe_theory.sweep.spec import Sweep
+    from moe_theory.sweep.results import Sweep
 
     if specification is None:
         raise InvalidRunError("name a specification: moe-theory sweep --example > grid.toml prints one to start from.")
@@ -132,7 +132,7 @@ def _run(
         print_json(sweeps.to_json(results))
         return
     console.print(sweeps.table(results))
-    print_lines(console, *costs.closing_lines(outcome.tally), merged, f"look: moe-theory sweep show {folder}")
+    print_lines(console, *costs.closing_lines(outcome.counts), merged, f"look: moe-theory sweep show {folder}")
 
 
 def _set_cpu_devices(number: int | None) -> None:

@@ -43,6 +43,7 @@ PAPER = Paper(
     claims="moe_theory.continual.claims",
     statements="statements.toml",
     figures="moe_theory.continual.figures:FIGURES",
+    overview="moe_theory.continual.figures.figure_2:OVERVIEW",
     systems={"continual": "moe_theory.continual.sweeps:SWEEPABLE"},
     first_look=("continual",),
     rank=0,

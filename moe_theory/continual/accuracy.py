@@ -1,7 +1,7 @@
-"""Accuracy matrices, as continual learning at large reports them: average accuracy and forgetting by each definition.
+"""Average accuracy and forgetting of an accuracy matrix, by each definition in the continual-learning literature.
 
-A matrix has the accuracy on the i-th experience after the t-th was learned in row t, column i. The papers' forgetting,
-Eq. (15), is of errors and of arrivals; on a matrix whose columns are arrivals it is `forgetting(against="learned")`.
+Row t, column i is the accuracy on the i-th experience after the t-th was learned. The papers' forgetting, Eq. (15), is
+of errors and of arrivals; on a matrix whose columns are arrivals it is `forgetting(against="learned")`.
 """
 
 from typing import Literal
@@ -20,7 +20,7 @@ def average_accuracy(matrix: Float[np.ndarray, "T T"]) -> Float[np.ndarray, " T"
     Its last entry is ACC of Lopez-Paz and Ranzato (2017), the mean over t the average incremental accuracy.
 
     Args:
-        matrix: accuracies; entries above the diagonal, of experiences to come, are not looked at.
+        matrix: accuracies; entries above the diagonal, of future experiences, are ignored.
     Raises: InvalidRunError unless the matrix is square and its lower triangle has numbers.
 
     Examples:
@@ -39,7 +39,7 @@ def forgetting(
     """The mean loss of accuracy F_t on the experiences before t, after each of them, in the matrix's unit; F_1 = 0.
 
     Args:
-        matrix: accuracies; entries above the diagonal, of experiences to come, are not looked at.
+        matrix: accuracies; entries above the diagonal, of future experiences, are ignored.
         against: "learned", what an experience had when it had just been learned: Eq. (15) of `continual` with the
             error as 1 - accuracy, Avalanche's stream forgetting, and backward transfer (Lopez-Paz and Ranzato, 2017)
             with the other sign. "best-before", the highest that it had before t: Chaudhry et al., Riemannian Walk,
@@ -78,7 +78,7 @@ def _lower_triangle(matrix: Float[np.ndarray, "T T"]) -> Float[np.ndarray, "T T"
     if not np.isfinite(seen).all():
         row, column = np.argwhere(~np.isfinite(seen))[0]
         raise InvalidRunError(
-            f"the accuracy {seen[row, column]} in row {row}, column {column} is no number: an experience is tested "
+            f"the accuracy {seen[row, column]} in row {row}, column {column} is not finite: an experience is tested "
             "after each one from its own on. Change the matrix."
         )
     return seen

@@ -25,7 +25,7 @@ Auxiliary = Callable[[Int[Array, " M"], Int[Array, ""], Params], Float[Array, " 
 
 
 class State(NamedTuple):
-    """What is carried from round to round: the checkpoint."""
+    """Carried from round to round; the checkpoint."""
 
     pool: Pool
     experts: Float[Array, "M d"]  # local models w^(m)
@@ -40,7 +40,7 @@ class State(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What a round shows."""
+    """Observables of one round."""
 
     task: Int[Array, ""]  # n_t
     expert: Int[Array, ""]  # m_t; with top-k routing the first choice
@@ -71,7 +71,7 @@ def system(dims: Dims, *, optimizer: Optimizer = optax.sgd, auxiliary: Auxiliary
 
     Args:
         optimizer: the transformation of the gate's gradient, of a traced learning rate; `optax.sgd` is (9).
-        auxiliary: what the auxiliary loss costs a chosen expert; `balance_cost` is (7). Yours is as good.
+        auxiliary: what the auxiliary loss costs a chosen expert; `balance_cost` is (7).
     Source: Algorithm 1 of `continual`; what is drawn, Section 3.1 and Appendix A.2.
     Raises: from its `init`, InvalidParamsError for parameters outside their range.
 
@@ -100,7 +100,7 @@ def system(dims: Dims, *, optimizer: Optimizer = optax.sgd, auxiliary: Auxiliary
 
 
 def on_pool(dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd, auxiliary: Auxiliary = balance_cost) -> System:
-    """Algorithm 1 with one explicit pool for all replicates. Keep the result: each call makes a new program.
+    """Algorithm 1 with one explicit pool for all replicates. Reuse the result: each call compiles a new program.
 
     Source: Algorithm 1 of `continual`.
     Raises: InvalidDimsError if the pool's shapes are not those of `dims`.
@@ -204,7 +204,7 @@ def learn(
         max_active: static bound of `Params.num_active`; a system takes it from its `Dims`.
         optimizer: the one that `begin` was given.
         auxiliary: what the auxiliary loss costs a chosen expert.
-    Returns: the state after the round, and what it showed.
+    Returns: the state after the round, and its observables.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
     Raises: InvalidDimsError for features that do not fit the state or have s >= d; InvalidParamsError for parameters
         outside their range, where their values are known.
@@ -280,7 +280,7 @@ def learn(
 
 
 def _check_round(state: State, arrival: Arrival, params: Params, max_active: int) -> None:
-    """What can be refused before anything is computed: shapes always, values unless they are traced."""
+    """Check shapes, and values that are not traced, before anything is computed."""
     (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
     features = jnp.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:

@@ -155,14 +155,14 @@ def system_with_diagnostics(dims: Dims) -> System:
     return System(init, step)
 
 
-def drives_of(state: State) -> Float[Array, "M N"]:
+def signal_outputs(state: State) -> Float[Array, "M N"]:
     """<theta_m, v_n>: each gate's output for each signal alone."""
     return jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=2)
 
 
 def expert_sets(state: State) -> Int[Array, " M"]:
     """The cluster of the signal that each gate's output is largest for; the lowest on ties. Source: Eq. (11)."""
-    drives = drives_of(state)
+    drives = signal_outputs(state)
     is_best = drives == jnp.max(drives, axis=1, keepdims=True)
     return jnp.min(jnp.where(is_best, state.pool.clusters[None, :], drives.shape[1]), axis=1).astype(jnp.int32)
 
@@ -190,7 +190,7 @@ def is_ordered(
 def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info: Info, params: Params) -> Diagnostics:
     state, pool = before.state, before.pool
     exists = jnp.arange(state.experts.shape[0]) < params.num_experts
-    drives, sets = drives_of(state), expert_sets(state)
+    drives, sets = signal_outputs(state), expert_sets(state)
     is_task = jnp.arange(pool.clusters.shape[0]) == arrival.task
     members = exists & (sets == jnp.sum(jnp.where(is_task, pool.clusters, 0)))
     row = functools.partial(select_row, index=info.expert)

@@ -277,10 +277,10 @@ ROUTER_EXPERT_GRID = Experiment(
 
 # A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with the sizes of steps that
 # Algorithm 1 gives them, those of Fig. 2 at its sigma_0. Signals keep entries of order 1 whatever the reading, and the
-# ratio of noise to truths is that of Fig. 2. t_1 lies within the runs, t_2 within those of `UPDATING_LONG`, which have
-# a grid of their own since t_2 grows as sigma_0^-1.25.
+# ratio of noise to truths is that of Fig. 2. t_1 lies within the runs, t_2 within those of `NO_TERMINATION_LONG`, which
+# have a grid of their own since t_2 grows as sigma_0^-1.25.
 SPECIALIZATION_SCALES = (0.003125, 0.00625, 0.0125, 0.025)
-UPDATING_LONG_SCALES = (0.0125, 0.025, 0.05, 0.1)
+NO_TERMINATION_LONG_SCALES = (0.0125, 0.025, 0.05, 0.1)
 MANY_EXPERTS, FEW_EXPERTS = 12, 5  # M > N, where each task is a cluster of its own, and M < N, with K = 3
 SPECIALIZATION_DIMS = Dims(MANY_EXPERTS, **SIZES)
 
@@ -317,7 +317,7 @@ def _specialization_cells(*scales: float, terminate: bool) -> dict[str, dict[str
 
 MANY_CELLS, FEW_CELLS, MANY_LONG_CELLS, FEW_LONG_CELLS = (
     tuple(specialization_cell(number, scale) for scale in scales)
-    for scales in (SPECIALIZATION_SCALES, UPDATING_LONG_SCALES)
+    for scales in (SPECIALIZATION_SCALES, NO_TERMINATION_LONG_SCALES)
     for number in (MANY_EXPERTS, FEW_EXPERTS)
 )
 MANY_SMALLEST, FEW_SMALLEST = MANY_CELLS[:1], FEW_CELLS[:1]
@@ -337,17 +337,17 @@ SPECIALIZATION = Experiment(
     replicates=1024,
 )
 
-UPDATING = dataclasses.replace(
+NO_TERMINATION = dataclasses.replace(
     SPECIALIZATION,
-    name="specialization-updating",
+    name="no-termination",
     cells=_specialization_cells(*SPECIALIZATION_SCALES, terminate=False),
 )
 
-UPDATING_LONG = Experiment(
-    name="specialization-updating-long",
+NO_TERMINATION_LONG = Experiment(
+    name="no-termination-long",
     dims=SPECIALIZATION_DIMS,
     system=system(SPECIALIZATION_DIMS),
-    cells=_specialization_cells(*UPDATING_LONG_SCALES, terminate=False),
+    cells=_specialization_cells(*NO_TERMINATION_LONG_SCALES, terminate=False),
     num_rounds=3640,
     record_every=1,
     observe=observe_gate_span,

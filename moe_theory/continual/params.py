@@ -95,7 +95,7 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params) -> None:
-    """Refuse parameters outside their range; traced ones are passed over.
+    """Check parameters against their range; traced ones are skipped.
 
     Raises: InvalidParamsError naming the value, the bound and the way out.
     """

@@ -1,4 +1,4 @@
-"""What a sweep's specification may say of the continual-learning system."""
+"""The continual-learning system as sweeps name it: sizes, readings, choices and observables."""
 
 import jax.numpy as jnp
 import optax

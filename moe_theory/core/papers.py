@@ -39,6 +39,7 @@ class Paper:
     statements: str = ""  # file in the folder that lists its numbered statements
     answers_for: tuple[str, ...] = ()  # papers whose statements its claims answer for, where it has no list of its own
     figures: str = ""  # "module:attribute" of its figures, a mapping by name
+    overview: str = ""  # "module:attribute" of its panel in the picture of all papers, a `verify.figures.Panel`
     systems: Mapping[str, str] = dataclasses.field(default_factory=dict)  # name -> "module:attribute" of a `Sweepable`
     first_look: tuple[str, ...] = ()  # globs over the ids of the claims, or tiers, that `make verify` judges
     rank: int = 100  # place among the papers in reports; papers of equal rank stand by name
@@ -56,6 +57,10 @@ class Paper:
     def import_figures(self) -> Mapping[str, Any]:
         """The figures by name, each a `verify.figures.FigureSpec`."""
         return pkgutil.resolve_name(self.figures) if self.figures else {}
+
+    def import_overview(self) -> Any:
+        """Its panel in the picture of all papers, a `verify.figures.Panel`; None where it has none."""
+        return pkgutil.resolve_name(self.overview) if self.overview else None
 
     def import_system(self, name: str) -> Any:
         """One of the systems that a sweep can name, a `sweep.systems.Sweepable`."""

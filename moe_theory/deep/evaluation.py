@@ -44,7 +44,7 @@ class Past(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Of the tasks so far, with the current experts."""
+    """Errors and accuracy of the current experts on the tasks so far."""
 
     error: Float[Array, ""]  # E_t(w_t) of the newest
     forgetting: Float[Array, ""]  # F_t, (15)
@@ -131,7 +131,7 @@ def with_rows(tables: Tables, expert: Int[Array, ""], rows: Tables) -> Tables:
 
 
 def evaluate_all(experts: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
-    """Every expert as it is on all test images."""
+    """Every expert on all test images, leaves (M, K, n)."""
     return jax.lax.map(lambda expert: evaluate(expert, pool, params, dims), experts)
 
 

@@ -17,8 +17,7 @@ from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, SMALL, Preset, exp
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify import Claim, Experiment
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.components import Values
-from moe_theory.verify.components import named as named
+from moe_theory.verify.components import Values, named, over
 from moe_theory.verify.registry import select_claims
 
 # By network, for some minutes on two cores. A verdict's first look is at 64 replicates; with fewer there is one look.
@@ -88,18 +87,12 @@ def claims_for(of: Preset, data: str) -> list[Claim]:
         data: the data set's title, for the verdicts.
     """
     small = of.name.removesuffix(SMALL) + SMALL
+    own = {"name": of.name, "dims": of.dims, "cells": of.cells(), "num_rounds": of.num_rounds, "data": data}
     return [
-        dataclasses.replace(claim, experiment=_of(claim.experiment, of, data))
+        dataclasses.replace(claim, experiment=dataclasses.replace(claim.experiment, **own))
         for claim in select_claims(["deep"])
         if claim.experiment.name == small
     ]
-
-
-def _of(experiment: Experiment, of: Preset, data: str) -> Experiment:
-    """A claim's experiment with a preset in place of its small version."""
-    return dataclasses.replace(
-        experiment, name=of.name, dims=of.dims, cells=of.cells(), num_rounds=of.num_rounds, data=data
-    )
 
 
 def run_preset(
@@ -164,14 +157,9 @@ def average_accuracy(run: Run) -> np.ndarray:
     return incremental_accuracy(run.records.accuracy)
 
 
-def of_cells(cells: Sequence[str], metric: Metric) -> Values:
-    """A component for each cell."""
-    return lambda runs: np.stack([metric(runs[cell]) for cell in cells], axis=1)
-
-
 def of_experts(metric: Metric, sizes: Sequence[int], terminate: bool = True) -> Values:
     """A component for each number M of experts."""
-    return of_cells([expert_cell(size, terminate) for size in sizes], metric)
+    return over([expert_cell(size, terminate) for size in sizes], metric)
 
 
 def by_size(sizes: Sequence[int]) -> Callable:

@@ -17,8 +17,6 @@ The outcome depends most on `gate.drive`, kappa = eta |g|^2 |w_t - w_{t-1}|, whi
 import dataclasses
 from typing import Annotated, NamedTuple
 
-from jaxtyping import Int
-
 from moe_theory import continual, edge
 from moe_theory.continual.params import GateStep, Power
 from moe_theory.core import constraints
@@ -28,26 +26,21 @@ from moe_theory.core.constraints import (
     CountOrZero,
     Flag,
     NonNegative,
-    OneOf,
     PaddedTo,
     Positive,
     Real,
     Size,
-    Whole,
     Within,
 )
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
-from moe_theory.core.numerics import Scalar
 from moe_theory.core.readings import Reading
 from moe_theory.deep.networks import NETWORKS
-from moe_theory.edge.params import LONGEST_DELAY
+from moe_theory.edge.params import Delay, GateLag
 from moe_theory.edge.params import check_params as check_edge_params
 
 SGD, ADAM = "sgd", "adam"
 OPTIMIZERS = (SGD, ADAM)
 
-GateLag = Annotated[Int[Scalar, ""], OneOf((0, 1))]
-Delay = Annotated[Int[Scalar, ""], Whole(0, LONGEST_DELAY, "rounds are counted in 32 bits")]
 Share = Annotated[Real, Within(0, 1, open_low=True, why="it is a share of a task's images")]
 BETWEEN = "a delay is between them"
 

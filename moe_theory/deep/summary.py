@@ -33,7 +33,7 @@ class Estimate:
 
 @dataclasses.dataclass(frozen=True)
 class CellSummary:
-    """One cell."""
+    """Measures of a cell and diagnostics of its router."""
 
     name: str
     measures: dict[str, Estimate]  # by the keys of `measures_of`

@@ -47,6 +47,7 @@ PAPER = Paper(
     claims="moe_theory.edge.claims",
     statements="statements.toml",
     figures="moe_theory.edge.figures:FIGURES",
+    overview="moe_theory.edge.figures.figure_3:OVERVIEW",
     systems={"edge": "moe_theory.edge.sweeps:SWEEPABLE"},
     first_look=("edge.figure-3.*", "edge.proposition-4.*", "edge.exact.*", "edge.theorem-1.*"),
     rank=1,

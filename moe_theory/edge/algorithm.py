@@ -117,11 +117,7 @@ class Info(NamedTuple):
 
 @functools.lru_cache
 def system(
-    dims: Dims,
-    policy: Policy = adaptive,
-    *,
-    transfer: Law = delays.uniform,
-    execution: Law = delays.uniform,
+    dims: Dims, policy: Policy = adaptive, *, transfer: Law = delays.uniform, execution: Law = delays.uniform
 ) -> System:
     """Algorithm 1 under a routing policy as a `System`. Equal arguments give the same object, compiled once.
 
@@ -191,8 +187,8 @@ def begin(
     dtype = jnp.result_type(float)
     experts, slots = dims.max_experts, dims.num_slots
     positions = delays.even_map(experts) if positions is None else positions
-    if jnp.shape(positions) != (experts, 2):
-        raise InvalidDimsError(f"positions of shape {jnp.shape(positions)} must be ({experts}, 2). Change positions.")
+    if np.shape(positions) != (experts, 2):
+        raise InvalidDimsError(f"positions of shape {np.shape(positions)} must be ({experts}, 2). Change positions.")
     zeros = jnp.zeros((experts, dims.num_features), dtype)
     count = jnp.zeros((), jnp.int32)
     vectors = jnp.zeros((slots, dims.num_features), dtype)
@@ -363,12 +359,7 @@ def generalization_error_flushed(state: State, dims: Dims | None = None) -> Floa
 
 
 def draw(
-    key: Key[Array, ""],
-    dims: Dims,
-    pool: Pool,
-    positions: Float[Array, "M 2"],
-    params: Params,
-    transfer: Law,
+    key: Key[Array, ""], dims: Dims, pool: Pool, positions: Float[Array, "M 2"], params: Params, transfer: Law
 ) -> Arrival:
     """Draw a round's arrival: task and data by Definition 1, the user on the unit square, delays by `transfer`.
 
@@ -745,17 +736,13 @@ def _specialty(state: State, gate: Float[Array, " p"]) -> Int[Array, ""]:
 
 
 def _empty_queue(dims: Dims, dtype: jnp.dtype) -> Queue:
-    features, servers = dims.num_features, dims.max_experts
-    leaves = Arrival(
-        task=((), jnp.int32),
-        features=((features, dims.num_samples), dtype),
-        truth=((features,), dtype),
-        transfer_delay=((servers,), jnp.int32),
-        distance=((servers,), dtype),
-        perturbation=((servers,), dtype),
-        uniform=((servers,), dtype),
-    )
-    arrivals = Arrival(*(jnp.zeros((dims.max_waiting, *shape), kind) for shape, kind in leaves))
+    def zeros(kind: Any, *shape: int) -> Array:
+        return jnp.zeros((dims.max_waiting, *shape), kind)
+
+    data = {"features": (dims.num_features, dims.num_samples), "truth": (dims.num_features,)}
+    per_server = dict.fromkeys(("distance", "perturbation", "uniform"), (dims.max_experts,))
+    reals = {name: zeros(dtype, *shape) for name, shape in (data | per_server).items()}
+    arrivals = Arrival(task=zeros(jnp.int32), transfer_delay=zeros(jnp.int32, dims.max_experts), **reals)
     return Queue(arrivals, jnp.zeros((), jnp.int32))
 
 
@@ -775,7 +762,7 @@ def _orthonormal(vectors: Float[Array, "N p"]) -> Float[Array, "N p"]:
 def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | None) -> Arrival:
     """Refuse a round by the shapes and, where they are known, the values of what it is given; the arrival as arrays."""
     (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
-    features = jnp.shape(arrival.features)
+    features = np.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:
         raise InvalidDimsError(f"features of shape {features} must be ({num_features}, s): a sample is a column.")
     if dims is None:
@@ -792,8 +779,8 @@ def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | No
     shapes = {"truth": (num_features,), "task": ()}
     per_server = ("transfer_delay", "distance", "perturbation", "uniform")
     for name, shape in {**shapes, **dict.fromkeys(per_server, (max_experts,))}.items():
-        if jnp.shape(getattr(arrival, name)) != shape:
-            found = jnp.shape(getattr(arrival, name))
+        if np.shape(getattr(arrival, name)) != shape:
+            found = np.shape(getattr(arrival, name))
             raise InvalidDimsError(f"{name} of shape {found} must be {shape}. Change the arrival's {name}.")
     num_slots = state.pending_server.shape[0]
     longest = num_slots if dims is None and num_slots < max_experts else fitting.max_delay
@@ -837,8 +824,8 @@ def _check_totals(transfer_delay: Any, execution_delay: Any, params: Params, lon
 
 def _check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int | None) -> None:
     """Raise unless delays, where known, are whole numbers of rounds of at least 0 and at most `longest`, in `shape`."""
-    if jnp.shape(values) != shape:
-        raise InvalidDimsError(f"{name} of shape {jnp.shape(values)} must be {shape}, one a server. Change {name}.")
+    if np.shape(values) != shape:
+        raise InvalidDimsError(f"{name} of shape {np.shape(values)} must be {shape}, one a server. Change {name}.")
     if not is_known(values):
         return
     values = np.asarray(values)

@@ -1,7 +1,7 @@
 """The runs that claims and figures share, and what is measured on them."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +16,7 @@ from moe_theory.edge.readings import FIGURE_3_FEATURES
 from moe_theory.runs import Run
 from moe_theory.verify import Experiment
 from moe_theory.verify.claim import Runs
-from moe_theory.verify.components import Values, named
+from moe_theory.verify.components import Values, named, over
 
 FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)
 FIGURE_3_EXPERTS = (10, 30, 50, 70)
@@ -151,22 +151,25 @@ def observe_availability(state: State, info: Info) -> Availability:
     return Availability(info.specialist_idle, info.num_specialists)
 
 
-def _figure_3(name, policy, observe, record_every, replicates) -> Experiment:
-    return Experiment(
-        name=name,
-        dims=FIGURE_3_DIMS,
-        system=system(FIGURE_3_DIMS, policy),
-        cells={cell_name(number): {"num_experts": number} for number in FIGURE_3_EXPERTS},
-        num_rounds=FIGURE_3_ROUNDS,
-        record_every=record_every,
-        observe=observe,
-        replicates=replicates,
-    )
+def _experiment(name, dims, cells, num_rounds, observe, replicates, record_every=1, policy=policies.adaptive):
+    return Experiment(name, dims, system(dims, policy), cells, num_rounds, record_every, observe, replicates)
 
 
-ADAPTIVE = _figure_3("figure-3-adaptive", policies.adaptive, observe_models, 100, 256)
-NEAREST = _figure_3("figure-3-nearest", policies.nearest, observe_errors, 100, 128)
-FASTEST = _figure_3("figure-3-fastest", policies.fastest, observe_errors, 100, 128)
+def _servers(*numbers: int, **params: float) -> dict[str, dict[str, float]]:
+    """Cells that differ in their number of servers."""
+    return {cell_name(number): {"num_experts": number, **params} for number in numbers}
+
+
+def exploration_rounds(params: Params) -> int:
+    """T1 of a cell."""
+    rate, scale = float(params.learning_rate), float(params.truth_scale)
+    return int(theory.exploration_rounds(int(params.num_experts), rate, scale, FAILURE, MAX_DELAY))
+
+
+_FIGURE_3 = FIGURE_3_DIMS, _servers(*FIGURE_3_EXPERTS), FIGURE_3_ROUNDS
+ADAPTIVE = _experiment("figure-3-adaptive", *_FIGURE_3, observe_models, 256, 100)
+NEAREST = _experiment("figure-3-nearest", *_FIGURE_3, observe_errors, 128, 100, policies.nearest)
+FASTEST = _experiment("figure-3-fastest", *_FIGURE_3, observe_errors, 128, 100, policies.fastest)
 
 # Grids for the O() statements, small enough for many replicates; runs reach T1.
 SCALES = (0.3, 0.42, 0.6, 0.85)
@@ -188,76 +191,33 @@ def rate_name(rate: float) -> str:
     return scale_name(SIGMA_0) if rate == RATES[0] else f"eta = {rate}"
 
 
-SCALING = Experiment(
-    name="scales",
-    dims=SCALE_DIMS,
-    system=system(SCALE_DIMS),
-    cells={
-        scale_name(scale): {
-            "num_experts": SCALE_EXPERTS,
-            "truth_scale": scale,
-            "cluster_spread": CLUSTER_SPREAD * (scale / SIGMA_0) ** 2,
-        }
-        for scale in SCALES
-    }
-    | {rate_name(rate): {"num_experts": SCALE_EXPERTS, "learning_rate": rate} for rate in RATES[1:]},
-    num_rounds=int(theory.exploration_rounds(SCALE_EXPERTS, RATES[0], SCALES[0], FAILURE, MAX_DELAY)),
-    record_every=1,
-    observe=observe_steps,
-    replicates=1024,
+_SPREADS = {scale: CLUSTER_SPREAD * (scale / SIGMA_0) ** 2 for scale in SCALES}
+_BY_SCALE = {scale_name(scale): {"truth_scale": scale, "cluster_spread": _SPREADS[scale]} for scale in SCALES}
+_BY_RATE = {rate_name(rate): {"learning_rate": rate} for rate in RATES[1:]}
+SCALING = _experiment(
+    "scales",
+    SCALE_DIMS,
+    {name: {"num_experts": SCALE_EXPERTS, **params} for name, params in (_BY_SCALE | _BY_RATE).items()},
+    exploration_rounds(Params(num_experts=SCALE_EXPERTS, truth_scale=SCALES[0])),
+    observe_steps,
+    1024,
 )
-
-SERVER_GRID = Experiment(
-    name="servers",
-    dims=SERVER_DIMS,
-    system=system(SERVER_DIMS),
-    cells={cell_name(number): {"num_experts": number, "learning_rate": SERVER_RATE} for number in SERVERS},
-    num_rounds=int(theory.exploration_rounds(SERVERS[-1], SERVER_RATE, SIGMA_0, FAILURE, MAX_DELAY)),
-    record_every=1,
-    observe=observe_steps,
-    replicates=512,
-)
+_SERVER_ROUNDS = exploration_rounds(Params(num_experts=SERVERS[-1], learning_rate=SERVER_RATE))
+_SERVER_CELLS = _servers(*SERVERS, learning_rate=SERVER_RATE)
+SERVER_GRID = _experiment("servers", SERVER_DIMS, _SERVER_CELLS, _SERVER_ROUNDS, observe_steps, 512)
 
 # Proposition 1 at Fig. 3's N and d_u: as many servers as it asks for, observed in one round past T1.
 SUFFICIENT = theory.experts_needed(MAX_DELAY, FIGURE_3_DIMS.num_tasks, FAILURE)
-AVAILABILITY_DIMS = figure_3_dims(SUFFICIENT)
-AVAILABILITY_ROUNDS = 100 + int(
-    theory.exploration_rounds(SUFFICIENT, Params().learning_rate, SIGMA_0, FAILURE, MAX_DELAY)
-)
-
-AVAILABILITY = Experiment(
-    name="availability",
-    dims=AVAILABILITY_DIMS,
-    system=system(AVAILABILITY_DIMS),
-    cells={cell_name(SUFFICIENT): {"num_experts": SUFFICIENT}},
-    num_rounds=AVAILABILITY_ROUNDS,
-    record_every=AVAILABILITY_ROUNDS,
-    observe=observe_availability,
-    replicates=1024,
+_PAST_T1 = exploration_rounds(Params(num_experts=SUFFICIENT)) + 100
+AVAILABILITY = _experiment(
+    "availability", figure_3_dims(SUFFICIENT), _servers(SUFFICIENT), _PAST_T1, observe_availability, 1024, _PAST_T1
 )
 
 HISTORY_EXPERTS = 10
 HISTORY_DIMS = figure_3_dims(HISTORY_EXPERTS)
-
-HISTORY = Experiment(
-    name="history",
-    dims=HISTORY_DIMS,
-    system=system(HISTORY_DIMS, policies.uniform),
-    cells={cell_name(HISTORY_EXPERTS): {"num_experts": HISTORY_EXPERTS}},
-    num_rounds=60,
-    record_every=1,
-    observe=observe_assignments,
-    replicates=8192,
+HISTORY = _experiment(
+    "history", HISTORY_DIMS, _servers(HISTORY_EXPERTS), 60, observe_assignments, 8192, policy=policies.uniform
 )
-
-
-def exploration_rounds(params: Params) -> int:
-    """T1 of a cell."""
-    return int(
-        theory.exploration_rounds(
-            int(params.num_experts), float(params.learning_rate), float(params.truth_scale), FAILURE, MAX_DELAY
-        )
-    )
 
 
 def explored_record(run: Run) -> int:
@@ -309,6 +269,20 @@ def exact_errors(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
     return errors
 
 
+def on(experiment: Experiment, labels: Callable, observe: Values, predict: Any = None, **rest: Any) -> Callable:
+    """Class decorator of a claim: what it observes of which runs, and what it predicts, a number or a function."""
+
+    def declare(declaration: type) -> type:
+        attributes = {"experiment": experiment, "labels": labels, "observe": observe, **rest}
+        if predict is not None:
+            attributes["predict"] = predict if callable(predict) else lambda runs: predict
+        for name, value in attributes.items():
+            setattr(declaration, name, value)
+        return declaration
+
+    return declare
+
+
 def by_servers(*numbers: int) -> Callable[[Runs], list[str]]:
     """Labels of components, one a number of servers."""
     return named(*(cell_name(number) for number in numbers))
@@ -333,11 +307,6 @@ def misrouted_share(run: Run) -> np.ndarray:
     first = explored_record(run)
     counts = run.records.misrouted.astype(np.float64)
     return (counts[-1] - counts[first]) / (run.rounds[-1] - run.rounds[first])
-
-
-def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
-    """`value` of each cell's run (B,), one component a cell."""
-    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
 
 
 def over_servers(numbers: Sequence[int], value: Callable[[Run], np.ndarray]) -> Values:

@@ -42,6 +42,7 @@ PAPER = Paper(
     claims="moe_theory.generalization.claims",
     statements="statements.toml",
     figures="moe_theory.generalization.figures:FIGURES",
+    overview="moe_theory.generalization.figures.crossing:OVERVIEW",
     systems={"generalization": "moe_theory.generalization.sweeps:SWEEPABLE"},
     first_look=("generalization:exact",),
     rank=2,

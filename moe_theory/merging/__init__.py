@@ -6,7 +6,6 @@ Online MoE Inference".
 
 from moe_theory.core.papers import Paper
 from moe_theory.merging import corrected as corrected
-from moe_theory.merging import corrected as repaired  # noqa: F401 - its earlier name
 from moe_theory.merging import monitor as monitor
 from moe_theory.merging import policies as policies
 from moe_theory.merging import rewards as rewards
@@ -41,6 +40,7 @@ PAPER = Paper(
     claims="moe_theory.merging.claims",
     statements="statements.toml",
     figures="moe_theory.merging.figures:FIGURES",
+    overview="moe_theory.merging.figures.regret:OVERVIEW",
     systems={"merging": "moe_theory.merging.sweeps:SWEEPABLE"},
     first_look=("merging:exact",),
     rank=3,

@@ -1,8 +1,8 @@
-"""The partition tree alone as a `System`: leaves picked by rules that are worst for what the paper says of the tree.
+"""The tree alone as a `System`: an adversary picks leaves by rules that are worst for what the paper says of the tree.
 
-No reward is learnt, so that a slot costs what the tree does. Which rule is worst for what: the deepest leaf for the
-depth (Lemma 2; it reaches `repaired.depth_bound`), one leaf after another for the number of leaves (Lemma 1), the
-shallowest leaves in turn for sum_t nu_1 rho^(h_t) (the step to (10)).
+No reward is learned. The deepest leaf is worst for the depth (Lemma 2; it reaches `corrected.depth_bound`), one leaf
+after another for the number of leaves (Lemma 1), the shallowest leaves in turn for the discretization error,
+sum_t nu_1 rho^(h_t) (the step to (10)).
 """
 
 import functools
@@ -19,8 +19,8 @@ from moe_theory.merging import tree as trees
 from moe_theory.merging.params import Dims, Params, check_params
 from moe_theory.merging.tree import leaf_terms
 
-# The shallowest leaf, of equals the least pulled; the deepest, of equals the most pulled; the shallowest, of equals the
-# most pulled; any, at random; the largest value + nu_1 rho^h of a reward that is known, `peaked_value`.
+# The shallowest leaf, ties to the least pulled; the deepest, ties to the most pulled; the shallowest, ties to the most
+# pulled; any leaf, at random; the largest value + nu_1 rho^h of a known reward, `peaked_value`.
 SHALLOWEST, DEEPEST, IN_TURN, UNIFORM, OPTIMISTIC = range(5)
 SELECTIONS: dict[str, int] = {
     "shallowest": SHALLOWEST,
@@ -32,7 +32,7 @@ SELECTIONS: dict[str, int] = {
 
 
 class Setting(NamedTuple):
-    """What `system` takes as parameters; every leaf may be traced."""
+    """Parameters of `system`; every leaf may be traced."""
 
     params: Params
     selection: Int[Scalar, ""] = SHALLOWEST
@@ -42,21 +42,21 @@ class State(NamedTuple):
     """What is carried from slot to slot."""
 
     tree: trees.Tree
-    grain: Float[Array, ""]  # sum of nu_1 rho^(h_t) so far
-    rest: Float[Array, ""]  # what rounding has taken off it
+    discretization: Float[Array, ""]  # sum of nu_1 rho^(h_t) so far
+    rest: Float[Array, ""]  # lost to rounding (Kahan)
     round: Int[Array, ""]  # slots done
 
 
 class Info(NamedTuple):
-    """What a slot shows; the tree's numbers are those after it."""
+    """Observables of a slot; the tree's are those after it."""
 
     row: Int[Array, ""]  # of the leaf picked
     depth: Int[Array, ""]  # h_t, of the leaf picked
     max_depth: Int[Array, ""]  # H(t)
     num_active: Int[Array, ""]  # N_t, leaves that meet the simplex
     num_leaves: Int[Array, ""]  # all leaves
-    grain: Float[Array, ""]  # nu_1 rho^(h_t)
-    cumulative_grain: Float[Array, ""]
+    discretization: Float[Array, ""]  # nu_1 rho^(h_t)
+    cumulative_discretization: Float[Array, ""]
     left_out: Int[Array, ""]  # splits that there was no room for; beyond 0 no bound on the tree is about this run
 
 
@@ -66,7 +66,7 @@ def system(dims: Dims) -> System:
 
     def init(key: Key[Array, ""], setting: Setting) -> State:
         check_params(dims, setting.params)
-        return _start(key, dims, setting.params)
+        return _begin(key, dims, setting.params)
 
     def step(key: Key[Array, ""], state: State, setting: Setting) -> tuple[State, Info]:
         return _slot(key, state, setting.params, setting.selection)
@@ -85,7 +85,7 @@ def one_rule(dims: Dims, selection: str) -> System:
 
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
-        return _start(key, dims, params)
+        return _begin(key, dims, params)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         return _slot(key, state, params, SELECTIONS[selection])
@@ -103,8 +103,8 @@ def peaked_value(points: Float[Array, "*n K"], num_experts: Int[Scalar, ""]) -> 
     return 1 - jnp.max(jnp.abs(points - centre / jnp.sum(centre)), axis=-1)
 
 
-def picked(key: Key[Array, ""], tree: trees.Tree, params: Params, selection: Int[Scalar, ""]) -> Int[Array, ""]:
-    """The row of the leaf that a rule picks; of equal ones the first."""
+def select_leaf(key: Key[Array, ""], tree: trees.Tree, params: Params, selection: Int[Scalar, ""]) -> Int[Array, ""]:
+    """The row of the leaf that a rule picks; ties to the first."""
     dtype = tree.lower.dtype
     depth, count = tree.depth.astype(dtype), tree.count.astype(dtype)
     value = peaked_value(tree.point, params.num_experts)
@@ -115,20 +115,20 @@ def picked(key: Key[Array, ""], tree: trees.Tree, params: Params, selection: Int
     return jnp.argmax(jnp.where(first == jnp.max(first), second, -jnp.inf)).astype(jnp.int32)
 
 
-def _start(key: Key[Array, ""], dims: Dims, params: Params) -> State:
+def _begin(key: Key[Array, ""], dims: Dims, params: Params) -> State:
     zero = jnp.zeros((), jnp.result_type(float))
-    return State(tree=trees.begin(key, dims, params), grain=zero, rest=zero, round=jnp.zeros((), jnp.int32))
+    return State(tree=trees.begin(key, dims, params), discretization=zero, rest=zero, round=jnp.zeros((), jnp.int32))
 
 
 def _slot(key: Key[Array, ""], state: State, params: Params, selection: Int[Scalar, ""]) -> tuple[State, Info]:
     pick_key, pull_key = jax.random.split(key)
-    row = picked(pick_key, state.tree, params, selection)
+    row = select_leaf(pick_key, state.tree, params, selection)
     depth = jnp.sum(jnp.where(jnp.arange(state.tree.depth.shape[0]) == row, state.tree.depth, 0), dtype=jnp.int32)
-    grain = leaf_terms(depth, params).astype(state.grain.dtype)
-    tree, _ = trees.pulled(pull_key, state.tree, row, state.round + 1, params)
+    discretization = leaf_terms(depth, params).astype(state.discretization.dtype)
+    tree, _ = trees.split_leaf(pull_key, state.tree, row, state.round + 1, params)
     # Kahan's sum: 2e5 terms in float32 would lose what the bounds are compared with.
-    term = grain - state.rest
-    total = state.grain + term
+    term = discretization - state.rest
+    total = state.discretization + term
     num_active = jnp.sum(tree.active, dtype=jnp.int32)
     info = Info(
         row=row,
@@ -136,8 +136,10 @@ def _slot(key: Key[Array, ""], state: State, params: Params, selection: Int[Scal
         max_depth=jnp.max(jnp.where(tree.active, tree.depth, 0)),
         num_active=num_active,
         num_leaves=num_active + tree.inactive,
-        grain=grain,
-        cumulative_grain=total,
+        discretization=discretization,
+        cumulative_discretization=total,
         left_out=tree.left_out,
     )
-    return State(tree=tree, grain=total, rest=(total - state.grain) - term, round=state.round + 1), info
+    return State(
+        tree=tree, discretization=total, rest=(total - state.discretization) - term, round=state.round + 1
+    ), info

@@ -1,9 +1,9 @@
-"""What holds of the tree and of the regret where the paper's lemmas do not, each proved in its docstring.
+"""What holds of the tree and of the regret where the paper's lemmas fail, each proved in its docstring.
 
-All of it is about Alg. 1 with the threshold (2), for every way to pick leaves, every way to split them and every
-delta in (0, 1], as long as no split is left out for want of room. It is float64 on the host. A leaf that is made by the
-split in slot s can be picked from slot s + 1 on; P is the number of its own pulls; it is split in the first slot t in
-which it is picked and P >= tau_h(t). Written A = C^2 / nu_1^2, so that tau_h(t) = A log(t/delta) rho^(-2h).
+Everything holds for Alg. 1 with the threshold (2), however leaves are picked and split and for every delta in (0, 1],
+as long as the tree has room. Float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on;
+P is the number of its own pulls; it is split in the first slot t in which it is picked and P >= tau_h(t). With
+A = C^2 / nu_1^2, tau_h(t) = A log(t/delta) rho^(-2h).
 """
 
 import functools
@@ -13,16 +13,17 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 
+from moe_theory.core.constraints import Count, OpenProbability, Whole, require
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.merging import theory
 from moe_theory.merging.params import Params
 
-FINEST = 2**20  # parts of a side of the root, of boxes that `cyclic_leaves` counts
+FINEST = 2**20  # parts that `cyclic_leaves` cuts a side of the root into, at most
 NEGLIGIBLE = 1e-15  # relative to what is summed
 
 
 def split_times(num_rounds: int, params: Params) -> Int[np.ndarray, " H"]:
-    """e_0 < e_1 < ..., the first slots in which a leaf at depth h can be split, as far as they are at most T.
+    """e_0 < e_1 < ... <= T, the first slots in which a leaf at depth h can be split.
 
     e_h is the least whole s > e_{h-1} with s - e_{h-1} >= tau_h(s), and e_{-1} = 0. Proof: a leaf at depth h exists
     after its parent's split, in a slot b >= e_{h-1} (induction). If it is split in slot s it had P <= s - b pulls, each
@@ -31,15 +32,15 @@ def split_times(num_rounds: int, params: Params) -> Int[np.ndarray, " H"]:
     At delta = 1, e_0 = 1.
 
     Source: replaces the proof of Lemma 2.
-    Raises: InvalidParamsError for less than one slot.
+    Raises: InvalidParamsError for fewer than one slot.
 
     Examples:
-        >>> from moe_theory.merging import Params, repaired
-        >>> times = repaired.split_times(1000, Params(confidence=1.0))
-        >>> int(times[0]), len(times) == repaired.depth_bound(1000, Params(confidence=1.0))
+        >>> from moe_theory.merging import Params, corrected
+        >>> times = corrected.split_times(1000, Params(confidence=1.0))
+        >>> int(times[0]), len(times) == corrected.depth_bound(1000, Params(confidence=1.0))
         (1, True)
     """
-    _require_rounds(num_rounds)
+    require(Count, num_rounds=num_rounds)
     times, last = [], 0
     while (found := _first_split(last, len(times), num_rounds, params)) is not None:
         times.append(found)
@@ -48,16 +49,16 @@ def split_times(num_rounds: int, params: Params) -> Int[np.ndarray, " H"]:
 
 
 def depth_bound(num_rounds: int, params: Params) -> int:
-    """The largest depth that the tree can have after T slots, over all ways to pick; some way has it.
+    """The largest depth that the tree can have after T slots, over all ways to pick leaves; it is attained.
 
-    It is the number of `split_times` up to T, since a leaf at depth h + 1 exists when one at depth h was split.
+    It is the number of `split_times` up to T, since a leaf at depth h + 1 exists once one at depth h was split.
 
     Source: replaces Lemma 2, Eq. (7).
-    Raises: InvalidParamsError for less than one slot.
+    Raises: InvalidParamsError for fewer than one slot.
 
     Examples:
-        >>> from moe_theory.merging import Params, repaired
-        >>> repaired.depth_bound(1000, Params()) <= repaired.simple_depth_bound(1000, Params())
+        >>> from moe_theory.merging import Params, corrected
+        >>> corrected.depth_bound(1000, Params()) <= corrected.simple_depth_bound(1000, Params())
         True
     """
     return len(split_times(num_rounds, params))
@@ -71,15 +72,15 @@ def simple_depth_bound(num_rounds: int, params: Params) -> int:
     the floor, and its children are at most one deeper. Against (7): one more, and delta/2 in place of delta/T.
 
     Source: replaces Lemma 2, Eq. (7).
-    Raises: InvalidParamsError for less than one slot.
+    Raises: InvalidParamsError for fewer than one slot.
     """
-    _require_rounds(num_rounds)
+    require(Count, num_rounds=num_rounds)
     room = math.log(num_rounds / float(theory.split_threshold(2.0, 0.0, params)))
     return 1 + max(0, math.floor(room / (2 * math.log(1 / params.smoothness_ratio))))
 
 
 def leaf_bound(num_rounds: int, params: Params) -> int:
-    """What the number of all leaves, inactive ones included, does not exceed after T slots.
+    """Upper bound on the number of all leaves, inactive ones included, after T slots.
 
     1 + max{sum_h n_h : n_h <= 2^h, sum_h n_h m_h <= T} with m_h = max(1, ceil(tau_h(e_h))).
 
@@ -89,11 +90,11 @@ def leaf_bound(num_rounds: int, params: Params) -> int:
     logarithms: less than linearly.
 
     Source: replaces Lemma 1, Eq. (5).
-    Raises: InvalidParamsError for less than one slot.
+    Raises: InvalidParamsError for fewer than one slot.
 
     Examples:
-        >>> from moe_theory.merging import Params, repaired
-        >>> repaired.leaf_bound(1, Params(confidence=1.0))  # the root is split in the first slot
+        >>> from moe_theory.merging import Params, corrected
+        >>> corrected.leaf_bound(1, Params(confidence=1.0))  # the root is split in the first slot
         2
     """
     splits, left = 0, num_rounds
@@ -104,8 +105,8 @@ def leaf_bound(num_rounds: int, params: Params) -> int:
     return 1 + splits
 
 
-def grain_bound(num_rounds: int, params: Params, is_cyclic: bool = False) -> float:
-    """What sum_t nu_1 rho^(h_t) over T slots does not exceed, whatever leaves are picked.
+def discretization_bound(num_rounds: int, params: Params, is_cyclic: bool = False) -> float:
+    """Upper bound on the discretization error, sum_t nu_1 rho^(h_t) over T slots, whatever leaves are picked.
 
     nu_1 min_H [T rho^H + sum_{h<H} 2^h m_h (rho^h - rho^H)] with m_h = max(1, ceil(tau_h(T))).
 
@@ -115,16 +116,16 @@ def grain_bound(num_rounds: int, params: Params, is_cyclic: bool = False) -> flo
     every Q_h. The least over H is what T pulls give that fill up the smallest depths first, and is computed so.
 
     Args:
-        is_cyclic: for cyclic splits: `cyclic_leaves` in place of 2^h, as leaves that miss the simplex are not picked.
+        is_cyclic: use `cyclic_leaves` in place of 2^h, as leaves that miss the simplex are not picked.
     Source: replaces the step to (10), where this sum is taken for less than T.
-    Raises: InvalidParamsError for less than one slot.
+    Raises: InvalidParamsError for fewer than one slot.
 
     Examples:
-        >>> from moe_theory.merging import Params, repaired
-        >>> repaired.grain_bound(1, Params(smoothness=3.0))  # one pull, of the root
+        >>> from moe_theory.merging import Params, corrected
+        >>> corrected.discretization_bound(1, Params(smoothness=3.0))  # one pull, of the root
         3.0
     """
-    _require_rounds(num_rounds)
+    require(Count, num_rounds=num_rounds)
     total, left, depth, nodes = 0.0, num_rounds, 0, 1
     while left > 0:
         if is_cyclic:
@@ -135,21 +136,21 @@ def grain_bound(num_rounds: int, params: Params, is_cyclic: bool = False) -> flo
     return float(params.smoothness * total)
 
 
-def simple_grain_bound(num_rounds: int, params: Params) -> float:
-    """nu_1 min_H [sum_{h<H} 2^h (tau_h(T) + 1) rho^h + T rho^H], never below `grain_bound`.
+def simple_discretization_bound(num_rounds: int, params: Params) -> float:
+    """nu_1 min_H [sum_{h<H} 2^h (tau_h(T) + 1) rho^h + T rho^H], never below `discretization_bound`.
 
     From it by m_h <= tau_h(T) + 1 (at least 1, as tau_h(T) >= 0) and by leaving out what is taken off. At
     (2/rho^2)^H = T / (A log(T/delta)) both parts are of the order T rho^H, which is `regret_exponent`.
 
     Source: replaces the step to (10).
-    Raises: InvalidParamsError for less than one slot.
+    Raises: InvalidParamsError for fewer than one slot.
 
     Examples:
-        >>> from moe_theory.merging import Params, repaired
-        >>> repaired.grain_bound(1000, Params()) <= repaired.simple_grain_bound(1000, Params())
+        >>> from moe_theory.merging import Params, corrected
+        >>> corrected.discretization_bound(1000, Params()) <= corrected.simple_discretization_bound(1000, Params())
         True
     """
-    _require_rounds(num_rounds)
+    require(Count, num_rounds=num_rounds)
     ratio, least, shallow, depth = float(params.smoothness_ratio), math.inf, 0.0, 0
     while shallow < least and (deep := num_rounds * ratio**depth) > NEGLIGIBLE * shallow:
         least = min(least, shallow + deep)
@@ -162,8 +163,8 @@ def simple_grain_bound(num_rounds: int, params: Params) -> float:
 def regret_exponent(smoothness_ratio: float) -> float:
     """a = log(2/rho) / log(2/rho^2) of sum_t nu_1 rho^(h_t) = O(T^a (log T)^(1-a)), in (1/2, 1).
 
-    In `simple_grain_bound` sum_{h<H} 2^h tau_h rho^h is at most A log(T/delta) (2/rho)^H / (2/rho - 1). At the H of its
-    docstring rho^H = (A log(T/delta) / T)^(log(1/rho) / log(2/rho^2)), so that T rho^H is T^a (A log(T/delta))^(1-a).
+    In `simple_discretization_bound` sum_{h<H} 2^h tau_h rho^h is at most A log(T/delta) (2/rho)^H / (2/rho - 1). At the
+    H given there rho^H = (A log(T/delta) / T)^(log(1/rho) / log(2/rho^2)), so T rho^H = T^a (A log(T/delta))^(1-a).
     The sum of 2^h rho^h is of lower order. It cannot be spared: if leaves are pulled shallowest first and all children
     meet the simplex, every leaf at depth h is pulled tau_h(t) times. As a > 1/2, sqrt(T) log T does not follow.
 
@@ -171,11 +172,11 @@ def regret_exponent(smoothness_ratio: float) -> float:
     Raises: InvalidParamsError for a ratio outside (0, 1).
 
     Examples:
-        >>> from moe_theory.merging import repaired
-        >>> round(repaired.regret_exponent(0.5), 6)  # log(4) / log(8)
+        >>> from moe_theory.merging import corrected
+        >>> round(corrected.regret_exponent(0.5), 6)  # log(4) / log(8)
         0.666667
     """
-    _require_ratio(smoothness_ratio)
+    require(OpenProbability, smoothness_ratio=smoothness_ratio)
     return math.log(2 / smoothness_ratio) / math.log(2 / smoothness_ratio**2)
 
 
@@ -183,14 +184,14 @@ def cyclic_exponent(num_experts: int) -> float:
     """(K+1)/(K+2), `regret_exponent` at rho = 2^(-1/K), the least that cyclic splits of the box allow.
 
     Source: `regret_exponent` and `least_ratio`.
-    Raises: InvalidParamsError for less than two experts.
+    Raises: InvalidParamsError for fewer than two experts.
 
     Examples:
-        >>> from moe_theory.merging import repaired
-        >>> repaired.cyclic_exponent(8), repaired.simplex_exponent(9)
+        >>> from moe_theory.merging import corrected
+        >>> corrected.cyclic_exponent(8), corrected.simplex_exponent(9)
         (0.9, 0.9)
     """
-    _require_experts(num_experts)
+    require(Whole(2), num_experts=num_experts)
     return (num_experts + 1) / (num_experts + 2)
 
 
@@ -203,10 +204,10 @@ def simplex_exponent(num_experts: int) -> float:
     many. With b^h leaves at depth h in place of 2^h, b = 2^((K-1)/K), the exponent is log(b/rho) / log(b/rho^2), which
     is (K-1+1)/(K-1+2). It is that of a space of K - 1 dimensions, D = K - 1 in (D+1)/(D+2), which the simplex is.
 
-    Source: sharpens `cyclic_exponent`; its finite form is `grain_bound` with `is_cyclic`.
-    Raises: InvalidParamsError for less than two experts.
+    Source: sharpens `cyclic_exponent`; its finite form is `discretization_bound` with `is_cyclic`.
+    Raises: InvalidParamsError for fewer than two experts.
     """
-    _require_experts(num_experts)
+    require(Whole(2), num_experts=num_experts)
     return num_experts / (num_experts + 1)
 
 
@@ -219,14 +220,14 @@ def cyclic_leaves(num_experts: int, depth: int) -> int:
     M - r - 2(K - r) <= sum of beginnings <= M. The count is by convolution over sides.
 
     Source: Sec. IV-B, worked out: a box meets the simplex when sum(l) <= 1 <= sum(u).
-    Raises: InvalidParamsError for less than two experts, or depths at which M exceeds `FINEST`.
+    Raises: InvalidParamsError for fewer than two experts, or depths at which M exceeds `FINEST`.
 
     Examples:
-        >>> from moe_theory.merging import repaired
-        >>> repaired.cyclic_leaves(num_experts=2, depth=2)  # of four squares two only touch it, at (1/2, 1/2)
+        >>> from moe_theory.merging import corrected
+        >>> corrected.cyclic_leaves(num_experts=2, depth=2)  # of four squares two only touch it, at (1/2, 1/2)
         4
     """
-    _require_experts(num_experts)
+    require(Whole(2), num_experts=num_experts)
     turns, extra = divmod(depth, num_experts)
     side = 2 ** (turns + 1)
     if side > FINEST:
@@ -239,7 +240,7 @@ def cyclic_leaves(num_experts: int, depth: int) -> int:
 
 
 class Diameter(NamedTuple):
-    """A box's size, by what distance is: the longest side (of the sup norm), or the diagonal (of the Euclidean)."""
+    """A box's diameter: the longest side in the sup norm, the diagonal in the Euclidean norm."""
 
     side: float
     diagonal: float
@@ -251,15 +252,15 @@ def cyclic_diameter(num_experts: int, depth: int) -> Diameter:
     So the longest is 2^-floor(h/K), and the diagonal 2^-m sqrt(K - r + r/4).
 
     Source: Assumption 1, ii a), worked out. Random splits guarantee nothing: one side may never be halved.
-    Raises: InvalidParamsError for less than two experts.
+    Raises: InvalidParamsError for fewer than two experts.
 
     Examples:
-        >>> from moe_theory.merging import repaired
-        >>> box = repaired.cyclic_diameter(num_experts=2, depth=2)
+        >>> from moe_theory.merging import corrected
+        >>> box = corrected.cyclic_diameter(num_experts=2, depth=2)
         >>> box.side, round(box.diagonal, 6)  # of a square of side 1/2
         (0.5, 0.707107)
     """
-    _require_experts(num_experts)
+    require(Whole(2), num_experts=num_experts)
     turns, extra = divmod(depth, num_experts)
     return Diameter(2.0**-turns, 2.0**-turns * math.sqrt(num_experts - extra + extra / 4))
 
@@ -271,14 +272,14 @@ def least_smoothness(num_experts: int, smoothness_ratio: float) -> Diameter:
     2 rho^K < 1, else it is the maximum over h < K: rho^-(K-1) for sides, sqrt(K - 3h/4) rho^-h for diagonals.
 
     Source: Assumption 1, ii a), worked out.
-    Raises: InvalidParamsError for less than two experts, or a ratio outside (0, 1).
+    Raises: InvalidParamsError for fewer than two experts, or a ratio outside (0, 1).
 
     Examples:
-        >>> from moe_theory.merging import repaired
-        >>> repaired.least_smoothness(num_experts=2, smoothness_ratio=0.5)
+        >>> from moe_theory.merging import corrected
+        >>> corrected.least_smoothness(num_experts=2, smoothness_ratio=0.5)
         Diameter(side=inf, diagonal=inf)
     """
-    _require_ratio(smoothness_ratio)
+    require(OpenProbability, smoothness_ratio=smoothness_ratio)
     if smoothness_ratio < least_ratio(num_experts):
         return Diameter(math.inf, math.inf)
     found = [cyclic_diameter(num_experts, depth) for depth in range(num_experts)]
@@ -298,36 +299,36 @@ def least_ratio(num_experts: int, power: float = 1.0, on_simplex: bool = False) 
         on_simplex: what is needed of the boxes' parts of the simplex alone: 2^(-q/(K-1)), as 2^h parts of diameter
             nu_1 rho^h have at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume in K - 1 dimensions.
     Source: Assumption 1, ii a): it rules out rho of 0.3, 0.5 and 0.7 at K = 8 and q = 1.
-    Raises: InvalidParamsError for less than two experts.
+    Raises: InvalidParamsError for fewer than two experts.
 
     Examples:
-        >>> from moe_theory.merging import repaired
-        >>> round(repaired.least_ratio(num_experts=2), 6)  # 2^(-1/2)
+        >>> from moe_theory.merging import corrected
+        >>> round(corrected.least_ratio(num_experts=2), 6)  # 2^(-1/2)
         0.707107
     """
-    _require_experts(num_experts)
+    require(Whole(2), num_experts=num_experts)
     return 2.0 ** (-power / (num_experts - on_simplex))
 
 
 def regret_bound(num_rounds: int, neural: float, params: Params, linearization: float = 0.0) -> float:
-    """neural + 2 sum_t Gamma-bar + `grain_bound`, the regret that Lemma 4 leads to; in units of reward.
+    """neural + 2 sum_t Gamma-bar + `discretization_bound`, the regret that Lemma 4 leads to; in units of reward.
 
     (9) summed over T slots is at most 2 sum_t min(u_t, 1) + 2 sum_t Gamma-bar + sum_t nu_1 rho^(h_t), whose first part
-    is the neural part of (6), O(d sqrt(T) log T), and last part at most `grain_bound`. With sum_t Gamma-bar = O(1), as
-    for wide networks, R = O(d sqrt(T) log T + T^a (log T)^(1-a)), a of `regret_exponent`. For rewards in [0, 1] T is a
-    bound as well.
+    is the neural part of (6), O(d sqrt(T) log T), and last part at most `discretization_bound`. With sum_t Gamma-bar =
+    O(1), as for wide networks, R = O(d sqrt(T) log T + T^a (log T)^(1-a)), a of `regret_exponent`. For rewards in
+    [0, 1] T is a bound as well.
 
     Args:
         neural: `RegretBound.neural` of Theorem 1. linearization: sum_t Gamma-bar.
     Source: replaces Theorem 1's T + 1 and the remark after it.
-    Raises: InvalidParamsError for less than one slot.
+    Raises: InvalidParamsError for fewer than one slot.
 
     Examples:
-        >>> from moe_theory.merging import Params, repaired
-        >>> repaired.regret_bound(1, neural=2.0, params=Params(smoothness=3.0))
+        >>> from moe_theory.merging import Params, corrected
+        >>> corrected.regret_bound(1, neural=2.0, params=Params(smoothness=3.0))
         5.0
     """
-    return neural + 2 * linearization + grain_bound(num_rounds, params)
+    return neural + 2 * linearization + discretization_bound(num_rounds, params)
 
 
 def _first_split(last: int, depth: int, num_rounds: int, params: Params) -> int | None:
@@ -362,18 +363,3 @@ def _with_one_more_side(counts: list[int], step: int, number: int) -> list[int]:
         longer[place] += longer[place - step]
     reach = number * step
     return [value - (longer[place - reach] if place >= reach else 0) for place, value in enumerate(longer)]
-
-
-def _require_rounds(num_rounds: int) -> None:
-    if num_rounds < 1:
-        raise InvalidParamsError(f"num_rounds={num_rounds} must be at least 1: there is no bound before. Raise it.")
-
-
-def _require_experts(num_experts: int) -> None:
-    if num_experts < 2:
-        raise InvalidParamsError(f"num_experts={num_experts} must be at least 2: one alone is not merged. Raise it.")
-
-
-def _require_ratio(smoothness_ratio: float) -> None:
-    if not 0 < smoothness_ratio < 1:
-        raise InvalidParamsError(f"smoothness_ratio={smoothness_ratio} must be above 0 and below 1. Change it.")

@@ -1,8 +1,12 @@
-"""What serving a slot costs: seconds and bytes of every method.
+"""What serving costs: latency and memory of every method, and of Tanbr's own choice of weights.
 
-Methods are timed in turn within every repetition, in a new random order, so that a slow spell of the machine meets all
-of them; ratios are of the same repetition. A repetition serves one batch. Merging is timed on its own: it is paid once
-a slot, whatever the number of batches.
+Programs are timed in turn within every repetition, in a new random order, so that a slow spell of the machine meets all
+of them; ratios are within a repetition. A repetition serves one batch. Merging is timed separately: it is paid once a
+slot, however many batches the slot has.
+
+Timings are also experiments: an `Experiment` whose `measure` is one of those below needs no system, its replicates are
+repetitions, and verdicts on latency are statistical. Everything is compiled once a process and runs on one core, in
+processor time, so that other processes do not count.
 """
 
 import contextlib
@@ -24,16 +28,21 @@ from moe_theory.core.system import System
 from moe_theory.merging import policies, rewards, uncertainty
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.serving import merge, routing
-from moe_theory.merging.serving.methods import MERGED, Deployment, Method, begin_slot, loaded_bytes, named
+from moe_theory.merging.serving.methods import MERGED, Deployment, begin_slot, loaded_bytes, named
 from moe_theory.merging.system import State, system
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.tasks import TRAIN, Setting, examples, tasks_of
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell
+from moe_theory.runs.machine import available_cores
 from moe_theory.verify.claim import Measure, Runs
 
 NUM_REPEATS = 30
-WARM_UP = 2  # calls of every method before anything is timed
+WARM_UP = 2  # calls of every program before anything is timed
+NUM_LEAVES = 20  # feasible leaves that Fig. 6 counts slots to
+MAX_SLOTS = 2000  # after which a tree is given up on
+_SLOTS_A_CALL = 50
+_SPREAD = 0.05  # standard deviation of untrained experts about one another
 
 Clock = Callable[[], float]  # seconds
 
@@ -49,7 +58,7 @@ class Program(NamedTuple):
 
     @property
     def peak_bytes(self) -> int:
-        """Arguments, results and all that is in between, by XLA's own account."""
+        """Arguments, results and temporaries, by XLA's own account."""
         memory = self.run.memory_analysis()
         sizes = (memory.argument_size_in_bytes, memory.output_size_in_bytes, memory.temp_size_in_bytes)
         return sum(int(size) for size in sizes)
@@ -59,29 +68,22 @@ class Timer:
     """Compiled programs of some methods on one batch, ready to be timed.
 
     Args:
-        tags: each request's task, of which only the methods that say so know; where a method takes batches of a single
-            task, it serves all as if they were of the first one's.
-        weights: of the experts, for the method that merges with given ones; equal ones unless given.
-    Raises: InvalidRunError unless `merged` is among the methods.
+        methods: names of `METHODS`, with `merged` among them, which merges with equal weights.
+        tags: each request's task, which only some methods know. A method for batches of a single task serves all
+            requests as if they were of the first one's.
+    Raises: InvalidRunError unless `merged` is among the methods; UnknownNameError for unknown methods.
     """
 
-    def __init__(
-        self,
-        methods: Sequence[Method],
-        deployment: Deployment,
-        inputs: Any,
-        tags: Any,
-        weights: Float[Array, " K"] | None = None,
-    ) -> None:
-        self.names = [method.name for method in methods]
+    def __init__(self, methods: Sequence[str], deployment: Deployment, inputs: Any, tags: Any) -> None:
+        self.names = list(methods)
         if MERGED not in self.names:
             raise InvalidRunError(f"methods must have {MERGED!r} among them, which all ratios are to. Add it.")
         self.batch_size = len(inputs)
         self.merges: dict[int, Program] = {}  # by the numbers of the methods that merge slot by slot
         self.serves: list[Program] = []
-        weights = merge.equal_weights(deployment.model) if weights is None else weights
+        weights = merge.equal_weights(deployment.model)
         made: dict[int, Any] = {}  # by the function: methods that share one share a program
-        for number, method in enumerate(methods):
+        for number, method in enumerate(map(named, self.names)):
             loaded = method.prepare(deployment)
             if method.merge is not None:
                 self.merges[number] = _compiled(made, method.merge, (loaded, weights))
@@ -89,7 +91,17 @@ class Timer:
             self.serves.append(_compiled(made, method.serve, arguments))
 
     def measure(self, repeats: int = NUM_REPEATS, seed: int = 0, clock: Clock = time.perf_counter) -> xr.Dataset:
-        """As `latency`."""
+        """Time one batch by every method.
+
+        Args:
+            clock: `time.process_time` ignores other processes. On one core (`on_one_core`) it is otherwise the same as
+                the wall clock, which on a busy machine penalises long batches.
+        Returns: over (repeat, approach) the seconds of `serving` and `merging` (0 for methods that do not merge slot by
+            slot), `ratio` of their sum to that of one merged expert in the same repetition, and `serving_ratio` without
+            merging; over approach `loaded_bytes` while a slot is served, `peak_bytes` of the program that serves a
+            batch, and `merging_peak_bytes` of the program that merges.
+        Raises: InvalidRunError for no repetitions.
+        """
         count = len(self.names)
         seconds = interleaved([*self.serves, *self.merges.values()], repeats, seed, clock)
         serving, merging = seconds[:, :count], np.zeros((repeats, count))
@@ -109,34 +121,8 @@ class Timer:
                 "merging_peak_bytes": (over_methods, merge_peaks),
             },
             {"approach": self.names},
-            {"batch_size": self.batch_size, "cores": num_cores(), "device": jax.devices()[0].device_kind},
+            {"batch_size": self.batch_size, "cores": available_cores(), "device": jax.devices()[0].device_kind},
         )
-
-
-def latency(
-    methods: Sequence[str | Method],
-    deployment: Deployment,
-    inputs: Any,
-    tags: Any,
-    repeats: int = NUM_REPEATS,
-    seed: int = 0,
-    weights: Float[Array, " K"] | None = None,
-    clock: Clock = time.perf_counter,
-) -> xr.Dataset:
-    """Seconds and bytes of one batch by every method; arguments as those of `Timer`.
-
-    Args:
-        clock: `time.process_time` leaves out what other processes take; on one core (`on_one_core`) it is otherwise the
-            same, while on a busy machine a long batch is always interrupted, and the wall clock's ratios are not those
-            of the work.
-    Returns: over (repeat, approach) `serving`, `merging` (0 for methods that do not merge slot by slot), and `ratio`,
-        of their sum to that of one merged expert in the same repetition, and `serving_ratio` without the merging; over
-        approach `loaded_bytes` while a slot is served, `peak_bytes` of the program that serves a batch, and
-        `merging_peak_bytes` of the one that merges.
-    Raises: InvalidRunError for no repetitions; UnknownNameError for methods there are not.
-    """
-    chosen = [named(method) if isinstance(method, str) else method for method in methods]
-    return Timer(chosen, deployment, inputs, tags, weights).measure(repeats, seed, clock)
 
 
 def _compiled(made: dict[int, Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> Program:
@@ -148,9 +134,9 @@ def _compiled(made: dict[int, Any], function: Callable[..., Any], arguments: tup
 def interleaved(
     runs: Sequence[Callable[[], None]], repeats: int, seed: int, clock: Clock = time.perf_counter
 ) -> Float[np.ndarray, "repeats runs"]:
-    """Seconds of one call of each run in every repetition, whose order is drawn anew.
+    """Seconds of one call of each run in every repetition, in a new random order each time.
 
-    Raises: InvalidRunError unless there is a repetition.
+    Raises: InvalidRunError for no repetitions.
     """
     if repeats < 1:
         raise InvalidRunError(f"repeats={repeats} must be at least 1. Raise repeats.")
@@ -169,9 +155,9 @@ def interleaved(
 
 @contextlib.contextmanager
 def on_one_core() -> Iterator[None]:
-    """All of this process's threads on one core meanwhile, where the system can do that (Linux); else as they are.
+    """Pin all of this process's threads to one core, where the system can do that (Linux).
 
-    What methods cost relative to each other then does not depend on which of them XLA spreads over threads.
+    Relative costs then do not depend on which methods XLA spreads over threads.
     """
     if not hasattr(os, "sched_setaffinity"):
         yield
@@ -190,120 +176,8 @@ def _pin(cores: set[int]) -> None:
             os.sched_setaffinity(int(thread), cores)
 
 
-def num_cores() -> int:
-    """How many cores this thread may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-NUM_LEAVES = 20
-MAX_SLOTS = 2000  # in which a tree is given up on
-_SLOTS_A_CALL = 50
-
-
-class Grown(NamedTuple):
-    """Trees of `NUM_LEAVES` feasible leaves, which have no room for more."""
-
-    slots: Int[np.ndarray, " B"]  # until each had them; `MAX_SLOTS` + 1 where it never did
-    state: State  # of the first replicate, after `num_slots`
-    num_slots: int  # until all had them
-
-
-def routing_time(
-    num_experts: int,
-    repeats: int = NUM_REPEATS,
-    seed: int = 0,
-    form: str = uncertainty.EXACT,
-    clock: Clock = time.perf_counter,
-) -> Float[np.ndarray, " repeats"]:
-    """Seconds in which Tanbr chooses weights from 20 feasible leaves, in repetitions of one compiled call.
-
-    Args:
-        form: how its norm by Z^-1 is computed, one of `uncertainty.UNCERTAINTIES`.
-    """
-    return interleaved([routing_program(num_experts, seed, form)], repeats, seed, clock)[:, 0]
-
-
-def routing_program(
-    num_experts: int, seed: int = 0, form: str = uncertainty.EXACT, params: Params | None = None
-) -> Program:
-    """The compiled call that `routing_time` times, in the state in which the tree has come to have its 20 leaves."""
-    return program_of(grown(num_experts, 1, seed, form, params), form)
-
-
-def program_of(trees: Grown, form: str = uncertainty.DIAGONAL) -> Program:
-    """`Policy.choose` compiled, with the state of the first of these trees, whose Z is in this form."""
-    num_experts = trees.state.memory.tree.point.shape[1]
-    dims = dims_of(num_experts)
-    params = params_of(num_experts)
-    policy = policies.named(policies.TANBR, dims, form)
-    key = root_key(0)
-    mix = jnp.full(dims.num_tasks, 1 / dims.num_tasks)
-    now = jnp.asarray(trees.num_slots, jnp.int32)
-
-    def choose(memory: Any, mix: Array, now: Array) -> Array:
-        return policy.choose(key, memory, mix, now, params).weights
-
-    arguments = (trees.state.memory, mix, now)
-    return Program(jax.jit(choose).lower(*arguments).compile(), arguments)
-
-
-def dims_of(num_experts: int) -> Dims:
-    """Sizes of a tree that stops growing at `NUM_LEAVES`, with w = 64 and V = 8."""
-    return Dims(num_experts, max_rounds=MAX_SLOTS, max_leaves=NUM_LEAVES)
-
-
-def params_of(num_experts: int, params: Params | None = None) -> Params:
-    """Parameters for so many experts, of which at most 8 are active, as in the paper."""
-    chosen = Params() if params is None else params
-    active = min(num_experts, int(chosen.max_active))
-    return chosen._replace(num_experts=num_experts, max_active=active)  # pyright: ignore[reportArgumentType]
-
-
-def grown(
-    num_experts: int,
-    replicates: int | Sequence[int],
-    seed: int = 0,
-    form: str = uncertainty.DIAGONAL,
-    params: Params | None = None,
-) -> Grown:
-    """Trees of Tanbr's own making, from the root on, until each has `NUM_LEAVES` feasible leaves."""
-    params = params_of(num_experts, params)
-    run = system(dims_of(num_experts), rewards.PEAKED, policies.TANBR, uncertainty=form)
-    names = np.arange(replicates) if isinstance(replicates, int) else np.asarray(replicates)
-    keys = replicate_keys(root_key(seed), jnp.asarray(names))
-    starts = jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, 0)
-    states = jax.vmap(lambda key: run.init(key, params))(starts)
-    advance = _advance(run)
-    counts: list[np.ndarray] = []
-    for first in range(1, MAX_SLOTS, _SLOTS_A_CALL):
-        states, numbers = advance(states, keys, jnp.arange(first, first + _SLOTS_A_CALL, dtype=jnp.int32), params)
-        counts += list(np.asarray(numbers))
-        if np.all(counts[-1] == NUM_LEAVES):
-            break
-    has_all = np.stack(counts) == NUM_LEAVES
-    slots = np.where(has_all.any(axis=0), has_all.argmax(axis=0) + 1, MAX_SLOTS + 1)
-    return Grown(slots, jax.tree.map(lambda leaf: leaf[0], states), len(counts))
-
-
-def _advance(run: System) -> Any:
-    """Some slots of a batch of replicates, with the number of candidates in each."""
-
-    def slots(states: State, keys: Array, times: Int[Array, " n"], params: Params) -> tuple[State, Int[Array, "n B"]]:
-        def slot(states: State, now: Array) -> tuple[State, Array]:
-            own = jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, now)
-            states, infos = jax.vmap(run.step, in_axes=(0, 0, None))(own, states, params)
-            return states, infos.pick.num_candidates
-
-        return jax.lax.scan(slot, states, times)
-
-    return jax.jit(slots)
-
-
-_SPREAD = 0.05  # of experts that were not trained about one another
-
-
-class Costs(NamedTuple):
-    """What one method costs in each repetition; `ratio` is to one merged expert in the same repetition."""
+class MethodCosts(NamedTuple):
+    """What one method costs in each repetition; ratios are to one merged expert in the same repetition."""
 
     serving: Float[np.ndarray, "1 B"]  # seconds a batch
     merging: Float[np.ndarray, "1 B"]  # seconds a slot; 0 for what does not merge slot by slot
@@ -313,7 +187,7 @@ class Costs(NamedTuple):
     peak_bytes: Float[np.ndarray, "1 B"]  # of the program that serves a batch
 
 
-class Routing(NamedTuple):
+class ChoiceCosts(NamedTuple):
     """How long one choice of weights takes."""
 
     seconds: Float[np.ndarray, "1 B"]
@@ -322,12 +196,8 @@ class Routing(NamedTuple):
 def latencies(methods: Sequence[str], setting: Setting | None = None, clock: Clock = time.process_time) -> Measure:
     """What a batch costs by each of these methods, on an untrained model of the setting's sizes.
 
-    A cell's batches are of its `slot_size` requests. Its records are `Costs` by the methods' names; `merged` is timed
-    whether it is asked for or not. No program here takes another time for other parameters.
-
-    Args:
-        clock: seconds of this process unless given. On the one core that it is held to they are those on the wall, but
-            for what other processes take of that core.
+    A cell's batches have `slot_size` requests; its records are `MethodCosts` by method, `merged` always among them. No
+    other parameter changes the time of a program here.
     """
     chosen = tuple(dict.fromkeys([MERGED, *methods]))
     of = Setting() if setting is None else setting
@@ -345,20 +215,20 @@ def latencies(methods: Sequence[str], setting: Setting | None = None, clock: Clo
     return measure
 
 
-def routing_times(forms: Mapping[str, str], clock: Clock = time.process_time) -> Measure:
-    """Seconds in which Tanbr chooses from 20 feasible leaves, among a cell's `num_experts`; records are `Routing`.
+def choice_times(forms: Mapping[str, str], clock: Clock = time.process_time) -> Measure:
+    """Seconds in which Tanbr chooses from 20 feasible leaves, among a cell's `num_experts`; records are `ChoiceCosts`.
 
     Args:
-        forms: how the norm by Z^-1 is computed, by cell: names of `uncertainty.UNCERTAINTIES`.
-        clock: as of `latencies`.
+        forms: how the norm by Z^-1 is computed, by cell: names of `UNCERTAINTIES`.
     """
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
-        programs = [_routing_program(int(cell.params.num_experts), forms[cell.name]) for cell in cells]
+        programs = [_choice_program(int(cell.params.num_experts), forms[cell.name]) for cell in cells]
         with on_one_core():
             seconds = interleaved(programs, count, _order(seed, first), clock)
         return {
-            cell.name: _run(cell, first, count, Routing(seconds[None, :, place])) for place, cell in enumerate(cells)
+            cell.name: _run(cell, first, count, ChoiceCosts(seconds[None, :, place]))
+            for place, cell in enumerate(cells)
         }
 
     return measure
@@ -391,23 +261,101 @@ def _timer(methods: tuple[str, ...], setting: Setting, batch_size: int) -> Timer
     deployment = untrained(setting)
     data = deployment.calibration
     batch = np.random.default_rng(0).integers(0, len(data.labels), batch_size)
-    return Timer([named(name) for name in methods], deployment, data.inputs[batch], data.tasks[batch])
+    return Timer(methods, deployment, data.inputs[batch], data.tasks[batch])
 
 
 @functools.lru_cache
-def _routing_program(num_experts: int, form: str) -> Program:
-    return routing_program(num_experts, form=form)
+def _choice_program(num_experts: int, form: str) -> Program:
+    return choice_program(grow_trees(num_experts, 1, 0, form), form)
 
 
-def _costs_of(table: Any) -> Costs:
+def _costs_of(table: Any) -> MethodCosts:
     repeats = table.sizes["repeat"]
-    return Costs(*(np.broadcast_to(np.asarray(table[name], np.float64), (1, repeats)) for name in Costs._fields))
+    fields = MethodCosts._fields
+    return MethodCosts(*(np.broadcast_to(np.asarray(table[name], np.float64), (1, repeats)) for name in fields))
 
 
 def _order(seed: int, first: int) -> int:
-    """A seed for the order of a timing that begins with this replicate."""
+    """The seed of the order in which replicates from `first` on are timed."""
     return int(np.random.SeedSequence([seed, first]).generate_state(1)[0])
 
 
 def _run(cell: Cell, first: int, count: int, records: Any) -> Run:
     return Run(cell.params, np.array([1]), np.arange(first, first + count), None, records)
+
+
+class GrownTrees(NamedTuple):
+    """Trees with `NUM_LEAVES` feasible leaves, which have no room for more."""
+
+    slots: Int[np.ndarray, " B"]  # until each had them; `MAX_SLOTS` + 1 where it never did
+    state: State  # of the first replicate, after `num_slots`
+    num_slots: int  # until all had them
+
+
+def grow_trees(
+    num_experts: int,
+    replicates: int,
+    seed: int = 0,
+    form: str = uncertainty.DIAGONAL,
+    params: Params | None = None,
+) -> GrownTrees:
+    """Run Tanbr on peaked rewards, with w = 64 and V = 8, until each tree has `NUM_LEAVES` feasible leaves.
+
+    Source: Fig. 6 and Sec. V-D of `merging`, which name neither the rewards nor the constants.
+    """
+    params = _with_experts(num_experts, params)
+    run = system(_room_for(num_experts), rewards.PEAKED, policies.TANBR, uncertainty=form)
+    keys = replicate_keys(root_key(seed), jnp.asarray(np.arange(replicates)))
+    starts = jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, 0)
+    states = jax.vmap(lambda key: run.init(key, params))(starts)
+    advance = _advance(run)
+    counts: list[np.ndarray] = []
+    for first in range(1, MAX_SLOTS, _SLOTS_A_CALL):
+        states, numbers = advance(states, keys, jnp.arange(first, first + _SLOTS_A_CALL, dtype=jnp.int32), params)
+        counts += list(np.asarray(numbers))
+        if np.all(counts[-1] == NUM_LEAVES):
+            break
+    has_all = np.stack(counts) == NUM_LEAVES
+    slots = np.where(has_all.any(axis=0), has_all.argmax(axis=0) + 1, MAX_SLOTS + 1)
+    return GrownTrees(slots, jax.tree.map(lambda leaf: leaf[0], states), len(counts))
+
+
+def choice_program(trees: GrownTrees, form: str = uncertainty.DIAGONAL) -> Program:
+    """`Policy.choose` compiled, with the state of the first of these trees, whose Z is in this form."""
+    num_experts = trees.state.memory.tree.point.shape[1]
+    dims, params = _room_for(num_experts), _with_experts(num_experts)
+    policy = policies.named(policies.TANBR, dims, form)
+    key = root_key(0)
+    mix = jnp.full(dims.num_tasks, 1 / dims.num_tasks)
+    now = jnp.asarray(trees.num_slots, jnp.int32)
+
+    def choose(memory: Any, mix: Array, now: Array) -> Array:
+        return policy.choose(key, memory, mix, now, params).weights
+
+    arguments = (trees.state.memory, mix, now)
+    return Program(jax.jit(choose).lower(*arguments).compile(), arguments)
+
+
+def _room_for(num_experts: int) -> Dims:
+    return Dims(num_experts, max_rounds=MAX_SLOTS, max_leaves=NUM_LEAVES)
+
+
+def _with_experts(num_experts: int, params: Params | None = None) -> Params:
+    """Parameters for so many experts, of which at most 8 are active, as in the paper."""
+    chosen = Params() if params is None else params
+    active = min(num_experts, int(chosen.max_active))
+    return chosen._replace(num_experts=num_experts, max_active=active)  # pyright: ignore[reportArgumentType]
+
+
+def _advance(run: System) -> Any:
+    """Compile some slots of a batch of replicates, with the number of candidates in each."""
+
+    def slots(states: State, keys: Array, times: Int[Array, " n"], params: Params) -> tuple[State, Int[Array, "n B"]]:
+        def slot(states: State, now: Array) -> tuple[State, Array]:
+            own = jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, now)
+            states, infos = jax.vmap(run.step, in_axes=(0, 0, None))(own, states, params)
+            return states, infos.pick.num_candidates
+
+        return jax.lax.scan(slot, states, times)
+
+    return jax.jit(slots)

@@ -1,9 +1,9 @@
-"""A trained MoE as a reward: accuracy on each task of one expert a layer, merged with the weights in question.
+"""The paper's evaluation: accuracy, latency and memory of every method and of every policy on a trained MoE.
 
-A slot shows the accuracy on its own random requests. f* itself, the accuracy on all requests there could be, would cost
-a pass over the validation split every slot; `value` is the accuracy on a fixed part of it, the same for all replicates,
-slots and policies, so that it orders policies better than it measures any of them. What a policy earns is unbiased in
-the slots' own accuracies. The best weights are unknown, and the regret is not a number.
+Methods and policies serve slots with the same mixes, fixed or drifting, of the validation split. Accuracy is the share
+of right answers in a slot. Policies choose the weights of a merged expert, so they cost what `merged` costs.
+
+Source: Tables I and II and Fig. 3 to 5 of `merging`.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ import optax
 import xarray as xr
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.core import checks
+from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.random import root_key
 from moe_theory.core.system import simulate_batch
@@ -38,143 +38,7 @@ from moe_theory.runs.cells import Cell
 from moe_theory.verify.claim import Measure, Runs
 
 MAX_SLOT_SIZE = 128  # requests that a slot has room for
-NUM_VALUED = 16  # validation inputs of each task that `value` is over
-
-
-class World(NamedTuple):
-    """What a replicate draws: its mix. Model and inputs are the same for all, so that no state carries them."""
-
-    tasks: Tasks
-
-
-def of_model(
-    model: Model,
-    data: Examples,
-    num_tasks: int,
-    max_slot_size: int = MAX_SLOT_SIZE,
-    num_valued: int = NUM_VALUED,
-) -> Reward:
-    """The reward of any model; each call makes another object, and so another system.
-
-    Args:
-        data: of V equal parts, the v-th of task v.
-        max_slot_size: what `Params.slot_size` may be at most.
-        num_valued: inputs of each task, spread evenly, that `value` is the accuracy on.
-    Raises: InvalidDimsError for fewer inputs than that.
-    """
-    num_experts, per_task = merge.num_experts_of(model), len(data.labels) // num_tasks
-    if not 1 <= num_valued <= per_task:
-        raise InvalidDimsError(
-            f"num_valued={num_valued} must be from 1 to {per_task}, the inputs of each task. Change num_valued."
-        )
-    on_device = jax.tree.map(jnp.asarray, data)
-    chosen = np.linspace(0, per_task - 1, num_valued).astype(int) + per_task * np.arange(num_tasks)[:, None]
-    valued = jax.tree.map(lambda leaf: leaf[chosen.reshape(-1)], on_device)
-
-    def draw(key: Key[Array, ""], dims: Dims, params: Params) -> World:
-        _check(dims, params, num_experts, num_tasks, max_slot_size)
-        return World(rewards.draw_tasks(key, dims, params))
-
-    def mix(world: World, time: Int[Array, ""], params: Params) -> Float[Array, " V"]:
-        return rewards.mix_of(world.tasks, time, params)
-
-    def answered(weights: Float[Array, " K"], inputs: Float[Array, "n s p"]) -> Float[Array, "n C"]:
-        served = merge.weighted(model, weights[:num_experts].astype(model.b_head.dtype))
-        return transformer.forward(served, inputs, merge.single).astype(weights.dtype)
-
-    def value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
-        del world
-        return accuracies(answered(weights, valued.inputs), valued.labels, valued.tasks, num_tasks)[0]
-
-    def serve(
-        key: Key[Array, ""], world: World, weights: Float[Array, " K"], mix: Float[Array, " V"], params: Params
-    ) -> Feedback:
-        del world
-        slot = draw_slot(key, on_device, mix, max_slot_size)
-        is_request = jnp.arange(max_slot_size, dtype=jnp.int32) < params.slot_size
-        kinds = jnp.where(is_request, slot.tasks, -1)
-        return Feedback(*accuracies(answered(weights, slot.inputs), slot.labels, kinds, num_tasks))
-
-    return Reward(draw, mix, value, serve, None)
-
-
-def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slot_size: int) -> None:
-    if dims.max_experts < num_experts or dims.num_tasks != num_tasks:
-        raise InvalidDimsError(
-            f"max_experts={dims.max_experts} must be at least {num_experts} and num_tasks={dims.num_tasks} be "
-            f"{num_tasks}, as the model has so many. Change Dims."
-        )
-    if checks.is_known(params.num_experts) and params.num_experts != num_experts:
-        raise InvalidParamsError(
-            f"num_experts={params.num_experts} must be {num_experts}, as the model has so many. Change num_experts."
-        )
-    if checks.is_known(params.slot_size) and params.slot_size > max_slot_size:
-        raise InvalidParamsError(
-            f"slot_size={params.slot_size} must be at most max_slot_size={max_slot_size}, which slots have room for. "
-            "Lower slot_size, or raise max_slot_size."
-        )
-
-
-def slot_accuracies(
-    dims: Dims, chosen: Mapping[str, str], slot_size: int, late: int, setting: Setting | None = None
-) -> Measure:
-    """Slots served by policies (`chosen`, cell -> policy), and by methods in the cells that are named after them.
-
-    Every cell meets the same mixes; a method's requests are drawn anew. Records are `evaluation.Served`, of all slots
-    and, for methods, which learn nothing from slot to slot, of the `late` last ones.
-    """
-    of = Setting() if setting is None else setting
-
-    def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
-        reward = _reward(of, slot_size)
-        by_policy = [
-            dataclasses.replace(cell, system=system(dims, reward, chosen[cell.name]))
-            for cell in cells
-            if cell.name in chosen
-        ]
-        any_policy = by_policy or [dataclasses.replace(cells[0], system=system(dims, reward, "average"))]
-        runs = dict(run_cells(any_policy, count, first=first, seed=seed))
-        mixes = np.moveaxis(np.asarray(next(iter(runs.values())).records.mix), -1, 0)[:, -late:]  # (B, late, V)
-        for cell in cells:
-            if cell.name not in chosen:
-                runs[cell.name] = _served(cell, mixes, of, slot_size, first, count, seed)
-        return {cell.name: runs[cell.name] for cell in cells}
-
-    return measure
-
-
-def _served(
-    cell: Cell,
-    mixes: Float[np.ndarray, "B late V"],
-    setting: Setting,
-    slot_size: int,
-    first: int,
-    count: int,
-    seed: int,
-) -> Run:
-    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root_key(seed), jnp.arange(first, first + count))
-    data, loaded = examples(setting, VALIDATION), named(cell.name).prepare(_deployment(setting))
-    hits = [
-        serve_slots(cell.name, loaded, data, jnp.asarray(mix[None]), slot_size, key)[0]
-        for key, mix in zip(keys, mixes, strict=True)
-    ]
-    records = Served(np.stack(hits, axis=-1), np.moveaxis(mixes, 0, -1))  # pyright: ignore[reportArgumentType]
-    rounds = cell.rounds[-mixes.shape[1] :]
-    return Run(cell.params, rounds, np.arange(first, first + count), None, records)
-
-
-@functools.cache
-def _deployment(setting: Setting) -> Deployment:
-    return deployed(setting)
-
-
-@functools.cache
-def _reward(setting: Setting, slot_size: int) -> Reward:
-    # Its `value` is looked at by nobody here: as few inputs as can be.
-    model = _deployment(setting).model
-    return of_model(model, examples(setting, VALIDATION), setting.num_tasks, slot_size, num_valued=1)
-
-
+NUM_VALUED = 16  # validation inputs of each task that `Reward.value` averages over
 WARM_TANBR, BEST = "tanbr-warm", "best-merge"
 # Name -> (policy, overrides of the parameters).
 POLICIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -186,18 +50,22 @@ POLICIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "uniform": (policies.UNIFORM, {}),
 }
 MIXES: Mapping[str, Mapping[str, Any]] = {"fixed": {}, "drifting": {"mix_drift": 1.0}}
-SERVED = 40  # slots of each seed that methods without learning serve
-LATE = 0.25  # share of the slots, the last ones, that `late_accuracy` is over
-SEARCHED = 512  # random weights among which the best merge is looked for
+STATIC_SLOTS = 40  # slots of each seed that are served by methods that learn nothing online
+SEARCHED = 512  # random weights among which the best merge is searched
 ASCENT_STEPS, ASCENT_RATE = 80, 0.1
-REFERENCES = 4  # slots of each seed for which it is looked for, unless asked for others
+REFERENCES = 4  # slots of each seed whose best merge is searched
 
 
-class Served(NamedTuple):
-    """What is kept of a slot."""
+def num_late(num_slots: int, share: float = 0.25) -> int:
+    """Number of slots at the end of a run that a late accuracy averages over."""
+    return max(1, int(share * num_slots))
+
+
+class SlotAccuracy(NamedTuple):
+    """Accuracy and mix of a slot."""
 
     accuracy: Float[Array, ""]  # share of right answers among its requests
-    mix: Float[Array, " V"]  # that its tasks were drawn from
+    mix: Float[Array, " V"]  # of its tasks, psi
 
 
 def evaluate(
@@ -220,13 +88,12 @@ def evaluate(
         chosen_policies: names of `POLICIES`.
         repeats: of the timing.
         make_params: parameters of the policies, such as `Reading.params`.
-        references: slots of each seed for which the best merge is looked for; 0 leaves `best-merge` out.
-    Returns: over (model, mix, approach, seed) `accuracy`, its mean over slots, and `late_accuracy`, over their last
-        quarter; over (model, approach, repeat) `ratio` and `serving_ratio` of seconds to one merged expert, with and
-        without merging, and `serving` and `merging` seconds; over (model, approach) `loaded_bytes`, `peak_bytes` and
-        `merging_peak_bytes`. Methods are those asked for without `merged`, the policies, and `best-merge`, the best
-        merge that a search on the validation split itself finds: a line of reference above what can be learnt.
-    Raises: UnknownNameError for names there are not; InvalidRunError or InvalidDimsError for what cannot be run.
+        references: slots of each seed whose best merge is searched; 0 leaves `best-merge` out.
+    Returns: over (model, mix, approach, seed) `accuracy`, the mean over slots, and `late_accuracy`, over the last
+        quarter of them; over (model, approach, repeat) and (model, approach) the costs that `costs.Timer.measure`
+        returns. Approaches are the methods without `merged`, the policies, and `best-merge`, the best merge that a
+        search on the validation split itself finds: an upper reference for what can be learned.
+    Raises: UnknownNameError for unknown names; InvalidRunError or InvalidDimsError for what cannot be run.
     """
     parts: list[xr.Dataset] = []
     for deployment, data in deployments.values():
@@ -251,7 +118,7 @@ def evaluate(
 
 
 def summary(table: xr.Dataset) -> xr.Dataset:
-    """Means over seeds with their standard errors, and medians over repetitions, as a table is read."""
+    """Means over seeds with their standard errors, and medians over repetitions."""
     kept = {name: table[name] for name in ("loaded_bytes", "peak_bytes", "merging_peak_bytes")}
     for name in ("accuracy", "late_accuracy"):
         kept[name] = table[name].mean("seed")
@@ -262,7 +129,7 @@ def summary(table: xr.Dataset) -> xr.Dataset:
 
 
 class _Bench(NamedTuple):
-    """A model with what it is tried on."""
+    """A model with the data and reward that it is evaluated on."""
 
     deployment: Deployment
     data: Examples
@@ -284,10 +151,10 @@ def _run(
     seed: int,
     make_params: Callable[..., Params],
     overrides: Mapping[str, Any],
-) -> dict[str, Served]:
-    """Slots of the policies under one law of the mix, which is the same for all of them."""
+) -> dict[str, SlotAccuracy]:
+    """Slots of the policies under one law of the mix; all meet the same mixes."""
     found = {}
-    for name in chosen or (policies.UNIFORM,):  # somebody must serve slots for there to be mixes
+    for name in chosen or (policies.UNIFORM,):  # some policy must serve for there to be mixes
         policy, own = POLICIES[name]
         served = system(bench.dims, bench.reward, policy)
         params = make_params(**{**overrides, **own})
@@ -298,20 +165,20 @@ def _run(
 def _accuracies(
     bench: _Bench,
     methods: Sequence[str],
-    runs: dict[str, Served],
+    runs: dict[str, SlotAccuracy],
     slot_size: int,
     references: int,
     root: Key[Array, ""],
 ) -> xr.Dataset:
-    """Means over all slots, and over the last of them, of every method and policy under one law of the mix."""
+    """Means over all and over the late slots, of every method and policy under one law of the mix."""
     mixes_of_all = next(iter(runs.values())).mix
     num_slots, _, seeds = mixes_of_all.shape
-    late = max(1, int(LATE * num_slots))
+    late = num_late(num_slots)
     found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for name, run in runs.items():
         slots = np.asarray(run.accuracy, np.float64)
         found[name] = slots.mean(axis=0), slots[-late:].mean(axis=0)
-    places = np.unique(np.linspace(0, num_slots - 1, min(SERVED, num_slots)).astype(int))
+    places = np.unique(np.linspace(0, num_slots - 1, min(STATIC_SLOTS, num_slots)).astype(int))
     mixes = jnp.moveaxis(jnp.asarray(mixes_of_all)[places], -1, 0)  # (seeds, slots, V)
     is_late = places >= num_slots - late
     computed = {named(name).answers_like or name for name in methods if name != MERGED}
@@ -324,7 +191,7 @@ def _accuracies(
     if references:
         some = mixes[:, :: max(1, mixes.shape[1] // references)]
         best = best_accuracies(bench.deployment.model, bench.data, some, root)
-        asked[BEST] = best.mean(axis=1), best[:, -max(1, int(LATE * best.shape[1])) :].mean(axis=1)
+        asked[BEST] = best.mean(axis=1), best[:, -num_late(best.shape[1]) :].mean(axis=1)
     return xr.Dataset(
         {
             name: (("approach", "seed"), np.stack([pair[place] for pair in asked.values()]))
@@ -334,10 +201,10 @@ def _accuracies(
     )
 
 
-def observe(state: State, info: Info) -> Served:
+def observe(state: State, info: Info) -> SlotAccuracy:
     """A slot's accuracy, over all of its requests."""
     del state
-    return Served(slot_reward(info.feedback), info.mix)
+    return SlotAccuracy(slot_reward(info.feedback), info.mix)
 
 
 def serve_slots(
@@ -348,10 +215,10 @@ def serve_slots(
     slot_size: int,
     key: Key[Array, ""],
 ) -> Float[np.ndarray, "seeds slots"]:
-    """Accuracy of a method that learns nothing online in slots of these mixes, the same requests for every method.
+    """Accuracy, in slots of these mixes, of a method that learns nothing online; all methods get the same requests.
 
     Args:
-        loaded: what the method's `prepare` made, once for all slots.
+        loaded: what the method's `prepare` returned.
     """
     flat = mixes.reshape(-1, mixes.shape[-1])
     keys = jax.random.split(key, len(flat))
@@ -376,7 +243,7 @@ def best_accuracies(
 ) -> Float[np.ndarray, "seeds slots"]:
     """The largest psi' f(x) found for each mix: a random search over weights, then gradient ascent from the best.
 
-    f is the accuracy on all of `data`, on which the search itself goes: more than weights that generalise can have.
+    f is the accuracy on all of `data`, which the search itself uses: more than weights that generalise can reach.
     """
     flat = mixes.reshape(-1, mixes.shape[-1])
     found = _best(model, jax.tree.map(jnp.asarray, data), jnp.asarray(flat, jnp.float32), key)
@@ -429,10 +296,152 @@ def _costs(
     repeats: int,
     seed: int,
 ) -> xr.Dataset:
-    """Costs by the rows of the table: policies and the best merge cost what `merged` does."""
+    """Costs of the table's rows: policies and the best merge cost what `merged` does."""
     batch = np.random.default_rng(seed).integers(0, len(data.labels), slot_size)
     with costs.on_one_core():
         inputs, tags = data.inputs[batch], data.tasks[batch]
-        timed = costs.latency(methods, deployment, inputs, tags, repeats, seed, clock=time.process_time)
+        timed = costs.Timer(methods, deployment, inputs, tags).measure(repeats, seed, time.process_time)
     places = [timed.indexes["approach"].get_loc(row if row in methods else MERGED) for row in rows]
     return timed.isel(approach=places).assign_coords(approach=list(rows))
+
+
+class World(NamedTuple):
+    """What a replicate draws: its mix. All share model and inputs, which no state carries."""
+
+    tasks: Tasks
+
+
+def of_model(
+    model: Model,
+    data: Examples,
+    num_tasks: int,
+    max_slot_size: int = MAX_SLOT_SIZE,
+    num_valued: int = NUM_VALUED,
+) -> Reward:
+    """A trained MoE as a reward: accuracy on each task with one expert a layer, merged with the weights in question.
+
+    A slot shows the accuracy on its own random requests. `value` is the accuracy on a fixed part of the validation
+    split, as all of it would cost too much every slot: it orders policies better than it measures any of them. The best
+    weights are unknown, so the regret is NaN. Each call returns another object, and so another system.
+
+    Args:
+        data: in V equal parts, the v-th of task v.
+        max_slot_size: largest `Params.slot_size`.
+        num_valued: inputs of each task, evenly spread, that `value` averages over.
+    Raises: InvalidDimsError for fewer inputs than that.
+    """
+    num_experts, per_task = merge.num_experts_of(model), len(data.labels) // num_tasks
+    if not 1 <= num_valued <= per_task:
+        raise InvalidDimsError(
+            f"num_valued={num_valued} must be from 1 to {per_task}, the inputs of each task. Change num_valued."
+        )
+    on_device = jax.tree.map(jnp.asarray, data)
+    chosen = np.linspace(0, per_task - 1, num_valued).astype(int) + per_task * np.arange(num_tasks)[:, None]
+    valued = jax.tree.map(lambda leaf: leaf[chosen.reshape(-1)], on_device)
+
+    def draw(key: Key[Array, ""], dims: Dims, params: Params) -> World:
+        _check(dims, params, num_experts, num_tasks, max_slot_size)
+        return World(rewards.draw_tasks(key, dims, params))
+
+    def mix(world: World, time: Int[Array, ""], params: Params) -> Float[Array, " V"]:
+        return rewards.mix_of(world.tasks, time, params)
+
+    def answered(weights: Float[Array, " K"], inputs: Float[Array, "n s p"]) -> Float[Array, "n C"]:
+        served = merge.weighted(model, weights[:num_experts].astype(model.b_head.dtype))
+        return transformer.forward(served, inputs, merge.single).astype(weights.dtype)
+
+    def value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
+        del world
+        return accuracies(answered(weights, valued.inputs), valued.labels, valued.tasks, num_tasks)[0]
+
+    def serve(
+        key: Key[Array, ""], world: World, weights: Float[Array, " K"], mix: Float[Array, " V"], params: Params
+    ) -> Feedback:
+        del world
+        slot = draw_slot(key, on_device, mix, max_slot_size)
+        is_request = jnp.arange(max_slot_size, dtype=jnp.int32) < params.slot_size
+        kinds = jnp.where(is_request, slot.tasks, -1)
+        return Feedback(*accuracies(answered(weights, slot.inputs), slot.labels, kinds, num_tasks))
+
+    return Reward(draw, mix, value, serve, None)
+
+
+def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slot_size: int) -> None:
+    if dims.max_experts < num_experts or dims.num_tasks != num_tasks:
+        raise InvalidDimsError(
+            f"max_experts={dims.max_experts} must be at least {num_experts} and num_tasks={dims.num_tasks} must "
+            f"be {num_tasks}, as in the model. Change Dims."
+        )
+    if is_known(params.num_experts) and params.num_experts != num_experts:
+        raise InvalidParamsError(
+            f"num_experts={params.num_experts} must be {num_experts}, as in the model. Change num_experts."
+        )
+    if is_known(params.slot_size) and params.slot_size > max_slot_size:
+        raise InvalidParamsError(
+            f"slot_size={params.slot_size} must be at most max_slot_size={max_slot_size}, the room in a slot. "
+            "Lower slot_size, or raise max_slot_size."
+        )
+
+
+def slot_accuracies(
+    dims: Dims, chosen: Mapping[str, str], slot_size: int, late: int, setting: Setting | None = None
+) -> Measure:
+    """Slots of the trained model as an experiment: accuracies of policies and of methods that learn nothing online.
+
+    Replicates are streams of task mixes and requests for one and the same model, which is trained, or read from its
+    cache, when the experiment runs. Every cell meets the same mixes. Records are `SlotAccuracy`, of all slots for
+    policies and of the `late` last ones for methods.
+
+    Args:
+        chosen: cell -> policy; other cells are named after methods.
+    """
+    of = Setting() if setting is None else setting
+
+    def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
+        reward = _reward(of, slot_size)
+        by_policy = [
+            dataclasses.replace(cell, system=system(dims, reward, chosen[cell.name]))
+            for cell in cells
+            if cell.name in chosen
+        ]
+        any_policy = by_policy or [dataclasses.replace(cells[0], system=system(dims, reward, "average"))]
+        runs = dict(run_cells(any_policy, count, first=first, seed=seed))
+        mixes = np.moveaxis(np.asarray(next(iter(runs.values())).records.mix), -1, 0)[:, -late:]  # (B, late, V)
+        for cell in cells:
+            if cell.name not in chosen:
+                runs[cell.name] = _serve_cell(cell, mixes, of, slot_size, first, count, seed)
+        return {cell.name: runs[cell.name] for cell in cells}
+
+    return measure
+
+
+def _serve_cell(
+    cell: Cell,
+    mixes: Float[np.ndarray, "B late V"],
+    setting: Setting,
+    slot_size: int,
+    first: int,
+    count: int,
+    seed: int,
+) -> Run:
+    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root_key(seed), jnp.arange(first, first + count))
+    data, loaded = examples(setting, VALIDATION), named(cell.name).prepare(_deployment(setting))
+    hits = [
+        serve_slots(cell.name, loaded, data, jnp.asarray(mix[None]), slot_size, key)[0]
+        for key, mix in zip(keys, mixes, strict=True)
+    ]
+    records = SlotAccuracy(np.stack(hits, axis=-1), np.moveaxis(mixes, 0, -1))  # pyright: ignore[reportArgumentType]
+    rounds = cell.rounds[-mixes.shape[1] :]
+    return Run(cell.params, rounds, np.arange(first, first + count), None, records)
+
+
+@functools.cache
+def _deployment(setting: Setting) -> Deployment:
+    return deployed(setting)
+
+
+@functools.cache
+def _reward(setting: Setting, slot_size: int) -> Reward:
+    # Nobody reads its `value` here: one input will do.
+    model = _deployment(setting).model
+    return of_model(model, examples(setting, VALIDATION), setting.num_tasks, slot_size, num_valued=1)

@@ -1,8 +1,10 @@
-"""The runs that claims on Tanbr and its rivals share: trees alone, and rewards whose best weights are known.
+"""The runs that the claims on expert merging share.
 
 Tier `exact`: the tree without a network, its leaves picked by the rules that are worst for what the paper says of it.
-Tier `surfaces`: every policy in a cell of its own, so that replicate i meets the same world under each. A reading
-decides how Tanbr splits and where its candidates are; the rivals' cells set what it decides, so that they do not.
+Tier `surfaces`: Tanbr and every rival in a cell of its own on rewards whose best weights are known, so that replicate i
+meets the same world under each. A reading decides how Tanbr splits and where its candidates are; the rivals' cells fix
+what it decides. Tier `testbed`: slots of the trained model, with Tanbr as Algorithm 1 says, whatever the reading. Tier
+`clocks`: timings on this machine, which another run does not reproduce.
 """
 
 import functools
@@ -22,12 +24,12 @@ from moe_theory.merging.system import Info, State, system
 from moe_theory.merging.tree import Tree
 from moe_theory.verify import Experiment
 
-EXACT, SURFACES = "exact", "surfaces"
-RATIOS = (0.3, 0.5, 0.7, 0.9)  # rho, in the paper's experiments
-UNIFORM = "uniform"
-RULES = ("deepest", "in-turn", UNIFORM)  # of `adversary.SELECTIONS`
+EXACT_TIER, SURFACES_TIER, TESTBED_TIER, CLOCKS_TIER = "exact", "surfaces", "testbed", "clocks"
+SMOOTHNESS_RATIOS = (0.3, 0.5, 0.7, 0.9)  # rho, in the paper's experiments
+RANDOM_LEAF = "uniform"
+RULES = ("deepest", "in-turn", RANDOM_LEAF)  # of `adversary.SELECTIONS`
 LARGE_CONSTANT = 30.0  # C of (2), beside 1
-CYCLIC = f"{UNIFORM}, cyclic splits"
+CYCLIC = f"{RANDOM_LEAF}, cyclic splits"
 
 
 def tree_cell(rule: str, ratio: float, constant: float = 1.0) -> str:
@@ -42,15 +44,15 @@ def _trees(
     settings: dict[str, Mapping[str, Any]] = {
         tree_cell(rule, ratio, constant): {"smoothness_ratio": ratio, "split_constant": constant, "confidence": 1.0}
         for rule in rules
-        for ratio in RATIOS
-        for constant in (constants if rule != UNIFORM else constants[:1])
+        for ratio in SMOOTHNESS_RATIOS
+        for constant in (constants if rule != RANDOM_LEAF else constants[:1])
     }
     systems = {cell: adversary.one_rule(dims, cell.split(",")[0]) for cell in settings}
-    if UNIFORM in rules:
+    if RANDOM_LEAF in rules:
         ratio = corrected.least_ratio(dims.max_experts)
         smoothness = corrected.least_smoothness(dims.max_experts, ratio).side
         settings[CYCLIC] = {"smoothness_ratio": ratio, "smoothness": smoothness, "split_rule": CYCLIC_SPLIT}
-        systems[CYCLIC] = adversary.one_rule(dims, UNIFORM)
+        systems[CYCLIC] = adversary.one_rule(dims, RANDOM_LEAF)
     return Experiment(
         name=name,
         dims=dims,
@@ -61,14 +63,14 @@ def _trees(
         record_every=record_every,
         observe=observe_info,
         replicates=64,
-        tier=EXACT,
+        tier=EXACT_TIER,
     )
 
 
 TREES = _trees("trees", Dims(max_rounds=1024, max_leaves=128), RULES, (1.0, LARGE_CONSTANT), 1)
 GROWTH = _trees("growing-trees", Dims(max_rounds=4096, max_leaves=288), ("in-turn",), (1.0,), 64)
 
-OWN = {"split_rule": RANDOM_SPLIT, "point_rule": LINE_POINT, "warm_start": False}  # what readings decide
+RIVALS_FIXED = {"split_rule": RANDOM_SPLIT, "point_rule": LINE_POINT, "warm_start": False}  # what readings decide
 NUM_ROUNDS, RECORD_EVERY = 512, 32
 DIMS = Dims(max_experts=8, num_tasks=8, max_rounds=NUM_ROUNDS)
 REPLICATES = 64
@@ -79,7 +81,7 @@ FIXED, DRIFTING = {"mix_drift": 0.0}, {"mix_drift": 1.5}
 
 
 class Record(NamedTuple):
-    """What claims look at of a recorded slot."""
+    """What claims read of a recorded slot."""
 
     cumulative_regret: Float[Array, ""]  # R_t
     total_value: Float[Array, ""]  # sum of psi' f*(x) so far
@@ -96,7 +98,7 @@ class Record(NamedTuple):
 
 @functools.cache
 def recorder(reward: str) -> Callable[[State, Info], Record]:
-    """What claims look at of a slot of a family of rewards; the same object for the same name."""
+    """What claims read of a slot under a family of rewards; the same object for the same name."""
     family = rewards.named(reward)
     form = uncertainty.named(uncertainty.EXACT, DIMS)
 
@@ -129,7 +131,7 @@ def _distance(learner: Learner) -> Float[Array, ""]:
 
 
 def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Float[Array, ""], Int[Array, ""]]:
-    """What the candidate beside the best weights loses to them, and how deep its leaf is."""
+    """What the candidate whose leaf holds the best weights loses to them, and the depth of that leaf."""
     best = family.best(state.world, info.mix, Params()) if family.best else info.pick.weights
     holds = tree.active & jnp.all((tree.lower <= best) & (best <= tree.upper), axis=1)
     row = jnp.argmax(holds)
@@ -138,26 +140,26 @@ def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Fl
 
 
 def surface(name: str, reward: str, mix: Mapping[str, Any]) -> Experiment:
-    """Tanbr and every rival on one family of rewards, for fixed or drifting task mixes.
+    """Tanbr and every rival on one family of rewards, with a fixed or drifting task mix.
 
-    Where tasks have experts of their own, Tanbr with a warm start too.
+    Where each task has an expert of its own, also Tanbr with a warm start.
     """
     built = {policy: system(DIMS, reward, policy) for policy in (policies.TANBR, *RIVALS)}
     settings: dict[str, Mapping[str, Any]] = {policies.TANBR: {**mix}}
     if name in WARMED:
-        settings[WARM] = {**OWN, **mix, "warm_start": True}
+        settings[WARM] = {**RIVALS_FIXED, **mix, "warm_start": True}
     return Experiment(
         name=f"{name}-reward",
         dims=DIMS,
         system=built[policies.TANBR],
         systems={rival: built[rival] for rival in RIVALS},
-        cells=settings | {rival: {**OWN, **mix} for rival in RIVALS},
+        cells=settings | {rival: {**RIVALS_FIXED, **mix} for rival in RIVALS},
         num_rounds=NUM_ROUNDS,
         record_every=RECORD_EVERY,
         observe=recorder(reward),
         keeps_state=False,
         replicates=REPLICATES,
-        tier=SURFACES,
+        tier=SURFACES_TIER,
     )
 
 
@@ -168,8 +170,6 @@ SURFACE: dict[str, Experiment] = {
     "drifting": surface("drifting", rewards.SHARES, DRIFTING),
 }
 
-
-TESTBED, CLOCKS = "testbed", "clocks"
 
 # Fig. 7: Tanbr's rho, and the step of its network.
 LEARNING_RATES = (0.05, 0.5)  # eta w
@@ -190,14 +190,14 @@ ABLATION = Experiment(
     dims=DIMS,
     system=system(DIMS, rewards.PEAKED, policies.TANBR),
     cells={
-        **{ratio_cell(ratio): {"smoothness_ratio": ratio} for ratio in RATIOS},
+        **{ratio_cell(ratio): {"smoothness_ratio": ratio} for ratio in SMOOTHNESS_RATIOS},
         **{rate_cell(rate): {"learning_rate": rate} for rate in LEARNING_RATES},
     },
     num_rounds=DIMS.max_rounds,
     record_every=64,
     observe=recorder(rewards.PEAKED),
     replicates=REPLICATES,
-    tier=SURFACES,
+    tier=SURFACES_TIER,
     keeps_state=False,
 )
 
@@ -215,7 +215,7 @@ def experts_cell(num_experts: int) -> str:
 STEPS = Experiment(
     name="steps",
     dims=STEP_DIMS,
-    system=adversary.one_rule(STEP_DIMS, UNIFORM),
+    system=adversary.one_rule(STEP_DIMS, RANDOM_LEAF),
     cells={
         experts_cell(number): {"num_experts": number, "max_active": number, "split_constant": STEP_CONSTANT}
         for number in STEP_EXPERTS
@@ -224,16 +224,21 @@ STEPS = Experiment(
     record_every=1,
     observe=observe_info,
     replicates=REPLICATES,
-    tier=EXACT,
+    tier=EXACT_TIER,
 )
 
 # Slots of the trained model.
 SLOT_SIZE = 64
-LATE = 64  # slots, the last ones, that accuracies are over
+LATE = evaluation.num_late(DIMS.max_rounds, share=1 / 8)  # last slots, which accuracies average over
 STREAMS = 32
-LEARNERS = {policies.TANBR: policies.TANBR, WARM: policies.TANBR, policies.NUCB: policies.NUCB}
-PLAIN = (policies.UNIFORM, policies.MIX)
-METHODS = (
+TESTBED_POLICIES = {  # cell -> policy
+    policies.TANBR: policies.TANBR,
+    WARM: policies.TANBR,
+    policies.NUCB: policies.NUCB,
+    policies.UNIFORM: policies.UNIFORM,
+    policies.MIX: policies.MIX,
+}
+TESTBED_METHODS = (
     "average",
     "fisher",
     "regmean",
@@ -248,9 +253,8 @@ METHODS = (
 
 
 def _testbed(name: str, mix: Mapping[str, Any]) -> Experiment:
-    chosen = LEARNERS | {policy: policy for policy in PLAIN}
-    fixed = {**OWN, **mix, "slot_size": SLOT_SIZE}
-    cells: dict[str, Mapping[str, Any]] = dict.fromkeys((*chosen, *METHODS), fixed)
+    fixed = {**RIVALS_FIXED, **mix, "slot_size": SLOT_SIZE}
+    cells: dict[str, Mapping[str, Any]] = dict.fromkeys((*TESTBED_POLICIES, *TESTBED_METHODS), fixed)
     cells[WARM] = fixed | {"warm_start": True}
     return Experiment(
         name=name,
@@ -261,9 +265,9 @@ def _testbed(name: str, mix: Mapping[str, Any]) -> Experiment:
         record_every=1,
         observe=evaluation.observe,
         replicates=STREAMS,
-        tier=TESTBED,
+        tier=TESTBED_TIER,
         keeps_state=False,
-        measure=evaluation.slot_accuracies(DIMS, chosen, SLOT_SIZE, LATE),
+        measure=evaluation.slot_accuracies(DIMS, TESTBED_POLICIES, SLOT_SIZE, LATE),
     )
 
 
@@ -285,12 +289,12 @@ TIMES = Experiment(
     name="serving-times",
     dims=DIMS,
     system=system(DIMS, rewards.PEAKED, policies.AVERAGE),
-    cells={BATCH: {**OWN, "slot_size": 128}},
+    cells={BATCH: {**RIVALS_FIXED, "slot_size": 128}},
     num_rounds=1,
     record_every=1,
     observe=observe_info,
     replicates=128,
-    tier=CLOCKS,
+    tier=CLOCKS_TIER,
     keeps_state=False,
     measure=costs.latencies([MERGED, *TIMED]),
 )
@@ -311,14 +315,14 @@ ROUTING = Experiment(
     dims=ROUTED_DIMS,
     system=system(ROUTED_DIMS, rewards.PEAKED, policies.AVERAGE),
     cells={
-        cell: {**OWN, "num_experts": number, "max_active": 8 if number > 8 else number}
+        cell: {**RIVALS_FIXED, "num_experts": number, "max_active": 8 if number > 8 else number}
         for cell, (number, _) in ROUTED.items()
     },
     num_rounds=1,
     record_every=1,
     observe=observe_info,
     replicates=128,
-    tier=CLOCKS,
+    tier=CLOCKS_TIER,
     keeps_state=False,
-    measure=costs.routing_times({cell: form for cell, (_, form) in ROUTED.items()}),
+    measure=costs.choice_times({cell: form for cell, (_, form) in ROUTED.items()}),
 )

@@ -1,4 +1,4 @@
-"""Monitors: how the shares of tasks in a slot are known before its requests are seen.
+"""Monitors: estimates of the task mix of a slot before its requests arrive.
 
 Source: Sec. III-B, which names a moving average and a Count-Min Sketch and gives neither's constants.
 """
@@ -21,7 +21,7 @@ HASH_PRIME = 2**31 - 1  # p
 
 
 class Monitor(NamedTuple):
-    """How a task mix is estimated; a point of the simplex, from earlier slots alone unless it is the oracle."""
+    """An estimate of the task mix, on the simplex; except for the oracle, from earlier slots alone."""
 
     begin: Callable[[Dims, Params], Any]
     estimate: Callable[[Any, Float[Array, " V"]], Float[Array, " V"]]  # (state, the slot's true mix)
@@ -29,7 +29,7 @@ class Monitor(NamedTuple):
 
 
 class Sketch(NamedTuple):
-    """A Count-Min Sketch whose counts fade.
+    """A Count-Min Sketch with decaying counts.
 
     Examples:
         A monitor that has watched one slot, with 3 requests of the first task and 5 of the second:
@@ -44,11 +44,11 @@ class Sketch(NamedTuple):
     """
 
     table: Float[Array, "rows columns"]
-    kinds: Float[Array, " V"]  # zeros: how many tasks there are
+    kinds: Float[Array, " V"]  # zeros; its shape is the number of tasks
 
 
 def sketch_counts(sketch: Sketch) -> Float[Array, " V"]:
-    """For each task the least of its counters: never below its faded count, above it where all rows collide.
+    """For each task the least of its counters: at least its decayed count, above it where all rows collide.
 
     Source: Cormode and Muthukrishnan, 2005.
     """
@@ -106,7 +106,7 @@ def _empty_sketch(dims: Dims, params: Params) -> Sketch:
 
 
 def _sketched(state: Sketch, mix: Float[Array, " V"]) -> Float[Array, " V"]:
-    """Counts in proportion; equal shares as long as nothing was counted."""
+    """Shares in proportion to the counts; equal shares before the first count."""
     del mix
     counts = sketch_counts(state)
     total = jnp.sum(counts)
@@ -114,7 +114,7 @@ def _sketched(state: Sketch, mix: Float[Array, " V"]) -> Float[Array, " V"]:
 
 
 def _count(state: Sketch, feedback: Feedback, params: Params) -> Sketch:
-    """All counters times 1 - rate, then the slot's requests on top."""
+    """Decay all counters by 1 - rate, then add the slot's requests."""
     counts = feedback.counts.astype(state.table.dtype)
     is_column = hashed(counts.shape[0])[:, :, None] == np.arange(SKETCH_COLUMNS)
     added = jnp.sum(jnp.where(is_column, counts[None, :, None], 0), axis=1)

@@ -1,9 +1,17 @@
-"""The network of Eq. (3) that predicts each task's reward from merging weights, and its gradient in factors.
+"""The network of Eq. (3), which predicts each task's reward from merging weights, and how it learns from a history.
 
-The gradient that the bandit needs is that of psi' f, a sum over layers of outer products, delta_l a_{l-1}': of what is
-passed back to a layer's units and of what the layer is given. Inner products of two gradients are then sums of
-products of inner products of factors, and no vector of p numbers is made. ReLUs, without biases; a unit at 0 passes
-nothing back. Inputs are of the padded number of experts, 0 beyond those that exist, whose columns then count nowhere.
+ReLUs, no biases. Inputs are padded with 0 beyond the experts that exist. The gradient of psi' f in layer l is an outer
+product of factors, delta_l a_{l-1}', so inner products of two gradients are sums of products of inner products of
+factors, and no vector of p numbers is built.
+
+Weights are tried again and again, as a leaf keeps its candidate. The sum over slots of (f_v(x_s) - r_{s,v})^2 is, up to
+a constant, one over distinct arms of the slots in which task v was present times (f_v(x) - mean reward)^2, so the cost
+of a gradient step grows with the arms. The gradients of the paper's loss, L = sum_s |f(x_s) - r_s|^2 / 2
++ lambda / 2 |theta - theta_0|^2, grow with t: at the paper's widths and step sizes they soon kill every ReLU. Here L is
+divided by the number n of its squares, so a step of learning_rate / w is the paper's with eta = learning_rate / (n w).
+
+A task without requests in a slot has no reward in it. Rewards that are not finite are refused by `check_rewards` on the
+host; a compiled program ignores them and counts them in `unusable`.
 """
 
 import math
@@ -22,16 +30,13 @@ from moe_theory.merging.rewards import Feedback
 
 
 class Weights(NamedTuple):
-    """theta, from the input on: (w, K), then (w, w) where there are two hidden layers, then (V, w)."""
+    """theta, from the input on: (w, K), (w, w) with two hidden layers, (V, w)."""
 
     layers: tuple[Array, ...]
 
 
 class Factors(NamedTuple):
-    """Gradients of psi' f at C points: that of layer l is the outer product of `outer[l]` and `inner[l]`, row by row.
-
-    At one point (no leading axis) the same; the rows of `outer[l]` go with the rows of the layer.
-    """
+    """Gradients of psi' f at C points, or at one (no leading axis): outer products of `outer` and `inner`."""
 
     outer: tuple[Array, ...]  # delta_l (C, units of layer l)
     inner: tuple[Array, ...]  # a_{l-1} (C, inputs of layer l)
@@ -40,9 +45,9 @@ class Factors(NamedTuple):
 def draw(key: Key[Array, ""], dims: Dims) -> Weights:
     """Independent normal entries: of variance 4 / w in hidden layers and of 2 / w in the last.
 
-    The variances of NeuralUCB (Zhou, Li and Gu 2020, Algorithm 1), that the paper refers to, without its symmetric
-    halves, which need duplicated inputs (Assumption 2) and make f(x, theta_0) = 0. So f starts at a size of 2 |x|. An
-    expert's column is the same whatever `dims.max_experts`.
+    As in NeuralUCB (Zhou, Li and Gu 2020, Algorithm 1), which the paper refers to, without its symmetric halves, which
+    need duplicated inputs (Assumption 2) and make f(x, theta_0) = 0. So |f| starts near 2 |x|. An expert's column does
+    not depend on `dims.max_experts`.
     """
     dtype, width = jnp.result_type(float), dims.width
     keys = jax.random.split(key, dims.num_hidden + 1)
@@ -75,7 +80,7 @@ def factors(
 
 
 def gradient(of: Factors) -> Float[Array, "C p"]:
-    """The gradients written out, layers one after the other and each row by row."""
+    """The gradients as vectors, layer by layer in row-major order."""
     parts = (outer[..., :, None] * inner[..., None, :] for outer, inner in zip(*of, strict=True))
     return jnp.concatenate([part.reshape(*part.shape[:-2], -1) for part in parts], axis=-1)
 
@@ -99,17 +104,13 @@ def squared_length(of: Factors) -> Float[Array, " C"]:
 
 
 def dead_units(weights: Weights, points: Float[Array, "A K"]) -> Float[Array, " H"]:
-    """For each hidden layer, the share of units that are 0 at all of the points, in [0, 1].
-
-    Rewards at these points teach such units nothing. Rows of zeros count for nothing. Where a layer's share is 1, f is
-    0 at all of them, whatever the rewards.
-    """
+    """For each hidden layer the share of units that are 0 at all of the points, which their rewards cannot train."""
     given, _ = _forward(weights, points)
     return jnp.stack([jnp.mean(jnp.all(layer <= 0, axis=0).astype(points.dtype)) for layer in given[1:]])
 
 
 def _forward(weights: Weights, points: Float[Array, "C K"]) -> tuple[list[Array], Float[Array, "C V"]]:
-    """What each layer is given, and f."""
+    """The input of each layer, and f."""
     given = [points]
     for layer in weights.layers[:-1]:
         given.append(jax.nn.relu(jnp.matmul(given[-1], layer.T, precision="highest")))
@@ -117,11 +118,11 @@ def _forward(weights: Weights, points: Float[Array, "C K"]) -> tuple[list[Array]
     return given, math.sqrt(last.shape[1]) * jnp.matmul(given[-1], last.T, precision="highest")
 
 
-ARMS_A_BLOCK = 256  # steps pay for the blocks of arms that there are, not for those to come
+ARMS_A_BLOCK = 256  # gradients are summed over the blocks of arms seen so far
 
 
 class History(NamedTuple):
-    """Arms in the order in which they were first tried; a slot tries at most one that is new, so there is room."""
+    """Distinct weights (arms) in the order in which they were first tried, at most one new one a slot."""
 
     points: Float[Array, "A K"]  # weights
     counts: Int[Array, "A V"]  # slots that an arm was tried in with a usable reward of the task
@@ -131,7 +132,7 @@ class History(NamedTuple):
 
 
 def empty_history(dims: Dims) -> History:
-    """Nothing seen."""
+    """A history of no slots."""
     dtype = jnp.result_type(float)
     size = min(ARMS_A_BLOCK, dims.max_rounds)
     capacity = -(-dims.max_rounds // size) * size
@@ -162,7 +163,7 @@ def record(history: History, arm: Int[Array, ""], point: Float[Array, " K"], fee
 
 
 def loss_gradient(history: History, weights: Weights, start: Weights, params: Params) -> Weights:
-    """Of the mean loss at theta = `weights`, with theta_0 = `start`; 0 from the data where nothing was seen."""
+    """Gradient of the mean loss at theta = `weights`, with theta_0 = `start`."""
     size = min(ARMS_A_BLOCK, history.points.shape[0])
 
     def block(index: Int[Array, ""], total: Weights) -> Weights:
@@ -198,9 +199,9 @@ def descend(history: History, weights: Weights, start: Weights, dims: Dims, para
 
 
 def check_rewards(feedback: Feedback) -> None:
-    """Refuse, on the host, rewards of a slot that would teach nothing or ruin what was learnt.
+    """Check the rewards of a slot on the host.
 
-    Raises: InvalidRewardError naming the task, unless a task with requests has a finite reward, and counts are whole.
+    Raises: InvalidRewardError naming the task, unless all tasks with requests have finite rewards and counts are whole.
     """
     rewards, counts = np.asarray(feedback.rewards), np.asarray(feedback.counts)
     if rewards.shape != counts.shape or rewards.ndim != 1:

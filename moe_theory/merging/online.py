@@ -1,8 +1,7 @@
-"""Merging for a stream of one's own, slot by slot: a policy's weights, what they earn, what is learnt from it.
+"""Merging online for a stream of requests: a policy chooses weights slot by slot and learns from their rewards.
 
-A `Stream` says what arrives and what a merge earns on it; it may be this package's testbed, a file of requests for one
-of its models, or a Python file of yours around any checkpoint. Nothing of it runs inside a compiled program but the
-policy, so that serving may do what it likes.
+A `Stream` says what arrives and what merged experts earn on it: this package's testbed, a file of requests for one of
+its models, or a Python file of yours around any checkpoint. Only the policy is compiled, so `serve` may do anything.
 """
 
 import functools
@@ -32,21 +31,11 @@ from moe_theory.merging.testbed.checkpoint import load_experts
 from moe_theory.merging.testbed.tasks import Examples
 from moe_theory.merging.testbed.transformer import Model
 
-
-class Served(NamedTuple):
-    """What a slot's requests earned."""
-
-    rewards: Float[np.ndarray, " V"]  # mean reward of each task, in [0, 1]; 0 where it had no requests
-    counts: Int[np.ndarray, " V"]  # its requests
-
-    @property
-    def reward(self) -> float:
-        """The mean over all requests."""
-        return float(np.average(self.rewards, weights=self.counts))
+ARRAYS = ("inputs", "labels", "tasks", "slots")  # of a file of requests
 
 
 class Stream(Protocol):
-    """Slots of requests, and what merged experts earn on them."""
+    """Slots of requests, and the rewards of merged experts on them: means in [0, 1] by task, and counts."""
 
     @property
     def num_experts(self) -> int: ...
@@ -56,7 +45,7 @@ class Stream(Protocol):
 
     def slots(self) -> Iterator[Any]: ...
 
-    def serve(self, slot: Any, weights: Float[np.ndarray, " K"]) -> Served: ...
+    def serve(self, slot: Any, weights: Float[np.ndarray, " K"]) -> Feedback: ...
 
 
 class Row(NamedTuple):
@@ -64,7 +53,7 @@ class Row(NamedTuple):
 
     slot: int  # from 1
     weights: Float[np.ndarray, " K"]
-    estimated_mix: Float[np.ndarray, " V"]  # what the policy was told
+    estimated_mix: Float[np.ndarray, " V"]  # seen by the policy
     rewards: Float[np.ndarray, " V"]
     counts: Int[np.ndarray, " V"]
     reward: float  # of all requests
@@ -82,11 +71,11 @@ def merge_online(
     monitor: str = monitors.AVERAGE,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """Serve up to `num_slots` slots of a stream with the weights that a policy chooses, yielding each as it is done.
+    """Serve up to `num_slots` slots of a stream with a policy's weights, yielding each as it is done.
 
     Args:
-        params: of the policy; the defaults unless given. The number of experts is the stream's.
-        monitor: how the task mix is estimated from the slots before. The true one is not known here.
+        params: of the policy; the number of experts is the stream's.
+        monitor: how the task mix is estimated from earlier slots. The true one is unknown here.
     Raises: UnknownNameError, InvalidDimsError or InvalidParamsError before the first slot; InvalidRewardError for a
         slot whose rewards are not numbers in [0, 1], one a task.
     """
@@ -115,26 +104,27 @@ def _slots(
     learn: Callable[..., Any],
 ) -> Iterator[Row]:
     total = 0.0
-    nothing = jnp.zeros((stream.num_tasks,))  # in place of the true mix, which no monitor here may look at
+    unknown = jnp.zeros((stream.num_tasks,))  # in place of the true mix, which no monitor here may use
     for number, slot in zip(range(1, num_slots + 1), stream.slots(), strict=False):
         choose_key, learn_key = jax.random.split(step_key(key, jnp.int32(number)))
-        estimate, now = watch.estimate(watched, nothing), jnp.int32(number)
+        estimate, now = watch.estimate(watched, unknown), jnp.int32(number)
         began = time.perf_counter()
         pick = jax.block_until_ready(choose(choose_key, memory, estimate, now, params))
         seconds = time.perf_counter() - began
         weights = np.asarray(pick.weights, np.float64)
-        served = checked(stream.serve(slot, weights / weights.sum()), stream.num_tasks, number)
-        feedback = Feedback(jnp.asarray(served.rewards, estimate.dtype), jnp.asarray(served.counts, jnp.int32))
+        rewards, counts = checked(stream.serve(slot, weights / weights.sum()), stream.num_tasks, number)
+        feedback = Feedback(jnp.asarray(rewards, estimate.dtype), jnp.asarray(counts, jnp.int32))
         memory = learn(learn_key, memory, pick, estimate, feedback, now, params)
         watched = watch.watch(watched, feedback, params)
-        total += served.reward
+        reward = float(np.average(rewards, weights=counts))  # pyright: ignore[reportCallIssue, reportArgumentType]
+        total += reward
         yield Row(
             slot=number,
             weights=weights,
             estimated_mix=np.asarray(estimate, np.float64),
-            rewards=served.rewards,
-            counts=served.counts,
-            reward=served.reward,
+            rewards=rewards,  # pyright: ignore[reportArgumentType]
+            counts=counts,  # pyright: ignore[reportArgumentType]
+            reward=reward,
             mean_reward=total / number,
             num_candidates=int(pick.num_candidates),
             depth=int(pick.depth),
@@ -142,10 +132,10 @@ def _slots(
         )
 
 
-def checked(served: Any, num_tasks: int, slot: int) -> Served:
-    """What a stream's `serve` gave, as arrays.
+def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
+    """What a stream's `serve` returned, as arrays.
 
-    Raises: InvalidRewardError unless it is rewards in [0, 1] and whole counts, one a task, with a request at least.
+    Raises: InvalidRewardError unless it is rewards in [0, 1] and whole counts, one a task, with at least one request.
     """
     try:
         rewards, counts = (np.asarray(part, np.float64) for part in served)
@@ -165,12 +155,12 @@ def checked(served: Any, num_tasks: int, slot: int) -> Served:
     rewards = np.where(counts > 0, rewards, 0)
     if not np.all((rewards >= 0) & (rewards <= 1)):
         place = int(np.argmax(~((rewards >= 0) & (rewards <= 1))))
-        said = "NaN" if math.isnan(rewards[place]) else f"{rewards[place]:g}"
+        shown = "NaN" if math.isnan(rewards[place]) else f"{rewards[place]:g}"
         raise InvalidRewardError(
-            f"slot {slot}: the reward of task {place} is {said}, and must be a number in [0, 1]: the bounds of the "
-            "bandit are for such. Change serve, say by a shift and a scale."
+            f"slot {slot}: the reward of task {place} is {shown}, but must be a number in [0, 1], which the "
+            "bandit's bounds suppose. Shift and scale it in serve."
         )
-    return Served(rewards, counts.astype(np.int64))
+    return Feedback(rewards, counts.astype(np.int64))
 
 
 @functools.cache
@@ -178,34 +168,27 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return jax.jit(function)
 
 
-ARRAYS = ("inputs", "labels", "tasks", "slots")  # of a file of requests
-
-
 class Requests(Stream):
-    """Requests for a model of the testbed, whose rewards are accuracies."""
+    """Requests for a model of the testbed; rewards are accuracies."""
 
     def __init__(self, model: Model, num_tasks: int, requests: Iterator[Examples]) -> None:
         self._model, self._num_tasks, self._requests = model, num_tasks, requests
 
     @property
     def num_experts(self) -> int:
-        """K, of each layer."""
         return merge.num_experts_of(self._model)
 
     @property
     def num_tasks(self) -> int:
-        """V."""
         return self._num_tasks
 
     def slots(self) -> Iterator[Examples]:
-        """The requests of one slot after another."""
         return self._requests
 
-    def serve(self, slot: Examples, weights: Float[np.ndarray, " K"]) -> Served:
-        """The accuracy on each task of experts that are merged with these weights."""
+    def serve(self, slot: Examples, weights: Float[np.ndarray, " K"]) -> Feedback:
         shares = jnp.asarray(weights, jnp.float32)
         rewards, counts = _accuracies(self._model, shares, *map(jnp.asarray, slot), self._num_tasks)
-        return Served(np.asarray(rewards, np.float64), np.asarray(counts, np.int64))
+        return Feedback(np.asarray(rewards, np.float64), np.asarray(counts, np.int64))
 
 
 @functools.partial(jax.jit, static_argnums=5)
@@ -215,9 +198,9 @@ def _accuracies(model: Model, weights: Any, inputs: Any, labels: Any, tasks: Any
 
 
 def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: int, drift: float, seed: int) -> Requests:
-    """Slots of `size` examples each, whose tasks follow the mix of `tasks.mix_of` with this `Params.mix_drift`.
+    """Slots of `size` examples each, whose tasks follow the mix of `mix_of` with this `Params.mix_drift`.
 
-    Raises: InvalidParamsError for a drift that is negative or no number.
+    Raises: InvalidParamsError for a negative or non-finite drift.
     """
     key = root_key(seed)
     params, dims = Params(mix_drift=drift), Dims(num_tasks=num_tasks)
@@ -235,9 +218,9 @@ def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: in
 
 
 def from_file(path: Path, model: Model) -> Requests:
-    """Requests from an .npz: `inputs` (n, s, p), `labels`, `tasks` and `slots` (n,), whole numbers from 0.
+    """Requests from an .npz: `inputs` (n, s, p), and `labels`, `tasks` and `slots` (n,), whole numbers from 0.
 
-    Raises: InvalidStreamError for a file that cannot be read, or whose arrays are not these.
+    Raises: InvalidStreamError for a file that cannot be read or has other arrays.
     """
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
@@ -259,13 +242,13 @@ def from_file(path: Path, model: Model) -> Requests:
     tokens, features = model.positions.shape[0], model.w_embedding.shape[0]
     if arrays["inputs"].shape[1:] != (tokens, features):
         raise InvalidStreamError(
-            f"{path} has inputs of shape {arrays['inputs'].shape[1:]}, and the checkpoint reads {tokens} tokens of "
+            f"{path} has inputs of shape {arrays['inputs'].shape[1:]}, but the checkpoint reads {tokens} tokens of "
             f"{features} features. Name the checkpoint that the stream is for."
         )
     for name in ARRAYS[1:]:
         if arrays[name].min() < 0:
             raise InvalidStreamError(
-                f"{path}: {name} must be counted from 0, and one is {arrays[name].min()}. Change it."
+                f"{path}: {name} must be counted from 0, but one is {arrays[name].min()}. Change it."
             )
 
     def requests() -> Iterator[Examples]:
@@ -278,12 +261,12 @@ def from_file(path: Path, model: Model) -> Requests:
 
 
 def from_module(path: Path, checkpoint: Path, pattern: str, seed: int) -> Stream:
-    """A stream that a Python file describes, around the experts of any checkpoint.
+    """A stream that a Python file defines around the experts of any checkpoint.
 
     The file has `num_tasks`, a whole number; `slots(seed)`, which yields slots of any kind; and `serve(experts, slot)`,
-    which returns rewards in [0, 1] and counts, one a task. `experts` are merged ones: by layer and by name within the
-    expert, arrays.
-    Raises: InvalidStreamError for a file that cannot be run or lacks one of them; InvalidCheckpointError.
+    which returns rewards in [0, 1] and counts, one a task. `experts` are the merged arrays, by layer and by name within
+    the expert.
+    Raises: InvalidStreamError for a file that fails or lacks one of them; InvalidCheckpointError.
     """
     specification = importlib.util.spec_from_file_location(path.stem, path)
     if specification is None or specification.loader is None or not path.is_file():
@@ -307,12 +290,12 @@ def from_module(path: Path, checkpoint: Path, pattern: str, seed: int) -> Stream
     if len(set(counts.values())) > 1:
         raise InvalidStreamError(
             f"{checkpoint} has layers of different numbers of experts, {counts}: a slot's weights are the same in all "
-            "layers. Name some of them by the pattern."
+            "layers. Select some of them by the pattern."
         )
-    return _OwnStream(module, experts, seed)
+    return _ModuleStream(module, experts, seed)
 
 
-class _OwnStream(Stream):
+class _ModuleStream(Stream):
     def __init__(self, module: Any, experts: dict[int, dict[str, np.ndarray]], seed: int) -> None:
         self._module, self._experts, self._seed = module, experts, seed
 
@@ -327,7 +310,7 @@ class _OwnStream(Stream):
     def slots(self) -> Iterator[Any]:
         return iter(self._module.slots(self._seed))
 
-    def serve(self, slot: Any, weights: Float[np.ndarray, " K"]) -> Served:
+    def serve(self, slot: Any, weights: Float[np.ndarray, " K"]) -> Feedback:
         merged = {
             layer: {
                 name: np.tensordot(weights, stack.astype(np.float64), 1).astype(np.float32)

@@ -1,7 +1,23 @@
-"""What a policy is: how merging weights are chosen for a slot and what is learnt from its rewards.
+"""Policies: how the merging weights of a slot are chosen, and what is learned from its rewards.
 
-A policy knows the tasks' mix as the monitor estimates it, and the mean reward of each task that was present. It is
-written for one replicate, as a system is. Weights are of the padded number of experts (K,): 0 beyond `num_experts`.
+Tanbr (Algorithm 1) is a tree of candidate weights and a neural bandit that picks among its leaves. Its rivals are NUCB,
+the same network on random weights; fixed weights; a bandit over single experts; and a policy gradient.
+
+A policy is written for one replicate and needs no `System`; your own loop calls it with what it observes:
+
+    policy = policies.named("tanbr", dims)
+    memory = policy.begin(key, dims, params)
+    choose, learn = jax.jit(policy.choose), jax.jit(policy.learn)
+    for t in range(1, num_slots + 1):
+        now, later = jax.random.split(jax.random.fold_in(key, t))
+        mix = ...                                               # psi_t, estimated shares of the tasks (V,)
+        pick = choose(now, memory, mix, t, params)
+        rewards, counts = serve_a_slot_with(pick.weights)       # mean reward and number of requests of each task
+        feedback = Feedback(jnp.asarray(rewards), jnp.asarray(counts))
+        network.check_rewards(feedback)                         # a compiled `learn` can only ignore bad rewards
+        memory = learn(later, memory, pick, mix, feedback, t, params)
+
+Weights are of the padded number of experts (K,): 0 beyond `num_experts`.
 """
 
 import functools
@@ -12,7 +28,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from moe_theory.core import checks
+from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidRunError, unknown_name
 from moe_theory.core.gating import best_expert
 from moe_theory.core.numerics import Scalar
@@ -27,16 +43,24 @@ from moe_theory.merging.uncertainty import UNCERTAINTIES as UNCERTAINTIES
 from moe_theory.merging.uncertainty import Uncertainty
 from moe_theory.merging.weights import equal_weights, existing, like_tasks, uniform_weights
 
-Memory = Any  # a NamedTuple of arrays, whose structure and types no slot changes
+# Names of `POLICIES`: the paper's own, and its rivals.
+TANBR, NUCB, UNIFORM, AVERAGE, MIX = "tanbr", "nucb", "uniform", "average", "mix"
+BEST_EXPERT, GRADIENT = "best-expert", "gradient"
+WARM_SLOTS = 10  # first slots of a warm start, which use weights equal to the task mix
+GRADIENT_NOISE = 0.5  # standard deviation of the logits
+GRADIENT_RATE = 0.3  # step size on the logits' weights
+BASELINE_RATE = 0.05  # weight of the last slot in the baseline
+
+Memory = Any  # a NamedTuple of arrays; its structure and types stay the same from slot to slot
 
 
 class Pick(NamedTuple):
     """Weights chosen for a slot, and why."""
 
     weights: Float[Array, " K"]  # x_t on the simplex, at most B of them above 0
-    candidate: Int[Array, ""]  # its place among the policy's candidates; 0 for a policy that has but one
-    num_candidates: Int[Array, ""]  # N_t; 1 for a policy that has but one
-    depth: Int[Array, ""]  # h_t of the leaf it is from; 0 without a tree
+    candidate: Int[Array, ""]  # its index among the policy's candidates; 0 for a policy with only one
+    num_candidates: Int[Array, ""]  # N_t; 1 for a policy with only one
+    depth: Int[Array, ""]  # h_t of its leaf; 0 without a tree
     max_depth: Int[Array, ""]  # H(t) of the tree; 0 without one
     bonus: Float[Array, ""]  # gamma |g / sqrt(w)| in the norm of Z^-1, the last term of (4); 0 without a network
     prediction: Float[Array, ""]  # psi' f(x, theta); 0 without a network
@@ -64,71 +88,35 @@ class Policy(NamedTuple):
     learn: Callable[[Key[Array, ""], Memory, Pick, Float[Array, " V"], Feedback, Int[Array, ""], Params], Memory]
 
 
+@functools.lru_cache
+def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
+    """The policy called `policy`; equal arguments give the same object.
+
+    Args:
+        uncertainty: how a neural policy computes its norm by Z^-1; other policies ignore it.
+    Raises: UnknownNameError for an unknown name, with the nearest suggested.
+
+    Examples:
+        >>> from moe_theory import merging
+        >>> merging.policies.named("tanbar", merging.Dims())
+        Traceback (most recent call last):
+            ...
+        moe_theory.core.errors.UnknownNameError: unknown policy 'tanbar'. Did you mean 'tanbr'? ...
+    """
+    if policy not in POLICIES:
+        raise unknown_name("policy", policy, POLICIES)
+    if uncertainty not in UNCERTAINTIES:
+        raise unknown_name("uncertainty", uncertainty, UNCERTAINTIES)
+    return POLICIES[policy](dims, uncertainty)
+
+
 class Learner(NamedTuple):
-    """theta, theta_0, Z and the rewards seen."""
+    """What a neural policy has learned: theta, theta_0, Z and the rewards seen."""
 
     weights: Weights  # theta_{t-1}
     start: Weights  # theta_0
-    certainty: Any  # Z_{t-1}, in the form that was chosen
+    certainty: Any  # Z_{t-1}, in the chosen form
     history: History
-
-
-def begin_learner(key: Key[Array, ""], form: Uncertainty, dims: Dims, params: Params) -> Learner:
-    """A network that has seen nothing."""
-    start = network.draw(key, dims)
-    return Learner(start, start, form.begin(params), network.empty_history(dims))
-
-
-def score(
-    form: Uncertainty,
-    learner: Learner,
-    points: Float[Array, "C K"],
-    wanted: Bool[Array, " C"],
-    mix: Float[Array, " V"],
-    time: Int[Scalar, ""],
-    dims: Dims,
-    params: Params,
-) -> tuple[Float[Array, " C"], Float[Array, " C"]]:
-    """The first and the last term of Eq. (4), psi' f and gamma |g / sqrt(w)| by Z^-1, of candidates that are wanted.
-
-    Both are NaN in slots beyond `dims.max_rounds`, which there is no memory for, so that nobody misses it.
-    Raises: InvalidRunError for such a slot, where it is concrete.
-    """
-    if checks.is_known(time) and int(time) > dims.max_rounds:
-        raise InvalidRunError(
-            f"slot {int(time)} must be at most max_rounds={dims.max_rounds}, which there is memory for. "
-            "Raise Dims.max_rounds."
-        )
-    predictions, factors = network.factors(learner.weights, points, mix)
-    norms = uncertainties.norms(form, learner.certainty, factors, wanted, params)
-    remembered = jnp.where(time <= dims.max_rounds, 1, jnp.nan).astype(norms.dtype)
-    return remembered * predictions, remembered * jnp.asarray(params.exploration, norms.dtype) * norms
-
-
-def update(
-    form: Uncertainty,
-    learner: Learner,
-    arm: Int[Array, ""],
-    point: Float[Array, " K"],
-    mix: Float[Array, " V"],
-    feedback: Feedback,
-    dims: Dims,
-    params: Params,
-) -> Learner:
-    """Algorithm 1, lines 13 and 14: Z with the gradient at theta_{t-1}, then J steps.
-
-    Raises: InvalidRewardError for rewards that are concrete and not finite.
-    """
-    if checks.is_known(feedback):
-        network.check_rewards(feedback)
-    _, factors = network.factors(learner.weights, point[None], mix)
-    certainty = form.add(learner.certainty, jax.tree.map(lambda leaf: leaf[0], factors), params)
-    history = network.record(learner.history, arm, point, feedback)
-    weights = network.descend(history, learner.weights, learner.start, dims, params)
-    return Learner(weights, learner.start, certainty, history)
-
-
-WARM_SLOTS = 10  # in which a warm start picks weights equal to the task mix
 
 
 class TanbrMemory(NamedTuple):
@@ -136,22 +124,24 @@ class TanbrMemory(NamedTuple):
 
     learner: Learner
     tree: Tree
-    arms: Int[Array, " C"]  # the arm that a leaf's candidate is in the history; -1 before its first pull
+    arms: Int[Array, " C"]  # index in the history of each leaf's candidate; -1 before its first pull
 
 
 @functools.lru_cache
-def tanbr(dims: Dims, uncertainty: str = uncertainties.EXACT) -> Policy:
-    """Tanbr for these sizes, with Z in one of the forms of `uncertainty.UNCERTAINTIES`.
+def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
+    """Tanbr, with Z in one of the forms of `UNCERTAINTIES`.
 
-    Candidates are the rows of the tree, of which those that hold an active leaf can be picked, and, behind them, the
-    warm start's. Of equal bounds the first wins.
-    Raises: UnknownNameError for a form there is not.
+    Candidates are the tree's rows, of which the active leaves can be picked, and after them the weights of the warm
+    start. Ties go to the first. With `Params.warm_start`, which is not in the paper, weights equal to the task mix are
+    picked in the first slots and then compete by their own bound, without a term for the size of a leaf.
+
+    Source: Alg. 1. Raises: UnknownNameError for an unknown form.
     """
     form = uncertainties.named(uncertainty, dims)
 
     def begin(key: Key[Array, ""], dims: Dims, params: Params) -> TanbrMemory:
         network_key, tree_key = jax.random.split(key)
-        learner = begin_learner(network_key, form, dims, params)
+        learner = _begin_learner(network_key, form, dims, params)
         return TanbrMemory(learner, tree.begin(tree_key, dims, params), jnp.full((dims.max_leaves,), -1, jnp.int32))
 
     def choose(
@@ -160,10 +150,10 @@ def tanbr(dims: Dims, uncertainty: str = uncertainties.EXACT) -> Policy:
         del key
         leaves = memory.tree
         is_warm = jnp.asarray(params.warm_start, bool)
-        like_mix = tree.truncated(like_tasks(mix, dims.max_experts), params.max_active)
+        like_mix = truncated(like_tasks(mix, dims.max_experts), params.max_active)
         points = jnp.concatenate([leaves.point, like_mix.astype(leaves.point.dtype)[None]])
         can_be_picked = jnp.append(leaves.active, is_warm)
-        predictions, bonuses = score(form, memory.learner, points, can_be_picked, mix, time, dims, params)
+        predictions, bonuses = _score(form, memory.learner, points, can_be_picked, mix, time, dims, params)
         sizes = jnp.append(tree.leaf_terms(leaves.depth, params).astype(predictions.dtype), 0)
         bounds = jnp.where(can_be_picked, predictions + sizes + bonuses, -jnp.inf)
         first = is_warm & (time <= WARM_SLOTS)
@@ -192,11 +182,11 @@ def tanbr(dims: Dims, uncertainty: str = uncertainties.EXACT) -> Policy:
         leaf = jnp.where(is_leaf, pick.candidate, 0)
         known = jnp.where(is_leaf, memory.arms[leaf], -1)
         arm = jnp.where(known >= 0, known, memory.learner.history.num_arms)
-        learner = update(form, memory.learner, arm, pick.weights, mix, feedback, dims, params)
-        pulled, split = tree.pulled(key, memory.tree, leaf, jnp.asarray(time, jnp.int32), params)
+        learner = _update(form, memory.learner, arm, pick.weights, mix, feedback, dims, params)
+        leaves, split = tree.split_leaf(key, memory.tree, leaf, jnp.asarray(time, jnp.int32), params)
         arms = memory.arms.at[leaf].set(jnp.where(split.happened, -1, arm))
         leaves, arms = jax.tree.map(
-            lambda new, old: jnp.where(is_leaf, new, old), (pulled, arms), (memory.tree, memory.arms)
+            lambda new, old: jnp.where(is_leaf, new, old), (leaves, arms), (memory.tree, memory.arms)
         )
         return TanbrMemory(learner, leaves, arms)
 
@@ -204,34 +194,27 @@ def tanbr(dims: Dims, uncertainty: str = uncertainties.EXACT) -> Policy:
 
 
 @functools.lru_cache
-def nucb(dims: Dims, uncertainty: str = uncertainties.EXACT) -> Policy:
-    """NUCB for these sizes, with Z in one of the forms of `uncertainty.UNCERTAINTIES`.
+def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
+    """NUCB, with Z in one of the forms of `UNCERTAINTIES`: Tanbr's network and bounds on random weights.
 
-    A slot's candidates are new, `Dims.num_candidates` of them; of equal bounds the first wins.
-    Raises: UnknownNameError for a form there is not.
+    Each slot draws `Dims.num_candidates` new candidates. Ties go to the first.
+
+    Source: Sec. V-A, baseline iv, of `merging`. Raises: UnknownNameError for an unknown form.
     """
     form = uncertainties.named(uncertainty, dims)
 
     def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Learner:
-        return begin_learner(key, form, dims, params)
+        return _begin_learner(key, form, dims, params)
 
     def choose(
         key: Key[Array, ""], memory: Learner, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
     ) -> Pick:
         points = random_weights(key, dims, params)
         wanted = jnp.ones((dims.num_candidates,), bool)
-        predictions, bonuses = score(form, memory, points, wanted, mix, time, dims, params)
+        predictions, bonuses = _score(form, memory, points, wanted, mix, time, dims, params)
         candidate = jnp.argmax(predictions + bonuses).astype(jnp.int32)
-        zero = jnp.zeros((), jnp.int32)
-        return Pick(
-            weights=points[candidate],
-            candidate=candidate,
-            num_candidates=jnp.full((), dims.num_candidates, jnp.int32),
-            depth=zero,
-            max_depth=zero,
-            bonus=bonuses[candidate],
-            prediction=predictions[candidate],
-            left_out=zero,
+        return _plain_pick(points[candidate], candidate, dims.num_candidates)._replace(
+            bonus=bonuses[candidate], prediction=predictions[candidate]
         )
 
     def learn(
@@ -244,36 +227,82 @@ def nucb(dims: Dims, uncertainty: str = uncertainties.EXACT) -> Policy:
         params: Params,
     ) -> Learner:
         del key, time
-        return update(form, memory, memory.history.num_arms, pick.weights, mix, feedback, dims, params)
+        return _update(form, memory, memory.history.num_arms, pick.weights, mix, feedback, dims, params)
 
     return Policy(begin, choose, learn)
 
 
 def random_weights(key: Key[Array, ""], dims: Dims, params: Params) -> Float[Array, "n K"]:
-    """Weights uniform on the simplex of the experts that exist, then cut to the B largest.
-
-    An expert's draws do not depend on how many experts there is room for.
-    """
+    """NUCB's candidates: uniform on the simplex, then truncated to the B largest; padding changes no draw."""
     exists = existing(dims.max_experts, params.num_experts)
 
     def one(key: Key[Array, ""]) -> Float[Array, " K"]:
-        return tree.truncated(uniform_weights(key, exists), params.max_active)
+        return truncated(uniform_weights(key, exists), params.max_active)
 
     return jax.vmap(one)(jax.random.split(key, dims.num_candidates))
 
 
-GRADIENT_NOISE = 0.5  # deviation of the logits about their mean
-GRADIENT_RATE = 0.3  # step on the logits' weights
-BASELINE_RATE = 0.05  # weight of the last slot in the baseline
+def _begin_learner(key: Key[Array, ""], form: Uncertainty, dims: Dims, params: Params) -> Learner:
+    start = network.draw(key, dims)
+    return Learner(start, start, form.begin(params), network.empty_history(dims))
+
+
+def _score(
+    form: Uncertainty,
+    learner: Learner,
+    points: Float[Array, "C K"],
+    wanted: Bool[Array, " C"],
+    mix: Float[Array, " V"],
+    time: Int[Scalar, ""],
+    dims: Dims,
+    params: Params,
+) -> tuple[Float[Array, " C"], Float[Array, " C"]]:
+    """The first and the last term of Eq. (4), psi' f and gamma |g / sqrt(w)| by Z^-1, of the wanted candidates.
+
+    Both are NaN beyond `dims.max_rounds`, where the history is full, so that nobody misses it.
+    Raises: InvalidRunError for such a slot, where its number is concrete.
+    """
+    if is_known(time) and int(time) > dims.max_rounds:
+        raise InvalidRunError(
+            f"slot {int(time)} must be at most max_rounds={dims.max_rounds}, the slots that memory was allotted to. "
+            "Raise Dims.max_rounds."
+        )
+    predictions, factors = network.factors(learner.weights, points, mix)
+    norms = uncertainties.norms(form, learner.certainty, factors, wanted, params)
+    remembered = jnp.where(time <= dims.max_rounds, 1, jnp.nan).astype(norms.dtype)
+    return remembered * predictions, remembered * jnp.asarray(params.exploration, norms.dtype) * norms
+
+
+def _update(
+    form: Uncertainty,
+    learner: Learner,
+    arm: Int[Array, ""],
+    point: Float[Array, " K"],
+    mix: Float[Array, " V"],
+    feedback: Feedback,
+    dims: Dims,
+    params: Params,
+) -> Learner:
+    """Algorithm 1, lines 13 and 14: update Z with the gradient at theta_{t-1}, then take J gradient steps.
+
+    Raises: InvalidRewardError for rewards that are concrete and not finite.
+    """
+    if is_known(feedback):
+        network.check_rewards(feedback)
+    _, factors = network.factors(learner.weights, point[None], mix)
+    certainty = form.add(learner.certainty, jax.tree.map(lambda leaf: leaf[0], factors), params)
+    history = network.record(learner.history, arm, point, feedback)
+    weights = network.descend(history, learner.weights, learner.start, dims, params)
+    return Learner(weights, learner.start, certainty, history)
 
 
 class Exists(NamedTuple):
-    """The memory of a policy that learns nothing: which of the padded experts there are."""
+    """The memory of a policy that learns nothing: which of the padded experts exist."""
 
     exists: Bool[Array, " K"]
 
 
-class Tries(NamedTuple):
+class ExpertRewards(NamedTuple):
     """Rewards of single experts."""
 
     exists: Bool[Array, " K"]
@@ -290,8 +319,10 @@ class Logits(NamedTuple):
     noise: Float[Array, " K"]  # of the next slot's logits, standard normal
 
 
-def pick_of(weights: Float[Array, " K"], candidate: Int[Array, ""] | None = None, num_candidates: int = 1) -> Pick:
-    """A pick by a policy that has neither tree nor network."""
+def _plain_pick(
+    weights: Float[Array, " K"], candidate: Int[Array, ""] | None = None, num_candidates: int | Array = 1
+) -> Pick:
+    """A pick by a policy without a tree or a network."""
     zero, none = jnp.zeros((), weights.dtype), jnp.zeros((), jnp.int32)
     return Pick(
         weights=weights,
@@ -308,6 +339,11 @@ def pick_of(weights: Float[Array, " K"], candidate: Int[Array, ""] | None = None
 def _begin(key: Key[Array, ""], dims: Dims, params: Params) -> Exists:
     del key
     return Exists(existing(dims.max_experts, params.num_experts))
+
+
+def _begin_mix(key: Key[Array, ""], dims: Dims, params: Params) -> Exists:
+    check_experts("policy 'mix'", dims, params)
+    return _begin(key, dims, params)
 
 
 def _unchanged(
@@ -328,7 +364,7 @@ def _choose_uniform(
 ) -> Pick:
     """Uniform on the simplex, the B largest kept."""
     del mix, time
-    return pick_of(truncated(uniform_weights(key, memory.exists), params.max_active))
+    return _plain_pick(truncated(uniform_weights(key, memory.exists), params.max_active))
 
 
 def _choose_average(
@@ -336,12 +372,7 @@ def _choose_average(
 ) -> Pick:
     """1/K each, or 1/B for the first B."""
     del key, mix, time
-    return pick_of(truncated(equal_weights(memory.exists), params.max_active))
-
-
-def _begin_mix(key: Key[Array, ""], dims: Dims, params: Params) -> Exists:
-    check_experts("policy 'mix'", dims, params)
-    return _begin(key, dims, params)
+    return _plain_pick(truncated(equal_weights(memory.exists), params.max_active))
 
 
 def _choose_mix(
@@ -349,47 +380,44 @@ def _choose_mix(
 ) -> Pick:
     """x = psi: expert v has the share of task v, which takes no learning."""
     del key, time
-    return pick_of(truncated(like_tasks(mix, memory.exists.shape[0]), params.max_active))
+    return _plain_pick(truncated(like_tasks(mix, memory.exists.shape[0]), params.max_active))
 
 
-def _begin_tries(key: Key[Array, ""], dims: Dims, params: Params) -> Tries:
+def _begin_experts(key: Key[Array, ""], dims: Dims, params: Params) -> ExpertRewards:
     del key
     exists = existing(dims.max_experts, params.num_experts)
-    return Tries(exists, jnp.zeros(exists.shape, jnp.int32), jnp.zeros(exists.shape, jnp.result_type(float)))
+    return ExpertRewards(exists, jnp.zeros(exists.shape, jnp.int32), jnp.zeros(exists.shape, jnp.result_type(float)))
 
 
 def _choose_expert(
-    key: Key[Array, ""], memory: Tries, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
+    key: Key[Array, ""], memory: ExpertRewards, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
 ) -> Pick:
     """UCB1: mean + (2 log t / n)^(1/2), for rewards in [0, 1]; untried experts first.
 
     Source: Auer, Cesa-Bianchi and Fischer, 2002.
     """
-    del key, mix
+    del key, mix, params
     tries = memory.counts.astype(memory.sums.dtype)
     known = jnp.maximum(tries, 1)
     bonus = jnp.sqrt(2 * jnp.log(time.astype(tries.dtype)) / known)
     scores = jnp.where(tries > 0, memory.sums / known + bonus, jnp.inf)
     index, is_best = best_expert(scores, memory.exists)
-    num_experts = jnp.sum(memory.exists, dtype=jnp.int32)
-    pick = pick_of(is_best.astype(tries.dtype), index)
-    del params
-    return pick._replace(num_candidates=num_experts)
+    return _plain_pick(is_best.astype(tries.dtype), index, jnp.sum(memory.exists, dtype=jnp.int32))
 
 
-def _learn_tries(
+def _learn_experts(
     key: Key[Array, ""],
-    memory: Tries,
+    memory: ExpertRewards,
     pick: Pick,
     mix: Float[Array, " V"],
     feedback: Feedback,
     time: Int[Array, ""],
     params: Params,
-) -> Tries:
+) -> ExpertRewards:
     del key, mix, time, params
     is_tried = jnp.arange(memory.counts.shape[0], dtype=jnp.int32) == pick.candidate
     sums = memory.sums + jnp.where(is_tried, slot_reward(feedback), 0)
-    return Tries(memory.exists, memory.counts + is_tried.astype(jnp.int32), sums)
+    return ExpertRewards(memory.exists, memory.counts + is_tried.astype(jnp.int32), sums)
 
 
 def _begin_logits(key: Key[Array, ""], dims: Dims, params: Params) -> Logits:
@@ -405,7 +433,7 @@ def _choose_softmax(
     del key, time
     logits = jnp.sum(memory.weights * _with_constant(mix), axis=1) + GRADIENT_NOISE * memory.noise
     weights = jax.nn.softmax(jnp.where(memory.exists, logits, -jnp.inf))
-    return pick_of(truncated(weights, params.max_active))
+    return _plain_pick(truncated(weights, params.max_active))
 
 
 def _learn_softmax(
@@ -438,62 +466,17 @@ def _with_constant(mix: Float[Array, " V"]) -> Float[Array, "1 V+1"]:
     return jnp.concatenate([mix, jnp.ones((1,), mix.dtype)])[None, :]
 
 
-_UNIFORM = Policy(_begin, _choose_uniform, _unchanged)
-_AVERAGE = Policy(_begin, _choose_average, _unchanged)
-_MIX = Policy(_begin_mix, _choose_mix, _unchanged)
-_BEST_EXPERT = Policy(_begin_tries, _choose_expert, _learn_tries)
-_GRADIENT = Policy(_begin_logits, _choose_softmax, _learn_softmax)
-
-
-# Names of `POLICIES`: the paper's own, and its rivals.
-TANBR, NUCB, UNIFORM, AVERAGE, MIX, BEST_EXPERT, GRADIENT = (
-    "tanbr",
-    "nucb",
-    "uniform",
-    "average",
-    "mix",
-    "best-expert",
-    "gradient",
-)
-
-
-@functools.lru_cache
-def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
-    """The policy called `policy`; equal arguments give the same object.
-
-    Args:
-        uncertainty: how a neural policy computes its norm by Z^-1; others do not ask.
-    Raises: UnknownNameError for names there are not, with the nearest suggested.
-
-    Examples:
-        >>> from moe_theory import merging
-        >>> merging.policies.named("tanbar", merging.Dims())
-        Traceback (most recent call last):
-            ...
-        moe_theory.core.errors.UnknownNameError: unknown policy 'tanbar'. Did you mean 'tanbr'? ...
-    """
-    if policy not in POLICIES:
-        raise unknown_name("policy", policy, POLICIES)
-    if uncertainty not in UNCERTAINTIES:
-        raise unknown_name("uncertainty", uncertainty, UNCERTAINTIES)
-    return POLICIES[policy](dims, uncertainty)
-
-
-def _plain(policy: Policy) -> Callable[[Dims, str], Policy]:
-    def build(dims: Dims, uncertainty: str) -> Policy:
-        del dims, uncertainty
-        return policy
-
-    return build
+def _always(policy: Policy) -> Callable[[Dims, str], Policy]:
+    return lambda dims, uncertainty: policy
 
 
 # What builds the policy of a name, from sizes and the name of an uncertainty.
 POLICIES: dict[str, Callable[[Dims, str], Policy]] = {
     TANBR: tanbr,
     NUCB: nucb,
-    UNIFORM: _plain(_UNIFORM),
-    AVERAGE: _plain(_AVERAGE),
-    MIX: _plain(_MIX),
-    BEST_EXPERT: _plain(_BEST_EXPERT),
-    GRADIENT: _plain(_GRADIENT),
+    UNIFORM: _always(Policy(_begin, _choose_uniform, _unchanged)),
+    AVERAGE: _always(Policy(_begin, _choose_average, _unchanged)),
+    MIX: _always(Policy(_begin_mix, _choose_mix, _unchanged)),
+    BEST_EXPERT: _always(Policy(_begin_experts, _choose_expert, _learn_experts)),
+    GRADIENT: _always(Policy(_begin_logits, _choose_softmax, _learn_softmax)),
 }

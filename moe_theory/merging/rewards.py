@@ -1,4 +1,9 @@
-"""Rewards of merging weights, the tasks they are observed on, and families with known best weights."""
+"""Rewards of merging weights, the task mix they are observed under, and families with known best weights.
+
+The regret needs the best weights of a mix, which the families have in closed form, for every mix and every B. A slot
+shows the mean reward of each task that had requests: f*_v(x) plus Gaussian noise of deviation `noise_scale`, which is
+not clipped to [0, 1], so that its mean is f* itself.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -7,15 +12,24 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from moe_theory.core import checks
+from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
 from moe_theory.core.numerics import Scalar
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.weights import existing, largest, like_tasks, log_gammas
 
+BLOCK = 128  # requests drawn together
+PEAKED, FLAT, SHARES, WINNER = "peaked", "flat", "shares", "winner"  # names of `REWARDS`
+PEAK_WIDTH = 0.5  # s; about the distance of equal weights from a peak at K = 8
+PEAK_CONCENTRATION = 0.25  # of the Dirichlet law of a peak, which is of few experts
+LOWEST_PEAK = 0.5  # heights are uniform from here to 1
+FLAT_CONCENTRATION = 0.1  # of the Dirichlet law of the tasks' own best weights, which use few experts
+
+Environment = Any  # a NamedTuple of arrays, drawn once per replicate
+
 
 class Feedback(NamedTuple):
-    """What is observed of a slot.
+    """The rewards of a slot.
 
     Examples:
         >>> import numpy as np
@@ -24,24 +38,21 @@ class Feedback(NamedTuple):
         8
     """
 
-    rewards: Float[Array, " V"]  # mean reward of each task's requests, in [0, 1] up to noise; 0 where there were none
+    rewards: Float[Array, " V"]  # mean reward of each task's requests, in [0, 1] up to noise; 0 without requests
     counts: Int[Array, " V"]  # requests of each task
 
 
 def slot_reward(feedback: Feedback) -> Float[Array, ""]:
-    """The mean reward of a slot's requests, which need not know their tasks."""
+    """The mean reward of a slot's requests."""
     counts = feedback.counts.astype(feedback.rewards.dtype)
     return jnp.sum(counts * feedback.rewards) / jnp.sum(counts)
 
 
-Environment = Any  # a NamedTuple of arrays, drawn once a replicate
-
-
 class Reward(NamedTuple):
-    """A reward function f* of K weights with V values, and the slots that it is observed in.
+    """A reward function f* of K weights with V values, and the slots in which it is observed.
 
     Examples:
-        One whose best weights are not known:
+        One without known best weights, whose regret is then NaN:
 
         >>> from moe_theory import merging
         >>> reward = merging.rewards.named("flat")._replace(best=None)
@@ -51,19 +62,16 @@ class Reward(NamedTuple):
     draw: Callable[[Key[Array, ""], Dims, Params], Environment]
     mix: Callable[[Environment, Int[Array, ""], Params], Float[Array, " V"]]  # psi_t, the shares of tasks in slot t
     value: Callable[[Environment, Float[Array, " K"]], Float[Array, " V"]]  # f*(x), in [0, 1]
-    # (key, world, weights, mix, params): what one slot shows of f*
+    # (key, world, weights, mix, params): a slot's feedback
     serve: Callable[[Key[Array, ""], Environment, Float[Array, " K"], Float[Array, " V"], Params], Feedback]
     best: Callable[[Environment, Float[Array, " V"], Params], Float[Array, " K"]] | None  # where psi' f* is largest
 
 
-BLOCK = 128  # requests that are drawn together
-
-
 class Tasks(NamedTuple):
-    """What decides the mix of every slot, drawn once a replicate."""
+    """What decides the mix of every slot, drawn once per replicate."""
 
     log_weights: Float[Array, " V"]
-    phases: Float[Array, " V"]  # where in its period a task's drift begins, in radians
+    phases: Float[Array, " V"]  # of each task's drift, in radians
 
 
 def draw_tasks(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:
@@ -76,10 +84,10 @@ def draw_tasks(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:
 
 
 def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, " V"]:
-    """psi_t = softmax(log-weights + drift sin(2 pi t / period + phase)), a function of the slot's number alone.
+    """psi_t = softmax(log-weights + drift sin(2 pi t / period + phase)), the task mix of slot t.
 
-    Without drift it is the Dirichlet draw itself; a drift of 1 multiplies shares, before they are normalised, by up
-    to e, and divides them by as much half a period later.
+    Without drift it is the Dirichlet draw itself; a drift of 1 multiplies shares by up to e before normalisation, and
+    divides them by as much half a period later.
     """
     dtype = tasks.phases.dtype
     turns = time.astype(dtype) / jnp.asarray(params.mix_period, dtype)
@@ -90,8 +98,7 @@ def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, "
 def draw_counts(key: Key[Array, ""], mix: Float[Array, " V"], slot_size: Int[Scalar, ""]) -> Int[Array, " V"]:
     """Requests of each task among `slot_size`, multinomial with shares `mix`.
 
-    Each request is drawn, in blocks: their number is traced, and a binomial of a traced number costs a rejection loop
-    a task.
+    Draws each request, in blocks: a binomial of a traced number would cost a rejection loop for every task.
     """
     size = jnp.asarray(slot_size, jnp.int32)
     edges = jnp.cumsum(mix)[:-1]
@@ -107,18 +114,11 @@ def draw_counts(key: Key[Array, ""], mix: Float[Array, " V"], slot_size: Int[Sca
     return jnp.diff(below, prepend=jnp.int32(0), append=size)
 
 
-PEAKED, FLAT, SHARES, WINNER = "peaked", "flat", "shares", "winner"  # names of `REWARDS`
-PEAK_WIDTH = 0.5  # s; about as far as equal weights are from a peak at K = 8
-PEAK_CONCENTRATION = 0.25  # of the Dirichlet law of a peak, which is of few experts
-LOWEST_PEAK = 0.5  # heights are uniform from here to 1
-FLAT_CONCENTRATION = 0.1  # of the Dirichlet law of the tasks' own best weights, which use few experts
-
-
 class World(NamedTuple):
-    """What a replicate's rewards are made of; `surface` is the family's own.
+    """What decides a replicate's rewards; `surface` depends on the family.
 
     Examples:
-        Two tasks under each family: what weights are worth, and which are best for a mix.
+        Two tasks under each family: the value of weights, and the best weights for a mix.
 
         >>> import jax.numpy as jnp
         >>> from moe_theory.merging import Params, rewards
@@ -144,14 +144,14 @@ class World(NamedTuple):
 
 
 class Peak(NamedTuple):
-    """A peak that all tasks share."""
+    """A peak shared by all tasks."""
 
     center: Float[Array, " K"]  # c
     heights: Float[Array, " V"]  # f*_v(c)
 
 
 def peak_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
-    """f*_v(x) = height_v exp(-|x - c|^2 / (2 s^2)): the same best weights for every task, and little far from them."""
+    """f*_v(x) = height_v exp(-|x - c|^2 / (2 s^2)): the same best weights for every task, a low reward far away."""
     square = jnp.sum(jnp.square(weights - world.surface.center))
     return world.surface.heights * jnp.exp(-square / (2 * PEAK_WIDTH**2))
 
@@ -176,7 +176,7 @@ def flat_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Ar
 
 
 def shares_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
-    """f*_v(x) = x_v^(1/2): task v is served by expert v alone, with less and less to gain from more weight."""
+    """f*_v(x) = x_v^(1/2): task v is served by expert v alone, with diminishing returns."""
     return jnp.sqrt(weights[: world.tasks.phases.shape[0]])
 
 
@@ -192,7 +192,7 @@ def shares_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[
 
 
 def winner_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
-    """f*_v(x) = x_v^2: task v is served by expert v alone, and half its weight is worth a quarter."""
+    """f*_v(x) = x_v^2: task v is served by expert v alone; half the weight is worth a quarter."""
     return jnp.square(weights[: world.tasks.phases.shape[0]])
 
 
@@ -261,7 +261,7 @@ def _family(
     best: Callable[[World, Float[Array, " V"], Params], Float[Array, " K"]],
     needs_experts: bool = False,
 ) -> Reward:
-    """A family as a `Reward`; one that `needs_experts` has an expert for each task."""
+    """A family as a `Reward`; `needs_experts` asks for an expert for each task."""
 
     def draw(key: Key[Array, ""], dims: Dims, params: Params) -> World:
         if needs_experts:
@@ -282,7 +282,7 @@ def _family(
 
 
 def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, " V"], params: Params) -> Feedback:
-    """What a slot shows of tasks whose expected rewards are `values`.
+    """The feedback of a slot whose tasks have expected rewards `values`.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -300,7 +300,7 @@ def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, 
 
 
 def check_experts(what: str, dims: Dims, params: Params) -> None:
-    """Refuse other numbers of experts than of tasks, for `what` gives each task an expert of its own.
+    """Require as many experts as tasks, as `what` gives each task its own expert.
 
     Raises: InvalidDimsError where there is no room for them, else InvalidParamsError.
 
@@ -316,7 +316,7 @@ def check_experts(what: str, dims: Dims, params: Params) -> None:
             f"{what} needs an expert for each task: max_experts={dims.max_experts} must be at least "
             f"num_tasks={dims.num_tasks}. Raise max_experts."
         )
-    if checks.is_known(params.num_experts) and params.num_experts != dims.num_tasks:
+    if is_known(params.num_experts) and params.num_experts != dims.num_tasks:
         raise InvalidParamsError(
             f"{what} needs an expert for each task: num_experts={params.num_experts} must be num_tasks="
             f"{dims.num_tasks}. Change num_experts, or choose another."

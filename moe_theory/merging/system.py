@@ -18,7 +18,7 @@ from moe_theory.merging.rewards import Environment, Feedback, Reward
 
 
 class State(NamedTuple):
-    """What is carried from slot to slot: the checkpoint."""
+    """What is carried from slot to slot."""
 
     world: Environment
     memory: Memory
@@ -29,14 +29,14 @@ class State(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What a slot shows."""
+    """Observables of a slot."""
 
     pick: Pick
     feedback: Feedback
     mix: Float[Array, " V"]  # psi_t, the true one
-    estimated_mix: Float[Array, " V"]  # what the monitor took it for
+    estimated_mix: Float[Array, " V"]  # the monitor's estimate of it
     value: Float[Array, ""]  # psi' f*(x_t)
-    regret: Float[Array, ""]  # psi' (f*(x*) - f*(x_t)), at least 0; NaN where the best weights are unknown
+    regret: Float[Array, ""]  # psi' (f*(x*) - f*(x_t)) >= 0; NaN where the best weights are unknown
     mean_value: Float[Array, ""]  # of all slots so far
     cumulative_regret: Float[Array, ""]  # R_t
 
@@ -52,12 +52,12 @@ def system(
     """A policy that merges experts slot by slot for a reward, as a `System`; equal arguments give the same object.
 
     Args:
-        reward: the name of a family (`rewards.REWARDS`), or a `Reward` of your own.
-        policy: a name of `policies.POLICIES`, or a `Policy` of your own.
-        monitor: how the task mix is known: a name of `monitor.MONITORS`.
+        reward: a name of `rewards.REWARDS`, or your own `Reward`.
+        policy: a name of `policies.POLICIES`, or your own `Policy`.
+        monitor: how the task mix is estimated: a name of `monitor.MONITORS`.
         uncertainty: how a neural policy computes its norm by Z^-1: a name of `policies.UNCERTAINTIES`.
     Source: Alg. 1 (Tanbr) and baselines of Sec. V of `merging`; other policies, rewards and drift are ours.
-    Raises: UnknownNameError for names there are not; from its `init`, InvalidParamsError for parameters out of range.
+    Raises: UnknownNameError for unknown names; from its `init`, InvalidParamsError for parameters out of range.
 
     Examples:
         >>> import moe_theory as mt

@@ -1,9 +1,8 @@
 """Closed forms of the paper on online expert merging: the threshold, Lemmas 1 to 4 and Theorem 1, as printed.
 
-They are as printed, right or wrong, with constants that the paper leaves open as arguments; what holds instead is in
-`repaired.py`, the kernel of Definition 1 in `kernel.py`. What is a function of the threshold (2) takes `Params`. All of
-it is float64 on the host, except that the threshold also serves inside a scan. T slots, K experts, a reward network of
-L layers and width w.
+As printed, right or wrong; constants that the paper leaves open are arguments. What holds instead is in `corrected.py`.
+Functions of the threshold (2) take `Params`. Float64 on the host; the threshold also works inside a scan. T slots, K
+experts, a reward network of L layers and width w.
 
 Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Smarter: Task-Aware Expert Merging for
 Online MoE Inference"; its reference [29] is D. Zhou, L. Li, Q. Gu, "Neural contextual bandits with UCB-based
@@ -15,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Real
 
+from moe_theory.core.constraints import OpenProbability, Positive, require
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.merging.params import Params
@@ -124,7 +124,7 @@ def effective_dimension(
         >>> round(theory.effective_dimension(np.eye(2), 1.0, num_rounds=3, num_candidates=1), 6)  # log(4) / log(1 + 3)
         1.0
     """
-    _require_positive(regularization=regularization, num_rounds=num_rounds, num_candidates=num_candidates)
+    require(Positive, regularization=regularization, num_rounds=num_rounds, num_candidates=num_candidates)
     size = len(kernel)
     log_determinant = np.linalg.slogdet(np.eye(size) + np.asarray(kernel, float) / regularization)[1]
     return float(log_determinant / np.log1p(num_rounds * num_candidates / regularization))
@@ -169,7 +169,7 @@ def theorem_1(
 
     (6) can never fail for rewards in [0, 1]: its remainder T + 1 is more than any regret there is. Nor does it say
     "sublinear", as the remark after it reads it: T comes from 2 T Gamma-bar + sum_t nu_1 rho^(h_t) in (10), whose last
-    sum can grow as T^a (`repaired.regret_exponent`).
+    sum can grow as T^a (`corrected.regret_exponent`).
 
     Args:
         dimension: the effective dimension. num_candidates: N of Lemma 1.
@@ -184,8 +184,8 @@ def theorem_1(
         >>> bound.remainder, bound.total > 101
         (101.0, True)
     """
-    _require_positive(num_rounds=num_rounds, regularization=regularization, num_candidates=num_candidates)
-    _require_probability("confidence", confidence)
+    require(Positive, num_rounds=num_rounds, regularization=regularization, num_candidates=num_candidates)
+    require(OpenProbability, confidence=confidence)
     information = dimension * np.log1p(num_rounds * num_candidates / regularization) + 2
     outer = 3 * np.sqrt(num_rounds * information)
     failing = -2 * np.log(confidence)
@@ -233,7 +233,7 @@ def exploration_factor(
         >>> theory.exploration_factor(time=2000, log_determinant=10.0) > 1e4
         True
     """
-    _require_positive(time=time, width=width, regularization=regularization, confidence=confidence)
+    require(Positive, time=time, width=width, regularization=regularization, confidence=confidence)
     small = _narrowness(width)
     growth = np.sqrt(1 + constants[0] * small * num_layers**4 * (time / regularization) ** (7 / 6))
     drift = constants[1] * small * num_layers**4 * time ** (5 / 3) * regularization ** (-1 / 6)
@@ -265,7 +265,7 @@ def least_width(
         >>> theory.least_width(width=64, num_rounds=2000, num_candidates=100) > 1e29
         True
     """
-    _require_positive(width=width, num_rounds=num_rounds, regularization=regularization, confidence=confidence)
+    require(Positive, width=width, num_rounds=num_rounds, regularization=regularization, confidence=confidence)
     long = (num_rounds / regularization) ** 7 * num_layers**21.0 * np.log(width) ** 3
     inside = np.log(num_rounds * num_candidates * num_layers**2 / confidence)
     return float(constant * max(long, regularization**-0.5 * num_layers**-1.5 * inside**1.5))
@@ -283,7 +283,7 @@ def largest_learning_rate(
         >>> theory.largest_learning_rate(num_rounds=12, width=4.0) == 1 / 100
         True
     """
-    _require_positive(num_rounds=num_rounds, width=width, regularization=regularization)
+    require(Positive, num_rounds=num_rounds, width=width, regularization=regularization)
     return float(constant / (width * (num_rounds * num_layers + regularization)))
 
 
@@ -301,8 +301,8 @@ def gap_bound(uncertainty: Amounts, linearization: Amounts, depth: Amounts, para
         >>> theory.gap_bound(uncertainty=0.25, linearization=0.0, depth=1, params=Params(smoothness_ratio=0.5))
         1.0
     """
-    grain = params.smoothness * np.asarray(_ratio(params)) ** depth
-    return _plain(2 * np.minimum(uncertainty, 1) + 2 * np.asarray(linearization) + grain)
+    diameter = params.smoothness * np.asarray(_ratio(params)) ** depth
+    return _plain(2 * np.minimum(uncertainty, 1) + 2 * np.asarray(linearization) + diameter)
 
 
 def linearization_error(
@@ -328,7 +328,7 @@ def linearization_error(
         >>> theory.linearization_error(time=10, width=1.0)  # log(1) = 0
         0.0
     """
-    _require_positive(time=time, width=width, regularization=regularization)
+    require(Positive, time=time, width=width, regularization=regularization)
     small, share = _narrowness(width), time / regularization
     first = constants[0] * small * share ** (2 / 3) * num_layers**3
     second = constants[1] * (norm + 2 * np.sqrt(share)) * small * share ** (1 / 6) * num_layers**3.5
@@ -358,28 +358,17 @@ def _scale(time: Amounts, params: Params) -> np.ndarray:
 
 def _ratio(params: Params) -> float:
     """rho, after all that (2) needs was looked at."""
-    _require_positive(split_constant=params.split_constant, smoothness=params.smoothness)
+    require(Positive, split_constant=params.split_constant, smoothness=params.smoothness)
     ratio, confidence = float(params.smoothness_ratio), float(params.confidence)
-    _require_probability("smoothness_ratio", ratio)
+    require(OpenProbability, smoothness_ratio=ratio)
     if confidence != 1:
-        _require_probability("confidence", confidence)
+        require(OpenProbability, confidence=confidence)
     return ratio
 
 
 def _narrowness(width: float) -> float:
     """w^-1/6 sqrt(log w)."""
     return float(width ** (-1 / 6) * np.sqrt(np.log(width)))
-
-
-def _require_positive(**values: Numbers | float) -> None:
-    for name, value in values.items():
-        if not (np.isfinite(float(value)) and float(value) > 0):
-            raise InvalidParamsError(f"{name}={value} must be a finite number above 0. Change {name}.")
-
-
-def _require_probability(name: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise InvalidParamsError(f"{name}={value} must be above 0 and below 1. Change {name}.")
 
 
 def _plain(value: Numbers | float) -> Amounts:

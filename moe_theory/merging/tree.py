@@ -1,9 +1,9 @@
 """The binary tree of boxes in [0, 1]^K, cut with the simplex, as a fixed number of rows that hold its leaves.
 
-Every row of a tree is written for one replicate and has one leaf: a box, its depth and count, its candidate weights. A
-leaf that is split gives its row to a child that meets the simplex; if the other child does too, it takes the first row
-that is free. A child that misses the simplex can never be picked and is counted, not stored. Sums are compared with 1
-without tolerance: edges are multiples of 2^-h, which are exact as long as 2^h is within the precision of the numbers.
+A row holds one leaf: a box, its depth and count, its candidate weights. When a leaf is split, a child that meets the
+simplex takes its row, and if the other child does too, that one takes the first free row. A child that misses the
+simplex can never be picked: it is counted, not stored. Sums are compared with 1 without tolerance: edges are multiples
+of 2^-h, which are exact as long as 2^h is within the numbers' precision. Written for one replicate.
 
 Source: Sec. IV-B; a box meets the simplex exactly when sum(l) <= 1 <= sum(u), so that no linear program is needed.
 """
@@ -30,29 +30,29 @@ from moe_theory.merging.weights import largest
 
 
 class Tree(NamedTuple):
-    """The leaves that meet the simplex, one a row, and what became of the others."""
+    """The leaves that meet the simplex, one a row, and how many do not."""
 
     lower: Float[Array, "C K"]  # l, corners of the boxes; l = u = 0 for experts beyond `Params.num_experts`
     upper: Float[Array, "C K"]  # u
     point: Float[Array, "C K"]  # candidates: on the simplex, at most B entries above 0
     depth: Int[Array, " C"]  # h
     count: Int[Array, " C"]  # P_{h,i}, pulls since the leaf was made  # pyright: ignore[reportIncompatibleMethodOverride]
-    active: Bool[Array, " C"]  # rows that hold a leaf; the other rows' values mean nothing
+    active: Bool[Array, " C"]  # rows that hold a leaf; ignore the values of other rows
     inactive: Int[Array, ""]  # leaves made so far that miss the simplex
-    left_out: Int[Array, ""]  # splits that there was no room for; a leaf tries, and counts, again at every pull
+    left_out: Int[Array, ""]  # splits without room; a leaf tries, and counts, again at every pull
 
 
 class Split(NamedTuple):
-    """What a pull did to the tree."""
+    """What became of a leaf that was pulled."""
 
     happened: Bool[Array, ""]  # whether the leaf was split: its row now holds a child, with another box
     other_row: Int[Array, ""]  # the row that the second child took; -1 if it took none
-    dimension: Int[Array, ""]  # along which the leaf was, or would be, halved
-    was_left_out: Bool[Array, ""]  # whether it was due but there was no room
+    dimension: Int[Array, ""]  # along which the leaf was, or would have been, halved
+    was_left_out: Bool[Array, ""]  # whether it was due but had no room
 
 
 def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Tree:
-    """The tree of the root alone, [0, 1]^K with its candidate.
+    """The root alone, [0, 1]^K with its candidate.
 
     Source: Alg. 1, line 1, and Sec. IV-B.
 
@@ -82,12 +82,12 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Tree:
     )
 
 
-def pulled(
+def split_leaf(
     key: Key[Array, ""], tree: Tree, leaf: Int[Array, ""], time: Int[Array, ""], params: Params
 ) -> tuple[Tree, Split]:
     """Count a pull of the active row `leaf` in slot `time`, and split it if P_{h,i} >= tau_h(t).
 
-    A child has count 0 and a candidate of its own.
+    Each child starts with count 0 and its own candidate.
 
     Source: Alg. 1, lines 9 to 12, and Eq. (2).
 
@@ -99,7 +99,7 @@ def pulled(
         >>> from moe_theory.merging import Dims, Params, tree
         >>> params = Params(num_experts=2, max_active=2, confidence=1.0)
         >>> root = tree.begin(mt.root_key(0), Dims(max_experts=2, max_leaves=4), params)
-        >>> after, split = jax.jit(tree.pulled)(mt.root_key(1), root, leaf=0, time=1, params=params)
+        >>> after, split = jax.jit(tree.split_leaf)(mt.root_key(1), root, leaf=0, time=1, params=params)
         >>> bool(split.happened), int(after.active.sum())
         (True, 2)
     """
@@ -162,7 +162,7 @@ def is_feasible(lower: Float[Numbers, "*n K"], upper: Float[Numbers, "*n K"]) ->
 def tightened(
     lower: Float[Numbers, "*n K"], upper: Float[Numbers, "*n K"]
 ) -> tuple[Float[Numbers, "*n K"], Float[Numbers, "*n K"]]:
-    """The smallest box around what a box has of the simplex; both its sides' ends are then weights of such a point.
+    """The smallest box around the part of the simplex in a box.
 
     l'_k = max(l_k, 1 - sum_{j != k} u_j), u'_k = min(u_k, 1 - sum_{j != k} l_j).
 
@@ -192,8 +192,8 @@ def feasible_point(
 
     LINE_POINT: l + a (u - l) with a = (1 - sum l)/(sum u - sum l).
     FILLED_POINT: max(l, min(u, level)) with the level that makes the sum 1, the point nearest to uniform weights.
-    RANDOM_POINT: y uniform in the box, and from it along the line to u, or to l, until the sum is 1. Every part of what
-        the box has of the simplex is hit with positive probability; the law is not uniform there.
+    RANDOM_POINT: y uniform in the box, then along the line to u, or to l, until the sum is 1. Its law has full support
+        on the part of the simplex in the box, but is not uniform there.
     Source: Sec. IV-B, "a feasible weight" by an LP, of which the paper does not say which.
     Raises: InvalidParamsError where a random point may be asked for without a key.
 
@@ -215,9 +215,9 @@ def feasible_point(
 
 
 def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
-    """The `max_active` largest weights, of equal ones those that come first, divided by their sum; 0 elsewhere.
+    """The `max_active` largest weights (ties go to the first) divided by their sum; 0 elsewhere.
 
-    It may lie outside the box that the point is from: the paper does not say what then.
+    The result may lie outside the box of the point, a case that the paper leaves open.
 
     Source: Sec. IV-B, on (1b).
 
@@ -232,7 +232,7 @@ def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[A
 
 
 def leaf_terms(depths: Int[Array, "*n"], params: Params) -> Float[Array, "*n"]:
-    """nu_1 rho^h, the second term of (4): what a leaf's size is taken to hide.
+    """nu_1 rho^h, the second term of (4): a bound on how much f* varies within a leaf.
 
     Source: Eq. (4).
 
@@ -304,7 +304,7 @@ def _filled(lower: Float[Array, " K"], upper: Float[Array, " K"]) -> Float[Array
 
 
 def _read(rows: Array, is_row: Bool[Array, " C"]) -> Array:
-    """One row, in a form that a batch of replicates computes without gathering."""
+    """One row, without a gather, which is slow in a batch of replicates."""
     mask = is_row.reshape(is_row.shape + (1,) * (rows.ndim - 1))
     return jnp.sum(jnp.where(mask, rows, 0), axis=0, dtype=rows.dtype)
 

@@ -28,10 +28,10 @@ from moe_theory.merging.network import Factors
 from moe_theory.merging.params import Dims, Params
 
 EXACT, DUAL, FULL, DIAGONAL = "exact", "dual", "full", "diagonal"  # names of `UNCERTAINTIES`
-SLOTS_A_TILE = 256  # of the dual form: it pays for the tiles of slots that have been, not for those to come
-CANDIDATES_A_BLOCK = 32  # whose norms are computed together, if anybody wants one of them
+SLOTS_A_TILE = 256  # of the dual form, which computes only the tiles of past slots
+CANDIDATES_A_BLOCK = 32  # whose norms are computed together, if one of them is wanted
 
-Memory = Any  # a NamedTuple of arrays, whose structure and types no slot changes
+Memory = Any  # a NamedTuple of arrays; its structure and types stay the same from slot to slot
 
 
 class Uncertainty(NamedTuple):
@@ -46,7 +46,7 @@ class Uncertainty(NamedTuple):
 def named(name: str, dims: Dims) -> Uncertainty:
     """The form of this name, for a network and a run of these sizes.
 
-    Raises: UnknownNameError for a name there is not.
+    Raises: UnknownNameError for an unknown name.
     """
     if name not in UNCERTAINTIES:
         raise unknown_name("uncertainty", name, UNCERTAINTIES)
@@ -56,10 +56,7 @@ def named(name: str, dims: Dims) -> Uncertainty:
 def norms(
     form: Uncertainty, memory: Memory, factors: Factors, wanted: Bool[Array, " C"], params: Params
 ) -> Float[Array, " C"]:
-    """sqrt(g' Z^-1 g / w) of the candidates that are wanted.
-
-    Computed for blocks of candidates, and not for those of which none is wanted; what is not wanted may be 0.
-    """
+    """sqrt(g' Z^-1 g / w) of the wanted candidates, in blocks; unwanted ones may get 0."""
     count = wanted.shape[0]
     if count <= CANDIDATES_A_BLOCK:
         return jnp.sqrt(form.squared_norms(memory, factors, params))
@@ -83,10 +80,10 @@ def norms(
 
 
 class Dual(NamedTuple):
-    """What the dual form carries: the slots seen, and the inverse of the Cholesky factor of lambda I + kappa_t."""
+    """State of the dual form: the slots seen, and the inverse of the Cholesky factor of lambda I + kappa_t."""
 
     seen: Factors  # of each slot's gradient (T, ...), 0 for slots to come
-    inverse: Float[Array, "N b b"]  # L^-1 in tiles, those of a row of tiles beside each other, up to the diagonal
+    inverse: Float[Array, "N b b"]  # L^-1 in tiles, row by row up to the diagonal
     slots: Int[Array, ""]  # t
     log_det: Float[Array, ""]
 
@@ -148,7 +145,7 @@ def dual(dims: Dims) -> Uncertainty:
         products = _loop(used_rows(memory), num_rows, row, jnp.zeros_like(vector))
         i, place = time // size, time % size
         new = (-products / pivot).at[i, place].set(1 / pivot)[:, None, :]
-        # All of a row's tiles are written at once; what is beyond its last lies in rows to come, and is written 0.
+        # Writes all of a row's tiles at once; those beyond its last lie in later rows and are written 0.
         inverse = lax.dynamic_update_slice(memory.inverse, new, (i * (i + 1) // 2, place, jnp.zeros_like(i)))
         seen = jax.tree.map(lambda all_seen, one: all_seen.at[time].set(one), memory.seen, factors)
         return Dual(seen, inverse, time + 1, memory.log_det + jnp.log(jnp.square(pivot) / regularization))
@@ -157,7 +154,7 @@ def dual(dims: Dims) -> Uncertainty:
 
 
 class Full(NamedTuple):
-    """What the full form carries."""
+    """State of the full form."""
 
     inverse: Float[Array, "p p"]  # Z^-1
     log_det: Float[Array, ""]
@@ -166,8 +163,8 @@ class Full(NamedTuple):
 def full(dims: Dims) -> Uncertainty:
     """Z by its inverse.
 
-    A slot's rank-one change is written so that rounding leaves Z^-1 symmetric to the last bit. Nothing is ever taken
-    from Z, so that errors of the inverse shrink with it: what a slot makes of them is (I - c g') E (I - c g')'.
+    The rank-one update keeps Z^-1 symmetric to the last bit. Z only grows, so errors E of the inverse shrink: a slot
+    turns them into (I - c g') E (I - c g')'.
     """
     size = dims.num_parameters
 
@@ -198,7 +195,7 @@ def exact(dims: Dims) -> Uncertainty:
 
 
 class Diagonal(NamedTuple):
-    """What the diagonal form carries."""
+    """State of the diagonal form."""
 
     layers: tuple[Array, ...]  # the diagonal of Z, of each layer in its shape
 
@@ -233,7 +230,6 @@ def diagonal(dims: Dims) -> Uncertainty:
     return Uncertainty(begin, squared_norms, add, log_det)
 
 
-# What builds the form of a name, for a network and a run of these sizes.
 UNCERTAINTIES: dict[str, Callable[[Dims], Uncertainty]] = {
     EXACT: exact,
     DUAL: dual,
@@ -249,10 +245,7 @@ def _lengths(dims: Dims) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _loop(count: Int[Array, ""], most: int, body: Callable[[Any, Any], Any], carry: Any) -> Any:
-    """`fori_loop` over `count` of at most `most` turns; over the only one that there can be, whether it counts or not.
-
-    A row of tiles that is not used yet is of zeros, and counts for nothing.
-    """
+    """`fori_loop` of `count` turns, at most `most`; a single possible turn always runs, as unused tiles are 0."""
     if most == 1:
         return body(jnp.zeros((), jnp.int32), carry)
     return lax.fori_loop(jnp.zeros((), jnp.int32), count, body, carry)

@@ -1,4 +1,4 @@
-"""Merging weights: points of the simplex with few entries above 0, whatever chooses them."""
+"""Merging weights: points of the simplex with at most B entries above 0."""
 
 from typing import Any
 
@@ -12,41 +12,40 @@ from moe_theory.core.numerics import Scalar, stored
 from moe_theory.core.random import normals, symmetric_uniforms
 
 ROUNDING = 1e-5  # how far from 1 a sum of weights may be
-PROPOSALS = 8  # of a gamma variable
+PROPOSALS = 8  # for each gamma variable
 
 
 def existing(max_experts: int, num_experts: Int[Scalar, ""]) -> Bool[Array, " K"]:
-    """Which of the padded experts there are: the first `num_experts`."""
+    """Which of the padded experts exist: the first `num_experts`."""
     return jnp.arange(max_experts, dtype=jnp.int32) < num_experts
 
 
 def equal_weights(exists: Bool[Array, " K"]) -> Float[Array, " K"]:
-    """1/K for each expert that there is."""
+    """1/K for each expert that exists."""
     weights = exists.astype(jnp.result_type(float))
     return weights / jnp.sum(weights)
 
 
 def uniform_weights(key: Key[Array, ""], exists: Bool[Array, " K"]) -> Float[Array, " K"]:
-    """Uniform on the simplex: independent exponentials, divided by their sum. Padding changes no draw."""
+    """Uniform on the simplex: normalised independent exponentials. Padding changes no draw."""
     draws = jax.random.exponential(key, exists.shape, jnp.result_type(float))
     kept = jnp.where(exists, draws, 0)
     return kept / jnp.sum(kept)
 
 
 def like_tasks(shares: Float[Array, " V"], max_experts: int) -> Float[Array, " K"]:
-    """The share of task v for expert v; 0 for experts beyond the tasks, and none for tasks beyond the experts."""
+    """The share of task v for expert v, padded with 0 or cut to the number of experts."""
     return jnp.pad(shares[:max_experts], (0, max(0, max_experts - shares.shape[0])))
 
 
 def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]) -> Float[Array, " n"]:
-    """Logarithms of independent gamma variables, which a Dirichlet is the softmax of.
+    """Logarithms of independent gamma variables, whose softmax is a Dirichlet variable.
 
-    Gammas of small concentrations would underflow. A longer array begins with the shorter one.
+    In logarithms, as gammas of small concentrations underflow. A longer array begins with the shorter one. Takes the
+    first accepted of a fixed number of proposals (the last in 1 of 10^10 cases): the loop of `jax.random.loggamma`
+    takes more than a second to compile.
 
-    Of a fixed number of proposals the first that is accepted, or in 1 of 10^10 cases the last: the loop of
-    `jax.random.loggamma` takes more than a second to compile.
-
-    Source: Marsaglia and Tsang, 2000, for a shape of 1 + a, where at least 95 % are accepted; the gamma of shape a is
+    Source: Marsaglia and Tsang, 2000, for a shape of 1 + a, where at least 95 % are accepted; a gamma of shape a is
     that one times U^(1/a).
     """
     dtype = jnp.result_type(float)
@@ -65,7 +64,7 @@ def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]
 
 
 def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Bool[Array, " K"]:
-    """The `max_active` experts with the largest values, of equal ones those that come first."""
+    """The `max_active` experts with the largest values; ties go to the first."""
     index = jnp.arange(values.shape[0], dtype=jnp.int32)
     is_tied_before = (values[None, :] == values[:, None]) & (index[None, :] < index[:, None])
     is_before = exists[None, :] & ((values[None, :] > values[:, None]) | is_tied_before)
@@ -73,7 +72,7 @@ def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: I
 
 
 def check_weights(weights: Any, max_active: int | None = None) -> None:
-    """Refuse what are no merging weights.
+    """Refuse invalid merging weights.
 
     Raises: InvalidParamsError unless `weights` (K,) are at least 0 and sum to 1 up to rounding, (1a), with at most
         `max_active` of them above 0, (1b).

@@ -9,7 +9,7 @@ from typing import Any
 
 import moe_theory
 from moe_theory.core.errors import InvalidReportError, MoeTheoryError, shortened
-from moe_theory.core.papers import find_paper, paper_names, paper_place
+from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_place
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.presets import preset
 from moe_theory.report import deep, merging, pages, plots
@@ -112,7 +112,7 @@ def _of_sweep(run: str, path: Path) -> Bearing:
     kind = sweepable(specification["system"])
     chosen = [
         claim
-        for claim in select_claims([kind.name])
+        for claim in select_claims([paper.name for paper in all_papers().values() if kind.name in paper.systems])
         if claim.experiment.measure is None and claim.experiment.system.init.__module__ == kind.build.__module__
     ]
     note = (

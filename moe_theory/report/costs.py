@@ -4,8 +4,8 @@ import datetime
 
 from rich.table import Table
 
-from moe_theory.sweep.dispatch import Tally
 from moe_theory.sweep.estimate import Estimate
+from moe_theory.sweep.runner import ChunkCounts
 
 MOST_DAMAGED = 5  # files that are named
 
@@ -30,17 +30,17 @@ def estimate_table(costs: Estimate) -> Table:
     return table
 
 
-def closing_lines(tally: Tally) -> list[str]:
+def closing_lines(counts: ChunkCounts) -> list[str]:
     """What a run of a sweep did, in words."""
     lines = [
-        f"damaged, computed again: {name}.npz: {reason}" for name, reason in list(tally.damaged.items())[:MOST_DAMAGED]
+        f"damaged, computed again: {name}.npz: {reason}" for name, reason in list(counts.damaged.items())[:MOST_DAMAGED]
     ]
-    if len(tally.damaged) > MOST_DAMAGED:
-        lines.append(f"and {len(tally.damaged) - MOST_DAMAGED} more damaged chunks, computed again")
-    facts = [f"{tally.computed:,} computed", f"{tally.present:,} were there"]
-    if tally.elsewhere:
-        facts.append(f"{tally.elsewhere:,} computed by other processes")
-    return [*lines, f"{tally.num_chunks:,} chunks: {', '.join(facts)}"]
+    if len(counts.damaged) > MOST_DAMAGED:
+        lines.append(f"and {len(counts.damaged) - MOST_DAMAGED} more damaged chunks, computed again")
+    facts = [f"{counts.computed:,} computed", f"{counts.present:,} were there"]
+    if counts.elsewhere:
+        facts.append(f"{counts.elsewhere:,} computed by other processes")
+    return [*lines, f"{counts.num_chunks:,} chunks: {', '.join(facts)}"]
 
 
 def _seconds(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Merging slot by slot, as people look at it: a table that grows, a picture, and the numbers."""
+"""Reports of online merging: a live table, a figure, and the numbers."""
 
 import csv
 import io
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 NAMES = ("slots.csv", "merge.svg")
-ROWS_SHOWN = 16  # of the live table: the latest
-LINES_LOGGED = 20  # where there is no terminal: so many slots, evenly spread
+ROWS_SHOWN = 16  # latest rows, in the live table
+LINES_LOGGED = 20  # evenly spread slots, without a terminal
 BARS = " ▁▂▃▄▅▆▇█"
-SMOOTHED = 20  # slots that the picture's line is a mean over
+SMOOTHED = 20  # slots in the moving average
 SIZE = (PAGE_WIDTH, 4.6)  # inches
 
 
 def shown_live(rows: Iterator[Row], console: Console, num_slots: int, policy: str) -> tuple[list[Row], bool]:
-    """Take all rows, showing each as it comes; those that came, and whether an interrupt ended them."""
+    """Show rows as they come; returns them, and whether an interrupt ended the run."""
     served: list[Row] = []
     try:
         if console.is_terminal:
@@ -48,7 +48,7 @@ def shown_live(rows: Iterator[Row], console: Console, num_slots: int, policy: st
 
 
 def table(rows: Sequence[Row], policy: str) -> Table:
-    """The given slots: tasks seen before, weights, reward."""
+    """A table of these slots: task mix, weights, reward."""
     found = Table(title=f"Merging with {policy}", expand=False)
     for name, justify in (
         ("slot", "right"),
@@ -82,7 +82,7 @@ def line(row: Row) -> str:
 
 
 def bars(shares: np.ndarray) -> str:
-    """Shares as a row of bars, relative to the largest."""
+    """Shares as bars, relative to the largest."""
     top = max(float(np.max(shares)), 1e-12)
     return "".join(BARS[round(float(share) / top * (len(BARS) - 1))] for share in shares)
 
@@ -94,7 +94,7 @@ def largest(weights: np.ndarray, count: int = 3) -> str:
 
 
 def summary(rows: Sequence[Row], policy: str, equal: float | None) -> str:
-    """What was earned, in a line or two."""
+    """Rewards of the run in a line or two."""
     late = rows[-max(1, len(rows) // 4) :]
     seconds = 1000 * float(np.median([row.seconds for row in rows[1:] or rows]))
     beside = "" if equal is None else f" Equal weights earn {equal:.3f} in the same slots."
@@ -106,7 +106,7 @@ def summary(rows: Sequence[Row], policy: str, equal: float | None) -> str:
 
 
 def to_json(rows: Sequence[Row], policy: str, equal: float | None, paths: Sequence[Path]) -> dict[str, Any]:
-    """The document of a run."""
+    """The JSON document of a run."""
     return {
         "policy": policy,
         "mean_reward": rows[-1].mean_reward,
@@ -131,7 +131,7 @@ def to_json(rows: Sequence[Row], policy: str, equal: float | None, paths: Sequen
 
 
 def write(rows: Sequence[Row], policy: str, equal: float | None, folder: Path) -> list[Path]:
-    """Numbers and picture into the folder; their paths. Raises: OutputError if it cannot take them."""
+    """Write numbers and figure into the folder; returns their paths. Raises: OutputError if they cannot be written."""
     paths = [folder / name for name in NAMES]
     write_text(paths[0], _csv(rows))
     title = f"Rewards and merging weights of {policy} over slots"
@@ -178,7 +178,7 @@ def _draw(figure: "FigureBase", rows: Sequence[Row], equal: float | None) -> Non
 
 
 def _colours(count: int) -> list[Any]:
-    """Colours that neighbours in a stack are told apart by."""
+    """Colours that tell neighbours in a stack apart."""
     from matplotlib import colormaps
 
     if count <= 10:

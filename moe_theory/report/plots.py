@@ -39,7 +39,7 @@ _STYLE_LOCK = threading.Lock()  # matplotlib's configuration is one for all thre
 def figures_of(paper: str) -> Mapping[str, "FigureSpec"]:
     """A paper's figures by name, or that of all: `overview`. Raises: UnknownNameError, with the nearest suggested."""
     if paper == OVERVIEW:
-        return importlib.import_module("moe_theory.report.overview").FIGURES
+        return importlib.import_module("moe_theory.report.overview").figures()
     if paper not in paper_names():
         raise unknown_name("paper", paper, [*paper_names(), OVERVIEW])
     return find_paper(paper).import_figures()

@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import jax
+
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, shortened
 from moe_theory.core.values import shown
-from moe_theory.sweep.columns import LARGEST_SIZE, READING, Value, Vocabulary
 from moe_theory.sweep.formulas import Formula
+from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value, Vocabulary
 
 MOST_CELLS = 1_000_000
 PADDED = "max_experts"  # the size that follows from the largest number of experts unless given
@@ -101,7 +103,8 @@ def build_grid(axes: Sequence[GridAxis], fixed: Fixed, keys: Mapping[str, tuple[
         experts = (draft.params["num_experts"] for draft in _drafts(axes, fixed, dims, keys))
         dims[PADDED] = min(max(1, max(experts)), LARGEST_SIZE)
     cache: dict[tuple, Any] = {}
-    cells = tuple(_cell(draft, fixed, cache, keys) for draft in _drafts(axes, fixed, dims, keys))
+    with jax.enable_x64(fixed.vocabulary.precision == "float64"):  # what a system checks are numbers of the run
+        cells = tuple(_cell(draft, fixed, cache, keys) for draft in _drafts(axes, fixed, dims, keys))
     return Grid(tuple(axes), cells)
 
 

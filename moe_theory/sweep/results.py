@@ -2,10 +2,12 @@
 
 import collections
 import functools
+import json
 import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -26,18 +28,59 @@ from moe_theory.core.system import recorded_rounds
 from moe_theory.core.values import shown
 from moe_theory.runs.cells import Run
 from moe_theory.runs.files import digest
+from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.store import Store
-from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep import runner
+from moe_theory.sweep.grid import GridAxis
+from moe_theory.sweep.plan import Plan, PlannedChunk, chunk_shapes
+from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.systems import Sweepable, sweepable
-from moe_theory.sweep.tasks import Part, Plan
 
 if TYPE_CHECKING:
     import xarray as xr
 
 CACHED_BYTES = 256_000_000  # of cells that have been read, so that one variable after another reads chunks once
+ROUND, STATISTIC, REPLICATE = "round", "statistic", "replicate"
 MOMENTS = ("count", "mean", "standard_error", "min", "max")  # statistics before the quantiles
 
 Arrays = dict[str, Shaped[np.ndarray, "..."]]  # by observable
+
+
+class Sweep(Specification):
+    """The specification of a sweep, which can be run.
+
+    Its arguments are the fields of `Specification`, with the same defaults.
+
+    Raises: InvalidSpecError, UnknownNameError, InvalidParamsError or InvalidDimsError for what cannot be run.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> axes = {"num_experts": [1, 2]}
+        >>> sweep = mt.Sweep(system="continual", rounds=4, axes=axes, replicates=64, record_every=2)
+        >>> results = sweep.run("runs/example")
+        >>> results.rounds.tolist(), results.coverage.is_complete, results.to_xarray()["forgetting"].dims
+        ([2, 4], True, ('num_experts', 'round', 'statistic'))
+    """
+
+    def run(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        executor: Executor | None = None,
+        dask: str | None = None,
+        devices: int | None = None,
+        progress: Progress = quiet,
+    ) -> "Results":
+        """Compute what is missing of this sweep in the folder `path`; the results. Running again resumes.
+
+        Args:
+            executor: any `concurrent.futures.Executor` whose workers can import this package; it is left open.
+            dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes.
+            devices: or so many devices of this machine; all of them unless given.
+        Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError; what was finished before is kept.
+        """
+        done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices), progress=progress)
+        return Results(done.plan, done.store)
 
 
 class Coverage(NamedTuple):
@@ -60,10 +103,10 @@ class Results:
     def __init__(self, plan: Plan, store: Store, partial: bool = False) -> None:
         self.plan, self.store, self.partial = plan, store, partial
         self.sweep = plan.sweep
-        parts = [plan.parts_of(index) for index in range(len(self.sweep.grid))]
-        self._parts = [[part for part in each if part.name in store] for each in parts]  # those there, by cell
-        self._num_chunks = sum(map(len, parts))
-        self.damaged: dict[str, str] = {}  # what turned out to be, by the names of chunks, in words
+        planned = [plan.chunks_of(index) for index in range(len(self.sweep.grid))]
+        self._present = [[chunk for chunk in each if chunk.name in store] for each in planned]  # by cell
+        self._num_chunks = sum(map(len, planned))
+        self.damaged: dict[str, str] = {}  # what is wrong with chunks that were read, by name
         self._cache = _Cache(CACHED_BYTES)
         if not (partial or self.coverage.is_complete):
             raise self._incomplete()
@@ -98,9 +141,9 @@ class Results:
     @property
     def coverage(self) -> Coverage:
         """How much is there. A chunk turns out to be damaged when it is read, and then counts as missing."""
-        kept = sum(part.num_kept for parts in self._parts for part in parts)
+        kept = sum(chunk.num_kept for chunks in self._present for chunk in chunks)
         of_replicates = self.sweep.replicates * len(self.sweep.grid)
-        return Coverage(sum(map(len, self._parts)), self._num_chunks, kept, of_replicates)
+        return Coverage(sum(map(len, self._present)), self._num_chunks, kept, of_replicates)
 
     @property
     def kind(self) -> Sweepable:
@@ -120,7 +163,7 @@ class Results:
     @property
     def stride(self) -> int:
         """Rounds from one record to the next."""
-        return cast(int, self.sweep.record_every)  # settled when a specification is made
+        return cast(int, self.sweep.record_every)  # set when a specification is made
 
     @functools.cached_property
     def digest(self) -> str:
@@ -147,9 +190,7 @@ class Results:
         (float64) or, of a sweep that keeps replicates, `replicate` (in the run's precision; whole numbers of which
         some are missing are float64 with nan). Of a zip, whose axis counts from 0, each name is a coordinate.
         """
-        from moe_theory.sweep import labels
-
-        return labels.dataset(self)
+        return _dataset(self)
 
     def to_netcdf(self, path: str | os.PathLike[str]) -> Path:
         """Write a netCDF 3 file, the same bytes for the same results.
@@ -159,18 +200,18 @@ class Results:
 
         Raises: OutputError where it cannot be written; InvalidRunError for a variable of more than 2 GiB.
         """
-        from moe_theory.sweep import exports
+        from moe_theory.sweep import dataset
 
-        return exports.to_netcdf(self.to_xarray(), Path(path))
+        return dataset.to_netcdf(self.to_xarray(), Path(path))
 
     def to_zarr(self, path: str | os.PathLike[str]) -> Path:
         """Write a Zarr folder (format 2), a cell at a time, the same bytes for the same results.
 
         Raises: OutputError where it cannot be written; InvalidRunError without the extra `zarr`.
         """
-        from moe_theory.sweep import exports
+        from moe_theory.sweep import dataset
 
-        return exports.to_zarr(self.to_xarray(), self.sweep.grid.shape, Path(path))
+        return dataset.to_zarr(self.to_xarray(), self.sweep.grid.shape, Path(path))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> Path:
         """Write a Parquet table, a cell at a time: a row for each cell, round and statistic (or replicate).
@@ -180,9 +221,9 @@ class Results:
 
         Raises: OutputError where it cannot be written; InvalidRunError without the extra `parquet`.
         """
-        from moe_theory.sweep import exports
+        from moe_theory.sweep import dataset
 
-        return exports.to_parquet(self.to_xarray(), self.sweep.grid.shape, Path(path))
+        return dataset.to_parquet(self.to_xarray(), self.sweep.grid.shape, Path(path))
 
     def cell(self, index: int | None = None, /, **settings: Any) -> Run:
         """All replicates of one cell: the `index`-th of the grid, or the one with these settings.
@@ -223,11 +264,12 @@ class Results:
     def run_of(self, place: int, first: int = 0, last: int | None = None) -> Run:
         """Replicates `first` to `last` - 1 of the cell at this place. Raises: MissingChunkError."""
         last = self.sweep.replicates if last is None else last
-        parts = [part for part in self.plan.parts_of(place) if part.first < last and part.first + part.num_kept > first]
-        pieces = [self._read(part) for part in parts]
+        planned = self.plan.chunks_of(place)
+        chunks = [chunk for chunk in planned if chunk.first < last and chunk.first + chunk.num_kept > first]
+        pieces = [self._read(chunk) for chunk in chunks]
         if None in pieces:
             raise self._incomplete(f"replicates {first} to {last - 1} of {self.names[place]}")
-        start = first - parts[0].first
+        start = first - chunks[0].first
         joined = {name: _joined(pieces, name)[..., start : start + last - first] for name in self.kept}
         records = _records(self.kept)(**joined)
         return Run(self.sweep.grid.cells[place].params, self.rounds, np.arange(first, last), None, records)
@@ -244,41 +286,41 @@ class Results:
         return self._cache.get(("replicates", place), lambda: self._replicates(place))
 
     def _statistics(self, place: int) -> Arrays | None:
-        pieces = [arrays for _, arrays in self._there(place)]
+        pieces = [arrays for _, arrays in self._readable(place)]
         if not pieces:
             return None
         return {name: _statistics([piece[name] for piece in pieces], self.sweep.quantiles) for name in self.kept}
 
     def _replicates(self, place: int) -> tuple[np.ndarray, Arrays] | None:
-        there = self._there(place)
-        if not there:
+        read = self._readable(place)
+        if not read:
             return None
-        numbers = np.concatenate([part.first + np.arange(part.num_kept) for part, _ in there])
-        return numbers, {name: _joined([arrays for _, arrays in there], name) for name in self.kept}
+        numbers = np.concatenate([chunk.first + np.arange(chunk.num_kept) for chunk, _ in read])
+        return numbers, {name: _joined([arrays for _, arrays in read], name) for name in self.kept}
 
-    def _there(self, place: int) -> list[tuple[Part, Arrays]]:
+    def _readable(self, place: int) -> list[tuple[PlannedChunk, Arrays]]:
         """The chunks of a cell that are there and whole, in the order of replicates."""
-        parts = list(self._parts[place]) if self.partial else self.plan.parts_of(place)
-        read = [(part, self._read(part)) for part in parts]
-        return [(part, arrays) for part, arrays in read if arrays is not None]
+        chunks = list(self._present[place]) if self.partial else self.plan.chunks_of(place)
+        read = [(chunk, self._read(chunk)) for chunk in chunks]
+        return [(chunk, arrays) for chunk, arrays in read if arrays is not None]
 
-    def _read(self, part: Part) -> Arrays | None:
-        """A chunk's replicates that count; None if it is not there or damaged, where that is allowed."""
+    def _read(self, chunk: PlannedChunk) -> Arrays | None:
+        """A chunk's replicates that count; None if it is missing or damaged, where that is allowed."""
         try:
-            arrays = self.store.read(part.name)
+            arrays = self.store.read(chunk.name)
         except (MissingChunkError, DamagedChunkError) as failure:
-            self._parts[part.cell] = [other for other in self._parts[part.cell] if other.name != part.name]
-            self.damaged[part.name] = str(failure)
+            self._present[chunk.cell] = [other for other in self._present[chunk.cell] if other.name != chunk.name]
+            self.damaged[chunk.name] = str(failure)
             if self.partial:
                 return None
             raise self._incomplete(str(failure)) from failure
-        return {name: array[..., : part.num_kept] for name, array in arrays.items()}
+        return {name: array[..., : chunk.num_kept] for name, array in arrays.items()}
 
     def _incomplete(self, what: str = "") -> MissingChunkError:
         coverage = self.coverage
         return MissingChunkError(
             f"{self.store.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
-            f"{f' ({what})' if what else ''}. The same `moe-theory sweep` command goes on with the others; "
+            f"{f' ({what})' if what else ''}. The same `moe-theory sweep` command computes the others; "
             "partial=True takes the statistics of what is there."
         )
 
@@ -300,7 +342,96 @@ class Results:
         if len(matching) == 1:
             return matching[0]
         rest = ", ".join(name for name in cells[0].settings if name not in settings)
-        raise InvalidRunError(f"{len(matching)} cells have these settings. Name one of them: say also {rest}.")
+        raise InvalidRunError(f"{len(matching)} cells have these settings. Name one of them: give also {rest}.")
+
+
+def _dataset(results: Results) -> "xr.Dataset":
+    """The dataset that `Results.to_xarray` describes."""
+    import xarray as xr
+
+    from moe_theory.sweep.dataset import LazyCells
+
+    sweep, observables = results.sweep, results.kind.observables
+    shapes = _shapes(results)
+    own_axes = {name: observables[name].axes for name in results.kept}
+    sizes = {axis: size for name in shapes for axis, size in zip(own_axes[name], shapes[name][0], strict=True)}
+    is_replicates = sweep.keep == "replicates"
+    last = (REPLICATE, sweep.replicates) if is_replicates else (STATISTIC, len(results.statistics))
+    read = _read_replicates if is_replicates else _read_statistics
+    variables: dict[str, xr.Variable] = {}
+    for name in results.kept:
+        own, about = own_axes[name], observables[name].about
+        inner, dtype = (len(results.rounds), *(sizes[axis] for axis in own), last[1]), shapes[name][1]
+        dims = (*(axis.name for axis in sweep.grid.axes), ROUND, *own, last[0])
+        reader = functools.partial(read, results, name, inner, dtype)
+        variables[name] = LazyCells.variable(dims, about, sweep.grid.shape, inner, dtype, reader)
+    columns = {name: (axis.name, values) for axis in sweep.grid.axes for name, values in _coordinates(axis).items()}
+    coordinates = {name: xr.Variable(*column) for name, column in columns.items()}
+    coordinates[ROUND] = xr.Variable(ROUND, results.rounds, {"long_name": "recorded round t, from 1 on"})
+    coordinates |= {axis: xr.Variable(axis, np.arange(size)) for axis, size in sizes.items()}
+    labels = np.arange(sweep.replicates) if is_replicates else np.array(results.statistics)
+    coordinates[last[0]] = xr.Variable(last[0], labels)
+    return xr.Dataset(variables, coordinates, _attributes(results))
+
+
+def _read_statistics(results: Results, name: str, inner: tuple[int, ...], dtype: np.dtype, place: int) -> np.ndarray:
+    found = results.statistics_of(place)
+    if found is not None and found[name].shape == inner:
+        return found[name]
+    whole = np.full(inner, np.nan, dtype)
+    whole[..., 0] = 0  # the count
+    if found is not None:
+        whole[tuple(map(slice, found[name].shape))] = found[name]
+    return whole
+
+
+def _read_replicates(results: Results, name: str, inner: tuple[int, ...], dtype: np.dtype, place: int) -> np.ndarray:
+    found = results.replicates_of(place)
+    if found is not None and found[1][name].shape == inner:
+        return found[1][name].astype(dtype, copy=False)
+    if dtype.kind != "f":
+        raise MissingChunkError(
+            f"{results.store.folder}: a chunk has turned out to be damaged, and {name} has no number for what is "
+            "missing. Make the dataset again, or run the sweep again."
+        )
+    whole = np.full(inner, np.nan, dtype)
+    if found is not None:
+        numbers, arrays = found
+        whole[(*map(slice, arrays[name].shape[:-1]), numbers)] = arrays[name]
+    return whole
+
+
+def _shapes(results: Results) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
+    """Of each observable its own shape, the largest over the cells, and the type of its numbers."""
+    kept, is_statistics = results.kept, results.sweep.keep == "statistics"
+    if is_statistics and not any(results.kind.observables[name].axes for name in kept):
+        return {name: ((), np.dtype(np.float64)) for name in kept}
+    records = [chunk_shapes(task)[1] for task in results.plan.programs.values()]
+    found = {}
+    for name in kept:
+        shapes = {record[name].shape for record in records}
+        is_whole = len(shapes) == 1 and results.coverage.is_complete
+        own = np.dtype(records[0][name].dtype)
+        dtype = own if not is_statistics and (is_whole or own.kind == "f") else np.dtype(np.float64)
+        found[name] = tuple(map(max, zip(*shapes, strict=True))), dtype
+    return found
+
+
+def _coordinates(axis: GridAxis) -> dict[str, np.ndarray]:
+    columns = {name: np.array(values) for name, values in axis.columns.items()}
+    return columns if axis.name in columns else {axis.name: np.arange(axis.num_values), **columns}
+
+
+def _attributes(results: Results) -> dict[str, str]:
+    """What decides the numbers, and nothing of how, where or when they were computed."""
+    fingerprint = results.plan.fingerprint
+    return {
+        "title": f"{results.sweep.system}: {results.kind.about}",
+        "specification": json.dumps(results.sweep.to_json(), sort_keys=True),
+        "digest": results.digest,
+        "moe_theory": fingerprint["moe-theory"],
+        "fingerprint": json.dumps(fingerprint, sort_keys=True),
+    }
 
 
 class _Runs(Mapping[str, Run]):

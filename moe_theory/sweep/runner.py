@@ -1,24 +1,45 @@
-"""A sweep in a folder, from its specification to its last chunk."""
+"""Run a sweep in a folder: the missing chunks are computed wherever there are workers. Running again resumes."""
 
+import contextlib
 import dataclasses
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from typing import Any
 
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
-from moe_theory.core.system import recorded_rounds
 from moe_theory.runs import machine, provenance
 from moe_theory.runs.files import made_folder
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import DevicePool, ExecutorPool, WorkerPool
-from moe_theory.sweep import dispatch, tasks
-from moe_theory.sweep.clusters import dask_pool
-from moe_theory.sweep.dispatch import Tally
-from moe_theory.sweep.spec import Sweep
-from moe_theory.sweep.tasks import Plan
+from moe_theory.sweep import plan as planning
+from moe_theory.sweep.dask import dask_pool
+from moe_theory.sweep.plan import Plan, PlannedChunk, program_of
+from moe_theory.sweep.specification import Specification
+
+TASKS_AHEAD = 2  # in flight for each worker, so that none waits for the disk
+MOST_LOSSES = 5  # of workers in a row, with nothing finished between them
+POLL = 0.2  # seconds between looks at what other processes are doing
+
+
+@dataclasses.dataclass
+class ChunkCounts:
+    """What became of a sweep's chunks."""
+
+    num_chunks: int = 0
+    present: int = 0  # before the run
+    damaged: dict[str, str] = dataclasses.field(default_factory=dict)  # what is wrong, by chunk
+    computed: int = 0  # by this run
+    elsewhere: int = 0  # by other processes, meanwhile
+
+    @property
+    def done(self) -> int:
+        """Chunks that are there."""
+        return self.present + self.computed + self.elsewhere
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,11 +48,11 @@ class Outcome:
 
     plan: Plan
     store: Store
-    tally: Tally
+    counts: ChunkCounts
 
 
 def run(
-    sweep: Sweep,
+    sweep: Specification,
     folder: str | os.PathLike[str],
     *,
     pool: WorkerPool | None = None,
@@ -39,12 +60,13 @@ def run(
     arguments: Sequence[str] = (),
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Outcome:
-    """Compute what is missing of a sweep in a folder; everything that is there and whole stays as it is.
+    """Compute the missing chunks of a sweep in a folder; running again resumes.
 
     Args:
         pool: where to compute; this machine's devices unless given.
         arguments: of the command that asked for it, for the manifest.
-        is_stopped: whether somebody has asked for the end, which then comes as a KeyboardInterrupt.
+        is_stopped: whether to stop, with a KeyboardInterrupt. An interrupt by itself may be lost: Python drops one that
+            comes in the middle of a callback.
     Raises: OutputError, InvalidRunError, ExecutorLostError; whatever was finished before is kept.
     """
     pool = DevicePool() if pool is None else pool
@@ -52,17 +74,21 @@ def run(
     try:
         progress.running(f"a first task on {pool.description}")
         plan = Plan(sweep, fingerprint_of(pool, sweep.system))
-        require_memory(plan, pool.num_local)
+        plan.require_memory(pool.num_local)
         record = _record(pool, plan.fingerprint, arguments)
         with store.recorded(sweep.to_json(), plan.fingerprint, record):
             store.remove_leftovers()
-            tally, missing = dispatch.survey(plan, store)
+            counts, missing = find_missing(plan, store)
             try:
-                dispatch.carry_out(plan, store, pool, tally, missing, progress, is_stopped)
+                _Dispatcher(plan, store, pool, counts, missing, progress).run(is_stopped)
             finally:
-                counts = {"computed": tally.computed, "chunks": tally.done, "of": tally.num_chunks}
-                record |= {"finished": provenance.now(), **counts}
-        return Outcome(plan, store, tally)
+                record |= {
+                    "finished": provenance.now(),
+                    "computed": counts.computed,
+                    "chunks": counts.done,
+                    "of": counts.num_chunks,
+                }
+        return Outcome(plan, store, counts)
     finally:
         pool.close()
         store.close()
@@ -71,12 +97,12 @@ def run(
 def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
     """The workers asked for: an executor's, a Dask cluster's, or so many devices of this machine.
 
-    Raises: InvalidRunError for more than one of them, or what there cannot be.
+    Raises: InvalidRunError for more than one of them, or for one that is invalid.
     """
     asked = {"executor": executor, "dask": dask, "devices": devices}
     given = [name for name, value in asked.items() if value is not None]
     if len(given) > 1:
-        raise InvalidRunError(f"{' and '.join(given)} exclude one another: say one of them.")
+        raise InvalidRunError(f"{' and '.join(given)} exclude one another: give one of them.")
     if executor is not None:
         return ExecutorPool(executor)
     return DevicePool(devices) if dask is None else dask_pool(dask)
@@ -87,46 +113,177 @@ def fingerprint_of(pool: WorkerPool, system: str) -> dict[str, str]:
 
     Raises: ExecutorLostError where no worker answers.
     """
-    for _ in range(dispatch.MOST_LOSSES):
+    for _ in range(MOST_LOSSES):
         try:
-            return pool.open().submit(tasks.fingerprint, system).result()
+            return pool.open().submit(planning.fingerprint, system).result()
         except Exception as failure:
             if not pool.is_loss(failure):
                 raise
     raise ExecutorLostError(f"no worker of {pool.description} answers: look at the workers' logs, then run again.")
 
 
-def require_memory(plan: Plan, num_workers: int) -> None:
-    """Refuse chunks that would not fit in memory, before anything is computed, and say which would.
-
-    Raises: InvalidRunError with the widest chunk that fits.
-    """
-    available, seen = machine.machine_memory(), set()
-    for index in range(len(plan.sweep.grid)):
-        task = plan.task_of(index)
-        program = tasks.program_of(task)
-        if program in seen:
-            continue
-        seen.add(program)
-        need, share = chunk_need(task), available / num_workers
-        if need.of(task["width"]) > share:
-            fitting = need.widest(share)
-            way_out = (
-                f"Set chunk_width to {fitting} or less"
-                if fitting
-                else "Record less often, or let fewer workers compute at once"
-            )
-            raise InvalidRunError(
-                f"a chunk of {task['width']} replicates takes {need.of(task['width']) / 1e9:.1f} GB, and {num_workers} "
-                f"are computed at once, in {available / 1e9:.1f} GB of memory. {way_out}."
-            )
+def find_missing(plan: Plan, store: Store) -> tuple[ChunkCounts, list[PlannedChunk]]:
+    """What is there and whole, and the chunks to compute."""
+    counts, missing = ChunkCounts(num_chunks=len(plan.chunks)), []
+    for chunk in plan.chunks:
+        if chunk.name not in store:
+            missing.append(chunk)
+        elif (reason := store.damage(chunk.name)) is not None:
+            counts.damaged[chunk.name] = reason
+            missing.append(chunk)
+        else:
+            counts.present += 1
+    return counts, missing
 
 
-def chunk_need(task: tasks.Task) -> machine.ChunkMemory:
-    """Bytes of memory that computing chunks like this one takes."""
-    state, records = tasks.chunk_shapes(task)
-    num_records = len(recorded_rounds(task["rounds"], task["record_every"]))
-    return machine.chunk_memory(state, records, num_records, task["batch"])
+class _Dispatcher:
+    """Submits missing chunks to workers and keeps each as it comes back."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        pool: WorkerPool,
+        counts: ChunkCounts,
+        missing: Sequence[PlannedChunk],
+        progress: Progress,
+    ) -> None:
+        self.plan, self.store, self.pool, self.counts, self.progress = plan, store, pool, counts, progress
+        self.waiting = deque(missing)
+        self.busy: deque[PlannedChunk] = deque()  # chunks that other processes are computing
+        self.in_flight: dict[Future, PlannedChunk] = {}
+        self.damaged = set(counts.damaged)  # and not yet computed again
+        self.left_of_cell = Counter(chunk.cell for chunk in self.waiting)
+        self.cells_left = len(self.left_of_cell)
+        self.compiled: set[Hashable] = set()
+        self.is_compiling: bool | None = None
+        self.losses = 0
+        self.progress.add_work(sum(chunk.replicate_rounds for chunk in self.waiting))
+
+    def run(self, is_stopped: Callable[[], bool]) -> None:
+        """Until every chunk is there; where it stops before, what has come back is kept.
+
+        Raises: OutputError where the folder takes no more; ExecutorLostError where workers are lost again and again;
+            KeyboardInterrupt; what a task raises.
+        """
+        try:
+            self._run(is_stopped)
+        except BaseException:
+            self._wind_up()
+            raise
+
+    def _run(self, is_stopped: Callable[[], bool]) -> None:
+        executor = self.pool.open() if self.waiting else None
+        self._show_position()
+        self._show_activity()
+        while self.waiting or self.in_flight or self.busy:
+            if is_stopped():
+                raise KeyboardInterrupt
+            while executor is not None and self.waiting and len(self.in_flight) < TASKS_AHEAD * self.pool.num_workers:
+                executor = self._submit(executor, self.waiting.popleft())
+            if self.in_flight:
+                finished, _ = wait(self.in_flight, timeout=1.0, return_when=FIRST_COMPLETED)
+                lost = [failure for future in finished if (failure := self._take(future)) is not None]
+                executor = self._reopened(lost[0]) if lost else executor
+            elif self.busy:
+                self.is_compiling = None
+                self.progress.running(f"nothing: other processes are computing {len(self.busy):,} chunks")
+                time.sleep(POLL)
+            # What others have not finished by the time everything else is done may have been left behind by them.
+            if not self.waiting:
+                self.waiting, self.busy = self.busy, deque()
+
+    def _wind_up(self) -> None:
+        """Keep running tasks, as far as they finish soon, and cancel the rest."""
+        running = [future for future in self.in_flight if not future.cancel()]
+        if running:
+            self.progress.running("the last tasks to their end")
+        with contextlib.suppress(KeyboardInterrupt):  # of somebody who does not want to wait
+            wait(running, timeout=self.pool.grace)
+        for future in running:
+            if future.done():
+                with contextlib.suppress(Exception):
+                    self._take(future)
+        for chunk in self.in_flight.values():
+            self.store.release(chunk.name)
+
+    def _submit(self, executor: Executor, chunk: PlannedChunk) -> Executor:
+        if not self.store.claim(chunk.name):
+            self.busy.append(chunk)
+            return executor
+        if chunk.name not in self.damaged and chunk.name in self.store:
+            self.store.release(chunk.name)
+            self.counts.elsewhere += 1
+            self.progress.add_work(-chunk.replicate_rounds)
+            self._done(chunk, 0)
+            return executor
+        try:
+            self.in_flight[executor.submit(planning.compute, chunk.task)] = chunk
+        except Exception as failure:
+            if not self.pool.is_loss(failure):
+                raise
+            self.waiting.appendleft(chunk)
+            return self._reopened(failure)
+        return executor
+
+    def _take(self, future: Future) -> BaseException | None:
+        """Keep a task's result; or return the loss that it ended in."""
+        chunk = self.in_flight[future]
+        try:
+            data = future.result()
+        except (Exception, CancelledError) as failure:
+            del self.in_flight[future]
+            self.store.release(chunk.name)
+            if not self.pool.is_loss(failure):
+                raise
+            self.waiting.appendleft(chunk)
+            return failure
+        self.store.write(chunk.name, data)
+        del self.in_flight[future]  # not before: an interrupt in the middle of writing must not lose it
+        self.store.release(chunk.name)
+        self.damaged.discard(chunk.name)
+        self.counts.computed += 1
+        self.losses = 0
+        self.compiled.add(program_of(chunk.task))
+        self._done(chunk, chunk.replicate_rounds)
+        return None
+
+    def _reopened(self, failure: BaseException) -> Executor:
+        """The workers, after a loss; their tasks wait again."""
+        self.losses += 1
+        if self.losses > MOST_LOSSES:
+            raise ExecutorLostError(
+                f"workers of {self.pool.description} were lost {self.losses} times in a row ({failure}); "
+                f"{self.counts.done} of {self.counts.num_chunks} chunks are kept. Look at the workers' logs, "
+                "then run the same command again."
+            ) from None
+        for future, chunk in self.in_flight.items():
+            future.cancel()
+            self.store.release(chunk.name)
+            self.waiting.appendleft(chunk)
+        self.in_flight = {}
+        self.is_compiling = None
+        self.progress.running(f"a search for the workers of {self.pool.description}")
+        return self.pool.open()
+
+    def _done(self, chunk: PlannedChunk, own_work: int) -> None:
+        self.left_of_cell[chunk.cell] -= 1
+        self.cells_left -= self.left_of_cell[chunk.cell] == 0
+        self._show_position()
+        self.progress.advance(own_work)
+        self._show_activity()
+
+    def _show_position(self) -> None:
+        cells = len(self.plan.sweep.grid)
+        done, number = self.counts.done, self.counts.num_chunks
+        self.progress.at(f"{cells - self.cells_left:,} of {cells:,} cells, {done:,} of {number:,} chunks")
+
+    def _show_activity(self) -> None:
+        pending = [*self.in_flight.values(), *([self.waiting[0]] if self.waiting else [])]
+        is_compiling = any(program_of(chunk.task) not in self.compiled for chunk in pending)
+        if is_compiling != self.is_compiling:
+            self.is_compiling = is_compiling
+            (self.progress.compiling if is_compiling else self.progress.running)(f"on {self.pool.description}")
 
 
 def _record(pool: WorkerPool, fingerprint: Mapping[str, str], arguments: Sequence[str]) -> dict[str, Any]:

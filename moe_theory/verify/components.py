@@ -1,6 +1,6 @@
 """What claims of every paper say of their components: names, and numbers that no draw decides."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,3 +30,8 @@ def computed(cell: str, value: Callable[[], Any]) -> Values:
 def excess(observed: np.ndarray, bound: Any) -> np.ndarray:
     """How far beyond its bound a number is; 0 for one that is not."""
     return np.maximum(observed - bound, 0)
+
+
+def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
+    """`value` of each cell's run (B,), one component a cell."""
+    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)

@@ -1,8 +1,8 @@
-"""What a paper's figure is, and what figures share: runs kept for a logarithmic axis, statistics, provenance."""
+"""Figures of papers, and what they share: runs recorded for a logarithmic axis, statistics, provenance, captions."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import xarray as xr
@@ -49,10 +49,37 @@ class FigureSpec:
     claims: tuple[str, ...] = ()  # globs over the ids of those that it bears on
 
 
+class Curves(NamedTuple):
+    """What a panel of the overview draws: R points of each."""
+
+    x: Float[np.ndarray, " R"]
+    mean: Float[np.ndarray, " R"]  # measured
+    low: Float[np.ndarray, " R"]  # 10 % of replicates; NaN where there is no band
+    high: Float[np.ndarray, " R"]  # 90 %
+    printed: Float[np.ndarray, " R"]
+    right: Float[np.ndarray, " R"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """A paper's panel of the overview: two claims, and what is drawn of them."""
+
+    title: str
+    note: str  # a sentence of the caption
+    printed: str  # id of the claim that is printed
+    printed_words: str
+    right: str  # id of the one that stands beside it
+    right_words: str
+    x_label: str
+    y_label: str
+    log_axes: str  # of "x" and "y" those that are logarithmic
+    curves: Callable[[ReadingLike, int, int, Progress, Mapping[str, Any]], Curves]  # also given the verdicts by id
+
+
 def log_axis_cells(
     settings: Mapping[str, Any], system: System, observe: Observe, num_rounds: int, also: Iterable[int] = ()
 ) -> list[Cell]:
-    """Cells by the names of `settings` (name -> params), kept densely early on and ever more sparsely.
+    """Cells by the names of `settings` (name -> params), recorded densely at first and then ever more sparsely.
 
     Args:
         also: rounds of which the last recorded one not beyond them is kept too, where there is one.

@@ -3,6 +3,7 @@
 import itertools
 from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -46,8 +47,7 @@ def test_a_gate_step_is_that_of_finite_differences_of_the_task_loss(locality_pow
         arrival, _ = draw(step_key(key, time + 1), dims, before.pool, params)
         after, info = system(dims).step(step_key(key, time + 1), before, params)
         stepped, steps = diagnostics.system_with_gate_steps(dims).step(step_key(key, time + 1), before, params)
-    for plain, shown in zip(jax.tree.leaves(after), jax.tree.leaves(stepped), strict=True):
-        np.testing.assert_array_equal(plain, shown)
+    chex.assert_trees_all_equal(after, stepped)
 
     chosen, gate_input = int(info.expert), np.asarray(arrival.features).sum(axis=1)
     fraction = int(after.visits[chosen]) / (time + 1)

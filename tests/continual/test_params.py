@@ -15,34 +15,34 @@ DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2,
 ROOT = mt.root_key(0)
 
 
-@pytest.mark.parametrize("num_samples", [4, 5])
-def test_the_overparameterized_regime_is_required(num_samples):
-    """Would catch s >= d, where the minimum-norm solution is no longer what the theory is about."""
-    message = (
-        rf"num_samples={num_samples} must be below num_features=4: the paper studies the overparameterized regime. "
-        r"Lower num_samples or raise num_features."
-    )
+SIZES = {"max_experts": 3, "num_tasks": 3, "num_features": 4, "num_samples": 2}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        *[
+            (
+                {"num_samples": value},
+                f"num_samples={value} must be below num_features=4: the paper studies the overparameterized regime. "
+                "Lower num_samples or raise num_features.",
+            )
+            for value in (4, 5)
+        ],
+        ({"max_active": 4}, r"max_active=4 must be at most max_experts=3.*Lower max_active or raise"),
+        *[
+            ({name: value}, f"{name}={value!r} must be a whole number of at least 1. Raise {name}.")
+            for name in (*SIZES, "max_active")
+            for value in (0, -2, 1.5, 2.0, True, "3", None, math.nan)
+        ],
+    ],
+    ids=str,
+)
+def test_sizes_outside_their_range_are_refused(changes, message):
+    """Would catch s >= d, empty ranks of top-k routing, and a size that fails later without its name."""
     with pytest.raises(InvalidDimsError, match=message):
-        continual.Dims(3, 3, 4, num_samples)
-    continual.Dims(3, 3, 4, 3)
-
-
-@pytest.mark.parametrize("name", ["max_experts", "num_tasks", "num_features", "num_samples", "max_active"])
-@pytest.mark.parametrize("value", [0, -2, 1.5, 2.0, True, "3", None, math.nan], ids=repr)
-def test_sizes_are_whole_numbers_of_at_least_one(name, value):
-    """Would catch a size that fails later, inside a program, without its name."""
-    sizes = {"max_experts": 3, "num_tasks": 3, "num_features": 4, "num_samples": 2, name: value}
-    with pytest.raises(InvalidDimsError, match=f"{name}={value!r} must be a whole number of at least 1. Raise {name}."):
-        continual.Dims(**sizes)
-
-
-def test_no_more_experts_learn_than_there_are():
-    """Would catch a top-k routing with empty ranks."""
-    with pytest.raises(
-        InvalidDimsError, match=r"max_active=4 must be at most max_experts=3.*Lower max_active or raise"
-    ):
-        continual.Dims(3, 3, 4, 2, max_active=4)
-    assert continual.Dims(3, 3, 4, 2, max_active=3).max_active == 3
+        continual.Dims(**SIZES | changes)
+    assert continual.Dims(**SIZES | {"num_samples": 3, "max_active": 3}).max_active == 3
 
 
 NON_NEGATIVE = (
@@ -84,6 +84,7 @@ REFUSED = [
         for name in continual.Params._fields
         for value in (math.nan, math.inf, -math.inf)
     ],
+    *[({"learning_rate": value}, "learning_rate") for value in (None, "0.5", 1j)],
     *[({name: value}, f"{name}={value} must be True or False") for name in SWITCHES for value in (2, -1, 0.5)],
     *[
         ({name: np.full(2, 0.5)}, rf"{name} has shape \(2,\), but a run has one setting: call once per cell")
@@ -104,14 +105,6 @@ def test_parameters_outside_their_range_are_refused(changes, message):
     on_pool = continual.on_pool(DIMS, continual.Pool(jnp.zeros((3, 4)), jnp.zeros((3, 4)), jnp.arange(3)))
     with pytest.raises(InvalidParamsError, match=message):
         mt.simulate(on_pool, ROOT, params, 10**9)
-
-
-@pytest.mark.parametrize("value", [None, "0.5", 1j], ids=repr)
-def test_parameters_that_are_no_numbers_are_refused(value):
-    """Would catch an error without the parameter's name."""
-    params = continual.Params(num_experts=3, learning_rate=value)
-    with pytest.raises(InvalidParamsError, match="learning_rate"):
-        mt.simulate(continual.system(DIMS), ROOT, params, 4)
 
 
 ACCEPTED = [

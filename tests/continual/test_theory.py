@@ -2,6 +2,7 @@
 
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -245,10 +246,9 @@ def test_traced_bounds_equal_the_host_in_the_precision_of_the_run(form):
         FORMS[form](GAPS, 0.4, *arguments),
         theory.proposition_4(GAPS, 0.4, rounds),
     )
-    for leaf, host in zip(jax.tree.leaves(traced), jax.tree.leaves(expected), strict=True):
-        assert leaf.dtype == jnp.float32
-        assert host.dtype == np.float64
-        np.testing.assert_allclose(leaf, host, rtol=2e-5, atol=2e-6)
+    chex.assert_type(jax.tree.leaves(traced), jnp.float32)
+    chex.assert_type(jax.tree.leaves(expected), np.float64)
+    chex.assert_trees_all_close(traced, jax.tree.map(np.float32, expected), rtol=2e-5, atol=2e-6)
 
 
 def test_ratios_of_the_papers_shapes():

@@ -106,7 +106,7 @@ def test_the_claim_and_the_paper_of_one_s_own_are_judged(tmp_path, own_claims, p
 
 
 def test_the_specifications_are_read(tmp_path):
-    from moe_theory.sweep.spec import Sweep
+    from moe_theory.sweep.results import Sweep
 
     found = [block for page in (README, *PAGES.values()) for block in blocks(page, "toml")]
     assert len(found) == 2

@@ -96,7 +96,7 @@ def test_sigma_is_said_both_ways():
     assert "variance 0.04, deviation 0.2" in line
 
 
-@pytest.mark.parametrize(("drive", "said"), [(3.0, None), (21.0, "freezes itself"), (0.1, "hardly learns")])
+@pytest.mark.parametrize(("drive", "said"), [(3.0, None), (21.0, "freezes by itself"), (0.1, "hardly learns")])
 def test_the_drive_is_warned_of_where_it_decides(drive, said):
     plan = plan_of("continual-mnist-small")
     summary = summarize(plan, made_up(plan, drive=drive))

@@ -8,15 +8,8 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import edge
-from moe_theory.edge import corrected, experiments
-from moe_theory.edge.claims.convergence import (
-    BINOMIAL,
-    NORMAL,
-    _other_gaps,
-    _overfull,
-    _same_gaps,
-    _share_excess,
-)
+from moe_theory.edge import experiments
+from moe_theory.edge.claims.convergence import BINOMIAL, NORMAL, _other_gaps, _overfull, _same_gaps, _share_excess
 from moe_theory.edge.claims.lemmas import _any_disorder, _history_part, _smaller_shortfall
 from moe_theory.runs import Run
 
@@ -151,57 +144,3 @@ def test_overfull_windows_are_counted_in_the_last_rounds_alone():
     runs = {"M = 10": Run(None, None, None, None, Tasks(tasks))}
     np.testing.assert_array_equal(_overfull(NORMAL)(runs), [False, True])
     np.testing.assert_array_equal(_overfull(BINOMIAL)(runs), [False, False])
-
-
-def test_theorem_1_with_early_tasks_is_its_sum_over_tasks():
-    """Would catch an early task that fades, or a late one that keeps the error of blind routing."""
-    gaps = edge.theory.Gaps(np.float64(5.0), np.float64(9.0), np.float64(0.5), np.float64(9.0))
-    loads, explored, ratio = np.array([7.0, 3.0, 0.0]), np.array([2.0, 3.0, 0.0]), 1 / 3
-    expected = 0.0
-    for load, early in zip(loads, explored, strict=True):
-        for arrival in range(int(load)):
-            if arrival < early:
-                expected += ratio**load * 5.0 + (1 - ratio**load) * 9.0
-            else:
-                expected += 0.5 + ratio ** (load - early) * 9.0
-    bound = corrected.theorem_1(gaps, ratio, loads, explored, 10, 0.5)
-    assert bound == pytest.approx(expected / 10)
-
-
-def test_a_policy_that_is_none_is_refused_and_one_without_numbers_drops_nothing():
-    """Would catch a name taken for a policy, scores of another shape, and NaN that loses every task."""
-    with pytest.raises(ValueError, match=r"policy='adaptive' must be a function .* policies\.adaptive"):
-        edge.system(DIMS, "adaptive")  # pyright: ignore[reportArgumentType]
-    params = edge.Params(num_experts=6)
-    with pytest.raises(ValueError, match=r"scores of shape \(6, 1\), not one a server: \(6,\)"):
-        mt.simulate(edge.system(DIMS, lambda outputs, *_: outputs[:, None]), mt.root_key(0), params, 2)
-    state, _ = mt.simulate(edge.system(DIMS, lambda outputs, *_: outputs * np.nan), mt.root_key(0), params, 5)
-    assert int(state.dropped) == 0
-
-
-def test_a_law_of_delays_is_cut_at_the_bounds_and_must_give_whole_rounds():
-    """Would catch a user's law whose delays outgrow the arrays, end before they begin, or are cut to whole numbers."""
-    params = edge.Params(num_experts=6, max_transfer_delay=2, min_execution_delay=1, max_execution_delay=3)
-    for value in (-7, 90):
-        network = edge.system(DIMS, transfer=lambda trip, params, value=value: np.full(6, value))
-        _, info = mt.simulate(network, mt.root_key(0), params, 40)
-        assert np.all((info.delay >= 1) & (info.delay <= 5) | (info.expert < 0))
-    with pytest.raises(ValueError, match="not whole rounds, one a server"):
-        mt.simulate(edge.system(DIMS, transfer=lambda trip, params: trip.uniform * 2), mt.root_key(0), params, 2)
-
-
-def test_exact_errors_are_looked_up_inside_a_compiled_program():
-    """Would catch a NumPy table that a traced load cannot index."""
-    errors = np.array([0.0, 3.0, 2.0])
-    assert jax.jit(lambda loads: corrected.by_loads(errors, loads))(np.array([1, 2])) == pytest.approx(7 / 3)
-    assert np.isnan(jax.jit(lambda loads: corrected.by_loads(errors, loads))(np.array([1, 5])))
-
-
-@pytest.mark.parametrize("change", [{"task": 3}, {"task": -1}, {"truth": np.full(5, np.nan)}])
-def test_an_arrival_that_is_none_is_refused(change):
-    """Would catch a kind beyond the pool's, or missing numbers, that would show as an error of 0."""
-    params = edge.Params(num_experts=6)
-    state = SYSTEM.init(mt.root_key(0), params)
-    arrival = edge.draw(mt.root_key(1), DIMS, state.pool, state.positions, params, edge.delays.uniform)
-    with pytest.raises(ValueError, match="must be"):
-        edge.learn(state, arrival._replace(**change), params)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -129,10 +130,7 @@ REFUSED = [
     ({"min_execution_delay": 0}, "min_transfer_delay=0 and min_execution_delay=0 allow a delay of 0 rounds.*Raise min"),
     *[({name: -1}, f"{name}=-1 must be a whole number of at least 0. Raise {name}") for name in DELAYS],
     *[({name: 1.5}, f"{name}=1.5 must be a whole number of at least 0") for name in DELAYS],
-    *[
-        ({name: 10**12}, f"{name}=1000000000000 must be at most {LONGEST}: .*Lower {name}")
-        for name in ("max_transfer_delay", "max_execution_delay")
-    ],
+    *[({name: 10**12}, f"{name}=1000000000000 must be at most {LONGEST}: .*Lower {name}") for name in DELAYS],
     *[
         ({name: value}, f"{name}=-{abs(float(value)):.5g}.* must not be negative. Raise {name} to 0 or more")
         for name in NON_NEGATIVE
@@ -216,15 +214,11 @@ def test_parameters_inside_their_range_run(changes: dict[str, Any]) -> None:
 
     mt.core.system.check_system(system, params)
     before, after = jax.eval_shape(one_round, ROOT, params)
-    assert jax.tree.map(lambda leaf: leaf.dtype, before) == jax.tree.map(lambda leaf: leaf.dtype, after)
+    chex.assert_trees_all_equal_shapes_and_dtypes(before, after)
 
 
 NUMBERS = [
-    (
-        np.array([1, -1, 1]),
-        InvalidParamsError,
-        r"{name}\[1\]=-1 must be a whole number of rounds in 0..{longest}. Change",
-    ),
+    (np.array([1, -1, 1]), InvalidParamsError, r"{name}\[1\]=-1 must be a whole number of rounds in 0..{longest}. C"),
     (np.array([1, 1, 1.5]), InvalidParamsError, r"{name}\[2\]=1.5 must be a whole number of rounds in 0"),
     (np.array([np.nan, 1, 1]), InvalidParamsError, r"{name}\[0\]=nan must be a whole number"),
     (np.array([1, np.inf, 1]), InvalidParamsError, r"{name}\[1\]=inf must be a whole number"),
@@ -239,10 +233,7 @@ NUMBERS = [
 @pytest.mark.parametrize(("values", "kind", "message"), NUMBERS, ids=lambda value: str(value)[:40])
 def test_delays_are_whole_rounds_one_a_server(values: Any, kind: type[MoeTheoryError], message: str) -> None:
     """Would catch a delay that JAX would cut to a whole number, wrap around in 32 bits, or broadcast."""
-    begun, drawn = (
-        message.format(name="execution_delay", longest=LONGEST),
-        message.format(name="transfer_delay", longest=LONGEST),
-    )
+    begun, drawn = (message.format(name=f"{part}_delay", longest=LONGEST) for part in ("execution", "transfer"))
     refused(kind, begun, lambda: edge.begin(DIMS, PARAMS, POOL, values))
     refused(kind, begun, lambda: mt.simulate(edge.on_pool(DIMS, POOL, values), ROOT, PARAMS, 10**9))
     refused(kind, drawn, lambda: learn(transfer_delay=values))
@@ -349,7 +340,7 @@ def test_a_state_that_needs_its_dims_says_so(dims: edge.Dims) -> None:
 
 
 def test_the_dims_of_a_round_are_those_of_its_start() -> None:
-    """Would catch another queue, capacity or padding than the state has room for, where the shapes happen to agree."""
+    """Would catch another queue, capacity or padding than that of the state, where the shapes happen to agree."""
     short = PARAMS._replace(max_transfer_delay=1, max_execution_delay=2)
     variants = [
         edge.Dims(M, N, P, S),
@@ -374,7 +365,7 @@ def test_the_dims_of_a_round_are_those_of_its_start() -> None:
             )
 
 
-def test_a_pool_and_places_must_fit_the_dims() -> None:
+def test_a_pool_and_positions_must_fit_the_dims() -> None:
     """Would catch a pool or a map of other sizes, broadcast or cut."""
     for wrong in (
         POOL._replace(truths=np.ones((P, N))),
@@ -393,11 +384,7 @@ TABLES = [
     (np.ones((2, 2, 2)), InvalidDimsError, r"rounds of shape \(2, 2, 2\) must be \(M,\) or \(M, M\). Change"),
     (3, InvalidDimsError, r"rounds of shape \(\) must be"),
     ([], InvalidDimsError, r"rounds of shape \(0,\) must be"),
-    (
-        [[1, 2], [3]],
-        InvalidDimsError,
-        r"rounds has rows of unequal lengths: give \(M,\) or \(M, M\). Change",
-    ),
+    ([[1, 2], [3]], InvalidDimsError, r"rounds has rows of unequal lengths: give \(M,\) or \(M, M\). Change"),
     ([1, -2, 3], InvalidParamsError, r"rounds\[1\]=-2 must be a whole number of rounds in 0..\d+. Change"),
     ([[1, 2.5], [3, 4]], InvalidParamsError, r"rounds\[0, 1\]=2.5 must"),
     ([1, math.nan, 3], InvalidParamsError, r"rounds\[1\]=nan must"),
@@ -418,11 +405,7 @@ def test_a_table_holds_whole_rounds(rounds: Any, kind: type[MoeTheoryError], mes
     [
         ("", InvalidDimsError, r"rounds of shape \(0,\)"),
         ("\n \n", InvalidDimsError, r"rounds of shape \(0,\)"),
-        (
-            "1,2\n3\n",
-            InvalidParamsError,
-            "the table of delays .*csv is no CSV of whole numbers: .*columns.* Change the t",
-        ),
+        ("1,2\n3\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers: .*columns.* Change"),
         ("1,two\n3,4\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers: .*'two'.*Change"),
         ("1;2\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers"),
         ("1,\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers"),
@@ -509,3 +492,37 @@ def test_traced_values_are_traced_one_by_one() -> None:
         return edge.learn(state, arrival(), PARAMS._replace(learning_rate=rate, gate_lag=2), dims=DIMS)
 
     refused(InvalidParamsError, "gate_lag=2 must be 0 or 1", lambda: jax.jit(round_at)(0.1))
+
+
+def test_a_policy_is_a_function_of_scores() -> None:
+    """Would catch a name taken for a policy, scores of another shape, and NaN that loses every task."""
+    name: Any = "adaptive"
+    refused(
+        InvalidParamsError,
+        r"policy='adaptive' must be a function .* policies\.adaptive",
+        lambda: edge.system(DIMS, name),
+    )
+    tall = edge.system(DIMS, lambda outputs, *_: outputs[:, None])
+    message = r"the policy gave scores of shape \(3, 1\), not one a server: \(3,\)"
+    refused(InvalidParamsError, message, lambda: mt.simulate(tall, ROOT, PARAMS, 2))
+    state, _ = mt.simulate(edge.system(DIMS, lambda outputs, *_: outputs * np.nan), ROOT, PARAMS, 3)
+    assert int(state.dropped) == 0
+
+
+def test_a_law_of_delays_is_clipped_and_gives_whole_rounds() -> None:
+    """Would catch a user's law whose delays outgrow the arrays, end before they begin, or are cut to whole numbers."""
+    params = PARAMS._replace(max_transfer_delay=2, max_execution_delay=3)
+    for value in (-7, 90):
+        network = edge.system(DIMS, transfer=lambda trip, params, value=value: np.full(M, value))
+        _, info = mt.simulate(network, ROOT, params, 40)
+        assert np.all((info.delay >= 1) & (info.delay <= 5) | (info.expert < 0))
+    halves = edge.system(DIMS, transfer=lambda trip, params: trip.uniform * 2)
+    refused(
+        InvalidParamsError, "a law of delays gave .* not whole rounds", lambda: mt.simulate(halves, ROOT, params, 2)
+    )
+
+
+@pytest.mark.parametrize("change", [{"task": 3}, {"task": -1}, {"truth": np.full(P, np.nan)}], ids=str)
+def test_an_arrival_is_of_the_pool_and_finite(change: dict[str, Any]) -> None:
+    """Would catch a kind beyond the pool's, or missing numbers, that would show as an error of 0."""
+    refused(InvalidParamsError, "task=.* must be a whole number in 0..2|truth must be finite", lambda: learn(**change))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from moe_theory import verify
-from moe_theory.generalization import corrected, model
+from moe_theory.generalization import corrected, model, theory
 from moe_theory.verify import Status
 
 
@@ -133,7 +133,18 @@ def halved(which):
 @pytest.mark.parametrize("which", ["none", 0, 1, 2, "all"])
 def test_half_a_constant_is_caught(which, monkeypatch):
     """The claims that the bound as it is passes, on instances where it is nearly reached."""
-    monkeypatch.setattr(repaired, "uniform", halved(which))
+    monkeypatch.setattr(corrected, "uniform", halved(which))
     status = {verdict.claim: verdict.status for verdict in verify(TIGHT, readings="mask-dimension", error=1e-6)}
     wrong = {"none": [], "all": TIGHT}.get(which, TIGHT[which : which + 1] if isinstance(which, int) else [])
     assert status == {id: Status.REFUTED if id in wrong else Status.SUPPORTED for id in TIGHT}
+
+
+def test_edges_of_the_bounds_that_hold():
+    assert corrected.fixed_router_complexity(50, 10, 1.0, 2.0) == 2.0  # outputs are within B c
+    assert corrected.fixed_router_complexity(8, 100, 0.5) == pytest.approx(0.2)
+    assert corrected.lipschitz_complexity(8, 1, 100) == corrected.product_complexity(8, 100)
+    nothing = corrected.covering(4, 2, 100, 3, expert_norm=0.0)
+    assert nothing == pytest.approx(np.sqrt(np.log(40) / 200))
+    assert corrected.tail(50, 0.2) == pytest.approx(np.exp(-2))
+    assert theory.tail_printed(50, 0.2) == pytest.approx(np.exp(-4))
+    assert theory.ghost_factor(50, 0.2) == pytest.approx(1 - 2 * np.exp(-1))

@@ -242,3 +242,13 @@ def test_sizes_out_of_range_are_named_in_a_line(name: str, sizes: dict[str, Any]
     with pytest.raises(MoeTheoryError, match=f"^{next(iter(sizes))}=") as error:
         getattr(counterexamples, name)(ROOT, **sizes)
     assert "\n" not in str(error.value)
+
+
+def test_a_frequency_refutes_only_where_its_lower_limit_is_above_delta():
+    """5 of 40 samples exceed: the interval is from 0.042 to 0.27, so that 0.05 lies inside."""
+    gap = np.where(np.arange(40) < 5, 1.0, 0.0)
+    found = counterexamples._counterexample(gap, (4, 1, 1000), 0.01, {"mask-dimension": 1.0}, 0.05, {})
+    assert found.frequency == found.frequencies["mask-dimension"] == 0.125
+    assert found.interval[0] < 0.05 < found.interval[1]
+    assert not found.refutes
+    assert counterexamples._counterexample(gap, (4, 1, 1000), 0.01, {"mask-dimension": 1.0}, 0.04, {}).refutes

@@ -3,6 +3,8 @@
 Chi-square tests at 1e-7 on fixed seeds.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,11 +12,17 @@ import pytest
 from scipy import stats
 
 from moe_theory import root_key
-from moe_theory.generalization import corrected, counterexamples, data, model, theory
+from moe_theory.core.errors import InvalidDimsError, UnknownNameError
+from moe_theory.generalization import data, model
 from moe_theory.generalization.model import Dims, Params
+from moe_theory.generalization.training import system
 
 LEAST = 1e-7
 SIZE = 20_000
+KEY = root_key(3)
+quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+draw_sample = quickly(data.draw_sample, static_argnums=(1, 3))
+draw_teacher = quickly(data.draw_teacher, static_argnums=1)
 FEATURES = {"random-labels": 3, "teacher": 3, "digits": 64}
 
 
@@ -73,22 +81,46 @@ def test_the_true_risk_counts_flipped_labels(name):
         assert float(ours) == pytest.approx((1 - noise) * risks[0] + noise * risks[1], abs=1e-5)
 
 
-def test_a_frequency_refutes_only_where_its_lower_limit_is_above_delta():
-    """5 of 40 samples exceed: the interval is from 0.042 to 0.27, so that 0.05 lies inside."""
-    gap = np.where(np.arange(40) < 5, 1.0, 0.0)
-    found = counterexamples._counterexample(gap, (4, 1, 1000), 0.01, {"mask-dimension": 1.0}, 0.05, {})
-    assert found.frequency == found.frequencies["mask-dimension"] == 0.125
-    assert found.interval[0] < 0.05 < found.interval[1]
-    assert not found.refutes
-    assert counterexamples._counterexample(gap, (4, 1, 1000), 0.01, {"mask-dimension": 1.0}, 0.04, {}).refutes
+@pytest.mark.parametrize("name", data.DATA)
+def test_samples_are_of_their_population_and_begin_alike(name):
+    """Would catch inputs that are too long, labels that are not the population's, and padding that changes a draw."""
+    features = 64 if name == data.DIGITS else 5
+    small, large = Dims(3, features, 40), Dims(3, features, 60)
+    key, params = jax.random.key(8), Params(3, num_samples=30)
+    teacher = draw_teacher(key, small) if name == data.TEACHER else None
+    sample, other = (draw_sample(key, dims, params, name, teacher) for dims in (small, large))
+    for one, two in zip(sample, other, strict=True):
+        np.testing.assert_array_equal(one, two[:40])
+        assert not np.any(one[30:])
+    assert sample.is_drawn[:30].all()
+    assert np.all(np.abs(sample.labels[:30]) == 1)
+    assert 0 < np.sum(sample.labels == 1) < 30
+    assert np.linalg.norm(sample.features, axis=1).max() < 1 + 1e-6
+    flipped = draw_sample(key, small, params._replace(label_noise=1.0), name, teacher)
+    np.testing.assert_array_equal(flipped.labels, sample.labels * (1 if name == data.RANDOM_LABELS else -1))
+    if name == data.RANDOM_LABELS:
+        return
+    inputs = data.population(small, name)
+    distances = np.abs(np.asarray(sample.features)[:30, None] - inputs).max(axis=2)
+    assert distances.min(axis=1).max() < 1e-6
+    assert len(set(distances.argmin(axis=1))) > 25
 
 
-def test_edges_of_the_bounds_that_hold():
-    assert corrected.fixed_router_complexity(50, 10, 1.0, 2.0) == 2.0  # outputs are within B c
-    assert corrected.fixed_router_complexity(8, 100, 0.5) == pytest.approx(0.2)
-    assert corrected.lipschitz_complexity(8, 1, 100) == corrected.product_complexity(8, 100)
-    nothing = corrected.covering(4, 2, 100, 3, expert_norm=0.0)
-    assert nothing == pytest.approx(np.sqrt(np.log(40) / 200))
-    assert corrected.tail(50, 0.2) == pytest.approx(np.exp(-2))
-    assert theory.tail_printed(50, 0.2) == pytest.approx(np.exp(-4))
-    assert theory.ghost_factor(50, 0.2) == pytest.approx(1 - 2 * np.exp(-1))
+def test_the_teacher_itself_errs_by_the_noise():
+    """Would catch a population labelled by another rule than the sample, and noise that the risk does not count."""
+    dims = Dims(data.TEACHER_EXPERTS, 5, 50)
+    teacher = draw_teacher(KEY, dims)
+    strong = teacher._replace(experts=(teacher.experts[0] * 1e8,))
+    true_risk = quickly(data.true_risk, static_argnums=3)
+    for noise in (0.0, 0.125):
+        risk = true_risk(strong, 1, data.TEACHER_EXPERTS, data.TEACHER, teacher, noise)
+        assert abs(risk - noise) < 1e-6
+    sample = draw_sample(KEY, dims, Params(4, num_samples=50), data.TEACHER, teacher)
+    assert np.all(sample.labels * model.outputs(teacher, sample.features, 1, data.TEACHER_EXPERTS) > 0)
+
+
+def test_data_there_are_not_are_refused():
+    with pytest.raises(UnknownNameError, match="digits"):
+        system(Dims(2, 64, 8), "digit")
+    with pytest.raises(InvalidDimsError, match="num_features=8 must be 64"):
+        system(Dims(2, 8, 8), data.DIGITS)

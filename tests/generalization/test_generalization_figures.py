@@ -86,7 +86,7 @@ def test_crossing_measures_the_gap(data):
 
 
 def test_crossing_draws_the_bounds_of_each_case(data):
-    """Catches R_m(H) or d_N of another case, a lost factor of the repaired bound."""
+    """Catches R_m(H) or d_N of another case, a lost factor of the corrected bound."""
     here = data["crossing"].sel(case="fixed", place=1)
     rademacher, tail = mean_distance(16) / 16, math.sqrt(math.log(2 / 0.05) / 32)
     np.testing.assert_allclose(here.printed, claimed(8, 1, 16, rademacher, 0))
@@ -124,7 +124,7 @@ def test_sparsity_by_binomial_coefficients(reading, last):
     assert bool(here.printed.dropna("active").diff("active").min() > 0)
     assert int(here.binomial.argmax("active")) + 1 == 4
     assert int(here.printed.notnull().sum()) == 8
-    expected = generalization.repaired.bounds(8, 3, samples, 10, router_norm=4.0, lipschitz=0.5).best
+    expected = generalization.corrected.bounds(8, 3, samples, 10, router_norm=4.0, lipschitz=0.5).best
     np.testing.assert_allclose(here.repaired.sel(active=3), expected)
 
 
@@ -175,7 +175,7 @@ def test_tightness_is_bound_over_gap(data, reading, dimensions):
         at = here.sel(active=active)
         np.testing.assert_allclose(at.printed, claimed(EXPERTS, active, SAMPLES, SAMPLES**-0.5, dimension))
         np.testing.assert_allclose(at.printed_ratio * at.gap, at.printed)
-        holds = generalization.repaired.bounds(EXPERTS, active, SAMPLES, FEATURES, router_norm=100.0, lipschitz=0.5)
+        holds = generalization.corrected.bounds(EXPERTS, active, SAMPLES, FEATURES, router_norm=100.0, lipschitz=0.5)
         np.testing.assert_allclose(at.repaired_ratio * at.gap, holds.best)
 
 

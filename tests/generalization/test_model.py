@@ -1,4 +1,4 @@
-"""Sparse-MoE classifiers and their data: the gate of (5), its gradients, padding, norms, and exact risks."""
+"""Sparse-MoE classifiers: the gate of (5), its gradients, padding, norms and the ramp loss."""
 
 import functools
 import itertools
@@ -11,15 +11,11 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidDimsError, UnknownNameError
-from moe_theory.generalization import Dims, Params, data, model
-from moe_theory.generalization.training import system
+from moe_theory.generalization import Dims, Params, model
 
 KEY = mt.root_key(3)
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 draw_weights = quickly(model.draw_weights, static_argnums=1)
-draw_sample = quickly(data.draw_sample, static_argnums=(1, 3))
-draw_teacher = quickly(data.draw_teacher, static_argnums=1)
 project = quickly(model.project)
 NETWORKS = pytest.mark.parametrize("widths", [(0, 0), (3, 4)], ids=["linear", "networks"])
 
@@ -130,48 +126,3 @@ def test_the_ramp_loss_is_half_on_a_fair_coin():
     steepest = np.max(np.abs(np.diff(losses[1]) / np.diff(outputs.astype(np.float64))))
     assert abs(steepest - model.LIPSCHITZ) < 1e-3
     assert np.all(losses[1][outputs > 1] == 0)
-
-
-@pytest.mark.parametrize("name", data.DATA)
-def test_samples_are_of_their_population_and_begin_alike(name):
-    """Would catch inputs that are too long, labels that are not the population's, and padding that changes a draw."""
-    features = 64 if name == data.DIGITS else 5
-    small, large = Dims(3, features, 40), Dims(3, features, 60)
-    key, params = jax.random.key(8), Params(3, num_samples=30)
-    teacher = draw_teacher(key, small) if name == data.TEACHER else None
-    sample, other = (draw_sample(key, dims, params, name, teacher) for dims in (small, large))
-    for one, two in zip(sample, other, strict=True):
-        np.testing.assert_array_equal(one, two[:40])
-        assert not np.any(one[30:])
-    assert sample.is_drawn[:30].all()
-    assert np.all(np.abs(sample.labels[:30]) == 1)
-    assert 0 < np.sum(sample.labels == 1) < 30
-    assert np.linalg.norm(sample.features, axis=1).max() < 1 + 1e-6
-    flipped = draw_sample(key, small, params._replace(label_noise=1.0), name, teacher)
-    np.testing.assert_array_equal(flipped.labels, sample.labels * (1 if name == data.RANDOM_LABELS else -1))
-    if name == data.RANDOM_LABELS:
-        return
-    inputs = data.population(small, name)
-    distances = np.abs(np.asarray(sample.features)[:30, None] - inputs).max(axis=2)
-    assert distances.min(axis=1).max() < 1e-6
-    assert len(set(distances.argmin(axis=1))) > 25
-
-
-def test_the_teacher_itself_errs_by_the_noise():
-    """Would catch a population labelled by another rule than the sample, and noise that the risk does not count."""
-    dims = Dims(data.TEACHER_EXPERTS, 5, 50)
-    teacher = draw_teacher(KEY, dims)
-    strong = teacher._replace(experts=(teacher.experts[0] * 1e8,))
-    true_risk = quickly(data.true_risk, static_argnums=3)
-    for noise in (0.0, 0.125):
-        risk = true_risk(strong, 1, data.TEACHER_EXPERTS, data.TEACHER, teacher, noise)
-        assert abs(risk - noise) < 1e-6
-    sample = draw_sample(KEY, dims, Params(4, num_samples=50), data.TEACHER, teacher)
-    assert np.all(sample.labels * model.outputs(teacher, sample.features, 1, data.TEACHER_EXPERTS) > 0)
-
-
-def test_data_there_are_not_are_refused():
-    with pytest.raises(UnknownNameError, match="digits"):
-        system(Dims(2, 64, 8), "digit")
-    with pytest.raises(InvalidDimsError, match="num_features=8 must be 64"):
-        system(Dims(2, 8, 8), data.DIGITS)

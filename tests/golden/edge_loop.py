@@ -5,9 +5,11 @@ every task is kept with its own ground truth, and the overall generalization err
 
 Rounds count from 1. A task routed in round t with delay d occupies its server in t..t+d-1. Round t+d opens with the
 server's new model, and the server may be picked in it. `capacity` is the extension of footnote 1: a server holds up to
-that many tasks at once, and (9) starts from the model it has when a task completes.
+that many tasks at once, and (9) starts from the model it has when a task completes. With `when_busy` other than `drop`
+tasks queue, at the router (`wait`) or at the server that is free first (`soonest`).
 """
 
+import heapq
 import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -24,7 +26,9 @@ class Settings(NamedTuple):
     eta: float  # learning rate
     policy: str = "adaptive"  # how the router scores the idle servers
     gate_lag: int = 1  # rounds from a task's completion to its gate step; (13) says 1
-    capacity: int = 1  # tasks that a server holds at once
+    capacity: int = 1  # tasks that a server works on at once
+    when_busy: str = "drop"
+    max_waiting: int = 0  # length of the queue
 
 
 class Arrival(NamedTuple):
@@ -47,6 +51,7 @@ class Server:
     w: np.ndarray  # local model
     theta: np.ndarray  # gate
     tasks: list["Task"] = field(default_factory=list)  # those it is working on
+    waiting: list["Task"] = field(default_factory=list)
     visits: int = 0
 
 
@@ -58,8 +63,13 @@ class Task:
     server: Server
     arrival: Arrival
     pi: list[float]  # (5) over all servers, when it was routed
-    completes_in: int  # t + d_t
+    delay: int  # d_t
+    starts_in: int  # t, or later where it waits at its server
     cost: float = math.nan  # |w_{t+d} - w_{t+d-1}|, known on completion
+
+    @property
+    def completes_in(self) -> int:
+        return self.starts_in + self.delay
 
 
 @dataclass(eq=False)
@@ -73,11 +83,12 @@ class GateStep:
 class Outcome(NamedTuple):
     """What one round showed."""
 
-    expert: int  # m_t, or -1 for a dropped task
-    delay: int  # d_t, 0 for a dropped task
+    expert: int  # m_t; -1 for a dropped task, -2 for one that waits at the router
+    delay: int  # d_t, 0 for a task that went to no server
+    wait: int  # rounds until its server starts on it
     num_busy: int  # servers that could not take the task
     completed: list[Task]  # tasks that completed at the start of the round
-    clearance: float  # how far the best score of an idle server was above the second best
+    clearance: float  # how far the best score of an idle server was above the second best, at least
     generalization_error: float  # (20) over the tasks routed so far
     generalization_error_flushed: float  # the same, as if all of them had completed
 
@@ -95,7 +106,8 @@ class Reference:
         self.dropped = 0
         self.routed: list[Task] = []
         self.pending: list[Task] = []
-        self.waiting: list[GateStep] = []
+        self.queue: list[Arrival] = []  # at the router
+        self.steps: list[GateStep] = []
 
     @property
     def w(self) -> np.ndarray:
@@ -116,26 +128,45 @@ class Reference:
         completed = self._complete_tasks()
         self._take_gate_steps()
 
-        idle = [server for server in self.servers if self.is_idle(server)]
-        num_busy = len(self.servers) - len(idle)
-        if idle:
+        num_busy = len(self.servers) - len(self.idle())
+        self.clearance = math.inf
+        queue = [*self.queue, arrival]
+        while queue and (server := self.server_for(queue[0])) is not None:
+            task = self._assign(queue.pop(0), server)
+        if not queue:
+            expert, delay, wait = task.server.index, task.delay, task.starts_in - self.t
+        elif len(queue) <= (self.settings.max_waiting if self.settings.when_busy == "wait" else 0):
+            expert, delay, wait = -2, 0, 0
+        else:
+            queue.pop()
+            self.dropped += 1
+            expert, delay, wait = -1, 0, 0
+        self.queue = queue
+        errors = self.generalization_error(), self.flushed_error()
+        return Outcome(expert, delay, wait, num_busy, completed, self.clearance, *errors)
+
+    def idle(self) -> list[Server]:
+        return [server for server in self.servers if self.is_idle(server)]
+
+    def server_for(self, arrival: Arrival) -> Server | None:
+        """The idle server of the best score; with none idle and queues at the servers, the one that is free first."""
+        if idle := self.idle():
             scores = {server.index: self.score(server, arrival) for server in idle}
             best = max(idle, key=lambda server: (scores[server.index], -server.index))
             others = [scores[server.index] for server in idle if server is not best]
-            clearance = scores[best.index] - max(others, default=-math.inf)
-            delay = self._assign(arrival, best)
-            expert = best.index
-        else:
-            self.dropped += 1
-            expert, delay, clearance = -1, 0, math.inf
-        return Outcome(expert, delay, num_busy, completed, clearance, self.generalization_error(), self.flushed_error())
+            self.clearance = min(self.clearance, scores[best.index] - max(others, default=-math.inf))
+            return best
+        if self.settings.when_busy != "soonest":
+            return None
+        shorter = [server for server in self.servers if len(server.waiting) < self.settings.max_waiting]
+        return min(shorter, key=lambda server: (self.free_in(server), server.index), default=None)
 
     def _take_gate_steps(self) -> None:
         """(13) for every step that is due; (24)-(26) at the gates of the round in which the task was routed."""
-        for step in [step for step in self.waiting if step.visible_in == self.t]:
+        for step in [step for step in self.steps if step.visible_in == self.t]:
             for server, row in zip(self.servers, gate_gradient(step.task), strict=True):
                 server.theta = server.theta - self.settings.eta * row
-            self.waiting.remove(step)
+            self.steps.remove(step)
 
     def _complete_tasks(self) -> list[Task]:
         """Line 7 for every task that is due, in the order in which they were routed."""
@@ -147,7 +178,11 @@ class Reference:
             task.cost = float(np.linalg.norm(server.w - w_before))
             server.tasks.remove(task)
             self.pending.remove(task)
-            self.waiting.append(GateStep(task, self.t + self.settings.gate_lag))
+            self.steps.append(GateStep(task, self.t + self.settings.gate_lag))
+        for server in self.servers:
+            while server.waiting and self.is_idle(server):
+                assert server.waiting[0].starts_in == self.t, "a server starts another time than it was expected to"
+                server.tasks.append(server.waiting.pop(0))
         return due
 
     def is_idle(self, server: Server) -> bool:
@@ -155,10 +190,14 @@ class Reference:
         return len(server.tasks) < self.settings.capacity
 
     def free_in(self, server: Server) -> int:
-        """The first round after this one in which the server could take a task, if it got no other before."""
+        """The first round after this one in which the server could start a task, if it got no other before."""
         if self.is_idle(server):
             return self.t + 1
-        return min(task.completes_in for task in server.tasks)
+        ends = [task.completes_in for task in server.tasks]
+        heapq.heapify(ends)
+        for task in server.waiting:  # played to its end
+            heapq.heappush(ends, heapq.heappop(ends) + task.delay)
+        return ends[0]
 
     def score(self, server: Server, arrival: Arrival) -> float:
         """What the router maximises over the idle servers: (4), or what a baseline puts in its place."""
@@ -174,17 +213,18 @@ class Reference:
                 return arrival.uniform[m]
         raise ValueError(f"policy={self.settings.policy!r}")
 
-    def _assign(self, arrival: Arrival, server: Server) -> int:
-        """Hand the task over and return its delay (1). Its (5) uses the gates that the router has just used."""
+    def _assign(self, arrival: Arrival, server: Server) -> Task:
+        """Hand the task over, with its delay (1). Its (5) uses the gates that the router has just used."""
         delay = int(arrival.transfer_delay[server.index]) + server.execution_delay
         assert delay >= 1
         pi = softmax([gate_output(other, arrival) for other in self.servers])
-        task = Task(len(self.routed), server, arrival, pi, self.t + delay)
-        server.tasks.append(task)
+        starts_in = self.t if self.is_idle(server) else self.free_in(server)
+        task = Task(len(self.routed), server, arrival, pi, delay, starts_in)
+        (server.tasks if self.is_idle(server) else server.waiting).append(task)
         server.visits += 1
         self.routed.append(task)
         self.pending.append(task)
-        return delay
+        return task
 
     def generalization_error(self) -> float:
         """(20) over the tasks routed so far, with the servers' models of this moment."""

@@ -38,12 +38,16 @@ class Scenario(NamedTuple):
     num_rounds: int = 300
     max_delays: tuple[int, int] = (3, 3)  # execution 1 to the first, transfer 0 to the second
     max_delay: int | None = None  # what the package is told of the largest delay
+    when_busy: str = "drop"
+    max_waiting: int = 0
+    max_experts: int = MAX_EXPERTS
     integer_features: bool = False
     seed: int = 0
 
     @property
     def settings(self) -> Settings:
-        return Settings(self.num_experts, LEARNING_RATE, self.policy, self.gate_lag, self.capacity)
+        queue = (self.when_busy, self.max_waiting)
+        return Settings(self.num_experts, LEARNING_RATE, self.policy, self.gate_lag, self.capacity, *queue)
 
 
 class World:
@@ -65,8 +69,8 @@ class World:
         if scenario.integer_features:
             self.features = generator.integers(-2, 3, self.features.shape).astype(np.float64)
             self.features[:, :, 2] = self.features[:, :, 0] - self.features[:, :, 1]
-        per_server = (rounds, MAX_EXPERTS)
-        self.execution_delay = generator.integers(1, slowest + 1, MAX_EXPERTS)
+        per_server = (rounds, scenario.max_experts)
+        self.execution_delay = generator.integers(1, slowest + 1, scenario.max_experts)
         self.transfer_delay = generator.integers(0, farthest + 1, per_server)
         self.distance = generator.random(per_server)
         self.perturbation = 0.3 * generator.random(per_server)
@@ -80,23 +84,20 @@ class World:
     def run_loop(self) -> list["Snapshot"]:
         """The loop, with what its state was after every round."""
         reference = Reference(self.scenario.settings, self.execution_delay, NUM_FEATURES)
-        M = self.scenario.num_experts
         snapshots = []
         for t in range(self.scenario.num_rounds):
-            arrival = Arrival(
-                self.features[t],
-                self.truth[t],
-                self.transfer_delay[t, :M],
-                self.distance[t, :M],
-                self.perturbation[t, :M],
-                self.uniform[t, :M],
-            )
-            outcome = reference.learn(arrival)
+            outcome = reference.learn(self.arrival(t))
             free_in = np.array([reference.free_in(server) for server in reference.servers])
-            snapshots.append(
-                Snapshot(outcome, reference.w, reference.theta, reference.visits, free_in, reference.dropped)
-            )
+            routed = {task.number: (task.server.index, task.completes_in) for task in reference.pending}
+            models = reference.w, reference.theta
+            snapshots.append(Snapshot(outcome, *models, reference.visits, free_in, reference.dropped, routed))
         return snapshots
+
+    def arrival(self, t: int) -> Arrival:
+        """The loop's arrival of a round, from 0."""
+        M = self.scenario.num_experts
+        per_server = (self.transfer_delay, self.distance, self.perturbation, self.uniform)
+        return Arrival(self.features[t], self.truth[t], *(values[t, :M] for values in per_server))
 
     def run_package(self, precision: str = "float64") -> tuple[edge.State, edge.Info]:
         """The package's states and infos after every round, stacked."""
@@ -107,12 +108,14 @@ class World:
     @property
     def dims(self) -> edge.Dims:
         return edge.Dims(
-            max_experts=MAX_EXPERTS,
-            num_tasks=NUM_TASKS,
-            num_features=NUM_FEATURES,
-            num_samples=NUM_SAMPLES,
+            self.scenario.max_experts,
+            NUM_TASKS,
+            NUM_FEATURES,
+            NUM_SAMPLES,
             max_delay=self.scenario.max_delay,
             max_capacity=self.scenario.max_capacity,
+            when_busy=self.scenario.when_busy,
+            max_waiting=self.scenario.max_waiting,
         )
 
     def inputs(self, precision: str) -> tuple[edge.State, edge.Arrival, edge.Params]:
@@ -150,6 +153,7 @@ class Snapshot(NamedTuple):
     visits: np.ndarray  # (M,)
     free_in: np.ndarray  # (M,) first later round in which the server could take a task
     dropped: int
+    pending: dict[int, tuple[int, int]]  # server and round of completion, by the number of the task
 
 
 @functools.partial(jax.jit, static_argnames="dims")
@@ -224,6 +228,83 @@ def test_servers_that_hold_several_tasks_agree_with_the_paper(
     assert (together >= 5) == (overtaking >= 5) == (capacity > 1), "the data does not try a server with several tasks"
 
 
+QUEUE = Scenario(num_experts=3, max_capacity=2, num_rounds=150, max_waiting=2, max_experts=4)
+
+
+@pytest.mark.parametrize("gate_lag", [0, 1])
+@pytest.mark.parametrize(("policy", "capacity"), itertools.product(("adaptive", "nearest"), (1, 2)))
+def test_tasks_wait_at_the_router(policy: str, capacity: int, gate_lag: int) -> None:
+    """Would catch another order than first come first served, stale gates, or a queue of another length."""
+    setting = {"policy": policy, "capacity": capacity, "gate_lag": gate_lag, "max_delays": (4, 4 * capacity)}
+    snapshots = assert_runs_agree(QUEUE._replace(when_busy="wait", **setting))
+    assert sum(snapshot.outcome.expert == edge.WAITING for snapshot in snapshots) >= 30
+    assert snapshots[-1].dropped >= 5
+    routed = [int(snapshot.visits.sum()) for snapshot in snapshots]
+    assert np.diff(routed).max() >= 2, "the data never routes two tasks in a round"
+
+
+@pytest.mark.parametrize("gate_lag", [0, 1])
+@pytest.mark.parametrize(("policy", "capacity"), itertools.product(("adaptive", "fastest"), (1, 2)))
+def test_tasks_wait_at_the_server_that_is_free_soonest(policy: str, capacity: int, gate_lag: int) -> None:
+    """Would catch a wrong forecast of a server's queue, a delay that starts too early, or (9) from the wrong model."""
+    setting = {"policy": policy, "capacity": capacity, "gate_lag": gate_lag, "max_delays": (4, 7)}
+    snapshots = assert_runs_agree(QUEUE._replace(when_busy="soonest", num_experts=4 - capacity, **setting))
+    waits = [snapshot.outcome.wait for snapshot in snapshots]
+    assert np.sum(np.array(waits) > 0) >= 30
+    assert snapshots[-1].dropped >= 5
+    assert len(set(waits)) >= 4
+
+
+@pytest.mark.parametrize("when_busy", ["wait", "soonest"])
+def test_a_longest_delay_and_unused_capacity_change_nothing(when_busy: str) -> None:
+    """Would catch too few slots for a queue that empties at once, or capacity that is not there."""
+    scenario = QUEUE._replace(when_busy=when_busy, max_waiting=1, max_capacity=3, num_experts=2)
+    for capacity in (1, 2):
+        assert_runs_agree(scenario._replace(capacity=capacity, max_delay=8, max_delays=(4, 4)))
+
+
+@pytest.mark.parametrize("when_busy", ["wait", "soonest"])
+def test_nobody_waits_where_somebody_is_idle(when_busy: str) -> None:
+    """Would catch a queue that changes runs in which it is never used."""
+    queued = QUEUE._replace(when_busy=when_busy, num_experts=4, max_delays=(2, 1))
+    snapshots = assert_runs_agree(queued)
+    assert all(snapshot.outcome.expert >= 0 and snapshot.outcome.wait == 0 for snapshot in snapshots)
+    with jax.enable_x64(True):
+        _, queueing = World(queued).run_package()
+        _, dropping = World(queued._replace(when_busy="drop", max_waiting=0)).run_package()
+    np.testing.assert_array_equal(dropping.expert, queueing.expert)
+    np.testing.assert_allclose(dropping.generalization_error, queueing.generalization_error, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("when_busy", "num_experts", "capacity", "max_waiting", "delay", "experts", "waits"),
+    [
+        ("wait", 1, 1, 2, 3, [0, -2, -2, -2, -1, -1, -2, -1], [0] * 8),
+        ("soonest", 1, 1, 2, 3, [0, 0, 0, 0, -1, -1, 0, -1], [0, 2, 4, 6, 0, 0, 6, 0]),
+        ("soonest", 2, 1, 1, 6, [0, 1, 0, 1, -1, -1, 0], [0, 0, 4, 4, 0, 0, 6]),
+        ("soonest", 2, 2, 1, 6, [0, 0, 1, 1, 0, 1, 0], [0, 0, 0, 0, 2, 3, 1]),
+    ],
+)
+def test_a_timetable_of_queues_made_by_hand(
+    when_busy: str, num_experts: int, capacity: int, max_waiting: int, delay: int, experts: list[int], waits: list[int]
+) -> None:
+    """Would catch both sides being a round early or late, or a last-index rule among servers free equally soon.
+
+    In the first two, one server takes 3 rounds a task, and two tasks may wait: those of rounds 2 and 3. In round 4 the
+    first task is done and the second starts, so the newcomer may wait; those of rounds 5 and 6 may not, and round 7 is
+    as round 4.
+    """
+    world = World(
+        QUEUE._replace(
+            policy="fastest", when_busy=when_busy, num_experts=num_experts, capacity=capacity, max_waiting=max_waiting
+        )
+    )
+    world.execution_delay[:], world.transfer_delay[:] = delay, 0
+    snapshots = assert_runs_agree(world.scenario, world)
+    assert [snapshot.outcome.expert for snapshot in snapshots[: len(experts)]] == experts
+    assert [snapshot.outcome.wait for snapshot in snapshots[: len(experts)]] == waits
+
+
 @pytest.mark.parametrize(
     "names",
     [
@@ -236,8 +317,8 @@ def test_servers_that_hold_several_tasks_agree_with_the_paper(
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("gate_lag", [0, 1])
 @pytest.mark.parametrize("policy", ["adaptive", "nearest"])
-def test_unused_places_change_no_bit(policy: str, gate_lag: int, precision: str, names: tuple[str, ...]) -> None:
-    """Would catch an empty place that completes, takes part in a sum, or changes the order of one."""
+def test_unused_capacity_changes_no_bit(policy: str, gate_lag: int, precision: str, names: tuple[str, ...]) -> None:
+    """Would catch an empty slot that completes, takes part in a sum, or changes the order of one."""
     narrow = Scenario(policy, gate_lag, 5, num_rounds=200)
     with jax.enable_x64(precision == "float64"):
         one, one_info = World(narrow).run_package(precision)
@@ -342,15 +423,7 @@ def test_the_loop_descends_the_printed_loss(capacity: int) -> None:
     reference = Reference(world.scenario.settings, world.execution_delay, NUM_FEATURES)
     theta_when_routed, num_checked = [], 0
     for t in range(40):
-        arrival = Arrival(
-            world.features[t],
-            world.truth[t],
-            world.transfer_delay[t],
-            world.distance[t],
-            world.perturbation[t],
-            world.uniform[t],
-        )
-        outcome = reference.learn(arrival)
+        outcome = reference.learn(world.arrival(t))
         if outcome.expert >= 0:
             theta_when_routed.append(reference.theta)
         for task in outcome.completed:
@@ -385,9 +458,7 @@ def test_the_loop_holds_its_own_invariants(capacity: int) -> None:
     reference = Reference(scenario.settings, world.execution_delay, NUM_FEATURES)
     held: list[tuple[int, int, int]] = []  # server, first and last busy round
     for t in range(1, scenario.num_rounds + 1):
-        arrays = (world.transfer_delay, world.distance, world.perturbation, world.uniform)
-        arrival = Arrival(world.features[t - 1], world.truth[t - 1], *(array[t - 1, :3] for array in arrays))
-        outcome = reference.learn(arrival)
+        outcome = reference.learn(world.arrival(t - 1))
         load = [sum(m == server and first <= t <= last for server, first, last in held) for m in range(3)]
         assert outcome.num_busy == sum(n == capacity for n in load)
         assert (outcome.expert == -1) == (outcome.num_busy == 3)
@@ -405,9 +476,9 @@ def test_the_loop_holds_its_own_invariants(capacity: int) -> None:
     assert abs(reference.generalization_error() - flushed) < 1e-12
 
 
-def assert_runs_agree(scenario: Scenario) -> list[Snapshot]:
+def assert_runs_agree(scenario: Scenario, world: World | None = None) -> list[Snapshot]:
     """Run both sides in float64 and compare all of every round; returns what the loop went through."""
-    world = World(scenario)
+    world = world or World(scenario)
     snapshots = world.run_loop()
     with jax.enable_x64(True):
         states, infos = world.run_package()
@@ -415,9 +486,11 @@ def assert_runs_agree(scenario: Scenario) -> list[Snapshot]:
     outcomes = [snapshot.outcome for snapshot in snapshots]
     if scenario.policy == "adaptive":
         assert min(outcome.clearance for outcome in outcomes) > CLEARANCE, "a route hangs on rounding: change the seed"
-    for name in ("expert", "delay", "num_busy"):
+    for name in ("expert", "delay", "wait", "num_busy"):
         expected = [getattr(outcome, name) for outcome in outcomes]
         np.testing.assert_array_equal(getattr(infos, name), expected, name)
+    np.testing.assert_array_equal(infos.num_idle, M - infos.num_busy)
+    np.testing.assert_array_equal(infos.num_completed, [len(outcome.completed) for outcome in outcomes])
     for name in ("visits", "dropped"):
         expected = np.array([getattr(snapshot, name) for snapshot in snapshots])
         actual = getattr(states, name)
@@ -426,6 +499,12 @@ def assert_runs_agree(scenario: Scenario) -> list[Snapshot]:
     free_in = np.maximum(states.busy_until[:, :M], rounds[:, None] + 1)
     np.testing.assert_array_equal(free_in, [snapshot.free_in for snapshot in snapshots])
     for t, (snapshot, outcome) in enumerate(zip(snapshots, outcomes, strict=True)):
+        slots = states.pending_server[t] >= 0
+        shown = (leaf[t, slots].tolist() for leaf in (states.pending_server, states.pending_until))
+        assert (
+            dict(zip(states.pending_serial[t, slots].tolist(), zip(*shown, strict=True), strict=True))
+            == snapshot.pending
+        )
         assert_close("experts", states.experts[t, :M], snapshot.w, t)
         assert_close("gates", states.gates[t, :M], snapshot.theta, t)
         for name in ("generalization_error", "generalization_error_flushed"):

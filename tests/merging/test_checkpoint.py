@@ -198,7 +198,7 @@ def test_files_that_cannot_be_read_say_why(tmp_path):
     empty.mkdir()
     whole = path.read_bytes()
     for data, message in (
-        (whole[:-5], f"truncated: {len(whole) - 5} of {len(whole)} bytes"),
+        (whole[:-5], "truncated .*not fully covered"),
         (whole[:60], "truncated"),
         (b"PK\x03\x04" + bytes(100), "not a safetensors file"),
         (b"", "not a safetensors file"),
@@ -206,8 +206,9 @@ def test_files_that_cannot_be_read_say_why(tmp_path):
         (whole[:8] + b"{" + whole[9:40].replace(b'"', b"'") + whole[40:], "not a safetensors file"),
     ):
         path.write_bytes(data)
-        with pytest.raises(InvalidCheckpointError, match=message):
+        with pytest.raises(InvalidCheckpointError, match=message) as failure:
             load_experts(path, PATTERN)
+        assert "\n" not in str(failure.value)
     with pytest.raises(InvalidCheckpointError, match="not there"):
         load_experts(tmp_path / "other.safetensors", PATTERN)
     with pytest.raises(InvalidCheckpointError, match=f"no {INDEX} and 0"):

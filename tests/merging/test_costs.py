@@ -12,7 +12,6 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.merging import costs, evaluation
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.serving import merge
-from moe_theory.merging.serving.methods import METHODS
 from moe_theory.merging.system import system
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import VALIDATION, Setting, examples
@@ -65,7 +64,7 @@ def test_every_run_is_timed_once_a_repetition_in_new_orders():
 def test_a_method_listed_twice_is_one_program(deployment, data):
     """Ratios are by repetition, and who merges slot by slot pays for it: against a clock with known ticks."""
     names = ["average", "merged", "average"]
-    timer = costs.Timer([METHODS[name] for name in names], deployment, data.inputs[:6], data.tasks[:6])
+    timer = costs.Timer(names, deployment, data.inputs[:6], data.tasks[:6])
     assert timer.serves[0].run is timer.serves[1].run is timer.serves[2].run
     moments = iter(np.arange(1000.0))
     table = timer.measure(5, clock=lambda: next(moments))
@@ -80,7 +79,7 @@ def test_a_method_listed_twice_is_one_program(deployment, data):
     assert np.all(table.merging_peak_bytes[[0, 2]] == 0)
     assert table.merging_peak_bytes[1] >= 3 * expert  # two experts go in, one comes out
     with pytest.raises(InvalidRunError, match="'merged'"):
-        costs.latency(["average"], deployment, data.inputs[:6], data.tasks[:6])
+        costs.Timer(["average"], deployment, data.inputs[:6], data.tasks[:6])
 
 
 def test_clocks_are_experiments(deployment):

@@ -12,16 +12,16 @@ from written_down import check_written_down
 from moe_theory.core.system import recorded_rounds
 from moe_theory.merging import policies, reading
 from moe_theory.merging.claims.evaluation import late_accuracy
-from moe_theory.merging.costs import Costs, Routing
-from moe_theory.merging.evaluation import Served
+from moe_theory.merging.costs import ChoiceCosts, MethodCosts
+from moe_theory.merging.evaluation import SlotAccuracy
 from moe_theory.merging.experiments import (
-    CLOCKS,
+    CLOCKS_TIER,
     LATE,
-    METHODS,
     NUM_ROUNDS,
     ROUTED,
-    SURFACES,
-    TESTBED,
+    SURFACES_TIER,
+    TESTBED_METHODS,
+    TESTBED_TIER,
     TESTBEDS,
     TIMED,
     Record,
@@ -32,7 +32,7 @@ from moe_theory.verify import Status, registry
 from moe_theory.verify.session import judge
 
 REPLICATES = 256
-TIERS = (SURFACES, TESTBED, CLOCKS)
+TIERS = (SURFACES_TIER, TESTBED_TIER, CLOCKS_TIER)
 OUT_OF_REACH = {"merging.lemma-3.distance", "merging.lemma-4.gap"}  # what they suppose of the width
 
 
@@ -48,21 +48,23 @@ def surface_records(cell, rng, rounds):
 
 def slot_records(cell, rng, rounds):
     level = 0.6 if cell == policies.TANBR else 0.4
-    return Served(rng.normal(level, 0.02, (len(rounds), REPLICATES)), np.full((len(rounds), 8, REPLICATES), 1 / 8))
+    return SlotAccuracy(
+        rng.normal(level, 0.02, (len(rounds), REPLICATES)), np.full((len(rounds), 8, REPLICATES), 1 / 8)
+    )
 
 
 def clock_records(cell, rng, rounds):
     if cell in ROUTED:
         number, _ = ROUTED[cell]
-        return Routing(number * 1e-6 * rng.uniform(0.9, 1.1, (1, REPLICATES)))
+        return ChoiceCosts(number * 1e-6 * rng.uniform(0.9, 1.1, (1, REPLICATES)))
     costs = {}
     for name in (MERGED, *TIMED):
         level = 1.0 if name == MERGED else 2.5
-        costs[name] = Costs(*(level * rng.uniform(0.9, 1.1, (1, REPLICATES)) for _ in Costs._fields))
+        costs[name] = MethodCosts(*(level * rng.uniform(0.9, 1.1, (1, REPLICATES)) for _ in MethodCosts._fields))
     return costs
 
 
-MADE_UP = {SURFACES: surface_records, TESTBED: slot_records, CLOCKS: clock_records}
+MADE_UP = {SURFACES_TIER: surface_records, TESTBED_TIER: slot_records, CLOCKS_TIER: clock_records}
 
 
 @functools.cache
@@ -87,12 +89,12 @@ def test_every_claim_is_judged_and_written_down(tier):
 
 
 def test_what_supposes_a_width_out_of_reach_does_not_apply():
-    assert {judged(SURFACES)[id].status for id in OUT_OF_REACH} == {Status.INAPPLICABLE}
+    assert {judged(SURFACES_TIER)[id].status for id in OUT_OF_REACH} == {Status.INAPPLICABLE}
 
 
 def test_orders_are_the_right_way_round():
     """Tanbr has the least regret and the best accuracy here, and one merged expert takes 1/2.5 of the time."""
-    verdicts = judged(SURFACES) | judged(TESTBED) | judged(CLOCKS)
+    verdicts = judged(SURFACES_TIER) | judged(TESTBED_TIER) | judged(CLOCKS_TIER)
     expected = {
         "merging.figure-4.nucb-peaked": Status.SUPPORTED,
         "merging.figure-4.average-flat": Status.SUPPORTED,
@@ -117,12 +119,12 @@ def test_accuracy_is_that_of_the_last_slots():
     """Would catch a claim that averages over the slots in which a learner has not learnt."""
     rounds = recorded_rounds(TESTBEDS["fixed"].num_rounds, 1)
     accuracy = np.where(rounds[:, None] > rounds[-1] - LATE, 1.0, 0.0) * np.ones(3)
-    run = Run(None, rounds, np.arange(3), None, Served(accuracy, np.zeros((len(rounds), 8, 3))))
+    run = Run(None, rounds, np.arange(3), None, SlotAccuracy(accuracy, np.zeros((len(rounds), 8, 3))))
     np.testing.assert_array_equal(late_accuracy("a cell")({"a cell": run}), [1, 1, 1])
 
 
 def test_every_method_of_the_testbed_has_its_claims():
     for mix in TESTBEDS:
-        for method in METHODS:
+        for method in TESTBED_METHODS:
             assert registry.select_claims([f"merging.table-2.{method}-{mix}"])
     assert NUM_ROUNDS >= 512

@@ -59,9 +59,12 @@ def test_no_way_to_pick_exceeds_the_bounds_and_some_way_has_the_depth(params):
         assert corrected.depth_bound(rounds, params) == depth
         assert corrected.simple_depth_bound(rounds, params) >= depth
         assert corrected.leaf_bound(rounds, params) >= leaves
-        assert corrected.grain_bound(rounds, params) >= total - 1e-12
-        assert corrected.simple_grain_bound(rounds, params) >= corrected.grain_bound(rounds, params) - 1e-12
-    assert corrected.grain_bound(MOST_SLOTS, params) < 1.3 * reached(params)[-1][2]
+        assert corrected.discretization_bound(rounds, params) >= total - 1e-12
+        assert (
+            corrected.simple_discretization_bound(rounds, params)
+            >= corrected.discretization_bound(rounds, params) - 1e-12
+        )
+    assert corrected.discretization_bound(MOST_SLOTS, params) < 1.3 * reached(params)[-1][2]
 
 
 def test_bounds_with_a_planted_error_are_exceeded(monkeypatch):
@@ -75,10 +78,10 @@ def test_bounds_with_a_planted_error_are_exceeded(monkeypatch):
             for rounds, value in enumerate(reached(params), 1)
         )
 
-    assert not exceeded("grain_bound", 2)
+    assert not exceeded("discretization_bound", 2)
     assert not exceeded("leaf_bound", 1)
     monkeypatch.setattr(corrected, "_least_pulls", lambda *arguments: max(1, least_pulls(*arguments) - 1))
-    assert exceeded("grain_bound", 2)
+    assert exceeded("discretization_bound", 2)
     monkeypatch.setattr(corrected, "_least_pulls", lambda *arguments: least_pulls(*arguments) + 1)
     assert exceeded("leaf_bound", 1)
 
@@ -92,7 +95,7 @@ def test_the_least_over_depths_is_what_filling_up_gives():
             ]
             shallow = sum(number * (ratio**h - ratio**last) for h, number in enumerate(pulls))
             deep.append(params.smoothness * (shallow + rounds * ratio**last))
-        assert corrected.grain_bound(rounds, params) == pytest.approx(min(deep), rel=1e-12)
+        assert corrected.discretization_bound(rounds, params) == pytest.approx(min(deep), rel=1e-12)
 
 
 DIMS = Dims(max_experts=3, max_leaves=128)
@@ -128,14 +131,16 @@ def test_trees_keep_within_the_bounds_that_hold(runs):
             here = jax.tree.map(lambda part, place=rounds - 1: float(part[place]), info)
             assert here.max_depth <= corrected.depth_bound(rounds, params)
             assert here.num_active <= here.num_leaves <= corrected.leaf_bound(rounds, params)
-            assert here.cumulative_grain <= corrected.grain_bound(rounds, params, is_cyclic) * (1 + 1e-6)
+            assert here.cumulative_discretization <= corrected.discretization_bound(rounds, params, is_cyclic) * (
+                1 + 1e-6
+            )
         if name == "deepest":
             assert here.max_depth == corrected.depth_bound(NUM_ROUNDS, params)
         if name == "shallowest" and params.split_rule == EFFECTIVE_SPLIT:
-            assert here.cumulative_grain > 0.85 * corrected.grain_bound(NUM_ROUNDS, params)
+            assert here.cumulative_discretization > 0.85 * corrected.discretization_bound(NUM_ROUNDS, params)
             assert int(info.num_active[-1]) == int(info.num_leaves[-1])
         total = params.smoothness * np.sum(float(params.smoothness_ratio) ** np.asarray(info.depth, float))
-        assert here.cumulative_grain == pytest.approx(total, rel=1e-6)
+        assert here.cumulative_discretization == pytest.approx(total, rel=1e-6)
 
 
 def test_the_lemmas_as_printed_are_exceeded(runs):
@@ -247,7 +252,7 @@ def test_the_exponent_is_the_slope_of_the_finite_bound(ratio):
     """Logarithms taken off; over 40 decades, so that the steps in H leave 0.01. sqrt(T) would be 0.1 off at least."""
     params, exponent = Params(smoothness_ratio=ratio), corrected.regret_exponent(ratio)
     assert 0.6 < exponent < 1
-    for bound in (corrected.grain_bound, corrected.simple_grain_bound):
+    for bound in (corrected.discretization_bound, corrected.simple_discretization_bound):
         logs = [
             math.log(bound(10**power, params)) - (1 - exponent) * math.log(power * math.log(10)) for power in (20, 60)
         ]
@@ -263,11 +268,14 @@ def test_exponents_of_cyclic_splits():
         assert corrected.simplex_exponent(num_experts) == pytest.approx(found)
     params = Params(num_experts=3, smoothness_ratio=corrected.least_ratio(3))
     logs = [
-        math.log(corrected.grain_bound(10**power, params, is_cyclic=True)) - 0.25 * math.log(power * math.log(10))
+        math.log(corrected.discretization_bound(10**power, params, is_cyclic=True))
+        - 0.25 * math.log(power * math.log(10))
         for power in (7, 13)
     ]
     assert (logs[1] - logs[0]) / (6 * math.log(10)) == pytest.approx(0.75, abs=0.02)
-    assert corrected.regret_bound(100, 5.0, params, 0.5) == pytest.approx(6.0 + corrected.grain_bound(100, params))
+    assert corrected.regret_bound(100, 5.0, params, 0.5) == pytest.approx(
+        6.0 + corrected.discretization_bound(100, params)
+    )
 
 
 def empirical_kernel(rng, points, mixes, width, num_layers, output_variance):

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory.merging import network
-from moe_theory.merging.params import Dims
+from moe_theory.core.errors import InvalidRewardError, UnknownNameError
+from moe_theory.merging import network, uncertainty
+from moe_theory.merging.network import Weights, check_rewards
+from moe_theory.merging.params import Dims, Params
+from moe_theory.merging.rewards import Feedback
 
 KEY = mt.root_key(4)
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
@@ -79,3 +82,228 @@ def test_dead_units_are_those_that_are_never_above_zero():
     points = jnp.asarray([[0.9, 0.1], [0.1, 0.9], [0.0, 0.0]])
     np.testing.assert_array_equal(quickly(network.dead_units)(weights, points), [0.5, 1.0])
     assert not np.any(outputs(weights, points))
+
+
+DIMS = Dims(3, 2, 14, width=4, num_steps=5)
+PARAMS = Params(regularization=0.7, learning_rate=0.8)
+record = quickly(network.record)
+
+
+def begin(dims=DIMS):
+    blank = jax.eval_shape(lambda: network.empty_history(dims))
+    return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), blank)
+
+
+def seen(rng, slots=12, arms=10):
+    """A history of so many slots in which tasks are absent at times, and the slots themselves."""
+    points = rng.dirichlet(np.ones(3), arms)
+    history, rows = begin(), []
+    for slot in range(slots):
+        arm = slot if slot < arms else int(rng.integers(arms))
+        rewards, counts = rng.uniform(size=2), rng.integers(0, 3, 2).astype(np.int32)
+        history = record(history, jnp.int32(arm), points[arm], Feedback(rewards, counts))
+        rows.append((points[arm], rewards, counts > 0))
+    return history, rows
+
+
+def layers_of(rng):
+    return [rng.normal(0, 0.7, (4, 3)), rng.normal(0, 0.7, (2, 4))]
+
+
+def loss(layers, start, rows):
+    """The mean over pairs of a slot and a task that was present, written out."""
+    squares = [
+        (math.sqrt(4) * layers[1][v] @ np.maximum(layers[0] @ x, 0) - rewards[v]) ** 2 / 2
+        for x, rewards, present in rows
+        for v in np.flatnonzero(present)
+    ]
+    distance = sum(np.sum((layer - first) ** 2) for layer, first in zip(layers, start, strict=True))
+    return (sum(squares) + PARAMS.regularization / 2 * distance) / len(squares)
+
+
+def slopes(layers, start, rows, step=1e-6):
+    """Of `loss`, by central differences."""
+    found = [np.zeros_like(layer) for layer in layers]
+    for index, layer in enumerate(layers):
+        for place in np.ndindex(layer.shape):
+            ends = []
+            for sign in (1, -1):
+                moved = [other.copy() for other in layers]
+                moved[index][place] += sign * step
+                ends.append(loss(moved, start, rows))
+            found[index][place] = (ends[0] - ends[1]) / (2 * step)
+    return found
+
+
+@pytest.mark.parametrize("arms_a_block", [4, 256], ids=["blocks", "one block"])
+def test_steps_are_plain_gradient_descent_on_the_slots(arms_a_block, monkeypatch):
+    """Would catch arms that are not weighted by their slots, a block left out, another step or regularization."""
+    monkeypatch.setattr(network, "ARMS_A_BLOCK", arms_a_block)
+    rng = np.random.default_rng(0)
+    with jax.enable_x64(True):
+        history, rows = seen(rng)
+        assert history.points.shape[0] == (16 if arms_a_block == 4 else 14)
+        start, layers = layers_of(rng), layers_of(rng)
+        descend = quickly(network.descend, static_argnums=3)
+        moved = descend(history, Weights(tuple(layers)), Weights(tuple(start)), DIMS, PARAMS)
+    assert (history.num_arms, history.unusable) == (10, 0)
+    for _ in range(DIMS.num_steps):
+        found = slopes(layers, start, rows)
+        layers = [layer - PARAMS.learning_rate / 4 * slope for layer, slope in zip(layers, found, strict=True)]
+    for layer, expected in zip(moved.layers, layers, strict=True):
+        np.testing.assert_allclose(layer, expected, rtol=0, atol=1e-8)
+
+
+def test_an_absent_task_or_an_unusable_reward_leaves_no_trace():
+    """Would catch an absent task's 0 learnt as a reward, and a NaN that poisons the means or goes uncounted."""
+    point, rewards = np.asarray([0.5, 0.5, 0.0], np.float32), np.float32([0.3, 0.8])
+    once = record(begin(), jnp.int32(0), point, Feedback(rewards, np.int32([4, 4])))
+    absent = record(once, jnp.int32(0), point, Feedback(np.float32([0.5, 9.0]), np.int32([4, 0])))
+    np.testing.assert_array_equal(absent.counts[0], [2, 1])
+    np.testing.assert_allclose(absent.means[0], [0.4, 0.8], rtol=1e-6)
+    for bad in (np.nan, np.inf):
+        unusable = record(once, jnp.int32(0), point, Feedback(np.float32([0.5, bad]), np.int32([4, 4])))
+        assert unusable.unusable == 1
+        for name in ("points", "counts", "means", "num_arms"):
+            np.testing.assert_array_equal(getattr(unusable, name), getattr(absent, name))
+
+
+@pytest.mark.parametrize(
+    ("rewards", "counts", "message"),
+    [
+        ([0.5, np.nan], [3, 2], r"rewards\[1\]=nan of 2 requests must be a finite number"),
+        ([np.inf, 0.5], [3, 2], r"rewards\[0\]=inf"),
+        ([0.5, 0.5], [3, -2], r"counts=\[3, -2\] must be whole numbers"),
+        ([0.5, 0.5], [3.0, 2.0], "must be whole numbers"),
+        ([0.5], [3, 2], r"shape \(1,\) and counts of shape \(2,\)"),
+    ],
+)
+def test_rewards_that_teach_nothing_are_refused(rewards, counts, message):
+    """Would catch a bad reward that is learnt from without a word."""
+    with pytest.raises(InvalidRewardError, match=message) as refused:
+        check_rewards(Feedback(np.asarray(rewards), np.asarray(counts)))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_reward_of_an_absent_task_is_not_looked_at():
+    """Would catch a refusal of what is never used."""
+    check_rewards(Feedback(np.asarray([0.5, np.nan]), np.asarray([3, 0])))
+
+
+REGULARIZED = Params(regularization=0.7)
+CANDIDATES = 5
+QUICKLY = {"xla_backend_optimization_level": 0}
+
+
+def slots(dims, count):
+    """Factors of each slot's gradient (count, ...), and of candidates that no slot changes (C, ...).
+
+    Drawn at random: neither of them need be a network's.
+    """
+    rng = np.random.default_rng(dims.width)
+    dtype = np.dtype(jnp.result_type(float))
+
+    def factors(size):
+        lengths = (
+            (*[dims.width] * dims.num_hidden, dims.num_tasks),
+            (dims.max_experts, *[dims.width] * dims.num_hidden),
+        )
+        outer = [rng.standard_normal((size, n)).astype(dtype) for n in lengths[0]]
+        return network.Factors(tuple(outer), tuple(rng.uniform(size=(size, n)).astype(dtype) for n in lengths[1]))
+
+    return factors(count), factors(CANDIDATES)
+
+
+def written(factors):
+    """The gradients in full, layer by layer and row by row."""
+    pairs = zip(*(map(np.float64, part) for part in factors), strict=True)
+    return np.concatenate([np.einsum("ci,cj->cij", *pair).reshape(len(pair[0]), -1) for pair in pairs], axis=1)
+
+
+def carried(form, seen, candidates):
+    """Squared norms of the candidates and log det after each slot, and the last memory."""
+
+    @functools.partial(jax.jit, compiler_options=QUICKLY)
+    def run(seen, candidates):
+        def slot(memory, factors):
+            memory = form.add(memory, factors, REGULARIZED)
+            return memory, (form.squared_norms(memory, candidates, REGULARIZED), form.log_det(memory, REGULARIZED))
+
+        return jax.lax.scan(slot, form.begin(REGULARIZED), seen)
+
+    memory, records = run(seen, candidates)
+    return *(np.asarray(record, np.float64) for record in records), memory
+
+
+def written_out(dims, seen, candidates):
+    """The same by np.linalg, from the gradients themselves."""
+    rows, wanted = (written(factors) for factors in (seen, candidates))
+    Z, squares, log_dets = REGULARIZED.regularization * np.eye(dims.num_parameters), [], []
+    for g in rows:
+        Z = Z + np.outer(g, g) / dims.width
+        squares.append(np.sum(wanted * np.linalg.solve(Z, wanted.T).T, axis=1) / dims.width)
+        log_dets.append(np.linalg.slogdet(Z / REGULARIZED.regularization)[1])
+    return np.array(squares), np.array(log_dets)
+
+
+@pytest.mark.parametrize("x64", [False, True], ids=["float32", "float64"])
+def test_exact_forms_are_the_inverse_written_out(x64, monkeypatch):
+    """Would catch a constant, a row of L^-1, a tile or a determinant; single precision is good to 1e-4, really 5e-6."""
+    monkeypatch.setattr(uncertainty, "SLOTS_A_TILE", 64)
+    dims = Dims(4, 3, 200, width=16)
+    with jax.enable_x64(x64):
+        seen, candidates = slots(dims, 200)
+        squares, log_dets = written_out(dims, seen, candidates)
+        for name in (uncertainty.DUAL, uncertainty.FULL):
+            actual, actual_log_dets, _ = carried(uncertainty.named(name, dims), seen, candidates)
+            np.testing.assert_allclose(actual, squares, rtol=1e-9 if x64 else 1e-4)
+            np.testing.assert_allclose(actual_log_dets, log_dets, rtol=1e-9 if x64 else 1e-5)
+
+
+def test_the_full_inverse_lasts_for_2000_slots_in_single_precision():
+    """Would catch an inverse that drifts, or that rounding makes asymmetric."""
+    dims = Dims(4, 3, 2000, width=16)
+    seen, candidates = slots(dims, 2000)
+    squares, _, memory = carried(uncertainty.full(dims), seen, candidates)
+    rows = written(seen)
+    inverse = np.linalg.inv(REGULARIZED.regularization * np.eye(dims.num_parameters) + rows.T @ rows / dims.width)
+    wanted = written(candidates)
+    np.testing.assert_allclose(squares[-1], np.sum(wanted @ inverse * wanted, axis=1) / dims.width, rtol=1e-3)
+    np.testing.assert_array_equal(memory.inverse, memory.inverse.T)
+    assert np.max(np.abs(memory.inverse - inverse)) < 1e-4
+
+
+def test_the_diagonal_form_is_the_diagonal_of_z():
+    """Would catch squares of sums for sums of squares, a layer that is transposed, and a determinant of all of Z."""
+    dims = Dims(4, 3, 30, width=5, num_hidden=2)
+    with jax.enable_x64(True):
+        seen, candidates = slots(dims, 30)
+        actual, log_dets, _ = carried(uncertainty.named("diagonal", dims), seen, candidates)
+        rows, wanted = (written(factors) for factors in (seen, candidates))
+    diagonals = REGULARIZED.regularization + np.cumsum(rows**2, axis=0) / dims.width
+    squares = [np.sum(wanted**2 / diagonal, axis=1) / dims.width for diagonal in diagonals]
+    np.testing.assert_allclose(actual, squares, rtol=1e-12)
+    np.testing.assert_allclose(log_dets, np.sum(np.log(diagonals / REGULARIZED.regularization), axis=1), rtol=1e-12)
+
+
+def test_norms_are_computed_for_blocks_in_which_one_is_wanted(monkeypatch):
+    """Would catch candidates in a wrong place, a last block that is cut off, and work for blocks nobody wants."""
+    monkeypatch.setattr(uncertainty, "CANDIDATES_A_BLOCK", 2)
+    dims = Dims(4, 3, 30, width=5)
+    seen, candidates = slots(dims, 30)
+    form = uncertainty.named("exact", dims)
+    squares, _, memory = carried(form, seen, candidates)
+    wanted = jnp.asarray([False, True, False, False, True])
+    norms = jax.jit(
+        lambda memory: uncertainty.norms(form, memory, candidates, wanted, REGULARIZED), compiler_options=QUICKLY
+    )(memory)
+    np.testing.assert_allclose(norms, np.sqrt(squares[-1]) * [1, 1, 0, 0, 1], rtol=1e-5)
+
+
+def test_exact_is_the_cheaper_form_and_unknown_forms_are_refused():
+    """Would catch p^2 numbers for a run of few slots, and a name that falls back to another form."""
+    for max_rounds, kind in ((1024, uncertainty.Full), (1023, uncertainty.Dual)):
+        form = uncertainty.named("exact", Dims(max_rounds=max_rounds))
+        assert type(jax.eval_shape(form.begin, REGULARIZED)) is kind
+    with pytest.raises(UnknownNameError, match=r"'exakt'.*'exact'"):
+        uncertainty.named("exakt", Dims())

@@ -9,8 +9,9 @@ import pytest
 
 from moe_theory.core.errors import InvalidRewardError, InvalidStreamError, MoeTheoryError
 from moe_theory.core.random import root_key
-from moe_theory.merging import Params, policies
-from moe_theory.merging.online import Served, checked, from_file, from_module, merge_online
+from moe_theory.merging import Feedback, Params, policies
+from moe_theory.merging.online import checked, from_file, from_module, merge_online
+from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.checkpoint import write_safetensors
 from moe_theory.merging.testbed.tasks import VALIDATION, Setting, examples, tasks_of
@@ -30,9 +31,9 @@ class Corner:
     def slots(self) -> Iterator[int]:
         return iter(range(self.num_slots))
 
-    def serve(self, slot: int, weights: np.ndarray) -> Served:
+    def serve(self, slot: int, weights: np.ndarray) -> Feedback:
         self.asked.append((slot, weights))
-        return Served(np.array([weights[1], 0.5]), np.array([3, 0 if slot % 2 else 1]))
+        return Feedback(np.array([weights[1], 0.5]), np.array([3, 0 if slot % 2 else 1]))
 
 
 @pytest.fixture(scope="module")
@@ -120,9 +121,8 @@ def test_requests_are_read_from_a_file(model, tmp_path):
     assert (stream.num_experts, stream.num_tasks, [len(slot.labels) for slot in slots]) == (3, 4, [2, 3])
     weights = np.array([0.2, 0.3, 0.5])
     served = stream.serve(slots[1], weights)
-    logits = transformer.forward(
-        model, jnp.asarray(data.inputs[[0, 900, 400]]), transformer.merged(jnp.asarray(weights))
-    )
+    merged = merge.weighted(model, jnp.asarray(weights))
+    logits = transformer.forward(merged, jnp.asarray(data.inputs[[0, 900, 400]]), merge.single)
     right = np.argmax(logits, axis=1) == data.labels[[0, 900, 400]]
     np.testing.assert_array_equal(served.counts, [1, 1, 1, 0])
     np.testing.assert_allclose(served.rewards, [right[0], right[2], right[1], 0])
@@ -217,9 +217,9 @@ def test_the_rewards_of_the_paper_s_families_are_a_stream_s_too():
     """A `Reward` served by hand: the loop in `tanbr`'s docstring, through a stream."""
 
     class Peaked(Corner):
-        def serve(self, slot: int, weights: np.ndarray) -> Served:
+        def serve(self, slot: int, weights: np.ndarray) -> Feedback:
             self.asked.append(slot)
-            return Served(np.exp(-np.sum((weights - [0.1, 0.8, 0.1]) ** 2) * np.ones(2)), np.array([1, 1]))
+            return Feedback(np.exp(-np.sum((weights - [0.1, 0.8, 0.1]) ** 2) * np.ones(2)), np.array([1, 1]))
 
     rows = list(merge_online(Peaked(40), policies.TANBR, 40, Params(split_rule=1, smoothness=0.5)))
     assert rows[-1].num_candidates > rows[0].num_candidates == 1

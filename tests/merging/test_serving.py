@@ -135,14 +135,12 @@ def test_methods_follow_their_routers(deployment, batch, by_expert, name):
     method = METHODS[name]
     logits = quick(method.serve)(method.prepare(deployment), *batch)
     np.testing.assert_allclose(logits, by_expert[2], atol=1e-4)
-    assert not method.needs_tags
 
 
 def test_tags_choose_experts(deployment, batch, by_expert):
     """Would catch tags that do not reach a build, and a batch of one task that is served by another's expert."""
     inputs, tags = batch
     method = METHODS["task-top-1-dense"]
-    assert method.needs_tags
     own = by_expert[np.asarray(tags), np.arange(len(tags))]
     np.testing.assert_allclose(quick(method.serve)(method.prepare(deployment), inputs, tags), own, atol=1e-4)
     method = METHODS["task-top-1-one-task"]

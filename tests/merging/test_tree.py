@@ -51,7 +51,7 @@ def place():
 
 @pytest.fixture(scope="module")
 def pull():
-    return jax.jit(trees.pulled)
+    return jax.jit(trees.split_leaf)
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +204,9 @@ def test_types_of_the_tree_stay_what_they_are(is_double):
         key = jax.random.key(0)
         begun = jax.eval_shape(lambda: trees.begin(key, DIMS, Params(num_experts=3, max_active=3)))
         after = jax.eval_shape(
-            lambda tree: trees.pulled(key, tree, jnp.int32(0), jnp.int32(1), Params(num_experts=3, max_active=3))[0],
+            lambda tree: trees.split_leaf(key, tree, jnp.int32(0), jnp.int32(1), Params(num_experts=3, max_active=3))[
+                0
+            ],
             begun,
         )
         assert [(leaf.shape, leaf.dtype) for leaf in begun] == [(leaf.shape, leaf.dtype) for leaf in after]

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moe_theory.core.errors import MoeTheoryError
-from moe_theory.sweep import formulas, locate
-from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep import formulas, toml
+from moe_theory.sweep.results import Sweep
 from moe_theory.sweep.systems import sweepable, system_names
 
 always = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -218,7 +218,7 @@ def test_lines_are_those_where_entries_begin(shape, random):
         places[table, f"k{number}"] = len(lines) + 1
         lines += [f"k{number} = [", *["  1,"] * height, "]"] if random.random() < 0.7 else [f"k{number}=1"]
     text = ("\r\n" if random.random() < 0.3 else "\n").join(lines)
-    assert {key: locate.line_of(text, key) for key in places} == places
+    assert {key: toml.line_of(text, key) for key in places} == places
 
 
 pieces = st.sampled_from(

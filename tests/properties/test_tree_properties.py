@@ -29,7 +29,7 @@ def grown(key, params):
         # One leaf in three is the deepest, so that small boxes come up.
         scores = jnp.where(time % 3 == 0, jnp.where(tree.active, tree.depth, -1).astype(scores.dtype), scores)
         leaf = jnp.argmax(scores)
-        tree, split = trees.pulled(pull_key, tree, leaf, time, params)
+        tree, split = trees.split_leaf(pull_key, tree, leaf, time, params)
         return tree, (tree, leaf, split)
 
     start = trees.begin(key, DIMS, params)

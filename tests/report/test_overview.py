@@ -1,6 +1,7 @@
 """The picture of all papers: catches a panel that shows other numbers than its figure, claim or verdict has."""
 
 import dataclasses
+import importlib
 from pathlib import Path
 
 import numpy as np
@@ -32,15 +33,11 @@ def kept(paper: str) -> tuple[pd.DataFrame, xr.Dataset]:
 @pytest.fixture
 def measured(monkeypatch):
     """The overview's data, its figures read from the repository and its verdicts made up; which ids were judged."""
-    for paper, registry in (
-        ("continual", overview.CONTINUAL),
-        ("edge", overview.EDGE),
-        ("generalization", overview.GENERALIZATION),
-    ):
-        name, _ = FROM[paper]
+    for paper, (name, _) in FROM.items():
+        module = importlib.import_module(f"moe_theory.{paper}.figures.{name.replace('-', '_')}")
         data = kept(paper)[1]
-        spec = dataclasses.replace(registry[name], compute=lambda *_, data=data, **__: data)
-        monkeypatch.setitem(registry, name, spec)
+        spec = dataclasses.replace(module.FIGURE, compute=lambda *_, data=data, **__: data)
+        monkeypatch.setattr(module, "FIGURE", spec)
     judged = []
 
     def judge(request, **_):
@@ -90,8 +87,8 @@ def test_both_orders_go_through_the_first_point(measured):
 def test_a_printed_statement_s_verdict_and_the_right_one_s_are_not_mixed_up(measured):
     data, judged = measured
     claims = all_claims()
-    for panel in overview.PANELS:
-        assert claims[panel.printed].paper == claims[panel.right].paper == panel.paper
+    for paper, panel in overview.panels().items():
+        assert claims[panel.printed].paper == claims[panel.right].paper == paper
         assert claims[panel.printed].replaced_by is not None
         assert claims[panel.right].where.startswith("replaces")
         assert {id for id, _ in judged} >= {panel.printed, panel.right}
@@ -101,9 +98,8 @@ def test_a_printed_statement_s_verdict_and_the_right_one_s_are_not_mixed_up(meas
 
 def test_it_is_drawn_with_its_verdicts(measured):
     data = measured[0]
-    picture = plots.render(
-        overview.FIGURE.title, overview.FIGURE.size, lambda canvas: overview.draw(data, canvas), overview.caption(data)
-    )
+    (figure,) = overview.figures().values()
+    picture = plots.render(figure.title, figure.size, lambda canvas: figure.draw(data, canvas), figure.caption(data))
     assert picture.startswith("<?xml")
     assert f"moe-theory figures overview --replicates 64 --seed {SEED}" in picture
     assert plots.to_csv(data).count("\n") > data.sizes["place"]

@@ -12,9 +12,8 @@ from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.report import sweeps
 from moe_theory.runs.files import pack
 from moe_theory.runs.store import Store
-from moe_theory.sweep.results import Results
-from moe_theory.sweep.spec import Sweep
-from moe_theory.sweep.tasks import Plan, fingerprint
+from moe_theory.sweep.plan import Plan, fingerprint
+from moe_theory.sweep.results import Results, Sweep
 
 ARGUMENTS = {
     "system": "continual",
@@ -42,14 +41,14 @@ def planted(folder, values=None, **changes):
     """Results of chunks that hold what `values` gives for a cell and an observable: (records, ..., 8)."""
     plan, store = Plan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(Path(folder))
     records = -(-plan.sweep.rounds // plan.sweep.record_every)
-    for part in plan.parts:
+    for chunk in plan.chunks:
         arrays = {}
-        for name in part.task["observables"]:
-            own = (part.task["dims"]["max_experts"],) if name == "loads" else ()
-            shape = (records, *own, part.task["width"])
-            random = np.random.default_rng(part.cell)
-            arrays[name] = random.normal(5.0 + part.cell, 1.0, shape) if values is None else values(part.cell, shape)
-        store.write(part.name, pack(part.task, arrays))
+        for name in chunk.task["observables"]:
+            own = (chunk.task["dims"]["max_experts"],) if name == "loads" else ()
+            shape = (records, *own, chunk.task["width"])
+            random = np.random.default_rng(chunk.cell)
+            arrays[name] = random.normal(5.0 + chunk.cell, 1.0, shape) if values is None else values(chunk.cell, shape)
+        store.write(chunk.name, pack(chunk.task, arrays))
     return Results(plan, store)
 
 
@@ -61,8 +60,8 @@ def printed(results):
 
 def without_chunks(results, *cells):
     for cell in cells:
-        for part in results.plan.parts_of(cell):
-            results.store.path(part.name).unlink()
+        for chunk in results.plan.chunks_of(cell):
+            results.store.path(chunk.name).unlink()
     return Results(results.plan, results.store, partial=True)
 
 

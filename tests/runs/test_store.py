@@ -15,7 +15,7 @@ from moe_theory.runs import files
 from moe_theory.runs.files import pack, unpack
 from moe_theory.runs.store import Store
 from moe_theory.sweep import runner
-from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep.results import Sweep
 
 ARGUMENTS = {"system": "continual", "rounds": 20, "axes": {"num_experts": [2, 3]}, "replicates": 32, "chunk_width": 16}
 SWEEP = Sweep(**ARGUMENTS)
@@ -91,9 +91,9 @@ def test_a_damaged_chunk_is_found_named_and_computed_anew(folder, finished, harm
     harm(path)
     with pytest.raises(DamagedChunkError, match=said):
         Store(folder).read(path.stem)
-    tally = runner.run(SWEEP, folder).tally
-    assert (tally.computed, tally.present) == (1, 3)
-    assert list(tally.damaged) == [path.stem]
+    counts = runner.run(SWEEP, folder).counts
+    assert (counts.computed, counts.present) == (1, 3)
+    assert list(counts.damaged) == [path.stem]
     assert [path.read_bytes() for path in chunk_files(folder)] == [path.read_bytes() for path in chunk_files(finished)]
 
 
@@ -119,8 +119,8 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, finished, monkeypat
     monkeypatch.undo()
     kept = {path.name: path.stat().st_mtime_ns for path in chunk_files(tmp_path)}
     assert 0 < len(kept) < 4
-    assert not list(tmp_path.glob("**/*.part"))
-    assert runner.run(SWEEP, tmp_path).tally.present == len(kept)
+    assert not list(tmp_path.glob("**/*.chunk"))
+    assert runner.run(SWEEP, tmp_path).counts.present == len(kept)
     assert all(
         path.stat().st_mtime_ns == kept.get(path.name, path.stat().st_mtime_ns) for path in chunk_files(tmp_path)
     )
@@ -145,9 +145,9 @@ def test_a_really_full_disk(small_disk, finished):
     with pytest.raises(OutputError, match="No space left on device"):
         runner.run(sweep, small_disk / "run")
     subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
-    tally = runner.run(sweep, small_disk / "run").tally
-    assert tally.present > 0
-    assert not tally.damaged
+    counts = runner.run(sweep, small_disk / "run").counts
+    assert counts.present > 0
+    assert not counts.damaged
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     for name in ("run", "other"):
         with pytest.raises(OutputError, match="Read-only file system"):
@@ -161,7 +161,7 @@ def test_a_file_in_the_way_of_the_folder(tmp_path):
 
 
 def test_leftovers_of_a_killed_process_are_swept_up_but_not_what_is_being_written(folder):
-    old, new = (chunk_files(folder)[0].with_name(f".{'ab' * 20}.host-{number}.part") for number in (1, 2))
+    old, new = (chunk_files(folder)[0].with_name(f".{'ab' * 20}.host-{number}.chunk") for number in (1, 2))
     for path in (old, new):
         path.write_bytes(b"half")
     os.utime(old, (0, 0))
@@ -188,7 +188,7 @@ def test_a_damaged_manifest_is_written_anew_and_costs_nothing(folder, text):
     (folder / "manifest.json").write_text(text)
     with pytest.raises(InvalidRunError, match=r"manifest"):
         Store(folder).manifest()
-    assert runner.run(SWEEP, folder).tally.computed == 0
+    assert runner.run(SWEEP, folder).counts.computed == 0
     assert Store(folder).manifest()["specification"] == SWEEP.to_json()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from moe_theory import continual, edge
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidSpecError, MoeTheoryError
-from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep.results import Sweep
 from moe_theory.sweep.systems import sweepable, system_names
 
 

@@ -24,11 +24,10 @@ from moe_theory.core.errors import (
 from moe_theory.runs.files import pack
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import DevicePool
-from moe_theory.sweep import labels, runner
-from moe_theory.sweep.results import Results, _Cache
-from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep import dataset, runner
+from moe_theory.sweep.plan import Plan, fingerprint
+from moe_theory.sweep.results import Results, Sweep, _Cache
 from moe_theory.sweep.systems import sweepable
-from moe_theory.sweep.tasks import Plan, fingerprint
 
 ARGUMENTS = {
     "system": "continual",
@@ -146,7 +145,7 @@ def test_only_the_cells_asked_for_are_read(statistics, monkeypatch):
     assert not seen
     first = chosen.values
     place = results.sweep.grid.cells.index(cell_at(results, num_experts=3, reading="weak-signal", truth_scale=0.2))
-    assert seen == [part.name for part in results.plan.parts_of(place)]
+    assert seen == [chunk.name for chunk in results.plan.chunks_of(place)]
     np.testing.assert_array_equal(data["forgetting"].values[1, 1, [1], -1], first)
     assert len(seen) == 8 * 3  # all cells, and the first only once
     data.load()
@@ -228,9 +227,9 @@ def test_without_an_extra_one_line_says_how_to_get_it(statistics, form, package,
 def test_what_is_missing_is_told_or_left_out(tmp_path):
     results = mt.Results.open(made(tmp_path, keep="replicates"))
     store, plan = results.store, results.plan
-    store.path(plan.parts_of(2)[1].name).unlink()
-    for part in plan.parts_of(5):
-        store.path(part.name).unlink()
+    store.path(plan.chunks_of(2)[1].name).unlink()
+    for chunk in plan.chunks_of(5):
+        store.path(chunk.name).unlink()
     with pytest.raises(MissingChunkError, match=r"20 of 24 chunks .*`moe-theory sweep`"):
         mt.Results.open(tmp_path)
     partial = mt.Results.open(tmp_path, partial=True)
@@ -251,14 +250,14 @@ def test_what_is_missing_is_told_or_left_out(tmp_path):
 
 def test_partial_statistics_say_of_how_many(tmp_path):
     results = mt.Results.open(made(tmp_path, **SMALL))
-    parts = results.plan.parts_of(0)
+    parts = results.plan.chunks_of(0)
     whole = results.run_of(0).records.forgetting
     results.store.path(parts[0].name).unlink()
     data = mt.Results.open(tmp_path, partial=True).to_xarray()["forgetting"]
     assert list(data.sel(statistic="count")) == [24] * 3
     np.testing.assert_allclose(data.sel(statistic="mean"), whole[:, 16:].mean(-1, dtype=np.float64))
-    for part in parts[1:]:
-        results.store.path(part.name).unlink()
+    for chunk in parts[1:]:
+        results.store.path(chunk.name).unlink()
     data = mt.Results.open(tmp_path, partial=True).to_xarray()["forgetting"]
     assert list(data.sel(statistic="count")) == [0] * 3
     assert np.isnan(data.drop_sel(statistic="count")).all()
@@ -266,7 +265,7 @@ def test_partial_statistics_say_of_how_many(tmp_path):
 
 def test_a_damaged_chunk_is_told_when_it_is_read(tmp_path):
     results = mt.Results.open(made(tmp_path, **SMALL))
-    path = results.store.path(results.plan.parts_of(0)[1].name)
+    path = results.store.path(results.plan.chunks_of(0)[1].name)
     path.write_bytes(path.read_bytes()[:-100])
     data = mt.Results.open(tmp_path).to_xarray()
     with pytest.raises(MissingChunkError, match=r"2 of 3 chunks .*damaged"):
@@ -278,7 +277,7 @@ def test_a_damaged_chunk_is_told_when_it_is_read(tmp_path):
 
 def test_whole_numbers_are_never_made_up_for_a_damaged_chunk(tmp_path):
     results = mt.Results.open(made(tmp_path, **SMALL, keep="replicates"))
-    path = results.store.path(results.plan.parts_of(0)[1].name)
+    path = results.store.path(results.plan.chunks_of(0)[1].name)
     path.write_bytes(path.read_bytes()[:-100])
     partial = mt.Results.open(tmp_path, partial=True)
     data = partial.to_xarray()
@@ -333,7 +332,7 @@ def test_a_cell_is_found_by_its_place_or_its_settings(statistics):
         results.cell(experts=3)
     with pytest.raises(InvalidParamsError, match="Known: 2, 3"):
         results.cell(num_experts=4)
-    with pytest.raises(InvalidRunError, match=r"4 cells .* say also reading"):
+    with pytest.raises(InvalidRunError, match=r"4 cells .* give also reading"):
         results.cell(num_experts=3)
 
 
@@ -352,9 +351,9 @@ def test_cells_of_computed_axes_have_short_names(tmp_path):
 def test_cells_of_different_sizes_stand_side_by_side(tmp_path):
     sizes = {"axes": {"max_experts": [3, 4]}, "params": {"num_experts": 3}, "observables": ["loads"]}
     plan, store = Plan(Sweep(**{**SMALL, **sizes}), fingerprint("continual")), Store(tmp_path)
-    for part in plan.parts:
-        loads = np.arange(3 * (part.cell + 3) * 16).reshape(3, part.cell + 3, 16)
-        store.write(part.name, pack(part.task, {"loads": loads}))
+    for chunk in plan.chunks:
+        loads = np.arange(3 * (chunk.cell + 3) * 16).reshape(3, chunk.cell + 3, 16)
+        store.write(chunk.name, pack(chunk.task, {"loads": loads}))
     data = Results(plan, store).to_xarray()["loads"]
     assert data.sizes["expert_index"] == 4
     small = data.sel(max_experts=3)
@@ -398,13 +397,13 @@ def test_the_cache_forgets_what_was_asked_for_longest_ago():
 
 
 def test_labels_use_what_xarray_documents():
-    assert issubclass(labels._LazyCells, xr.backends.BackendArray)
+    assert issubclass(dataset.LazyCells, xr.backends.BackendArray)
 
 
 def test_a_damaged_chunk_is_an_error_every_time_and_never_fewer_replicates(tmp_path):
     sweep = Sweep(system="continual", rounds=4, axes={"num_experts": [2]}, replicates=8, chunk_width=4)
     done = runner.run(sweep, tmp_path)
-    harmed = done.store.path(done.plan.parts[0].name)
+    harmed = done.store.path(done.plan.chunks[0].name)
     harmed.write_bytes(harmed.read_bytes()[:-1])
     results = Results.open(tmp_path)
     for _ in range(2):

@@ -15,10 +15,9 @@ from moe_theory.runs.files import pack
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import DevicePool
 from moe_theory.sweep import runner
-from moe_theory.sweep.results import Results
-from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep.plan import Plan, fingerprint
+from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
-from moe_theory.sweep.tasks import Plan, fingerprint
 from moe_theory.verify import Status, claim, evidence, explore, registry, session
 from moe_theory.verify.registry import load_claims
 
@@ -41,9 +40,9 @@ MEANS = {"num_experts = 2": 5.0, "num_experts = 3": 6.0}
 def planted(folder, **changes):
     """Results whose forgetting is Gaussian around `MEANS`, the last of two records."""
     plan, store = Plan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(Path(folder))
-    for part in plan.parts:
-        noise = np.random.default_rng((part.cell, part.first)).standard_normal((2, part.task["width"]))
-        store.write(part.name, pack(part.task, {"forgetting": noise + 5 + part.cell}))
+    for chunk in plan.chunks:
+        noise = np.random.default_rng((chunk.cell, chunk.first)).standard_normal((2, chunk.task["width"]))
+        store.write(chunk.name, pack(chunk.task, {"forgetting": noise + 5 + chunk.cell}))
     with store.recorded(plan.sweep.to_json(), plan.fingerprint, {"started": "now"}):
         pass
     return Results(plan, store)
@@ -140,13 +139,13 @@ def test_more_than_there_is_is_refused_with_the_way_out(tmp_path):
 
 def test_an_incomplete_sweep_gives_no_experiment(tmp_path):
     results = planted(tmp_path)
-    results.store.path(results.plan.parts[1].name).unlink()
+    results.store.path(results.plan.chunks[1].name).unlink()
     with pytest.raises(MissingChunkError, match="5 of 6 chunks"):
         Experiment.from_sweep(tmp_path)
     with pytest.raises(InvalidRunError, match="every replicate"):
         Experiment.from_sweep(Results.open(tmp_path, partial=True))
     whole = planted(tmp_path)
-    path = whole.store.path(whole.plan.parts[0].name)
+    path = whole.store.path(whole.plan.chunks[0].name)
     path.write_bytes(path.read_bytes()[:-9])
     declared(Experiment.from_sweep(tmp_path))
     with pytest.raises(MissingChunkError, match="damaged"):

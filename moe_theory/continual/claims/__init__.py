@@ -1,11 +1,11 @@
-"""Claims of the continual-learning paper, each beside the right statement where it is wrong.
+"""Claims of the continual-learning paper, each with the corrected statement where it is wrong.
 
-Predictions are made for each replicate's own pool and loads, so that only what a statement leaves to chance is left in
-a difference. Metrics are squared model distances; margins are fractions of a `scale` in the same unit.
+Predictions use each replicate's own pool and loads, so that a difference from them is due only to what the statement
+averages over. Metrics are squared model distances; margins are fractions of a `scale` in the same unit.
 """
 
 # isort: off
-# The order of import is the order of the claims in every report.
+# Reports list claims in the order of these imports.
 from moe_theory.continual.claims import lemmas_1_2 as lemmas_1_2
 from moe_theory.continual.claims import lemmas_3_4 as lemmas_3_4
 from moe_theory.continual.claims import lemmas_5_to_9 as lemmas_5_to_9

@@ -21,12 +21,12 @@ from moe_theory.continual.experiments import (
     MANY_CELLS,
     MANY_LONG_CELLS,
     MANY_SMALLEST,
+    NO_TERMINATION,
+    NO_TERMINATION_LONG,
+    NO_TERMINATION_LONG_SCALES,
     RETURN_POWER,
     SPECIALIZATION_SCALES,
     T2_POWER,
-    UPDATING,
-    UPDATING_LONG,
-    UPDATING_LONG_SCALES,
     stage_rounds,
 )
 from moe_theory.runs import Run
@@ -44,7 +44,7 @@ class Lemma14Tasks:
         r"\|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{task} - \nabla_{\theta_t^{(m_t)}} \mathcal{L}_t^{task}\|_\infty "
         r"= \mathcal{O}(\sigma_0)"
     )
-    experiment = UPDATING
+    experiment = NO_TERMINATION
     labels, observe = per_cell(MANY_CELLS, _largest_gradient_gap)
 
 
@@ -53,7 +53,7 @@ class Lemma14Clusters:
     """From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M < N."""
 
     formula = Lemma14Tasks.formula
-    experiment = UPDATING
+    experiment = NO_TERMINATION
     labels, observe = per_cell(FEW_CELLS, _largest_gradient_gap)
 
 
@@ -72,7 +72,7 @@ class Lemma15Tasks:
         r"\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad "
         r"\pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}"
     )
-    experiment = UPDATING
+    experiment = NO_TERMINATION
     side = "at_least"
     labels, observe = per_cell(MANY_SMALLEST, _always_ordered)
     predict = likely
@@ -86,7 +86,7 @@ class Lemma15Clusters:
         r"\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad "
         r"\pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}"
     )
-    experiment = UPDATING
+    experiment = NO_TERMINATION
     side = "at_least"
     labels, observe = per_cell(FEW_SMALLEST, _always_ordered)
     predict = likely
@@ -121,7 +121,7 @@ class Proposition2SameSet:
     """
 
     formula = _SAME
-    experiment = UPDATING
+    experiment = NO_TERMINATION
     labels, observe = per_cell(MANY_CELLS, _gap("own_gap", T2_POWER))
 
 
@@ -136,7 +136,7 @@ class Proposition2SameSetClusters:
     """With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0^1.75) apart."""
 
     formula = _SAME
-    experiment = UPDATING
+    experiment = NO_TERMINATION
     labels, observe = per_cell(FEW_CELLS, _gap("own_gap", T2_POWER))
 
 
@@ -153,7 +153,7 @@ class Proposition2SameSetOrder:
     """
 
     formula = _SAME_ORDER
-    experiment = UPDATING
+    experiment = NO_TERMINATION
     labels, observe = per_cell(MANY_CELLS, _gap("own_gap", T2_POWER))
 
 
@@ -167,7 +167,7 @@ class Proposition2SameSetClustersOrder:
     """With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0) apart."""
 
     formula = _SAME_ORDER
-    experiment = UPDATING
+    experiment = NO_TERMINATION
     labels, observe = per_cell(FEW_CELLS, _gap("own_gap", T2_POWER))
 
 
@@ -185,7 +185,7 @@ class Proposition2OtherSet:
     """
 
     formula = _OTHER
-    experiment = UPDATING
+    experiment = NO_TERMINATION
     labels, observe = per_cell(MANY_CELLS, _gap("other_gap", T2_POWER))
 
 
@@ -200,7 +200,7 @@ class Proposition2OtherSetClusters:
     """With M < N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart."""
 
     formula = _OTHER
-    experiment = UPDATING
+    experiment = NO_TERMINATION
     labels, observe = per_cell(FEW_CELLS, _gap("other_gap", T2_POWER))
 
 
@@ -214,7 +214,7 @@ class Proposition2OtherSetOrder:
     """With M > N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart."""
 
     formula = _OTHER_ORDER
-    experiment = UPDATING
+    experiment = NO_TERMINATION
     labels, observe = per_cell(MANY_CELLS, _gap("other_gap", T2_POWER))
 
 
@@ -228,14 +228,14 @@ class Proposition2OtherSetClustersOrder:
     """With M < N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart."""
 
     formula = _OTHER_ORDER
-    experiment = UPDATING
+    experiment = NO_TERMINATION
     labels, observe = per_cell(FEW_CELLS, _gap("other_gap", T2_POWER))
 
 
 @rate(
     "continual.proposition-2.all-experts",
     at_least=1.75,
-    abscissa=UPDATING_LONG_SCALES,
+    abscissa=NO_TERMINATION_LONG_SCALES,
     where="Proposition 2, Eq. (13), and its full version, M > N",
     replaced_by="continual.proposition-2.all-experts-order",
 )
@@ -243,14 +243,14 @@ class Proposition2AllExperts:
     """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less."""
 
     formula = _AT_T2
-    experiment = UPDATING_LONG
+    experiment = NO_TERMINATION_LONG
     labels, observe = per_cell(MANY_LONG_CELLS, _gap("any_gap", RETURN_POWER))
 
 
 @rate(
     "continual.proposition-2.all-experts-clusters",
     at_least=1.75,
-    abscissa=UPDATING_LONG_SCALES,
+    abscissa=NO_TERMINATION_LONG_SCALES,
     where="Proposition 2, full version, item 2, M < N",
     replaced_by="continual.proposition-2.all-experts-clusters-order",
 )
@@ -258,33 +258,33 @@ class Proposition2AllExpertsClusters:
     """With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less."""
 
     formula = _AT_T2
-    experiment = UPDATING_LONG
+    experiment = NO_TERMINATION_LONG
     labels, observe = per_cell(FEW_LONG_CELLS, _gap("any_gap", RETURN_POWER))
 
 
 @rate(
     "continual.proposition-2.all-experts-order",
     at_least=1.0,
-    abscissa=UPDATING_LONG_SCALES,
+    abscissa=NO_TERMINATION_LONG_SCALES,
     where="replaces Proposition 2, Eq. (13)",
 )
 class Proposition2AllExpertsOrder:
     """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is."""
 
     formula = _AT_T2_ORDER
-    experiment = UPDATING_LONG
+    experiment = NO_TERMINATION_LONG
     labels, observe = per_cell(MANY_LONG_CELLS, _gap("any_gap", RETURN_POWER))
 
 
 @rate(
     "continual.proposition-2.all-experts-clusters-order",
     at_least=1.0,
-    abscissa=UPDATING_LONG_SCALES,
+    abscissa=NO_TERMINATION_LONG_SCALES,
     where="replaces Proposition 2, full version, item 2, M < N",
 )
 class Proposition2AllExpertsClustersOrder:
     """With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is."""
 
     formula = _AT_T2_ORDER
-    experiment = UPDATING_LONG
+    experiment = NO_TERMINATION_LONG
     labels, observe = per_cell(FEW_LONG_CELLS, _gap("any_gap", RETURN_POWER))

@@ -19,6 +19,7 @@ from moe_theory.verify.claim import Claim, Runs, Side
 from moe_theory.verify.claim import claim as declared
 from moe_theory.verify.components import Values as Values
 from moe_theory.verify.components import named as named
+from moe_theory.verify.components import over as over
 
 EXPONENT_MARGIN = 0.1  # how far an exponent may be from the one claimed
 FAILURE = 0.05  # delta: what a probability that the paper leaves at delta, or at o(1), may be at most
@@ -69,11 +70,6 @@ def at(run: Run, values: np.ndarray, rounds: tuple[int, ...] | None) -> np.ndarr
 def metric(name: str, cell: str, rounds: tuple[int, ...] | None = None) -> Values:
     """A metric of one cell at some of its recorded rounds."""
     return lambda runs: at(runs[cell], getattr(runs[cell].records, name), rounds)
-
-
-def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
-    """What `value` says of each cell's run (B,), one component a cell."""
-    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
 
 
 def per_cell(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> tuple[Callable[[Runs], list[str]], Values]:

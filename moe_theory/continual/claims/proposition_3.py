@@ -20,9 +20,9 @@ from moe_theory.continual.experiments import (
     MANY_FIGURE_2,
     MANY_LARGEST,
     MANY_SMALLEST,
+    NO_TERMINATION,
     SPECIALIZATION,
     T2_POWER,
-    UPDATING,
     stage_rounds,
 )
 from moe_theory.runs import Run
@@ -230,7 +230,7 @@ class Lemma16Distance:
 def _history(run: Run) -> np.ndarray:
     rows = exploration(run)
     truths = run.state.pool.truths.astype(np.float64)
-    ratio = theory.overparameterization_ratio(UPDATING.dims.num_features, UPDATING.dims.num_samples)
+    ratio = theory.overparameterization_ratio(NO_TERMINATION.dims.num_features, NO_TERMINATION.dims.num_samples)
     return theory.lemma_16(run.records.task[rows], run.records.expert[rows], truths, ratio)
 
 
@@ -257,7 +257,7 @@ class Lemma16History:
         r"\mathbb{E}\|w_t^{(m_i)} - w_{n_i}\|^2 = r^{L_t^{(m_i)}} \mathbb{E}\|w_{n_i}\|^2 + "
         r"\sum_{l=1}^{L_t^{(m_i)}} (1 - r) r^{L_t^{(m_i)} - l} \mathbb{E}\|w_{\tau(l)} - w_{n_i}\|^2"
     )
-    experiment = UPDATING
+    experiment = NO_TERMINATION
     labels, observe = per_cell(MANY_LARGEST + FEW_LARGEST, _explored_error)
     predict = over(MANY_LARGEST + FEW_LARGEST, _history)
 
@@ -274,6 +274,6 @@ class Lemma16Step:
         r"\mathbb{E}\|w_t - w_i\|^2 = \frac{d-s}{d-1} \|\Pi (w_{t-1} - w_i)\|^2 + \|w_{n_t} - w_i\|^2 "
         r"- \frac{d-s}{d-1} \|\Pi (w_{n_t} - w_i)\|^2"
     )
-    experiment = UPDATING
+    experiment = NO_TERMINATION
     labels, observe = per_cell(MANY_LARGEST + FEW_LARGEST, _explored_mean("step_error"))
     predict = over(MANY_LARGEST + FEW_LARGEST, _explored_mean("step_expected"))

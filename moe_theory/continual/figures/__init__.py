@@ -1,7 +1,7 @@
-"""The continual paper's figures, with the closed forms over the runs: what they show, computed and drawn.
+"""Figures of the continual paper: closed forms over simulated runs.
 
-Data is a labelled dataset, so that the numbers behind a figure can be kept beside it. Drawing takes any matplotlib
-figure and names colours by their place in its cycle: style belongs to whoever makes the figure.
+Data is a labelled dataset, saved beside the figure. Drawing takes any matplotlib figure and refers to colours by their
+place in its cycle, so that style is the caller's.
 """
 
 from moe_theory.continual.figures import figure_2, figure_8, figure_9

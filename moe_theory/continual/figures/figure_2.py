@@ -4,6 +4,7 @@ What the closed forms say of a run depends on its pool and its loads; they are c
 Without termination the theorems claim nothing; a single expert has no gates to terminate, so its forms stand.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,15 @@ from moe_theory.continual.experiments import (
 )
 from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, run_for_log_axis
+from moe_theory.verify.figures import (
+    Curves,
+    FigureSpec,
+    Panel,
+    across_replicates,
+    closing,
+    provenance,
+    run_for_log_axis,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -252,4 +261,30 @@ FIGURE = FigureSpec(
         "continual.theorem-1.*",
         "continual.theorem-2.*",
     ),
+)
+
+
+def overview_curves(
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress, verdicts: Mapping[str, Any]
+) -> Curves:
+    """F_t of one expert, with (17) and the exact recursion."""
+    del verdicts
+    data = FIGURE.compute(reading, replicates, seed, progress)
+    here = data.sel(termination="with", experts=1, metric="forgetting")
+    here = here.isel(round=(here["round"] >= 10).values)
+    columns = (here["mean"], here.low, here.high, here.printed, here.exact)
+    return Curves(here["round"].values, *(column.values for column in columns))
+
+
+OVERVIEW = Panel(
+    title="Continual learning: forgetting of one expert",
+    note="M = 1.",
+    printed="continual.proposition-4.forgetting",
+    printed_words="Proposition 4, (17)",
+    right="continual.exact.forgetting",
+    right_words="exact recursion",
+    x_label="round $t$",
+    y_label="$F_t$",
+    log_axes="x",
+    curves=overview_curves,
 )

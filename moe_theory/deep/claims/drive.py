@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.deep.experiments import DRIVE, DRIVE_EXPERTS, STRONG, WEAK, drive_cell, final, named, of_cells
+from moe_theory.deep.experiments import DRIVE, DRIVE_EXPERTS, STRONG, WEAK, drive_cell, final
 from moe_theory.deep.gate import FREEZING_DRIVES
 from moe_theory.verify.claim import Runs, claim
-from moe_theory.verify.components import Values
+from moe_theory.verify.components import Values, named, over
 
 WHERE = "continual, Sec. 6: Key design II beyond linear models"
 LOW_DRIVE, HIGH_DRIVE = FREEZING_DRIVES  # kappa below which a router does not freeze by itself, and above which it does
@@ -17,7 +17,7 @@ NECESSARY = 1.25  # our reading of "poor performance": an error 25 % larger
 
 def _errors(scale: float, terminate: bool, factor: float = 1.0) -> Values:
     """G_T of a cell, times a factor."""
-    values = of_cells([drive_cell(scale, terminate)], final("generalization_error"))
+    values = over([drive_cell(scale, terminate)], final("generalization_error"))
     return lambda runs: factor * values(runs)
 
 
@@ -38,7 +38,7 @@ _HAS_HIGH_DRIVE = _has_drive(STRONG, f"above {HIGH_DRIVE:g}", lambda median: med
 
 @claim("deep.drive.weak", paper="deep", where=WHERE, kind="lower_bound")
 class Weak:
-    """Where a gate step moves the router little (kappa below 10), the error without termination is 25 % larger."""
+    """Where gate steps move the router little (kappa below 10), never terminating costs at least 25 % more error."""
 
     formula = r"\mathbb{E}[G_T \mid \text{no termination}] \ge \frac{5}{4} \mathbb{E}[G_T \mid \text{terminate}]"
     experiment = DRIVE
@@ -50,7 +50,7 @@ class Weak:
 
 @claim("deep.drive.strong", paper="deep", where=WHERE, kind="lower_bound", replaced_by="deep.drive.superfluous")
 class Strong:
-    """Where it moves the router far (kappa above 20), the error without termination is also 25 % larger."""
+    """Where gate steps move the router far (kappa above 20), never terminating costs at least 25 % more error too."""
 
     formula = r"\mathbb{E}[G_T \mid \text{no termination}] \ge \frac{5}{4} \mathbb{E}[G_T \mid \text{terminate}]"
     experiment = DRIVE
@@ -62,7 +62,7 @@ class Strong:
 
 @claim("deep.drive.superfluous", paper="deep", where=f"replaces {WHERE}", kind="upper_bound", margin=0.1)
 class Superfluous:
-    """Where it moves the router far, it freezes by itself: the error without termination is at most 10 % larger."""
+    """Where gate steps move the router far, it freezes by itself: never terminating costs at most 10 % more error."""
 
     formula = r"\mathbb{E}[G_T \mid \text{no termination}] \le 1.1\, \mathbb{E}[G_T \mid \text{terminate}]"
     experiment = DRIVE

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from moe_theory.deep.experiments import EDGE_MNIST, final, named, of_cells
+from moe_theory.deep.experiments import EDGE_MNIST, final
 from moe_theory.deep.presets import server_cell
 from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
-from moe_theory.verify.components import Values, excess
+from moe_theory.verify.components import Values, excess, named, over
 
 WHERE = "edge, Sec. VI, Fig. 4, MNIST"
 FEW, ENOUGH = 5, 10
@@ -17,7 +17,7 @@ _ERROR = final("generalization_error")
 
 def _errors(num_experts: int, policies: tuple[str, ...]) -> Values:
     """G_T with `num_experts` servers, a component for each policy."""
-    return of_cells([server_cell(num_experts, policy) for policy in policies], _ERROR)
+    return over([server_cell(num_experts, policy) for policy in policies], _ERROR)
 
 
 def _gains(num_experts: int, factor: float = 1.0) -> Values:
@@ -83,7 +83,7 @@ def _declare_sigma_0(id: str, words: str, power: float) -> None:
         formula = r"\sigma_0 = 0.1"
         experiment = EDGE_MNIST
         labels = named(words)
-        observe = of_cells([server_cell(ENOUGH)], lambda run: _variance(run) ** power)
+        observe = over([server_cell(ENOUGH)], lambda run: _variance(run) ** power)
         predict = staticmethod(lambda runs: SIGMA_0)
 
 
@@ -98,4 +98,4 @@ class Sigma0Bound:
     formula = r"p \sigma_0^2 \le 1"
     experiment = EDGE_MNIST
     labels = named("sum of the elements' variances")
-    observe = of_cells([server_cell(ENOUGH)], lambda run: excess(np.asarray(run.records.total_variance[-1]), 1.0))
+    observe = over([server_cell(ENOUGH)], lambda run: excess(np.asarray(run.records.total_variance[-1]), 1.0))

@@ -12,11 +12,11 @@ from moe_theory.deep.experiments import (
     average_accuracy,
     by_size,
     final,
-    named,
     of_experts,
 )
 from moe_theory.verify import Experiment
 from moe_theory.verify.claim import claim
+from moe_theory.verify.components import named
 
 
 class Panel(NamedTuple):

@@ -18,7 +18,7 @@ _PIXELS = _CHANNELS * _SIDE**2  # bytes of an image: all of red, then green, the
 
 
 class Cifar(NamedTuple):
-    """One of them: its names, and the files of its two versions."""
+    """A CIFAR data set: its names, and the files of its two versions."""
 
     name: str
     title: str
@@ -164,7 +164,7 @@ def read_pickle(path: Path, max_bytes: int) -> dict[str, Any]:
 
 
 def _check_instructions(path: Path, data: bytes) -> None:
-    """Raises: DamagedDataError where the program is not one that only builds arrays and plain containers."""
+    """Raises: DamagedDataError unless the instructions only build arrays and plain containers, in little memory."""
     end = 0
     try:
         for count, (code, argument, position) in enumerate(pickletools.genops(data)):

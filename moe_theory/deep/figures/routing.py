@@ -214,7 +214,7 @@ def caption(data: xr.Dataset) -> str:
 
 FIGURE = FigureSpec(
     name=NAME,
-    title="Which expert each task was routed to",
+    title="Which task went to which expert",
     summary="The expert of every round's task, by class: with and without termination, adaptive and nearest servers.",
     replicates=8,
     size=(7.2, 6.4),

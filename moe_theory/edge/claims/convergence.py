@@ -1,5 +1,7 @@
 """Propositions 1 to 3: how many servers, when the router has converged, and that experts then stay as they are."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from moe_theory.edge import corrected, experiments, theory
@@ -16,12 +18,13 @@ from moe_theory.edge.experiments import (
     by_servers,
     cell_name,
     misrouted_share,
+    on,
     over_servers,
     specialists,
 )
 from moe_theory.edge.params import SIGMA_0
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs, claim
+from moe_theory.verify.claim import Experiment, Runs, claim
 from moe_theory.verify.components import Values, named
 
 NUM_TASKS = HISTORY_DIMS.num_tasks  # N of Fig. 3
@@ -32,6 +35,11 @@ SERVING = next(count for count in range(MAX_DELAY) if corrected.unserved(MAX_DEL
 CONSTANT = 1.0  # of sigma_0^e in an O() or Omega() of Proposition 2
 DRIFT = 3.0  # of sigma_0^2 in Proposition 3, a wide reading of O(): truths of a cluster are about 1 sigma_0^2 apart
 _QUANTILE = r"M_{th} = \frac{d_u}{N} + \Phi^{-1}(1 - \delta) \sqrt{\frac{d_u}{N} \left( 1 - \frac{1}{N} \right)}"
+
+
+def at_most_delta(experiment: Experiment, labels: Callable, observe: Values) -> Callable:
+    """A probability of at most delta."""
+    return on(experiment, labels, observe, FAILURE, side="at_most")
 
 
 def _overfull(specialists: float) -> Values:
@@ -48,11 +56,6 @@ def _records(runs: Runs):
     return runs[cell_name(SUFFICIENT)].records
 
 
-def _ceiling(runs: Runs) -> float:
-    del runs
-    return FAILURE
-
-
 @claim(
     "edge.proposition-1.normal-quantile",
     paper="edge",
@@ -60,23 +63,17 @@ def _ceiling(runs: Runs) -> float:
     kind="probability",
     replaced_by="edge.proposition-1.binomial-quantile",
 )
+@at_most_delta(HISTORY, named(f"M_th = {NORMAL:.3g}"), _overfull(NORMAL))
 class NormalQuantile:
     """A kind of task arrives more than M_th times in d_u rounds with probability at most delta, with (16) as it is."""
 
     formula = r"\mathbb{P}[A_n > M_{th}] \le \delta, \quad " + _QUANTILE
-    experiment = HISTORY
-    side = "at_most"
-    labels = named(f"M_th = {NORMAL:.3g}")
-    observe = _overfull(NORMAL)
-    predict = _ceiling
 
 
 @claim(
-    "edge.proposition-1.binomial-quantile",
-    paper="edge",
-    where="replaces Proposition 1, Eq. (16)",
-    kind="probability",
+    "edge.proposition-1.binomial-quantile", paper="edge", where="replaces Proposition 1, Eq. (16)", kind="probability"
 )
+@at_most_delta(HISTORY, named(f"M_th = {BINOMIAL}"), _overfull(BINOMIAL))
 class BinomialQuantile:
     """A kind of task arrives more than M_th times in d_u rounds with probability at most delta, M_th binomial."""
 
@@ -84,11 +81,6 @@ class BinomialQuantile:
         r"\mathbb{P}[A_n > M_{th}] \le \delta, \quad "
         r"M_{th} = \min\left\{ k : \mathbb{P}[\text{Binomial}(d_u, 1/N) > k] < \delta \right\}"
     )
-    experiment = HISTORY
-    side = "at_most"
-    labels = named(f"M_th = {BINOMIAL}")
-    observe = _overfull(BINOMIAL)
-    predict = _ceiling
 
 
 @claim(
@@ -97,15 +89,11 @@ class BinomialQuantile:
     where="Proposition 1, Eq. (16), to whole experts",
     kind="probability",
 )
+@at_most_delta(HISTORY, named(f"M_th = {ROUNDED}"), _overfull(ROUNDED))
 class NormalQuantileRoundedUp:
     """The same for M_th rounded up to whole experts, at this delta; for small delta it fails too."""
 
     formula = r"\mathbb{P}[A_n > \lceil M_{th} \rceil] \le \delta, \quad " + _QUANTILE
-    experiment = HISTORY
-    side = "at_most"
-    labels = named(f"M_th = {ROUNDED}")
-    observe = _overfull(ROUNDED)
-    predict = _ceiling
 
 
 def _is_unserved(runs: Runs) -> np.ndarray:
@@ -120,6 +108,7 @@ def _is_unserved(runs: Runs) -> np.ndarray:
     where="replaces Proposition 1, Eq. (16), for the task that arrives",
     kind="probability",
 )
+@at_most_delta(HISTORY, named(f"{SERVING} specialists"), _is_unserved)
 class ArrivingTask:
     """So many specialists that the kinds of d_u - 1 earlier tasks leave one idle for the next, but for chance delta."""
 
@@ -127,11 +116,6 @@ class ArrivingTask:
         r"\mathbb{P}[\text{at least } k \text{ of the last } d_u - 1 \text{ tasks are in } \mathcal{W}_n] \le \delta, "
         r"\quad k = \min\left\{ j : \mathbb{P}[\text{Binomial}(d_u - 1, 1/N) \ge j] < \delta \right\}"
     )
-    experiment = HISTORY
-    side = "at_most"
-    labels = named(f"{SERVING} specialists")
-    observe = _is_unserved
-    predict = _ceiling
 
 
 @claim(
@@ -140,6 +124,7 @@ class ArrivingTask:
     where="Proposition 1, proof: M_n has M_th members",
     kind="probability",
 )
+@at_most_delta(AVAILABILITY, by_servers(SUFFICIENT), lambda runs: _records(runs).num_specialists[-1] < NORMAL)
 class Specialists:
     """Past T1, with M = N M_th ln(1/delta), fewer than M_th specialise in the arriving kind: at most delta."""
 
@@ -147,14 +132,10 @@ class Specialists:
         r"\mathbb{P}\left[ \left\lvert \mathcal{M}_n \right\rvert < M_{th} \right] \le \delta, "
         r"\quad M = N M_{th} \ln\left( \frac{1}{\delta} \right), \; t > T_1"
     )
-    experiment = AVAILABILITY
-    side = "at_most"
-    labels = by_servers(SUFFICIENT)
-    observe = staticmethod(lambda runs: _records(runs).num_specialists[-1] < NORMAL)
-    predict = _ceiling
 
 
 @claim("edge.proposition-1.availability", paper="edge", where="Proposition 1", kind="probability")
+@at_most_delta(AVAILABILITY, by_servers(SUFFICIENT), lambda runs: ~_records(runs).specialist_idle[-1])
 class Availability:
     """Past T1, with M = N M_th ln(1/delta), no idle one specialises in the arriving kind: at most delta."""
 
@@ -162,11 +143,6 @@ class Availability:
         r"\mathbb{P}\left[ \gamma_t^{(m)} = 0 \text{ for all } m \in \mathcal{M}_n \right] \le \delta, "
         r"\quad M = N M_{th} \ln\left( \frac{1}{\delta} \right), \; t > T_1"
     )
-    experiment = AVAILABILITY
-    side = "at_most"
-    labels = by_servers(SUFFICIENT)
-    observe = staticmethod(lambda runs: ~_records(runs).specialist_idle[-1])
-    predict = _ceiling
 
 
 def _other_gaps(run: Run) -> np.ndarray:
@@ -200,6 +176,7 @@ def _probabilities(run: Run) -> np.ndarray:
 
 
 @claim("edge.proposition-2.same-set", paper="edge", where="Proposition 2, Eq. (17), first line", kind="probability")
+@at_most_delta(ADAPTIVE, by_servers(*PAST_EXPLORATION), over_servers(PAST_EXPLORATION, _same_gaps))
 class SameSet:
     """Past T1 all specialists of the arriving kind have gate probabilities within sigma_0, but for chance delta."""
 
@@ -208,11 +185,6 @@ class SameSet:
         r"\left\lvert \pi_m - \pi_{m'} \right\rvert > \sigma_0 \right] \le \delta, "
         r"\quad \mathbf{w}_t \in \mathcal{W}_n, \; t > T_1"
     )
-    experiment = ADAPTIVE
-    side = "at_most"
-    labels = by_servers(*PAST_EXPLORATION)
-    observe = over_servers(PAST_EXPLORATION, _same_gaps)
-    predict = _ceiling
 
 
 @claim(
@@ -222,6 +194,7 @@ class SameSet:
     kind="probability",
     replaced_by="edge.proposition-2.share",
 )
+@at_most_delta(ADAPTIVE, by_servers(*PAST_EXPLORATION), over_servers(PAST_EXPLORATION, _other_gaps))
 class OtherSet:
     """Past T1 specialists and other experts have gate probabilities sigma_0^(1/2) apart, but for chance delta."""
 
@@ -230,11 +203,6 @@ class OtherSet:
         r"\left\lvert \pi_m - \pi_{m'} \right\rvert < \sigma_0^{1/2} \right] \le \delta, "
         r"\quad \mathbf{w}_t \in \mathcal{W}_n, \; t > T_1"
     )
-    experiment = ADAPTIVE
-    side = "at_most"
-    labels = by_servers(*PAST_EXPLORATION)
-    observe = over_servers(PAST_EXPLORATION, _other_gaps)
-    predict = _ceiling
 
 
 @claim(
@@ -244,6 +212,7 @@ class OtherSet:
     kind="identity",
     margin=1e-6,
 )
+@on(ADAPTIVE, by_servers(*PAST_EXPLORATION), over_servers(PAST_EXPLORATION, _share_excess))
 class Share:
     """Probabilities sum to 1: some specialist's is at most 1 / |M_n|, and its gap to any smaller one."""
 
@@ -251,22 +220,16 @@ class Share:
         r"\sum_{m \in \mathbb{M}} \pi_m = 1 \;\Rightarrow\; \underset{m \in \mathcal{M}_n}{\min}\, \pi_m \le "
         r"\frac{1}{\left\lvert \mathcal{M}_n \right\rvert}"
     )
-    experiment = ADAPTIVE
-    labels = by_servers(*PAST_EXPLORATION)
-    observe = over_servers(PAST_EXPLORATION, _share_excess)
 
 
 @claim("edge.proposition-2.routing", paper="edge", where="Proposition 2, last sentence", kind="upper_bound")
+@on(ADAPTIVE, by_servers(*PAST_EXPLORATION), over_servers(PAST_EXPLORATION, misrouted_share), FAILURE)
 class Routing:
     """Past T1 at most a fraction delta of the tasks goes to an expert that specialises in another kind, or in none."""
 
     formula = (
         r"\mathbb{E}\, \frac{1}{T - T_1} \sum_{t = T_1 + 1}^{T} \mathbb{1}\{ m_t \notin \mathcal{M}_{n_t} \} \le \delta"
     )
-    experiment = ADAPTIVE
-    labels = by_servers(*PAST_EXPLORATION)
-    observe = over_servers(PAST_EXPLORATION, misrouted_share)
-    predict = _ceiling
 
 
 def _has_drifted(run: Run) -> np.ndarray:
@@ -277,6 +240,7 @@ def _has_drifted(run: Run) -> np.ndarray:
 
 
 @claim("edge.proposition-3.experts", paper="edge", where="Proposition 3, Eq. (18)", kind="probability")
+@at_most_delta(ADAPTIVE, by_servers(*PAST_EXPLORATION), over_servers(PAST_EXPLORATION, _has_drifted))
 class ExpertsConverge:
     """From T1 to T no expert's model moves by more than 3 sigma_0^2 in any entry, but for chance delta."""
 
@@ -284,8 +248,3 @@ class ExpertsConverge:
         r"\mathbb{P}\left[ \underset{m \in \mathbb{M}}{\max} "
         r"\left\lVert \mathbf{w}_T^{(m)} - \mathbf{w}_{T_1}^{(m)} \right\rVert_\infty > 3 \sigma_0^2 \right] \le \delta"
     )
-    experiment = ADAPTIVE
-    side = "at_most"
-    labels = by_servers(*PAST_EXPLORATION)
-    observe = over_servers(PAST_EXPLORATION, _has_drifted)
-    predict = _ceiling

@@ -14,6 +14,7 @@ from moe_theory.edge.experiments import (
     PAST_EXPLORATION,
     by_servers,
     final_error,
+    on,
     over_servers,
 )
 from moe_theory.runs import Run
@@ -61,8 +62,8 @@ def _task_gap(run: Run) -> np.ndarray:
     return np.asarray(experiments.gaps_of(run).task_gap)
 
 
-def _theorem_1(formula: Callable) -> Values:
-    """(23) from each replicate's loads; L_T1 is taken at the first recorded round from T1 on."""
+def theorem_1(formula: Callable) -> Callable:
+    """The error under Algorithm 1 against (23) from each replicate's loads, L_T1 from the first record past T1."""
 
     def value(run: Run) -> np.ndarray:
         pool_gaps, loads = experiments.gaps_of(run), experiments.loads_of(run)
@@ -71,7 +72,9 @@ def _theorem_1(formula: Callable) -> Values:
         floor = FLOOR * np.asarray(pool_gaps.within_gap)
         return np.asarray(formula(pool_gaps, RATIO, loads[-1], explored, tasks, floor))
 
-    return over_servers(PAST_EXPLORATION, value)
+    observe, predict = final_error(*PAST_EXPLORATION), over_servers(PAST_EXPLORATION, value)
+    trivial = over_servers(PAST_EXPLORATION, _task_gap)
+    return on(ADAPTIVE, by_servers(*PAST_EXPLORATION), observe, predict, trivial=trivial)
 
 
 @claim(
@@ -82,14 +85,11 @@ def _theorem_1(formula: Callable) -> Values:
     margin=0.02,
     replaced_by="edge.exact.nearest",
 )
+@on(NEAREST, by_servers(*FEW), over_servers(FEW, _observed), _proposition_4(theory.proposition_4))
 class Proposition4Nearest:
     """Under the nearest-server strategy the expected error is (22), a mixture of |w|^2 and the task gap by loads."""
 
     formula = _EQUATION_22
-    experiment = NEAREST
-    labels = by_servers(*FEW)
-    observe = over_servers(FEW, _observed)
-    predict = _proposition_4(theory.proposition_4)
 
 
 @claim(
@@ -100,6 +100,7 @@ class Proposition4Nearest:
     margin=0.02,
     replaced_by="edge.exact.nearest",
 )
+@on(NEAREST, by_servers(*FEW), over_servers(FEW, _observed), _proposition_4(corrected.proposition_4))
 class Proposition4OwnTask:
     """The same with the own-task term of (34), which (22) forgets."""
 
@@ -108,21 +109,14 @@ class Proposition4OwnTask:
         r"\frac{1}{T} \sum_{t=1}^{T} \left( 1 - \frac{1}{L_T^{(m_t)}} \right) \left( 1 - r^{L_T^{(m_t)}} \right) "
         r"\mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2"
     )
-    experiment = NEAREST
-    labels = by_servers(*FEW)
-    observe = over_servers(FEW, _observed)
-    predict = _proposition_4(corrected.proposition_4)
 
 
 @claim("edge.exact.nearest", paper="edge", where="replaces Proposition 4, Eq. (22)", kind="equality", margin=0.02)
+@on(NEAREST, by_servers(*FEW), over_servers(FEW, _observed), over_servers(FEW, _exact))
 class ExactNearest:
     """Under the nearest-server strategy the expected error given the loads is the exact moment recursion's."""
 
     formula = _BY_LOADS
-    experiment = NEAREST
-    labels = by_servers(*FEW)
-    observe = over_servers(FEW, _observed)
-    predict = over_servers(FEW, _exact)
 
 
 @claim(
@@ -133,25 +127,19 @@ class ExactNearest:
     margin=0.02,
     replaced_by="edge.exact.fastest",
 )
+@on(FASTEST, by_servers(*FEW), over_servers(FEW, _observed), _proposition_4(theory.proposition_4))
 class Proposition4Fastest:
     """Under the most-powerful-server strategy the expected error is (22)."""
 
     formula = _EQUATION_22
-    experiment = FASTEST
-    labels = by_servers(*FEW)
-    observe = over_servers(FEW, _observed)
-    predict = _proposition_4(theory.proposition_4)
 
 
 @claim("edge.exact.fastest", paper="edge", where="replaces Proposition 4, Eq. (22)", kind="equality", margin=0.02)
+@on(FASTEST, by_servers(*FEW), over_servers(FEW, _observed), over_servers(FEW, _exact))
 class ExactFastest:
     """Under the most-powerful-server strategy the expected error given the loads is the exact moment recursion's."""
 
     formula = _BY_LOADS
-    experiment = FASTEST
-    labels = by_servers(*FEW)
-    observe = over_servers(FEW, _observed)
-    predict = over_servers(FEW, _exact)
 
 
 @claim(
@@ -162,6 +150,7 @@ class ExactFastest:
     margin=0.02,
     replaced_by="edge.exact.nearest",
 )
+@on(NEAREST, by_servers(10), over_servers((10,), _observed), over_servers((10,), _task_gap))
 class Proposition4Limit:
     """With a long horizon the nearest-server strategy's error approaches the gap between two random tasks."""
 
@@ -169,10 +158,6 @@ class Proposition4Limit:
         r"\underset{T \to \infty}{\lim}\, \mathbb{E}[G_T] = "
         r"\mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2"
     )
-    experiment = NEAREST
-    labels = by_servers(10)
-    observe = over_servers((10,), _observed)
-    predict = over_servers((10,), _task_gap)
 
 
 @claim(
@@ -183,6 +168,7 @@ class Proposition4Limit:
     margin=0.02,
     replaced_by="edge.theorem-1.early-tasks-keep-their-error",
 )
+@theorem_1(theory.theorem_1)
 class Theorem1:
     """With M = 30 or 50 the expected error is below (23), with the gap inside a cluster for its O(sigma_0^2)."""
 
@@ -191,11 +177,6 @@ class Theorem1:
         r"\frac{1}{T} \sum_{t=1}^{T} \left( 1 - r^{L_{T_1}^{(m_t)}} \right) r^{L_T^{(m_t)} - L_{T_1}^{(m_t)}} "
         r"\mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2 + \mathcal{O}(\sigma_0^2)"
     )
-    experiment = ADAPTIVE
-    labels = by_servers(*PAST_EXPLORATION)
-    observe = final_error(*PAST_EXPLORATION)
-    predict = _theorem_1(theory.theorem_1)
-    trivial = over_servers(PAST_EXPLORATION, _task_gap)
 
 
 @claim(
@@ -205,6 +186,7 @@ class Theorem1:
     kind="upper_bound",
     margin=0.02,
 )
+@theorem_1(corrected.theorem_1)
 class Theorem1Corrected:
     """Tasks up to T1 keep blind routing's error; later ones, if the router specialises by then, have the floor."""
 
@@ -215,14 +197,10 @@ class Theorem1Corrected:
         r"W = \mathbb{E}\left\lVert \mathbf{w}_n \right\rVert^2, \; \Delta = "
         r"\mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2"
     )
-    experiment = ADAPTIVE
-    labels = by_servers(*PAST_EXPLORATION)
-    observe = final_error(*PAST_EXPLORATION)
-    predict = _theorem_1(corrected.theorem_1)
-    trivial = over_servers(PAST_EXPLORATION, _task_gap)
 
 
 @claim("edge.theorem-1.beats-blind-routing", paper="edge", where="Sec. V, after Theorem 1", kind="ordering")
+@on(ADAPTIVE, by_servers(*ENOUGH), final_error(*ENOUGH), over_servers(ENOUGH, _exact_at_end))
 class BeatsBlindRouting:
     """Algorithm 1 ends below the exact error of routing that is blind to the task but has the same loads."""
 
@@ -231,7 +209,3 @@ class BeatsBlindRouting:
         r"\frac{L_T^{(m)}}{T}\, g\left( L_T^{(m)} \right), "
         r"\quad g(L) = \text{a single expert's exact error after } L \text{ tasks}"
     )
-    experiment = ADAPTIVE
-    labels = by_servers(*ENOUGH)
-    observe = final_error(*ENOUGH)
-    predict = over_servers(ENOUGH, _exact_at_end)

@@ -3,6 +3,8 @@
 Quantities are those at T1 of each cell, with the gates as the router sees them.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from moe_theory.edge import experiments, theory
@@ -20,6 +22,7 @@ from moe_theory.edge.experiments import (
     SERVERS,
     by_servers,
     cell_name,
+    on,
     over,
     rate_name,
     scale_name,
@@ -31,9 +34,28 @@ from moe_theory.verify.components import named
 
 EXPONENT_MARGIN = 0.1  # how far an exponent may be from the one claimed
 TOLERANCE = 1e-6  # of float32 probabilities
+Value = Callable[[Run], np.ndarray]  # of a run (B,)
 SCALE_CELLS = tuple(scale_name(scale) for scale in SCALES)
 RATE_CELLS = tuple(rate_name(rate) for rate in RATES)
 SERVER_CELLS = tuple(cell_name(number) for number in SERVERS)
+
+
+def over_scales(value: Value, exponent: float) -> Callable:
+    """A rate in sigma_0, at least this exponent."""
+    observe = over(SCALE_CELLS, value)
+    return on(SCALING, named(*SCALE_CELLS), observe, exponent, side="at_least", abscissa=SCALES)
+
+
+def over_rates(value: Value, exponent: float) -> Callable:
+    """A rate in eta, at least this exponent."""
+    labels = named(*(f"eta = {rate}" for rate in RATES))
+    return on(SCALING, labels, over(RATE_CELLS, value), exponent, side="at_least", abscissa=RATES)
+
+
+def over_numbers(value: Value, exponent: float) -> Callable:
+    """A rate in M, at most this exponent."""
+    observe = over(SERVER_CELLS, value)
+    return on(SERVER_GRID, by_servers(*SERVERS), observe, exponent, side="at_most", abscissa=SERVERS)
 
 
 def _explored(run: Run, name: str) -> np.ndarray:
@@ -72,6 +94,7 @@ def _output_gap(run: Run) -> np.ndarray:
 
 
 @claim("edge.lemma-2.outputs", paper="edge", where="Lemma 2, Eq. (14)", kind="rate", margin=EXPONENT_MARGIN)
+@over_scales(_output_gap, exponent=1.0)
 class Lemma2:
     """Two tasks of one cluster have gate outputs within O(sigma_0) of each other, in root mean square."""
 
@@ -80,15 +103,10 @@ class Lemma2:
         r"\theta_t^{(m)}) \right\rvert^2 \right)^{1/2} = \mathcal{O}(\sigma_0), "
         r"\quad \mathbf{w}, \tilde{\mathbf{w}} \in \mathcal{W}_n"
     )
-    experiment = SCALING
-    side = "at_least"
-    abscissa = SCALES
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _output_gap)
-    predict = staticmethod(lambda runs: 1.0)
 
 
 @claim("edge.lemma-3.sum", paper="edge", where="Lemma 3, proof", kind="identity", margin=1e-3)
+@on(SCALING, named(*SCALE_CELLS), over(SCALE_CELLS, lambda run: run.records.gate_drift.max(axis=0).astype(np.float64)))
 class Lemma3Sum:
     """Gate steps sum to zero over the experts, and so in every round do the gates, relative to their largest entry."""
 
@@ -96,12 +114,10 @@ class Lemma3Sum:
         r"\sum_{m \in \mathbb{M}} \left( \theta_t^{(m)} - \theta_{t-1}^{(m)} \right) = \mathbf{0}, \quad "
         r"\sum_{m \in \mathbb{M}} \theta_t^{(m)} = \mathbf{0}"
     )
-    experiment = SCALING
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, lambda run: run.records.gate_drift.max(axis=0).astype(np.float64))
 
 
 @claim("edge.lemma-3.own", paper="edge", where="Lemma 3, first case", kind="rate", margin=EXPONENT_MARGIN)
+@over_scales(_largest_step("own_change", -1), exponent=1.0)
 class Lemma3Own:
     """Completing a task of kind n lowers the expert's own output <theta, v_n> by O(sigma_0), in all rounds up to T1."""
 
@@ -109,15 +125,10 @@ class Lemma3Own:
         r"\left\langle \theta_t^{(m)} - \theta_{t-1}^{(m)}, \mathbf{v}_n \right\rangle = -\mathcal{O}(\sigma_0) "
         r"\quad \text{if } m \text{ completes a task of } \mathcal{W}_n \text{ at } t \le T_1"
     )
-    experiment = SCALING
-    side = "at_least"
-    abscissa = SCALES
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _largest_step("own_change", -1))
-    predict = staticmethod(lambda runs: 1.0)
 
 
 @claim("edge.lemma-3.others", paper="edge", where="Lemma 3, second case", kind="rate", margin=EXPONENT_MARGIN)
+@over_numbers(_largest_step("others_change", 1), exponent=-1.0)
 class Lemma3Others:
     """It raises every other expert's output <theta, v_n> by O(1/M), in all rounds up to T1."""
 
@@ -125,15 +136,10 @@ class Lemma3Others:
         r"\left\langle \theta_t^{(m)} - \theta_{t-1}^{(m)}, \mathbf{v}_n \right\rangle = \mathcal{O}(M^{-1}) "
         r"\quad \text{if another expert completes a task of } \mathcal{W}_n \text{ at } t \le T_1"
     )
-    experiment = SERVER_GRID
-    side = "at_most"
-    abscissa = SERVERS
-    labels = by_servers(*SERVERS)
-    observe = over(SERVER_CELLS, _largest_step("others_change", 1))
-    predict = staticmethod(lambda runs: -1.0)
 
 
 @claim("edge.lemma-3.others-scale", paper="edge", where="Lemma 3, second case", kind="rate", margin=EXPONENT_MARGIN)
+@over_scales(_largest_step("others_change", 1), exponent=1.0)
 class Lemma3OthersScale:
     """It raises every other expert's output <theta, v_n> by O(sigma_0), in all rounds up to T1."""
 
@@ -141,25 +147,14 @@ class Lemma3OthersScale:
         r"\left\langle \theta_t^{(m)} - \theta_{t-1}^{(m)}, \mathbf{v}_n \right\rangle = \mathcal{O}(\sigma_0) "
         r"\quad \text{if another expert completes a task of } \mathcal{W}_n \text{ at } t \le T_1"
     )
-    experiment = SCALING
-    side = "at_least"
-    abscissa = SCALES
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _largest_step("others_change", 1))
-    predict = staticmethod(lambda runs: 1.0)
 
 
 @claim("edge.lemma-4.gates", paper="edge", where="Lemma 4", kind="rate", margin=EXPONENT_MARGIN)
+@over_scales(_largest("gate_size"), exponent=0.5)
 class Lemma4:
     """Up to T1 the gates stay O(sigma_0^(1/2)) in every entry."""
 
     formula = r"\left\lVert \theta_t^{(m)} \right\rVert_\infty = \mathcal{O}(\sigma_0^{1/2}), \quad 1 \le t \le T_1"
-    experiment = SCALING
-    side = "at_least"
-    abscissa = SCALES
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _largest("gate_size"))
-    predict = staticmethod(lambda runs: 0.5)
 
 
 def _pairs(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -194,13 +189,11 @@ _FIGURE_CELLS = tuple(cell_name(number) for number in (10, 50))
 
 
 @claim("edge.lemma-5.upper", paper="edge", where="Lemma 5, first case", kind="identity", margin=TOLERANCE)
+@on(ADAPTIVE, by_servers(10, 50), over(_FIGURE_CELLS, _lipschitz_excess))
 class Lemma5Upper:
     """|pi_m - pi_m'| is at most half of |h_m - h_m'|, for all pairs of experts."""
 
     formula = r"\left\lvert \pi_m - \pi_{m'} \right\rvert \le \frac{1}{2} \left\lvert h_m - h_{m'} \right\rvert"
-    experiment = ADAPTIVE
-    labels = by_servers(10, 50)
-    observe = over(_FIGURE_CELLS, _lipschitz_excess)
 
 
 @claim(
@@ -211,13 +204,11 @@ class Lemma5Upper:
     margin=TOLERANCE,
     replaced_by="edge.lemma-5.lower-of-the-smaller",
 )
+@on(ADAPTIVE, by_servers(10, 50), over(_FIGURE_CELLS, _printed_shortfall))
 class Lemma5Lower:
     """|pi_m - pi_m'| is at least pi_m' |h_m - h_m'|, for all ordered pairs of experts."""
 
     formula = r"\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \pi_{m'} \left\lvert h_m - h_{m'} \right\rvert"
-    experiment = ADAPTIVE
-    labels = by_servers(10, 50)
-    observe = over(_FIGURE_CELLS, _printed_shortfall)
 
 
 @claim(
@@ -227,15 +218,13 @@ class Lemma5Lower:
     kind="identity",
     margin=TOLERANCE,
 )
+@on(ADAPTIVE, by_servers(10, 50), over(_FIGURE_CELLS, _smaller_shortfall))
 class Lemma5Smaller:
     """|pi_m - pi_m'| is at least min(pi_m, pi_m') |h_m - h_m'|, for all pairs of experts."""
 
     formula = (
         r"\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \min(\pi_m, \pi_{m'}) \left\lvert h_m - h_{m'} \right\rvert"
     )
-    experiment = ADAPTIVE
-    labels = by_servers(10, 50)
-    observe = over(_FIGURE_CELLS, _smaller_shortfall)
 
 
 def _any_disorder(run: Run) -> np.ndarray:
@@ -247,6 +236,7 @@ def _any_disorder(run: Run) -> np.ndarray:
 
 
 @claim("edge.lemma-6.order", paper="edge", where="Lemma 6, Eq. (27)", kind="probability")
+@on(ADAPTIVE, by_servers(10, 50), over(_FIGURE_CELLS, _any_disorder), FAILURE, side="at_most")
 class Lemma6:
     """At T1 an expert whose output is largest for kind n has its largest probability there, but for chance delta."""
 
@@ -254,37 +244,22 @@ class Lemma6:
         r"\mathbb{P}\left[ \exists\, m \in \mathcal{M}_n, n' \neq n : "
         r"\pi_m(\mathbf{X}_n, \Theta_{T_1}) \le \pi_m(\mathbf{X}_{n'}, \Theta_{T_1}) \right] \le \delta"
     )
-    experiment = ADAPTIVE
-    side = "at_most"
-    labels = by_servers(10, 50)
-    observe = over(_FIGURE_CELLS, _any_disorder)
-    predict = staticmethod(lambda runs: FAILURE)
 
 
 @claim("edge.lemma-7.loads", paper="edge", where="Lemma 7, Eq. (29)", kind="rate", margin=EXPONENT_MARGIN)
+@over_numbers(_at_end("load_gap"), exponent=-1.0)
 class Lemma7:
     """At T1 every expert's share of the tasks is within O(1/M) of 1/M."""
 
     formula = r"\left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert = \mathcal{O}(M^{-1}), \quad m \in \mathbb{M}"
-    experiment = SERVER_GRID
-    side = "at_most"
-    abscissa = SERVERS
-    labels = by_servers(*SERVERS)
-    observe = over(SERVER_CELLS, _at_end("load_gap"))
-    predict = staticmethod(lambda runs: -1.0)
 
 
 @claim("edge.lemma-7.learning-rate", paper="edge", where="Lemma 7, Eq. (29)", kind="rate", margin=EXPONENT_MARGIN)
+@over_rates(_at_end("load_gap"), exponent=0.5)
 class Lemma7Rate:
     """At T1 every expert's share of the tasks is within O(eta^(1/2)) of 1/M, for small eta."""
 
     formula = r"\left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert = \mathcal{O}(\eta^{1/2}), \quad m \in \mathbb{M}"
-    experiment = SCALING
-    side = "at_least"
-    abscissa = RATES
-    labels = named(*(f"eta = {rate}" for rate in RATES))
-    observe = over(RATE_CELLS, _at_end("load_gap"))
-    predict = staticmethod(lambda runs: 0.5)
 
 
 @claim("edge.lemma-7.hoeffding", paper="edge", where="Lemma 7, proof: 1 - 2 M exp(-2 eps^2 T1)", kind="probability")
@@ -311,6 +286,7 @@ class Lemma7Hoeffding:
 
 
 @claim("edge.lemma-8.scale", paper="edge", where="Lemma 8", kind="rate", margin=EXPONENT_MARGIN)
+@over_scales(_at_end("gate_gap"), exponent=1.0)
 class Lemma8Scale:
     """At T1 the gates of two experts are within O(sigma_0) of each other in every entry."""
 
@@ -318,15 +294,10 @@ class Lemma8Scale:
         r"\left\lVert \theta_{T_1}^{(m)} - \theta_{T_1}^{(m')} \right\rVert_\infty = \mathcal{O}(\sigma_0), "
         r"\quad m \neq m'"
     )
-    experiment = SCALING
-    side = "at_least"
-    abscissa = SCALES
-    labels = named(*SCALE_CELLS)
-    observe = over(SCALE_CELLS, _at_end("gate_gap"))
-    predict = staticmethod(lambda runs: 1.0)
 
 
 @claim("edge.lemma-8.learning-rate", paper="edge", where="Lemma 8", kind="rate", margin=EXPONENT_MARGIN)
+@over_rates(_at_end("gate_gap"), exponent=-0.5)
 class Lemma8Rate:
     """At T1 the gates of two experts are within O(eta^(-1/2)) of each other in every entry, for small eta."""
 
@@ -334,12 +305,6 @@ class Lemma8Rate:
         r"\left\lVert \theta_{T_1}^{(m)} - \theta_{T_1}^{(m')} \right\rVert_\infty = \mathcal{O}(\eta^{-1/2}), "
         r"\quad m \neq m'"
     )
-    experiment = SCALING
-    side = "at_least"
-    abscissa = RATES
-    labels = named(*(f"eta = {rate}" for rate in RATES))
-    observe = over(RATE_CELLS, _at_end("gate_gap"))
-    predict = staticmethod(lambda runs: -0.5)
 
 
 def _history_sum(runs: Runs) -> np.ndarray:
@@ -365,7 +330,12 @@ def _history_part(expert: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return np.sum(is_routed * errors, axis=0) / np.maximum(is_routed.sum(axis=0), 1)
 
 
+def _last_error(runs: Runs) -> np.ndarray:
+    return runs[cell_name(HISTORY_EXPERTS)].records.flushed[-1].astype(np.float64)
+
+
 @claim("edge.lemma-9.history", paper="edge", where="Lemma 9, Eq. (34)", kind="equality", margin=0.02)
+@on(HISTORY, named(f"t = {HISTORY.num_rounds}"), _last_error, _history_sum)
 class Lemma9:
     """Under uniform routing the mean error is that of (34), from the truths that each expert has met in their order."""
 
@@ -375,7 +345,3 @@ class Lemma9:
         r"\sum_{l=1}^{L_t^{(m_i)}} (1 - r)\, r^{L_t^{(m_i)} - l} "
         r"\left\lVert \mathbf{w}_{\tau^{(m_i)}(l)} - \mathbf{w}_{n_i} \right\rVert^2 \right)"
     )
-    experiment = HISTORY
-    labels = named(f"t = {HISTORY.num_rounds}")
-    observe = staticmethod(lambda runs: runs[cell_name(HISTORY_EXPERTS)].records.flushed[-1].astype(np.float64))
-    predict = _history_sum

@@ -4,7 +4,7 @@ Errors are per coordinate, G_t / p: truths have deviation sigma_0 an entry, so |
 compares with sigma_0^2 and sigma_0, as in Section VI. G_t is flushed: pending tasks count as completed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ from moe_theory.edge.params import PROPORTIONAL, SIGMA_0, Dims
 from moe_theory.edge.policies import POLICIES
 from moe_theory.runs import Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, across_replicates, closing, log_axis_cells, provenance
+from moe_theory.verify.figures import Curves, FigureSpec, Panel, across_replicates, closing, log_axis_cells, provenance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -246,4 +246,28 @@ FIGURE = FigureSpec(
     draw=draw,
     caption=caption,
     claims=("edge.figure-3.*", "edge.theorem-1.*", "edge.proposition-4.*", "edge.exact.*"),
+)
+
+
+def overview_curves(
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress, verdicts: Mapping[str, Any]
+) -> Curves:
+    """G_t per coordinate of the adaptive policy on 30 servers, with (23) and the bound that keeps early errors."""
+    del verdicts
+    here = FIGURE.compute(reading, replicates, seed, progress).sel(policy="adaptive", experts=30)
+    columns = (here["mean"], here.low, here.high, here.theorem_1, here.theorem_1_corrected)
+    return Curves(here["round"].values, *(column.values for column in columns))
+
+
+OVERVIEW = Panel(
+    title="Mobile edge computing: error of 30 servers",
+    note="Adaptive policy, per coordinate, bounds from each replicate's pool and loads.",
+    printed="edge.theorem-1.generalization-error",
+    printed_words="Theorem 1, (23)",
+    right="edge.theorem-1.early-tasks-keep-their-error",
+    right_words="early tasks keep their error",
+    x_label="round $t$",
+    y_label="$G_t / p$",
+    log_axes="x",
+    curves=overview_curves,
 )

@@ -1,7 +1,7 @@
 """What claims of this paper observe and predict: numbers per replicate and component."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from moe_theory.verify.components import alike as alike
 from moe_theory.verify.components import computed as computed
 from moe_theory.verify.components import excess as excess
 from moe_theory.verify.components import named as named
+from moe_theory.verify.components import over as over
 
 claim = functools.partial(declare, paper="generalization")
 
@@ -63,8 +64,3 @@ def shown(run: Run, *names: str) -> np.ndarray:
     for name in names:
         record = getattr(record, name)
     return record[0].astype(np.float64)
-
-
-def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
-    """`value` of each cell's run (B,), one component a cell."""
-    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)

@@ -4,6 +4,7 @@ Both have k = 1, where the readings of d_N agree. In A the router is fixed, so t
 nothing; 1 in its place changes little. In B it is linear and learned, and d_N is that of linear routers.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,15 @@ from moe_theory.generalization.instances import State, cells, learned_cells
 from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.runs import Cell, Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, replicates_and_seed
+from moe_theory.verify.figures import (
+    Curves,
+    FigureSpec,
+    Panel,
+    across_replicates,
+    closing,
+    provenance,
+    replicates_and_seed,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -248,4 +257,28 @@ FIGURE = FigureSpec(
         "generalization.repaired.learned-router",
         "generalization.repaired.dense",
     ),
+)
+
+
+def overview_curves(
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress, verdicts: Mapping[str, Any]
+) -> Curves:
+    """The gap of a fixed router with ten experts a sample, with (23) and the corrected bound."""
+    del verdicts
+    here = FIGURE.compute(reading, replicates, seed, progress).sel(case="growing").dropna("place", subset=["samples"])
+    columns = (here.samples, here["mean"], here.low, here.high, here.printed, here.repaired)
+    return Curves(*(column.values for column in columns))
+
+
+OVERVIEW = Panel(
+    title="Sparse MoE: generalization gap, $T = 10\\,m$ experts",
+    note="A fixed router, k = 1, fair labels.",
+    printed="generalization.theorem-1.fixed-router",
+    printed_words="Theorem 1, (23)",
+    right="generalization.repaired.symmetrization",
+    right_words="symmetrization, cells counted",
+    x_label="samples $m$",
+    y_label="gap",
+    log_axes="xy",
+    curves=overview_curves,
 )

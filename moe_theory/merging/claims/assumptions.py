@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.merging import theory, tree
 from moe_theory.merging.claims.values import BY_RATIO, excess, named, over_ratios
-from moe_theory.merging.experiments import CYCLIC, RATIOS, TREES, tree_cell
+from moe_theory.merging.experiments import CYCLIC, SMOOTHNESS_RATIOS, TREES, tree_cell
 from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
 
@@ -48,8 +48,8 @@ def _diameter_excess(run: Run, is_cut: bool = True) -> np.ndarray:
     if is_cut:
         lower, upper = tree.tightened(lower, upper)
     sides = np.where(leaves.active, (upper - lower).max(axis=-1), 0)
-    grain = float(run.params.smoothness) * float(run.params.smoothness_ratio) ** np.asarray(leaves.depth, np.float64)
-    return excess(sides, grain).max(axis=0)
+    diameter = float(run.params.smoothness) * float(run.params.smoothness_ratio) ** np.asarray(leaves.depth, np.float64)
+    return excess(sides, diameter).max(axis=0)
 
 
 @claim(
@@ -84,7 +84,7 @@ class PositiveKernel:
 
     formula = r"M \succeq \lambda_0 I, \quad \lambda_0 > 0"
     experiment = TREES
-    observe = staticmethod(lambda runs: _is_singular(runs[tree_cell("uniform", RATIOS[1])]))
+    observe = staticmethod(lambda runs: _is_singular(runs[tree_cell("uniform", SMOOTHNESS_RATIOS[1])]))
 
 
 def _is_singular(run: Run) -> np.ndarray:

@@ -9,19 +9,19 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.merging import policies, uncertainty
-from moe_theory.merging.claims.values import Values, half, in_most, mean_value, named, recorded
+from moe_theory.merging.claims.values import Values, half, in_most, mean_value, named, over, recorded
 from moe_theory.merging.experiments import (
     ABLATION,
     BATCH,
     LATE,
     LEARNING_RATES,
-    METHODS,
     NUM_ROUNDS,
-    RATIOS,
     ROUTED_EXPERTS,
     ROUTING,
+    SMOOTHNESS_RATIOS,
     STEP_EXPERTS,
     STEPS,
+    TESTBED_METHODS,
     TESTBEDS,
     TIMED,
     TIMES,
@@ -39,8 +39,6 @@ LEAVES = 20  # feasible ones that Fig. 6 counts steps to
 EARLY = 128  # slots in which a network is still to converge
 MOST_SECONDS = 0.4e-3  # Section V-D, at K = 192
 _GAIN = r"\mathbb{P}(a_{\text{Tanbr}} - a"
-_FASTER = r"\mathbb{P}(s_{\text{merged}} \le %.2g s_{\text{%s}}) \ge \frac{1}{2}"
-_BYTES = r"\frac{b_{\text{merged}}}{b_{\text{all}}} %s %g"
 _ACCURACY = r"\mathbb{P}(a_{\text{%s}} < a_{\text{%s}}) \ge \frac{1}{2}"
 
 
@@ -95,17 +93,13 @@ for _method in ("average", "fisher", "regmean", policies.NUCB):
     _declare_gain(_method)
 AHEAD = ("task-top-1-dense", policies.MIX)
 for _mix in TESTBEDS:
-    for _method in (*METHODS, policies.NUCB, policies.UNIFORM, policies.MIX):
+    for _method in (*TESTBED_METHODS, policies.NUCB, policies.UNIFORM, policies.MIX):
         _declare_accuracy(_method, _mix, _method in AHEAD)
 
 
-def _faster(rival: str, share: float) -> Values:
-    """Whether one merged expert serves a batch in `share` of a rival's time, in each repetition."""
-
-    def values(runs: Runs) -> np.ndarray:
-        return _seconds(runs, MERGED) <= share * _seconds(runs, rival)
-
-    return values
+def _faster(method: str, rival: str, share: float) -> Values:
+    """Whether a method serves a batch in `share` of a rival's time, in each repetition."""
+    return lambda runs: _seconds(runs, method) <= share * _seconds(runs, rival)
 
 
 def _seconds(runs: Runs, name: str) -> np.ndarray:
@@ -123,7 +117,7 @@ def _declare_latency(id: str, where: str, rival: str, saving: float) -> None:
         )
         experiment = TIMES
         side = "at_least"
-        observe = _faster(rival, 1 - saving)
+        observe = _faster(MERGED, rival, 1 - saving)
         predict = half
 
 
@@ -162,12 +156,12 @@ def _declare_task_routing(build: str, token: str) -> None:
         formula = r"\mathbb{P}(s_{\text{task}} \le 0.7 s_{\text{token}}) \ge \frac{1}{2}"
         experiment = TIMES
         side = "at_least"
-        observe = staticmethod(lambda runs: _seconds(runs, build) <= 0.7 * _seconds(runs, token))
+        observe = _faster(build, token, 0.7)
         predict = half
 
 
-_declare_task_routing("task-top-1-one-task", "token-top-1-capacity")
-_declare_task_routing("task-top-1-capacity", "token-top-1-capacity")
+for _build in ("task-top-1-one-task", "task-top-1-capacity"):
+    _declare_task_routing(_build, "token-top-1-capacity")
 
 
 def _bytes(name: str, field: str) -> Callable[[Runs], np.ndarray]:
@@ -257,7 +251,7 @@ class RoutingGrows:
 
 def _steps(experts: tuple[int, ...]) -> Values:
     """Slots until there are 20 feasible leaves; all slots and one where there never are."""
-    return lambda runs: np.stack([_first_slot(runs[experts_cell(number)]) for number in experts], axis=1)
+    return over([experts_cell(number) for number in experts], _first_slot)
 
 
 def _first_slot(run: Run) -> np.ndarray:
@@ -276,12 +270,8 @@ class StepsGrow:
     predict = _steps(STEP_EXPERTS[1:])
 
 
-def _over(cells: list[str], value: Callable[[Run], np.ndarray]) -> Values:
-    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)
-
-
-_BY_RATIO = named(*(f"rho = {one:g} against {other:g}" for one, other in itertools.pairwise(RATIOS)))
-_RATIO_CELLS = [ratio_cell(ratio) for ratio in RATIOS]
+_BY_RATIO = named(*(f"rho = {one:g} against {other:g}" for one, other in itertools.pairwise(SMOOTHNESS_RATIOS)))
+_RATIO_CELLS = [ratio_cell(ratio) for ratio in SMOOTHNESS_RATIOS]
 _RATE_CELLS = [rate_cell(rate) for rate in LEARNING_RATES]
 _END = NUM_ROUNDS
 
@@ -295,8 +285,8 @@ class Conservative:
     side = "at_least"
     labels = _BY_RATIO
     observe = in_most(
-        _over(_RATIO_CELLS[:-1], lambda run: recorded(run, "num_leaves")[-1]),
-        _over(_RATIO_CELLS[1:], lambda run: recorded(run, "num_leaves")[-1]),
+        over(_RATIO_CELLS[:-1], lambda run: recorded(run, "num_leaves")[-1]),
+        over(_RATIO_CELLS[1:], lambda run: recorded(run, "num_leaves")[-1]),
     )
     predict = half
 
@@ -310,8 +300,8 @@ class SmallRatio:
     side = "at_least"
     labels = _BY_RATIO
     observe = in_most(
-        _over(_RATIO_CELLS[:-1], lambda run: mean_value(run, _END - EARLY, _END)),
-        _over(_RATIO_CELLS[1:], lambda run: mean_value(run, _END - EARLY, _END)),
+        over(_RATIO_CELLS[:-1], lambda run: mean_value(run, _END - EARLY, _END)),
+        over(_RATIO_CELLS[1:], lambda run: mean_value(run, _END - EARLY, _END)),
     )
     predict = half
 
@@ -325,8 +315,8 @@ class FastStart:
     side = "at_least"
     labels = _BY_RATIO
     observe = in_most(
-        _over(_RATIO_CELLS[1:], lambda run: mean_value(run, 0, EARLY)),
-        _over(_RATIO_CELLS[:-1], lambda run: mean_value(run, 0, EARLY)),
+        over(_RATIO_CELLS[1:], lambda run: mean_value(run, 0, EARLY)),
+        over(_RATIO_CELLS[:-1], lambda run: mean_value(run, 0, EARLY)),
     )
     predict = half
 
@@ -340,7 +330,7 @@ class LearningRate:
     side = "at_least"
     labels = named(*(f"{rate:g}" for rate in LEARNING_RATES[1:]))
     observe = in_most(
-        _over(_RATE_CELLS[:-1], lambda run: mean_value(run, 0, EARLY)),
-        _over(_RATE_CELLS[1:], lambda run: mean_value(run, 0, EARLY)),
+        over(_RATE_CELLS[:-1], lambda run: mean_value(run, 0, EARLY)),
+        over(_RATE_CELLS[1:], lambda run: mean_value(run, 0, EARLY)),
     )
     predict = half

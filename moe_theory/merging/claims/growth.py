@@ -15,13 +15,13 @@ from moe_theory.merging.claims.values import (
     over_ratios,
     recorded,
 )
-from moe_theory.merging.experiments import GROWTH, RATIOS, TREES, tree_cell
+from moe_theory.merging.experiments import GROWTH, SMOOTHNESS_RATIOS, TREES, tree_cell
 from moe_theory.merging.params import Params
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 GROWING = (64, 256, 1024, 4096)
-LARGEST_RATIO = RATIOS[-1]
+LARGEST_RATIO = SMOOTHNESS_RATIOS[-1]
 SIZES = (1e6, 1e8, 1e10, 1e12)  # T at which the right side of (6) is looked at
 _NEURAL = r"3 \sqrt{T} \sqrt{\tilde{d} \log(1 + TN/\lambda) + 2} \left[ \cdot \right]"
 
@@ -31,7 +31,7 @@ def _growth(ratio: float, log_power: float) -> Values:
 
     def values(runs: Runs) -> np.ndarray:
         run = runs[tree_cell("in-turn", ratio)]
-        sums = recorded(run, "cumulative_grain")[np.searchsorted(run.rounds, GROWING)].T
+        sums = recorded(run, "cumulative_discretization")[np.searchsorted(run.rounds, GROWING)].T
         return sums / np.log(GROWING) ** log_power
 
     return values
@@ -100,8 +100,8 @@ class FiniteSum:
 
 
 def _relative_excess(run: Run, horizons: Sequence[int]) -> np.ndarray:
-    sums = recorded(run, "cumulative_grain")[np.searchsorted(run.rounds, horizons)]
-    bounds = np.array([corrected.grain_bound(horizon, run.params) for horizon in horizons])[:, None]
+    sums = recorded(run, "cumulative_discretization")[np.searchsorted(run.rounds, horizons)]
+    bounds = np.array([corrected.discretization_bound(horizon, run.params) for horizon in horizons])[:, None]
     return excess(sums / bounds, 1.0).max(axis=0)
 
 

@@ -23,7 +23,7 @@ from moe_theory.merging.claims.values import (
     over_ratios,
     recorded,
 )
-from moe_theory.merging.experiments import LARGE_CONSTANT, RATIOS, TREES
+from moe_theory.merging.experiments import LARGE_CONSTANT, SMOOTHNESS_RATIOS, TREES
 from moe_theory.runs import Run
 from moe_theory.verify.claim import claim
 
@@ -251,6 +251,6 @@ class RightPower:
 
 
 def _power_error(right: Callable[[np.ndarray, float], np.ndarray]) -> np.ndarray:
-    rates, x = 1 / (1 - np.array(RATIOS)), 100.0
+    rates, x = 1 / (1 - np.array(SMOOTHNESS_RATIOS)), 100.0
     left, said = 2 ** (rates * np.log(x)), right(rates, x)
     return np.abs(left - said) / np.maximum(left, said)

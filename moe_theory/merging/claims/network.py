@@ -8,14 +8,15 @@ on the regret are of that network too: they need no hypothesis to hold, as each 
 import numpy as np
 
 from moe_theory.merging import corrected, policies, theory
-from moe_theory.merging.claims.values import BY_RATIO, alike, excess, named, recorded
-from moe_theory.merging.experiments import ABLATION, DIMS, NUM_ROUNDS, RATIOS, SURFACE, ratio_cell
+from moe_theory.merging.claims.values import BY_RATIO, alike, excess, named, over, recorded
+from moe_theory.merging.experiments import ABLATION, DIMS, NUM_ROUNDS, SMOOTHNESS_RATIOS, SURFACE, ratio_cell
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, claim
 
 CONFIDENCE = 0.2  # delta of Lemmas 3 and 4 and of Theorem 1; the experiments' own, 1, would make them say nothing
 NUM_LAYERS = DIMS.num_hidden + 1  # L
 _TANBR = policies.TANBR
+_RATIO_CELLS = [ratio_cell(ratio) for ratio in SMOOTHNESS_RATIOS]
 _DISTANCE = r"\lVert \theta_t - \theta_0 \rVert_2 \le 2 \sqrt{t / (w \lambda)}"
 _GAP = r"f^*(x_t^*) - f^*(x_t) \le 2 \min\{\gamma \lVert g / \sqrt{w} \rVert_{Z_{t-1}^{-1}}, 1\} + \nu_1 \rho^{h_t}"
 _NEURAL = (
@@ -64,9 +65,12 @@ def _widths(run: Run) -> np.ndarray:
     return np.asarray(theory.gap_bound(recorded(run, "width"), 0.0, recorded(run, "depth"), run.params))
 
 
-def _gap_holds(runs: Runs, cell: str = _TANBR) -> np.ndarray:
-    run = runs[cell]
+def _gap_of(run: Run) -> np.ndarray:
     return np.all(recorded(run, "regret") <= _widths(run), axis=0)
+
+
+def _gap_holds(runs: Runs) -> np.ndarray:
+    return _gap_of(runs[_TANBR])
 
 
 def _linearization(dims, runs: Runs) -> list[tuple[str, bool]]:
@@ -121,7 +125,7 @@ class GapByRatio:
     experiment = ABLATION
     side = "at_least"
     labels = BY_RATIO
-    observe = staticmethod(lambda runs: np.stack([_gap_holds(runs, ratio_cell(ratio)) for ratio in RATIOS], axis=1))
+    observe = over(_RATIO_CELLS, _gap_of)
     predict = staticmethod(lambda runs: 1 - CONFIDENCE)
 
 
@@ -138,14 +142,14 @@ class BestLeaf:
     experiment = ABLATION
     side = "at_least"
     labels = BY_RATIO
-    observe = staticmethod(lambda runs: np.stack([_is_near_best(runs[ratio_cell(ratio)]) for ratio in RATIOS], axis=1))
+    observe = over(_RATIO_CELLS, lambda run: _is_near_best(run))
     predict = staticmethod(lambda runs: 1 - CONFIDENCE)
 
 
 def _is_near_best(run: Run) -> np.ndarray:
     """Whether no recorded slot's best leaf has a candidate that loses more than nu_1 rho^h (B,)."""
-    grain = float(run.params.smoothness) * float(run.params.smoothness_ratio) ** recorded(run, "best_depth")
-    return np.all(recorded(run, "best_gap") <= grain, axis=0)
+    diameter = float(run.params.smoothness) * float(run.params.smoothness_ratio) ** recorded(run, "best_depth")
+    return np.all(recorded(run, "best_gap") <= diameter, axis=0)
 
 
 def _bounds(run: Run) -> list[theory.RegretBound]:

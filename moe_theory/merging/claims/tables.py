@@ -6,7 +6,7 @@ from moe_theory.merging.claims.values import ANY_TREE, computed, excess, named
 from moe_theory.merging.experiments import DIMS, TREES
 from moe_theory.verify.claim import claim
 
-METHODS = ("Tanbr", "RL", "Switch", "Soft", "NUCB")
+COLUMNS = ("Tanbr", "RL", "Switch", "Soft", "NUCB")
 # Table II, task by task; of the tasks with two metrics both.
 TABLE_2: dict[str, tuple[tuple[float, ...], ...]] = {
     "CoLA": ((42.9,), (42.1,), (43.2,), (43.8,), (40.4,)),
@@ -27,7 +27,7 @@ SAVED, ROUGHLY = 0.35, 0.05  # "about 35 %"
 
 def _by_task() -> np.ndarray:
     """Means of a task's metrics, by method and task."""
-    return np.array([[np.mean(row[place]) for row in TABLE_2.values()] for place in range(len(METHODS))])
+    return np.array([[np.mean(row[place]) for row in TABLE_2.values()] for place in range(len(COLUMNS))])
 
 
 def _savings() -> np.ndarray:
@@ -47,7 +47,7 @@ class Averages:
 
     formula = r"\left\lvert \bar{a} - \frac{1}{8} \sum_v a_v \right\rvert \le 0.005"
     experiment = TREES
-    labels = named(*METHODS)
+    labels = named(*COLUMNS)
     observe = computed(ANY_TREE, lambda: np.abs(_by_task().mean(axis=1) - AVERAGES))
 
 

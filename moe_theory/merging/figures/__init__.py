@@ -1,8 +1,4 @@
-"""Pictures of online expert merging.
-
-Data is a labelled dataset, so that the numbers behind a figure can be kept beside it. Drawing takes any matplotlib
-figure; style belongs to whoever makes the figure.
-"""
+"""Figures of online expert merging: labelled data, and functions that draw it into any matplotlib figure."""
 
 from moe_theory.merging.figures import ablations, leaves, regret, scaling, simplex, tradeoff
 from moe_theory.verify.figures import FigureSpec as FigureSpec

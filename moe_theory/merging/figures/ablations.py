@@ -8,6 +8,7 @@ import xarray as xr
 from jaxtyping import Array, Float, Int
 
 from moe_theory.merging import policies, rewards
+from moe_theory.merging.experiments import SMOOTHNESS_RATIOS
 from moe_theory.merging.params import Dims
 from moe_theory.merging.system import Info, State, system
 from moe_theory.runs import Progress, quiet, run_cells
@@ -17,7 +18,6 @@ from moe_theory.verify.figures import FigureSpec, across_replicates, closing, lo
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
-RATIOS = (0.3, 0.5, 0.7, 0.9)  # rho, the paper's
 RATES = (0.005, 0.05, 0.5, 5.0)  # of a mean loss, in units of 1 / width: the paper's decades, higher as it sums losses
 DIMS = Dims(max_rounds=500)
 FIRST_SLOT = 10  # that is drawn
@@ -30,7 +30,7 @@ STYLES: tuple[dict[str, Any], ...] = (
 
 
 class Shown(NamedTuple):
-    """What is kept of a slot."""
+    """Observables of a slot."""
 
     mean_regret: Float[Array, ""]  # R_t / t
     leaves: Int[Array, ""]  # N_t
@@ -49,12 +49,12 @@ def compute(
     Raises: InvalidRunError for replicates or rounds that cannot be run.
     """
     length = DIMS.max_rounds if num_rounds is None else num_rounds
-    settings = {f"ratio {ratio}": reading.params(smoothness_ratio=ratio) for ratio in RATIOS}
+    settings = {f"ratio {ratio}": reading.params(smoothness_ratio=ratio) for ratio in SMOOTHNESS_RATIOS}
     settings |= {f"rate {rate}": reading.params(learning_rate=rate) for rate in RATES}
     parts = log_axis_cells(settings, system(DIMS, rewards.PEAKED, policies.TANBR), observe, length)
     runs = run_cells(parts, replicates, seed=seed, progress=progress, what="ablations")
     by_axis: dict[str, tuple[tuple[str, str], np.ndarray]] = {}
-    for axis, values in (("ratio", RATIOS), ("rate", RATES)):
+    for axis, values in (("ratio", SMOOTHNESS_RATIOS), ("rate", RATES)):
         for measure in Shown._fields:
             found = [across_replicates(getattr(runs[f"{axis} {value}"].records, measure)) for value in values]
             for statistic in ("mean", "error"):
@@ -62,7 +62,7 @@ def compute(
                 by_axis[f"{measure}_by_{axis}_{statistic}"] = ((axis, "slot"), stacked)
     return xr.Dataset(
         by_axis,
-        {"ratio": list(RATIOS), "rate": list(RATES), "slot": parts[0].rounds},
+        {"ratio": list(SMOOTHNESS_RATIOS), "rate": list(RATES), "slot": parts[0].rounds},
         provenance("merging", "ablations", reading, replicates, seed, length, num_rounds is not None)
         | {"smoothness_ratio": float(reading.params().smoothness_ratio)},
     )

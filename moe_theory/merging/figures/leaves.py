@@ -1,7 +1,6 @@
-"""How many leaves the tree has and how deep it is, under the rules that are worst for it, against Lemmas 1 and 2.
+"""Number of leaves and depth of the tree under the worst rules to pick leaves, against Lemmas 1 and 2.
 
-Splits are effective, so that every leaf is a candidate and N_t as large as splits can make it. Bounds are drawn for a
-run that ends in the slot that they are drawn at: N and H_max at T = t.
+Splits are effective, so that every leaf is a candidate. The bounds at slot t are those of a run that ends there, T = t.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,7 +38,7 @@ NUM_ROUNDS = 20_000
 NUM_RECORDS = 300  # slots drawn, evenly spread on a logarithmic axis
 DIMS = Dims(max_experts=3, max_rounds=NUM_ROUNDS, max_leaves=1024)
 RULES = ("in-turn", "deepest")
-MEASURED = ("leaves", "depth")
+OBSERVED = ("leaves", "depth")
 LEAF_BOUNDS = ("printed_leaves", "repaired_leaves")
 DEPTH_BOUNDS = ("printed_depth", "intermediate_depth", "repaired_depth")
 STYLES: dict[str, dict[str, Any]] = {
@@ -64,7 +63,7 @@ LEGEND = {
 
 
 class Shown(NamedTuple):
-    """What is kept of a slot."""
+    """Observables of a slot."""
 
     leaves: Int[Array, ""]
     depth: Int[Array, ""]
@@ -86,7 +85,7 @@ def compute(
     """
     length = NUM_ROUNDS if num_rounds is None else num_rounds
     params = {name: params_of(reading, case) for name, case in CASES.items()}
-    # A chunk of a sweep would be padded to many replicates, while hardly anything here is random.
+    # Not a sweep, whose chunks are padded to many replicates: hardly anything here is random.
     root, system, runs = root_key(seed), adversary.system(DIMS), {}
     progress.add_work(len(CASES) * len(RULES) * length)
     progress.running("leaves")
@@ -98,7 +97,7 @@ def compute(
     places = np.unique(np.rint(np.geomspace(1, length, NUM_RECORDS)).astype(int)) - 1
     times = recorded_rounds(length)[places]
     shape = (len(CASES), len(RULES), len(times))
-    values = {name: np.zeros(shape, int) for name in (*MEASURED, "left_out")}
+    values = {name: np.zeros(shape, int) for name in (*OBSERVED, "left_out")}
     bounds = {name: np.zeros((len(CASES), len(times))) for name in (*LEAF_BOUNDS, *DEPTH_BOUNDS)}
     for row, name in enumerate(CASES):
         for column, rule in enumerate(RULES):

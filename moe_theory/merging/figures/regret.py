@@ -1,9 +1,10 @@
 """Regret of Tanbr and of its rivals over slots, on rewards whose best weights are known.
 
-All methods meet the same tasks, requests and noise. Growth is fitted by least squares to the logarithm of the mean
-regret, as a claim about a rate is judged.
+All policies meet the same tasks, requests and noise. Exponents are least-squares fits to the logarithm of the mean
+regret, as in claims about rates.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from moe_theory.merging.params import EFFECTIVE_SPLIT, RANDOM_SPLIT, Dims
 from moe_theory.merging.system import Info, State, system
 from moe_theory.runs import Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, across_replicates, closing, log_axis_cells, provenance
+from moe_theory.verify.figures import Curves, FigureSpec, Panel, across_replicates, closing, log_axis_cells, provenance
 from moe_theory.verify.intervals import slope_samples
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 
-class Method(NamedTuple):
-    """A line: a policy, and what else it is given."""
+class Curve(NamedTuple):
+    """A line: a policy with parameters of its own."""
 
     policy: str
     label: str
@@ -34,26 +35,26 @@ class Method(NamedTuple):
 
 
 _TREE = {"warm_start": False, "split_rule": RANDOM_SPLIT}
-METHODS: dict[str, Method] = {
-    "random": Method(policies.TANBR, "Tanbr", _TREE, {"color": "C0", "linewidth": 1.8}),
-    "effective": Method(
+CURVES: dict[str, Curve] = {
+    "random": Curve(policies.TANBR, "Tanbr", _TREE, {"color": "C0", "linewidth": 1.8}),
+    "effective": Curve(
         policies.TANBR,
         "Tanbr, effective splits",
         _TREE | {"split_rule": EFFECTIVE_SPLIT},
         {"color": "C0", "linestyle": (0, (4, 1.4)), "linewidth": 1.4},
     ),
-    "warm": Method(
+    "warm": Curve(
         policies.TANBR,
         r"Tanbr, warm start $x = \psi$",
         _TREE | {"warm_start": True},
         {"color": "C0", "linestyle": (0, (1, 1.1)), "linewidth": 1.6},
     ),
-    "nucb": Method(policies.NUCB, "NUCB", {}, {"color": "C1", "linewidth": 1.6}),
-    "gradient": Method(policies.GRADIENT, "policy gradient", {}, {"color": "C2", "linewidth": 1.6}),
-    "best-expert": Method(policies.BEST_EXPERT, "UCB1 over experts", {}, {"color": "C3", "linewidth": 1.6}),
-    "mix": Method(policies.MIX, r"task mix, $x = \psi$", {}, {"color": "black", "linewidth": 1.1}),
-    "average": Method(policies.AVERAGE, "average", {}, {"color": "0.45", "linestyle": (0, (4, 1.4)), "linewidth": 1.1}),
-    "uniform": Method(
+    "nucb": Curve(policies.NUCB, "NUCB", {}, {"color": "C1", "linewidth": 1.6}),
+    "gradient": Curve(policies.GRADIENT, "policy gradient", {}, {"color": "C2", "linewidth": 1.6}),
+    "best-expert": Curve(policies.BEST_EXPERT, "UCB1 over experts", {}, {"color": "C3", "linewidth": 1.6}),
+    "mix": Curve(policies.MIX, r"task mix, $x = \psi$", {}, {"color": "black", "linewidth": 1.1}),
+    "average": Curve(policies.AVERAGE, "average", {}, {"color": "0.45", "linestyle": (0, (4, 1.4)), "linewidth": 1.1}),
+    "uniform": Curve(
         policies.UNIFORM, "random weights", {}, {"color": "0.45", "linestyle": (0, (1, 1.2)), "linewidth": 1.1}
     ),
 }
@@ -89,17 +90,17 @@ def compute(
     length = DIMS.max_rounds if num_rounds is None else num_rounds
     parts = []
     for reward in REWARDS:
-        for name, method in METHODS.items():
+        for name, method in CURVES.items():
             params = reading.params(**{"mix_drift": DRIFT, **method.changes})
             own = system(DIMS, reward, method.policy)
             parts += log_axis_cells({f"{reward}, {name}": params}, own, observe, length)
     runs = run_cells(parts, replicates, seed=seed, progress=progress, what="regret")
     slots = parts[0].rounds
-    shape = (len(REWARDS), len(METHODS), len(slots))
+    shape = (len(REWARDS), len(CURVES), len(slots))
     values = {name: np.full(shape, np.nan) for name in ("mean", "low", "high", "error")}
     fits = {name: np.full(shape[:2], np.nan) for name in ("exponent", "exponent_error")}
     for row, reward in enumerate(REWARDS):
-        for column, name in enumerate(METHODS):
+        for column, name in enumerate(CURVES):
             found = np.asarray(runs[f"{reward}, {name}"].records, np.float64)
             for measure, value in across_replicates(found).items():
                 values[measure][row, column] = value
@@ -107,7 +108,7 @@ def compute(
     return xr.Dataset(
         {name: (("reward", "policy", "slot"), value) for name, value in values.items()}
         | {name: (("reward", "policy"), value) for name, value in fits.items()},
-        {"reward": list(REWARDS), "policy": list(METHODS), "slot": slots},
+        {"reward": list(REWARDS), "policy": list(CURVES), "slot": slots},
         provenance("merging", "regret", reading, replicates, seed, length, num_rounds is not None)
         | {"smoothness_ratio": float(reading.params().smoothness_ratio)},
     )
@@ -138,7 +139,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
         panel.fill_between(here.slot, band.low, band.high, color="C0", alpha=0.15, linewidth=0)
         lines = [
             panel.plot(here.slot, here["mean"].sel(policy=name), label=method.label, **method.style)[0]
-            for name, method in METHODS.items()
+            for name, method in CURVES.items()
         ]
         lines += _draw_guides(panel, here.slot.values.astype(float), float(band["mean"][-1]), data)
     axes[0].set_ylabel("regret $R_t$, rewards in [0, 1]")
@@ -197,4 +198,37 @@ FIGURE = FigureSpec(
         "merging.abstract.sublinear-*",
         "merging.remark.right-exponent",
     ),
+)
+
+
+OVERVIEW_RATIO = 0.9  # rho of the claims in the overview
+
+
+def overview_curves(
+    reading: ReadingLike, replicates: int, seed: int, progress: Progress, verdicts: Mapping[str, Any]
+) -> Curves:
+    """The sum of nu_1 rho^h over T slots, as its claim observed it, and both orders through the first point."""
+    del reading, replicates, seed, progress
+    curve = verdicts["merging.remark.boxes"].curve
+    if curve is None or curve.abscissa is None:
+        raise RuntimeError("a rate has a curve with an abscissa")
+    slots = np.array(curve.abscissa)
+    logarithms, power = np.log(slots), corrected.regret_exponent(OVERVIEW_RATIO)
+    total = np.array(curve.observed) * logarithms  # the claim observes it over log T
+    orders = (np.sqrt(slots) * logarithms, slots**power * logarithms ** (1 - power))
+    none = np.full(len(slots), np.nan)
+    return Curves(slots, total, none, none, *(order / order[0] * total[0] for order in orders))
+
+
+OVERVIEW = Panel(
+    title="Expert merging: sum of box sizes, $\\rho = 0.9$",
+    note="Leaves picked in turn; both orders are drawn through the first point.",
+    printed="merging.remark.boxes",
+    printed_words="remark: $\\sqrt{T} \\log T$",
+    right="merging.remark.right-exponent",
+    right_words="$T^a (\\log T)^{1-a}$, $a$ = 0.88",
+    x_label="slots $T$",
+    y_label="$\\Sigma\\, \\nu_1 \\rho^h$",
+    log_axes="xy",
+    curves=overview_curves,
 )

@@ -1,4 +1,4 @@
-"""Tanbr over the number of experts: slots until its tree has 20 feasible leaves, and seconds of choosing among them."""
+"""Tanbr over the number of experts: slots until its tree has 20 feasible leaves, and the time to choose among them."""
 
 import time
 from typing import TYPE_CHECKING
@@ -40,9 +40,9 @@ def compute(
     slots, programs = [], []
     for num_experts in EXPERTS:
         progress.running(f"scaling, {num_experts} experts")
-        trees = costs.grown(num_experts, replicates, seed, DIAGONAL, reading.params())
+        trees = costs.grow_trees(num_experts, replicates, seed, DIAGONAL, reading.params())
         slots.append(np.quantile(trees.slots, BAND))
-        programs.append(costs.program_of(trees, DIAGONAL))
+        programs.append(costs.choice_program(trees, DIAGONAL))
     with costs.on_one_core():
         seconds = costs.interleaved(programs, repeats, seed, time.process_time)
     return xr.Dataset(

@@ -1,7 +1,7 @@
 """How the tree refines the simplex of three experts' weights where the reward is large.
 
-A leaf is drawn as what its box has of the simplex, exactly: a polygon of up to six corners. The reward is known, and a
-slot pulls the leaf with the largest value at its candidate plus nu_1 rho^h, so that no network is in the picture.
+A leaf is drawn as the exact part of the simplex in its box: a polygon of up to six corners. The reward is known, and a
+slot pulls the leaf with the largest value at its candidate plus nu_1 rho^h, without a network.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ TIMES = (30, 300, 3000)  # multiples of it
 DIMS = Dims(max_experts=3, max_rounds=TIMES[-1], max_leaves=512)
 SETTING = {"num_experts": 3, "max_active": 3, "smoothness_ratio": 0.85, "split_constant": 0.2}
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # where each expert alone is drawn
-LEAST_AREA = 1e-9  # of a box's part of the simplex that is drawn: below it is a point or a line
+LEAST_AREA = 1e-9  # of a box's part of the simplex; smaller ones are points or lines and not drawn
 
 
 def observe(state: adversary.State, info: adversary.Info) -> Any:

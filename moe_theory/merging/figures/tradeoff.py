@@ -1,4 +1,4 @@
-"""Accuracy, latency and memory of every way to serve a slot, as one picture: Tables I and II, Fig. 3 and Fig. 4."""
+"""Accuracy, latency and memory of every method: Tables I and II, Fig. 3 and Fig. 4 in one figure."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -58,7 +58,7 @@ def compute(
 
 
 def family(approach: str) -> str:
-    """What kind of approach it is: a key of `FAMILIES`."""
+    """The key of an approach in `FAMILIES`."""
     if approach in POLICIES:
         return "policy"
     if approach in STATIC:
@@ -146,7 +146,7 @@ def spread(heights: Sequence[float], gap: float, low: float, high: float) -> lis
     """Ascending heights moved apart as little as keeps `gap` between neighbours, within [low, high] if they fit."""
     count = len(heights)
     placed = np.asarray(heights, float) - gap * np.arange(count)
-    blocks: list[list[float]] = []  # of what must be at one place: its mean and its size
+    blocks: list[list[float]] = []  # labels that touch: their mean and number
     for value in placed:
         blocks.append([float(value), 1.0])
         while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:

@@ -1,7 +1,7 @@
-"""Models whose experts have been merged into one a layer: by given weights, by Fisher information, by RegMean.
+"""Merge a model's experts into one a layer: by given weights, by Fisher information, by RegMean.
 
-Expert e has its own tasks, those whose number is e modulo K: their inputs are what its Fisher information and its Gram
-matrices are taken over. Neither needs labels; both need to know the task of every calibration input.
+The Fisher information and Gram matrices of expert e are over inputs of its own tasks, those with numbers e modulo K.
+Neither needs labels; both need the task of every calibration input.
 """
 
 import functools
@@ -17,13 +17,13 @@ from moe_theory.merging.testbed.tasks import Examples
 from moe_theory.merging.testbed.transformer import Experts, Model
 
 CALIBRATION_SIZE = 64  # inputs of each expert's own tasks
-FISHER_FLOOR = 1e-8  # where no expert knows anything of a parameter, the merge is the average
-OFF_DIAGONAL = 0.9  # what RegMean leaves of the Gram matrices' off-diagonal entries
-RIDGE = 1e-6  # of the mean diagonal entry, toward the average: units that are dead for all experts
+FISHER_FLOOR = 1e-8  # where all information is 0, the merge is the average
+OFF_DIAGONAL = 0.9  # RegMean's factor on off-diagonal entries of the Gram matrices
+RIDGE = 1e-6  # relative to the mean diagonal entry; for units that are dead in all experts
 
 
 def weighted(model: Model, weights: Float[Array, " K"]) -> Model:
-    """One expert a layer, the weighted average of the layer's experts: Eq. (1) with one merged expert."""
+    """One expert a layer, the weighted average of the layer's experts. Source: Eq. (1) of `merging`."""
     return transformer.replace_experts(model, [transformer.merge_experts(e, weights) for e in experts_of(model)])
 
 
@@ -85,11 +85,11 @@ def _expected_squares(model: Model, expert: list[Experts], example: Float[Array,
 
 
 def regmean(model: Model, calibration: Examples) -> Model:
-    """Every linear map is the one nearest to all experts' maps on the inputs that each of them sees of its own tasks.
+    """Every linear map is the least-squares fit to all experts' maps on the inputs of their own tasks.
 
     Source: X. Jin, X. Ren, D. Preotiuc-Pietro, P. Cheng, "Dataless Knowledge Fusion by Merging Weights of Language
-    Models", ICLR 2023, Eq. (2), with its off-diagonal entries scaled by `OFF_DIAGONAL`. A bias is the weight of an
-    input that is always 1.
+    Models", ICLR 2023, Eq. (2), with its off-diagonal entries scaled by `OFF_DIAGONAL`. Biases are
+    weights of a constant input 1.
     """
     inputs = own_inputs(calibration, num_experts_of(model))
     merged = []
@@ -116,7 +116,7 @@ def regression_mean(
 def gram_matrices(
     model: Model, inputs: Float[Array, "E m s p"]
 ) -> list[tuple[Float[Array, "E i i"], Float[Array, "E j j"]]]:
-    """X'X of what enters either linear map of each expert on its own inputs, with an input of 1 for the bias."""
+    """X'X of the inputs of both linear maps of each expert, with a constant 1 for the bias."""
 
     def of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[tuple[Array, Array]]:
         expert, own = arguments
@@ -135,7 +135,7 @@ def gram_matrices(
 
 
 def own_inputs(calibration: Examples, num_experts: int) -> Float[np.ndarray, "E m s p"]:
-    """The first m inputs of each expert's own tasks, evenly from all of them.
+    """m inputs of each expert's own tasks, evenly spaced.
 
     Raises: InvalidDimsError where an expert has none.
     """

@@ -1,7 +1,7 @@
 """Every way of the paper's evaluation to serve a slot with a K-expert MoE, by name.
 
-A method that is built in several ways has as many entries, `NAME-BUILD`: what it computes is one thing, what it costs
-another. All serve requests that have no tags, but for the task-level ones.
+A method with several builds has an entry `NAME-BUILD` for each: they differ in cost, hardly in what they compute. Only
+the task-level ones need the requests' tags.
 """
 
 import functools
@@ -13,23 +13,21 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from moe_theory.core.errors import unknown_name
 from moe_theory.merging.serving import merge, routing
-from moe_theory.merging.serving.routing import KINDS, TASK, Kind, Routers
+from moe_theory.merging.serving.routing import KINDS, Kind, Routers
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import Examples
 from moe_theory.merging.testbed.transformer import Model
 
-MERGED = "merged"  # one merged expert a layer, with weights that a slot begins with: what all costs are relative to
-ONE_TASK = "one-task"  # the build of task-level routing that takes batches of a single task
-EXACT_BUILD = "dense"  # the build of sparse routing that is a plain sum over experts
+MERGED = "merged"  # one merged expert a layer, with weights chosen at the beginning of a slot: the reference of costs
 
-Loaded = PyTree[Array]  # all that must be in memory to serve a slot
+Loaded = PyTree[Array]  # everything that must be in memory to serve a slot
 
 
 class Deployment(NamedTuple):
-    """What there is before the first slot."""
+    """What is available before the first slot."""
 
     model: Model
-    routers: Mapping[str, Routers]  # by their kinds' names; those that the methods in question need
+    routers: Mapping[str, Routers]  # by the names of their kinds; those that the methods in question need
     calibration: Examples  # training inputs with their tasks, for merges that look at data
 
 
@@ -37,16 +35,11 @@ class Method(NamedTuple):
     """How slots are served."""
 
     name: str
-    summary: str
     prepare: Callable[[Deployment], Loaded]  # once, before the first slot
     serve: Callable[[Loaded, Float[Array, "n s p"], Int[Array, " n"]], Float[Array, "n C"]]  # (.., inputs, tags)
-    merge: Callable[[Loaded, Float[Array, " K"]], Loaded] | None = None  # once a slot; then `serve` takes what it gives
+    merge: Callable[[Loaded, Float[Array, " K"]], Loaded] | None = None  # once a slot; `serve` takes its result
     router: str | None = None  # the kind of router that it needs
-    needs_tags: bool = False  # at inference, of every request
-    needs_calibration: bool = False  # inputs with their tasks, once
-    needs_mix: bool = False  # the slot's, as a monitor estimates it, or rewards: whoever gives `merge` its weights
-    takes_one_task: bool = False  # a batch must be of a single task
-    answers_like: str | None = None  # another build, which gives the same logits
+    answers_like: str | None = None  # another build with the same logits
 
 
 def loaded_bytes(loaded: Loaded) -> int:
@@ -60,7 +53,7 @@ def begin_slot(method: Method, loaded: Loaded, weights: Float[Array, " K"]) -> L
 
 
 def named(name: str) -> Method:
-    """Raise UnknownNameError for a method that there is not."""
+    """The method of this name. Raises: UnknownNameError."""
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
     return METHODS[name]
@@ -82,27 +75,26 @@ def _serve_routed(
     return transformer.forward(model, inputs, make(routers, kind, tags=tags))
 
 
-def _routed(name: str, router: str, make: Callable[..., transformer.MoE], summary: str, **also: Any) -> Method:
-    kind = KINDS[router]
+def _routed(name: str, router: str, make: Callable[..., transformer.MoE], answers_like: str | None) -> Method:
     return Method(
         name=name,
-        summary=summary,
         prepare=lambda deployment: (deployment.model, deployment.routers[router]),
-        serve=functools.partial(_serve_routed, make, kind),
+        serve=functools.partial(_serve_routed, make, KINDS[router]),
         router=router,
-        needs_tags=kind.level == TASK,
-        **also,
+        answers_like=answers_like,
     )
 
 
-def _sparse_methods(router: str, summary: str) -> list[Method]:
-    made = []
-    for build, run in routing.SPARSE_BUILDS.items():
-        make = functools.partial(routing.sparse, dispatch=run)
-        same = f"{router}-{EXACT_BUILD}" if build == "ragged" else None
-        words = f"{summary}, {_BUILD_WORDS[build]}"
-        made.append(_routed(f"{router}-{build}", router, make, words, answers_like=same))
-    return made
+def _sparse(router: str) -> list[Method]:
+    return [
+        _routed(
+            f"{router}-{build}",
+            router,
+            functools.partial(routing.sparse, dispatch=dispatch),
+            f"{router}-dense" if build == "ragged" else None,
+        )
+        for build, dispatch in routing.SPARSE_BUILDS.items()
+    ]
 
 
 def _soft(routers: Routers, kind: Kind, tags: Int[Array, " n"], build: routing.SoftMerge) -> transformer.MoE:
@@ -110,67 +102,29 @@ def _soft(routers: Routers, kind: Kind, tags: Int[Array, " n"], build: routing.S
     return routing.soft(routers, kind, build)
 
 
-def _one_task(routers: Routers, kind: Kind, tags: Int[Array, " n"]) -> transformer.MoE:
-    return routing.of_one_task(routers, kind, tags)
-
-
-def _static_merges() -> list[Method]:
-    return [
-        Method(
-            "average", "one expert, the average of all", lambda deployment: merge.average(deployment.model), _serve_one
-        ),
-        Method(
-            "fisher",
-            "one expert, averaged by Fisher information",
-            lambda deployment: merge.fisher(deployment.model, deployment.calibration),
-            _serve_one,
-            needs_calibration=True,
-        ),
-        Method(
-            "regmean",
-            "one expert, RegMean's least squares",
-            lambda deployment: merge.regmean(deployment.model, deployment.calibration),
-            _serve_one,
-            needs_calibration=True,
-        ),
-        Method(
-            MERGED,
-            "one expert, merged for every slot with given weights",
-            lambda deployment: deployment.model,
-            _serve_one,
-            merge=merge.weighted,
-            needs_mix=True,
-        ),
-    ]
-
-
-_BUILD_WORDS = {
-    "capacity": f"experts with room for {routing.CAPACITY_FACTOR} times an even share",
-    "dense": "all experts computed and gated",
-    "ragged": "tokens sorted by expert",
-    "linear": "merged in what enters the experts",
-    "materialised": "merged parameters held in memory",
-}
-
-
 def _all() -> dict[str, Method]:
-    made = _static_merges()
-    for level in ("example", "token"):
+    def fisher(deployment: Deployment) -> Any:
+        return merge.fisher(deployment.model, deployment.calibration)
+
+    def regmean(deployment: Deployment) -> Any:
+        return merge.regmean(deployment.model, deployment.calibration)
+
+    made = [
+        Method("average", lambda deployment: merge.average(deployment.model), _serve_one),
+        Method("fisher", fisher, _serve_one),
+        Method("regmean", regmean, _serve_one),
+        Method(MERGED, lambda deployment: deployment.model, _serve_one, merge=merge.weighted),
+    ]
+    for name in ("smear-example", "smear-token"):
         for build, run in routing.SOFT_BUILDS.items():
-            words = f"SMEAR: a merge for every {level}, {_BUILD_WORDS[build]}"
-            name = f"smear-{level}"
             same = f"{name}-linear" if build == "materialised" else None
-            made.append(_routed(f"{name}-{build}", name, functools.partial(_soft, build=run), words, answers_like=same))
-    for k in (1, 2, 3):
-        made += _sparse_methods(f"token-top-{k}", f"Switch: {k} of the experts for every token")
-    made += _sparse_methods("rl", "one expert for every token, learnt by REINFORCE")
-    for k in (1, 2, 3):
-        router = f"task-top-{k}"
-        made += _sparse_methods(router, f"{k} of the experts for every task, by tags")
-        words = f"{k} of the experts for every task, by tags, a batch of one task"
-        same = f"{router}-{EXACT_BUILD}"
-        name = f"{router}-{ONE_TASK}"
-        made.append(_routed(name, router, _one_task, words, takes_one_task=True, answers_like=same))
+            made.append(_routed(f"{name}-{build}", name, functools.partial(_soft, build=run), same))
+    for router in ("token-top-1", "token-top-2", "token-top-3", "rl"):
+        made += _sparse(router)
+    for router in ("task-top-1", "task-top-2", "task-top-3"):
+        made += _sparse(router)
+        # This build takes batches of a single task.
+        made.append(_routed(f"{router}-one-task", router, routing.of_one_task, f"{router}-dense"))
     return {method.name: method for method in made}
 
 

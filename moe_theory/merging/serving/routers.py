@@ -1,4 +1,4 @@
-"""Training of linear routers on frozen experts: by the loss, or by REINFORCE from right answers alone."""
+"""Training of linear routers on frozen experts, by the loss or by REINFORCE, and a cache of trained routers."""
 
 import dataclasses
 import functools
@@ -27,16 +27,13 @@ NUM_STEPS = 300
 BATCH_SIZE = 128
 LEARNING_RATE = 0.02  # of Adam
 BALANCE_WEIGHT = 0.01  # alpha of Switch's loss that balances load
-NUM_SAMPLES = 4  # routings of each example a step, of REINFORCE
+NUM_SAMPLES = 4  # routings of each example in a step of REINFORCE
 
 
 def train(
     kind: Kind, model: Model, data: Examples, num_tasks: int, key: Key[Array, ""], num_steps: int = NUM_STEPS
 ) -> Routers:
-    """Routers for the model's frozen experts, from batches in which all tasks are equally likely.
-
-    From zero, where no expert is preferred; for REINFORCE that is the widest exploration there is.
-    """
+    """Train routers for the model's frozen experts, from zero, on batches in which all tasks are equally likely."""
     sizes = [layer.experts.b_out.shape for layer in model.layers]
     start = routing.zeros(kind, [width for _, width in sizes], sizes[0][0], num_tasks)
     on_device = jax.tree.map(jnp.asarray, data)
@@ -63,7 +60,7 @@ def _descend(
 
 
 def _supervised_loss(routers: Routers, kind: Kind, model: Model, batch: Slot, key: Key[Array, ""]) -> Float[Array, ""]:
-    """Cross-entropy through the gates, in nats, and the balance of load where tokens are routed sparsely."""
+    """Cross-entropy through the gates, in nats, plus a load-balancing loss where tokens are routed sparsely."""
     del key
     balance: list[Float[Array, ""]] = []
 
@@ -93,7 +90,7 @@ def _served(routers: Routers, kind: Kind, batch: Slot) -> MoE:
 def straight_through(kind: Kind, scores: Float[Array, "n g K"]) -> Float[Array, "n g K"]:
     """The gates of the chosen experts, with the gradient of the softmax over all experts.
 
-    A router so learns of experts that it does not choose; the chosen one's gate alone has no gradient at k = 1.
+    So a router learns about experts that it does not choose; at k = 1 the chosen gate alone has no gradient.
     """
     chosen, gates = routing.choose(kind, scores)
     hard = jnp.einsum("ngj,ngjk->ngk", gates, jax.nn.one_hot(chosen, scores.shape[-1], dtype=scores.dtype))
@@ -102,7 +99,7 @@ def straight_through(kind: Kind, scores: Float[Array, "n g K"]) -> Float[Array, 
 
 
 def _imbalance(router: Router, kind: Kind, tokens: Float[Array, "n t d"]) -> Float[Array, ""]:
-    """K sum_k (share of tokens)_k (mean probability)_k, 1 where load is even.
+    """Load-balancing loss, K sum_k (share of tokens)_k (mean probability)_k, which is 1 under even load.
 
     Source: Switch Transformer, Eq. (4) to (6).
     """
@@ -112,9 +109,9 @@ def _imbalance(router: Router, kind: Kind, tokens: Float[Array, "n t d"]) -> Flo
 
 
 def _reinforced_loss(routers: Routers, kind: Kind, model: Model, batch: Slot, key: Key[Array, ""]) -> Float[Array, ""]:
-    """Its gradient is that of the expected number of right answers, negated, by REINFORCE.
+    """A loss whose gradient is REINFORCE's for the negated expected number of right answers.
 
-    Each example is routed `NUM_SAMPLES` times; what the others of them earn is the baseline of each.
+    Each example is routed `NUM_SAMPLES` times; the mean of the other samples is the baseline.
     """
     inputs, labels = (jnp.repeat(part, NUM_SAMPLES, axis=0) for part in (batch.inputs, batch.labels))
     surprise: list[Float[Array, " n"]] = []
@@ -136,7 +133,7 @@ def _reinforced_loss(routers: Routers, kind: Kind, model: Model, batch: Slot, ke
     return jnp.mean(advantage * sum(surprise, jnp.zeros(advantage.shape, jnp.float32)))
 
 
-# What decides routers besides the model.
+# What decides trained routers besides the model.
 SOURCES = ("routers.py", "routing.py", "../testbed/tasks.py")
 
 
@@ -147,9 +144,9 @@ def deployed(
     folder: Path | None = None,
     progress: Callable[[str], None] = training.tell,
 ) -> Deployment:
-    """The model with routers of these kinds, each trained unless that has been done.
+    """The trained model with routers of these kinds, each trained or read from the cache.
 
-    A folder that cannot be written costs the cache and not the routers: it is told by `progress`.
+    A folder that cannot be written only costs the cache, as `progress` reports.
     """
     model = training.trained(setting, progress, folder)
     data = examples(setting, TRAIN)
@@ -173,7 +170,7 @@ def deployed(
 
 
 def _stored(path: Path) -> Routers | None:
-    """What was written there whole; a file that is not is written anew."""
+    """The routers in a file; None where it is missing or damaged."""
     if not path.exists():
         return None
     try:
@@ -193,7 +190,7 @@ def _arrays(made: Routers) -> dict[str, np.ndarray]:
 
 
 def _name(setting: Setting, kind: str, num_steps: int, model: Model) -> str:
-    """A hash of what decides the router."""
+    """Name of the router's file, with a hash of what decides it."""
     digest = hashlib.sha256(json.dumps([dataclasses.asdict(setting), kind, num_steps], sort_keys=True).encode())
     for name in SOURCES:
         digest.update((Path(__file__).parent / name).read_bytes())

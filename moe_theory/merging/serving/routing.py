@@ -1,7 +1,12 @@
-"""Three builds of one and the same sparse layer: how tokens get to the experts that their router chose.
+"""Routing: linear routers of tokens, examples or task tags, and builds of sparse and soft MoE layers.
 
-All take every token's k experts and gates, and give the gated sum of those experts' outputs. They differ in cost, and
-`with_capacity` also in what becomes of tokens that an expert has no room for.
+The sparse builds (`SPARSE_BUILDS`) take every token's k experts and gates and return the gated sum of those experts'
+outputs; they differ in cost, and `with_capacity` drops tokens that an expert has no room for. In soft merging (SMEAR),
+every example, or every token, has its own merged expert, E(u; sum_k x_k W_k). Both linear maps of an expert are linear
+in its parameters, so the merge may act on the inputs of the K maps (`by_linearity`) or on the parameters, as printed
+(`materialised`).
+
+Source: M. Muqeeth, H. Liu, C. Raffel, "Soft Merging of Experts with Adaptive Routing", 2023, Sec. 3.
 """
 
 import dataclasses
@@ -33,9 +38,9 @@ def with_capacity(
     gates: Float[Array, "N k"],
     factor: float = CAPACITY_FACTOR,
 ) -> Float[Array, "N d"]:
-    """Every expert computes a buffer of `capacity` tokens; those beyond it get 0, so that only the residual passes.
+    """Each expert computes a buffer of `capacity` tokens; tokens beyond it get 0, so only the residual passes.
 
-    First choices come before second ones, earlier tokens before later ones.
+    First choices come before second choices, earlier tokens before later ones.
 
     Source: Switch Transformer, Sec. 2.2 (one choice); GShard, Algorithm 1 (several).
     """
@@ -55,12 +60,12 @@ def with_capacity(
 
 
 def capacity(num_tokens: int, num_choices: int, num_experts: int, factor: float = CAPACITY_FACTOR) -> int:
-    """Tokens that an expert has room for: `factor` times an even share, rounded up, and never more than there are."""
+    """Tokens that an expert has room for: `factor` times an even share, rounded up, at most all tokens."""
     return min(num_tokens, math.ceil(factor * num_tokens * num_choices / num_experts))
 
 
 def places(chosen: Int[Array, "N k"], num_experts: int) -> Int[Array, "N k"]:
-    """How many come before each token at the expert of each of its choices."""
+    """How many tokens come before each token at the expert of each of its choices."""
     num_tokens, num_choices = chosen.shape
     queue = chosen.T.reshape(-1)
     waiting = jnp.cumsum(jax.nn.one_hot(queue, num_experts, dtype=jnp.int32), axis=0, dtype=jnp.int32)
@@ -71,7 +76,7 @@ def places(chosen: Int[Array, "N k"], num_experts: int) -> Int[Array, "N k"]:
 def dense(
     experts: Experts, tokens: Float[Array, "N d"], chosen: Int[Array, "N k"], gates: Float[Array, "N k"]
 ) -> Float[Array, "N d"]:
-    """All experts compute all tokens, and gates of 0 leave out what was not chosen."""
+    """All experts compute all tokens, with gates of 0 where an expert was not chosen."""
     return gated(experts, tokens, gate_matrix(chosen, gates, experts.b_out.shape[0]))
 
 
@@ -83,14 +88,14 @@ def gated(experts: Experts, tokens: Float[Array, "N d"], gates: Float[Array, "N 
 
 
 def gate_matrix(chosen: Int[Array, "N k"], gates: Float[Array, "N k"], num_experts: int) -> Float[Array, "N K"]:
-    """Every expert's gate, 0 for those that were not chosen."""
+    """Every expert's gate, 0 where it was not chosen."""
     return jnp.einsum("nj,njk->nk", gates, jax.nn.one_hot(chosen, num_experts, dtype=gates.dtype))
 
 
 def ragged(
     experts: Experts, tokens: Float[Array, "N d"], chosen: Int[Array, "N k"], gates: Float[Array, "N k"]
 ) -> Float[Array, "N d"]:
-    """Tokens are sorted by expert, and each expert computes its own rows (`jax.lax.ragged_dot`): none is dropped."""
+    """Tokens are sorted by expert, and each expert computes its own rows (`jax.lax.ragged_dot`); none is dropped."""
     num_tokens, num_choices = chosen.shape
     queue = chosen.reshape(-1)
     order = jnp.argsort(queue, stable=True)
@@ -107,7 +112,7 @@ SPARSE_BUILDS: dict[str, Dispatch] = {"capacity": with_capacity, "dense": dense,
 
 
 def ample(num_experts: int) -> Dispatch:
-    """`with_capacity` with room for any token at any expert: nothing is dropped."""
+    """`with_capacity` with room for all tokens at any expert, so that none is dropped."""
     return functools.partial(with_capacity, factor=float(num_experts))
 
 
@@ -118,7 +123,7 @@ SoftMerge = Callable[[Experts, Float[Array, "g t d"], Float[Array, "g K"]], Floa
 def by_linearity(
     experts: Experts, tokens: Float[Array, "g t d"], weights: Float[Array, "g K"]
 ) -> Float[Array, "g t d"]:
-    """sum_k (x_k u) W_k in both layers: K times the work of one expert, and no merged parameters."""
+    """sum_k (x_k u) W_k in both layers: K times the work of one expert, no merged parameters in memory."""
     hidden = jax.nn.relu(_weighted_map(tokens, weights, experts.w_in) + (weights @ experts.b_in)[:, None])
     return _weighted_map(hidden, weights, experts.w_out) + (weights @ experts.b_out)[:, None]
 
@@ -126,7 +131,7 @@ def by_linearity(
 def materialised(
     experts: Experts, tokens: Float[Array, "g t d"], weights: Float[Array, "g K"]
 ) -> Float[Array, "g t d"]:
-    """One merged expert a group, held in memory: g times the parameters of an expert."""
+    """One merged expert a group in memory: g times the parameters of an expert."""
     own = Experts(*(jnp.tensordot(weights, part, axes=1) for part in experts))
     hidden = jax.nn.relu(jnp.einsum("gtd,gdf->gtf", tokens, own.w_in) + own.b_in[:, None])
     return jnp.einsum("gtf,gfd->gtd", hidden, own.w_out) + own.b_out[:, None]
@@ -135,7 +140,7 @@ def materialised(
 def _weighted_map(
     inputs: Float[Array, "g t i"], weights: Float[Array, "g K"], maps: Float[Array, "K i o"]
 ) -> Float[Array, "g t o"]:
-    """One matrix product over experts and inputs at once, which leaves nothing to be summed over experts."""
+    """One matrix product over experts and inputs at once."""
     copies = weights[:, None, :, None] * inputs[:, :, None, :]
     return copies.reshape(*inputs.shape[:2], -1) @ maps.reshape(-1, maps.shape[-1])
 
@@ -144,11 +149,11 @@ SOFT_BUILDS: dict[str, SoftMerge] = {"linear": by_linearity, "materialised": mat
 
 
 TOKEN, EXAMPLE, TASK = LEVELS = ("token", "example", "task")
-SOFT = 0  # in place of a number of active experts: all of them, merged
+SOFT = 0  # in place of a number of active experts: a merge of all
 
 
 class Router(NamedTuple):
-    """A linear map of one layer, i inputs: the features of a token or of an example's mean token, or V tags."""
+    """A linear map of one layer, from the features of a token or of an example's mean token, or from V tags."""
 
     weights: Float[Array, "i K"]
     bias: Float[Array, " K"]
@@ -160,14 +165,11 @@ Sampler = Callable[[Float[Array, "n t K"], int], Int[Array, "n t"]]  # (logits, 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What is routed, to how many experts, and how the router learns.
-
-    Raises: UnknownNameError or InvalidDimsError for what there is not.
-    """
+    """What is routed, to how many experts, and how the router learns. Raises: UnknownNameError, InvalidDimsError."""
 
     level: str  # TOKEN, EXAMPLE or TASK
     num_active: int = SOFT  # k, or SOFT
-    is_reinforced: bool = False  # learnt by REINFORCE from right answers, with one expert a token, and no gates
+    is_reinforced: bool = False  # learned by REINFORCE from right answers, with one expert a token and no gates
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
@@ -191,7 +193,7 @@ KINDS = {
 def logits(
     router: Router, kind: Kind, tokens: Float[Array, "n t d"], tags: Int[Array, " n"] | None
 ) -> Float[Array, "n g K"]:
-    """Of every token (g = t), or of every example (g = 1)."""
+    """Logits of every token (g = t) or of every example (g = 1)."""
     if kind.level == TASK:
         assert tags is not None
         return (router.weights[tags] + router.bias)[:, None]
@@ -200,15 +202,15 @@ def logits(
 
 
 def choose(kind: Kind, scores: Float[Array, "*n K"]) -> tuple[Int[Array, "*n k"], Float[Array, "*n k"]]:
-    """The k likeliest experts and their gates, a softmax over themselves.
+    """The k most likely experts and their gates, a softmax among themselves.
 
-    The gate of a single expert is 1, where Switch multiplies by its probability: these experts are frozen, and were
-    trained with gate 1.
+    The gate of a single expert is 1, where Switch multiplies by its probability: these frozen experts were trained with
+    gate 1.
 
     Source: Shazeer et al., 2017, Eq. (3) to (5).
     """
     rest, chosen = scores, []
-    for _ in range(kind.num_active):  # sooner than a sort for a few of a few
+    for _ in range(kind.num_active):  # faster than a sort for so few
         chosen.append(jnp.argmax(rest, axis=-1).astype(jnp.int32))
         rest = jnp.where(jax.nn.one_hot(chosen[-1], scores.shape[-1], dtype=bool), -jnp.inf, rest)
     experts = jnp.stack(chosen, axis=-1)
@@ -250,7 +252,7 @@ def soft(routers: Routers, kind: Kind, build: SoftMerge) -> MoE:
 
 
 def of_one_task(routers: Routers, kind: Kind, tags: Int[Array, " n"]) -> MoE:
-    """All tokens to the k experts of the first example's task: right for batches of a single task alone."""
+    """All tokens to the k experts of the first example's task, for batches of a single task."""
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
         chosen, gates = choose(kind, logits(routers[layer], kind, tokens[:1], tags[:1])[0, 0])
@@ -271,12 +273,12 @@ def loads(scores: Float[Array, "*n K"], chosen: Int[Array, "*n k"]) -> tuple[Flo
 
 
 def num_inputs(kind: Kind, width: int, num_tasks: int) -> int:
-    """What a router of this kind is linear in."""
+    """Number of a router's inputs."""
     return num_tasks if kind.level == TASK else width
 
 
 def zeros(kind: Kind, widths: Sequence[int], num_experts: int, num_tasks: int) -> Routers:
-    """Routers that do not yet prefer any expert, for layers of these widths."""
+    """Routers without preferences, for layers of these widths."""
     return tuple(
         Router(
             jnp.zeros((num_inputs(kind, width, num_tasks), num_experts), jnp.float32),

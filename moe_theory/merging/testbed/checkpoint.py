@@ -1,10 +1,13 @@
-"""Files of tensors in the safetensors format: read and written whole, or looked into without reading their tensors.
+"""MoE checkpoints in the safetensors format: find their experts, read them, and merge them into one a layer.
 
-The format: eight bytes with the length of a header, the header in JSON, the tensors' bytes.
+A checkpoint is a file, or a folder of shards with an index as Hugging Face's libraries write it. A pattern of tensor
+names, "model.layers.{layer}.block_sparse_moe.experts.{expert}.{name}", says which tensors are the experts'. Merged
+tensors are written one by one, so that memory does not grow with the checkpoint.
 """
 
 import difflib
 import json
+import math
 import re
 import shutil
 from collections import defaultdict
@@ -29,57 +32,64 @@ class Tensor(NamedTuple):
     """Where a tensor's bytes are."""
 
     path: Path
-    kind: str  # of its numbers, as the format calls it: "BF16"
+    kind: str  # its dtype, as the format calls it: "BF16"
     shape: tuple[int, ...]
     start: int  # bytes from the beginning of the file
     stop: int
 
     def bytes(self) -> np.ndarray:
-        """Its bytes, mapped and not read."""
+        """Its bytes, memory-mapped."""
         return np.memmap(self.path, np.uint8, "r")[self.start : self.stop]
 
 
 class Header(NamedTuple):
-    """What a file says of itself."""
+    """A file's metadata and tensors."""
 
     metadata: dict[str, str]
     tensors: dict[str, Tensor]  # by name, in the order of their bytes
 
 
 def read_header(path: Path) -> Header:
-    """The names and places of a file's tensors.
+    """The metadata of a file, and the names and places of its tensors.
 
-    Raises: InvalidCheckpointError for what is no whole safetensors file.
+    Raises: InvalidCheckpointError for a file that is missing, damaged or of another format.
     """
     path = Path(path)
     if path.is_dir():
-        raise InvalidCheckpointError(f"{path} is a folder, and one file is read here. Name a file in it.")
+        raise InvalidCheckpointError(f"{path} is a folder, but one file is read here. Name a file in it.")
     try:
-        with safe_open(path, framework="np"):  # checks all that the header says against itself and the file's size
-            pass
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(length))
+        with safe_open(path, framework="np") as file:  # checks the header against itself and the file's size
+            slices = {name: file.get_slice(name) for name in file.offset_keys()}
+            metadata = file.metadata() or {}
+            kinds = {name: (own.get_dtype(), tuple(own.get_shape())) for name, own in slices.items()}
+        start = path.stat().st_size - sum(_num_bytes(*kind) for kind in kinds.values())  # tensors have no gaps
     except FileNotFoundError:
         raise InvalidCheckpointError(f"{path} is not there. Change the path.") from None
     except SafetensorError as failure:
-        raise InvalidCheckpointError(f"{path} {_cause(path)} ({failure}). Fetch or write it again.") from None
+        raise InvalidCheckpointError(
+            f"{path} is damaged, truncated or not a safetensors file ({shortened(str(failure))}). Fetch it again."
+        ) from None
     except OSError as failure:
         raise InvalidCheckpointError(
             f"{path} cannot be read ({failure.strerror or failure}). Change the path."
         ) from None
-    metadata = header.pop("__metadata__", None) or {}
-    found = {
-        name: Tensor(path, entry["dtype"], tuple(entry["shape"]), *(8 + length + end for end in entry["data_offsets"]))
-        for name, entry in header.items()
-    }
-    return Header(metadata, dict(sorted(found.items(), key=lambda item: item[1].start)))
+    tensors = {}
+    for name, (kind, shape) in kinds.items():
+        stop = start + _num_bytes(kind, shape)
+        tensors[name] = Tensor(path, kind, shape, start, stop)
+        start = stop
+    return Header(metadata, tensors)
+
+
+def _num_bytes(kind: str, shape: tuple[int, ...]) -> int:
+    bits = re.search(r"\d+", kind)  # "BF16", "F8_E4M3"; "BOOL" takes a byte
+    return math.prod(shape) * (int(bits[0]) if bits else 8) // 8
 
 
 def read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """A file's arrays by name, and its metadata.
 
-    Raises: InvalidCheckpointError for what is no whole safetensors file, or has numbers that NumPy does not know.
+    Raises: InvalidCheckpointError as `read_header` does, and for dtypes that NumPy does not know.
     """
     header = read_header(path)
     with safe_open(path, framework="np") as file:
@@ -90,38 +100,13 @@ def read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]
 
 
 def write_safetensors(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
-    """Write a file whole or not at all. Raises: OutputError where it cannot be written."""
+    """Write a file atomically. Raises: OutputError where it cannot be written."""
     with whole(Path(path)) as temporary:
         dense = {name: np.ascontiguousarray(array).reshape(np.shape(array)) for name, array in arrays.items()}
         try:
             save_file(dense, temporary, dict(metadata))
         except SafetensorError as failure:
             raise OSError(str(failure)) from None
-
-
-def _cause(path: Path) -> str:
-    """What is wrong with a file that the library does not take, as far as its first bytes show it."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        start = file.read(9)
-        length = int.from_bytes(start[:8], "little")
-        if len(start) < 9 or start[8:] != b"{":
-            return "is not a safetensors file"
-        if 8 + length > size:
-            return f"is truncated, or not a safetensors file: {size} bytes, but its header would end at {8 + length}"
-        file.seek(8)
-        try:
-            entries = json.loads(file.read(length))
-            end = (
-                8
-                + length
-                + max(
-                    (entry["data_offsets"][1] for name, entry in entries.items() if name != "__metadata__"), default=0
-                )
-            )
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-            return "is not a safetensors file"
-    return f"is truncated: {size} of {end} bytes" if end > size else "is damaged"
 
 
 _PARTS = {"layer": r"\d+", "expert": r"\d+", "name": r".+"}
@@ -137,14 +122,14 @@ class Match(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """A pattern, compiled."""
+    """A compiled pattern of tensor names."""
 
     text: str
     whole: re.Pattern[str]
-    expert: re.Pattern[str]  # of the beginning, up to and with the expert's number
+    expert: re.Pattern[str]  # its beginning, up to the expert's number
 
     def match(self, name: str) -> Match | None:
-        """What the pattern says of a tensor's name; None where it does not fit."""
+        """Layer, expert and name of a tensor; None where the pattern does not match."""
         found = self.whole.fullmatch(name)
         if found is None:
             return None
@@ -153,13 +138,13 @@ class Pattern(NamedTuple):
         return Match(int(parts["layer"]), int(parts["expert"]), within)
 
     def overlooks(self, name: str) -> bool:
-        """Whether a name begins as that of an expert's tensor, and yet does not fit."""
+        """Whether a name begins like an expert's tensor but does not match."""
         found = self.expert.match(name)
         return found is not None and not name[found.end() :][:1].isalnum() and self.match(name) is None
 
 
 def compiled(text: str) -> Pattern:
-    """A pattern with the placeholders {layer} and {expert}, and {name} where an expert has several tensors.
+    """Compile a pattern with the placeholders {layer}, {expert} and, where an expert has several tensors, {name}.
 
     Raises: InvalidCheckpointError for other placeholders, or where {layer} or {expert} is missing.
     """
@@ -183,7 +168,7 @@ def compiled(text: str) -> Pattern:
 
 
 def nothing_matches(pattern: Pattern, names: Iterable[str], place: object) -> InvalidCheckpointError:
-    """The error for a pattern that no name fits, with the nearest there are; one of those that differ in numbers."""
+    """The error for a pattern that matches no name, with the nearest names; one of those that differ in numbers."""
     kinds: dict[str, str] = {}
     for name in names:
         kinds.setdefault(re.sub(r"\d+", "0", name), name)
@@ -196,16 +181,19 @@ def nothing_matches(pattern: Pattern, names: Iterable[str], place: object) -> In
 
 
 INDEX = "model.safetensors.index.json"
-NUMBERS = {kind: np.dtype(kept) for kind, kept in zip(
-    ("F64", "F32", "F16", "BF16"), (np.float64, np.float32, np.float16, jnp.bfloat16), strict=True
-)}  # fmt: skip
+NUMBERS = {  # dtypes that can be averaged
+    "F64": np.dtype(np.float64),
+    "F32": np.dtype(np.float32),
+    "F16": np.dtype(np.float16),
+    "BF16": np.dtype(jnp.bfloat16),
+}
 
 
 class Checkpoint(NamedTuple):
-    """The tensors of a checkpoint, found but not read."""
+    """The tensors of a checkpoint, not read yet."""
 
     path: Path
-    shards: dict[str, Header]  # by file name; of a single file, that one
+    shards: dict[str, Header]  # by file name
     tensors: dict[str, Tensor]
 
 
@@ -214,7 +202,7 @@ class ExpertTensors(NamedTuple):
 
     checkpoint: Checkpoint
     layers: dict[int, dict[str, tuple[str, ...]]]  # by layer and name within the expert: K full names, in expert order
-    overlooked: tuple[str, ...]  # names that begin as an expert's, and do not fit the pattern
+    overlooked: tuple[str, ...]  # names that begin like an expert's but do not match the pattern
 
     def num_experts(self, layer: int) -> int:
         """K, the number of experts of a layer."""
@@ -222,11 +210,10 @@ class ExpertTensors(NamedTuple):
 
 
 def load_experts(path: Path | str, pattern: str) -> dict[int, dict[str, np.ndarray]]:
-    """The experts' tensors by layer and by name within the expert, each (K, ...) in its own type of numbers.
+    """The experts' tensors by layer and by name within the expert, each (K, ...) in its own dtype.
 
     Args:
-        pattern: of the tensors' names, such as "model.layers.{layer}.block_sparse_moe.experts.{expert}.{name}"; without
-            {name}, what follows the last placeholder is the name.
+        pattern: of the tensors' names; without {name}, what follows the last placeholder is the name.
     Raises: InvalidCheckpointError, as `find_experts` does.
     """
     found = find_experts(path, pattern)
@@ -240,11 +227,11 @@ def load_experts(path: Path | str, pattern: str) -> dict[int, dict[str, np.ndarr
 
 
 def find_experts(path: Path | str, pattern: str) -> ExpertTensors:
-    """Which tensors are experts', checked, without reading them.
+    """Find and check the experts' tensors without reading them.
 
-    Raises: InvalidCheckpointError where the checkpoint or the pattern cannot be read; where nothing fits; where a layer
-        has one expert, lacks a number, or has experts that differ in tensors, shapes or types; where numbers are
-        quantised.
+    Raises: InvalidCheckpointError where the checkpoint or the pattern cannot be read; where nothing matches; where a
+        layer has one expert, a gap in their numbers, or experts that differ in tensors, shapes or dtypes; where they
+        are quantised.
     """
     checkpoint, named = open_checkpoint(Path(path)), compiled(pattern)
     matches = {name: match for name in checkpoint.tensors if (match := named.match(name)) is not None}
@@ -258,7 +245,7 @@ def find_experts(path: Path | str, pattern: str) -> ExpertTensors:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """A file or a folder of shards. Raises: InvalidCheckpointError."""
+    """Read the headers of a file or of a folder of shards. Raises: InvalidCheckpointError."""
     if not path.is_dir():
         header = read_header(path)
         return Checkpoint(path, {path.name: header}, header.tensors)
@@ -279,7 +266,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def array_of(tensor: Tensor) -> np.ndarray:
-    """A tensor of floating-point numbers, mapped and not read."""
+    """A floating-point tensor, memory-mapped."""
     return tensor.bytes().view(NUMBERS[tensor.kind]).reshape(tensor.shape)
 
 
@@ -298,7 +285,7 @@ def _shard_of(index: Path) -> dict[str, str]:
 def _checked_layer(
     checkpoint: Checkpoint, pattern: Pattern, layer: int, experts: dict[int, dict[str, str]]
 ) -> dict[str, tuple[str, ...]]:
-    """Names by name within the expert, where the layer's experts are alike."""
+    """Full names by name within the expert, once the layer's experts are known to be alike."""
     if len(experts) < 2:
         raise InvalidCheckpointError(
             f"layer {layer} has 1 expert by {shortened(pattern.text)}, but merging takes 2 or more. Change the pattern."
@@ -337,9 +324,9 @@ def _require_alike(checkpoint: Checkpoint, match: Match, first_name: str, own_na
         )
 
 
-_PIECE = 1 << 22  # numbers or bytes that are handled at once
+_PIECE = 1 << 22  # numbers or bytes that are processed at once
 _SUM_TOLERANCE = 1e-5  # weights may have been computed in single precision
-_WEIGHTS = {".safetensors", ".bin", ".pt", ".pth", ".gguf", ".h5", ".msgpack", ".onnx"}  # files that are not copied
+_WEIGHTS = {".safetensors", ".bin", ".pt", ".pth", ".gguf", ".h5", ".msgpack", ".onnx"}  # not copied
 
 
 class Merged(NamedTuple):
@@ -347,14 +334,14 @@ class Merged(NamedTuple):
 
     num_layers: int
     num_experts: int  # K, of each layer
-    num_merged: int  # tensors that are an average now
+    num_merged: int  # tensors that are averages
     num_copied: int
     bytes_before: int  # of all tensors
     bytes_after: int
 
 
 class _Planned(NamedTuple):
-    """A tensor to write: the average of `sources` by the weights, or the only one as it is."""
+    """A tensor to write: the weighted average of `sources`, or a copy of a single one."""
 
     name: str
     sources: tuple[Tensor, ...]
@@ -363,21 +350,21 @@ class _Planned(NamedTuple):
 def merge_checkpoint(path: Path | str, pattern: str, weights: Sequence[float] | np.ndarray, out: Path | str) -> Merged:
     """Write the checkpoint with one expert a layer, the weighted average of its K experts, under expert 0's names.
 
-    All other tensors, metadata and files beside the shards are copied as they are: a router keeps its K outputs, and a
-    configuration its K experts. Averages are taken in double precision and stored in the experts' own type of numbers.
+    All other tensors, metadata and files beside the shards are copied: a router keeps its K outputs, and a
+    configuration its K experts. Averages are taken in double precision and stored in the experts' dtype.
 
     Args:
-        weights: (K,) not negative, of sum 1; the same in all layers.
-        out: a file for a file, a folder for a folder; not there yet.
-    Raises: InvalidCheckpointError as `find_experts` does, and where the pattern fits some of an expert's tensors only;
-        InvalidParamsError for other weights; OutputError where `out` is there or cannot be written.
+        weights: (K,), not negative, with sum 1; the same in all layers.
+        out: a file for a file, a folder for a folder; must not exist.
+    Raises: InvalidCheckpointError as `find_experts` does, and where the pattern matches only some of an expert's
+        tensors; InvalidParamsError for other weights; OutputError where `out` exists or cannot be written.
     """
     found, out = find_experts(path, pattern), Path(out)
     shares = _checked_weights(weights, found)
     if found.overlooked:
         raise InvalidCheckpointError(
-            f"{found.overlooked[0]} belongs to an expert, but does not fit the pattern {pattern!r}: experts are merged "
-            "whole. Put {name} where its tensors differ."
+            f"{found.overlooked[0]} belongs to an expert, but does not match the pattern {pattern!r}: experts are "
+            "merged whole. Put {name} where its tensors differ."
         )
     if out.exists():
         raise OutputError(f"{out} is there already: name another place.")
@@ -418,7 +405,7 @@ def _checked_weights(weights: Sequence[float] | np.ndarray, found: ExpertTensors
 
 
 def _plans(found: ExpertTensors) -> dict[str, list[_Planned]]:
-    """What to write into each shard: an expert's tensors go where expert 0 has them."""
+    """What to write into each shard: merged tensors go where expert 0's are."""
     tensors = found.checkpoint.tensors
     groups = [names for parts in found.layers.values() for names in parts.values()]
     group_of = {names[0]: names for names in groups}

@@ -1,7 +1,12 @@
-"""What a family of tasks is."""
+"""The tasks of the testbed, the setting that decides its trained weights, and slots of requests.
+
+A family has B base tasks and as many label maps as classes; task v is base task v mod B under label map v // B. Label
+map m adds 3 m to a label, modulo the number of classes: any two of them disagree about every input, so no single expert
+can serve both. The families are scikit-learn's 8 x 8 images of digits under four changes of the image, and sequences of
+eight symbols under eight rules for their label.
+"""
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,19 +16,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.core.checks import require_size
+from moe_theory.core import constraints
+from moe_theory.core.constraints import Positive, Size, SizeOrZero
 from moe_theory.core.digits import handwritten_digits
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
+from moe_theory.core.errors import InvalidDimsError, unknown_name
 
 
 class Family(NamedTuple):
-    """Tasks on the same inputs: each changes the inputs, or asks for something else of them."""
+    """Tasks on the same inputs: each changes the inputs or the question about them."""
 
     names: tuple[str, ...]  # of the base tasks
     num_classes: int
     num_tokens: int
     num_features: int
-    base_task: Callable[[int, bool], tuple[np.ndarray, np.ndarray]]  # number, whether of the validation split ->
+    base_task: Callable[[int, bool], tuple[np.ndarray, np.ndarray]]  # (number, is it validation?) ->
     # inputs (n, num_tokens, num_features) and labels (n,)
 
 
@@ -55,7 +61,7 @@ def _patches(images: np.ndarray) -> np.ndarray:
 
 
 def _permutation() -> np.ndarray:
-    """One fixed order of the pixels."""
+    """A fixed order of the pixels."""
     return np.random.default_rng(0).permutation(SIDE**2)
 
 
@@ -65,7 +71,7 @@ DIGITS = Family(CHANGES, 10, (SIDE // PATCH) ** 2, PATCH**2, digits_task)
 LENGTH = 8
 SYMBOLS = 4  # as many as there are classes
 RULES = ("majority", "minority", "sum", "ends", "mirror", "ascents", "middle", "alternating sum")
-_SIZES = (8192, 1024)  # sequences to train on and for validation, of 4^8
+_SIZES = (8192, 1024)  # sequences for training and for validation, of 4^8
 
 
 def sequences_task(rule: int, is_validation: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -98,7 +104,7 @@ def label(symbols: np.ndarray, rule: int) -> np.ndarray:
 
 @functools.lru_cache
 def _sequences() -> np.ndarray:
-    """Different sequences in a random order, the same in every run."""
+    """Distinct sequences in a random order, the same in every run."""
     codes = np.random.default_rng(0).permutation(SYMBOLS**LENGTH)[: sum(_SIZES)]
     return codes[:, None] // SYMBOLS ** np.arange(LENGTH) % SYMBOLS
 
@@ -116,28 +122,24 @@ class Setting:
     """Everything that decides the trained weights."""
 
     tasks: str = "digits"  # or "sequences"
-    num_tasks: int = 8  # V
-    num_experts: int = 8  # K; expert v mod K serves task v
-    width: int = 48
-    hidden: int = 128  # of an expert
-    num_layers: int = 2
-    num_heads: int = 4
-    dense_steps: int = 50  # of one FFN on all tasks, which all experts start from
-    expert_steps: int = 500  # with task-level routing
-    batch_size: int = 256
-    learning_rate: float = 2e-3  # of Adam, at its highest
-    seed: int = 0
+    num_tasks: Size = 8  # V
+    num_experts: Size = 8  # K; expert v mod K serves task v
+    width: Size = 48
+    hidden: Size = 128  # of an expert
+    num_layers: Size = 2
+    num_heads: Size = 4
+    dense_steps: SizeOrZero = 50  # of one FFN on all tasks, which all experts start from
+    expert_steps: SizeOrZero = 500  # with task-level routing
+    batch_size: Size = 256
+    learning_rate: float = 2e-3  # peak rate of Adam
+    seed: SizeOrZero = 0
 
     def __post_init__(self) -> None:
         """Raises: UnknownNameError, InvalidDimsError or InvalidParamsError for what cannot be trained."""
         if self.tasks not in FAMILIES:
             raise unknown_name("family of tasks", self.tasks, FAMILIES)
-        for name in ("num_tasks", "num_experts", "width", "hidden", "num_layers", "num_heads", "batch_size"):
-            require_size(name, getattr(self, name))
-        for name in ("dense_steps", "expert_steps", "seed"):
-            require_size(name, getattr(self, name), least=0)
-        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise InvalidParamsError(f"learning_rate={self.learning_rate} must be positive. Raise learning_rate.")
+        constraints.check_sizes(self)
+        constraints.require(Positive, learning_rate=self.learning_rate)
         family = FAMILIES[self.tasks]
         self._require_at_most("num_tasks", len(family.names) * family.num_classes, "there are no more label maps")
         self._require_at_most("num_experts", self.num_tasks, "an expert that serves no task is not trained")
@@ -154,11 +156,8 @@ class Setting:
             raise InvalidDimsError(f"{name}={value} must be a multiple of {of}={unit}: {why}. Change {name}.")
 
 
-SETTINGS = {"digits": Setting(), "sequences": Setting(tasks="sequences", expert_steps=1000)}
-
-
 class Examples(NamedTuple):
-    """Labelled inputs in order of their tasks: of V equal parts, the v-th holds every input under task v."""
+    """Labelled inputs in V equal parts, the v-th with every input under task v."""
 
     inputs: Float[Array | np.ndarray, "n s p"]  # sequences of s tokens of p features each, float32
     labels: Int[Array | np.ndarray, " n"]  # int32, from 0
@@ -166,7 +165,7 @@ class Examples(NamedTuple):
 
 
 class Tasks(NamedTuple):
-    """What the tasks of a setting are."""
+    """Names and sizes of a setting's tasks."""
 
     names: tuple[str, ...]  # (V,)
     num_classes: int
@@ -199,7 +198,7 @@ def _examples(name: str, num_tasks: int, split: str) -> Examples:
     inputs, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
     numbers = np.repeat(np.arange(num_tasks, dtype=np.int32), len(inputs) // num_tasks)
     for part in (inputs, labels, numbers):
-        part.flags.writeable = False  # who asks next is given the same arrays
+        part.flags.writeable = False  # the arrays are cached
     return Examples(inputs, labels, numbers)
 
 
@@ -214,16 +213,16 @@ def _shift(task: int, family: Family) -> int:
 
 
 class Slot(NamedTuple):
-    """The n examples of one slot."""
+    """The n requests of one slot."""
 
     inputs: Float[Array, "n s p"]
     labels: Int[Array, " n"]
     tasks: Int[Array, " n"]
-    mix: Float[Array, " V"]  # what the tasks were drawn from, psi
+    mix: Float[Array, " V"]  # psi, the law of the tasks
 
 
 def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], size: int) -> Slot:
-    """`size` independent examples: a task by the mix, then any of that task's examples, each as likely as the others.
+    """Draw `size` independent requests: a task by the mix, then one of that task's examples uniformly.
 
     Args:
         examples: arrays on the device, in order of their V tasks.
@@ -232,7 +231,7 @@ def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], 
     num_tasks = mix.shape[0]
     per_task = examples.labels.shape[0] // num_tasks
     reached = jnp.cumsum(mix)
-    # Times the sum, as rounded, no draw is above it: a task of no share at the end is never drawn.
+    # Scaled by the rounded sum, so that a last task with share 0 is never drawn.
     draws = jax.random.uniform(task_key, (size, 1), mix.dtype) * reached[-1]
     tasks = jnp.sum(draws >= reached[:-1], axis=1, dtype=jnp.int32)
     places = jax.random.randint(input_key, (size,), 0, per_task, jnp.int32)
@@ -243,10 +242,7 @@ def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], 
 def accuracies(
     logits: Float[Array, "n C"], labels: Int[Array, " n"], tasks: Int[Array, " n"], num_tasks: int
 ) -> tuple[Float[Array, " V"], Int[Array, " V"]]:
-    """The share of right answers among a slot's examples of each task, and how many of them there are.
-
-    A task that is absent has reward 0 and count 0.
-    """
+    """The share of right answers among a slot's requests of each task, and their number; 0 and 0 for absent tasks."""
     is_own = tasks[:, None] == jnp.arange(num_tasks, dtype=tasks.dtype)
     is_right = (jnp.argmax(logits, axis=-1) == labels)[:, None]
     counts = jnp.sum(is_own, axis=0, dtype=jnp.int32)

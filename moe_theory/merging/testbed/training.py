@@ -1,4 +1,7 @@
-"""The testbed's models as files, which are MoE checkpoints like any other, and a cache of trained ones."""
+"""Training of the testbed's model, and a cache of trained models, which are MoE checkpoints like any other.
+
+Training starts with a dense transformer on all tasks, whose copies then become experts task by task.
+"""
 
 import dataclasses
 import hashlib
@@ -22,63 +25,40 @@ from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Mo
 from moe_theory.runs.files import user_cache
 
 PATTERN = "layers.{layer}.experts.{expert}.{name}"  # of the experts' tensors
-# What decides trained weights besides the setting.
+# What decides the trained weights besides the setting.
 SOURCES = ("../../core/digits.py", "tasks.py", "training.py", "transformer.py")
 _DIGEST = "sha256"  # of the arrays, among the metadata
 
 
-def arrays_of(model: Model) -> dict[str, np.ndarray]:
-    """A model's arrays by name; each expert has its own."""
-    arrays = {
-        **_named("", model._asdict(), "w_embedding", "b_embedding", "positions", "w_head", "b_head"),
-        **_named("head_norm.", model.head_norm._asdict(), *Norm._fields),
-    }
-    for index, layer in enumerate(model.layers):
-        for part in ("attention_norm", "attention", "experts_norm"):
-            values = getattr(layer, part)
-            arrays |= _named(f"layers.{index}.{part}.", values._asdict(), *values._fields)
-        for expert in range(layer.experts.b_out.shape[0]):
-            own = {name: part[expert] for name, part in layer.experts._asdict().items()}
-            arrays |= _named(f"layers.{index}.experts.{expert}.", own, *own)
-    return {name: np.asarray(array) for name, array in arrays.items()}
+Progress = Callable[[str], None]
+_REPORTS = 10  # in a phase
+_WARM_UP = 0.1  # share of a phase's steps in which the learning rate rises
 
 
-def model_of(arrays: Mapping[str, np.ndarray]) -> Model:
-    """The model of such arrays, with as many layers and experts as they have. Raises: KeyError where one is missing."""
+class Fit(NamedTuple):
+    """A trained model and its training losses."""
 
-    def part(kind: Any, prefix: str) -> Any:
-        return kind(*(jnp.asarray(arrays[prefix + name]) for name in kind._fields))
-
-    layers = []
-    while (prefix := f"layers.{len(layers)}.") + "attention.w_in" in arrays:
-        experts = []
-        while (own := f"{prefix}experts.{len(experts)}.") + "w_in" in arrays:
-            experts.append(part(Experts, own))
-        stacked = Experts(*(jnp.stack(same) for same in zip(*experts, strict=True)))
-        norms = (part(Norm, f"{prefix}{name}.") for name in ("attention_norm", "experts_norm"))
-        layers.append(Layer(next(norms), part(Attention, f"{prefix}attention."), next(norms), stacked))
-    rest = {name: jnp.asarray(arrays[name]) for name in ("w_embedding", "b_embedding", "positions", "w_head", "b_head")}
-    return Model(layers=tuple(layers), head_norm=part(Norm, "head_norm."), **rest)
+    model: Model
+    dense_losses: Float[np.ndarray, " steps"]  # cross-entropy of each batch, in nats
+    expert_losses: Float[np.ndarray, " steps"]
 
 
-def save_model(path: Path, model: Model, metadata: Mapping[str, str] | None = None) -> None:
-    """Write a model as a checkpoint with experts by `PATTERN`. Raises: OutputError."""
-    arrays = arrays_of(model)
-    write_safetensors(path, arrays, {**(metadata or {}), _DIGEST: _digest(arrays)})
+def tell(line: str) -> None:
+    """Report progress on standard error."""
+    sys.stderr.write(f"{line}\n")
 
 
-def load_model(path: Path) -> Model:
-    """A model that `save_model` wrote, or one merged from it.
-
-    Raises: InvalidCheckpointError for what is no whole safetensors file, or not such a model.
-    """
-    return _model(path, read_safetensors(path)[0])
+def train(setting: Setting, progress: Progress = tell) -> Model:
+    """A model whose experts were trained with task-level routing, expert v mod K on task v; always in float32."""
+    return fit(setting, progress).model
 
 
-def cached(setting: Setting, folder: Path | None, train: Callable[[], Model], progress: Callable[[str], None]) -> Model:
-    """What `train` returns, kept under the hash of the setting; from there where it is whole.
+def trained(setting: Setting, progress: Progress = tell, folder: Path | None = None) -> Model:
+    """`train`, or the model of this setting from the cache.
 
-    A folder that cannot be written costs the cache and not the model: it is told by `progress`.
+    Args:
+        folder: of the cache; by default in the user's cache folder. A damaged file is replaced; a folder that cannot be
+            written only costs the cache, as `progress` reports.
     """
     path = (cache_folder() if folder is None else Path(folder)) / f"{_name(setting)}.safetensors"
     if path.exists():
@@ -89,7 +69,7 @@ def cached(setting: Setting, folder: Path | None, train: Callable[[], Model], pr
             return _model(path, arrays)
         except InvalidCheckpointError as failure:
             progress(f"training again: {failure}")
-    model = train()
+    model = train(setting, progress)
     try:
         save_model(path, model, {"setting": json.dumps(dataclasses.asdict(setting))})
     except OutputError as failure:
@@ -97,78 +77,11 @@ def cached(setting: Setting, folder: Path | None, train: Callable[[], Model], pr
     return model
 
 
-def cache_folder() -> Path:
-    """Where trained models are kept unless another folder is named."""
-    return user_cache() / "testbed"
-
-
-def _named(prefix: str, values: Mapping[str, object], *names: str) -> dict[str, object]:
-    return {prefix + name: values[name] for name in names}
-
-
-def _model(path: Path, arrays: Mapping[str, np.ndarray]) -> Model:
-    try:
-        return model_of(arrays)
-    except (KeyError, ValueError, TypeError) as failure:
-        raise InvalidCheckpointError(f"{path} is no model of the testbed ({failure}). Change the path.") from None
-
-
-def _name(setting: Setting) -> str:
-    """A hash of what decides the weights."""
-    digest = hashlib.sha256(json.dumps(dataclasses.asdict(setting), sort_keys=True).encode())
-    for name in SOURCES:
-        digest.update((Path(__file__).parent / name).read_bytes())
-    return f"{setting.tasks}-{digest.hexdigest()[:20]}"
-
-
-def _digest(arrays: Mapping[str, np.ndarray]) -> str:
-    digest = hashlib.sha256()
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.dtype} {array.shape}\n".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
-Progress = Callable[[str], None]
-_REPORTS = 10  # in a phase
-_WARM_UP = 0.1  # share of a phase's steps in which the learning rate rises
-
-
-class Fit(NamedTuple):
-    """A trained model, and how its training went."""
-
-    model: Model
-    dense_losses: Float[np.ndarray, " steps"]  # cross-entropy of each batch, in nats
-    expert_losses: Float[np.ndarray, " steps"]
-
-
-def tell(line: str) -> None:
-    """Progress to the standard error."""
-    sys.stderr.write(f"{line}\n")
-
-
-def train(setting: Setting, progress: Progress = tell) -> Model:
-    """A model whose experts were trained with task-level routing: expert v mod K on task v.
-
-    In float32 whatever jax's default is.
-    """
-    return fit(setting, progress).model
-
-
-def trained(setting: Setting, progress: Progress = tell, folder: Path | None = None) -> Model:
-    """`train`, from the cache where this setting was trained before.
-
-    Args:
-        folder: of the cache; in the user's cache folder unless given. A damaged file there is trained anew.
-    """
-    return cached(setting, folder, lambda: train(setting, progress), progress)
-
-
 def fit(setting: Setting, progress: Progress = tell) -> Fit:
     """`train`, with the losses.
 
     First everything is trained with one expert a layer on batches of all tasks; then that expert is copied K times and
-    everything is trained on, each expert on equally large batches of the tasks that it serves.
+    training goes on, with equally large batches for each expert of the tasks that it serves.
     """
     data = Examples(*map(jnp.asarray, examples(setting, TRAIN)))
     key = jax.random.key(setting.seed)
@@ -280,3 +193,80 @@ def _norm(width: int) -> Norm:
 
 def _copies(expert: Experts, count: int) -> Experts:
     return Experts(*(jnp.repeat(part, count, axis=0) for part in expert))
+
+
+def arrays_of(model: Model) -> dict[str, np.ndarray]:
+    """A model's arrays by name, those of each expert apart."""
+    arrays = {
+        **_named("", model._asdict(), "w_embedding", "b_embedding", "positions", "w_head", "b_head"),
+        **_named("head_norm.", model.head_norm._asdict(), *Norm._fields),
+    }
+    for index, layer in enumerate(model.layers):
+        for part in ("attention_norm", "attention", "experts_norm"):
+            values = getattr(layer, part)
+            arrays |= _named(f"layers.{index}.{part}.", values._asdict(), *values._fields)
+        for expert in range(layer.experts.b_out.shape[0]):
+            own = {name: part[expert] for name, part in layer.experts._asdict().items()}
+            arrays |= _named(f"layers.{index}.experts.{expert}.", own, *own)
+    return {name: np.asarray(array) for name, array in arrays.items()}
+
+
+def model_of(arrays: Mapping[str, np.ndarray]) -> Model:
+    """The model of such arrays. Raises: KeyError where one is missing."""
+
+    def part(kind: Any, prefix: str) -> Any:
+        return kind(*(jnp.asarray(arrays[prefix + name]) for name in kind._fields))
+
+    layers = []
+    while (prefix := f"layers.{len(layers)}.") + "attention.w_in" in arrays:
+        experts = []
+        while (own := f"{prefix}experts.{len(experts)}.") + "w_in" in arrays:
+            experts.append(part(Experts, own))
+        stacked = Experts(*(jnp.stack(same) for same in zip(*experts, strict=True)))
+        norms = (part(Norm, f"{prefix}{name}.") for name in ("attention_norm", "experts_norm"))
+        layers.append(Layer(next(norms), part(Attention, f"{prefix}attention."), next(norms), stacked))
+    rest = {name: jnp.asarray(arrays[name]) for name in ("w_embedding", "b_embedding", "positions", "w_head", "b_head")}
+    return Model(layers=tuple(layers), head_norm=part(Norm, "head_norm."), **rest)
+
+
+def save_model(path: Path, model: Model, metadata: Mapping[str, str] | None = None) -> None:
+    """Write a model as a checkpoint with experts by `PATTERN`. Raises: OutputError."""
+    arrays = arrays_of(model)
+    write_safetensors(path, arrays, {**(metadata or {}), _DIGEST: _digest(arrays)})
+
+
+def load_model(path: Path) -> Model:
+    """A model that `save_model` wrote, or one merged from it. Raises: InvalidCheckpointError for other files."""
+    return _model(path, read_safetensors(path)[0])
+
+
+def cache_folder() -> Path:
+    """The default folder of trained models."""
+    return user_cache() / "testbed"
+
+
+def _named(prefix: str, values: Mapping[str, object], *names: str) -> dict[str, object]:
+    return {prefix + name: values[name] for name in names}
+
+
+def _model(path: Path, arrays: Mapping[str, np.ndarray]) -> Model:
+    try:
+        return model_of(arrays)
+    except (KeyError, ValueError, TypeError) as failure:
+        raise InvalidCheckpointError(f"{path} is no model of the testbed ({failure}). Change the path.") from None
+
+
+def _name(setting: Setting) -> str:
+    """A hash of what decides the weights."""
+    digest = hashlib.sha256(json.dumps(dataclasses.asdict(setting), sort_keys=True).encode())
+    for name in SOURCES:
+        digest.update((Path(__file__).parent / name).read_bytes())
+    return f"{setting.tasks}-{digest.hexdigest()[:20]}"
+
+
+def _digest(arrays: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

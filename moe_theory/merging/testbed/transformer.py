@@ -1,7 +1,7 @@
 """A pre-layer-norm transformer encoder in which every FFN is an MoE layer of K experts.
 
-What the experts do with their tokens is the caller's: `forward` takes it as an `MoE`, so that merged experts, routed
-ones and whatever a rival does run in one and the same network. Sizes are read from the arrays' shapes.
+`forward` takes what the experts do with their tokens as an `MoE`, so that merged and routed experts run in the same
+network. Sizes are read from the arrays' shapes.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ class Layer(NamedTuple):
 
 
 class Model(NamedTuple):
-    """The whole network: tokens are embedded, pass the layers, and their mean is classified."""
+    """The network: tokens are embedded, pass the layers, and their mean is classified."""
 
     w_embedding: Float[Array, "p d"]
     b_embedding: Float[Array, " d"]
@@ -64,7 +64,7 @@ MoE = Callable[[Experts, Float[Array, "n s d"], int], Float[Array, "n s d"]]  # 
 
 
 def forward(model: Model, inputs: Float[Array, "n s p"], moe: MoE) -> Float[Array, "n C"]:
-    """Logits of n inputs of s tokens each, where `moe` says how a layer's experts act on its normalised tokens."""
+    """Logits of n inputs of s tokens each; `moe` applies a layer's experts to its normalised tokens."""
     tokens = inputs @ model.w_embedding + (model.b_embedding + model.positions)
     for index, layer in enumerate(model.layers):
         tokens = tokens + attend(layer.attention, normalise(layer.attention_norm, tokens))
@@ -73,22 +73,9 @@ def forward(model: Model, inputs: Float[Array, "n s p"], moe: MoE) -> Float[Arra
 
 
 def dense(expert: Experts, tokens: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
-    """E(u; W) of the only expert there is (E = 1)."""
+    """E(u; W) of a single expert (E = 1)."""
     hidden = jax.nn.relu(tokens @ expert.w_in[0] + expert.b_in[0])
     return hidden @ expert.w_out[0] + expert.b_out[0]
-
-
-def with_one_expert(index: int) -> MoE:
-    """Every token to the expert of this index, in all layers."""
-    return lambda experts, tokens, layer: dense(jax.tree.map(lambda part: part[index][None], experts), tokens)
-
-
-def merged(weights: Float[Array, " K"]) -> MoE:
-    """One expert whose parameters are the weighted average of a layer's, the same weights in all layers.
-
-    Source: Eq. (1) of `merging`: one merged expert serves all tokens.
-    """
-    return lambda experts, tokens, layer: dense(merge_experts(experts, weights), tokens)
 
 
 def in_groups(experts: Experts, tokens: Float[Array, "n s d"], layer: int) -> Float[Array, "n s d"]:
@@ -100,7 +87,7 @@ def in_groups(experts: Experts, tokens: Float[Array, "n s d"], layer: int) -> Fl
 
 
 def merge_experts(experts: Experts, weights: Float[Array, " K"]) -> Experts:
-    """The one expert (E = 1) whose parameters are the sum over k of weights[k] times those of expert k."""
+    """One expert (E = 1) with the weighted average of the experts' parameters. Source: Eq. (1) of `merging`."""
     return Experts(*(jnp.tensordot(weights, part, axes=1)[None] for part in experts))
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from moe_theory.core.errors import MoeTheoryError
-from moe_theory.sweep import locate
-from moe_theory.sweep.spec import LARGEST_FILE, Sweep, example
+from moe_theory.sweep import toml
+from moe_theory.sweep.results import Sweep
+from moe_theory.sweep.specification import LARGEST_FILE, example
 from moe_theory.sweep.systems import system_names
 
 SMALLEST = 'system = "continual"\nrounds = 10\n'
@@ -129,7 +130,7 @@ ERRORS = [
     ('[axes]\noptimizer = ["adma"]', 4, "axes.optimizer", "Did you mean 'adam'"),
     ("[axes]\nnoise_scale = {linspace = [0, 1], num = 1000000000000}", 4, "axes.noise_scale", "from 2 to 1000000"),
     ("[axes]\nnoise_scale = {linspace = [0, 1]}", 4, "axes.noise_scale", "says no values"),
-    ("[axes]\nnoise_scale = {linspace = [0, 1, 2], num = 3}", 4, "axes.noise_scale", "two numbers"),
+    ("[axes]\nnoise_scale = {linspace = [0, 1, 2], num = 3}", 4, "axes.noise_scale", "more than 2 values"),
     ("[axes]\nnoise_scale = {logspace = [0, 1], num = 3}", 4, "axes.noise_scale", "above 0"),
     ("[axes]\nterminate = {linspace = [0, 1], num = 2}", 4, "axes.terminate", "List them"),
     ("[axes]\nnoise_scale = [1]\n[params]\nnoise_scale = 1", 4, "axes.noise_scale", "twice, here and in params"),
@@ -158,7 +159,7 @@ ERRORS = [
     ("record_every = 11", 3, "record_every", "from 1 to 10"),
     ("quantiles = [0.5, 1.5]", 3, "quantiles", "from 0 to 1"),
     ("quantiles = [0.5, 0.5]", 3, "quantiles", "twice"),
-    ("observables = []", 3, "observables", "has 0 names"),
+    ("observables = []", 3, "observables", "has 0 values"),
     ("observables = ['error', 'error']", 3, "observables", "twice"),
     ("observables = ['eror']", 3, "observables", "Did you mean 'error'"),
     ("keep = 'all'", 3, "keep", "unknown keep 'all'"),
@@ -206,11 +207,11 @@ def test_lines_are_found_in_long_documents():
     """Would catch a search that tries every line, and one that gives up inside values of many lines."""
     many = ",\n".join(map(str, range(300)))
     text = f"# {'x' * 99}\n" * 5000 + f"[a]\nb = [\n{many}\n]\n[c]\nd = [\n{many}\n]\ne = 1"
-    assert locate.line_of(text, ("a", "b")) == 5002
-    assert locate.line_of(text, ("c",)) == 5304
-    assert locate.line_of(text, ("c", "d")) == 5305
-    assert locate.line_of(text, ("c", "e", "f")) == 5607
-    assert locate.line_of(text, ("nowhere",)) == 1
+    assert toml.line_of(text, ("a", "b")) == 5002
+    assert toml.line_of(text, ("c",)) == 5304
+    assert toml.line_of(text, ("c", "d")) == 5305
+    assert toml.line_of(text, ("c", "e", "f")) == 5607
+    assert toml.line_of(text, ("nowhere",)) == 1
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -1,17 +1,59 @@
-"""A sweep's dataset as a file that other programs read: whole or not at all, the same bytes for the same results."""
+"""A sweep's dataset: variables that read cells when they are asked for, and files for other programs.
+
+A file is there whole or not at all, and has the same bytes for the same results.
+"""
 
 import importlib
 import itertools
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
+from xarray.backends import BackendArray
+from xarray.core import indexing
 
 from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.runs.files import whole
 
 LARGEST_NETCDF = 2**31 - 4  # bytes of a variable, by the format
 ZARR_MARK = ".zgroup"  # a file in every Zarr folder of format 2
+_INTEGERS = (int, np.integer)
+
+
+class LazyCells(BackendArray):
+    """A variable (*grid, *inner) that reads the cells which an index touches, and no others."""
+
+    def __init__(
+        self, grid: tuple[int, ...], inner: tuple[int, ...], dtype: np.dtype, read: Callable[[int], np.ndarray]
+    ) -> None:
+        # `read` gives a cell's numbers (*inner), by its position in the grid.
+        self.grid, self.inner, self.read = grid, inner, read
+        self.shape, self.dtype = (*grid, *inner), dtype
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._outer)
+
+    @classmethod
+    def variable(cls, dims: Sequence[str], about: str, *arguments: Any) -> xr.Variable:
+        """A variable with these dimensions, of `LazyCells(*arguments)`."""
+        return xr.Variable(dims, indexing.LazilyIndexedArray(cls(*arguments)), {"long_name": about})
+
+    def __deepcopy__(self, memo: Any) -> "LazyCells":
+        return self  # what it reads cannot be changed through it
+
+    def _outer(self, key: tuple[Any, ...]) -> np.ndarray:
+        grid_key, inner_key = key[: len(self.grid)], key[len(self.grid) :]
+        places = [np.atleast_1d(np.arange(size)[part]) for size, part in zip(self.grid, grid_key, strict=True)]
+        outer = [len(chosen) for chosen, part in zip(places, grid_key, strict=True) if not isinstance(part, _INTEGERS)]
+        like = _indexed(np.broadcast_to(np.empty((), self.dtype), self.inner), inner_key)
+        found = np.empty((math.prod(map(len, places)), *like.shape), self.dtype)
+        for row, index in enumerate(itertools.product(*places)):
+            place = int(np.ravel_multi_index(index, self.grid)) if index else 0
+            found[row] = _indexed(self.read(place), inner_key)
+        return found.reshape((*outer, *like.shape))
 
 
 def to_netcdf(data: xr.Dataset, path: Path) -> Path:
@@ -74,6 +116,13 @@ def to_parquet(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
             for index in itertools.product(*map(range, grid)):
                 writer.write_table(pyarrow.Table.from_pandas(table_of(index), schema, preserve_index=False))
     return path
+
+
+def _indexed(array: np.ndarray, key: Sequence[Any]) -> np.ndarray:
+    """One axis after another, from the last on, so that those before keep their numbers."""
+    for axis in reversed(range(len(key))):
+        array = array[(slice(None),) * axis + (key[axis],)]
+    return array
 
 
 def _with_coordinates(data: xr.Dataset, variable: xr.DataArray) -> dict[str, Any]:

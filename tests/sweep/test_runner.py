@@ -21,8 +21,9 @@ from moe_theory.runs import Progress, machine
 from moe_theory.runs.files import unpack
 from moe_theory.runs.store import Store, chunk_name
 from moe_theory.runs.workers import DevicePool, ExecutorPool
-from moe_theory.sweep import runner, tasks
-from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep import plan as planning
+from moe_theory.sweep import runner
+from moe_theory.sweep.results import Sweep
 from moe_theory.sweep.systems import sweepable
 
 ARGUMENTS = {
@@ -44,8 +45,8 @@ def files(folder):
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
-    tally = runner.run(SWEEP, folder, pool=DevicePool(1)).tally
-    assert (tally.num_chunks, tally.computed) == (18, 18)
+    counts = runner.run(SWEEP, folder, pool=DevicePool(1)).counts
+    assert (counts.num_chunks, counts.computed) == (18, 18)
     return files(folder)
 
 
@@ -79,7 +80,7 @@ def test_two_cpu_devices_give_the_same_bytes(undisturbed, tmp_path):
 import jax
 jax.config.update("jax_num_cpu_devices", 2)
 from moe_theory.sweep import runner
-from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep.specification import Sweep
 assert len(jax.local_devices()) == 2
 runner.run(Sweep(**{ARGUMENTS!r}), {str(tmp_path)!r})
 """
@@ -90,32 +91,32 @@ runner.run(Sweep(**{ARGUMENTS!r}), {str(tmp_path)!r})
 def test_halves_on_two_days_give_the_same_bytes(undisturbed, tmp_path):
     runner.run(Sweep(**{**ARGUMENTS, "replicates": 16}), tmp_path)
     first = {path: path.stat().st_mtime_ns for path in tmp_path.glob("chunks/*/*.npz")}
-    tally = runner.run(SWEEP, tmp_path).tally
-    assert (tally.present, tally.computed) == (6, 12)
+    counts = runner.run(SWEEP, tmp_path).counts
+    assert (counts.present, counts.computed) == (6, 12)
     assert files(tmp_path) == undisturbed
     assert all(path.stat().st_mtime_ns == written for path, written in first.items())
 
 
 def test_more_replicates_of_a_partly_used_chunk_cost_nothing(tmp_path):
     runner.run(Sweep(**{**ARGUMENTS, "replicates": 33}), tmp_path)
-    assert runner.run(Sweep(**{**ARGUMENTS, "replicates": 48}), tmp_path).tally.computed == 0
+    assert runner.run(Sweep(**{**ARGUMENTS, "replicates": 48}), tmp_path).counts.computed == 0
 
 
 def test_a_chunk_holds_what_simulate_batch_gives(undisturbed):
     kind, cell = sweepable("continual"), SWEEP.grid.cells[3]
-    part = tasks.Plan(SWEEP, tasks.fingerprint("continual")).parts_of(3)[1]
+    chunk = planning.Plan(SWEEP, planning.fingerprint("continual")).chunks_of(3)[1]
     observe = kind.observe(["forgetting", "generalization_error"])
     _, records = simulate_batch(
         kind.system(cell.dims, cell.choices), root_key(0), list(range(16, 32)), cell.params, 30, 10, observe=observe
     )
-    stored = unpack(undisturbed[f"{part.name}.npz"])[1]
+    stored = unpack(undisturbed[f"{chunk.name}.npz"])[1]
     for name, values in records.items():
         np.testing.assert_allclose(stored[name], values, rtol=2e-5)
 
 
 def test_a_name_depends_on_everything_that_decides_numbers():
-    plan = tasks.Plan(SWEEP, tasks.fingerprint("continual"))
-    task = plan.parts[0].task
+    plan = planning.Plan(SWEEP, planning.fingerprint("continual"))
+    task = plan.chunks[0].task
     changes = {
         "rounds": 31, "record_every": 5, "seed": 1, "precision": "float64", "first": 16, "width": 32, "batch": 8,
         "observables": ["forgetting"], "params": task["params"] | {"learning_rate": 0.2},
@@ -124,19 +125,19 @@ def test_a_name_depends_on_everything_that_decides_numbers():
     }  # fmt: skip
     assert changes.keys() | {"system", "version"} == task.keys()
     assert len({chunk_name(task | {key: value}) for key, value in changes.items()} | {chunk_name(task)}) == 13
-    assert len({part.name for part in plan.parts}) == len(plan.parts)
+    assert len({chunk.name for chunk in plan.chunks}) == len(plan.chunks)
 
 
 def test_double_precision_is_the_specification_s_choice(tmp_path):
     outcome = runner.run(Sweep(**{**ARGUMENTS, "precision": "float64"}), tmp_path)
-    assert outcome.store.read(outcome.plan.parts[0].name)["forgetting"].dtype == np.float64
+    assert outcome.store.read(outcome.plan.chunks[0].name)["forgetting"].dtype == np.float64
     assert jax.numpy.result_type(float) == np.float32 or jax.config.jax_enable_x64
 
 
 def test_a_worker_with_other_versions_refuses():
-    task = tasks.Plan(SWEEP, tasks.fingerprint("continual") | {"jax": "0.1"}).parts[0].task
+    task = planning.Plan(SWEEP, planning.fingerprint("continual") | {"jax": "0.1"}).chunks[0].task
     with pytest.raises(InvalidRunError, match=r"jax .* and not 0\.1"):
-        tasks.compute(task)
+        planning.compute(task)
 
 
 @pytest.mark.parametrize(
@@ -148,23 +149,23 @@ def test_a_worker_with_other_versions_refuses():
     ],
 )
 def test_a_machine_that_computes_other_numbers_is_told_by_its_fingerprint(variable, value):
-    code = "import json; from moe_theory.sweep import tasks; print(json.dumps(tasks.fingerprint('continual')))"
+    code = "import json; from moe_theory.sweep import plan; print(json.dumps(plan.fingerprint('continual')))"
     environment = os.environ | {variable: f"{os.environ.get(variable, '')} {value}".strip()}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) != tasks.fingerprint("continual")
+    assert json.loads(done.stdout) != planning.fingerprint("continual")
 
 
 def test_flags_that_change_no_number_change_no_name(monkeypatch):
-    before = tasks.fingerprint("continual")
+    before = planning.fingerprint("continual")
     flags = os.environ.get("XLA_FLAGS", "")
     monkeypatch.setenv("XLA_FLAGS", f"{flags} --xla_force_host_platform_device_count=4")
-    assert tasks.fingerprint("continual") == before
+    assert planning.fingerprint("continual") == before
 
 
 def test_too_many_chunks_are_refused_at_once():
     sweep = Sweep(**{**ARGUMENTS, "replicates": 2**31})
     with pytest.raises(InvalidRunError, match=r"Set chunk_width to \d+"):
-        tasks.Plan(sweep, tasks.fingerprint("continual"))
+        planning.Plan(sweep, planning.fingerprint("continual"))
 
 
 def test_an_interrupt_that_python_dropped_still_ends_the_run(tmp_path):
@@ -185,8 +186,8 @@ def test_threads_of_one_process_share_the_work_of_one_folder(undisturbed, tmp_pa
 
 
 def test_cells_of_one_shape_are_one_program():
-    plan = tasks.Plan(SWEEP, tasks.fingerprint("continual"))
-    assert len({tasks.program_of(part.task) for part in plan.parts}) == 1
+    plan = planning.Plan(SWEEP, planning.fingerprint("continual"))
+    assert len({planning.program_of(chunk.task) for chunk in plan.chunks}) == 1
 
 
 class Failing(Executor):
@@ -198,11 +199,11 @@ class Failing(Executor):
     def submit(self, function, /, *arguments):
         future = Future()
         future.set_running_or_notify_cancel()
-        if function is tasks.compute:
+        if function is planning.compute:
             self.count += 1
-        if function is tasks.compute and self.count in self.losses:
+        if function is planning.compute and self.count in self.losses:
             future.set_exception(BrokenProcessPool("a worker died"))
-        elif function is tasks.compute and self.failure is not None:
+        elif function is planning.compute and self.failure is not None:
             future.set_exception(self.failure)
         else:
             future.set_result(function(*arguments))
@@ -221,8 +222,8 @@ class Returning(ExecutorPool):
 
 def test_lost_workers_cost_only_what_they_had(undisturbed, tmp_path):
     pool = Returning(Failing(losses=(2, 7, 8)), 1)
-    tally = runner.run(SWEEP, tmp_path, pool=pool).tally
-    assert tally.computed == 18
+    counts = runner.run(SWEEP, tmp_path, pool=pool).counts
+    assert counts.computed == 18
     assert pool.num_opened >= 3
     assert files(tmp_path) == undisturbed
 
@@ -263,7 +264,7 @@ def test_an_interrupt_keeps_what_is_done_and_in_hand(undisturbed, tmp_path):
     assert 3 <= len(kept) < 18
     assert kept.items() <= undisturbed.items()
     assert Store(tmp_path).manifest()["runs"][0]["finished"] is not None
-    assert runner.run(SWEEP, tmp_path).tally.present == len(kept)
+    assert runner.run(SWEEP, tmp_path).counts.present == len(kept)
 
 
 def test_two_processes_share_the_work_of_one_folder(undisturbed, tmp_path):
@@ -281,7 +282,7 @@ def test_two_processes_share_the_work_of_one_folder(undisturbed, tmp_path):
 
 
 def test_a_chunk_that_another_process_has_is_waited_for(undisturbed, tmp_path):
-    held = tasks.Plan(SWEEP, tasks.fingerprint("continual")).parts[0].name
+    held = planning.Plan(SWEEP, planning.fingerprint("continual")).chunks[0].name
     code = f"""
 import sys
 from pathlib import Path
@@ -307,16 +308,16 @@ sys.stdin.read()
 
 def test_chunks_that_do_not_fit_in_memory_are_refused_beforehand(tmp_path, monkeypatch):
     sweep = Sweep(**{**ARGUMENTS, "chunk_width": 2**20, "replicates": 2**20, "record_every": 1})
-    plan = tasks.Plan(sweep, tasks.fingerprint("continual"))
-    needed = runner.chunk_need(plan.parts[0].task).of(2**20)
+    plan = planning.Plan(sweep, planning.fingerprint("continual"))
+    needed = planning.memory_of(plan.chunks[0].task).of(2**20)
     monkeypatch.setattr(machine, "machine_memory", lambda: needed)
-    runner.require_memory(plan, 1)
+    plan.require_memory(1)
     with pytest.raises(InvalidRunError, match=r"Set chunk_width to (\d+)") as told:
         runner.run(sweep, tmp_path, pool=DevicePool(2))
     fitting = int(str(told.value).partition("chunk_width to ")[2].split()[0])
     assert not files(tmp_path)
     narrower = Sweep(**{**ARGUMENTS, "chunk_width": fitting, "replicates": 2**20, "record_every": 1})
-    runner.require_memory(tasks.Plan(narrower, plan.fingerprint), 2)
+    planning.Plan(narrower, plan.fingerprint).require_memory(2)
 
 
 def test_devices_must_be_at_least_one():

@@ -19,9 +19,9 @@ import pytest
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.runs import Progress, compilation
 from moe_theory.runs.workers import DevicePool
-from moe_theory.sweep import clusters, runner
-from moe_theory.sweep.clusters import dask_pool
-from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep import runner
+from moe_theory.sweep.dask import dask_pool
+from moe_theory.sweep.results import Sweep
 
 pytest.importorskip("distributed")
 # Connections to processes that were killed are for the garbage collector.
@@ -155,8 +155,8 @@ def test_a_worker_killed_in_mid_run_costs_nothing_but_time(undisturbed, tmp_path
         killed[0].kill()
 
     killed = []
-    tally = runner.run(SWEEP, tmp_path, pool=dask_pool("local:2"), progress=Disturbed(kill)).tally
-    assert tally.computed == len(undisturbed)
+    counts = runner.run(SWEEP, tmp_path, pool=dask_pool("local:2"), progress=Disturbed(kill)).counts
+    assert counts.computed == len(undisturbed)
     assert files(tmp_path) == undisturbed
     assert not killed[0].is_alive()
     assert not multiprocessing.active_children()
@@ -170,8 +170,8 @@ def test_a_scheduler_killed_in_mid_run_and_started_again_costs_nothing_but_time(
 
     cluster.start(2)
     progress = Disturbed(start_again)
-    tally = runner.run(SWEEP, tmp_path, pool=dask_pool(cluster.address), progress=progress).tally
-    assert tally.computed == len(undisturbed)
+    counts = runner.run(SWEEP, tmp_path, pool=dask_pool(cluster.address), progress=progress).counts
+    assert counts.computed == len(undisturbed)
     assert files(tmp_path) == undisturbed
     assert f"a search for the workers of Dask {cluster.address}" in progress.told
 
@@ -195,7 +195,7 @@ def test_a_scheduler_may_come_back_elsewhere(cluster, tmp_path):
 
 
 def test_that_there_are_no_workers_is_told_and_waited_out(cluster, monkeypatch, caplog):
-    monkeypatch.setattr(clusters, "EMPTY", 0.1)
+    monkeypatch.setattr("moe_theory.sweep.dask.EMPTY", 0.1)
     cluster.start(0)
     pool = dask_pool(cluster.address)
     result = pool.open().submit(pow, 2, 3)
@@ -241,7 +241,7 @@ def test_closing_waits_for_no_task_and_leaves_no_process():
 def test_an_interrupt_from_the_terminal_ends_local_workers_without_a_word():
     code = """
 import signal, threading, time
-from moe_theory.sweep.clusters import dask_pool
+from moe_theory.sweep.dask import dask_pool
 if __name__ == "__main__":
     asked = threading.Event()  # an exception of the signal may come where Python drops it
     signal.signal(signal.SIGINT, lambda number, frame: asked.set())

@@ -1,7 +1,7 @@
-"""Work as plain data: the chunks that a sweep is made of, and what a worker makes of each.
+"""The chunks that a sweep is made of, as plain data, and what a worker makes of each.
 
-A chunk's name is a digest of everything that decides its numbers. A task is what the digest is of: it can be sent
-anywhere, and the bytes that come back are the chunk's file, wherever and in whatever order it was computed.
+A chunk's name is a digest of its task, which holds everything that decides its numbers. A task can be sent anywhere,
+and the bytes that come back are the chunk's file, wherever and in whatever order it was computed.
 """
 
 import contextlib
@@ -18,34 +18,34 @@ import numpy as np
 
 from moe_theory.core.engine import width_for
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.core.system import check_system
-from moe_theory.runs import provenance
+from moe_theory.core.system import check_system, recorded_rounds
+from moe_theory.runs import machine, provenance
 from moe_theory.runs.cells import Cell, Chunk, compute_chunk
 from moe_theory.runs.files import pack
 from moe_theory.runs.store import chunk_name
 from moe_theory.sweep.grid import SweepCell
-from moe_theory.sweep.spec import Sweep
+from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.systems import sweepable
 
 Task = dict[str, Any]  # plain data: text, numbers, lists and dictionaries of them
 VERSION = 1  # of what a task means
 # Elsewhere than on a CPU nothing is gained by fitting a cache, and launching a kernel costs more.
 ACCELERATOR_WIDTH = 4096
-
 MOST_CHUNKS = 1_000_000
+
 _FITTING: dict[Hashable, int] = {}  # replicates that fit a core's cache, by static shape
 # Of this process, by device and program.
 _COMPILED: set[Hashable] = set()
 _COMPILING: dict[Hashable, threading.Lock] = {}
 
 
-class Part(NamedTuple):
+class PlannedChunk(NamedTuple):
     """One chunk of a sweep."""
 
     name: str
-    cell: int  # place among the grid's cells
+    cell: int  # position in the grid
     first: int  # replicate
-    num_kept: int  # replicates that count; the rest of the chunk is there so that more may be asked for later
+    num_kept: int  # replicates that count; the others are used when the sweep asks for more replicates
     task: Task
 
     @property
@@ -61,7 +61,7 @@ class Plan:
         fingerprint: of that machine, from `fingerprint`.
     """
 
-    def __init__(self, sweep: Sweep, fingerprint: Mapping[str, str]) -> None:
+    def __init__(self, sweep: Specification, fingerprint: Mapping[str, str]) -> None:
         self.sweep, self.fingerprint = sweep, dict(fingerprint)
         width = self.task_of(0)["width"]
         count = len(sweep.grid) * -(-sweep.replicates // width)
@@ -72,18 +72,18 @@ class Plan:
             )
 
     @functools.cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def chunks(self) -> tuple[PlannedChunk, ...]:
         """All chunks, cell after cell, in the order of replicates."""
-        return tuple(part for index in range(len(self.sweep.grid)) for part in self.parts_of(index))
+        return tuple(chunk for index in range(len(self.sweep.grid)) for chunk in self.chunks_of(index))
 
-    def parts_of(self, index: int) -> Sequence[Part]:
+    def chunks_of(self, index: int) -> Sequence[PlannedChunk]:
         """The chunks of one cell, in the order of replicates."""
         task, replicates = self.task_of(index), self.sweep.replicates
-        parts = []
+        chunks = []
         for first in range(0, replicates, task["width"]):
             own = task | {"first": first}
-            parts.append(Part(chunk_name(own), index, first, min(task["width"], replicates - first), own))
-        return parts
+            chunks.append(PlannedChunk(chunk_name(own), index, first, min(task["width"], replicates - first), own))
+        return chunks
 
     def task_of(self, index: int) -> Task:
         """What computes the first chunk of a cell; its others differ in `first` alone."""
@@ -105,6 +105,35 @@ class Plan:
             "batch": batch,
             "fingerprint": self.fingerprint,
         }
+
+    @functools.cached_property
+    def programs(self) -> dict[Hashable, Task]:
+        """For each program to compile, the first task that it runs."""
+        found: dict[Hashable, Task] = {}
+        for index in range(len(self.sweep.grid)):
+            task = self.task_of(index)
+            found.setdefault(program_of(task), task)
+        return found
+
+    def require_memory(self, num_workers: int) -> None:
+        """Refuse chunks that would not fit in memory, before anything is computed.
+
+        Raises: InvalidRunError with the widest chunk that fits.
+        """
+        available = machine.machine_memory()
+        for task in self.programs.values():
+            need, share = memory_of(task), available / num_workers
+            if need.of(task["width"]) > share:
+                fitting = need.widest(share)
+                way_out = (
+                    f"Set chunk_width to {fitting} or less"
+                    if fitting
+                    else "Record less often, or let fewer workers compute at once"
+                )
+                raise InvalidRunError(
+                    f"a chunk of {task['width']} replicates takes {need.of(task['width']) / 1e9:.1f} GB, and "
+                    f"{num_workers} are computed at once, in {available / 1e9:.1f} GB of memory. {way_out}."
+                )
 
 
 def fingerprint(system: str) -> dict[str, str]:
@@ -146,18 +175,19 @@ def chunk_shapes(task: Task) -> tuple[Any, Any]:
         return state, jax.eval_shape(cell.observe, state, info)
 
 
+def memory_of(task: Task) -> machine.ChunkMemory:
+    """Memory that computing a task's chunk takes."""
+    state, records = chunk_shapes(task)
+    num_records = len(recorded_rounds(task["rounds"], task["record_every"]))
+    return machine.chunk_memory(state, records, num_records, task["batch"])
+
+
 def _cell(task: Task) -> Cell:
     kind = sweepable(task["system"])
     dims = kind.dims(**task["dims"])
     params = type(kind.readings[kind.default_reading].defaults)(**task["params"])
-    return Cell(
-        "sweep",
-        kind.system(dims, task["choices"]),
-        params,
-        task["rounds"],
-        task["record_every"],
-        kind.observe(task["observables"]),
-    )
+    system, observe = kind.system(dims, task["choices"]), kind.observe(task["observables"])
+    return Cell("sweep", system, params, task["rounds"], task["record_every"], observe)
 
 
 @contextlib.contextmanager
@@ -176,7 +206,7 @@ def _compiling_once(task: Task) -> Iterator[None]:
         _COMPILED.add(program)
 
 
-def _widths(sweep: Sweep, cell: SweepCell, backend: str) -> tuple[int, int]:
+def _widths(sweep: Specification, cell: SweepCell, backend: str) -> tuple[int, int]:
     """Replicates of a chunk, and how many of them run together."""
     fitting = _fitting(sweep.system, cell) if backend == "cpu" else ACCELERATOR_WIDTH
     width = sweep.chunk_width or fitting

@@ -233,8 +233,9 @@ def test_loads_weigh_the_errors_literally():
     assert corrected.by_loads(errors, np.array([0, 0])) == 0
     stacked = corrected.by_loads(errors, np.array([[3, 1, 0], [2.0, 2.0, 1.0]]))
     np.testing.assert_allclose(stacked, [11 / 4, (6 + 6 + 5) / 5])
-    traced = jax.jit(corrected.by_loads)(jnp.asarray(errors), jnp.array([[3, 1, 0], [4, 0, 0]]))
-    np.testing.assert_allclose(traced, [11 / 4, np.nan], rtol=1e-6)
+    loads = jnp.array([[3, 1, 0], [4, 0, 0]])
+    for traced in (corrected.by_loads, lambda _, loads: corrected.by_loads(errors, loads)):  # and a table of NumPy
+        np.testing.assert_allclose(jax.jit(traced)(jnp.asarray(errors), loads), [11 / 4, np.nan], rtol=1e-6)
 
 
 def test_what_cannot_be_computed_is_refused():
@@ -256,3 +257,18 @@ def test_what_cannot_be_computed_is_refused():
         corrected.generalization_error(zero, 2, 5, 0.1, follows_truth=False)
     with pytest.raises(InvalidParamsError, match="is zero"):
         corrected.generalization_error(zero, 2, 5, 0.0, follows_truth=True)
+
+
+def test_theorem_1_with_early_tasks_is_its_sum_over_tasks():
+    """Would catch an early task that fades, or a late one that keeps the error of blind routing."""
+    gaps = theory.Gaps(np.float64(5.0), np.float64(9.0), np.float64(0.5), np.float64(9.0))
+    loads, explored, ratio = np.array([7.0, 3.0, 0.0]), np.array([2.0, 3.0, 0.0]), 1 / 3
+    expected = 0.0
+    for load, early in zip(loads, explored, strict=True):
+        for arrival in range(int(load)):
+            if arrival < early:
+                expected += ratio**load * 5.0 + (1 - ratio**load) * 9.0
+            else:
+                expected += 0.5 + ratio ** (load - early) * 9.0
+    bound = corrected.theorem_1(gaps, ratio, loads, explored, 10, 0.5)
+    assert bound == pytest.approx(expected / 10)
