@@ -80,7 +80,7 @@ def test_two_cpu_devices_give_the_same_bytes(undisturbed, tmp_path):
 import jax
 jax.config.update("jax_num_cpu_devices", 2)
 from moe_theory.sweep import runner
-from moe_theory.sweep.specification import Sweep
+from moe_theory.sweep.results import Sweep
 assert len(jax.local_devices()) == 2
 runner.run(Sweep(**{ARGUMENTS!r}), {str(tmp_path)!r})
 """
