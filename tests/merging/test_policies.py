@@ -15,7 +15,7 @@ from moe_theory.core.random import replicate_keys
 from moe_theory.core.system import System
 from moe_theory.merging import network, policies, rewards, weights
 from moe_theory.merging.params import Dims, Params, check_params
-from moe_theory.merging.policies import nucb, random_weights, tanbr
+from moe_theory.merging.policies import _random_weights, nucb, tanbr
 from moe_theory.merging.rewards import Feedback
 from moe_theory.merging.system import system
 
@@ -23,7 +23,7 @@ KEY = mt.root_key(8)
 SLOTS = 12
 DIMS = Dims(4, 3, 16, max_leaves=8, width=8, num_steps=2, num_candidates=6)
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-draw = quickly(random_weights, static_argnums=1)
+draw = quickly(_random_weights, static_argnums=1)
 outputs = quickly(network.outputs)
 written = quickly(lambda weights, points, mix: network.gradient(network.factors(weights, points, mix)[1]))
 
