@@ -139,7 +139,7 @@ class World(NamedTuple):
 
         >>> import jax.numpy as jnp
         >>> from moe_theory.merging import Params, rewards
-        >>> from moe_theory.merging.tasks import Tasks
+        >>> from moe_theory.merging.rewards import Tasks
         >>> params, first, even = Params(num_experts=2, max_active=2), jnp.array([1.0, 0.0]), jnp.array([0.5, 0.5])
         >>> surface = rewards.Peak(center=first, heights=jnp.array([1.0, 0.5]))
         >>> world = rewards.World(Tasks(jnp.zeros(2), jnp.zeros(2)), jnp.ones(2, bool), surface)

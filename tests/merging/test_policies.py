@@ -117,7 +117,7 @@ def test_a_warm_start_picks_the_mix_first_and_then_where_its_bound_is_largest(mo
 
 
 def test_slots_beyond_the_memory_and_bad_rewards_are_refused_or_shown():
-    """Would catch a run that goes on without learning and looks as if it had, and a NaN that is learnt from."""
+    """Would catch a run that goes on without learning and looks as if it had, and a NaN that is learned from."""
     policy = tanbr(DIMS)
     memory = quickly(lambda key: policy.begin(key, DIMS, PARAMS))(KEY)
     mix = np.ones(3, np.float32) / 3
