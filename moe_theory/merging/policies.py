@@ -358,16 +358,8 @@ def _begin_mix(key: Key[Array, ""], dims: Dims, params: Params) -> _Exists:
     return _begin(key, dims, params)
 
 
-def _unchanged(
-    key: Key[Array, ""],
-    memory: _Exists,
-    pick: Pick,
-    mix: Float[Array, " V"],
-    feedback: Feedback,
-    time: Int[Array, ""],
-    params: Params,
-) -> _Exists:
-    del key, pick, mix, feedback, time, params
+def _unchanged(key: Key[Array, ""], memory: _Exists, *observed: Any) -> _Exists:
+    del key, observed
     return memory
 
 
