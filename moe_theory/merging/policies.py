@@ -210,7 +210,7 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
 
     Examples:
         >>> from moe_theory.merging import Dims, policies
-        >>> policies.nucb(Dims()) is policies.named("nucb", Dims())
+        >>> policies.nucb(Dims(), "exact") is policies.named("nucb", Dims())
         True
     """
     form = uncertainties.named(uncertainty, dims)
