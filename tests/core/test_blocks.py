@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,25 +24,21 @@ def run(replicates, **options):
     return jax.tree.map(np.asarray, (state, info))
 
 
-def assert_equal(one, other):
-    jax.tree.map(np.testing.assert_array_equal, one, other)
-
-
 @pytest.mark.parametrize("count", [65, 128, 130])
 def test_a_replicate_is_the_same_in_any_large_batch(count):
     names = np.arange(count)[::-1] * 3 + 1
     whole, least = run(names), run(names[-engine.BLOCK_WIDTH :])
     assert all(leaf.shape[-1] == count for leaf in jax.tree.leaves(whole))
-    assert_equal(jax.tree.map(lambda leaf: leaf[..., -engine.BLOCK_WIDTH :], whole), least)
+    chex.assert_trees_all_equal(jax.tree.map(lambda leaf: leaf[..., -engine.BLOCK_WIDTH :], whole), least)
 
 
 def test_a_checkpoint_of_blocks_goes_on():
     half, first = run(130)
     end, second = run(130, state=half)
     straight, info = mt.simulate_batch(SYSTEM, ROOT, 130, PARAMS, 2 * NUM_ROUNDS, 3)
-    assert_equal(end, jax.tree.map(np.asarray, straight))
+    chex.assert_trees_all_equal(end, jax.tree.map(np.asarray, straight))
     joined = jax.tree.map(lambda one, other: np.concatenate([one, other]), first, second)
-    assert_equal(joined, jax.tree.map(np.asarray, info))
+    chex.assert_trees_all_equal(joined, jax.tree.map(np.asarray, info))
 
 
 def test_widths_fit_the_state():

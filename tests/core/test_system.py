@@ -7,6 +7,7 @@ ends with names exactly the keys it was given and their order.
 import functools
 from typing import Any, NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -134,8 +135,8 @@ def test_a_resumed_toy_run_is_the_undisturbed_one(first: int, is_batch: bool) ->
     middle, before = run(ToyParams(), first)
     end, after = run(ToyParams(), 40 - first, state=jax.device_get(middle))
     state, records = whole_toy_run(is_batch)
-    assert_bits_equal(end, state)
-    assert_bits_equal(jax.tree.map(lambda *parts: jnp.concatenate(parts), before, after), records)
+    chex.assert_trees_all_equal(end, state)
+    chex.assert_trees_all_equal(jax.tree.map(lambda *parts: jnp.concatenate(parts), before, after), records)
 
 
 def observe_all(state: Any, info: Any) -> Any:
@@ -160,8 +161,8 @@ def test_a_resumed_and_strided_run_is_the_undisturbed_one(is_batch: bool) -> Non
         run = functools.partial(mt.simulate, continual.system(DIMS), jax.random.fold_in(ROOT, 2))
     end, records = run(PARAMS, 24, 8, state=start, observe=observe_all)
     state, every_record = whole_run(is_batch)
-    assert_bits_equal(end, state)
-    assert_bits_equal(records, jax.tree.map(lambda leaf: leaf[np.array([23, 31, 39])], every_record))
+    chex.assert_trees_all_equal(end, state)
+    chex.assert_trees_all_equal(records, jax.tree.map(lambda leaf: leaf[np.array([23, 31, 39])], every_record))
     np.testing.assert_array_equal(np.asarray(records[0].round).reshape(3, -1)[:, 0], [24, 32, 40])
 
 
@@ -186,7 +187,7 @@ def test_reduced_records_are_the_moments_of_the_records() -> None:
     run = functools.partial(mt.simulate_batch, toy, ROOT, 7, ToyParams(), 12, 3)
     state, records = run()
     reduced_state, reduced = run(reduce=moments.over_replicates)
-    assert_bits_equal(reduced_state, state)
+    chex.assert_trees_all_equal(reduced_state, state)
     assert isinstance(reduced.doubled, moments.Moments)
     samples = np.asarray(records.doubled, np.float64)
     assert samples.shape == (4, 7)
@@ -258,7 +259,7 @@ def test_replicates_may_be_a_count_a_list_or_an_array() -> None:
     expected = mt.simulate_batch(toy, ROOT, 3, ToyParams(), 4)
     names = ([0, 1, 2], (0, 1, 2), range(3), np.arange(3), np.arange(3, dtype=np.uint8), jnp.arange(3), np.int64(3))
     for replicates in names:
-        assert_bits_equal(mt.simulate_batch(toy, ROOT, replicates, ToyParams(), 4), expected)
+        chex.assert_trees_all_equal(mt.simulate_batch(toy, ROOT, replicates, ToyParams(), 4), expected)
     last = 2**32 - 1
     states, _ = mt.simulate_batch(toy, ROOT, [last, 1, last], ToyParams(), 4)
     np.testing.assert_array_equal(states.mixture[:, 0], states.mixture[:, 2])
@@ -356,13 +357,6 @@ def test_seeds_give_different_experiments() -> None:
     seeds = [0, 1, 2**16, 2**31, 2**32 - 1]
     assert len({tuple(np.asarray(jax.random.key_data(mt.root_key(seed)))) for seed in seeds}) == len(seeds)
     assert str(jax.random.key_impl(mt.root_key(0))) == "threefry2x32"
-
-
-def assert_bits_equal(actual: Any, expected: Any) -> None:
-    assert jax.tree.structure(actual) == jax.tree.structure(expected)
-    for one, other in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
-        assert one.dtype == other.dtype
-        np.testing.assert_array_equal(one, other)
 
 
 class _Counter(NamedTuple):
