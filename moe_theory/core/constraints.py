@@ -189,6 +189,13 @@ def require(constraint: Any, **values: Any) -> None:
                 raise InvalidParamsError(f"{name}={number} {problem}")
 
 
+def require_active(num_experts: Any, num_active: Any) -> None:
+    """Raise InvalidParamsError unless numbers, or arrays of them, are whole and 1 <= num_active <= num_experts."""
+    values = {"num_experts": num_experts, "num_active": num_active}
+    require(Count, **values)
+    require_ordered(values, "num_active", "num_experts", "only so many experts can be active")
+
+
 def require_overparameterized(num_features: int, num_samples: int) -> None:
     """Raise InvalidDimsError unless there are fewer samples than features."""
     if num_samples >= num_features:
@@ -198,9 +205,9 @@ def require_overparameterized(num_features: int, num_samples: int) -> None:
         )
 
 
-def require_ordered(values: Values, lower: str, upper: str, why: str) -> None:
-    """Raise InvalidParamsError where the value called `lower` is above the one called `upper`."""
-    if {lower, upper} <= values.keys() and values[lower] > values[upper]:
+def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str) -> None:
+    """Raise InvalidParamsError where the value called `lower`, or any in an array, is above the one called `upper`."""
+    if {lower, upper} <= values.keys() and np.any(np.asarray(values[lower]) > np.asarray(values[upper])):
         raise InvalidParamsError(_above(lower, values[lower], upper, values[upper], why))
 
 

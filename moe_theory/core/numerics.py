@@ -16,6 +16,12 @@ def array_namespace(*arrays: Any) -> ModuleType:
     return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
 
 
+def plain(value: Any) -> float | np.ndarray:
+    """A float where there is one number, else an array in float64."""
+    array = np.asarray(value, float)
+    return float(array) if array.ndim == 0 else array
+
+
 def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
     """`product`, rounded by itself: no compiler may join it with a sum that it goes into and round only once.
 

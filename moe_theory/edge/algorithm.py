@@ -117,11 +117,7 @@ class Info(NamedTuple):
 
 @functools.lru_cache
 def system(
-    dims: Dims,
-    policy: Policy = adaptive,
-    *,
-    transfer: Law = delays.uniform,
-    execution: Law = delays.uniform,
+    dims: Dims, policy: Policy = adaptive, *, transfer: Law = delays.uniform, execution: Law = delays.uniform
 ) -> System:
     """Algorithm 1 under a routing policy as a `System`. Equal arguments give the same object, compiled once.
 
@@ -363,12 +359,7 @@ def generalization_error_flushed(state: State, dims: Dims | None = None) -> Floa
 
 
 def draw(
-    key: Key[Array, ""],
-    dims: Dims,
-    pool: Pool,
-    positions: Float[Array, "M 2"],
-    params: Params,
-    transfer: Law,
+    key: Key[Array, ""], dims: Dims, pool: Pool, positions: Float[Array, "M 2"], params: Params, transfer: Law
 ) -> Arrival:
     """Draw a round's arrival: task and data by Definition 1, the user on the unit square, delays by `transfer`.
 
@@ -745,17 +736,13 @@ def _specialty(state: State, gate: Float[Array, " p"]) -> Int[Array, ""]:
 
 
 def _empty_queue(dims: Dims, dtype: jnp.dtype) -> Queue:
-    features, servers = dims.num_features, dims.max_experts
-    leaves = Arrival(
-        task=((), jnp.int32),
-        features=((features, dims.num_samples), dtype),
-        truth=((features,), dtype),
-        transfer_delay=((servers,), jnp.int32),
-        distance=((servers,), dtype),
-        perturbation=((servers,), dtype),
-        uniform=((servers,), dtype),
-    )
-    arrivals = Arrival(*(jnp.zeros((dims.max_waiting, *shape), kind) for shape, kind in leaves))
+    def zeros(kind: Any, *shape: int) -> Array:
+        return jnp.zeros((dims.max_waiting, *shape), kind)
+
+    data = {"features": (dims.num_features, dims.num_samples), "truth": (dims.num_features,)}
+    per_server = dict.fromkeys(("distance", "perturbation", "uniform"), (dims.max_experts,))
+    reals = {name: zeros(dtype, *shape) for name, shape in (data | per_server).items()}
+    arrivals = Arrival(task=zeros(jnp.int32), transfer_delay=zeros(jnp.int32, dims.max_experts), **reals)
     return Queue(arrivals, jnp.zeros((), jnp.int32))
 
 

@@ -162,11 +162,8 @@ def _servers(*numbers: int, **params: float) -> dict[str, dict[str, float]]:
 
 def exploration_rounds(params: Params) -> int:
     """T1 of a cell."""
-    return _exploration_rounds(int(params.num_experts), float(params.learning_rate), float(params.truth_scale))
-
-
-def _exploration_rounds(num_experts: int, learning_rate: float, truth_scale: float) -> int:
-    return int(theory.exploration_rounds(num_experts, learning_rate, truth_scale, FAILURE, MAX_DELAY))
+    rate, scale = float(params.learning_rate), float(params.truth_scale)
+    return int(theory.exploration_rounds(int(params.num_experts), rate, scale, FAILURE, MAX_DELAY))
 
 
 _FIGURE_3 = FIGURE_3_DIMS, _servers(*FIGURE_3_EXPERTS), FIGURE_3_ROUNDS
@@ -201,17 +198,17 @@ SCALING = _experiment(
     "scales",
     SCALE_DIMS,
     {name: {"num_experts": SCALE_EXPERTS, **params} for name, params in (_BY_SCALE | _BY_RATE).items()},
-    _exploration_rounds(SCALE_EXPERTS, RATES[0], SCALES[0]),
+    exploration_rounds(Params(num_experts=SCALE_EXPERTS, truth_scale=SCALES[0])),
     observe_steps,
     1024,
 )
-_SERVER_ROUNDS = _exploration_rounds(SERVERS[-1], SERVER_RATE, SIGMA_0)
+_SERVER_ROUNDS = exploration_rounds(Params(num_experts=SERVERS[-1], learning_rate=SERVER_RATE))
 _SERVER_CELLS = _servers(*SERVERS, learning_rate=SERVER_RATE)
 SERVER_GRID = _experiment("servers", SERVER_DIMS, _SERVER_CELLS, _SERVER_ROUNDS, observe_steps, 512)
 
 # Proposition 1 at Fig. 3's N and d_u: as many servers as it asks for, observed in one round past T1.
 SUFFICIENT = theory.experts_needed(MAX_DELAY, FIGURE_3_DIMS.num_tasks, FAILURE)
-_PAST_T1 = _exploration_rounds(SUFFICIENT, Params().learning_rate, SIGMA_0) + 100
+_PAST_T1 = exploration_rounds(Params(num_experts=SUFFICIENT)) + 100
 AVAILABILITY = _experiment(
     "availability", figure_3_dims(SUFFICIENT), _servers(SUFFICIENT), _PAST_T1, observe_availability, 1024, _PAST_T1
 )

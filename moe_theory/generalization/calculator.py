@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from moe_theory.core.constraints import NonNegative, OpenProbability, Whole, Within, require
+from moe_theory.core.constraints import NonNegative, OpenProbability, Whole, Within, require, require_active
 from moe_theory.core.errors import InvalidParamsError, unknown_name
 from moe_theory.generalization import complexity, corrected, theory
 
@@ -317,7 +317,7 @@ def _check_numbers(setting: Setting) -> None:
     sizes = ("num_experts", "num_active", "num_samples", "num_features", "expert_widths", "router_widths")
     most = Whole(1, theory.MOST_SAMPLES, "no bound is looked for beyond 2^62")
     require(most, **{name: getattr(setting, name) for name in sizes})
-    theory.require_sizes(setting.num_experts, setting.num_active)
+    require_active(setting.num_experts, setting.num_active)
     amounts = ("expert_norm", "router_norm", "feature_norm", "lipschitz", "natarajan", "rademacher")
     require(NonNegative, **{name: getattr(setting, name) for name in amounts if getattr(setting, name) is not None})
     require(OpenProbability, delta=setting.delta)

@@ -22,22 +22,24 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import special
 
-from moe_theory.core.constraints import Count, NonNegative, Whole, require
+from moe_theory.core import constraints
+from moe_theory.core.constraints import Count, NonNegative, Whole, require, require_active
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import System, simulate_batch
-from moe_theory.generalization.model import Dims, Params, check_params
+from moe_theory.generalization.model import Dims, Params
 from moe_theory.generalization.model import reading as reading_called
-from moe_theory.generalization.theory import lemma_2, lemma_3, require_sizes
+from moe_theory.generalization.theory import lemma_2, lemma_3
 from moe_theory.generalization.training import Info, State, best_experts, system
 
 MOST_ENUMERATED = 20  # most samples whose 2^m sign vectors are enumerated
 ENUMERATED_BY_DEFAULT = 16  # most samples for which `fixed_router` enumerates them
 BLOCK = 2**21  # signs in memory at a time
+# How a complexity is known, in `Estimate.kind`.
 EXACT, MONTE_CARLO, UPPER_BOUND, LOWER_ESTIMATE = "exact", "Monte Carlo", "upper bound", "lower estimate"
 
 ROUTERS = ("fixed", "linear", "network", "free")  # one function; rows v_j; a ReLU network; every function there is
-Row = tuple[int, ...]
+Row = tuple[int, ...]  # a function's labels of the points
 Signs = Float[np.ndarray, "n m"]  # n sign vectors of m samples
 Supremum = Callable[[np.ndarray], np.ndarray]  # signs (n, m) -> sup_f (1/m) sum_i sigma_i f(x_i) for each row (n,)
 
@@ -259,7 +261,7 @@ def learned(
             f"num_features={dims.num_features} entries. Change features or dims."
         )
     params = params._replace(num_samples=num_samples)
-    check_params(dims, params)
+    constraints.check(params, dims)
     root, count = root_key(seed), num_draws * num_starts
     signs = np.concatenate(list(_blocks_of_draws(num_samples, num_draws, seed)))
     state = _begin(dims)(replicate_keys(root, jnp.arange(count)), params)
@@ -353,7 +355,7 @@ def natarajan(
     if router not in ROUTERS:
         raise unknown_name("router", router, ROUTERS)
     whole = reading_called(reading).name == "router-dimension"
-    require_sizes(num_experts, num_active)
+    require_active(num_experts, num_active)
     require(Count, num_features=num_features)
     has_one_label = num_experts == 1 or (num_active == num_experts and not whole)
     if router == "fixed" or has_one_label:

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, special, stats
 
-from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require
-from moe_theory.generalization.theory import Real, log_masks, plain, require_sizes
+from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require, require_active
+from moe_theory.core.numerics import plain
+from moe_theory.generalization.theory import Real, log_masks
 
 EPSILONS = (1e-9, 2.0)  # in units of B c: the range of cover radii that `covering` minimises over
 
@@ -77,7 +78,8 @@ def log_mask_patterns(num_experts: Real, num_active: Real, num_samples: Real, nu
         >>> corrected.log_mask_patterns(num_experts=8, num_active=8, num_samples=100, num_features=5)
         0.0
     """
-    require_sizes(num_experts, num_active, num_samples)
+    require_active(num_experts, num_active)
+    require(Count, num_samples=num_samples)
     require(Count, num_features=num_features)
     experts, samples = np.asarray(num_experts, float), np.asarray(num_samples, float)
     parameters = (experts - 1) * num_features
@@ -109,7 +111,7 @@ def fixed_router_complexity(
         >>> corrected.fixed_router_complexity(num_experts=4, num_samples=100, mean_square_gate=1.0)
         0.2
     """
-    require_sizes(num_experts, 1, num_samples)
+    require(Count, num_experts=num_experts, num_samples=num_samples)
     require(NonNegative, mean_square_gate=mean_square_gate, expert_norm=expert_norm, feature_norm=feature_norm)
     share = np.asarray(num_experts, float) * mean_square_gate / num_samples
     return plain(np.asarray(expert_norm) * feature_norm * np.minimum(np.sqrt(share), 1))
@@ -129,7 +131,7 @@ def cells_complexity(num_experts: int, num_samples: int) -> float:
         >>> round(corrected.cells_complexity(num_experts=1, num_samples=2), 6)  # E|S_2| / 2
         0.5
     """
-    require_sizes(num_experts, 1, num_samples)
+    require(Count, num_experts=num_experts, num_samples=num_samples)
     counts = np.arange(1, num_samples + 1, dtype=float)
     half = np.floor((counts - 1) / 2)
     logs = special.gammaln(counts) - special.gammaln(half + 1) - special.gammaln(counts - half)
@@ -154,7 +156,7 @@ def product_complexity(num_experts: Real, num_samples: Real, expert_norm: Real =
         >>> corrected.product_complexity(num_experts=4, num_samples=100, expert_norm=2.0)
         0.4
     """
-    require_sizes(num_experts, 1, num_samples)
+    require(Count, num_experts=num_experts, num_samples=num_samples)
     require(NonNegative, expert_norm=expert_norm, feature_norm=feature_norm)
     share = np.minimum(num_experts, num_samples) / np.asarray(num_samples, float)
     return plain(np.asarray(expert_norm) * feature_norm * np.sqrt(share))
@@ -191,7 +193,8 @@ def lipschitz_complexity(
         >>> corrected.lipschitz_complexity(num_experts=4, num_active=1, num_samples=100)
         0.2
     """
-    require_sizes(num_experts, num_active, num_samples)
+    require_active(num_experts, num_active)
+    require(Count, num_samples=num_samples)
     require(NonNegative, expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm)
     samples, active = np.asarray(num_samples, float), np.asarray(num_active, float)
     largest = np.asarray(expert_norm, float) * feature_norm

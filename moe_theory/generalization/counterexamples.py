@@ -19,7 +19,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Key
 
-from moe_theory.core.constraints import Count, OpenProbability, Whole, require
+from moe_theory.core.constraints import Count, OpenProbability, Whole, require, require_active
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.random import replicate_keys, step_key, typed_key
 from moe_theory.core.system import System, simulate_batch
@@ -52,7 +52,7 @@ class Counterexample(NamedTuple):
     num_samples: int  # m
     num_experts: int  # T
     num_active: int  # k
-    instance: dict[str, np.ndarray]  # the first sample, and the f with the gap; shapes with each function
+    instance: dict[str, np.ndarray]  # the first sample (m, ...), and the f with the gap
 
 
 def fixed_router(
@@ -264,7 +264,8 @@ def quantile_lines(
 
 
 def _check(num_experts: int, num_active: int, num_samples: int, num_draws: int, delta: float) -> None:
-    theory.require_sizes(num_experts, num_active, num_samples)
+    require_active(num_experts, num_active)
+    require(Count, num_samples=num_samples)
     require(Count, num_draws=num_draws)
     if np.ndim(delta):
         raise InvalidParamsError(f"delta={delta} must be one number: a frequency is compared with it. Give one.")

@@ -24,13 +24,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from moe_theory.core import constraints
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.numerics import Numbers, Scalar
 from moe_theory.core.random import normals, symmetric_uniforms
 from moe_theory.core.system import System
 from moe_theory.generalization import model
-from moe_theory.generalization.model import Dims, Params, check_params
+from moe_theory.generalization.model import Dims, Params
 
 DENSE_LOGIT = 16.0  # difference of the two logits of `dense`: the gates are 1e-7 from 0 and 1
 NUM_SIGNS = 16  # sign vectors per sample, which cost less than another sample
@@ -61,7 +62,7 @@ def one_round(
 
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
-        check_params(dims, params)
+        constraints.check(params, dims)
         check(params)
         return State(round=jnp.zeros((), jnp.int32))
 

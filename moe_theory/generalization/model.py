@@ -90,14 +90,6 @@ class Params(NamedTuple):
     label_noise: Probability = 0.0  # probability that a teacher's label is flipped
 
 
-def check_params(dims: Dims, params: Params) -> None:
-    """Refuse parameters outside their range; traced ones are passed over.
-
-    Raises: InvalidParamsError naming the value, the bound and the way out.
-    """
-    constraints.check(params, dims)
-
-
 # What d_N is the dimension of; the first reading is that of `Params`. Definition 4 makes d_N the size of a set on which
 # the router's masks are shattered; Theorem 1 calls it the Natarajan dimension of the router function class A, weights
 # included. For k = 1 the two agree, as the weight of a lone expert is 1. For k = T there is one mask, so that the first

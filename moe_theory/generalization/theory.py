@@ -8,13 +8,13 @@ Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mix
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from scipy import special
 
-from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require
+from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require, require_active
 from moe_theory.core.errors import InvalidParamsError, unknown_name
+from moe_theory.core.numerics import plain
 
 Real = float | np.ndarray  # a number, or an array of them; results have the shape that arguments broadcast to
 
@@ -52,7 +52,8 @@ def theorem_1(
     """
     if form not in FORMS:
         raise unknown_name("form", form, FORMS)
-    require_sizes(num_experts, num_active, num_samples)
+    require_active(num_experts, num_active)
+    require(Count, num_samples=num_samples)
     require(NonNegative, rademacher=rademacher, natarajan=natarajan, lipschitz=lipschitz)
     require(OpenProbability, delta=delta)
     patterns = log_labelings(2 * np.asarray(num_samples, float), log_masks(num_experts, num_active, form), natarajan)
@@ -188,7 +189,8 @@ def equation_16(num_experts: Real, num_active: Real, num_samples: Real, nataraja
         >>> round(math.exp(theory.equation_16(4, 2, num_samples=3, natarajan=1)), 6)  # 6^2 * 6
         216.0
     """
-    require_sizes(num_experts, num_active, num_samples)
+    require_active(num_experts, num_active)
+    require(Count, num_samples=num_samples)
     return log_labelings(2 * np.asarray(num_samples, float), log_masks(num_experts, num_active), natarajan)
 
 
@@ -220,7 +222,7 @@ def sparsity_term(num_experts: Real, num_active: Real) -> Real:
         >>> theory.sparsity_term(num_experts=4, num_active=4)
         2.0
     """
-    require_sizes(num_experts, num_active)
+    require_active(num_experts, num_active)
     return plain(np.sqrt(log_masks(num_experts, num_active, "printed")))
 
 
@@ -267,19 +269,3 @@ def smallest_num_samples(bound: Callable[[int], Real], threshold: float = 1.0) -
         middle = (low + high) // 2
         low, high = (middle, high) if float(bound(middle)) >= threshold else (low, middle)
     return high
-
-
-def require_sizes(num_experts: Real, num_active: Real, num_samples: Real = 1) -> None:
-    """Raise InvalidParamsError unless 1 <= k <= T and m >= 1, all of them whole numbers."""
-    require(Count, num_experts=num_experts, num_active=num_active, num_samples=num_samples)
-    if np.any(np.asarray(num_active) > np.asarray(num_experts)):
-        raise InvalidParamsError(
-            f"num_active={num_active} must be at most num_experts={num_experts}: k of T experts are active (4). "
-            "Lower num_active."
-        )
-
-
-def plain(value: Any) -> Real:
-    """A float where there is one number."""
-    array = np.asarray(value, float)
-    return float(array) if array.ndim == 0 else array

@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, Key, PyTree
 
+from moe_theory.core import constraints
 from moe_theory.core.system import System
 from moe_theory.generalization import data as source
 from moe_theory.generalization import model
 from moe_theory.generalization.data import Sample
-from moe_theory.generalization.model import Dims, Params, Weights, check_params
+from moe_theory.generalization.model import Dims, Params, Weights
 
 Optimizer = Callable[[Any], optax.GradientTransformation]  # of a traced learning rate
 LONG_STEP = 1e6  # in units of the norm: after it an expert points along its gradient, if that is above about 1e-4
@@ -79,7 +80,7 @@ def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | 
     transform = optax.adam if optimizer is None else optimizer
 
     def init(key: Key[Array, ""], params: Params) -> State:
-        check_params(dims, params)
+        constraints.check(params, dims)
         dtype = jnp.result_type(float)
         weight_key, sample_key, teacher_key = jax.random.split(key, 3)
         teacher = source.draw_teacher(teacher_key, dims) if data == source.TEACHER else None

@@ -67,31 +67,6 @@ def hashed(num_tasks: int) -> Int[np.ndarray, "rows V"]:
     return np.array([[(a * task + b) % HASH_PRIME % SKETCH_COLUMNS for task in range(num_tasks)] for a, b in HASHES])
 
 
-def _nothing(dims: Dims, params: Params) -> tuple[()]:
-    del dims, params
-    return ()
-
-
-def _truth(state: tuple[()], mix: Float[Array, " V"]) -> Float[Array, " V"]:
-    del state
-    return mix
-
-
-def _unchanged(state: tuple[()], feedback: Feedback, params: Params) -> tuple[()]:
-    del feedback, params
-    return state
-
-
-def _equal_shares(dims: Dims, params: Params) -> Float[Array, " V"]:
-    del params
-    return jnp.full((dims.num_tasks,), 1 / dims.num_tasks, jnp.result_type(float))
-
-
-def _averaged(state: Float[Array, " V"], mix: Float[Array, " V"]) -> Float[Array, " V"]:
-    del mix
-    return state
-
-
 def _average(state: Float[Array, " V"], feedback: Feedback, params: Params) -> Float[Array, " V"]:
     """(1 - rate) shares + rate (counts of the slot / their sum)."""
     counts = feedback.counts.astype(state.dtype)
@@ -123,7 +98,11 @@ def _count(state: Sketch, feedback: Feedback, params: Params) -> Sketch:
 
 # The monitors by name: the true mix, a moving average, a Count-Min Sketch.
 MONITORS: dict[str, Monitor] = {
-    ORACLE: Monitor(_nothing, _truth, _unchanged),
-    AVERAGE: Monitor(_equal_shares, _averaged, _average),
+    ORACLE: Monitor(lambda dims, params: (), lambda state, mix: mix, lambda state, feedback, params: state),
+    AVERAGE: Monitor(
+        lambda dims, params: jnp.full((dims.num_tasks,), 1 / dims.num_tasks, jnp.result_type(float)),
+        lambda state, mix: state,
+        _average,
+    ),
     SKETCH: Monitor(_empty_sketch, _sketched, _count),
 }

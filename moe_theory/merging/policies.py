@@ -43,9 +43,8 @@ from moe_theory.merging.uncertainty import UNCERTAINTIES as UNCERTAINTIES
 from moe_theory.merging.uncertainty import Uncertainty
 from moe_theory.merging.weights import equal_weights, existing, like_tasks, uniform_weights
 
-# Names of `POLICIES`: the paper's own, and its rivals.
-TANBR, NUCB, UNIFORM, AVERAGE, MIX = "tanbr", "nucb", "uniform", "average", "mix"
-BEST_EXPERT, GRADIENT = "best-expert", "gradient"
+TANBR, NUCB, UNIFORM, AVERAGE, MIX = "tanbr", "nucb", "uniform", "average", "mix"  # names of `POLICIES`
+BEST_EXPERT, GRADIENT = "best-expert", "gradient"  # names of `POLICIES`
 WARM_SLOTS = 10  # first slots of a warm start, which use weights equal to the task mix
 GRADIENT_NOISE = 0.5  # standard deviation of the logits
 GRADIENT_RATE = 0.3  # step size on the logits' weights
@@ -136,6 +135,14 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
     picked in the first slots and then compete by their own bound, without a term for the size of a leaf.
 
     Source: Alg. 1. Raises: UnknownNameError for an unknown form.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory.merging import Dims, Params, policies
+        >>> dims = Dims(max_experts=2, num_tasks=2)
+        >>> memory = policies.tanbr(dims).begin(mt.root_key(0), dims, Params(num_experts=2, max_active=2))
+        >>> int(memory.tree.active.sum())  # the root alone
+        1
     """
     form = uncertainties.named(uncertainty, dims)
 
@@ -200,6 +207,11 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
     Each slot draws `Dims.num_candidates` new candidates. Ties go to the first.
 
     Source: Sec. V-A, baseline iv, of `merging`. Raises: UnknownNameError for an unknown form.
+
+    Examples:
+        >>> from moe_theory.merging import Dims, policies
+        >>> policies.nucb(Dims(), "exact") is policies.named("nucb", Dims())
+        True
     """
     form = uncertainties.named(uncertainty, dims)
 
@@ -209,7 +221,7 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
     def choose(
         key: Key[Array, ""], memory: Learner, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
     ) -> Pick:
-        points = random_weights(key, dims, params)
+        points = _random_weights(key, dims, params)
         wanted = jnp.ones((dims.num_candidates,), bool)
         predictions, bonuses = _score(form, memory, points, wanted, mix, time, dims, params)
         candidate = jnp.argmax(predictions + bonuses).astype(jnp.int32)
@@ -232,7 +244,7 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
     return Policy(begin, choose, learn)
 
 
-def random_weights(key: Key[Array, ""], dims: Dims, params: Params) -> Float[Array, "n K"]:
+def _random_weights(key: Key[Array, ""], dims: Dims, params: Params) -> Float[Array, "n K"]:
     """NUCB's candidates: uniform on the simplex, then truncated to the B largest; padding changes no draw."""
     exists = existing(dims.max_experts, params.num_experts)
 
@@ -296,13 +308,13 @@ def _update(
     return Learner(weights, learner.start, certainty, history)
 
 
-class Exists(NamedTuple):
+class _Exists(NamedTuple):
     """The memory of a policy that learns nothing: which of the padded experts exist."""
 
     exists: Bool[Array, " K"]
 
 
-class ExpertRewards(NamedTuple):
+class _ExpertRewards(NamedTuple):
     """Rewards of single experts."""
 
     exists: Bool[Array, " K"]
@@ -310,7 +322,7 @@ class ExpertRewards(NamedTuple):
     sums: Float[Array, " K"]  # of a slot's mean reward
 
 
-class Logits(NamedTuple):
+class _Logits(NamedTuple):
     """A softmax router that is linear in the task mix."""
 
     exists: Bool[Array, " K"]
@@ -336,31 +348,23 @@ def _plain_pick(
     )
 
 
-def _begin(key: Key[Array, ""], dims: Dims, params: Params) -> Exists:
+def _begin(key: Key[Array, ""], dims: Dims, params: Params) -> _Exists:
     del key
-    return Exists(existing(dims.max_experts, params.num_experts))
+    return _Exists(existing(dims.max_experts, params.num_experts))
 
 
-def _begin_mix(key: Key[Array, ""], dims: Dims, params: Params) -> Exists:
+def _begin_mix(key: Key[Array, ""], dims: Dims, params: Params) -> _Exists:
     check_experts("policy 'mix'", dims, params)
     return _begin(key, dims, params)
 
 
-def _unchanged(
-    key: Key[Array, ""],
-    memory: Exists,
-    pick: Pick,
-    mix: Float[Array, " V"],
-    feedback: Feedback,
-    time: Int[Array, ""],
-    params: Params,
-) -> Exists:
-    del key, pick, mix, feedback, time, params
+def _unchanged(key: Key[Array, ""], memory: _Exists, *observed: Any) -> _Exists:
+    del key, observed
     return memory
 
 
 def _choose_uniform(
-    key: Key[Array, ""], memory: Exists, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
+    key: Key[Array, ""], memory: _Exists, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
 ) -> Pick:
     """Uniform on the simplex, the B largest kept."""
     del mix, time
@@ -368,7 +372,7 @@ def _choose_uniform(
 
 
 def _choose_average(
-    key: Key[Array, ""], memory: Exists, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
+    key: Key[Array, ""], memory: _Exists, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
 ) -> Pick:
     """1/K each, or 1/B for the first B."""
     del key, mix, time
@@ -376,21 +380,21 @@ def _choose_average(
 
 
 def _choose_mix(
-    key: Key[Array, ""], memory: Exists, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
+    key: Key[Array, ""], memory: _Exists, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
 ) -> Pick:
     """x = psi: expert v has the share of task v, which takes no learning."""
     del key, time
     return _plain_pick(truncated(like_tasks(mix, memory.exists.shape[0]), params.max_active))
 
 
-def _begin_experts(key: Key[Array, ""], dims: Dims, params: Params) -> ExpertRewards:
+def _begin_experts(key: Key[Array, ""], dims: Dims, params: Params) -> _ExpertRewards:
     del key
     exists = existing(dims.max_experts, params.num_experts)
-    return ExpertRewards(exists, jnp.zeros(exists.shape, jnp.int32), jnp.zeros(exists.shape, jnp.result_type(float)))
+    return _ExpertRewards(exists, jnp.zeros(exists.shape, jnp.int32), jnp.zeros(exists.shape, jnp.result_type(float)))
 
 
 def _choose_expert(
-    key: Key[Array, ""], memory: ExpertRewards, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
+    key: Key[Array, ""], memory: _ExpertRewards, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
 ) -> Pick:
     """UCB1: mean + (2 log t / n)^(1/2), for rewards in [0, 1]; untried experts first.
 
@@ -407,27 +411,27 @@ def _choose_expert(
 
 def _learn_experts(
     key: Key[Array, ""],
-    memory: ExpertRewards,
+    memory: _ExpertRewards,
     pick: Pick,
     mix: Float[Array, " V"],
     feedback: Feedback,
     time: Int[Array, ""],
     params: Params,
-) -> ExpertRewards:
+) -> _ExpertRewards:
     del key, mix, time, params
     is_tried = jnp.arange(memory.counts.shape[0], dtype=jnp.int32) == pick.candidate
     sums = memory.sums + jnp.where(is_tried, slot_reward(feedback), 0)
-    return ExpertRewards(memory.exists, memory.counts + is_tried.astype(jnp.int32), sums)
+    return _ExpertRewards(memory.exists, memory.counts + is_tried.astype(jnp.int32), sums)
 
 
-def _begin_logits(key: Key[Array, ""], dims: Dims, params: Params) -> Logits:
+def _begin_logits(key: Key[Array, ""], dims: Dims, params: Params) -> _Logits:
     exists, dtype = existing(dims.max_experts, params.num_experts), jnp.result_type(float)
     weights = jnp.zeros((dims.max_experts, dims.num_tasks + 1), dtype)
-    return Logits(exists, weights, jnp.zeros((), dtype), jax.random.normal(key, exists.shape, dtype))
+    return _Logits(exists, weights, jnp.zeros((), dtype), jax.random.normal(key, exists.shape, dtype))
 
 
 def _choose_softmax(
-    key: Key[Array, ""], memory: Logits, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
+    key: Key[Array, ""], memory: _Logits, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
 ) -> Pick:
     """x = softmax(W (psi, 1) + noise), the B largest kept. The noise is in the memory, as its gradient needs it."""
     del key, time
@@ -438,13 +442,13 @@ def _choose_softmax(
 
 def _learn_softmax(
     key: Key[Array, ""],
-    memory: Logits,
+    memory: _Logits,
     pick: Pick,
     mix: Float[Array, " V"],
     feedback: Feedback,
     time: Int[Array, ""],
     params: Params,
-) -> Logits:
+) -> _Logits:
     """A step along (r - baseline) grad log p(logits), of a Gaussian: noise / deviation times (psi, 1).
 
     Source: Williams, 1992, REINFORCE with a baseline. The paper's own RL rival routes tokens (Sec. V-A).
@@ -454,7 +458,7 @@ def _learn_softmax(
     gain = jnp.where(time > 1, reward - memory.baseline, 0)
     score = jnp.where(memory.exists, memory.noise, 0) / GRADIENT_NOISE
     rate = jnp.where(time > 1, BASELINE_RATE, 1).astype(reward.dtype)
-    return Logits(
+    return _Logits(
         exists=memory.exists,
         weights=memory.weights + GRADIENT_RATE * gain * score[:, None] * _with_constant(mix),
         baseline=memory.baseline + rate * (reward - memory.baseline),

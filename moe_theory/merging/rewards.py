@@ -43,7 +43,14 @@ class Feedback(NamedTuple):
 
 
 def slot_reward(feedback: Feedback) -> Float[Array, ""]:
-    """The mean reward of a slot's requests."""
+    """The mean reward of a slot's requests.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.merging import Feedback, rewards
+        >>> rewards.slot_reward(Feedback(rewards=np.array([0.75, 0.25]), counts=np.array([3, 1]))).item()
+        0.625
+    """
     counts = feedback.counts.astype(feedback.rewards.dtype)
     return jnp.sum(counts * feedback.rewards) / jnp.sum(counts)
 
@@ -75,7 +82,17 @@ class Tasks(NamedTuple):
 
 
 def draw_tasks(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:
-    """A Dirichlet mix of concentration `mix_concentration`, and phases uniform on the circle."""
+    """A Dirichlet mix of concentration `mix_concentration`, and phases uniform on the circle.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> import moe_theory as mt
+        >>> from moe_theory.merging import Dims, Params, rewards
+        >>> tasks = rewards.draw_tasks(mt.root_key(0), Dims(num_tasks=3), Params())
+        >>> mix = rewards.mix_of(tasks, jnp.array(1), Params())
+        >>> rewards.draw_counts(mt.root_key(1), mix, slot_size=10).sum().item()
+        10
+    """
     weights_key, phases_key = jax.random.split(key)
     return Tasks(
         log_weights=log_gammas(weights_key, dims.num_tasks, params.mix_concentration),
@@ -122,7 +139,7 @@ class World(NamedTuple):
 
         >>> import jax.numpy as jnp
         >>> from moe_theory.merging import Params, rewards
-        >>> from moe_theory.merging.tasks import Tasks
+        >>> from moe_theory.merging.rewards import Tasks
         >>> params, first, even = Params(num_experts=2, max_active=2), jnp.array([1.0, 0.0]), jnp.array([0.5, 0.5])
         >>> surface = rewards.Peak(center=first, heights=jnp.array([1.0, 0.5]))
         >>> world = rewards.World(Tasks(jnp.zeros(2), jnp.zeros(2)), jnp.ones(2, bool), surface)

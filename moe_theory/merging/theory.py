@@ -397,6 +397,12 @@ def neural_tangent_kernel(
         mixes: psi, one a point; all of them equal to one output if None.
         num_layers: L, matrices of the network, at least 2. output_variance: s.
     Source: Eq. (3), Definition 1. Raises: InvalidParamsError for fewer than 2 layers.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.merging import theory
+        >>> theory.neural_tangent_kernel(np.eye(2)).diagonal().tolist()
+        [1.5, 1.5]
     """
     if num_layers < 2:
         raise InvalidParamsError(f"num_layers={num_layers} must be at least 2, a hidden one and the last. Raise it.")

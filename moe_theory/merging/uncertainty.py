@@ -230,6 +230,7 @@ def diagonal(dims: Dims) -> Uncertainty:
     return Uncertainty(begin, squared_norms, add, log_det)
 
 
+# Builders of the forms by name, for a network and a run of these sizes.
 UNCERTAINTIES: dict[str, Callable[[Dims], Uncertainty]] = {
     EXACT: exact,
     DUAL: dual,

@@ -1,7 +1,7 @@
-"""Workers of a Dask cluster: how to reach them, how their loss shows, and how to get them back.
+"""Workers of a Dask cluster: connecting, recognising a loss, reconnecting.
 
-A worker that is lost costs its task, which Dask gives to another. When the scheduler is lost, so is everything that was
-with it, and Dask's workers end with their scheduler: whoever starts the scheduler again starts workers again.
+Dask reruns the task of a lost worker by itself. A lost scheduler loses all its tasks, and its workers end with it:
+whoever restarts the scheduler restarts the workers.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from typing import Any
 
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError, MoeTheoryError
 
-FIRST_PATIENCE = 30.0  # seconds in which a scheduler must be found at first: its address may be mistyped
-PATIENCE = 120.0  # seconds in which a lost scheduler must be back
+FIRST_PATIENCE = 30.0  # seconds in which a scheduler must answer at first: its address may be mistyped
+PATIENCE = 120.0  # seconds in which a lost scheduler must answer again
 ATTEMPT = 10.0  # seconds of one attempt to connect
-EMPTY = 10.0  # seconds without any worker after which people are told
-CLOSING = 3.0  # seconds that anything may take to close
+EMPTY = 10.0  # seconds without workers before a warning
+CLOSING = 3.0  # seconds that closing anything may take
 
 _LOG = logging.getLogger(__name__)
 
@@ -35,9 +35,9 @@ def dask_pool(address: str, patience: float = PATIENCE) -> "DaskPool":
     """The workers of a Dask cluster.
 
     Args:
-        address: `tcp://HOST:PORT` or `tls://HOST:PORT` of a scheduler, `file:PATH` of the file that it was told to
-            write (`dask scheduler --scheduler-file PATH`), or `local:N` for N processes on this machine.
-        patience: seconds in which a lost scheduler must be back.
+        address: `tcp://HOST:PORT` or `tls://HOST:PORT` of a scheduler, `file:PATH` of its scheduler file
+            (`dask scheduler --scheduler-file PATH`), or `local:N` for N processes on this machine.
+        patience: seconds in which a lost scheduler must answer again.
     Raises: InvalidRunError for an address that is none of these, or without Dask.
     """
     if importlib.util.find_spec("distributed") is None:
@@ -70,7 +70,7 @@ class DaskPool:
 
     @property
     def num_workers(self) -> int:
-        """Threads of all workers there are now, and 1 where there are none: a task may call one up."""
+        """Threads of all workers there are now, at least 1: a task may make the cluster start one."""
         return max(1, self._count())
 
     @property
@@ -79,7 +79,7 @@ class DaskPool:
         return 1
 
     def open(self) -> Executor:
-        """An executor of the workers there are: the same until a loss, then one of a new connection.
+        """An executor of the workers: the same until a loss, then one of a new connection.
 
         Raises: ExecutorLostError where no scheduler answers within the patience.
         """
@@ -96,17 +96,17 @@ class DaskPool:
         return self._executor
 
     def is_loss(self, failure: BaseException) -> bool:
-        """Whether the scheduler was lost, and its tasks with it; what a worker had, Dask gives to another by itself."""
+        """Whether the scheduler was lost, and its tasks with it; Dask reruns the tasks of a lost worker by itself."""
         is_loss = isinstance(failure, (BrokenExecutor, CancelledError))
         self._is_lost = self._is_lost or is_loss
         return is_loss
 
     def close(self) -> None:
-        """Leave the cluster; within seconds, whatever its state."""
+        """Disconnect within seconds, whatever the cluster's state."""
         self._leave()
 
     def _connect(self, patience: float) -> Any:
-        """A client of the scheduler, as soon as there is one."""
+        """A client of the scheduler, as soon as it answers."""
         from distributed import Client, Security
 
         if self._address.startswith("tls:") and not Security().get_connection_args("client").get("ssl_context"):
@@ -124,19 +124,19 @@ class DaskPool:
                         f"no Dask scheduler answers at {self._address} ({failure}): start one (dask scheduler), or "
                         "correct the address, then run the same command again. Finished chunks are kept."
                     ) from None
-            except ImportError as failure:  # versions that do not go together
+            except ImportError as failure:  # incompatible versions
                 raise InvalidRunError(f"the Dask scheduler at {self._address} cannot be used: {failure}") from None
             time.sleep(0.2)
 
     def _scheduler(self) -> str:
-        """The scheduler's address, which in a file may have changed."""
+        """The scheduler's address; one in a file may have changed."""
         if not self._address.startswith("file:"):
             return self._address
         return json.loads(Path(self._address.removeprefix("file:")).read_text())["address"]
 
     def _count(self) -> int:
-        """Threads of all workers; that there are none is told once, when it has lasted."""
-        # The client keeps this up to date; asking for it would wait on a scheduler that may be gone.
+        """Threads of all workers; logs a warning once there have been none for a while."""
+        # The client keeps this up to date; a request would wait for a scheduler that may be gone.
         identity = getattr(self._client, "_scheduler_identity", {})
         listed = sum(worker["nthreads"] for worker in identity.get("workers", {}).values())
         threads = identity.get("total_threads", listed)
@@ -178,7 +178,7 @@ class _LocalPool(DaskPool):
         from distributed import Client, LocalCluster
 
         try:
-            with _deaf_to_interrupts():
+            with _ignoring_interrupts():
                 self._cluster = LocalCluster(
                     n_workers=self._num_processes,
                     threads_per_worker=1,
@@ -212,9 +212,9 @@ class _LocalPool(DaskPool):
 
 
 @contextlib.contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """What is started here inherits that it does not hear Ctrl-C: that is for the process which will end the others."""
-    resource_tracker.ensure_running()  # which would undo it, if it were only to be started with the first process
+def _ignoring_interrupts() -> Iterator[None]:
+    """Processes started here ignore Ctrl-C, which is for the process that ends them."""
+    resource_tracker.ensure_running()  # which would undo this if the first process started it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -227,14 +227,14 @@ async def _end(nannies: list[Any]) -> None:
 
 
 class _TaskExecutor(Executor):
-    """Dask's own executor, whose failures say what to do about them."""
+    """Dask's executor, with errors that say what to do."""
 
     def __init__(self, client: Any, about: str) -> None:
         self._client, self._about = client, about
         self._executor = client.get_executor(pure=False)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future:
-        """Give a task to the scheduler. Raises: BrokenExecutor where there is none any more."""
+        """Submit a task. Raises: BrokenExecutor where the scheduler is lost."""
         try:
             inner = self._executor.submit(function, *arguments, **options)
         except Exception:
@@ -242,7 +242,7 @@ class _TaskExecutor(Executor):
                 raise
             raise self._loss() from None
         outer: Future = Future()
-        # Weakly: of two futures that hold each other, Dask would keep the result until somebody collects garbage.
+        # Weakly: if the futures held each other, Dask would keep the result until a garbage collection.
         outer.add_done_callback(functools.partial(_pass_on_cancelling, weakref.ref(inner)))
         inner.add_done_callback(functools.partial(self._pass_on_outcome, outer))
         return outer
@@ -267,7 +267,7 @@ def _pass_on_cancelling(inner: Callable[[], Future | None], outer: Future) -> No
 
 
 def _explained(failure: BaseException, about: str) -> BaseException:
-    """What a task ended in, with the way out where Dask says too little."""
+    """A task's error, with the way out where Dask says too little."""
     from distributed import KilledWorker
 
     if isinstance(failure, MoeTheoryError):
@@ -287,7 +287,7 @@ def _explained(failure: BaseException, about: str) -> BaseException:
 
 
 def _silenced_dask() -> contextlib.ExitStack:
-    """Keep Dask's log off the terminal until the stack is closed: what it tells of losses is dealt with here."""
+    """Silence Dask's log until the stack is closed: losses are handled here."""
     levels = contextlib.ExitStack()
     for name in ("distributed", "distributed.client", "tornado.application"):
         logger = logging.getLogger(name)

@@ -1,4 +1,4 @@
-"""What a sweep will cost, before it runs: counted where it can be, timed on a short run where not."""
+"""What a sweep will cost, before it runs: counted, or timed on a short run."""
 
 import dataclasses
 import time

@@ -1,6 +1,6 @@
 """The grid of a sweep: its axes, and the complete setting of every cell.
 
-What an axis says of a name goes before a fixed value, and a fixed value before the reading's.
+An axis overrides a fixed value, and a fixed value overrides the reading's.
 """
 
 import dataclasses
@@ -18,27 +18,27 @@ from moe_theory.sweep.formulas import Formula
 from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value, Vocabulary
 
 MOST_CELLS = 1_000_000
-PADDED = "max_experts"  # the size that follows from the largest number of experts unless given
+PADDED = "max_experts"  # the size that is the largest number of experts unless given
 
 
 class GridAxis(NamedTuple):
-    """One axis: of a plain axis one column of its own name, of a zip one for each name that goes along."""
+    """One axis: a plain axis has one column of its own name, a zip one for each of its names."""
 
     name: str
     columns: Mapping[str, tuple[Value, ...]]  # equally long
 
     @property
     def num_values(self) -> int:
-        """Places on the axis."""
+        """Values on the axis."""
         return len(next(iter(self.columns.values())))
 
 
 class SweepCell(NamedTuple):
-    """One setting of everything, with nothing left to defaults."""
+    """One complete setting."""
 
-    # Place on every axis; () for a sweep without axes.
+    # Position on every axis; () for a sweep without axes.
     index: tuple[int, ...]  # pyright: ignore[reportIncompatibleMethodOverride]
-    settings: Mapping[str, Value]  # what the axes say here, by column
+    settings: Mapping[str, Value]  # values on the axes, by column
     reading: str
     dims: Any  # the system's static sizes
     choices: Mapping[str, str]  # every kind of static choice, by name
@@ -54,7 +54,7 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Places on every axis."""
+        """Values on every axis."""
         return tuple(axis.num_values for axis in self.axes)
 
     def __len__(self) -> int:
@@ -63,7 +63,7 @@ class Grid:
 
 @dataclasses.dataclass(frozen=True)
 class Fixed:
-    """What all cells have in common."""
+    """What all cells share."""
 
     vocabulary: Vocabulary
     reading: str | None  # None where an axis says it
@@ -151,7 +151,7 @@ def _drafts(
 
 
 def _evaluate(fixed: Fixed, params: dict[str, Any], sizes: Mapping[str, Any]) -> None:
-    """Put the formulas' values into `params`."""
+    """Set `params` by the formulas."""
     for name, formula in fixed.formulas.items():
         try:
             params[name] = fixed.vocabulary.value(name, formula({**sizes, **params}))
@@ -177,7 +177,7 @@ def _cell(draft: _Draft, fixed: Fixed, cache: dict[tuple, Any], keys: Mapping[st
 def _in_cell(
     error: MoeTheoryError, settings: Mapping[str, Value], keys: Mapping[str, tuple[str, ...]]
 ) -> MoeTheoryError:
-    """The same error saying in which cell, with the `key` of the first name in its message that is set somewhere."""
+    """The same error with its cell, and the `key` of the first name in its message that the specification sets."""
     cell = ", ".join(f"{name}={value if isinstance(value, str) else shown(value)}" for name, value in settings.items())
     told = type(error)(f"in the cell {cell}: {error}" if cell else str(error))
     blamed = (name for name in (*re.findall(r"\w+", str(error)), *settings) if name in keys)

@@ -39,7 +39,7 @@ from moe_theory.sweep.systems import Sweepable, sweepable
 if TYPE_CHECKING:
     import xarray as xr
 
-CACHED_BYTES = 256_000_000  # of cells that have been read, so that one variable after another reads chunks once
+CACHED_BYTES = 256_000_000  # of cells that have been read, so that several variables read a chunk once
 ROUND, STATISTIC, REPLICATE = "round", "statistic", "replicate"
 MOMENTS = ("count", "mean", "standard_error", "min", "max")  # statistics before the quantiles
 
@@ -98,7 +98,7 @@ class Coverage(NamedTuple):
 
 
 class Results:
-    """A sweep's results. Chunks are read when their numbers are asked for, a cell at a time."""
+    """A sweep's results. Chunks are read lazily, a cell at a time."""
 
     def __init__(self, plan: Plan, store: Store, partial: bool = False) -> None:
         self.plan, self.store, self.partial = plan, store, partial
@@ -116,8 +116,8 @@ class Results:
         """The results in a run folder; no chunk is read yet.
 
         Args:
-            partial: whether to take what is there: statistics are then of fewer replicates, as `count` says, and nan
-                for cells without any.
+            partial: whether to accept missing chunks: statistics are then of fewer replicates, see `count`, and nan for
+                cells without any.
         Raises: InvalidRunError where there is no sweep; MissingChunkError where chunks are missing.
         """
         store = Store(Path(path))
@@ -140,7 +140,7 @@ class Results:
 
     @property
     def coverage(self) -> Coverage:
-        """How much is there. A chunk turns out to be damaged when it is read, and then counts as missing."""
+        """How much is there. A damaged chunk counts as missing once it has been read."""
         kept = sum(chunk.num_kept for chunks in self._present for chunk in chunks)
         of_replicates = self.sweep.replicates * len(self.sweep.grid)
         return Coverage(sum(map(len, self._present)), self._num_chunks, kept, of_replicates)
@@ -167,7 +167,7 @@ class Results:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Of everything that decides the numbers."""
+        """SHA-256 of everything that decides the numbers."""
         decisive = {"specification": self.sweep.to_json(), "fingerprint": self.plan.fingerprint}
         return digest(decisive)
 
@@ -184,7 +184,7 @@ class Results:
         return (*MOMENTS, *(short if len(set(short)) == len(short) else exact))
 
     def to_xarray(self) -> "xr.Dataset":
-        """Everything with labels; a variable's numbers are read when they are asked for, of the cells asked for.
+        """Everything as a labelled dataset; numbers are read lazily, of the selected cells alone.
 
         Dimensions are the grid's axes, `round`, an observable's own axes such as `expert_index`, and `statistic`
         (float64) or, of a sweep that keeps replicates, `replicate` (in the run's precision; whole numbers of which
@@ -275,14 +275,14 @@ class Results:
         return Run(self.sweep.grid.cells[place].params, self.rounds, np.arange(first, last), None, records)
 
     def statistics_of(self, place: int) -> dict[str, Float[np.ndarray, "..."]] | None:
-        """Of the cell at this place, each observable's statistics (R, *own axes, statistics); None without replicates.
+        """Statistics (R, *own axes, statistics) of the cell at this place, by observable; None without replicates.
 
         Moments merge in the order of chunks; quantiles are exact.
         """
         return self._cache.get(("statistics", place), lambda: self._statistics(place))
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays] | None:
-        """Of the cell at this place, the replicates there are, and of each observable (R, *own axes, B); or None."""
+        """Numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable; or None."""
         return self._cache.get(("replicates", place), lambda: self._replicates(place))
 
     def _statistics(self, place: int) -> Arrays | None:
@@ -402,7 +402,7 @@ def _read_replicates(results: Results, name: str, inner: tuple[int, ...], dtype:
 
 
 def _shapes(results: Results) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
-    """Of each observable its own shape, the largest over the cells, and the type of its numbers."""
+    """The shape of each observable's own axes, largest over the cells, and the type of its numbers."""
     kept, is_statistics = results.kept, results.sweep.keep == "statistics"
     if is_statistics and not any(results.kind.observables[name].axes for name in kept):
         return {name: ((), np.dtype(np.float64)) for name in kept}
@@ -423,7 +423,7 @@ def _coordinates(axis: GridAxis) -> dict[str, np.ndarray]:
 
 
 def _attributes(results: Results) -> dict[str, str]:
-    """What decides the numbers, and nothing of how, where or when they were computed."""
+    """What decides the numbers, and not how, where or when they were computed."""
     fingerprint = results.plan.fingerprint
     return {
         "title": f"{results.sweep.system}: {results.kind.about}",
@@ -454,7 +454,7 @@ class _Runs(Mapping[str, Run]):
 
 
 class _Cache:
-    """What was asked for last, up to a number of bytes."""
+    """A least-recently-used cache, limited by bytes."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
@@ -463,7 +463,7 @@ class _Cache:
         self._lock = threading.Lock()
 
     def get(self, key: Any, make: Callable[[], Any]) -> Any:
-        """The value kept for `key`, or else the one that `make` gives."""
+        """The value of `key`, made by `make` if it is not cached."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -500,7 +500,7 @@ def _joined(pieces: Sequence[Arrays | None], name: str) -> np.ndarray:
 
 
 def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "R ... S"]:
-    """Statistics over the replicates of arrays (R, ..., B), in float64; a round at a time, as memory is for one."""
+    """Statistics over the replicates of arrays (R, ..., B), in float64; a round at a time, to save memory."""
     with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite, or their squares
         return np.stack([_row([piece[row] for piece in pieces], quantiles) for row in range(len(pieces[0]))])
 
@@ -513,14 +513,14 @@ def _row(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.n
 
 
 def _is_same(asked: Any, value: Any) -> bool:
-    """Whether a value is the one asked for, the last digits of a computed axis aside."""
+    """Whether two values are equal up to the last digits of a computed axis."""
     if isinstance(asked, str) or isinstance(value, str):
         return asked == value
     return math.isclose(asked, value, rel_tol=1e-9)
 
 
 def _texts(values: Sequence[Any]) -> dict[Any, str]:
-    """A column's values as text: numbers in six digits, or in all of theirs where six do not tell them apart."""
+    """A column's values as text: six digits, or all of them where six do not tell values apart."""
     exact = {value: value if isinstance(value, str) else shown(value) for value in values}
     short = {value: f"{value:.6g}" if isinstance(value, float) else text for value, text in exact.items()}
     return short if len(set(short.values())) == len(short) else exact

@@ -19,7 +19,7 @@ from moe_theory.core.system import Info, Observe, State, System
 
 @dataclasses.dataclass(frozen=True)
 class Observable:
-    """What a recorded round can keep of one replicate, by name."""
+    """A quantity that recorded rounds can keep of each replicate."""
 
     name: str
     about: str  # what it is, its unit and its source
@@ -29,7 +29,7 @@ class Observable:
 
 @dataclasses.dataclass(frozen=True)
 class Sweepable:
-    """All that a specification may say of a system."""
+    """A system as specifications name it."""
 
     name: str
     about: str

@@ -1,4 +1,4 @@
-"""Where an entry of a TOML document stands: found from the beginnings of the text that can be read by themselves."""
+"""Parse TOML, and find the line of an entry: tomllib does not say it, so parts of the text are parsed by themselves."""
 
 import re
 import tomllib
@@ -7,10 +7,10 @@ from typing import Any
 
 from moe_theory.core.errors import InvalidSpecError, shortened
 
-# Characters read in vain to find a line: some seconds, where values take thousands of lines.
+# Characters parsed in vain before the search gives up: some seconds, where values take thousands of lines.
 LARGEST_SEARCH = 4_000_000
 
-# What tomllib takes minutes to read: keys of very many parts.
+# tomllib takes minutes to parse keys of very many parts.
 _LONG_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){50}""")
 _BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
@@ -35,7 +35,7 @@ def parse(text: str, name: str) -> dict[str, Any]:
     except RecursionError:
         line = _first_failing(text, RecursionError)
         raise InvalidSpecError(f"{name}, line {line}: values are nested too deeply. Flatten them.") from None
-    except ValueError:  # tomllib passes on what Python says to integers of some thousand digits
+    except ValueError:  # Python refuses integers of some thousand digits
         line = _first_failing(text, ValueError)
         raise InvalidSpecError(f"{name}, line {line}: a number has too many digits. Shorten it.") from None
 
@@ -43,7 +43,7 @@ def parse(text: str, name: str) -> dict[str, Any]:
 def line_of(text: str, key: Sequence[str]) -> int:
     """The line, from 1, on which the entry `key` of a TOML document begins.
 
-    Of an entry that is not there, the line of the innermost table around it that is; 1 where there is none.
+    For a missing entry, the line of the innermost table around it that is there, or 1.
     """
     document = tomllib.loads(text)
     while key and not _holds(document, key):
@@ -55,14 +55,14 @@ def line_of(text: str, key: Sequence[str]) -> int:
     budget = LARGEST_SEARCH
     while holding - without > 1:
         for count in _between(without, holding):
-            # Beginnings end with whole entries where what comes after the first `without` lines does: less to read.
+            # The first `count` lines end with a whole entry if those after the first `without` do: less to parse.
             rest = "\n".join(("[rest]", *lines[without:count]))
             if _is_whole(rest):
                 break
             budget -= len(rest)
             if budget < 0:
                 return without + 1
-        else:  # no beginning between them ends with a whole entry: the one sought takes all these lines
+        else:  # the entry takes all these lines
             break
         found = _holds(tomllib.loads("\n".join(lines[:count])), key)
         without, holding = (without, count) if found else (count, holding)
@@ -70,12 +70,12 @@ def line_of(text: str, key: Sequence[str]) -> int:
 
 
 def dotted(key: Sequence[str]) -> str:
-    """A key as TOML writes it, what is unusual quoted and cut short."""
+    """A key as TOML writes it, unusual parts quoted and shortened."""
     return ".".join(part if _BARE.fullmatch(part) else shortened(part) for part in key)
 
 
 def _between(low: int, high: int) -> Iterator[int]:
-    """All whole numbers between both, some again: the middle and what is near it, then far from the lowest and near."""
+    """All whole numbers between both, some twice: near the middle first, then at powers of two from the lowest."""
     middle = (low + high) // 2
     yield from sorted(range(max(low + 1, middle - 2), min(high, middle + 3)), key=lambda count: abs(count - middle))
     yield from (low + 2**power for power in reversed(range((high - low - 1).bit_length())))
@@ -83,12 +83,12 @@ def _between(low: int, high: int) -> Iterator[int]:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines as TOML counts them: other signs that end a line elsewhere do not."""
+    """The lines as TOML counts them, which knows fewer line breaks than Python."""
     return text.replace("\r\n", "\n").split("\n")
 
 
 def _is_whole(text: str) -> bool:
-    """Whether a text can be read by itself, so that it does not end inside an entry."""
+    """Whether a text can be parsed by itself, so that it does not end inside an entry."""
     try:
         tomllib.loads(text)
     except ValueError:
@@ -105,7 +105,7 @@ def _holds(document: Any, key: Sequence[str]) -> bool:
 
 
 def _first_failing(text: str, kind: type[Exception]) -> int:
-    """The line at which reading first fails with exactly this kind of error."""
+    """The line at which parsing first fails with exactly this kind of error."""
     lines = _lines(text)
     fine, failing = 0, len(lines)
     while failing - fine > 1:

@@ -19,7 +19,6 @@ from moe_theory.sweep.systems import Sweepable, sweepable
 
 MOST_VALUES = 1_000_000  # of an axis
 LARGEST_SIZE = 2**20
-LARGEST_WHOLE = 2**31 - 1  # whole-number parameters are int32 in a run
 READING = "reading"
 SPACINGS = {"linspace": np.linspace, "logspace": np.geomspace}
 
@@ -155,7 +154,7 @@ _ENDS = TypeAdapter(Annotated[List[Real], Field(min_length=2, max_length=2)])
 
 
 def _tidy(value: float) -> float:
-    """Without the last digits, so that what is printed as 0.3 is what one writes as 0.3."""
+    """Without the last digits: 0.3 rather than 0.30000000000000004."""
     return float(f"{value:.12g}")
 
 

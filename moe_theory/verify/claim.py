@@ -42,7 +42,7 @@ Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first repli
 
 
 class ReadingLike(Protocol):
-    """A named set of choices: what a paper's `readings.py` holds."""
+    """A named set of choices, such as `core.readings.Reading`."""
 
     @property
     def name(self) -> str: ...
@@ -64,7 +64,7 @@ class Experiment:
     num_rounds: int
     record_every: int
     observe: Observe
-    replicates: int  # at most, unless the caller asks for another number or gives a budget of time
+    replicates: int  # limit, unless the caller names another or gives a budget of time
     start: Start | None = None  # initial states other than the system's own
     stored: "Results | None" = None  # a sweep that the runs are read from, instead of simulating them
     tier: str = "simulated"  # what its runs cost: PAPER:TIER names the claims of a tier
@@ -161,7 +161,7 @@ class Claim:
     instance violates the statement, and `predict` how often the statement allows that: 0 unless given. An instance
     that does not violate it shows nothing, so a counterexample refutes or leaves open.
 
-    All functions are of each replicate alone: a claim is judged in looks, and each look adds replicates.
+    Functions treat each replicate by itself: a claim is judged in looks, and each look adds replicates.
 
     Raises: InvalidClaimError for an incomplete declaration.
     """

@@ -50,12 +50,12 @@ class _StoredRuns(dict[str, Run]):
 
 
 class Samples(NamedTuple):
-    """One row a replicate, one column a component, in float64: all that a verdict is made from."""
+    """What a verdict is made from, in float64: one row a replicate, one column a component."""
 
     observed: Float[np.ndarray, "B V"]
     predicted: Float[np.ndarray, "B V"]  # of a rate (B, 1), its exponent
     allowed: Float[np.ndarray, "B V"]  # the margin in the difference's own unit
-    trivial: Float[np.ndarray, "B V"] | None = None  # a bound that holds anyway
+    trivial: Float[np.ndarray, "B V"] | None = None  # the bound that holds anyway
 
     @property
     def num_replicates(self) -> int:
@@ -98,13 +98,13 @@ class Samples(NamedTuple):
 
 
 def failed_hypotheses(claim: Claim, runs: Runs) -> list[str]:
-    """What the statement supposes and does not hold here."""
+    """The assumptions of the statement that do not hold in this setting."""
     stated = _call(claim.hypotheses, [], claim.experiment.dims, runs)
     return [text for text, holds in stated if not holds]
 
 
 def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
-    """The samples of a batch of replicates. Raises: InvalidClaimError for shapes or values that have no verdict."""
+    """The samples of a batch of replicates. Raises: InvalidClaimError for shapes or values that cannot be judged."""
     observed = _observed(claim.observe(runs), num_replicates)
     if claim.kind == "identity":
         return Samples(observed, np.zeros_like(observed), np.full_like(observed, claim.margin))

@@ -26,11 +26,11 @@ from moe_theory.verify.session import StudyMonitor
 from moe_theory.verify.verdict import Status, Verdict
 
 Number = bool | int | float
-LOG_RATIO = 10  # a range that spans more than this is looked at on a logarithmic scale
-MOST_AXES = 2  # what a picture shows
+LOG_RATIO = 10  # a range that spans more is logarithmic
+MOST_AXES = 2  # of a map
 POINTS, REFINEMENTS = 5, 2  # unless the caller asks for others
 MOST_POINTS = 10_000
-MOST_FAILURES = 3  # that are told
+MOST_FAILURES = 3  # shown
 SCHEMA = "moe-theory/exploration/1"
 
 Coordinates = tuple[Number, ...]  # one an axis
@@ -45,8 +45,8 @@ class Axis:
 
     name: str
     values: tuple[Number, ...]  # of the coarse grid
-    is_log: bool  # whether values are spread by their ratios
-    is_listed: bool  # whether only these values are meant, and none between them
+    is_log: bool
+    is_listed: bool  # whether only these values are meant
 
     @property
     def low(self) -> Number:
@@ -183,12 +183,12 @@ class Exploration:
         ]
 
     def failures(self) -> list[str]:
-        """What went wrong where the claim's own code failed: a few failures, each once."""
+        """Why the claim's own code failed at some points: a few reasons, each once."""
         reasons = (point.verdict.reason for point in self.points if point.verdict.status is Status.ERROR)
         return [f"{Status.ERROR}: {reason}" for reason in list(dict.fromkeys(reasons))[:MOST_FAILURES]]
 
     def assurance(self) -> str:
-        """What the statuses together can be trusted for."""
+        """The probability of an error, in words."""
         return (
             f"Probability that any status is wrong: at most {self.error:g}, split in advance over the "
             f"{self.most_points} points there could have been ({self.point_error:g} each), spent over a point's looks; "
@@ -459,5 +459,5 @@ def _spread(low: Number, high: Number, count: int, is_log: bool) -> list[Number]
 
 
 def _tidy(value: float) -> float:
-    """Short enough to be read and typed."""
+    """Rounded to six digits."""
     return float(f"{value:.6g}")

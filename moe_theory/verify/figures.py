@@ -1,4 +1,4 @@
-"""What a paper's figure is, and what figures share: runs kept for a logarithmic axis, statistics, provenance."""
+"""Figures of papers, and what they share: runs recorded for a logarithmic axis, statistics, provenance, captions."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
@@ -79,7 +79,7 @@ class Panel:
 def log_axis_cells(
     settings: Mapping[str, Any], system: System, observe: Observe, num_rounds: int, also: Iterable[int] = ()
 ) -> list[Cell]:
-    """Cells by the names of `settings` (name -> params), kept densely early on and ever more sparsely.
+    """Cells by the names of `settings` (name -> params), recorded densely at first and then ever more sparsely.
 
     Args:
         also: rounds of which the last recorded one not beyond them is kept too, where there is one.

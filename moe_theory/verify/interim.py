@@ -13,16 +13,16 @@ from moe_theory.verify.claim import Claim, Runs
 from moe_theory.verify.evidence import Samples
 from moe_theory.verify.verdict import Look, Status, Stop, Verdict
 
-FIRST_SHARE = 32  # the first look is at an experiment's replicates over this,
-FIRST_LOOK = 64  # or at so many if that is more
+FIRST_SHARE = 32  # of an experiment's replicates are its first look,
+FIRST_LOOK = 64  # but at no fewer than this
 MOST_REPLICATES = 1 << 22  # of a run without another limit
 
 
 def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
     """Replicates at the looks of an experiment of so many: doubling, up to `limit` (None: to `MOST_REPLICATES`).
 
-    A limit below the first look is the only look. One between two looks is not looked at: each limit that is tried
-    would be one look more, and nobody would have paid for it.
+    A limit below the first look is the only look. A limit between two looks is not looked at: a look at each limit
+    that somebody tries would spend error that is not accounted for.
     """
     first, last = max(replicates // FIRST_SHARE, FIRST_LOOK), limit or MOST_REPLICATES
     if last < first:
@@ -80,7 +80,7 @@ class SequentialTest:
                 self.labels = evidence.labels_of(self.claim, runs, anyone.rounds, samples.observed.shape[1])
             self.samples = samples.from_place(self.count - int(replicates[0])).after(self.samples)
             self.cells = runs.read
-        except Exception as failure:  # a claim's own code may do anything; its failure is its verdict and no more
+        except Exception as failure:  # of the claim's own code: an ERROR of this claim alone
             self._fail(failure, int(replicates[-1]) + 1)
 
     def look(self, count: int) -> None:

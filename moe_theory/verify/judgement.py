@@ -26,16 +26,11 @@ from moe_theory.verify.intervals import (
 )
 from moe_theory.verify.verdict import Curve, Look, Status, Verdict
 
-
-class Finding(NamedTuple):
-    """What one look finds."""
-
-    verdict: Verdict
-    look: Look
+Values = Float[np.ndarray, "B V"]  # a row a replicate, a column a component
 
 
-def examine(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> Finding:
-    """The verdict `blank`, filled in from a look at these samples at this error.
+def examine(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
+    """The verdict `blank`, filled in from a look at these samples at this error, and the look.
 
     Raises: InvalidClaimError where the samples have no verdict, such as means without a logarithm.
     """
@@ -56,11 +51,11 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
         curve=_curve(labels, predicted, observed, judgement.low, judgement.high, samples.allowed.mean(axis=0)),
     )
     verdict = _vacuous(claim, samples, verdict, worst)
-    return Finding(verdict, _look(verdict, samples, float(observed[worst] - predicted[worst]), error))
+    return verdict, _look(verdict, samples, float(observed[worst] - predicted[worst]), error)
 
 
 class Judgement(NamedTuple):
-    """What a test says, and of which component it is most in doubt."""
+    """What a test decides, and the component that decides it."""
 
     status: Status
     worst: int  # the component that decides, or comes nearest to deciding otherwise
@@ -72,48 +67,27 @@ class Judgement(NamedTuple):
     is_exact: bool
 
 
-def judge_equality(
-    observed: Float[np.ndarray, "B V"],
-    predicted: Float[np.ndarray, "B V"],
-    allowed: Float[np.ndarray, "B V"],
-    error: float,
-) -> Judgement:
+def judge_equality(observed: Values, predicted: Values, allowed: Values, error: float) -> Judgement:
     """Two one-sided tests of |E[observed] - E[predicted]| < E[allowed], for every component at once."""
     difference = observed - predicted
     return _judge_means(difference, [difference - allowed, -difference - allowed], allowed, error)
 
 
 def judge_upper_bound(
-    observed: Float[np.ndarray, "B V"],
-    bound: Float[np.ndarray, "B V"],
-    allowed: Float[np.ndarray, "B V"],
-    error: float,
-    *,
-    is_strict: bool = False,
+    observed: Values, bound: Values, allowed: Values, error: float, *, is_strict: bool = False
 ) -> Judgement:
     """One-sided tests of E[observed] <= E[bound] + E[allowed] (strictly below, if so), for every component at once."""
     difference = observed - bound
     return _judge_means(difference, [difference - allowed], allowed, error, is_strict=is_strict)
 
 
-def judge_lower_bound(
-    observed: Float[np.ndarray, "B V"],
-    bound: Float[np.ndarray, "B V"],
-    allowed: Float[np.ndarray, "B V"],
-    error: float,
-) -> Judgement:
+def judge_lower_bound(observed: Values, bound: Values, allowed: Values, error: float) -> Judgement:
     """One-sided tests of E[observed] >= E[bound] - E[allowed], for every component at once."""
     difference = observed - bound
     return _judge_means(difference, [-difference - allowed], allowed, error)
 
 
-def judge_slopes(
-    slopes: Float[np.ndarray, "B V"],
-    exponents: Float[np.ndarray, "B V"],
-    allowed: Float[np.ndarray, "B V"],
-    error: float,
-    side: str,
-) -> Judgement:
+def judge_slopes(slopes: Values, exponents: Values, allowed: Values, error: float, side: str) -> Judgement:
     """Whether slopes are at_most, at_least or equal to exponents: all of them to support it, the last to refute it."""
     test = {"at_most": judge_upper_bound, "at_least": judge_lower_bound, "equal": judge_equality}[side]
     judgement = test(slopes, exponents, allowed, error)
@@ -130,7 +104,7 @@ def judge_slopes(
 def _judge_means(
     difference: np.ndarray, excesses: list[np.ndarray], allowed: np.ndarray, error: float, *, is_strict: bool = False
 ) -> Judgement:
-    """Whether all means of all excesses are below 0; shown are the intervals of the difference."""
+    """Whether all means of all excesses are below 0, with the intervals of the difference."""
     num_components = difference.shape[1]
     excess = np.concatenate(excesses, axis=1)
     scheme = scheme_for(excess, error)
@@ -150,7 +124,7 @@ def _judge_means(
     return Judgement(status, worst, shown.low, shown.high, margin, float(margin + reach), method, is_exact=False)
 
 
-def judge_identity(errors: Float[np.ndarray, "B V"], tolerance: float, error: float) -> Judgement:
+def judge_identity(errors: Values, tolerance: float, error: float) -> Judgement:
     """Whether every replicate's error is within `tolerance`.
 
     A single violation refutes. The interval is from 0 to the largest error seen; the smallest discrepancy is the
@@ -166,7 +140,7 @@ def judge_identity(errors: Float[np.ndarray, "B V"], tolerance: float, error: fl
 
 
 def judge_probability(
-    happened: Float[np.ndarray, "B V"], claimed: Float[np.ndarray, " V"], margin: float, error: float, *, at_most: bool
+    happened: Values, claimed: Float[np.ndarray, " V"], margin: float, error: float, *, at_most: bool
 ) -> Judgement:
     """Clopper-Pearson intervals for the probability of each of V events, against at most (or at least) `claimed`.
 
@@ -185,9 +159,7 @@ def judge_probability(
     return Judgement(status, worst, low - claimed, high - claimed, margin, seen + margin, method, is_exact=True)
 
 
-def judge_counterexample(
-    violated: Float[np.ndarray, "B V"], allowed: Float[np.ndarray, " V"], error: float
-) -> Judgement:
+def judge_counterexample(violated: Values, allowed: Float[np.ndarray, " V"], error: float) -> Judgement:
     """Whether instances violate a statement more often than `allowed`: that refutes it, and nothing else is shown."""
     judgement = judge_probability(violated, allowed, 0.0, error, at_most=True)
     return judgement if judgement.status is Status.REFUTED else judgement._replace(status=Status.INCONCLUSIVE)
@@ -231,11 +203,12 @@ def _test(claim: Claim, samples: Samples, error: float) -> Judgement:
             return judge_upper_bound(observed, predicted, allowed, error, is_strict=is_strict)
 
 
-def _examine_rate(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> Finding:
-    """Test the slope over the whole grid and that at its asymptotic end; the picture shows the means.
+def _examine_rate(
+    claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict
+) -> tuple[Verdict, Look]:
+    """Test the slope over the whole grid and that at its asymptotic end; the curve has the means.
 
-    An exponent is one of a limit. Only a grid that shows it at both is a power law that supports it, and only the end
-    nearest the limit can refute it.
+    An exponent is of a limit: a grid that shows it at both supports it, and only the end nearest the limit refutes it.
     """
     abscissa, values = np.asarray(claim.abscissa, np.float64), samples.observed
     end, end_name = asymptotic_end(abscissa)
@@ -270,11 +243,11 @@ def _examine_rate(claim: Claim, samples: Samples, labels: list[str], error: floa
         **numbers,
         curve=dataclasses.replace(curve, abscissa=abscissa.tolist()),
     )
-    return Finding(verdict, _look(verdict, samples, float(measured[worst]) - exponent, error))
+    return verdict, _look(verdict, samples, float(measured[worst]) - exponent, error)
 
 
 def _vacuous(claim: Claim, samples: Samples, verdict: Verdict, worst: int) -> Verdict:
-    """A bound that holds and says nothing is VACUOUS."""
+    """VACUOUS in place of SUPPORTED, for a bound that holds anyway."""
     if verdict.status is not Status.SUPPORTED or samples.trivial is None:
         return verdict
     predicted, trivial = samples.predicted.mean(axis=0), samples.trivial.mean(axis=0)
@@ -317,15 +290,8 @@ def _look(verdict: Verdict, samples: Samples, estimate: float, error: float) -> 
     return Look(samples.num_replicates, verdict.at, estimate, low, high, error)
 
 
-def _curve(
-    labels: list[str],
-    predicted: np.ndarray,
-    observed: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    margin: np.ndarray,
-) -> Curve:
-    return Curve(labels, *(part.tolist() for part in (predicted, observed, low, high, margin)))
+def _curve(labels: list[str], *parts: np.ndarray) -> Curve:
+    return Curve(labels, *(part.tolist() for part in parts))
 
 
 def _reason(claim: Claim, judgement: Judgement, label: str, observed: float, predicted: float) -> str:

@@ -31,7 +31,7 @@ from scipy import stats
 from moe_theory.core.system import System
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Claim, Experiment, Kind, Side
-from moe_theory.verify.interim import SequentialTest, alpha_spent, look_sizes
+from moe_theory.verify.interim import SequentialTest, look_sizes
 from moe_theory.verify.request import blank_verdict
 from moe_theory.verify.verdict import Stop, Verdict
 
@@ -59,7 +59,7 @@ LAWS: dict[Law, Callable[[Generator, tuple[int, ...]], np.ndarray]] = {  # mean 
 
 @dataclasses.dataclass(frozen=True)
 class Planted:
-    """Claims that are alike but for their samples."""
+    """Claims of one condition, which differ in their samples only."""
 
     kind: Kind
     side: Side | None
@@ -74,7 +74,7 @@ class Planted:
 
     @property
     def name(self) -> str:
-        """Says all that the others are not."""
+        """The condition in words, unlike any other's."""
         side = f" {self.side}" if self.side else ""
         parts = f"{self.law}, components: {self.num_components}, {self.condition}, error {self.error:g}"
         return f"{self.kind}{side} ({parts})".replace("_", " ")
@@ -91,15 +91,15 @@ class Planted:
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """Replicates at the looks that there are at most."""
+        """Replicates at the looks."""
         return (REPLICATES,) if self.is_single_look else look_sizes(REPLICATES, REPLICATES)
 
     @property
     def look_errors(self) -> tuple[float, ...]:
-        """What each look is declared to spend: error/(k (k + 1)), or all of it in a single one."""
+        """What each look is declared to spend: written out, so that an engine that spends more is noticed."""
         if self.is_single_look:
             return (self.error,)
-        return tuple(alpha_spent(self.error, number) for number in range(1, len(self.looks) + 1))
+        return tuple(self.error / (number * (number + 1)) for number in range(1, len(self.looks) + 1))
 
     def distances(self) -> Float[np.ndarray, " V"]:
         """Each component's distance."""
@@ -230,7 +230,7 @@ def expected_shares(planted: Planted) -> Shares:
 
 
 def _means(planted: Planted) -> Shares:
-    """Of a walk towards the side that a statement forbids; a lower bound is an upper one in a mirror."""
+    """Of a walk towards the side that the statement forbids; a lower bound is a mirrored upper one."""
     walks = _walks(planted.looks, planted.num_components)
     critical = _critical_values(planted)[:, None]
     mean = walks.mean + planted.margin * planted.distances()
@@ -288,7 +288,7 @@ def _deciding_counts(
 
 
 def _one_event(planted: Planted) -> Shares:
-    """Exactly, by the law of the count among the claims that are not decided yet."""
+    """Exact, by the law of the count among the claims that are still undecided."""
     frequency, undecided, known = planted.frequencies()[0], np.ones(1), 0
     refuted = supported = 0.0
     for count, error in zip(planted.looks, planted.look_errors, strict=True):

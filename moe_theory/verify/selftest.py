@@ -1,9 +1,9 @@
-"""The engine's own test: planted claims, true and false, go its way, and its errors and power are counted.
+"""Self-test: planted claims, true and false, are judged as any claim is, and errors and power are counted.
 
-A row says how often one decision fell on claims that are alike. Where it is false, its share is a size, and must not
-lie significantly above what the verdict's error allows it, half of the error each way of being wrong. Where it is
-right, it is a power, and must lie within 5 points of what the law of the samples predicts. Hostile laws, skewed and
-heavy-tailed, are held to the size alone.
+A row says how often one decision was made on claims of one condition. Where the decision is false, its share is a size
+and must not lie significantly above what the verdict's error allows, half of the error for each way of being wrong.
+Where it is right, it is a power and must lie within 5 points of what the law of the samples predicts. Skewed and
+heavy-tailed laws are held to the size alone.
 """
 
 import dataclasses
@@ -26,12 +26,12 @@ ERROR = 0.1  # of a planted verdict: large enough for its size to be seen
 REPORT_ERROR = 1e-4  # of a verdict among a hundred of a report
 TOLERANCE = 0.05  # of a power
 CONFIDENCE = 0.999  # of a row's interval
-DEVIATIONS = 3.5  # of a measured power, that fit into the tolerance
+DEVIATIONS = 3.5  # of a measured power within the tolerance
 LEAST, EDGE, COSTLY_EDGE, QUOTED, MOST = 200, 600, 300, 400, 1250  # claims a condition
 BLOCK = 50  # claims that are judged at a time
 POWER = 0.9  # at which a verdict says what discrepancy it could have seen
-PILOTS, FIRST_PILOT = 50, 1 << 20  # verdicts that this discrepancy is averaged over, and the first one's index
-SMALLEST = "smallest discrepancy"  # the condition that lies at it, in a single look
+PILOTS, FIRST_PILOT = 50, 1 << 20  # verdicts whose discrepancies are averaged, and the first one's index
+SMALLEST = "smallest discrepancy"  # the condition at that discrepancy, in a single look
 CONDITIONS = {"true": 0.0, "half": 0.5, "edge": 1.0, "false by 1": 2.0, "false by 2": 3.0, "false by 4": 5.0}
 OUTRIGHT = ("true", "edge", "false by 1", "false by 2", "false by 4")
 
@@ -64,7 +64,7 @@ HOSTILE: tuple[Law, ...] = ("exponential", "Student t, 3 df", "lognormal")
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """How often one decision fell on planted claims of one condition."""
+    """How often one decision was made on planted claims of one condition."""
 
     kind: Kind
     side: Side | None
@@ -85,7 +85,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class SelfTest:
-    """What the engine's own test found."""
+    """What the self-test found."""
 
     rows: list[Row]
     seed: int
@@ -123,10 +123,10 @@ def self_test(
     workers: int = 1,
     progress: Progress = quiet,
 ) -> SelfTest:
-    """Judge planted claims, at least 200 of every condition, and count.
+    """Judge planted claims, at least 200 of every condition, and count the decisions.
 
     Args:
-        planted: the conditions; all there are unless given.
+        planted: the conditions; `planted_conditions()` unless given.
         most_claims: of a condition; with fewer, `tolerance` has to be wider.
         workers: processes that share the work.
     """
@@ -192,7 +192,7 @@ def _judge(block: Block) -> Counter[Status]:
 
 
 def _placed(planted: Planted, seed: int) -> Planted:
-    """At the distance that single looks say they would have seen, if that is the condition."""
+    """At the smallest discrepancy that single looks report, if that is the condition."""
     if planted.condition != SMALLEST:
         return planted
     seen = np.mean([planted.judge(seed, FIRST_PILOT + index).smallest_discrepancy for index in range(PILOTS)])
@@ -202,7 +202,7 @@ def _placed(planted: Planted, seed: int) -> Planted:
 
 
 def _needed(planted: Planted, shares: Shares) -> int:
-    """Claims whose measured power lies within the tolerance, or whose size is seen."""
+    """How many claims measure a power within the tolerance, or a size."""
     if planted.condition == SMALLEST:
         return QUOTED
     if planted.distance == 1 and planted.kind != "identity" and planted.error == ERROR:
@@ -251,7 +251,7 @@ def _row(
     expected: float,
     tolerance: float = 0.0,
 ) -> Row:
-    """A row; a claim whose own code fails counts as a false verdict, never as a right one."""
+    """One row; a claim whose own code fails counts as a false verdict."""
     number = counts.total()
     hits = counts[decision] + (counts[Status.ERROR] if measure == "size" else 0)
     low, high = np.asarray(proportion_confint(hits, number, alpha=1 - CONFIDENCE, method="beta")).tolist()

@@ -1,7 +1,7 @@
 """Verification: a request's studies, look by look, until every claim is decided or the budget spent.
 
-The claims of one experiment share its runs. Of a run nothing stays but the samples that claims take from it, so that
-memory grows with the claims' components and not with the states, and samples can be kept on disk to resume from.
+The claims of one experiment share its runs. Only the samples that claims take from a run are kept, so that memory grows
+with the claims' components and not with the states, and samples can be kept on disk to resume from.
 """
 
 import dataclasses

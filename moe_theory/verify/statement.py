@@ -39,8 +39,7 @@ class Statement:
 def statements(paper: str) -> list[Statement]:
     """The numbered statements of `paper`, in its order; none of one whose claims answer for other papers.
 
-    Raises: UnknownNameError for another paper; InvalidStatementError for an entry that says too little, or what it
-        cannot say.
+    Raises: UnknownNameError for another paper; InvalidStatementError for an entry with missing or unknown fields.
     """
     found = find_paper(paper)
     if not found.statements:
@@ -50,9 +49,9 @@ def statements(paper: str) -> list[Statement]:
 
 
 def uncovered(statements: Sequence[Statement], claim_ids: Collection[str]) -> list[str]:
-    """What is missing for every one of `statements` to be answered, a sentence each; empty if nothing is.
+    """What keeps `statements` from being answered, a sentence each.
 
-    A statement is answered if every one of its globs matches a claim, or if it says why it cannot be tested, not both.
+    A statement is answered if each of its globs matches a claim, or if it says why it cannot be tested, not both.
     """
     problems = []
     for statement in statements:

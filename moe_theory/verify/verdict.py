@@ -1,4 +1,4 @@
-"""Verdicts: what is known of a claim under a reading, and how surely."""
+"""Verdicts: the answer to a claim under a reading with its evidence, and reports of verdicts, as plain data."""
 
 import dataclasses
 import enum
@@ -16,7 +16,7 @@ class Status(enum.StrEnum):
     REFUTED = "REFUTED"  # shown to fail by more than its margin
     INCONCLUSIVE = "INCONCLUSIVE"  # the replicates do not decide
     VACUOUS = "VACUOUS"  # holds, but lies above what is trivially true
-    INAPPLICABLE = "INAPPLICABLE"  # a hypothesis of the statement fails here
+    INAPPLICABLE = "INAPPLICABLE"  # an assumption of the statement does not hold in this setting
     ERROR = "ERROR"  # the claim's own code failed
 
 
@@ -24,8 +24,8 @@ class Stop(enum.StrEnum):
     """Why no more replicates were taken."""
 
     DECIDED = "decided"
-    REPLICATES = "replicates"  # the limit of replicates is reached
-    BUDGET = "budget"  # the budget of time is spent
+    REPLICATES = "replicates"  # the replicate limit was reached
+    BUDGET = "budget"  # the time was up
     FAILED = "failed"  # the claim's own code
 
 
@@ -56,7 +56,7 @@ class Look:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """The answer to one claim under one reading, with all that is needed to doubt or repeat it.
+    """The answer to one claim under one reading, with all that is needed to check and repeat it.
 
     The numbers are those of the component `at`, the one that decides or comes nearest to deciding otherwise. Means
     are over `replicates`; the interval is of observed - predicted, simultaneous over components, at the error of the
@@ -79,14 +79,14 @@ class Verdict:
     observed: float = math.nan
     standard_error: float = math.nan
     interval: tuple[float, float] = (math.nan, math.nan)
-    interval_kind: str = ""  # in words, the method and what is to be doubted of it
+    interval_kind: str = ""  # in words, the method and its caveats
     is_exact: bool = False  # whether the interval is exact, or asymptotic
     margin: float = math.nan
-    error: float = math.nan  # probability of a false verdict, as good as the kind of the interval
+    error: float = math.nan  # probability of a false verdict; asymptotic where the interval is
     # What would have been refuted with probability 0.9 at the last look; of an identity, the frequency of violations
     # that would have shown one with probability 1 - error.
     smallest_discrepancy: float = math.nan
-    trivial: float = math.nan  # where it is VACUOUS, what is true anyway
+    trivial: float = math.nan  # where it is VACUOUS, the bound that holds anyway
     stopped: Stop = Stop.REPLICATES
     looks: list[Look] = dataclasses.field(default_factory=list)
     replaced_by: str | None = None

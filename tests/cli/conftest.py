@@ -7,13 +7,24 @@ from moe_theory.verify import claim, evidence, registry
 
 
 @pytest.fixture
-def refused(capsys):
-    """Run a command that is refused with exit code 2: its single line on standard error."""
+def ran(capsys):
+    """Run a command: what it and those before it printed since somebody looked, as `out` and `err`."""
 
-    def run(*arguments, may_print=False) -> str:
+    def run(*arguments):
+        cli.main([*map(str, arguments)])
+        return capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def refused(capsys):
+    """Run a command that ends early, with an exit code: its single line on standard error."""
+
+    def run(*arguments, code=2, may_print=False) -> str:
         with pytest.raises(SystemExit) as stop:
             cli.main([*map(str, arguments)])
-        assert stop.value.code == 2
+        assert stop.value.code == code
         streams = capsys.readouterr()
         assert may_print or not streams.out
         (line,) = streams.err.splitlines()

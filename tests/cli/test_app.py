@@ -21,12 +21,11 @@ def terminal(monkeypatch):
 
 
 @pytest.fixture
-def printed(capsys):
+def printed(ran):
     """What a command prints on standard output; nothing on standard error."""
 
     def run(*arguments) -> str:
-        cli.main(arguments)
-        streams = capsys.readouterr()
+        streams = ran(*arguments)
         assert not streams.err
         return streams.out
 
@@ -101,7 +100,7 @@ def test_what_cannot_be_parsed_is_explained(arguments, said, capsys):
     assert re.search(said.replace("(", r"\(").replace(")", r"\)"), streams.err)
 
 
-def test_options_may_be_repeated(capsys):
+def test_options_may_be_repeated(ran):
     given = [
         "--reading",
         "unit-signal",
@@ -112,8 +111,7 @@ def test_options_may_be_repeated(capsys):
         "--set",
         "learning_rate=0.4",
     ]
-    cli.main(["verify", *given, "continual.lemma-4", "--list"])
-    first, second = capsys.readouterr().out.splitlines()
+    first, second = ran("verify", *given, "continual.lemma-4", "--list").out.splitlines()
     assert first.startswith("continual.lemma-4 under unit-signal")
     assert second.startswith("continual.lemma-4 under weak-signal")
 
@@ -121,19 +119,16 @@ def test_options_may_be_repeated(capsys):
 @pytest.mark.parametrize(
     ("raised", "code", "said"),
     [
-        (InvalidRunError("no [such] run"), output.BAD_INPUT, "moe-theory: no [such] run\n"),
-        (KeyboardInterrupt(), output.INTERRUPTED, "moe-theory: interrupted; unfinished output is not written\n"),
+        (InvalidRunError("no [such] run"), output.BAD_INPUT, "moe-theory: no [such] run"),
+        (KeyboardInterrupt(), output.INTERRUPTED, "moe-theory: interrupted; unfinished output is not written"),
     ],
 )
-def test_an_end_is_one_line(raised, code, said, capsys, monkeypatch):
+def test_an_end_is_one_line(raised, code, said, refused, monkeypatch):
     def fail(context):
         raise raised
 
     monkeypatch.setattr(cli.command("claims"), "invoke", fail)
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["claims"])
-    assert stop.value.code == code
-    assert capsys.readouterr().err == said
+    assert refused("claims", code=code) == said
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -6,17 +6,11 @@ import re
 import pytest
 from rich.console import Console
 
-from moe_theory import cli
 from moe_theory.cli.bound import rademacher_of
 from moe_theory.generalization.calculator import Setting, calculate
 from moe_theory.report import bounds
 
 DENSE = ["bound", "--experts", "4", "--active", "4", "--samples", "1000", "--features", "3"]
-
-
-def printed(capsys, *arguments):
-    cli.main(["bound", *map(str, arguments)])
-    return capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -48,8 +42,8 @@ def test_mistakes_are_one_line(arguments, said, refused, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_the_table_says_of_each_bound_what_is_so(capsys):
-    said = printed(capsys, "--active", "1", "--samples", "1e6")
+def test_the_table_says_of_each_bound_what_is_so(ran):
+    said = ran("bound", "--active", "1", "--samples", "1e6").out
     rows = {line[1:].split("  ")[0]: line for line in said.splitlines() if line.startswith(" ")}
     setting = Setting(num_active=1, num_samples=1_000_000)
     for bound in calculate(setting):
@@ -62,11 +56,11 @@ def test_the_table_says_of_each_bound_what_is_so(capsys):
     assert "d_N = 5,488 under both readings" in said
 
 
-def test_the_remarks_tell_what_is_lacking(capsys):
-    said = printed(capsys, "--active", "8", "--router", "free")
+def test_the_remarks_tell_what_is_lacking(ran):
+    said = ran("bound", "--active", "8", "--router", "free").out
     assert "d_N of the router" in said
     assert "nothing holds" in said
-    said = printed(capsys, "--active", "1", "--expert-width", "5", "--router-width", "3", "--samples", "10")
+    said = ran("bound", "--active", "1", "--expert-width", "5", "--router-width", "3", "--samples", "10").out
     assert "generalization.corollary-4" in said
     assert "Lemma 3 as printed" in said
     assert "conditional" in said
@@ -92,10 +86,9 @@ def test_the_table_fits_80_columns(setting):
         assert bounds.WORDS[bound.form.name].title in shown.get()
 
 
-def test_json_is_one_document_that_says_it_all(capsys, tmp_path):
+def test_json_is_one_document_that_says_it_all(ran, tmp_path):
     picture = tmp_path / "bounds.png"
-    cli.main([*DENSE, "--lipschitz", "0.5", "--json", "--picture", str(picture)])
-    streams = capsys.readouterr()
+    streams = ran(*DENSE, "--lipschitz", "0.5", "--json", "--picture", picture)
     document = json.loads(streams.out)
     assert document["schema"] == bounds.SCHEMA
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in document["setting"].items()}
@@ -107,16 +100,15 @@ def test_json_is_one_document_that_says_it_all(capsys, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_json_has_null_where_a_number_overflows(capsys):
-    document = json.loads(printed(capsys, "--natarajan", "1e308", "--active", "1", "--json"))
+def test_json_has_null_where_a_number_overflows(ran):
+    document = json.loads(ran("bound", "--natarajan", "1e308", "--active", "1", "--json").out)
     assert document["bounds"][0]["value"] is None
     assert document["bounds"][0]["smallest_num_samples"] is None
 
 
-def test_the_picture_has_every_series(capsys, tmp_path):
+def test_the_picture_has_every_series(ran, tmp_path):
     picture = tmp_path / "new" / "bounds.svg"
-    cli.main([*DENSE, "--picture", str(picture)])
-    assert capsys.readouterr().out.endswith(f"picture: {picture}\n")
+    assert ran(*DENSE, "--picture", picture).out.endswith(f"picture: {picture}\n")
     drawn = picture.read_text()
     setting = Setting(num_experts=4, num_active=4, num_samples=1000, num_features=3)
     found = calculate(setting)

@@ -10,7 +10,7 @@ import samples
 import yaml
 from rich.console import Console
 
-from moe_theory import __version__, cli
+from moe_theory import __version__
 from moe_theory.core.papers import all_papers, paper_names
 from moe_theory.report import citations, pages, plots
 from moe_theory.sweep.systems import system_names
@@ -20,9 +20,10 @@ from moe_theory.verify.verdict import Status
 ROOT = Path(__file__).parents[2]
 
 
-def cited(capsys, run) -> dict:
-    cli.main(["cite", str(run), "--json"])
-    return json.loads(capsys.readouterr().out)
+@pytest.fixture
+def cited(ran):
+    """What a run is cited with, as JSON."""
+    return lambda run: json.loads(ran("cite", run, "--json").out)
 
 
 def claims_of(document) -> dict[str, list[str]]:
@@ -34,10 +35,10 @@ def ids(*patterns: str) -> list[str]:
 
 
 @pytest.mark.parametrize("write", [pages.write_numbers, pages.write_report])
-def test_every_verdict_of_a_report_is_there_by_paper(write, tmp_path, capsys):
+def test_every_verdict_of_a_report_is_there_by_paper(write, tmp_path, cited):
     report = samples.report()
     write(report, tmp_path)
-    document = cited(capsys, tmp_path)
+    document = cited(tmp_path)
     told = [
         (paper["paper"], each["claim"], verdict["status"], verdict["setting"])
         for paper in document["papers"]
@@ -55,20 +56,18 @@ def test_every_verdict_of_a_report_is_there_by_paper(write, tmp_path, capsys):
     assert f"{refuted} refuted" in document["latex"]
 
 
-def test_people_get_a_table_a_paragraph_and_bibtex(tmp_path, capsys):
+def test_people_get_a_table_a_paragraph_and_bibtex(tmp_path, ran):
     pages.write_numbers(samples.report(), tmp_path)
-    cli.main(["cite", str(tmp_path)])
-    page = capsys.readouterr().out
+    page = ran("cite", tmp_path).out
     for part in ("Theory on Mixture-of-Experts in Continual Learning", "REFUTED", "% LaTeX", r"moe\_theory", "@misc{"):
         assert part in page
-    cli.main(["cite", str(tmp_path), "--bibtex"])
-    only = capsys.readouterr().out
+    only = ran("cite", tmp_path, "--bibtex").out
     assert only.rstrip() == citations.bibtex(citations.bearing_of(str(tmp_path)))
     assert only.startswith("@misc{moe-theory,\n")
     assert re.fullmatch(r"(@\w+\{[\w-]+,\n(  \w+ = \{.*\},\n)+\}\n\n?)+", only)
 
 
-def test_a_map_says_where_its_claim_holds(tmp_path, capsys, refused):
+def test_a_map_says_where_its_claim_holds(tmp_path, cited, refused):
     verdict = samples.verdict(claim="continual.lemma-4", where="Lemma 4").to_json()
     document = {
         "schema": "moe-theory/exploration/1",
@@ -78,7 +77,7 @@ def test_a_map_says_where_its_claim_holds(tmp_path, capsys, refused):
     }
     (tmp_path / "continual.lemma-4.json").write_text(json.dumps(document))
     for run in (tmp_path, tmp_path / "continual.lemma-4.json"):
-        told = cited(capsys, run)
+        told = cited(run)
         assert claims_of(told) == {"continual": ["continual.lemma-4"]}
         (statement,) = told["papers"][0]["statements"]
         assert [verdict["status"] for verdict in statement["verdicts"]] == ["SUPPORTED", "REFUTED"]
@@ -89,10 +88,10 @@ def test_a_map_says_where_its_claim_holds(tmp_path, capsys, refused):
 
 
 @pytest.mark.parametrize("system", system_names())
-def test_a_sweep_bears_on_what_is_judged_on_its_system(system, tmp_path, capsys, refused):
+def test_a_sweep_bears_on_what_is_judged_on_its_system(system, tmp_path, cited, refused):
     manifest = {"schema": "moe-theory/sweep/1", "specification": {"system": system}, "fingerprint": {}, "runs": []}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    document = cited(capsys, tmp_path)
+    document = cited(tmp_path)
     assert list(claims_of(document)) == [system]
     told = claims_of(document)[system]
     assert told
@@ -115,21 +114,21 @@ def test_what_is_computed_without_a_sweep_s_system_is_not_listed(tmp_path):
     ("preset", "paper", "glob"),
     [("edge-mnist", "edge", "deep.edge-figure-4.*"), ("continual-mnist-small", "continual", "deep.figure-5.*")],
 )
-def test_deep_runs_bear_on_the_paper_of_their_figure(preset, paper, glob, tmp_path, capsys):
+def test_deep_runs_bear_on_the_paper_of_their_figure(preset, paper, glob, tmp_path, cited):
     document = {"schema": "moe-theory/deep/1", "preset": preset, "data": "digits", "verdicts": []}
     (tmp_path / "summary.json").write_text(json.dumps(document))
-    assert claims_of(cited(capsys, tmp_path)) == {paper: ids(glob)}
+    assert claims_of(cited(tmp_path)) == {paper: ids(glob)}
 
 
-def test_merging_bears_on_what_is_judged_on_the_testbed(tmp_path, capsys):
+def test_merging_bears_on_what_is_judged_on_the_testbed(tmp_path, cited):
     for name in ("slots.csv", "merge.svg"):
         (tmp_path / name).write_text("")
-    assert claims_of(cited(capsys, tmp_path)) == {"merging": ids("merging:testbed")}
+    assert claims_of(cited(tmp_path)) == {"merging": ids("merging:testbed")}
 
 
-def test_a_figure_bears_on_its_claims(capsys):
+def test_a_figure_bears_on_its_claims(cited):
     for suffix in ("csv", "svg"):
-        document = cited(capsys, ROOT / "figures" / "continual" / f"figure-8.{suffix}")
+        document = cited(ROOT / "figures" / "continual" / f"figure-8.{suffix}")
         assert claims_of(document) == {"continual": ids("continual.figure-8.*", "continual.proposition-3.*")}
 
 
@@ -141,10 +140,10 @@ def test_every_figure_has_claims_and_every_glob_matches():
                 assert ids(glob)
 
 
-def test_claims_and_papers_are_cited_by_name(capsys):
-    assert claims_of(cited(capsys, "continual.lemma-4")) == {"continual": ["continual.lemma-4"]}
-    assert claims_of(cited(capsys, "merging")) == {"merging": ids("merging")}
-    deep = claims_of(cited(capsys, "deep"))
+def test_claims_and_papers_are_cited_by_name(cited):
+    assert claims_of(cited("continual.lemma-4")) == {"continual": ["continual.lemma-4"]}
+    assert claims_of(cited("merging")) == {"merging": ids("merging")}
+    deep = claims_of(cited("deep"))
     assert list(deep) == ["continual", "edge"]
     assert deep["edge"] == ids("deep.edge-figure-4.*")
     assert set(deep["continual"]) | set(deep["edge"]) == set(ids("deep"))

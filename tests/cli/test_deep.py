@@ -8,7 +8,6 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import xarray as xr
 
-from moe_theory import cli
 from moe_theory.cli import output
 from moe_theory.deep import presets, runs
 from moe_theory.deep.params import Dims
@@ -32,15 +31,10 @@ def tiny(monkeypatch):
     monkeypatch.setitem(presets.PRESETS, NAME, dataclasses.replace(presets.preset(NAME), dims=dims))
 
 
-def run(*arguments):
-    cli.main(["deep", *map(str, arguments)])
-
-
-def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, capsys, refused):
+def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran, refused):
     out = tmp_path / "out"
     options = ("--preset", NAME, "--seeds", 2, "--checkpoint-every", ROUNDS, "--out", out)
-    run(*options)
-    text = capsys.readouterr().out
+    text = ran("deep", *options).out
     for said in ("Fig. 5 of continual on digits, reading balanced, 2 seeds", "M = 7, no termination", "sigma_0", "κ"):
         assert said in text
     assert "deep.figure-5." in text
@@ -49,8 +43,7 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, capsys, refus
     assert "WARNING: verdicts from 2 seeds" in text
     assert "resumed" not in text
 
-    run(*options, "--json")
-    streams = capsys.readouterr()
+    streams = ran("deep", *options, "--json")
     document = json.loads(streams.out)
     assert json.loads((out / "summary.json").read_text()) == document
     assert {verdict["data"] for verdict in document["verdicts"]} == {"digits"}
@@ -68,8 +61,7 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, capsys, refus
     assert ElementTree.parse(out / "deep.svg").getroot().tag.endswith("svg")
 
     (out / "runs" / "m-1" / "0.npz").write_bytes(b"damaged")
-    run(*options)
-    text = capsys.readouterr().out
+    text = ran("deep", *options).out
     assert f"resumed {NUM_RUNS - 1} of {NUM_RUNS} runs" in text
     assert "1 file was damaged: computed again" in text
     assert f"resuming: of {NUM_RUNS} runs {NUM_RUNS - 1} are complete and 0 begun" in text
@@ -79,8 +71,7 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, capsys, refus
     assert f"holds {NUM_RUNS} runs of other settings" in line
     assert "--fresh" in line
     assert (out / "results.nc").read_bytes() == before
-    run(*options, "--set", "gate_scale=5", "--fresh")
-    text = capsys.readouterr().out
+    text = ran("deep", *options, "--set", "gate_scale=5", "--fresh").out
     assert "reading balanced, gate_scale=5" in text
     assert "resuming" not in text
 
@@ -91,37 +82,30 @@ def test_data_that_a_small_preset_does_not_read_is_refused(tmp_path, refused):
     assert "names no preset" in refused("deep", "--preset", "")
 
 
-def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, capsys, monkeypatch):
+def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, refused, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runs, "run_plan", interrupted)
-    with pytest.raises(SystemExit) as stop:
-        run("--preset", NAME, "--out", tmp_path)
-    assert stop.value.code == 130
-    assert "nothing is kept" in capsys.readouterr().err
+    assert "nothing is kept" in refused("deep", "--preset", NAME, "--out", tmp_path, code=130, may_print=True)
 
 
-def test_an_interrupt_says_what_is_kept(tiny, alone, tmp_path, capsys, monkeypatch):
+def test_an_interrupt_says_what_is_kept(tiny, alone, tmp_path, refused, monkeypatch):
     def interrupted(plan, tell, threads):
         tell(runs.Step("M = 1", 0, 0, 0, Stored.MISSING))
         tell(runs.Step("M = 1", 0, 2, 2, None))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runs, "run_plan", interrupted)
-    with pytest.raises(SystemExit) as stop:
-        run("--preset", NAME, "--out", tmp_path)
-    assert stop.value.code == 130
-    assert "the same command resumes" in capsys.readouterr().err
+    line = refused("deep", "--preset", NAME, "--out", tmp_path, code=130, may_print=True)
+    assert "the same command resumes" in line
 
 
-def test_without_a_preset_they_are_listed(capsys):
-    run()
-    text = capsys.readouterr().out
+def test_without_a_preset_they_are_listed(ran):
+    text = ran("deep").out
     assert all(name in text for name in presets.PRESETS)
     assert "moe-theory deep --preset continual-mnist-small" in text
-    run("--list", "--json")
-    rows = {row["preset"]: row for row in json.loads(capsys.readouterr().out)}
+    rows = {row["preset"]: row for row in json.loads(ran("deep", "--list", "--json").out)}
     assert list(rows) == list(presets.PRESETS)
     assert all(row["is_embedded"] == name.endswith("-small") for name, row in rows.items())
 

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from moe_theory import cli
 from moe_theory.core.random import root_key
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.checkpoint import write_safetensors
@@ -31,13 +30,9 @@ def checkpoint(tmp_path_factory):
     return path
 
 
-def run(*arguments):
-    cli.main(["merge", *map(str, arguments)])
-
-
-def test_slots_are_shown_and_written(checkpoint, tmp_path, capsys):
-    run("--checkpoint", checkpoint, "--slots", 6, "--slot-size", 8, "--policy", "uniform", "--out", tmp_path / "out")
-    printed = capsys.readouterr().out
+def test_slots_are_shown_and_written(checkpoint, tmp_path, ran):
+    few = ("--slots", 6, "--slot-size", 8, "--policy", "uniform", "--out", tmp_path / "out")
+    printed = ran("merge", "--checkpoint", checkpoint, *few).out
     assert printed.count("slot ") >= 6
     assert "uniform: mean reward" in printed
     assert "Equal weights earn" in printed
@@ -50,22 +45,10 @@ def test_slots_are_shown_and_written(checkpoint, tmp_path, capsys):
     assert ElementTree.parse(tmp_path / "out" / "merge.svg").getroot().tag.endswith("svg")
 
 
-def test_json_says_the_same_and_the_checkpoint_is_merged(checkpoint, tmp_path, capsys):
+def test_json_says_the_same_and_the_checkpoint_is_merged(checkpoint, tmp_path, ran):
     merged = tmp_path / "merged.safetensors"
-    options = [
-        "--slots",
-        3,
-        "--slot-size",
-        8,
-        "--policy",
-        "average",
-        "--out",
-        tmp_path / "out",
-        "--write-merged",
-        merged,
-    ]
-    run("--checkpoint", checkpoint, *options, "--json")
-    document = json.loads(capsys.readouterr().out)
+    few = ("--slots", 3, "--slot-size", 8, "--policy", "average", "--out", tmp_path / "out")
+    document = json.loads(ran("merge", "--checkpoint", checkpoint, *few, "--write-merged", merged, "--json").out)
     assert [slot["slot"] for slot in document["slots"]] == [1, 2, 3]
     assert document["mean_reward"] == pytest.approx(np.mean([slot["reward"] for slot in document["slots"]]))
     assert document["equal_weights"] == pytest.approx(document["mean_reward"])  # what `average` is
@@ -76,20 +59,20 @@ def test_json_says_the_same_and_the_checkpoint_is_merged(checkpoint, tmp_path, c
 OWN = "num_tasks = 1\ndef slots(seed):\n    return [0, 1]\ndef serve(experts, slot):\n    return [{reward}], [1]\n"
 
 
-def test_a_stream_of_one_s_own(checkpoint, tmp_path, capsys):
+def test_a_stream_of_one_s_own(checkpoint, tmp_path, ran):
     path = tmp_path / "own.py"
     path.write_text(OWN.format(reward=0.25))
-    run("--checkpoint", checkpoint, "--pattern", PATTERN, "--stream", path, "--policy", "average", "--out", tmp_path)
-    assert "mean reward 0.250 over 2 slots" in capsys.readouterr().out
+    options = ("--pattern", PATTERN, "--stream", path, "--policy", "average", "--out", tmp_path)
+    assert "mean reward 0.250 over 2 slots" in ran("merge", "--checkpoint", checkpoint, *options).out
 
 
-def test_a_merge_is_of_all_experts_unless_told(tmp_path, capsys):
+def test_a_merge_is_of_all_experts_unless_told(tmp_path, ran):
     """Would catch `Params.max_active`, which is 8, in place of the stream's number of experts."""
     write_safetensors(tmp_path / "ten.safetensors", {f"layers.0.experts.{k}.w": np.ones(1) for k in range(10)}, {})
     (tmp_path / "own.py").write_text(OWN.format(reward=0.25))
     options = ["--stream", tmp_path / "own.py", "--policy", "average", "--out", tmp_path, "--json"]
-    run("--checkpoint", tmp_path / "ten.safetensors", *options)
-    assert json.loads(capsys.readouterr().out)["slots"][0]["weights"] == pytest.approx([0.1] * 10)
+    document = json.loads(ran("merge", "--checkpoint", tmp_path / "ten.safetensors", *options).out)
+    assert document["slots"][0]["weights"] == pytest.approx([0.1] * 10)
 
 
 @pytest.mark.parametrize(

@@ -38,61 +38,48 @@ def finished(tmp_path_factory):
     return folder / "run"
 
 
-def test_the_example_can_be_run(capsys):
-    cli.main(["sweep", "--example"])
-    assert len(Sweep.from_toml(capsys.readouterr().out).grid) > 1
+def test_the_example_can_be_run(ran):
+    assert len(Sweep.from_toml(ran("sweep", "--example").out).grid) > 1
 
 
-def test_a_dry_run_says_what_it_takes_and_computes_nothing_that_stays(capsys, specification, tmp_path):
+def test_a_dry_run_says_what_it_takes_and_computes_nothing_that_stays(ran, specification, tmp_path):
     out = tmp_path / "run"
-    cli.main(["sweep", str(specification), "--out", str(out), "--dry-run"])
-    said = capsys.readouterr().out
+    said = ran("sweep", specification, "--out", out, "--dry-run").out
     for word in ("2 (2 num_experts)", "6 of 8 replicates, 0 of them", "compilations", "memory", "disk", "time"):
         assert word in said
     assert not out.exists()
 
 
-def test_a_dry_run_counts_what_is_there(capsys, specification, finished):
-    cli.main(["sweep", str(specification), "--out", str(finished), "--dry-run", "--json"])
-    costs = json.loads(capsys.readouterr().out)
+def test_a_dry_run_counts_what_is_there(ran, specification, finished):
+    costs = json.loads(ran("sweep", specification, "--out", finished, "--dry-run", "--json").out)
     assert (costs["chunks"], costs["present"], costs["programs"], costs["replicate_rounds"]) == (6, 6, 1, 0)
 
 
-def test_a_run_ends_with_a_table_and_says_where_things_are(capsys, specification, tmp_path):
+def test_a_run_says_where_things_are_and_what_it_computed(ran, specification, tmp_path):
     out = tmp_path / "run"
-    cli.main(["sweep", str(specification), "--out", str(out)])
-    said = capsys.readouterr().out
+    said = ran("sweep", specification, "--out", out).out
     for words in ("num_experts", "forgetting", "6 computed, 0 were there", str(out / "results.nc"), "sweep show"):
         assert words in said
     with xr.open_dataset(out / "results.nc") as data:
         assert data.sizes["num_experts"] == 2
-    cli.main(["sweep", str(specification), "--out", str(out)])
-    assert "0 computed, 6 were there" in capsys.readouterr().out
-
-
-def test_damaged_chunks_are_named(capsys, specification, tmp_path):
-    out = tmp_path / "run"
-    cli.main(["sweep", str(specification), "--out", str(out)])
+    assert "0 computed, 6 were there" in ran("sweep", specification, "--out", out).out
     harmed = min(out.glob("chunks/*/*.npz"))
     harmed.write_bytes(b"")
-    cli.main(["sweep", str(specification), "--out", str(out)])
-    said = capsys.readouterr().out
+    said = ran("sweep", specification, "--out", out).out
     assert f"{harmed.name}: it is empty" in said
     assert "1 computed, 5 were there" in said
 
 
-def test_show_draws_and_exports(capsys, finished, tmp_path):
+def test_show_draws_and_exports(ran, finished, tmp_path):
     picture, table = tmp_path / "look.png", tmp_path / "all.nc"
-    cli.main(["sweep", "show", str(finished), "--picture", str(picture), "--to", str(table)])
-    said = capsys.readouterr().out
+    said = ran("sweep", "show", finished, "--picture", picture, "--to", table).out
     assert "generalization_error" in said
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert table.read_bytes() == (finished / "results.nc").read_bytes()
 
 
-def test_json_is_one_document(capsys, finished):
-    cli.main(["sweep", "show", str(finished), "--json"])
-    document = json.loads(capsys.readouterr().out)
+def test_json_is_one_document(ran, finished):
+    document = json.loads(ran("sweep", "show", finished, "--json").out)
     assert document["coverage"]["chunks"] == 6
     assert len(document["cells"]) == 2
 

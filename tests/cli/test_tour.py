@@ -104,15 +104,14 @@ def run_here(command, **options):
     return subprocess.CompletedProcess(command, 0, printed.getvalue())
 
 
-def test_the_whole_tour_makes_its_pictures_and_its_page(forgotten, capsys, tmp_path, monkeypatch):
+def test_the_whole_tour_makes_its_pictures_and_its_page(forgotten, ran, tmp_path, monkeypatch):
     small = steps.script()
     for name, value in SMALL.items():
         small = steps.with_value(small, name, value)
     monkeypatch.setattr(steps, "script", lambda: small)
     monkeypatch.setattr(subprocess, "run", run_here)
     out = tmp_path / "tour"
-    cli.main(["tour", "--out", str(out), "--json"])
-    streams = capsys.readouterr()
+    streams = ran("tour", "--out", out, "--json")
     taken = json.loads(streams.out)
     assert [entry["step"] for entry in taken] == list(range(1, 11))
     for entry in taken:
@@ -136,9 +135,8 @@ def test_the_whole_tour_makes_its_pictures_and_its_page(forgotten, capsys, tmp_p
     assert (out / "report" / "report.html").is_file()
 
 
-def test_a_step_s_numbers_output_and_pictures_are_found(toy, capsys, tmp_path):
-    cli.main(["tour", "--steps", "1", "--out", str(tmp_path), "--json"])
-    (entry,) = json.loads(capsys.readouterr().out)
+def test_a_step_s_numbers_output_and_pictures_are_found(toy, ran, tmp_path):
+    (entry,) = json.loads(ran("tour", "--steps", "1", "--out", tmp_path, "--json").out)
     assert entry["numbers"] == {"a": 2, "share": 0.5}
     assert entry["output"] == "0\n1\n2\n"
     assert entry["pictures"] == [str(tmp_path / "01-one.svg")]
@@ -154,13 +152,10 @@ def test_an_error_names_the_step_and_the_line(toy, tmp_path):
     assert "Step" not in (tmp_path / "tour.html").read_text().split("<main")[1].replace("step-1", "")
 
 
-def test_an_interrupt_keeps_what_was_made(toy, capsys, tmp_path, monkeypatch):
+def test_an_interrupt_keeps_what_was_made(toy, refused, tmp_path, monkeypatch):
     monkeypatch.setattr(steps, "script", lambda: toy.replace("(a - 2)", "a"))
     monkeypatch.setattr(tour, "stop_at_once", output.stop)  # ends no process where other threads run
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["tour", "--out", str(tmp_path)])
-    assert stop.value.code == 130
-    assert "interrupted in step 3" in capsys.readouterr().err
+    assert "interrupted in step 3" in refused("tour", "--out", tmp_path, code=130, may_print=True)
     assert 'id="step-2"' in (tmp_path / "tour.html").read_text()
     assert (tmp_path / "01-one.svg").is_file()
 
@@ -180,10 +175,9 @@ def test_a_script_that_its_reader_changed_is_not_overwritten(toy, refused, tmp_p
     assert script.read_text() == "# mine"
 
 
-def test_the_script_is_printed_and_nothing_is_made(capsys, tmp_path):
+def test_the_script_is_printed_and_nothing_is_made(ran, tmp_path):
     out = tmp_path / 'a "quoted" place'
-    cli.main(["tour", "--script", "--out", str(out)])
-    lines, shipped = (text.splitlines() for text in (capsys.readouterr().out, steps.script()))
+    lines, shipped = (text.splitlines() for text in (ran("tour", "--script", "--out", out).out, steps.script()))
     ((line, _),) = [pair for pair in zip(lines, shipped, strict=True) if pair[0] != pair[1]]
     assert line.startswith("OUT = ")
     exec(line, {"Path": Path}, namespace := {})

@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from moe_theory import cli
 from moe_theory.cli import verify
 from moe_theory.report import plots
 from moe_theory.verify import evidence
@@ -72,9 +71,8 @@ def test_an_out_that_cannot_be_written_is_refused_before_any_work(command, refus
         assert "cannot be written" in refused(*command, "--out", str(folder))
 
 
-def test_verify_writes_its_report_and_ends_with_its_path(capsys, tmp_path):
-    cli.main([*VERIFY, "--out", str(tmp_path)])
-    printed = capsys.readouterr().out
+def test_verify_writes_its_report_and_ends_with_its_path(ran, tmp_path):
+    printed = ran(*VERIFY, "--out", tmp_path).out
     assert "SUPPORTED" in printed
     assert printed.rstrip().endswith(f"report: {tmp_path}/report.html")
     assert "at most 0.01" in printed
@@ -90,42 +88,42 @@ def test_verify_writes_its_report_and_ends_with_its_path(capsys, tmp_path):
         assert verdict["command"] in (tmp_path / page).read_text()
 
 
-def test_verify_goes_on_from_its_samples_unless_told_not_to(capsys, tmp_path, monkeypatch):
-    cli.main([*VERIFY, "--out", str(tmp_path)])
+def test_verify_resumes_from_its_samples_unless_told_not_to(ran, tmp_path, monkeypatch):
+    ran(*VERIFY, "--out", tmp_path)
     first = (tmp_path / "verdicts.json").read_text()
-    ran = []
+    calls = []
     run_cells = evidence.run_cells
-    monkeypatch.setattr(evidence, "run_cells", lambda *given, **options: ran.append(1) or run_cells(*given, **options))
-    cli.main([*VERIFY, "--out", str(tmp_path)])
-    assert not ran
+    monkeypatch.setattr(
+        evidence, "run_cells", lambda *given, **options: calls.append(1) or run_cells(*given, **options)
+    )
+    ran(*VERIFY, "--out", tmp_path)
+    assert not calls
     again, before = json.loads((tmp_path / "verdicts.json").read_text()), json.loads(first)
     assert again["verdicts"] == before["verdicts"]
-    cli.main([*VERIFY, "--out", str(tmp_path), "--fresh"])
-    assert ran
+    ran(*VERIFY, "--out", tmp_path, "--fresh")
+    assert calls
 
 
-def test_refutations_say_how_to_see_them_fail(capsys, tmp_path):
-    cli.main(["verify", "continual.lemma-3", "--reading", "unit-signal", "--replicates", "32", "--out", str(tmp_path)])
-    printed = capsys.readouterr().out
+def test_refutations_say_how_to_see_them_fail(ran, tmp_path):
+    few = ("--reading", "unit-signal", "--replicates", "32")
+    printed = ran("verify", "continual.lemma-3", *few, "--out", tmp_path).out
     command = "moe-theory verify continual.lemma-3 --reading unit-signal --seed 0 --error 0.01 --replicates 32"
     assert f"see them fail:\n  32 replicates: {command}\n" in printed
 
 
-def test_a_budget_is_a_time_and_its_end_is_told(refused, capsys, tmp_path):
-    cli.main([*VERIFY, "--out", str(tmp_path), "--budget", "0.000001s"])
-    printed = capsys.readouterr().out
+def test_a_budget_is_a_time_and_its_end_is_told(refused, ran, tmp_path):
+    printed = ran(*VERIFY, "--out", tmp_path, "--budget", "0.000001s").out
     assert "used up with 1 undecided" in printed
     assert "continual.lemma-4 under unit-signal, 0 replicates" in printed
     assert [verify.seconds_of(text) for text in ("90s", "10m", "1.5h", "7")] == [90, 600, 5400, 7]
     assert "Write it as 90s, 10m or 1h" in refused(*VERIFY, "--budget", "soon")
 
 
-def test_a_user_s_own_claims_are_in_table_json_and_report(capsys, tmp_path):
+def test_a_user_s_own_claims_are_in_table_json_and_report(ran, tmp_path):
     module = tmp_path / "my_claims.py"
     module.write_text(OWN_CLAIMS)
     out = tmp_path / "out"
-    cli.main(["verify", "--module", str(module), "--reading", "unit-signal", "--replicates", "512", "--out", str(out)])
-    printed = capsys.readouterr().out
+    printed = ran("verify", "--module", module, "--reading", "unit-signal", "--replicates", "512", "--out", out).out
     assert "mine.moves" in printed
     assert "ERROR in mine.broken under unit-signal: KeyError" in printed
     statuses = {each["claim"]: each["status"] for each in json.loads((out / "verdicts.json").read_text())["verdicts"]}
@@ -135,39 +133,31 @@ def test_a_user_s_own_claims_are_in_table_json_and_report(capsys, tmp_path):
     assert "no such cell" in page
 
 
-def test_json_is_the_only_thing_on_standard_output(capsys, tmp_path):
-    cli.main([*VERIFY, "--out", str(tmp_path), "--json"])
-    assert capsys.readouterr().out == (tmp_path / "verdicts.json").read_text()
+def test_json_is_the_only_thing_on_standard_output(ran, tmp_path):
+    assert ran(*VERIFY, "--out", tmp_path, "--json").out == (tmp_path / "verdicts.json").read_text()
 
 
-def test_lists(capsys):
-    cli.main(["claims", "continual.lemma-[34]*", "--json"])
-    assert [claim["id"] for claim in json.loads(capsys.readouterr().out)] == [
+def test_lists(ran):
+    assert [claim["id"] for claim in json.loads(ran("claims", "continual.lemma-[34]*", "--json").out)] == [
         "continual.lemma-3",
         "continual.lemma-3.contraction",
         "continual.lemma-4",
     ]
-    cli.main(["verify", "continual.lemma-4", "--list"])
-    assert "continual.lemma-4 under unit-signal: 1024 replicates" in capsys.readouterr().out
-    cli.main(["verify", "continual.lemma-4", "--list", "--json"])
-    listed = json.loads(capsys.readouterr().out)
+    assert "continual.lemma-4 under unit-signal: 1024 replicates" in ran("verify", "continual.lemma-4", "--list").out
+    listed = json.loads(ran("verify", "continual.lemma-4", "--list", "--json").out)
     assert {
         "claim": "continual.lemma-4",
         "reading": "unit-signal",
         "experiment": "routing",
         "replicates": 1024,
     } in listed
-    cli.main(["figures", "continual", "--list", "--json"])
-    assert set(json.loads(capsys.readouterr().out)) == set(plots.figures_of("continual"))
+    assert set(json.loads(ran("figures", "continual", "--list", "--json").out)) == set(plots.figures_of("continual"))
 
 
-def test_an_interrupt_is_one_line(capsys, monkeypatch, tmp_path):
+def test_an_interrupt_is_one_line(refused, monkeypatch, tmp_path):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(evidence, "run_cells", interrupt)
-    with pytest.raises(SystemExit) as stop:
-        cli.main([*VERIFY, "--out", str(tmp_path)])
-    assert stop.value.code == 130
-    assert "the same command resumes" in capsys.readouterr().err
+    assert "the same command resumes" in refused(*VERIFY, "--out", tmp_path, code=130)
     assert list(tmp_path.iterdir()) == []

@@ -340,7 +340,7 @@ def test_a_state_that_needs_its_dims_says_so(dims: edge.Dims) -> None:
 
 
 def test_the_dims_of_a_round_are_those_of_its_start() -> None:
-    """Would catch another queue, capacity or padding than the state has room for, where the shapes happen to agree."""
+    """Would catch another queue, capacity or padding than that of the state, where the shapes happen to agree."""
     short = PARAMS._replace(max_transfer_delay=1, max_execution_delay=2)
     variants = [
         edge.Dims(M, N, P, S),
@@ -365,7 +365,7 @@ def test_the_dims_of_a_round_are_those_of_its_start() -> None:
             )
 
 
-def test_a_pool_and_places_must_fit_the_dims() -> None:
+def test_a_pool_and_positions_must_fit_the_dims() -> None:
     """Would catch a pool or a map of other sizes, broadcast or cut."""
     for wrong in (
         POOL._replace(truths=np.ones((P, N))),

@@ -317,8 +317,8 @@ def test_a_timetable_of_queues_made_by_hand(
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("gate_lag", [0, 1])
 @pytest.mark.parametrize("policy", ["adaptive", "nearest"])
-def test_unused_places_change_no_bit(policy: str, gate_lag: int, precision: str, names: tuple[str, ...]) -> None:
-    """Would catch an empty place that completes, takes part in a sum, or changes the order of one."""
+def test_unused_capacity_changes_no_bit(policy: str, gate_lag: int, precision: str, names: tuple[str, ...]) -> None:
+    """Would catch an empty slot that completes, takes part in a sum, or changes the order of one."""
     narrow = Scenario(policy, gate_lag, 5, num_rounds=200)
     with jax.enable_x64(precision == "float64"):
         one, one_info = World(narrow).run_package(precision)

@@ -116,7 +116,7 @@ def test_orders_are_the_right_way_round():
 
 
 def test_accuracy_is_that_of_the_last_slots():
-    """Would catch a claim that averages over the slots in which a learner has not learnt."""
+    """Would catch a claim that averages over the slots in which a learner has not learned."""
     rounds = recorded_rounds(TESTBEDS["fixed"].num_rounds, 1)
     accuracy = np.where(rounds[:, None] > rounds[-1] - LATE, 1.0, 0.0) * np.ones(3)
     run = Run(None, rounds, np.arange(3), None, SlotAccuracy(accuracy, np.zeros((len(rounds), 8, 3))))

@@ -155,7 +155,7 @@ def test_steps_are_plain_gradient_descent_on_the_slots(arms_a_block, monkeypatch
 
 
 def test_an_absent_task_or_an_unusable_reward_leaves_no_trace():
-    """Would catch an absent task's 0 learnt as a reward, and a NaN that poisons the means or goes uncounted."""
+    """Would catch an absent task's 0 learned as a reward, and a NaN that poisons the means or goes uncounted."""
     point, rewards = np.asarray([0.5, 0.5, 0.0], np.float32), np.float32([0.3, 0.8])
     once = record(begin(), jnp.int32(0), point, Feedback(rewards, np.int32([4, 4])))
     absent = record(once, jnp.int32(0), point, Feedback(np.float32([0.5, 9.0]), np.int32([4, 0])))
@@ -179,7 +179,7 @@ def test_an_absent_task_or_an_unusable_reward_leaves_no_trace():
     ],
 )
 def test_rewards_that_teach_nothing_are_refused(rewards, counts, message):
-    """Would catch a bad reward that is learnt from without a word."""
+    """Would catch a bad reward that is learned from without a word."""
     with pytest.raises(InvalidRewardError, match=message) as refused:
         check_rewards(Feedback(np.asarray(rewards), np.asarray(counts)))
     assert "\n" not in str(refused.value)

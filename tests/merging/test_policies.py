@@ -15,7 +15,7 @@ from moe_theory.core.random import replicate_keys
 from moe_theory.core.system import System
 from moe_theory.merging import network, policies, rewards, weights
 from moe_theory.merging.params import Dims, Params, check_params
-from moe_theory.merging.policies import nucb, random_weights, tanbr
+from moe_theory.merging.policies import _random_weights, nucb, tanbr
 from moe_theory.merging.rewards import Feedback
 from moe_theory.merging.system import system
 
@@ -23,7 +23,7 @@ KEY = mt.root_key(8)
 SLOTS = 12
 DIMS = Dims(4, 3, 16, max_leaves=8, width=8, num_steps=2, num_candidates=6)
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-draw = quickly(random_weights, static_argnums=1)
+draw = quickly(_random_weights, static_argnums=1)
 outputs = quickly(network.outputs)
 written = quickly(lambda weights, points, mix: network.gradient(network.factors(weights, points, mix)[1]))
 
@@ -117,7 +117,7 @@ def test_a_warm_start_picks_the_mix_first_and_then_where_its_bound_is_largest(mo
 
 
 def test_slots_beyond_the_memory_and_bad_rewards_are_refused_or_shown():
-    """Would catch a run that goes on without learning and looks as if it had, and a NaN that is learnt from."""
+    """Would catch a run that goes on without learning and looks as if it had, and a NaN that is learned from."""
     policy = tanbr(DIMS)
     memory = quickly(lambda key: policy.begin(key, DIMS, PARAMS))(KEY)
     mix = np.ones(3, np.float32) / 3

@@ -238,16 +238,16 @@ def test_no_task_is_lost_or_made_up(result: Run) -> None:
 @few
 @given(runs(SHARED + QUEUES))
 def test_no_server_works_on_more_tasks_than_it_may(result: Run) -> None:
-    """Would catch a capacity read as the padded one, and a queue that is longer than its room."""
+    """Would catch a capacity read as the padded one, and a queue that is longer than `max_waiting`."""
     tasks = routed_tasks(result)
-    room = result.dims.max_waiting if result.dims.when_busy == "soonest" else 0
+    queue = result.dims.max_waiting if result.dims.when_busy == "soonest" else 0
     starts = {task: task.until - int(result.total[task.arrival, task.server]) for task in tasks}
     for time in range(1, NUM_ROUNDS + 1):
         held = [task for task in tasks if task.routed <= time < task.until]
         working = [task for task in held if starts[task] <= time]
         for server in range(result.dims.max_experts):
             assert sum(task.server == server for task in working) <= result.params.capacity
-            assert sum(task.server == server for task in held) <= result.params.capacity + room
+            assert sum(task.server == server for task in held) <= result.params.capacity + queue
     if result.states.queue is not None:
         assert result.states.queue.num_waiting.max() <= result.dims.max_waiting
 

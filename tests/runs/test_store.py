@@ -119,7 +119,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, finished, monkeypat
     monkeypatch.undo()
     kept = {path.name: path.stat().st_mtime_ns for path in chunk_files(tmp_path)}
     assert 0 < len(kept) < 4
-    assert not list(tmp_path.glob("**/*.chunk"))
+    assert not list(tmp_path.glob("**/*.part"))
     assert runner.run(SWEEP, tmp_path).counts.present == len(kept)
     assert all(
         path.stat().st_mtime_ns == kept.get(path.name, path.stat().st_mtime_ns) for path in chunk_files(tmp_path)
@@ -154,14 +154,8 @@ def test_a_really_full_disk(small_disk, finished):
             runner.run(sweep, small_disk / name)
 
 
-def test_a_file_in_the_way_of_the_folder(tmp_path):
-    (tmp_path / "run").write_text("")
-    with pytest.raises(OutputError, match="cannot be created"):
-        runner.run(SWEEP, tmp_path / "run")
-
-
 def test_leftovers_of_a_killed_process_are_swept_up_but_not_what_is_being_written(folder):
-    old, new = (chunk_files(folder)[0].with_name(f".{'ab' * 20}.host-{number}.chunk") for number in (1, 2))
+    old, new = (chunk_files(folder)[0].with_name(f".{'ab' * 20}.host-{number}.part") for number in (1, 2))
     for path in (old, new):
         path.write_bytes(b"half")
     os.utime(old, (0, 0))

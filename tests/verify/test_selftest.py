@@ -88,7 +88,7 @@ def defects():
     edges = [*chosen("upper_bound", "edge", "false by 1"), *chosen("equality", "edge")]
     several = chosen("upper_bound", "edge", "false by 1", "edge of one", num_components=8)
     events = chosen("probability", "edge", "true", "false by 1", num_components=4, side="at_least")
-    yield "every look spends all", interim, "look_error", lambda error, number: error, edges
+    yield "every look spends all", interim, "alpha_spent", lambda error, number: error, edges
     yield "critical value too small", judgement, "scheme_for", shrunk, edges
     yield "components as if alone", intervals, "_largest_t", alone, several
     yield "Wald's interval", judgement, "clopper_pearson", wald, chosen("probability", "edge", side="at_most")

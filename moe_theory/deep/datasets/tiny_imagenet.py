@@ -13,6 +13,7 @@ import numpy as np
 
 from moe_theory.core.errors import DamagedDataError, InvalidRunError, MissingDataError, shortened
 from moe_theory.deep.datasets.files import DataSet, Images, Layout, locate, read_lines, reading
+from moe_theory.runs.machine import available_cores
 
 TITLE = "Tiny ImageNet"
 LAYOUTS = (Layout(("train/", "val/"), ("tiny-imagenet-200",)),)
@@ -124,7 +125,7 @@ def _decoded(labelled: list[_Labelled]) -> Images:
     def decode(index: int) -> None:
         pixels[index] = _decode(pillow, labelled[index].path)
 
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
+    with ThreadPoolExecutor(available_cores()) as threads:
         for _ in threads.map(decode, range(len(labelled))):  # the first error cancels the rest
             pass
     return Images(pixels, np.array([label for _, label in labelled], np.int32))

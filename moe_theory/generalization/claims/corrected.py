@@ -20,17 +20,7 @@ from moe_theory.generalization.claims.values import (
     sizes_of,
     unless_impossible,
 )
-from moe_theory.generalization.experiments import (
-    DENSE_CELL,
-    FEWER_CELL,
-    GROWING_SAMPLES,
-    NATURAL_CELL,
-    SINGLE_CELL,
-    TRAINED,
-    cell_name,
-    corrected_bounds_at,
-    gaps_of,
-)
+from moe_theory.generalization.experiments import cell_name, corrected_bounds_at, gaps_of
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
@@ -39,7 +29,7 @@ _BOUND = r"2 C \rho + 2 \sqrt{\frac{\log \Gamma(m)}{2m}} + \sqrt{\frac{\log(2/\d
 _FORMULA = seldom_above(_BOUND)
 FORMS = ("product, k = 1", "Lipschitz", "covering")
 RANDOM_LABELS = 0.5  # the largest gap there is on labels that nothing can predict
-INFORMATIVE = tuple(cell_name(T=experts, m=GROWING_SAMPLES[-1]) for experts in experiments.GROWING_EXPERTS)
+INFORMATIVE = tuple(cell_name(T=experts, m=experiments.GROWING_SAMPLES[-1]) for experts in experiments.GROWING_EXPERTS)
 MEMORISED_CELL = cell_name(
     T=experiments.MEMORISED_PER_SAMPLE * experiments.MEMORISED_SAMPLES, m=experiments.MEMORISED_SAMPLES
 )
@@ -73,7 +63,7 @@ def _dense_bound(run: Run) -> float:
 
 
 def _natural_bound(runs: Runs) -> float:
-    return corrected_bounds_at(runs[NATURAL_CELL].params, experiments.NATURAL_FEATURES).best
+    return corrected_bounds_at(runs[experiments.NATURAL_CELL].params, experiments.NATURAL_FEATURES).best
 
 
 def _exceeds_memorised(runs: Runs) -> np.ndarray:
@@ -90,15 +80,15 @@ def _excess_of_memorising(runs: Runs) -> np.ndarray:
     of n such inputs and the one vector have at most 2^(n + 1) patterns, and the mean of sqrt(log Gamma) is at most
     that at n = q m (Jensen).
     """
-    params = runs[SINGLE_CELL].params
+    params = runs[experiments.SINGLE_CELL].params
     patterns = (MEMORISING_SHARE * MEMORISING_SAMPLES + 1) * math.log(2)
     complexity = corrected.product_complexity(2, MEMORISING_SAMPLES)
     bound = corrected.uniform(complexity, patterns, MEMORISING_SAMPLES, LIPSCHITZ, float(params.delta))
-    return alike(runs[SINGLE_CELL], max(MEMORISING_SHARE - float(bound), 0))
+    return alike(runs[experiments.SINGLE_CELL], max(MEMORISING_SHARE - float(bound), 0))
 
 
 def _exceeds_single(runs: Runs) -> np.ndarray:
-    run = runs[SINGLE_CELL]
+    run = runs[experiments.SINGLE_CELL]
     return np.abs(run.records.risk[-1] - 0.5) > _uniform(run, 0.0)
 
 
@@ -144,10 +134,10 @@ class LearnedRouter:
     formula = _FORMULA
     experiment = experiments.FEWER_LEARNED_CELLS
     side = "at_most"
-    labels = named(FEWER_CELL)
-    observe = exceeds_at(FEWER_CELL, _learned_bound)
-    predict = allowed(FEWER_CELL)
-    trivial = unless_impossible(RANDOM_LABELS, lambda runs: _learned_bound(runs[FEWER_CELL]))
+    labels = named(experiments.FEWER_CELL)
+    observe = exceeds_at(experiments.FEWER_CELL, _learned_bound)
+    predict = allowed(experiments.FEWER_CELL)
+    trivial = unless_impossible(RANDOM_LABELS, lambda runs: _learned_bound(runs[experiments.FEWER_CELL]))
 
 
 @claim("generalization.repaired.dense", where="replaces Theorem 1, Eq. (8), k = T", kind="probability")
@@ -157,10 +147,10 @@ class Dense:
     formula = _FORMULA
     experiment = experiments.DENSE
     side = "at_most"
-    labels = named(DENSE_CELL)
-    observe = exceeds_at(DENSE_CELL, _dense_bound)
-    predict = allowed(DENSE_CELL)
-    trivial = unless_impossible(RANDOM_LABELS, lambda runs: _dense_bound(runs[DENSE_CELL]))
+    labels = named(experiments.DENSE_CELL)
+    observe = exceeds_at(experiments.DENSE_CELL, _dense_bound)
+    predict = allowed(experiments.DENSE_CELL)
+    trivial = unless_impossible(RANDOM_LABELS, lambda runs: _dense_bound(runs[experiments.DENSE_CELL]))
 
 
 @claim(
@@ -199,9 +189,9 @@ class Deviation:
     )
     experiment = experiments.SINGLE
     side = "at_most"
-    labels = named(SINGLE_CELL)
+    labels = named(experiments.SINGLE_CELL)
     observe = _exceeds_single
-    predict = allowed(SINGLE_CELL)
+    predict = allowed(experiments.SINGLE_CELL)
 
 
 @claim("generalization.repaired.natural", where="replaces Theorem 1, Eq. (8), k = T", kind="probability")
@@ -211,9 +201,9 @@ class Natural:
     formula = _FORMULA
     experiment = experiments.NATURAL
     side = "at_most"
-    labels = named(NATURAL_CELL)
-    observe = staticmethod(lambda runs: gaps_of(runs, [NATURAL_CELL])[:, 0] > _natural_bound(runs))
-    predict = allowed(NATURAL_CELL)
+    labels = named(experiments.NATURAL_CELL)
+    observe = staticmethod(lambda runs: gaps_of(runs, [experiments.NATURAL_CELL])[:, 0] > _natural_bound(runs))
+    predict = allowed(experiments.NATURAL_CELL)
     trivial = unless_impossible(RANDOM_LABELS, _natural_bound)
 
 
@@ -257,7 +247,7 @@ def _declare_trained(source: str, what: str) -> None:
     class Trained:
         __doc__ = f"The gap of classifiers trained on {what} exceeds the bound no more often than delta."
         formula = _FORMULA
-        experiment = TRAINED[source]
+        experiment = experiments.TRAINED[source]
         side = "at_most"
         labels = staticmethod(list)
         observe = exceeds(bounds)

@@ -4,32 +4,16 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from moe_theory.generalization import complexity, theory
+from moe_theory.generalization import complexity, experiments, theory
 from moe_theory.generalization.claims.values import Values, claim, computed, excess, named, over, shown
-from moe_theory.generalization.experiments import (
-    CLASSES,
-    COIN,
-    FEW_CELL_SAMPLES,
-    FEW_CELLS,
-    LABELING_DIMS,
-    LABELING_SIZES,
-    LABELINGS,
-    LINEAR_ROUTER,
-    LONE_CELL,
-    LONE_POINT,
-    NETWORK_WIDTH,
-    NETWORKS,
-    ROUTER_SAMPLES,
-    cell_name,
-    router_name,
-)
+from moe_theory.generalization.experiments import cell_name, router_name
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 
 TOLERANCE = 1e-5  # of sums in float32 of numbers that are below 100
-FEW_CELL_NAMES = tuple(FEW_CELLS.cells)
-CLASS_CELLS = tuple(CLASSES.cells)
+FEW_CELL_NAMES = tuple(experiments.FEW_CELLS.cells)
+CLASS_CELLS = tuple(experiments.CLASSES.cells)
 LONE_EXPERT = router_name(2, 1, 1.0)  # the cell whose `lone` expert is Lemma 3's
 NUM_FEATURES = (2, 4, 8, 16)
 # T and a gap, near the middle of the distribution of gaps, where neither side of ghost sampling is 0 or 1.
@@ -42,17 +26,19 @@ class Lemma2:
     """Linear routers of two experts, p = 2d parameters and d_N = d, have a d_N that grows no faster than p squared."""
 
     formula = r"d_N = d = \frac{p}{2} = \mathcal{O}(p^2)"
-    experiment = LONE_POINT
+    experiment = experiments.LONE_POINT
     side = "at_most"
     abscissa = tuple(2 * features for features in NUM_FEATURES)
     labels = named(*(f"d = {features}" for features in NUM_FEATURES))
-    observe = computed(LONE_CELL, lambda: [complexity.natarajan("linear", 2, 1, features) for features in NUM_FEATURES])
+    observe = computed(
+        experiments.LONE_CELL, lambda: [complexity.natarajan("linear", 2, 1, features) for features in NUM_FEATURES]
+    )
     predict = staticmethod(lambda runs: 2.0)
 
 
 def _ball_bound(runs: Runs) -> float:
     norm = float(runs[LONE_EXPERT].params.expert_norm)
-    return float(theory.lemma_3(ROUTER_SAMPLES, 1.0, [norm], [norm]))
+    return float(theory.lemma_3(experiments.ROUTER_SAMPLES, 1.0, [norm], [norm]))
 
 
 @claim("generalization.lemma-3.one-layer", where="Lemma 3", kind="upper_bound")
@@ -60,8 +46,8 @@ class Lemma3:
     """A network of one layer, which is a ball of linear functions, has at most the Rademacher complexity of Lemma 3."""
 
     formula = r"\mathcal{R}_m(\mathcal{H}) \le \frac{c}{\sqrt{m}}\, K_1 \cdot \frac{b_1}{K_1}, \quad r = 1"
-    experiment = LINEAR_ROUTER
-    labels = named(cell_name(m=ROUTER_SAMPLES))
+    experiment = experiments.LINEAR_ROUTER
+    labels = named(cell_name(m=experiments.ROUTER_SAMPLES))
     observe = over((LONE_EXPERT,), lambda run: shown(run, "lone"))
     predict = _ball_bound
 
@@ -71,19 +57,19 @@ class Lemma3Tight:
     """For one layer of 8 inputs uniform on the sphere Lemma 3 is that complexity but for 5 %."""
 
     formula = r"\mathcal{R}_m(\mathcal{H}) \approx \frac{c}{\sqrt{m}}\, b_1, \quad r = 1"
-    experiment = LINEAR_ROUTER
-    labels = named(cell_name(m=ROUTER_SAMPLES))
+    experiment = experiments.LINEAR_ROUTER
+    labels = named(cell_name(m=experiments.ROUTER_SAMPLES))
     observe = over((LONE_EXPERT,), lambda run: shown(run, "lone"))
     predict = _ball_bound
 
 
-NETWORK_CELLS = tuple(NETWORKS.cells)
+NETWORK_CELLS = tuple(experiments.NETWORKS.cells)
 
 
 def _network_bound(run: Run) -> np.ndarray:
     """Lemma 3 for two layers with Frobenius norms of at most B: row norms of the first sum to sqrt(width) B at most."""
     norm = float(run.params.expert_norm)
-    row_norms = [NETWORK_WIDTH**0.5 * norm, norm]
+    row_norms = [experiments.NETWORK_WIDTH**0.5 * norm, norm]
     bound = theory.lemma_3(int(run.params.num_samples), 1.0, [norm, norm], row_norms)
     return np.full(len(run.replicates), bound)
 
@@ -96,7 +82,7 @@ class Lemma3Networks:
         r"\mathcal{R}_m(\mathcal{H}) \le \frac{c}{\sqrt{m}}\, K_1 K_2 \left( \frac{b_1^{2/3}}{K_1^{2/3}} + "
         r"\frac{b_2^{2/3}}{K_2^{2/3}} \right)^{3/2}, \quad r = 2"
     )
-    experiment = NETWORKS
+    experiment = experiments.NETWORKS
     labels = named(*NETWORK_CELLS)
     # Training minimises the mean of -y f / 2: minus twice it is reached by some network of the class.
     observe = over(NETWORK_CELLS, lambda run: -2 * run.records.loss.min(axis=0).astype(np.float64))
@@ -113,7 +99,7 @@ class Lemma5:
     """With a router that is given the mean of phi is at most 2 C times the complexity of one expert."""
 
     formula = r"\mathbb{E}\, \phi_\mu(\mathcal{S}, \mathcal{S}') \le 2 C\, \mathcal{R}_m(\mathcal{H})"
-    experiment = FEW_CELLS
+    experiment = experiments.FEW_CELLS
     labels = named(*FEW_CELL_NAMES)
     observe = over(FEW_CELL_NAMES, lambda run: shown(run, "paired_gap"))
     predict = over(FEW_CELL_NAMES, lambda run: 2 * LIPSCHITZ * shown(run, "lone"))
@@ -124,19 +110,19 @@ class Lemma5Masked:
     """With a router that is given the mean of phi is at most 2 C times the complexity of all models with it."""
 
     formula = r"\mathbb{E}\, \phi_\mu(\mathcal{S}, \mathcal{S}') \le 2 C\, \mathcal{R}_m(\mathcal{F}_\mu)"
-    experiment = FEW_CELLS
+    experiment = experiments.FEW_CELLS
     labels = named(*FEW_CELL_NAMES)
     observe = over(FEW_CELL_NAMES, lambda run: shown(run, "paired_gap"))
     predict = over(FEW_CELL_NAMES, lambda run: 2 * LIPSCHITZ * shown(run, "masked"))
 
 
-LABEL_COUNTS = tuple(experts for experts, active in LABELING_SIZES if active == 1)
+LABEL_COUNTS = tuple(experts for experts, active in experiments.LABELING_SIZES if active == 1)
 LABEL_CELLS = tuple(cell_name(T=experts, k=1) for experts in LABEL_COUNTS)
 
 
 def _growth_excess(run: Run) -> np.ndarray:
     """The largest excess over Lemma 6 at 1, ..., n points (B,)."""
-    points = np.arange(1, LABELING_DIMS.max_samples + 1)[:, None]
+    points = np.arange(1, experiments.LABELING_DIMS.max_samples + 1)[:, None]
     bound = theory.lemma_6(points, int(run.params.num_experts), shown(run, "random", "natarajan"))
     return excess(shown(run, "random", "log_growth"), np.asarray(bound)).max(axis=0)
 
@@ -146,7 +132,7 @@ class Lemma6:
     """No random class of functions from m <= 4 points to k = 2 or 3 labels exceeds m^d k^(2d), d its d_N."""
 
     formula = r"\tau_{\mathcal{H}}(m) \le m^{d_N} \cdot k^{2 d_N}"
-    experiment = LABELINGS
+    experiment = experiments.LABELINGS
     labels = named(*(f"{count} labels" for count in LABEL_COUNTS))
     observe = over(LABEL_CELLS, _growth_excess)
 
@@ -162,7 +148,7 @@ def over_gaps(symbol: str, gaps: Iterable[tuple[int, float]], value: Callable[[R
 
 
 def _weighted(run: Run, name: str, gap: float) -> np.ndarray:
-    return theory.ghost_factor(FEW_CELL_SAMPLES, gap) * is_beyond(run, name, gap)
+    return theory.ghost_factor(experiments.FEW_CELL_SAMPLES, gap) * is_beyond(run, name, gap)
 
 
 def _is_beyond_half(run: Run, gap: float) -> np.ndarray:
@@ -178,7 +164,7 @@ class Lemma7Printed:
         r"L_{\mathcal{S}'}(h) \right\rvert > \epsilon \right] \le \mathbb{P}\left[ \sup_h \left\lvert "
         r"L_{\mathcal{S}}(h) - L_{\mathcal{S}'}(h) \right\rvert > \frac{\epsilon}{2} \right]"
     )
-    experiment = FEW_CELLS
+    experiment = experiments.FEW_CELLS
     labels = named(*(f"T = {experts}, gap {gap}" for experts, gap in CELL_GAPS))
     observe = over_gaps(
         "T", CELL_GAPS, lambda run, gap: excess(_weighted(run, "paired_absolute", gap), _is_beyond_half(run, gap))
@@ -197,7 +183,7 @@ class Lemma7:
     """Ghost sampling holds with the true risk on its left, for a router of T cells and experts +1 or -1."""
 
     formula = GHOST_SAMPLING
-    experiment = FEW_CELLS
+    experiment = experiments.FEW_CELLS
     labels = named(*(f"T = {experts}, gap {gap}" for experts, gap in CELL_GAPS))
     observe = over_gaps("T", CELL_GAPS, lambda run, gap: _weighted(run, "gap", gap))
     predict = over_gaps("T", CELL_GAPS, _is_beyond_half)
@@ -208,7 +194,7 @@ class Lemma7OneFunction:
     """Ghost sampling holds with the true risk on its left, for a class of one function whose loss is a fair coin."""
 
     formula = GHOST_SAMPLING
-    experiment = COIN
+    experiment = experiments.COIN
     labels = named(*(f"m = {samples}, gap {gap}" for samples, gap in COIN_GAPS))
     observe = over_gaps(
         "m",
@@ -233,7 +219,7 @@ class Lemma8:
         r"\mathbb{E}_\sigma \sup_{f \in \mathcal{F}} \frac{1}{m} \sum_{i=1}^{m} \sigma_i \left( f(\mathbf{x}_i) - "
         r"f(\mathbf{x}'_i) \right) \le \mathcal{R}_{\mathcal{S}}(\mathcal{F}) + \mathcal{R}_{\mathcal{S}'}(\mathcal{F})"
     )
-    experiment = CLASSES
+    experiment = experiments.CLASSES
     labels = named(*CLASS_CELLS)
     observe = over(
         CLASS_CELLS,
@@ -241,7 +227,7 @@ class Lemma8:
     )
 
 
-FAIR_CELLS = tuple(COIN.cells)
+FAIR_CELLS = tuple(experiments.COIN.cells)
 
 
 @claim(
@@ -258,7 +244,7 @@ class Lemma8Absolute:
         r"\mathbb{E} \sup_{f} \left( L_{\mathcal{S}}(f) - L_{\mathcal{S}'}(f) \right) = "
         r"\mathbb{E} \sup_{f} \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{S}'}(f) \right\rvert"
     )
-    experiment = COIN
+    experiment = experiments.COIN
     labels = named(*FAIR_CELLS)
     observe = over(FAIR_CELLS, phi)
     predict = over(FAIR_CELLS, lambda run: np.abs(phi(run)))
@@ -272,7 +258,7 @@ class Lemma9:
         r"\mathcal{R}_{\mathcal{S}}(\ell \circ \mathcal{H}) \le C\, \mathcal{R}_{\mathcal{S}}(\mathcal{H}), "
         r"\quad C = \frac{1}{2}"
     )
-    experiment = CLASSES
+    experiment = experiments.CLASSES
     labels = named(*CLASS_CELLS)
     observe = over(CLASS_CELLS, lambda run: excess(shown(run, "composed"), LIPSCHITZ * shown(run, "complexity")))
 
@@ -289,6 +275,6 @@ class Lemma10:
         r"\mathbb{E}_\sigma \sup_{\lambda \in \Delta,\, h_j \in \mathcal{H}} \frac{1}{m} \sum_{i=1}^{m} \sigma_i "
         r"\sum_{j=1}^{T} \lambda_j h_j(\mathbf{x}_i) = \mathcal{R}_{\mathcal{S}}(\mathcal{H})"
     )
-    experiment = CLASSES
+    experiment = experiments.CLASSES
     labels = named(*(f"{cell}, {part}" for part in ("random", "best") for cell in CLASS_CELLS))
     observe = staticmethod(lambda runs: np.hstack([_beyond_best(runs), _short_of_best(runs)]))

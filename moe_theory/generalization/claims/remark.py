@@ -5,24 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from moe_theory.generalization import theory
+from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.claims.values import Values, claim, computed, named, over, shown
-from moe_theory.generalization.experiments import (
-    CELLS,
-    COIN,
-    COIN_SAMPLES,
-    FIT_NORMS,
-    FITS,
-    GROWING_EXPERTS,
-    GROWING_SAMPLES,
-    LINEAR_ROUTER,
-    ROUTER_ACTIVE,
-    ROUTER_NORMS,
-    SPARSE_EXPERTS,
-    cell_name,
-    gaps_of,
-    router_name,
-)
+from moe_theory.generalization.experiments import cell_name, gaps_of, router_name
 
 LARGEST = 64  # largest T at which the term is evaluated
 MANY, FEW_OF_MANY = 4096, (1, 2, 4, 8, 16, 32, 64)  # T, and k
@@ -49,15 +34,17 @@ def _largest_excess() -> float:
 
 def _routed(active: tuple[int, ...]) -> Values:
     """Capacity of a given router with so many active experts, one component a number and a norm."""
-    names = [router_name(SPARSE_EXPERTS, number, norm) for norm in ROUTER_NORMS for number in active]
+    names = [
+        router_name(experiments.SPARSE_EXPERTS, number, norm) for norm in experiments.ROUTER_NORMS for number in active
+    ]
     return over(names, lambda run: shown(run, "routed"))
 
 
 _STEPS = named(
     *(
         f"k = {fewer} and {more}, W = {norm:g}"
-        for norm in ROUTER_NORMS
-        for fewer, more in itertools.pairwise(ROUTER_ACTIVE)
+        for norm in experiments.ROUTER_NORMS
+        for fewer, more in itertools.pairwise(experiments.ROUTER_ACTIVE)
     )
 )
 
@@ -73,9 +60,10 @@ _LEARNED_STEPS = named(*(f"k = {few} and {more}" for few, more in itertools.pair
 def _growth(scale: Callable[[np.ndarray], np.ndarray]) -> Values:
     """Capacity at T cells, over `scale` of T."""
     masked = over(
-        [cell_name(T=number, m=GROWING_SAMPLES[-1]) for number in GROWING_EXPERTS], lambda run: shown(run, "masked")
+        [cell_name(T=number, m=experiments.GROWING_SAMPLES[-1]) for number in experiments.GROWING_EXPERTS],
+        lambda run: shown(run, "masked"),
     )
-    return lambda runs: masked(runs) / scale(np.array(GROWING_EXPERTS))
+    return lambda runs: masked(runs) / scale(np.array(experiments.GROWING_EXPERTS))
 
 
 @claim("generalization.remark.monotone", where="Remark on sparsity awareness", kind="identity", margin=1e-12)
@@ -83,9 +71,9 @@ class Monotone:
     """The term that is to explain sparsity never falls as k grows, for every T up to 64."""
 
     formula = _TERM + r" \le \sqrt{(k + 1) \left( 1 + \log \frac{T}{k + 1} \right)}, \quad 1 \le k < T"
-    experiment = COIN
+    experiment = experiments.COIN
     labels = named("largest fall")
-    observe = computed(cell_name(m=COIN_SAMPLES[0]), _largest_fall)
+    observe = computed(cell_name(m=experiments.COIN_SAMPLES[0]), _largest_fall)
 
 
 @claim(
@@ -99,10 +87,12 @@ class FactorK:
     """Of 4096 experts, the term with k of them active is k times that with one, up to a constant."""
 
     formula = _TERM + r" = \Omega(k)"
-    experiment = COIN
+    experiment = experiments.COIN
     side = "at_least"
     abscissa = FEW_OF_MANY
-    observe = computed(cell_name(m=COIN_SAMPLES[0]), lambda: theory.sparsity_term(MANY, np.array(FEW_OF_MANY)))
+    observe = computed(
+        cell_name(m=experiments.COIN_SAMPLES[0]), lambda: theory.sparsity_term(MANY, np.array(FEW_OF_MANY))
+    )
     predict = staticmethod(lambda runs: 1.0)
 
 
@@ -116,9 +106,9 @@ class FactorRootK:
     """Going from k active experts to one lowers the term by a factor of at most sqrt(k), for every T up to 64."""
 
     formula = _TERM + r" \le \sqrt{k (1 + \log T)}, \quad 1 \le k \le T"
-    experiment = COIN
+    experiment = experiments.COIN
     labels = named("largest excess")
-    observe = computed(cell_name(m=COIN_SAMPLES[0]), _largest_excess)
+    observe = computed(cell_name(m=experiments.COIN_SAMPLES[0]), _largest_excess)
 
 
 @claim(
@@ -131,10 +121,10 @@ class FewerExperts:
     """With a given linear router, whose d_N is 0, linear experts are less complex the fewer of them are active."""
 
     formula = r"\mathcal{R}_m(\mathcal{F}(T, k)) < \mathcal{R}_m(\mathcal{F}(T, 2k))"
-    experiment = LINEAR_ROUTER
+    experiment = experiments.LINEAR_ROUTER
     labels = _STEPS
-    observe = _routed(ROUTER_ACTIVE[:-1])
-    predict = _routed(ROUTER_ACTIVE[1:])
+    observe = _routed(experiments.ROUTER_ACTIVE[:-1])
+    predict = _routed(experiments.ROUTER_ACTIVE[1:])
 
 
 @claim(
@@ -146,10 +136,10 @@ class MoreExperts:
     """With a given linear router, linear experts are less complex the more of them are active."""
 
     formula = r"\mathcal{R}_m(\mathcal{F}(T, 2k)) < \mathcal{R}_m(\mathcal{F}(T, k))"
-    experiment = LINEAR_ROUTER
+    experiment = experiments.LINEAR_ROUTER
     labels = _STEPS
-    observe = _routed(ROUTER_ACTIVE[1:])
-    predict = _routed(ROUTER_ACTIVE[:-1])
+    observe = _routed(experiments.ROUTER_ACTIVE[1:])
+    predict = _routed(experiments.ROUTER_ACTIVE[:-1])
 
 
 def _declare_learned(name: str, norm: float, *, is_replaced: bool) -> None:
@@ -169,7 +159,7 @@ def _declare_learned(name: str, norm: float, *, is_replaced: bool) -> None:
             f"With router norms up to {norm:g}, training fits random labels less well the fewer experts are active."
         )
         formula = f"{gap % ('k', 'k')} < {gap % ('2k', '2k')}"
-        experiment = FITS
+        experiment = experiments.FITS
         labels = _LEARNED_STEPS
         observe = fewer
         predict = more
@@ -185,7 +175,7 @@ def _declare_learned(name: str, norm: float, *, is_replaced: bool) -> None:
             f"With router norms up to {norm:g}, training fits random labels less well the more experts are active."
         )
         formula = f"{gap % ('2k', '2k')} < {gap % ('k', 'k')}"
-        experiment = FITS
+        experiment = experiments.FITS
         labels = _LEARNED_STEPS
         observe = more
         predict = fewer
@@ -193,8 +183,8 @@ def _declare_learned(name: str, norm: float, *, is_replaced: bool) -> None:
 
 # What training reaches, not the supremum: there is no order at the largest norm, where every k can do nearly what k = 1
 # can, and training does about as well for each.
-for _name, _norm in zip(("tame", "middling", "sharp"), FIT_NORMS, strict=True):
-    _declare_learned(_name, _norm, is_replaced=_norm < FIT_NORMS[-1])
+for _name, _norm in zip(("tame", "middling", "sharp"), experiments.FIT_NORMS, strict=True):
+    _declare_learned(_name, _norm, is_replaced=_norm < experiments.FIT_NORMS[-1])
 
 
 @claim(
@@ -208,9 +198,9 @@ class LogExperts:
     """With one active expert of T fixed cells, complexity grows with T like 1 + log(T) at most."""
 
     formula = r"\mathcal{R}_m(\mathcal{F}(T, 1)) = \mathcal{O}(1 + \log T)"
-    experiment = CELLS
+    experiment = experiments.CELLS
     side = "at_most"
-    abscissa = GROWING_EXPERTS
+    abscissa = experiments.GROWING_EXPERTS
     observe = _growth(lambda experts: 1 + np.log(experts))
     predict = staticmethod(lambda runs: 0.0)
 
@@ -225,8 +215,8 @@ class RootExperts:
     """With one active expert of T fixed cells, complexity grows like sqrt(T) as long as T is well below m."""
 
     formula = r"\mathcal{R}_m(\mathcal{F}(T, 1)) = \Theta(\sqrt{T})"
-    experiment = CELLS
+    experiment = experiments.CELLS
     side = "equal"
-    abscissa = GROWING_EXPERTS
+    abscissa = experiments.GROWING_EXPERTS
     observe = _growth(np.ones_like)
     predict = staticmethod(lambda runs: 0.5)

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from scipy import stats
 
-from moe_theory.generalization import corrected, theory
+from moe_theory.generalization import corrected, experiments, theory
 from moe_theory.generalization.claims.lemmas import (
     CELL_GAPS,
     CLASS_CELLS,
@@ -20,33 +20,20 @@ from moe_theory.generalization.claims.lemmas import (
     phi,
 )
 from moe_theory.generalization.claims.values import claim, computed, excess, named, over, shown, sizes_of
-from moe_theory.generalization.experiments import (
-    CLASSES,
-    COIN,
-    COIN_SAMPLES,
-    FEW_CELL_SAMPLES,
-    FEW_CELLS,
-    LABELING_DIMS,
-    LABELINGS,
-    LINEAR_ROUTER,
-    LONE_CELL,
-    LONE_POINT,
-    LONE_SAMPLES,
-    ROUTER_ACTIVE,
-    ROUTER_NORMS,
-    SPARSE_EXPERTS,
-    cell_name,
-    router_name,
-)
+from moe_theory.generalization.experiments import cell_name, router_name
 from moe_theory.generalization.instances import NUM_INPUTS, NUM_LONE
 from moe_theory.runs import Run
 
 MOST_DOUBT = 1 / 4  # what (10) supposes exp(-eps^2 m / 2) to be at most
 GHOST_GAPS = tuple(
-    (experts, gap) for experts, gap in CELL_GAPS if theory.ghost_factor(FEW_CELL_SAMPLES, gap) >= 1 - 2 * MOST_DOUBT
+    (experts, gap)
+    for experts, gap in CELL_GAPS
+    if theory.ghost_factor(experiments.FEW_CELL_SAMPLES, gap) >= 1 - 2 * MOST_DOUBT
 )
 EXACT = 1e-9  # of logarithms in float64
-NUM_LONE_MASKS = sum(math.comb(2 * LONE_SAMPLES, chosen) for chosen in range(NUM_LONE + 1))  # Gamma of lone points
+NUM_LONE_MASKS = sum(
+    math.comb(2 * experiments.LONE_SAMPLES, chosen) for chosen in range(NUM_LONE + 1)
+)  # Gamma of lone points
 
 
 @claim("generalization.equation-10.ghost-sampling", where="Eq. (10)", kind="upper_bound")
@@ -58,7 +45,7 @@ class Equation10:
         r"\epsilon \right) \le 2\, \mathbb{P}\left( \sup_f \left\lvert L_{\mathcal{S}}(f) - "
         r"L_{\mathcal{S}'}(f) \right\rvert \ge \frac{\epsilon}{2} \right)"
     )
-    experiment = FEW_CELLS
+    experiment = experiments.FEW_CELLS
     labels = named(*(f"T = {experts}, gap {gap}" for experts, gap in GHOST_GAPS))
     observe = over_gaps("T", GHOST_GAPS, lambda run, gap: is_beyond(run, "gap", gap))
     predict = over_gaps("T", GHOST_GAPS, lambda run, gap: 2 * is_beyond(run, "paired_absolute", gap / 2))
@@ -82,11 +69,11 @@ class Equation15:
         r"\frac{\epsilon}{2} \right) \le 2\, \Gamma\, \sup_{\mu^*} \mathbb{P}\left( \sup_h L_{\mathcal{S}}(f) - "
         r"L_{\mathcal{S}'}(f) \ge \frac{\epsilon}{2} \right), \quad \epsilon = \frac{8}{m}"
     )
-    experiment = LONE_POINT
+    experiment = experiments.LONE_POINT
     side = "at_most"
-    labels = named(LONE_CELL)
-    observe = over((LONE_CELL,), lambda run: shown(run, "gap") >= NUM_LONE / LONE_SAMPLES)
-    predict = staticmethod(lambda runs: 2 * NUM_LONE_MASKS * 2 * LONE_SAMPLES * NUM_LONE / NUM_INPUTS)
+    labels = named(experiments.LONE_CELL)
+    observe = over((experiments.LONE_CELL,), lambda run: shown(run, "gap") >= NUM_LONE / experiments.LONE_SAMPLES)
+    predict = staticmethod(lambda runs: 2 * NUM_LONE_MASKS * 2 * experiments.LONE_SAMPLES * NUM_LONE / NUM_INPUTS)
 
 
 def _massart_excess(run: Run) -> np.ndarray:
@@ -106,18 +93,18 @@ class Equation15Massart:
         r"\sqrt{\frac{\log \Gamma}{2m}}, \quad Z_\mu = \sup_{f \in \mathcal{F}_\mu} \frac{1}{m} \sum_{i=1}^{m} "
         r"\sigma_i \ell_i(f)"
     )
-    experiment = CLASSES
+    experiment = experiments.CLASSES
     labels = named(*CLASS_CELLS)
     observe = over(CLASS_CELLS, _massart_excess)
 
 
-MASK_CELLS = tuple(LABELINGS.cells)
+MASK_CELLS = tuple(experiments.LABELINGS.cells)
 
 
 def _mask_excess(run: Run) -> np.ndarray:
     """The largest excess of drawn routers' masks on 2m = 2 and 4 points over (16) (B,)."""
     experts, active, _ = sizes_of(run)
-    halves = np.arange(1, LABELING_DIMS.max_samples // 2 + 1)
+    halves = np.arange(1, experiments.LABELING_DIMS.max_samples // 2 + 1)
     bound = theory.equation_16(experts, active, halves[:, None], shown(run, "masks", "natarajan"))
     return excess(shown(run, "masks", "log_growth")[1::2], np.asarray(bound)).max(axis=0)
 
@@ -127,7 +114,7 @@ class Equation16:
     """The masks of 256 linear routers on up to 4 points are no more than (16) allows, for their own d_N."""
 
     formula = r"\Gamma \le \binom{T}{k}^{2 d_N} \cdot (2m)^{d_N}"
-    experiment = LABELINGS
+    experiment = experiments.LABELINGS
     labels = named(*MASK_CELLS)
     observe = over(MASK_CELLS, _mask_excess)
 
@@ -157,15 +144,15 @@ class Equation16Cover:
     """All masks of linear routers of two experts, which can be counted, are no more than (16) allows with d_N = d."""
 
     formula = r"2 \sum_{i=0}^{d-1} \binom{2m - 1}{i} \le 2^{2d} \cdot (2m)^{d}"
-    experiment = LONE_POINT
+    experiment = experiments.LONE_POINT
     labels = named("T = 2, k = 1")
-    observe = computed(LONE_CELL, lambda: _cover_excesses()[0])
+    observe = computed(experiments.LONE_CELL, lambda: _cover_excesses()[0])
 
 
 def _signs_excess(run: Run) -> np.ndarray:
-    points = np.arange(1, LABELING_DIMS.max_samples + 1)
+    points = np.arange(1, experiments.LABELING_DIMS.max_samples + 1)
     experts, active, _ = sizes_of(run)
-    bound = np.asarray(corrected.log_mask_patterns(experts, active, points, LABELING_DIMS.num_features))
+    bound = np.asarray(corrected.log_mask_patterns(experts, active, points, experiments.LABELING_DIMS.num_features))
     return excess(shown(run, "masks", "log_growth"), bound[:, None]).max(axis=0)
 
 
@@ -177,12 +164,12 @@ class Equation16Signs:
     """Linear routers have no more masks than Sauer and Shelah count of the signs that differences of logits have."""
 
     formula = r"\log \Gamma(m) \le (T - 1)\, d\, \log \frac{e\, m\, T}{2 d}"
-    experiment = LABELINGS
+    experiment = experiments.LABELINGS
     labels = named(*MASK_CELLS, "all masks at T = 2")
     observe = staticmethod(lambda runs: np.hstack([over(MASK_CELLS, _signs_excess)(runs), _all_masks_excess(runs)]))
 
 
-TAIL_SAMPLES = COIN_SAMPLES[-1]
+TAIL_SAMPLES = experiments.COIN_SAMPLES[-1]
 TAIL_CELL = cell_name(m=TAIL_SAMPLES)
 TAIL_EXCESS = 2.5 / math.sqrt(2 * TAIL_SAMPLES)  # x
 
@@ -217,7 +204,7 @@ class Equation20:
     """For one function whose loss is a fair coin phi exceeds its mean by x with probability at most exp(-2 m x^2)."""
 
     formula = TAIL + r"\le e^{-2 m x^2}, \quad x = \frac{2.5}{\sqrt{2m}}"
-    experiment = COIN
+    experiment = experiments.COIN
     side = "at_most"
     labels = named(TAIL_CELL)
     observe = over((TAIL_CELL,), lambda run: phi(run) >= TAIL_EXCESS)
@@ -235,9 +222,9 @@ class Equation20Exact:
     """That tail, exactly and for every x, is at most exp(-2 m x^2): no logarithm of their ratio is above 0."""
 
     formula = r"2^{-2m} \sum_{i = m + m x}^{2m} \binom{2m}{i} \le e^{-2 m x^2}"
-    experiment = LONE_POINT
+    experiment = experiments.LONE_POINT
     labels = named("m up to 100")
-    observe = computed(LONE_CELL, lambda: _tail_ratios()[0])
+    observe = computed(experiments.LONE_CELL, lambda: _tail_ratios()[0])
 
 
 @claim("generalization.equation-20.mcdiarmid", where="replaces Eq. (20)", kind="probability")
@@ -245,7 +232,7 @@ class Equation20Corrected:
     """For one function whose loss is a fair coin phi exceeds its mean by x with probability at most exp(-m x^2)."""
 
     formula = TAIL + r"\le e^{-m x^2}, \quad x = \frac{2.5}{\sqrt{2m}}"
-    experiment = COIN
+    experiment = experiments.COIN
     side = "at_most"
     labels = named(TAIL_CELL)
     observe = over((TAIL_CELL,), lambda run: phi(run) >= TAIL_EXCESS)
@@ -257,9 +244,9 @@ class Equation20CorrectedExact:
     """That tail, exactly and for every x, is at most exp(-m x^2): no logarithm of their ratio is above 0."""
 
     formula = r"2^{-2m} \sum_{i = m + m x}^{2m} \binom{2m}{i} \le e^{-m x^2}"
-    experiment = LONE_POINT
+    experiment = experiments.LONE_POINT
     labels = named("m up to 100")
-    observe = computed(LONE_CELL, lambda: _tail_ratios()[1])
+    observe = computed(experiments.LONE_CELL, lambda: _tail_ratios()[1])
 
 
 @functools.cache
@@ -306,9 +293,9 @@ class Equation22:
         r"4\, \Gamma\, e^{-2m \left( \frac{\epsilon}{2} - \mathbb{E} \phi \right)^2} = \delta "
         r"\quad \text{at } \epsilon = 2\, \mathbb{E} \phi + 2 \sqrt{\frac{\log \Gamma + \log(4 / \delta)}{2m}}"
     )
-    experiment = LONE_POINT
+    experiment = experiments.LONE_POINT
     labels = named("T up to 64")
-    observe = computed(LONE_CELL, _inversion_error)
+    observe = computed(experiments.LONE_CELL, _inversion_error)
 
 
 @claim("generalization.equation-23.binomial", where="Eqs. (22) and (23)", kind="identity", margin=EXACT)
@@ -316,9 +303,9 @@ class Equation23:
     """Bounding the binomial coefficient only raises the bound: (22) is at most (23), for every k up to T = 64."""
 
     formula = r"\log \binom{T}{k} \le k \left( 1 + \log \frac{T}{k} \right)"
-    experiment = LONE_POINT
+    experiment = experiments.LONE_POINT
     labels = named("T up to 64")
-    observe = computed(LONE_CELL, _binomial_excess)
+    observe = computed(experiments.LONE_CELL, _binomial_excess)
 
 
 @claim(
@@ -332,9 +319,9 @@ class Equation22Grows:
     """(22) grows with k up to T: the largest share of itself that it loses with one more active expert is 0."""
 
     formula = r"k \mapsto 2 \sqrt{\frac{2 d_N \log \binom{T}{k} + d_N \log(2m) + \log(4/\delta)}{2m}} \text{ increases}"
-    experiment = LONE_POINT
+    experiment = experiments.LONE_POINT
     labels = named("T up to 64")
-    observe = computed(LONE_CELL, lambda: _largest_drop(1))
+    observe = computed(experiments.LONE_CELL, lambda: _largest_drop(1))
 
 
 @claim(
@@ -344,9 +331,9 @@ class Equation22GrowsToHalf:
     """(22) grows with k up to T/2, where a mask is most of a choice."""
 
     formula = r"\binom{T}{k - 1} \le \binom{T}{k}, \quad k \le \frac{T}{2}"
-    experiment = LONE_POINT
+    experiment = experiments.LONE_POINT
     labels = named("T up to 64")
-    observe = computed(LONE_CELL, lambda: _largest_drop(0.5))
+    observe = computed(experiments.LONE_CELL, lambda: _largest_drop(0.5))
 
 
 @claim(
@@ -359,7 +346,7 @@ class Equation31Constants:
     """A router of T cells, with an expert +1 or -1 for each, has the complexity of one such expert at most."""
 
     formula = r"\mathcal{R}_m(\mathcal{F}_\mu) \le \mathcal{R}_m(\mathcal{H})"
-    experiment = FEW_CELLS
+    experiment = experiments.FEW_CELLS
     labels = named(*FEW_CELL_NAMES)
     observe = over(FEW_CELL_NAMES, lambda run: shown(run, "masked"))
     predict = over(FEW_CELL_NAMES, lambda run: shown(run, "lone"))
@@ -375,7 +362,7 @@ class Equation31Product:
     """A router of T cells, with an expert +1 or -1 for each, has a complexity of sqrt(T/m) at most."""
 
     formula = r"\mathcal{R}_m(\mathcal{F}_\mu) \le B c \sqrt{\frac{\min(T, m)}{m}}"
-    experiment = FEW_CELLS
+    experiment = experiments.FEW_CELLS
     labels = named(*FEW_CELL_NAMES)
     observe = over(FEW_CELL_NAMES, lambda run: shown(run, "masked"))
     predict = over(FEW_CELL_NAMES, _product_bound)
@@ -384,12 +371,14 @@ class Equation31Product:
 
 def router_cells(active: tuple[int, ...]) -> tuple[str, ...]:
     """The cells at T = 8 with these k, at every norm of the router that makes a difference."""
-    cells = [router_name(SPARSE_EXPERTS, count, norm) for norm in ROUTER_NORMS for count in active]
+    cells = [
+        router_name(experiments.SPARSE_EXPERTS, count, norm) for norm in experiments.ROUTER_NORMS for count in active
+    ]
     return tuple(dict.fromkeys(cells))
 
 
-SPARSE_CELLS = router_cells(ROUTER_ACTIVE[:-1])
-ALL_CELLS = router_cells(ROUTER_ACTIVE)
+SPARSE_CELLS = router_cells(experiments.ROUTER_ACTIVE[:-1])
+ALL_CELLS = router_cells(experiments.ROUTER_ACTIVE)
 
 
 @claim(
@@ -402,7 +391,7 @@ class Equation31Linear:
     """With a given linear router, k < T = 8 linear experts in a ball have the complexity of one of them at most."""
 
     formula = r"\mathcal{R}_m(\mathcal{F}_a) \le \mathcal{R}_m(\mathcal{H})"
-    experiment = LINEAR_ROUTER
+    experiment = experiments.LINEAR_ROUTER
     labels = named(*SPARSE_CELLS)
     observe = over(SPARSE_CELLS, lambda run: shown(run, "routed"))
     predict = over(SPARSE_CELLS, lambda run: shown(run, "lone"))
@@ -414,7 +403,7 @@ def _routed_bound(run: Run) -> np.ndarray:
     return np.asarray(corrected.fixed_router_complexity(experts, samples, gate, norm))
 
 
-ROUTER_CELLS = tuple(LINEAR_ROUTER.cells)
+ROUTER_CELLS = tuple(experiments.LINEAR_ROUTER.cells)
 
 
 @claim(
@@ -427,7 +416,7 @@ class Equation31Fixed:
         r"\mathcal{R}_m(\mathcal{F}_a) \le B c \sqrt{\frac{T A}{m}}, \quad A = \frac{1}{m} \sum_{i=1}^{m} "
         r"\left\lVert a(\mathbf{x}_i) \right\rVert^2"
     )
-    experiment = LINEAR_ROUTER
+    experiment = experiments.LINEAR_ROUTER
     labels = named(*ROUTER_CELLS)
     observe = over(ROUTER_CELLS, lambda run: shown(run, "routed"))
     predict = over(ROUTER_CELLS, _routed_bound)
@@ -451,7 +440,7 @@ class Equation31Ratio:
     # how far the T sums are from being of equal size and isotropic.
 
     formula = r"\mathcal{R}_m(\mathcal{F}_a) \approx \sqrt{T A}\; \mathcal{R}_m(\mathcal{H})"
-    experiment = LINEAR_ROUTER
+    experiment = experiments.LINEAR_ROUTER
     labels = named(*ALL_CELLS)
     observe = over(ALL_CELLS, lambda run: shown(run, "routed"))
     predict = over(ALL_CELLS, _scaled)

@@ -17,18 +17,7 @@ from moe_theory.generalization.claims.values import (
     seldom_above,
     unless_impossible,
 )
-from moe_theory.generalization.experiments import (
-    DENSE_CELL,
-    GROWING_SAMPLES,
-    LEARNED_CELL,
-    LEARNED_EXPERTS,
-    LEARNED_FEATURES,
-    NATURAL_CELL,
-    TRAINED,
-    cell_name,
-    gaps_of,
-    theorem_1_at,
-)
+from moe_theory.generalization.experiments import cell_name, gaps_of, theorem_1_at
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
@@ -39,7 +28,7 @@ _BOUND = (
 )
 _EQUATION_8 = seldom_above(_BOUND)
 FIXED_CELL = cell_name(T=experiments.FIXED_EXPERTS, m=experiments.FIXED_SAMPLES)
-_GROWING_CELLS = tuple(cell_name(T=experiments.PER_SAMPLE * m, m=m) for m in GROWING_SAMPLES)
+_GROWING_CELLS = tuple(cell_name(T=experiments.PER_SAMPLE * m, m=m) for m in experiments.GROWING_SAMPLES)
 _GRANTED = 1  # d_N of a single mask function is 0; Theorem 1 is granted more
 _COROLLARY_SAMPLES = 10**10  # at which Lemma 2's p^2 outputs no longer make the bound vacuous
 
@@ -62,12 +51,12 @@ def _linear_bound(run: Run, num_features: int) -> float:
 
 def _has_dimension(dims: Any, runs: Runs) -> list[tuple[str, bool]]:
     del dims
-    return [("free routers have a finite d_N", not runs[DENSE_CELL].params.whole_router)]
+    return [("free routers have a finite d_N", not runs[experiments.DENSE_CELL].params.whole_router)]
 
 
 def _exceeds_natural(runs: Runs) -> np.ndarray:
-    bound = _linear_bound(runs[NATURAL_CELL], experiments.NATURAL_FEATURES)
-    return gaps_of(runs, [NATURAL_CELL])[:, 0] > bound
+    bound = _linear_bound(runs[experiments.NATURAL_CELL], experiments.NATURAL_FEATURES)
+    return gaps_of(runs, [experiments.NATURAL_CELL])[:, 0] > bound
 
 
 def _excess_over_corollary(runs: Runs) -> np.ndarray:
@@ -78,21 +67,21 @@ def _excess_over_corollary(runs: Runs) -> np.ndarray:
     m inputs then share one. Whatever the constant in Lemma 2, its term vanishes as m grows and leaves
     4 C R_m(H) = 2 / sqrt(T), which is below 1/2.
     """
-    radius = math.sqrt(_COROLLARY_SAMPLES / LEARNED_EXPERTS)
-    counts = np.full(LEARNED_EXPERTS, _COROLLARY_SAMPLES / LEARNED_EXPERTS)
+    radius = math.sqrt(_COROLLARY_SAMPLES / experiments.LEARNED_EXPERTS)
+    counts = np.full(experiments.LEARNED_EXPERTS, _COROLLARY_SAMPLES / experiments.LEARNED_EXPERTS)
     gap = float(instances.ball_gap(counts, radius**2, float(_COROLLARY_SAMPLES)))
     bound = theory.corollary_4(
-        LEARNED_EXPERTS,
+        experiments.LEARNED_EXPERTS,
         1,
         _COROLLARY_SAMPLES,
         feature_norm=1.0,
         operator_norms=[radius],
         row_norms=[radius],
-        num_parameters=LEARNED_EXPERTS * LEARNED_FEATURES,
+        num_parameters=experiments.LEARNED_EXPERTS * experiments.LEARNED_FEATURES,
         lipschitz=LIPSCHITZ,
-        delta=float(runs[LEARNED_CELL].params.delta),
+        delta=float(runs[experiments.LEARNED_CELL].params.delta),
     )
-    return alike(runs[LEARNED_CELL], max(gap - bound, 0))
+    return alike(runs[experiments.LEARNED_CELL], max(gap - bound, 0))
 
 
 @claim(
@@ -128,7 +117,7 @@ class AnyConstant:
     )
     experiment = experiments.CELLS
     side = "at_most"
-    abscissa = GROWING_SAMPLES
+    abscissa = experiments.GROWING_SAMPLES
     observe = _ratios
     predict = staticmethod(lambda runs: 0.0)
 
@@ -144,12 +133,14 @@ class LearnedRouter:
 
     formula = _EQUATION_8
     experiment = experiments.LEARNED_CELLS
-    labels = named(LEARNED_CELL)
+    labels = named(experiments.LEARNED_CELL)
     observe = exceeds_at(
-        LEARNED_CELL,
-        lambda run: theorem_1_at(run.params, 1 / math.sqrt(LEARNED_EXPERTS), "linear", LEARNED_FEATURES),
+        experiments.LEARNED_CELL,
+        lambda run: theorem_1_at(
+            run.params, 1 / math.sqrt(experiments.LEARNED_EXPERTS), "linear", experiments.LEARNED_FEATURES
+        ),
     )
-    predict = allowed(LEARNED_CELL)
+    predict = allowed(experiments.LEARNED_CELL)
 
 
 @claim(
@@ -163,9 +154,9 @@ class Dense:
 
     formula = _EQUATION_8
     experiment = experiments.DENSE
-    labels = named(DENSE_CELL)
-    observe = exceeds_at(DENSE_CELL, lambda run: _constants_bound(run, "free", 0))
-    predict = allowed(DENSE_CELL)
+    labels = named(experiments.DENSE_CELL)
+    observe = exceeds_at(experiments.DENSE_CELL, lambda run: _constants_bound(run, "free", 0))
+    predict = allowed(experiments.DENSE_CELL)
     hypotheses = _has_dimension
 
 
@@ -180,9 +171,9 @@ class Natural:
 
     formula = _EQUATION_8
     experiment = experiments.NATURAL
-    labels = named(NATURAL_CELL)
+    labels = named(experiments.NATURAL_CELL)
     observe = _exceeds_natural
-    predict = allowed(NATURAL_CELL)
+    predict = allowed(experiments.NATURAL_CELL)
 
 
 def _declare_trained(source: str, what: str) -> None:
@@ -199,7 +190,7 @@ def _declare_trained(source: str, what: str) -> None:
     class Trained:
         __doc__ = f"The gap of classifiers trained on {what} exceeds (23), d_N of masks, no more often than delta."
         formula = _EQUATION_8
-        experiment = TRAINED[source]
+        experiment = experiments.TRAINED[source]
         side = "at_most"
         labels = staticmethod(list)
         observe = exceeds(bounds)

@@ -17,7 +17,7 @@ _WORDS = {
     "shares": "tasks that each want an expert of their own",
     "drifting": "tasks that each want an expert of their own, in a mix that drifts",
 }
-# Whom Tanbr does not beat, as far as was seen: the reverse stands beside the claim.
+# Rivals that Tanbr was not seen to beat: each such claim has its reverse beside it.
 _AHEAD = {
     "peaked": (),
     "flat": (policies.NUCB, policies.UNIFORM, policies.AVERAGE, policies.MIX),
