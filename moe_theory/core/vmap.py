@@ -20,18 +20,9 @@ def trailing(function: Callable[..., Any], is_batched: tuple[bool, ...]) -> Call
     return jax.vmap(function, in_axes=axes, out_axes=-1)
 
 
-def run(
-    system: Any,
-    keys: Any,
-    state: Any,
-    params: Any,
-    num_rounds: int,
-    record_every: int,
-    observe: Callable[[Any, Any], Any],
-    reduce: Callable[[Any], Any] | None,
-    is_batch: bool,
-) -> tuple[Any, Any]:
+def run(*arguments: Any) -> tuple[Any, Any]:
     """Final state and stacked records of a run: arguments and results of `engine.run`."""
+    system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch = arguments
     batched = trailing if is_batch else lambda function, _: function
     start = batched(lambda key, params: system.init(step_key(key, jnp.int32(0)), params), (True, False))
     one_round = batched(lambda key, state, params: system.step(step_key(key, state.round + 1), state, params), _STEP)
