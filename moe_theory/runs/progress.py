@@ -47,20 +47,28 @@ class _Quiet(Progress):
 quiet: Progress = _Quiet()  # reports nothing
 
 
-class _Pace:
-    """The rate of work and the time left; compiling does not count."""
+class _Timed(Progress):
+    """Counts work and times it; compiling does not count."""
 
     def __init__(self) -> None:
         self.planned = self.done = 0
-        self._timed = 0  # what was done while the clock ran
+        self._timed = 0  # work done while the clock ran
         self._spent = 0.0  # seconds
         self._mark: float | None = None
 
-    def stop(self) -> None:
-        self._mark = None
+    def show(self, activity: str) -> None:
+        """Show what is going on."""
 
-    def start(self) -> None:
+    def add_work(self, replicate_rounds: int) -> None:
+        self.planned += replicate_rounds
+
+    def compiling(self, what: str) -> None:
+        self._mark = None
+        self.show(f"compiling {what}")
+
+    def running(self, what: str) -> None:
         self._mark = time.monotonic()
+        self.show(f"running {what}")
 
     def advance(self, replicate_rounds: int) -> None:
         self.done += replicate_rounds
@@ -77,78 +85,54 @@ class _Pace:
 
     @property
     def shown_rate(self) -> str:
-        if not self.rate:
-            return ""
-        return (
-            f"{self.rate / 1e6:.2f} M replicate-rounds/s" if self.rate > 1e5 else f"{self.rate:,.0f} replicate-rounds/s"
-        )
-
-    @property
-    def shown_left(self) -> str:
-        if not self.rate:
-            return ""
-        seconds = round((self.planned - self.done) / self.rate)
-        return f"{datetime.timedelta(seconds=seconds)} left"
+        number = f"{self.rate / 1e6:.2f} M" if self.rate > 1e5 else f"{self.rate:,.0f}"
+        return f"{number} replicate-rounds/s" if self.rate else ""
 
 
-class _Lines(Progress):
+class _Lines(_Timed):
     """Plain lines for logs and pipes: each change of activity, and the share done at most every ten seconds."""
 
     def __init__(self, console: Console) -> None:
+        super().__init__()
         self._console = console
-        self._pace = _Pace()
-        self._what = self._place = ""
-        self._said = time.monotonic()
+        self._activity = self._place = ""
+        self._printed = time.monotonic()
 
-    def add_work(self, replicate_rounds: int) -> None:
-        self._pace.planned += replicate_rounds
-
-    def compiling(self, what: str) -> None:
-        self._pace.stop()
-        self._say(f"compiling {what}")
-
-    def running(self, what: str) -> None:
-        self._pace.start()
-        self._say(f"running {what}")
+    def show(self, activity: str) -> None:
+        if activity != self._activity:
+            self._activity = activity
+            self._console.print(activity, highlight=False)
 
     def advance(self, replicate_rounds: int) -> None:
-        self._pace.advance(replicate_rounds)
-        if time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
-            self._said = time.monotonic()
-            share = f"{self._pace.done / max(self._pace.planned, 1):.0%} of the replicate-rounds of this run done"
-            facts = (share, self._place, self._pace.shown_rate, self._pace.shown_left)
-            self._console.print(f"{self._what}: {', '.join(filter(None, facts))}", highlight=False)
+        super().advance(replicate_rounds)
+        if time.monotonic() - self._printed > SECONDS_BETWEEN_LINES:
+            self._printed = time.monotonic()
+            facts = [f"{self.done / max(self.planned, 1):.0%} of the replicate-rounds of this run done", self._place]
+            if self.rate:
+                left = datetime.timedelta(seconds=round((self.planned - self.done) / self.rate))
+                facts += [self.shown_rate, f"{left} left"]
+            self._console.print(f"{self._activity}: {', '.join(filter(None, facts))}", highlight=False)
 
     def at(self, place: str) -> None:
         self._place = place
 
-    def _say(self, what: str) -> None:
-        if what != self._what:
-            self._what = what
-            self._console.print(what, highlight=False)
 
-
-class _Bar(Progress):
+class _Bar(_Timed):
     def __init__(self, bar: RichProgress) -> None:
+        super().__init__()
         self._bar = bar
         self._task = bar.add_task("starting", total=0, rate="", place="")
-        self._pace = _Pace()
+
+    def show(self, activity: str) -> None:
+        self._bar.update(self._task, description=activity)
 
     def add_work(self, replicate_rounds: int) -> None:
-        self._pace.planned += replicate_rounds
-        self._bar.update(self._task, total=self._pace.planned)
-
-    def compiling(self, what: str) -> None:
-        self._pace.stop()
-        self._bar.update(self._task, description=f"compiling {what}")
-
-    def running(self, what: str) -> None:
-        self._pace.start()
-        self._bar.update(self._task, description=f"running {what}")
+        super().add_work(replicate_rounds)
+        self._bar.update(self._task, total=self.planned)
 
     def advance(self, replicate_rounds: int) -> None:
-        self._pace.advance(replicate_rounds)
-        self._bar.update(self._task, advance=replicate_rounds, rate=self._pace.shown_rate)
+        super().advance(replicate_rounds)
+        self._bar.update(self._task, advance=replicate_rounds, rate=self.shown_rate)
 
     def at(self, place: str) -> None:
         self._bar.update(self._task, place=place)

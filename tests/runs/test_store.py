@@ -154,12 +154,6 @@ def test_a_really_full_disk(small_disk, finished):
             runner.run(sweep, small_disk / name)
 
 
-def test_a_file_in_the_way_of_the_folder(tmp_path):
-    (tmp_path / "run").write_text("")
-    with pytest.raises(OutputError, match="cannot be created"):
-        runner.run(SWEEP, tmp_path / "run")
-
-
 def test_leftovers_of_a_killed_process_are_swept_up_but_not_what_is_being_written(folder):
     old, new = (chunk_files(folder)[0].with_name(f".{'ab' * 20}.host-{number}.part") for number in (1, 2))
     for path in (old, new):

@@ -80,7 +80,7 @@ def test_two_cpu_devices_give_the_same_bytes(undisturbed, tmp_path):
 import jax
 jax.config.update("jax_num_cpu_devices", 2)
 from moe_theory.sweep import runner
-from moe_theory.sweep.specification import Sweep
+from moe_theory.sweep.results import Sweep
 assert len(jax.local_devices()) == 2
 runner.run(Sweep(**{ARGUMENTS!r}), {str(tmp_path)!r})
 """
@@ -126,6 +126,7 @@ def test_a_name_depends_on_everything_that_decides_numbers():
     assert changes.keys() | {"system", "version"} == task.keys()
     assert len({chunk_name(task | {key: value}) for key, value in changes.items()} | {chunk_name(task)}) == 13
     assert len({chunk.name for chunk in plan.chunks}) == len(plan.chunks)
+    assert len(plan.programs) == 1  # cells of one shape
 
 
 def test_double_precision_is_the_specification_s_choice(tmp_path):
@@ -183,11 +184,6 @@ def test_threads_of_one_process_share_the_work_of_one_folder(undisturbed, tmp_pa
         run.join()
     assert files(tmp_path) == undisturbed
     assert sum(run["computed"] for run in Store(tmp_path).manifest()["runs"]) == 18
-
-
-def test_cells_of_one_shape_are_one_program():
-    plan = planning.Plan(SWEEP, planning.fingerprint("continual"))
-    assert len({planning.program_of(chunk.task) for chunk in plan.chunks}) == 1
 
 
 class Failing(Executor):
@@ -318,11 +314,6 @@ def test_chunks_that_do_not_fit_in_memory_are_refused_beforehand(tmp_path, monke
     assert not files(tmp_path)
     narrower = Sweep(**{**ARGUMENTS, "chunk_width": fitting, "replicates": 2**20, "record_every": 1})
     planning.Plan(narrower, plan.fingerprint).require_memory(2)
-
-
-def test_devices_must_be_at_least_one():
-    with pytest.raises(InvalidRunError, match="devices=0"):
-        DevicePool(0)
 
 
 @pytest.mark.thorough
