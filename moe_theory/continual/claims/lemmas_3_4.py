@@ -7,25 +7,12 @@ from jaxtyping import Array, Float, Int
 
 from moe_theory.continual import experiments, theory
 from moe_theory.continual.algorithm import State, balance_cost, draw, learn
-from moe_theory.continual.claims.measurements import at_rounds, claim, in_blocks, named
+from moe_theory.continual.claims.measurements import at_rounds, claim, in_blocks, named, repeats_of
 from moe_theory.continual.experiments import FEW, HISTORY, ROUTING, SINGLE
 from moe_theory.continual.params import Params
 from moe_theory.core import gating
 from moe_theory.core.random import root_key
-from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
-
-
-def repeats_of(run: Run) -> np.ndarray:
-    """Where a task meets an expert whose last task was the same one: (T, B) of a full history."""
-    tasks, experts = run.records.task, run.records.expert
-    lanes = np.arange(tasks.shape[1])
-    last = np.full((experts.max() + 1, tasks.shape[1]), -1)
-    repeats = np.zeros(tasks.shape, bool)
-    for time in range(len(tasks)):
-        repeats[time] = last[experts[time], lanes] == tasks[time]
-        last[experts[time], lanes] = tasks[time]
-    return repeats
 
 
 def _largest_repeat_move(runs: Runs) -> np.ndarray:
