@@ -9,7 +9,7 @@ import click
 
 from moe_theory import cli
 from moe_theory.cli.output import EXITS
-from moe_theory.report import bounds, citing, deep, pages, sweeps
+from moe_theory.report import bounds, citations, deep, pages, sweeps
 from moe_theory.verify import explore
 
 _SCHEMAS = {  # of the documents that say their own, by command
@@ -20,7 +20,7 @@ _SCHEMAS = {  # of the documents that say their own, by command
     "sweep show": sweeps.SCHEMA,
     "deep": deep.SCHEMA,
     "bound": bounds.SCHEMA,
-    "cite": citing.SCHEMA,
+    "cite": citations.SCHEMA,
 }
 
 

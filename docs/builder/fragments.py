@@ -8,7 +8,7 @@ from gallery import FIGURES, ROOT
 
 from builder import commands, papers
 from moe_theory.core.papers import all_papers
-from moe_theory.report.words import MEANINGS, SYMBOLS
+from moe_theory.report.wording import MEANINGS, SYMBOLS
 from moe_theory.verify.verdict import Status
 
 OVERVIEW = FIGURES / "overview" / "overview.svg"

@@ -18,8 +18,8 @@ from markupsafe import Markup, escape
 
 from builder import Page, api, code, plain, slot, sources
 from moe_theory.core.papers import all_papers, find_paper
-from moe_theory.report import words
-from moe_theory.report.html import mathml
+from moe_theory.report import wording
+from moe_theory.report.rendering import mathml
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.registry import all_claims
 from moe_theory.verify.statement import Statement, statements
@@ -203,12 +203,12 @@ def _breakable(name: str) -> Markup:
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else words.number(value)
+    return "–" if value is None else wording.number(value)
 
 
 def _interval(ends: list[float | None]) -> str:
     low, high = ends
-    return f"[{'−∞' if low is None else words.number(low)}, {'∞' if high is None else words.number(high)}]"
+    return f"[{'−∞' if low is None else wording.number(low)}, {'∞' if high is None else wording.number(high)}]"
 
 
 def _render(template: str, **values: Any) -> str:
@@ -233,7 +233,7 @@ def _templates() -> jinja2.Environment:
         "number": _number,
         "paragraphs": _paragraphs,
         "source_address": code.address,
-        "SYMBOLS": {str(status): symbol for status, symbol in words.SYMBOLS.items()},
+        "SYMBOLS": {str(status): symbol for status, symbol in wording.SYMBOLS.items()},
     }
     environment.globals.update(names)
     return environment

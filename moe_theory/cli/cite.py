@@ -17,18 +17,18 @@ def cite(source: str, bibtex: bool, as_json: bool) -> None:
     or a claim's id, a glob or a paper's name. Prints the statements by paper with what the run says of each, a
     paragraph of LaTeX, and the entries that it cites, this software's among them.
     """
-    from moe_theory.report import citing
+    from moe_theory.report import citations
     from moe_theory.report.citations import bearing_of
 
     bearing = bearing_of(source)
     if as_json:
-        print_json(citing.to_json(bearing))
+        print_json(citations.to_json(bearing))
     elif bibtex:
-        click.echo(citing.bibtex(bearing))
+        click.echo(citations.bibtex(bearing))
     else:
         console = open_console()
         console.print(bearing.note, highlight=False, markup=False)
-        for table in citing.tables(bearing, console.width):
+        for table in citations.tables(bearing, console.width):
             console.print(table)
-        for page in (citing.latex(bearing), citing.bibtex(bearing)):
+        for page in (citations.latex(bearing), citations.bibtex(bearing)):
             console.print(f"\n{page}", highlight=False, markup=False, soft_wrap=True)

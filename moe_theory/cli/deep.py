@@ -135,9 +135,9 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
     from moe_theory.deep.runs import Stored
     from moe_theory.deep.summary import summarize
     from moe_theory.report import deep as pages
-    from moe_theory.report.output import prepare_folder
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
+    from moe_theory.runs.files import prepare_folder
     from moe_theory.runs.machine import available_cores
     from moe_theory.runs.provenance import backend
 
@@ -198,9 +198,8 @@ def _write(plan: "Plan", made: "Runs", summary: "Summary", report: "Report", fol
     """Write records, numbers, verdicts and a picture; their paths. Raises: OutputError if the folder refuses them."""
     from moe_theory.deep.runs import dataset
     from moe_theory.report import deep as pages
-    from moe_theory.report.output import write_text
     from moe_theory.report.pages import write_numbers
-    from moe_theory.runs.files import write_whole
+    from moe_theory.runs.files import write_text, write_whole
     from moe_theory.sweep.dataset import to_netcdf
 
     paths = [folder / name for name in pages.NAMES]
@@ -212,8 +211,8 @@ def _write(plan: "Plan", made: "Runs", summary: "Summary", report: "Report", fol
 
 
 def _show(summary: "Summary", report: "Report", console: "Console") -> None:
-    from moe_theory.report import closing
     from moe_theory.report import deep as pages
+    from moe_theory.report import verdicts
     from moe_theory.report.verdicts import live_table
 
     for table in pages.tables(summary, console.width):
@@ -223,7 +222,7 @@ def _show(summary: "Summary", report: "Report", console: "Console") -> None:
         console.print(line, highlight=False, soft_wrap=True, markup=False, style=style)
     if report.verdicts:
         console.print(live_table(report.verdicts, console.width))
-        print_lines(console, *closing.closing_lines(report))
+        print_lines(console, *verdicts.closing_lines(report))
 
 
 class _Log:

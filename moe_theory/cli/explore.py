@@ -53,9 +53,9 @@ def explore(
     Writes the map as a picture, its numbers as CSV and all verdicts as JSON into OUT.
     """
     from moe_theory.report import exploration
-    from moe_theory.report.output import prepare_folder
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
+    from moe_theory.runs.files import prepare_folder
     from moe_theory.verify.explore import carry_out_search, plan_search
     from moe_theory.verify.registry import load_claims
 

@@ -101,7 +101,7 @@ def merge(
     from moe_theory.merging.testbed.checkpoint import merge_checkpoint
     from moe_theory.merging.testbed.training import PATTERN
     from moe_theory.report import merging
-    from moe_theory.report.output import prepare_folder
+    from moe_theory.runs.files import prepare_folder
 
     if slots < 1 or slot_size < 1:
         raise InvalidRunError(f"slots={slots} and slot_size={slot_size} must be at least 1. Raise them.")

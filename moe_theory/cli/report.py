@@ -20,8 +20,8 @@ def report(folders: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     their errors add up.
     """
     from moe_theory.report import pages
-    from moe_theory.report.output import prepare_folder
     from moe_theory.report.verdicts import summary
+    from moe_theory.runs.files import prepare_folder
 
     merged = pages.read_reports(folders)
     first = folders[0] if folders[0].is_dir() else folders[0].parent

@@ -84,7 +84,7 @@ def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
 
 
 def _estimate(specification: Path | None, out: Path | None, devices: int | None, as_json: bool) -> None:
-    from moe_theory.report import costs
+    from moe_theory.report import sweeps
     from moe_theory.sweep.estimate import estimate
 
     grid, folder = _read(specification, out)
@@ -93,7 +93,7 @@ def _estimate(specification: Path | None, out: Path | None, devices: int | None,
     if as_json:
         print_json(estimated.to_json())
     else:
-        open_console().print(costs.estimate_table(estimated))
+        open_console().print(sweeps.estimate_table(estimated))
 
 
 def _run(
@@ -104,7 +104,7 @@ def _run(
     as_json: bool,
     is_stopped: Callable[[], bool],
 ) -> None:
-    from moe_theory.report import costs, sweeps
+    from moe_theory.report import sweeps
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import made_folder
@@ -132,7 +132,7 @@ def _run(
         print_json(sweeps.to_json(results))
         return
     console.print(sweeps.table(results))
-    print_lines(console, *costs.closing_lines(outcome.counts), merged, f"look: moe-theory sweep show {folder}")
+    print_lines(console, *sweeps.closing_lines(outcome.counts), merged, f"look: moe-theory sweep show {folder}")
 
 
 def _set_cpu_devices(number: int | None) -> None:

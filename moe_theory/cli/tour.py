@@ -44,7 +44,7 @@ def tour(asked: str | None, out: Path, only_script: bool, as_json: bool) -> None
     Shows ten steps of words, code and its output, one after another, in a minute or two. Writes into OUT the script
     (tour.py, for you to change; also a notebook), the pictures, and one page of everything, tour.html.
     """
-    from moe_theory.report.output import prepare_folder, write_text
+    from moe_theory.runs.files import prepare_folder, write_text
     from moe_theory.tour import steps
 
     place = json.dumps(out.as_posix(), ensure_ascii=False)
@@ -93,8 +93,8 @@ def _walk(plan: "Sequence[Step]", wanted: range, script: Path, console: "Console
     import matplotlib
 
     from moe_theory.report import tour
-    from moe_theory.report.output import write_text
     from moe_theory.runs.compilation import keep_programs
+    from moe_theory.runs.files import write_text
     from moe_theory.tour import steps
 
     folder = script.parent

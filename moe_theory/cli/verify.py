@@ -135,10 +135,10 @@ def _list(request: "Request", replicates: int | None, as_json: bool) -> None:
 
 def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
     from moe_theory.report import pages, verdicts
-    from moe_theory.report.closing import closing_lines
-    from moe_theory.report.output import prepare_folder
+    from moe_theory.report.verdicts import closing_lines
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
+    from moe_theory.runs.files import prepare_folder
     from moe_theory.verify.evidence import Archive
     from moe_theory.verify.session import carry_out
 
@@ -173,8 +173,8 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
 def _self_test(seed: int, out: Path, as_json: bool) -> None:
     from moe_theory.core.random import root_key
     from moe_theory.report import selftest
-    from moe_theory.report.output import prepare_folder
     from moe_theory.runs import terminal_progress
+    from moe_theory.runs.files import prepare_folder
     from moe_theory.runs.machine import available_cores
     from moe_theory.verify.selftest import self_test
 

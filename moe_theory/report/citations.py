@@ -1,14 +1,20 @@
-"""What a run bears on: the papers' statements, with what the run says of each."""
+"""Citations: entries of papers and of this software, the statements a run bears on, as table, LaTeX and JSON."""
 
 import dataclasses
 import fnmatch
+import functools
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
+from rich.table import Table
+
 import moe_theory
-from moe_theory.core.errors import InvalidReportError, MoeTheoryError, shortened
+from moe_theory.core.errors import InvalidPaperError, InvalidReportError, MoeTheoryError, shortened
 from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_place
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.presets import preset
@@ -19,7 +25,67 @@ from moe_theory.verify import explore
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.registry import declared_claims, select_claims
 from moe_theory.verify.statement import statements
-from moe_theory.verify.verdict import Verdict
+from moe_theory.verify.verdict import Status, Verdict
+
+_SOFTWARE = rf"""@misc{{moe-theory,
+  title = {{{{moe\_theory}}: executable theory of {{Mixture-of-Experts}}}},
+  author = {{{{The moe\_theory developers}}}},
+  note = {{Version {moe_theory.__version__}}},
+}}"""
+_ENTRY = re.compile(r"^@\w+\{(?P<key>[\w-]+),\n(?P<fields>.*?)^\}$", re.DOTALL | re.MULTILINE)
+_FIELD = re.compile(r"^  (\w+) = \{(.*)\},$", re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One BibTeX entry, as text and by its fields."""
+
+    key: str
+    fields: dict[str, str]
+    text: str
+
+    def of_version(self, version: str) -> "Entry":
+        """The entry of software, in the version that ran."""
+        note = self.fields["note"]
+        said = f"Version {version}"
+        return dataclasses.replace(self, fields={**self.fields, "note": said}, text=self.text.replace(note, said))
+
+    @property
+    def title(self) -> str:
+        """The title without BibTeX's braces and escapes."""
+        return self.fields["title"].replace("{", "").replace("}", "").replace(r"\_", "_")
+
+    @property
+    def authors(self) -> list[str]:
+        """Names as "family, given", or as an organisation calls itself."""
+        names = self.fields["author"].replace(r"\_", "_").split(" and ")
+        return [name.strip("{}") for name in names]
+
+
+@functools.cache
+def software() -> Entry:
+    """The entry of this package."""
+    return _parsed(_SOFTWARE)
+
+
+@functools.cache
+def entry_of(paper: str) -> Entry | None:
+    """A paper's entry; None for one without a citation, or that is not installed.
+
+    Raises: InvalidPaperError for a citation that is no BibTeX entry with a field a line.
+    """
+    text = find_paper(paper).citation if paper in paper_names() else ""
+    return _parsed(text.strip()) if text else None
+
+
+def _parsed(text: str) -> Entry:
+    found = _ENTRY.search(text)
+    if found is None or not {"title", "author"} <= dict(_FIELD.findall(found["fields"])).keys():
+        raise InvalidPaperError(
+            f"citation {text[:40]!r} must be one BibTeX entry, a line for each of title, author, ..."
+        )
+    return Entry(found["key"], dict(_FIELD.findall(found["fields"])), found[0])
+
 
 UNJUDGED = "Nothing is judged here: "
 
@@ -61,7 +127,7 @@ def bearing_of(run: str) -> Bearing:
             )
         chosen = select_claims([run])
         return Bearing(run, UNJUDGED + "these are the claims of that name.", _by_paper(map(_unjudged, chosen)))
-    for fits, bearing in _KINDS:
+    for fits, bearing in _RUN_KINDS:
         if fits(path):
             return _undamaged(run, path, bearing)
     raise InvalidReportError(
@@ -163,7 +229,7 @@ def _explorations(path: Path) -> list[Path]:
 
 
 # Each kind of run: whether something is one, and what it bears on. The first that fits decides.
-_KINDS: tuple[tuple[Callable[[Path], bool], Callable[[str, Path], Bearing]], ...] = (
+_RUN_KINDS: tuple[tuple[Callable[[Path], bool], Callable[[str, Path], Bearing]], ...] = (
     (lambda path: _schema(path / deep.NAMES[1]) == deep.SCHEMA, _of_deep),
     (lambda path: (path / MANIFEST).is_file(), _of_sweep),
     (lambda path: all((path / name).is_file() for name in merging.NAMES), _of_merge),
@@ -219,3 +285,127 @@ def papers_of(paper: str, claim: str) -> Sequence[str]:
         for other in find_paper(paper).answers_for
         if any(fnmatch.fnmatchcase(claim, glob) for each in statements(other) for glob in each.claims)
     ]
+
+
+SCHEMA = "moe-theory/citation/1"
+MOST_LABELS = 8  # that the paragraph names of a paper
+FULL_WIDTH = 150  # columns of a terminal that takes ids with the paper's name
+_KINDS = ("Theorem", "Proposition", "Corollary", "Lemma", "Assumption", "Fig", "Table", "Eq")  # the weightiest first
+_LABEL = re.compile(
+    r"(Theorem|Proposition|Corollary|Lemma|Assumption|Fig|Table|Eq)s?\.? [\dIVX().]*[\dIVX)]"
+    r"(?: (?:and|to) [\d()]+)?"
+)
+
+
+def tables(bearing: Bearing, width: int) -> list[Table]:
+    """The statements of each paper: source, claim and verdicts; ids lose the paper's name in a narrow terminal."""
+    return [_table(title_of(paper), found, width) for paper, found in bearing.papers.items()]
+
+
+def _table(title: str, found: Sequence[Statement], width: int) -> Table:
+    is_judged = any(statement.verdicts for statement in found)
+    begins = {statement.claim.partition(".")[0] for statement in found}
+    prefix = f"{begins.pop()}." if len(begins) == 1 and width < FULL_WIDTH else ""
+    table = Table(title=escape(title), title_justify="left", header_style="bold", pad_edge=False)
+    claim = f"claim ({prefix}*)" if prefix else "claim"
+    for name in ("source", claim, "verdicts" if is_judged else "statement"):
+        table.add_column(name, overflow="fold")
+    for statement in found:
+        says = "\n".join(f"{status} {setting}" for status, setting in statement.verdicts)
+        id = statement.claim.removeprefix(prefix)
+        table.add_row(*map(escape, (statement.where, id, says if is_judged else statement.statement)))
+    return table
+
+
+def title_of(paper: str) -> str:
+    """The paper's authors, title and year, as far as they are known."""
+    entry = entry_of(paper)
+    if entry is None:
+        return f"{paper}: a paper of your own; its BibTeX is yours to add"
+    names = [author.partition(",")[0] for author in entry.authors]
+    year = f" ({entry.fields['year']})" if "year" in entry.fields else ""
+    return f"{', '.join(names)}{year}: {entry.title}"
+
+
+def latex(bearing: Bearing) -> str:
+    """A paragraph to paste: what ran, and which statements it bears on."""
+    sentences = [rf"We used moe\_theory~\cite{{{software().key}}}, version~{bearing.version}."]
+    for paper, found in bearing.papers.items():
+        entry = entry_of(paper)
+        cited = rf"\cite{{{entry.key}}}" if entry else rf"\emph{{{_escaped(paper)}}}"
+        own = [statement for statement in found if _is_of_the_paper(statement)]
+        others = [statement for statement in found if not _is_of_the_paper(statement)]
+        begin = "The runs bear on" if any(statement.verdicts for statement in found) else "It concerns"
+        told = []
+        if own or not others:
+            told.append(f"{_labels(own)} of~{cited}{_counted(own, bearing)}")
+        if others:
+            what = "one statement" if len(others) == 1 else f"{len(others)} statements"
+            told.append(f"{what} beside those of~{cited}{_counted(others, bearing)}")
+        sentences.append(f"{begin} {' and '.join(told)}.")
+    return "% LaTeX\n" + "\n".join(sentences)
+
+
+def _is_of_the_paper(statement: Statement) -> bool:
+    """Whether it is the paper that says so, and not what replaces a statement, or a claim of the user's own."""
+    return _LABEL.search(statement.where) is not None and not statement.where.startswith(("replaces", "beside"))
+
+
+def _counted(found: Sequence[Statement], bearing: Bearing) -> str:
+    counts = Counter(status for statement in found for status, _ in statement.verdicts)
+    said = ", ".join(f"{counts[status]} {status.lower()}" for status in Status if counts[status])
+    return f" ({said})" if said and not bearing.is_map else ""
+
+
+def _labels(found: Sequence[Statement]) -> str:
+    """The numbers of the statements, as far as they have some and there are not too many."""
+    labels = [label for statement in found if (label := _LABEL.search(statement.where))]
+    labels.sort(key=lambda label: _KINDS.index(label[1]))
+    names = list(dict.fromkeys(label[0] for label in labels)) or ["statements"]
+    if len(names) > MOST_LABELS:
+        names = [*names[:MOST_LABELS], f"{len(names) - MOST_LABELS} other statements"]
+    return _escaped(", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1])
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\{letter}" if letter in "#$%&_{}" else letter for letter in text)
+
+
+def bibtex(bearing: Bearing) -> str:
+    """The entries of the software, in the version that ran, and of the papers."""
+    return "\n\n".join(entry.text for entry in _cited(bearing))
+
+
+def _cited(bearing: Bearing) -> list[Entry]:
+    papers = (entry_of(paper) for paper in bearing.papers)
+    return [software().of_version(bearing.version), *(entry for entry in papers if entry is not None)]
+
+
+def to_json(bearing: Bearing) -> dict[str, Any]:
+    """All of it as a dictionary for JSON."""
+    papers = [
+        {
+            "paper": paper,
+            "key": entry.key if (entry := entry_of(paper)) else None,
+            "title": title_of(paper),
+            "statements": [
+                {
+                    "claim": statement.claim,
+                    "where": statement.where,
+                    "statement": statement.statement,
+                    "verdicts": [{"status": status, "setting": setting} for status, setting in statement.verdicts],
+                }
+                for statement in found
+            ],
+        }
+        for paper, found in bearing.papers.items()
+    ]
+    return {
+        "schema": SCHEMA,
+        "run": bearing.run,
+        "note": bearing.note,
+        "version": bearing.version,
+        "papers": papers,
+        "latex": latex(bearing),
+        "bibtex": bibtex(bearing),
+    }

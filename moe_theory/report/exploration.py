@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from rich.text import Text
 
-from moe_theory.report.output import write_text
 from moe_theory.report.panels import ALLOWED, OBSERVED, PREDICTED
 from moe_theory.report.plots import PAGE_WIDTH, render
-from moe_theory.report.words import allowed_sides
+from moe_theory.report.wording import allowed_sides
+from moe_theory.runs.files import write_text
 from moe_theory.verify.explore import Axis, Exploration, Point
 from moe_theory.verify.verdict import Status
 

@@ -12,9 +12,8 @@ from rich.live import Live
 from rich.table import Table
 
 from moe_theory.merging.online import Row
-from moe_theory.report.output import write_text
 from moe_theory.report.plots import PAGE_WIDTH, render_as
-from moe_theory.runs.files import write_whole
+from moe_theory.runs.files import write_text, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import InvalidReportError
-from moe_theory.report.html import to_html
-from moe_theory.report.markdown import to_markdown
-from moe_theory.report.output import write_text
+from moe_theory.report.rendering import to_html, to_markdown
+from moe_theory.runs.files import write_text
 from moe_theory.verify.verdict import Report, Status, Verdict
 
 SCHEMA = "moe-theory/verdicts/3"

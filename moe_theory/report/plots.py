@@ -19,8 +19,8 @@ import xarray as xr
 from moe_theory.core.errors import InvalidRunError, unknown_name
 from moe_theory.core.papers import find_paper, paper_names
 from moe_theory.core.random import root_key
-from moe_theory.report.output import prepare_folder, write_text
 from moe_theory.runs import Progress, quiet
+from moe_theory.runs.files import prepare_folder, write_text
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.registry import SPECIAL_NAMES, select_readings
 

@@ -10,8 +10,8 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from moe_theory.report.output import write_text
 from moe_theory.report.plots import PAGE_WIDTH, render
+from moe_theory.runs.files import write_text
 from moe_theory.verify.claim import KINDS, Kind
 from moe_theory.verify.planted import REPLICATES
 from moe_theory.verify.selftest import CONFIDENCE, Row, SelfTest

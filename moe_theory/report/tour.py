@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from moe_theory.report.html import templates
+from moe_theory.report.rendering import templates
 from moe_theory.runs.provenance import now, versions
 from moe_theory.tour.steps import Result
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from moe_theory import __version__
 from moe_theory.core.papers import all_papers, paper_names
-from moe_theory.report import bibliography, citations, citing, pages, plots
+from moe_theory.report import citations, pages, plots
 from moe_theory.sweep.systems import system_names
 from moe_theory.verify.registry import select_claims
 from moe_theory.verify.verdict import Status
@@ -62,7 +62,7 @@ def test_people_get_a_table_a_paragraph_and_bibtex(tmp_path, ran):
     for part in ("Theory on Mixture-of-Experts in Continual Learning", "REFUTED", "% LaTeX", r"moe\_theory", "@misc{"):
         assert part in page
     only = ran("cite", tmp_path, "--bibtex").out
-    assert only.rstrip() == citing.bibtex(citations.bearing_of(str(tmp_path)))
+    assert only.rstrip() == citations.bibtex(citations.bearing_of(str(tmp_path)))
     assert only.startswith("@misc{moe-theory,\n")
     assert re.fullmatch(r"(@\w+\{[\w-]+,\n(  \w+ = \{.*\},\n)+\}\n\n?)+", only)
 
@@ -164,7 +164,7 @@ def test_what_is_no_run_is_refused_in_a_line(tmp_path, refused):
 def test_a_paper_of_one_s_own_has_no_entry():
     statement = citations.Statement("mine.a", "page 3 of my_notes", "It holds.")
     bearing = citations.Bearing("a run", "a note", {"my_notes": [statement]})
-    document = citing.to_json(bearing)
+    document = citations.to_json(bearing)
     assert document["papers"][0]["key"] is None
     assert r"\emph{my\_notes}" in document["latex"]
     assert document["bibtex"].count("@") == 1
@@ -172,14 +172,14 @@ def test_a_paper_of_one_s_own_has_no_entry():
 
 def test_brackets_of_a_statement_are_no_markup(capsys):
     statement = citations.Statement("mine.a", "my notes", "It holds for [every] x.")
-    Console(width=100).print(*citing.tables(citations.Bearing("a run", "a note", {"mine": [statement]}), 100))
+    Console(width=100).print(*citations.tables(citations.Bearing("a run", "a note", {"mine": [statement]}), 100))
     assert "[every]" in capsys.readouterr().out
 
 
 def test_the_bibliography_is_citation_cff():
     about = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    software = bibliography.software()
-    papers = [entry for paper in all_papers() if (entry := bibliography.entry_of(paper))]
+    software = citations.software()
+    papers = [entry for paper in all_papers() if (entry := citations.entry_of(paper))]
     assert software.fields["note"] == f"Version {about['version']}" == f"Version {__version__}"
     assert software.title == about["title"]
     assert software.authors == [author["name"] for author in about["authors"]]

@@ -5,7 +5,7 @@ import shutil
 import pytest
 import samples
 
-from moe_theory.report import contents, pages
+from moe_theory.report import pages, wording
 from moe_theory.verify.verdict import Status
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install 'moe-theory[dev]'")
@@ -91,7 +91,7 @@ def shown(page):
 
 def anchors(report, **wanted):
     chosen = (each for each in report.verdicts if all(getattr(each, name) == value for name, value in wanted.items()))
-    return list(dict.fromkeys(contents.claim_anchor(verdict.claim) for verdict in chosen))
+    return list(dict.fromkeys(wording.claim_anchor(verdict.claim) for verdict in chosen))
 
 
 def overflow(page):
@@ -134,17 +134,17 @@ def test_an_address_holds_a_view_or_a_card(opened, report):
     for verdict in page.locator(".verdict:visible").all():
         assert (verdict.get_attribute("data-status"), verdict.get_attribute("data-reading")) == ("SUPPORTED", "sibling")
     other = next(verdict for verdict in report.verdicts if verdict.status is Status.REFUTED)
-    page.evaluate("anchor => { location.hash = anchor }", contents.verdict_anchor(other))
-    section = page.locator(f"[id='{contents.verdict_anchor(other)}']")
+    page.evaluate("anchor => { location.hash = anchor }", wording.verdict_anchor(other))
+    section = page.locator(f"[id='{wording.verdict_anchor(other)}']")
     section.wait_for(state="visible")
     sync_api.expect(section).to_be_in_viewport()
     page = opened()
     page.get_by_role("link", name=f"REFUTED: {other.claim} under {other.reading}").click()
-    sync_api.expect(page.locator(f"[id='{contents.verdict_anchor(other)}']")).to_be_in_viewport()
+    sync_api.expect(page.locator(f"[id='{wording.verdict_anchor(other)}']")).to_be_in_viewport()
 
 
 def test_copies_the_command(opened, report, browser):
-    page = opened(f"#{contents.verdict_anchor(report.verdicts[0])}", permissions=["clipboard-read", "clipboard-write"])
+    page = opened(f"#{wording.verdict_anchor(report.verdicts[0])}", permissions=["clipboard-read", "clipboard-write"])
     button = page.locator(".verdict:visible .copy").first
     button.click()
     sync_api.expect(button).to_have_text("Copied")

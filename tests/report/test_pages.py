@@ -12,9 +12,9 @@ from markdown_it import MarkdownIt
 
 from moe_theory import cli
 from moe_theory.core.errors import InvalidReportError, OutputError
-from moe_theory.report import contents, html, pages
-from moe_theory.report.markdown import to_markdown
-from moe_theory.report.words import facts, number
+from moe_theory.report import pages, rendering, wording
+from moe_theory.report.rendering import to_markdown
+from moe_theory.report.wording import facts, number
 from moe_theory.verify.verdict import Status, Stop
 
 VOID = {"meta", "img", "input", "br", "link", "circle", "path", "rect", "use"}
@@ -65,7 +65,7 @@ def report():
 
 @pytest.fixture(scope="module")
 def text(report):
-    return html.to_html(report)
+    return rendering.to_html(report)
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +83,8 @@ def test_every_verdict_has_its_card(report, page):
     names = page.attributes("id")
     assert len(set(names)) == len(names)
     for verdict in report.verdicts:
-        assert verdict.reading in page.words[contents.verdict_anchor(verdict)]
-        card = page.words[contents.claim_anchor(verdict.claim)]
+        assert verdict.reading in page.words[wording.verdict_anchor(verdict)]
+        card = page.words[wording.claim_anchor(verdict.claim)]
         for words in (verdict.claim, verdict.where, verdict.statement, verdict.command):
             assert words in card
 
@@ -123,7 +123,7 @@ def test_numbers_are_those_of_the_json(report, page):
 def test_each_status_says_what_it_has_to(report, page):
     """Catches a refutation without its command, and a trivial value, hypothesis or message left out."""
     for verdict in report.verdicts:
-        words = " ".join(page.words[contents.verdict_anchor(verdict)].split())
+        words = " ".join(page.words[wording.verdict_anchor(verdict)].split())
         if verdict.status is Status.REFUTED:
             assert f"See it fail, with {verdict.replicates} replicates: {verdict.command}" in words
         if verdict.status is Status.VACUOUS:
@@ -140,10 +140,10 @@ def test_each_status_says_what_it_has_to(report, page):
 def test_what_was_replaced_and_what_replaces_it_are_linked(report, page):
     within = {(name, attributes["href"]) for tag, attributes, name in page.elements if tag == "a"}
     (wrong, right) = ("continual.lemma-3", "continual.lemma-3.contraction")
-    assert (contents.claim_anchor(wrong), f"#{contents.claim_anchor(right)}") in within
-    assert (contents.claim_anchor(right), f"#{contents.claim_anchor(wrong)}") in within
+    assert (wording.claim_anchor(wrong), f"#{wording.claim_anchor(right)}") in within
+    assert (wording.claim_anchor(right), f"#{wording.claim_anchor(wrong)}") in within
     alone = with_verdicts(report, *(verdict for verdict in report.verdicts if verdict.claim == wrong))
-    assert f"<code>{right}</code> (not in this report)" in html.to_html(alone)
+    assert f"<code>{right}</code> (not in this report)" in rendering.to_html(alone)
 
 
 def test_error_budget_and_versions_are_printed(report, text):
@@ -162,12 +162,12 @@ def test_hostile_words_stay_words(report):
     free = dict.fromkeys(("claim", "where", "statement", "reason", "reading", "at", "command", "formula"), HOSTILE)
     verdict = samples.verdict(**free, replaced_by=HOSTILE, paper=HOSTILE, interval_kind=HOSTILE)
     evil = dataclasses.replace(with_verdicts(report, verdict), command=HOSTILE, readings={HOSTILE: HOSTILE})
-    text = html.to_html(evil)
+    text = rendering.to_html(evil)
     page = Page(text)
     assert page.wrong == []
     assert [tag for tag, _, _ in page.elements].count("script") == 1
     assert "49" not in re.sub(r"base64,[^\"]*", "", text)[text.index("</script>", text.index("<main>")) - 40 :]
-    assert "javascript:x" in page.words[contents.verdict_anchor(verdict)]
+    assert "javascript:x" in page.words[wording.verdict_anchor(verdict)]
     made = to_markdown(evil)
     parsed = MarkdownIt("commonmark").enable("table").parse(made)
     parts = [part for token in parsed for part in [token, *(token.children or [])]]
@@ -182,7 +182,7 @@ def test_hostile_words_stay_words(report):
     "latex", [r"\frac{a}{b} \le \mathcal{O}(\sigma_0^{1/2})", r"\left(", r"}{", r"\nosuch{x}", "<u>"]
 )
 def test_formulas_are_mathematics_or_their_source(report, latex):
-    page = Page(html.to_html(with_verdicts(report, samples.verdict(formula=latex))))
+    page = Page(rendering.to_html(with_verdicts(report, samples.verdict(formula=latex))))
     assert page.wrong == []
     assert latex in page.attributes("aria-label")
     assert "u" not in [tag for tag, _, _ in page.elements]
@@ -192,7 +192,7 @@ def test_markdown_says_what_the_page_says(report):
     made = to_markdown(report)
     assert set(re.findall(r"\(#(.*?)\)", made)) <= set(re.findall(r'<a id="(.*?)"', made))
     for verdict in report.verdicts:
-        start = made.index(f'<a id="{contents.verdict_anchor(verdict)}">')
+        start = made.index(f'<a id="{wording.verdict_anchor(verdict)}">')
         section = made[start : made.index(verdict.command, start)]
         for fact in facts(verdict):
             assert f"| {fact.label} | {fact.text()} |" in section
@@ -201,8 +201,8 @@ def test_markdown_says_what_the_page_says(report):
 
 def test_an_empty_report_is_a_page(report):
     empty = with_verdicts(report)
-    assert Page(html.to_html(empty)).wrong == []
-    assert "0 verdicts" in html.to_html(empty)
+    assert Page(rendering.to_html(empty)).wrong == []
+    assert "0 verdicts" in rendering.to_html(empty)
     assert to_markdown(empty)
 
 

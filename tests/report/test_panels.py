@@ -9,7 +9,7 @@ import samples
 from matplotlib.collections import PolyCollection
 
 from moe_theory.report import panels, plots
-from moe_theory.report.interval import INSET, WIDTH, number_line
+from moe_theory.report.panels import INSET, WIDTH, number_line
 from moe_theory.verify.claim import KINDS
 from moe_theory.verify.verdict import Curve
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from moe_theory.report import pages
-from moe_theory.report.markdown import to_markdown
+from moe_theory.report.rendering import to_markdown
 from moe_theory.verify import Claim, Status, Verdict
 from moe_theory.verify.verdict import Report
 

@@ -14,7 +14,7 @@ from scipy import stats
 from moe_theory import continual
 from moe_theory.core.errors import InvalidClaimError
 from moe_theory.report import panels, plots
-from moe_theory.report.words import headline
+from moe_theory.report.wording import headline
 from moe_theory.runs import Run
 from moe_theory.verify import Status, intervals, judgement, session
 
