@@ -25,6 +25,8 @@ from moe_theory.merging.system import State as State
 from moe_theory.merging.system import system as system
 from moe_theory.merging.weights import check_weights as check_weights
 
+repaired = corrected  # the earlier name of `corrected`
+
 # The one place that names the paper: whatever lists papers asks for this.
 PAPER = Paper(
     name="merging",
