@@ -193,4 +193,4 @@ def _reward_of_equal_weights(stream: "Stream", num_slots: int) -> float:
 
     weights = np.full(stream.num_experts, 1 / stream.num_experts)
     served = [stream.serve(slot, weights) for slot in itertools.islice(stream.slots(), num_slots)]
-    return float(np.mean([slot.reward for slot in served]))
+    return float(np.mean([np.average(each.rewards, weights=each.counts) for each in served]))
