@@ -2,6 +2,7 @@
 distribution that does not get everything that the package's own have."""
 
 import ast
+import dataclasses
 import json
 import os
 import subprocess
@@ -9,7 +10,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 import moe_theory
+from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.papers import all_papers, find_paper, paper_names
 
 ROOT = Path(moe_theory.__file__).parent
@@ -63,6 +67,18 @@ def test_the_package_s_own_papers_are_complete():
         assert paper.import_figures()
         assert bool(paper.statements) != bool(paper.answers_for)
         assert set(paper.answers_for) <= set(papers)
+
+
+@pytest.mark.parametrize("paper", paper_names())
+def test_figures_are_described_and_refuse_what_cannot_be_run(paper):
+    own = find_paper(paper)
+    reading = own.readings[own.reading_names("quick")[0]]
+    for name, figure in own.import_figures().items():
+        assert figure.name == name
+        assert all(dataclasses.asdict(figure).values())
+        for replicates, num_rounds in ((0, 10), (2, 0)):
+            with pytest.raises(InvalidRunError):
+                figure.compute(reading, replicates, 0, num_rounds=num_rounds)
 
 
 def test_choosing_a_claim_imports_no_other_paper():
