@@ -44,10 +44,7 @@ def table(results: Results) -> Table:
     shown_cells, rest = range(min(len(cells), MOST_ROWS)), len(cells) - MOST_ROWS
     caption = f"{rest} more cells: to_xarray, to_netcdf, to_zarr or to_parquet has them all" if rest > 0 else None
     made = Table(
-        title=f"round {results.rounds[-1]}, mean ± standard error",
-        caption=caption,
-        header_style="bold",
-        pad_edge=False,
+        title=f"round {results.rounds[-1]}, mean ± standard error", caption=caption, header_style="bold", pad_edge=False
     )
     for name in [*cells[0].settings, *scalars(results)]:
         made.add_column(name, justify="right", overflow="fold")

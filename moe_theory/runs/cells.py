@@ -54,10 +54,7 @@ class Cell:
 
     @property
     def rounds(self) -> Int[np.ndarray, " R"]:
-        """The recorded rounds that are kept.
-
-        Raises: InvalidRunError for rounds or a recording that cannot be run.
-        """
+        """The recorded rounds that are kept. Raises: InvalidRunError for rounds or a recording that cannot be run."""
         rounds = recorded_rounds(self.num_rounds, self.record_every)
         return rounds if self.keep is None else rounds[list(self.keep)]
 

@@ -15,10 +15,7 @@ from moe_theory.runs.files import user_cache
 from moe_theory.runs.provenance import processor_fact
 
 VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own; child processes inherit it
-THRESHOLDS = {
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-}
+THRESHOLDS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
 _UNREADABLE = re.compile(r"Error (?:reading|writing) persistent compilation cache entry for '([\w.-]+)'")
 
 

@@ -75,10 +75,7 @@ class Samples(NamedTuple):
         return Samples(self.observed[rows], self.predicted[rows], self.allowed[rows], trivial)
 
     def after(self, earlier: "Samples | None") -> "Samples":
-        """These replicates behind earlier ones.
-
-        Raises: InvalidClaimError where the two have different components.
-        """
+        """These replicates behind earlier ones. Raises: InvalidClaimError where the two have different components."""
         if earlier is None:
             return self
         if earlier.observed.shape[1] != self.observed.shape[1]:

@@ -361,12 +361,7 @@ def _coarse(plan: Plan) -> list[Coordinates]:
 
 
 def _judge(
-    plan: Plan,
-    wanted: Sequence[Coordinates],
-    level: int,
-    pace: dict,
-    progress: Progress,
-    on_point: OnPoint | None,
+    plan: Plan, wanted: Sequence[Coordinates], level: int, pace: dict, progress: Progress, on_point: OnPoint | None
 ) -> list[Point]:
     """Points of one level: the first look at all of them, then the second at those undecided, and so on."""
     waiting = {coordinates: plan.monitor(coordinates, pace) for coordinates in wanted}

@@ -126,10 +126,7 @@ class StudyMonitor:
     """
 
     def __init__(
-        self,
-        study: Study,
-        archive: Archive | None = None,
-        pace: MutableMapping[Experiment, float] | None = None,
+        self, study: Study, archive: Archive | None = None, pace: MutableMapping[Experiment, float] | None = None
     ) -> None:
         self.study, self.archive = study, archive
         self.seconds = 0.0
