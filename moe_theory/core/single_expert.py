@@ -65,7 +65,6 @@ class Exact(NamedTuple):
 
 class Arrivals(NamedTuple):
     """Moments of one arrival's own truth w and unit signal u, averaged over the tasks; Pi = I - u u', q = Pi w.
-
     E[(u'Au) u u'] = sum_n axis_weights_n (e_n'A e_n) e_n e_n' + the terms of `signal_mixed` and `signal_free`.
     """
 
@@ -104,13 +103,18 @@ def single_expert(
 
 
 def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"], own_spread: float = 0.0) -> Arrivals:
-    """Arrivals whose signal points along the task's signal, of any length, whatever their own truth is.
-
-    Raises: InvalidParamsError for a zero signal, or a spread that is negative or not finite.
+    """Arrivals whose signal points along the task's signal, of any length, whatever their own truth is. Raises:
+    InvalidParamsError for a zero signal, or a spread that is negative or not finite.
     """
-    truths, units = np.asarray(truths, np.float64), _unit_rows(signals)
-    num_tasks, num_features = truths.shape
+    truths, signals = np.asarray(truths, np.float64), np.asarray(signals, np.float64)
+    lengths = np.linalg.norm(signals, axis=1, keepdims=True)
+    if not np.all(lengths > 0):
+        raise InvalidParamsError(
+            f"signals[{np.argmin(lengths)}] is zero, and must have a direction: its column would leave X'X singular. "
+            "Give every task a non-zero signal."
+        )
     _require_spread(own_spread)
+    units, (num_tasks, num_features) = signals / lengths, truths.shape
     variance, identity = own_spread**2, np.eye(num_features)
     residuals = truths - np.sum(units * truths, axis=1, keepdims=True) * units
     signal_outer = units.T @ units / num_tasks
@@ -136,9 +140,8 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
 
 
 def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Arrivals:
-    """Arrivals whose signal points along their OWN truth w_n + xi, with xi Gaussian of deviation `own_spread`.
-
-    Raises: InvalidParamsError for a spread that is negative or not finite, or a zero truth without spread.
+    """Arrivals whose signal points along their OWN truth w_n + xi, with xi Gaussian of deviation `own_spread`. Raises:
+    InvalidParamsError for a spread that is negative or not finite, or a zero truth without spread.
     """
     _require_spread(own_spread)
     truths = np.asarray(truths, np.float64)
@@ -174,7 +177,6 @@ def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Ar
 
 def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exact:
     """Exact expected metrics of one expert that learns `num_rounds` independent `arrivals` of `num_samples` columns.
-
     Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidRunError if num_rounds < 1.
     """
     num_features = arrivals.truth_mean.size
@@ -186,8 +188,8 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
     complement = np.eye(num_features) - arrivals.signal_outer
     mean_residual = shrinkage * complement  # Sbar
     kept = shrinkage * arrivals.truth_coupling.swapaxes(1, 2)  # R
-    drift = _twice_symmetric(kept - own * arrivals.residual_coupling.swapaxes(1, 2))
-    drift = drift - 2 * spread * arrivals.residual_coupling
+    drift = kept - own * arrivals.residual_coupling.swapaxes(1, 2)
+    drift = drift + drift.swapaxes(0, 1) - 2 * spread * arrivals.residual_coupling
     learned_truth = arrivals.truth_outer - shrinkage * arrivals.residual_truth  # E[(I-S) w w']
     learned_outer = learned_truth - shrinkage * arrivals.residual_truth.T
     learned_outer = learned_outer + own * arrivals.residual_outer + spread * arrivals.residual_spread
@@ -287,10 +289,6 @@ def _poisson_mean(
     return function(counts) @ (weights / np.sum(weights))
 
 
-def _twice_symmetric(tensor):
-    return tensor + tensor.swapaxes(0, 1)
-
-
 def _three_orders(matrix, vector):
     """A_ij x_k + A_ik x_j + A_jk x_i."""
     product = matrix[:, :, None] * vector
@@ -303,14 +301,3 @@ def _require_spread(own_spread):
             f"own_spread={own_spread} must be at least 0 and finite: it is a deviation. Use 0 for arrivals that share "
             "their task's truth."
         )
-
-
-def _unit_rows(signals):
-    signals = np.asarray(signals, np.float64)
-    lengths = np.linalg.norm(signals, axis=1, keepdims=True)
-    if not np.all(lengths > 0):
-        raise InvalidParamsError(
-            f"signals[{np.argmin(lengths)}] is zero, and must have a direction: its column would leave X'X singular. "
-            "Give every task a non-zero signal."
-        )
-    return signals / lengths

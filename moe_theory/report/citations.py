@@ -38,14 +38,11 @@ _FIELD = re.compile(r"^  (\w+) = \{(.*)\},$", re.MULTILINE)
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One BibTeX entry, as text and by its fields."""
-
     key: str
     fields: dict[str, str]
     text: str
 
     def of_version(self, version: str) -> "Entry":
-        """The entry of software, in the version that ran."""
         note = self.fields["note"]
         said = f"Version {version}"
         return dataclasses.replace(self, fields={**self.fields, "note": said}, text=self.text.replace(note, said))
@@ -64,15 +61,13 @@ class Entry:
 
 @functools.cache
 def software() -> Entry:
-    """The entry of this package."""
     return _parsed(_SOFTWARE)
 
 
 @functools.cache
 def entry_of(paper: str) -> Entry | None:
-    """A paper's entry; None for one without a citation, or that is not installed.
-
-    Raises: InvalidPaperError for a citation that is no BibTeX entry with a field a line.
+    """A paper's entry; None for one without a citation, or that is not installed. Raises: InvalidPaperError for a
+    citation that is no BibTeX entry with a field a line.
     """
     text = find_paper(paper).citation if paper in paper_names() else ""
     return _parsed(text.strip()) if text else None
@@ -92,8 +87,6 @@ UNJUDGED = "Nothing is judged here: "
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """A claim, and what the run says of it."""
-
     claim: str  # its id
     where: str  # "Lemma 4"
     statement: str
@@ -328,7 +321,6 @@ def title_of(paper: str) -> str:
 
 
 def latex(bearing: Bearing) -> str:
-    """A paragraph to paste: what ran, and which statements it bears on."""
     sentences = [rf"We used moe\_theory~\cite{{{software().key}}}, version~{bearing.version}."]
     for paper, found in bearing.papers.items():
         entry = entry_of(paper)
@@ -372,7 +364,6 @@ def _escaped(text: str) -> str:
 
 
 def bibtex(bearing: Bearing) -> str:
-    """The entries of the software, in the version that ran, and of the papers."""
     return "\n\n".join(entry.text for entry in _cited(bearing))
 
 
@@ -382,7 +373,6 @@ def _cited(bearing: Bearing) -> list[Entry]:
 
 
 def to_json(bearing: Bearing) -> dict[str, Any]:
-    """All of it as a dictionary for JSON."""
     papers = [
         {
             "paper": paper,

@@ -50,7 +50,6 @@ OWN: dict[str, Any] = {"color": "black", "marker": "+", "markersize": 11, "marke
 
 
 def paths_of(folder: Path, claim: str) -> list[Path]:
-    """Where the picture, the numbers and the document of a claim's map go."""
     return [folder / f"{claim}{suffix}" for suffix in SUFFIXES]
 
 
@@ -87,7 +86,6 @@ def to_csv(exploration: Exploration) -> str:
 
 
 def caption(exploration: Exploration) -> str:
-    """What is drawn, what may be made of it, and how to draw it again."""
     lines = [
         f"{exploration.claim} ({exploration.where}): {' '.join(exploration.statement.split())}",
         "Each marker is a verdict of its own; between markers nothing was judged, and the shade is the nearest one's. "
@@ -109,7 +107,6 @@ def caption(exploration: Exploration) -> str:
 
 
 def live_counts(points: Sequence[Point], most: int) -> Text:
-    """How many points have which status so far, in one line."""
     counts = Counter(point.verdict.status for point in points)
     found = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
     return Text(f"{len(points)} points (at most {most}){': ' if found else ''}{found}")
@@ -223,7 +220,6 @@ def _marker(point: Point) -> dict[str, Any]:
 
 
 def _set_axis(panel: "Axes", axis: Axis, direction: str) -> None:
-    """Scale, range, ticks and name of one axis of the map."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     along = panel.xaxis if direction == "x" else panel.yaxis

@@ -47,7 +47,6 @@ def shown_live(rows: Iterator[Row], console: Console, num_slots: int, policy: st
 
 
 def table(rows: Sequence[Row], policy: str) -> Table:
-    """A table of these slots: task mix, weights, reward."""
     found = Table(title=f"Merging with {policy}", expand=False)
     for name, justify in (
         ("slot", "right"),
@@ -73,7 +72,6 @@ def table(rows: Sequence[Row], policy: str) -> Table:
 
 
 def line(row: Row) -> str:
-    """A slot as a line of a log."""
     return (
         f"slot {row.slot:5d}  mix {bars(row.estimated_mix)}  weights {bars(row.weights)} {largest(row.weights)}  "
         f"reward {row.reward:.3f}  mean {row.mean_reward:.3f}  candidates {row.num_candidates}"
@@ -81,19 +79,16 @@ def line(row: Row) -> str:
 
 
 def bars(shares: np.ndarray) -> str:
-    """Shares as bars, relative to the largest."""
     top = max(float(np.max(shares)), 1e-12)
     return "".join(BARS[round(float(share) / top * (len(BARS) - 1))] for share in shares)
 
 
 def largest(weights: np.ndarray, count: int = 3) -> str:
-    """The experts with the largest weights, from 0."""
     order = np.argsort(-weights, kind="stable")[:count]
     return " ".join(f"{place}:{weights[place]:.2f}" for place in order)
 
 
 def summary(rows: Sequence[Row], policy: str, equal: float | None) -> str:
-    """Rewards of the run in a line or two."""
     late = rows[-max(1, len(rows) // 4) :]
     seconds = 1000 * float(np.median([row.seconds for row in rows[1:] or rows]))
     beside = "" if equal is None else f" Equal weights earn {equal:.3f} in the same slots."
@@ -105,7 +100,6 @@ def summary(rows: Sequence[Row], policy: str, equal: float | None) -> str:
 
 
 def to_json(rows: Sequence[Row], policy: str, equal: float | None, paths: Sequence[Path]) -> dict[str, Any]:
-    """The JSON document of a run."""
     return {
         "policy": policy,
         "mean_reward": rows[-1].mean_reward,
@@ -156,7 +150,6 @@ def _csv(rows: Sequence[Row]) -> str:
 
 
 def _draw(figure: "FigureBase", rows: Sequence[Row], equal: float | None) -> None:
-    """Rewards above, weights below."""
     above, below = figure.subplots(2, 1, sharex=True)
     slots = np.array([row.slot for row in rows])
     rewards = np.array([row.reward for row in rows])

@@ -36,7 +36,6 @@ class NumberLine(NamedTuple):
 
 
 def number_line(verdict: Verdict) -> NumberLine | None:
-    """The picture of a verdict's interval; None where it has no estimate."""
     is_identity = verdict.kind == "identity"
     estimate = verdict.observed if is_identity else verdict.observed - verdict.predicted
     if not math.isfinite(estimate):
@@ -130,7 +129,6 @@ def curve_pictures(verdicts: Sequence[Verdict]) -> Iterator[str | None]:
 
 
 def plot_size(curve: Curve) -> tuple[float, float]:
-    """Width and height of a curve's picture in inches."""
     return (NARROW_WIDTH if len(curve.labels) <= FEW_COMPONENTS else PLOT_SIZE[0], PLOT_SIZE[1])
 
 

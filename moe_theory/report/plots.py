@@ -135,7 +135,6 @@ def render_as(
     draw: Callable[["FigureBase"], None],
     caption: str = "",
 ) -> bytes:
-    """The bytes of a picture in this form, otherwise as `render`."""
     from matplotlib.figure import Figure
 
     width, height = size

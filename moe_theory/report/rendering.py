@@ -23,7 +23,6 @@ FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are 
 
 
 def to_html(report: Report) -> str:
-    """The report as a page."""
     pictures = {id(verdict): picture for verdict, picture in _pictures(report.verdicts)}
     counts = Counter(verdict.status for verdict in report.verdicts)
     facets = [(facet, _options(report.verdicts, facet)) for facet in FACETS]
@@ -123,7 +122,6 @@ def _text(words: str) -> str:
 
 
 def _cell(words: str) -> str:
-    """Markdown that stands in a cell of a table."""
     return words.replace("|", r"\|")
 
 

@@ -27,7 +27,6 @@ COLORS = ("C0", "C1", "C2")
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Every row in words and numbers."""
     made = Table(header_style="bold", pad_edge=False)
     for name in ("kind", "law", "condition", "error", "decision", "claims", "measured", "interval", "expected", ""):
         made.add_column(name, justify="right" if name in {"error", "claims", "measured", "expected"} else "left")
@@ -49,7 +48,6 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def closing_line(result: SelfTest) -> str:
-    """Whether it passed."""
     failed = sum(not row.is_ok for row in result.rows)
     about = f"{result.num_claims} planted claims, {len(result.rows)} shares, seed {result.seed}"
     return f"self-test failed: {failed} of {about}" if failed else f"self-test passed: {about}"

@@ -92,9 +92,8 @@ def draw(results: Results, path: str | Path) -> Path:
 
 
 def export(results: Results, path: str | Path) -> Path:
-    """Write all results as netCDF, Zarr or Parquet, by the suffix of `path`.
-
-    Raises: OutputError for another suffix; otherwise as `Results.to_netcdf` and its neighbours.
+    """Write all results as netCDF, Zarr or Parquet, by the suffix of `path`. Raises: OutputError for another suffix;
+    otherwise as `Results.to_netcdf` and its neighbours.
     """
     path = Path(path)
     writers = {".nc": results.to_netcdf, ".zarr": results.to_zarr, ".parquet": results.to_parquet}
@@ -125,12 +124,10 @@ def to_json(results: Results) -> dict[str, Any]:
 
 
 def scalars(results: Results) -> list[str]:
-    """The observables that have no axes of their own."""
     return [name for name in results.kept if not results.kind.observables[name].axes]
 
 
 def caption(results: Results) -> str:
-    """What is drawn, and what is not."""
     sweep, axes = results.sweep, results.sweep.grid.axes
     band, is_map = _outer_quantiles(results), _is_map(axes)
     what = f"At round {results.rounds[-1]}" if axes else "Over rounds"
@@ -157,8 +154,6 @@ def caption(results: Results) -> str:
 
 
 class _Scale(NamedTuple):
-    """An axis of the grid as an axis of a panel."""
-
     label: str
     places: np.ndarray  # of the values, along it
     texts: list[str] | None  # of values that are no numbers, or stand at their ranks
@@ -382,7 +377,6 @@ MOST_DAMAGED = 5  # files that are named
 
 
 def estimate_table(costs: Estimate) -> Table:
-    """A sweep's size and price, a row each."""
     table = Table(title="what this sweep takes", title_justify="left", show_header=False)
     shape = " x ".join(f"{size} {name}" for name, size in costs.shape.items())
     rows = {
@@ -402,7 +396,6 @@ def estimate_table(costs: Estimate) -> Table:
 
 
 def closing_lines(counts: ChunkCounts) -> list[str]:
-    """What a run of a sweep did, in words."""
     lines = [
         f"damaged, computed again: {name}.npz: {reason}" for name, reason in list(counts.damaged.items())[:MOST_DAMAGED]
     ]

@@ -12,7 +12,6 @@ from moe_theory.tour.steps import Result
 
 
 def to_html(taken: Sequence[Result], command: str, script: Path) -> str:
-    """The steps taken so far as a page: words, code, output and pictures."""
     page = templates().get_template("tour.html")
     return page.render(
         taken=taken,

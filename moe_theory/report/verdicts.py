@@ -24,9 +24,8 @@ _COLUMNS = ("claim", "reading", "predicted", "observed ± s.e.", "margin", "verd
 
 
 def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int | None = None) -> Table:
-    """The verdicts so far, as a table that grows; only the newest where there are too many for `max_lines` lines.
-
-    In a terminal too narrow for all of it, ids lose the paper's name and the last column goes.
+    """The verdicts so far, as a table that grows; only the newest where there are too many for `max_lines` lines. In a
+    terminal too narrow for all of it, ids lose the paper's name and the last column goes.
     """
     if max_lines is not None:
         verdicts = verdicts[-max(max_lines - _FRAME_LINES, 1) :]
@@ -46,7 +45,6 @@ def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int | None = 
 
 
 def claims_table(claims: Iterable[Claim]) -> Table:
-    """What can be verified."""
     table = Table(header_style="bold", pad_edge=False)
     for name in ("claim", "source", "kind", "statement"):
         table.add_column(name, overflow="fold")
@@ -71,7 +69,6 @@ MOST_NAMED = 3  # experiments named for the time they took
 
 
 def closing_lines(report: Report) -> list[str]:
-    """Lines under the table of verdicts."""
     return [
         summary(report.verdicts),
         *_refutations(report),

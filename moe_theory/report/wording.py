@@ -69,7 +69,6 @@ class Fact(NamedTuple):
     parts: tuple[str | float | int, ...]
 
     def text(self) -> str:
-        """The line's numbers and words as one text."""
         return "".join(part if isinstance(part, str) else number(part) for part in self.parts)
 
 
@@ -81,7 +80,6 @@ def number(value: float | int) -> str:
 
 
 def status_word(status: Status) -> str:
-    """The status with its symbol."""
     return f"{SYMBOLS[status]} {status}"
 
 
@@ -183,12 +181,10 @@ class Entry:
 
     @property
     def first(self) -> Verdict:
-        """The verdict that stands for what all of them share."""
         return self.verdicts[0]
 
     @property
     def claim(self) -> str:
-        """The claim's id."""
         return self.first.claim
 
 
@@ -201,17 +197,14 @@ class Chapter:
     entries: list[Entry]
 
     def counts(self, reading: str | None = None) -> Counter[Status]:
-        """How many verdicts of each status, under one reading or all."""
         verdicts = (verdict for entry in self.entries for verdict in entry.verdicts)
         return Counter(verdict.status for verdict in verdicts if reading in (None, verdict.setting))
 
     def verdict(self, entry: Entry, reading: str) -> Verdict | None:
-        """The verdict on a claim under a reading, if there is one."""
         return next((verdict for verdict in entry.verdicts if verdict.setting == reading), None)
 
 
 def arranged(report: Report) -> list[Chapter]:
-    """The verdicts of a report by paper and claim, each in the order in which it first comes."""
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in report.verdicts:
         by_claim.setdefault(verdict.claim, []).append(verdict)
@@ -228,17 +221,14 @@ def arranged(report: Report) -> list[Chapter]:
 
 
 def claim_anchor(claim: str) -> str:
-    """The id of a claim's card on a page."""
     return f"claim:{_safe(claim)}"
 
 
 def verdict_anchor(verdict: Verdict) -> str:
-    """The id of a verdict on a page."""
     return f"verdict:{_safe(verdict.claim)}:{_safe(verdict.setting)}"
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-    """How many verdicts of each status, in one line."""
     counts = Counter(verdict.status for verdict in verdicts)
     return ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
 
@@ -252,7 +242,6 @@ def gist(chapters: Sequence[Chapter]) -> str:
 
 
 def error_words(report: Report) -> str:
-    """The family-wise error and how it is split."""
     finite = {verdict.error for verdict in report.verdicts if math.isfinite(verdict.error)}
     errors = sorted({f"{error:.3g}" for error in finite}, key=float)
     count = len(report.verdicts)
@@ -268,7 +257,6 @@ def error_words(report: Report) -> str:
 
 
 def cut_short(report: Report) -> list[Verdict]:
-    """The verdicts for which the budget of time was spent."""
     return [verdict for verdict in report.verdicts if verdict.stopped is Stop.BUDGET]
 
 

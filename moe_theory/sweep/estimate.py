@@ -41,7 +41,6 @@ class Estimate:
     run_seconds: float
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
         return dataclasses.asdict(self)
 
 

@@ -18,8 +18,6 @@ from moe_theory.verify.claim import KINDS, Kind
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """One thing that a paper asserts."""
-
     id: str  # unique in its paper
     paper: str
     source: str  # "Lemma 8, Eq. (32)"
@@ -37,9 +35,8 @@ class Statement:
 
 
 def statements(paper: str) -> list[Statement]:
-    """The numbered statements of `paper`, in its order; none of one whose claims answer for other papers.
-
-    Raises: UnknownNameError for another paper; InvalidStatementError for an entry with missing or unknown fields.
+    """The numbered statements of `paper`, in its order; none of one whose claims answer for other papers. Raises:
+    UnknownNameError for another paper; InvalidStatementError for an entry with missing or unknown fields.
     """
     found = find_paper(paper)
     if not found.statements:
@@ -49,9 +46,8 @@ def statements(paper: str) -> list[Statement]:
 
 
 def uncovered(statements: Sequence[Statement], claim_ids: Collection[str]) -> list[str]:
-    """What keeps `statements` from being answered, a sentence each.
-
-    A statement is answered if each of its globs matches a claim, or if it says why it cannot be tested, not both.
+    """What keeps `statements` from being answered, a sentence each. A statement is answered if each of its globs
+    matches a claim, or if it says why it cannot be tested, not both.
     """
     problems = []
     for statement in statements:
@@ -75,12 +71,11 @@ def _statement(paper: str, entry: dict[str, Any]) -> Statement:
     needed = [name for name, field in fields.items() if field.default is dataclasses.MISSING]
     missing = [name for name in needed if not entry.get(name)]
     unknown = sorted(entry.keys() - fields.keys())
-    if missing or unknown:
+    problems = [f"{name} is missing" for name in missing]
+    problems += [f"{name} is no field of a statement" for name in unknown]
+    if problems:
         raise InvalidStatementError(
-            f"statement {entry.get('id', '?')} of {paper}: "
-            + "; ".join(
-                [f"{name} is missing" for name in missing] + [f"{name} is no field of a statement" for name in unknown]
-            )
-            + f". Each has {', '.join(needed)}, then claims or untestable, and may have a note."
+            f"statement {entry.get('id', '?')} of {paper}: {'; '.join(problems)}. Each has "
+            f"{', '.join(needed)}, then claims or untestable, and may have a note."
         )
     return Statement(paper=paper, **{**entry, "claims": tuple(entry.get("claims", ()))})
