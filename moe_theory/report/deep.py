@@ -93,7 +93,9 @@ def tables(summary: Summary, width: int) -> list[Table]:
     """Cells with mean ± standard error of their measures and of their paired differences to a baseline. One table, or
     two in a narrow terminal.
     """
-    own, rest = _measured(summary), _compared(summary)
+    names = [name for name in TITLES if name in summary.cells[0].measures]
+    own = [_Column(TITLES[name], lambda cell, name=name: _shown(name, cell.measures[name])) for name in names]
+    rest = _compared(summary)
     groups = [own + rest] if width >= WIDE else [own, rest]
     found = []
     for columns in groups:
@@ -105,11 +107,6 @@ def tables(summary: Summary, width: int) -> list[Table]:
             table.add_row(cell.name, *(column.text(cell) for column in columns))
         found.append(table)
     return found
-
-
-def _measured(summary: Summary) -> list[_Column]:
-    names = [name for name in TITLES if name in summary.cells[0].measures]
-    return [_Column(TITLES[name], lambda cell, name=name: _shown(name, cell.measures[name])) for name in names]
 
 
 def _compared(summary: Summary) -> list[_Column]:

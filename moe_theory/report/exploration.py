@@ -94,7 +94,9 @@ def caption(exploration: Exploration) -> str:
         + " ".join(f"{line}." for line in exploration.summary()),
     ]
     if len(exploration.axes) == 1:
-        lines[-1] += f" Shown is the component that decides: {_deciding(exploration.points)}."
+        counts = Counter(point.verdict.at for point in exploration.points if point.verdict.at)
+        decide = ", ".join(f"{name} ({count})" for name, count in counts.most_common(6)) or "none"
+        lines[-1] += f" Shown is the component that decides: {decide}."
     lines += [
         f"Cells that set {name} themselves keep their value: {', '.join(cells)}."
         for name, cells in exploration.kept.items()
@@ -110,11 +112,6 @@ def live_counts(points: Sequence[Point], most: int) -> Text:
     counts = Counter(point.verdict.status for point in points)
     found = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
     return Text(f"{len(points)} points (at most {most}){': ' if found else ''}{found}")
-
-
-def _deciding(points: Sequence[Point]) -> str:
-    counts = Counter(point.verdict.at for point in points if point.verdict.at)
-    return ", ".join(f"{name} ({count})" for name, count in counts.most_common(6)) or "none"
 
 
 def _draw_map(figure: "FigureBase", exploration: Exploration) -> None:

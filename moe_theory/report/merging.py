@@ -48,26 +48,13 @@ def shown_live(rows: Iterator[Row], console: Console, num_slots: int, policy: st
 
 def table(rows: Sequence[Row], policy: str) -> Table:
     found = Table(title=f"Merging with {policy}", expand=False)
-    for name, justify in (
-        ("slot", "right"),
-        ("task mix, estimated", "left"),
-        ("weights", "left"),
-        ("largest", "left"),
-        ("reward", "right"),
-        ("mean", "right"),
-        ("candidates", "right"),
-    ):
-        found.add_column(name, justify=justify, no_wrap=True)  # pyright: ignore[reportArgumentType]
+    words = ("task mix, estimated", "weights", "largest")
+    for name in ("slot", *words, "reward", "mean", "candidates"):
+        found.add_column(name, justify="left" if name in words else "right", no_wrap=True)
     for row in rows:
-        found.add_row(
-            str(row.slot),
-            bars(row.estimated_mix),
-            bars(row.weights),
-            largest(row.weights),
-            f"{row.reward:.3f}",
-            f"{row.mean_reward:.3f}",
-            str(row.num_candidates),
-        )
+        shares = bars(row.estimated_mix), bars(row.weights), largest(row.weights)
+        rewards = f"{row.reward:.3f}", f"{row.mean_reward:.3f}"
+        found.add_row(str(row.slot), *shares, *rewards, str(row.num_candidates))
     return found
 
 
@@ -150,6 +137,8 @@ def _csv(rows: Sequence[Row]) -> str:
 
 
 def _draw(figure: "FigureBase", rows: Sequence[Row], equal: float | None) -> None:
+    from matplotlib import colormaps
+
     above, below = figure.subplots(2, 1, sharex=True)
     slots = np.array([row.slot for row in rows])
     rewards = np.array([row.reward for row in rows])
@@ -162,17 +151,12 @@ def _draw(figure: "FigureBase", rows: Sequence[Row], equal: float | None) -> Non
     above.set_ylabel("reward")
     above.legend(loc="lower right", ncols=3)
     weights = np.array([row.weights for row in rows]).T
-    names = [str(expert) for expert in range(len(weights))]
-    below.stackplot(slots, weights, labels=names, colors=_colours(len(weights)), linewidth=0, step="mid")
+    count = len(weights)
+    names = [str(expert) for expert in range(count)]
+    # Neighbours in the stack are told apart.
+    many = [colormaps["viridis"](place / max(count - 1, 1)) for place in range(count)]
+    colours = [colormaps["tab10"](place) for place in range(count)] if count <= 10 else many
+    below.stackplot(slots, weights, labels=names, colors=colours, linewidth=0, step="mid")
     below.set(xlabel="slot", ylabel="merging weights", ylim=(0, 1), xlim=(slots[0], max(slots[-1], slots[0] + 1)))
     if len(weights) <= 12:
         below.legend(title="expert", loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True)
-
-
-def _colours(count: int) -> list[Any]:
-    """Colours that tell neighbours in a stack apart."""
-    from matplotlib import colormaps
-
-    if count <= 10:
-        return [colormaps["tab10"](place) for place in range(count)]
-    return [colormaps["viridis"](place / (count - 1)) for place in range(count)]

@@ -94,20 +94,15 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
         verdicts=list(verdicts.values()),
         command="; ".join(dict.fromkeys(report.command for report in reports)),
         error=min(sum(report.error for report in reports), 1.0),
-        versions=_merged_versions(reports),
+        versions={
+            name: " and ".join(dict.fromkeys(each.versions[name] for each in reports if name in each.versions))
+            for name in dict.fromkeys(name for each in reports for name in each.versions)
+        },
         readings={name: words for report in reports for name, words in report.readings.items()},
         budget=sum(budgets) if budgets else None,
         finished=max(report.finished for report in reports),
         seconds={name: seconds for report in reports for name, seconds in report.seconds.items()},
     )
-
-
-def _merged_versions(reports: Sequence[Report]) -> dict[str, str]:
-    names = dict.fromkeys(name for report in reports for name in report.versions)
-    return {
-        name: " and ".join(dict.fromkeys(report.versions[name] for report in reports if name in report.versions))
-        for name in names
-    }
 
 
 def _files(path: Path) -> list[Path]:

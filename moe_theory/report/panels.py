@@ -120,7 +120,10 @@ def curve_pictures(verdicts: Sequence[Verdict]) -> Iterator[str | None]:
             figure.clear()
             size = plot_size(verdict.curve)
             figure.set_size_inches(size)
-            panel = figure.add_axes(_inside(*size))
+            left, bottom, (width, height) = PLOT_EDGES["left"], PLOT_EDGES["bottom"], size
+            across, up = width - left - PLOT_EDGES["right"], height - bottom - PLOT_EDGES["top"]
+            # Fixed, because laying out takes longer than drawing.
+            panel = figure.add_axes((left / width, bottom / height, across / width, up / height))
             draw_curve(panel, verdict, verdict.curve)
             _add_legend(figure)
             document = io.StringIO()
@@ -210,13 +213,6 @@ def _bars(curve: Curve) -> np.ndarray:
     difference = np.array(curve.observed) - np.array(curve.predicted)
     bars = np.array([difference - np.array(curve.low), np.array(curve.high) - difference])
     return np.where(np.isfinite(bars), np.maximum(bars, 0), 0.0)
-
-
-def _inside(width: float, height: float) -> tuple[float, float, float, float]:
-    """The axes' place in a plot, as fractions of its size: fixed, because laying out takes longer than drawing."""
-    left, bottom = PLOT_EDGES["left"], PLOT_EDGES["bottom"]
-    across, up = width - left - PLOT_EDGES["right"], height - bottom - PLOT_EDGES["top"]
-    return (left / width, bottom / height, across / width, up / height)
 
 
 def _add_legend(figure: "FigureBase") -> None:

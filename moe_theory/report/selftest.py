@@ -33,8 +33,8 @@ def table(rows: Sequence[Row]) -> Table:
     for row in rows:
         expected = f"{'≤' if row.measure == 'size' else '='} {row.expected:.4g}"
         made.add_row(
-            _kind(row),
-            _law(row),
+            f"{row.kind} {row.side or ''}".replace("_", " ").strip(),
+            row.law if row.num_components == 1 else f"{row.law}, {row.num_components} components",
             row.condition,
             f"{row.error:g}",
             f"{'false' if row.measure == 'size' else 'right'} {row.decision}",
@@ -130,14 +130,6 @@ def _mark(kind: Kind) -> dict[str, Any]:
         "markeredgewidth": 0.4,
         "linestyle": "none",
     }
-
-
-def _kind(row: Row) -> str:
-    return f"{row.kind} {row.side or ''}".replace("_", " ").strip()
-
-
-def _law(row: Row) -> str:
-    return row.law if row.num_components == 1 else f"{row.law}, {row.num_components} components"
 
 
 def _group(row: Row) -> str:

@@ -52,7 +52,11 @@ def table(results: Results) -> Table:
         made.add_column("replicates", justify="right")
     for place in shown_cells:
         last = _last(results, [place])
-        numbers = [_with_error(values[0]) for values in last.values()]
+        numbers = []
+        for values in last.values():
+            mean, error = values[0, MEAN], values[0, ERROR]
+            shown_mean = "-" if math.isnan(mean) else f"{mean:.4g}"
+            numbers.append(f"{mean:.4g} ± {error:.2g}" if math.isfinite(error) else shown_mean)
         count = [] if is_complete else [f"{max((values[0, COUNT] for values in last.values()), default=0):g}"]
         made.add_row(*map(_short, cells[place].settings.values()), *numbers, *count)
     return made
@@ -78,14 +82,9 @@ def draw(results: Results, path: str | Path) -> Path:
         )
     axes = results.sweep.grid.axes
     over = " and ".join(axis.name for axis in axes[:2]) or "rounds"
-    height = PANEL_HEIGHT * len(names) + FOOT_HEIGHT
-    picture = render_as(
-        FORMS[path.suffix],
-        f"{', '.join(names)} over {over}",
-        (PAGE_WIDTH, height),
-        lambda figure: _draw(figure, results, names),
-        caption(results),
-    )
+    title, size = f"{', '.join(names)} over {over}", (PAGE_WIDTH, PANEL_HEIGHT * len(names) + FOOT_HEIGHT)
+    form = FORMS[path.suffix]
+    picture = render_as(form, title, size, lambda figure: _draw(figure, results, names), caption(results))
     with contextlib.suppress(OSError):  # told where the picture cannot be written
         write_whole(path, picture)
     return path
@@ -261,15 +260,11 @@ def _set_scale(panel: "Axes", scale: _Scale) -> None:
         panel.set_xticks(scale.places[kept], [scale.texts[place] for place in kept])
         if scale.places[0] == 0:
             panel.set_xlim(-0.5, len(scale.places) - 0.5)
-    elif len(scale.places) <= MOST_TICKS and _are_apart(scale):
-        panel.set_xticks(scale.places, [_short(place) for place in scale.places])
-        panel.minorticks_off()
-
-
-def _are_apart(scale: _Scale) -> bool:
-    """Whether there is room for a text at every place."""
-    places = np.sort(np.log(scale.places) if scale.is_log else scale.places)
-    return len(places) < 2 or float(np.diff(places).min()) > 0.06 * (places[-1] - places[0])
+    elif len(scale.places) <= MOST_TICKS:
+        places = np.sort(np.log(scale.places) if scale.is_log else scale.places)
+        if len(places) < 2 or float(np.diff(places).min()) > 0.06 * (places[-1] - places[0]):  # room for each text
+            panel.set_xticks(scale.places, [_short(place) for place in scale.places])
+            panel.minorticks_off()
 
 
 def _set_height(panel: "Axes", means: np.ndarray) -> None:
@@ -358,11 +353,6 @@ def _finite(values: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def _with_error(values: np.ndarray) -> str:
-    mean, error = values[MEAN], values[ERROR]
-    return f"{mean:.4g} ± {error:.2g}" if math.isfinite(error) else f"{mean:.4g}" if not math.isnan(mean) else "-"
-
-
 def _wrapped(name: str) -> str:
     """A name on several lines, broken at its spaces and underscores."""
     lines = [""]
@@ -408,9 +398,7 @@ def closing_lines(counts: ChunkCounts) -> list[str]:
 
 
 def _seconds(seconds: float) -> str:
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    return str(datetime.timedelta(seconds=round(seconds)))
+    return f"{seconds:.1f} s" if seconds < 10 else str(datetime.timedelta(seconds=round(seconds)))
 
 
 def _size(count: float) -> str:

@@ -38,7 +38,10 @@ def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int | None = 
         label = f"{name} ({prefix}*)" if name == "claim" and prefix else name
         table.add_column(label, justify="right" if is_number else "left", overflow="fold")
     for verdict in verdicts:
-        claim, *numbers = _cells(verdict)[:5]
+        observed, claim = _number(verdict.observed), verdict.claim
+        if math.isfinite(verdict.standard_error):
+            observed += f" ± {verdict.standard_error:.2g}"
+        numbers = verdict.setting, _number(verdict.predicted), observed, _number(verdict.margin, ".2g")
         row = [claim.removeprefix(prefix), *numbers, Text(verdict.status, _STYLES[verdict.status]), verdict.at]
         table.add_row(*row[: len(table.columns)])
     return table
@@ -53,14 +56,6 @@ def claims_table(claims: Iterable[Claim]) -> Table:
     return table
 
 
-def _cells(verdict: Verdict) -> list[str]:
-    observed = _number(verdict.observed)
-    if math.isfinite(verdict.standard_error):
-        observed += f" ± {verdict.standard_error:.2g}"
-    margin = _number(verdict.margin, ".2g")
-    return [verdict.claim, verdict.setting, _number(verdict.predicted), observed, margin, str(verdict.status)]
-
-
 def _number(value: float, form: str = ".4g") -> str:
     return format(value, form) if math.isfinite(value) else "-"
 
@@ -69,34 +64,18 @@ MOST_NAMED = 3  # experiments named for the time they took
 
 
 def closing_lines(report: Report) -> list[str]:
+    verdicts = report.verdicts
+    refuted = [verdict for verdict in verdicts if verdict.status is Status.REFUTED]
+    failed = [verdict for verdict in verdicts if verdict.status is Status.ERROR]
+    asymptotic = sum(bool(verdict.interval_kind) and not verdict.is_exact for verdict in verdicts)
     return [
-        summary(report.verdicts),
-        *_refutations(report),
-        *_errors(report),
-        _error_budget(report),
+        summary(verdicts),
+        *(["see them fail:"] if refuted else []),
+        *(f"  {verdict.replicates} replicates: {verdict.command}" for verdict in refuted),
+        *(f"ERROR in {verdict.claim} under {verdict.setting}: {verdict.reason}" for verdict in failed),
+        error_words(report) + (f" {asymptotic} of them have asymptotic intervals." if len(verdicts) != 1 else ""),
         *_time_budget(report),
     ]
-
-
-def _refutations(report: Report) -> list[str]:
-    refuted = [verdict for verdict in report.verdicts if verdict.status is Status.REFUTED]
-    lines = [f"  {verdict.replicates} replicates: {verdict.command}" for verdict in refuted]
-    return ["see them fail:", *lines] if refuted else []
-
-
-def _errors(report: Report) -> list[str]:
-    return [
-        f"ERROR in {verdict.claim} under {verdict.setting}: {verdict.reason}"
-        for verdict in report.verdicts
-        if verdict.status is Status.ERROR
-    ]
-
-
-def _error_budget(report: Report) -> str:
-    asymptotic = sum(bool(verdict.interval_kind) and not verdict.is_exact for verdict in report.verdicts)
-    if len(report.verdicts) == 1:
-        return error_words(report)
-    return f"{error_words(report)} {asymptotic} of them have asymptotic intervals."
 
 
 def _time_budget(report: Report) -> list[str]:

@@ -147,20 +147,17 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
     if verdict.status is Status.VACUOUS:
         yield "true anyway", (verdict.trivial,)
     yield "error of this verdict", (verdict.error,)
-    yield "power: smallest discrepancy", _power(verdict)
+    power = " · would have been refuted with probability 0.9"
+    if verdict.kind == "identity":
+        chance = f"would have shown with probability 1 − {number(verdict.error)}"
+        power = f" · a violation in that share of replicates {chance}"
+    yield "power: smallest discrepancy", (verdict.smallest_discrepancy, power)
     looks = f" in {len(verdict.looks)} looks" if len(verdict.looks) > 1 else ""
     yield "replicates", (verdict.replicates, f"{looks}; stopped: {STOPS[verdict.stopped]}")
 
 
 def _spread(verdict: Verdict) -> tuple[str | float, ...]:
     return (" ± ", verdict.standard_error, " (s.e.)") if math.isfinite(verdict.standard_error) else ()
-
-
-def _power(verdict: Verdict) -> tuple[str | float, ...]:
-    if verdict.kind == "identity":
-        chance = f"would have shown with probability 1 − {number(verdict.error)}"
-        return (verdict.smallest_discrepancy, f" · a violation in that share of replicates {chance}")
-    return (verdict.smallest_discrepancy, " · would have been refuted with probability 0.9")
 
 
 _ENDS = {  # what can be said of claims over all readings, and of one
