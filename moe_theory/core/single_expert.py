@@ -184,7 +184,11 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
     require_rounds(num_rounds)
     dimension, rank = num_features - 1, num_features - num_samples
     shrinkage = rank / dimension
-    own, spread = _projector_moments(rank, dimension)
+    own, spread = 1.0, 0.0  # k1 and k2; the general form is 0/0 in one dimension
+    if rank != dimension:
+        denominator = dimension * (dimension - 1) * (dimension + 2)
+        own = rank * (dimension * rank + dimension - 2) / denominator
+        spread = rank * (dimension - rank) / denominator
     complement = np.eye(num_features) - arrivals.signal_outer
     mean_residual = shrinkage * complement  # Sbar
     kept = shrinkage * arrivals.truth_coupling.swapaxes(1, 2)  # R
@@ -228,29 +232,14 @@ def _mean_sandwich(arrivals, matrix, own, spread):
     trace = np.trace(matrix)
     along = arrivals.signal_outer @ matrix
     projected_trace = trace - np.trace(along)
-    fourth = _mean_double_outer(arrivals, matrix)
-    projected = matrix - along - along.T + fourth
-    return own * projected + spread * (projected_trace * identity - trace * arrivals.signal_outer + fourth)
-
-
-def _mean_double_outer(arrivals, matrix):
-    """E[(u'Au) u u'] for a symmetric A."""
     axes, mixed, free = arrivals.axes, arrivals.signal_mixed, arrivals.signal_free
     weights = arrivals.axis_weights * np.sum((axes @ matrix) * axes, axis=1)
     product = mixed @ matrix
-    isotropic = np.trace(product) + free * np.trace(matrix)
-    rotated = 2 * (product + product.T + free * matrix) + np.trace(matrix) * mixed
-    return (axes.T * weights) @ axes + isotropic * np.eye(len(matrix)) + rotated
-
-
-def _projector_moments(rank, dimension):
-    """k1 and k2 of a Haar projector."""
-    if rank == dimension:  # the general form is 0/0 in one dimension
-        return 1.0, 0.0
-    denominator = dimension * (dimension - 1) * (dimension + 2)
-    own = rank * (dimension * rank + dimension - 2) / denominator
-    spread = rank * (dimension - rank) / denominator
-    return own, spread
+    isotropic = np.trace(product) + free * trace
+    rotated = 2 * (product + product.T + free * matrix) + trace * mixed
+    fourth = (axes.T * weights) @ axes + isotropic * identity + rotated  # E[(u'Au) u u']
+    projected = matrix - along - along.T + fourth
+    return own * projected + spread * (projected_trace * identity - trace * arrivals.signal_outer + fourth)
 
 
 def _coupling(units, vectors):

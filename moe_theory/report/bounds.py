@@ -105,9 +105,11 @@ def table(bounds: Sequence[Bound]) -> Table:
         made.add_column(column, justify="right", no_wrap=True)
     made.add_column("status", no_wrap=True)
     for bound in bounds:
+        natarajan = "" if bound.form.natarajan is None else count(bound.form.natarajan)
+        natarajan += f" ({bound.form.dimension})" if natarajan and has_reading(bound) else ""
         informs = "yes" if bound.is_informative else "no"
         style = "bold green" if bound.is_best else "red" if bound.form.status == calculator.REFUTED else None
-        cells = (_dimension(bound), _value(bound.value), informs, _least(bound), status(bound))
+        cells = (natarajan, _value(bound.value), informs, _least(bound), status(bound))
         made.add_row(WORDS[bound.form.name].title, *cells, style=style)
     return made
 
@@ -236,13 +238,6 @@ def _router_words(setting: Setting) -> str:
         return "a network"
     widths = "-".join(map(str, (setting.num_features, *setting.router_widths, setting.num_experts)))
     return f"network {widths} of {count(setting.num_parameters)} weights"
-
-
-def _dimension(bound: Bound) -> str:
-    if bound.form.natarajan is None:
-        return ""
-    number = count(bound.form.natarajan)
-    return f"{number} ({bound.form.dimension})" if has_reading(bound) else number
 
 
 def _is_true_here(bound: Bound) -> bool:

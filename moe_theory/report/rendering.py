@@ -25,7 +25,11 @@ FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are 
 def to_html(report: Report) -> str:
     pictures = {id(verdict): picture for verdict, picture in _pictures(report.verdicts)}
     counts = Counter(verdict.status for verdict in report.verdicts)
-    facets = [(facet, _options(report.verdicts, facet)) for facet in FACETS]
+    facets = []  # with how many verdicts have each value, statuses in their own order
+    for facet in FACETS:
+        found = Counter(str(getattr(verdict, facet)) for verdict in report.verdicts)
+        order = [status for status in Status if found[status]] if facet == "status" else found
+        facets.append((facet, [(str(value), found[value]) for value in order]))
     return _rendered("page.html", report, counts=counts, facets=facets, picture=lambda verdict: pictures[id(verdict)])
 
 
@@ -106,13 +110,6 @@ def _pictures(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, dict[str, str]
         width, height = (str(round(CSS_INCH * part)) for part in panels.plot_size(verdict.curve))
         pictures.append((verdict, {"source": source, "alt": described, "width": width, "height": height}))
     return pictures
-
-
-def _options(verdicts: Sequence[Verdict], facet: str) -> list[tuple[str, int]]:
-    """The values of a facet with how many verdicts have each, statuses in their own order."""
-    counts = Counter(str(getattr(verdict, facet)) for verdict in verdicts)
-    order = [status for status in Status if counts[status]] if facet == "status" else counts
-    return [(str(value), counts[value]) for value in order]
 
 
 def _text(words: str) -> str:

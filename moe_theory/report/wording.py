@@ -96,11 +96,6 @@ def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
     return is_below, side in {"lower_bound", "at_least"}
 
 
-def interval_word(verdict: Verdict) -> str:
-    """What the interval is to be called, so that nobody takes one that is asymptotic for one that is exact."""
-    return "exact interval" if verdict.is_exact else "asymptotic interval"
-
-
 def headline(verdict: Verdict) -> str:
     """What decided, with what the status asks for: the trivial value, the hypothesis that failed, the message."""
     reason = verdict.reason.strip().rstrip(".")
@@ -122,12 +117,12 @@ def repeat_words(verdict: Verdict) -> str:
 
 def facts(verdict: Verdict) -> list[Fact]:
     """The numbers of a verdict, line by line; lines whose number does not exist are left out."""
-    return [Fact(label, parts) for label, parts in _facts(verdict) if _has_numbers(parts)]
-
-
-def _has_numbers(parts: tuple[str | float, ...]) -> bool:
-    numbers = [part for part in parts if not isinstance(part, str)]
-    return not numbers or any(math.isfinite(part) for part in numbers)
+    found = []
+    for label, parts in _facts(verdict):
+        numbers = [part for part in parts if not isinstance(part, str)]
+        if not numbers or any(math.isfinite(part) for part in numbers):
+            found.append(Fact(label, parts))
+    return found
 
 
 def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
@@ -142,7 +137,9 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
     if any(math.isfinite(end) for end in verdict.interval):
         low, high = verdict.interval
         about = verdict.interval_kind.removeprefix("exact ").removeprefix("asymptotic ")
-        yield interval_word(verdict), ("[", low, ", ", high, f"] {about}")
+        # Nobody is to take an interval that is asymptotic for one that is exact.
+        name = "exact interval" if verdict.is_exact else "asymptotic interval"
+        yield name, ("[", low, ", ", high, f"] {about}")
     yield "tolerance" if verdict.kind == "identity" else "margin", (verdict.margin,)
     if verdict.status is Status.VACUOUS:
         yield "true anyway", (verdict.trivial,)

@@ -206,7 +206,9 @@ def _completed(given: dict[str, Any]) -> dict[str, Any]:
     zips = {along: checked(_TABLE, members, "zips", along) for along, members in given["zips"].items()}
     given = {**given, "zips": zips}
     _check_names(vocabulary, given)
-    axes = {name: _axis(vocabulary, name, values) for name, values in given["axes"].items()}
+    axes: dict[str, tuple[Value, ...]] = {}
+    for name, values in given["axes"].items():
+        axes[name] = checked(_DISTINCT, vocabulary.column(name, values, "axes", name), "axes", name)
     zips = {along: _zip(vocabulary, along, members) for along, members in zips.items()}
     with about("axes" if axes else "zips"):
         require_few_cells([*map(len, axes.values()), *(len(next(iter(members.values()))) for members in zips.values())])
@@ -245,10 +247,6 @@ def _record_every(rounds: int, every: int | None) -> int:
                 f"record_every={every} keeps {-(-rounds // every)} rounds, above {MOST_RECORDS}. Raise record_every."
             )
     return every
-
-
-def _axis(vocabulary: Vocabulary, name: str, given: Any) -> tuple[Value, ...]:
-    return checked(_DISTINCT, vocabulary.column(name, given, "axes", name), "axes", name)
 
 
 def _zip(vocabulary: Vocabulary, along: str, members: Mapping[str, Any]) -> dict[str, tuple[Value, ...]]:

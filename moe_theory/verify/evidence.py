@@ -120,7 +120,12 @@ def labels_of(claim: Claim, runs: Runs, rounds: np.ndarray, num_components: int)
     """The components' names, after the recorded `rounds` if need be. Raises: InvalidClaimError where there are not as
     many.
     """
-    labels = list(_call(claim.labels, _default_labels(claim, rounds, num_components), runs))
+    labels = ["mean"] if num_components == 1 else [f"component {index + 1}" for index in range(num_components)]
+    if claim.abscissa is not None and len(claim.abscissa) == num_components:
+        labels = [f"x = {place:.3g}" for place in claim.abscissa]
+    elif len(rounds) == num_components:
+        labels = [f"t = {time}" for time in rounds]
+    labels = list(_call(claim.labels, labels, runs))
     if len(labels) != num_components:
         raise InvalidClaimError(f"{len(labels)} labels for {num_components} components")
     return labels
@@ -202,14 +207,6 @@ def sources_of(claim: Claim) -> list[Path]:
     files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     imported = {Path(file).resolve() for file in files if file}
     return sorted({own} | {file for file in imported if file.suffix == ".py" and own.parent in file.parents})
-
-
-def _default_labels(claim: Claim, rounds: np.ndarray, count: int) -> list[str]:
-    if claim.abscissa is not None and len(claim.abscissa) == count:
-        return [f"x = {place:.3g}" for place in claim.abscissa]
-    if len(rounds) == count:
-        return [f"t = {time}" for time in rounds]
-    return ["mean"] if count == 1 else [f"component {index + 1}" for index in range(count)]
 
 
 def _call(function: Callable | None, default: Any, *arguments: Any) -> Any:

@@ -40,6 +40,8 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
     predicted, observed = samples.predicted.mean(axis=0), samples.observed.mean(axis=0)
     if claim.kind == "identity":
         observed = np.abs(samples.observed).max(axis=0)
+    is_count = claim.kind in {"probability", "counterexample"}
+    spread = samples.observed if is_count else samples.observed - samples.predicted
     verdict = dataclasses.replace(
         blank,
         status=status,
@@ -47,7 +49,7 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
         at=labels[worst],
         predicted=float(predicted[worst]),
         observed=float(observed[worst]),
-        standard_error=_standard_error(claim, samples, worst),
+        standard_error=float("nan") if claim.kind == "identity" else float(mean_and_error(spread)[1][worst]),
         **_numbers(judgement),
         curve=_curve(labels, predicted, observed, judgement.low, judgement.high, samples.allowed.mean(axis=0)),
     )
@@ -256,14 +258,6 @@ def _vacuous(claim: Claim, samples: Samples, verdict: Verdict, worst: int) -> Ve
     if claim.kind == "probability" and claim.trivial is not None:
         reason = "holds, but no outcome could contradict it here"
     return dataclasses.replace(verdict, status=Status.VACUOUS, reason=reason, trivial=float(trivial[worst]))
-
-
-def _standard_error(claim: Claim, samples: Samples, worst: int) -> float:
-    if claim.kind == "identity":
-        return float("nan")
-    is_count = claim.kind in {"probability", "counterexample"}
-    spread = samples.observed if is_count else samples.observed - samples.predicted
-    return float(mean_and_error(spread)[1][worst])
 
 
 def _numbers(judgement: Judgement) -> dict:

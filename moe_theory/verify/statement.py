@@ -5,9 +5,7 @@ about a figure. It says which claims answer for the statement, as globs over the
 """
 
 import dataclasses
-import fnmatch
 import tomllib
-from collections.abc import Collection, Sequence
 from importlib import resources
 from typing import Any
 
@@ -43,27 +41,6 @@ def statements(paper: str) -> list[Statement]:
         return []
     text = resources.files(found.package).joinpath(found.statements).read_text(encoding="utf-8")
     return [_statement(paper, entry) for entry in tomllib.loads(text)["statement"]]
-
-
-def uncovered(statements: Sequence[Statement], claim_ids: Collection[str]) -> list[str]:
-    """What keeps `statements` from being answered, a sentence each. A statement is answered if each of its globs
-    matches a claim, or if it says why it cannot be tested, not both.
-    """
-    problems = []
-    for statement in statements:
-        name = f"{statement.paper} {statement.id}"
-        if bool(statement.claims) == bool(statement.untestable.strip()):
-            problems.append(f"{name} must name its claims or say why it cannot be tested, and not both.")
-        problems += [
-            f"{name}: no claim matches {glob}." for glob in statement.claims if not fnmatch.filter(claim_ids, glob)
-        ]
-    return problems
-
-
-def unreached(statements: Sequence[Statement], claim_ids: Collection[str]) -> list[str]:
-    """Those of `claim_ids` that answer for none of `statements`."""
-    globs = [glob for statement in statements for glob in statement.claims]
-    return [id for id in claim_ids if not any(fnmatch.fnmatchcase(id, glob) for glob in globs)]
 
 
 def _statement(paper: str, entry: dict[str, Any]) -> Statement:
