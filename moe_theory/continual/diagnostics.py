@@ -48,10 +48,7 @@ def system_with_gate_steps(dims: Dims) -> System:
 
 
 def gate_steps(arrival: Arrival, after: State, info: Info, params: Params) -> GateSteps:
-    """The gate step of a round of switch routing, from what the round showed and the state after it.
-
-    Source: Eqs. (9), (27), (30) of `continual`.
-    """
+    """The gate step of a round of switch routing, from what the round showed and the state after it."""
     gate_input = jnp.sum(arrival.features, axis=1)
     balance = jnp.where(info.chosen, balance_cost(after.visits, after.round, params), 0)
     locality = jnp.where(info.chosen, locality_cost(info.update_norm**2, params), 0)
@@ -81,7 +78,6 @@ def gate_steps(arrival: Arrival, after: State, info: Info, params: Params) -> Ga
 
 
 def _largest(values: Float[Array, "M *rest"], mask: Bool[Array, "M *ones"]) -> Float[Array, "*rest"]:
-    """The largest value over the experts of a mask."""
     return jnp.max(jnp.where(mask, values, -jnp.inf), axis=0)
 
 
@@ -95,18 +91,14 @@ class TrackedState(NamedTuple):
 
     @property
     def pool(self) -> Pool:
-        """The pool of the run."""
         return self.state.pool
 
     @property
     def round(self) -> Int[Array, ""]:
-        """Rounds done, t."""
         return self.state.round
 
 
 class Diagnostics(NamedTuple):
-    """Expert sets, gate gaps, gradients and moves of one round."""
-
     task: Int[Array, ""]  # n_t
     expert: Int[Array, ""]  # m_t
     terminated: Bool[Array, ""]  # whether the gates were fixed before this round
@@ -132,7 +124,6 @@ class Diagnostics(NamedTuple):
 
 @functools.lru_cache
 def system_with_diagnostics(dims: Dims) -> System:
-    """Algorithm 1 as a `System` whose info is `Diagnostics`; it draws and learns exactly as `continual.system` does."""
     plain = system(dims)
 
     def init(key: Key[Array, ""], params: Params) -> TrackedState:
@@ -230,7 +221,6 @@ def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info:
 def _gradients(
     after: State, arrival: Arrival, info: Info, params: Params, exists: Bool[Array, " M"]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Largest entry of the locality gradient, and largest difference from the chosen expert's whole gradient."""
     probabilities, chosen = info.gate_probabilities, info.chosen
     slopes = jnp.sum(jnp.where(chosen, probabilities, 0)) * (chosen - probabilities)
     moved = locality_cost(info.update_norm**2, params)
@@ -241,13 +231,11 @@ def _gradients(
 
 
 def _span(outputs: Float[Array, " M"], members: Bool[Array, " M"]) -> Float[Array, ""]:
-    """The largest gap between members; 0 without members."""
     highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
     return jnp.where(jnp.any(members), highest - jnp.min(jnp.where(members, outputs, jnp.inf)), 0)
 
 
 def _mean_gap(outputs: Float[Array, " M"], members: Bool[Array, " M"], others: Bool[Array, " M"]) -> Float[Array, ""]:
-    """The mean gap between a member and another; 0 without such a pair."""
     is_pair = members[:, None] & others[None, :]
     total = jnp.sum(jnp.where(is_pair, jnp.abs(outputs[:, None] - outputs[None, :]), 0))
     return total / jnp.maximum(jnp.sum(is_pair), 1)

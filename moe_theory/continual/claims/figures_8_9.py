@@ -40,7 +40,6 @@ def _expected_led(run: Run) -> np.ndarray:
 
 
 def _evenness(run: Run) -> np.ndarray:
-    """How many experts the counted arrivals' loads are worth."""
     counted = _counted(run)
     experts = range(FIGURE_8.dims.max_experts)
     loads = np.stack([np.sum(counted & (run.records.expert == expert), axis=0) for expert in experts])

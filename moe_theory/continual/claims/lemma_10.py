@@ -19,7 +19,6 @@ TOLERANCE = 1e-9  # of probabilities in float64
 
 
 def probabilities_at(runs: Runs, gaps: tuple[float, ...]) -> Float[np.ndarray, "B gaps 2"]:
-    """pi of the first expert and of the second, at each gap."""
     outputs = np.repeat(gate_output_pairs(runs[CELL])[:, :1], len(gaps), axis=1)
     outputs[..., 0] = outputs[..., 1] + np.asarray(gaps)
     weights = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
@@ -27,7 +26,6 @@ def probabilities_at(runs: Runs, gaps: tuple[float, ...]) -> Float[np.ndarray, "
 
 
 def _difference(gaps: tuple[float, ...]):
-    """|pi_m - pi_m'| at each gap."""
     return lambda runs: np.abs(np.diff(probabilities_at(runs, gaps), axis=-1))[..., 0]
 
 

@@ -194,7 +194,6 @@ class Lemma12ClustersOrder:
 
 
 def _always(name: str):
-    """Whether something holds in all rounds from T1 + 2 on."""
     return lambda run: np.all(getattr(run.records, name)[past_exploration(run)], axis=0)
 
 

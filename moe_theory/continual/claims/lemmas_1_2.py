@@ -150,10 +150,7 @@ class Lemma1Cluster:
 
 
 def _exceeds_product(run: Run) -> np.ndarray:
-    """Whether |<theta, sum_i X_i>| of an expert is above max |theta| |sum_ij X_ij|, over the noise columns.
-
-    The maximum is over all entries of all experts' gates in all rounds of the run.
-    """
+    """Whether |<theta, sum_i X_i>| of an expert is above max |theta| |sum_ij X_ij|, over the noise columns."""
     noise, size = _noise_sums(run)[:, 0], run.records.gate_size.max(axis=0).astype(np.float64)
     inner = np.abs(np.einsum("mdb,bd->mb", _gates(run), noise)).max(axis=0)
     return inner > size * np.abs(noise.sum(axis=1)) * (1 + 1e-9)
@@ -270,7 +267,6 @@ def _steepness(run: Run, num_experts: int, spread: float, change: float) -> Floa
 
 
 def _over_experts(value):
-    """What `value` says of a run, one component a number of experts."""
     return lambda runs: np.stack([value(runs[SMOOTH_CELL], number) for number in SMOOTH_EXPERTS], axis=1)
 
 
@@ -329,7 +325,6 @@ class Lemma2Sharp:
 
 
 def _probability_gap(run: Run) -> np.ndarray:
-    """|p - p^|_inf for two arrivals of one task, with the gates of round T."""
     probabilities = routing_probabilities(gate_output_pairs(run), float(run.params.perturbation_scale))
     return np.abs(np.diff(probabilities, axis=1)).max(axis=(1, 2))
 

@@ -29,7 +29,6 @@ from moe_theory.verify.claim import Runs
 
 
 def _explored(run: Run, name: str) -> np.ndarray:
-    """A recorded number in the exploration stage, rounds 1 to T1 (T1, B)."""
     return recorded(run, name, 1, stage_rounds(run.params))
 
 
@@ -42,7 +41,6 @@ def _least_balance_gradient(run: Run) -> np.ndarray:
 
 
 def _largest_routed_gradient(run: Run) -> np.ndarray:
-    """Over the `ROUTED` rounds past T1, as many in each cell."""
     explored = stage_rounds(run.params)
     return recorded(run, "largest_gradient", explored + 1, explored + ROUNDS_PAST_EXPLORATION).max(axis=0)
 

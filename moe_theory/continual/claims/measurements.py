@@ -51,13 +51,11 @@ def rate(
 
 
 def likely(runs: Runs) -> float:
-    """1 - delta."""
     del runs
     return 1 - FAILURE
 
 
 def at_rounds(*rounds: int) -> Callable[[Runs], list[str]]:
-    """Components named after rounds."""
     return named(*(f"t = {time}" for time in rounds))
 
 
@@ -68,12 +66,10 @@ def at(run: Run, values: np.ndarray, rounds: tuple[int, ...] | None) -> np.ndarr
 
 
 def metric(name: str, cell: str, rounds: tuple[int, ...] | None = None) -> Values:
-    """A metric of one cell at some of its recorded rounds."""
     return lambda runs: at(runs[cell], getattr(runs[cell].records, name), rounds)
 
 
 def per_cell(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> tuple[Callable[[Runs], list[str]], Values]:
-    """`labels` and `observe` of a claim with one component a cell."""
     return named(*cells), over(cells, value)
 
 
@@ -83,10 +79,7 @@ def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:
 
 
 def in_blocks(function: Callable[..., Any], replicates: np.ndarray, *trees: PyTree) -> np.ndarray:
-    """A compiled function of replicates and of trees that end in their axis, `BLOCK` at a time.
-
-    Looks differ in size, and a program is compiled for one size.
-    """
+    """A compiled function of replicates and of trees that end in their axis, `BLOCK` at a time."""
     blocks = [slice(start, start + BLOCK) for start in range(0, len(replicates), BLOCK)]
     parts = [
         np.asarray(function(replicates[block], *(jax.tree.map(lambda leaf: leaf[..., block], tree) for tree in trees)))  # noqa: B023

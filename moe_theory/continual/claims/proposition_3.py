@@ -32,7 +32,6 @@ EXTREMES = MANY_SMALLEST + FEW_SMALLEST + MANY_FIGURE_2 + FEW_FIGURE_2
 
 
 def _is_terminated(run: Run) -> np.ndarray:
-    """Whether the gates are no longer updated after round T2."""
     return run.records.terminated[stage_rounds(run.params, T2_POWER)]
 
 
@@ -68,7 +67,6 @@ def _fixed(run: Run) -> np.ndarray:
 
 
 def _share(happens: np.ndarray) -> np.ndarray:
-    """How often something happens, or how much of it, a round (B,)."""
     return np.asarray(np.mean(happens, axis=0, dtype=np.float64))
 
 
@@ -81,7 +79,6 @@ def _tolerated_outside(run: Run) -> np.ndarray:
 
 
 def _contested(run: Run) -> np.ndarray:
-    """Arrivals past termination with at least two experts in their set."""
     return _fixed(run) & (run.records.set_size >= 2)
 
 
@@ -239,7 +236,6 @@ def _explored_error(run: Run) -> np.ndarray:
 
 
 def _explored_mean(name: str):
-    """The mean of a recorded number over the rounds up to T1."""
     return lambda run: getattr(run.records, name)[exploration(run)].mean(axis=0, dtype=np.float64)
 
 

@@ -68,7 +68,6 @@ def _many_experts_task_gap(runs: Runs) -> np.ndarray:
 
 
 def _frozen_forgetting(runs: Runs) -> np.ndarray:
-    """What F_T1 becomes at later rounds if no more is forgotten."""
     params = runs[MANY].params
     explored = int(theory.exploration_rounds(params.num_experts, params.learning_rate))
     return metric("forgetting", MANY, (explored,))(runs) * (explored - 1) / (np.array(LATE) - 1)

@@ -83,10 +83,7 @@ SETTLED = 32
 def compute(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
-    """Means, bands, closed forms and exact theory of the eight cells, and the share of runs that have terminated.
-
-    Raises: InvalidRunError for replicates or rounds that cannot be run.
-    """
+    """Means, bands, closed forms and exact theory of the eight cells, and the share of runs that have terminated."""
     length = FIGURE_2.num_rounds if num_rounds is None else num_rounds
     settings = {name: reading.params(**overrides) for name, overrides in FIGURE_2.cells.items()}
     runs = run_for_log_axis(settings, FIGURE_2.system, FIGURE_2.observe, length, replicates, seed, progress, "figure-2")
@@ -130,7 +127,6 @@ def _means(bound: theory.Bound) -> Float[np.ndarray, "2 R"]:
 
 
 def _printed(run: Run) -> theory.Bound:
-    """The statement made for this number of experts, by replicate: (R, B)."""
     dims, statement = FIGURE_2.dims, statement_of(int(run.params.num_experts))
     if statement == "proposition-4":
         ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
@@ -139,7 +135,6 @@ def _printed(run: Run) -> theory.Bound:
 
 
 def statement_of(num_experts: int) -> str:
-    """Which of the paper's statements is about so many experts."""
     if num_experts == 1:
         return "proposition-4"
     return "theorem-1" if num_experts > FIGURE_2.dims.num_tasks else "theorem-2"
@@ -169,7 +164,6 @@ def _continued(sums: Float[np.ndarray, " T"], rounds: np.ndarray) -> Float[np.nd
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """Rows (a) to (d), a column for each number of experts."""
     axes = figure.subplots(len(PANELS), data.sizes["experts"], sharex=True, squeeze=False)
     for row, (metric, termination) in enumerate(PANELS):
         top = float(data.sel(metric=metric)[["high", "printed", "exact"]].to_array().max())
@@ -235,7 +229,6 @@ def _draw_legend(figure: "FigureBase") -> None:
 
 
 def caption(data: xr.Dataset) -> str:
-    """What is drawn, and how to draw it again."""
     return (
         "Forgetting and overall generalization error (squared distances of models) of N = 6 tasks in K = 3 clusters, "
         "with (a, c) and without (b, d) termination of the gate updates. Every replicate draws a pool of its own. "
@@ -267,7 +260,6 @@ FIGURE = FigureSpec(
 def overview_curves(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress, verdicts: Mapping[str, Any]
 ) -> Curves:
-    """F_t of one expert, with (17) and the exact recursion."""
     del verdicts
     data = FIGURE.compute(reading, replicates, seed, progress)
     here = data.sel(termination="with", experts=1, metric="forgetting")

@@ -28,30 +28,23 @@ LANE = 0.27  # vertical distance between the lanes of an expert's clusters
 
 
 class Routes(NamedTuple):
-    """Who got which arrival."""
-
     task: Int[Array, ""]
     expert: Int[Array, ""]
     terminated: Bool[Array, ""]
 
 
 def observe_routes(state: State, info: Info) -> Routes:
-    """The arrival's task and expert, and whether gates are no longer updated."""
     return Routes(info.task, info.expert, state.terminated)
 
 
 def settings_of(reading: ReadingLike) -> dict[str, Params]:
-    """Parameters for each threshold, by a name for it."""
     return {name: reading.params(**overrides) for name, overrides in THRESHOLDS.items()}
 
 
 def compute(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
-    """Every arrival of one replicate under the four thresholds; tasks, clusters and experts count from 1.
-
-    Raises: InvalidRunError for replicates or rounds that cannot be run.
-    """
+    """Every arrival of one replicate under the four thresholds; tasks, clusters and experts count from 1."""
     length = FIGURE_8.num_rounds if num_rounds is None else num_rounds
     settings = settings_of(reading)
     cells = [Cell(name, HISTORY.system, params, length, 1, observe_routes) for name, params in settings.items()]
@@ -91,7 +84,6 @@ def load_shares(here: xr.Dataset) -> Float[np.ndarray, "M K"]:
 
 
 def explored_rounds(data: xr.Dataset) -> int:
-    """T1."""
     return int(theory.exploration_rounds(DIMS.max_experts, data.attrs["learning_rate"]))
 
 
@@ -192,7 +184,6 @@ def _draw_legend(figure: "FigureBase", data: xr.Dataset) -> None:
 
 
 def caption(data: xr.Dataset) -> str:
-    """What is drawn, and how to draw it again."""
     parting = data.attrs["share_parting"]
     which = (
         f"the first replicate (number {int(data.replicate)}) in which the four thresholds do not all route alike"

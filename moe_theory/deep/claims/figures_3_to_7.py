@@ -34,8 +34,6 @@ MISSES = Panel("accuracy", "a smaller error rate", lambda run: 1 - final("accura
 
 
 class Figure(NamedTuple):
-    """What a figure compares."""
-
     where: str
     experiment: Experiment
     sizes: tuple[int, ...]  # numbers M of experts above 1

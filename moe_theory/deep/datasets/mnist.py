@@ -35,7 +35,6 @@ _MAX_IMAGES = 1_000_000  # 60,000 are published; a small compressed file may cla
 
 
 def load_mnist(folder: Path) -> DataSet:
-    """MNIST, or data distributed in its format. Raises: MissingDataError; DamagedDataError."""
     train_images, train_labels, test_images, test_labels = locate(TITLE, folder, LAYOUTS).files
     return DataSet(
         name="mnist",
@@ -55,7 +54,6 @@ def _split(images: Path, labels: Path) -> Images:
 
 
 def _read(path: Path, shape: tuple[int, ...]) -> np.ndarray:
-    """The bytes of an IDX file, (n, *shape). Raises: DamagedDataError."""
     with reading(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         try:
             return _unpacked(path, file, shape)

@@ -30,10 +30,7 @@ class _Labelled(NamedTuple):
 
 
 def load_tiny_imagenet(folder: Path) -> DataSet:
-    """All images, decoded, 64 x 64 pixels in colour.
-
-    Raises: MissingDataError; DamagedDataError; InvalidRunError without Pillow.
-    """
+    """All images, decoded, 64 x 64 pixels in colour."""
     found = locate(TITLE, folder, LAYOUTS)
     train, val = found.files
     classes = _classes(found.folder, train)
@@ -47,7 +44,6 @@ def load_tiny_imagenet(folder: Path) -> DataSet:
 
 
 def _classes(folder: Path, train: Path) -> dict[str, int]:
-    """The number of each WordNet name."""
     listed = folder / "wnids.txt"
     names = read_lines(listed, _MAX_LIST_BYTES) if listed.is_file() else [path.name for path in _folders(train)]
     if not names:
@@ -56,7 +52,6 @@ def _classes(folder: Path, train: Path) -> dict[str, int]:
 
 
 def _class_names(folder: Path, classes: dict[str, int]) -> tuple[str, ...]:
-    """In English where there is a words.txt."""
     path = folder / "words.txt"
     lines = read_lines(path, _MAX_LIST_BYTES) if path.is_file() else []
     words = dict(line.split("\t", 1) for line in lines if "\t" in line)
@@ -64,7 +59,6 @@ def _class_names(folder: Path, classes: dict[str, int]) -> tuple[str, ...]:
 
 
 def _by_folder(split: Path, classes: dict[str, int]) -> list[_Labelled]:
-    """Images in a folder for each class, or in its subfolder `images`."""
     folders = {path.name: path for path in _folders(split)}
     for name in sorted(folders.keys() - classes.keys()):
         raise DamagedDataError(folders[name], f"{shortened(name)} is not one of the {len(classes)} classes", _WAY_OUT)

@@ -19,11 +19,7 @@ FIGURES: dict[str, FigureSpec] = {
 
 
 def draw_runs(preset: Preset, title: str, runs: Runs, figure: "FigureBase") -> None:
-    """Draw the runs of any preset, all metrics, in the layout of its paper's figures.
-
-    Args:
-        title: above everything else.
-    """
+    """Draw the runs of any preset, all metrics, in the layout of its paper's figures."""
     if preset.paper == EDGE:
         edge_figure_4.draw(edge_figure_4.summarize(preset, runs), figure)
     else:

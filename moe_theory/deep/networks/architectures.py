@@ -95,8 +95,6 @@ LARGE = 64  # pixels a side from which on the stem has stride 2: the cost is the
 
 
 class Normed(NamedTuple):
-    """A normalised convolution; the shift of the normalisation is its bias."""
-
     kernel: Float[Array, "k k i o"]
     affine: Affine
 

@@ -55,12 +55,7 @@ def convolve(
 
 
 def max_pool(images: Float[Array, "n h w c"], side: int = 2) -> Float[Array, "n rows columns c"]:
-    """Max pooling of `side` x `side` squares with stride `side`; incomplete squares are dropped.
-
-    Ties for the maximum share the gradient evenly.
-
-    Raises: InvalidDimsError if an image is smaller than one square.
-    """
+    """Max pooling of `side` x `side` squares with stride `side`; incomplete squares are dropped."""
     n, height, width, channels = images.shape
     rows, columns = height // side, width // side
     if not rows or not columns:
@@ -159,8 +154,6 @@ def group_normalized(values: Float[Array, "n h w c"], affine: Affine, num_groups
 
 @functools.cache  # equal settings give the same functions, so that their networks are equal too
 def batches() -> Normalization:
-    """BatchNorm, with `Moments` as statistics of each layer."""
-
     def begin(channels: int) -> Moments:
         dtype = jnp.result_type(float)
         return Moments(jnp.zeros(channels, dtype), jnp.ones(channels, dtype))
@@ -170,8 +163,6 @@ def batches() -> Normalization:
 
 @functools.cache
 def groups(num_groups: int) -> Normalization:
-    """GroupNorm, without statistics."""
-
     def apply(values: Array, affine: Affine, statistics: PyTree, is_training: bool) -> tuple[Array, PyTree]:
         return group_normalized(values, affine, num_groups), ()
 
@@ -205,10 +196,8 @@ def he_kernels(key: Key[Array, ""], shapes: Sequence[tuple[int, ...]]) -> list[F
 
 
 def zeros(size: int) -> Float[Array, " size"]:
-    """Initial biases and shifts."""
     return jnp.zeros(size, jnp.result_type(float))
 
 
 def ones(size: int) -> Float[Array, " size"]:
-    """Initial scales."""
     return jnp.ones(size, jnp.result_type(float))
