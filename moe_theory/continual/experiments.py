@@ -129,12 +129,7 @@ SINGLE_EXPERT = Experiment(
 )
 
 JUST_EXPLORED = dataclasses.replace(
-    FIGURE_2,
-    name="just-explored",
-    cells={MANY: {"num_experts": 20}},
-    num_rounds=100,
-    record_every=10,
-    replicates=16384,
+    FIGURE_2, name="just-explored", cells={MANY: {"num_experts": 20}}, num_rounds=100, record_every=10, replicates=16384
 )
 
 JUST_EXPLORED_BY_FEW = dataclasses.replace(
@@ -322,9 +317,7 @@ SPECIALIZATION = Experiment(
 )
 
 NO_TERMINATION = dataclasses.replace(
-    SPECIALIZATION,
-    name="no-termination",
-    cells=_specialization_cells(*SPECIALIZATION_SCALES, terminate=False),
+    SPECIALIZATION, name="no-termination", cells=_specialization_cells(*SPECIALIZATION_SCALES, terminate=False)
 )
 
 NO_TERMINATION_LONG = Experiment(

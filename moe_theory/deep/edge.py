@@ -155,11 +155,7 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, execution
 
 
 def learn(
-    state: State,
-    arrival: Arrival,
-    params: Params,
-    dims: Dims,
-    policies: tuple[Policy, ...] = tuple(POLICIES.values()),
+    state: State, arrival: Arrival, params: Params, dims: Dims, policies: tuple[Policy, ...] = tuple(POLICIES.values())
 ) -> tuple[State, Info]:
     """One round on an explicit arrival, nothing random inside: gate steps, completions, routing, in this order.
 

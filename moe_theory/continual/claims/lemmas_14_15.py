@@ -6,14 +6,7 @@ gates that route. Pairs in one set and in different ones are taken for the arriv
 
 import numpy as np
 
-from moe_theory.continual.claims.measurements import (
-    average_until,
-    claim,
-    likely,
-    per_cell,
-    rate,
-    router_learning,
-)
+from moe_theory.continual.claims.measurements import average_until, claim, likely, per_cell, rate, router_learning
 from moe_theory.continual.experiments import (
     FEW_CELLS,
     FEW_LONG_CELLS,

@@ -3,15 +3,7 @@
 import numpy as np
 
 from moe_theory.continual import theory
-from moe_theory.continual.claims.measurements import (
-    FAILURE,
-    claim,
-    exploration,
-    likely,
-    over,
-    per_cell,
-    truth_length,
-)
+from moe_theory.continual.claims.measurements import FAILURE, claim, exploration, likely, over, per_cell, truth_length
 from moe_theory.continual.experiments import (
     FEW_FIGURE_2,
     FEW_LARGEST,

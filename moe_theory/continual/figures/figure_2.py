@@ -12,14 +12,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.continual import corrected, theory
-from moe_theory.continual.experiments import (
-    FIGURE_2,
-    FIGURE_2_EXPERTS,
-    bounds_of,
-    cell_name,
-    gaps_of,
-    pools_of,
-)
+from moe_theory.continual.experiments import FIGURE_2, FIGURE_2_EXPERTS, bounds_of, cell_name, gaps_of, pools_of
 from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import (

@@ -113,11 +113,7 @@ class Params(NamedTuple):
 
 @functools.cache  # the same arguments give the same network, so that programs are reused
 def resnet(
-    name: str,
-    widths: tuple[int, ...],
-    num_blocks: int,
-    normalization: Normalization,
-    way: Way = "platform",
+    name: str, widths: tuple[int, ...], num_blocks: int, normalization: Normalization, way: Way = "platform"
 ) -> Network:
     """A residual network for images of 8 x 8 to 64 x 64: a stem, basic blocks, the mean over pixels, a linear layer.
 
