@@ -5,20 +5,10 @@ import numpy as np
 from moe_theory.continual import experiments
 from moe_theory.continual.claims.measurements import Values, claim, named, over, per_cell
 from moe_theory.continual.claims.proposition_3 import SHARE_MARGIN
-from moe_theory.continual.experiments import (
-    FIGURE_8,
-    FIGURE_9,
-    PERTURBATION_POWER,
-    SINGLE,
-    THRESHOLD_POWERS,
-    effective_experts,
-    stage_rounds,
-    threshold_name,
-)
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 
-CELLS = tuple(threshold_name(power) for power in THRESHOLD_POWERS)
+CELLS = tuple(experiments.threshold_name(power) for power in experiments.THRESHOLD_POWERS)
 LARGE, SMALL = CELLS[:2], CELLS[2:]  # Gamma > lambda, and Gamma <= lambda
 NEARLY_ALWAYS = 0.95  # our reading of a decision that noise cannot alter
 LOAD_MARGIN = 0.05  # of the number of experts in use
@@ -28,7 +18,7 @@ FORGETTING_MARGIN = 0.05  # of the gap between tasks: our reading of robust
 def _counted(run: Run) -> np.ndarray:
     """Arrivals past termination, or past T1 where gates are never fixed (T, B)."""
     terminated = run.records.terminated
-    return terminated | (~terminated[-1] & (run.rounds > stage_rounds(run.params))[:, None])
+    return terminated | (~terminated[-1] & (run.rounds > experiments.stage_rounds(run.params))[:, None])
 
 
 def _led(run: Run) -> np.ndarray:
@@ -41,9 +31,9 @@ def _expected_led(run: Run) -> np.ndarray:
 
 def _evenness(run: Run) -> np.ndarray:
     counted = _counted(run)
-    experts = range(FIGURE_8.dims.max_experts)
+    experts = range(experiments.FIGURE_8.dims.max_experts)
     loads = np.stack([np.sum(counted & (run.records.expert == expert), axis=0) for expert in experts])
-    return effective_experts(loads[None].astype(np.float64))[0]
+    return experiments.effective_experts(loads[None].astype(np.float64))[0]
 
 
 def _contested(run: Run) -> np.ndarray:
@@ -66,7 +56,7 @@ class Figure8Leader:
     """
 
     formula = r"\Gamma > \lambda \Rightarrow m_t = \underset{m}{\text{arg max}}\, h_m(X_t, \theta^{(m)})"
-    experiment = FIGURE_8
+    experiment = experiments.FIGURE_8
     labels, observe = per_cell(LARGE, _led)
     predict = over(LARGE, _expected_led)
 
@@ -84,7 +74,7 @@ class Figure8Imbalance:
     """
 
     formula = r"\Gamma > \lambda \geq \Gamma' \Rightarrow \exp H(\Gamma) < \exp H(\Gamma')"
-    experiment = FIGURE_8
+    experiment = experiments.FIGURE_8
     labels = named("(a) below (c)", "(b) below (d)")
     observe = over(LARGE, _evenness)
     predict = over(SMALL, _evenness)
@@ -100,7 +90,7 @@ class Figure8SameLoads:
     """The threshold decides little: as many experts are in use for Gamma > lambda as for others, to 5 %."""
 
     formula = r"\exp H(\Gamma) = \exp H(\Gamma'), \quad \Gamma > \lambda \geq \Gamma'"
-    experiment = FIGURE_8
+    experiment = experiments.FIGURE_8
     labels = named("(a) and (c)", "(b) and (d)")
     observe = over(LARGE, _evenness)
     predict = over(SMALL, _evenness)
@@ -116,7 +106,7 @@ class Figure8Balance:
     formula = (
         r"\Gamma \leq \lambda \Rightarrow \mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}"
     )
-    experiment = FIGURE_8
+    experiment = experiments.FIGURE_8
     labels, observe = per_cell(SMALL, _leader)
     predict = over(SMALL, _even_share)
 
@@ -134,7 +124,7 @@ class Figure9Forgetting:
     """Forgetting at the end hardly depends on the threshold: to 5 % of the gap between tasks."""
 
     formula = r"\mathbb{E}[F_T(\Gamma)] = \mathbb{E}[F_T(\sigma_0^{0.75})]"
-    experiment = FIGURE_9
+    experiment = experiments.FIGURE_9
     labels = named(*CELLS[1:])
     observe = _final("forgetting", *CELLS[1:])
     predict = _final("forgetting", CELLS[0])
@@ -146,7 +136,7 @@ class Figure9Generalization:
     """Balanced loads, with Gamma at most lambda, end in less overall generalization error than Gamma > lambda."""
 
     formula = r"\Gamma > \lambda \geq \Gamma' \Rightarrow \mathbb{E}[G_T(\Gamma')] < \mathbb{E}[G_T(\Gamma)]"
-    experiment = FIGURE_9
+    experiment = experiments.FIGURE_9
     labels = named(*(f"{small} below {large}" for small in SMALL for large in LARGE))
     observe = _final("generalization_error", *np.repeat(SMALL, len(LARGE)))
     predict = _final("generalization_error", *LARGE * len(SMALL))
@@ -157,7 +147,7 @@ class Figure9Diversity:
     """Diverse experts have less overall generalization error than one model for all tasks; M = 5 against M = 1."""
 
     formula = r"\mathbb{E}[G_T^{M=5}] < \mathbb{E}[G_T^{M=1}]"
-    experiment = FIGURE_9
-    labels = named(threshold_name(PERTURBATION_POWER))
-    observe = _final("generalization_error", threshold_name(PERTURBATION_POWER))
-    predict = _final("generalization_error", SINGLE)
+    experiment = experiments.FIGURE_9
+    labels = named(experiments.threshold_name(experiments.PERTURBATION_POWER))
+    observe = _final("generalization_error", experiments.threshold_name(experiments.PERTURBATION_POWER))
+    predict = _final("generalization_error", experiments.SINGLE)

@@ -2,29 +2,16 @@
 
 import numpy as np
 
-from moe_theory.continual import theory
+from moe_theory.continual import experiments, theory
 from moe_theory.continual.claims.measurements import FAILURE, claim, exploration, likely, over, per_cell, truth_length
-from moe_theory.continual.experiments import (
-    FEW_FIGURE_2,
-    FEW_LARGEST,
-    FEW_SMALLEST,
-    MANY_CELLS,
-    MANY_FIGURE_2,
-    MANY_LARGEST,
-    MANY_SMALLEST,
-    NO_TERMINATION,
-    SPECIALIZATION,
-    T2_POWER,
-    stage_rounds,
-)
 from moe_theory.runs import Run
 
 SHARE_MARGIN = 0.1  # of a share 1/|M_n|
-EXTREMES = MANY_SMALLEST + FEW_SMALLEST + MANY_FIGURE_2 + FEW_FIGURE_2
+EXTREMES = experiments.MANY_SMALLEST + experiments.FEW_SMALLEST + experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2
 
 
 def _is_terminated(run: Run) -> np.ndarray:
-    return run.records.terminated[stage_rounds(run.params, T2_POWER)]
+    return run.records.terminated[experiments.stage_rounds(run.params, experiments.T2_POWER)]
 
 
 @claim("continual.proposition-3.time", where="Proposition 3, T2", kind="probability")
@@ -32,9 +19,9 @@ class Proposition3Time:
     """The gates are fixed from T2 = ceil(M/eta sigma_0^(-1/4)) on, but for delta; the constant of O() is read as 1."""
 
     formula = r"T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)"
-    experiment = SPECIALIZATION
+    experiment = experiments.SPECIALIZATION
     side = "at_least"
-    labels, observe = per_cell(MANY_SMALLEST + FEW_SMALLEST, _is_terminated)
+    labels, observe = per_cell(experiments.MANY_SMALLEST + experiments.FEW_SMALLEST, _is_terminated)
     predict = likely
 
 
@@ -46,15 +33,15 @@ class Proposition3TimeOwn:
     """
 
     formula = r"T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M), \quad \sigma_0 = 0.4"
-    experiment = SPECIALIZATION
+    experiment = experiments.SPECIALIZATION
     side = "at_least"
-    labels, observe = per_cell(MANY_FIGURE_2 + FEW_FIGURE_2, _is_terminated)
+    labels, observe = per_cell(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2, _is_terminated)
     predict = likely
 
 
 def _fixed(run: Run) -> np.ndarray:
     """Arrivals past T2 with the gates fixed, whose set is not empty (T, B)."""
-    is_late = run.rounds > stage_rounds(run.params, T2_POWER)
+    is_late = run.rounds > experiments.stage_rounds(run.params, experiments.T2_POWER)
     return run.records.terminated & is_late[:, None] & (run.records.set_size >= 1)
 
 
@@ -95,9 +82,9 @@ class Proposition3InsideTasks:
     """
 
     formula = r"\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(MANY_SMALLEST, _outside)
-    predict = over(MANY_SMALLEST, _tolerated_outside)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_SMALLEST, _outside)
+    predict = over(experiments.MANY_SMALLEST, _tolerated_outside)
 
 
 @claim("continual.proposition-3.inside-clusters", where="Proposition 3, full version, case 2", kind="upper_bound")
@@ -105,9 +92,9 @@ class Proposition3InsideClusters:
     """With M < N, once the gates are fixed at most a fraction delta of arrivals goes outside the cluster's set."""
 
     formula = r"\mathbb{P}(m_t \notin \mathcal{M}_k) \leq \delta, \quad t > T_2"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(FEW_SMALLEST, _outside)
-    predict = over(FEW_SMALLEST, _tolerated_outside)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.FEW_SMALLEST, _outside)
+    predict = over(experiments.FEW_SMALLEST, _tolerated_outside)
 
 
 @claim("continual.proposition-3.inside-own", where="Proposition 3, full version", kind="upper_bound")
@@ -118,9 +105,9 @@ class Proposition3InsideOwn:
     """
 
     formula = r"\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2, \sigma_0 = 0.4"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(MANY_FIGURE_2 + FEW_FIGURE_2, _outside)
-    predict = over(MANY_FIGURE_2 + FEW_FIGURE_2, _tolerated_outside)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2, _outside)
+    predict = over(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2, _tolerated_outside)
 
 
 @claim(
@@ -137,9 +124,9 @@ class Proposition3UniformTasks:
     """
 
     formula = r"\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(MANY_SMALLEST, _leader)
-    predict = over(MANY_SMALLEST, _even_share)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_SMALLEST, _leader)
+    predict = over(experiments.MANY_SMALLEST, _even_share)
 
 
 @claim(
@@ -153,9 +140,9 @@ class Proposition3UniformClusters:
     """With M < N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_k|."""
 
     formula = r"\mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}, \quad t > T_2"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(FEW_SMALLEST, _leader)
-    predict = over(FEW_SMALLEST, _even_share)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.FEW_SMALLEST, _leader)
+    predict = over(experiments.FEW_SMALLEST, _even_share)
 
 
 @claim(
@@ -172,9 +159,9 @@ class Proposition3UniformOwn:
     """
 
     formula = r"\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad \sigma_0 = 0.4"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(MANY_FIGURE_2 + FEW_FIGURE_2, _leader)
-    predict = over(MANY_FIGURE_2 + FEW_FIGURE_2, _even_share)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2, _leader)
+    predict = over(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2, _even_share)
 
 
 @claim("continual.proposition-3.leader", where="replaces Proposition 3, identical probabilities", kind="upper_bound")
@@ -188,14 +175,14 @@ class Proposition3Leader:
         r"\mathbb{P}(m_t = m) \leq \frac{1}{|\mathcal{M}_{n_t}|} + "
         r"\frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}} |h_m - h_{m'}|"
     )
-    experiment = SPECIALIZATION
+    experiment = experiments.SPECIALIZATION
     labels, observe = per_cell(EXTREMES, _leader)
     predict = over(EXTREMES, _bounded_share)
     trivial = over(EXTREMES, lambda run: _share(_contested(run)))
 
 
 def _largest_distance_change(run: Run) -> np.ndarray:
-    return run.records.distance_change[stage_rounds(run.params) :].max(axis=0) / truth_length(run) ** 2
+    return run.records.distance_change[experiments.stage_rounds(run.params) :].max(axis=0) / truth_length(run) ** 2
 
 
 @claim(
@@ -212,19 +199,21 @@ class Lemma16Distance:
     """
 
     formula = r"\|w_t^{(m_i)} - w_{n_i}\|^2 = \|w_{T_1}^{(m_i)} - w_{n_i}\|^2"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(MANY_CELLS, _largest_distance_change)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_CELLS, _largest_distance_change)
 
 
 def _history(run: Run) -> np.ndarray:
     rows = exploration(run)
     truths = run.state.pool.truths.astype(np.float64)
-    ratio = theory.overparameterization_ratio(NO_TERMINATION.dims.num_features, NO_TERMINATION.dims.num_samples)
+    ratio = theory.overparameterization_ratio(
+        experiments.NO_TERMINATION.dims.num_features, experiments.NO_TERMINATION.dims.num_samples
+    )
     return theory.lemma_16(run.records.task[rows], run.records.expert[rows], truths, ratio)
 
 
 def _explored_error(run: Run) -> np.ndarray:
-    return run.records.generalization_error[stage_rounds(run.params) - 1].astype(np.float64)
+    return run.records.generalization_error[experiments.stage_rounds(run.params) - 1].astype(np.float64)
 
 
 def _explored_mean(name: str):
@@ -245,9 +234,9 @@ class Lemma16History:
         r"\mathbb{E}\|w_t^{(m_i)} - w_{n_i}\|^2 = r^{L_t^{(m_i)}} \mathbb{E}\|w_{n_i}\|^2 + "
         r"\sum_{l=1}^{L_t^{(m_i)}} (1 - r) r^{L_t^{(m_i)} - l} \mathbb{E}\|w_{\tau(l)} - w_{n_i}\|^2"
     )
-    experiment = NO_TERMINATION
-    labels, observe = per_cell(MANY_LARGEST + FEW_LARGEST, _explored_error)
-    predict = over(MANY_LARGEST + FEW_LARGEST, _history)
+    experiment = experiments.NO_TERMINATION
+    labels, observe = per_cell(experiments.MANY_LARGEST + experiments.FEW_LARGEST, _explored_error)
+    predict = over(experiments.MANY_LARGEST + experiments.FEW_LARGEST, _history)
 
 
 @claim("continual.lemma-16.step", where="replaces Lemma 16, Eq. (42)", kind="equality", margin=0.02)
@@ -262,6 +251,6 @@ class Lemma16Step:
         r"\mathbb{E}\|w_t - w_i\|^2 = \frac{d-s}{d-1} \|\Pi (w_{t-1} - w_i)\|^2 + \|w_{n_t} - w_i\|^2 "
         r"- \frac{d-s}{d-1} \|\Pi (w_{n_t} - w_i)\|^2"
     )
-    experiment = NO_TERMINATION
-    labels, observe = per_cell(MANY_LARGEST + FEW_LARGEST, _explored_mean("step_error"))
-    predict = over(MANY_LARGEST + FEW_LARGEST, _explored_mean("step_expected"))
+    experiment = experiments.NO_TERMINATION
+    labels, observe = per_cell(experiments.MANY_LARGEST + experiments.FEW_LARGEST, _explored_mean("step_error"))
+    predict = over(experiments.MANY_LARGEST + experiments.FEW_LARGEST, _explored_mean("step_expected"))
