@@ -1,8 +1,6 @@
-"""Algorithm 1 with more on show than `Info`: what its lemmas speak of.
+"""Algorithm 1 with more on show than `Info`, as its lemmas need; a round is described with the gates that routed it.
 
-`GateSteps` are what Lemmas 5 to 9 need: a round's gradient and gate step. `Diagnostics` are what Lemmas 11 to 16 and
-Propositions 1 to 3 need: expert sets, gaps between gate outputs, moves since T1. A round is described with the gates
-that routed it. Tasks n (M > N) and clusters k (M < N) are one case: with K >= N every task is a cluster of its own.
+Tasks n (M > N) and clusters k (M < N) are one case: with K >= N every task is a cluster of its own.
 """
 
 import functools
@@ -192,6 +190,8 @@ def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info:
     expected = corrected.lemma_16(row(state.experts), truth, signal, pool.truths, num_samples)
     outputs, chosen = info.gate_outputs, info.chosen
     highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
+    is_pair = members[:, None] & (exists & ~members)[None, :]
+    gaps = jnp.abs(outputs[:, None] - outputs[None, :])
     locality_gradient, gradient_gap = _gradients(after.state, arrival, info, params, exists)
     return Diagnostics(
         task=arrival.task,
@@ -204,8 +204,8 @@ def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info:
         is_inside=jnp.any(members & chosen),
         led=jnp.any(members & chosen & (outputs == highest)),
         led_all=jnp.any(chosen & (outputs == jnp.max(jnp.where(exists, outputs, -jnp.inf)))),
-        own_gap=_span(outputs, members),
-        other_gap=_mean_gap(outputs, members, exists & ~members),
+        own_gap=jnp.where(jnp.any(members), highest - jnp.min(jnp.where(members, outputs, jnp.inf)), 0),
+        other_gap=jnp.sum(jnp.where(is_pair, gaps, 0)) / jnp.maximum(jnp.sum(is_pair), 1),
         locality_gradient=locality_gradient,
         gradient_gap=gradient_gap,
         is_stable=jnp.all((sets == after.sets) | ~exists),
@@ -228,14 +228,3 @@ def _gradients(
     largest = jnp.max(jnp.abs(jnp.sum(arrival.features, axis=1)))
     gaps = jnp.abs(slopes - jnp.sum(jnp.where(chosen, slopes, 0)))
     return moved * largest * jnp.max(jnp.abs(slopes)), cost * largest * jnp.max(jnp.where(exists, gaps, 0))
-
-
-def _span(outputs: Float[Array, " M"], members: Bool[Array, " M"]) -> Float[Array, ""]:
-    highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
-    return jnp.where(jnp.any(members), highest - jnp.min(jnp.where(members, outputs, jnp.inf)), 0)
-
-
-def _mean_gap(outputs: Float[Array, " M"], members: Bool[Array, " M"], others: Bool[Array, " M"]) -> Float[Array, ""]:
-    is_pair = members[:, None] & others[None, :]
-    total = jnp.sum(jnp.where(is_pair, jnp.abs(outputs[:, None] - outputs[None, :]), 0))
-    return total / jnp.maximum(jnp.sum(is_pair), 1)

@@ -213,11 +213,11 @@ _ROUTER_VARIANTS = {
     "near signals": lambda scale: _FEWER | {"noise_scale": NOISE_SHARE * scale, "cluster_spread": scale**2.5},
 }
 ROUTER_CELLS, FEWER_EXPERTS_CELLS, SMALL_NOISE_CELLS, NEAR_SIGNALS_CELLS = (
-    tuple(router_cell(scale, variant) for scale in ROUTER_SCALES) for variant in _ROUTER_VARIANTS
+    {router_cell(scale, variant): scale for scale in ROUTER_SCALES} for variant in _ROUTER_VARIANTS
 )
-RATE_CELLS = tuple(router_rate_cell(rate) for rate in ROUTER_RATES)
+RATE_CELLS = {router_rate_cell(rate): rate for rate in ROUTER_RATES}
 EXPERT_CELLS, UNIFORM_CELLS = (
-    tuple(router_experts_cell(number, variant) for number in ROUTER_EXPERTS) for variant in ("", UNIFORM)
+    {router_experts_cell(number, variant): number for number in ROUTER_EXPERTS} for variant in ("", UNIFORM)
 )
 
 ROUTER_GRID = Experiment(
@@ -295,12 +295,12 @@ def _specialization_cells(*scales: float, terminate: bool) -> dict[str, dict[str
 
 
 MANY_CELLS, FEW_CELLS, MANY_LONG_CELLS, FEW_LONG_CELLS = (
-    tuple(specialization_cell(number, scale) for scale in scales)
+    {specialization_cell(number, scale): scale for scale in scales}
     for scales in (SPECIALIZATION_SCALES, NO_TERMINATION_LONG_SCALES)
     for number in (MANY_EXPERTS, FEW_EXPERTS)
 )
-MANY_SMALLEST, FEW_SMALLEST = MANY_CELLS[:1], FEW_CELLS[:1]
-MANY_LARGEST, FEW_LARGEST = MANY_CELLS[-1:], FEW_CELLS[-1:]
+MANY_SMALLEST, FEW_SMALLEST = tuple(MANY_CELLS)[:1], tuple(FEW_CELLS)[:1]
+MANY_LARGEST, FEW_LARGEST = tuple(MANY_CELLS)[-1:], tuple(FEW_CELLS)[-1:]
 MANY_FIGURE_2, FEW_FIGURE_2 = (  # at Fig. 2's sigma_0
     (specialization_cell(number, SIGMA_0),) for number in (MANY_EXPERTS, FEW_EXPERTS)
 )

@@ -1,7 +1,6 @@
 """Test errors and accuracies of all past tasks with the current experts: F_t of (15), G_t of (16).
 
-Only the expert that was trained is evaluated, once on all test images; the errors of every earlier task are then read
-from that table. T rounds take T evaluations and not T^2.
+Each round evaluates the expert that was trained, once on all test images; earlier tasks are read from that table.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,4 @@
-"""The experiments of claims and figures: small presets on digits, and a sweep over the scale of the gate's input.
-
-`claims_for` gives the claims about a figure for runs on other data.
-"""
+"""The experiments of claims and figures: small presets on digits, and a sweep over the scale of the gate's input."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence

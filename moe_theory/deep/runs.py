@@ -1,8 +1,7 @@
 """Runs of a preset, one for each cell and seed, with checkpoints, so that interrupted runs resume.
 
-Each run is one file: its records so far and, until it is complete, the state that its next round begins from. Rounds
-run in parts of fixed length by one compiled program, whether or not a run is interrupted, so that a resumed run equals
-an uninterrupted one bit for bit on one device.
+Each run is one file: its records so far and, until it is complete, its state. Rounds run in parts of fixed length by
+one program, so that a resumed run equals an uninterrupted one bit for bit on one device.
 """
 
 import concurrent.futures

@@ -6,7 +6,6 @@ from moe_theory.continual import experiments
 from moe_theory.continual.claims.measurements import Values, claim, named, over, per_cell
 from moe_theory.continual.claims.proposition_3 import SHARE_MARGIN
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs
 
 CELLS = tuple(experiments.threshold_name(power) for power in experiments.THRESHOLD_POWERS)
 LARGE, SMALL = CELLS[:2], CELLS[2:]  # Gamma > lambda, and Gamma <= lambda
@@ -21,14 +20,6 @@ def _counted(run: Run) -> np.ndarray:
     return terminated | (~terminated[-1] & (run.rounds > experiments.stage_rounds(run.params))[:, None])
 
 
-def _led(run: Run) -> np.ndarray:
-    return np.mean(_counted(run) & run.records.led_all, axis=0)
-
-
-def _expected_led(run: Run) -> np.ndarray:
-    return NEARLY_ALWAYS * np.mean(_counted(run), axis=0)
-
-
 def _evenness(run: Run) -> np.ndarray:
     counted = _counted(run)
     experts = range(experiments.FIGURE_8.dims.max_experts)
@@ -40,14 +31,6 @@ def _contested(run: Run) -> np.ndarray:
     return _counted(run) & (run.records.set_size >= 2)
 
 
-def _leader(run: Run) -> np.ndarray:
-    return np.mean(_contested(run) & run.records.led, axis=0)
-
-
-def _even_share(run: Run) -> np.ndarray:
-    return np.mean(_contested(run) / np.maximum(run.records.set_size, 1), axis=0)
-
-
 @claim("continual.figure-8.leader", where="App. A.7, Fig. 8 (a), (b)", kind="lower_bound")
 class Figure8Leader:
     """With Gamma > lambda noise does not turn the router from the expert of highest gate output: 95 % of the arrivals.
@@ -57,8 +40,8 @@ class Figure8Leader:
 
     formula = r"\Gamma > \lambda \Rightarrow m_t = \underset{m}{\text{arg max}}\, h_m(X_t, \theta^{(m)})"
     experiment = experiments.FIGURE_8
-    labels, observe = per_cell(LARGE, _led)
-    predict = over(LARGE, _expected_led)
+    labels, observe = per_cell(LARGE, lambda run: np.mean(_counted(run) & run.records.led_all, axis=0))
+    predict = over(LARGE, lambda run: NEARLY_ALWAYS * np.mean(_counted(run), axis=0))
 
 
 @claim(
@@ -107,16 +90,12 @@ class Figure8Balance:
         r"\Gamma \leq \lambda \Rightarrow \mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}"
     )
     experiment = experiments.FIGURE_8
-    labels, observe = per_cell(SMALL, _leader)
-    predict = over(SMALL, _even_share)
+    labels, observe = per_cell(SMALL, lambda run: np.mean(_contested(run) & run.records.led, axis=0))
+    predict = over(SMALL, lambda run: np.mean(_contested(run) / np.maximum(run.records.set_size, 1), axis=0))
 
 
 def _final(name: str, *cells: str) -> Values:
     return over(cells, lambda run: getattr(run.records, name)[-1].astype(np.float64))
-
-
-def _task_gap(runs: Runs) -> np.ndarray:
-    return np.asarray(experiments.gaps_of(runs[CELLS[0]]).task_gap)[:, None]
 
 
 @claim("continual.figure-9.forgetting", where="App. A.7, Fig. 9", kind="equality", margin=FORGETTING_MARGIN)
@@ -128,7 +107,7 @@ class Figure9Forgetting:
     labels = named(*CELLS[1:])
     observe = _final("forgetting", *CELLS[1:])
     predict = _final("forgetting", CELLS[0])
-    scale = _task_gap
+    scale = staticmethod(lambda runs: np.asarray(experiments.gaps_of(runs[CELLS[0]]).task_gap)[:, None])
 
 
 @claim("continual.figure-9.generalization", where="App. A.7, Fig. 9", kind="ordering")

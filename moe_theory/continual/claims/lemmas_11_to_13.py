@@ -10,14 +10,15 @@ import numpy as np
 from moe_theory.continual import corrected, experiments, theory
 from moe_theory.continual.claims.measurements import (
     Values,
+    along,
     claim,
     contracted_errors,
-    likely,
     mean_where,
     named,
     over,
     past_exploration,
     per_cell,
+    probable,
     rate,
     remaining_errors,
     router_learning,
@@ -49,32 +50,26 @@ def _shortfalls(bound: Callable[[int, int], float]) -> Values:
 _BY_SIZES = named(*(f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in COVERAGE_SIZES))
 
 
-@claim(
-    "continual.lemma-11.tasks", where="Lemma 11, first case", kind="probability", replaced_by="continual.lemma-11.union"
-)
+@probable("continual.lemma-11.tasks", where="Lemma 11, first case", replaced_by="continual.lemma-11.union")
 class Lemma11Tasks:
     """With M = N ln(N/delta) experts, at T1 every task has one whose gate output is largest for it, but for delta."""
 
     formula = r"\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n \in [N]\right) \geq 1 - \delta"
     experiment = experiments.COVERAGE
-    side = "at_least"
     labels = named(f"N = {experiments.COVERAGE_TASKS}, M = {experiments.COVERAGE_EXPERTS[experiments.COVERAGE_TASKS]}")
     observe = _no_set_empty(experiments.COVERAGE_TASKS)
-    predict = likely
 
 
-@claim("continual.lemma-11.clusters", where="Lemma 11, second case", kind="probability")
+@probable("continual.lemma-11.clusters", where="Lemma 11, second case")
 class Lemma11Clusters:
     """With M = K ln(K/delta) < N experts, at T1 every cluster has one that is best at a task of it, but for delta."""
 
     formula = r"\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta"
     experiment = experiments.COVERAGE
-    side = "at_least"
     labels = named(
         f"K = {experiments.COVERAGE_CLUSTERS}, M = {experiments.COVERAGE_EXPERTS[experiments.COVERAGE_CLUSTERS]}"
     )
     observe = _no_set_empty(experiments.COVERAGE_CLUSTERS)
-    predict = likely
 
 
 @claim(
@@ -148,7 +143,6 @@ class Lemma12Tasks:
 @rate(
     "continual.lemma-12.clusters",
     at_least=1.5,
-    abscissa=experiments.SPECIALIZATION_SCALES,
     where="Lemma 12, case 2",
     replaced_by="continual.lemma-12.clusters-order",
 )
@@ -163,15 +157,10 @@ class Lemma12Clusters:
         r"= \mathcal{O}(\sigma_0^{1.5})"
     )
     experiment = experiments.SPECIALIZATION
-    labels, observe = per_cell(experiments.FEW_CELLS, _correct_gradient)
+    labels, observe, abscissa = along(experiments.FEW_CELLS, _correct_gradient)
 
 
-@rate(
-    "continual.lemma-12.clusters-order",
-    at_least=1.0,
-    abscissa=experiments.SPECIALIZATION_SCALES,
-    where="replaces Lemma 12, case 2",
-)
+@rate("continual.lemma-12.clusters-order", at_least=1.0, where="replaces Lemma 12, case 2")
 class Lemma12ClustersOrder:
     """With M < N, that gradient is O(sigma_0), the order of the distance of any model to any truth."""
 
@@ -180,14 +169,14 @@ class Lemma12ClustersOrder:
         r"= \mathcal{O}(\sigma_0)"
     )
     experiment = experiments.SPECIALIZATION
-    labels, observe = per_cell(experiments.FEW_CELLS, _correct_gradient)
+    labels, observe, abscissa = along(experiments.FEW_CELLS, _correct_gradient)
 
 
 def _always(name: str):
     return lambda run: np.all(getattr(run.records, name)[past_exploration(run)], axis=0)
 
 
-@claim("continual.lemma-13.tasks", where="Lemma 13, M > N", kind="probability")
+@probable("continual.lemma-13.tasks", where="Lemma 13, M > N")
 class Lemma13Tasks:
     """With M > N, from T1 + 2 on an expert's probability is larger for its own task than for all others, up to delta.
 
@@ -196,12 +185,10 @@ class Lemma13Tasks:
 
     formula = r"\pi_m(X_n, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_n, n' \neq n"
     experiment = experiments.SPECIALIZATION
-    side = "at_least"
     labels, observe = per_cell(experiments.MANY_SMALLEST, _always("is_separated"))
-    predict = likely
 
 
-@claim("continual.lemma-13.clusters", where="Lemma 13, M < N", kind="probability")
+@probable("continual.lemma-13.clusters", where="Lemma 13, M < N")
 class Lemma13Clusters:
     """With M < N, from T1 + 2 on an expert's probability is larger for its cluster's tasks than others, up to delta."""
 
@@ -210,41 +197,30 @@ class Lemma13Clusters:
         r"m \in \mathcal{M}_k, w_n \in \mathcal{W}_k, w_{n'} \notin \mathcal{W}_k"
     )
     experiment = experiments.SPECIALIZATION
-    side = "at_least"
     labels, observe = per_cell(experiments.FEW_SMALLEST, _always("is_separated"))
-    predict = likely
 
 
-@claim("continual.proposition-1.sets-tasks", where="Proposition 1, and its full version, case 1", kind="probability")
+@probable("continual.proposition-1.sets-tasks", where="Proposition 1, and its full version, case 1")
 class Proposition1SetsTasks:
     """With M > N, every expert keeps its task's set in all rounds after T1, with probability at least 1 - delta."""
 
     formula = r"\mathbb{P}\left(m \in \mathcal{M}_n \text{ for all } t > T_1\right) \geq 1 - \delta"
     experiment = experiments.SPECIALIZATION
-    side = "at_least"
     labels, observe = per_cell(experiments.MANY_SMALLEST, _always("is_stable"))
-    predict = likely
 
 
-@claim("continual.proposition-1.sets-clusters", where="Proposition 1, full version, case 2", kind="probability")
+@probable("continual.proposition-1.sets-clusters", where="Proposition 1, full version, case 2")
 class Proposition1SetsClusters:
     """With M < N, every expert keeps its cluster's set in all rounds after T1, with probability at least 1 - delta."""
 
     formula = r"\mathbb{P}\left(m \in \mathcal{M}_k \text{ for all } t > T_1\right) \geq 1 - \delta"
     experiment = experiments.SPECIALIZATION
-    side = "at_least"
     labels, observe = per_cell(experiments.FEW_SMALLEST, _always("is_stable"))
-    predict = likely
 
 
-def _is_unchanged(run: Run) -> np.ndarray:
-    return run.records.drift.max(axis=0) <= UNCHANGED * truth_length(run)
-
-
-@claim(
+@probable(
     "continual.proposition-1.unchanged",
     where="Proposition 1, and its full version, case 1",
-    kind="probability",
     replaced_by="continual.proposition-1.contraction",
 )
 class Proposition1Unchanged:
@@ -255,15 +231,14 @@ class Proposition1Unchanged:
 
     formula = r"w_{T_1+1}^{(m)} = \cdots = w_T^{(m)}"
     experiment = experiments.SPECIALIZATION
-    side = "at_least"
-    labels, observe = per_cell(experiments.MANY_SMALLEST, _is_unchanged)
-    predict = likely
+    labels, observe = per_cell(
+        experiments.MANY_SMALLEST, lambda run: run.records.drift.max(axis=0) <= UNCHANGED * truth_length(run)
+    )
 
 
 @rate(
     "continual.proposition-1.drift",
     at_least=1.5,
-    abscissa=experiments.SPECIALIZATION_SCALES,
     where="Proposition 1, full version, case 2",
     replaced_by="continual.proposition-1.contraction",
 )
@@ -272,7 +247,9 @@ class Proposition1Drift:
 
     formula = r"\|w_t^{(m)} - w_{T_1+1}^{(m)}\|_\infty = \mathcal{O}(\sigma_0^{1.5})"
     experiment = experiments.SPECIALIZATION
-    labels, observe = per_cell(experiments.FEW_CELLS, lambda run: run.records.drift.max(axis=0).astype(np.float64))
+    labels, observe, abscissa = along(
+        experiments.FEW_CELLS, lambda run: run.records.drift.max(axis=0).astype(np.float64)
+    )
 
 
 @claim("continual.proposition-1.contraction", where="replaces Proposition 1 and Lemma 12", kind="equality", margin=0.02)
@@ -295,7 +272,7 @@ def _is_ordered_at_end(run: Run) -> np.ndarray:
     return run.records.is_ordered[experiments.stage_rounds(run.params) - 1]
 
 
-@claim("continual.proposition-1.order-tasks", where="Proposition 1, proof: Eq. (34), M > N", kind="probability")
+@probable("continual.proposition-1.order-tasks", where="Proposition 1, proof: Eq. (34), M > N")
 class Proposition1OrderTasks:
     """With M > N, at T1 for each task's signal the experts of its set are above all others, up to delta."""
 
@@ -303,12 +280,10 @@ class Proposition1OrderTasks:
         r"\pi_m(X_n, \Theta_{T_1}) > \pi_{m'}(X_n, \Theta_{T_1}), \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}"
     )
     experiment = experiments.SPECIALIZATION
-    side = "at_least"
     labels, observe = per_cell(experiments.MANY_SMALLEST, _is_ordered_at_end)
-    predict = likely
 
 
-@claim("continual.proposition-1.order-clusters", where="Proposition 1, proof: Eq. (34), M < N", kind="probability")
+@probable("continual.proposition-1.order-clusters", where="Proposition 1, proof: Eq. (34), M < N")
 class Proposition1OrderClusters:
     """With M < N, at T1 for each signal the experts of its cluster's set are above all others, up to delta."""
 
@@ -316,6 +291,4 @@ class Proposition1OrderClusters:
         r"\pi_m(X_k, \Theta_{T_1}) > \pi_{m'}(X_k, \Theta_{T_1}), \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}"
     )
     experiment = experiments.SPECIALIZATION
-    side = "at_least"
     labels, observe = per_cell(experiments.FEW_SMALLEST, _is_ordered_at_end)
-    predict = likely

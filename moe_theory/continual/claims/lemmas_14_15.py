@@ -7,7 +7,7 @@ gates that route. Pairs in one set and in different ones are taken for the arriv
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.continual.claims.measurements import average_until, claim, likely, per_cell, rate, router_learning
+from moe_theory.continual.claims.measurements import along, average_until, per_cell, probable, rate, router_learning
 from moe_theory.runs import Run
 
 
@@ -15,7 +15,7 @@ def _largest_gradient_gap(run: Run) -> np.ndarray:
     return run.records.gradient_gap[router_learning(run)].max(axis=0).astype(np.float64)
 
 
-@rate("continual.lemma-14.tasks", at_least=1.0, abscissa=experiments.SPECIALIZATION_SCALES, where="Lemma 14, Eq. (39)")
+@rate("continual.lemma-14.tasks", at_least=1.0, where="Lemma 14, Eq. (39)")
 class Lemma14Tasks:
     """From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M > N."""
 
@@ -24,25 +24,23 @@ class Lemma14Tasks:
         r"= \mathcal{O}(\sigma_0)"
     )
     experiment = experiments.NO_TERMINATION
-    labels, observe = per_cell(experiments.MANY_CELLS, _largest_gradient_gap)
+    labels, observe, abscissa = along(experiments.MANY_CELLS, _largest_gradient_gap)
 
 
-@rate(
-    "continual.lemma-14.clusters", at_least=1.0, abscissa=experiments.SPECIALIZATION_SCALES, where="Lemma 14, Eq. (39)"
-)
+@rate("continual.lemma-14.clusters", at_least=1.0, where="Lemma 14, Eq. (39)")
 class Lemma14Clusters:
     """From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M < N."""
 
     formula = Lemma14Tasks.formula
     experiment = experiments.NO_TERMINATION
-    labels, observe = per_cell(experiments.FEW_CELLS, _largest_gradient_gap)
+    labels, observe, abscissa = along(experiments.FEW_CELLS, _largest_gradient_gap)
 
 
 def _always_ordered(run: Run) -> np.ndarray:
     return np.all(run.records.is_ordered[router_learning(run)], axis=0)
 
 
-@claim("continual.lemma-15.tasks", where="Lemma 15, Eq. (40), M > N", kind="probability")
+@probable("continual.lemma-15.tasks", where="Lemma 15, Eq. (40), M > N")
 class Lemma15Tasks:
     """With M > N, from T1 + 1 to t_1 experts of a task's set have larger probabilities for it than all others.
 
@@ -54,12 +52,10 @@ class Lemma15Tasks:
         r"\pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}"
     )
     experiment = experiments.NO_TERMINATION
-    side = "at_least"
     labels, observe = per_cell(experiments.MANY_SMALLEST, _always_ordered)
-    predict = likely
 
 
-@claim("continual.lemma-15.clusters", where="Lemma 15, Eq. (40), M < N", kind="probability")
+@probable("continual.lemma-15.clusters", where="Lemma 15, Eq. (40), M < N")
 class Lemma15Clusters:
     """With M < N, from T1 + 1 to t_1 experts of a cluster's set have larger probabilities for it than all others."""
 
@@ -68,9 +64,7 @@ class Lemma15Clusters:
         r"\pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}"
     )
     experiment = experiments.NO_TERMINATION
-    side = "at_least"
     labels, observe = per_cell(experiments.FEW_SMALLEST, _always_ordered)
-    predict = likely
 
 
 def _gap(name: str, root: float):
@@ -91,7 +85,6 @@ _AT_T2 = r"|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m'
 @rate(
     "continual.proposition-2.same-set",
     at_least=1.75,
-    abscissa=experiments.SPECIALIZATION_SCALES,
     where="Proposition 2, Eq. (12), first case, and its full version, M > N",
     replaced_by="continual.proposition-2.same-set-order",
 )
@@ -103,13 +96,12 @@ class Proposition2SameSet:
 
     formula = _SAME
     experiment = experiments.NO_TERMINATION
-    labels, observe = per_cell(experiments.MANY_CELLS, _gap("own_gap", experiments.T2_POWER))
+    labels, observe, abscissa = along(experiments.MANY_CELLS, _gap("own_gap", experiments.T2_POWER))
 
 
 @rate(
     "continual.proposition-2.same-set-clusters",
     at_least=1.75,
-    abscissa=experiments.SPECIALIZATION_SCALES,
     where="Proposition 2, full version, item 1, first case, M < N",
     replaced_by="continual.proposition-2.same-set-clusters-order",
 )
@@ -118,15 +110,10 @@ class Proposition2SameSetClusters:
 
     formula = _SAME
     experiment = experiments.NO_TERMINATION
-    labels, observe = per_cell(experiments.FEW_CELLS, _gap("own_gap", experiments.T2_POWER))
+    labels, observe, abscissa = along(experiments.FEW_CELLS, _gap("own_gap", experiments.T2_POWER))
 
 
-@rate(
-    "continual.proposition-2.same-set-order",
-    at_least=1.0,
-    abscissa=experiments.SPECIALIZATION_SCALES,
-    where="replaces Proposition 2, Eq. (12), first case",
-)
+@rate("continual.proposition-2.same-set-order", at_least=1.0, where="replaces Proposition 2, Eq. (12), first case")
 class Proposition2SameSetOrder:
     """With M > N and no termination, at t_1 gate outputs in a task's set are O(sigma_0) apart.
 
@@ -135,13 +122,12 @@ class Proposition2SameSetOrder:
 
     formula = _SAME_ORDER
     experiment = experiments.NO_TERMINATION
-    labels, observe = per_cell(experiments.MANY_CELLS, _gap("own_gap", experiments.T2_POWER))
+    labels, observe, abscissa = along(experiments.MANY_CELLS, _gap("own_gap", experiments.T2_POWER))
 
 
 @rate(
     "continual.proposition-2.same-set-clusters-order",
     at_least=1.0,
-    abscissa=experiments.SPECIALIZATION_SCALES,
     where="replaces Proposition 2, full version, item 1, first case, M < N",
 )
 class Proposition2SameSetClustersOrder:
@@ -149,13 +135,12 @@ class Proposition2SameSetClustersOrder:
 
     formula = _SAME_ORDER
     experiment = experiments.NO_TERMINATION
-    labels, observe = per_cell(experiments.FEW_CELLS, _gap("own_gap", experiments.T2_POWER))
+    labels, observe, abscissa = along(experiments.FEW_CELLS, _gap("own_gap", experiments.T2_POWER))
 
 
 @rate(
     "continual.proposition-2.other-set",
     equal=0.75,
-    abscissa=experiments.SPECIALIZATION_SCALES,
     where="Proposition 2, Eq. (12), second case, and its full version, M > N",
     replaced_by="continual.proposition-2.other-set-order",
 )
@@ -167,13 +152,12 @@ class Proposition2OtherSet:
 
     formula = _OTHER
     experiment = experiments.NO_TERMINATION
-    labels, observe = per_cell(experiments.MANY_CELLS, _gap("other_gap", experiments.T2_POWER))
+    labels, observe, abscissa = along(experiments.MANY_CELLS, _gap("other_gap", experiments.T2_POWER))
 
 
 @rate(
     "continual.proposition-2.other-set-clusters",
     equal=0.75,
-    abscissa=experiments.SPECIALIZATION_SCALES,
     where="Proposition 2, full version, item 1, second case, M < N",
     replaced_by="continual.proposition-2.other-set-clusters-order",
 )
@@ -182,27 +166,21 @@ class Proposition2OtherSetClusters:
 
     formula = _OTHER
     experiment = experiments.NO_TERMINATION
-    labels, observe = per_cell(experiments.FEW_CELLS, _gap("other_gap", experiments.T2_POWER))
+    labels, observe, abscissa = along(experiments.FEW_CELLS, _gap("other_gap", experiments.T2_POWER))
 
 
-@rate(
-    "continual.proposition-2.other-set-order",
-    at_least=0.75,
-    abscissa=experiments.SPECIALIZATION_SCALES,
-    where="replaces Proposition 2, Eq. (12), second case",
-)
+@rate("continual.proposition-2.other-set-order", at_least=0.75, where="replaces Proposition 2, Eq. (12), second case")
 class Proposition2OtherSetOrder:
     """With M > N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart."""
 
     formula = _OTHER_ORDER
     experiment = experiments.NO_TERMINATION
-    labels, observe = per_cell(experiments.MANY_CELLS, _gap("other_gap", experiments.T2_POWER))
+    labels, observe, abscissa = along(experiments.MANY_CELLS, _gap("other_gap", experiments.T2_POWER))
 
 
 @rate(
     "continual.proposition-2.other-set-clusters-order",
     at_least=0.75,
-    abscissa=experiments.SPECIALIZATION_SCALES,
     where="replaces Proposition 2, full version, item 1, second case, M < N",
 )
 class Proposition2OtherSetClustersOrder:
@@ -210,13 +188,12 @@ class Proposition2OtherSetClustersOrder:
 
     formula = _OTHER_ORDER
     experiment = experiments.NO_TERMINATION
-    labels, observe = per_cell(experiments.FEW_CELLS, _gap("other_gap", experiments.T2_POWER))
+    labels, observe, abscissa = along(experiments.FEW_CELLS, _gap("other_gap", experiments.T2_POWER))
 
 
 @rate(
     "continual.proposition-2.all-experts",
     at_least=1.75,
-    abscissa=experiments.NO_TERMINATION_LONG_SCALES,
     where="Proposition 2, Eq. (13), and its full version, M > N",
     replaced_by="continual.proposition-2.all-experts-order",
 )
@@ -225,13 +202,12 @@ class Proposition2AllExperts:
 
     formula = _AT_T2
     experiment = experiments.NO_TERMINATION_LONG
-    labels, observe = per_cell(experiments.MANY_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))
+    labels, observe, abscissa = along(experiments.MANY_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))
 
 
 @rate(
     "continual.proposition-2.all-experts-clusters",
     at_least=1.75,
-    abscissa=experiments.NO_TERMINATION_LONG_SCALES,
     where="Proposition 2, full version, item 2, M < N",
     replaced_by="continual.proposition-2.all-experts-clusters-order",
 )
@@ -240,27 +216,21 @@ class Proposition2AllExpertsClusters:
 
     formula = _AT_T2
     experiment = experiments.NO_TERMINATION_LONG
-    labels, observe = per_cell(experiments.FEW_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))
+    labels, observe, abscissa = along(experiments.FEW_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))
 
 
-@rate(
-    "continual.proposition-2.all-experts-order",
-    at_least=1.0,
-    abscissa=experiments.NO_TERMINATION_LONG_SCALES,
-    where="replaces Proposition 2, Eq. (13)",
-)
+@rate("continual.proposition-2.all-experts-order", at_least=1.0, where="replaces Proposition 2, Eq. (13)")
 class Proposition2AllExpertsOrder:
     """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is."""
 
     formula = _AT_T2_ORDER
     experiment = experiments.NO_TERMINATION_LONG
-    labels, observe = per_cell(experiments.MANY_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))
+    labels, observe, abscissa = along(experiments.MANY_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))
 
 
 @rate(
     "continual.proposition-2.all-experts-clusters-order",
     at_least=1.0,
-    abscissa=experiments.NO_TERMINATION_LONG_SCALES,
     where="replaces Proposition 2, full version, item 2, M < N",
 )
 class Proposition2AllExpertsClustersOrder:
@@ -268,4 +238,4 @@ class Proposition2AllExpertsClustersOrder:
 
     formula = _AT_T2_ORDER
     experiment = experiments.NO_TERMINATION_LONG
-    labels, observe = per_cell(experiments.FEW_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))
+    labels, observe, abscissa = along(experiments.FEW_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))

@@ -1,11 +1,10 @@
 """What claims read off runs: metrics at recorded rounds, a stage of learning, repeats of a task; and their shorthands.
 
-"With probability 1 - o(1)" is read as at least 1 - delta, delta = 0.05, at the smallest sigma_0 of a grid, where o(1)
-should be least.
+"With probability 1 - o(1)" is read as at least 1 - delta, delta = 0.05, at the smallest sigma_0 of a grid.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
@@ -31,28 +30,25 @@ claim = functools.partial(declared, paper="continual")
 
 
 def rate(
-    id: str,
-    *,
-    abscissa: Sequence[float],
-    at_least: float | None = None,
-    at_most: float | None = None,
-    equal: float | None = None,
-    **about: Any,
+    id: str, *, at_least: float | None = None, at_most: float | None = None, equal: float | None = None, **about: Any
 ) -> Callable[[type], Claim]:
-    """Declares a claim of kind `rate`: that the slope over `abscissa` is at least, at most or equal to an exponent."""
+    """Declares a claim of kind `rate`: that its slope is at least, at most or equal to an exponent."""
     sides: dict[Side, float | None] = {"at_least": at_least, "at_most": at_most, "equal": equal}
     [(side, exponent)] = [(side, exponent) for side, exponent in sides.items() if exponent is not None]
 
     def declare(body: Any) -> Claim:
-        body.side, body.abscissa, body.predict = side, abscissa, staticmethod(lambda runs: exponent)
+        body.side, body.predict = side, staticmethod(lambda runs: exponent)
         return claim(id, kind="rate", margin=EXPONENT_MARGIN, **about)(body)
 
     return declare
 
 
 def likely(runs: Runs) -> float:
-    del runs
     return 1 - FAILURE
+
+
+def unlikely(runs: Runs) -> float:
+    return FAILURE
 
 
 def at_rounds(*rounds: int) -> Callable[[Runs], list[str]]:
@@ -69,8 +65,26 @@ def metric(name: str, cell: str, rounds: tuple[int, ...] | None = None) -> Value
     return lambda runs: at(runs[cell], getattr(runs[cell].records, name), rounds)
 
 
-def per_cell(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> tuple[Callable[[Runs], list[str]], Values]:
-    return named(*cells), over(cells, value)
+def probable(id: str, *, is_likely: bool = True, **about: Any) -> Callable[[type], Claim]:
+    """Declares a claim of kind `probability`: at least 1 - delta or, where not likely, at most delta."""
+
+    def declare(body: Any) -> Claim:
+        body.side, body.predict = "at_least" if is_likely else "at_most", likely if is_likely else unlikely
+        return claim(id, kind="probability", **about)(body)
+
+    return declare
+
+
+def per_cell(cells: Iterable[str], value: Callable[[Run], np.ndarray]) -> tuple[Callable[[Runs], list[str]], Values]:
+    """`labels` and `observe` of a claim with one component a cell."""
+    return named(*cells), over(tuple(cells), value)
+
+
+def along(
+    grid: Mapping[str, float], value: Callable[[Run], np.ndarray]
+) -> tuple[Callable[[Runs], list[str]], Values, tuple[float, ...]]:
+    """`labels`, `observe` and `abscissa` of a claim over a grid of cells."""
+    return *per_cell(grid, value), tuple(grid.values())
 
 
 def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.continual import experiments, theory
-from moe_theory.continual.claims.measurements import FAILURE, claim, exploration, likely, over, per_cell, truth_length
+from moe_theory.continual.claims.measurements import FAILURE, claim, exploration, over, per_cell, probable, truth_length
 from moe_theory.runs import Run
 
 SHARE_MARGIN = 0.1  # of a share 1/|M_n|
@@ -14,18 +14,16 @@ def _is_terminated(run: Run) -> np.ndarray:
     return run.records.terminated[experiments.stage_rounds(run.params, experiments.T2_POWER)]
 
 
-@claim("continual.proposition-3.time", where="Proposition 3, T2", kind="probability")
+@probable("continual.proposition-3.time", where="Proposition 3, T2")
 class Proposition3Time:
     """The gates are fixed from T2 = ceil(M/eta sigma_0^(-1/4)) on, but for delta; the constant of O() is read as 1."""
 
     formula = r"T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)"
     experiment = experiments.SPECIALIZATION
-    side = "at_least"
     labels, observe = per_cell(experiments.MANY_SMALLEST + experiments.FEW_SMALLEST, _is_terminated)
-    predict = likely
 
 
-@claim("continual.proposition-3.time-own", where="Proposition 3, T2", kind="probability")
+@probable("continual.proposition-3.time-own", where="Proposition 3, T2")
 class Proposition3TimeOwn:
     """At Fig. 2's sigma_0 = 0.4, a point that refutes no O(), its constant read as 1, gates are fixed from T2 on.
 
@@ -34,9 +32,7 @@ class Proposition3TimeOwn:
 
     formula = r"T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M), \quad \sigma_0 = 0.4"
     experiment = experiments.SPECIALIZATION
-    side = "at_least"
     labels, observe = per_cell(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2, _is_terminated)
-    predict = likely
 
 
 def _fixed(run: Run) -> np.ndarray:
@@ -181,10 +177,6 @@ class Proposition3Leader:
     trivial = over(EXTREMES, lambda run: _share(_contested(run)))
 
 
-def _largest_distance_change(run: Run) -> np.ndarray:
-    return run.records.distance_change[experiments.stage_rounds(run.params) :].max(axis=0) / truth_length(run) ** 2
-
-
 @claim(
     "continual.lemma-16.distance",
     where="Lemma 16, first sentence",
@@ -200,7 +192,10 @@ class Lemma16Distance:
 
     formula = r"\|w_t^{(m_i)} - w_{n_i}\|^2 = \|w_{T_1}^{(m_i)} - w_{n_i}\|^2"
     experiment = experiments.SPECIALIZATION
-    labels, observe = per_cell(experiments.MANY_CELLS, _largest_distance_change)
+    labels, observe = per_cell(
+        experiments.MANY_CELLS,
+        lambda run: run.records.distance_change[exploration(run).stop :].max(axis=0) / truth_length(run) ** 2,
+    )
 
 
 def _history(run: Run) -> np.ndarray:
@@ -210,10 +205,6 @@ def _history(run: Run) -> np.ndarray:
         experiments.NO_TERMINATION.dims.num_features, experiments.NO_TERMINATION.dims.num_samples
     )
     return theory.lemma_16(run.records.task[rows], run.records.expert[rows], truths, ratio)
-
-
-def _explored_error(run: Run) -> np.ndarray:
-    return run.records.generalization_error[experiments.stage_rounds(run.params) - 1].astype(np.float64)
 
 
 def _explored_mean(name: str):
@@ -235,7 +226,10 @@ class Lemma16History:
         r"\sum_{l=1}^{L_t^{(m_i)}} (1 - r) r^{L_t^{(m_i)} - l} \mathbb{E}\|w_{\tau(l)} - w_{n_i}\|^2"
     )
     experiment = experiments.NO_TERMINATION
-    labels, observe = per_cell(experiments.MANY_LARGEST + experiments.FEW_LARGEST, _explored_error)
+    labels, observe = per_cell(
+        experiments.MANY_LARGEST + experiments.FEW_LARGEST,
+        lambda run: run.records.generalization_error[exploration(run)][-1].astype(np.float64),
+    )
     predict = over(experiments.MANY_LARGEST + experiments.FEW_LARGEST, _history)
 
 

@@ -1,8 +1,4 @@
-"""Fig. 2: forgetting and generalization error with and without termination, closed forms over the runs.
-
-What the closed forms say of a run depends on its pool and its loads; they are computed for each replicate and averaged.
-Without termination the theorems claim nothing; a single expert has no gates to terminate, so its forms stand.
-"""
+"""Fig. 2: forgetting and generalization error with and without termination, closed forms over the runs."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -107,16 +103,12 @@ def _values_of(run: Run, single: corrected.Exact) -> dict[str, Float[np.ndarray,
     silent = np.full((len(METRICS), len(run.rounds)), np.nan)
     parts = [across_replicates(getattr(run.records, metric)) for metric in METRICS]
     values = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
-    terminated = np.broadcast_to(run.records.terminated.mean(axis=1), silent.shape)
+    printed = _printed(run) if is_terminating or num_experts == 1 else None
     return values | {
-        "printed": _means(_printed(run)) if is_terminating or num_experts == 1 else silent,
+        "printed": np.stack([getattr(printed, metric).mean(axis=1) for metric in METRICS]) if printed else silent,
         "exact": np.stack([getattr(single, metric) for metric in METRICS]) if num_experts == 1 else silent,
-        "terminated": terminated,
+        "terminated": np.broadcast_to(run.records.terminated.mean(axis=1), silent.shape),
     }
-
-
-def _means(bound: theory.Bound) -> Float[np.ndarray, "2 R"]:
-    return np.stack([getattr(bound, metric).mean(axis=1) for metric in METRICS])
 
 
 def _printed(run: Run) -> theory.Bound:

@@ -1,7 +1,4 @@
-"""Fig. 8: which expert each arrival goes to, under four termination thresholds, in one run.
-
-The run drawn is the first in which the thresholds part at all; how often they do is said beside it.
-"""
+"""Fig. 8: which expert each arrival goes to under four thresholds, in the first run in which they differ."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -118,7 +115,7 @@ def _draw_routes(panel: "Axes", here: xr.Dataset) -> None:
             colour = f"C{cluster - 1}"
             panel.plot(
                 rounds[chosen],
-                _lane(here.expert.values[chosen], cluster),
+                here.expert.values[chosen] + LANE * (cluster - 2),
                 linestyle="none",
                 marker=MARKERS[(cluster - 1) % 3],
                 markersize=3.4,
@@ -136,10 +133,6 @@ def _draw_routes(panel: "Axes", here: xr.Dataset) -> None:
     panel.set_ylim(DIMS.max_experts + 0.5, 0.5)
     panel.set_yticks(range(1, DIMS.max_experts + 1))
     panel.tick_params(axis="y", length=0)
-
-
-def _lane(experts: np.ndarray, cluster: int) -> np.ndarray:
-    return experts + LANE * (cluster - 2)
 
 
 def _draw_shares(panel: "Axes", shares: Float[np.ndarray, "M K"]) -> None:

@@ -1,7 +1,4 @@
-"""Fig. 9: forgetting, generalization error and load balance under four termination thresholds, N = 30.
-
-All thresholds meet the same pools and arrivals, so what one changes is drawn as a paired difference.
-"""
+"""Fig. 9: forgetting, generalization error and load balance under four termination thresholds, N = 30."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,6 @@
 """MNIST as published: four files in the IDX format, plain or compressed.
 
-The format: two zero bytes, a code of the numbers' type, how many dimensions there are, each of them as a big-endian
-integer of four bytes, and the numbers, of which the last dimension changes first.
+The format: two zero bytes, a type code, the number of dimensions, each as a big-endian uint32, and the numbers.
 """
 
 import gzip

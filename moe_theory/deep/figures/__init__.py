@@ -1,7 +1,4 @@
-"""The papers' figures of deep experiments, from the small presets that run on the digits in minutes.
-
-Data is a labelled dataset, so that the numbers behind a figure are kept beside it. Drawing takes any matplotlib figure.
-"""
+"""The papers' figures of deep experiments, from the small presets that run on the digits in minutes."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,4 @@
-"""Where early termination matters, and where the router freezes by itself: G_T by the drive kappa of the gates.
-
-kappa = eta |g|^2 |w_t - w_{t-1}| grows with the square of the scale of the gate's input, which the papers do not give.
-"""
+"""Where early termination matters, and where the router freezes by itself: G_T by the drive kappa of the gates."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -185,16 +185,14 @@ def figure(
 
     def caption(data: xr.Dataset) -> str:
         about = "" if table is None else _about_table(table.where, letter_of_table(data), small.dims.num_classes)
-        return f"{_opening(metrics)} {about}{describe(small)}\n{closing(data)}"
+        words = " and ".join(SYMBOLS[metric].split(" $")[0] for metric in metrics).capitalize()
+        return (
+            f"{words} of the tasks so far; errors are squared errors of test images; one expert needs no router. "
+            f"{about}{describe(small)}\n{closing(data)}"
+        )
 
     height = 2.1 * len(metrics) + 0.6
     return FigureSpec(name, title, summary, replicates, (7.2, height), compute, draw, caption, claims)
-
-
-def _opening(metrics: Sequence[str]) -> str:
-    words = " and ".join(SYMBOLS[metric].split(" $")[0] for metric in metrics)
-    about = "errors are squared errors of test images; one expert needs no router"
-    return f"{words.capitalize()} of the tasks so far; {about}."
 
 
 def _about_table(where: str, letter: str, num_classes: int) -> str:

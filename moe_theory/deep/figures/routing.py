@@ -1,7 +1,4 @@
-"""Which expert each task was routed to: rounds across, experts down, the task's class as the colour.
-
-Beside each map, in the same rows, the number of tasks of each class at each expert in the second half of the run.
-"""
+"""Which expert each task was routed to (rounds across, experts down, classes as colours), and the loads by class."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple

@@ -1,11 +1,8 @@
 """Layers of networks on images (n, height, width, channels): convolution, pooling, normalisation, initial values.
 
-XLA's own convolution is the right one on an accelerator. On a CPU its gradient, inside a scan, falls back to a loop
-that is tens of times slower than the same gradient outside. There the patches under the kernel are laid side by side
-(im2col) and multiplied by it as a matrix. Both compute the same sums, in another order; products are of the platform's
-default precision. Patches take as many times the memory of the images as the kernel has pixels: ResNet-18 needs 0.7 GB
-for a step on 32 images of 32 x 32, and 10 GB to evaluate 2000 at once, so evaluate in minibatches.
-`benchmarks/deep_convolution.py` times both.
+On a CPU the gradient of XLA's convolution is tens of times slower inside a scan than outside; there the patches under
+the kernel are multiplied by it as a matrix (im2col). Patches take as many times the memory of the images as the kernel
+has pixels: evaluate in minibatches. `benchmarks/deep_convolution.py` times both.
 """
 
 import functools
