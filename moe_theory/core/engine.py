@@ -322,5 +322,5 @@ def run_in_blocks(width: int, system: Any, keys: Any, state: Any, *arguments: An
     for first in range(0, count, width):
         places = np.minimum(np.arange(first, first + width), count - 1)
         part = jax.tree.map(lambda leaf, places=places: jnp.asarray(leaf)[..., places], state)
-        blocks.append(run_in_blocks(system, keys[places], part, *arguments))
+        blocks.append(run(system, keys[places], part, *arguments))
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=-1)[..., :count], *blocks)
