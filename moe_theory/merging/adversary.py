@@ -31,13 +31,6 @@ SELECTIONS: dict[str, int] = {
 }
 
 
-class Setting(NamedTuple):
-    """Parameters of `system`; every leaf may be traced."""
-
-    params: Params
-    selection: Int[Scalar, ""] = SHALLOWEST
-
-
 class State(NamedTuple):
     """What is carried from slot to slot."""
 
@@ -60,20 +53,6 @@ class Info(NamedTuple):
     left_out: Int[Array, ""]  # splits that there was no room for; beyond 0 no bound on the tree is about this run
 
 
-@functools.lru_cache
-def system(dims: Dims) -> System:
-    """The tree alone, with `Setting` as its parameters: one program for all rules."""
-
-    def init(key: Key[Array, ""], setting: Setting) -> State:
-        check_params(dims, setting.params)
-        return _begin(key, dims, setting.params)
-
-    def step(key: Key[Array, ""], state: State, setting: Setting) -> tuple[State, Info]:
-        return _slot(key, state, setting.params, setting.selection)
-
-    return System(init, step)
-
-
 @functools.lru_cache  # cells of one rule are one program
 def one_rule(dims: Dims, selection: str) -> System:
     """The tree alone under one of the `SELECTIONS`, with `Params` as its parameters.
@@ -85,7 +64,8 @@ def one_rule(dims: Dims, selection: str) -> System:
 
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
-        return _begin(key, dims, params)
+        zero = jnp.zeros((), jnp.result_type(float))
+        return State(trees.begin(key, dims, params), discretization=zero, rest=zero, round=jnp.zeros((), jnp.int32))
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         return _slot(key, state, params, SELECTIONS[selection])
@@ -110,11 +90,6 @@ def select_leaf(key: Key[Array, ""], tree: trees.Tree, params: Params, selection
     first = jnp.where(tree.active, scores[selection], -jnp.inf)
     second = jnp.where(jnp.asarray(selection) == SHALLOWEST, -count, count)
     return jnp.argmax(jnp.where(first == jnp.max(first), second, -jnp.inf)).astype(jnp.int32)
-
-
-def _begin(key: Key[Array, ""], dims: Dims, params: Params) -> State:
-    zero = jnp.zeros((), jnp.result_type(float))
-    return State(tree=trees.begin(key, dims, params), discretization=zero, rest=zero, round=jnp.zeros((), jnp.int32))
 
 
 def _slot(key: Key[Array, ""], state: State, params: Params, selection: Int[Scalar, ""]) -> tuple[State, Info]:

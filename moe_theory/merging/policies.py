@@ -50,6 +50,9 @@ GRADIENT_NOISE = 0.5  # standard deviation of the logits
 GRADIENT_RATE = 0.3  # step size on the logits' weights
 BASELINE_RATE = 0.05  # weight of the last slot in the baseline
 
+PRNGKey = Key[Array, ""]  # of one replicate
+Mix = Float[Array, " V"]  # psi, estimated shares of the tasks
+Slot = Int[Array, ""]  # its number, from 1
 Memory = Any  # a NamedTuple of arrays; its structure and types stay the same from slot to slot
 
 
@@ -81,10 +84,10 @@ class Policy(NamedTuple):
         [0.5, 0.5]
     """
 
-    begin: Callable[[Key[Array, ""], Dims, Params], Memory]
-    choose: Callable[[Key[Array, ""], Memory, Float[Array, " V"], Int[Array, ""], Params], Pick]  # (.., mix, t, ..)
-    # (key, memory, pick, mix, feedback, t, params); t is the slot's own number, from 1
-    learn: Callable[[Key[Array, ""], Memory, Pick, Float[Array, " V"], Feedback, Int[Array, ""], Params], Memory]
+    begin: Callable[[PRNGKey, Dims, Params], Memory]
+    choose: Callable[[PRNGKey, Memory, Mix, Slot, Params], Pick]  # (.., mix, t, ..)
+    # (key, memory, pick, mix, feedback, t, params); t is the slot's own number
+    learn: Callable[[PRNGKey, Memory, Pick, Mix, Feedback, Slot, Params], Memory]
 
 
 @functools.lru_cache
@@ -146,14 +149,12 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
     """
     form = uncertainties.named(uncertainty, dims)
 
-    def begin(key: Key[Array, ""], dims: Dims, params: Params) -> TanbrMemory:
+    def begin(key: PRNGKey, dims: Dims, params: Params) -> TanbrMemory:
         network_key, tree_key = jax.random.split(key)
         learner = _begin_learner(network_key, form, dims, params)
         return TanbrMemory(learner, tree.begin(tree_key, dims, params), jnp.full((dims.max_leaves,), -1, jnp.int32))
 
-    def choose(
-        key: Key[Array, ""], memory: TanbrMemory, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
-    ) -> Pick:
+    def choose(key: PRNGKey, memory: TanbrMemory, mix: Mix, time: Slot, params: Params) -> Pick:
         del key
         leaves = memory.tree
         is_warm = jnp.asarray(params.warm_start, bool)
@@ -177,13 +178,7 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
         )
 
     def learn(
-        key: Key[Array, ""],
-        memory: TanbrMemory,
-        pick: Pick,
-        mix: Float[Array, " V"],
-        feedback: Feedback,
-        time: Int[Array, ""],
-        params: Params,
+        key: PRNGKey, memory: TanbrMemory, pick: Pick, mix: Mix, feedback: Feedback, time: Slot, params: Params
     ) -> TanbrMemory:
         is_leaf = pick.candidate < dims.max_leaves
         leaf = jnp.where(is_leaf, pick.candidate, 0)
@@ -215,12 +210,10 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
     """
     form = uncertainties.named(uncertainty, dims)
 
-    def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Learner:
+    def begin(key: PRNGKey, dims: Dims, params: Params) -> Learner:
         return _begin_learner(key, form, dims, params)
 
-    def choose(
-        key: Key[Array, ""], memory: Learner, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
-    ) -> Pick:
+    def choose(key: PRNGKey, memory: Learner, mix: Mix, time: Slot, params: Params) -> Pick:
         points = _random_weights(key, dims, params)
         wanted = jnp.ones((dims.num_candidates,), bool)
         predictions, bonuses = _score(form, memory, points, wanted, mix, time, dims, params)
@@ -230,13 +223,7 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
         )
 
     def learn(
-        key: Key[Array, ""],
-        memory: Learner,
-        pick: Pick,
-        mix: Float[Array, " V"],
-        feedback: Feedback,
-        time: Int[Array, ""],
-        params: Params,
+        key: PRNGKey, memory: Learner, pick: Pick, mix: Mix, feedback: Feedback, time: Slot, params: Params
     ) -> Learner:
         del key, time
         return _update(form, memory, memory.history.num_arms, pick.weights, mix, feedback, dims, params)
@@ -244,17 +231,14 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
     return Policy(begin, choose, learn)
 
 
-def _random_weights(key: Key[Array, ""], dims: Dims, params: Params) -> Float[Array, "n K"]:
+def _random_weights(key: PRNGKey, dims: Dims, params: Params) -> Float[Array, "n K"]:
     """NUCB's candidates: uniform on the simplex, then truncated to the B largest; padding changes no draw."""
     exists = existing(dims.max_experts, params.num_experts)
-
-    def one(key: Key[Array, ""]) -> Float[Array, " K"]:
-        return truncated(uniform_weights(key, exists), params.max_active)
-
-    return jax.vmap(one)(jax.random.split(key, dims.num_candidates))
+    keys = jax.random.split(key, dims.num_candidates)
+    return jax.vmap(lambda key: truncated(uniform_weights(key, exists), params.max_active))(keys)
 
 
-def _begin_learner(key: Key[Array, ""], form: Uncertainty, dims: Dims, params: Params) -> Learner:
+def _begin_learner(key: PRNGKey, form: Uncertainty, dims: Dims, params: Params) -> Learner:
     start = network.draw(key, dims)
     return Learner(start, start, form.begin(params), network.empty_history(dims))
 
@@ -264,7 +248,7 @@ def _score(
     learner: Learner,
     points: Float[Array, "C K"],
     wanted: Bool[Array, " C"],
-    mix: Float[Array, " V"],
+    mix: Mix,
     time: Int[Scalar, ""],
     dims: Dims,
     params: Params,
@@ -286,7 +270,7 @@ def _update(
     learner: Learner,
     arm: Int[Array, ""],
     point: Float[Array, " K"],
-    mix: Float[Array, " V"],
+    mix: Mix,
     feedback: Feedback,
     dims: Dims,
     params: Params,
@@ -302,9 +286,7 @@ def _update(
 
 
 class _Exists(NamedTuple):
-    """The memory of a policy that learns nothing: which of the padded experts exist."""
-
-    exists: Bool[Array, " K"]
+    exists: Bool[Array, " K"]  # of the padded experts
 
 
 class _ExpertRewards(NamedTuple):
@@ -341,54 +323,46 @@ def _plain_pick(
     )
 
 
-def _begin(key: Key[Array, ""], dims: Dims, params: Params) -> _Exists:
+def _begin(key: PRNGKey, dims: Dims, params: Params) -> _Exists:
     del key
     return _Exists(existing(dims.max_experts, params.num_experts))
 
 
-def _begin_mix(key: Key[Array, ""], dims: Dims, params: Params) -> _Exists:
+def _begin_mix(key: PRNGKey, dims: Dims, params: Params) -> _Exists:
     check_experts("policy 'mix'", dims, params)
     return _begin(key, dims, params)
 
 
-def _unchanged(key: Key[Array, ""], memory: _Exists, *observed: Any) -> _Exists:
+def _unchanged(key: PRNGKey, memory: _Exists, *observed: Any) -> _Exists:
     del key, observed
     return memory
 
 
-def _choose_uniform(
-    key: Key[Array, ""], memory: _Exists, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
-) -> Pick:
+def _choose_uniform(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
     """Uniform on the simplex, the B largest kept."""
     del mix, time
     return _plain_pick(truncated(uniform_weights(key, memory.exists), params.max_active))
 
 
-def _choose_average(
-    key: Key[Array, ""], memory: _Exists, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
-) -> Pick:
+def _choose_average(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
     """1/K each, or 1/B for the first B."""
     del key, mix, time
     return _plain_pick(truncated(equal_weights(memory.exists), params.max_active))
 
 
-def _choose_mix(
-    key: Key[Array, ""], memory: _Exists, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
-) -> Pick:
+def _choose_mix(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
     """x = psi: expert v has the share of task v, which takes no learning."""
     del key, time
     return _plain_pick(truncated(like_tasks(mix, memory.exists.shape[0]), params.max_active))
 
 
-def _begin_experts(key: Key[Array, ""], dims: Dims, params: Params) -> _ExpertRewards:
+def _begin_experts(key: PRNGKey, dims: Dims, params: Params) -> _ExpertRewards:
     del key
     exists = existing(dims.max_experts, params.num_experts)
     return _ExpertRewards(exists, jnp.zeros(exists.shape, jnp.int32), jnp.zeros(exists.shape, jnp.result_type(float)))
 
 
-def _choose_expert(
-    key: Key[Array, ""], memory: _ExpertRewards, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
-) -> Pick:
+def _choose_expert(key: PRNGKey, memory: _ExpertRewards, mix: Mix, time: Slot, params: Params) -> Pick:
     """UCB1: mean + (2 log t / n)^(1/2), for rewards in [0, 1]; untried experts first."""
     del key, mix, params
     tries = memory.counts.astype(memory.sums.dtype)
@@ -400,13 +374,7 @@ def _choose_expert(
 
 
 def _learn_experts(
-    key: Key[Array, ""],
-    memory: _ExpertRewards,
-    pick: Pick,
-    mix: Float[Array, " V"],
-    feedback: Feedback,
-    time: Int[Array, ""],
-    params: Params,
+    key: PRNGKey, memory: _ExpertRewards, pick: Pick, mix: Mix, feedback: Feedback, time: Slot, params: Params
 ) -> _ExpertRewards:
     del key, mix, time, params
     is_tried = jnp.arange(memory.counts.shape[0], dtype=jnp.int32) == pick.candidate
@@ -414,15 +382,13 @@ def _learn_experts(
     return _ExpertRewards(memory.exists, memory.counts + is_tried.astype(jnp.int32), sums)
 
 
-def _begin_logits(key: Key[Array, ""], dims: Dims, params: Params) -> _Logits:
+def _begin_logits(key: PRNGKey, dims: Dims, params: Params) -> _Logits:
     exists, dtype = existing(dims.max_experts, params.num_experts), jnp.result_type(float)
     weights = jnp.zeros((dims.max_experts, dims.num_tasks + 1), dtype)
     return _Logits(exists, weights, jnp.zeros((), dtype), jax.random.normal(key, exists.shape, dtype))
 
 
-def _choose_softmax(
-    key: Key[Array, ""], memory: _Logits, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
-) -> Pick:
+def _choose_softmax(key: PRNGKey, memory: _Logits, mix: Mix, time: Slot, params: Params) -> Pick:
     """x = softmax(W (psi, 1) + noise), the B largest kept. The noise is in the memory, as its gradient needs it."""
     del key, time
     logits = jnp.sum(memory.weights * _with_constant(mix), axis=1) + GRADIENT_NOISE * memory.noise
@@ -431,13 +397,7 @@ def _choose_softmax(
 
 
 def _learn_softmax(
-    key: Key[Array, ""],
-    memory: _Logits,
-    pick: Pick,
-    mix: Float[Array, " V"],
-    feedback: Feedback,
-    time: Int[Array, ""],
-    params: Params,
+    key: PRNGKey, memory: _Logits, pick: Pick, mix: Mix, feedback: Feedback, time: Slot, params: Params
 ) -> _Logits:
     """A step along (r - baseline) grad log p(logits), of a Gaussian: noise / deviation times (psi, 1)."""
     del pick, params
@@ -453,7 +413,7 @@ def _learn_softmax(
     )
 
 
-def _with_constant(mix: Float[Array, " V"]) -> Float[Array, "1 V+1"]:
+def _with_constant(mix: Mix) -> Float[Array, "1 V+1"]:
     return jnp.concatenate([mix, jnp.ones((1,), mix.dtype)])[None, :]
 
 

@@ -114,12 +114,11 @@ TREE_SETTINGS = tuple(
 
 @pytest.fixture(scope="module")
 def runs():
-    """Trees under every rule, from one program."""
-    system = adversary.system(DIMS)
+    """Trees under every rule."""
     return {
-        (params, name): mt.simulate(system, jax.random.key(3), adversary.Setting(params, rule), NUM_ROUNDS)[1]
+        (params, name): mt.simulate(adversary.one_rule(DIMS, name), jax.random.key(3), params, NUM_ROUNDS)[1]
         for params in TREE_SETTINGS
-        for name, rule in adversary.SELECTIONS.items()
+        for name in adversary.SELECTIONS
     }
 
 

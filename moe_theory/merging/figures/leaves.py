@@ -77,13 +77,13 @@ def compute(
     length = NUM_ROUNDS if num_rounds is None else num_rounds
     params = {name: params_of(reading, case) for name, case in CASES.items()}
     # Not a sweep, whose chunks are padded to many replicates: hardly anything here is random.
-    root, system, runs = root_key(seed), adversary.system(DIMS), {}
+    root, runs = root_key(seed), {}
     progress.add_work(len(CASES) * len(RULES) * length)
     progress.running("leaves")
     for name in CASES:
         for rule in RULES:
-            setting = adversary.Setting(params[name], adversary.SELECTIONS[rule])
-            runs[name, rule] = simulate_batch(system, root, replicates, setting, length, observe=observe)[1]
+            system = adversary.one_rule(DIMS, rule)
+            runs[name, rule] = simulate_batch(system, root, replicates, params[name], length, observe=observe)[1]
             progress.advance(length)
     places = np.unique(np.rint(np.geomspace(1, length, NUM_RECORDS)).astype(int)) - 1
     times = recorded_rounds(length)[places]
