@@ -78,7 +78,6 @@ class _App(click.Group):
 
 
 def command(name: str) -> click.Command:
-    """A command by its name, such as "verify" or "sweep show"."""
     words = name.split()
     return getattr(importlib.import_module(f"moe_theory.cli.{words[0]}"), words[-1])
 

@@ -195,7 +195,6 @@ def judged(plan: "Plan", made: "Runs") -> "Report":
 
 
 def _write(plan: "Plan", made: "Runs", summary: "Summary", report: "Report", folder: Path) -> list[Path]:
-    """Write records, numbers, verdicts and a picture; their paths. Raises: OutputError if the folder refuses them."""
     from moe_theory.deep.runs import dataset
     from moe_theory.report import deep as pages
     from moe_theory.report.pages import write_numbers
@@ -226,8 +225,6 @@ def _show(summary: "Summary", report: "Report", console: "Console") -> None:
 
 
 class _Log:
-    """What the runs did, which several threads report."""
-
     def __init__(self, plan: "Plan") -> None:
         self._plan = plan
         self._num_runs = len(plan.preset.cells()) * plan.replicates
@@ -236,14 +233,12 @@ class _Log:
         self._is_running = False
 
     def begin(self, progress: "Progress") -> None:
-        """From now on, show it there."""
         self._progress, every = progress, self._plan.every
         progress.add_work(self._num_runs * self._plan.preset.num_rounds)
         # Which ends with the first checkpoint: a network may take minutes for the rounds up to it.
         progress.compiling(f"rounds, and running {every} {'round' if every == 1 else 'rounds'} of the first run")
 
     def record(self, step: "Step") -> None:
-        """Take in a step of a run."""
         with self._lock:
             num_rounds = self._plan.preset.num_rounds
             self._progress.at(f"{step.cell}, seed {step.replicate}, round {step.done} of {num_rounds}")
@@ -255,7 +250,6 @@ class _Log:
                 self._progress.running("rounds")
 
     def kept(self, folder: Path) -> str:
-        """What an interrupted run leaves, in words."""
         from moe_theory.deep.runs import Stored
 
         if not self._is_running and not self._found[Stored.PARTIAL] + self._found[Stored.COMPLETE]:
@@ -263,7 +257,6 @@ class _Log:
         return f"rounds up to each run's last checkpoint are kept in {folder}: the same command resumes from them"
 
     def lines(self) -> list[str]:
-        """What was taken from earlier runs, and what was not."""
         from moe_theory.deep.runs import Stored
 
         whole, damaged = self._found[Stored.COMPLETE], self._found[Stored.DAMAGED]

@@ -153,10 +153,7 @@ def _open_stream(
     seed: int,
     console: "Console",
 ) -> "Stream":
-    """The stream that the options describe: the testbed's, a file of requests, or a Python file's.
-
-    Raises: InvalidStreamError or InvalidCheckpointError for what cannot be read or does not go together.
-    """
+    """The stream that the options describe: the testbed's, a file of requests, or a Python file's."""
     from moe_theory.merging import online
     from moe_theory.merging.testbed import tasks as testbed
     from moe_theory.merging.testbed import training
@@ -188,7 +185,6 @@ def _open_stream(
 
 
 def _reward_of_equal_weights(stream: "Stream", num_slots: int) -> float:
-    """Mean reward of equal weights in the same slots, to compare with."""
     import numpy as np
 
     weights = np.full(stream.num_experts, 1 / stream.num_experts)

@@ -20,11 +20,9 @@ def out_option(what: str, default: str | None = None, told: str | None = None) -
 
 
 def json_option(document: str) -> Decorator:
-    """--json, with what the document holds."""
     return click.option("--json", "as_json", is_flag=True, help=f"Print JSON: {document}")
 
 
 def examples(*commands: str) -> str:
-    """The end of a command's help: commands to try, each on its own line."""
     heading = "Example:" if len(commands) == 1 else "Examples:"
     return "\n".join(["\b", heading, *(f"  {command}" for command in commands)])

@@ -44,18 +44,15 @@ def print_json(document: Any) -> None:
 
 
 def command_line() -> str:
-    """The command that this process was called by."""
     return shlex.join(["moe-theory", *sys.argv[1:]])
 
 
 def refuse(failure: Exception) -> NoReturn:
-    """Answer a user's mistake: one line on standard error."""
     click.echo(f"moe-theory: {failure}", err=True)
     raise SystemExit(BAD_INPUT)
 
 
 def stop(reason: str) -> NoReturn:
-    """End an interrupted command: one line on standard error."""
     click.echo(f"moe-theory: {reason}", err=True)
     raise SystemExit(INTERRUPTED) from None
 

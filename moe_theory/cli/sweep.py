@@ -75,7 +75,6 @@ def sweep(
 
 
 def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
-    """The sweep that is specified, and the folder it goes into."""
     from moe_theory.sweep.results import Sweep
 
     if specification is None:

@@ -89,7 +89,6 @@ def _chosen(text: str | None, count: int) -> range:
 
 
 def _walk(plan: "Sequence[Step]", wanted: range, script: Path, console: "Console") -> "list[Result]":
-    """Run the steps up to the last one wanted, with a page that grows; what is before the first is not shown."""
     import matplotlib
 
     from moe_theory.report import tour
@@ -123,7 +122,6 @@ def _walk(plan: "Sequence[Step]", wanted: range, script: Path, console: "Console
 
 
 def _announce(console: "Console", step: "Step", heading: str) -> None:
-    """A step before it runs: its title, words and code."""
     from rich.markdown import Markdown
     from rich.padding import Padding
     from rich.rule import Rule

@@ -87,7 +87,6 @@ def verify(out: Path, fresh: bool, only_list: bool, planted: bool, as_json: bool
 
 
 def seconds_of(text: str) -> float:
-    """A time such as 90s, 10m, 1.5h, or a number of seconds."""
     number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
     try:
         return float(number) * _UNITS[unit]
@@ -105,7 +104,6 @@ def request_of(
     error: float,
     module: Path | None,
 ) -> "Request":
-    """What the options ask for, the user's own claims included. Raises: MoeTheoryError for what cannot be judged."""
     from moe_theory.verify.registry import load_claims
     from moe_theory.verify.request import check_request, parsed
 

@@ -280,7 +280,6 @@ def learn(
 
 
 def _check_round(state: State, arrival: Arrival, params: Params, max_active: int) -> None:
-    """Check shapes, and values that are not traced, before anything is computed."""
     (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
     features = jnp.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:

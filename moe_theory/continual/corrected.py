@@ -1,8 +1,4 @@
-"""What holds in place of false or approximate statements of `continual`, by the paper's numbers; `theory` has those.
-
-Exact metrics of a single expert replace Proposition 4: the recursion over its moments, with the derivation, is
-`core/single_expert.py`, and gets the tasks of a pool here. `continual.exact` is another name for this module.
-"""
+"""What holds in place of false or approximate statements of `continual`, by number; also called `continual.exact`."""
 
 import math
 

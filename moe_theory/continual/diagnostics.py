@@ -1,8 +1,6 @@
-"""Algorithm 1 with more on show than `Info`: what its lemmas speak of.
+"""Algorithm 1 with more on show than `Info`, as its lemmas need; a round is described with the gates that routed it.
 
-`GateSteps` are what Lemmas 5 to 9 need: a round's gradient and gate step. `Diagnostics` are what Lemmas 11 to 16 and
-Propositions 1 to 3 need: expert sets, gaps between gate outputs, moves since T1. A round is described with the gates
-that routed it. Tasks n (M > N) and clusters k (M < N) are one case: with K >= N every task is a cluster of its own.
+Tasks n (M > N) and clusters k (M < N) are one case: with K >= N every task is a cluster of its own.
 """
 
 import functools
@@ -48,10 +46,7 @@ def system_with_gate_steps(dims: Dims) -> System:
 
 
 def gate_steps(arrival: Arrival, after: State, info: Info, params: Params) -> GateSteps:
-    """The gate step of a round of switch routing, from what the round showed and the state after it.
-
-    Source: Eqs. (9), (27), (30) of `continual`.
-    """
+    """The gate step of a round of switch routing, from what the round showed and the state after it."""
     gate_input = jnp.sum(arrival.features, axis=1)
     balance = jnp.where(info.chosen, balance_cost(after.visits, after.round, params), 0)
     locality = jnp.where(info.chosen, locality_cost(info.update_norm**2, params), 0)
@@ -81,7 +76,6 @@ def gate_steps(arrival: Arrival, after: State, info: Info, params: Params) -> Ga
 
 
 def _largest(values: Float[Array, "M *rest"], mask: Bool[Array, "M *ones"]) -> Float[Array, "*rest"]:
-    """The largest value over the experts of a mask."""
     return jnp.max(jnp.where(mask, values, -jnp.inf), axis=0)
 
 
@@ -95,18 +89,14 @@ class TrackedState(NamedTuple):
 
     @property
     def pool(self) -> Pool:
-        """The pool of the run."""
         return self.state.pool
 
     @property
     def round(self) -> Int[Array, ""]:
-        """Rounds done, t."""
         return self.state.round
 
 
 class Diagnostics(NamedTuple):
-    """Expert sets, gate gaps, gradients and moves of one round."""
-
     task: Int[Array, ""]  # n_t
     expert: Int[Array, ""]  # m_t
     terminated: Bool[Array, ""]  # whether the gates were fixed before this round
@@ -132,7 +122,6 @@ class Diagnostics(NamedTuple):
 
 @functools.lru_cache
 def system_with_diagnostics(dims: Dims) -> System:
-    """Algorithm 1 as a `System` whose info is `Diagnostics`; it draws and learns exactly as `continual.system` does."""
     plain = system(dims)
 
     def init(key: Key[Array, ""], params: Params) -> TrackedState:
@@ -201,6 +190,8 @@ def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info:
     expected = corrected.lemma_16(row(state.experts), truth, signal, pool.truths, num_samples)
     outputs, chosen = info.gate_outputs, info.chosen
     highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
+    is_pair = members[:, None] & (exists & ~members)[None, :]
+    gaps = jnp.abs(outputs[:, None] - outputs[None, :])
     locality_gradient, gradient_gap = _gradients(after.state, arrival, info, params, exists)
     return Diagnostics(
         task=arrival.task,
@@ -213,8 +204,8 @@ def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info:
         is_inside=jnp.any(members & chosen),
         led=jnp.any(members & chosen & (outputs == highest)),
         led_all=jnp.any(chosen & (outputs == jnp.max(jnp.where(exists, outputs, -jnp.inf)))),
-        own_gap=_span(outputs, members),
-        other_gap=_mean_gap(outputs, members, exists & ~members),
+        own_gap=jnp.where(jnp.any(members), highest - jnp.min(jnp.where(members, outputs, jnp.inf)), 0),
+        other_gap=jnp.sum(jnp.where(is_pair, gaps, 0)) / jnp.maximum(jnp.sum(is_pair), 1),
         locality_gradient=locality_gradient,
         gradient_gap=gradient_gap,
         is_stable=jnp.all((sets == after.sets) | ~exists),
@@ -230,7 +221,6 @@ def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info:
 def _gradients(
     after: State, arrival: Arrival, info: Info, params: Params, exists: Bool[Array, " M"]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Largest entry of the locality gradient, and largest difference from the chosen expert's whole gradient."""
     probabilities, chosen = info.gate_probabilities, info.chosen
     slopes = jnp.sum(jnp.where(chosen, probabilities, 0)) * (chosen - probabilities)
     moved = locality_cost(info.update_norm**2, params)
@@ -238,16 +228,3 @@ def _gradients(
     largest = jnp.max(jnp.abs(jnp.sum(arrival.features, axis=1)))
     gaps = jnp.abs(slopes - jnp.sum(jnp.where(chosen, slopes, 0)))
     return moved * largest * jnp.max(jnp.abs(slopes)), cost * largest * jnp.max(jnp.where(exists, gaps, 0))
-
-
-def _span(outputs: Float[Array, " M"], members: Bool[Array, " M"]) -> Float[Array, ""]:
-    """The largest gap between members; 0 without members."""
-    highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
-    return jnp.where(jnp.any(members), highest - jnp.min(jnp.where(members, outputs, jnp.inf)), 0)
-
-
-def _mean_gap(outputs: Float[Array, " M"], members: Bool[Array, " M"], others: Bool[Array, " M"]) -> Float[Array, ""]:
-    """The mean gap between a member and another; 0 without such a pair."""
-    is_pair = members[:, None] & others[None, :]
-    total = jnp.sum(jnp.where(is_pair, jnp.abs(outputs[:, None] - outputs[None, :]), 0))
-    return total / jnp.maximum(jnp.sum(is_pair), 1)

@@ -23,8 +23,6 @@ from moe_theory.verify import Experiment
 
 
 class Records(NamedTuple):
-    """Metrics of a round, and the loads that the closed forms take."""
-
     forgetting: Float[Array, ""]
     generalization_error: Float[Array, ""]
     loads: Int[Array, " M"]
@@ -34,8 +32,6 @@ class Records(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """What a round did to the expert it trained."""
-
     task: Int[Array, ""]
     expert: Int[Array, ""]
     error: Float[Array, ""]
@@ -43,7 +39,6 @@ class Moves(NamedTuple):
 
 
 def observe_metrics(state: State, info: Info) -> Records:
-    """Metrics and loads of a round."""
     return Records(
         forgetting=info.forgetting,
         generalization_error=info.generalization_error,
@@ -55,19 +50,15 @@ def observe_metrics(state: State, info: Info) -> Records:
 
 
 def observe_moves(state: State, info: Info) -> Moves:
-    """Who learned what, and how far it moved."""
     del state
     return Moves(info.task, info.expert, info.error, info.update_norm)
 
 
 class GateSpan(NamedTuple):
-    """How far apart the gates are."""
-
     any_gap: Float[Array, ""]  # largest |h_m - h_m'| of all experts
 
 
 def observe_gate_span(state: State, info: Info) -> GateSpan:
-    """The span of the gate outputs."""
     del state
     exists = info.gate_probabilities > 0
     highest = jnp.max(jnp.where(exists, info.gate_outputs, -jnp.inf))
@@ -75,13 +66,10 @@ def observe_gate_span(state: State, info: Info) -> GateSpan:
 
 
 class Sets(NamedTuple):
-    """Which set each expert is in."""
-
     sets: Int[Array, " M"]
 
 
 def observe_sets(state: State, info: Info) -> Sets:
-    """The sets at the gates of the next round."""
     del info
     return Sets(expert_sets(state))
 
@@ -95,7 +83,6 @@ NUM_POOLS = 16  # pools that the replicates of a single expert share, so that ex
 
 
 def cell_name(num_experts: int, terminate: bool = True) -> str:
-    """The name of a cell of Fig. 2."""
     return f"M = {num_experts}" if terminate else f"M = {num_experts}, no termination"
 
 
@@ -142,12 +129,7 @@ SINGLE_EXPERT = Experiment(
 )
 
 JUST_EXPLORED = dataclasses.replace(
-    FIGURE_2,
-    name="just-explored",
-    cells={MANY: {"num_experts": 20}},
-    num_rounds=100,
-    record_every=10,
-    replicates=16384,
+    FIGURE_2, name="just-explored", cells={MANY: {"num_experts": 20}}, num_rounds=100, record_every=10, replicates=16384
 )
 
 JUST_EXPLORED_BY_FEW = dataclasses.replace(
@@ -192,7 +174,6 @@ NOISE_SHARE = 0.25  # sigma_t / sigma_0 where the noise is small: that of Fig. 2
 
 
 def router_cell(scale: float, variant: str = "") -> str:
-    """The name of a cell of the grid of scales: M > N with the reading's noise, or a variant."""
     return f"sigma_0 = {scale}{variant and ', '}{variant}"
 
 
@@ -202,7 +183,6 @@ def router_rate_cell(rate: float) -> str:
 
 
 def router_experts_cell(number: int, variant: str = "") -> str:
-    """The name of a cell of the grid of numbers of experts."""
     return f"M = {number}{variant and ', '}{variant}"
 
 
@@ -233,11 +213,11 @@ _ROUTER_VARIANTS = {
     "near signals": lambda scale: _FEWER | {"noise_scale": NOISE_SHARE * scale, "cluster_spread": scale**2.5},
 }
 ROUTER_CELLS, FEWER_EXPERTS_CELLS, SMALL_NOISE_CELLS, NEAR_SIGNALS_CELLS = (
-    tuple(router_cell(scale, variant) for scale in ROUTER_SCALES) for variant in _ROUTER_VARIANTS
+    {router_cell(scale, variant): scale for scale in ROUTER_SCALES} for variant in _ROUTER_VARIANTS
 )
-RATE_CELLS = tuple(router_rate_cell(rate) for rate in ROUTER_RATES)
+RATE_CELLS = {router_rate_cell(rate): rate for rate in ROUTER_RATES}
 EXPERT_CELLS, UNIFORM_CELLS = (
-    tuple(router_experts_cell(number, variant) for number in ROUTER_EXPERTS) for variant in ("", UNIFORM)
+    {router_experts_cell(number, variant): number for number in ROUTER_EXPERTS} for variant in ("", UNIFORM)
 )
 
 ROUTER_GRID = Experiment(
@@ -286,7 +266,6 @@ SPECIALIZATION_DIMS = Dims(MANY_EXPERTS, **SIZES)
 
 
 def specialization_cell(num_experts: int, scale: float) -> str:
-    """The name of a cell of the grid of scales."""
     return f"M = {num_experts}, sigma_0 = {scale}"
 
 
@@ -316,12 +295,12 @@ def _specialization_cells(*scales: float, terminate: bool) -> dict[str, dict[str
 
 
 MANY_CELLS, FEW_CELLS, MANY_LONG_CELLS, FEW_LONG_CELLS = (
-    tuple(specialization_cell(number, scale) for scale in scales)
+    {specialization_cell(number, scale): scale for scale in scales}
     for scales in (SPECIALIZATION_SCALES, NO_TERMINATION_LONG_SCALES)
     for number in (MANY_EXPERTS, FEW_EXPERTS)
 )
-MANY_SMALLEST, FEW_SMALLEST = MANY_CELLS[:1], FEW_CELLS[:1]
-MANY_LARGEST, FEW_LARGEST = MANY_CELLS[-1:], FEW_CELLS[-1:]
+MANY_SMALLEST, FEW_SMALLEST = tuple(MANY_CELLS)[:1], tuple(FEW_CELLS)[:1]
+MANY_LARGEST, FEW_LARGEST = tuple(MANY_CELLS)[-1:], tuple(FEW_CELLS)[-1:]
 MANY_FIGURE_2, FEW_FIGURE_2 = (  # at Fig. 2's sigma_0
     (specialization_cell(number, SIGMA_0),) for number in (MANY_EXPERTS, FEW_EXPERTS)
 )
@@ -338,9 +317,7 @@ SPECIALIZATION = Experiment(
 )
 
 NO_TERMINATION = dataclasses.replace(
-    SPECIALIZATION,
-    name="no-termination",
-    cells=_specialization_cells(*SPECIALIZATION_SCALES, terminate=False),
+    SPECIALIZATION, name="no-termination", cells=_specialization_cells(*SPECIALIZATION_SCALES, terminate=False)
 )
 
 NO_TERMINATION_LONG = Experiment(
@@ -384,7 +361,6 @@ PERTURBATION_POWER = 1.25  # lambda = sigma_0^1.25
 
 
 def threshold_name(power: float) -> str:
-    """The name of a cell of Figs. 8 and 9."""
     return f"Gamma = sigma_0^{power:g}"
 
 
@@ -453,7 +429,6 @@ def bounds_of(run: Run, dims: Dims, theorem: Callable[..., theory.Bound] = theor
 
 
 def exact_of(run: Run, dims: Dims) -> corrected.Exact:
-    """Exact theory of a single expert for each replicate of a run on shared pools: arrays (R, B)."""
     pools, places = shared_pools_of(run)
     moments = [corrected.single_expert(pool, dims.num_samples, int(run.rounds[-1])) for pool in pools]
     by_pool = corrected.Exact(*(np.stack(leaves, axis=-1)[run.rounds - 1] for leaves in zip(*moments, strict=True)))

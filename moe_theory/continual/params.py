@@ -95,10 +95,7 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params) -> None:
-    """Check parameters against their range; traced ones are skipped.
-
-    Raises: InvalidParamsError naming the value, the bound and the way out.
-    """
+    """Check parameters against their range; traced ones are skipped."""
     constraints.check(params, dims)
 
 

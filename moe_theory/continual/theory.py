@@ -192,10 +192,7 @@ def lemma_11(num_sets: int, num_experts: int) -> float:
 
 
 def lemma_16(
-    tasks: Int[np.ndarray, "T B"],
-    experts: Int[np.ndarray, "T B"],
-    truths: Float[np.ndarray, "N d B"],
-    ratio: float,
+    tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"], truths: Float[np.ndarray, "N d B"], ratio: float
 ) -> Float[np.ndarray, " B"]:
     """The right side of (42), averaged over T arrivals, from their tasks, their experts and the truths of a pool.
 

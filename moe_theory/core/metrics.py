@@ -22,7 +22,6 @@ class Metrics(NamedTuple):
 
 
 def no_arrivals(max_experts: int, num_tasks: int, dtype: jnp.dtype) -> Metrics:
-    """Metrics before the first round."""
     zero = jnp.zeros((), dtype)
     return Metrics(arrivals=jnp.zeros((max_experts, num_tasks), dtype), forgotten=zero, remaining=zero)
 

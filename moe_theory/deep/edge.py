@@ -155,11 +155,7 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, execution
 
 
 def learn(
-    state: State,
-    arrival: Arrival,
-    params: Params,
-    dims: Dims,
-    policies: tuple[Policy, ...] = tuple(POLICIES.values()),
+    state: State, arrival: Arrival, params: Params, dims: Dims, policies: tuple[Policy, ...] = tuple(POLICIES.values())
 ) -> tuple[State, Info]:
     """One round on an explicit arrival, nothing random inside: gate steps, completions, routing, in this order.
 
@@ -247,10 +243,7 @@ def _check_policies(policies: tuple[Policy, ...], params: Params) -> None:
 
 
 def _completed(state: State, done: Bool[Array, " M"], params: Params) -> State:
-    """Servers whose tasks are done switch to their new models; the gates take the step that is due.
-
-    Source: Eqs. (11)-(13), (24)-(26) of `edge`.
-    """
+    """Servers whose tasks are done switch to their new models; the gates take the step that is due."""
     pending = state.pending
     pulls = jnp.where(done, pending.costs, 0)[:, None] * pending.slopes
     gradient = jnp.einsum("sm,sp->mp", pulls, pending.inputs)
@@ -272,7 +265,6 @@ def _with_task(
     gate_input: Float[Array, " p"],
     slopes: Float[Array, " M"],
 ) -> Pending:
-    """Add the task of the chosen server, if any; `rows` has leaves (K, n)."""
     return Pending(
         is_open=pending.is_open | chosen,
         rows=_select(chosen, Tables(*(row[None] for row in rows)), pending.rows),

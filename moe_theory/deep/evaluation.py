@@ -1,7 +1,6 @@
 """Test errors and accuracies of all past tasks with the current experts: F_t of (15), G_t of (16).
 
-Only the expert that was trained is evaluated, once on all test images; the errors of every earlier task are then read
-from that table. T rounds take T evaluations and not T^2.
+Each round evaluates the expert that was trained, once on all test images; earlier tasks are read from that table.
 """
 
 from typing import NamedTuple
@@ -39,13 +38,10 @@ class Past(NamedTuple):
 
     @property
     def max_rounds(self) -> int:
-        """T, in a batch too."""
         return self.experts.shape[0]
 
 
 class Scores(NamedTuple):
-    """Errors and accuracy of the current experts on the tasks so far."""
-
     error: Float[Array, ""]  # E_t(w_t) of the newest
     forgetting: Float[Array, ""]  # F_t, (15)
     generalization_error: Float[Array, ""]  # G_t, (16)
@@ -53,7 +49,6 @@ class Scores(NamedTuple):
 
 
 def empty_past(dims: Dims) -> Past:
-    """The past before the first round."""
     dtype = jnp.result_type(float)
     return Past(
         tasks=jnp.zeros(dims.max_rounds, jnp.int32),
@@ -71,10 +66,7 @@ def record(
     tests: Int[Array, " n"],
     rows: Tables,
 ) -> Past:
-    """The past with round `time`'s arrival; `rows` (K, n) are its expert's once it has learned it.
-
-    Raises: InvalidRunError for a round beyond `Dims.max_rounds`, where its number is known.
-    """
+    """The past with round `time`'s arrival; `rows` (K, n) are its expert's once it has learned it."""
     if constraints.is_known(time) and int(time) > past.max_rounds:
         raise InvalidRunError(
             f"round {int(time)} must be at most max_rounds={past.max_rounds}, the rounds that arrays are padded to. "
@@ -120,23 +112,19 @@ def _mean(values: Float[Array, " T"], chosen: Bool[Array, " T"], count: Int[Arra
 
 
 def empty_tables(dims: Dims, pool: Pool) -> Tables:
-    """Tables before any evaluation."""
     empty = jnp.zeros((dims.max_experts, dims.num_classes, pool.test.labels.shape[0]), jnp.result_type(float))
     return Tables(empty, empty)
 
 
 def with_rows(tables: Tables, expert: Int[Array, ""], rows: Tables) -> Tables:
-    """The tables after an expert was evaluated, `rows` (K, n)."""
     return Tables(*(table.at[expert].set(row) for table, row in zip(tables, rows, strict=True)))
 
 
 def evaluate_all(experts: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
-    """Every expert on all test images, leaves (M, K, n)."""
     return jax.lax.map(lambda expert: evaluate(expert, pool, params, dims), experts)
 
 
 def evaluate(expert: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
-    """One expert on every test image for each task, leaves (K, n)."""
     network = NETWORKS[dims.network]
     count = pool.test.labels.shape[0]
     num_batches = -(-count // EVALUATION_BATCH)
@@ -159,10 +147,7 @@ def evaluate(expert: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
 def squared_errors(
     outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
 ) -> Float[Array, " n"]:
-    """(p - y)^2 of the probability p that an image shows the task's class; among K classes the sum over them.
-
-    Source: Appendix A.4 of `continual`: the mean-squared error in place of (14).
-    """
+    """(p - y)^2 of the probability p that an image shows the task's class; among K classes the sum over them."""
     binary = jnp.square(jax.nn.sigmoid(outputs[:, 0]) - (labels == task))
     among = jnp.sum(jnp.square(jax.nn.softmax(outputs) - one_hot(outputs, labels)), axis=1)
     return jnp.where(jnp.asarray(params.multi_class, bool), among, binary)
@@ -171,7 +156,6 @@ def squared_errors(
 def hits(
     outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
 ) -> Float[Array, " n"]:
-    """1 where an image is classified correctly, else 0."""
     binary = (outputs[:, 0] > 0) == (labels == task)
     among = jnp.argmax(outputs, axis=1) == labels
     return jnp.where(jnp.asarray(params.multi_class, bool), among, binary).astype(outputs.dtype)

@@ -1,7 +1,4 @@
-"""The experiments of claims and figures: small presets on digits, and a sweep over the scale of the gate's input.
-
-`claims_for` gives the claims about a figure for runs on other data.
-"""
+"""The experiments of claims and figures: small presets on digits, and a sweep over the scale of the gate's input."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +51,6 @@ DRIVE_EXPERTS = 4
 
 
 def drive_cell(gate_scale: float, terminate: bool = True) -> str:
-    """The name of a cell of `DRIVE`."""
     return f"scale {gate_scale:g}, {expert_cell(DRIVE_EXPERTS, terminate)}"
 
 
@@ -81,11 +77,7 @@ DRIVE = _drive()
 
 
 def claims_for(of: Preset, data: str) -> list[Claim]:
-    """The claims about a preset's figure, to be judged on runs of the preset on a data set.
-
-    Args:
-        data: the data set's title, for the verdicts.
-    """
+    """The claims about a preset's figure, to be judged on runs of the preset on a data set."""
     small = of.name.removesuffix(SMALL) + SMALL
     own = {"name": of.name, "dims": of.dims, "cells": of.cells(), "num_rounds": of.num_rounds, "data": data}
     return [
@@ -105,13 +97,7 @@ def run_preset(
     num_rounds: int | None = None,
     what: str | None = None,
 ) -> dict[str, Run]:
-    """Every round of cells of a small preset, by the names of `settings` (name -> parameters).
-
-    Args:
-        num_rounds: run only this many rounds, with step sizes as in the whole run.
-        what: name for the progress bar.
-    Raises: InvalidRunError for replicates or rounds that cannot be run.
-    """
+    """Every round of cells of a small preset, by the names of `settings` (name -> parameters)."""
     length = preset.num_rounds if num_rounds is None else num_rounds
     if length > preset.num_rounds:
         raise InvalidRunError(f"num_rounds={length} must be at most {preset.num_rounds}, the rounds of {preset.name}.")
@@ -121,7 +107,6 @@ def run_preset(
 
 
 def describe(preset: Preset) -> str:
-    """What a small preset runs, and what the paper runs instead."""
     original = PRESETS[preset.name.removesuffix(SMALL)]
     return (
         f"A small version of {preset.where} of the {_PAPERS[preset.paper]} paper: {_sizes(preset)}. The paper: "
@@ -148,20 +133,16 @@ Metric = Callable[[Run], np.ndarray]  # one number for each replicate (B,)
 
 
 def final(name: str) -> Metric:
-    """A record of the last round."""
     return lambda run: np.asarray(getattr(run.records, name)[-1], np.float64)
 
 
 def average_accuracy(run: Run) -> np.ndarray:
-    """The average incremental accuracy."""
     return incremental_accuracy(run.records.accuracy)
 
 
 def of_experts(metric: Metric, sizes: Sequence[int], terminate: bool = True) -> Values:
-    """A component for each number M of experts."""
     return over([expert_cell(size, terminate) for size in sizes], metric)
 
 
 def by_size(sizes: Sequence[int]) -> Callable:
-    """Names of these components."""
     return named(*(f"M = {size}" for size in sizes))

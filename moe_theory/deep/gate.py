@@ -19,7 +19,6 @@ class Moments(NamedTuple):
 
 
 def initial_moments(num_pixels: int) -> Moments:
-    """The moments before the first round."""
     return Moments(*(jnp.zeros(num_pixels, jnp.result_type(float)),) * 2)
 
 
@@ -30,7 +29,6 @@ def mean_image(pixels: UInt8[Array, "s h w c"]) -> Float[Array, " p"]:
 
 
 def updated(before: Moments, image: Float[Array, " p"], time: Int[Array, ""]) -> Moments:
-    """The moments including the mean image of round `time`."""
     gap = image - before.mean
     mean = before.mean + gap / time
     return Moments(mean, before.squares + gap * (image - mean))
@@ -39,7 +37,6 @@ def updated(before: Moments, image: Float[Array, " p"], time: Int[Array, ""]) ->
 def observe(
     before: Moments, pixels: UInt8[Array, "s h w c"], time: Int[Array, ""], params: Params
 ) -> tuple[Moments, Float[Array, " p"]]:
-    """The moments including the images of round `time`, and the gate's input for them."""
     image = mean_image(pixels)
     moments = updated(before, image, time)
     return moments, gate_input(moments, image, params)
@@ -52,7 +49,6 @@ def gate_input(moments: Moments, image: Float[Array, " p"], params: Params) -> F
 
 
 def total_variance(moments: Moments, time: Int[Array, ""]) -> Float[Array, ""]:
-    """Sum of all elements' variances across tasks, in [0, 1]."""
     return jnp.sum(moments.squares) / time
 
 
@@ -68,8 +64,5 @@ def variance(moments: Moments, time: Int[Array, ""]) -> Float[Array, ""]:
 
 
 def drive(input: Float[Array, " p"], locality: Float[Array, ""], params: Params) -> Float[Array, ""]:
-    """kappa = eta |g|^2 |w_t - w_{t-1}|, dimensionless: how far one step on a task moves its own gate output.
-
-    Above `FREEZING_DRIVES` the first step freezes the router; below 1 it takes many arrivals to specialise.
-    """
+    """kappa = eta |g|^2 |w_t - w_{t-1}|, dimensionless: how far one step on a task moves its own gate output."""
     return params.learning_rate * jnp.sum(jnp.square(input)) * locality

@@ -158,13 +158,7 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> None:
-    """Refuse parameters outside their range; traced ones are passed over.
-
-    Args:
-        num_classes: of the pool, where there is one.
-    Raises: InvalidDimsError for a pool of another number of classes; InvalidParamsError naming the value, the bound
-        and the way out.
-    """
+    """Refuse parameters outside their range; traced ones are passed over."""
     if num_classes not in (None, dims.num_classes):
         raise InvalidDimsError(
             f"num_classes={dims.num_classes} must be the number of classes that tasks recognise, {num_classes}. "

@@ -72,12 +72,10 @@ class Preset:
 
 
 def expert_cell(num_experts: int, terminate: bool = True) -> str:
-    """The name of a cell of a continual preset."""
     return f"M = {num_experts}" if terminate or num_experts == 1 else f"M = {num_experts}, no termination"
 
 
 def server_cell(num_experts: int, policy: str = "adaptive") -> str:
-    """The name of a cell of an edge preset."""
     return f"M = {num_experts}, {policy}"
 
 
@@ -158,8 +156,6 @@ PRESETS: dict[str, Preset] = {preset.name: preset for preset in _ALL}
 
 
 class Table(NamedTuple):
-    """A printed table of average incremental accuracies."""
-
     where: str
     accuracies: Mapping[str, float]  # in [0, 1], by the names of a preset's cells
 
@@ -178,7 +174,6 @@ def incremental_accuracy(accuracy: Float[np.ndarray, "T *batch"]) -> Float[np.nd
 
 
 def _table(where: str, accuracies: dict[int, tuple[float, ...]]) -> Table:
-    """A table from (with, without termination) by the number of experts."""
     cells = {
         expert_cell(size, terminate): value
         for size, values in accuracies.items()

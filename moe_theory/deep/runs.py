@@ -1,8 +1,7 @@
 """Runs of a preset, one for each cell and seed, with checkpoints, so that interrupted runs resume.
 
-Each run is one file: its records so far and, until it is complete, the state that its next round begins from. Rounds
-run in parts of fixed length by one compiled program, whether or not a run is interrupted, so that a resumed run equals
-an uninterrupted one bit for bit on one device.
+Each run is one file: its records so far and, until it is complete, its state. Rounds run in parts of fixed length by
+one program, so that a resumed run equals an uninterrupted one bit for bit on one device.
 """
 
 import concurrent.futures
@@ -52,8 +51,6 @@ _RECORD, _STATE = "record.", "state."  # prefixes of names of arrays
 
 
 class Stored(enum.StrEnum):
-    """What is stored of a run."""
-
     MISSING = "missing"
     PARTIAL = "partial"
     COMPLETE = "complete"
@@ -63,11 +60,7 @@ class Stored(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A request to run a preset.
-
-    Raises: InvalidRunError for numbers below 1; InvalidParamsError for settings that do not exist, or that the preset
-        compares.
-    """
+    """A request to run a preset."""
 
     preset: Preset
     data: DataSet
@@ -92,7 +85,6 @@ class Plan:
         return ", ".join([self.reading.name, *(f"{name}={value}" for name, value in self.settings.items())])
 
     def params(self) -> dict[str, Params]:
-        """The parameters of each cell. Raises: InvalidParamsError for settings that cannot be set."""
         cells, defaults = self.preset.cells(), self.reading.params()
         for name in self.settings:
             if name not in defaults._fields:
@@ -114,7 +106,6 @@ class Plan:
         return found
 
     def path(self, cell: str, replicate: int) -> Path | None:
-        """The file of a run; None without a folder."""
         slug = re.sub(r"[^a-z0-9]+", "-", cell.lower()).strip("-")
         return None if self.folder is None else self.folder / slug / f"{replicate}.npz"
 
@@ -127,7 +118,6 @@ class Plan:
 
 
 def count_stored(plan: Plan) -> Counter[Stored]:
-    """How many runs of a plan are stored, complete or in part."""
     cells, common = plan.params(), _common_key(plan)
     paths = {(cell, replicate): plan.path(cell, replicate) for replicate in range(plan.replicates) for cell in cells}
     return Counter(
@@ -147,8 +137,6 @@ def set_by(preset: Preset) -> set[str]:
 
 
 class Step(NamedTuple):
-    """Progress of a run."""
-
     cell: str
     replicate: int
     done: int  # completed rounds
@@ -188,11 +176,7 @@ def run_plan(plan: Plan, on_step: Callable[[Step], None] = lambda step: None, nu
 
 
 def dataset(plan: Plan, runs: Runs, command: str = "") -> xr.Dataset:
-    """All records, over cells, rounds, replicates and, where there is one for each, experts.
-
-    Args:
-        command: the command that made them.
-    """
+    """All records, over cells, rounds, replicates and, where there is one for each, experts."""
     cells = list(runs)
     first = runs[cells[0]]
     variables = {}
@@ -248,7 +232,6 @@ def _load(path: Path, identity: str, num_rounds: int) -> tuple[Stored, Checkpoin
 
 
 def _save(path: Path, identity: str, checkpoint: Checkpoint) -> None:
-    """Write a run's file, replacing an earlier one. Raises: OutputError where it cannot be written."""
     arrays = {_RECORD + name: array for name, array in checkpoint.records.items()}
     arrays |= {f"{_STATE}{place}": leaf for place, leaf in enumerate(checkpoint.state)}
     write_whole(path, pack({"identity": identity, "done": checkpoint.done}, arrays), WAY_OUT)
@@ -260,7 +243,6 @@ def _leaves_of(state: Any) -> list[np.ndarray]:
 
 
 def _restored(leaves: list[np.ndarray], like: Any) -> Any:
-    """The state with these leaves, and with the pool of `like`, a state of the same system."""
     structure = jax.tree.structure(like._replace(pool=None))
     return jax.tree.unflatten(structure, map(jnp.asarray, leaves))._replace(pool=like.pool)
 
@@ -293,7 +275,6 @@ class _Shared:
         self._compiled: set[int] = set()  # lengths of parts whose programs are compiled
 
     def run(self, cell: str, replicate: int, params: Params) -> PyTree:
-        """One run's records, leaves (T, ...)."""
         with jax.enable_x64(self.is_x64):
             return self._run(cell, replicate, params)
 
@@ -339,7 +320,6 @@ class _Shared:
 
 
 def _common_key(plan: Plan) -> dict[str, Any]:
-    """What determines the numbers of all runs of a plan."""
     return {
         "preset": plan.preset.name,
         "dims": dataclasses.asdict(plan.preset.dims),
@@ -358,13 +338,11 @@ def _identity(common: Mapping[str, Any], cell: str, replicate: int, params: Para
 
 
 def paper_of(preset: Preset) -> Any:
-    """The module of a preset's system, with its `begin` and `Info`."""
     return edge if preset.paper == EDGE else continual
 
 
 @functools.lru_cache(maxsize=1)
 def digest_of(data: DataSet) -> str:
-    """Digest of its pixels and labels."""
     digest = hashlib.sha256()
     for array in (*data.train, *data.test):
         digest.update(repr((array.shape, array.dtype)).encode())

@@ -25,16 +25,12 @@ LEAST_DRIVE, MOST_DRIVE = 0.2, FREEZING_DRIVES[1]
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """A mean over replicates."""
-
     mean: float
     standard_error: float  # nan of a single replicate
 
 
 @dataclasses.dataclass(frozen=True)
 class CellSummary:
-    """Measures of a cell and diagnostics of its router."""
-
     name: str
     measures: dict[str, Estimate]  # by the keys of `measures_of`
     baseline: str | None  # the cell that it is compared with; None for that cell itself
@@ -48,8 +44,6 @@ class CellSummary:
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """All cells, and the magnitudes that decide what a router can learn."""
-
     cells: list[CellSummary]
     variance: float  # of an element of the normalised mean images across tasks, mean over elements
     drive: float  # kappa, median over the rounds of cells with a router
@@ -64,7 +58,6 @@ class Summary:
 
 
 def summarize(plan: Plan, runs: Runs) -> Summary:
-    """The summary of a plan's runs."""
     preset = plan.preset
     routed = [run for run in runs.values() if has_router(preset, run.params)] or list(runs.values())
     drives = np.concatenate([run.records.drive[is_learned(run)] for run in routed])
@@ -79,7 +72,6 @@ def summarize(plan: Plan, runs: Runs) -> Summary:
 
 
 def measures_of(preset: Preset, run: Run) -> dict[str, Float[np.ndarray, " B"]]:
-    """Final measures of a run, one number for each replicate."""
     records: Any = run.records
     measures = {"generalization_error": records.generalization_error[-1], "accuracy": _mean(records.accuracy)}
     if preset.paper == EDGE:
@@ -95,7 +87,6 @@ def has_router(preset: Preset, params: Params) -> bool:
 
 
 def is_learned(run: Run) -> Bool[np.ndarray, "T B"]:
-    """Rounds whose task reached an expert."""
     return run.records.expert >= 0
 
 

@@ -80,11 +80,7 @@ def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[A
 
 @functools.lru_cache(maxsize=4)  # each as large as its data set
 def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
-    """The pool, on the host, of tasks that recognise these classes of a data set, one each.
-
-    Raises: InvalidDimsError for a class that the data set lacks or that is named twice, for a split without images of
-        it or of the others, and for pixels that are not bytes or differ in shape between splits.
-    """
+    """The pool, on the host, of tasks that recognise these classes of a data set, one each."""
     data = source if isinstance(source, DataSet) else source()
     _check_pixels(data)
     known = len(data.class_names)
@@ -150,13 +146,7 @@ def _split(images: Images, classes: tuple[int, ...]) -> Split:
 def sample_rows(
     split: Split, task: Int[Array, ""], uniforms: Float[Array, " n"], positive_share: Float[Scalar, ""]
 ) -> Int[Array, " n"]:
-    """Rows of a task's images: the first `positive_share` of them of its class, the others of all other classes.
-
-    Images are drawn with replacement.
-
-    Args:
-        uniforms: independent, uniform on (0, 1), one for each image.
-    """
+    """Rows of a task's images: the first `positive_share` of them of its class, the others of all other classes."""
     # Sums of int32 are int64 under x64, but rows are int32 in the state.
     start, count = (select_row(leaf[:, None], task)[0].astype(jnp.int32) for leaf in (split.starts, split.counts))
     num_others = split.labels.shape[0] - count

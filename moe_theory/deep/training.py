@@ -17,15 +17,12 @@ from moe_theory.deep.tasks import Arrival, Pool, inputs_of
 
 
 class Trained(NamedTuple):
-    """An expert after a task."""
-
     weights: Weights  # of the expert alone
     squared_change: Float[Array, ""]  # |w_t - w_{t-1}|^2; under `per_parameter` its mean over the parameters
     rows: Tables  # its evaluation on every test image, leaves (K, n)
 
 
 def initial_experts(key: Key[Array, ""], dims: Dims, pool: Pool) -> Weights:
-    """All experts drawn (He), leaves (M, ...)."""
     _, height, width, channels = pool.train.pixels.shape
     shape = (height, width, channels)
     return networks.stacked(NETWORKS[dims.network], key, dims.max_experts, shape, dims.num_classes)
@@ -40,10 +37,7 @@ def train_on_arrival(
     params: Params,
     dims: Dims,
 ) -> Trained:
-    """Train and evaluate one expert on the arrival of round `time`, whose images are `pixels`.
-
-    Source: Appendices A.3 and A.4 of `continual`.
-    """
+    """Train and evaluate one expert on the arrival of round `time`, whose images are `pixels`."""
     network = NETWORKS[dims.network]
     labels = pool.train.labels[arrival.images]
     after = train(
@@ -65,14 +59,7 @@ def train(
     time: Int[Array, ""],
     params: Params,
 ) -> Weights:
-    """The weights after one gradient step for each row of `batches`, which are positions in `inputs`.
-
-    Args:
-        labels: which of the K classes each image shows; -1 for none of them.
-        task: the class to recognise.
-        time: the round, which sets the step size.
-    Source: Appendices A.3 and A.4 of `continual`.
-    """
+    """The weights after one gradient step for each row of `batches`, which are positions in `inputs`."""
     method = _method(optimizer, params, step_size(params, time))
 
     def loss(parameters: Any, statistics: Any, batch: Int[Array, " b"]) -> tuple[Float[Array, ""], Any]:

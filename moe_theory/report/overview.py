@@ -32,7 +32,6 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 def panels() -> dict[str, Panel]:
-    """The panels by paper, in the order of reports."""
     made = {name: paper.import_overview() for name, paper in all_papers().items()}
     return {name: panel for name, panel in made.items() if panel is not None}
 
@@ -122,7 +121,6 @@ def _draw_legend(figure: "FigureBase") -> None:
 
 
 def caption(data: xr.Dataset) -> str:
-    """What each panel shows, the claims judged, and the command."""
     shown = list(zip(LETTERS, panels().values(), strict=False))
     judged = "; ".join(f"({letter}) {panel.printed}, {panel.right}" for letter, panel in shown)
     notes = " ".join(f"({letter}) {panel.note}" for letter, panel in shown)

@@ -35,8 +35,6 @@ class Step(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a step printed, drew and computed."""
-
     step: Step
     output: str
     pictures: tuple[Path, ...]
@@ -44,7 +42,6 @@ class Result(NamedTuple):
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
-        """A dictionary for JSON."""
         return {
             "step": self.step.number,
             "title": self.step.title,
@@ -83,13 +80,7 @@ def parse(text: str) -> list[Step]:
 
 
 def run(step: Step, namespace: dict[str, Any], path: Path, folder: Path) -> Result:
-    """Run the cells of a step in `namespace`, which earlier steps have filled.
-
-    Args:
-        path: the script that tracebacks name.
-        folder: where the step's pictures appear, as SVG.
-    Raises: what the step raises, with the step named: in a note, or within the line of a MoeTheoryError.
-    """
+    """Run the cells of a step in `namespace`, which earlier steps have filled."""
     import matplotlib.pyplot as plt
 
     before, open_figures = _pictures(folder), set(plt.get_fignums())
@@ -114,7 +105,6 @@ def run(step: Step, namespace: dict[str, Any], path: Path, folder: Path) -> Resu
 
 
 def _pictures(folder: Path) -> dict[Path, int]:
-    """The pictures in a folder, and when each was written."""
     return {path: path.stat().st_mtime_ns for path in folder.glob("*.svg")}
 
 

@@ -120,11 +120,7 @@ def provenance(
     paper: str, name: str, reading: ReadingLike, replicates: int, seed: int, num_rounds: int, is_shortened: bool
 ) -> dict[str, Any]:
     """Attributes that say where a dataset comes from; the command is empty for rounds that no command asks for."""
-    command = (
-        f"moe-theory figures {paper} {name} --reading {reading.name} --replicates {replicates} --seed {seed}"
-        if not is_shortened
-        else ""
-    )
+    command = f"moe-theory figures {paper} {name} --reading {reading.name} --replicates {replicates} --seed {seed}"
     return {
         "figure": name,
         "reading": reading.name,
@@ -132,7 +128,7 @@ def provenance(
         "replicates": replicates,
         "seed": seed,
         "num_rounds": num_rounds,
-        "command": command,
+        "command": "" if is_shortened else command,
     }
 
 
@@ -149,6 +145,5 @@ def closing(data: xr.Dataset, runs: str | None = None) -> str:
 
 
 def replicates_and_seed(data: xr.Dataset) -> str:
-    """How many replicates, of which seed, in words."""
     noun = "replicate" if data.attrs["replicates"] == 1 else "replicates"
     return f"{data.attrs['replicates']} {noun}, seed {data.attrs['seed']}"

@@ -61,7 +61,6 @@ class Request:
 
     @property
     def num_verdicts(self) -> int:
-        """How many verdicts the report will have."""
         return sum(len(study.claims) for study in self.studies)
 
 
@@ -190,30 +189,25 @@ class AdjustedReading:
 
     @property
     def summary(self) -> str:
-        """The reading's summary, and what is set."""
         return "; ".join([self.base.summary, *(f"{name}={shown(value)}" for name, value in self.settings.items())])
 
     @property
     def options(self) -> str:
-        """The command line's options for this reading."""
         sets = (f"--set {name}={shown(value)}" for name, value in self.settings.items())
         return " ".join([f"--reading {self.base.name}", *sets])
 
     def params(self, **overrides: Any) -> Any:
-        """The parameters, with `overrides` on top. Raises: as the reading."""
         return self.base.params(**{**self.settings, **overrides})
 
 
 def options_of(reading: ReadingLike) -> str:
-    """The command line's options that name a reading."""
     return reading.options if isinstance(reading, AdjustedReading) else f"--reading {reading.name}"
 
 
 def adjusted(reading: ReadingLike, settings: Mapping[str, Any], experiment: Experiment) -> ReadingLike:
     """The reading with `settings`, numbers or their texts, for an experiment; the reading itself where there are none.
-
     Raises: InvalidParamsError for a parameter that does not exist, that the experiment decides itself, or for a value
-        that the experiment's system refuses.
+    that the experiment's system refuses.
     """
     if not settings:
         return reading
@@ -259,9 +253,8 @@ def require_free(name: str, reading: ReadingLike, experiment: Experiment) -> Non
 
 
 def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Group]:
-    """Claims by experiment and reading, in their order; each paper takes the named readings it has.
-
-    A claim on a stored sweep is judged under the sweep's.
+    """Claims by experiment and reading, in their order; each paper takes the named readings it has. A claim on a stored
+    sweep is judged under the sweep's.
     """
     groups: dict[tuple[int, str], tuple[Experiment, ReadingLike, list[Claim]]] = {}
     papers = dict.fromkeys(claim.paper for claim in claims if claim.experiment.stored is None)
@@ -288,9 +281,8 @@ def _reading_of_sweep(claim: Claim, names: Sequence[str] | None) -> ReadingLike:
 
 
 def _check_stored(experiment: Experiment, replicates: int | None, seed: int) -> None:
-    """Raise InvalidRunError where a stored sweep has fewer replicates than asked for, or another seed.
-
-    Seed 0 is the default, and so is taken as not asked for.
+    """Raise InvalidRunError where a stored sweep has fewer replicates than asked for, or another seed. Seed 0 is the
+    default, and so is taken as not asked for.
     """
     if experiment.stored is None:
         return

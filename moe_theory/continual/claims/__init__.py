@@ -1,8 +1,4 @@
-"""Claims of the continual-learning paper, each with the corrected statement where it is wrong.
-
-Predictions use each replicate's own pool and loads, so that a difference from them is due only to what the statement
-averages over. Metrics are squared model distances; margins are fractions of a `scale` in the same unit.
-"""
+"""Claims of the continual-learning paper, each with the corrected statement where it is wrong."""
 
 # isort: off
 # Reports list claims in the order of these imports.

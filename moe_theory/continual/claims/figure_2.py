@@ -14,19 +14,16 @@ ALMOST_ZERO = 0.05  # of a single expert's error: our reading of "almost zero"
 
 
 def _final(name: str, terminate: bool, sizes: tuple[int, ...] = MOE_SIZES) -> Values:
-    """A metric at the last round, one component a number of experts."""
     return lambda runs: np.concatenate(
         [metric(name, cell_name(size, terminate), (FIGURE_2.num_rounds,))(runs) for size in sizes], axis=1
     )
 
 
 def _both_final(sizes: tuple[int, ...], factor: float = 1.0) -> Values:
-    """Forgetting, then generalization error, at the last round, with termination, times a factor."""
     return lambda runs: factor * np.concatenate([_final(name, True, sizes)(runs) for name in METRICS], axis=1)
 
 
 def _over_sizes(measure: Callable[[Run], np.ndarray], terminate: bool) -> Values:
-    """Something of a cell's second half, one component a number of experts."""
     return lambda runs: np.stack([measure(runs[cell_name(size, terminate)]) for size in MOE_SIZES], axis=1)
 
 
@@ -49,7 +46,6 @@ def _mean_move(run: Run) -> np.ndarray:
 
 
 def _early_rise(round: int) -> Values:
-    """Both metrics at a round of the exploration stage."""
     return lambda runs: np.concatenate([metric(name, MANY, (round,))(runs) for name in METRICS], axis=1)
 
 

@@ -1,7 +1,4 @@
-"""Lemma 10, on two experts' softmax probabilities and the gap delta of their gate outputs.
-
-Instances: the gate outputs of a task with the gates of round T, the first expert's set delta above the second's.
-"""
+"""Lemma 10: softmax probabilities of two experts whose gate outputs, after round T, are set delta apart."""
 
 import numpy as np
 from jaxtyping import Float
@@ -19,7 +16,6 @@ TOLERANCE = 1e-9  # of probabilities in float64
 
 
 def probabilities_at(runs: Runs, gaps: tuple[float, ...]) -> Float[np.ndarray, "B gaps 2"]:
-    """pi of the first expert and of the second, at each gap."""
     outputs = np.repeat(gate_output_pairs(runs[CELL])[:, :1], len(gaps), axis=1)
     outputs[..., 0] = outputs[..., 1] + np.asarray(gaps)
     weights = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
@@ -27,7 +23,6 @@ def probabilities_at(runs: Runs, gaps: tuple[float, ...]) -> Float[np.ndarray, "
 
 
 def _difference(gaps: tuple[float, ...]):
-    """|pi_m - pi_m'| at each gap."""
     return lambda runs: np.abs(np.diff(probabilities_at(runs, gaps), axis=-1))[..., 0]
 
 
@@ -35,23 +30,18 @@ def _by_gap(gaps: tuple[float, ...]):
     return named(*(f"delta = {gap:g}" for gap in gaps))
 
 
-@rate("continual.lemma-10.near", at_least=1.0, abscissa=SMALL_GAPS, where="Lemma 10, first case")
+@rate("continual.lemma-10.near", at_least=1.0, where="Lemma 10, first case")
 class Lemma10Near:
     """Two experts' probabilities differ by O(delta), for a small gap delta of their gate outputs."""
 
     formula = r"\delta_\Theta \to 0 \Rightarrow |\pi_m - \pi_{m'}| = O(\delta_\Theta)"
     experiment = ROUTER_GRID
     labels = _by_gap(SMALL_GAPS)
+    abscissa = SMALL_GAPS
     observe = _difference(SMALL_GAPS)
 
 
-@rate(
-    "continual.lemma-10.far",
-    at_least=1.0,
-    abscissa=LARGE_GAPS,
-    where="Lemma 10, second case",
-    replaced_by="continual.lemma-10.exact",
-)
+@rate("continual.lemma-10.far", at_least=1.0, where="Lemma 10, second case", replaced_by="continual.lemma-10.exact")
 class Lemma10Far:
     """They differ by Omega(delta) for gaps that are not small: the difference grows at least in proportion.
 
@@ -61,15 +51,11 @@ class Lemma10Far:
     formula = r"|\pi_m - \pi_{m'}| = \Omega(\delta_\Theta)"
     experiment = ROUTER_GRID
     labels = _by_gap(LARGE_GAPS)
+    abscissa = LARGE_GAPS
     observe = _difference(LARGE_GAPS)
 
 
-@rate(
-    "continual.lemma-10.far-bounded",
-    at_most=1.0,
-    abscissa=BOUNDED_GAPS,
-    where="Lemma 10, second case, for bounded gaps",
-)
+@rate("continual.lemma-10.far-bounded", at_most=1.0, where="Lemma 10, second case, for bounded gaps")
 class Lemma10FarBounded:
     """For gaps up to 1 they differ by Omega(delta): towards 0 the difference shrinks no faster than in proportion.
 
@@ -80,6 +66,7 @@ class Lemma10FarBounded:
     formula = r"\delta_\Theta \leq 1 \Rightarrow |\pi_m - \pi_{m'}| = \Omega(\delta_\Theta)"
     experiment = ROUTER_GRID
     labels = _by_gap(BOUNDED_GAPS)
+    abscissa = BOUNDED_GAPS
     observe = _difference(BOUNDED_GAPS)
 
 

@@ -7,36 +7,22 @@ from collections.abc import Callable
 
 import numpy as np
 
-from moe_theory.continual import corrected, theory
+from moe_theory.continual import corrected, experiments, theory
 from moe_theory.continual.claims.measurements import (
     Values,
+    along,
     claim,
     contracted_errors,
-    likely,
     mean_where,
     named,
     over,
     past_exploration,
     per_cell,
+    probable,
     rate,
     remaining_errors,
     router_learning,
     truth_length,
-)
-from moe_theory.continual.experiments import (
-    COVERAGE,
-    COVERAGE_CLUSTERS,
-    COVERAGE_EXPERTS,
-    COVERAGE_TASKS,
-    FEW_CELLS,
-    FEW_FIGURE_2,
-    FEW_SMALLEST,
-    MANY_CELLS,
-    MANY_FIGURE_2,
-    MANY_SMALLEST,
-    SPECIALIZATION,
-    SPECIALIZATION_SCALES,
-    stage_rounds,
 )
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
@@ -48,8 +34,8 @@ COVERAGE_SIZES = ((2, 2), (3, 3), (3, 6), (6, 12), (6, 24), (10, 53))  # sets N 
 def _no_set_empty(count: int) -> Values:
     def observe(runs: Runs) -> np.ndarray:
         run = runs[f"{count} sets"]
-        row = np.searchsorted(run.rounds, stage_rounds(run.params))
-        sets = run.records.sets[row][: COVERAGE_EXPERTS[count]]
+        row = np.searchsorted(run.rounds, experiments.stage_rounds(run.params))
+        sets = run.records.sets[row][: experiments.COVERAGE_EXPERTS[count]]
         return np.all([np.any(sets == cluster, axis=0) for cluster in range(count)], axis=0)
 
     return observe
@@ -64,30 +50,26 @@ def _shortfalls(bound: Callable[[int, int], float]) -> Values:
 _BY_SIZES = named(*(f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in COVERAGE_SIZES))
 
 
-@claim(
-    "continual.lemma-11.tasks", where="Lemma 11, first case", kind="probability", replaced_by="continual.lemma-11.union"
-)
+@probable("continual.lemma-11.tasks", where="Lemma 11, first case", replaced_by="continual.lemma-11.union")
 class Lemma11Tasks:
     """With M = N ln(N/delta) experts, at T1 every task has one whose gate output is largest for it, but for delta."""
 
     formula = r"\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n \in [N]\right) \geq 1 - \delta"
-    experiment = COVERAGE
-    side = "at_least"
-    labels = named(f"N = {COVERAGE_TASKS}, M = {COVERAGE_EXPERTS[COVERAGE_TASKS]}")
-    observe = _no_set_empty(COVERAGE_TASKS)
-    predict = likely
+    experiment = experiments.COVERAGE
+    labels = named(f"N = {experiments.COVERAGE_TASKS}, M = {experiments.COVERAGE_EXPERTS[experiments.COVERAGE_TASKS]}")
+    observe = _no_set_empty(experiments.COVERAGE_TASKS)
 
 
-@claim("continual.lemma-11.clusters", where="Lemma 11, second case", kind="probability")
+@probable("continual.lemma-11.clusters", where="Lemma 11, second case")
 class Lemma11Clusters:
     """With M = K ln(K/delta) < N experts, at T1 every cluster has one that is best at a task of it, but for delta."""
 
     formula = r"\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta"
-    experiment = COVERAGE
-    side = "at_least"
-    labels = named(f"K = {COVERAGE_CLUSTERS}, M = {COVERAGE_EXPERTS[COVERAGE_CLUSTERS]}")
-    observe = _no_set_empty(COVERAGE_CLUSTERS)
-    predict = likely
+    experiment = experiments.COVERAGE
+    labels = named(
+        f"K = {experiments.COVERAGE_CLUSTERS}, M = {experiments.COVERAGE_EXPERTS[experiments.COVERAGE_CLUSTERS]}"
+    )
+    observe = _no_set_empty(experiments.COVERAGE_CLUSTERS)
 
 
 @claim(
@@ -108,7 +90,7 @@ class Lemma11Product:
         r"\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq "
         r"\left(1 - \left(1 - \frac{1}{N}\right)^M\right)^N"
     )
-    experiment = COVERAGE
+    experiment = experiments.COVERAGE
     labels = _BY_SIZES
     observe = _shortfalls(theory.lemma_11)
 
@@ -122,7 +104,7 @@ class Lemma11Union:
     """
 
     formula = r"\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq 1 - N \left(1 - \frac{1}{N}\right)^M"
-    experiment = COVERAGE
+    experiment = experiments.COVERAGE
     labels = _BY_SIZES
     observe = _shortfalls(corrected.lemma_11)
 
@@ -154,14 +136,13 @@ class Lemma12Tasks:
     """
 
     formula = r"m_t \in \mathcal{M}_n \Rightarrow \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc} = 0"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(MANY_CELLS, _largest_correct_gradient)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_CELLS, _largest_correct_gradient)
 
 
 @rate(
     "continual.lemma-12.clusters",
     at_least=1.5,
-    abscissa=SPECIALIZATION_SCALES,
     where="Lemma 12, case 2",
     replaced_by="continual.lemma-12.clusters-order",
 )
@@ -175,13 +156,11 @@ class Lemma12Clusters:
         r"m_t \in \mathcal{M}_k \Rightarrow \|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc}\|_\infty "
         r"= \mathcal{O}(\sigma_0^{1.5})"
     )
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(FEW_CELLS, _correct_gradient)
+    experiment = experiments.SPECIALIZATION
+    labels, observe, abscissa = along(experiments.FEW_CELLS, _correct_gradient)
 
 
-@rate(
-    "continual.lemma-12.clusters-order", at_least=1.0, abscissa=SPECIALIZATION_SCALES, where="replaces Lemma 12, case 2"
-)
+@rate("continual.lemma-12.clusters-order", at_least=1.0, where="replaces Lemma 12, case 2")
 class Lemma12ClustersOrder:
     """With M < N, that gradient is O(sigma_0), the order of the distance of any model to any truth."""
 
@@ -189,16 +168,15 @@ class Lemma12ClustersOrder:
         r"m_t \in \mathcal{M}_k \Rightarrow \|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc}\|_\infty "
         r"= \mathcal{O}(\sigma_0)"
     )
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(FEW_CELLS, _correct_gradient)
+    experiment = experiments.SPECIALIZATION
+    labels, observe, abscissa = along(experiments.FEW_CELLS, _correct_gradient)
 
 
 def _always(name: str):
-    """Whether something holds in all rounds from T1 + 2 on."""
     return lambda run: np.all(getattr(run.records, name)[past_exploration(run)], axis=0)
 
 
-@claim("continual.lemma-13.tasks", where="Lemma 13, M > N", kind="probability")
+@probable("continual.lemma-13.tasks", where="Lemma 13, M > N")
 class Lemma13Tasks:
     """With M > N, from T1 + 2 on an expert's probability is larger for its own task than for all others, up to delta.
 
@@ -206,13 +184,11 @@ class Lemma13Tasks:
     """
 
     formula = r"\pi_m(X_n, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_n, n' \neq n"
-    experiment = SPECIALIZATION
-    side = "at_least"
-    labels, observe = per_cell(MANY_SMALLEST, _always("is_separated"))
-    predict = likely
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_SMALLEST, _always("is_separated"))
 
 
-@claim("continual.lemma-13.clusters", where="Lemma 13, M < N", kind="probability")
+@probable("continual.lemma-13.clusters", where="Lemma 13, M < N")
 class Lemma13Clusters:
     """With M < N, from T1 + 2 on an expert's probability is larger for its cluster's tasks than others, up to delta."""
 
@@ -220,42 +196,31 @@ class Lemma13Clusters:
         r"\pi_m(X_n, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad "
         r"m \in \mathcal{M}_k, w_n \in \mathcal{W}_k, w_{n'} \notin \mathcal{W}_k"
     )
-    experiment = SPECIALIZATION
-    side = "at_least"
-    labels, observe = per_cell(FEW_SMALLEST, _always("is_separated"))
-    predict = likely
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.FEW_SMALLEST, _always("is_separated"))
 
 
-@claim("continual.proposition-1.sets-tasks", where="Proposition 1, and its full version, case 1", kind="probability")
+@probable("continual.proposition-1.sets-tasks", where="Proposition 1, and its full version, case 1")
 class Proposition1SetsTasks:
     """With M > N, every expert keeps its task's set in all rounds after T1, with probability at least 1 - delta."""
 
     formula = r"\mathbb{P}\left(m \in \mathcal{M}_n \text{ for all } t > T_1\right) \geq 1 - \delta"
-    experiment = SPECIALIZATION
-    side = "at_least"
-    labels, observe = per_cell(MANY_SMALLEST, _always("is_stable"))
-    predict = likely
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_SMALLEST, _always("is_stable"))
 
 
-@claim("continual.proposition-1.sets-clusters", where="Proposition 1, full version, case 2", kind="probability")
+@probable("continual.proposition-1.sets-clusters", where="Proposition 1, full version, case 2")
 class Proposition1SetsClusters:
     """With M < N, every expert keeps its cluster's set in all rounds after T1, with probability at least 1 - delta."""
 
     formula = r"\mathbb{P}\left(m \in \mathcal{M}_k \text{ for all } t > T_1\right) \geq 1 - \delta"
-    experiment = SPECIALIZATION
-    side = "at_least"
-    labels, observe = per_cell(FEW_SMALLEST, _always("is_stable"))
-    predict = likely
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.FEW_SMALLEST, _always("is_stable"))
 
 
-def _is_unchanged(run: Run) -> np.ndarray:
-    return run.records.drift.max(axis=0) <= UNCHANGED * truth_length(run)
-
-
-@claim(
+@probable(
     "continual.proposition-1.unchanged",
     where="Proposition 1, and its full version, case 1",
-    kind="probability",
     replaced_by="continual.proposition-1.contraction",
 )
 class Proposition1Unchanged:
@@ -265,16 +230,15 @@ class Proposition1Unchanged:
     """
 
     formula = r"w_{T_1+1}^{(m)} = \cdots = w_T^{(m)}"
-    experiment = SPECIALIZATION
-    side = "at_least"
-    labels, observe = per_cell(MANY_SMALLEST, _is_unchanged)
-    predict = likely
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(
+        experiments.MANY_SMALLEST, lambda run: run.records.drift.max(axis=0) <= UNCHANGED * truth_length(run)
+    )
 
 
 @rate(
     "continual.proposition-1.drift",
     at_least=1.5,
-    abscissa=SPECIALIZATION_SCALES,
     where="Proposition 1, full version, case 2",
     replaced_by="continual.proposition-1.contraction",
 )
@@ -282,8 +246,10 @@ class Proposition1Drift:
     """With M < N, every expert stays within O(sigma_0^1.5) of what it was at round T1 + 1, in all later rounds."""
 
     formula = r"\|w_t^{(m)} - w_{T_1+1}^{(m)}\|_\infty = \mathcal{O}(\sigma_0^{1.5})"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(FEW_CELLS, lambda run: run.records.drift.max(axis=0).astype(np.float64))
+    experiment = experiments.SPECIALIZATION
+    labels, observe, abscissa = along(
+        experiments.FEW_CELLS, lambda run: run.records.drift.max(axis=0).astype(np.float64)
+    )
 
 
 @claim("continual.proposition-1.contraction", where="replaces Proposition 1 and Lemma 12", kind="equality", margin=0.02)
@@ -297,36 +263,32 @@ class Proposition1Contraction:
         r"\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = "
         r"\frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2"
     )
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(MANY_FIGURE_2 + FEW_FIGURE_2, remaining_errors)
-    predict = over(MANY_FIGURE_2 + FEW_FIGURE_2, contracted_errors)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2, remaining_errors)
+    predict = over(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2, contracted_errors)
 
 
 def _is_ordered_at_end(run: Run) -> np.ndarray:
-    return run.records.is_ordered[stage_rounds(run.params) - 1]
+    return run.records.is_ordered[experiments.stage_rounds(run.params) - 1]
 
 
-@claim("continual.proposition-1.order-tasks", where="Proposition 1, proof: Eq. (34), M > N", kind="probability")
+@probable("continual.proposition-1.order-tasks", where="Proposition 1, proof: Eq. (34), M > N")
 class Proposition1OrderTasks:
     """With M > N, at T1 for each task's signal the experts of its set are above all others, up to delta."""
 
     formula = (
         r"\pi_m(X_n, \Theta_{T_1}) > \pi_{m'}(X_n, \Theta_{T_1}), \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}"
     )
-    experiment = SPECIALIZATION
-    side = "at_least"
-    labels, observe = per_cell(MANY_SMALLEST, _is_ordered_at_end)
-    predict = likely
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_SMALLEST, _is_ordered_at_end)
 
 
-@claim("continual.proposition-1.order-clusters", where="Proposition 1, proof: Eq. (34), M < N", kind="probability")
+@probable("continual.proposition-1.order-clusters", where="Proposition 1, proof: Eq. (34), M < N")
 class Proposition1OrderClusters:
     """With M < N, at T1 for each signal the experts of its cluster's set are above all others, up to delta."""
 
     formula = (
         r"\pi_m(X_k, \Theta_{T_1}) > \pi_{m'}(X_k, \Theta_{T_1}), \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}"
     )
-    experiment = SPECIALIZATION
-    side = "at_least"
-    labels, observe = per_cell(FEW_SMALLEST, _is_ordered_at_end)
-    predict = likely
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.FEW_SMALLEST, _is_ordered_at_end)

@@ -6,29 +6,8 @@ gates that route. Pairs in one set and in different ones are taken for the arriv
 
 import numpy as np
 
-from moe_theory.continual.claims.measurements import (
-    average_until,
-    claim,
-    likely,
-    per_cell,
-    rate,
-    router_learning,
-)
-from moe_theory.continual.experiments import (
-    FEW_CELLS,
-    FEW_LONG_CELLS,
-    FEW_SMALLEST,
-    MANY_CELLS,
-    MANY_LONG_CELLS,
-    MANY_SMALLEST,
-    NO_TERMINATION,
-    NO_TERMINATION_LONG,
-    NO_TERMINATION_LONG_SCALES,
-    RETURN_POWER,
-    SPECIALIZATION_SCALES,
-    T2_POWER,
-    stage_rounds,
-)
+from moe_theory.continual import experiments
+from moe_theory.continual.claims.measurements import along, average_until, per_cell, probable, rate, router_learning
 from moe_theory.runs import Run
 
 
@@ -36,7 +15,7 @@ def _largest_gradient_gap(run: Run) -> np.ndarray:
     return run.records.gradient_gap[router_learning(run)].max(axis=0).astype(np.float64)
 
 
-@rate("continual.lemma-14.tasks", at_least=1.0, abscissa=SPECIALIZATION_SCALES, where="Lemma 14, Eq. (39)")
+@rate("continual.lemma-14.tasks", at_least=1.0, where="Lemma 14, Eq. (39)")
 class Lemma14Tasks:
     """From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M > N."""
 
@@ -44,24 +23,24 @@ class Lemma14Tasks:
         r"\|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{task} - \nabla_{\theta_t^{(m_t)}} \mathcal{L}_t^{task}\|_\infty "
         r"= \mathcal{O}(\sigma_0)"
     )
-    experiment = NO_TERMINATION
-    labels, observe = per_cell(MANY_CELLS, _largest_gradient_gap)
+    experiment = experiments.NO_TERMINATION
+    labels, observe, abscissa = along(experiments.MANY_CELLS, _largest_gradient_gap)
 
 
-@rate("continual.lemma-14.clusters", at_least=1.0, abscissa=SPECIALIZATION_SCALES, where="Lemma 14, Eq. (39)")
+@rate("continual.lemma-14.clusters", at_least=1.0, where="Lemma 14, Eq. (39)")
 class Lemma14Clusters:
     """From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M < N."""
 
     formula = Lemma14Tasks.formula
-    experiment = NO_TERMINATION
-    labels, observe = per_cell(FEW_CELLS, _largest_gradient_gap)
+    experiment = experiments.NO_TERMINATION
+    labels, observe, abscissa = along(experiments.FEW_CELLS, _largest_gradient_gap)
 
 
 def _always_ordered(run: Run) -> np.ndarray:
     return np.all(run.records.is_ordered[router_learning(run)], axis=0)
 
 
-@claim("continual.lemma-15.tasks", where="Lemma 15, Eq. (40), M > N", kind="probability")
+@probable("continual.lemma-15.tasks", where="Lemma 15, Eq. (40), M > N")
 class Lemma15Tasks:
     """With M > N, from T1 + 1 to t_1 experts of a task's set have larger probabilities for it than all others.
 
@@ -72,13 +51,11 @@ class Lemma15Tasks:
         r"\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad "
         r"\pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}"
     )
-    experiment = NO_TERMINATION
-    side = "at_least"
-    labels, observe = per_cell(MANY_SMALLEST, _always_ordered)
-    predict = likely
+    experiment = experiments.NO_TERMINATION
+    labels, observe = per_cell(experiments.MANY_SMALLEST, _always_ordered)
 
 
-@claim("continual.lemma-15.clusters", where="Lemma 15, Eq. (40), M < N", kind="probability")
+@probable("continual.lemma-15.clusters", where="Lemma 15, Eq. (40), M < N")
 class Lemma15Clusters:
     """With M < N, from T1 + 1 to t_1 experts of a cluster's set have larger probabilities for it than all others."""
 
@@ -86,15 +63,13 @@ class Lemma15Clusters:
         r"\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad "
         r"\pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}"
     )
-    experiment = NO_TERMINATION
-    side = "at_least"
-    labels, observe = per_cell(FEW_SMALLEST, _always_ordered)
-    predict = likely
+    experiment = experiments.NO_TERMINATION
+    labels, observe = per_cell(experiments.FEW_SMALLEST, _always_ordered)
 
 
 def _gap(name: str, root: float):
     """A gap of gate outputs at t_1 (root 1/4) or t_2 (root 3/4), averaged over a few rounds up to it."""
-    return lambda run: average_until(run, name, stage_rounds(run.params, root))
+    return lambda run: average_until(run, name, experiments.stage_rounds(run.params, root))
 
 
 _SAME = r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})"
@@ -110,7 +85,6 @@ _AT_T2 = r"|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m'
 @rate(
     "continual.proposition-2.same-set",
     at_least=1.75,
-    abscissa=SPECIALIZATION_SCALES,
     where="Proposition 2, Eq. (12), first case, and its full version, M > N",
     replaced_by="continual.proposition-2.same-set-order",
 )
@@ -121,14 +95,13 @@ class Proposition2SameSet:
     """
 
     formula = _SAME
-    experiment = NO_TERMINATION
-    labels, observe = per_cell(MANY_CELLS, _gap("own_gap", T2_POWER))
+    experiment = experiments.NO_TERMINATION
+    labels, observe, abscissa = along(experiments.MANY_CELLS, _gap("own_gap", experiments.T2_POWER))
 
 
 @rate(
     "continual.proposition-2.same-set-clusters",
     at_least=1.75,
-    abscissa=SPECIALIZATION_SCALES,
     where="Proposition 2, full version, item 1, first case, M < N",
     replaced_by="continual.proposition-2.same-set-clusters-order",
 )
@@ -136,16 +109,11 @@ class Proposition2SameSetClusters:
     """With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0^1.75) apart."""
 
     formula = _SAME
-    experiment = NO_TERMINATION
-    labels, observe = per_cell(FEW_CELLS, _gap("own_gap", T2_POWER))
+    experiment = experiments.NO_TERMINATION
+    labels, observe, abscissa = along(experiments.FEW_CELLS, _gap("own_gap", experiments.T2_POWER))
 
 
-@rate(
-    "continual.proposition-2.same-set-order",
-    at_least=1.0,
-    abscissa=SPECIALIZATION_SCALES,
-    where="replaces Proposition 2, Eq. (12), first case",
-)
+@rate("continual.proposition-2.same-set-order", at_least=1.0, where="replaces Proposition 2, Eq. (12), first case")
 class Proposition2SameSetOrder:
     """With M > N and no termination, at t_1 gate outputs in a task's set are O(sigma_0) apart.
 
@@ -153,28 +121,26 @@ class Proposition2SameSetOrder:
     """
 
     formula = _SAME_ORDER
-    experiment = NO_TERMINATION
-    labels, observe = per_cell(MANY_CELLS, _gap("own_gap", T2_POWER))
+    experiment = experiments.NO_TERMINATION
+    labels, observe, abscissa = along(experiments.MANY_CELLS, _gap("own_gap", experiments.T2_POWER))
 
 
 @rate(
     "continual.proposition-2.same-set-clusters-order",
     at_least=1.0,
-    abscissa=SPECIALIZATION_SCALES,
     where="replaces Proposition 2, full version, item 1, first case, M < N",
 )
 class Proposition2SameSetClustersOrder:
     """With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0) apart."""
 
     formula = _SAME_ORDER
-    experiment = NO_TERMINATION
-    labels, observe = per_cell(FEW_CELLS, _gap("own_gap", T2_POWER))
+    experiment = experiments.NO_TERMINATION
+    labels, observe, abscissa = along(experiments.FEW_CELLS, _gap("own_gap", experiments.T2_POWER))
 
 
 @rate(
     "continual.proposition-2.other-set",
     equal=0.75,
-    abscissa=SPECIALIZATION_SCALES,
     where="Proposition 2, Eq. (12), second case, and its full version, M > N",
     replaced_by="continual.proposition-2.other-set-order",
 )
@@ -185,14 +151,13 @@ class Proposition2OtherSet:
     """
 
     formula = _OTHER
-    experiment = NO_TERMINATION
-    labels, observe = per_cell(MANY_CELLS, _gap("other_gap", T2_POWER))
+    experiment = experiments.NO_TERMINATION
+    labels, observe, abscissa = along(experiments.MANY_CELLS, _gap("other_gap", experiments.T2_POWER))
 
 
 @rate(
     "continual.proposition-2.other-set-clusters",
     equal=0.75,
-    abscissa=SPECIALIZATION_SCALES,
     where="Proposition 2, full version, item 1, second case, M < N",
     replaced_by="continual.proposition-2.other-set-clusters-order",
 )
@@ -200,42 +165,35 @@ class Proposition2OtherSetClusters:
     """With M < N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart."""
 
     formula = _OTHER
-    experiment = NO_TERMINATION
-    labels, observe = per_cell(FEW_CELLS, _gap("other_gap", T2_POWER))
+    experiment = experiments.NO_TERMINATION
+    labels, observe, abscissa = along(experiments.FEW_CELLS, _gap("other_gap", experiments.T2_POWER))
 
 
-@rate(
-    "continual.proposition-2.other-set-order",
-    at_least=0.75,
-    abscissa=SPECIALIZATION_SCALES,
-    where="replaces Proposition 2, Eq. (12), second case",
-)
+@rate("continual.proposition-2.other-set-order", at_least=0.75, where="replaces Proposition 2, Eq. (12), second case")
 class Proposition2OtherSetOrder:
     """With M > N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart."""
 
     formula = _OTHER_ORDER
-    experiment = NO_TERMINATION
-    labels, observe = per_cell(MANY_CELLS, _gap("other_gap", T2_POWER))
+    experiment = experiments.NO_TERMINATION
+    labels, observe, abscissa = along(experiments.MANY_CELLS, _gap("other_gap", experiments.T2_POWER))
 
 
 @rate(
     "continual.proposition-2.other-set-clusters-order",
     at_least=0.75,
-    abscissa=SPECIALIZATION_SCALES,
     where="replaces Proposition 2, full version, item 1, second case, M < N",
 )
 class Proposition2OtherSetClustersOrder:
     """With M < N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart."""
 
     formula = _OTHER_ORDER
-    experiment = NO_TERMINATION
-    labels, observe = per_cell(FEW_CELLS, _gap("other_gap", T2_POWER))
+    experiment = experiments.NO_TERMINATION
+    labels, observe, abscissa = along(experiments.FEW_CELLS, _gap("other_gap", experiments.T2_POWER))
 
 
 @rate(
     "continual.proposition-2.all-experts",
     at_least=1.75,
-    abscissa=NO_TERMINATION_LONG_SCALES,
     where="Proposition 2, Eq. (13), and its full version, M > N",
     replaced_by="continual.proposition-2.all-experts-order",
 )
@@ -243,14 +201,13 @@ class Proposition2AllExperts:
     """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less."""
 
     formula = _AT_T2
-    experiment = NO_TERMINATION_LONG
-    labels, observe = per_cell(MANY_LONG_CELLS, _gap("any_gap", RETURN_POWER))
+    experiment = experiments.NO_TERMINATION_LONG
+    labels, observe, abscissa = along(experiments.MANY_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))
 
 
 @rate(
     "continual.proposition-2.all-experts-clusters",
     at_least=1.75,
-    abscissa=NO_TERMINATION_LONG_SCALES,
     where="Proposition 2, full version, item 2, M < N",
     replaced_by="continual.proposition-2.all-experts-clusters-order",
 )
@@ -258,33 +215,27 @@ class Proposition2AllExpertsClusters:
     """With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less."""
 
     formula = _AT_T2
-    experiment = NO_TERMINATION_LONG
-    labels, observe = per_cell(FEW_LONG_CELLS, _gap("any_gap", RETURN_POWER))
+    experiment = experiments.NO_TERMINATION_LONG
+    labels, observe, abscissa = along(experiments.FEW_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))
 
 
-@rate(
-    "continual.proposition-2.all-experts-order",
-    at_least=1.0,
-    abscissa=NO_TERMINATION_LONG_SCALES,
-    where="replaces Proposition 2, Eq. (13)",
-)
+@rate("continual.proposition-2.all-experts-order", at_least=1.0, where="replaces Proposition 2, Eq. (13)")
 class Proposition2AllExpertsOrder:
     """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is."""
 
     formula = _AT_T2_ORDER
-    experiment = NO_TERMINATION_LONG
-    labels, observe = per_cell(MANY_LONG_CELLS, _gap("any_gap", RETURN_POWER))
+    experiment = experiments.NO_TERMINATION_LONG
+    labels, observe, abscissa = along(experiments.MANY_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))
 
 
 @rate(
     "continual.proposition-2.all-experts-clusters-order",
     at_least=1.0,
-    abscissa=NO_TERMINATION_LONG_SCALES,
     where="replaces Proposition 2, full version, item 2, M < N",
 )
 class Proposition2AllExpertsClustersOrder:
     """With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is."""
 
     formula = _AT_T2_ORDER
-    experiment = NO_TERMINATION_LONG
-    labels, observe = per_cell(FEW_LONG_CELLS, _gap("any_gap", RETURN_POWER))
+    experiment = experiments.NO_TERMINATION_LONG
+    labels, observe, abscissa = along(experiments.FEW_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))

@@ -1,9 +1,7 @@
 """Lemmas 1 and 2 and Corollary 1: gate outputs of two tasks of one kind, and how smoothly routing follows gate outputs.
 
-An O(sigma_0^e) is tested by its exponent: the slope of log means over a grid of sigma_0 on which Algorithm 1's inputs
-shrink as it asks. Gates are those of round T; the two feature matrices of a pair are drawn anew. Definition 1 leaves
-the noise level sigma_t open: Lemma 1 is tested with a reading's, which does not shrink, and beside it with noise
-within O(sigma_0), which its proof needs. Routing probabilities are exact, so that only the instances are random.
+An O(sigma_0^e) is tested by the slope of log means over a grid of sigma_0. Definition 1 leaves the noise level sigma_t
+open: Lemma 1 is tested with a reading's, which does not shrink, and with noise within O(sigma_0), as its proof needs.
 """
 
 import math
@@ -13,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.continual.claims.measurements import FAILURE, claim, named, per_cell, rate
+from moe_theory.continual.claims.measurements import FAILURE, along, claim, named, per_cell, probable, rate
 from moe_theory.continual.corrected import lemma_2, routing_probabilities
 from moe_theory.continual.experiments import (
     FEWER_EXPERTS_CELLS,
@@ -24,7 +22,6 @@ from moe_theory.continual.experiments import (
     ROUTER_GRID,
     ROUTER_MANY,
     ROUTER_SCALE,
-    ROUTER_SCALES,
     SMALL_NOISE_CELLS,
     router_cell,
 )
@@ -92,7 +89,6 @@ def _near_signals(dims, runs: Runs) -> list[tuple[str, bool]]:
 @rate(
     "continual.lemma-1.same-signal",
     at_least=1.5,
-    abscissa=ROUTER_SCALES,
     where="Lemma 1, Eq. (10); full version, Eq. (25), M > N",
     replaced_by="continual.lemma-1.small-noise",
 )
@@ -105,13 +101,13 @@ class Lemma1:
     formula = r"|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})"
     experiment = ROUTER_GRID
     hypotheses = _more_experts
-    labels, observe = per_cell(ROUTER_CELLS, _output_gap)
+    labels, observe, abscissa = along(ROUTER_CELLS, _output_gap)
 
 
-@claim(
+@probable(
     "continual.lemma-1.probability",
     where="Lemma 1, with probability at least 1 - o(1)",
-    kind="probability",
+    is_likely=False,
     replaced_by="continual.lemma-1.small-noise-probability",
 )
 class Lemma1Probability:
@@ -123,15 +119,12 @@ class Lemma1Probability:
     formula = r"P(\max_m |h_m(X) - h_m(\tilde{X})| > 2 s d \sigma_0 \max_{t, j} |\theta_{t, j}|) = o(1)"
     experiment = ROUTER_GRID
     hypotheses = _more_experts
-    side = "at_most"
     labels, observe = per_cell(ROUTER_CELLS, _exceeds_proof)
-    predict = staticmethod(lambda runs: FAILURE)
 
 
 @rate(
     "continual.lemma-1.same-cluster",
     at_least=1.5,
-    abscissa=ROUTER_SCALES,
     where="Lemma 1, full version, Eq. (25), M < N",
     replaced_by="continual.lemma-1.same-cluster-small-noise",
 )
@@ -146,14 +139,11 @@ class Lemma1Cluster:
     )
     experiment = ROUTER_GRID
     hypotheses = _fewer_experts
-    labels, observe = per_cell(FEWER_EXPERTS_CELLS, _output_gap)
+    labels, observe, abscissa = along(FEWER_EXPERTS_CELLS, _output_gap)
 
 
 def _exceeds_product(run: Run) -> np.ndarray:
-    """Whether |<theta, sum_i X_i>| of an expert is above max |theta| |sum_ij X_ij|, over the noise columns.
-
-    The maximum is over all entries of all experts' gates in all rounds of the run.
-    """
+    """Whether |<theta, sum_i X_i>| of an expert is above max |theta| |sum_ij X_ij|, over the noise columns."""
     noise, size = _noise_sums(run)[:, 0], run.records.gate_size.max(axis=0).astype(np.float64)
     inner = np.abs(np.einsum("mdb,bd->mb", _gates(run), noise)).max(axis=0)
     return inner > size * np.abs(noise.sum(axis=1)) * (1 + 1e-9)
@@ -180,14 +170,14 @@ class Lemma1Product:
     labels, observe = per_cell(ROUTER_CELLS, _exceeds_product)
 
 
-@rate("continual.lemma-1.small-noise", at_least=1.5, abscissa=ROUTER_SCALES, where="replaces Lemma 1, M > N")
+@rate("continual.lemma-1.small-noise", at_least=1.5, where="replaces Lemma 1, M > N")
 class Lemma1SmallNoise:
     """Where the noise level is O(sigma_0), two arrivals of one task have outputs within O(sigma_0^1.5)."""
 
     formula = r"\sigma_t = O(\sigma_0) \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})"
     experiment = ROUTER_GRID
     hypotheses = _more_experts
-    labels, observe = per_cell(SMALL_NOISE_CELLS, _output_gap)
+    labels, observe, abscissa = along(SMALL_NOISE_CELLS, _output_gap)
 
 
 def _exceeds_tail(run: Run) -> np.ndarray:
@@ -198,10 +188,10 @@ def _exceeds_tail(run: Run) -> np.ndarray:
     return np.any(gaps > np.sqrt(2 * np.log(2 * len(norms) / FAILURE)) * deviations, axis=0)
 
 
-@claim(
+@probable(
     "continual.lemma-1.small-noise-probability",
     where="replaces Lemma 1, with probability at least 1 - o(1)",
-    kind="probability",
+    is_likely=False,
 )
 class Lemma1SmallNoiseProbability:
     """The gaps of all experts are within sigma_t (4 (s - 1) ln(2M/delta))^0.5 |theta|, but for chance delta = 0.05.
@@ -214,19 +204,15 @@ class Lemma1SmallNoiseProbability:
         r"\leq \delta"
     )
     experiment = ROUTER_GRID
-    side = "at_most"
     labels, observe = per_cell(SMALL_NOISE_CELLS, _exceeds_tail)
-    predict = staticmethod(lambda runs: FAILURE)
 
     @staticmethod
     def hypotheses(dims, runs: Runs) -> list[tuple[str, bool]]:
-        params = runs[SMALL_NOISE_CELLS[0]].params
+        params = runs[next(iter(SMALL_NOISE_CELLS))].params
         return [*_more_experts(dims, runs), ("beta_t is constant", params.min_strength == params.max_strength)]
 
 
-@rate(
-    "continual.lemma-1.same-cluster-small-noise", at_least=1.5, abscissa=ROUTER_SCALES, where="replaces Lemma 1, M < N"
-)
+@rate("continual.lemma-1.same-cluster-small-noise", at_least=1.5, where="replaces Lemma 1, M < N")
 class Lemma1NearSignals:
     """Where noise is O(sigma_0) and a cluster's signals are within O(sigma_0^1.5), so are its tasks' outputs."""
 
@@ -236,7 +222,7 @@ class Lemma1NearSignals:
     )
     experiment = ROUTER_GRID
     hypotheses = _near_signals
-    labels, observe = per_cell(NEAR_SIGNALS_CELLS, _output_gap)
+    labels, observe, abscissa = along(NEAR_SIGNALS_CELLS, _output_gap)
 
 
 SMOOTH_EXPERTS = (2, 5, 10)
@@ -270,7 +256,6 @@ def _steepness(run: Run, num_experts: int, spread: float, change: float) -> Floa
 
 
 def _over_experts(value):
-    """What `value` says of a run, one component a number of experts."""
     return lambda runs: np.stack([value(runs[SMOOTH_CELL], number) for number in SMOOTH_EXPERTS], axis=1)
 
 
@@ -329,7 +314,6 @@ class Lemma2Sharp:
 
 
 def _probability_gap(run: Run) -> np.ndarray:
-    """|p - p^|_inf for two arrivals of one task, with the gates of round T."""
     probabilities = routing_probabilities(gate_output_pairs(run), float(run.params.perturbation_scale))
     return np.abs(np.diff(probabilities, axis=1)).max(axis=(1, 2))
 
@@ -337,7 +321,6 @@ def _probability_gap(run: Run) -> np.ndarray:
 @rate(
     "continual.corollary-1.probabilities",
     at_least=2.75,
-    abscissa=ROUTER_SCALES,
     where="Corollary 1",
     replaced_by="continual.corollary-1.lipschitz",
 )
@@ -349,13 +332,13 @@ class Corollary1:
 
     formula = r"\|p - \hat{p}\|_\infty = O(\lambda M^2 \sigma_0^{1.5}), \lambda = \Theta(\sigma_0^{1.25})"
     experiment = ROUTER_GRID
-    labels, observe = per_cell(SMALL_NOISE_CELLS, _probability_gap)
+    labels, observe, abscissa = along(SMALL_NOISE_CELLS, _probability_gap)
 
 
-@rate("continual.corollary-1.lipschitz", at_least=0.25, abscissa=ROUTER_SCALES, where="replaces Corollary 1")
+@rate("continual.corollary-1.lipschitz", at_least=0.25, where="replaces Corollary 1")
 class Corollary1Lipschitz:
     """Where noise is O(sigma_0), they are routed with probabilities within O(sigma_0^1.5/lambda) = O(sigma_0^0.25)."""
 
     formula = r"\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda), \lambda = \Theta(\sigma_0^{1.25})"
     experiment = ROUTER_GRID
-    labels, observe = per_cell(SMALL_NOISE_CELLS, _probability_gap)
+    labels, observe, abscissa = along(SMALL_NOISE_CELLS, _probability_gap)

@@ -1,14 +1,12 @@
 """Lemmas 5 to 9: the gates' gradients, sizes and steps, and how evenly exploration loads the experts.
 
-An O() or Omega() is tested by its exponent: the slope of log means over a grid of sigma_0, of eta or of M. Along the
-grid of sigma_0 Algorithm 1's inputs shrink as it asks, eta and alpha as sigma_0^0.5 (the proof of Lemma 5 needs both
-from below too). "For any" is read as the largest, or smallest, over experts, signals and the rounds named. Lemma 8's
-probability delta is tested by the bound that its proof gives explicitly.
+An O() or Omega() is tested by the slope of log means over a grid of sigma_0, of eta or of M. "For any" is read as the
+largest, or smallest, over experts, signals and the rounds named.
 """
 
 import numpy as np
 
-from moe_theory.continual.claims.measurements import FAILURE, claim, named, over, per_cell, rate, recorded
+from moe_theory.continual.claims.measurements import FAILURE, along, claim, per_cell, probable, rate, recorded
 from moe_theory.continual.experiments import (
     EXPERT_CELLS,
     FEWER_EXPERTS_CELLS,
@@ -16,20 +14,15 @@ from moe_theory.continual.experiments import (
     ROUNDS_PAST_EXPLORATION,
     ROUTER_CELLS,
     ROUTER_EXPERT_GRID,
-    ROUTER_EXPERTS,
     ROUTER_GRID,
-    ROUTER_RATES,
-    ROUTER_SCALES,
     SMALL_NOISE_CELLS,
     UNIFORM_CELLS,
     stage_rounds,
 )
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs
 
 
 def _explored(run: Run, name: str) -> np.ndarray:
-    """A recorded number in the exploration stage, rounds 1 to T1 (T1, B)."""
     return recorded(run, name, 1, stage_rounds(run.params))
 
 
@@ -37,17 +30,12 @@ def _largest_explored(name: str):
     return lambda run: _explored(run, name).max(axis=0)
 
 
-def _least_balance_gradient(run: Run) -> np.ndarray:
-    return _explored(run, "least_balance_gradient").min(axis=0)
-
-
 def _largest_routed_gradient(run: Run) -> np.ndarray:
-    """Over the `ROUTED` rounds past T1, as many in each cell."""
     explored = stage_rounds(run.params)
     return recorded(run, "largest_gradient", explored + 1, explored + ROUNDS_PAST_EXPLORATION).max(axis=0)
 
 
-@rate("continual.lemma-5.exploration", at_most=1.0, abscissa=ROUTER_SCALES, where="Lemma 5, Eq. (31), first case")
+@rate("continual.lemma-5.exploration", at_most=1.0, where="Lemma 5, Eq. (31), first case")
 class Lemma5Exploration:
     """In every round up to T1, the task loss's gradient at every expert is of order sigma_0 or larger.
 
@@ -61,16 +49,16 @@ class Lemma5Exploration:
         r"\min_{t \leq T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{aux}\|_\infty = \Omega(\sigma_0)"
     )
     experiment = ROUTER_GRID
-    labels, observe = per_cell(ROUTER_CELLS, _least_balance_gradient)
+    labels, observe, abscissa = along(ROUTER_CELLS, lambda run: _explored(run, "least_balance_gradient").min(axis=0))
 
 
-@rate("continual.lemma-5.routing", at_least=1.0, abscissa=ROUTER_SCALES, where="Lemma 5, Eq. (31), second case")
+@rate("continual.lemma-5.routing", at_least=1.0, where="Lemma 5, Eq. (31), second case")
 class Lemma5Routing:
     """In the rounds past T1, of which 100 are tested, its gradient at every expert is O(sigma_0)."""
 
     formula = r"\max_{t > T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty = O(\sigma_0)"
     experiment = ROUTER_GRID
-    labels, observe = per_cell(ROUTER_CELLS, _largest_routed_gradient)
+    labels, observe, abscissa = along(ROUTER_CELLS, _largest_routed_gradient)
 
 
 def _largest_gate(run: Run) -> np.ndarray:
@@ -91,22 +79,22 @@ def _gate_excess(run: Run) -> np.ndarray:
     return np.maximum(excess - 1, 0)
 
 
-@rate("continual.lemma-6.gates", at_least=0.5, abscissa=ROUTER_SCALES, where="Lemma 6")
+@rate("continual.lemma-6.gates", at_least=0.5, where="Lemma 6")
 class Lemma6:
     """In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with more experts than tasks."""
 
     formula = r"\|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})"
     experiment = ROUTER_GRID
-    labels, observe = per_cell(ROUTER_CELLS, _largest_gate)
+    labels, observe, abscissa = along(ROUTER_CELLS, _largest_gate)
 
 
-@rate("continual.lemma-6.gates-fewer", at_least=0.5, abscissa=ROUTER_SCALES, where="Lemma 6, M < N")
+@rate("continual.lemma-6.gates-fewer", at_least=0.5, where="Lemma 6, M < N")
 class Lemma6Fewer:
     """In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with fewer experts than tasks."""
 
     formula = r"M < N \Rightarrow \|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})"
     experiment = ROUTER_GRID
-    labels, observe = per_cell(FEWER_EXPERTS_CELLS, _largest_gate)
+    labels, observe, abscissa = along(FEWER_EXPERTS_CELLS, _largest_gate)
 
 
 @claim("continual.lemma-6.bound", where="Lemma 6, proof", kind="identity", margin=1e-6)
@@ -124,31 +112,31 @@ class Lemma6Bound:
     labels, observe = per_cell(ROUTER_CELLS, _gate_excess)
 
 
-@rate("continual.lemma-7.chosen", at_least=1.0, abscissa=ROUTER_SCALES, where="Lemma 7, first case")
+@rate("continual.lemma-7.chosen", at_least=1.0, where="Lemma 7, first case")
 class Lemma7Chosen:
     """In a round up to T1, the chosen expert's output for any signal changes by O(sigma_0) in size."""
 
     formula = r"|\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_n \rangle| = O(\sigma_0)"
     experiment = ROUTER_GRID
-    labels, observe = per_cell(ROUTER_CELLS, _largest_explored("chosen_change"))
+    labels, observe, abscissa = along(ROUTER_CELLS, _largest_explored("chosen_change"))
 
 
-@rate("continual.lemma-7.others", at_least=1.0, abscissa=ROUTER_SCALES, where="Lemma 7, second case")
+@rate("continual.lemma-7.others", at_least=1.0, where="Lemma 7, second case")
 class Lemma7Others:
     """In a round up to T1, every other expert's output for any signal changes by O(sigma_0) in size, for fixed M."""
 
     formula = r"m \neq m_t \Rightarrow |\langle \theta_{t+1}^{(m)} - \theta_t^{(m)}, v_n \rangle| = O(\sigma_0)"
     experiment = ROUTER_GRID
-    labels, observe = per_cell(ROUTER_CELLS, _largest_explored("others_change"))
+    labels, observe, abscissa = along(ROUTER_CELLS, _largest_explored("others_change"))
 
 
-@rate("continual.lemma-7.others-experts", at_most=-1.0, abscissa=ROUTER_EXPERTS, where="Lemma 7, second case")
+@rate("continual.lemma-7.others-experts", at_most=-1.0, where="Lemma 7, second case")
 class Lemma7OthersExperts:
     """In a round up to T1, every other expert's output for any signal changes by O(1/M) in size, for fixed sigma_0."""
 
     formula = r"m \neq m_t \Rightarrow |\langle \theta_{t+1}^{(m)} - \theta_t^{(m)}, v_n \rangle| = O(M^{-1})"
     experiment = ROUTER_EXPERT_GRID
-    labels, observe = per_cell(EXPERT_CELLS, _largest_explored("others_change"))
+    labels, observe, abscissa = along(EXPERT_CELLS, _largest_explored("others_change"))
 
 
 @claim(
@@ -169,6 +157,11 @@ class Lemma7Sign:
     labels, observe = per_cell(ROUTER_CELLS, lambda run: _explored(run, "chosen_rise").max(axis=0) > 0)
 
 
+def _largest_wrong_sign(run: Run) -> np.ndarray:
+    wrong = np.maximum(_explored(run, "own_rise"), _explored(run, "own_fall")).max(axis=0)
+    return np.maximum(wrong, 0) / float(run.params.truth_scale)
+
+
 @claim("continual.lemma-7.sign-own", where="replaces Lemma 7, signs", kind="identity", margin=1e-6)
 class Lemma7SignOwn:
     """Where the noise is O(sigma_0), the chosen expert's output for the arriving task's signal falls and others' rise.
@@ -181,15 +174,7 @@ class Lemma7SignOwn:
         r"\langle \theta_{t+1}^{(m)} - \theta_t^{(m)}, v_{n_t} \rangle, \ m \neq m_t"
     )
     experiment = ROUTER_GRID
-    labels = named(*SMALL_NOISE_CELLS)
-
-    @staticmethod
-    def observe(runs: Runs) -> np.ndarray:
-        def largest(run: Run) -> np.ndarray:
-            wrong = np.maximum(_explored(run, "own_rise"), _explored(run, "own_fall")).max(axis=0)
-            return np.maximum(wrong, 0) / float(run.params.truth_scale)
-
-        return over(SMALL_NOISE_CELLS, largest)(runs)
+    labels, observe = per_cell(SMALL_NOISE_CELLS, _largest_wrong_sign)
 
 
 def _load_gap(run: Run) -> np.ndarray:
@@ -205,22 +190,16 @@ def _one_load_gap(run: Run) -> np.ndarray:
     return np.abs(share - 1 / int(run.params.num_experts))
 
 
-@rate("continual.lemma-8.learning-rate", at_least=0.5, abscissa=ROUTER_RATES, where="Lemma 8, Eq. (32)")
+@rate("continual.lemma-8.learning-rate", at_least=0.5, where="Lemma 8, Eq. (32)")
 class Lemma8Rate:
     """At T1 every expert's share of the tasks is within O(eta^0.5) of 1/M for small eta, in mean."""
 
     formula = r"|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5})"
     experiment = ROUTER_GRID
-    labels, observe = per_cell(RATE_CELLS, _load_gap)
+    labels, observe, abscissa = along(RATE_CELLS, _load_gap)
 
 
-@rate(
-    "continual.lemma-8.experts",
-    at_most=-1.0,
-    abscissa=ROUTER_EXPERTS,
-    where="Lemma 8, Eq. (32)",
-    replaced_by="continual.lemma-8.independent",
-)
+@rate("continual.lemma-8.experts", at_most=-1.0, where="Lemma 8, Eq. (32)", replaced_by="continual.lemma-8.independent")
 class Lemma8Experts:
     """At T1 every expert's share of the tasks is within O(1/M) of 1/M, in mean.
 
@@ -229,13 +208,12 @@ class Lemma8Experts:
 
     formula = r"\max_m |f_{T_1}^{(m)} - \frac{1}{M}| = O(M^{-1})"
     experiment = ROUTER_EXPERT_GRID
-    labels, observe = per_cell(EXPERT_CELLS, _load_gap)
+    labels, observe, abscissa = along(EXPERT_CELLS, _load_gap)
 
 
 @rate(
     "continual.lemma-8.one-expert",
     at_most=-1.0,
-    abscissa=ROUTER_EXPERTS,
     where="Lemma 8, Eq. (32), for one expert",
     replaced_by="continual.lemma-8.independent-one-expert",
 )
@@ -244,13 +222,12 @@ class Lemma8OneExpert:
 
     formula = r"|f_{T_1}^{(1)} - \frac{1}{M}| = O(M^{-1})"
     experiment = ROUTER_EXPERT_GRID
-    labels, observe = per_cell(EXPERT_CELLS, _one_load_gap)
+    labels, observe, abscissa = along(EXPERT_CELLS, _one_load_gap)
 
 
 @rate(
     "continual.lemma-8.experts-proved",
     at_most=-0.5,
-    abscissa=ROUTER_EXPERTS,
     where="Lemma 8, what its proof gives",
     replaced_by="continual.lemma-8.independent",
 )
@@ -262,7 +239,7 @@ class Lemma8ExpertsProved:
 
     formula = r"|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})"
     experiment = ROUTER_EXPERT_GRID
-    labels, observe = per_cell(EXPERT_CELLS, _load_gap)
+    labels, observe, abscissa = along(EXPERT_CELLS, _load_gap)
 
 
 def _exceeds_hoeffding(run: Run) -> np.ndarray:
@@ -271,10 +248,10 @@ def _exceeds_hoeffding(run: Run) -> np.ndarray:
     return _load_gap(run) > np.sqrt(np.log(2 * int(run.params.num_experts) / FAILURE) / (2 * explored))
 
 
-@claim(
+@probable(
     "continual.lemma-8.hoeffding",
     where="Lemma 8, proof",
-    kind="probability",
+    is_likely=False,
     replaced_by="continual.lemma-8.independent-hoeffding",
 )
 class Lemma8Hoeffding:
@@ -285,12 +262,10 @@ class Lemma8Hoeffding:
 
     formula = r"P(\exists m: |f_{T_1}^{(m)} - \frac{1}{M}| > \epsilon) \leq 2 M \exp (-2 \epsilon^2 T_1) = \delta"
     experiment = ROUTER_EXPERT_GRID
-    side = "at_most"
     labels, observe = per_cell(EXPERT_CELLS, _exceeds_hoeffding)
-    predict = staticmethod(lambda runs: FAILURE)
 
 
-@rate("continual.lemma-8.independent", at_most=-0.5, abscissa=ROUTER_EXPERTS, where="replaces Lemma 8, Eq. (32)")
+@rate("continual.lemma-8.independent", at_most=-0.5, where="replaces Lemma 8, Eq. (32)")
 class Lemma8Independent:
     """Where the perturbation outweighs the gate outputs, every expert's share at T1 is within O(M^-0.5) of 1/M.
 
@@ -300,15 +275,10 @@ class Lemma8Independent:
 
     formula = r"\lambda \gg \|h\|_\infty \Rightarrow |f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})"
     experiment = ROUTER_EXPERT_GRID
-    labels, observe = per_cell(UNIFORM_CELLS, _load_gap)
+    labels, observe, abscissa = along(UNIFORM_CELLS, _load_gap)
 
 
-@rate(
-    "continual.lemma-8.independent-one-expert",
-    at_most=-1.0,
-    abscissa=ROUTER_EXPERTS,
-    where="replaces Lemma 8, Eq. (32), for one expert",
-)
+@rate("continual.lemma-8.independent-one-expert", at_most=-1.0, where="replaces Lemma 8, Eq. (32), for one expert")
 class Lemma8IndependentOneExpert:
     """Where the perturbation outweighs the gate outputs, one expert's share at T1 is within O(1/M) of 1/M, in mean.
 
@@ -317,10 +287,10 @@ class Lemma8IndependentOneExpert:
 
     formula = r"\lambda \gg \|h\|_\infty \Rightarrow |f_{T_1}^{(1)} - \frac{1}{M}| = O(\eta^{0.5} M^{-1})"
     experiment = ROUTER_EXPERT_GRID
-    labels, observe = per_cell(UNIFORM_CELLS, _one_load_gap)
+    labels, observe, abscissa = along(UNIFORM_CELLS, _one_load_gap)
 
 
-@claim("continual.lemma-8.independent-hoeffding", where="replaces Lemma 8, proof", kind="probability")
+@probable("continual.lemma-8.independent-hoeffding", where="replaces Lemma 8, proof", is_likely=False)
 class Lemma8IndependentHoeffding:
     """There every share is within (ln(2M/delta) / (2 T1))^0.5 of 1/M, but for chance delta = 0.05."""
 
@@ -329,9 +299,7 @@ class Lemma8IndependentHoeffding:
         r"P(\exists m: |f_{T_1}^{(m)} - \frac{1}{M}| > \epsilon) \leq 2 M \exp (-2 \epsilon^2 T_1) = \delta"
     )
     experiment = ROUTER_EXPERT_GRID
-    side = "at_most"
     labels, observe = per_cell(UNIFORM_CELLS, _exceeds_hoeffding)
-    predict = staticmethod(lambda runs: FAILURE)
 
 
 def _final_gate_gap(run: Run) -> np.ndarray:
@@ -340,28 +308,28 @@ def _final_gate_gap(run: Run) -> np.ndarray:
     return recorded(run, "gate_gap", explored - 1, explored - 1)[0]
 
 
-@rate("continual.lemma-9.scale", at_least=0.75, abscissa=ROUTER_SCALES, where="Lemma 9")
+@rate("continual.lemma-9.scale", at_least=0.75, where="Lemma 9")
 class Lemma9Scale:
     """At T1 the gates of two experts are within O(eta^-0.5 sigma_0) of each other: O(sigma_0^0.75), as eta shrinks."""
 
     formula = r"\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5} \sigma_0) = O(\sigma_0^{0.75})"
     experiment = ROUTER_GRID
-    labels, observe = per_cell(ROUTER_CELLS, _final_gate_gap)
+    labels, observe, abscissa = along(ROUTER_CELLS, _final_gate_gap)
 
 
-@rate("continual.lemma-9.learning-rate", at_least=-0.5, abscissa=ROUTER_RATES, where="Lemma 9")
+@rate("continual.lemma-9.learning-rate", at_least=-0.5, where="Lemma 9")
 class Lemma9Rate:
     """At T1 the gates of two experts are within O(eta^-0.5) of each other for small eta, at a fixed sigma_0."""
 
     formula = r"\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5})"
     experiment = ROUTER_GRID
-    labels, observe = per_cell(RATE_CELLS, _final_gate_gap)
+    labels, observe, abscissa = along(RATE_CELLS, _final_gate_gap)
 
 
-@rate("continual.lemma-9.experts", at_most=0.0, abscissa=ROUTER_EXPERTS, where="Lemma 9")
+@rate("continual.lemma-9.experts", at_most=0.0, where="Lemma 9")
 class Lemma9Experts:
     """At T1 the gates of two experts are within O(1) of each other for many experts: the bound does not grow with M."""
 
     formula = r"\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(M^0)"
     experiment = ROUTER_EXPERT_GRID
-    labels, observe = per_cell(EXPERT_CELLS, _final_gate_gap)
+    labels, observe, abscissa = along(EXPERT_CELLS, _final_gate_gap)

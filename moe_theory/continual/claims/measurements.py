@@ -1,11 +1,10 @@
 """What claims read off runs: metrics at recorded rounds, a stage of learning, repeats of a task; and their shorthands.
 
-"With probability 1 - o(1)" is read as at least 1 - delta, delta = 0.05, at the smallest sigma_0 of a grid, where o(1)
-should be least.
+"With probability 1 - o(1)" is read as at least 1 - delta, delta = 0.05, at the smallest sigma_0 of a grid.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
@@ -31,33 +30,28 @@ claim = functools.partial(declared, paper="continual")
 
 
 def rate(
-    id: str,
-    *,
-    abscissa: Sequence[float],
-    at_least: float | None = None,
-    at_most: float | None = None,
-    equal: float | None = None,
-    **about: Any,
+    id: str, *, at_least: float | None = None, at_most: float | None = None, equal: float | None = None, **about: Any
 ) -> Callable[[type], Claim]:
-    """Declares a claim of kind `rate`: that the slope over `abscissa` is at least, at most or equal to an exponent."""
+    """Declares a claim of kind `rate`: that its slope is at least, at most or equal to an exponent."""
     sides: dict[Side, float | None] = {"at_least": at_least, "at_most": at_most, "equal": equal}
     [(side, exponent)] = [(side, exponent) for side, exponent in sides.items() if exponent is not None]
 
     def declare(body: Any) -> Claim:
-        body.side, body.abscissa, body.predict = side, abscissa, staticmethod(lambda runs: exponent)
+        body.side, body.predict = side, staticmethod(lambda runs: exponent)
         return claim(id, kind="rate", margin=EXPONENT_MARGIN, **about)(body)
 
     return declare
 
 
 def likely(runs: Runs) -> float:
-    """1 - delta."""
-    del runs
     return 1 - FAILURE
 
 
+def unlikely(runs: Runs) -> float:
+    return FAILURE
+
+
 def at_rounds(*rounds: int) -> Callable[[Runs], list[str]]:
-    """Components named after rounds."""
     return named(*(f"t = {time}" for time in rounds))
 
 
@@ -68,13 +62,29 @@ def at(run: Run, values: np.ndarray, rounds: tuple[int, ...] | None) -> np.ndarr
 
 
 def metric(name: str, cell: str, rounds: tuple[int, ...] | None = None) -> Values:
-    """A metric of one cell at some of its recorded rounds."""
     return lambda runs: at(runs[cell], getattr(runs[cell].records, name), rounds)
 
 
-def per_cell(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> tuple[Callable[[Runs], list[str]], Values]:
+def probable(id: str, *, is_likely: bool = True, **about: Any) -> Callable[[type], Claim]:
+    """Declares a claim of kind `probability`: at least 1 - delta or, where not likely, at most delta."""
+
+    def declare(body: Any) -> Claim:
+        body.side, body.predict = "at_least" if is_likely else "at_most", likely if is_likely else unlikely
+        return claim(id, kind="probability", **about)(body)
+
+    return declare
+
+
+def per_cell(cells: Iterable[str], value: Callable[[Run], np.ndarray]) -> tuple[Callable[[Runs], list[str]], Values]:
     """`labels` and `observe` of a claim with one component a cell."""
-    return named(*cells), over(cells, value)
+    return named(*cells), over(tuple(cells), value)
+
+
+def along(
+    grid: Mapping[str, float], value: Callable[[Run], np.ndarray]
+) -> tuple[Callable[[Runs], list[str]], Values, tuple[float, ...]]:
+    """`labels`, `observe` and `abscissa` of a claim over a grid of cells."""
+    return *per_cell(grid, value), tuple(grid.values())
 
 
 def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:
@@ -83,10 +93,7 @@ def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:
 
 
 def in_blocks(function: Callable[..., Any], replicates: np.ndarray, *trees: PyTree) -> np.ndarray:
-    """A compiled function of replicates and of trees that end in their axis, `BLOCK` at a time.
-
-    Looks differ in size, and a program is compiled for one size.
-    """
+    """A compiled function of replicates and of trees that end in their axis, `BLOCK` at a time."""
     blocks = [slice(start, start + BLOCK) for start in range(0, len(replicates), BLOCK)]
     parts = [
         np.asarray(function(replicates[block], *(jax.tree.map(lambda leaf: leaf[..., block], tree) for tree in trees)))  # noqa: B023

@@ -2,52 +2,28 @@
 
 import numpy as np
 
-from moe_theory.continual import theory
-from moe_theory.continual.claims.measurements import (
-    FAILURE,
-    claim,
-    exploration,
-    likely,
-    over,
-    per_cell,
-    truth_length,
-)
-from moe_theory.continual.experiments import (
-    FEW_FIGURE_2,
-    FEW_LARGEST,
-    FEW_SMALLEST,
-    MANY_CELLS,
-    MANY_FIGURE_2,
-    MANY_LARGEST,
-    MANY_SMALLEST,
-    NO_TERMINATION,
-    SPECIALIZATION,
-    T2_POWER,
-    stage_rounds,
-)
+from moe_theory.continual import experiments, theory
+from moe_theory.continual.claims.measurements import FAILURE, claim, exploration, over, per_cell, probable, truth_length
 from moe_theory.runs import Run
 
 SHARE_MARGIN = 0.1  # of a share 1/|M_n|
-EXTREMES = MANY_SMALLEST + FEW_SMALLEST + MANY_FIGURE_2 + FEW_FIGURE_2
+EXTREMES = experiments.MANY_SMALLEST + experiments.FEW_SMALLEST + experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2
 
 
 def _is_terminated(run: Run) -> np.ndarray:
-    """Whether the gates are no longer updated after round T2."""
-    return run.records.terminated[stage_rounds(run.params, T2_POWER)]
+    return run.records.terminated[experiments.stage_rounds(run.params, experiments.T2_POWER)]
 
 
-@claim("continual.proposition-3.time", where="Proposition 3, T2", kind="probability")
+@probable("continual.proposition-3.time", where="Proposition 3, T2")
 class Proposition3Time:
     """The gates are fixed from T2 = ceil(M/eta sigma_0^(-1/4)) on, but for delta; the constant of O() is read as 1."""
 
     formula = r"T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)"
-    experiment = SPECIALIZATION
-    side = "at_least"
-    labels, observe = per_cell(MANY_SMALLEST + FEW_SMALLEST, _is_terminated)
-    predict = likely
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_SMALLEST + experiments.FEW_SMALLEST, _is_terminated)
 
 
-@claim("continual.proposition-3.time-own", where="Proposition 3, T2", kind="probability")
+@probable("continual.proposition-3.time-own", where="Proposition 3, T2")
 class Proposition3TimeOwn:
     """At Fig. 2's sigma_0 = 0.4, a point that refutes no O(), its constant read as 1, gates are fixed from T2 on.
 
@@ -55,20 +31,17 @@ class Proposition3TimeOwn:
     """
 
     formula = r"T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M), \quad \sigma_0 = 0.4"
-    experiment = SPECIALIZATION
-    side = "at_least"
-    labels, observe = per_cell(MANY_FIGURE_2 + FEW_FIGURE_2, _is_terminated)
-    predict = likely
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2, _is_terminated)
 
 
 def _fixed(run: Run) -> np.ndarray:
     """Arrivals past T2 with the gates fixed, whose set is not empty (T, B)."""
-    is_late = run.rounds > stage_rounds(run.params, T2_POWER)
+    is_late = run.rounds > experiments.stage_rounds(run.params, experiments.T2_POWER)
     return run.records.terminated & is_late[:, None] & (run.records.set_size >= 1)
 
 
 def _share(happens: np.ndarray) -> np.ndarray:
-    """How often something happens, or how much of it, a round (B,)."""
     return np.asarray(np.mean(happens, axis=0, dtype=np.float64))
 
 
@@ -81,7 +54,6 @@ def _tolerated_outside(run: Run) -> np.ndarray:
 
 
 def _contested(run: Run) -> np.ndarray:
-    """Arrivals past termination with at least two experts in their set."""
     return _fixed(run) & (run.records.set_size >= 2)
 
 
@@ -106,9 +78,9 @@ class Proposition3InsideTasks:
     """
 
     formula = r"\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(MANY_SMALLEST, _outside)
-    predict = over(MANY_SMALLEST, _tolerated_outside)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_SMALLEST, _outside)
+    predict = over(experiments.MANY_SMALLEST, _tolerated_outside)
 
 
 @claim("continual.proposition-3.inside-clusters", where="Proposition 3, full version, case 2", kind="upper_bound")
@@ -116,9 +88,9 @@ class Proposition3InsideClusters:
     """With M < N, once the gates are fixed at most a fraction delta of arrivals goes outside the cluster's set."""
 
     formula = r"\mathbb{P}(m_t \notin \mathcal{M}_k) \leq \delta, \quad t > T_2"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(FEW_SMALLEST, _outside)
-    predict = over(FEW_SMALLEST, _tolerated_outside)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.FEW_SMALLEST, _outside)
+    predict = over(experiments.FEW_SMALLEST, _tolerated_outside)
 
 
 @claim("continual.proposition-3.inside-own", where="Proposition 3, full version", kind="upper_bound")
@@ -129,9 +101,9 @@ class Proposition3InsideOwn:
     """
 
     formula = r"\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2, \sigma_0 = 0.4"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(MANY_FIGURE_2 + FEW_FIGURE_2, _outside)
-    predict = over(MANY_FIGURE_2 + FEW_FIGURE_2, _tolerated_outside)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2, _outside)
+    predict = over(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2, _tolerated_outside)
 
 
 @claim(
@@ -148,9 +120,9 @@ class Proposition3UniformTasks:
     """
 
     formula = r"\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(MANY_SMALLEST, _leader)
-    predict = over(MANY_SMALLEST, _even_share)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_SMALLEST, _leader)
+    predict = over(experiments.MANY_SMALLEST, _even_share)
 
 
 @claim(
@@ -164,9 +136,9 @@ class Proposition3UniformClusters:
     """With M < N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_k|."""
 
     formula = r"\mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}, \quad t > T_2"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(FEW_SMALLEST, _leader)
-    predict = over(FEW_SMALLEST, _even_share)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.FEW_SMALLEST, _leader)
+    predict = over(experiments.FEW_SMALLEST, _even_share)
 
 
 @claim(
@@ -183,9 +155,9 @@ class Proposition3UniformOwn:
     """
 
     formula = r"\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad \sigma_0 = 0.4"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(MANY_FIGURE_2 + FEW_FIGURE_2, _leader)
-    predict = over(MANY_FIGURE_2 + FEW_FIGURE_2, _even_share)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2, _leader)
+    predict = over(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2, _even_share)
 
 
 @claim("continual.proposition-3.leader", where="replaces Proposition 3, identical probabilities", kind="upper_bound")
@@ -199,14 +171,10 @@ class Proposition3Leader:
         r"\mathbb{P}(m_t = m) \leq \frac{1}{|\mathcal{M}_{n_t}|} + "
         r"\frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}} |h_m - h_{m'}|"
     )
-    experiment = SPECIALIZATION
+    experiment = experiments.SPECIALIZATION
     labels, observe = per_cell(EXTREMES, _leader)
     predict = over(EXTREMES, _bounded_share)
     trivial = over(EXTREMES, lambda run: _share(_contested(run)))
-
-
-def _largest_distance_change(run: Run) -> np.ndarray:
-    return run.records.distance_change[stage_rounds(run.params) :].max(axis=0) / truth_length(run) ** 2
 
 
 @claim(
@@ -223,23 +191,23 @@ class Lemma16Distance:
     """
 
     formula = r"\|w_t^{(m_i)} - w_{n_i}\|^2 = \|w_{T_1}^{(m_i)} - w_{n_i}\|^2"
-    experiment = SPECIALIZATION
-    labels, observe = per_cell(MANY_CELLS, _largest_distance_change)
+    experiment = experiments.SPECIALIZATION
+    labels, observe = per_cell(
+        experiments.MANY_CELLS,
+        lambda run: run.records.distance_change[exploration(run).stop :].max(axis=0) / truth_length(run) ** 2,
+    )
 
 
 def _history(run: Run) -> np.ndarray:
     rows = exploration(run)
     truths = run.state.pool.truths.astype(np.float64)
-    ratio = theory.overparameterization_ratio(NO_TERMINATION.dims.num_features, NO_TERMINATION.dims.num_samples)
+    ratio = theory.overparameterization_ratio(
+        experiments.NO_TERMINATION.dims.num_features, experiments.NO_TERMINATION.dims.num_samples
+    )
     return theory.lemma_16(run.records.task[rows], run.records.expert[rows], truths, ratio)
 
 
-def _explored_error(run: Run) -> np.ndarray:
-    return run.records.generalization_error[stage_rounds(run.params) - 1].astype(np.float64)
-
-
 def _explored_mean(name: str):
-    """The mean of a recorded number over the rounds up to T1."""
     return lambda run: getattr(run.records, name)[exploration(run)].mean(axis=0, dtype=np.float64)
 
 
@@ -257,9 +225,12 @@ class Lemma16History:
         r"\mathbb{E}\|w_t^{(m_i)} - w_{n_i}\|^2 = r^{L_t^{(m_i)}} \mathbb{E}\|w_{n_i}\|^2 + "
         r"\sum_{l=1}^{L_t^{(m_i)}} (1 - r) r^{L_t^{(m_i)} - l} \mathbb{E}\|w_{\tau(l)} - w_{n_i}\|^2"
     )
-    experiment = NO_TERMINATION
-    labels, observe = per_cell(MANY_LARGEST + FEW_LARGEST, _explored_error)
-    predict = over(MANY_LARGEST + FEW_LARGEST, _history)
+    experiment = experiments.NO_TERMINATION
+    labels, observe = per_cell(
+        experiments.MANY_LARGEST + experiments.FEW_LARGEST,
+        lambda run: run.records.generalization_error[exploration(run)][-1].astype(np.float64),
+    )
+    predict = over(experiments.MANY_LARGEST + experiments.FEW_LARGEST, _history)
 
 
 @claim("continual.lemma-16.step", where="replaces Lemma 16, Eq. (42)", kind="equality", margin=0.02)
@@ -274,6 +245,6 @@ class Lemma16Step:
         r"\mathbb{E}\|w_t - w_i\|^2 = \frac{d-s}{d-1} \|\Pi (w_{t-1} - w_i)\|^2 + \|w_{n_t} - w_i\|^2 "
         r"- \frac{d-s}{d-1} \|\Pi (w_{n_t} - w_i)\|^2"
     )
-    experiment = NO_TERMINATION
-    labels, observe = per_cell(MANY_LARGEST + FEW_LARGEST, _explored_mean("step_error"))
-    predict = over(MANY_LARGEST + FEW_LARGEST, _explored_mean("step_expected"))
+    experiment = experiments.NO_TERMINATION
+    labels, observe = per_cell(experiments.MANY_LARGEST + experiments.FEW_LARGEST, _explored_mean("step_error"))
+    predict = over(experiments.MANY_LARGEST + experiments.FEW_LARGEST, _explored_mean("step_expected"))

@@ -63,12 +63,7 @@ def _theorem_2(name: str, theorem: Callable[..., theory.Bound] = theory.theorem_
     return lambda runs: at(runs[FEW], getattr(experiments.bounds_of(runs[FEW], FIGURE_2.dims, theorem), name), LATE)
 
 
-def _many_experts_task_gap(runs: Runs) -> np.ndarray:
-    return np.asarray(experiments.gaps_of(runs[MANY]).task_gap)[:, None]
-
-
 def _frozen_forgetting(runs: Runs) -> np.ndarray:
-    """What F_T1 becomes at later rounds if no more is forgotten."""
     params = runs[MANY].params
     explored = int(theory.exploration_rounds(params.num_experts, params.learning_rate))
     return metric("forgetting", MANY, (explored,))(runs) * (explored - 1) / (np.array(LATE) - 1)
@@ -96,7 +91,7 @@ class Theorem1ForgettingDecay:
     labels = at_rounds(*LATE)
     observe = metric("forgetting", MANY, LATE)
     predict = _frozen_forgetting
-    scale = _many_experts_task_gap
+    scale = staticmethod(lambda runs: np.asarray(experiments.gaps_of(runs[MANY]).task_gap)[:, None])
 
 
 @claim("continual.theorem-1.generalization-error", where="Theorem 1, Eq. (20)", kind="upper_bound")

@@ -1,8 +1,4 @@
-"""Figures of the continual paper: closed forms over simulated runs.
-
-Data is a labelled dataset, saved beside the figure. Drawing takes any matplotlib figure and refers to colours by their
-place in its cycle, so that style is the caller's.
-"""
+"""Figures of the continual paper: closed forms over simulated runs."""
 
 from moe_theory.continual.figures import figure_2, figure_8, figure_9
 from moe_theory.verify.figures import FigureSpec as FigureSpec

@@ -1,8 +1,4 @@
-"""Fig. 2: forgetting and generalization error with and without termination, closed forms over the runs.
-
-What the closed forms say of a run depends on its pool and its loads; they are computed for each replicate and averaged.
-Without termination the theorems claim nothing; a single expert has no gates to terminate, so its forms stand.
-"""
+"""Fig. 2: forgetting and generalization error with and without termination, closed forms over the runs."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,14 +8,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.continual import corrected, theory
-from moe_theory.continual.experiments import (
-    FIGURE_2,
-    FIGURE_2_EXPERTS,
-    bounds_of,
-    cell_name,
-    gaps_of,
-    pools_of,
-)
+from moe_theory.continual.experiments import FIGURE_2, FIGURE_2_EXPERTS, bounds_of, cell_name, gaps_of, pools_of
 from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import (
@@ -83,10 +72,7 @@ SETTLED = 32
 def compute(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
-    """Means, bands, closed forms and exact theory of the eight cells, and the share of runs that have terminated.
-
-    Raises: InvalidRunError for replicates or rounds that cannot be run.
-    """
+    """Means, bands, closed forms and exact theory of the eight cells, and the share of runs that have terminated."""
     length = FIGURE_2.num_rounds if num_rounds is None else num_rounds
     settings = {name: reading.params(**overrides) for name, overrides in FIGURE_2.cells.items()}
     runs = run_for_log_axis(settings, FIGURE_2.system, FIGURE_2.observe, length, replicates, seed, progress, "figure-2")
@@ -117,20 +103,15 @@ def _values_of(run: Run, single: corrected.Exact) -> dict[str, Float[np.ndarray,
     silent = np.full((len(METRICS), len(run.rounds)), np.nan)
     parts = [across_replicates(getattr(run.records, metric)) for metric in METRICS]
     values = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
-    terminated = np.broadcast_to(run.records.terminated.mean(axis=1), silent.shape)
+    printed = _printed(run) if is_terminating or num_experts == 1 else None
     return values | {
-        "printed": _means(_printed(run)) if is_terminating or num_experts == 1 else silent,
+        "printed": np.stack([getattr(printed, metric).mean(axis=1) for metric in METRICS]) if printed else silent,
         "exact": np.stack([getattr(single, metric) for metric in METRICS]) if num_experts == 1 else silent,
-        "terminated": terminated,
+        "terminated": np.broadcast_to(run.records.terminated.mean(axis=1), silent.shape),
     }
 
 
-def _means(bound: theory.Bound) -> Float[np.ndarray, "2 R"]:
-    return np.stack([getattr(bound, metric).mean(axis=1) for metric in METRICS])
-
-
 def _printed(run: Run) -> theory.Bound:
-    """The statement made for this number of experts, by replicate: (R, B)."""
     dims, statement = FIGURE_2.dims, statement_of(int(run.params.num_experts))
     if statement == "proposition-4":
         ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
@@ -139,7 +120,6 @@ def _printed(run: Run) -> theory.Bound:
 
 
 def statement_of(num_experts: int) -> str:
-    """Which of the paper's statements is about so many experts."""
     if num_experts == 1:
         return "proposition-4"
     return "theorem-1" if num_experts > FIGURE_2.dims.num_tasks else "theorem-2"
@@ -169,7 +149,6 @@ def _continued(sums: Float[np.ndarray, " T"], rounds: np.ndarray) -> Float[np.nd
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """Rows (a) to (d), a column for each number of experts."""
     axes = figure.subplots(len(PANELS), data.sizes["experts"], sharex=True, squeeze=False)
     for row, (metric, termination) in enumerate(PANELS):
         top = float(data.sel(metric=metric)[["high", "printed", "exact"]].to_array().max())
@@ -235,7 +214,6 @@ def _draw_legend(figure: "FigureBase") -> None:
 
 
 def caption(data: xr.Dataset) -> str:
-    """What is drawn, and how to draw it again."""
     return (
         "Forgetting and overall generalization error (squared distances of models) of N = 6 tasks in K = 3 clusters, "
         "with (a, c) and without (b, d) termination of the gate updates. Every replicate draws a pool of its own. "
@@ -267,7 +245,6 @@ FIGURE = FigureSpec(
 def overview_curves(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress, verdicts: Mapping[str, Any]
 ) -> Curves:
-    """F_t of one expert, with (17) and the exact recursion."""
     del verdicts
     data = FIGURE.compute(reading, replicates, seed, progress)
     here = data.sel(termination="with", experts=1, metric="forgetting")

@@ -1,7 +1,4 @@
-"""Fig. 8: which expert each arrival goes to, under four termination thresholds, in one run.
-
-The run drawn is the first in which the thresholds part at all; how often they do is said beside it.
-"""
+"""Fig. 8: which expert each arrival goes to under four thresholds, in the first run in which they differ."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,30 +25,23 @@ LANE = 0.27  # vertical distance between the lanes of an expert's clusters
 
 
 class Routes(NamedTuple):
-    """Who got which arrival."""
-
     task: Int[Array, ""]
     expert: Int[Array, ""]
     terminated: Bool[Array, ""]
 
 
 def observe_routes(state: State, info: Info) -> Routes:
-    """The arrival's task and expert, and whether gates are no longer updated."""
     return Routes(info.task, info.expert, state.terminated)
 
 
 def settings_of(reading: ReadingLike) -> dict[str, Params]:
-    """Parameters for each threshold, by a name for it."""
     return {name: reading.params(**overrides) for name, overrides in THRESHOLDS.items()}
 
 
 def compute(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
-    """Every arrival of one replicate under the four thresholds; tasks, clusters and experts count from 1.
-
-    Raises: InvalidRunError for replicates or rounds that cannot be run.
-    """
+    """Every arrival of one replicate under the four thresholds; tasks, clusters and experts count from 1."""
     length = FIGURE_8.num_rounds if num_rounds is None else num_rounds
     settings = settings_of(reading)
     cells = [Cell(name, HISTORY.system, params, length, 1, observe_routes) for name, params in settings.items()]
@@ -91,7 +81,6 @@ def load_shares(here: xr.Dataset) -> Float[np.ndarray, "M K"]:
 
 
 def explored_rounds(data: xr.Dataset) -> int:
-    """T1."""
     return int(theory.exploration_rounds(DIMS.max_experts, data.attrs["learning_rate"]))
 
 
@@ -126,7 +115,7 @@ def _draw_routes(panel: "Axes", here: xr.Dataset) -> None:
             colour = f"C{cluster - 1}"
             panel.plot(
                 rounds[chosen],
-                _lane(here.expert.values[chosen], cluster),
+                here.expert.values[chosen] + LANE * (cluster - 2),
                 linestyle="none",
                 marker=MARKERS[(cluster - 1) % 3],
                 markersize=3.4,
@@ -144,10 +133,6 @@ def _draw_routes(panel: "Axes", here: xr.Dataset) -> None:
     panel.set_ylim(DIMS.max_experts + 0.5, 0.5)
     panel.set_yticks(range(1, DIMS.max_experts + 1))
     panel.tick_params(axis="y", length=0)
-
-
-def _lane(experts: np.ndarray, cluster: int) -> np.ndarray:
-    return experts + LANE * (cluster - 2)
 
 
 def _draw_shares(panel: "Axes", shares: Float[np.ndarray, "M K"]) -> None:
@@ -192,7 +177,6 @@ def _draw_legend(figure: "FigureBase", data: xr.Dataset) -> None:
 
 
 def caption(data: xr.Dataset) -> str:
-    """What is drawn, and how to draw it again."""
     parting = data.attrs["share_parting"]
     which = (
         f"the first replicate (number {int(data.replicate)}) in which the four thresholds do not all route alike"

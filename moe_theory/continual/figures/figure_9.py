@@ -1,7 +1,4 @@
-"""Fig. 9: forgetting, generalization error and load balance under four termination thresholds, N = 30.
-
-All thresholds meet the same pools and arrivals, so what one changes is drawn as a paired difference.
-"""
+"""Fig. 9: forgetting, generalization error and load balance under four termination thresholds, N = 30."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -42,10 +39,7 @@ BAND: dict[str, Any] = {"color": "C0", "alpha": 0.14, "linewidth": 0}
 def compute(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
-    """Metrics and load balance for each threshold, and their paired differences from the first, largest threshold.
-
-    Raises: InvalidRunError for replicates or rounds that cannot be run.
-    """
+    """Metrics and load balance for each threshold, and their paired differences from the first, largest threshold."""
     length = FIGURE_9.num_rounds if num_rounds is None else num_rounds
     runs = run_for_log_axis(
         settings_of(reading), FIGURE_9.system, FIGURE_9.observe, length, replicates, seed, progress, "figure-9"
@@ -78,7 +72,6 @@ def _samples(run: Run, metric: str) -> Float[np.ndarray, "R B"]:
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """Above, each metric under the four thresholds; below, what a threshold changes."""
     axes = figure.subplots(2, len(METRICS), sharex=True, squeeze=False, gridspec_kw={"height_ratios": (3, 2)})
     for column, metric in enumerate(METRICS):
         here = data.sel(metric=metric)
@@ -106,7 +99,6 @@ def _draw_levels(panel: "Axes", here: xr.Dataset) -> None:
 
 
 def _draw_differences(panel: "Axes", here: xr.Dataset) -> None:
-    """Intervals at a few rounds, side by side."""
     panel.axhline(0, color="0.7", linewidth=0.6, zorder=0)
     rounds = here["round"].values
     shown = np.unique(np.searchsorted(rounds, [time for time in ROUNDS_COMPARED if time <= rounds[-1]]))
@@ -145,7 +137,6 @@ def _draw_legend(figure: "FigureBase", data: xr.Dataset) -> None:
 
 
 def caption(data: xr.Dataset) -> str:
-    """What is drawn, and how to draw it again."""
     return (
         "N = 30 tasks in K = 3 clusters, M = 5 experts, perturbation λ = σ₀^1.25. Above: means under four termination "
         "thresholds, as lines that lie on each other from wide to narrow, with the 10–90 % band of the first; Theorem "

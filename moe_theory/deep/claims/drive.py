@@ -16,14 +16,11 @@ NECESSARY = 1.25  # our reading of "poor performance": an error 25 % larger
 
 
 def _errors(scale: float, terminate: bool, factor: float = 1.0) -> Values:
-    """G_T of a cell, times a factor."""
     values = over([drive_cell(scale, terminate)], final("generalization_error"))
     return lambda runs: factor * values(runs)
 
 
 def _has_drive(scale: float, words: str, holds: Callable[[float], bool]) -> Callable[[Any, Runs], list]:
-    """A check of the median of kappa over rounds and replicates without termination."""
-
     def check(dims: Any, runs: Runs) -> list[tuple[str, bool]]:
         del dims
         median = float(np.median(np.asarray(runs[drive_cell(scale, False)].records.drive)))

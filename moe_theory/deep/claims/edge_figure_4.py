@@ -16,12 +16,10 @@ _ERROR = final("generalization_error")
 
 
 def _errors(num_experts: int, policies: tuple[str, ...]) -> Values:
-    """G_T with `num_experts` servers, a component for each policy."""
     return over([server_cell(num_experts, policy) for policy in policies], _ERROR)
 
 
 def _gains(num_experts: int, factor: float = 1.0) -> Values:
-    """G_T of each existing strategy less that of the adaptive gate, times a factor."""
     others, adaptive = _errors(num_experts, EXISTING), _errors(num_experts, ("adaptive",))
     return lambda runs: factor * (others(runs) - adaptive(runs))
 
@@ -72,7 +70,6 @@ class LargeError:
 
 
 def _variance(run: Run) -> np.ndarray:
-    """Variance across tasks of an element of the normalised mean images, mean over elements."""
     return np.asarray(run.records.variance[-1], np.float64)
 
 

@@ -3,17 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from moe_theory.deep.experiments import (
-    CIFAR10,
-    CIFAR100,
-    MNIST,
-    TINY_IMAGENET,
-    Metric,
-    average_accuracy,
-    by_size,
-    final,
-    of_experts,
-)
+from moe_theory.deep import experiments
 from moe_theory.verify import Experiment
 from moe_theory.verify.claim import claim
 from moe_theory.verify.components import named
@@ -24,18 +14,16 @@ class Panel(NamedTuple):
 
     short: str  # in a claim's id
     words: str  # for a smaller value
-    metric: Metric
+    metric: experiments.Metric
     symbol: str  # LaTeX
 
 
-ERROR = Panel("error", "a smaller generalization error", final("generalization_error"), "G_T")
-FORGETTING = Panel("forgetting", "less forgetting", final("forgetting"), "F_T")
-MISSES = Panel("accuracy", "a smaller error rate", lambda run: 1 - final("accuracy")(run), "1 - A_T")
+ERROR = Panel("error", "a smaller generalization error", experiments.final("generalization_error"), "G_T")
+FORGETTING = Panel("forgetting", "less forgetting", experiments.final("forgetting"), "F_T")
+MISSES = Panel("accuracy", "a smaller error rate", lambda run: 1 - experiments.final("accuracy")(run), "1 - A_T")
 
 
 class Figure(NamedTuple):
-    """What a figure compares."""
-
     where: str
     experiment: Experiment
     sizes: tuple[int, ...]  # numbers M of experts above 1
@@ -43,11 +31,11 @@ class Figure(NamedTuple):
 
 
 FIGURES = {
-    "figure-3": Figure("Sec. 6, Fig. 3, CIFAR-10", CIFAR10, (4, 12), (ERROR, MISSES)),
-    "figure-4": Figure("Appendix A.3, Fig. 4, CIFAR-10", CIFAR10, (4,), (FORGETTING,)),
-    "figure-5": Figure("Appendix A.4, Fig. 5, MNIST", MNIST, (4, 7), (FORGETTING, ERROR)),
-    "figure-6": Figure("Appendix A.5, Fig. 6, CIFAR-100", CIFAR100, (8, 10), (FORGETTING, ERROR)),
-    "figure-7": Figure("Appendix A.6, Fig. 7, Tiny ImageNet", TINY_IMAGENET, (8, 10), (FORGETTING, ERROR)),
+    "figure-3": Figure("Sec. 6, Fig. 3, CIFAR-10", experiments.CIFAR10, (4, 12), (ERROR, MISSES)),
+    "figure-4": Figure("Appendix A.3, Fig. 4, CIFAR-10", experiments.CIFAR10, (4,), (FORGETTING,)),
+    "figure-5": Figure("Appendix A.4, Fig. 5, MNIST", experiments.MNIST, (4, 7), (FORGETTING, ERROR)),
+    "figure-6": Figure("Appendix A.5, Fig. 6, CIFAR-100", experiments.CIFAR100, (8, 10), (FORGETTING, ERROR)),
+    "figure-7": Figure("Appendix A.6, Fig. 7, Tiny ImageNet", experiments.TINY_IMAGENET, (8, 10), (FORGETTING, ERROR)),
 }
 
 
@@ -61,9 +49,9 @@ def _declare(name: str, figure: Figure, panel: Panel) -> None:
         __doc__ = f"With termination a Mixture-of-Experts (M = {listed}) ends with {words} than a single expert."
         formula = rf"\mathbb{{E}}[{sign} \mid M] < \mathbb{{E}}[{sign} \mid M = 1], {among}"
         experiment = figure.experiment
-        labels = by_size(sizes)
-        observe = of_experts(panel.metric, sizes)
-        predict = of_experts(panel.metric, (1,) * len(sizes))
+        labels = experiments.by_size(sizes)
+        observe = experiments.of_experts(panel.metric, sizes)
+        predict = experiments.of_experts(panel.metric, (1,) * len(sizes))
 
     @claim(f"deep.{name}.termination-{panel.short}", paper="deep", where=f"continual, {figure.where}", kind="ordering")
     class Termination:
@@ -71,9 +59,9 @@ def _declare(name: str, figure: Figure, panel: Panel) -> None:
         formula = rf"\mathbb{{E}}[{sign} \mid \text{{terminate}}] < \mathbb{{E}}[{sign} \mid \text{{no termination}}], "
         formula += among
         experiment = figure.experiment
-        labels = by_size(sizes)
-        observe = of_experts(panel.metric, sizes)
-        predict = of_experts(panel.metric, sizes, terminate=False)
+        labels = experiments.by_size(sizes)
+        observe = experiments.of_experts(panel.metric, sizes)
+        predict = experiments.of_experts(panel.metric, sizes, terminate=False)
 
 
 for _name, _figure in FIGURES.items():
@@ -91,8 +79,8 @@ def _declare_table(table: str, where: str, runs_of: Experiment, order: Sequence[
         formula = " < ".join(rf"\mathbb{{E}}[\bar A \mid M = {size}]" for size in order)
         experiment = runs_of
         labels = named(*(f"M = {one} below M = {other}" for one, other in zip(lower, higher, strict=True)))
-        observe = of_experts(average_accuracy, lower)
-        predict = of_experts(average_accuracy, higher)
+        observe = experiments.of_experts(experiments.average_accuracy, lower)
+        predict = experiments.of_experts(experiments.average_accuracy, higher)
 
     @claim(f"deep.{table}.termination", paper="deep", where=f"continual, {where}", kind="ordering")
     class Termination:
@@ -100,9 +88,9 @@ def _declare_table(table: str, where: str, runs_of: Experiment, order: Sequence[
 
         formula = r"\mathbb{E}[\bar A \mid \text{no termination}] < \mathbb{E}[\bar A \mid \text{terminate}]"
         experiment = runs_of
-        labels = by_size(others)
-        observe = of_experts(average_accuracy, others, terminate=False)
-        predict = of_experts(average_accuracy, others)
+        labels = experiments.by_size(others)
+        observe = experiments.of_experts(experiments.average_accuracy, others, terminate=False)
+        predict = experiments.of_experts(experiments.average_accuracy, others)
 
     @claim(f"deep.{table}.below-one", paper="deep", where=f"continual, {where}", kind="ordering")
     class BelowOne:
@@ -110,10 +98,10 @@ def _declare_table(table: str, where: str, runs_of: Experiment, order: Sequence[
 
         formula = r"\mathbb{E}[\bar A \mid \text{no termination}] < \mathbb{E}[\bar A \mid M = 1]"
         experiment = runs_of
-        labels = by_size(others)
-        observe = of_experts(average_accuracy, others, terminate=False)
-        predict = of_experts(average_accuracy, (1,) * len(others))
+        labels = experiments.by_size(others)
+        observe = experiments.of_experts(experiments.average_accuracy, others, terminate=False)
+        predict = experiments.of_experts(experiments.average_accuracy, (1,) * len(others))
 
 
-_declare_table("table-1", "Appendix A.5, Table 1, CIFAR-100", CIFAR100, (1, 8, 10))
-_declare_table("table-2", "Appendix A.6, Table 2, Tiny ImageNet", TINY_IMAGENET, (1, 10, 8))
+_declare_table("table-1", "Appendix A.5, Table 1, CIFAR-100", experiments.CIFAR100, (1, 8, 10))
+_declare_table("table-2", "Appendix A.6, Table 2, Tiny ImageNet", experiments.TINY_IMAGENET, (1, 10, 8))

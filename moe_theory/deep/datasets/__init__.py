@@ -1,7 +1,4 @@
-"""The papers' data sets, read from a folder that the user names; nothing is downloaded.
-
-Files are not trusted: each is checked against its published format.
-"""
+"""The papers' data sets, read from a folder that the user names; files are checked, and nothing is downloaded."""
 
 import functools
 from collections.abc import Callable

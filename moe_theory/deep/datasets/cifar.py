@@ -18,8 +18,6 @@ _PIXELS = _CHANNELS * _SIDE**2  # bytes of an image: all of red, then green, the
 
 
 class Cifar(NamedTuple):
-    """A CIFAR data set: its names, and the files of its two versions."""
-
     name: str
     title: str
     class_names: tuple[str, ...]  # as published
@@ -32,7 +30,6 @@ class Cifar(NamedTuple):
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
-        """Both versions."""
         return self.binary, self.python
 
 
@@ -118,7 +115,6 @@ def _read_python(cifar: Cifar, path: Path) -> Images:
 
 
 def _pixels(rows: np.ndarray) -> np.ndarray:
-    """Rows of pixels, channel after channel, as images with channels last."""
     return np.ascontiguousarray(rows.reshape(-1, _CHANNELS, _SIDE, _SIDE).transpose(0, 2, 3, 1))
 
 
@@ -164,7 +160,6 @@ def read_pickle(path: Path, max_bytes: int) -> dict[str, Any]:
 
 
 def _check_instructions(path: Path, data: bytes) -> None:
-    """Raises: DamagedDataError unless the instructions only build arrays and plain containers, in little memory."""
     end = 0
     try:
         for count, (code, argument, position) in enumerate(pickletools.genops(data)):
@@ -191,7 +186,6 @@ class _ArraysOnly(pickle.Unpickler):
         self._num_encoded = len(data)  # limit of characters, as one string may be encoded repeatedly
 
     def find_class(self, module: str, name: str, /) -> Any:
-        """The inert replacement of a global that an array needs."""
         if name == "_reconstruct" and module in _ARRAYS:
             return _Callable(lambda *_: _Array())
         if (module, name) == ("numpy", "ndarray"):

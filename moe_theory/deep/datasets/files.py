@@ -42,18 +42,13 @@ class Layout(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A data set's files in one folder."""
-
     layout: Layout
     folder: Path
     files: list[Path]  # in the layout's order
 
 
 def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> Found:
-    """The first complete layout, in `folder` itself or in a subfolder that archives unpack to.
-
-    Raises: MissingDataError, with the files and folders that were tried.
-    """
+    """The first complete layout, in `folder` itself or in a subfolder that archives unpack to."""
     folder = folder.expanduser().absolute()
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
@@ -79,7 +74,6 @@ def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> Found:
 
 
 def no_folder_error(name: str, title: str, layouts: tuple[Layout, ...]) -> MissingDataError:
-    """The error where no folder was given for a data set that is not embedded."""
     return MissingDataError(
         f"{name} needs a folder (--data DIR): {title} is neither embedded nor downloaded. It should have "
         f"{_wanted(layouts)}. {_WAY_OUT}"

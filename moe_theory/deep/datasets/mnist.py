@@ -1,7 +1,6 @@
 """MNIST as published: four files in the IDX format, plain or compressed.
 
-The format: two zero bytes, a code of the numbers' type, how many dimensions there are, each of them as a big-endian
-integer of four bytes, and the numbers, of which the last dimension changes first.
+The format: two zero bytes, a type code, the number of dimensions, each as a big-endian uint32, and the numbers.
 """
 
 import gzip
@@ -35,7 +34,6 @@ _MAX_IMAGES = 1_000_000  # 60,000 are published; a small compressed file may cla
 
 
 def load_mnist(folder: Path) -> DataSet:
-    """MNIST, or data distributed in its format. Raises: MissingDataError; DamagedDataError."""
     train_images, train_labels, test_images, test_labels = locate(TITLE, folder, LAYOUTS).files
     return DataSet(
         name="mnist",
@@ -55,7 +53,6 @@ def _split(images: Path, labels: Path) -> Images:
 
 
 def _read(path: Path, shape: tuple[int, ...]) -> np.ndarray:
-    """The bytes of an IDX file, (n, *shape). Raises: DamagedDataError."""
     with reading(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         try:
             return _unpacked(path, file, shape)

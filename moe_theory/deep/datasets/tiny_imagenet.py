@@ -1,7 +1,6 @@
 """Tiny ImageNet as published, or in one folder for each class as for torchvision's ImageFolder.
 
-The labels of the published test images are withheld, so the validation images are the test split. A class's number is
-its position among the sorted WordNet names, as in ImageFolder; `wnids.txt` lists them in another order.
+Labels of the test images are withheld: validation images are the test split. Classes are numbered in sorted order.
 """
 
 import os
@@ -30,10 +29,7 @@ class _Labelled(NamedTuple):
 
 
 def load_tiny_imagenet(folder: Path) -> DataSet:
-    """All images, decoded, 64 x 64 pixels in colour.
-
-    Raises: MissingDataError; DamagedDataError; InvalidRunError without Pillow.
-    """
+    """All images, decoded, 64 x 64 pixels in colour."""
     found = locate(TITLE, folder, LAYOUTS)
     train, val = found.files
     classes = _classes(found.folder, train)
@@ -47,7 +43,6 @@ def load_tiny_imagenet(folder: Path) -> DataSet:
 
 
 def _classes(folder: Path, train: Path) -> dict[str, int]:
-    """The number of each WordNet name."""
     listed = folder / "wnids.txt"
     names = read_lines(listed, _MAX_LIST_BYTES) if listed.is_file() else [path.name for path in _folders(train)]
     if not names:
@@ -56,7 +51,6 @@ def _classes(folder: Path, train: Path) -> dict[str, int]:
 
 
 def _class_names(folder: Path, classes: dict[str, int]) -> tuple[str, ...]:
-    """In English where there is a words.txt."""
     path = folder / "words.txt"
     lines = read_lines(path, _MAX_LIST_BYTES) if path.is_file() else []
     words = dict(line.split("\t", 1) for line in lines if "\t" in line)
@@ -64,7 +58,6 @@ def _class_names(folder: Path, classes: dict[str, int]) -> tuple[str, ...]:
 
 
 def _by_folder(split: Path, classes: dict[str, int]) -> list[_Labelled]:
-    """Images in a folder for each class, or in its subfolder `images`."""
     folders = {path.name: path for path in _folders(split)}
     for name in sorted(folders.keys() - classes.keys()):
         raise DamagedDataError(folders[name], f"{shortened(name)} is not one of the {len(classes)} classes", _WAY_OUT)
@@ -81,8 +74,10 @@ def _by_folder(split: Path, classes: dict[str, int]) -> list[_Labelled]:
 def _annotated(val: Path, classes: dict[str, int]) -> list[_Labelled]:
     """Images with a list of their classes beside them: a line has the file's name, the class and a box."""
     listed = val / "val_annotations.txt"
+    if not listed.is_file():
+        raise MissingDataError(f"{listed} is missing, which lists the classes of the images. {_WAY_OUT}")
     labels: dict[str, int] = {}
-    for number, line in enumerate(_annotations(listed), 1):
+    for number, line in enumerate(read_lines(listed, _MAX_LIST_BYTES), 1):
         name, _, rest = line.partition("\t")
         wnid = rest.partition("\t")[0]
         if wnid not in classes:
@@ -96,12 +91,6 @@ def _annotated(val: Path, classes: dict[str, int]) -> list[_Labelled]:
     for label in set(classes.values()) - set(labels.values()):
         raise DamagedDataError(listed, f"class {list(classes)[label]} has no images", _WAY_OUT)
     return [_Labelled(path, labels[name]) for name, path in images.items()]
-
-
-def _annotations(path: Path) -> list[str]:
-    if not path.is_file():
-        raise MissingDataError(f"{path} is missing, which lists the classes of the images. {_WAY_OUT}")
-    return read_lines(path, _MAX_LIST_BYTES)
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -119,11 +108,14 @@ def _images(folder: Path) -> list[Path]:
 
 def _decoded(labelled: list[_Labelled]) -> Images:
     """Decode in threads: Pillow releases the interpreter's lock."""
-    pillow = _pillow()
+    try:
+        from PIL import Image
+    except ImportError:
+        raise InvalidRunError("Pillow is not installed: pip install 'moe-theory[images]'") from None
     pixels = np.empty((len(labelled), _SIDE, _SIDE, 3), np.uint8)
 
     def decode(index: int) -> None:
-        pixels[index] = _decode(pillow, labelled[index].path)
+        pixels[index] = _decode(Image, labelled[index].path)
 
     with ThreadPoolExecutor(available_cores()) as threads:
         for _ in threads.map(decode, range(len(labelled))):  # the first error cancels the rest
@@ -142,11 +134,3 @@ def _decode(pillow: Any, path: Path) -> np.ndarray:
         raise
     except Exception as failure:  # decoders do not document what they raise
         raise DamagedDataError(path, f"it cannot be decoded as JPEG or PNG ({failure})", _WAY_OUT) from None
-
-
-def _pillow() -> Any:
-    try:
-        from PIL import Image
-    except ImportError:
-        raise InvalidRunError("Pillow is not installed: pip install 'moe-theory[images]'") from None
-    return Image

@@ -1,7 +1,4 @@
-"""The papers' figures of deep experiments, from the small presets that run on the digits in minutes.
-
-Data is a labelled dataset, so that the numbers behind a figure are kept beside it. Drawing takes any matplotlib figure.
-"""
+"""The papers' figures of deep experiments, from the small presets that run on the digits in minutes."""
 
 from typing import TYPE_CHECKING
 
@@ -19,11 +16,7 @@ FIGURES: dict[str, FigureSpec] = {
 
 
 def draw_runs(preset: Preset, title: str, runs: Runs, figure: "FigureBase") -> None:
-    """Draw the runs of any preset, all metrics, in the layout of its paper's figures.
-
-    Args:
-        title: above everything else.
-    """
+    """Draw the runs of any preset, all metrics, in the layout of its paper's figures."""
     if preset.paper == EDGE:
         edge_figure_4.draw(edge_figure_4.summarize(preset, runs), figure)
     else:

@@ -1,7 +1,4 @@
-"""Where early termination matters, and where the router freezes by itself: G_T by the drive kappa of the gates.
-
-kappa = eta |g|^2 |w_t - w_{t-1}| grows with the square of the scale of the gate's input, which the papers do not give.
-"""
+"""Where early termination matters, and where the router freezes by itself: G_T by the drive kappa of the gates."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -34,10 +31,7 @@ STYLES: dict[str, dict[str, Any]] = {
 def compute(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
-    """G_T with and without termination, the paired difference, and the drive during exploration, by gate scale.
-
-    Raises: InvalidRunError for replicates or rounds that cannot be run.
-    """
+    """G_T with and without termination, the paired difference, and the drive during exploration, by gate scale."""
     small = preset(PRESET)
     single = expert_cell(1)
     own = {part: small.cells()[expert_cell(NUM_EXPERTS, part == "with")] for part in TERMINATIONS}
@@ -63,10 +57,7 @@ def compute(
 
 
 def drive_while_exploring(run: Run) -> float:
-    """Median of kappa over replicates and rounds 2 .. T1, before any termination.
-
-    The centred image of round 1 is 0, and so is its drive.
-    """
+    """Median of kappa over replicates and rounds 2 .. T1, before any termination."""
     last = int(exploration_rounds(int(run.params.num_experts), run.params.learning_rate))
     drives = run.records.drive[:last]
     return float(np.median(drives[1:] if len(drives) > 1 else drives))
@@ -81,7 +72,6 @@ def _across(samples: Float[np.ndarray, " B"]) -> dict[str, float]:
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """Draw G_T on the left, on the right by how much termination reduces it."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -124,7 +114,6 @@ def _finish(panel: "Axes", drives: Float[np.ndarray, " S"]) -> None:
 
 
 def caption(data: xr.Dataset) -> str:
-    """What is drawn, and the command."""
     scales = data.gate_scale.values
     return (
         "Generalization error after the last round against the drive κ = η|g|²|w_t - w_{t-1}| of the gates: how far a "

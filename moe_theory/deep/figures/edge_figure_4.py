@@ -33,7 +33,6 @@ LEGEND = {
 
 
 def summarize(preset: Preset, runs: Runs) -> xr.Dataset:
-    """Means, bands and errors of G_t of (20) by round, and the share of dropped tasks."""
     cells = [[runs[server_cell(size, policy)] for policy in POLICIES] for size in preset.experts]
     values = [[across_replicates(run.records.generalization_error) for run in row] for row in cells]
     variables: dict[str, Any] = {
@@ -48,7 +47,6 @@ def summarize(preset: Preset, runs: Runs) -> xr.Dataset:
 def compute(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
-    """The summary of the small preset's runs. Raises: InvalidRunError for replicates or rounds that cannot be run."""
     small = preset("edge-mnist-small")
     runs = run_preset(small, small.cells(), reading, replicates, seed, progress, num_rounds, NAME)
     data = summarize(small, runs)
@@ -57,7 +55,6 @@ def compute(
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """Draw a panel for each number of servers."""
     from matplotlib.lines import Line2D
 
     axes = figure.subplots(1, data.sizes["experts"], sharey=True, squeeze=False)[0]
@@ -76,7 +73,6 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
 
 
 def caption(data: xr.Dataset) -> str:
-    """What is drawn, and the command."""
     lost = float(data.dropped.max())
     return (
         "Generalization error (20) of the servers' current models on the tasks routed so far. "

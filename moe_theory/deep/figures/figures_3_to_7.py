@@ -37,10 +37,7 @@ PRINTED: dict[str, Any] = {"color": "black", "marker": "D", "markersize": 4, "fi
 
 
 def summarize(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Sequence[int]) -> xr.Dataset:
-    """Means, bands and errors by round, the share of terminated runs, and average incremental accuracies.
-
-    The last have no axis of rounds or metrics; the paper's own stand beside them where it prints them.
-    """
+    """Means, bands and errors by round, the share of terminated runs, and average incremental accuracies."""
     cells = [[runs[expert_cell(size, part == "with")] for size in experts] for part in TERMINATIONS]
     rounds = cells[0][0].rounds
     values = [[[across_replicates(getattr(run.records, metric)) for run in row] for row in cells] for metric in metrics]
@@ -69,7 +66,6 @@ def summarize(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Seque
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """Draw a row for each metric: with termination on the left, without on the right; a table's accuracies beside."""
     has_table = "printed" in data
     grid = figure.add_gridspec(data.sizes["metric"], 2 + has_table, width_ratios=[1, 1, 0.72][: 2 + has_table])
     letters = iter(LETTERS)
@@ -92,12 +88,10 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
 
 
 def letter_of_table(data: xr.Dataset) -> str:
-    """Letter of the panel with a table's accuracies."""
     return LETTERS[2 * data.sizes["metric"]]
 
 
 def style_of(data: xr.Dataset, num_experts: int) -> dict[str, Any]:
-    """Line style of `num_experts` experts."""
     if num_experts == 1:
         return SINGLE
     return STYLES[[size for size in data.experts.values if size > 1].index(num_experts) % len(STYLES)]
@@ -119,7 +113,6 @@ def _draw_panel(panel: "Axes", here: xr.Dataset) -> None:
 
 
 def _draw_table(panel: "Axes", data: xr.Dataset, letter: str) -> None:
-    """Draw a row for each cell, in the order of the printed table."""
     labels = []
     for size in data.experts.values:
         for part in TERMINATIONS[: 1 if size == 1 else 2]:
@@ -157,7 +150,6 @@ def _draw_legend(data: xr.Dataset, figure: "FigureBase") -> None:
 
 
 def band_handle() -> "Patch":
-    """Legend entry of the bands."""
     from matplotlib.patches import Patch
 
     return Patch(color="0.45", alpha=2 * BAND_ALPHA, linewidth=0, label="10–90 % of replicates")
@@ -176,13 +168,7 @@ def figure(
     experts: Sequence[int] | None = None,
     claims: tuple[str, ...] = (),
 ) -> FigureSpec:
-    """The figure of a small preset.
-
-    Args:
-        of: the name of the preset.
-        experts: the numbers M that are shown; by default all that it compares.
-        claims: globs over the ids of those that it bears on.
-    """
+    """The figure of a small preset."""
     small = preset(of)
     sizes = small.experts if experts is None else tuple(experts)
     names = {expert_cell(size, part == "with") for size in sizes for part in TERMINATIONS}
@@ -199,16 +185,14 @@ def figure(
 
     def caption(data: xr.Dataset) -> str:
         about = "" if table is None else _about_table(table.where, letter_of_table(data), small.dims.num_classes)
-        return f"{_opening(metrics)} {about}{describe(small)}\n{closing(data)}"
+        words = " and ".join(SYMBOLS[metric].split(" $")[0] for metric in metrics).capitalize()
+        return (
+            f"{words} of the tasks so far; errors are squared errors of test images; one expert needs no router. "
+            f"{about}{describe(small)}\n{closing(data)}"
+        )
 
     height = 2.1 * len(metrics) + 0.6
     return FigureSpec(name, title, summary, replicates, (7.2, height), compute, draw, caption, claims)
-
-
-def _opening(metrics: Sequence[str]) -> str:
-    words = " and ".join(SYMBOLS[metric].split(" $")[0] for metric in metrics)
-    about = "errors are squared errors of test images; one expert needs no router"
-    return f"{words.capitalize()} of the tasks so far; {about}."
 
 
 def _about_table(where: str, letter: str, num_classes: int) -> str:

@@ -1,7 +1,4 @@
-"""Which expert each task was routed to: rounds across, experts down, the task's class as the colour.
-
-Beside each map, in the same rows, the number of tasks of each class at each expert in the second half of the run.
-"""
+"""Which expert each task was routed to (rounds across, experts down, classes as colours), and the loads by class."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,8 +24,6 @@ NO_EXPERT = 0  # expert in such a round, or of a dropped task; experts count fro
 
 
 class Map(NamedTuple):
-    """A panel: a cell of a small preset."""
-
     title: str
     preset: str
     cell: str
@@ -51,10 +46,7 @@ TERMINATED: dict[str, Any] = {"color": "black", "linewidth": 1.1}
 def compute(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
-    """Class and expert of every round of replicate 0, and the share of tasks at an expert of their class.
-
-    Raises: InvalidRunError for replicates or rounds that cannot be run.
-    """
+    """Class and expert of every round of replicate 0, and the share of tasks at an expert of their class."""
     runs: dict[tuple[str, str], Run] = {}
     for name in dict.fromkeys(panel.preset for panel in MAPS.values()):
         small = preset(name)
@@ -122,7 +114,6 @@ def _mean_share(small: Preset, run: Run) -> float:
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """Draw a row for each map, with the matrix of loads on its right."""
     kinds = [int(kind) for kind in np.unique(data.shown_class) if kind != NO_ROUND]
     heights = [float(size) + 2.5 for size in data.experts]
     grid = figure.add_gridspec(data.sizes["panel"], 2, width_ratios=[1, 0.15], height_ratios=heights)
@@ -165,7 +156,6 @@ def _draw_map(panel: "Axes", here: xr.Dataset, kinds: Sequence[int]) -> None:
 
 
 def _draw_loads(panel: "Axes", here: xr.Dataset, kinds: Sequence[int]) -> None:
-    """Draw numbers on a colour as strong as their share of the expert's tasks."""
     counts = _loads_of(here, kinds)
     for place, colour in enumerate(COLOURS[: len(kinds)]):
         for row, number in enumerate(counts[:, place], start=1):
@@ -199,7 +189,6 @@ def _draw_legend(figure: "FigureBase", kinds: Sequence[int]) -> None:
 
 
 def caption(data: xr.Dataset) -> str:
-    """What is drawn, and the command."""
     lengths = np.unique((data.shown_class != NO_ROUND).sum("round"))
     runs = f"{replicates_and_seed(data)}, {' and '.join(map(str, lengths))} rounds"
     return (

@@ -95,8 +95,6 @@ LARGE = 64  # pixels a side from which on the stem has stride 2: the cost is the
 
 
 class Normed(NamedTuple):
-    """A normalised convolution; the shift of the normalisation is its bias."""
-
     kernel: Float[Array, "k k i o"]
     affine: Affine
 
@@ -115,11 +113,7 @@ class Params(NamedTuple):
 
 @functools.cache  # the same arguments give the same network, so that programs are reused
 def resnet(
-    name: str,
-    widths: tuple[int, ...],
-    num_blocks: int,
-    normalization: Normalization,
-    way: Way = "platform",
+    name: str, widths: tuple[int, ...], num_blocks: int, normalization: Normalization, way: Way = "platform"
 ) -> Network:
     """A residual network for images of 8 x 8 to 64 x 64: a stem, basic blocks, the mean over pixels, a linear layer.
 

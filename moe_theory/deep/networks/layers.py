@@ -1,11 +1,8 @@
 """Layers of networks on images (n, height, width, channels): convolution, pooling, normalisation, initial values.
 
-XLA's own convolution is the right one on an accelerator. On a CPU its gradient, inside a scan, falls back to a loop
-that is tens of times slower than the same gradient outside. There the patches under the kernel are laid side by side
-(im2col) and multiplied by it as a matrix. Both compute the same sums, in another order; products are of the platform's
-default precision. Patches take as many times the memory of the images as the kernel has pixels: ResNet-18 needs 0.7 GB
-for a step on 32 images of 32 x 32, and 10 GB to evaluate 2000 at once, so evaluate in minibatches.
-`benchmarks/deep_convolution.py` times both.
+On a CPU the gradient of XLA's convolution is tens of times slower inside a scan than outside; there the patches under
+the kernel are multiplied by it as a matrix (im2col). Patches take as many times the memory of the images as the kernel
+has pixels: evaluate in minibatches. `benchmarks/deep_convolution.py` times both.
 """
 
 import functools
@@ -55,12 +52,7 @@ def convolve(
 
 
 def max_pool(images: Float[Array, "n h w c"], side: int = 2) -> Float[Array, "n rows columns c"]:
-    """Max pooling of `side` x `side` squares with stride `side`; incomplete squares are dropped.
-
-    Ties for the maximum share the gradient evenly.
-
-    Raises: InvalidDimsError if an image is smaller than one square.
-    """
+    """Max pooling of `side` x `side` squares with stride `side`; incomplete squares are dropped."""
     n, height, width, channels = images.shape
     rows, columns = height // side, width // side
     if not rows or not columns:
@@ -159,8 +151,6 @@ def group_normalized(values: Float[Array, "n h w c"], affine: Affine, num_groups
 
 @functools.cache  # equal settings give the same functions, so that their networks are equal too
 def batches() -> Normalization:
-    """BatchNorm, with `Moments` as statistics of each layer."""
-
     def begin(channels: int) -> Moments:
         dtype = jnp.result_type(float)
         return Moments(jnp.zeros(channels, dtype), jnp.ones(channels, dtype))
@@ -170,8 +160,6 @@ def batches() -> Normalization:
 
 @functools.cache
 def groups(num_groups: int) -> Normalization:
-    """GroupNorm, without statistics."""
-
     def apply(values: Array, affine: Affine, statistics: PyTree, is_training: bool) -> tuple[Array, PyTree]:
         return group_normalized(values, affine, num_groups), ()
 
@@ -205,10 +193,8 @@ def he_kernels(key: Key[Array, ""], shapes: Sequence[tuple[int, ...]]) -> list[F
 
 
 def zeros(size: int) -> Float[Array, " size"]:
-    """Initial biases and shifts."""
     return jnp.zeros(size, jnp.result_type(float))
 
 
 def ones(size: int) -> Float[Array, " size"]:
-    """Initial scales."""
     return jnp.ones(size, jnp.result_type(float))

@@ -1,8 +1,4 @@
-"""A network and its weights, and stacks of M experts: plain trees of arrays.
-
-No module objects: at the sizes of these experiments a step of a few thousand parameters takes about a millisecond, and
-layers as objects (a linked `eqx.nn.Conv2d`) were measured 3.5 times slower there than the same arithmetic on tuples.
-"""
+"""A network and its weights, and stacks of M experts: plain trees of arrays, which are faster here than modules."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
