@@ -17,7 +17,6 @@ from gallery import ROOT
 from moe_theory.core.papers import find_paper
 from moe_theory.verify.claim import Claim
 
-DECORATORS = ("claim", "rate")  # which declare a claim; the latter's kind is its name
 NUMBERS = ("observe", "predict", "trivial", "scale")  # the attributes whose functions compute something
 
 
@@ -96,7 +95,7 @@ class _Declared:
     def fit(self, claim: Claim) -> int:
         """Characters of the claim that the class spells out, below 0 where it spells out something else."""
         keywords = {keyword.arg: keyword.value for keyword in self.decorator.keywords}
-        kind = keywords.get("kind") or ast.Constant(ast.unparse(self.decorator.func))
+        kind = keywords.get("kind", self.decorator.func)  # which the name of `rate` and its like spells out
         statement = self.assigned.get("__doc__") or ast.Constant(ast.get_docstring(self.node))
         asked = [
             (self.decorator.args[0], claim.id),
@@ -131,7 +130,7 @@ def _classes(module: ModuleType, node: ast.AST, function: ast.FunctionDef | None
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef):
             for decorator in child.decorator_list:
-                if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") in DECORATORS:
+                if isinstance(decorator, ast.Call) and "where" in {keyword.arg for keyword in decorator.keywords}:
                     yield _Declared(module, child, decorator, function)
         else:
             yield from _classes(module, child, child if isinstance(child, ast.FunctionDef) else function)
