@@ -2,6 +2,7 @@
 distribution that does not get everything that the package's own have."""
 
 import ast
+import dataclasses
 import json
 import os
 import subprocess
@@ -9,7 +10,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 import moe_theory
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.core.papers import all_papers, find_paper, paper_names
 
 ROOT = Path(moe_theory.__file__).parent
@@ -63,6 +67,37 @@ def test_the_package_s_own_papers_are_complete():
         assert paper.import_figures()
         assert bool(paper.statements) != bool(paper.answers_for)
         assert set(paper.answers_for) <= set(papers)
+
+
+@pytest.mark.parametrize("paper", paper_names())
+def test_readings_are_valid_choices_with_overrides_on_top(paper):
+    """Would catch a reading that chooses nothing or the default, two that are one, and a misspelt parameter ignored."""
+    readings = find_paper(paper).readings
+    assert len({repr(reading.params()) for reading in readings.values()}) == len(readings)
+    for name, reading in readings.items():
+        assert reading.name == name
+        assert reading.summary
+        chosen, defaults = reading.params()._asdict(), reading.defaults._asdict()
+        assert {field for field in defaults if chosen[field] != defaults[field]} == set(reading.choices)
+        overridden = reading.params(**dict.fromkeys(reading.choices, 0.25), num_experts=2)
+        assert overridden.num_experts == 2
+        assert all(getattr(overridden, field) == 0.25 for field in reading.choices)
+        for field in defaults:
+            misspelt = field.replace("_", "", 1) if "_" in field else f"{field}x"
+            with pytest.raises(InvalidParamsError, match=rf"unknown parameter '{misspelt}'\. Did you mean '{field}'\?"):
+                reading.params(**{misspelt: 1})
+
+
+@pytest.mark.parametrize("paper", paper_names())
+def test_figures_are_described_and_refuse_what_cannot_be_run(paper):
+    own = find_paper(paper)
+    reading = own.readings[own.reading_names("quick")[0]]
+    for name, figure in own.import_figures().items():
+        assert figure.name == name
+        assert all(dataclasses.asdict(figure).values())
+        for replicates, num_rounds in ((0, 10), (2, 0)):
+            with pytest.raises(InvalidRunError):
+                figure.compute(reading, replicates, 0, num_rounds=num_rounds)
 
 
 def test_choosing_a_claim_imports_no_other_paper():
