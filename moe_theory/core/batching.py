@@ -37,11 +37,9 @@ def trailing_vmap(
     """Vectorise `function` of one replicate over the trailing axis of its batched arguments and of all its results.
 
     Args:
-        function: a pure function of pytrees of arrays.
         is_batched: for each positional argument, whether the leaves of it end in the batch axis (or have none).
         stores: whether the program that this becomes part of is compiled so that optimisation barriers store what
             passes them. Only then are sums chains, and hashes written out, which would else be repeated in every use.
-    Returns: a function of the same arguments; every leaf of its result ends in the batch axis.
     """
 
     def batched(*arguments: Any) -> Any:

@@ -110,9 +110,6 @@ SizeOrZero = Annotated[int, Whole(0)]
 def check(params: Any, dims: Any = None) -> Values:
     """Refuse parameters that break a constraint of their fields, or that the run's precision cannot hold.
 
-    Args:
-        params: a NamedTuple whose fields carry constraints.
-        dims: the static sizes that `PaddedTo` names.
     Returns: the parameters that are not traced, for rules between several of them.
     Raises: InvalidParamsError naming the value, the bound and the way out.
     """
@@ -144,9 +141,6 @@ def check(params: Any, dims: Any = None) -> Values:
 
 def check_sizes(dims: Any) -> None:
     """Refuse static sizes that break a constraint of their fields; None stands where the field's type allows it.
-
-    Args:
-        dims: a dataclass whose fields carry constraints.
     Raises: InvalidDimsError naming the value, the bound and the way out.
     """
     for name, constraints in _constraints(type(dims)).items():
@@ -208,12 +202,7 @@ def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str)
 def require_representable(
     name: str, value: float, dtype: Any, error: type[MoeTheoryError] = InvalidParamsError
 ) -> None:
-    """Raise unless a number that a run uses can be held in the run's precision.
-
-    Args:
-        dtype: of the run's reals, such as float32; whole numbers then have as many bits.
-        error: the type to raise.
-    """
+    """Raise `error` unless the run can hold a number, in reals of this `dtype` or integers of as many bits."""
     if isinstance(value, bool):
         return
     if isinstance(value, int):

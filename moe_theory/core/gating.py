@@ -72,10 +72,7 @@ def task_loss(
 def gate_gradient(
     probabilities: Float[Array, " M"], gate_input: Float[Array, " d"], costs: Float[Array, " M"]
 ) -> Float[Array, "M d"]:
-    """Gradient of `task_loss` in the gates: pi_m (cost_m - sum_j pi_j cost_j) sum_i X_i.
-
-    Its rows sum to zero (Lemma 4). Source: Eqs. (27)-(30) of `continual`.
-    """
+    """Gradient of `task_loss` in the gates; rows sum to 0 (Lemma 4). Source: Eqs. (27)-(30) of `continual`."""
     return gate_slopes(probabilities, costs)[:, None] * gate_input[None, :]
 
 

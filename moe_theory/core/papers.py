@@ -92,9 +92,7 @@ def find_paper(name: str) -> Paper:
 
 
 def all_papers() -> dict[str, Paper]:
-    """The installed papers by name, in the order of reports; imports them all. Raises: InvalidPaperError where none is
-    installed, or one cannot be imported.
-    """
+    """The installed papers, in the order of reports. Raises: InvalidPaperError for none, or one that is broken."""
     if not paper_names():
         raise InvalidPaperError(NONE_INSTALLED)
     return {name: _imported(name) for name in sorted(paper_names(), key=paper_place)}

@@ -181,9 +181,7 @@ def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"]) -> np.nda
 
 
 def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -> None:
-    """Raise InvalidRunError unless `state` is None or one like the system's, with replicates of this shape. The shape
-    is () for one replicate and (B,) for a batch.
-    """
+    """Raise InvalidRunError unless `state` is None or like the system's, with replicates of shape () or (B,)."""
     if state is None:
         return
     if jax.tree.structure(state) != jax.tree.structure(like):

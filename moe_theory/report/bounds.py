@@ -55,20 +55,14 @@ RESTS_ON = {
 }
 
 
-class _Pen(NamedTuple):
-    color: str
-    line: str
-    width: float
-
-
-PENS = {  # the narrower of two that may coincide is drawn later
-    "theorem-1.printed": _Pen("C1", "--", 2.0),
-    "theorem-1.binomial": _Pen("C3", "--", 1.0),
-    "corollary-4": _Pen("0.2", ":", 1.0),
-    "given-router": _Pen("C0", "-", 1.3),
-    "product": _Pen("C0", "-", 1.3),
-    "lipschitz": _Pen("C0", "-", 1.3),
-    "covering": _Pen("C2", "-", 1.3),
+PENS = {  # colour, line and width; the narrower of two that may coincide is drawn later
+    "theorem-1.printed": ("C1", "--", 2.0),
+    "theorem-1.binomial": ("C3", "--", 1.0),
+    "corollary-4": ("0.2", ":", 1.0),
+    "given-router": ("C0", "-", 1.3),
+    "product": ("C0", "-", 1.3),
+    "lipschitz": ("C0", "-", 1.3),
+    "covering": ("C2", "-", 1.3),
 }
 
 
@@ -275,16 +269,16 @@ def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[Bound]) -> No
 
 
 def _draw_curve(axes: "Axes", setting: Setting, bound: Bound, counts: np.ndarray, values: np.ndarray) -> None:
-    pen = PENS[bound.form.name]
+    color, line, width = PENS[bound.form.name]
     reading = f", d_N of the {bound.form.dimension}" if has_reading(bound) else ""
     label = f"{WORDS[bound.form.name].title}{reading}: {status(bound)}"
-    line = "-." if bound.form.dimension == "router" and has_reading(bound) else pen.line
-    (curve,) = axes.plot(counts, values, line, color=pen.color, linewidth=pen.width, label=label)
+    line = "-." if bound.form.dimension == "router" and has_reading(bound) else line
+    (curve,) = axes.plot(counts, values, line, color=color, linewidth=width, label=label)
     curve.set_gid(bound.form.id)
     if bound.smallest_num_samples:
-        axes.plot(bound.smallest_num_samples, setting.threshold, "o", color=pen.color, markersize=3.5)
+        axes.plot(bound.smallest_num_samples, setting.threshold, "o", color=color, markersize=3.5)
     if bound.value <= HIGHEST:
-        axes.plot(setting.num_samples, bound.value, "s", color=pen.color, markersize=3)
+        axes.plot(setting.num_samples, bound.value, "s", color=color, markersize=3)
 
 
 def _write(axes: "Axes", setting: Setting, counts: np.ndarray) -> None:

@@ -90,9 +90,7 @@ class _Column(NamedTuple):
 
 
 def tables(summary: Summary, width: int) -> list[Table]:
-    """Cells with mean ± standard error of their measures and of their paired differences to a baseline. One table, or
-    two in a narrow terminal.
-    """
+    """Cells with measures and paired differences to a baseline, mean ± standard error; two tables if narrow."""
     names = [name for name in TITLES if name in summary.cells[0].measures]
     own = [_Column(TITLES[name], lambda cell, name=name: _shown(name, cell.measures[name])) for name in names]
     rest = _compared(summary)

@@ -27,18 +27,14 @@ def to_json(report: Report) -> str:
 
 
 def write_numbers(report: Report, folder: Path) -> Path:
-    """Write `verdicts.json`, from which every page can be made again; returns its path. Raises: OutputError if the
-    folder cannot take it.
-    """
+    """Write `verdicts.json`, from which every page can be made again; its path. Raises: OutputError."""
     path = folder / NUMBERS
     write_text(path, to_json(report))
     return path
 
 
 def write_pages(report: Report, folder: Path) -> list[Path]:
-    """Write `report.html` and `report.md` into `folder`; returns their paths. Raises: OutputError if the folder cannot
-    take them.
-    """
+    """Write `report.html` and `report.md` into `folder`; their paths. Raises: OutputError."""
     paths = [folder / name for name in PAGE_NAMES]
     for path, text in zip(paths, (to_html(report), to_markdown(report)), strict=True):
         write_text(path, text)
@@ -46,9 +42,7 @@ def write_pages(report: Report, folder: Path) -> list[Path]:
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:
-    """Write the pages, and `report.json` with their numbers, into `folder`; returns the paths. Raises: OutputError if
-    the folder cannot take them.
-    """
+    """Write the pages, and `report.json` with their numbers, into `folder`; the paths. Raises: OutputError."""
     numbers = folder / REPORT_JSON
     write_text(numbers, to_json(report))
     return [*write_pages(report, folder), numbers]

@@ -83,7 +83,8 @@ def templates() -> "jinja2.Environment":
         "status_word": wording.status_word,
         "summary": wording.summary,
     }
-    environment.filters.update({"text": _text, "code": _code, "formula": _formula, "cell": _cell})
+    environment.filters.update({"text": _text, "code": _code, "formula": _formula})
+    environment.filters["cell"] = lambda words: words.replace("|", r"\|")  # of a table in Markdown
     environment.globals.update(names)
     return environment
 
@@ -116,10 +117,6 @@ def _text(words: str) -> str:
     """Words in one line of Markdown, where nothing is taken for markup."""
     words = re.sub(r"<|&(?=#?\w+;)", lambda found: html.escape(found[0]), " ".join(words.split()))
     return re.sub(r"[\\`*]|(?<=\])\(", r"\\\g<0>", words)
-
-
-def _cell(words: str) -> str:
-    return words.replace("|", r"\|")
 
 
 def _formula(latex: str) -> str:

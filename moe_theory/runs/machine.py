@@ -49,10 +49,6 @@ class ChunkMemory(NamedTuple):
 
 
 def chunk_memory(state: Any, records: Any, num_records: int, batch: int) -> ChunkMemory:
-    """Memory that a chunk takes, from the shapes of one replicate's state and records.
-
-    Args:
-        batch: replicates that run together.
-    """
+    """Memory that a chunk takes whose replicates run `batch` at a time, from the shapes of one's state and records."""
     kept = num_records * bytes_of(records)
     return ChunkMemory(fixed=batch * (STATE_COPIES * bytes_of(state) + kept), each=RECORD_COPIES * kept)

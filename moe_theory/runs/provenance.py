@@ -57,12 +57,7 @@ def backend() -> str:
 
 @functools.cache
 def source_digest(*folders: str) -> str:
-    """A digest of the package's source files.
-
-    Args:
-        folders: such as "core", or paths of folders outside the package, without their subfolders; the whole package
-            unless given.
-    """
+    """A digest of source files: of folders such as "core", or paths outside the package, else of the whole package."""
     root = Path(moe_theory.__file__).parent
     paths = [path for folder in folders for path in (root / folder).glob("*.py")] if folders else root.rglob("*.py")
     digest = hashlib.sha256()

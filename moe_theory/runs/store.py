@@ -58,9 +58,7 @@ class Store:
         return None
 
     def read(self, name: str) -> dict[str, np.ndarray]:
-        """A chunk's arrays by observable, (R, ..., width). Raises: MissingChunkError, or DamagedChunkError for a file
-        that is not whole or holds another chunk.
-        """
+        """A chunk's arrays by observable, (R, ..., width). Raises: MissingChunkError, or DamagedChunkError."""
         path = self.path(name)
         try:
             data = path.read_bytes()

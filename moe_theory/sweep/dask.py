@@ -78,9 +78,7 @@ class DaskPool:
         return 1
 
     def open(self) -> Executor:
-        """An executor of the workers: the same until a loss, then one of a new connection. Raises: ExecutorLostError
-        where no scheduler answers within the patience.
-        """
+        """An executor of the workers, a new one after a loss. Raises: ExecutorLostError where no scheduler answers."""
         if self._executor is None or self._is_lost:
             patience = self._patience if self._is_lost else min(self._patience, FIRST_PATIENCE)
             self._leave()

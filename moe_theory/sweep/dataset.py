@@ -70,9 +70,7 @@ def to_netcdf(data: xr.Dataset, path: Path) -> Path:
 
 
 def to_zarr(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
-    """Write a Zarr folder with a chunk a cell, in place of a Zarr folder there. Raises: OutputError; InvalidRunError
-    without the package zarr.
-    """
+    """Write a Zarr folder with a chunk a cell. Raises: OutputError; InvalidRunError without the package zarr."""
     zarr = _extra("zarr", "zarr")
     if path.is_dir() and not (path / ZARR_MARK).is_file():
         raise OutputError(f"{path} is a folder of something else than Zarr, and is kept. Name another place.")

@@ -45,12 +45,7 @@ class Estimate:
 
 
 def estimate(sweep: Specification, folder: Path | None = None, workers: int | None = None) -> Estimate:
-    """Count a sweep's work, and time a short run of its programs on this machine.
-
-    Args:
-        folder: of the run, which may hold chunks already.
-        workers: that compute at once; this machine's devices unless given.
-    """
+    """Count the work that a folder leaves of a sweep, and time a short run of its programs on this machine."""
     pool = DevicePool(workers)
     plan = Plan(sweep, fingerprint(sweep.system))
     plan.require_memory(pool.num_workers)

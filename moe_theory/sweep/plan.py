@@ -52,11 +52,7 @@ class PlannedChunk(NamedTuple):
 
 
 class Plan:
-    """The chunks of a sweep as one kind of machine computes them.
-
-    Args:
-        fingerprint: of that machine, from `fingerprint`.
-    """
+    """The chunks of a sweep as the machine of this fingerprint computes them."""
 
     def __init__(self, sweep: Specification, fingerprint: Mapping[str, str]) -> None:
         self.sweep, self.fingerprint = sweep, dict(fingerprint)
@@ -111,9 +107,7 @@ class Plan:
         return found
 
     def require_memory(self, num_workers: int) -> None:
-        """Refuse chunks that would not fit in memory, before anything is computed. Raises: InvalidRunError with the
-        widest chunk that fits.
-        """
+        """Raise InvalidRunError, with the widest chunk that fits, for chunks that do not fit in memory."""
         available = machine.machine_memory()
         for task in self.programs.values():
             need, share = memory_of(task), available / num_workers
@@ -138,9 +132,7 @@ def program_of(task: Task) -> Hashable:
 
 
 def compute(task: Task) -> bytes:
-    """The file of a task's chunk: what a worker runs. Raises: InvalidRunError where this machine would compute other
-    numbers than the task means.
-    """
+    """The file of a task's chunk: what a worker runs. Raises: InvalidRunError where the numbers would be others."""
     own, meant = fingerprint(task["system"]), task["fingerprint"]
     different = [f"{name} {own.get(name)} and not {value}" for name, value in meant.items() if own.get(name) != value]
     if different:

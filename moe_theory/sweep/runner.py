@@ -99,9 +99,7 @@ def pool_of(executor: Executor | None = None, dask: str | None = None, devices: 
 
 
 def fingerprint_of(pool: WorkerPool, system: str) -> dict[str, str]:
-    """What decides numbers where the pool computes them: asked of one of its workers. Raises: ExecutorLostError where
-    no worker answers.
-    """
+    """The fingerprint of one of the pool's workers. Raises: ExecutorLostError where none answers."""
     for _ in range(MOST_LOSSES):
         try:
             return pool.open().submit(planning.fingerprint, system).result()

@@ -23,8 +23,6 @@ def take_runs(
 ) -> Runs:
     """Runs of the cells, of replicates `first` to `last` - 1: simulated, measured, or read from a stored sweep.
 
-    Args:
-        what: what the progress calls it.
     Raises: MissingChunkError for a chunk of a stored sweep that is damaged.
     """
     count = last - first
@@ -117,9 +115,7 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
 
 
 def labels_of(claim: Claim, runs: Runs, rounds: np.ndarray, num_components: int) -> list[str]:
-    """The components' names, after the recorded `rounds` if need be. Raises: InvalidClaimError where there are not as
-    many.
-    """
+    """Names of the components, or of the recorded `rounds`. Raises: InvalidClaimError where there are not as many."""
     labels = ["mean"] if num_components == 1 else [f"component {index + 1}" for index in range(num_components)]
     if claim.abscissa is not None and len(claim.abscissa) == num_components:
         labels = [f"x = {place:.3g}" for place in claim.abscissa]

@@ -324,21 +324,14 @@ def carry_out_search(
             break
     defaults, claim, experiment = plan.reading.params(), plan.claim, plan.claim.experiment
     return Exploration(
+        **{name: getattr(claim, name) for name in ("where", "statement", "formula", "kind")},
+        **{name: getattr(plan, name) for name in ("axes", "most_points", "error", "point_error", "seed")},
         claim=claim.id,
-        where=claim.where,
-        statement=claim.statement,
-        formula=claim.formula,
-        kind=claim.kind,
         reading=plan.reading.name,
         reading_summary=plan.reading.summary,
         own=tuple(getattr(defaults, axis.name) for axis in plan.axes),
-        axes=plan.axes,
         points=[found[coordinates] for coordinates in sorted(found)],
-        most_points=plan.most_points,
         replicates=plan.replicates or experiment.replicates,
-        error=plan.error,
-        point_error=plan.point_error,
-        seed=plan.seed,
         command=command,
         kept={
             axis.name: kept

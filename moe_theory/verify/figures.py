@@ -133,11 +133,7 @@ def provenance(
 
 
 def closing(data: xr.Dataset, runs: str | None = None) -> str:
-    """The last lines of every caption: reading, what was run, and the command that draws it again.
-
-    Args:
-        runs: what was run, in words; replicates, seed and rounds unless given.
-    """
+    """The last lines of every caption: reading, what was run (replicates, seed and rounds unless given), command."""
     about = data.attrs
     choices = about["reading_summary"].replace("sigma_0", "σ₀")
     runs = f"{replicates_and_seed(data)}, {about['num_rounds']} rounds" if runs is None else runs

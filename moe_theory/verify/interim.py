@@ -37,10 +37,7 @@ def alpha_spent(error: float, number: int) -> float:
 class SequentialTest:
     """The test of one claim under one reading: its samples so far, and the looks at them.
 
-    Args:
-        blank: the verdict before anything is known.
-        least_replicates: an identity is not supported by fewer.
-        is_single_look: whether the first look has the whole error.
+    An identity is not supported by fewer than `least_replicates`; a single look has the whole error.
     """
 
     def __init__(self, claim: Claim, blank: Verdict, least_replicates: int, *, is_single_look: bool = False) -> None:

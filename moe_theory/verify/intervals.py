@@ -136,9 +136,7 @@ def slope_samples(values: Float[np.ndarray, "B V"], abscissa: Float[np.ndarray, 
 
 
 def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
-    """The two grid points nearest to the limit, and what to call that end. A grid that reaches no higher than 1 is one
-    towards 0, any other towards infinity.
-    """
+    """The two grid points nearest to the limit, 0 on a grid that reaches no higher than 1, and that end's name."""
     order = np.argsort(abscissa)
     return (order[:2].tolist(), "small") if abscissa.max() <= 1 else (order[-2:].tolist(), "large")
 

@@ -116,12 +116,8 @@ def self_test(
     workers: int = 1,
     progress: Progress = quiet,
 ) -> SelfTest:
-    """Judge planted claims, at least 200 of every condition, and count the decisions.
-
-    Args:
-        planted: the conditions; `planted_conditions()` unless given.
-        most_claims: of a condition; with fewer, `tolerance` has to be wider.
-        workers: processes that share the work.
+    """Judge planted claims, at least 200 of every condition, and count the decisions; `tolerance` has to be wider where
+    `most_claims` of a condition are fewer.
     """
     conditions = [_placed(each, seed) for each in (planted_conditions() if planted is None else planted)]
     shares = [expected_shares(each) for each in conditions]

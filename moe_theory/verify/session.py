@@ -68,12 +68,7 @@ def carry_out(
     on_verdict: Callable[[Verdict], None] | None = None,
     command: str = "",
 ) -> Report:
-    """Judge what is asked for: the first look of all studies, then the second of those undecided, and so on.
-
-    Args:
-        archive: samples on disk, to resume from and to add to.
-        command: what the report says it was made by.
-    """
+    """Judge what is asked for: the first look of all studies, then the second of those undecided, and so on."""
     began, pace = time.monotonic(), {}
     monitors = {
         place: StudyMonitor(study, archive, pace)
@@ -119,18 +114,14 @@ def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error:
 
 
 class StudyMonitor:
-    """A study under way: the tests of its claims, and the next look at them.
-
-    Args:
-        pace: seconds that a replicate of an experiment has taken, shared by studies so that they can plan a look.
-    """
+    """A study under way: the tests of its claims, and the next look at them."""
 
     def __init__(
         self, study: Study, archive: Archive | None = None, pace: MutableMapping[Experiment, float] | None = None
     ) -> None:
         self.study, self.archive = study, archive
         self.seconds = 0.0
-        self.pace = {} if pace is None else pace
+        self.pace = {} if pace is None else pace  # seconds a replicate, shared by studies
         self._looks = iter(study.looks)
         self._target = next(self._looks)  # replicates of the next look
         self.tests = [
