@@ -21,7 +21,7 @@ from moe_theory.core.linear import Gaps, power, power_complement
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.core.single_expert import fixed_signals, learn_arrivals, signals_along_truths
 from moe_theory.core.tasks import Pool
-from moe_theory.edge.theory import _binomial_tail, _require_window, mean_error
+from moe_theory.edge.theory import _binomial_tail, _require_window
 
 
 def unserved(max_delay: int, num_tasks: int, specialists: float) -> float:
@@ -120,7 +120,8 @@ def proposition_4(
     xp = array_namespace(*pool_gaps, ratio, loads, round)
     confused = xp.sum((loads - 1) * power_complement(ratio, loads), axis=-1)
     unlearned = xp.sum(loads * power(ratio, loads), axis=-1)
-    return mean_error(pool_gaps, unlearned, confused, round)
+    total = unlearned * pool_gaps.truth_norm + confused * pool_gaps.task_gap
+    return total / round
 
 
 def theorem_1(

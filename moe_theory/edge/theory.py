@@ -183,24 +183,6 @@ def proposition_4(
     xp = array_namespace(*pool_gaps, ratio, loads, round)
     confused = xp.sum(loads * power_complement(ratio, loads), axis=-1)
     unlearned = xp.sum(loads * power(ratio, loads), axis=-1)
-    return mean_error(pool_gaps, unlearned, confused, round)
-
-
-def mean_error(
-    pool_gaps: Gaps,
-    unlearned: Float[ArrayLike, "*batch"],
-    confused: Float[ArrayLike, "*batch"],
-    round: Real[ArrayLike, "*batch"],
-) -> Float[Numbers, "*batch"]:
-    """(unlearned W + confused Delta) / T, of tasks that are unlearned and of those whose expert holds another task.
-
-    Source: (22) of `edge`. Units: squared model distance.
-
-    Examples:
-        >>> from moe_theory.edge import theory
-        >>> theory.mean_error(theory.Gaps(1.0, 3.0, 0.0, 3.0), unlearned=1.0, confused=1.0, round=2)
-        2.0
-    """
     return (unlearned * pool_gaps.truth_norm + confused * pool_gaps.task_gap) / round
 
 

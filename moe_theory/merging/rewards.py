@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
-from moe_theory.core.numerics import Scalar
+from moe_theory.core.numerics import Numbers, Scalar
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.weights import existing, largest, like_tasks, log_gammas
 
@@ -38,8 +38,8 @@ class Feedback(NamedTuple):
         8
     """
 
-    rewards: Float[Array, " V"]  # mean reward of each task's requests, in [0, 1] up to noise; 0 without requests
-    counts: Int[Array, " V"]  # requests of each task
+    rewards: Float[Numbers, " V"]  # mean reward of each task's requests, in [0, 1] up to noise; 0 without requests
+    counts: Int[Numbers, " V"]  # requests of each task
 
 
 def slot_reward(feedback: Feedback) -> Float[Array, ""]:

@@ -12,12 +12,13 @@ import operator
 import re
 import warnings
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from moe_theory.core.errors import InvalidSpecError, shortened, unknown_name
 
 LONGEST = 500  # characters
 DEEPEST = 60  # nested operations
-FUNCTIONS: dict[str, Callable[..., float]] = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sqrt": math.sqrt,
     "exp": math.exp,
     "log": math.log,

@@ -38,7 +38,7 @@ class Sweepable:
     readings: Mapping[str, Reading]  # by name; the first is the default
     choices: Mapping[str, Mapping[str, Any]]  # static choices, such as a policy, by their names; the first: the default
     build: Callable[..., System]  # (dims, **choices) -> the same object for equal arguments
-    check: Callable[[Any, Any], None]  # (dims, params): raises InvalidParamsError
+    check: Callable[[Any, Any], Any]  # (dims, params): raises InvalidParamsError
     observables: Mapping[str, Observable]
     default_observables: tuple[str, ...]
     sources: tuple[str, ...]  # folders of the package whose files decide the numbers
