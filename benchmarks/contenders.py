@@ -104,13 +104,17 @@ class Case:
         is_single = self.contender in PEERS and PEERS[self.contender].one_by_one
         return 1 if is_single else self.setting.batch * num_threads
 
+    @property
+    def module(self) -> Any:
+        """The module of a peer."""
+        name = "textbook_edge" if self.setting.system == "edge" else PEERS[self.contender].module
+        return importlib.import_module(f"benchmarks.peers.{name}")
+
     def run(self, num_threads: int) -> Run:
         """What runs it: the engine a chunk on each thread, a peer all replicates at once on what threads it likes."""
         if self.contender == ENGINE:
             return prepare_engine(self.setting, num_threads)
-        name = "textbook_edge" if self.setting.system == "edge" else PEERS[self.contender].module
-        module = importlib.import_module(f"benchmarks.peers.{name}")
-        return module.prepare(dataclasses.replace(self.setting, batch=self.replicates(num_threads)))
+        return self.module.prepare(dataclasses.replace(self.setting, batch=self.replicates(num_threads)))
 
 
 def prepare_engine(setting: Setting, num_threads: int = 1) -> Run:

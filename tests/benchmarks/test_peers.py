@@ -222,9 +222,11 @@ SETTINGS = {
 }
 
 
-def skip_if_missing(name: str) -> None:
+def run_of(name: str, setting: Setting):
+    """G_T of all the setting's replicates, also by a peer that benchmarks run one by one."""
     if PEERS[name].requires:
         pytest.importorskip(PEERS[name].requires)
+    return Case("peers", name, setting).module.prepare(setting)()
 
 
 PAIRS = [(name, system) for name in PEERS for system in PEERS[name].systems]
@@ -233,9 +235,8 @@ PAIRS = [(name, system) for name in PEERS for system in PEERS[name].systems]
 @pytest.mark.parametrize(("name", "system"), PAIRS)
 def test_mean_errors_agree_with_the_engine(name, system):
     """Would catch arrivals, pools or perturbations drawn from another law than the engine's."""
-    skip_if_missing(name)
     setting = SETTINGS[system]
-    theirs, ours = Case("peers", name, setting).run(1)(), by_engine(setting)
+    theirs, ours = run_of(name, setting), by_engine(setting)
     assert theirs.shape == ours.shape
     deviation = np.sqrt((theirs.var() + ours.var()) / setting.batch)
     assert abs(theirs.mean() - ours.mean()) < STANDARD_ERRORS * deviation
@@ -244,9 +245,8 @@ def test_mean_errors_agree_with_the_engine(name, system):
 @pytest.mark.parametrize(("name", "system"), PAIRS)
 def test_runs_are_in_the_precision_asked(name, system):
     """Would catch a peer that is timed in float32 as if it were float64: the same draws would then end the same."""
-    skip_if_missing(name)
     setting = dataclasses.replace(SETTINGS[system], batch=4, num_rounds=30, precision="float64")
-    errors = Case("peers", name, setting).run(1)()
+    errors = run_of(name, setting)
     assert errors.shape == (4,)
     assert errors.dtype == np.float64
     assert np.all(errors != errors.astype(np.float32))
