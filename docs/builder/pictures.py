@@ -6,7 +6,7 @@ from itertools import groupby
 import gallery
 
 from builder import Page, papers, slot
-from moe_theory.core.papers import paper_names
+from moe_theory.core.papers import find_paper, paper_names
 
 PATH = "gallery.md"
 _HEADINGS = {"verify": "The engine on planted claims", "sweep": "A sweep", "bench": "Speed"}
@@ -24,7 +24,8 @@ def page() -> Page:
     """The page with all figures."""
     lines, blocks = [_INTRODUCTION], {}
     for folder, entries in groupby(gallery.entries(), key=lambda entry: entry.paper):
-        lines += [f"## {papers.TITLES.get(folder) or _HEADINGS[folder]}", ""]
+        title = _HEADINGS.get(folder) or find_paper(folder).title
+        lines += [f"## {title[0].upper()}{title[1:]}", ""]
         for entry in entries:
             anchor = f"{folder}-{entry.name}"
             lines += [f"### {entry.title} {{ #{anchor} }}", "", slot(anchor), ""]

@@ -160,7 +160,7 @@ def _reached(node: ast.AST, module: ModuleType, is_public: Callable[[Any], bool]
             yield value
             continue
         home = inspect.getmodule(value) if inspect.isfunction(value) else module
-        if home is None or ".claims" not in home.__name__:
+        if home is None or not {"claims", "experiments"} & set(home.__name__.split(".")):
             continue
         name = value.__name__ if inspect.isfunction(value) else getattr(inner, "id", "")
         if name in _defined(home):

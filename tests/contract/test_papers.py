@@ -179,7 +179,8 @@ def test_the_page_s_paper_has_everything(tmp_path):
     for folder in ("run", "report"):
         assert "allocations.theorem-1" in (tmp_path / folder / "report.html").read_text()
     (paper,) = json.loads(cited)["papers"]
-    assert (paper["key"], paper["title"]) == ("allocations", "Azar, Broder, Karlin, Upfal (1999): Balanced Allocations")
+    assert paper["key"] == "azar"
+    assert paper["title"].endswith("(1999): Balanced Allocations")
     assert "allocations.theorem-1" in swept
     assert "allocations.theorem-1" in drawn
     assert (tmp_path / "figures" / "allocations" / "peaks.csv").is_file()
