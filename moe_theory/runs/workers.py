@@ -22,23 +22,29 @@ class WorkerPool(Protocol):
     @property
     def num_workers(self) -> int:
         """How many there are now: clusters grow and shrink."""
+        ...
 
     @property
     def num_local(self) -> int:
         """How many use this machine's memory, as far as is known; at least 1."""
+        ...
 
     @property
     def grace(self) -> float | None:
         """Seconds that an interrupted run waits for running tasks; None: until they finish."""
+        ...
 
     def open(self) -> Executor:
         """An executor of these workers; called again after a loss. Raises: ExecutorLostError where there is none."""
+        ...
 
     def is_loss(self, failure: BaseException) -> bool:
         """Whether a task failed because its worker was lost, so that it may be retried."""
+        ...
 
     def close(self) -> None:
         """Release the workers."""
+        ...
 
 
 class DevicePool:
