@@ -66,7 +66,8 @@ def test_imports_point_down(path):
 
 def test_the_page_lists_the_layers():
     page = (ROOT.parent / "docs" / "pages" / "built.md").read_text(encoding="utf-8")
-    rows = [set(re.findall(r"`(\w+)(?:/|\.py)`", line.split("|")[1])) for line in page.splitlines() if "| `" in line]
+    table = page[page.index("| layer |") :].partition("\n\n")[0].splitlines()[2:]
+    rows = [set(re.findall(r"`(\w+)(?:/|\.py)`", line.split("|")[1])) for line in table]
     assert rows == LAYERS
 
 
