@@ -167,6 +167,7 @@ def test_a_round_is_traced_alike_every_time(case: Case) -> None:
 @every_system
 def test_one_program_serves_a_grid(case: Case) -> None:
     """Would catch a parameter that decides a shape or a branch of Python, and so recompiles a sweep's every cell."""
+    chex.clear_trace_counter()  # it goes by the function's name, which every case has
     system = case.build()
 
     @functools.partial(jax.jit, static_argnums=0)
