@@ -16,9 +16,9 @@ READINGS = {
 CLAIMS = """
     continual.lemma-3 continual.lemma-3.contraction continual.proposition-4.forgetting continual.exact.forgetting
     continual.theorem-1.forgetting continual.theorem-1.generalization-error continual.theorem-2.forgetting
-    continual.figure-2.termination-forgetting continual.figure-2.almost-zero edge.lemma-2.outputs edge.lemma-3.sum
-    edge.lemma-3.others edge.lemma-5.lower edge.lemma-5.lower-of-the-smaller edge.lemma-6.order edge.lemma-7.hoeffding
-    edge.proposition-1.normal-quantile edge.proposition-1.binomial-quantile continual.lemma-2.constant
+    continual.figure-2.termination-forgetting continual.figure-2.almost-zero continual.lemma-2.constant
+    edge.lemma-2.outputs edge.lemma-3.sum edge.lemma-3.others edge.lemma-5.lower edge.lemma-5.lower-of-the-smaller
+    edge.lemma-6.order edge.lemma-7.hoeffding edge.proposition-1.normal-quantile edge.proposition-1.binomial-quantile
     edge.proposition-4.nearest edge.proposition-4.nearest-own-task edge.exact.nearest
     edge.theorem-1.generalization-error edge.figure-3.too-few edge.figure-3.decreases
     edge.figure-3.fastest-increases
