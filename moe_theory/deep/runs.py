@@ -231,12 +231,6 @@ def _load(path: Path, identity: str, num_rounds: int) -> tuple[Stored, Checkpoin
     return (Stored.COMPLETE if found.done == num_rounds else Stored.PARTIAL), found
 
 
-def _save(path: Path, identity: str, checkpoint: Checkpoint) -> None:
-    arrays = {_RECORD + name: array for name, array in checkpoint.records.items()}
-    arrays |= {f"{_STATE}{place}": leaf for place, leaf in enumerate(checkpoint.state)}
-    write_whole(path, pack({"identity": identity, "done": checkpoint.done}, arrays), WAY_OUT)
-
-
 def _leaves_of(state: Any) -> list[np.ndarray]:
     """Leaves of a state without its pool, which all runs share."""
     return [np.asarray(leaf) for leaf in jax.tree.leaves(state._replace(pool=None))]
@@ -297,8 +291,10 @@ class _Shared:
             done += rounds
             pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
             if path is not None:
-                leaves = _leaves_of(state) if done < num_rounds else []
-                _save(path, identity, Checkpoint(done, _joined(pieces), leaves))
+                arrays = {_RECORD + name: array for name, array in _joined(pieces).items()}
+                if done < num_rounds:
+                    arrays |= {f"{_STATE}{place}": leaf for place, leaf in enumerate(_leaves_of(state))}
+                write_whole(path, pack({"identity": identity, "done": done}, arrays), WAY_OUT)
             self.on_step(Step(cell, replicate, done, rounds, None))
         return info(**_joined(pieces))
 

@@ -7,7 +7,7 @@ gates that route. Pairs in one set and in different ones are taken for the arriv
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.continual.claims.measurements import along, average_until, per_cell, probable, rate, router_learning
+from moe_theory.continual.claims.measurements import WINDOW, along, per_cell, probable, rate, router_learning
 from moe_theory.runs import Run
 
 
@@ -59,9 +59,8 @@ class Lemma15Tasks:
 class Lemma15Clusters:
     """With M < N, from T1 + 1 to t_1 experts of a cluster's set have larger probabilities for it than all others."""
 
-    formula = (
-        r"\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad "
-        r"\pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}"
+    formula = Lemma15Tasks.formula.replace(r"\mathcal{M}_n", r"\mathcal{M}_k").replace(
+        "k, m' \\in \\mathcal{M}_{n'}", "k, m' \\in \\mathcal{M}_{k'}"
     )
     experiment = experiments.NO_TERMINATION
     labels, observe = per_cell(experiments.FEW_SMALLEST, _always_ordered)
@@ -91,15 +90,16 @@ def _declare(name: str, statement: str, where: str, latex: str, **exponent: floa
     )
     id = f"continual.proposition-2.{name}"
 
+    def average(run: Run) -> np.ndarray:
+        time = experiments.stage_rounds(run.params, power)
+        return getattr(run.records, gap)[time - WINDOW : time].mean(axis=0, dtype=np.float64)
+
     @rate(id, where=where, replaced_by=None if name.endswith("-order") else f"{id}-order", **exponent)
     class Proposition2:
         __doc__ = statement
         formula = latex
         experiment = experiments.NO_TERMINATION_LONG if is_long else experiments.NO_TERMINATION
-        labels, observe, abscissa = along(
-            long if is_long else short,
-            lambda run: average_until(run, gap, experiments.stage_rounds(run.params, power)),
-        )
+        labels, observe, abscissa = along(long if is_long else short, average)
 
 
 _declare(

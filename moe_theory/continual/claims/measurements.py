@@ -102,11 +102,6 @@ def in_blocks(function: Callable[..., Any], replicates: np.ndarray, *trees: PyTr
     return np.concatenate(parts)
 
 
-def average_until(run: Run, name: str, time: int) -> np.ndarray:
-    """The mean of a recorded number over the last `WINDOW` rounds up to `time` (B,), of a full history."""
-    return getattr(run.records, name)[time - WINDOW : time].mean(axis=0, dtype=np.float64)
-
-
 def exploration(run: Run) -> slice:
     """Rows of the rounds 1, ..., T1, of a full history."""
     return slice(stage_rounds(run.params))
@@ -120,11 +115,6 @@ def router_learning(run: Run) -> slice:
 def past_exploration(run: Run) -> slice:
     """Rows of the rounds T1 + 2, ..., T."""
     return slice(stage_rounds(run.params) + 1, None)
-
-
-def mean_where(values: np.ndarray, happens: np.ndarray) -> np.ndarray:
-    """The mean of values (R, B) over the rounds in which something happens; 0 if it never does."""
-    return np.sum(np.where(happens, values, 0.0), axis=0) / np.maximum(np.sum(happens, axis=0), 1)
 
 
 def truth_length(run: Run) -> np.ndarray:

@@ -125,11 +125,12 @@ def resnet(
     Source: He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition" (2016), Sec. 3.3 and, for small
         images, 4.2: a stem of 3 x 3 at stride 1 without max pooling. The papers say "non-pretrained ResNet-18" only.
     """
-    inputs, outputs, strides = _blocks(widths, num_blocks)
+    channels = [width for width in widths for _ in range(num_blocks)]
+    strides = [2 if stage and not block else 1 for stage in range(len(widths)) for block in range(num_blocks)]
 
     def init(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
         shapes = [(3, 3, shape[2], widths[0])]
-        for num_in, num_out, stride in zip(inputs, outputs, strides, strict=True):
+        for num_in, num_out, stride in zip([widths[0], *channels[:-1]], channels, strides, strict=True):
             shapes += [(3, 3, num_in, num_out), (3, 3, num_out, num_out)]
             shapes += [(1, 1, num_in, num_out)] if stride != 1 else []
         *convolved, last = he_kernels(key, [*shapes, (widths[-1], num_outputs)])
@@ -161,10 +162,3 @@ def resnet(
         return outputs, tuple(after) if weights.statistics else ()
 
     return Network(name, init, apply)
-
-
-def _blocks(widths: tuple[int, ...], num_blocks: int) -> tuple[list[int], list[int], list[int]]:
-    """Input channels, output channels and strides of the blocks."""
-    outputs = [width for width in widths for _ in range(num_blocks)]
-    strides = [2 if stage and not block else 1 for stage in range(len(widths)) for block in range(num_blocks)]
-    return [widths[0], *outputs[:-1]], outputs, strides
