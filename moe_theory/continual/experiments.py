@@ -406,7 +406,6 @@ def shared_pools_of(run: Run) -> tuple[list[Pool], Int[np.ndarray, " B"]]:
 
 
 def gaps_of(run: Run) -> theory.Gaps:
-    """The gaps of each replicate's pool, as arrays (B,)."""
     return theory.Gaps(*np.transpose([theory.gaps(pool) for pool in pools_of(run)]))
 
 

@@ -81,13 +81,11 @@ def measures_of(preset: Preset, run: Run) -> dict[str, Float[np.ndarray, " B"]]:
 
 
 def has_router(preset: Preset, params: Params) -> bool:
-    """Whether trained gates route, among several experts."""
     is_adaptive = list(POLICIES).index("adaptive") == int(params.policy)
     return int(params.num_experts) > 1 and (preset.paper != EDGE or is_adaptive)
 
 
 def baseline_of(preset: Preset, cell: str) -> str | None:
-    """The cell to compare with: a single expert, or the adaptive policy with as many servers."""
     number = preset.cells()[cell]["num_experts"]
     name = server_cell(number) if preset.paper == EDGE else expert_cell(preset.experts[0])
     return None if name == cell else name

@@ -106,7 +106,6 @@ def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
 
 
 def on_device(pool: Pool) -> Pool:
-    """The pool as JAX arrays, reals in the precision of the run."""
     return jax.tree.map(
         lambda leaf: jnp.asarray(leaf, None if leaf.dtype.kind in "iu" else jnp.result_type(float)), pool
     )

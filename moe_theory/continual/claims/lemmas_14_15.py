@@ -60,7 +60,7 @@ class Lemma15Clusters:
     """With M < N, from T1 + 1 to t_1 experts of a cluster's set have larger probabilities for it than all others."""
 
     formula = Lemma15Tasks.formula.replace(r"\mathcal{M}_n", r"\mathcal{M}_k").replace(
-        "k, m' \\in \\mathcal{M}_{n'}", "k, m' \\in \\mathcal{M}_{k'}"
+        r"\mathcal{M}_{n", r"\mathcal{M}_{k"
     )
     experiment = experiments.NO_TERMINATION
     labels, observe = per_cell(experiments.FEW_SMALLEST, _always_ordered)

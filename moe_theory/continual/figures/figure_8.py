@@ -67,7 +67,6 @@ def compute(
 
 
 def termination_round(here: xr.Dataset) -> int | None:
-    """The round in which gate updates stopped, if they did."""
     return int(here["round"].values[np.argmax(here.terminated.values)]) if bool(here.terminated.any()) else None
 
 
@@ -85,7 +84,6 @@ def explored_rounds(data: xr.Dataset) -> int:
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """A row a threshold: arrivals as marks in their expert's row, and its share of later arrivals as a bar."""
     axes = figure.subplots(
         data.sizes["threshold_power"], 2, sharex="col", sharey=True, squeeze=False, gridspec_kw={"width_ratios": (6, 1)}
     )
