@@ -114,7 +114,6 @@ def _cell(plan: Plan, name: str, runs: Runs) -> CellSummary:
 
 
 def _least_change(plan: Plan, params: Params) -> float:
-    """`LEAST_CHANGE` in the units of the records, which are per parameter under some readings."""
     if not params.per_parameter:
         return LEAST_CHANGE
     network, shape = networks.NETWORKS[plan.preset.dims.network], plan.data.train.pixels.shape[1:]

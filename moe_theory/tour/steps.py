@@ -115,7 +115,6 @@ def _numbers(tree: ast.Module, namespace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A number, a dictionary of numbers, a verdict or verdicts, as JSON takes them; None for anything else."""
     if isinstance(value, Verdict):
         verdict = value.to_json()
         return {field: verdict[field] for field in VERDICT_FIELDS}

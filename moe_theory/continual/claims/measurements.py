@@ -118,7 +118,6 @@ def past_exploration(run: Run) -> slice:
 
 
 def truth_length(run: Run) -> np.ndarray:
-    """The root mean square of the truths' norms (B,), the unit of moves."""
     return np.sqrt(np.asarray(gaps_of(run).truth_norm))
 
 
@@ -141,7 +140,6 @@ def remaining_errors(run: Run) -> np.ndarray:
 
 
 def contracted_errors(run: Run) -> np.ndarray:
-    """(d - s)/(d - 1) times the number of those repeats (B,)."""
     contraction = theory.error_contraction(SPECIALIZATION.dims.num_features, SPECIALIZATION.dims.num_samples)
     return contraction * np.sum(_late_repeats(run)[0], axis=0)
 

@@ -71,7 +71,6 @@ def termination_round(here: xr.Dataset) -> int | None:
 
 
 def load_shares(here: xr.Dataset) -> Float[np.ndarray, "M K"]:
-    """Shares of the arrivals after termination (after T₁ without one), by expert and cluster."""
     begin = termination_round(here) or explored_rounds(here)
     after = here.where(here["round"] > begin, drop=True)
     counts = np.zeros((DIMS.max_experts, int(here.cluster.max())))
