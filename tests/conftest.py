@@ -76,6 +76,16 @@ def compiled_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
     set_options(monkeypatch, FOR_USERS, functools.cache(engine._program.__wrapped__))
 
 
+@pytest.fixture
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is gone after it."""
+    from moe_theory.verify import claim, registry
+
+    registry.all_claims()  # imports the papers' claims, which would otherwise be gone with the test's
+    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
+    monkeypatch.setattr(registry, "_OWN_PAPERS", {})
+
+
 def set_options(patch: pytest.MonkeyPatch, further: dict[str, Any], programs: Callable[..., Any]) -> None:
     from moe_theory.core import engine
 

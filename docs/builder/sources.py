@@ -67,7 +67,7 @@ def modules(paper: str) -> list[ModuleType]:
 
 @dataclasses.dataclass(frozen=True)
 class _Declared:
-    """A class decorated with `claim`; made in a function, it may stand for many claims."""
+    """A class that declares a claim; made in a function, it may stand for many claims."""
 
     module: ModuleType
     node: ast.ClassDef
@@ -95,11 +95,12 @@ class _Declared:
     def fit(self, claim: Claim) -> int:
         """Characters of the claim that the class spells out, below 0 where it spells out something else."""
         keywords = {keyword.arg: keyword.value for keyword in self.decorator.keywords}
+        kind = keywords.get("kind", self.decorator.func)  # which the name of `rate` and its like spells out
         statement = self.assigned.get("__doc__") or ast.Constant(ast.get_docstring(self.node))
         asked = [
             (self.decorator.args[0], claim.id),
             (keywords["where"], claim.where),
-            (keywords["kind"], claim.kind),
+            (kind, claim.kind),
             (statement, claim.statement),
         ]
         total = 0
@@ -129,7 +130,7 @@ def _classes(module: ModuleType, node: ast.AST, function: ast.FunctionDef | None
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef):
             for decorator in child.decorator_list:
-                if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") == "claim":
+                if isinstance(decorator, ast.Call) and "where" in {keyword.arg for keyword in decorator.keywords}:
                     yield _Declared(module, child, decorator, function)
         else:
             yield from _classes(module, child, child if isinstance(child, ast.FunctionDef) else function)

@@ -91,7 +91,7 @@ def theorem_2(
         >>> import numpy as np
         >>> from moe_theory.continual import corrected, theory
         >>> gaps = theory.Gaps(truth_norm=1.0, task_gap=3.0, within_gap=1.0, across_gap=3.0)
-        >>> loads = gaps, 0.5, np.array([4, 3]), np.array([2, 1]), 7
+        >>> loads = gaps, 0.5, np.array([6, 5]), np.array([2, 1]), 11
         >>> bool(corrected.theorem_2(*loads).forgetting > theory.theorem_2(*loads).forgetting)
         True
     """

@@ -19,10 +19,9 @@ Variables = set[Any]
 
 
 class Split(NamedTuple):
-    """A step in three parts: `act(prepare(draw(key, state, params), state, params), state, params)` is the step.
-
-    `draw` and `prepare` read of the state only what counts rounds and what no step changes, such as a pool: an earlier
-    state will do, moved on by `count`.
+    """A step in three parts: `act(prepare(draw(key, state, params), state, params), state, params)` is the step. `draw`
+    and `prepare` read of the state only what counts rounds and what no step changes, such as a pool: an earlier state
+    will do, moved on by `count`.
     """
 
     draw: Callable[[Any, Any, Any], Values]  # (key, state, params): random numbers, and what is costly to repeat
@@ -42,10 +41,9 @@ class _Stages(NamedTuple):
 
 
 def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, params: Any) -> Split:
-    """The parts of `step`, a pure function of (key, state, params), traced here for the shapes of these.
-
-    Where its result begins with the next state, leaves of that which pass through unchanged are known ahead, and so
-    are integers that a step does nothing to but add 1.
+    """The parts of `step`, a pure function of (key, state, params), traced here for the shapes of these. Where its
+    result begins with the next state, leaves of that which pass through unchanged are known ahead, and so are integers
+    that a step does nothing to but add 1.
     """
     closed, result = jax.make_jaxpr(step, return_shape=True)(key, state, params)
     program, structure = closed.jaxpr, jax.tree.structure(result)
@@ -180,9 +178,7 @@ def _is_costly(equation: Any) -> bool:
 
 
 _PARTS = frozenset("slice squeeze split".split())
-
 _EXPANDING = frozenset("broadcast_in_dim eq ne lt le gt ge select_n and or not convert_element_type reshape".split())
-
 _CHEAP = frozenset(
     "add sub mul div rem max min integer_pow square sqrt rsqrt neg abs sign floor ceil round eq ne lt le gt ge and or "
     "not xor is_finite select_n convert_element_type bitcast_convert_type shift_left shift_right_logical "

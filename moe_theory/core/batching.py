@@ -37,11 +37,9 @@ def trailing_vmap(
     """Vectorise `function` of one replicate over the trailing axis of its batched arguments and of all its results.
 
     Args:
-        function: a pure function of pytrees of arrays.
         is_batched: for each positional argument, whether the leaves of it end in the batch axis (or have none).
         stores: whether the program that this becomes part of is compiled so that optimisation barriers store what
             passes them. Only then are sums chains, and hashes written out, which would else be repeated in every use.
-    Returns: a function of the same arguments; every leaf of its result ends in the batch axis.
     """
 
     def batched(*arguments: Any) -> Any:
@@ -90,11 +88,11 @@ def _replay(closed: Any, inputs: list[_Value], size: int, stores: bool) -> list[
 
 
 def _apply(equation: Any, operands: list[_Value], size: int, stores: bool) -> list[_Value]:
-    """The results of one operation."""
-    inner = _called_program(equation)
-    if inner is not None:
-        return _replay(inner, operands, size, stores)
     name = equation.primitive.name
+    if name in _CALLS:  # a nested jit, a function with its own derivative
+        inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
+        if isinstance(inner, jex_core.ClosedJaxpr):
+            return _replay(inner, operands, size, stores)
     if not any(operand.is_batched for operand in operands):
         return _results(equation, _bind(equation, [operand.array for operand in operands]), False)
     if stores and _is_stored(equation, operands):
@@ -106,21 +104,15 @@ def _apply(equation: Any, operands: list[_Value], size: int, stores: bool) -> li
         arrays, changes = [_to_batched(operand, size) for operand in operands], {}
     elif name in _RESHAPES and len(operands) == 1:
         arrays, changes = [operands[0].array], _RESHAPES[name](equation, size)
-    elif size == 1:
-        return _alone(equation, operands)
+    elif size == 1:  # its branches and loops stay what they are
+        single = [lax.squeeze(array, (array.ndim - 1,)) if batched else array for array, batched in operands]
+        found = _results(equation, _bind(equation, single), True)
+        return [value._replace(array=lax.expand_dims(value.array, (value.array.ndim,))) for value in found]
     else:
         axes = tuple(-1 if operand.is_batched else None for operand in operands)
         mapped = jax.vmap(lambda *arrays: _bind(equation, list(arrays)), in_axes=axes, out_axes=-1, axis_size=size)
         return _results(equation, mapped(*(operand.array for operand in operands)), True)
     return _results(equation, _bind(equation, arrays, **changes), True)
-
-
-def _alone(equation: Any, operands: list[_Value]) -> list[_Value]:
-    """An operation of the only replicate of a batch: as it is, so that its branches and loops stay what they are."""
-    arrays = [lax.squeeze(array, (array.ndim - 1,)) if is_batched else array for array, is_batched in operands]
-    outputs = _bind(equation, arrays)
-    single = outputs if equation.primitive.multiple_results else [outputs]
-    return [_Value(lax.expand_dims(output, (output.ndim,)), True) for output in single]
 
 
 def _bind(equation: Any, arrays: list[Any], **changes: Any) -> Any:
@@ -138,13 +130,10 @@ def _is_stored(equation: Any, operands: list[_Value]) -> bool:
     if name in ("random_bits", "random_fold_in"):
         is_single = all(atom.aval.shape == () for atom in equation.invars)
         return is_single and operands[0].is_batched and threefry.is_served(operands[0].array)
-    if name not in _STORED:
-        return False
-    return 0 < _num_terms(equation) <= LONGEST_CHAIN
+    return name in _STORED and 0 < _num_terms(equation) <= LONGEST_CHAIN
 
 
 def _num_terms(equation: Any) -> int:
-    """How many terms a reduction has for each of its results."""
     return math.prod(equation.invars[0].aval.shape[axis] for axis in equation.params["axes"])
 
 
@@ -154,14 +143,6 @@ def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any
         terms = [lax.index_in_dim(array, index, axis, keepdims=False) for index in range(array.shape[axis])]
         array = functools.reduce(combine, terms)
     return array if _num_terms(equation) == 1 else stored(array)
-
-
-def _called_program(equation: Any) -> Any:
-    """The program that a plain call (a nested jit, a function with its own derivative) runs, else None."""
-    if equation.primitive.name not in _CALLS:
-        return None
-    program = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
-    return program if isinstance(program, jex_core.ClosedJaxpr) else None
 
 
 _CALLS = frozenset({"jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call"})

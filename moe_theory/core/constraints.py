@@ -59,7 +59,6 @@ class Whole:
     why: str = ""  # why not more than `most`
 
     def complaint(self, name: str, value: Any) -> str | None:
-        """What is wrong with a value, and the way out; None if nothing is."""
         is_whole = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
         if not is_whole or value % 1 != 0 or value < self.least:
             return f"must be a whole number of at least {self.least}. Raise {name}."
@@ -76,7 +75,6 @@ class OneOf:
     why: str = ""
 
     def complaint(self, name: str, value: Any) -> str | None:
-        """What is wrong with a value, and the way out; None if nothing is."""
         if value in self.choices:
             return None
         return f"must be {' or '.join(map(str, self.choices))}{f': {self.why}' if self.why else ''}. Change {name}."
@@ -112,16 +110,11 @@ SizeOrZero = Annotated[int, Whole(0)]
 def check(params: Any, dims: Any = None) -> Values:
     """Refuse parameters that break a constraint of their fields, or that the run's precision cannot hold.
 
-    Args:
-        params: a NamedTuple whose fields carry constraints.
-        dims: the static sizes that `PaddedTo` names.
     Returns: the parameters that are not traced, for rules between several of them.
     Raises: InvalidParamsError naming the value, the bound and the way out.
     """
-    values = {}
-    for name, value in params._asdict().items():
-        if not isinstance(value, Tracer):
-            values[name] = _scalar(name, value)
+    given = params._asdict().items()
+    values = {name: _scalar(name, value) for name, value in given if not isinstance(value, Tracer)}
     for name, constraints in _constraints(type(params)).items():
         if name not in values:
             continue
@@ -148,9 +141,6 @@ def check(params: Any, dims: Any = None) -> Values:
 
 def check_sizes(dims: Any) -> None:
     """Refuse static sizes that break a constraint of their fields; None stands where the field's type allows it.
-
-    Args:
-        dims: a dataclass whose fields carry constraints.
     Raises: InvalidDimsError naming the value, the bound and the way out.
     """
     for name, constraints in _constraints(type(dims)).items():
@@ -164,14 +154,12 @@ def check_sizes(dims: Any) -> None:
                     raise InvalidDimsError(_above(name, value, constraint.other, other, constraint.why))
                 continue
             is_static = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            problem = constraint.complaint(name, value if is_static else math.nan)
-            if problem:
+            if problem := constraint.complaint(name, value if is_static else math.nan):
                 raise InvalidDimsError(f"{name}={value!r} {problem}")
 
 
 def require(constraint: Any, **values: Any) -> None:
     """Refuse numbers, or arrays of them, that break a constraint such as `Count` or `Whole(2)`, or are not finite.
-
     Raises: InvalidParamsError naming the value, the bound and the way out.
     """
     for name, value in values.items():
@@ -214,12 +202,7 @@ def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str)
 def require_representable(
     name: str, value: float, dtype: Any, error: type[MoeTheoryError] = InvalidParamsError
 ) -> None:
-    """Raise unless a number that a run uses can be held in the run's precision.
-
-    Args:
-        dtype: of the run's reals, such as float32; whole numbers then have as many bits.
-        error: the type to raise.
-    """
+    """Raise `error` unless the run can hold a number, in reals of this `dtype` or integers of as many bits."""
     if isinstance(value, bool):
         return
     if isinstance(value, int):
@@ -247,7 +230,6 @@ def _hints(kind: type) -> dict[str, Any]:
 
 @functools.cache
 def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
-    """What each field of a NamedTuple or dataclass must satisfy."""
     kinds = (Within, Whole, OneOf, PaddedTo, AtMost)
     found = {}
     for name, hint in _hints(kind).items():

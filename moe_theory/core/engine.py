@@ -51,19 +51,17 @@ def run(
     is_batch: bool,
     is_plain: bool = False,
 ) -> tuple[Any, Any]:
-    """Final state and stacked records of a run, from `state` or, where that is None, from the system's own start.
-
-    With `is_batch`, keys (B,) and every leaf of states and records end in the replicate axis. With `is_plain` the run
-    is `vmap.run`, as it is where this JAX's programs cannot be rewritten.
+    """Final state and stacked records of a run, from `state` or, where that is None, from the system's own start. With
+    `is_batch`, keys (B,) and every leaf of states and records end in the replicate axis. With `is_plain` the run is
+    `vmap.run`, as it is where this JAX's programs cannot be rewritten.
     """
     arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch)
     return program(platform_of(keys, state, params), is_plain)(*arguments)
 
 
 def trailing(function: Callable[..., Any], is_batched: tuple[bool, ...]) -> Callable[..., Any]:
-    """`function` of one replicate over the last axis of its batched arguments and of all its results.
-
-    That axis stays the last one inside the computation too, where this JAX's programs can be rewritten.
+    """`function` of one replicate over the last axis of its batched arguments and of all its results. That axis stays
+    the last one inside the computation too, where this JAX's programs can be rewritten.
     """
     return (trailing_vmap if can_rewrite() else vmap.trailing)(function, is_batched)
 
@@ -78,9 +76,8 @@ def platform_of(keys: Any, state: Any, params: Any) -> str | None:
 
 def program(platform: str | None, is_plain: bool = False) -> Any:
     """`run` as compiled for a platform; for None, as part of a program of somebody else, who says how to compile it."""
-    is_plain = is_plain or not can_rewrite()
     with _MAKING:
-        return _program(platform, is_plain)
+        return _program(platform, is_plain or not can_rewrite())
 
 
 @functools.cache
@@ -92,10 +89,9 @@ def _program(platform: str | None, is_plain: bool) -> Any:
 
 @functools.cache
 def can_rewrite() -> bool:
-    """Whether the engine knows this JAX's programs.
-
-    Taken for granted up to the newest version that it was tested with. With a later one a small run is tried first, and
-    where that fails, or differs from `vmap.run`, everything runs plainly, with a warning.
+    """Whether the engine knows this JAX's programs. Taken for granted up to the newest version that it was tested with.
+    With a later one a small run is tried first, and where that fails, or differs from `vmap.run`, everything runs
+    plainly, with a warning.
     """
     if jax.__version_info__ < _UNTESTED:
         return True
@@ -166,7 +162,6 @@ def _stores(options: dict[str, Any]) -> bool:
 
 
 def num_programs() -> int:
-    """How many programs this process has made so far."""
     platforms = {None, "cpu", jax.default_backend()}
     return sum(program(platform, is_plain)._cache_size() for platform in platforms for is_plain in (False, True))
 
@@ -239,9 +234,8 @@ def _batching(is_batch: bool, stores: bool) -> Callable[..., Any]:
 
 
 def _run_records(machine: _Machine, state: Any, first: Any, count: int, stride: int) -> tuple[Any, Any]:
-    """`count` records, `stride` rounds apart, from round `first` on.
-
-    Short strides share a block of draws between records; long ones take several blocks for each.
+    """`count` records, `stride` rounds apart, from round `first` on. Short strides share a block of draws between
+    records; long ones take several blocks for each.
     """
     ahead = _largest_divisor(stride, ROUNDS_AHEAD)
     shared = _largest_divisor(count, ROUNDS_AHEAD // stride) if stride <= ROUNDS_AHEAD else 1
@@ -312,10 +306,9 @@ def width_for(state: Any) -> int:
 
 
 def run_in_blocks(width: int, system: Any, keys: Any, state: Any, *arguments: Any) -> tuple[Any, Any]:
-    """`engine.run` of a batch of keys (B,) with leaves of `state` (..., B), in blocks of `width` replicates.
-
-    The last block is padded, so that one program runs them all and no replicate depends on B. XLA may run several
-    blocks at once, on a core each.
+    """`engine.run` of a batch of keys (B,) with leaves of `state` (..., B), in blocks of `width` replicates. The last
+    block is padded, so that one program runs them all and no replicate depends on B. XLA may run several blocks at
+    once, on a core each.
     """
     count = keys.shape[0]
     blocks = []

@@ -113,8 +113,7 @@ def shortened(value: Any) -> str:
 
 
 class _Brief(reprlib.Repr):
-    def repr_int(self, x: int, level: int) -> str:
-        """Python refuses to write integers of some thousand digits."""
+    def repr_int(self, x: int, level: int) -> str:  # Python refuses to write integers of some thousand digits
         return repr(x) if abs(x) < 10**40 else "an integer of more than 40 digits"
 
 

@@ -20,9 +20,8 @@ def minimum_norm_change(features: Float[Array, "d s"], residuals: Float[Array, "
 
 
 def orthonormal_rows(features: Float[Array, "d s"]) -> Float[Array, "s d"]:
-    """Orthonormal rows that span the samples; a row is zero where its sample depends on earlier ones.
-
-    With them P = rows' rows, for a change that is wanted before the model that it starts from is known.
+    """Orthonormal rows that span the samples; a row is zero where its sample depends on earlier ones. With them P =
+    rows' rows, for a change that is wanted before the model that it starts from is known.
     """
     pivots, inverses, _ = _eliminate(features, [])
     return jnp.stack([pivot * jnp.sqrt(inverse) for pivot, inverse in zip(pivots, inverses, strict=True)])

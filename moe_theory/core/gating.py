@@ -12,18 +12,12 @@ from moe_theory.core.numerics import Scalar
 
 
 def gate_outputs(gates: Float[Array, "M d"], gate_input: Float[Array, " d"]) -> Float[Array, " M"]:
-    """h = Theta' sum_i X_i, for the gate input sum_i X_i.
-
-    Source: Section 3.2 of `continual`.
-    """
+    """h = Theta' sum_i X_i, for the gate input sum_i X_i. Source: Section 3.2 of `continual`."""
     return jnp.sum(gates * gate_input[None, :], axis=1)
 
 
 def gate_probabilities(outputs: Float[Array, " M"], available: Bool[Array, " M"]) -> Float[Array, " M"]:
-    """Softmax over the available experts; exactly 0 elsewhere.
-
-    Source: Eq. (2) of `continual`.
-    """
+    """Softmax over the available experts; exactly 0 elsewhere. Source: Eq. (2) of `continual`."""
     masked = jnp.where(available, outputs, -jnp.inf)
     weights = jnp.exp(masked - jnp.max(masked))
     return weights / jnp.sum(weights)
@@ -63,10 +57,7 @@ def route(
 
 
 def task_loss(
-    gates: Float[Array, "M d"],
-    gate_input: Float[Array, " d"],
-    available: Bool[Array, " M"],
-    costs: Float[Array, " M"],
+    gates: Float[Array, "M d"], gate_input: Float[Array, " d"], available: Bool[Array, " M"], costs: Float[Array, " M"]
 ) -> Float[Array, ""]:
     """The part of the task loss (8) that depends on the gates: sum_m pi_m cost_m, with the costs held constant.
 
@@ -81,10 +72,7 @@ def task_loss(
 def gate_gradient(
     probabilities: Float[Array, " M"], gate_input: Float[Array, " d"], costs: Float[Array, " M"]
 ) -> Float[Array, "M d"]:
-    """Gradient of `task_loss` in the gates: pi_m (cost_m - sum_j pi_j cost_j) sum_i X_i.
-
-    Its rows sum to zero (Lemma 4). Source: Eqs. (27)-(30) of `continual`.
-    """
+    """Gradient of `task_loss` in the gates; rows sum to 0 (Lemma 4). Source: Eqs. (27)-(30) of `continual`."""
     return gate_slopes(probabilities, costs)[:, None] * gate_input[None, :]
 
 

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import ArrayLike, Float, Int, Real
 
-from moe_theory.core.checks import require_overparameterized_sizes
+from moe_theory.core import constraints
 from moe_theory.core.errors import InvalidDimsError
 from moe_theory.core.numerics import array_namespace
 from moe_theory.core.tasks import Pool
@@ -115,7 +115,7 @@ def require_overparameterized(num_features: int, num_samples: int) -> None:
             f"num_samples={num_samples} must be at least 1: every arrival holds its feature signal (Definition 1). "
             "Raise num_samples."
         )
-    require_overparameterized_sizes(num_features, num_samples)
+    constraints.require_overparameterized(num_features, num_samples)
 
 
 def power(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]) -> Float[Numbers, "..."]:
@@ -137,10 +137,9 @@ def power_drop_sum(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]
 
 
 def ceil_to_rounds(quotient: Float[ArrayLike, "*batch"]) -> Int[Numbers, "*batch"]:
-    """The `quotient` rounded up to whole rounds, at most `MAX_ROUNDS`.
-
-    A quotient within float32's rounding of an integer counts as that integer, so that the result does not depend on
-    the precision that the quotient's parts passed through.
+    """The `quotient` rounded up to whole rounds, at most `MAX_ROUNDS`. A quotient within float32's rounding of an
+    integer counts as that integer, so that the result does not depend on the precision that the quotient's parts passed
+    through.
     """
     xp = array_namespace(quotient)
     bounded = xp.minimum(quotient, MAX_ROUNDS)

@@ -22,7 +22,6 @@ class Metrics(NamedTuple):
 
 
 def no_arrivals(max_experts: int, num_tasks: int, dtype: jnp.dtype) -> Metrics:
-    """Metrics before the first round."""
     zero = jnp.zeros((), dtype)
     return Metrics(arrivals=jnp.zeros((max_experts, num_tasks), dtype), forgotten=zero, remaining=zero)
 
@@ -56,10 +55,7 @@ def record_arrival(
 
 
 def forgetting(metrics: Metrics, time: Int[Array, ""]) -> Float[Array, ""]:
-    """F_t after round `time`; 0 at the first round, where nothing is past.
-
-    Source: Eq. (15) of `continual`. Units: squared model distance.
-    """
+    """F_t after round `time`; 0 at the first. Source: Eq. (15) of `continual`. Units: squared model distance."""
     return metrics.forgotten / jnp.maximum(time - 1, 1)
 
 

@@ -33,7 +33,6 @@ class Moments(NamedTuple):
 
     @property
     def standard_error(self) -> Shaped[Any, "..."]:
-        """Standard error of the mean."""
         return np.sqrt(self.variance / self.count)
 
     @property
@@ -62,10 +61,7 @@ def over_replicates(samples: Float[Array, "... B"]) -> Moments:
 
 
 def merge(parts: Iterable[Moments]) -> Moments:
-    """Moments of all samples together, in float64 on the host; the order of `parts` decides the last bits.
-
-    Raises: InvalidRunError if there are no parts.
-    """
+    """Moments of all samples together, in float64, in the order of `parts`. Raises: InvalidRunError without parts."""
     parts = [Moments(*(np.asarray(leaf, np.float64) for leaf in part)) for part in parts]
     if not parts:
         raise InvalidRunError("there are no moments to merge: run at least one chunk of replicates.")

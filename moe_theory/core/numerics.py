@@ -23,10 +23,9 @@ def plain(value: Any) -> float | np.ndarray:
 
 
 def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
-    """`product`, rounded by itself: no compiler may join it with a sum that it goes into and round only once.
-
-    Whether one does depends on what else is in a program, so that last bits would too. Passing the bits through an
-    exclusive or with `zero`, an integer 0 that the compiler does not know to be 0, is what none of them sees through.
+    """`product`, rounded by itself: no compiler may join it with a sum that it goes into and round only once. Whether
+    one does depends on what else is in a program, so that last bits would too. Passing the bits through an exclusive or
+    with `zero`, an integer 0 that the compiler does not know to be 0, is what none of them sees through.
     """
     words = jnp.int32 if product.dtype == jnp.float32 else jnp.int64
     bits = jax.lax.bitcast_convert_type(product, words)
@@ -34,9 +33,8 @@ def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
 
 
 def stored(arrays: Any) -> Any:
-    """`arrays`, each computed once and stored where a compiler would repeat its computation in every use.
-
-    In the engine's programs for a CPU; elsewhere a compiler may do as it likes.
+    """`arrays`, each computed once and stored where a compiler would repeat its computation in every use. In the
+    engine's programs for a CPU; elsewhere a compiler may do as it likes.
     """
     # One barrier each: of a barrier for several, XLA's emitter of small functions makes a fault of memory.
     return jax.tree.map(jax.lax.optimization_barrier, arrays)

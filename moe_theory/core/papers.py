@@ -24,9 +24,8 @@ NONE_INSTALLED = (
 
 @dataclasses.dataclass(frozen=True)
 class Paper:
-    """One paper, declared as `PAPER` in the `__init__.py` of its folder.
-
-    What is costly to import is given by name, "module" or "module:attribute", and imported when it is asked for.
+    """One paper, declared as `PAPER` in the `__init__.py` of its folder. What is costly to import is given by name,
+    "module" or "module:attribute", and imported when it is asked for.
     """
 
     name: str  # as commands have it; ids of its claims begin with it
@@ -50,7 +49,6 @@ class Paper:
         return {"all": tuple(self.readings), "default": defaults, "quick": self.default_readings[:1] or defaults}[group]
 
     def import_claims(self) -> None:
-        """Declare the claims."""
         if self.claims:
             importlib.import_module(self.claims)
 
@@ -94,10 +92,7 @@ def find_paper(name: str) -> Paper:
 
 
 def all_papers() -> dict[str, Paper]:
-    """The installed papers by name, in the order of reports; imports them all.
-
-    Raises: InvalidPaperError where none is installed, or one cannot be imported.
-    """
+    """The installed papers, in the order of reports. Raises: InvalidPaperError for none, or one that is broken."""
     if not paper_names():
         raise InvalidPaperError(NONE_INSTALLED)
     return {name: _imported(name) for name in sorted(paper_names(), key=paper_place)}

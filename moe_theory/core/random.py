@@ -34,7 +34,6 @@ def root_key(seed: int) -> Key[Array, ""]:
 
 def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
     """The key as a typed one, also from the raw words of `jax.random.PRNGKey`, whose axis would read as a batch.
-
     Raises: InvalidRunError for anything that is not one key.
     """
     key = jnp.asarray(key)
@@ -58,10 +57,9 @@ def step_key(replicate_key: Key[Array, ""], time: Int[Array, ""]) -> Key[Array, 
 
 
 def symmetric_uniforms(key: Key[Array, ""], count: int, dtype: jnp.dtype) -> Float[Array, " n"]:
-    """All the numbers of a round in one call of the generator: independent, uniform on the open interval (-1, 1).
-
-    One call costs one hash a number and nothing per kind of number. A longer array begins with the shorter one, so
-    padding never changes a draw.
+    """All the numbers of a round in one call of the generator: independent, uniform on the open interval (-1, 1). One
+    call costs one hash a number and nothing per kind of number. A longer array begins with the shorter one, so padding
+    never changes a draw.
     """
     lowest = np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype))
     return jax.random.uniform(key, (count,), dtype, minval=lowest, maxval=1)

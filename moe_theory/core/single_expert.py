@@ -65,7 +65,6 @@ class Exact(NamedTuple):
 
 class Arrivals(NamedTuple):
     """Moments of one arrival's own truth w and unit signal u, averaged over the tasks; Pi = I - u u', q = Pi w.
-
     E[(u'Au) u u'] = sum_n axis_weights_n (e_n'A e_n) e_n e_n' + the terms of `signal_mixed` and `signal_free`.
     """
 
@@ -104,13 +103,18 @@ def single_expert(
 
 
 def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"], own_spread: float = 0.0) -> Arrivals:
-    """Arrivals whose signal points along the task's signal, of any length, whatever their own truth is.
-
-    Raises: InvalidParamsError for a zero signal, or a spread that is negative or not finite.
+    """Arrivals whose signal points along the task's signal, of any length, whatever their own truth is. Raises:
+    InvalidParamsError for a zero signal, or a spread that is negative or not finite.
     """
-    truths, units = np.asarray(truths, np.float64), _unit_rows(signals)
-    num_tasks, num_features = truths.shape
+    truths, signals = np.asarray(truths, np.float64), np.asarray(signals, np.float64)
+    lengths = np.linalg.norm(signals, axis=1, keepdims=True)
+    if not np.all(lengths > 0):
+        raise InvalidParamsError(
+            f"signals[{np.argmin(lengths)}] is zero, and must have a direction: its column would leave X'X singular. "
+            "Give every task a non-zero signal."
+        )
     _require_spread(own_spread)
+    units, (num_tasks, num_features) = signals / lengths, truths.shape
     variance, identity = own_spread**2, np.eye(num_features)
     residuals = truths - np.sum(units * truths, axis=1, keepdims=True) * units
     signal_outer = units.T @ units / num_tasks
@@ -136,9 +140,8 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
 
 
 def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Arrivals:
-    """Arrivals whose signal points along their OWN truth w_n + xi, with xi Gaussian of deviation `own_spread`.
-
-    Raises: InvalidParamsError for a spread that is negative or not finite, or a zero truth without spread.
+    """Arrivals whose signal points along their OWN truth w_n + xi, with xi Gaussian of deviation `own_spread`. Raises:
+    InvalidParamsError for a spread that is negative or not finite, or a zero truth without spread.
     """
     _require_spread(own_spread)
     truths = np.asarray(truths, np.float64)
@@ -174,7 +177,6 @@ def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Ar
 
 def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exact:
     """Exact expected metrics of one expert that learns `num_rounds` independent `arrivals` of `num_samples` columns.
-
     Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidRunError if num_rounds < 1.
     """
     num_features = arrivals.truth_mean.size
@@ -182,12 +184,16 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
     require_rounds(num_rounds)
     dimension, rank = num_features - 1, num_features - num_samples
     shrinkage = rank / dimension
-    own, spread = _projector_moments(rank, dimension)
+    own, spread = 1.0, 0.0  # k1 and k2; the general form is 0/0 in one dimension
+    if rank != dimension:
+        denominator = dimension * (dimension - 1) * (dimension + 2)
+        own = rank * (dimension * rank + dimension - 2) / denominator
+        spread = rank * (dimension - rank) / denominator
     complement = np.eye(num_features) - arrivals.signal_outer
     mean_residual = shrinkage * complement  # Sbar
     kept = shrinkage * arrivals.truth_coupling.swapaxes(1, 2)  # R
-    drift = _twice_symmetric(kept - own * arrivals.residual_coupling.swapaxes(1, 2))
-    drift = drift - 2 * spread * arrivals.residual_coupling
+    drift = kept - own * arrivals.residual_coupling.swapaxes(1, 2)
+    drift = drift + drift.swapaxes(0, 1) - 2 * spread * arrivals.residual_coupling
     learned_truth = arrivals.truth_outer - shrinkage * arrivals.residual_truth  # E[(I-S) w w']
     learned_outer = learned_truth - shrinkage * arrivals.residual_truth.T
     learned_outer = learned_outer + own * arrivals.residual_outer + spread * arrivals.residual_spread
@@ -226,29 +232,14 @@ def _mean_sandwich(arrivals, matrix, own, spread):
     trace = np.trace(matrix)
     along = arrivals.signal_outer @ matrix
     projected_trace = trace - np.trace(along)
-    fourth = _mean_double_outer(arrivals, matrix)
-    projected = matrix - along - along.T + fourth
-    return own * projected + spread * (projected_trace * identity - trace * arrivals.signal_outer + fourth)
-
-
-def _mean_double_outer(arrivals, matrix):
-    """E[(u'Au) u u'] for a symmetric A."""
     axes, mixed, free = arrivals.axes, arrivals.signal_mixed, arrivals.signal_free
     weights = arrivals.axis_weights * np.sum((axes @ matrix) * axes, axis=1)
     product = mixed @ matrix
-    isotropic = np.trace(product) + free * np.trace(matrix)
-    rotated = 2 * (product + product.T + free * matrix) + np.trace(matrix) * mixed
-    return (axes.T * weights) @ axes + isotropic * np.eye(len(matrix)) + rotated
-
-
-def _projector_moments(rank, dimension):
-    """k1 and k2 of a Haar projector."""
-    if rank == dimension:  # the general form is 0/0 in one dimension
-        return 1.0, 0.0
-    denominator = dimension * (dimension - 1) * (dimension + 2)
-    own = rank * (dimension * rank + dimension - 2) / denominator
-    spread = rank * (dimension - rank) / denominator
-    return own, spread
+    isotropic = np.trace(product) + free * trace
+    rotated = 2 * (product + product.T + free * matrix) + trace * mixed
+    fourth = (axes.T * weights) @ axes + isotropic * identity + rotated  # E[(u'Au) u u']
+    projected = matrix - along - along.T + fourth
+    return own * projected + spread * (projected_trace * identity - trace * arrivals.signal_outer + fourth)
 
 
 def _coupling(units, vectors):
@@ -287,10 +278,6 @@ def _poisson_mean(
     return function(counts) @ (weights / np.sum(weights))
 
 
-def _twice_symmetric(tensor):
-    return tensor + tensor.swapaxes(0, 1)
-
-
 def _three_orders(matrix, vector):
     """A_ij x_k + A_ik x_j + A_jk x_i."""
     product = matrix[:, :, None] * vector
@@ -303,14 +290,3 @@ def _require_spread(own_spread):
             f"own_spread={own_spread} must be at least 0 and finite: it is a deviation. Use 0 for arrivals that share "
             "their task's truth."
         )
-
-
-def _unit_rows(signals):
-    signals = np.asarray(signals, np.float64)
-    lengths = np.linalg.norm(signals, axis=1, keepdims=True)
-    if not np.all(lengths > 0):
-        raise InvalidParamsError(
-            f"signals[{np.argmin(lengths)}] is zero, and must have a direction: its column would leave X'X singular. "
-            "Give every task a non-zero signal."
-        )
-    return signals / lengths

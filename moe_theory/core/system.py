@@ -181,10 +181,7 @@ def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"]) -> np.nda
 
 
 def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -> None:
-    """Raise InvalidRunError unless `state` is None or one like the system's, with replicates of this shape.
-
-    The shape is () for one replicate and (B,) for a batch.
-    """
+    """Raise InvalidRunError unless `state` is None or like the system's, with replicates of shape () or (B,)."""
     if state is None:
         return
     if jax.tree.structure(state) != jax.tree.structure(like):
@@ -211,8 +208,7 @@ def check_memory(state: State | None, like: State, num_rounds: int) -> None:
 
 
 def check_system(system: System, params: Params) -> State:
-    """Let the system refuse `params` on the host, before anything is compiled; the shapes of its state.
-
-    A system's `init` validates the parameters that are concrete; here they are, while its key is abstract.
+    """Let the system refuse `params` on the host, before anything is compiled; the shapes of its state. A system's
+    `init` validates the parameters that are concrete; here they are, while its key is abstract.
     """
     return jax.eval_shape(lambda key: system.init(key, params), jax.eval_shape(lambda: jax.random.key(0)))

@@ -10,10 +10,7 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
-    """A number, or its text, as the parameter's type, so that programs are reused whatever the value.
-
-    Raises: InvalidParamsError for what is no such number.
-    """
+    """A number, or its text, as the parameter's type. Raises: InvalidParamsError for what is no such number."""
     kind = np.asarray(getattr(defaults, name)).dtype.kind
     text = str(value).strip()
     if kind == "b":

@@ -94,10 +94,7 @@ def one_rule(dims: Dims, selection: str) -> System:
 
 
 def peaked_value(points: Float[Array, "*n K"], num_experts: Int[Scalar, ""]) -> Float[Array, "*n"]:
-    """1 - max_k |x_k - c_k| with c_k proportional to k: the reward that OPTIMISTIC knows.
-
-    It is as smooth as the sup norm's distance, so that Assumption 1 iv) holds of it.
-    """
+    """1 - max_k |x_k - c_k| with c_k proportional to k: the reward that OPTIMISTIC knows."""
     index = jnp.arange(points.shape[-1])
     centre = jnp.where(index < num_experts, index + 1, 0).astype(points.dtype)
     return 1 - jnp.max(jnp.abs(points - centre / jnp.sum(centre)), axis=-1)

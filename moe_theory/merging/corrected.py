@@ -31,8 +31,7 @@ def split_times(num_rounds: int, params: Params) -> Int[np.ndarray, " H"]:
     It is reached: pull in every slot the deepest leaf, until it is split. (One of its children meets the simplex.)
     At delta = 1, e_0 = 1.
 
-    Source: replaces the proof of Lemma 2.
-    Raises: InvalidParamsError for fewer than one slot.
+    Source: replaces the proof of Lemma 2. Raises: InvalidParamsError for fewer than one slot.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -53,8 +52,7 @@ def depth_bound(num_rounds: int, params: Params) -> int:
 
     It is the number of `split_times` up to T, since a leaf at depth h + 1 exists once one at depth h was split.
 
-    Source: replaces Lemma 2, Eq. (7).
-    Raises: InvalidParamsError for fewer than one slot.
+    Source: replaces Lemma 2, Eq. (7). Raises: InvalidParamsError for fewer than one slot.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -71,8 +69,7 @@ def simple_depth_bound(num_rounds: int, params: Params) -> int:
     own, and has had tau_h(s) >= A log(2/delta) rho^(-2h) pulls by then, of which there are at most T. So h is at most
     the floor, and its children are at most one deeper. Against (7): one more, and delta/2 in place of delta/T.
 
-    Source: replaces Lemma 2, Eq. (7).
-    Raises: InvalidParamsError for fewer than one slot.
+    Source: replaces Lemma 2, Eq. (7). Raises: InvalidParamsError for fewer than one slot.
     """
     require(Count, num_rounds=num_rounds)
     room = math.log(num_rounds / float(theory.split_threshold(2.0, 0.0, params)))
@@ -89,8 +86,7 @@ def leaf_bound(num_rounds: int, params: Params) -> int:
     most splits are had by filling up the smallest depths first. N_t so grows as T^(log 2 / log(2/rho^2)), up to
     logarithms: less than linearly.
 
-    Source: replaces Lemma 1, Eq. (5).
-    Raises: InvalidParamsError for fewer than one slot.
+    Source: replaces Lemma 1, Eq. (5). Raises: InvalidParamsError for fewer than one slot.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -142,8 +138,7 @@ def simple_discretization_bound(num_rounds: int, params: Params) -> float:
     From it by m_h <= tau_h(T) + 1 (at least 1, as tau_h(T) >= 0) and by leaving out what is taken off. At
     (2/rho^2)^H = T / (A log(T/delta)) both parts are of the order T rho^H, which is `regret_exponent`.
 
-    Source: replaces the step to (10).
-    Raises: InvalidParamsError for fewer than one slot.
+    Source: replaces the step to (10). Raises: InvalidParamsError for fewer than one slot.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -183,8 +178,7 @@ def regret_exponent(smoothness_ratio: float) -> float:
 def cyclic_exponent(num_experts: int) -> float:
     """(K+1)/(K+2), `regret_exponent` at rho = 2^(-1/K), the least that cyclic splits of the box allow.
 
-    Source: `regret_exponent` and `least_ratio`.
-    Raises: InvalidParamsError for fewer than two experts.
+    Source: `regret_exponent` and `least_ratio`. Raises: InvalidParamsError for fewer than two experts.
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -320,8 +314,7 @@ def regret_bound(num_rounds: int, neural: float, params: Params, linearization: 
 
     Args:
         neural: `RegretBound.neural` of Theorem 1. linearization: sum_t Gamma-bar.
-    Source: replaces Theorem 1's T + 1 and the remark after it.
-    Raises: InvalidParamsError for fewer than one slot.
+    Source: replaces Theorem 1's T + 1 and the remark after it. Raises: InvalidParamsError for fewer than one slot.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected

@@ -155,10 +155,7 @@ def interleaved(
 
 @contextlib.contextmanager
 def on_one_core() -> Iterator[None]:
-    """Pin all of this process's threads to one core, where the system can do that (Linux).
-
-    Relative costs then do not depend on which methods XLA spreads over threads.
-    """
+    """Pin all of this process's threads to one core, where the system can do that (Linux)."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -194,11 +191,7 @@ class ChoiceCosts(NamedTuple):
 
 
 def latencies(methods: Sequence[str], setting: Setting | None = None, clock: Clock = time.process_time) -> Measure:
-    """What a batch costs by each of these methods, on an untrained model of the setting's sizes.
-
-    A cell's batches have `slot_size` requests; its records are `MethodCosts` by method, `merged` always among them. No
-    other parameter changes the time of a program here.
-    """
+    """What a batch costs by each of these methods, on an untrained model of the setting's sizes."""
     chosen = tuple(dict.fromkeys([MERGED, *methods]))
     of = Setting() if setting is None else setting
 
@@ -216,11 +209,7 @@ def latencies(methods: Sequence[str], setting: Setting | None = None, clock: Clo
 
 
 def choice_times(forms: Mapping[str, str], clock: Clock = time.process_time) -> Measure:
-    """Seconds in which Tanbr chooses from 20 feasible leaves, among a cell's `num_experts`; records are `ChoiceCosts`.
-
-    Args:
-        forms: how the norm by Z^-1 is computed, by cell: names of `UNCERTAINTIES`.
-    """
+    """Seconds in which Tanbr chooses from 20 feasible leaves among a cell's `num_experts` (`ChoiceCosts`)."""
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         programs = [_choice_program(int(cell.params.num_experts), forms[cell.name]) for cell in cells]
@@ -293,11 +282,7 @@ class GrownTrees(NamedTuple):
 
 
 def grow_trees(
-    num_experts: int,
-    replicates: int,
-    seed: int = 0,
-    form: str = uncertainty.DIAGONAL,
-    params: Params | None = None,
+    num_experts: int, replicates: int, seed: int = 0, form: str = uncertainty.DIAGONAL, params: Params | None = None
 ) -> GrownTrees:
     """Run Tanbr on peaked rewards, with w = 64 and V = 8, until each tree has `NUM_LEAVES` feasible leaves.
 

@@ -82,17 +82,6 @@ def evaluate(
 ) -> xr.Dataset:
     """Every method and policy on every model, under a fixed and a drifting mix.
 
-    Args:
-        deployments: by the models' names, with the validation examples that slots are drawn from.
-        methods: names of `METHODS`, with `merged` among them.
-        chosen_policies: names of `POLICIES`.
-        repeats: of the timing.
-        make_params: parameters of the policies, such as `Reading.params`.
-        references: slots of each seed whose best merge is searched; 0 leaves `best-merge` out.
-    Returns: over (model, mix, approach, seed) `accuracy`, the mean over slots, and `late_accuracy`, over the last
-        quarter of them; over (model, approach, repeat) and (model, approach) the costs that `costs.Timer.measure`
-        returns. Approaches are the methods without `merged`, the policies, and `best-merge`, the best merge that a
-        search on the validation split itself finds: an upper reference for what can be learned.
     Raises: UnknownNameError for unknown names; InvalidRunError or InvalidDimsError for what cannot be run.
     """
     parts: list[xr.Dataset] = []
@@ -208,18 +197,9 @@ def observe(state: State, info: Info) -> SlotAccuracy:
 
 
 def serve_slots(
-    name: str,
-    loaded: Loaded,
-    data: Examples,
-    mixes: Float[Array, "seeds slots V"],
-    slot_size: int,
-    key: Key[Array, ""],
+    name: str, loaded: Loaded, data: Examples, mixes: Float[Array, "seeds slots V"], slot_size: int, key: Key[Array, ""]
 ) -> Float[np.ndarray, "seeds slots"]:
-    """Accuracy, in slots of these mixes, of a method that learns nothing online; all methods get the same requests.
-
-    Args:
-        loaded: what the method's `prepare` returned.
-    """
+    """Accuracy, in slots of these mixes, of a method that learns nothing online; all methods get the same requests."""
     flat = mixes.reshape(-1, mixes.shape[-1])
     keys = jax.random.split(key, len(flat))
     found = _serve_all(named(name).serve, loaded, jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
@@ -312,11 +292,7 @@ class World(NamedTuple):
 
 
 def of_model(
-    model: Model,
-    data: Examples,
-    num_tasks: int,
-    max_slot_size: int = MAX_SLOT_SIZE,
-    num_valued: int = NUM_VALUED,
+    model: Model, data: Examples, num_tasks: int, max_slot_size: int = MAX_SLOT_SIZE, num_valued: int = NUM_VALUED
 ) -> Reward:
     """A trained MoE as a reward: accuracy on each task with one expert a layer, merged with the weights in question.
 

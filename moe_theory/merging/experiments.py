@@ -140,10 +140,7 @@ def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Fl
 
 
 def surface(name: str, reward: str, mix: Mapping[str, Any]) -> Experiment:
-    """Tanbr and every rival on one family of rewards, with a fixed or drifting task mix.
-
-    Where each task has an expert of its own, also Tanbr with a warm start.
-    """
+    """Tanbr and every rival on one family of rewards, with a fixed or drifting task mix."""
     built = {policy: system(DIMS, reward, policy) for policy in (policies.TANBR, *RIVALS)}
     settings: dict[str, Mapping[str, Any]] = {policies.TANBR: {**mix}}
     if name in WARMED:

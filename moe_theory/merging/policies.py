@@ -269,11 +269,7 @@ def _score(
     dims: Dims,
     params: Params,
 ) -> tuple[Float[Array, " C"], Float[Array, " C"]]:
-    """The first and the last term of Eq. (4), psi' f and gamma |g / sqrt(w)| by Z^-1, of the wanted candidates.
-
-    Both are NaN beyond `dims.max_rounds`, where the history is full, so that nobody misses it.
-    Raises: InvalidRunError for such a slot, where its number is concrete.
-    """
+    """The first and the last term of Eq. (4), psi' f and gamma |g / sqrt(w)| by Z^-1, of the wanted candidates."""
     if is_known(time) and int(time) > dims.max_rounds:
         raise InvalidRunError(
             f"slot {int(time)} must be at most max_rounds={dims.max_rounds}, the slots that memory was allotted to. "
@@ -295,10 +291,7 @@ def _update(
     dims: Dims,
     params: Params,
 ) -> Learner:
-    """Algorithm 1, lines 13 and 14: update Z with the gradient at theta_{t-1}, then take J gradient steps.
-
-    Raises: InvalidRewardError for rewards that are concrete and not finite.
-    """
+    """Algorithm 1, lines 13 and 14: update Z with the gradient at theta_{t-1}, then take J gradient steps."""
     if is_known(feedback):
         network.check_rewards(feedback)
     _, factors = network.factors(learner.weights, point[None], mix)
@@ -396,10 +389,7 @@ def _begin_experts(key: Key[Array, ""], dims: Dims, params: Params) -> _ExpertRe
 def _choose_expert(
     key: Key[Array, ""], memory: _ExpertRewards, mix: Float[Array, " V"], time: Int[Array, ""], params: Params
 ) -> Pick:
-    """UCB1: mean + (2 log t / n)^(1/2), for rewards in [0, 1]; untried experts first.
-
-    Source: Auer, Cesa-Bianchi and Fischer, 2002.
-    """
+    """UCB1: mean + (2 log t / n)^(1/2), for rewards in [0, 1]; untried experts first."""
     del key, mix, params
     tries = memory.counts.astype(memory.sums.dtype)
     known = jnp.maximum(tries, 1)
@@ -449,10 +439,7 @@ def _learn_softmax(
     time: Int[Array, ""],
     params: Params,
 ) -> _Logits:
-    """A step along (r - baseline) grad log p(logits), of a Gaussian: noise / deviation times (psi, 1).
-
-    Source: Williams, 1992, REINFORCE with a baseline. The paper's own RL rival routes tokens (Sec. V-A).
-    """
+    """A step along (r - baseline) grad log p(logits), of a Gaussian: noise / deviation times (psi, 1)."""
     del pick, params
     reward = slot_reward(feedback)
     gain = jnp.where(time > 1, reward - memory.baseline, 0)

@@ -46,8 +46,7 @@ def leaf_bound(num_rounds: Amounts, params: Params) -> Amounts:
     Its proof takes 2^(a log X) for 2^a X, where it is X^(a log 2), and rests on Lemma 2. For C large it is below 1, the
     number of candidates that the root alone has. It is linear in T up to a logarithm, where N_t grows more slowly.
 
-    Source: Lemma 1, Eq. (5).
-    Raises: InvalidParamsError for a slot before 1 or parameters out of range.
+    Source: Lemma 1, Eq. (5). Raises: InvalidParamsError for a slot before 1 or parameters out of range.
 
     Examples:
         >>> from moe_theory.merging import Params, theory
@@ -62,8 +61,7 @@ def leaf_bound_at(time: Amounts, num_rounds: Amounts, params: Params) -> Amounts
 
     At early t it is below 1, so that it cannot hold.
 
-    Source: Eq. (8), its first inequality.
-    Raises: InvalidParamsError for a slot before 1 or parameters out of range.
+    Source: Eq. (8), its first inequality. Raises: InvalidParamsError for a slot before 1 or parameters out of range.
 
     Examples:
         >>> from moe_theory.merging import Params, theory
@@ -79,8 +77,7 @@ def depth_bound(num_rounds: Amounts, params: Params) -> Amounts:
     Its last step, 1 / (2 log(1/rho)) <= 1 / (1-rho), leaves slack, but turns round where the logarithm is negative: for
     C large the right side is negative while the root has depth 0.
 
-    Source: Lemma 2, Eq. (7).
-    Raises: InvalidParamsError for a slot before 1 or parameters out of range.
+    Source: Lemma 2, Eq. (7). Raises: InvalidParamsError for a slot before 1 or parameters out of range.
 
     Examples:
         >>> from moe_theory.merging import Params, theory
@@ -97,8 +94,7 @@ def intermediate_depth_bound(time: Amounts, params: Params) -> Amounts:
     tree may be one deeper. The next step, to T, is by log(t/delta) >= log(T/delta), which is backwards for t < T; what
     it is for, that t / log(t/delta) <= T / log(T/delta), is true from t = e delta on.
 
-    Source: proof of Lemma 2.
-    Raises: InvalidParamsError for a slot before 1 or parameters out of range.
+    Source: proof of Lemma 2. Raises: InvalidParamsError for a slot before 1 or parameters out of range.
 
     Examples:
         >>> from moe_theory.merging import Params, theory
@@ -293,8 +289,7 @@ def gap_bound(uncertainty: Amounts, linearization: Amounts, depth: Amounts, para
     Args:
         uncertainty: u = gamma_{t-1} |g / sqrt(w)| in the norm of Z_{t-1}^-1 (the subscript of the printed norm is Z).
         linearization: Gamma-bar, `linearization_error`.
-    Source: Lemma 4, Eq. (9).
-    Raises: InvalidParamsError for parameters out of range.
+    Source: Lemma 4, Eq. (9). Raises: InvalidParamsError for parameters out of range.
 
     Examples:
         >>> from moe_theory.merging import Params, theory

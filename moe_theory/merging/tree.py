@@ -265,11 +265,7 @@ def _halves(
     lowers = jnp.stack([lower, jnp.where(is_cut, middle, lower)])
     uppers = jnp.stack([jnp.where(is_cut, middle, upper), upper])
     tight_lowers, tight_uppers = tightened(lowers, uppers)
-    return (
-        jnp.where(is_effective, tight_lowers, lowers),
-        jnp.where(is_effective, tight_uppers, uppers),
-        dimension,
-    )
+    return (jnp.where(is_effective, tight_lowers, lowers), jnp.where(is_effective, tight_uppers, uppers), dimension)
 
 
 def _point(

@@ -44,10 +44,7 @@ class Uncertainty(NamedTuple):
 
 
 def named(name: str, dims: Dims) -> Uncertainty:
-    """The form of this name, for a network and a run of these sizes.
-
-    Raises: UnknownNameError for an unknown name.
-    """
+    """The form of this name, for a network and a run of these sizes. Raises: UnknownNameError for an unknown name."""
     if name not in UNCERTAINTIES:
         raise unknown_name("uncertainty", name, UNCERTAINTIES)
     return UNCERTAINTIES[name](dims)
@@ -231,12 +228,7 @@ def diagonal(dims: Dims) -> Uncertainty:
 
 
 # Builders of the forms by name, for a network and a run of these sizes.
-UNCERTAINTIES: dict[str, Callable[[Dims], Uncertainty]] = {
-    EXACT: exact,
-    DUAL: dual,
-    FULL: full,
-    DIAGONAL: diagonal,
-}
+UNCERTAINTIES: dict[str, Callable[[Dims], Uncertainty]] = {EXACT: exact, DUAL: dual, FULL: full, DIAGONAL: diagonal}
 
 
 def _lengths(dims: Dims) -> tuple[tuple[int, ...], tuple[int, ...]]:

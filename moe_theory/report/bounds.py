@@ -33,8 +33,6 @@ TITLE = "Bounds on the generalization error of a sparse mixture of experts over 
 
 
 class Words(NamedTuple):
-    """Name and explanation of a form."""
-
     title: str
     remark: str
 
@@ -57,30 +55,28 @@ RESTS_ON = {
 }
 
 
-class _Pen(NamedTuple):
-    color: str
-    line: str
-    width: float
-
-
-PENS = {  # the narrower of two that may coincide is drawn later
-    "theorem-1.printed": _Pen("C1", "--", 2.0),
-    "theorem-1.binomial": _Pen("C3", "--", 1.0),
-    "corollary-4": _Pen("0.2", ":", 1.0),
-    "given-router": _Pen("C0", "-", 1.3),
-    "product": _Pen("C0", "-", 1.3),
-    "lipschitz": _Pen("C0", "-", 1.3),
-    "covering": _Pen("C2", "-", 1.3),
+PENS = {  # colour, line and width; the narrower of two that may coincide is drawn later
+    "theorem-1.printed": ("C1", "--", 2.0),
+    "theorem-1.binomial": ("C3", "--", 1.0),
+    "corollary-4": ("0.2", ":", 1.0),
+    "given-router": ("C0", "-", 1.3),
+    "product": ("C0", "-", 1.3),
+    "lipschitz": ("C0", "-", 1.3),
+    "covering": ("C2", "-", 1.3),
 }
 
 
 def shown(setting: Setting, bounds: Sequence[Bound]) -> Group:
     """The setting, the table, and a line on each form, for a terminal of any width."""
-    return Group(*(Text(line) for line in facts(setting)), table(bounds), _remarks(setting, bounds))
+    made = Table.grid(padding=(0, 1))
+    made.add_column(no_wrap=True, style="bold")
+    made.add_column()
+    for title, sentence in remarks(setting, bounds):
+        made.add_row(escape(title), escape(sentence))
+    return Group(*(Text(line) for line in facts(setting)), table(bounds), made)
 
 
 def facts(setting: Setting) -> list[str]:
-    """The setting in four lines."""
     sizes = f"T = {count(setting.num_experts)} experts, k = {count(setting.num_active)} active"
     samples = f"m = {count(setting.num_samples)} samples, d = {count(setting.num_features)} features"
     found = list(calculator.dimensions(setting).values())
@@ -103,9 +99,12 @@ def table(bounds: Sequence[Bound]) -> Table:
         made.add_column(column, justify="right", no_wrap=True)
     made.add_column("status", no_wrap=True)
     for bound in bounds:
+        natarajan = "" if bound.form.natarajan is None else count(bound.form.natarajan)
+        natarajan += f" ({bound.form.dimension})" if natarajan and has_reading(bound) else ""
         informs = "yes" if bound.is_informative else "no"
-        cells = (_dimension(bound), _value(bound.value), informs, _least(bound), status(bound))
-        made.add_row(WORDS[bound.form.name].title, *cells, style=_style(bound))
+        style = "bold green" if bound.is_best else "red" if bound.form.status == calculator.REFUTED else None
+        cells = (natarajan, _value(bound.value), informs, _least(bound), status(bound))
+        made.add_row(WORDS[bound.form.name].title, *cells, style=style)
     return made
 
 
@@ -114,7 +113,9 @@ def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
     lines = []
     for bound in {bound.form.name: bound for bound in bounds}.values():
         words = WORDS[bound.form.name]
-        lines.append((words.title, words.remark + _condition(bound)))
+        taken = " and ".join(RESTS_ON[each] for each in bound.form.rests_on)
+        is_assumed = taken and bound.form.status == calculator.CONDITIONAL
+        lines.append((words.title, words.remark + (f", assuming {taken}" if is_assumed else "")))
     if any(map(_is_true_here, bounds)):
         lines.append((TRUE_HERE, "true in this setting: no smaller than a bound that holds"))
     missing = calculator.missing_dimension(setting)
@@ -122,11 +123,18 @@ def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
         lines.append((f"d_N of the {missing}", "not finite for this class, so that Theorem 1 has no row for it"))
     best = next((bound for bound in bounds if bound.is_best), None)
     if best is None:
-        lines.append(("nothing holds", _lacking(setting)))
+        lacking = (
+            f"no bound is known here for such experts and routers at k = {setting.num_active}: those that hold are for "
+            "linear experts with a linear or a fixed router, and at k = 1 for all whose R(H) is bounded on any inputs"
+        )
+        lines.append(("nothing holds", lacking))
     else:
         since = f"informs from m = {_least(best)} on" if best.smallest_num_samples else "never informs"
         lines.append(("best", f"{WORDS[best.form.name].title}: {_value(best.value)}; it {since}"))
-        lines += _sooner(bounds, best)
+        holding = [each for each in bounds if each.form.status == calculator.HOLDS and each.smallest_num_samples]
+        first = min(holding, key=_samples_needed, default=best)
+        if _samples_needed(first) < _samples_needed(best):
+            lines.append(("first to inform", f"{WORDS[first.form.name].title}, from m = {_least(first)} on"))
     return lines
 
 
@@ -174,20 +182,17 @@ def count(number: float) -> str:
 
 
 def draw(setting: Setting, bounds: Sequence[Bound], path: Path) -> Path:
-    """Draw the bounds over m, log-log, with the setting's m and where each begins to inform.
-
-    Raises: OutputError for a suffix other than .svg and .png, or a path that cannot be written.
+    """Draw the bounds over m, log-log, with the setting's m and where each begins to inform. Raises: OutputError for a
+    suffix other than .svg and .png, or a path that cannot be written.
     """
     from moe_theory.report.plots import PAGE_WIDTH, render_as  # takes longer to import than all the rest
     from moe_theory.report.sweeps import FORMS
 
     if path.suffix not in FORMS:
         raise OutputError(f"{path} must end in .svg or .png, the formats of pictures. Change the name.")
-    size = (PAGE_WIDTH, 3.9)  # inches
-    caption = " ".join(facts(setting))
-    write_whole(
-        path, render_as(FORMS[path.suffix], TITLE, size, lambda figure: _draw(figure, setting, bounds), caption)
-    )
+    size, caption = (PAGE_WIDTH, 3.9), " ".join(facts(setting))  # inches
+    picture = render_as(FORMS[path.suffix], TITLE, size, lambda figure: _draw(figure, setting, bounds), caption)
+    write_whole(path, picture)
     return path
 
 
@@ -196,15 +201,6 @@ def sample_counts(setting: Setting, bounds: Sequence[Bound]) -> np.ndarray:
     marks = [setting.num_samples, *(bound.smallest_num_samples or setting.num_samples for bound in bounds)]
     low, high = max(min(marks) // SPAN, 1), min(max(marks) * SPAN, MOST_SAMPLES)
     return np.unique(np.geomspace(low, high, POINTS).round().astype(np.int64))
-
-
-def _sooner(bounds: Sequence[Bound], best: Bound) -> list[tuple[str, str]]:
-    """The bound that is informative from fewer samples on than the smallest one here."""
-    holding = [each for each in bounds if each.form.status == calculator.HOLDS and each.smallest_num_samples]
-    first = min(holding, key=_samples_needed, default=best)
-    if _samples_needed(first) >= _samples_needed(best):
-        return []
-    return [("first to inform", f"{WORDS[first.form.name].title}, from m = {_least(first)} on")]
 
 
 def _samples_needed(bound: Bound) -> float:
@@ -238,44 +234,8 @@ def _router_words(setting: Setting) -> str:
     return f"network {widths} of {count(setting.num_parameters)} weights"
 
 
-def _remarks(setting: Setting, bounds: Sequence[Bound]) -> Table:
-    """The remarks with their names in a column of their own."""
-    made = Table.grid(padding=(0, 1))
-    made.add_column(no_wrap=True, style="bold")
-    made.add_column()
-    for title, sentence in remarks(setting, bounds):
-        made.add_row(escape(title), escape(sentence))
-    return made
-
-
-def _condition(bound: Bound) -> str:
-    taken = [RESTS_ON[each] for each in bound.form.rests_on]
-    is_own = bound.form.status == calculator.CONDITIONAL
-    return f", assuming {' and '.join(taken)}" if taken and is_own else ""
-
-
-def _lacking(setting: Setting) -> str:
-    return (
-        f"no bound is known here for such experts and routers at k = {setting.num_active}: those that hold are for "
-        "linear experts with a linear or a fixed router, and at k = 1 for all whose R(H) is bounded on any inputs"
-    )
-
-
-def _dimension(bound: Bound) -> str:
-    if bound.form.natarajan is None:
-        return ""
-    number = count(bound.form.natarajan)
-    return f"{number} ({bound.form.dimension})" if has_reading(bound) else number
-
-
 def _is_true_here(bound: Bound) -> bool:
     return bound.is_implied and bound.is_informative
-
-
-def _style(bound: Bound) -> str | None:
-    if bound.is_best:
-        return "bold green"
-    return "red" if bound.form.status == calculator.REFUTED else None
 
 
 def _value(value: float) -> str:
@@ -309,16 +269,16 @@ def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[Bound]) -> No
 
 
 def _draw_curve(axes: "Axes", setting: Setting, bound: Bound, counts: np.ndarray, values: np.ndarray) -> None:
-    pen = PENS[bound.form.name]
+    color, line, width = PENS[bound.form.name]
     reading = f", d_N of the {bound.form.dimension}" if has_reading(bound) else ""
     label = f"{WORDS[bound.form.name].title}{reading}: {status(bound)}"
-    line = "-." if bound.form.dimension == "router" and has_reading(bound) else pen.line
-    (curve,) = axes.plot(counts, values, line, color=pen.color, linewidth=pen.width, label=label)
+    line = "-." if bound.form.dimension == "router" and has_reading(bound) else line
+    (curve,) = axes.plot(counts, values, line, color=color, linewidth=width, label=label)
     curve.set_gid(bound.form.id)
     if bound.smallest_num_samples:
-        axes.plot(bound.smallest_num_samples, setting.threshold, "o", color=pen.color, markersize=3.5)
+        axes.plot(bound.smallest_num_samples, setting.threshold, "o", color=color, markersize=3.5)
     if bound.value <= HIGHEST:
-        axes.plot(setting.num_samples, bound.value, "s", color=pen.color, markersize=3)
+        axes.plot(setting.num_samples, bound.value, "s", color=color, markersize=3)
 
 
 def _write(axes: "Axes", setting: Setting, counts: np.ndarray) -> None:

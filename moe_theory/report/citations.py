@@ -38,16 +38,12 @@ _FIELD = re.compile(r"^  (\w+) = \{(.*)\},$", re.MULTILINE)
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One BibTeX entry, as text and by its fields."""
-
     key: str
     fields: dict[str, str]
     text: str
 
     def of_version(self, version: str) -> "Entry":
-        """The entry of software, in the version that ran."""
-        note = self.fields["note"]
-        said = f"Version {version}"
+        note, said = self.fields["note"], f"Version {version}"
         return dataclasses.replace(self, fields={**self.fields, "note": said}, text=self.text.replace(note, said))
 
     @property
@@ -64,15 +60,13 @@ class Entry:
 
 @functools.cache
 def software() -> Entry:
-    """The entry of this package."""
     return _parsed(_SOFTWARE)
 
 
 @functools.cache
 def entry_of(paper: str) -> Entry | None:
-    """A paper's entry; None for one without a citation, or that is not installed.
-
-    Raises: InvalidPaperError for a citation that is no BibTeX entry with a field a line.
+    """A paper's entry; None for one without a citation, or that is not installed. Raises: InvalidPaperError for a
+    citation that is no BibTeX entry with a field a line.
     """
     text = find_paper(paper).citation if paper in paper_names() else ""
     return _parsed(text.strip()) if text else None
@@ -92,8 +86,6 @@ UNJUDGED = "Nothing is judged here: "
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """A claim, and what the run says of it."""
-
     claim: str  # its id
     where: str  # "Lemma 4"
     statement: str
@@ -129,22 +121,18 @@ def bearing_of(run: str) -> Bearing:
         return Bearing(run, UNJUDGED + "these are the claims of that name.", _by_paper(map(_unjudged, chosen)))
     for fits, bearing in _RUN_KINDS:
         if fits(path):
-            return _undamaged(run, path, bearing)
+            try:
+                return bearing(run, path)
+            except MoeTheoryError:
+                raise
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as failure:
+                raise InvalidReportError(
+                    f"{run} is damaged ({type(failure).__name__}: {failure}). Run the command that wrote it again."
+                ) from None
     raise InvalidReportError(
         f"{run} is no run: it holds no {pages.NUMBERS}, {pages.REPORT_JSON}, {MANIFEST}, {merging.NAMES[0]} or map of "
         "`moe-theory explore`, and is no figure's file. Name one that holds some, a claim or a paper."
     )
-
-
-def _undamaged(run: str, path: Path, bearing: Callable[[str, Path], Bearing]) -> Bearing:
-    try:
-        return bearing(run, path)
-    except MoeTheoryError:
-        raise
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as failure:
-        raise InvalidReportError(
-            f"{run} is damaged ({type(failure).__name__}: {failure}). Run the command that wrote it again."
-        ) from None
 
 
 def _of_verdicts(run: str, path: Path) -> Bearing:
@@ -216,11 +204,8 @@ def _of_figure(run: str, path: Path) -> Bearing:
 
 def _is_figure(path: Path) -> bool:
     paper = path.parent.name
-    return (
-        path.suffix in (".csv", ".svg")
-        and paper in (*paper_names(), plots.OVERVIEW)
-        and path.stem in plots.figures_of(paper)
-    )
+    is_drawn = path.suffix in (".csv", ".svg") and paper in (*paper_names(), plots.OVERVIEW)
+    return is_drawn and path.stem in plots.figures_of(paper)
 
 
 def _explorations(path: Path) -> list[Path]:
@@ -328,7 +313,6 @@ def title_of(paper: str) -> str:
 
 
 def latex(bearing: Bearing) -> str:
-    """A paragraph to paste: what ran, and which statements it bears on."""
     sentences = [rf"We used moe\_theory~\cite{{{software().key}}}, version~{bearing.version}."]
     for paper, found in bearing.papers.items():
         entry = entry_of(paper)
@@ -372,27 +356,20 @@ def _escaped(text: str) -> str:
 
 
 def bibtex(bearing: Bearing) -> str:
-    """The entries of the software, in the version that ran, and of the papers."""
-    return "\n\n".join(entry.text for entry in _cited(bearing))
-
-
-def _cited(bearing: Bearing) -> list[Entry]:
     papers = (entry_of(paper) for paper in bearing.papers)
-    return [software().of_version(bearing.version), *(entry for entry in papers if entry is not None)]
+    cited = [software().of_version(bearing.version), *(entry for entry in papers if entry is not None)]
+    return "\n\n".join(entry.text for entry in cited)
 
 
 def to_json(bearing: Bearing) -> dict[str, Any]:
-    """All of it as a dictionary for JSON."""
     papers = [
         {
             "paper": paper,
             "key": entry.key if (entry := entry_of(paper)) else None,
             "title": title_of(paper),
             "statements": [
-                {
-                    "claim": statement.claim,
-                    "where": statement.where,
-                    "statement": statement.statement,
+                {name: getattr(statement, name) for name in ("claim", "where", "statement")}
+                | {
                     "verdicts": [{"status": status, "setting": setting} for status, setting in statement.verdicts],
                 }
                 for statement in found
@@ -400,12 +377,5 @@ def to_json(bearing: Bearing) -> dict[str, Any]:
         }
         for paper, found in bearing.papers.items()
     ]
-    return {
-        "schema": SCHEMA,
-        "run": bearing.run,
-        "note": bearing.note,
-        "version": bearing.version,
-        "papers": papers,
-        "latex": latex(bearing),
-        "bibtex": bibtex(bearing),
-    }
+    own = {name: getattr(bearing, name) for name in ("run", "note", "version")}
+    return {"schema": SCHEMA, **own, "papers": papers, "latex": latex(bearing), "bibtex": bibtex(bearing)}

@@ -44,7 +44,6 @@ MEANING = {
 
 
 def presets_table() -> Table:
-    """All presets, in a terminal of 80 columns."""
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("preset", no_wrap=True)
     for name in ("figure", "data", "M"):
@@ -57,7 +56,6 @@ def presets_table() -> Table:
 
 
 def presets_json() -> list[dict[str, Any]]:
-    """All presets as plain data."""
     return [
         {
             "preset": preset.name,
@@ -75,12 +73,10 @@ def presets_json() -> list[dict[str, Any]]:
 
 
 def is_embedded(preset: Preset) -> bool:
-    """Whether its data set comes with the package."""
     return not DATASETS[preset.data].layouts
 
 
 def heading(plan: Plan) -> str:
-    """What was run."""
     preset = plan.preset
     return (
         f"{preset.name}: {preset.where} of {preset.paper} on {plan.data.title}, reading {plan.setting}, "
@@ -94,11 +90,10 @@ class _Column(NamedTuple):
 
 
 def tables(summary: Summary, width: int) -> list[Table]:
-    """Cells with mean ± standard error of their measures and of their paired differences to a baseline.
-
-    One table, or two in a narrow terminal.
-    """
-    own, rest = _measured(summary), _compared(summary)
+    """Cells with measures and paired differences to a baseline, mean ± standard error; two tables if narrow."""
+    names = [name for name in TITLES if name in summary.cells[0].measures]
+    own = [_Column(TITLES[name], lambda cell, name=name: _shown(name, cell.measures[name])) for name in names]
+    rest = _compared(summary)
     groups = [own + rest] if width >= WIDE else [own, rest]
     found = []
     for columns in groups:
@@ -110,11 +105,6 @@ def tables(summary: Summary, width: int) -> list[Table]:
             table.add_row(cell.name, *(column.text(cell) for column in columns))
         found.append(table)
     return found
-
-
-def _measured(summary: Summary) -> list[_Column]:
-    names = [name for name in TITLES if name in summary.cells[0].measures]
-    return [_Column(TITLES[name], lambda cell, name=name: _shown(name, cell.measures[name])) for name in names]
 
 
 def _compared(summary: Summary) -> list[_Column]:
@@ -148,7 +138,6 @@ def closing_lines(summary: Summary) -> list[str]:
 
 
 def sigma_line(summary: Summary) -> str:
-    """sigma_0 of the arrivals, as variance and as deviation."""
     return (
         f"sigma_0, of an element of the normalised mean images across tasks: variance {summary.variance:.3g}, "
         f"deviation {summary.deviation:.3g}"
@@ -156,7 +145,6 @@ def sigma_line(summary: Summary) -> str:
 
 
 def drive_line(summary: Summary) -> str:
-    """kappa and its meaning."""
     return (
         f"κ = eta |g|^2 |w_t - w_(t-1)|: median {summary.drive:.3g}, 95 % below {summary.drive_quantile:.3g} (far "
         "above 10 the first step freezes the router; below 1 it takes many arrivals to specialise)"
@@ -164,7 +152,6 @@ def drive_line(summary: Summary) -> str:
 
 
 def warnings_of(summary: Summary) -> list[str]:
-    """Reasons to doubt the runs, a line each."""
     lines = []
     if summary.drive > MOST_DRIVE:
         lines.append(
@@ -195,7 +182,6 @@ def warnings_of(summary: Summary) -> list[str]:
 
 
 def picture(plan: Plan, runs: Runs, summary: Summary) -> bytes:
-    """An SVG of all cells by round."""
     caption = " ".join(f"{line}." for line in (heading(plan), sigma_line(summary), drive_line(summary)))
     title = f"{plan.preset.name} on {plan.data.title}"
     size = SIZES[plan.preset.paper]
@@ -203,7 +189,6 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> bytes:
 
 
 def verdict_warnings(summary: Summary) -> list[str]:
-    """Reasons to doubt the verdicts."""
     if summary.num_replicates >= MIN_REPLICATES:
         return []
     many = f"--replicates {MIN_REPLICATES} resumes, and is another look at the claims, with an error of its own."
@@ -251,5 +236,4 @@ def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """A number with the singular or plural of a word."""
     return f"{number:,} {one if number == 1 else many}"

@@ -50,7 +50,6 @@ OWN: dict[str, Any] = {"color": "black", "marker": "+", "markersize": 11, "marke
 
 
 def paths_of(folder: Path, claim: str) -> list[Path]:
-    """Where the picture, the numbers and the document of a claim's map go."""
     return [folder / f"{claim}{suffix}" for suffix in SUFFIXES]
 
 
@@ -87,7 +86,6 @@ def to_csv(exploration: Exploration) -> str:
 
 
 def caption(exploration: Exploration) -> str:
-    """What is drawn, what may be made of it, and how to draw it again."""
     lines = [
         f"{exploration.claim} ({exploration.where}): {' '.join(exploration.statement.split())}",
         "Each marker is a verdict of its own; between markers nothing was judged, and the shade is the nearest one's. "
@@ -96,7 +94,9 @@ def caption(exploration: Exploration) -> str:
         + " ".join(f"{line}." for line in exploration.summary()),
     ]
     if len(exploration.axes) == 1:
-        lines[-1] += f" Shown is the component that decides: {_deciding(exploration.points)}."
+        counts = Counter(point.verdict.at for point in exploration.points if point.verdict.at)
+        decide = ", ".join(f"{name} ({count})" for name, count in counts.most_common(6)) or "none"
+        lines[-1] += f" Shown is the component that decides: {decide}."
     lines += [
         f"Cells that set {name} themselves keep their value: {', '.join(cells)}."
         for name, cells in exploration.kept.items()
@@ -109,15 +109,9 @@ def caption(exploration: Exploration) -> str:
 
 
 def live_counts(points: Sequence[Point], most: int) -> Text:
-    """How many points have which status so far, in one line."""
     counts = Counter(point.verdict.status for point in points)
     found = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
     return Text(f"{len(points)} points (at most {most}){': ' if found else ''}{found}")
-
-
-def _deciding(points: Sequence[Point]) -> str:
-    counts = Counter(point.verdict.at for point in points if point.verdict.at)
-    return ", ".join(f"{name} ({count})" for name, count in counts.most_common(6)) or "none"
 
 
 def _draw_map(figure: "FigureBase", exploration: Exploration) -> None:
@@ -223,7 +217,6 @@ def _marker(point: Point) -> dict[str, Any]:
 
 
 def _set_axis(panel: "Axes", axis: Axis, direction: str) -> None:
-    """Scale, range, ticks and name of one axis of the map."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     along = panel.xaxis if direction == "x" else panel.yaxis

@@ -47,33 +47,18 @@ def shown_live(rows: Iterator[Row], console: Console, num_slots: int, policy: st
 
 
 def table(rows: Sequence[Row], policy: str) -> Table:
-    """A table of these slots: task mix, weights, reward."""
     found = Table(title=f"Merging with {policy}", expand=False)
-    for name, justify in (
-        ("slot", "right"),
-        ("task mix, estimated", "left"),
-        ("weights", "left"),
-        ("largest", "left"),
-        ("reward", "right"),
-        ("mean", "right"),
-        ("candidates", "right"),
-    ):
-        found.add_column(name, justify=justify, no_wrap=True)  # pyright: ignore[reportArgumentType]
+    words = ("task mix, estimated", "weights", "largest")
+    for name in ("slot", *words, "reward", "mean", "candidates"):
+        found.add_column(name, justify="left" if name in words else "right", no_wrap=True)
     for row in rows:
-        found.add_row(
-            str(row.slot),
-            bars(row.estimated_mix),
-            bars(row.weights),
-            largest(row.weights),
-            f"{row.reward:.3f}",
-            f"{row.mean_reward:.3f}",
-            str(row.num_candidates),
-        )
+        shares = bars(row.estimated_mix), bars(row.weights), largest(row.weights)
+        rewards = f"{row.reward:.3f}", f"{row.mean_reward:.3f}"
+        found.add_row(str(row.slot), *shares, *rewards, str(row.num_candidates))
     return found
 
 
 def line(row: Row) -> str:
-    """A slot as a line of a log."""
     return (
         f"slot {row.slot:5d}  mix {bars(row.estimated_mix)}  weights {bars(row.weights)} {largest(row.weights)}  "
         f"reward {row.reward:.3f}  mean {row.mean_reward:.3f}  candidates {row.num_candidates}"
@@ -81,19 +66,16 @@ def line(row: Row) -> str:
 
 
 def bars(shares: np.ndarray) -> str:
-    """Shares as bars, relative to the largest."""
     top = max(float(np.max(shares)), 1e-12)
     return "".join(BARS[round(float(share) / top * (len(BARS) - 1))] for share in shares)
 
 
 def largest(weights: np.ndarray, count: int = 3) -> str:
-    """The experts with the largest weights, from 0."""
     order = np.argsort(-weights, kind="stable")[:count]
     return " ".join(f"{place}:{weights[place]:.2f}" for place in order)
 
 
 def summary(rows: Sequence[Row], policy: str, equal: float | None) -> str:
-    """Rewards of the run in a line or two."""
     late = rows[-max(1, len(rows) // 4) :]
     seconds = 1000 * float(np.median([row.seconds for row in rows[1:] or rows]))
     beside = "" if equal is None else f" Equal weights earn {equal:.3f} in the same slots."
@@ -105,7 +87,6 @@ def summary(rows: Sequence[Row], policy: str, equal: float | None) -> str:
 
 
 def to_json(rows: Sequence[Row], policy: str, equal: float | None, paths: Sequence[Path]) -> dict[str, Any]:
-    """The JSON document of a run."""
     return {
         "policy": policy,
         "mean_reward": rows[-1].mean_reward,
@@ -156,7 +137,8 @@ def _csv(rows: Sequence[Row]) -> str:
 
 
 def _draw(figure: "FigureBase", rows: Sequence[Row], equal: float | None) -> None:
-    """Rewards above, weights below."""
+    from matplotlib import colormaps
+
     above, below = figure.subplots(2, 1, sharex=True)
     slots = np.array([row.slot for row in rows])
     rewards = np.array([row.reward for row in rows])
@@ -169,17 +151,12 @@ def _draw(figure: "FigureBase", rows: Sequence[Row], equal: float | None) -> Non
     above.set_ylabel("reward")
     above.legend(loc="lower right", ncols=3)
     weights = np.array([row.weights for row in rows]).T
-    names = [str(expert) for expert in range(len(weights))]
-    below.stackplot(slots, weights, labels=names, colors=_colours(len(weights)), linewidth=0, step="mid")
+    count = len(weights)
+    names = [str(expert) for expert in range(count)]
+    # Neighbours in the stack are told apart.
+    many = [colormaps["viridis"](place / max(count - 1, 1)) for place in range(count)]
+    colours = [colormaps["tab10"](place) for place in range(count)] if count <= 10 else many
+    below.stackplot(slots, weights, labels=names, colors=colours, linewidth=0, step="mid")
     below.set(xlabel="slot", ylabel="merging weights", ylim=(0, 1), xlim=(slots[0], max(slots[-1], slots[0] + 1)))
     if len(weights) <= 12:
         below.legend(title="expert", loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True)
-
-
-def _colours(count: int) -> list[Any]:
-    """Colours that tell neighbours in a stack apart."""
-    from matplotlib import colormaps
-
-    if count <= 10:
-        return [colormaps["tab10"](place) for place in range(count)]
-    return [colormaps["viridis"](place / (count - 1)) for place in range(count)]

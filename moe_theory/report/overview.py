@@ -1,12 +1,12 @@
 """One picture of all papers: a printed statement, what holds instead and Monte-Carlo means, with both verdicts."""
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from moe_theory.core.papers import all_papers
+from moe_theory.core.readings import Reading
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, Panel, provenance, replicates_and_seed
@@ -32,7 +32,6 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 def panels() -> dict[str, Panel]:
-    """The panels by paper, in the order of reports."""
     made = {name: paper.import_overview() for name, paper in all_papers().items()}
     return {name: panel for name, panel in made.items() if panel is not None}
 
@@ -42,9 +41,7 @@ def compute(
 ) -> xr.Dataset:
     """What is drawn, by panel and place, and both verdicts of each panel, judged anew, under one error of 1 %.
 
-    Args:
-        reading: only its words are used: every paper is drawn under its first default.
-        replicates: of what is drawn; verdicts take what they need.
+    Every paper is drawn under its first default, whatever the reading; verdicts take the replicates that they need.
     """
     shown = panels()
     ids = [id for panel in shown.values() for id in (panel.printed, panel.right)]
@@ -75,13 +72,21 @@ def compute(
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     """Two by two, a panel a paper; the verdicts stand in the panels."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
     shown = panels()
     axes = figure.subplots(-(-len(shown) // 2), 2).ravel()
     for letter, axis, (paper, panel) in zip(LETTERS, axes, shown.items(), strict=False):
-        here = data.sel(panel=paper).dropna("place", subset=["x"])
-        _draw_panel(axis, panel, here)
+        _draw_panel(axis, panel, data.sel(panel=paper).dropna("place", subset=["x"]))
         axis.set_title(f"({letter}) {panel.title}", loc="left", pad=2 * LINE + 3)
-    _draw_legend(figure)
+    handles: list[Any] = [
+        Line2D([], [], **STYLES["printed"], label="as printed"),
+        Line2D([], [], **STYLES["right"], label="what holds"),
+        Line2D([], [], **STYLES["measured"], label="Monte Carlo"),
+        Patch(color="C0", alpha=0.3, linewidth=0, label="10–90 % of replicates"),
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=4)
 
 
 def _draw_panel(axis: "Axes", panel: Panel, here: xr.Dataset) -> None:
@@ -108,21 +113,7 @@ def _draw_panel(axis: "Axes", panel: Panel, here: xr.Dataset) -> None:
         )
 
 
-def _draw_legend(figure: "FigureBase") -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    handles: list[Any] = [
-        Line2D([], [], **STYLES["printed"], label="as printed"),
-        Line2D([], [], **STYLES["right"], label="what holds"),
-        Line2D([], [], **STYLES["measured"], label="Monte Carlo"),
-        Patch(color="C0", alpha=0.3, linewidth=0, label="10–90 % of replicates"),
-    ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=4)
-
-
 def caption(data: xr.Dataset) -> str:
-    """What each panel shows, the claims judged, and the command."""
     shown = list(zip(LETTERS, panels().values(), strict=False))
     judged = "; ".join(f"({letter}) {panel.printed}, {panel.right}" for letter, panel in shown)
     notes = " ".join(f"({letter}) {panel.note}" for letter, panel in shown)
@@ -150,15 +141,4 @@ def figures() -> dict[str, FigureSpec]:
     return {NAME: spec}
 
 
-@dataclasses.dataclass(frozen=True)
-class FirstDefaults:
-    """The reading of the overview: each paper's own first default."""
-
-    name: str = "of each paper"
-    summary: str = "each paper's first default"
-
-    def params(self, **overrides: Any) -> Any:
-        raise NotImplementedError("every panel asks its own paper's reading")
-
-
-FIRST_DEFAULTS: ReadingLike = FirstDefaults()
+FIRST_DEFAULTS = Reading("of each paper", "each paper's first default", None)  # panels have their own parameters

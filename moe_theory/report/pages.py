@@ -20,7 +20,6 @@ OWN_NAMES = (*PAGE_NAMES, REPORT_JSON)
 
 
 def to_json(report: Report) -> str:
-    """The report with all its numbers, as a JSON document."""
     counts = {status: sum(verdict.status is status for verdict in report.verdicts) for status in Status}
     summary = {str(status): count for status, count in counts.items() if count}
     document = {"schema": SCHEMA, "summary": summary, **report.to_json()}
@@ -28,20 +27,14 @@ def to_json(report: Report) -> str:
 
 
 def write_numbers(report: Report, folder: Path) -> Path:
-    """Write `verdicts.json`, from which every page can be made again; returns its path.
-
-    Raises: OutputError if the folder cannot take it.
-    """
+    """Write `verdicts.json`, from which every page can be made again; its path. Raises: OutputError."""
     path = folder / NUMBERS
     write_text(path, to_json(report))
     return path
 
 
 def write_pages(report: Report, folder: Path) -> list[Path]:
-    """Write `report.html` and `report.md` into `folder`; returns their paths.
-
-    Raises: OutputError if the folder cannot take them.
-    """
+    """Write `report.html` and `report.md` into `folder`; their paths. Raises: OutputError."""
     paths = [folder / name for name in PAGE_NAMES]
     for path, text in zip(paths, (to_html(report), to_markdown(report)), strict=True):
         write_text(path, text)
@@ -49,10 +42,7 @@ def write_pages(report: Report, folder: Path) -> list[Path]:
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:
-    """Write the pages, and `report.json` with their numbers, into `folder`; returns the paths.
-
-    Raises: OutputError if the folder cannot take them.
-    """
+    """Write the pages, and `report.json` with their numbers, into `folder`; the paths. Raises: OutputError."""
     numbers = folder / REPORT_JSON
     write_text(numbers, to_json(report))
     return [*write_pages(report, folder), numbers]
@@ -98,20 +88,15 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
         verdicts=list(verdicts.values()),
         command="; ".join(dict.fromkeys(report.command for report in reports)),
         error=min(sum(report.error for report in reports), 1.0),
-        versions=_merged_versions(reports),
+        versions={
+            name: " and ".join(dict.fromkeys(each.versions[name] for each in reports if name in each.versions))
+            for name in dict.fromkeys(name for each in reports for name in each.versions)
+        },
         readings={name: words for report in reports for name, words in report.readings.items()},
         budget=sum(budgets) if budgets else None,
         finished=max(report.finished for report in reports),
         seconds={name: seconds for report in reports for name, seconds in report.seconds.items()},
     )
-
-
-def _merged_versions(reports: Sequence[Report]) -> dict[str, str]:
-    names = dict.fromkeys(name for report in reports for name in report.versions)
-    return {
-        name: " and ".join(dict.fromkeys(report.versions[name] for report in reports if name in report.versions))
-        for name in names
-    }
 
 
 def _files(path: Path) -> list[Path]:

@@ -36,7 +36,6 @@ class NumberLine(NamedTuple):
 
 
 def number_line(verdict: Verdict) -> NumberLine | None:
-    """The picture of a verdict's interval; None where it has no estimate."""
     is_identity = verdict.kind == "identity"
     estimate = verdict.observed if is_identity else verdict.observed - verdict.predicted
     if not math.isfinite(estimate):
@@ -121,7 +120,10 @@ def curve_pictures(verdicts: Sequence[Verdict]) -> Iterator[str | None]:
             figure.clear()
             size = plot_size(verdict.curve)
             figure.set_size_inches(size)
-            panel = figure.add_axes(_inside(*size))
+            left, bottom, (width, height) = PLOT_EDGES["left"], PLOT_EDGES["bottom"], size
+            across, up = width - left - PLOT_EDGES["right"], height - bottom - PLOT_EDGES["top"]
+            # Fixed, because laying out takes longer than drawing.
+            panel = figure.add_axes((left / width, bottom / height, across / width, up / height))
             draw_curve(panel, verdict, verdict.curve)
             _add_legend(figure)
             document = io.StringIO()
@@ -130,7 +132,6 @@ def curve_pictures(verdicts: Sequence[Verdict]) -> Iterator[str | None]:
 
 
 def plot_size(curve: Curve) -> tuple[float, float]:
-    """Width and height of a curve's picture in inches."""
     return (NARROW_WIDTH if len(curve.labels) <= FEW_COMPONENTS else PLOT_SIZE[0], PLOT_SIZE[1])
 
 
@@ -212,13 +213,6 @@ def _bars(curve: Curve) -> np.ndarray:
     difference = np.array(curve.observed) - np.array(curve.predicted)
     bars = np.array([difference - np.array(curve.low), np.array(curve.high) - difference])
     return np.where(np.isfinite(bars), np.maximum(bars, 0), 0.0)
-
-
-def _inside(width: float, height: float) -> tuple[float, float, float, float]:
-    """The axes' place in a plot, as fractions of its size: fixed, because laying out takes longer than drawing."""
-    left, bottom = PLOT_EDGES["left"], PLOT_EDGES["bottom"]
-    across, up = width - left - PLOT_EDGES["right"], height - bottom - PLOT_EDGES["top"]
-    return (left / width, bottom / height, across / width, up / height)
 
 
 def _add_legend(figure: "FigureBase") -> None:

@@ -25,7 +25,7 @@ from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.registry import SPECIAL_NAMES, select_readings
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure, FigureBase
+    from matplotlib.figure import FigureBase
 
     from moe_theory.verify.figures import FigureSpec
 
@@ -135,11 +135,12 @@ def render_as(
     draw: Callable[["FigureBase"], None],
     caption: str = "",
 ) -> bytes:
-    """The bytes of a picture in this form, otherwise as `render`."""
     from matplotlib.figure import Figure
 
     width, height = size
-    lines = _wrapped(caption, width)
+    characters = int(width * 72 / (0.53 * CAPTION_SIZE))
+    parts = caption.splitlines()
+    lines = [line for part in parts for line in textwrap.wrap(part, characters, break_on_hyphens=False)]
     foot = 1.45 * CAPTION_SIZE / 72 * (len(lines) + 0.8) if lines else 0.0
     with style():
         figure = Figure(figsize=(width, height + foot), layout="constrained")
@@ -147,22 +148,13 @@ def render_as(
         figure.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
         figure.text(0.012, 0.97 * share, "\n".join(lines), va="top", fontsize=CAPTION_SIZE, linespacing=1.3)
         draw(figure)
-        _settle(figure)
+        # Laid out once and rounded: the solver's last digits, which vary, would end up in the file's ids.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        for axes in figure.axes:
+            axes.set_position(tuple(np.round(axes.get_position(original=True).bounds, 6)))
         document = io.BytesIO()
         about = {"Title": title, "Description": caption or title}
         about |= {"Date": None, "Creator": "moe_theory"} if form == "svg" else {"Software": "moe_theory"}
         figure.savefig(document, format=form, dpi=PIXELS_PER_INCH if form == "png" else "figure", metadata=about)
     return document.getvalue()
-
-
-def _settle(figure: "Figure") -> None:
-    """Lay out once and round what comes out: the solver's last digits, which vary, would end up in the file's ids."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    for axes in figure.axes:
-        axes.set_position(tuple(np.round(axes.get_position(original=True).bounds, 6)))
-
-
-def _wrapped(text: str, width: float) -> list[str]:
-    characters = int(width * 72 / (0.53 * CAPTION_SIZE))
-    return [line for part in text.splitlines() for line in textwrap.wrap(part, characters, break_on_hyphens=False)]

@@ -23,10 +23,13 @@ FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are 
 
 
 def to_html(report: Report) -> str:
-    """The report as a page."""
     pictures = {id(verdict): picture for verdict, picture in _pictures(report.verdicts)}
     counts = Counter(verdict.status for verdict in report.verdicts)
-    facets = [(facet, _options(report.verdicts, facet)) for facet in FACETS]
+    facets = []  # with how many verdicts have each value, statuses in their own order
+    for facet in FACETS:
+        found = Counter(str(getattr(verdict, facet)) for verdict in report.verdicts)
+        order = [status for status in Status if found[status]] if facet == "status" else found
+        facets.append((facet, [(str(value), found[value]) for value in order]))
     return _rendered("page.html", report, counts=counts, facets=facets, picture=lambda verdict: pictures[id(verdict)])
 
 
@@ -80,7 +83,8 @@ def templates() -> "jinja2.Environment":
         "status_word": wording.status_word,
         "summary": wording.summary,
     }
-    environment.filters.update({"text": _text, "code": _code, "formula": _formula, "cell": _cell})
+    environment.filters.update({"text": _text, "code": _code, "formula": _formula})
+    environment.filters["cell"] = lambda words: words.replace("|", r"\|")  # of a table in Markdown
     environment.globals.update(names)
     return environment
 
@@ -109,22 +113,10 @@ def _pictures(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, dict[str, str]
     return pictures
 
 
-def _options(verdicts: Sequence[Verdict], facet: str) -> list[tuple[str, int]]:
-    """The values of a facet with how many verdicts have each, statuses in their own order."""
-    counts = Counter(str(getattr(verdict, facet)) for verdict in verdicts)
-    order = [status for status in Status if counts[status]] if facet == "status" else counts
-    return [(str(value), counts[value]) for value in order]
-
-
 def _text(words: str) -> str:
     """Words in one line of Markdown, where nothing is taken for markup."""
     words = re.sub(r"<|&(?=#?\w+;)", lambda found: html.escape(found[0]), " ".join(words.split()))
     return re.sub(r"[\\`*]|(?<=\])\(", r"\\\g<0>", words)
-
-
-def _cell(words: str) -> str:
-    """Markdown that stands in a cell of a table."""
-    return words.replace("|", r"\|")
 
 
 def _formula(latex: str) -> str:

@@ -27,15 +27,14 @@ COLORS = ("C0", "C1", "C2")
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Every row in words and numbers."""
     made = Table(header_style="bold", pad_edge=False)
     for name in ("kind", "law", "condition", "error", "decision", "claims", "measured", "interval", "expected", ""):
         made.add_column(name, justify="right" if name in {"error", "claims", "measured", "expected"} else "left")
     for row in rows:
         expected = f"{'≤' if row.measure == 'size' else '='} {row.expected:.4g}"
         made.add_row(
-            _kind(row),
-            _law(row),
+            f"{row.kind} {row.side or ''}".replace("_", " ").strip(),
+            row.law if row.num_components == 1 else f"{row.law}, {row.num_components} components",
             row.condition,
             f"{row.error:g}",
             f"{'false' if row.measure == 'size' else 'right'} {row.decision}",
@@ -49,7 +48,6 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def closing_line(result: SelfTest) -> str:
-    """Whether it passed."""
     failed = sum(not row.is_ok for row in result.rows)
     about = f"{result.num_claims} planted claims, {len(result.rows)} shares, seed {result.seed}"
     return f"self-test failed: {failed} of {about}" if failed else f"self-test passed: {about}"
@@ -132,14 +130,6 @@ def _mark(kind: Kind) -> dict[str, Any]:
         "markeredgewidth": 0.4,
         "linestyle": "none",
     }
-
-
-def _kind(row: Row) -> str:
-    return f"{row.kind} {row.side or ''}".replace("_", " ").strip()
-
-
-def _law(row: Row) -> str:
-    return row.law if row.num_components == 1 else f"{row.law}, {row.num_components} components"
 
 
 def _group(row: Row) -> str:

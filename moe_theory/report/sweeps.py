@@ -44,10 +44,7 @@ def table(results: Results) -> Table:
     shown_cells, rest = range(min(len(cells), MOST_ROWS)), len(cells) - MOST_ROWS
     caption = f"{rest} more cells: to_xarray, to_netcdf, to_zarr or to_parquet has them all" if rest > 0 else None
     made = Table(
-        title=f"round {results.rounds[-1]}, mean ± standard error",
-        caption=caption,
-        header_style="bold",
-        pad_edge=False,
+        title=f"round {results.rounds[-1]}, mean ± standard error", caption=caption, header_style="bold", pad_edge=False
     )
     for name in [*cells[0].settings, *scalars(results)]:
         made.add_column(name, justify="right", overflow="fold")
@@ -55,7 +52,11 @@ def table(results: Results) -> Table:
         made.add_column("replicates", justify="right")
     for place in shown_cells:
         last = _last(results, [place])
-        numbers = [_with_error(values[0]) for values in last.values()]
+        numbers = []
+        for values in last.values():
+            mean, error = values[0, MEAN], values[0, ERROR]
+            shown_mean = "-" if math.isnan(mean) else f"{mean:.4g}"
+            numbers.append(f"{mean:.4g} ± {error:.2g}" if math.isfinite(error) else shown_mean)
         count = [] if is_complete else [f"{max((values[0, COUNT] for values in last.values()), default=0):g}"]
         made.add_row(*map(_short, cells[place].settings.values()), *numbers, *count)
     return made
@@ -81,23 +82,17 @@ def draw(results: Results, path: str | Path) -> Path:
         )
     axes = results.sweep.grid.axes
     over = " and ".join(axis.name for axis in axes[:2]) or "rounds"
-    height = PANEL_HEIGHT * len(names) + FOOT_HEIGHT
-    picture = render_as(
-        FORMS[path.suffix],
-        f"{', '.join(names)} over {over}",
-        (PAGE_WIDTH, height),
-        lambda figure: _draw(figure, results, names),
-        caption(results),
-    )
+    title, size = f"{', '.join(names)} over {over}", (PAGE_WIDTH, PANEL_HEIGHT * len(names) + FOOT_HEIGHT)
+    form = FORMS[path.suffix]
+    picture = render_as(form, title, size, lambda figure: _draw(figure, results, names), caption(results))
     with contextlib.suppress(OSError):  # told where the picture cannot be written
         write_whole(path, picture)
     return path
 
 
 def export(results: Results, path: str | Path) -> Path:
-    """Write all results as netCDF, Zarr or Parquet, by the suffix of `path`.
-
-    Raises: OutputError for another suffix; otherwise as `Results.to_netcdf` and its neighbours.
+    """Write all results as netCDF, Zarr or Parquet, by the suffix of `path`. Raises: OutputError for another suffix;
+    otherwise as `Results.to_netcdf` and its neighbours.
     """
     path = Path(path)
     writers = {".nc": results.to_netcdf, ".zarr": results.to_zarr, ".parquet": results.to_parquet}
@@ -128,12 +123,10 @@ def to_json(results: Results) -> dict[str, Any]:
 
 
 def scalars(results: Results) -> list[str]:
-    """The observables that have no axes of their own."""
     return [name for name in results.kept if not results.kind.observables[name].axes]
 
 
 def caption(results: Results) -> str:
-    """What is drawn, and what is not."""
     sweep, axes = results.sweep, results.sweep.grid.axes
     band, is_map = _outer_quantiles(results), _is_map(axes)
     what = f"At round {results.rounds[-1]}" if axes else "Over rounds"
@@ -160,8 +153,6 @@ def caption(results: Results) -> str:
 
 
 class _Scale(NamedTuple):
-    """An axis of the grid as an axis of a panel."""
-
     label: str
     places: np.ndarray  # of the values, along it
     texts: list[str] | None  # of values that are no numbers, or stand at their ranks
@@ -269,15 +260,11 @@ def _set_scale(panel: "Axes", scale: _Scale) -> None:
         panel.set_xticks(scale.places[kept], [scale.texts[place] for place in kept])
         if scale.places[0] == 0:
             panel.set_xlim(-0.5, len(scale.places) - 0.5)
-    elif len(scale.places) <= MOST_TICKS and _are_apart(scale):
-        panel.set_xticks(scale.places, [_short(place) for place in scale.places])
-        panel.minorticks_off()
-
-
-def _are_apart(scale: _Scale) -> bool:
-    """Whether there is room for a text at every place."""
-    places = np.sort(np.log(scale.places) if scale.is_log else scale.places)
-    return len(places) < 2 or float(np.diff(places).min()) > 0.06 * (places[-1] - places[0])
+    elif len(scale.places) <= MOST_TICKS:
+        places = np.sort(np.log(scale.places) if scale.is_log else scale.places)
+        if len(places) < 2 or float(np.diff(places).min()) > 0.06 * (places[-1] - places[0]):  # room for each text
+            panel.set_xticks(scale.places, [_short(place) for place in scale.places])
+            panel.minorticks_off()
 
 
 def _set_height(panel: "Axes", means: np.ndarray) -> None:
@@ -366,11 +353,6 @@ def _finite(values: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def _with_error(values: np.ndarray) -> str:
-    mean, error = values[MEAN], values[ERROR]
-    return f"{mean:.4g} ± {error:.2g}" if math.isfinite(error) else f"{mean:.4g}" if not math.isnan(mean) else "-"
-
-
 def _wrapped(name: str) -> str:
     """A name on several lines, broken at its spaces and underscores."""
     lines = [""]
@@ -385,7 +367,6 @@ MOST_DAMAGED = 5  # files that are named
 
 
 def estimate_table(costs: Estimate) -> Table:
-    """A sweep's size and price, a row each."""
     table = Table(title="what this sweep takes", title_justify="left", show_header=False)
     shape = " x ".join(f"{size} {name}" for name, size in costs.shape.items())
     rows = {
@@ -405,7 +386,6 @@ def estimate_table(costs: Estimate) -> Table:
 
 
 def closing_lines(counts: ChunkCounts) -> list[str]:
-    """What a run of a sweep did, in words."""
     lines = [
         f"damaged, computed again: {name}.npz: {reason}" for name, reason in list(counts.damaged.items())[:MOST_DAMAGED]
     ]
@@ -418,9 +398,7 @@ def closing_lines(counts: ChunkCounts) -> list[str]:
 
 
 def _seconds(seconds: float) -> str:
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    return str(datetime.timedelta(seconds=round(seconds)))
+    return f"{seconds:.1f} s" if seconds < 10 else str(datetime.timedelta(seconds=round(seconds)))
 
 
 def _size(count: float) -> str:

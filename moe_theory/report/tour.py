@@ -12,7 +12,10 @@ from moe_theory.tour.steps import Result
 
 
 def to_html(taken: Sequence[Result], command: str, script: Path) -> str:
-    """The steps taken so far as a page: words, code, output and pictures."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter  # a class for each kind of token, which `tour.css` colours
+    from pygments.lexers import PythonLexer
+
     page = templates().get_template("tour.html")
     return page.render(
         taken=taken,
@@ -22,7 +25,7 @@ def to_html(taken: Sequence[Result], command: str, script: Path) -> str:
         seconds=datetime.timedelta(seconds=round(sum(result.seconds for result in taken))),
         versions=versions(),
         words=_words,
-        coloured=_coloured,
+        coloured=lambda code: highlight(code, PythonLexer(), HtmlFormatter(nowrap=True)),
         source=lambda path: "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode(),
     )
 

@@ -24,9 +24,8 @@ _COLUMNS = ("claim", "reading", "predicted", "observed ± s.e.", "margin", "verd
 
 
 def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int | None = None) -> Table:
-    """The verdicts so far, as a table that grows; only the newest where there are too many for `max_lines` lines.
-
-    In a terminal too narrow for all of it, ids lose the paper's name and the last column goes.
+    """The verdicts so far, as a table that grows; only the newest where there are too many for `max_lines` lines. In a
+    terminal too narrow for all of it, ids lose the paper's name and the last column goes.
     """
     if max_lines is not None:
         verdicts = verdicts[-max(max_lines - _FRAME_LINES, 1) :]
@@ -39,28 +38,22 @@ def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int | None = 
         label = f"{name} ({prefix}*)" if name == "claim" and prefix else name
         table.add_column(label, justify="right" if is_number else "left", overflow="fold")
     for verdict in verdicts:
-        claim, *numbers = _cells(verdict)[:5]
+        observed, claim = _number(verdict.observed), verdict.claim
+        if math.isfinite(verdict.standard_error):
+            observed += f" ± {verdict.standard_error:.2g}"
+        numbers = verdict.setting, _number(verdict.predicted), observed, _number(verdict.margin, ".2g")
         row = [claim.removeprefix(prefix), *numbers, Text(verdict.status, _STYLES[verdict.status]), verdict.at]
         table.add_row(*row[: len(table.columns)])
     return table
 
 
 def claims_table(claims: Iterable[Claim]) -> Table:
-    """What can be verified."""
     table = Table(header_style="bold", pad_edge=False)
     for name in ("claim", "source", "kind", "statement"):
         table.add_column(name, overflow="fold")
     for claim in claims:
         table.add_row(claim.id, claim.where, claim.kind, claim.statement)
     return table
-
-
-def _cells(verdict: Verdict) -> list[str]:
-    observed = _number(verdict.observed)
-    if math.isfinite(verdict.standard_error):
-        observed += f" ± {verdict.standard_error:.2g}"
-    margin = _number(verdict.margin, ".2g")
-    return [verdict.claim, verdict.setting, _number(verdict.predicted), observed, margin, str(verdict.status)]
 
 
 def _number(value: float, form: str = ".4g") -> str:
@@ -71,35 +64,18 @@ MOST_NAMED = 3  # experiments named for the time they took
 
 
 def closing_lines(report: Report) -> list[str]:
-    """Lines under the table of verdicts."""
+    verdicts = report.verdicts
+    refuted = [verdict for verdict in verdicts if verdict.status is Status.REFUTED]
+    failed = [verdict for verdict in verdicts if verdict.status is Status.ERROR]
+    asymptotic = sum(bool(verdict.interval_kind) and not verdict.is_exact for verdict in verdicts)
     return [
-        summary(report.verdicts),
-        *_refutations(report),
-        *_errors(report),
-        _error_budget(report),
+        summary(verdicts),
+        *(["see them fail:"] if refuted else []),
+        *(f"  {verdict.replicates} replicates: {verdict.command}" for verdict in refuted),
+        *(f"ERROR in {verdict.claim} under {verdict.setting}: {verdict.reason}" for verdict in failed),
+        error_words(report) + (f" {asymptotic} of them have asymptotic intervals." if len(verdicts) != 1 else ""),
         *_time_budget(report),
     ]
-
-
-def _refutations(report: Report) -> list[str]:
-    refuted = [verdict for verdict in report.verdicts if verdict.status is Status.REFUTED]
-    lines = [f"  {verdict.replicates} replicates: {verdict.command}" for verdict in refuted]
-    return ["see them fail:", *lines] if refuted else []
-
-
-def _errors(report: Report) -> list[str]:
-    return [
-        f"ERROR in {verdict.claim} under {verdict.setting}: {verdict.reason}"
-        for verdict in report.verdicts
-        if verdict.status is Status.ERROR
-    ]
-
-
-def _error_budget(report: Report) -> str:
-    asymptotic = sum(bool(verdict.interval_kind) and not verdict.is_exact for verdict in report.verdicts)
-    if len(report.verdicts) == 1:
-        return error_words(report)
-    return f"{error_words(report)} {asymptotic} of them have asymptotic intervals."
 
 
 def _time_budget(report: Report) -> list[str]:

@@ -69,7 +69,6 @@ class Fact(NamedTuple):
     parts: tuple[str | float | int, ...]
 
     def text(self) -> str:
-        """The line's numbers and words as one text."""
         return "".join(part if isinstance(part, str) else number(part) for part in self.parts)
 
 
@@ -81,7 +80,6 @@ def number(value: float | int) -> str:
 
 
 def status_word(status: Status) -> str:
-    """The status with its symbol."""
     return f"{SYMBOLS[status]} {status}"
 
 
@@ -96,11 +94,6 @@ def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
     side = verdict.side or verdict.kind
     is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample"}
     return is_below, side in {"lower_bound", "at_least"}
-
-
-def interval_word(verdict: Verdict) -> str:
-    """What the interval is to be called, so that nobody takes one that is asymptotic for one that is exact."""
-    return "exact interval" if verdict.is_exact else "asymptotic interval"
 
 
 def headline(verdict: Verdict) -> str:
@@ -124,12 +117,12 @@ def repeat_words(verdict: Verdict) -> str:
 
 def facts(verdict: Verdict) -> list[Fact]:
     """The numbers of a verdict, line by line; lines whose number does not exist are left out."""
-    return [Fact(label, parts) for label, parts in _facts(verdict) if _has_numbers(parts)]
-
-
-def _has_numbers(parts: tuple[str | float, ...]) -> bool:
-    numbers = [part for part in parts if not isinstance(part, str)]
-    return not numbers or any(math.isfinite(part) for part in numbers)
+    found = []
+    for label, parts in _facts(verdict):
+        numbers = [part for part in parts if not isinstance(part, str)]
+        if not numbers or any(math.isfinite(part) for part in numbers):
+            found.append(Fact(label, parts))
+    return found
 
 
 def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
@@ -144,25 +137,24 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
     if any(math.isfinite(end) for end in verdict.interval):
         low, high = verdict.interval
         about = verdict.interval_kind.removeprefix("exact ").removeprefix("asymptotic ")
-        yield interval_word(verdict), ("[", low, ", ", high, f"] {about}")
+        # Nobody is to take an interval that is asymptotic for one that is exact.
+        name = "exact interval" if verdict.is_exact else "asymptotic interval"
+        yield name, ("[", low, ", ", high, f"] {about}")
     yield "tolerance" if verdict.kind == "identity" else "margin", (verdict.margin,)
     if verdict.status is Status.VACUOUS:
         yield "true anyway", (verdict.trivial,)
     yield "error of this verdict", (verdict.error,)
-    yield "power: smallest discrepancy", _power(verdict)
+    power = " · would have been refuted with probability 0.9"
+    if verdict.kind == "identity":
+        chance = f"would have shown with probability 1 − {number(verdict.error)}"
+        power = f" · a violation in that share of replicates {chance}"
+    yield "power: smallest discrepancy", (verdict.smallest_discrepancy, power)
     looks = f" in {len(verdict.looks)} looks" if len(verdict.looks) > 1 else ""
     yield "replicates", (verdict.replicates, f"{looks}; stopped: {STOPS[verdict.stopped]}")
 
 
 def _spread(verdict: Verdict) -> tuple[str | float, ...]:
     return (" ± ", verdict.standard_error, " (s.e.)") if math.isfinite(verdict.standard_error) else ()
-
-
-def _power(verdict: Verdict) -> tuple[str | float, ...]:
-    if verdict.kind == "identity":
-        chance = f"would have shown with probability 1 − {number(verdict.error)}"
-        return (verdict.smallest_discrepancy, f" · a violation in that share of replicates {chance}")
-    return (verdict.smallest_discrepancy, " · would have been refuted with probability 0.9")
 
 
 _ENDS = {  # what can be said of claims over all readings, and of one
@@ -183,12 +175,10 @@ class Entry:
 
     @property
     def first(self) -> Verdict:
-        """The verdict that stands for what all of them share."""
         return self.verdicts[0]
 
     @property
     def claim(self) -> str:
-        """The claim's id."""
         return self.first.claim
 
 
@@ -201,17 +191,14 @@ class Chapter:
     entries: list[Entry]
 
     def counts(self, reading: str | None = None) -> Counter[Status]:
-        """How many verdicts of each status, under one reading or all."""
         verdicts = (verdict for entry in self.entries for verdict in entry.verdicts)
         return Counter(verdict.status for verdict in verdicts if reading in (None, verdict.setting))
 
     def verdict(self, entry: Entry, reading: str) -> Verdict | None:
-        """The verdict on a claim under a reading, if there is one."""
         return next((verdict for verdict in entry.verdicts if verdict.setting == reading), None)
 
 
 def arranged(report: Report) -> list[Chapter]:
-    """The verdicts of a report by paper and claim, each in the order in which it first comes."""
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in report.verdicts:
         by_claim.setdefault(verdict.claim, []).append(verdict)
@@ -228,17 +215,14 @@ def arranged(report: Report) -> list[Chapter]:
 
 
 def claim_anchor(claim: str) -> str:
-    """The id of a claim's card on a page."""
     return f"claim:{_safe(claim)}"
 
 
 def verdict_anchor(verdict: Verdict) -> str:
-    """The id of a verdict on a page."""
     return f"verdict:{_safe(verdict.claim)}:{_safe(verdict.setting)}"
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-    """How many verdicts of each status, in one line."""
     counts = Counter(verdict.status for verdict in verdicts)
     return ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
 
@@ -252,7 +236,6 @@ def gist(chapters: Sequence[Chapter]) -> str:
 
 
 def error_words(report: Report) -> str:
-    """The family-wise error and how it is split."""
     finite = {verdict.error for verdict in report.verdicts if math.isfinite(verdict.error)}
     errors = sorted({f"{error:.3g}" for error in finite}, key=float)
     count = len(report.verdicts)
@@ -268,7 +251,6 @@ def error_words(report: Report) -> str:
 
 
 def cut_short(report: Report) -> list[Verdict]:
-    """The verdicts for which the budget of time was spent."""
     return [verdict for verdict in report.verdicts if verdict.stopped is Stop.BUDGET]
 
 

@@ -54,10 +54,7 @@ class Cell:
 
     @property
     def rounds(self) -> Int[np.ndarray, " R"]:
-        """The recorded rounds that are kept.
-
-        Raises: InvalidRunError for rounds or a recording that cannot be run.
-        """
+        """The recorded rounds that are kept. Raises: InvalidRunError for rounds or a recording that cannot be run."""
         rounds = recorded_rounds(self.num_rounds, self.record_every)
         return rounds if self.keep is None else rounds[list(self.keep)]
 
@@ -81,7 +78,6 @@ class Chunk(NamedTuple):
 
     @property
     def replicate_rounds(self) -> int:
-        """Its work, without padding."""
         return self.num_kept * self.cell.num_rounds
 
 
@@ -144,7 +140,11 @@ def run_cells(
         progress.advance(chunk_of(by_name[name], index, num_replicates, widths[name], first).replicate_rounds)
 
     # One chunk of each program first, alone: threads would compile the same program twice.
-    for name, program in _programs(cells, widths):
+    first_of: dict[Hashable, str] = {}
+    for cell in cells:
+        program = (cell.system, cell.num_rounds, cell.record_every, cell.observe, cell.start is None, widths[cell.name])
+        first_of.setdefault(program, cell.name)
+    for program, name in first_of.items():
         if program in _COMPILED:
             progress.running(what)
         else:
@@ -192,19 +192,9 @@ def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
 
 
 def _joined(cell: Cell, parts: list[Outcome], first: int) -> Run:
-    """One run from a cell's computed chunks, in order."""
     state, records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *parts)
     num_replicates = jnp.shape(jax.tree.leaves(records)[0])[-1]
     return Run(cell.params, cell.rounds, np.arange(first, first + num_replicates), state, records)
-
-
-def _programs(cells: Sequence[Cell], widths: Mapping[str, int]) -> list[tuple[str, Hashable]]:
-    """For each program, a cell that it runs, and what tells it from others."""
-    programs: dict[Hashable, str] = {}
-    for cell in cells:
-        program = (cell.system, cell.num_rounds, cell.record_every, cell.observe, cell.start is None, widths[cell.name])
-        programs.setdefault(program, cell.name)
-    return [(name, program) for program, name in programs.items()]
 
 
 def _check_memory(outcomes: Iterable[Outcome], num_chunks: int, num_replicates: int) -> None:

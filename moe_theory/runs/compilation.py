@@ -15,21 +15,18 @@ from moe_theory.runs.files import user_cache
 from moe_theory.runs.provenance import processor_fact
 
 VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own; child processes inherit it
-THRESHOLDS = {
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-}
+THRESHOLDS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
 _UNREADABLE = re.compile(r"Error (?:reading|writing) persistent compilation cache entry for '([\w.-]+)'")
 
 
 def keep_programs(fallback: Path | None = None) -> None:
-    """Keep compiled programs in the user's cache or, where that cannot be written, in `fallback`.
-
-    A user who names a folder in JAX_COMPILATION_CACHE_DIR, or switches JAX's cache off, keeps that choice.
+    """Keep compiled programs in the user's cache or, where that cannot be written, in `fallback`. A user who names a
+    folder in JAX_COMPILATION_CACHE_DIR, or switches JAX's cache off, keeps that choice.
     """
     if VARIABLE in os.environ:
         return
-    folder = next(filter(_is_writable, [_user_cache(), *([] if fallback is None else [fallback])]), None)
+    folders = [user_cache() / f"programs-{_processor()}", *([] if fallback is None else [fallback])]
+    folder = next(filter(_is_writable, folders), None)
     if folder is None:
         return
     os.environ |= THRESHOLDS | {VARIABLE: str(folder)}
@@ -40,10 +37,6 @@ def keep_programs(fallback: Path | None = None) -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     warnings.showwarning = _removing_broken(folder, warnings.showwarning)
-
-
-def _user_cache() -> Path:
-    return user_cache() / f"programs-{_processor()}"
 
 
 def _processor() -> str:

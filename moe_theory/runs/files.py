@@ -49,7 +49,11 @@ def whole(path: Path, way_out: str = WAY_OUT, is_durable: bool = False) -> Itera
             shutil.rmtree(path)  # a folder cannot be replaced at once
         temporary.replace(path)
         if is_durable:
-            _flush_folder(path.parent)
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except OSError as failure:
         raise OutputError(f"{path} cannot be written ({failure.strerror or failure}): {way_out}.") from None
     finally:
@@ -88,7 +92,6 @@ def digest(data: Mapping[str, Any]) -> str:
 
 
 def pack(task: Mapping[str, Any], arrays: Arrays) -> bytes:
-    """The bytes of a chunk's file, the same for equal contents."""
     buffer = io.BytesIO()
     entries: dict[str, Any] = {_PREFIX + name: array for name, array in sorted(arrays.items())}
     np.savez(buffer, **{TASK: np.frombuffer(_canonical(task), np.uint8)}, **entries)
@@ -118,17 +121,8 @@ def _checksum(data: bytes) -> bytes:
     return hashlib.sha256(data).hexdigest().encode()
 
 
-def _flush_folder(path: Path) -> None:
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> Path:
     """The folder at `path`, made if need be and shown to be writable, with no folder where the files `names` will go.
-
     Raises: OutputError in one line that says what is in the way.
     """
     folder = Path(path)
@@ -148,8 +142,5 @@ def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> P
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole: under a temporary name first, then renamed.
-
-    Raises: OutputError if the folder cannot take it.
-    """
+    """Write a text file, as `whole` does. Raises: OutputError where it cannot be written."""
     write_whole(path, text.encode())

@@ -17,10 +17,9 @@ PATIENCE = 0.02  # seconds between tries
 
 
 class Locks:
-    """Numbered locks, as record locks on a file: they end with the process that holds them.
-
-    A process that closes any descriptor of a file loses all its record locks on it, and never blocks itself. So there
-    is one descriptor a file, for as long as anybody uses it, and a list of what is held.
+    """Numbered locks, as record locks on a file: they end with the process that holds them. A process that closes any
+    descriptor of a file loses all its record locks on it, and never blocks itself. So there is one descriptor a file,
+    for as long as anybody uses it, and a list of what is held.
     """
 
     _by_file: ClassVar[dict[Path, "Locks"]] = {}
@@ -44,7 +43,6 @@ class Locks:
             return locks
 
     def close(self) -> None:
-        """Stop using them; the last user releases what is held."""
         with self._guard:
             self._users -= 1
             if not self._users:
@@ -67,12 +65,10 @@ class Locks:
             return True
 
     def wait_for(self, number: int) -> None:
-        """Acquire a lock, once it is free."""
         while not self.acquire(number):
             time.sleep(PATIENCE)
 
     def release(self, number: int) -> None:
-        """Release a lock that is held."""
         with self._guard:
             self._held.discard(number)
             if fcntl is not None:

@@ -16,7 +16,6 @@ _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.lim
 
 
 def available_cores() -> int:
-    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -32,7 +31,6 @@ def machine_memory() -> int:
 
 
 def bytes_of(shapes: Any) -> int:
-    """Bytes of the arrays of these shapes and types."""
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
 
 
@@ -43,7 +41,6 @@ class ChunkMemory(NamedTuple):
     each: int
 
     def of(self, width: int) -> int:
-        """Bytes for a chunk of so many replicates."""
         return self.fixed + width * self.each
 
     def widest(self, available: float) -> int:
@@ -52,10 +49,6 @@ class ChunkMemory(NamedTuple):
 
 
 def chunk_memory(state: Any, records: Any, num_records: int, batch: int) -> ChunkMemory:
-    """Memory that a chunk takes, from the shapes of one replicate's state and records.
-
-    Args:
-        batch: replicates that run together.
-    """
+    """Memory that a chunk takes whose replicates run `batch` at a time, from the shapes of one's state and records."""
     kept = num_records * bytes_of(records)
     return ChunkMemory(fixed=batch * (STATE_COPIES * bytes_of(state) + kept), each=RECORD_COPIES * kept)

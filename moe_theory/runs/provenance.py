@@ -35,14 +35,11 @@ def fingerprint(*folders: str) -> dict[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """Versions by name: of the package, of Python and of the libraries that compute."""
-    return dict(_versions())
+    own = {"moe-theory": moe_theory.__version__, "python": platform.python_version()}
+    return own | {name: _version(name) for name in LIBRARIES}
 
 
-@functools.cache
-def _versions() -> tuple[tuple[str, str], ...]:
-    own = (("moe-theory", moe_theory.__version__), ("python", platform.python_version()))
-    return (*own, *((name, metadata.version(name)) for name in LIBRARIES))
+_version = functools.cache(metadata.version)
 
 
 def now() -> str:
@@ -51,23 +48,23 @@ def now() -> str:
 
 
 def is_x64() -> bool:
-    """Whether runs are in double precision."""
     return jnp.result_type(float) == jnp.float64
 
 
 def backend() -> str:
-    """The kind of device that runs use."""
     return jax.default_backend()
 
 
+@functools.cache
 def source_digest(*folders: str) -> str:
-    """A digest of the package's source files.
-
-    Args:
-        folders: such as "core", or paths of folders outside the package, without their subfolders; the whole package
-            unless given.
-    """
-    return _digest(folders)
+    """A digest of source files: of folders such as "core", or paths outside the package, else of the whole package."""
+    root = Path(moe_theory.__file__).parent
+    paths = [path for folder in folders for path in (root / folder).glob("*.py")] if folders else root.rglob("*.py")
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        digest.update(str(path).removeprefix(f"{root}/").encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 @functools.cache
@@ -98,14 +95,3 @@ def _processor() -> str:
 
 def _compiler_flags() -> list[str]:
     return sorted(flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(NEUTRAL_FLAGS))
-
-
-@functools.cache
-def _digest(folders: tuple[str, ...]) -> str:
-    root = Path(moe_theory.__file__).parent
-    paths = [path for folder in folders for path in (root / folder).glob("*.py")] if folders else root.rglob("*.py")
-    digest = hashlib.sha256()
-    for path in sorted(paths):
-        digest.update(str(path).removeprefix(f"{root}/").encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()

@@ -32,7 +32,6 @@ _MANIFEST_BYTE = 0  # of the lock file; the others stand for chunks
 
 
 def chunk_name(task: Mapping[str, Any]) -> str:
-    """A chunk's name, from its task."""
     return digest(task)[:40]
 
 
@@ -44,7 +43,6 @@ class Store:
         self._opened: Locks | None = None
 
     def path(self, name: str) -> Path:
-        """Where a chunk's file is."""
         return self.folder / "chunks" / name[:2] / f"{name}.npz"
 
     def __contains__(self, name: str) -> bool:
@@ -60,10 +58,7 @@ class Store:
         return None
 
     def read(self, name: str) -> dict[str, np.ndarray]:
-        """A chunk's arrays by observable, (R, ..., width).
-
-        Raises: MissingChunkError, or DamagedChunkError for a file that is not whole or holds another chunk.
-        """
+        """A chunk's arrays by observable, (R, ..., width). Raises: MissingChunkError, or DamagedChunkError."""
         path = self.path(name)
         try:
             data = path.read_bytes()
@@ -96,11 +91,9 @@ class Store:
         return self._locks.acquire(_byte_of(name))
 
     def release(self, name: str) -> None:
-        """Release a claim."""
         self._locks.release(_byte_of(name))
 
     def close(self) -> None:
-        """Release all claims."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None

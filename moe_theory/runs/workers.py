@@ -22,29 +22,23 @@ class WorkerPool(Protocol):
     @property
     def num_workers(self) -> int:
         """How many there are now: clusters grow and shrink."""
-        ...
 
     @property
     def num_local(self) -> int:
         """How many use this machine's memory, as far as is known; at least 1."""
-        ...
 
     @property
     def grace(self) -> float | None:
         """Seconds that an interrupted run waits for running tasks; None: until they finish."""
-        ...
 
     def open(self) -> Executor:
         """An executor of these workers; called again after a loss. Raises: ExecutorLostError where there is none."""
-        ...
 
     def is_loss(self, failure: BaseException) -> bool:
         """Whether a task failed because its worker was lost, so that it may be retried."""
-        ...
 
     def close(self) -> None:
         """Release the workers."""
-        ...
 
 
 class DevicePool:
@@ -55,18 +49,18 @@ class DevicePool:
     def __init__(self, num_workers: int | None = None) -> None:
         if num_workers is not None and num_workers < 1:
             raise InvalidRunError(f"devices={num_workers} must be at least 1. Raise devices.")
-        self.num_workers = self.num_local = num_workers or _default_workers()
-        platform = jax.local_devices()[0].platform
+        devices, platform = jax.local_devices(), jax.local_devices()[0].platform
+        # On a CPU with one device a worker a core, which compile once and share it.
+        default = len(devices) if len(devices) > 1 or platform != "cpu" else available_cores()
+        self.num_workers = self.num_local = num_workers or default
         self.description = f"{self.num_workers} {platform} worker{'s' if self.num_workers > 1 else ''}"
         self._executor: _DeviceExecutor | None = None
 
     @property
     def num_devices(self) -> int:
-        """How many devices the workers use."""
         return min(self.num_workers, len(jax.local_devices()))
 
     def open(self) -> Executor:
-        """The threads."""
         self._executor = self._executor or _DeviceExecutor(self.num_workers)
         return self._executor
 
@@ -76,7 +70,6 @@ class DevicePool:
         return False
 
     def close(self) -> None:
-        """End the threads, each after the task that it may still be running."""
         if self._executor is not None:
             self._executor.shutdown(wait=False, cancel_futures=True)
             self._executor = None
@@ -103,7 +96,6 @@ class ExecutorPool:
         return self._executor
 
     def is_loss(self, failure: BaseException) -> bool:
-        """Whether the executor says so."""
         self._is_lost = self._is_lost or isinstance(failure, BrokenExecutor)
         return isinstance(failure, BrokenExecutor)
 
@@ -118,7 +110,6 @@ class _DeviceExecutor(ThreadPoolExecutor):
         super().__init__(num_workers, "sweep", initializer=self._take_device)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future:
-        """Run a function on the device of the thread that takes it."""
         return super().submit(self._on_device, function, *arguments, **options)
 
     def _take_device(self) -> None:
@@ -128,11 +119,3 @@ class _DeviceExecutor(ThreadPoolExecutor):
     def _on_device(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         with jax.default_device(self._own.device):
             return function(*arguments, **options)
-
-
-def _default_workers() -> int:
-    """A worker a device; on a CPU with one device, a worker a core, which compile once and share it."""
-    devices = jax.local_devices()
-    if len(devices) > 1 or devices[0].platform != "cpu":
-        return len(devices)
-    return available_cores()

@@ -75,18 +75,17 @@ class DaskPool:
 
     @property
     def num_local(self) -> int:
-        """1: the workers are elsewhere."""
         return 1
 
     def open(self) -> Executor:
-        """An executor of the workers: the same until a loss, then one of a new connection.
-
-        Raises: ExecutorLostError where no scheduler answers within the patience.
-        """
+        """An executor of the workers, a new one after a loss. Raises: ExecutorLostError where no scheduler answers."""
         if self._executor is None or self._is_lost:
             patience = self._patience if self._is_lost else min(self._patience, FIRST_PATIENCE)
             self._leave()
-            self._silence = _silenced_dask()
+            for name in ("distributed", "distributed.client", "tornado.application"):  # losses are handled here
+                logger = logging.getLogger(name)
+                self._silence.callback(logger.setLevel, logger.level)
+                logger.setLevel(logging.CRITICAL + 1)
             self._client = self._connect(patience)
             self._executor = _TaskExecutor(self._client, self.description)
             self._is_lost = False
@@ -102,11 +101,9 @@ class DaskPool:
         return is_loss
 
     def close(self) -> None:
-        """Disconnect within seconds, whatever the cluster's state."""
         self._leave()
 
     def _connect(self, patience: float) -> Any:
-        """A client of the scheduler, as soon as it answers."""
         from distributed import Client, Security
 
         if self._address.startswith("tls:") and not Security().get_connection_args("client").get("ssl_context"):
@@ -146,11 +143,8 @@ class DaskPool:
             self._empty_since = time.monotonic()
         elif not self._is_told and time.monotonic() - self._empty_since > EMPTY:
             self._is_told = True
-            _LOG.warning(
-                "%s has no workers: it waits for one. To start some: dask worker %s",
-                self.description,
-                self._scheduler(),
-            )
+            told = "%s has no workers: it waits for one. To start some: dask worker %s"
+            _LOG.warning(told, self.description, self._scheduler())
         return threads
 
     def _leave(self) -> None:
@@ -171,7 +165,6 @@ class _LocalPool(DaskPool):
 
     @property
     def num_local(self) -> int:
-        """All of them."""
         return self._num_processes
 
     def _connect(self, patience: float) -> Any:
@@ -284,13 +277,3 @@ def _explained(failure: BaseException, about: str) -> BaseException:
             "same version of moe-theory where the scheduler and the workers run."
         )
     return failure
-
-
-def _silenced_dask() -> contextlib.ExitStack:
-    """Silence Dask's log until the stack is closed: losses are handled here."""
-    levels = contextlib.ExitStack()
-    for name in ("distributed", "distributed.client", "tornado.application"):
-        logger = logging.getLogger(name)
-        levels.callback(logger.setLevel, logger.level)
-        logger.setLevel(logging.CRITICAL + 1)
-    return levels

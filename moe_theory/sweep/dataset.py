@@ -70,10 +70,7 @@ def to_netcdf(data: xr.Dataset, path: Path) -> Path:
 
 
 def to_zarr(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
-    """Write a Zarr folder with a chunk a cell, in place of a Zarr folder there.
-
-    Raises: OutputError; InvalidRunError without the package zarr.
-    """
+    """Write a Zarr folder with a chunk a cell. Raises: OutputError; InvalidRunError without the package zarr."""
     zarr = _extra("zarr", "zarr")
     if path.is_dir() and not (path / ZARR_MARK).is_file():
         raise OutputError(f"{path} is a folder of something else than Zarr, and is kept. Name another place.")
@@ -82,13 +79,16 @@ def to_zarr(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
         data.drop_vars(list(data)).to_zarr(temporary, mode="w", zarr_format=2, consolidated=False)
         group = zarr.open_group(temporary, mode="r+", zarr_format=2)
         for name, variable in data.items():
+            fitting = (str(name) for name, each in data.coords.items() if set(each.dims) <= set(variable.dims))
+            others = " ".join(name for name in fitting if name not in data.dims)  # as xarray has them
             group.create_array(
                 name,
                 shape=variable.shape,
                 dtype=variable.dtype,
                 chunks=(*(1 for _ in grid), *variable.shape[len(grid) :]),
                 fill_value=None,
-                attributes={"_ARRAY_DIMENSIONS": list(variable.dims), **_with_coordinates(data, variable)},
+                attributes={"_ARRAY_DIMENSIONS": list(variable.dims), **variable.attrs}
+                | ({"coordinates": others} if others else {}),
             )
         for index in itertools.product(*map(range, grid)):
             for name, variable in data.items():
@@ -123,16 +123,6 @@ def _indexed(array: np.ndarray, key: Sequence[Any]) -> np.ndarray:
     for axis in reversed(range(len(key))):
         array = array[(slice(None),) * axis + (key[axis],)]
     return array
-
-
-def _with_coordinates(data: xr.Dataset, variable: xr.DataArray) -> dict[str, Any]:
-    """A variable's attributes, and which coordinates go with it besides those of its dimensions."""
-    others = [
-        str(name)
-        for name, each in data.coords.items()
-        if name not in data.dims and set(each.dims) <= set(variable.dims)
-    ]
-    return {**variable.attrs, **({"coordinates": " ".join(others)} if others else {})}
 
 
 def _extra(module: str, extra: str) -> Any:

@@ -41,17 +41,11 @@ class Estimate:
     run_seconds: float
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
         return dataclasses.asdict(self)
 
 
 def estimate(sweep: Specification, folder: Path | None = None, workers: int | None = None) -> Estimate:
-    """Count a sweep's work, and time a short run of its programs on this machine.
-
-    Args:
-        folder: of the run, which may hold chunks already.
-        workers: that compute at once; this machine's devices unless given.
-    """
+    """Count the work that a folder leaves of a sweep, and time a short run of its programs on this machine."""
     pool = DevicePool(workers)
     plan = Plan(sweep, fingerprint(sweep.system))
     plan.require_memory(pool.num_workers)
@@ -67,6 +61,12 @@ def estimate(sweep: Specification, folder: Path | None = None, workers: int | No
     typical = tuple(np.mean(list(timed.values()), axis=0)) if timed else (0.0, 0.0)
     seconds = [timed.get(program, typical) for program in left]
     run_seconds = sum(work * pace for work, (_, pace) in zip(left.values(), seconds, strict=True))
+    disk_bytes = 0
+    for program, task in plan.programs.items():
+        records = chunk_shapes(task)[1]
+        empty = len(pack(task, {name: np.zeros(0) for name in records}))
+        num_records = len(recorded_rounds(task["rounds"], task["record_every"]))
+        disk_bytes += number[program] * (empty + num_records * machine.bytes_of(records) * task["width"])
     return Estimate(
         cells=len(sweep.grid),
         shape={axis.name: size for axis, size in zip(sweep.grid.axes, sweep.grid.shape, strict=True)},
@@ -77,7 +77,7 @@ def estimate(sweep: Specification, folder: Path | None = None, workers: int | No
         programs=len(plan.programs),
         chunk_bytes=max(memory_of(task).of(task["width"]) for task in plan.programs.values()),
         workers=pool.num_workers,
-        disk_bytes=sum(number[program] * _file_bytes(task) for program, task in plan.programs.items()),
+        disk_bytes=disk_bytes,
         replicate_rounds=sum(left.values()),
         compile_seconds=float(sum(compiling for compiling, _ in seconds)) * pool.num_devices,
         run_seconds=float(run_seconds / pool.num_workers),
@@ -95,10 +95,3 @@ def _probe(task: Task) -> tuple[float, float]:
         times.append(time.perf_counter() - began)
     first, again = times
     return max(first - again, 0.0), again / (rounds * task["batch"])
-
-
-def _file_bytes(task: Task) -> int:
-    records = chunk_shapes(task)[1]
-    empty = len(pack(task, {name: np.zeros(0) for name in records}))
-    num_records = len(recorded_rounds(task["rounds"], task["record_every"]))
-    return empty + num_records * machine.bytes_of(records) * task["width"]

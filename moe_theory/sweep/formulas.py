@@ -44,8 +44,6 @@ Values = Mapping[str, float]
 
 @dataclasses.dataclass(frozen=True)
 class Formula:
-    """A parsed formula."""
-
     text: str
     names: frozenset[str]  # the parameters and sizes that it needs
     _tree: ast.expr = dataclasses.field(repr=False, compare=False)
@@ -68,9 +66,8 @@ class Formula:
 
 
 def parse(text: str, known: Collection[str]) -> Formula:
-    """The formula in `text`, over the `known` names.
-
-    Raises: InvalidSpecError for text that is no formula; UnknownNameError for other names than the `known`.
+    """The formula in `text`, over the `known` names. Raises: InvalidSpecError for text that is no formula;
+    UnknownNameError for other names than the `known`.
     """
     formula = f"the formula {shortened(text)}"
     if len(text) > LONGEST:
@@ -96,9 +93,8 @@ def parse(text: str, known: Collection[str]) -> Formula:
 
 
 def in_order(formulas: Mapping[str, Formula]) -> dict[str, Formula]:
-    """The formulas by the parameter they set, each behind those that it needs.
-
-    Raises: InvalidSpecError for formulas that need one another in a circle, with the `key` of the first of them.
+    """The formulas by the parameter they set, each behind those that it needs. Raises: InvalidSpecError for formulas
+    that need one another in a circle, with the `key` of the first of them.
     """
     needs = {name: sorted(formula.names & formulas.keys()) for name, formula in formulas.items()}
     try:

@@ -29,13 +29,10 @@ class GridAxis(NamedTuple):
 
     @property
     def num_values(self) -> int:
-        """Values on the axis."""
         return len(next(iter(self.columns.values())))
 
 
 class SweepCell(NamedTuple):
-    """One complete setting."""
-
     # Position on every axis; () for a sweep without axes.
     index: tuple[int, ...]  # pyright: ignore[reportIncompatibleMethodOverride]
     settings: Mapping[str, Value]  # values on the axes, by column
@@ -54,7 +51,6 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Values on every axis."""
         return tuple(axis.num_values for axis in self.axes)
 
     def __len__(self) -> int:
@@ -63,8 +59,6 @@ class Grid:
 
 @dataclasses.dataclass(frozen=True)
 class Fixed:
-    """What all cells share."""
-
     vocabulary: Vocabulary
     reading: str | None  # None where an axis says it
     dims: Mapping[str, int | str]
@@ -94,12 +88,12 @@ def require_few_cells(counts: Sequence[int]) -> None:
 
 
 def build_grid(axes: Sequence[GridAxis], fixed: Fixed, keys: Mapping[str, tuple[str, ...]]) -> Grid:
-    """The grid that the axes span, every cell checked by the system itself; `keys` says where each name is set.
-
-    Raises: InvalidDimsError, InvalidParamsError or InvalidSpecError that names the first cell refused.
+    """The grid that the axes span, every cell checked by the system itself; `keys` says where each name is set. Raises:
+    InvalidDimsError, InvalidParamsError or InvalidSpecError that names the first cell refused.
     """
-    dims = {**fixed.vocabulary.known.default_dims, **fixed.dims}
-    if _pads(axes, fixed):
+    known, given = fixed.vocabulary.known, {*fixed.dims, *(name for axis in axes for name in axis.columns)}
+    dims = {**known.default_dims, **fixed.dims}
+    if PADDED in known.sizes and "num_experts" in known.parameters and PADDED not in given:
         experts = (draft.params["num_experts"] for draft in _drafts(axes, fixed, dims, keys))
         dims[PADDED] = min(max(1, max(experts)), LARGEST_SIZE)
     cache: dict[tuple, Any] = {}
@@ -116,16 +110,9 @@ def formula_names(vocabulary: Vocabulary, axes: Sequence[GridAxis], dims: Mappin
     return [*vocabulary.known.parameters, *numbers]
 
 
-def _pads(axes: Sequence[GridAxis], fixed: Fixed) -> bool:
-    known = fixed.vocabulary.known
-    given = {*fixed.dims, *(name for axis in axes for name in axis.columns)}
-    return PADDED in known.sizes and "num_experts" in known.parameters and PADDED not in given
-
-
 def _drafts(
     axes: Sequence[GridAxis], fixed: Fixed, dims: Mapping[str, Any], keys: Mapping[str, tuple[str, ...]]
 ) -> Iterator[_Draft]:
-    """The cells in C order."""
     known = fixed.vocabulary.known
     choices = {**{kind: next(iter(names)) for kind, names in known.choices.items()}, **fixed.choices}
     readings = {name: {**reading.params()._asdict(), **fixed.params} for name, reading in known.readings.items()}
@@ -151,7 +138,6 @@ def _drafts(
 
 
 def _evaluate(fixed: Fixed, params: dict[str, Any], sizes: Mapping[str, Any]) -> None:
-    """Set `params` by the formulas."""
     for name, formula in fixed.formulas.items():
         try:
             params[name] = fixed.vocabulary.value(name, formula({**sizes, **params}))

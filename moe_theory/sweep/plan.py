@@ -40,8 +40,6 @@ _COMPILING: dict[Hashable, threading.Lock] = {}
 
 
 class PlannedChunk(NamedTuple):
-    """One chunk of a sweep."""
-
     name: str
     cell: int  # position in the grid
     first: int  # replicate
@@ -50,16 +48,11 @@ class PlannedChunk(NamedTuple):
 
     @property
     def replicate_rounds(self) -> int:
-        """The work in it."""
         return self.task["width"] * self.task["rounds"]
 
 
 class Plan:
-    """The chunks of a sweep as one kind of machine computes them.
-
-    Args:
-        fingerprint: of that machine, from `fingerprint`.
-    """
+    """The chunks of a sweep as the machine of this fingerprint computes them."""
 
     def __init__(self, sweep: Specification, fingerprint: Mapping[str, str]) -> None:
         self.sweep, self.fingerprint = sweep, dict(fingerprint)
@@ -73,11 +66,9 @@ class Plan:
 
     @functools.cached_property
     def chunks(self) -> tuple[PlannedChunk, ...]:
-        """All chunks, cell after cell, in the order of replicates."""
         return tuple(chunk for index in range(len(self.sweep.grid)) for chunk in self.chunks_of(index))
 
     def chunks_of(self, index: int) -> Sequence[PlannedChunk]:
-        """The chunks of one cell, in the order of replicates."""
         task, replicates = self.task_of(index), self.sweep.replicates
         chunks = []
         for first in range(0, replicates, task["width"]):
@@ -116,20 +107,13 @@ class Plan:
         return found
 
     def require_memory(self, num_workers: int) -> None:
-        """Refuse chunks that would not fit in memory, before anything is computed.
-
-        Raises: InvalidRunError with the widest chunk that fits.
-        """
+        """Raise InvalidRunError, with the widest chunk that fits, for chunks that do not fit in memory."""
         available = machine.machine_memory()
         for task in self.programs.values():
             need, share = memory_of(task), available / num_workers
             if need.of(task["width"]) > share:
-                fitting = need.widest(share)
-                way_out = (
-                    f"Set chunk_width to {fitting} or less"
-                    if fitting
-                    else "Record less often, or let fewer workers compute at once"
-                )
+                fitting, less = need.widest(share), "Record less often, or let fewer workers compute at once"
+                way_out = f"Set chunk_width to {fitting} or less" if fitting else less
                 raise InvalidRunError(
                     f"a chunk of {task['width']} replicates takes {need.of(task['width']) / 1e9:.1f} GB, and "
                     f"{num_workers} are computed at once, in {available / 1e9:.1f} GB of memory. {way_out}."
@@ -148,11 +132,15 @@ def program_of(task: Task) -> Hashable:
 
 
 def compute(task: Task) -> bytes:
-    """The file of a task's chunk: what a worker runs.
-
-    Raises: InvalidRunError where this machine would compute other numbers than the task means.
-    """
-    _require_same_machine(task)
+    """The file of a task's chunk: what a worker runs. Raises: InvalidRunError where the numbers would be others."""
+    own, meant = fingerprint(task["system"]), task["fingerprint"]
+    different = [f"{name} {own.get(name)} and not {value}" for name, value in meant.items() if own.get(name) != value]
+    if different:
+        raise InvalidRunError(
+            f"this worker has {', '.join(different)}: it would compute other numbers. Use the same versions and "
+            "settings on all machines of a sweep; processors of different kinds compute alike with the same "
+            f"{provenance.INSTRUCTION_CAP}AVX2, say, in XLA_FLAGS on all of them."
+        )
     with jax.enable_x64(task["precision"] == "float64"), _compiling_once(task):
         cell, end = _cell(task), task["first"] + task["width"]
         parts = [
@@ -166,7 +154,6 @@ def compute(task: Task) -> bytes:
 
 
 def chunk_shapes(task: Task) -> tuple[Any, Any]:
-    """Shapes of one replicate's state and of its records."""
     with jax.enable_x64(task["precision"] == "float64"):
         cell = _cell(task)
         state = check_system(cell.system, cell.params)
@@ -176,7 +163,6 @@ def chunk_shapes(task: Task) -> tuple[Any, Any]:
 
 
 def memory_of(task: Task) -> machine.ChunkMemory:
-    """Memory that computing a task's chunk takes."""
     state, records = chunk_shapes(task)
     num_records = len(recorded_rounds(task["rounds"], task["record_every"]))
     return machine.chunk_memory(state, records, num_records, task["batch"])
@@ -193,8 +179,7 @@ def _cell(task: Task) -> Cell:
 @contextlib.contextmanager
 def _compiling_once(task: Task) -> Iterator[None]:
     """Make threads wait for the first of them to compile a program, rather than compile it too."""
-    device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
-    program = (device, program_of(task))
+    program = (jax.config.jax_default_device, program_of(task))  # pyright: ignore[reportAttributeAccessIssue]
     if program in _COMPILED:
         yield
         return
@@ -207,7 +192,6 @@ def _compiling_once(task: Task) -> Iterator[None]:
 
 
 def _widths(sweep: Specification, cell: SweepCell, backend: str) -> tuple[int, int]:
-    """Replicates of a chunk, and how many of them run together."""
     fitting = _fitting(sweep.system, cell) if backend == "cpu" else ACCELERATOR_WIDTH
     width = sweep.chunk_width or fitting
     return width, math.ceil(width / math.ceil(width / fitting))
@@ -218,14 +202,3 @@ def _fitting(system: str, cell: SweepCell) -> int:
     if shape not in _FITTING:
         _FITTING[shape] = width_for(check_system(sweepable(system).system(cell.dims, cell.choices), cell.params))
     return _FITTING[shape]
-
-
-def _require_same_machine(task: Task) -> None:
-    own, meant = fingerprint(task["system"]), task["fingerprint"]
-    different = [f"{name} {own.get(name)} and not {value}" for name, value in meant.items() if own.get(name) != value]
-    if different:
-        raise InvalidRunError(
-            f"this worker has {', '.join(different)}: it would compute other numbers. Use the same versions and "
-            "settings on all machines of a sweep; processors of different kinds compute alike with the same "
-            f"{provenance.INSTRUCTION_CAP}AVX2, say, in XLA_FLAGS on all of them."
-        )

@@ -31,7 +31,6 @@ from moe_theory.runs.files import digest
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.store import Store
 from moe_theory.sweep import runner
-from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.plan import Plan, PlannedChunk, chunk_shapes
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.systems import Sweepable, sweepable
@@ -93,7 +92,6 @@ class Coverage(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is missing."""
         return self.chunks == self.of_chunks
 
 
@@ -168,8 +166,7 @@ class Results:
     @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of everything that decides the numbers."""
-        decisive = {"specification": self.sweep.to_json(), "fingerprint": self.plan.fingerprint}
-        return digest(decisive)
+        return digest({"specification": self.sweep.to_json(), "fingerprint": self.plan.fingerprint})
 
     @functools.cached_property
     def kept(self) -> tuple[str, ...]:
@@ -254,8 +251,7 @@ class Results:
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the cells, in the grid's order."""
-        columns = {name: values for axis in self.sweep.grid.axes for name, values in axis.columns.items()}
-        texts = {name: _texts(values) for name, values in columns.items()}
+        texts = {name: _texts(values) for axis in self.sweep.grid.axes for name, values in axis.columns.items()}
         return tuple(
             ", ".join(f"{name} = {texts[name][value]}" for name, value in cell.settings.items()) or self.sweep.system
             for cell in self.sweep.grid.cells
@@ -346,7 +342,6 @@ class Results:
 
 
 def _dataset(results: Results) -> "xr.Dataset":
-    """The dataset that `Results.to_xarray` describes."""
     import xarray as xr
 
     from moe_theory.sweep.dataset import LazyCells
@@ -365,8 +360,11 @@ def _dataset(results: Results) -> "xr.Dataset":
         dims = (*(axis.name for axis in sweep.grid.axes), ROUND, *own, last[0])
         reader = functools.partial(read, results, name, inner, dtype)
         variables[name] = LazyCells.variable(dims, about, sweep.grid.shape, inner, dtype, reader)
-    columns = {name: (axis.name, values) for axis in sweep.grid.axes for name, values in _coordinates(axis).items()}
-    coordinates = {name: xr.Variable(*column) for name, column in columns.items()}
+    coordinates: dict[str, xr.Variable] = {}
+    for axis in sweep.grid.axes:
+        columns = {name: np.array(values) for name, values in axis.columns.items()}
+        columns = columns if axis.name in columns else {axis.name: np.arange(axis.num_values), **columns}
+        coordinates |= {name: xr.Variable(axis.name, values) for name, values in columns.items()}
     coordinates[ROUND] = xr.Variable(ROUND, results.rounds, {"long_name": "recorded round t, from 1 on"})
     coordinates |= {axis: xr.Variable(axis, np.arange(size)) for axis, size in sizes.items()}
     labels = np.arange(sweep.replicates) if is_replicates else np.array(results.statistics)
@@ -417,11 +415,6 @@ def _shapes(results: Results) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
     return found
 
 
-def _coordinates(axis: GridAxis) -> dict[str, np.ndarray]:
-    columns = {name: np.array(values) for name, values in axis.columns.items()}
-    return columns if axis.name in columns else {axis.name: np.arange(axis.num_values), **columns}
-
-
 def _attributes(results: Results) -> dict[str, str]:
     """What decides the numbers, and not how, where or when they were computed."""
     fingerprint = results.plan.fingerprint
@@ -463,7 +456,6 @@ class _Cache:
         self._lock = threading.Lock()
 
     def get(self, key: Any, make: Callable[[], Any]) -> Any:
-        """The value of `key`, made by `make` if it is not cached."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)

@@ -28,8 +28,6 @@ POLL = 0.2  # seconds between looks at what other processes are doing
 
 @dataclasses.dataclass
 class ChunkCounts:
-    """What became of a sweep's chunks."""
-
     num_chunks: int = 0
     present: int = 0  # before the run
     damaged: dict[str, str] = dataclasses.field(default_factory=dict)  # what is wrong, by chunk
@@ -38,14 +36,11 @@ class ChunkCounts:
 
     @property
     def done(self) -> int:
-        """Chunks that are there."""
         return self.present + self.computed + self.elsewhere
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What a run of a sweep did."""
-
     plan: Plan
     store: Store
     counts: ChunkCounts
@@ -82,12 +77,8 @@ def run(
             try:
                 _Dispatcher(plan, store, pool, counts, missing, progress).run(is_stopped)
             finally:
-                record |= {
-                    "finished": provenance.now(),
-                    "computed": counts.computed,
-                    "chunks": counts.done,
-                    "of": counts.num_chunks,
-                }
+                record |= {"finished": provenance.now(), "computed": counts.computed}
+                record |= {"chunks": counts.done, "of": counts.num_chunks}
         return Outcome(plan, store, counts)
     finally:
         pool.close()
@@ -95,9 +86,8 @@ def run(
 
 
 def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
-    """The workers asked for: an executor's, a Dask cluster's, or so many devices of this machine.
-
-    Raises: InvalidRunError for more than one of them, or for one that is invalid.
+    """The workers asked for: an executor's, a Dask cluster's, or so many devices of this machine. Raises:
+    InvalidRunError for more than one of them, or for one that is invalid.
     """
     asked = {"executor": executor, "dask": dask, "devices": devices}
     given = [name for name, value in asked.items() if value is not None]
@@ -109,10 +99,7 @@ def pool_of(executor: Executor | None = None, dask: str | None = None, devices: 
 
 
 def fingerprint_of(pool: WorkerPool, system: str) -> dict[str, str]:
-    """What decides numbers where the pool computes them: asked of one of its workers.
-
-    Raises: ExecutorLostError where no worker answers.
-    """
+    """The fingerprint of one of the pool's workers. Raises: ExecutorLostError where none answers."""
     for _ in range(MOST_LOSSES):
         try:
             return pool.open().submit(planning.fingerprint, system).result()
@@ -161,10 +148,9 @@ class _Dispatcher:
         self.progress.add_work(sum(chunk.replicate_rounds for chunk in self.waiting))
 
     def run(self, is_stopped: Callable[[], bool]) -> None:
-        """Until every chunk is there; where it stops before, what has come back is kept.
-
-        Raises: OutputError where the folder takes no more; ExecutorLostError where workers are lost again and again;
-            KeyboardInterrupt; what a task raises.
+        """Until every chunk is there; where it stops before, what has come back is kept. Raises: OutputError where the
+        folder takes no more; ExecutorLostError where workers are lost again and again; KeyboardInterrupt; what a task
+        raises.
         """
         try:
             self._run(is_stopped)
@@ -287,7 +273,6 @@ class _Dispatcher:
 
 
 def _record(pool: WorkerPool, fingerprint: Mapping[str, str], arguments: Sequence[str]) -> dict[str, Any]:
-    """What the manifest says of a run."""
     return {
         "started": provenance.now(),
         "finished": None,

@@ -8,7 +8,7 @@ import functools
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Self, get_type_hints
@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, create_model
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, about, shortened, unknown_name
 from moe_theory.sweep import formulas, toml
 from moe_theory.sweep.grid import Fixed, Grid, GridAxis, build_grid, formula_names, require_few_cells
-from moe_theory.sweep.systems import Sweepable, sweepable
+from moe_theory.sweep.systems import sweepable
 from moe_theory.sweep.vocabulary import (
     READING,
     List,
@@ -84,9 +84,8 @@ class Specification:
 
     @functools.cached_property
     def grid(self) -> Grid:
-        """The axes and the cells, C order.
-
-        Raises: as the sweep itself, InvalidSpecError or UnknownNameError for what cannot be run.
+        """The axes and the cells, C order. Raises: as the sweep itself, InvalidSpecError or UnknownNameError for what
+        cannot be run.
         """
         vocabulary = vocabulary_of(self.system, self.precision)
         axes = [GridAxis(name, {name: values}) for name, values in self.axes.items()]
@@ -100,21 +99,22 @@ class Specification:
         numbers = {name: value for name, value in self.params.items() if name not in parsed}
         in_order = formulas.in_order(parsed)
         fixed = Fixed(vocabulary, self.reading, self.dims, self.choices, numbers, in_order)
-        return build_grid(axes, fixed, _keys(self))
+        keys = {name: ("axes", name) for name in self.axes}  # where each name is set
+        keys |= {name: ("zips", along, name) for along, members in self.zips.items() for name in members}
+        keys |= {name: (table, name) for table in ("params", "dims", "choices") for name in getattr(self, table)}
+        return build_grid(axes, fixed, keys | ({READING: (READING,)} if self.reading is not None else {}))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """The specification in a TOML file.
-
-        Raises: MoeTheoryError (InvalidSpecError, mostly) that names the file, the line and the key.
+        """The specification in a TOML file. Raises: MoeTheoryError (InvalidSpecError, mostly) that names the file, the
+        line and the key.
         """
         return cls.from_toml(_text_of(path), _name_of(path))
 
     @classmethod
     def from_toml(cls, text: str, name: str = "spec") -> Self:
-        """The specification that a TOML document says; `example()` is one that explains the keys.
-
-        Raises: MoeTheoryError (InvalidSpecError, mostly) that begins with "NAME, line N, KEY: ".
+        """The specification that a TOML document says; `example()` is one that explains the keys. Raises:
+        MoeTheoryError (InvalidSpecError, mostly) that begins with "NAME, line N, KEY: ".
         """
         document = toml.parse(text, _name_of(name))
         try:
@@ -186,14 +186,6 @@ def example() -> str:
     return resources.files("moe_theory.sweep").joinpath("example.toml").read_text(encoding="utf-8")
 
 
-def _keys(sweep: Specification) -> dict[str, tuple[str, ...]]:
-    """Where the specification sets each name."""
-    keys = {name: ("axes", name) for name in sweep.axes}
-    keys |= {name: ("zips", along, name) for along, members in sweep.zips.items() for name in members}
-    keys |= {name: (table, name) for table in ("params", "dims", "choices") for name in getattr(sweep, table)}
-    return keys | ({READING: (READING,)} if sweep.reading is not None else {})
-
-
 _TABLE = TypeAdapter(Table)
 _ENTRIES = TypeAdapter(List[Table])
 _DISTINCT = TypeAdapter(Annotated[Any, AfterValidator(distinct)])
@@ -201,22 +193,22 @@ _DISTINCT = TypeAdapter(Annotated[Any, AfterValidator(distinct)])
 
 @functools.cache
 def _fields() -> TypeAdapter:
-    """The types of all fields together."""
     kinds = get_type_hints(Specification, include_extras=True)
     return TypeAdapter(create_model("Fields", **{name: (kind, ...) for name, kind in kinds.items()}))  # pyright: ignore
 
 
 def _completed(given: dict[str, Any]) -> dict[str, Any]:
-    """Every field in its one plain form, with defaults in place of None; their types are checked already.
-
-    Raises: InvalidSpecError, UnknownNameError or InvalidParamsError, whose `key` says which field is wrong.
+    """Every field in its one plain form, with defaults in place of None; their types are checked already. Raises:
+    InvalidSpecError, UnknownNameError or InvalidParamsError, whose `key` says which field is wrong.
     """
     vocabulary = vocabulary_of(given["system"], given["precision"])
     known = vocabulary.known
     zips = {along: checked(_TABLE, members, "zips", along) for along, members in given["zips"].items()}
     given = {**given, "zips": zips}
     _check_names(vocabulary, given)
-    axes = {name: _axis(vocabulary, name, values) for name, values in given["axes"].items()}
+    axes: dict[str, tuple[Value, ...]] = {}
+    for name, values in given["axes"].items():
+        axes[name] = checked(_DISTINCT, vocabulary.column(name, values, "axes", name), "axes", name)
     zips = {along: _zip(vocabulary, along, members) for along, members in zips.items()}
     with about("axes" if axes else "zips"):
         require_few_cells([*map(len, axes.values()), *(len(next(iter(members.values()))) for members in zips.values())])
@@ -228,13 +220,17 @@ def _completed(given: dict[str, Any]) -> dict[str, Any]:
     if READING not in axes and not any(READING in members for members in zips.values()):
         reading = known.default_reading if given[READING] is None else given[READING]
         reading = vocabulary.value(READING, reading, READING)
+    names = known.default_observables if given["observables"] is None else given["observables"]
+    each = Annotated[Text, one_of("observable", known.observables)]
+    most = len(known.observables)
+    kind: Any = Annotated[List[each], Field(min_length=1, max_length=most), AfterValidator(distinct)]
     return {
         **given,
         **fixed,
         "axes": axes,
         "zips": zips,
         READING: reading,
-        "observables": _observables(known, given["observables"]),
+        "observables": checked(TypeAdapter(kind), names, "observables"),
         "record_every": _record_every(given["rounds"], given["record_every"]),
     }
 
@@ -251,18 +247,6 @@ def _record_every(rounds: int, every: int | None) -> int:
                 f"record_every={every} keeps {-(-rounds // every)} rounds, above {MOST_RECORDS}. Raise record_every."
             )
     return every
-
-
-def _observables(known: Sweepable, given: Sequence[str] | None) -> Sequence[str]:
-    names = known.default_observables if given is None else given
-    most = len(known.observables)
-    each = Annotated[Text, one_of("observable", known.observables)]
-    kind: Any = Annotated[List[each], Field(min_length=1, max_length=most), AfterValidator(distinct)]
-    return checked(TypeAdapter(kind), names, "observables")
-
-
-def _axis(vocabulary: Vocabulary, name: str, given: Any) -> tuple[Value, ...]:
-    return checked(_DISTINCT, vocabulary.column(name, given, "axes", name), "axes", name)
 
 
 def _zip(vocabulary: Vocabulary, along: str, members: Mapping[str, Any]) -> dict[str, tuple[Value, ...]]:

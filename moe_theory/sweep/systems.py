@@ -50,12 +50,10 @@ class Sweepable:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the traced parameters."""
         return self.readings[self.default_reading].defaults._fields
 
     @property
     def sizes(self) -> tuple[str, ...]:
-        """Names of the static sizes."""
         return tuple(field.name for field in dataclasses.fields(self.dims))
 
     def system(self, dims: Any, choices: Mapping[str, str]) -> System:
@@ -84,12 +82,10 @@ def sweepable(name: str) -> Sweepable:
 
 
 def system_names() -> list[str]:
-    """Names of the systems of all installed papers."""
     return [name for paper in all_papers().values() for name in paper.systems]
 
 
 def observables(*members: Observable) -> dict[str, Observable]:
-    """Observables by their names."""
     return {member.name: member for member in members}
 
 

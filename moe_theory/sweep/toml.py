@@ -17,10 +17,7 @@ _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 def parse(text: str, name: str) -> dict[str, Any]:
-    """The entries of a TOML document.
-
-    Raises: InvalidSpecError that begins with "NAME, line N: " for what is no TOML.
-    """
+    """The entries of a TOML document. Raises: InvalidSpecError that begins with "NAME, line N: " for any other text."""
     if long := _LONG_KEY.search(text):
         line = len(_lines(text[: long.start()]))
         raise InvalidSpecError(f"{name}, line {line}: a key has more than 50 parts. Shorten it.")
@@ -41,9 +38,8 @@ def parse(text: str, name: str) -> dict[str, Any]:
 
 
 def line_of(text: str, key: Sequence[str]) -> int:
-    """The line, from 1, on which the entry `key` of a TOML document begins.
-
-    For a missing entry, the line of the innermost table around it that is there, or 1.
+    """The line, from 1, on which the entry `key` of a TOML document begins. For a missing entry, the line of the
+    innermost table around it that is there, or 1.
     """
     document = tomllib.loads(text)
     while key and not _holds(document, key):

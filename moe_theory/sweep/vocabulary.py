@@ -27,9 +27,8 @@ _T = TypeVar("_T")
 
 
 def checked(kind: TypeAdapter[_T], given: Any, *key: str, error_type: type[MoeTheoryError] = InvalidSpecError) -> _T:
-    """A value that `kind` accepts, for the entry `key` of a specification.
-
-    Raises: MoeTheoryError of one line, of `error_type` unless a validator raised another, with the entry's `key`.
+    """A value that `kind` accepts, for the entry `key` of a specification. Raises: MoeTheoryError of one line, of
+    `error_type` unless a validator raised another, with the entry's `key`.
     """
     try:
         return kind.validate_python(given)
@@ -48,8 +47,6 @@ def checked(kind: TypeAdapter[_T], given: Any, *key: str, error_type: type[MoeTh
 
 
 def one_of(kind: str, known: Iterable[str]) -> AfterValidator:
-    """The validator of a text that is one of the `known` names."""
-
     def check(given: str) -> str:
         if given not in known:
             raise unknown_name(kind, given, known)
@@ -64,8 +61,6 @@ def _problem(kind: str, message: str) -> PydanticCustomError:
 
 
 def between(least: int, most: int, why: str) -> AfterValidator:
-    """The validator of a number from `least` to `most`."""
-
     def check(given: float) -> float:
         if not least <= given <= most:
             raise _problem("value", f"must be from {least} to {most}: {why}. Change it.")
@@ -80,7 +75,6 @@ def plain(given: Any) -> Any:
 
 
 def distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The values, if none of them is there twice."""
     if len(set(values)) < len(values):
         seen: set[Any] = set()
         again = next(value for value in values if value in seen or seen.add(value))
@@ -104,7 +98,6 @@ def _listed(given: Any) -> Sequence[Any]:
 
 
 def _double(given: Any) -> float:
-    """A number in double precision."""
     given = plain(given)
     if isinstance(given, str):
         raise _problem("value", "is text, but must be a number, true or false. Formulas belong in params.")
@@ -153,11 +146,6 @@ _NUM = TypeAdapter(Annotated[Whole, between(2, MOST_VALUES, "more values fit no 
 _ENDS = TypeAdapter(Annotated[List[Real], Field(min_length=2, max_length=2)])
 
 
-def _tidy(value: float) -> float:
-    """Without the last digits: 0.3 rather than 0.30000000000000004."""
-    return float(f"{value:.12g}")
-
-
 @functools.cache
 def vocabulary_of(system: str, precision: str) -> "Vocabulary":
     """The vocabulary of a system. Raises: UnknownNameError for a system that is not registered."""
@@ -190,13 +178,11 @@ class Vocabulary:
         raise unknown_name("parameter, size or choice", name, everything)
 
     def value(self, name: str, given: Any, *key: str) -> Value:
-        """A value of `name`, in the type that `name` has, for the entry `key`.
-
-        Raises: InvalidParamsError, InvalidSpecError or UnknownNameError.
+        """A value of `name`, in the type that `name` has, for the entry `key`. Raises: InvalidParamsError,
+        InvalidSpecError or UnknownNameError.
         """
-        return checked(
-            self._kinds[name][0], given, *(key or (self.home(name), name)), error_type=self._error_type(name)
-        )
+        key = key or (self.home(name), name)
+        return checked(self._kinds[name][0], given, *key, error_type=self._error_type(name))
 
     def fixed(self, name: str, given: Any) -> Value:
         """What a specification's table sets `name` to: a value, or the text of a formula. Raises: as `value`."""
@@ -214,7 +200,6 @@ class Vocabulary:
 
     @functools.cached_property
     def _kinds(self) -> dict[str, tuple[TypeAdapter, TypeAdapter]]:
-        """For each name, the type of a value and that of a column."""
         kinds = {}
         for name in (name for names in self.tables.values() for name in names):
             value: Any = self._kind(name)
@@ -226,11 +211,8 @@ class Vocabulary:
     def _kind(self, name: str) -> Any:
         home = self.home(name)
         if home == "dims":
-            return (
-                Text
-                if self._is_text(name)
-                else Annotated[Whole, between(0, LARGEST_SIZE, "larger arrays fit no memory")]
-            )
+            size = Annotated[Whole, between(0, LARGEST_SIZE, "larger arrays fit no memory")]
+            return Text if self._is_text(name) else size
         if home != "params":
             return Annotated[Text, one_of(name, self.known.readings if home == READING else self.known.choices[name])]
         if self._is_boolean(name):
@@ -262,7 +244,7 @@ class Vocabulary:
             )
         with np.errstate(all="ignore"):  # what overflows is refused as a value
             spread = SPACINGS[spacing](first, last, num).tolist()
-        values = [first, *(_tidy(value) for value in spread[1:-1]), last]
+        values = [first, *(float(f"{value:.12g}") for value in spread[1:-1]), last]  # 0.3, not 0.30000000000000004
         if not self._is_whole(name) or not np.isfinite(values).all():
             return values
         return list(dict.fromkeys(map(round, values)))

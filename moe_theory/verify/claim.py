@@ -83,17 +83,9 @@ class Experiment:
 
     def cells_under(self, reading: ReadingLike) -> list[Cell]:
         """The cells with their parameters under a reading."""
+        run = (self.num_rounds, self.record_every, self.observe, self.start)
         return [
-            Cell(
-                name,
-                self.system_of(name),
-                reading.params(**overrides),
-                self.num_rounds,
-                self.record_every,
-                self.observe,
-                self.start,
-                keeps_state=self.keeps_state,
-            )
+            Cell(name, self.system_of(name), reading.params(**overrides), *run, keeps_state=self.keeps_state)
             for name, overrides in self.cells.items()
         ]
 
@@ -103,9 +95,8 @@ class Experiment:
         if self.stored is None:
             return ""
         has_readings = "reading" in self.stored.sweep.grid.cells[0].settings
-        return f"; replicates of the sweep {self.name}" + (
-            ", whose cells have readings of their own" if has_readings else " under its own reading"
-        )
+        under = ", whose cells have readings of their own" if has_readings else " under its own reading"
+        return f"; replicates of the sweep {self.name}{under}"
 
     @classmethod
     def from_sweep(cls, sweep: "Results | str | os.PathLike[str]", name: str | None = None) -> "Experiment":
@@ -263,17 +254,9 @@ def claim(
         attributes: dict[str, Any] = {
             name: value.__func__ if isinstance(value, staticmethod) else value for name, value in declared.items()
         }
-        made = Claim(
-            id=id,
-            paper=paper,
-            where=where,
-            statement=inspect.cleandoc(declaration.__doc__ or ""),
-            kind=kind,
-            margin=margin,
-            replaced_by=replaced_by,
-            module=declaration.__module__,
-            **attributes,
-        )
+        statement, module = inspect.cleandoc(declaration.__doc__ or ""), declaration.__module__
+        about: dict[str, Any] = {"id": id, "paper": paper, "where": where, "kind": kind, "margin": margin}
+        made = Claim(**about, statement=statement, replaced_by=replaced_by, module=module, **attributes)
         _REGISTERED[id] = made
         return made
 

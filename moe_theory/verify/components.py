@@ -12,7 +12,6 @@ Values = Callable[[Runs], np.ndarray]  # one number a replicate (B,), or a row o
 
 
 def named(*labels: str) -> Callable[[Runs], list[str]]:
-    """Fixed names of components."""
     return lambda runs: list(labels)
 
 

@@ -23,8 +23,6 @@ def take_runs(
 ) -> Runs:
     """Runs of the cells, of replicates `first` to `last` - 1: simulated, measured, or read from a stored sweep.
 
-    Args:
-        what: what the progress calls it.
     Raises: MissingChunkError for a chunk of a stored sweep that is damaged.
     """
     count = last - first
@@ -59,26 +57,19 @@ class Samples(NamedTuple):
 
     @property
     def num_replicates(self) -> int:
-        """How many replicates there are."""
         return len(self.observed)
 
     def first(self, count: int) -> "Samples":
-        """The first `count` replicates."""
         return self._rows(slice(count))
 
     def from_place(self, place: int) -> "Samples":
-        """All but the first `place` replicates."""
         return self._rows(slice(place, None))
 
     def _rows(self, rows: slice) -> "Samples":
-        trivial = None if self.trivial is None else self.trivial[rows]
-        return Samples(self.observed[rows], self.predicted[rows], self.allowed[rows], trivial)
+        return Samples(*(None if part is None else part[rows] for part in self))  # pyright: ignore[reportArgumentType]
 
     def after(self, earlier: "Samples | None") -> "Samples":
-        """These replicates behind earlier ones.
-
-        Raises: InvalidClaimError where the two have different components.
-        """
+        """These replicates behind earlier ones. Raises: InvalidClaimError where the two have different components."""
         if earlier is None:
             return self
         if earlier.observed.shape[1] != self.observed.shape[1]:
@@ -98,9 +89,7 @@ class Samples(NamedTuple):
 
 
 def failed_hypotheses(claim: Claim, runs: Runs) -> list[str]:
-    """The assumptions of the statement that do not hold in this setting."""
-    stated = _call(claim.hypotheses, [], claim.experiment.dims, runs)
-    return [text for text, holds in stated if not holds]
+    return [text for text, holds in _call(claim.hypotheses, [], claim.experiment.dims, runs) if not holds]
 
 
 def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
@@ -126,21 +115,21 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
 
 
 def labels_of(claim: Claim, runs: Runs, rounds: np.ndarray, num_components: int) -> list[str]:
-    """The components' names, after the recorded `rounds` if need be.
-
-    Raises: InvalidClaimError where there are not as many.
-    """
-    labels = list(_call(claim.labels, _default_labels(claim, rounds, num_components), runs))
+    """Names of the components, or of the recorded `rounds`. Raises: InvalidClaimError where there are not as many."""
+    labels = ["mean"] if num_components == 1 else [f"component {index + 1}" for index in range(num_components)]
+    if claim.abscissa is not None and len(claim.abscissa) == num_components:
+        labels = [f"x = {place:.3g}" for place in claim.abscissa]
+    elif len(rounds) == num_components:
+        labels = [f"t = {time}" for time in rounds]
+    labels = list(_call(claim.labels, labels, runs))
     if len(labels) != num_components:
         raise InvalidClaimError(f"{len(labels)} labels for {num_components} components")
     return labels
 
 
 class Archive:
-    """Samples in a folder, one file a claim and reading, so that a verification resumes where it stopped.
-
-    A file counts only if everything that its numbers depend on is the same; any other one, or a damaged one, is
-    ignored and replaced.
+    """Samples in a folder, one file a claim and reading, so that a verification resumes where it stopped. A file counts
+    only if everything that its numbers depend on is the same; any other one, or a damaged one, is ignored and replaced.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -165,16 +154,15 @@ class Archive:
     def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:
         """Write samples over those there are. Raises: OutputError where the folder cannot be written."""
         path = self._path(claim, reading)
-        contents: dict[str, Any] = {
-            name: _compact(part) for name, part in samples._asdict().items() if part is not None
-        }
+        known = {name: part for name, part in samples._asdict().items() if part is not None}
+        # One row for all, where all replicates have the same.
+        contents = {name: part[:1] if np.all(part == part[:1]) else part for name, part in known.items()}
         contents |= {"key": key_of(claim, reading, seed), "count": samples.num_replicates, "labels": labels}
         buffer = io.BytesIO()
         np.savez(buffer, **contents)
         write_whole(path, buffer.getvalue(), "make room or name another --out")
 
     def clear(self) -> None:
-        """Delete all samples."""
         for path in self.folder.glob("*.npz"):
             path.unlink()
 
@@ -185,11 +173,15 @@ class Archive:
 def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
     """A digest of everything that decides a claim's samples: source, parameters, seed, precision, versions."""
     experiment = claim.experiment
+    outside = hashlib.sha256()
+    for path in sources_of(claim):
+        outside.update(str(path).encode())
+        outside.update(path.read_bytes())
     cells = {name: reading.params(**overrides) for name, overrides in experiment.cells.items()}
     stored = "" if experiment.stored is None else experiment.stored.digest
     parts = (
         source_digest(),
-        _source_digest(claim),
+        outside.hexdigest(),
         claim.id,
         repr((claim.kind, claim.margin, claim.side, claim.abscissa)),
         repr((experiment.name, experiment.dims, experiment.num_rounds, experiment.record_every)),
@@ -201,10 +193,8 @@ def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
 
 
 def sources_of(claim: Claim) -> list[Path]:
-    """The files outside this package that a claim's numbers may depend on.
-
-    Any function in them may decide a sample: they are the file or the package that declares the claim, and everything
-    imported from its folder.
+    """The files outside this package that a claim's numbers may depend on. Any function in them may decide a sample:
+    they are the file or the package that declares the claim, and everything imported from its folder.
     """
     home = sys.modules.get(claim.module.partition(".")[0])
     if home is None or not getattr(home, "__file__", None) or claim.module.startswith("moe_theory."):
@@ -213,22 +203,6 @@ def sources_of(claim: Claim) -> list[Path]:
     files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     imported = {Path(file).resolve() for file in files if file}
     return sorted({own} | {file for file in imported if file.suffix == ".py" and own.parent in file.parents})
-
-
-def _source_digest(claim: Claim) -> str:
-    digest = hashlib.sha256()
-    for path in sources_of(claim):
-        digest.update(str(path).encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _default_labels(claim: Claim, rounds: np.ndarray, count: int) -> list[str]:
-    if claim.abscissa is not None and len(claim.abscissa) == count:
-        return [f"x = {place:.3g}" for place in claim.abscissa]
-    if len(rounds) == count:
-        return [f"t = {time}" for time in rounds]
-    return ["mean"] if count == 1 else [f"component {index + 1}" for index in range(count)]
 
 
 def _call(function: Callable | None, default: Any, *arguments: Any) -> Any:
@@ -264,8 +238,3 @@ def _finite(name: str, array: np.ndarray) -> np.ndarray:
     if not np.all(np.isfinite(array)):
         raise InvalidClaimError(f"{name} gave {np.sum(~np.isfinite(array))} values that are not finite")
     return np.ascontiguousarray(array)  # so that sums over replicates run in one order, however samples came about
-
-
-def _compact(part: np.ndarray) -> np.ndarray:
-    """One row for all, where all replicates have the same."""
-    return part[:1] if np.all(part == part[:1]) else part

@@ -50,12 +50,10 @@ class Axis:
 
     @property
     def low(self) -> Number:
-        """The smallest value."""
         return self.values[0]
 
     @property
     def high(self) -> Number:
-        """The largest value."""
         return self.values[-1]
 
     def between(self, lower: Number, upper: Number) -> Number | None:
@@ -104,7 +102,6 @@ class Plan:
 
     @property
     def most_points(self) -> int:
-        """How many points there can be."""
         return math.prod(axis.most_values(self.refine) for axis in self.axes)
 
     @property
@@ -174,7 +171,6 @@ class Exploration:
         return shares
 
     def summary(self) -> list[str]:
-        """The region of each status in words, a line each."""
         counts = Counter(point.verdict.status for point in self.points)
         return [
             f"{status} at {counts[status]} of {len(self.points)} points, {self._region(status)}"
@@ -188,7 +184,6 @@ class Exploration:
         return [f"{Status.ERROR}: {reason}" for reason in list(dict.fromkeys(reasons))[:MOST_FAILURES]]
 
     def assurance(self) -> str:
-        """The probability of an error, in words."""
         return (
             f"Probability that any status is wrong: at most {self.error:g}, split in advance over the "
             f"{self.most_points} points there could have been ({self.point_error:g} each), spent over a point's looks; "
@@ -196,7 +191,6 @@ class Exploration:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """A dictionary for JSON."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         names = [axis.name for axis in self.axes]
         return {
@@ -231,7 +225,6 @@ class Exploration:
         return f"{shown_share} of the map, within {' and '.join(sides)}"
 
     def _runs(self, status: Status) -> list[list[Point]]:
-        """Points of this status next to one another, on the only axis."""
         grouped = itertools.groupby(self.points, key=lambda point: point.verdict.status)
         return [list(points) for each, points in grouped if each is status]
 
@@ -329,24 +322,16 @@ def carry_out_search(
         wanted = sorted({corner for box in boxes for corner in itertools.product(*box)} - found.keys())
         if not wanted:
             break
-    defaults = plan.reading.params()
-    experiment = plan.claim.experiment
+    defaults, claim, experiment = plan.reading.params(), plan.claim, plan.claim.experiment
     return Exploration(
-        claim=plan.claim.id,
-        where=plan.claim.where,
-        statement=plan.claim.statement,
-        formula=plan.claim.formula,
-        kind=plan.claim.kind,
+        **{name: getattr(claim, name) for name in ("where", "statement", "formula", "kind")},
+        **{name: getattr(plan, name) for name in ("axes", "most_points", "error", "point_error", "seed")},
+        claim=claim.id,
         reading=plan.reading.name,
         reading_summary=plan.reading.summary,
         own=tuple(getattr(defaults, axis.name) for axis in plan.axes),
-        axes=plan.axes,
         points=[found[coordinates] for coordinates in sorted(found)],
-        most_points=plan.most_points,
         replicates=plan.replicates or experiment.replicates,
-        error=plan.error,
-        point_error=plan.point_error,
-        seed=plan.seed,
         command=command,
         kept={
             axis.name: kept
@@ -361,12 +346,7 @@ def _coarse(plan: Plan) -> list[Coordinates]:
 
 
 def _judge(
-    plan: Plan,
-    wanted: Sequence[Coordinates],
-    level: int,
-    pace: dict,
-    progress: Progress,
-    on_point: OnPoint | None,
+    plan: Plan, wanted: Sequence[Coordinates], level: int, pace: dict, progress: Progress, on_point: OnPoint | None
 ) -> list[Point]:
     """Points of one level: the first look at all of them, then the second at those undecided, and so on."""
     waiting = {coordinates: plan.monitor(coordinates, pace) for coordinates in wanted}
@@ -459,5 +439,4 @@ def _spread(low: Number, high: Number, count: int, is_log: bool) -> list[Number]
 
 
 def _tidy(value: float) -> float:
-    """Rounded to six digits."""
     return float(f"{value:.6g}")

@@ -120,11 +120,7 @@ def provenance(
     paper: str, name: str, reading: ReadingLike, replicates: int, seed: int, num_rounds: int, is_shortened: bool
 ) -> dict[str, Any]:
     """Attributes that say where a dataset comes from; the command is empty for rounds that no command asks for."""
-    command = (
-        f"moe-theory figures {paper} {name} --reading {reading.name} --replicates {replicates} --seed {seed}"
-        if not is_shortened
-        else ""
-    )
+    command = f"moe-theory figures {paper} {name} --reading {reading.name} --replicates {replicates} --seed {seed}"
     return {
         "figure": name,
         "reading": reading.name,
@@ -132,16 +128,12 @@ def provenance(
         "replicates": replicates,
         "seed": seed,
         "num_rounds": num_rounds,
-        "command": command,
+        "command": "" if is_shortened else command,
     }
 
 
 def closing(data: xr.Dataset, runs: str | None = None) -> str:
-    """The last lines of every caption: reading, what was run, and the command that draws it again.
-
-    Args:
-        runs: what was run, in words; replicates, seed and rounds unless given.
-    """
+    """The last lines of every caption: reading, what was run (replicates, seed and rounds unless given), command."""
     about = data.attrs
     choices = about["reading_summary"].replace("sigma_0", "σ₀")
     runs = f"{replicates_and_seed(data)}, {about['num_rounds']} rounds" if runs is None else runs
@@ -149,6 +141,5 @@ def closing(data: xr.Dataset, runs: str | None = None) -> str:
 
 
 def replicates_and_seed(data: xr.Dataset) -> str:
-    """How many replicates, of which seed, in words."""
     noun = "replicate" if data.attrs["replicates"] == 1 else "replicates"
     return f"{data.attrs['replicates']} {noun}, seed {data.attrs['seed']}"

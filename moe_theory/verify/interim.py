@@ -19,10 +19,9 @@ MOST_REPLICATES = 1 << 22  # of a run without another limit
 
 
 def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
-    """Replicates at the looks of an experiment of so many: doubling, up to `limit` (None: to `MOST_REPLICATES`).
-
-    A limit below the first look is the only look. A limit between two looks is not looked at: a look at each limit
-    that somebody tries would spend error that is not accounted for.
+    """Replicates at the looks of an experiment of so many: doubling, up to `limit` (None: to `MOST_REPLICATES`). A
+    limit below the first look is the only look. A limit between two looks is not looked at: a look at each limit that
+    somebody tries would spend error that is not accounted for.
     """
     first, last = max(replicates // FIRST_SHARE, FIRST_LOOK), limit or MOST_REPLICATES
     if last < first:
@@ -38,17 +37,12 @@ def alpha_spent(error: float, number: int) -> float:
 class SequentialTest:
     """The test of one claim under one reading: its samples so far, and the looks at them.
 
-    Args:
-        blank: the verdict before anything is known.
-        least_replicates: an identity is not supported by fewer.
-        is_single_look: whether the first look has the whole error.
+    An identity is not supported by fewer than `least_replicates`; a single look has the whole error.
     """
 
     def __init__(self, claim: Claim, blank: Verdict, least_replicates: int, *, is_single_look: bool = False) -> None:
-        self.claim = claim
-        self.blank = blank
-        self.is_single_look = is_single_look
-        self.least_replicates = least_replicates
+        self.claim, self.blank = claim, blank
+        self.is_single_look, self.least_replicates = is_single_look, least_replicates
         self.samples: Samples | None = None
         self.labels: list[str] = []
         self.looks: list[Look] = []
@@ -58,11 +52,9 @@ class SequentialTest:
 
     @property
     def count(self) -> int:
-        """Replicates there are samples of."""
         return 0 if self.samples is None else self.samples.num_replicates
 
     def resume(self, samples: Samples, labels: list[str]) -> None:
-        """Start from samples of replicates 0, 1, ... that were taken before."""
         self.samples, self.labels = samples, labels
 
     def extend(self, runs: Runs) -> None:
@@ -86,9 +78,7 @@ class SequentialTest:
     def look(self, count: int) -> None:
         """Judge the first `count` replicates, at what this look may spend."""
         assert self.samples is not None  # a test without samples has ended
-        error = self.blank.error
-        if not self.is_single_look:
-            error = alpha_spent(error, len(self.looks) + 1)
+        error = self.blank.error if self.is_single_look else alpha_spent(self.blank.error, len(self.looks) + 1)
         try:
             samples = self.samples.first(count)
             verdict, look = judgement.examine(self.claim, samples, self.labels, error, self.blank)
@@ -103,7 +93,6 @@ class SequentialTest:
             self.has_ended = True
 
     def stop(self, why: Stop) -> None:
-        """End without a decision."""
         reason = self.latest.reason or "not looked at: the budget was spent before"
         self.latest = dataclasses.replace(self.latest, reason=reason, stopped=why)
         if self.claim.kind == "identity":  # fewer replicates than its experiment's own would support it

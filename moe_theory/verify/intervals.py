@@ -35,8 +35,6 @@ class Scheme(NamedTuple):
 
 
 class Intervals(NamedTuple):
-    """Means over replicates with their intervals."""
-
     mean: Float[np.ndarray, " V"]
     standard_error: Float[np.ndarray, " V"]
     low: Float[np.ndarray, " V"]
@@ -45,7 +43,6 @@ class Intervals(NamedTuple):
 
 
 def mean_and_error(samples: Float[np.ndarray, "B V"]) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-    """Mean over replicates and its standard error, in float64."""
     samples = np.asarray(samples, np.float64)
     return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
 
@@ -53,7 +50,10 @@ def mean_and_error(samples: Float[np.ndarray, "B V"]) -> tuple[Float[np.ndarray,
 def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
     """The width of two-sided intervals for the V means that all cover with probability 1 - `error`, asymptotically."""
     count, num_components = samples.shape
-    varying = _without_mirror(samples[:, _varies(samples)])
+    varying = samples[:, _varies(samples)]
+    half, odd = divmod(varying.shape[1], 2)
+    if not odd and not _varies(varying[:, :half] + varying[:, half:]).any():
+        varying = varying[:, :half]  # the sides of an equality are each other's negative and so have the same |t|
     bonferroni = student_tail(error / num_components / 2, count - 1)
     if varying.shape[1] < 2:
         return Scheme(student_tail(error / 2, count - 1), error / num_components, is_bootstrap=False)
@@ -98,10 +98,9 @@ def is_doubtful(samples: Float[np.ndarray, "B V"], critical: float) -> Bool[np.n
 def median_of_means(
     samples: Float[np.ndarray, "B V"], error: float
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-    """Intervals at `error` each for the median of the means of blocks, from their order statistics.
-
-    Exact for the median of a block mean's law, which is close to the mean once blocks are long. Without bounds where
-    the replicates do not make enough blocks of that length.
+    """Intervals at `error` each for the median of the means of blocks, from their order statistics. Exact for the
+    median of a block mean's law, which is close to the mean once blocks are long. Without bounds where the replicates
+    do not make enough blocks of that length.
     """
     num_blocks = 2 * math.ceil(math.log2(2 / error))
     if len(samples) < SHORTEST_BLOCK * num_blocks:
@@ -137,10 +136,7 @@ def slope_samples(values: Float[np.ndarray, "B V"], abscissa: Float[np.ndarray, 
 
 
 def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
-    """The two grid points nearest to the limit, and what to call that end.
-
-    A grid that reaches no higher than 1 is one towards 0, any other towards infinity.
-    """
+    """The two grid points nearest to the limit, 0 on a grid that reaches no higher than 1, and that end's name."""
     order = np.argsort(abscissa)
     return (order[:2].tolist(), "small") if abscissa.max() <= 1 else (order[-2:].tolist(), "large")
 
@@ -148,14 +144,6 @@ def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
 def _varies(samples: np.ndarray) -> np.ndarray:
     """Which components are more than rounding around a constant."""
     return np.ptp(samples, axis=0) > 1e-12 * np.max(np.abs(samples), axis=0)
-
-
-def _without_mirror(samples: np.ndarray) -> np.ndarray:
-    """One of the two sides of an equality, where they are each other's negative and so have the same |t|."""
-    half, odd = divmod(samples.shape[1], 2)
-    if odd or _varies(samples[:, :half] + samples[:, half:]).any():
-        return samples
-    return samples[:, :half]
 
 
 @functools.lru_cache(maxsize=16)

@@ -30,15 +30,18 @@ Values = Float[np.ndarray, "B V"]  # a row a replicate, a column a component
 
 
 def examine(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
-    """The verdict `blank`, filled in from a look at these samples at this error, and the look.
-
-    Raises: InvalidClaimError where the samples have no verdict, such as means without a logarithm.
+    """The verdict `blank`, filled in from a look at these samples at this error, and the look. Raises:
+    InvalidClaimError where the samples have no verdict, such as means without a logarithm.
     """
     if claim.kind == "rate":
         return _examine_rate(claim, samples, labels, error, blank)
     judgement = _test(claim, samples, error)
     worst, status = judgement.worst, judgement.status
-    predicted, observed = samples.predicted.mean(axis=0), _shown(claim, samples)
+    predicted, observed = samples.predicted.mean(axis=0), samples.observed.mean(axis=0)
+    if claim.kind == "identity":
+        observed = np.abs(samples.observed).max(axis=0)
+    is_count = claim.kind in {"probability", "counterexample"}
+    spread = samples.observed if is_count else samples.observed - samples.predicted
     verdict = dataclasses.replace(
         blank,
         status=status,
@@ -46,7 +49,7 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
         at=labels[worst],
         predicted=float(predicted[worst]),
         observed=float(observed[worst]),
-        standard_error=_standard_error(claim, samples, worst),
+        standard_error=float("nan") if claim.kind == "identity" else float(mean_and_error(spread)[1][worst]),
         **_numbers(judgement),
         curve=_curve(labels, predicted, observed, judgement.low, judgement.high, samples.allowed.mean(axis=0)),
     )
@@ -125,10 +128,9 @@ def _judge_means(
 
 
 def judge_identity(errors: Values, tolerance: float, error: float) -> Judgement:
-    """Whether every replicate's error is within `tolerance`.
-
-    A single violation refutes. The interval is from 0 to the largest error seen; the smallest discrepancy is the
-    frequency of violations that would have shown at least one with probability 1 - `error` (exact, binomial).
+    """Whether every replicate's error is within `tolerance`. A single violation refutes. The interval is from 0 to the
+    largest error seen; the smallest discrepancy is the frequency of violations that would have shown at least one with
+    probability 1 - `error` (exact, binomial).
     """
     largest = np.max(np.abs(errors), axis=0)
     worst = int(np.argmax(largest))
@@ -142,9 +144,8 @@ def judge_identity(errors: Values, tolerance: float, error: float) -> Judgement:
 def judge_probability(
     happened: Values, claimed: Float[np.ndarray, " V"], margin: float, error: float, *, at_most: bool
 ) -> Judgement:
-    """Clopper-Pearson intervals for the probability of each of V events, against at most (or at least) `claimed`.
-
-    The smallest discrepancy is the excess that the worst event would be refuted with at power `POWER`. Replicates may
+    """Clopper-Pearson intervals for the probability of each of V events, against at most (or at least) `claimed`. The
+    smallest discrepancy is the excess that the worst event would be refuted with at power `POWER`. Replicates may
     differ in their probabilities, with `claimed` for the mean: such counts scatter less than a binomial (Hoeffding).
     """
     count, num_events = happened.shape
@@ -206,9 +207,8 @@ def _test(claim: Claim, samples: Samples, error: float) -> Judgement:
 def _examine_rate(
     claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict
 ) -> tuple[Verdict, Look]:
-    """Test the slope over the whole grid and that at its asymptotic end; the curve has the means.
-
-    An exponent is of a limit: a grid that shows it at both supports it, and only the end nearest the limit refutes it.
+    """Test the slope over the whole grid and that at its asymptotic end; the curve has the means. An exponent is of a
+    limit: a grid that shows it at both supports it, and only the end nearest the limit refutes it.
     """
     abscissa, values = np.asarray(claim.abscissa, np.float64), samples.observed
     end, end_name = asymptotic_end(abscissa)
@@ -258,20 +258,6 @@ def _vacuous(claim: Claim, samples: Samples, verdict: Verdict, worst: int) -> Ve
     if claim.kind == "probability" and claim.trivial is not None:
         reason = "holds, but no outcome could contradict it here"
     return dataclasses.replace(verdict, status=Status.VACUOUS, reason=reason, trivial=float(trivial[worst]))
-
-
-def _shown(claim: Claim, samples: Samples) -> np.ndarray:
-    if claim.kind == "identity":
-        return np.abs(samples.observed).max(axis=0)
-    return samples.observed.mean(axis=0)
-
-
-def _standard_error(claim: Claim, samples: Samples, worst: int) -> float:
-    if claim.kind == "identity":
-        return float("nan")
-    is_count = claim.kind in {"probability", "counterexample"}
-    spread = samples.observed if is_count else samples.observed - samples.predicted
-    return float(mean_and_error(spread)[1][worst])
 
 
 def _numbers(judgement: Judgement) -> dict:

@@ -74,7 +74,6 @@ class Planted:
 
     @property
     def name(self) -> str:
-        """The condition in words, unlike any other's."""
         side = f" {self.side}" if self.side else ""
         parts = f"{self.law}, components: {self.num_components}, {self.condition}, error {self.error:g}"
         return f"{self.kind}{side} ({parts})".replace("_", " ")
@@ -86,12 +85,10 @@ class Planted:
 
     @property
     def claimed(self) -> float:
-        """What is claimed of an event's probability."""
         return CLAIMED[self.side] if self.kind == "probability" and self.side else 0.0
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """Replicates at the looks."""
         return (REPLICATES,) if self.is_single_look else look_sizes(REPLICATES, REPLICATES)
 
     @property
@@ -102,7 +99,6 @@ class Planted:
         return tuple(self.error / (number * (number + 1)) for number in range(1, len(self.looks) + 1))
 
     def distances(self) -> Float[np.ndarray, " V"]:
-        """Each component's distance."""
         others = 0.0 if self.kind == "equality" else INSIDE
         rest = others if self.is_one_distant else self.distance
         return np.array([self.distance] + [rest] * (self.num_components - 1))
@@ -114,7 +110,6 @@ class Planted:
         return np.clip(self.claimed + self.sign * self.margin * self.distances(), 0, 1)
 
     def draw(self, generator: Generator) -> dict[str, Float[np.ndarray, "V B"]]:
-        """Samples of `REPLICATES` replicates, by the names that the claim's functions read them by."""
         shape = (self.num_components, REPLICATES)
         if self.kind in {"probability", "counterexample", "identity"}:
             happened = generator.random(shape) < self.frequencies()[:, None]
@@ -123,7 +118,9 @@ class Planted:
             within = np.copysign(1.0, generator.uniform(-1, 1, shape)) * min(self.distance, 1)
             return {"observed": np.where(happened, 2 * within, within)}
         if self.kind == "rate":
-            return {"observed": self._power_law(generator)}
+            slope = EXPONENT + self.sign * self.distance * self.margin * slope_deviation()
+            noise = LAWS[self.law](generator, (len(GRID), REPLICATES))
+            return {"observed": 3 * np.power(GRID, slope)[:, None] * (1 + GRID_NOISE * noise)}
         noise = LAWS[self.law](generator, shape)
         if self.num_components > 1:
             common = LAWS[self.law](generator, (1, REPLICATES))
@@ -132,13 +129,7 @@ class Planted:
         difference = self.sign * self.margin * self.distances()[:, None] + noise
         return {"observed": predicted + difference, "predicted": predicted}
 
-    def _power_law(self, generator: Generator) -> np.ndarray:
-        slope = EXPONENT + self.sign * self.distance * self.margin * slope_deviation()
-        noise = LAWS[self.law](generator, (len(GRID), REPLICATES))
-        return 3 * np.power(GRID, slope)[:, None] * (1 + GRID_NOISE * noise)
-
     def claim(self) -> Claim:
-        """The statement itself."""
         predict: Callable[[Any], Any] | None = lambda runs: runs["planted"].records["predicted"].T  # noqa: E731
         if self.kind == "rate":
             predict = lambda runs: EXPONENT  # noqa: E731
@@ -160,7 +151,6 @@ class Planted:
         )
 
     def judge(self, seed: int, index: int) -> Verdict:
-        """The verdict on one of these claims, reached look by look."""
         generator = np.random.default_rng([seed, zlib.crc32(self.name.encode()), index])
         samples, known = self.draw(generator), 0
         test = SequentialTest(
@@ -205,8 +195,6 @@ EXPERIMENT = Experiment(
 
 
 class Shares(NamedTuple):
-    """Probabilities of the two decisions."""
-
     refuted: float
     supported: float
 
@@ -301,7 +289,6 @@ def _one_event(planted: Planted) -> Shares:
 
 
 def _events(planted: Planted) -> Shares:
-    """Several independent events, at a share of the error each."""
     generator = np.random.default_rng(2)
     size = (NUM_WALKS, planted.num_components)
     happened: Int[np.ndarray, "W V"] = np.zeros(size, int)
@@ -316,7 +303,6 @@ def _events(planted: Planted) -> Shares:
 
 
 def _first_decisions(refuted: Bool[np.ndarray, "W K"], supported: Bool[np.ndarray, "W K"]) -> Shares:
-    """Shares of the walks by the decision that comes first."""
     first = np.argmax(refuted | supported, axis=1)  # the first look where nothing decides: neither is true there
     rows = np.arange(len(first))
     is_refuted, is_supported = refuted[rows, first], supported[rows, first]

@@ -67,8 +67,11 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
     """
     chosen: set[str] = set()
     for pattern in patterns:
-        for paper in _papers_named(pattern):
-            find_paper(paper).import_claims()
+        # The papers whose claims it may match, by what stands before its first wildcard, period or colon.
+        head, end = re.match(r"([^*?[.:]*)(.?)", pattern, re.DOTALL).groups()  # pyright: ignore[reportOptionalMemberAccess]
+        for name in paper_names():
+            if name.startswith(head) if end and end in "*?[" else name == head:
+                find_paper(name).import_claims()
         matches = _matching(pattern, declared_claims()) or _matching(pattern, all_claims())
         if not matches:
             tiers = {tier_of(claim) for claim in claims()}
@@ -133,9 +136,8 @@ def readings_of(paper: str) -> Mapping[str, ReadingLike]:
 
 
 def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dict[str, list[ReadingLike]]:
-    """For each paper those of the named readings that it has; its defaults for None.
-
-    Raises: UnknownNameError for a name that none of the papers has, with the nearest suggested.
+    """For each paper those of the named readings that it has; its defaults for None. Raises: UnknownNameError for a
+    name that none of the papers has, with the nearest suggested.
     """
     known = {paper: {*readings_of(paper), *SPECIAL_NAMES} for paper in papers}
     for name in names or ():
@@ -148,9 +150,8 @@ def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dic
 
 
 def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike]:
-    """The readings called `names`; `all` for all of them, `quick` for a few, the paper's defaults for None.
-
-    Raises: UnknownNameError, with the nearest name suggested, or for a paper that has no readings.
+    """The readings called `names`; `all` for all of them, `quick` for a few, the paper's defaults for None. Raises:
+    UnknownNameError, with the nearest name suggested, or for a paper that has no readings.
     """
     known = _known_paper(paper)
     if known is None:
@@ -165,12 +166,6 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
 
 def _known_paper(name: str) -> Paper | None:
     return find_paper(name) if name in paper_names() else _OWN_PAPERS.get(name)
-
-
-def _papers_named(pattern: str) -> list[str]:
-    """The papers whose claims a pattern may match, by what stands before its first wildcard, period or colon."""
-    head, end = re.match(r"([^*?[.:]*)(.?)", pattern, re.DOTALL).groups()  # pyright: ignore[reportOptionalMemberAccess]
-    return [name for name in paper_names() if (name.startswith(head) if end and end in "*?[" else name == head)]
 
 
 def _matching(pattern: str, claims: Mapping[str, Claim]) -> list[str]:

@@ -61,7 +61,6 @@ class Request:
 
     @property
     def num_verdicts(self) -> int:
-        """How many verdicts the report will have."""
         return sum(len(study.claims) for study in self.studies)
 
 
@@ -75,12 +74,7 @@ def check_request(
     module: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Request:
-    """The studies that are asked for, before anything runs; arguments as of `verify`.
-
-    Args:
-        module: file of the user's own claims, for the commands.
-    Raises: as `verify`.
-    """
+    """The studies that are asked for, before anything runs; arguments and errors as of `verify`."""
     if replicates is not None and (not isinstance(replicates, (int, np.integer)) or replicates < MIN_REPLICATES):
         raise InvalidRunError(
             f"replicates={replicates} must be a whole number of at least {MIN_REPLICATES}: with fewer, an interval "
@@ -110,12 +104,9 @@ def resolve(
     module: str | None = None,
     order: Sequence[str] | None = None,
 ) -> Request:
-    """The request to judge these groups of claims, with nothing left to look up.
+    """The request to judge these groups of claims, whose ids the report has in this order.
 
     Two readings may differ in nothing but what an experiment sets itself: it is then run once, and counts once.
-
-    Args:
-        order: ids as the report has them; those of the groups unless given.
     """
     cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
     first: dict[tuple[int, str], int] = {}
@@ -157,21 +148,16 @@ def blank_verdict(
     options = options or f"--reading {reading}"
     precision = "JAX_ENABLE_X64=1 " if is_x64() else ""
     command = f"{precision}moe-theory verify {claim.id} {options} --seed {seed} --error {error!r}"
+    shared = ("paper", "where", "statement", "formula", "kind", "replaced_by", "side")
     return Verdict(
+        **{name: getattr(claim, name) for name in shared},
         claim=claim.id,
-        paper=claim.paper,
-        where=claim.where,
-        statement=claim.statement,
-        formula=claim.formula,
-        kind=claim.kind,
         reading=reading,
         status=Status.INCONCLUSIVE,
         reason="",
         replicates=0,
         command=f"{command} --module {shlex.quote(module)}" if module else command,
         error=error,
-        replaced_by=claim.replaced_by,
-        side=claim.side,
         data=claim.experiment.data,
     )
 
@@ -190,30 +176,25 @@ class AdjustedReading:
 
     @property
     def summary(self) -> str:
-        """The reading's summary, and what is set."""
         return "; ".join([self.base.summary, *(f"{name}={shown(value)}" for name, value in self.settings.items())])
 
     @property
     def options(self) -> str:
-        """The command line's options for this reading."""
         sets = (f"--set {name}={shown(value)}" for name, value in self.settings.items())
         return " ".join([f"--reading {self.base.name}", *sets])
 
     def params(self, **overrides: Any) -> Any:
-        """The parameters, with `overrides` on top. Raises: as the reading."""
         return self.base.params(**{**self.settings, **overrides})
 
 
 def options_of(reading: ReadingLike) -> str:
-    """The command line's options that name a reading."""
     return reading.options if isinstance(reading, AdjustedReading) else f"--reading {reading.name}"
 
 
 def adjusted(reading: ReadingLike, settings: Mapping[str, Any], experiment: Experiment) -> ReadingLike:
     """The reading with `settings`, numbers or their texts, for an experiment; the reading itself where there are none.
-
     Raises: InvalidParamsError for a parameter that does not exist, that the experiment decides itself, or for a value
-        that the experiment's system refuses.
+    that the experiment's system refuses.
     """
     if not settings:
         return reading
@@ -259,10 +240,7 @@ def require_free(name: str, reading: ReadingLike, experiment: Experiment) -> Non
 
 
 def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Group]:
-    """Claims by experiment and reading, in their order; each paper takes the named readings it has.
-
-    A claim on a stored sweep is judged under the sweep's.
-    """
+    """Claims by experiment and reading, in their order; those on a stored sweep have its reading."""
     groups: dict[tuple[int, str], tuple[Experiment, ReadingLike, list[Claim]]] = {}
     papers = dict.fromkeys(claim.paper for claim in claims if claim.experiment.stored is None)
     by_paper = registry.readings_by_paper(list(papers), readings) if papers else {}
@@ -288,10 +266,7 @@ def _reading_of_sweep(claim: Claim, names: Sequence[str] | None) -> ReadingLike:
 
 
 def _check_stored(experiment: Experiment, replicates: int | None, seed: int) -> None:
-    """Raise InvalidRunError where a stored sweep has fewer replicates than asked for, or another seed.
-
-    Seed 0 is the default, and so is taken as not asked for.
-    """
+    """Refuse more replicates than a stored sweep has, or another seed; 0 is the default and taken as not asked for."""
     if experiment.stored is None:
         return
     results = experiment.stored

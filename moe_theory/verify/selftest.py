@@ -103,15 +103,8 @@ class SelfTest:
         return sum(key[-1] for key in {tuple(getattr(row, field) for field in fields) for row in self.rows})
 
     def to_json(self) -> dict[str, Any]:
-        """A dictionary for JSON."""
-        rows = [dataclasses.asdict(row) for row in self.rows]
-        return {
-            "passed": self.passed,
-            "seed": self.seed,
-            "tolerance": self.tolerance,
-            "num_claims": self.num_claims,
-            "rows": rows,
-        }
+        own = {name: getattr(self, name) for name in ("passed", "seed", "tolerance", "num_claims")}
+        return {**own, "rows": [dataclasses.asdict(row) for row in self.rows]}
 
 
 def self_test(
@@ -123,12 +116,8 @@ def self_test(
     workers: int = 1,
     progress: Progress = quiet,
 ) -> SelfTest:
-    """Judge planted claims, at least 200 of every condition, and count the decisions.
-
-    Args:
-        planted: the conditions; `planted_conditions()` unless given.
-        most_claims: of a condition; with fewer, `tolerance` has to be wider.
-        workers: processes that share the work.
+    """Judge planted claims, at least 200 of every condition, and count the decisions; `tolerance` has to be wider where
+    `most_claims` of a condition are fewer.
     """
     conditions = [_placed(each, seed) for each in (planted_conditions() if planted is None else planted)]
     shares = [expected_shares(each) for each in conditions]
@@ -151,7 +140,6 @@ def self_test(
 
 
 def planted_conditions() -> Iterator[Planted]:
-    """All conditions: one component, several, errors as in a report, hostile laws."""
     for (kind, side), margin in MARGINS.items():
         for condition, distance in CONDITIONS.items():
             if kind != "rate" or condition != "half":  # a rate takes ten times as long as a mean
@@ -231,10 +219,9 @@ def _rows(planted: Planted, counts: Counter[Status], shares: Shares, tolerance: 
 
 
 def _allowed(planted: Planted, decision: Status) -> float | None:
-    """What a verdict's error allows a false decision.
-
-    Each way of being wrong has half of it. An identity is never refuted where it holds, and supported wrongly with
-    the error at the frequency that it says it would have seen; of rarer violations it says nothing.
+    """What a verdict's error allows a false decision. Each way of being wrong has half of it. An identity is never
+    refuted where it holds, and supported wrongly with the error at the frequency that it says it would have seen; of
+    rarer violations it says nothing.
     """
     if planted.kind == "identity":
         if decision is Status.REFUTED:
@@ -256,14 +243,9 @@ def _row(
     hits = counts[decision] + (counts[Status.ERROR] if measure == "size" else 0)
     low, high = np.asarray(proportion_confint(hits, number, alpha=1 - CONFIDENCE, method="beta")).tolist()
     share = hits / number
+    shared = ("kind", "side", "law", "num_components", "condition", "distance", "error")
     return Row(
-        kind=planted.kind,
-        side=planted.side,
-        law=planted.law,
-        num_components=planted.num_components,
-        condition=planted.condition,
-        distance=planted.distance,
-        error=planted.error,
+        **{name: getattr(planted, name) for name in shared},
         measure=measure,
         decision=decision,
         num_claims=number,

@@ -68,12 +68,7 @@ def carry_out(
     on_verdict: Callable[[Verdict], None] | None = None,
     command: str = "",
 ) -> Report:
-    """Judge what is asked for: the first look of all studies, then the second of those undecided, and so on.
-
-    Args:
-        archive: samples on disk, to resume from and to add to.
-        command: what the report says it was made by.
-    """
+    """Judge what is asked for: the first look of all studies, then the second of those undecided, and so on."""
     began, pace = time.monotonic(), {}
     monitors = {
         place: StudyMonitor(study, archive, pace)
@@ -119,21 +114,14 @@ def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error:
 
 
 class StudyMonitor:
-    """A study under way: the tests of its claims, and the next look at them.
-
-    Args:
-        pace: seconds that a replicate of an experiment has taken, shared by studies so that they can plan a look.
-    """
+    """A study under way: the tests of its claims, and the next look at them."""
 
     def __init__(
-        self,
-        study: Study,
-        archive: Archive | None = None,
-        pace: MutableMapping[Experiment, float] | None = None,
+        self, study: Study, archive: Archive | None = None, pace: MutableMapping[Experiment, float] | None = None
     ) -> None:
         self.study, self.archive = study, archive
         self.seconds = 0.0
-        self.pace = {} if pace is None else pace
+        self.pace = {} if pace is None else pace  # seconds a replicate, shared by studies
         self._looks = iter(study.looks)
         self._target = next(self._looks)  # replicates of the next look
         self.tests = [
@@ -148,16 +136,13 @@ class StudyMonitor:
 
     @property
     def undecided(self) -> list[SequentialTest]:
-        """The tests that need another look."""
         return [test for test in self.tests if not test.has_ended]
 
     @property
     def work(self) -> int:
-        """Replicate-rounds of the next look."""
         return replicate_rounds(self._needed_cells, self._target - self._known)
 
     def expected_seconds(self) -> float:
-        """How long the next look is expected to take."""
         share = len(self._needed_cells) / len(self.study.cells)
         if self.study.experiment not in self.pace and self._known < self._target:
             return UNKNOWN_SECONDS
@@ -184,7 +169,6 @@ class StudyMonitor:
         return [test for test in undecided if test.has_ended]
 
     def stop(self, why: Stop) -> list[SequentialTest]:
-        """End undecided; the tests that this ends."""
         undecided = self.undecided
         for test in undecided:
             test.stop(why)
@@ -192,12 +176,10 @@ class StudyMonitor:
 
     @property
     def _known(self) -> int:
-        """Replicates that all undecided claims have samples of."""
         return min(min(test.count for test in self.undecided), self._target)
 
     @property
     def _needed_cells(self) -> list[Cell]:
-        """The cells that the undecided claims read."""
         read = [test.cells for test in self.undecided]
         needed = set().union(*(cells for cells in read if cells is not None))
         return [cell for cell in self.study.cells if None in read or cell.name in needed]
@@ -214,7 +196,6 @@ class StudyMonitor:
 
 
 def _verdicts(request: Request, monitors: Mapping[int, StudyMonitor]) -> list[Verdict]:
-    """The verdicts of all studies, in the order of the claims and of their readings."""
     verdicts = []
     for place, study in enumerate(request.studies):
         same_as = study.same_as

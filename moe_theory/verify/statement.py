@@ -5,9 +5,7 @@ about a figure. It says which claims answer for the statement, as globs over the
 """
 
 import dataclasses
-import fnmatch
 import tomllib
-from collections.abc import Collection, Sequence
 from importlib import resources
 from typing import Any
 
@@ -18,8 +16,6 @@ from moe_theory.verify.claim import KINDS, Kind
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """One thing that a paper asserts."""
-
     id: str  # unique in its paper
     paper: str
     source: str  # "Lemma 8, Eq. (32)"
@@ -37,9 +33,8 @@ class Statement:
 
 
 def statements(paper: str) -> list[Statement]:
-    """The numbered statements of `paper`, in its order; none of one whose claims answer for other papers.
-
-    Raises: UnknownNameError for another paper; InvalidStatementError for an entry with missing or unknown fields.
+    """The numbered statements of `paper`, in its order; none of one whose claims answer for other papers. Raises:
+    UnknownNameError for another paper; InvalidStatementError for an entry with missing or unknown fields.
     """
     found = find_paper(paper)
     if not found.statements:
@@ -48,39 +43,16 @@ def statements(paper: str) -> list[Statement]:
     return [_statement(paper, entry) for entry in tomllib.loads(text)["statement"]]
 
 
-def uncovered(statements: Sequence[Statement], claim_ids: Collection[str]) -> list[str]:
-    """What keeps `statements` from being answered, a sentence each.
-
-    A statement is answered if each of its globs matches a claim, or if it says why it cannot be tested, not both.
-    """
-    problems = []
-    for statement in statements:
-        name = f"{statement.paper} {statement.id}"
-        if bool(statement.claims) == bool(statement.untestable.strip()):
-            problems.append(f"{name} must name its claims or say why it cannot be tested, and not both.")
-        problems += [
-            f"{name}: no claim matches {glob}." for glob in statement.claims if not fnmatch.filter(claim_ids, glob)
-        ]
-    return problems
-
-
-def unreached(statements: Sequence[Statement], claim_ids: Collection[str]) -> list[str]:
-    """Those of `claim_ids` that answer for none of `statements`."""
-    globs = [glob for statement in statements for glob in statement.claims]
-    return [id for id in claim_ids if not any(fnmatch.fnmatchcase(id, glob) for glob in globs)]
-
-
 def _statement(paper: str, entry: dict[str, Any]) -> Statement:
     fields = {field.name: field for field in dataclasses.fields(Statement) if field.name != "paper"}
     needed = [name for name, field in fields.items() if field.default is dataclasses.MISSING]
     missing = [name for name in needed if not entry.get(name)]
     unknown = sorted(entry.keys() - fields.keys())
-    if missing or unknown:
+    problems = [f"{name} is missing" for name in missing]
+    problems += [f"{name} is no field of a statement" for name in unknown]
+    if problems:
         raise InvalidStatementError(
-            f"statement {entry.get('id', '?')} of {paper}: "
-            + "; ".join(
-                [f"{name} is missing" for name in missing] + [f"{name} is no field of a statement" for name in unknown]
-            )
-            + f". Each has {', '.join(needed)}, then claims or untestable, and may have a note."
+            f"statement {entry.get('id', '?')} of {paper}: {'; '.join(problems)}. Each has "
+            f"{', '.join(needed)}, then claims or untestable, and may have a note."
         )
     return Statement(paper=paper, **{**entry, "claims": tuple(entry.get("claims", ()))})

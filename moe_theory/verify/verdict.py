@@ -125,7 +125,6 @@ class Report:
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)  # spent, by experiment and reading
 
     def to_json(self) -> dict[str, Any]:
-        """A dictionary for JSON, where numbers that do not exist are null."""
         return {**_without_nan(dataclasses.asdict(self)), "verdicts": [each.to_json() for each in self.verdicts]}
 
     @classmethod

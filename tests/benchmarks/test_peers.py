@@ -4,7 +4,6 @@ Would catch a peer that does less work than the engine it is timed against, or o
 """
 
 import dataclasses
-import importlib.util
 from typing import NamedTuple
 
 import jax
@@ -223,12 +222,18 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize(("name", "system"), [(name, system) for name in PEERS for system in PEERS[name].systems])
+def skip_if_missing(name: str) -> None:
+    if PEERS[name].requires:
+        pytest.importorskip(PEERS[name].requires)
+
+
+PAIRS = [(name, system) for name in PEERS for system in PEERS[name].systems]
+
+
+@pytest.mark.parametrize(("name", "system"), PAIRS)
 def test_mean_errors_agree_with_the_engine(name, system):
     """Would catch arrivals, pools or perturbations drawn from another law than the engine's."""
-    needed = PEERS[name].requires
-    if needed and importlib.util.find_spec(needed) is None:
-        pytest.skip(f"{needed} is not installed")
+    skip_if_missing(name)
     setting = SETTINGS[system]
     theirs, ours = Case("peers", name, setting).run(1)(), by_engine(setting)
     assert theirs.shape == ours.shape
@@ -236,12 +241,10 @@ def test_mean_errors_agree_with_the_engine(name, system):
     assert abs(theirs.mean() - ours.mean()) < STANDARD_ERRORS * deviation
 
 
-@pytest.mark.parametrize(("name", "system"), [(name, system) for name in PEERS for system in PEERS[name].systems])
+@pytest.mark.parametrize(("name", "system"), PAIRS)
 def test_runs_are_in_the_precision_asked(name, system):
     """Would catch a peer that is timed in float32 as if it were float64: the same draws would then end the same."""
-    needed = PEERS[name].requires
-    if needed and importlib.util.find_spec(needed) is None:
-        pytest.skip(f"{needed} is not installed")
+    skip_if_missing(name)
     setting = dataclasses.replace(SETTINGS[system], batch=4, num_rounds=30, precision="float64")
     errors = Case("peers", name, setting).run(1)()
     assert errors.shape == (4,)

@@ -3,7 +3,7 @@
 import pytest
 
 from moe_theory import cli
-from moe_theory.verify import claim, evidence, registry
+from moe_theory.verify import evidence
 
 
 @pytest.fixture
@@ -38,10 +38,3 @@ def refused(capsys):
 def no_work(monkeypatch):
     """Fails a test in which an experiment runs."""
     monkeypatch.setattr(evidence, "run_cells", lambda *given, **options: pytest.fail("ran before the refusal"))
-
-
-@pytest.fixture
-def forgotten(monkeypatch):
-    """What a test registers is gone after it."""
-    registry.all_claims()
-    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))

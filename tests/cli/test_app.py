@@ -101,16 +101,7 @@ def test_what_cannot_be_parsed_is_explained(arguments, said, capsys):
 
 
 def test_options_may_be_repeated(ran):
-    given = [
-        "--reading",
-        "unit-signal",
-        "--readings",
-        "weak-signal",
-        "--set",
-        "noise_scale=1",
-        "--set",
-        "learning_rate=0.4",
-    ]
+    given = "--reading unit-signal --readings weak-signal --set noise_scale=1 --set learning_rate=0.4".split()
     first, second = ran("verify", *given, "continual.lemma-4", "--list").out.splitlines()
     assert first.startswith("continual.lemma-4 under unit-signal")
     assert second.startswith("continual.lemma-4 under weak-signal")

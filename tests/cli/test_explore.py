@@ -13,11 +13,8 @@ FILES = ["continual.lemma-4.csv", "continual.lemma-4.json", "continual.lemma-4.s
     [
         (["continual.lemma-44", "--over", "noise_scale=0..1"], ["unknown claim", "Did you mean 'continual.lemma-4'"]),
         (["continual.lemma-3*", "--over", "noise_scale=0..1"], ["2 claims", "continual.lemma-3.contraction"]),
-        (["continual.lemma-4"], ["0 axes", "--over"]),
-        (["continual.lemma-4", "--over", "noise_scal=0..1"], ["Did you mean 'noise_scale'"]),
         (["continual.lemma-4", "--over", "noise_scale=-1..1"], ["noise_scale=-1", "must not be negative"]),
         (["continual.lemma-4", "--over", "num_experts=1..5"], ["num_experts", "routing decides it in every cell"]),
-        (["continual.lemma-4", "--over", "noise_scale=0..1", "--over", "noise_scale=1..2"], ["is an axis already"]),
         (["continual.lemma-4", "--over", "noise_scale=0..1", "--reading", "unit-sigal"], ["'unit-signal'"]),
         (["continual.lemma-4", "--over", "noise_scale=0..1", "--module", "nothing.py"], ["--module nothing.py"]),
         (["continual.figure-2.moe-forgetting", "--over", "num_experts=1..5"], ["'M = 20, no termination' sets 20"]),

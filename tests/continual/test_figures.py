@@ -1,16 +1,13 @@
 """The figures' numbers against runs and theory put together in another way, and what the drawings say."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
 from moe_theory.continual import corrected, experiments, params, system, theory
-from moe_theory.continual.experiments import FIGURE_2, cell_name, pools_of
+from moe_theory.continual.experiments import FIGURE_2, pools_of
 from moe_theory.continual.figures import FIGURES, figure_2, figure_8
-from moe_theory.core.errors import InvalidRunError
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verify.figures import closing, provenance
 
@@ -156,18 +153,3 @@ def test_command_of_a_whole_run():
     data = xr.Dataset(attrs=provenance("continual", "figure-2", READING, 7, 3, 2000, is_shortened=False))
     expected = "moe-theory figures continual figure-2 --reading unit-signal --replicates 7 --seed 3"
     assert closing(data).splitlines()[-1] == expected
-
-
-@pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
-def test_registry_describes_figures(figure):
-    assert all(dataclasses.asdict(figure).values())
-    assert FIGURES[figure.name] is figure
-    assert cell_name(1, True) in FIGURE_2.cells
-
-
-@pytest.mark.parametrize("wrong", [{"replicates": 0}, {"num_rounds": 0}])
-@pytest.mark.parametrize("name", FIGURES)
-def test_refuses_what_cannot_be_run(name, wrong):
-    asked = {"replicates": 2, "num_rounds": 10} | wrong
-    with pytest.raises(InvalidRunError):
-        FIGURES[name].compute(READING, asked["replicates"], SEED, num_rounds=asked["num_rounds"])

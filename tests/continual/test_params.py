@@ -149,37 +149,10 @@ def test_a_pool_must_fit_the_dims():
             continual.on_pool(DIMS, wrong)
 
 
-@pytest.mark.parametrize(
-    ("name", "nearest"),
-    [("lerning_rate", "learning_rate"), ("numexperts", "num_experts"), ("noise_scle", "noise_scale")],
-)
-def test_a_misspelt_parameter_is_corrected(name, nearest):
-    """Would catch a parameter that is ignored because it is misspelt."""
-    with pytest.raises(InvalidParamsError, match=rf"unknown parameter {name!r}\. Did you mean {nearest!r}\?"):
-        continual.reading("unit-signal").params(**{name: 1})
-
-
 def test_a_misspelt_reading_is_corrected():
     """Would catch a typing error that gives the default."""
     with pytest.raises(UnknownNameError, match=r"unknown reading 'weak-signals'\. Did you mean 'weak-signal'\?"):
         continual.reading("weak-signals")
-
-
-@pytest.mark.parametrize("name", continual.READINGS)
-def test_readings_are_valid_choices_with_overrides_on_top(name):
-    """Would catch a reading that chooses nothing, chooses what does not exist, or is not known by its own name."""
-    reading = continual.reading(name)
-    assert reading.name == name
-    assert reading.summary
-    defaults = continual.Params()
-    chosen = {field for field in defaults._fields if getattr(reading.params(), field) != getattr(defaults, field)}
-    assert chosen == set(reading.choices)
-    assert (chosen == set()) == (name == "unit-signal")
-    overridden = reading.params(**dict.fromkeys(chosen, 0.25), num_experts=2)
-    assert overridden.num_experts == 2
-    assert all(getattr(overridden, field) == 0.25 for field in chosen)
-    dims = continual.Dims(10, 6, 10, 6)
-    jax.eval_shape(lambda key: continual.system(dims).init(key, reading.params()), ROOT)
 
 
 def test_defaults_are_those_of_figure_2():

@@ -131,6 +131,7 @@ def test_gaps_of_identical_clusters_vanish_within():
 
 @pytest.mark.parametrize("ratio", [0.02, 0.4, 0.97])
 def test_proposition_4_is_the_sum_over_rounds(ratio):
+    """(17) and (18), round by round."""
     rounds = np.array([2, 3, 10, 57])
     bound = theory.proposition_4(GAPS, ratio, rounds)
     for index, t in enumerate(rounds.tolist()):

@@ -7,6 +7,7 @@ with probability below LEVEL (Kolmogorov-Smirnov, chi-square), and its seed is f
 import functools
 from typing import Any, NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,6 +25,7 @@ DIMS = continual.Dims(max_experts=10, num_tasks=6, num_features=10, num_samples=
 PARAMS = continual.Params(min_strength=0.25, max_strength=1.5, noise_scale=0.3, num_clusters=6)
 NUM_ROUNDS = 12
 REPLICATE = 3
+assert_same = functools.partial(chex.assert_trees_all_equal, strict=True)  # dtypes and shapes too
 
 
 class Drawn(NamedTuple):
@@ -66,14 +68,9 @@ def names() -> np.ndarray:
     return np.random.default_rng(0).permutation(512)
 
 
-def assert_same_draws(actual: tuple[continual.Pool, Drawn], expected: tuple[continual.Pool, Drawn]) -> None:
-    for one, other in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 def test_a_replicate_draws_the_same_alone_and_in_any_batch() -> None:
     """Would catch draws that hang on the batch's size, on the place in it, or on how it was compiled; to the bit."""
-    assert_same_draws(place_of(many(), int(np.flatnonzero(names() == REPLICATE)[0])), alone())
+    assert_same(place_of(many(), int(np.flatnonzero(names() == REPLICATE)[0])), alone())
     assert_same_at_every_place(alone())
 
 
@@ -88,14 +85,14 @@ def assert_same_at_every_place(expected: tuple[continual.Pool, Drawn]) -> None:
         batch = np.delete(np.arange(20, 27), place)
         batch = np.insert(batch, place, REPLICATE)
         drawn = mt.simulate_batch(drawing(DIMS), ROOT, batch, PARAMS, NUM_ROUNDS)
-        assert_same_draws(place_of(drawn, place), expected)
+        assert_same(place_of(drawn, place), expected)
 
 
 def test_padding_to_more_experts_changes_no_draw() -> None:
     """Would catch a sweep over M that compares different tasks: common random numbers are the point of padding."""
     pool, drawn = alone(continual.Dims(20, 6, 10, 6))
     assert drawn.perturbation.shape == (NUM_ROUNDS, 20)
-    assert_same_draws((pool, drawn._replace(perturbation=drawn.perturbation[:, :10])), alone())
+    assert_same((pool, drawn._replace(perturbation=drawn.perturbation[:, :10])), alone())
     assert len(np.unique(drawn.perturbation)) == drawn.perturbation.size
 
 
@@ -104,7 +101,7 @@ def test_the_system_learns_from_these_draws() -> None:
     state, info = mt.simulate(continual.system(DIMS), jax.random.fold_in(ROOT, REPLICATE), PARAMS, NUM_ROUNDS)
     pool, drawn = alone()
     np.testing.assert_array_equal(info.task, drawn.task)
-    assert_same_draws(jax.device_get((state.pool, drawn)), (pool, drawn))
+    assert_same(jax.device_get((state.pool, drawn)), (pool, drawn))
     assert info.expert[0] == np.argmax(drawn.perturbation[0])  # at gates of zero the perturbation decides
 
 
@@ -242,12 +239,6 @@ def network_alone(law: edge.delays.Law, dims: edge.Dims = EDGE_DIMS) -> Network:
     return Network(state.pool, state.execution_delay, arrivals)
 
 
-def assert_same_network(actual: Network, expected: Network) -> None:
-    for one, other in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
-        assert one.dtype == other.dtype
-        np.testing.assert_array_equal(one, other)
-
-
 @every_law
 def test_a_network_draws_the_same_alone_and_in_any_batch(law: edge.delays.Law) -> None:
     """Would catch arrivals or servers that hang on the batch, or on the place in it; to the bit."""
@@ -266,7 +257,7 @@ def assert_same_network_at_every_place(law: edge.delays.Law, expected: Network) 
         state, arrivals = mt.simulate_batch(drawing_network(EDGE_DIMS, law), ROOT, batch, EDGE_PARAMS, NUM_ROUNDS)
         drawn = Network(state.pool, state.execution_delay, arrivals)
         place = batch.index(REPLICATE)
-        assert_same_network(jax.tree.map(lambda leaf, place=place: np.asarray(leaf)[..., place], drawn), expected)
+        assert_same(jax.tree.map(lambda leaf, place=place: np.asarray(leaf)[..., place], drawn), expected)
 
 
 @every_law
@@ -276,7 +267,7 @@ def test_padding_a_network_changes_no_draw(law: edge.delays.Law) -> None:
     per_server = ("transfer_delay", "distance", "perturbation", "uniform")
     assert padded.arrivals.uniform.shape == (NUM_ROUNDS, 20)
     cut = padded.arrivals._replace(**{name: getattr(padded.arrivals, name)[:, :10] for name in per_server})
-    assert_same_network(Network(padded.pool, padded.execution_delay[:10], cut), network_alone(law))
+    assert_same(Network(padded.pool, padded.execution_delay[:10], cut), network_alone(law))
 
 
 def test_networks_and_rounds_draw_apart() -> None:
@@ -313,7 +304,7 @@ def test_every_policy_meets_the_same_arrivals() -> None:
         state, seen = jax.device_get(
             mt.simulate(edge.system(EDGE_DIMS, policy), key, EDGE_PARAMS, NUM_ROUNDS, observe=newest)
         )
-        assert_same_network((state.pool, state.execution_delay), (pool, execution))
+        assert_same((state.pool, state.execution_delay), (pool, execution))
         np.testing.assert_array_equal(seen.task, arrivals.task)
         assert np.all(seen.expert >= 0)
         totals = arrivals.transfer_delay + execution

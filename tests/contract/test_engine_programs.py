@@ -181,17 +181,6 @@ def test_precision_is_kept(name: str) -> None:
         assert np.dtype(float) in {leaf.dtype for leaf in jax.tree.leaves(batch)}
 
 
-def test_a_paper_keeps_its_precision() -> None:
-    """Would catch a paper's run in float64 that is rounded as one in float32 on its way."""
-    with jax.enable_x64(True):
-        system, params = continual.system(continual.Dims(3, 3, 4, 2)), continual.Params(num_experts=2)
-        params = jax.tree.map(jnp.asarray, params)
-        state, info = mt.simulate_batch(system, ROOT, NUM_REPLICATES, params, NUM_ROUNDS)
-        expected = loop_of(*map(compiled_quickly, system), jax.random.fold_in(ROOT, 2), params)
-        assert_close(jax.tree.map(lambda leaf: leaf[..., 2], (state, info)), expected, 1e-9)
-        assert info.generalization_error.dtype == np.float64
-
-
 INNER = SYSTEMS["draws-by-the-round-and-the-state"]
 
 

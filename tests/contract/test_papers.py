@@ -2,15 +2,24 @@
 distribution that does not get everything that the package's own have."""
 
 import ast
+import dataclasses
+import importlib
 import json
 import os
+import re
 import subprocess
 import sys
-import textwrap
+import tomllib
 from pathlib import Path
 
+import pytest
+
 import moe_theory
+import moe_theory as mt
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.core.papers import all_papers, find_paper, paper_names
+from moe_theory.verify import claim, registry
+from moe_theory.verify.statement import statements
 
 ROOT = Path(moe_theory.__file__).parent
 # Files outside the papers' folders that know one by name: commands, tables and pictures of one paper, defaults and
@@ -65,6 +74,37 @@ def test_the_package_s_own_papers_are_complete():
         assert set(paper.answers_for) <= set(papers)
 
 
+@pytest.mark.parametrize("paper", paper_names())
+def test_readings_are_valid_choices_with_overrides_on_top(paper):
+    """Would catch a reading that chooses nothing or the default, two that are one, and a misspelt parameter ignored."""
+    readings = find_paper(paper).readings
+    assert len({repr(reading.params()) for reading in readings.values()}) == len(readings)
+    for name, reading in readings.items():
+        assert reading.name == name
+        assert reading.summary
+        chosen, defaults = reading.params()._asdict(), reading.defaults._asdict()
+        assert {field for field in defaults if chosen[field] != defaults[field]} == set(reading.choices)
+        overridden = reading.params(**dict.fromkeys(reading.choices, 0.25), num_experts=2)
+        assert overridden.num_experts == 2
+        assert all(getattr(overridden, field) == 0.25 for field in reading.choices)
+        for field in defaults:
+            misspelt = field.replace("_", "", 1) if "_" in field else f"{field}x"
+            with pytest.raises(InvalidParamsError, match=rf"unknown parameter '{misspelt}'\. Did you mean '{field}'\?"):
+                reading.params(**{misspelt: 1})
+
+
+@pytest.mark.parametrize("paper", paper_names())
+def test_figures_are_described_and_refuse_what_cannot_be_run(paper):
+    own = find_paper(paper)
+    reading = own.readings[own.reading_names("quick")[0]]
+    for name, figure in own.import_figures().items():
+        assert figure.name == name
+        assert all(dataclasses.asdict(figure).values())
+        for replicates, num_rounds in ((0, 10), (2, 0)):
+            with pytest.raises(InvalidRunError):
+                figure.compute(reading, replicates, 0, num_rounds=num_rounds)
+
+
 def test_choosing_a_claim_imports_no_other_paper():
     code = (
         "import sys; from moe_theory import verify;"
@@ -75,122 +115,29 @@ def test_choosing_a_claim_imports_no_other_paper():
     assert set(out.split()) & set(paper_names()) == {"continual"}
 
 
-WALKS = {
-    "walks/__init__.py": """
-        from moe_theory.core.papers import Paper
-        from moe_theory.core.readings import Reading
-        from walks.system import Params
-
-        PAPER = Paper(
-            name="walks", package=__name__, title="random walks",
-            citation='@misc{walks,\\n  title = {Random Walks},\\n  author = {Pearson, Karl},\\n  year = {1905},\\n}',
-            readings={"fair": Reading("fair", "fair coins", Params()),
-                      "loaded": Reading("loaded", "loaded coins", Params(), {"drift": 0.5})},
-            default_readings=("fair",), claims="walks.claims", statements="statements.toml",
-            figures="walks.figures:FIGURES", systems={"walk": "walks.system:SWEEPABLE"},
-        )
-        """,
-    "walks/system.py": """
-        import dataclasses, functools
-        from pathlib import Path
-        from typing import Any, NamedTuple
-        import jax, jax.numpy as jnp
-        from moe_theory.core.readings import Reading
-        from moe_theory.core.system import System
-        from moe_theory.sweep.systems import Observable, Sweepable, observables
-
-        class Params(NamedTuple):
-            drift: Any = 0.0
-            num_experts: Any = 1
-
-        @dataclasses.dataclass(frozen=True)
-        class Dims:
-            max_experts: int = 1
-
-        class State(NamedTuple):
-            place: Any
-            round: Any
-
-        def init(key, params): return State(jnp.zeros(()), jnp.int32(0))
-        def step(key, state, params):
-            state = State(state.place + params.drift + jax.random.normal(key), state.round + 1)
-            return state, state
-
-        @functools.cache
-        def build(dims): return System(init, step)
-
-        SWEEPABLE = Sweepable(
-            name="walk", about="a random walk", dims=Dims, default_dims={},
-            readings={"fair": Reading("fair", "fair coins", Params())}, choices={}, build=build,
-            check=lambda dims, params: None,
-            observables=observables(Observable("place", "x_t", lambda state, info: state.place)),
-            default_observables=("place",), sources=("core", str(Path(__file__).parent)),
-        )
-        """,
-    "walks/claims.py": """
-        from moe_theory import Experiment, claim
-        from walks.system import Dims, build
-
-        WALK = Experiment(name="walk", dims=Dims(), system=build(Dims()), cells={"walk": {}}, num_rounds=4,
-                          record_every=4, observe=lambda state, info: state.place, replicates=256)
-
-        @claim("walks.lemma-1", paper="walks", where="Lemma 1", kind="upper_bound")
-        class Bounded:
-            "A walk of 4 fair steps ends below 1 in the mean."
-            experiment, formula = WALK, "E[x_4] < 1"
-            observe = lambda runs: runs["walk"].records[-1]
-            predict = lambda runs: 1.0
-        """,
-    "walks/statements.toml": """
-        [[statement]]
-        id = "lemma-1"
-        source = "Lemma 1"
-        kind = "upper_bound"
-        paraphrase = "A walk stays near."
-        claims = ["walks.lemma-1"]
-        """,
-    "walks/figures.py": """
-        import xarray as xr
-        from moe_theory.verify.figures import FigureSpec
-
-        def compute(reading, replicates, seed, progress=None, *, num_rounds=None):
-            return xr.Dataset({"place": ("round", [1.0, 2.0])}, attrs={"seed": seed, "replicates": replicates,
-                                                                       "reading": reading.name})
-        def draw(data, figure): figure.subplots().plot(data.place)
-
-        FIGURES = {"path": FigureSpec("path", "A path", "A walk.", 1, (3.0, 2.0), compute, draw,
-                                      lambda data: "A path.", claims=("walks.*",))}
-        """,
-    "walks-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: walks\nVersion: 1.0\n",
-    "walks-1.0.dist-info/entry_points.txt": "[moe_theory.papers]\nwalks = walks:PAPER\n",
-}
-SWEEP = """
-    system = "walk"
-    rounds = 4
-    replicates = 64
-    axes = { drift = [0.0, 0.5] }
-    """
+PAGE = (ROOT.parent / "docs" / "pages" / "extend.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r'```\w+ title="(.+?)"\n(.*?)```', PAGE, re.DOTALL))  # by the names they have on the page
+OWN = {name: text for name, text in FILES.items() if not name.startswith("moe_theory/")}
 
 
 COMMANDS = [
-    "claims walks --json",
-    "verify walks --json --out run",
+    "claims allocations --json",
+    "verify allocations --json --out run",
     "report run --out report",
     "cite run --json",
     "sweep sweep.toml --out swept",
     "cite swept",
-    "figures walks path --out figures",
-    "cite figures/walks/path.svg",
+    "figures allocations peaks --out figures",
+    "cite figures/allocations/peaks.svg",
+    "verify --module my_claims.py --reading unit-signal --json",
 ]
 SCRIPT = """
 import contextlib, io, json, sys
 import moe_theory as mt
 from moe_theory.cli import main
 from moe_theory.core.papers import all_papers
-from moe_theory.verify.statement import statements
 
-assert mt.walks.PAPER is list(all_papers().values())[-1]
-assert statements("walks")[0].id == "lemma-1"
+assert mt.allocations.PAPER is all_papers()["allocations"]
 said = {}
 for command in sys.argv[1:]:
     with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
@@ -200,12 +147,17 @@ print(json.dumps(said))
 """
 
 
-def test_a_paper_of_another_distribution_has_everything(tmp_path):
-    """A folder on the path with a module and a distribution's entry points is all that there is of it."""
-    for name, text in WALKS.items():
+def test_the_page_s_paper_has_everything(tmp_path):
+    """The files that docs/pages/extend.md prints, as pip would install them: modules and entry points."""
+    for name, text in OWN.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(textwrap.dedent(text))
-    (tmp_path / "sweep.toml").write_text(textwrap.dedent(SWEEP))
+        (tmp_path / name).write_text(text)
+    project = tomllib.loads(OWN["pyproject.toml"])["project"]
+    about = tmp_path / f"{project['name']}-{project['version']}.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    points = project["entry-points"]["moe_theory.papers"].items()
+    (about / "entry_points.txt").write_text("\n".join(["[moe_theory.papers]", *map(" = ".join, points)]))
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *COMMANDS],
@@ -215,14 +167,35 @@ def test_a_paper_of_another_distribution_has_everything(tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    claims, verified, _, cited, _, swept, _, drawn = json.loads(done.stdout).values()
-    assert [claim["id"] for claim in json.loads(claims)] == ["walks.lemma-1"]
-    (verdict,) = json.loads(verified)["verdicts"]
-    assert (verdict["claim"], verdict["reading"], verdict["status"]) == ("walks.lemma-1", "fair", "SUPPORTED")
+    claims, verified, _, cited, _, swept, _, drawn, own = json.loads(done.stdout).values()
+    assert [claim["id"] for claim in json.loads(claims)] == ["allocations.theorem-1", "allocations.total"]
+    judged = {(each["claim"], each["reading"]): each["status"] for each in json.loads(verified)["verdicts"]}
+    assert judged == {
+        ("allocations.theorem-1", "best-of-2"): "SUPPORTED",
+        ("allocations.theorem-1", "best-of-1"): "REFUTED",
+        ("allocations.total", "best-of-2"): "SUPPORTED",
+        ("allocations.total", "best-of-1"): "SUPPORTED",
+    }
     for folder in ("run", "report"):
-        assert "walks.lemma-1" in (tmp_path / folder / "report.html").read_text()
+        assert "allocations.theorem-1" in (tmp_path / folder / "report.html").read_text()
     (paper,) = json.loads(cited)["papers"]
-    assert (paper["key"], paper["title"]) == ("walks", "Pearson (1905): Random Walks")
-    assert "walks.lemma-1" in swept
-    assert "walks.lemma-1" in drawn
-    assert (tmp_path / "figures" / "walks" / "path.csv").is_file()
+    assert (paper["key"], paper["title"]) == ("allocations", "Azar, Broder, Karlin, Upfal (1999): Balanced Allocations")
+    assert "allocations.theorem-1" in swept
+    assert "allocations.theorem-1" in drawn
+    assert (tmp_path / "figures" / "allocations" / "peaks.csv").is_file()
+    (verdict,) = json.loads(own)["verdicts"]
+    assert (verdict["claim"], verdict["status"]) == ("mine.fairness", "SUPPORTED")
+
+
+def test_the_page_s_claim_of_a_paper_of_the_package_is_judged(monkeypatch):
+    """Run at the end of the file that it is to be added to."""
+    registry.all_claims()
+    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
+    (name,) = (name for name in FILES if name.endswith("proposition_4.py"))
+    module = importlib.import_module(name.removesuffix(".py").replace("/", "."))
+    exec(FILES[name], dict(vars(module)))
+    (verdict,) = mt.verify("continual.proposition-4.below-larger", readings="quick", replicates=128)
+    assert verdict.status is mt.Status.REFUTED, verdict.reason  # as the page says
+    listed = tomllib.loads(FILES["moe_theory/continual/statements.toml"])["claims"]
+    (statement,) = (each for each in statements("continual") if each.source == registry.all_claims()[listed[1]].where)
+    assert set(listed) - set(statement.claims) == {listed[1]}

@@ -17,7 +17,7 @@ from benchmarks import report
 from moe_theory import claims
 from moe_theory.core.papers import paper_names
 from moe_theory.report import pages
-from moe_theory.verify import Status, Verdict, claim, registry, session
+from moe_theory.verify import Status, Verdict, registry, session
 from moe_theory.verify.registry import load_claims
 from moe_theory.verify.verdict import Report
 
@@ -54,14 +54,6 @@ def networks(monkeypatch):
     networks.NETWORKS.update(before)
 
 
-@pytest.fixture
-def own_claims(monkeypatch):
-    """Claims and readings that a block registers are gone after it."""
-    registry.all_claims()  # imports the papers' claims, which would otherwise be gone with the block's
-    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
-    monkeypatch.setattr(registry, "_OWN_PAPERS", dict(registry._OWN_PAPERS))
-
-
 def test_every_block_runs_as_printed(capsys, tmp_path, monkeypatch, networks):
     monkeypatch.chdir(tmp_path)
     for code in blocks(README):
@@ -96,7 +88,7 @@ def test_the_pages_blocks_run_as_printed(capsys, tmp_path, monkeypatch):
         ("choices", None, {"best-of-1": Status.REFUTED, "best-of-2": Status.SUPPORTED}),
     ],
 )
-def test_the_claim_and_the_paper_of_one_s_own_are_judged(tmp_path, own_claims, paper, reading, statuses):
+def test_the_claim_and_the_paper_of_one_s_own_are_judged(tmp_path, forgotten, paper, reading, statuses):
     (code,) = [code for code in blocks(README) if OWN_CLAIMS in code and f'paper="{paper}"' in code]
     path = tmp_path / f"my_{paper}.py"
     path.write_text(code)

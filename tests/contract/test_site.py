@@ -122,7 +122,7 @@ def test_a_claim_s_class_is_found(paper):
     for claim in (claim for claim in claims() if claim.paper == paper):
         found = sources.declaration(claim, lambda value: True)  # nothing is followed
         lines = (ROOT / found.path).read_text(encoding="utf-8").splitlines()
-        assert "claim(" in lines[found.first - 1]
+        assert re.match(r" *@\w+\($", lines[found.first - 1].partition('"')[0])
         if f'"{claim.id}"' not in " ".join(lines[found.first - 1 : found.first + 1]):
             assert lines[found.first - 1].startswith("    ")
 

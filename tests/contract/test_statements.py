@@ -1,7 +1,9 @@
 """The lists of numbered statements: catches one that no claim answers for, a claim that answers for none, and typos."""
 
 import dataclasses
+import fnmatch
 import re
+from collections.abc import Collection, Sequence
 
 import pytest
 from latex2mathml.converter import convert
@@ -11,7 +13,7 @@ from moe_theory.core.papers import all_papers
 from moe_theory.verify import registry
 from moe_theory.verify import statement as lists
 from moe_theory.verify.claim import KINDS
-from moe_theory.verify.statement import Statement, statements, uncovered, unreached
+from moe_theory.verify.statement import Statement, statements
 
 
 def each_by_itself(**counts: int) -> list[str]:
@@ -42,6 +44,27 @@ SHIPPED = [claim for claim in registry.claims() if registry.is_of_a_paper(claim)
 def made_up(**changes) -> Statement:
     plain = Statement("lemma-8", "continual", "Lemma 8", "rate", "Something falls.", claims=("continual.lemma-8*",))
     return dataclasses.replace(plain, **changes)
+
+
+def uncovered(statements: Sequence[Statement], claim_ids: Collection[str]) -> list[str]:
+    """What keeps `statements` from being answered, a sentence each. A statement is answered if each of its globs
+    matches a claim, or if it says why it cannot be tested, not both.
+    """
+    problems = []
+    for statement in statements:
+        name = f"{statement.paper} {statement.id}"
+        if bool(statement.claims) == bool(statement.untestable.strip()):
+            problems.append(f"{name} must name its claims or say why it cannot be tested, and not both.")
+        problems += [
+            f"{name}: no claim matches {glob}." for glob in statement.claims if not fnmatch.filter(claim_ids, glob)
+        ]
+    return problems
+
+
+def unreached(statements: Sequence[Statement], claim_ids: Collection[str]) -> list[str]:
+    """Those of `claim_ids` that answer for none of `statements`."""
+    globs = [glob for statement in statements for glob in statement.claims]
+    return [id for id in claim_ids if not any(fnmatch.fnmatchcase(id, glob) for glob in globs)]
 
 
 @pytest.mark.parametrize("paper", LISTED)

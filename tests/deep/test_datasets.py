@@ -5,6 +5,7 @@ of more than one line or without the file, the fault or the way out.
 """
 
 import gzip
+import re
 import sys
 
 import numpy as np
@@ -274,70 +275,44 @@ def test_damaged_contents_of_python_cifar(tmp_path, content, said):
     assert said in line
 
 
-def corrupt(folder):
-    path = folder / "train" / "n01443537" / "images" / "n01443537_4.JPEG"
-    path.write_bytes(path.read_bytes()[:-50])
-
-
-def wrong_size(folder):
-    (folder / "train" / "n01443537" / "images" / "n01443537_4.JPEG").write_bytes(files.jpeg(9, side=63))
-
-
-def no_image(folder):
-    (folder / "val" / "images" / "val_0.JPEG").write_text("text")
-
-
-def no_annotation(folder):
-    path = folder / "val" / "val_annotations.txt"
-    path.write_text("".join(line for line in path.read_text().splitlines(True) if not line.startswith("val_3.")))
-
-
-def annotation_without_image(folder):
-    (folder / "val" / "images" / "val_3.JPEG").unlink()
-
-
-def unknown_annotation(folder):
-    path = folder / "val" / "val_annotations.txt"
-    path.write_text(path.read_text().replace("n04067472", "n99999999"))
-
-
-def unknown_folder(folder):
-    (folder / "train" / "n99999999").mkdir()
-
-
-def class_without_images(folder):
-    for path in (folder / "train" / "n02124075" / "images").iterdir():
-        path.unlink()
-
-
-def class_without_folder(folder):
-    with (folder / "wnids.txt").open("a") as file:
-        file.write("n77777777\n")
-
-
-def class_without_validation(folder):
-    path = folder / "val" / "val_annotations.txt"
-    path.write_text(path.read_text().replace("n04067472", "n02124075"))
+PICTURE = "train/n01443537/images/n01443537_4.JPEG"
+LISTED = "val/val_annotations.txt"
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("where", "change", "said"),  # no change: files are removed, or a folder is made
     [
-        (corrupt, "n01443537_4.JPEG is damaged: it cannot be decoded as JPEG or PNG ("),
-        (wrong_size, "n01443537_4.JPEG is damaged: it has 63 x 63 pixels, not 64 x 64 as Tiny ImageNet"),
-        (no_image, "val_0.JPEG is damaged: it cannot be decoded"),
-        (no_annotation, "val_annotations.txt is damaged: 'val_3.JPEG' is not among its lines"),
-        (annotation_without_image, "val_annotations.txt is damaged: 'val_3.JPEG' is not in "),
-        (unknown_annotation, "'n99999999' of annotation 3 is not one of the 3 classes"),
-        (unknown_folder, "n99999999 is damaged: 'n99999999' is not one of the 3 classes"),
-        (class_without_images, "n02124075 is damaged: there are no images of this class"),
-        (class_without_folder, "n77777777 is damaged: there are no images of this class"),
-        (class_without_validation, "class n04067472 has no images"),
+        (PICTURE, lambda data: data[:-50], "n01443537_4.JPEG is damaged: it cannot be decoded as JPEG or PNG ("),
+        (
+            PICTURE,
+            lambda data: files.jpeg(9, side=63),
+            "n01443537_4.JPEG is damaged: it has 63 x 63 pixels, not 64 x 64 as Tiny ImageNet",
+        ),
+        ("val/images/val_0.JPEG", lambda data: b"text", "val_0.JPEG is damaged: it cannot be decoded"),
+        (
+            LISTED,
+            lambda data: re.sub(rb"val_3\..*\n", b"", data),
+            "val_annotations.txt is damaged: 'val_3.JPEG' is not among its lines",
+        ),
+        ("val/images/val_3.JPEG", None, "val_annotations.txt is damaged: 'val_3.JPEG' is not in "),
+        (
+            LISTED,
+            lambda data: data.replace(b"n04067472", b"n99999999"),
+            "'n99999999' of annotation 3 is not one of the 3 classes",
+        ),
+        ("train/n99999999", None, "n99999999 is damaged: 'n99999999' is not one of the 3 classes"),
+        ("train/n02124075/images/*", None, "n02124075 is damaged: there are no images of this class"),
+        ("wnids.txt", lambda data: data + b"n77777777\n", "n77777777 is damaged: there are no images of this class"),
+        (LISTED, lambda data: data.replace(b"n04067472", b"n02124075"), "class n04067472 has no images"),
     ],
 )
-def test_damaged_tiny_imagenet(tmp_path, damage, said):
+def test_damaged_tiny_imagenet(tmp_path, where, change, said):
     files.tiny_imagenet(tmp_path, "published", per_class=2)
-    damage(tmp_path)
+    paths = list(tmp_path.glob(where))
+    for path in paths:
+        path.write_bytes(change(path.read_bytes())) if change else path.unlink()
+    if not paths:
+        (tmp_path / where).mkdir()
     assert said in raised(DamagedDataError, "tiny-imagenet", tmp_path)
 
 

@@ -289,10 +289,7 @@ def perturbed(params):
 
 @pytest.mark.parametrize(
     ("network", "in_numpy"),
-    [
-        (NETWORKS["five-layer-small"], five_layers_in_numpy),
-        (resnet("small", (4, 8), 1, groups(1)), resnet_in_numpy),
-    ],
+    [(NETWORKS["five-layer-small"], five_layers_in_numpy), (resnet("small", (4, 8), 1, groups(1)), resnet_in_numpy)],
     ids=["five-layer", "resnet"],
 )
 def test_outputs_are_those_of_the_papers_networks(network, in_numpy):

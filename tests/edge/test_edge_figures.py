@@ -3,8 +3,6 @@
 Networks are shrunk, so that programs compile quickly; runs go past the dense records and past T1 of 2 servers.
 """
 
-import dataclasses
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -12,7 +10,6 @@ from scipy import stats
 
 from moe_theory import edge
 from moe_theory.core import engine
-from moe_theory.core.errors import InvalidRunError
 from moe_theory.edge import corrected, theory
 from moe_theory.edge.figures import FIGURES, availability, figure_3, phase, timeline
 from moe_theory.runs import Cell, run_cells
@@ -228,17 +225,3 @@ def test_drawing_and_caption(data, name, reading):
     assert "moe-theory" not in caption  # no command asks for shortened runs
     assert shown.attrs["figure"] == name
     assert shown.attrs["replicates"] == (REPLICATES if choice is READING else 1)
-
-
-@pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
-def test_registry_describes_figures(figure):
-    assert all(dataclasses.asdict(figure).values())
-    assert FIGURES[figure.name] is figure
-
-
-@pytest.mark.parametrize("wrong", [{"replicates": 0}, {"num_rounds": 0}])
-@pytest.mark.parametrize("name", FIGURES)
-def test_refuses_what_cannot_be_run(name, wrong):
-    asked = {"replicates": 2, "num_rounds": 10} | wrong
-    with pytest.raises(InvalidRunError):
-        FIGURES[name].compute(READING, asked["replicates"], SEED, num_rounds=asked["num_rounds"])

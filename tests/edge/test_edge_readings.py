@@ -12,7 +12,7 @@ import pytest
 import moe_theory as mt
 from moe_theory import edge
 from moe_theory.core import random
-from moe_theory.core.errors import InvalidParamsError, UnknownNameError
+from moe_theory.core.errors import UnknownNameError
 from moe_theory.edge.algorithm import draw_pool
 from moe_theory.edge.params import INDEPENDENT, ORTHOGONAL, PROPORTIONAL
 
@@ -110,22 +110,6 @@ def test_the_gate_drive_scales_as_its_factors() -> None:
         assert abs(edge.gate_drive(base._replace(**change), 15) / drive - factor) < 1e-9 * factor
 
 
-@pytest.mark.parametrize("name", edge.READINGS)
-def test_readings_are_valid_choices_with_overrides_on_top(name: str) -> None:
-    """Would catch a reading that chooses nothing, chooses what does not exist, or is not known by its own name."""
-    reading = edge.reading(name)
-    assert reading.name == name
-    assert reading.summary
-    defaults = edge.Params()
-    chosen = {field for field in defaults._fields if getattr(reading.params(), field) != getattr(defaults, field)}
-    assert chosen == set(reading.choices)
-    assert (chosen == set()) == (name == "sibling")
-    overridden = reading.params(**dict.fromkeys(chosen, 0.25), num_experts=2)
-    assert overridden.num_experts == 2
-    assert all(getattr(overridden, field) == 0.25 for field in chosen)
-    mt.core.system.check_system(edge.system(FIGURE_3), reading.params())
-
-
 def test_readings_choose_the_law_that_they_are_called_after() -> None:
     """Would catch names that changed places, and a bound |v|_inf = 1 that is not one."""
     laws = {name: edge.reading(name).params().signal_law for name in edge.READINGS}
@@ -148,16 +132,6 @@ def test_defaults_are_those_of_figure_3() -> None:
     assert abs(12 * params.cluster_spread**2 - 0.6**4) < 1e-12  # uniform on an interval of width sigma_0^2
     assert params.max_transfer_delay + params.max_execution_delay == 10
     assert params.min_transfer_delay + params.min_execution_delay == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "nearest"),
-    [("lerning_rate", "learning_rate"), ("gatelag", "gate_lag"), ("max_transfer", "max_transfer_delay")],
-)
-def test_a_misspelt_parameter_is_corrected(name: str, nearest: str) -> None:
-    """Would catch a parameter that is ignored because it is misspelt."""
-    with pytest.raises(InvalidParamsError, match=rf"unknown parameter {name!r}\. Did you mean {nearest!r}\?"):
-        edge.reading("sibling").params(**{name: 1})
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 Classes are shrunk, and the two figures that train share a program: most of the time is compiling.
 """
 
-import dataclasses
 import math
 
 import numpy as np
@@ -13,7 +12,6 @@ from matplotlib.patches import Rectangle
 from scipy import stats
 
 from moe_theory import generalization
-from moe_theory.core.errors import InvalidRunError
 from moe_theory.generalization import experiments
 from moe_theory.generalization.figures import FIGURES, capacity, crossing, sparsity, tightness
 from moe_theory.generalization.instances import linear_router
@@ -210,17 +208,3 @@ def test_drawing_and_caption(data, name, reading):
     assert "moe-theory" not in caption  # no command asks for shortened runs
     assert shown.attrs["figure"] == name
     assert len(to_csv(shown).splitlines()) == 1 + math.prod(shown.sizes.values())
-
-
-@pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
-def test_registry_describes_figures(figure):
-    assert all(dataclasses.asdict(figure).values())
-    assert FIGURES[figure.name] is figure
-
-
-@pytest.mark.parametrize("wrong", [{"replicates": 0}, {"num_rounds": 0}])
-@pytest.mark.parametrize("name", FIGURES)
-def test_refuses_what_cannot_be_run(name, wrong):
-    asked = {"replicates": 2, "num_rounds": 10} | wrong
-    with pytest.raises(InvalidRunError):
-        FIGURES[name].compute(READING, asked["replicates"], SEED, num_rounds=asked["num_rounds"])

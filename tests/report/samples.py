@@ -6,77 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from moe_theory.verify.registry import all_claims
 from moe_theory.verify.verdict import Curve, Look, Report, Status, Stop, Verdict
 
 READINGS = {
     "continual": ("unit-signal", "independent-signal"),
     "edge": ("orthogonal-signal", "sibling", "scaled-signal", "independent-signal"),
 }
-CLAIMS: tuple[tuple[str, str, str, str, str, str | None], ...] = (  # id, source, kind, statement, LaTeX, right one
-    ("continual.lemma-3", "Lemma 3", "identity", "An expert whose last task comes again does not change; its largest "
-     "move, over the truths' root mean square.", r"\|w_t^{(m)} - w_{t-1}^{(m)}\|_\infty = 0",
-     "continual.lemma-3.contraction"),
-    ("continual.lemma-3.contraction", "replaces Lemma 3", "equality", "A repeat multiplies an expert's expected "
-     "squared error by (d - s)/(d - 1).", r"\mathbb{E}\|w_t - w\|^2 = \frac{d-s}{d-1}\,\mathbb{E}\|w_{t-1} - w\|^2",
-     None),
-    ("continual.proposition-4.forgetting", "Proposition 4, Eq. (17)", "equality", "A single expert's expected "
-     "forgetting is (W - Delta) times the mean of r^t - r^tau, and so vanishes.",
-     r"\mathbb{E}[F_t] = \frac{1}{t-1}\sum_{\tau=1}^{t-1}(r^t - r^\tau)\left(\frac{1}{N}\sum_{n=1}^N\|w_n\|^2 - "
-     r"\frac{1}{N^2}\sum_{n \ne n'}\|w_n - w_{n'}\|^2\right)", "continual.exact.forgetting"),
-    ("continual.exact.forgetting", "replaces Proposition 4, Eq. (17)", "equality", "A single expert's expected "
-     "forgetting is what the exact moment recursion gives.", "", None),
-    ("continual.theorem-1.forgetting", "Theorem 1, Eq. (19)", "upper_bound", "With more experts than tasks, expected "
-     "forgetting during exploration is below the load bound of (19).",
-     r"\mathbb{E}[F_t] < \frac{\sum_{\tau=1}^{t-1}\mathbb{E}[L_t^{(m_\tau)} - 1]}{t-1}\,\bar\Delta", None),
-    ("continual.theorem-1.generalization-error", "Theorem 1, Eq. (20)", "upper_bound", "With more experts than tasks, "
-     "the expected overall generalization error is below (20), for T from 100 to 2000.", "", None),
-    ("continual.theorem-2.forgetting", "Theorem 2, Eq. (21)", "upper_bound", "With fewer experts than tasks, expected "
-     "forgetting is below (21) as printed, for t from 100 to 2000.", "", None),
-    ("continual.figure-2.termination-forgetting", "Sec. 6, Fig. 2 (a), (b)", "ordering", "Terminating the gate "
-     "updates ends in less forgetting than updating for ever, for every size of MoE.", "", None),
-    ("continual.figure-2.almost-zero", "Sec. 6, Fig. 2 (a), (c)", "upper_bound", "With termination both metrics end "
-     "at almost zero, read as at most 5 % of a single expert's (M = 10).", "", None),
-    ("edge.lemma-2.outputs", "Lemma 2, Eq. (14)", "rate", "Two tasks of one cluster have gate outputs within "
-     "O(sigma_0) of each other, in root mean square.",
-     r"|h_m(X_t, \theta_t) - h_m(\tilde X_t, \theta_t)| = \mathcal{O}(\sigma_0)", None),
-    ("edge.lemma-3.sum", "Lemma 3, proof", "identity", "Gate steps sum to zero over the experts, and so in every "
-     "round do the gates, relative to their largest entry.", r"\sum_{m=1}^M \nabla_{\theta^{(m)}} \mathcal{L} = 0",
-     None),
-    ("edge.lemma-3.others", "Lemma 3, second case", "rate", "It raises every other expert's output <theta, v_n> by "
-     "O(1/M), in all rounds up to T1.", "", None),
-    ("edge.lemma-5.lower", "Lemma 5, proof of the second case", "identity", "|pi_m - pi_m'| is at least pi_m' |h_m - "
-     "h_m'|, for all ordered pairs of experts.", r"|\pi_m - \pi_{m'}| \ge \pi_{m'} |h_m - h_{m'}|",
-     "edge.lemma-5.lower-of-the-smaller"),
-    ("edge.lemma-5.lower-of-the-smaller", "replaces Lemma 5, second case", "identity", "|pi_m - pi_m'| is at least "
-     "min(pi_m, pi_m') |h_m - h_m'|, for all pairs of experts.", "", None),
-    ("edge.lemma-6.order", "Lemma 6, Eq. (27)", "probability", "At T1 an expert whose output is largest for kind n has "
-     "its largest probability there, but for chance delta.", "", None),
-    ("edge.lemma-7.hoeffding", "Lemma 7, proof: 1 - 2 M exp(-2 eps^2 T1)", "probability", "At T1 every expert's share "
-     "is within Hoeffding's eps = (ln(2M/delta) / (2 T1))^(1/2), but for chance delta.",
-     r"\Pr\left(\left|\frac{L_{T_1}^{(m)}}{T_1} - \frac{1}{M}\right| \ge \epsilon\right) \le 2M e^{-2\epsilon^2 T_1}",
-     None),
-    ("edge.proposition-1.normal-quantile", "Proposition 1, Eq. (16), and Appendix B", "probability", "A kind of task "
-     "arrives more than M_th times in d_u rounds with probability at most delta, with (16) as it is.", "",
-     "edge.proposition-1.binomial-quantile"),
-    ("edge.proposition-1.binomial-quantile", "replaces Proposition 1, Eq. (16)", "probability", "A kind of task "
-     "arrives more than M_th times in d_u rounds with probability at most delta, M_th binomial.", "", None),
-    ("edge.proposition-1.converse", "Proposition 1, in reverse", "counterexample", "With fewer experts than M_th some "
-     "arrival finds no idle specialist.", "", None),
-    ("edge.proposition-4.nearest", "Proposition 4, Eq. (22)", "equality", "Under the nearest-server strategy the "
-     "expected error is (22), a mixture of |w|^2 and the task gap by loads.", "", "edge.exact.nearest"),
-    ("edge.proposition-4.nearest-own-task", "Lemma 9, Eq. (34), summed", "equality", "The same with the own-task term "
-     "of (34), which (22) forgets.", "", "edge.exact.nearest"),
-    ("edge.exact.nearest", "replaces Proposition 4, Eq. (22)", "equality", "Under the nearest-server strategy the "
-     "expected error given the loads is the exact moment recursion's.", "", None),
-    ("edge.theorem-1.generalization-error", "Theorem 1, Eq. (23)", "upper_bound", "With M = 30 or 50 the expected "
-     "error is below (23), with the gap inside a cluster for its O(sigma_0^2).", "", None),
-    ("edge.figure-3.too-few", "Sec. VI, Fig. 3 (a), G / p", "lower_bound", "With M = 10 servers the error per "
-     "coordinate stays above sigma_0^2 = 0.36.", "", None),
-    ("edge.figure-3.decreases", "Sec. VI, Fig. 3 (a)", "ordering", "With M = 30, 50 or 70 servers the error is lower "
-     "at the end than after 300 rounds.", "", None),
-    ("edge.figure-3.fastest-increases", "Sec. VI, Fig. 3 (b)", "ordering", "Under the most-powerful-server strategy "
-     "the error is higher at the end than after 100 rounds, for every M.", "", None),
-)  # fmt: skip
+CLAIMS = """
+    continual.lemma-3 continual.lemma-3.contraction continual.proposition-4.forgetting continual.exact.forgetting
+    continual.theorem-1.forgetting continual.theorem-1.generalization-error continual.theorem-2.forgetting
+    continual.figure-2.termination-forgetting continual.figure-2.almost-zero edge.lemma-2.outputs edge.lemma-3.sum
+    edge.lemma-3.others edge.lemma-5.lower edge.lemma-5.lower-of-the-smaller edge.lemma-6.order edge.lemma-7.hoeffding
+    edge.proposition-1.normal-quantile edge.proposition-1.binomial-quantile continual.lemma-2.constant
+    edge.proposition-4.nearest edge.proposition-4.nearest-own-task edge.exact.nearest
+    edge.theorem-1.generalization-error edge.figure-3.too-few edge.figure-3.decreases
+    edge.figure-3.fastest-increases
+"""  # of every kind
 SIDES = {"probability": "at_most", "rate": "at_least"}
 EXACT = {
     "identity": "exact (largest error seen)",
@@ -91,15 +37,12 @@ def report(num_verdicts: int = 90, error: float = 0.01) -> Report:
     rng = np.random.default_rng(0)
     repeat = 0
     while len(verdicts) < num_verdicts:
-        for id, where, kind, statement, formula, right in CLAIMS:
-            paper = id.split(".")[0]
-            for reading in READINGS[paper]:
-                name = id if repeat == 0 else f"{id}.{repeat}"
-                about = {"claim": name, "where": where, "kind": kind, "statement": statement, "formula": formula}
-                made = verdict(
-                    rng, reading=reading, paper=paper, replaced_by=right, error=error / num_verdicts, **about
-                )
-                verdicts.append(made)
+        for claim in map(all_claims().__getitem__, CLAIMS.split()):
+            for reading in READINGS[claim.paper]:
+                about = {name: getattr(claim, name) for name in ("paper", "where", "kind", "statement", "replaced_by")}
+                about["claim"] = claim.id if repeat == 0 else f"{claim.id}.{repeat}"
+                about["formula"] = "" if "exact" in claim.id else claim.formula  # some have none
+                verdicts.append(verdict(rng, reading=reading, error=error / num_verdicts, **about))
         repeat += 1
     verdicts = _special(verdicts[:num_verdicts])
     return Report(

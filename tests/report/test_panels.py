@@ -60,15 +60,6 @@ def test_shade_is_what_the_claim_allows(kind, below, above):
     np.testing.assert_allclose((at_first.min(), at_first.max()), expected)
 
 
-def test_a_rate_is_logarithmic_and_drawn_whole():
-    verdict = samples.verdict(kind="rate")
-    panel = panel_of(verdict)
-    assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
-    np.testing.assert_allclose(panel.lines[0].get_xdata(), verdict.curve.abscissa)
-    bottom, top = panel.get_ylim()
-    assert 0 < bottom < bars_of(panel).min() < bars_of(panel).max() < top
-
-
 def test_pictures_do_not_depend_on_those_before():
     """One figure serves all: catches what is left on it from the last."""
     verdicts = samples.report(30).verdicts

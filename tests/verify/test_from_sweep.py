@@ -49,11 +49,7 @@ def planted(folder, **changes):
 
 
 @pytest.fixture(autouse=True)
-def forgotten(monkeypatch):
-    """What a test registers is gone after it, and nothing is simulated."""
-    registry.all_claims()
-    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
-    monkeypatch.setattr(registry, "_OWN_PAPERS", {})
+def nothing_is_simulated(forgotten, monkeypatch):
     monkeypatch.setattr(evidence, "run_cells", lambda *arguments, **options: pytest.fail("simulated"))
 
 

@@ -6,8 +6,10 @@ import textwrap
 import pytest
 
 from moe_theory.core.errors import InvalidClaimError
-from moe_theory.verify import Status, claim, evidence, registry, session
+from moe_theory.verify import Status, evidence, registry, session
 from moe_theory.verify.registry import load_claims
+
+pytestmark = pytest.mark.usefixtures("forgotten")
 
 OWN = """
     import numpy as np
@@ -40,14 +42,6 @@ BROKEN = """
     claims("mine.shape", lambda runs: runs["M = 5"].records.error)
     claims("mine.good", lambda runs: runs["M = 5"].records.error[-1] * 0)
 """
-
-
-@pytest.fixture(autouse=True)
-def forgotten(monkeypatch):
-    """What a test registers is gone after it."""
-    registry.all_claims()
-    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
-    monkeypatch.setattr(registry, "_OWN_PAPERS", {})
 
 
 def written(folder, text):

@@ -3,15 +3,13 @@
 import numpy as np
 
 from moe_theory.merging import theory, tree
-from moe_theory.merging.claims.values import BY_RATIO, excess, named, over_ratios
+from moe_theory.merging.claims.values import BY_RATIO, claim, excess, named, over_ratios
 from moe_theory.merging.experiments import CYCLIC, SMOOTHNESS_RATIOS, TREES, tree_cell
 from moe_theory.runs import Run
-from moe_theory.verify.claim import claim
 
 
 @claim(
     "merging.assumption-1.diameter",
-    paper="merging",
     where="Assumption 1, ii a), at the paper's rho and nu_1, in the sup norm",
     kind="identity",
     replaced_by="merging.assumption-1.cyclic",
@@ -27,7 +25,6 @@ class Diameter:
 
 @claim(
     "merging.assumption-1.cyclic",
-    paper="merging",
     where="replaces Assumption 1, ii a): cyclic splits, rho = 2^(-1/K), nu_1 = 2^((K-1)/K) for 1",
     kind="identity",
     margin=1e-6,
@@ -52,13 +49,7 @@ def _diameter_excess(run: Run, is_cut: bool = True) -> np.ndarray:
     return excess(sides, diameter).max(axis=0)
 
 
-@claim(
-    "merging.assumption-2.unit-norm",
-    paper="merging",
-    where="Assumption 2",
-    kind="identity",
-    margin=1e-3,
-)
+@claim("merging.assumption-2.unit-norm", where="Assumption 2", kind="identity", margin=1e-3)
 class UnitNorm:
     """Candidates have Euclidean norm 1."""
 
@@ -75,7 +66,6 @@ def _norm_error(run: Run) -> np.ndarray:
 
 @claim(
     "merging.assumption-2.positive-kernel",
-    paper="merging",
     where="Assumption 2, of the candidates of two slots in a row",
     kind="counterexample",
 )

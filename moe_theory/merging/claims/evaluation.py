@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.merging import policies, uncertainty
-from moe_theory.merging.claims.values import Values, half, in_most, mean_value, named, over, recorded
+from moe_theory.merging.claims.values import Values, claim, half, in_most, mean_value, named, over, recorded
 from moe_theory.merging.experiments import (
     ABLATION,
     BATCH,
@@ -32,7 +32,7 @@ from moe_theory.merging.experiments import (
 )
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs, claim
+from moe_theory.verify.claim import Runs
 
 LEAST_GAIN = 0.05  # of accuracy, Section V-C
 LEAVES = 20  # feasible ones that Fig. 6 counts steps to
@@ -50,7 +50,7 @@ def late_accuracy(cell: str) -> Values:
 def _declare_order(id: str, where: str, worse: str, better: str, mix: str, replaced_by: str | None = None) -> None:
     """On most streams one way to serve ends more accurate than another."""
 
-    @claim(id, paper="merging", where=where, kind="probability", replaced_by=replaced_by)
+    @claim(id, where=where, kind="probability", replaced_by=replaced_by)
     class Order:
         __doc__ = f"With a {mix} task mix `{better}` ends more accurate than `{worse}` on most streams."
         formula = _ACCURACY % (worse, better)
@@ -74,7 +74,6 @@ def _declare_gain(method: str) -> None:
 
     @claim(
         f"merging.figure-5.gain-{method}",
-        paper="merging",
         where=f"Section V-C: ahead by 5 to 10 % with dynamic task features, of `{method}`, on the digits testbed",
         kind="probability",
     )
@@ -107,7 +106,7 @@ def _seconds(runs: Runs, name: str) -> np.ndarray:
 
 
 def _declare_latency(id: str, where: str, rival: str, saving: float) -> None:
-    @claim(id, paper="merging", where=where, kind="probability")
+    @claim(id, where=where, kind="probability")
     class Faster:
         __doc__ = (
             f"In most repetitions one merged expert serves a batch in at least {saving:.0%} less time than `{rival}`."
@@ -147,7 +146,6 @@ for _rival in ("smear-token-linear", "smear-token-materialised"):
 def _declare_task_routing(build: str, token: str) -> None:
     @claim(
         f"merging.table-1.task-routing-{build}",
-        paper="merging",
         where=f"Table I and Section I: about 35 %, `{build}` against `{token}`",
         kind="probability",
     )
@@ -171,7 +169,7 @@ def _bytes(name: str, field: str) -> Callable[[Runs], np.ndarray]:
 def _declare_memory(name: str, field: str, where: str, words: str, share: float, is_at_most: bool) -> None:
     """Bytes with one merged expert as a share of those with all experts."""
 
-    @claim(f"merging.{name}", paper="merging", where=where, kind="upper_bound" if is_at_most else "lower_bound")
+    @claim(f"merging.{name}", where=where, kind="upper_bound" if is_at_most else "lower_bound")
     class Memory:
         __doc__ = words
         formula = r"\frac{{b_{{\text{{merged}}}}}}{{b_{{\text{{all}}}}}} {} {:g}".format(
@@ -215,7 +213,7 @@ def _routing(cell: str) -> Values:
 
 
 def _declare_routing_time(id: str, form: str, how: str) -> None:
-    @claim(id, paper="merging", where=f"Section V-D, Fig. 6: below 0.4 ms, {how}", kind="probability")
+    @claim(id, where=f"Section V-D, Fig. 6: below 0.4 ms, {how}", kind="probability")
     class RoutingTime:
         __doc__ = f"In most repetitions Tanbr, {how}, chooses among 20 leaves for K = 192 experts in less than 0.4 ms."
         formula = r"\mathbb{P}(s_{192} < 0.4 \text{ms}) \ge \frac{1}{2}"
@@ -229,7 +227,7 @@ _declare_routing_time("merging.figure-6.routing-time", uncertainty.DIAGONAL, "wi
 _declare_routing_time("merging.figure-6.routing-time-exact", uncertainty.EXACT, "with all of Z")
 
 
-@claim("merging.figure-6.routing-grows", paper="merging", where="Section V-D, Fig. 6", kind="probability")
+@claim("merging.figure-6.routing-grows", where="Section V-D, Fig. 6", kind="probability")
 class RoutingGrows:
     """In most repetitions a choice, with the diagonal of Z, takes longer the more experts there are."""
 
@@ -259,7 +257,7 @@ def _first_slot(run: Run) -> np.ndarray:
     return np.where(enough.any(axis=0), 1.0 + np.argmax(enough, axis=0), 1.0 + len(enough))
 
 
-@claim("merging.figure-6.steps-grow", paper="merging", where="Section V-D, Fig. 6", kind="ordering")
+@claim("merging.figure-6.steps-grow", where="Section V-D, Fig. 6", kind="ordering")
 class StepsGrow:
     """With more experts it takes more slots until a tree whose leaves are picked at random has 20 feasible ones."""
 
@@ -276,7 +274,7 @@ _RATE_CELLS = [rate_cell(rate) for rate in LEARNING_RATES]
 _END = NUM_ROUNDS
 
 
-@claim("merging.figure-7.conservative", paper="merging", where="Section V-D, Fig. 7", kind="probability")
+@claim("merging.figure-7.conservative", where="Section V-D, Fig. 7", kind="probability")
 class Conservative:
     """A smaller rho makes the tree split later: in most worlds it has fewer candidates in the end."""
 
@@ -291,7 +289,7 @@ class Conservative:
     predict = half
 
 
-@claim("merging.figure-7.small-ratio", paper="merging", where="Section V-D, Fig. 7", kind="probability")
+@claim("merging.figure-7.small-ratio", where="Section V-D, Fig. 7", kind="probability")
 class SmallRatio:
     """A smaller rho ends, in most worlds, in a lower mean reward over the last quarter of the slots."""
 
@@ -306,7 +304,7 @@ class SmallRatio:
     predict = half
 
 
-@claim("merging.figure-7.fast-start", paper="merging", where="Section V-D, Fig. 7", kind="probability")
+@claim("merging.figure-7.fast-start", where="Section V-D, Fig. 7", kind="probability")
 class FastStart:
     """A smaller rho learns faster at first: in most worlds the mean reward of the first quarter is higher."""
 
@@ -321,7 +319,7 @@ class FastStart:
     predict = half
 
 
-@claim("merging.figure-7.learning-rate", paper="merging", where="Section V-D, Fig. 7", kind="probability")
+@claim("merging.figure-7.learning-rate", where="Section V-D, Fig. 7", kind="probability")
 class LearningRate:
     """A larger learning rate converges faster: in most worlds the mean reward of the first quarter is higher."""
 

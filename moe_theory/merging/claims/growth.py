@@ -9,6 +9,7 @@ from moe_theory.merging.claims.values import (
     ANY_TREE,
     BY_RATIO,
     Values,
+    claim,
     computed,
     excess,
     has_room,
@@ -18,7 +19,7 @@ from moe_theory.merging.claims.values import (
 from moe_theory.merging.experiments import GROWTH, SMOOTHNESS_RATIOS, TREES, tree_cell
 from moe_theory.merging.params import Params
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs, claim
+from moe_theory.verify.claim import Runs
 
 GROWING = (64, 256, 1024, 4096)
 LARGEST_RATIO = SMOOTHNESS_RATIOS[-1]
@@ -39,7 +40,6 @@ def _growth(ratio: float, log_power: float) -> Values:
 
 @claim(
     "merging.remark.boxes",
-    paper="merging",
     where="Remark on Theorem 1, the last sum of (10), rho = 0.9",
     kind="rate",
     margin=0.1,
@@ -57,13 +57,7 @@ class Boxes:
     predict = staticmethod(lambda runs: 0.5)
 
 
-@claim(
-    "merging.remark.right-exponent",
-    paper="merging",
-    where="replaces the remark on Theorem 1, rho = 0.9",
-    kind="rate",
-    margin=0.05,
-)
+@claim("merging.remark.right-exponent", where="replaces the remark on Theorem 1, rho = 0.9", kind="rate", margin=0.05)
 class RightExponent:
     """The sum grows no faster than T^a (log T)^(1-a) with a = log(2/rho) / log(2/rho^2)."""
 
@@ -79,13 +73,7 @@ class RightExponent:
     predict = staticmethod(lambda runs: corrected.regret_exponent(LARGEST_RATIO))
 
 
-@claim(
-    "merging.remark.finite-sum",
-    paper="merging",
-    where="replaces the remark on Theorem 1, at finite T",
-    kind="identity",
-    margin=1e-5,
-)
+@claim("merging.remark.finite-sum", where="replaces the remark on Theorem 1, at finite T", kind="identity", margin=1e-5)
 class FiniteSum:
     """The sum is at most what T pulls give that fill up the smallest depths first, relative to that."""
 
@@ -107,7 +95,6 @@ def _relative_excess(run: Run, horizons: Sequence[int]) -> np.ndarray:
 
 @claim(
     "merging.remark.bound",
-    paper="merging",
     where="Remark on Theorem 1, the right side of (6) itself",
     kind="rate",
     margin=0.1,
@@ -126,7 +113,6 @@ class BoundItself:
 
 @claim(
     "merging.remark.neural-part",
-    paper="merging",
     where="replaces the remark on Theorem 1, without the T + 1 of (6)",
     kind="rate",
     margin=0.1,

@@ -15,6 +15,7 @@ from moe_theory.merging.claims.values import (
     beyond,
     beyond_for_both_constants,
     candidates,
+    claim,
     computed,
     excess,
     has_room,
@@ -25,13 +26,12 @@ from moe_theory.merging.claims.values import (
 )
 from moe_theory.merging.experiments import LARGE_CONSTANT, SMOOTHNESS_RATIOS, TREES
 from moe_theory.runs import Run
-from moe_theory.verify.claim import claim
 
 _LEAVES = r"2^{1/(1-\rho)} \frac{%s \nu_1^2}{C^2 \log(T/\delta)}"
 _ROOM = r"\log \frac{%s \nu_1^2}{C^2 \log(%s/\delta)}"
 
 
-@claim("merging.lemma-1.candidates", paper="merging", where="Lemma 1, Eq. (5), C = 1", kind="identity")
+@claim("merging.lemma-1.candidates", where="Lemma 1, Eq. (5), C = 1", kind="identity")
 class Candidates:
     """With C = 1 there are at no slot more candidates than (5) says, which is more than T for rho of 0.7 and 0.9."""
 
@@ -44,7 +44,6 @@ class Candidates:
 
 @claim(
     "merging.lemma-1.large-constant",
-    paper="merging",
     where=f"Lemma 1, Eq. (5), C = {LARGE_CONSTANT:g}",
     kind="identity",
     replaced_by="merging.lemma-1.leaves",
@@ -63,7 +62,7 @@ def _leaf_excess(run: Run) -> np.ndarray:
     return excess(candidates(run), theory.leaf_bound(horizon(run), run.params)).max(axis=0)
 
 
-@claim("merging.lemma-1.leaves", paper="merging", where="replaces Lemma 1, Eq. (5)", kind="identity")
+@claim("merging.lemma-1.leaves", where="replaces Lemma 1, Eq. (5)", kind="identity")
 class Leaves:
     """All leaves, inactive ones too, are no more than splits at their least thresholds leave, for either C."""
 
@@ -74,7 +73,7 @@ class Leaves:
     observe = beyond_for_both_constants("in-turn", "num_leaves", corrected.leaf_bound)
 
 
-@claim("merging.lemma-2.depth", paper="merging", where="Lemma 2, Eq. (7), C = 1", kind="identity")
+@claim("merging.lemma-2.depth", where="Lemma 2, Eq. (7), C = 1", kind="identity")
 class Depth:
     """With C = 1 the tree is at no slot deeper than (7) says, even if the deepest leaf is always picked."""
 
@@ -86,7 +85,6 @@ class Depth:
 
 @claim(
     "merging.lemma-2.large-constant",
-    paper="merging",
     where=f"Lemma 2, Eq. (7), C = {LARGE_CONSTANT:g}",
     kind="identity",
     replaced_by="merging.lemma-2.right-depth",
@@ -104,7 +102,6 @@ class DepthOfLargeConstant:
 
 @claim(
     "merging.lemma-2.intermediate",
-    paper="merging",
     where="Lemma 2, proof, the bound before its last step, C = 1",
     kind="identity",
     replaced_by="merging.lemma-2.right-depth",
@@ -124,7 +121,7 @@ def _intermediate_excess(run: Run) -> np.ndarray:
     return excess(recorded(run, "max_depth")[2:], np.reshape(bound, (-1, 1))).max(axis=0)
 
 
-@claim("merging.lemma-2.right-depth", paper="merging", where="replaces Lemma 2, Eq. (7)", kind="identity")
+@claim("merging.lemma-2.right-depth", where="replaces Lemma 2, Eq. (7)", kind="identity")
 class RightDepth:
     """The tree is as deep as the first slots in which each depth can be split allow, and no deeper."""
 
@@ -135,9 +132,7 @@ class RightDepth:
     observe = beyond_for_both_constants("deepest", "max_depth", corrected.depth_bound)
 
 
-@claim(
-    "merging.lemma-2.simple-depth", paper="merging", where="replaces Lemma 2, Eq. (7), in closed form", kind="identity"
-)
+@claim("merging.lemma-2.simple-depth", where="replaces Lemma 2, Eq. (7), in closed form", kind="identity")
 class SimpleDepth:
     """One level more than the proof's bound, with the least logarithm that a threshold after the root's can have."""
 
@@ -153,7 +148,6 @@ _TIMES = np.arange(3, 1025, dtype=float)
 
 @claim(
     "merging.lemma-2.log-time",
-    paper="merging",
     where="Lemma 2, proof: log(t/delta) >= log(T/delta) for t <= T",
     kind="identity",
     replaced_by="merging.lemma-2.log-time-right",
@@ -167,12 +161,7 @@ class LogTime:
     observe = computed(ANY_TREE, lambda: np.log(_TIMES[-1]) - np.log(_TIMES).min())
 
 
-@claim(
-    "merging.lemma-2.log-time-right",
-    paper="merging",
-    where="replaces the step of Lemma 2's proof to T",
-    kind="identity",
-)
+@claim("merging.lemma-2.log-time-right", where="replaces the step of Lemma 2's proof to T", kind="identity")
 class LogTimeRight:
     """What the step is for holds from t = e delta on: t / log(t/delta) grows with t."""
 
@@ -182,7 +171,7 @@ class LogTimeRight:
     observe = computed(ANY_TREE, lambda: excess(-np.diff(_TIMES / np.log(_TIMES)), 0).max())
 
 
-@claim("merging.lemma-2.log-ratio", paper="merging", where="Lemma 2, proof, last step", kind="identity")
+@claim("merging.lemma-2.log-ratio", where="Lemma 2, proof, last step", kind="identity")
 class LogRatio:
     """2 log(1/rho) is at least 1 - rho."""
 
@@ -198,7 +187,6 @@ def _log_ratio_shortfall(ratios: np.ndarray) -> float:
 
 @claim(
     "merging.equation-8.early",
-    paper="merging",
     where="Eq. (8), first inequality, C = 1",
     kind="identity",
     replaced_by="merging.lemma-1.leaves",
@@ -219,7 +207,6 @@ def _early_excess(run: Run) -> np.ndarray:
 
 @claim(
     "merging.equation-8.power",
-    paper="merging",
     where="Eq. (8): 2 to the power of (7)",
     kind="identity",
     margin=1e-9,
@@ -234,13 +221,7 @@ class Power:
     observe = computed(ANY_TREE, lambda: _power_error(lambda rate, x: 2**rate * x))
 
 
-@claim(
-    "merging.equation-8.right-power",
-    paper="merging",
-    where="replaces Eq. (8), its algebra",
-    kind="identity",
-    margin=1e-9,
-)
+@claim("merging.equation-8.right-power", where="replaces Eq. (8), its algebra", kind="identity", margin=1e-9)
 class RightPower:
     """2 to the power of a multiple of log X is X to that multiple of log 2."""
 

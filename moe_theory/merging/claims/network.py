@@ -8,10 +8,10 @@ on the regret are of that network too: they need no hypothesis to hold, as each 
 import numpy as np
 
 from moe_theory.merging import corrected, policies, theory
-from moe_theory.merging.claims.values import BY_RATIO, alike, excess, named, over, recorded
+from moe_theory.merging.claims.values import BY_RATIO, alike, claim, excess, named, over, recorded
 from moe_theory.merging.experiments import ABLATION, DIMS, NUM_ROUNDS, SMOOTHNESS_RATIOS, SURFACE, ratio_cell
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs, claim
+from moe_theory.verify.claim import Runs
 
 CONFIDENCE = 0.2  # delta of Lemmas 3 and 4 and of Theorem 1; the experiments' own, 1, would make them say nothing
 NUM_LAYERS = DIMS.num_hidden + 1  # L
@@ -39,7 +39,7 @@ def _is_wide(dims, runs: Runs) -> list[tuple[str, bool]]:
     return [(f"the width {dims.width} is at least {least:.1e}, for a constant of 1", dims.width >= least)]
 
 
-@claim("merging.lemma-3.distance", paper="merging", where="Lemma 3", kind="identity")
+@claim("merging.lemma-3.distance", where="Lemma 3", kind="identity")
 class Distance:
     """A network that is as wide as Lemma 3 asks stays within 2 sqrt(t/(w lambda)) of where it began."""
 
@@ -50,7 +50,7 @@ class Distance:
     observe = _distance_excess
 
 
-@claim("merging.lemma-3.distance-at-64", paper="merging", where="Lemma 3, of a network of width 64", kind="identity")
+@claim("merging.lemma-3.distance-at-64", where="Lemma 3, of a network of width 64", kind="identity")
 class DistanceInPractice:
     """Tanbr's network of width 64 stays within 2 sqrt(t/(w lambda)) of where it began."""
 
@@ -79,7 +79,7 @@ def _linearization(dims, runs: Runs) -> list[tuple[str, bool]]:
     return [*_is_wide(dims, runs), (f"its terms for the width, {error:.1e}, are below 1", error < 1)]
 
 
-@claim("merging.lemma-4.gap", paper="merging", where="Lemma 4, Eq. (9)", kind="probability")
+@claim("merging.lemma-4.gap", where="Lemma 4, Eq. (9)", kind="probability")
 class Gap:
     """Where Lemma 4 applies, a slot loses at most what (9) says in all recorded slots, with probability 1 - delta."""
 
@@ -94,7 +94,6 @@ class Gap:
 def _declare_gap(surface: str) -> None:
     @claim(
         f"merging.lemma-4.gap-at-64-{surface}",
-        paper="merging",
         where=f"Lemma 4, Eq. (9) without the terms for the width, at a width of 64, rho = 0.9, reward `{surface}`",
         kind="probability",
     )
@@ -114,7 +113,6 @@ for _surface in ("peaked", "shares"):
 
 @claim(
     "merging.lemma-4.gap-at-64-by-ratio",
-    paper="merging",
     where="Lemma 4, Eq. (9) without the terms for the width, of a network of width 64, reward `peaked`",
     kind="probability",
 )
@@ -129,12 +127,7 @@ class GapByRatio:
     predict = staticmethod(lambda runs: 1 - CONFIDENCE)
 
 
-@claim(
-    "merging.assumption-1.best-leaf",
-    paper="merging",
-    where="Assumption 1, iii) and iv), as Lemma 4 uses it",
-    kind="probability",
-)
+@claim("merging.assumption-1.best-leaf", where="Assumption 1, iii) and iv), as Lemma 4 uses it", kind="probability")
 class BestLeaf:
     """The leaf with the best weights has a candidate within nu_1 rho^h of their reward, in all recorded slots."""
 
@@ -153,11 +146,7 @@ def _is_near_best(run: Run) -> np.ndarray:
 
 
 def _bounds(run: Run) -> list[theory.RegretBound]:
-    """(6) of each replicate, with the determinant of Z, of the gradients of the weights picked, for that of M.
-
-    M is over all candidates, of which there are more. Steps are taken to have converged, so that the term with J is 0,
-    and the norm S to be 1.
-    """
+    """(6) of each replicate, with the determinant of Z, of the gradients of the weights picked, for that of M."""
     leaves = float(theory.leaf_bound(float(NUM_ROUNDS), run.params))
     information = np.log1p(NUM_ROUNDS * leaves / float(run.params.regularization))
     dimensions = recorded(run, "log_determinant")[-1] / information
@@ -188,7 +177,6 @@ def _slots(runs: Runs) -> np.ndarray:
 
 @claim(
     "merging.theorem-1.regret",
-    paper="merging",
     where="Theorem 1, Eq. (6), its term with J taken as 0, of a network of width 64",
     kind="upper_bound",
     replaced_by="merging.theorem-1.right-form",
@@ -206,7 +194,6 @@ class RegretBound:
 
 @claim(
     "merging.theorem-1.neural-part",
-    paper="merging",
     where="Theorem 1, Eq. (6) without T + 1, of a network of width 64",
     kind="upper_bound",
 )
@@ -223,7 +210,6 @@ class NeuralRegretBound:
 
 @claim(
     "merging.theorem-1.right-form",
-    paper="merging",
     where="replaces Theorem 1: the worst sum of nu_1 rho^h in place of T + 1, which says little at this T too",
     kind="upper_bound",
 )

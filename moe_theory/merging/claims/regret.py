@@ -3,9 +3,9 @@
 import numpy as np
 
 from moe_theory.merging import policies
-from moe_theory.merging.claims.values import Values, final, half, in_most, mean_value, recorded
+from moe_theory.merging.claims.values import Values, claim, final, half, in_most, mean_value, recorded
 from moe_theory.merging.experiments import NUM_ROUNDS, RIVALS, SURFACE, WARM, WARMED
-from moe_theory.verify.claim import Runs, claim
+from moe_theory.verify.claim import Runs
 
 SLOTS = (32, 64, 128, 256, 512)  # where growth is looked at
 LEAST_LOSS = 1e-3  # of a sum of slots' regrets: what rounding may make of 0
@@ -29,7 +29,7 @@ _AHEAD = {
 def _declare_order(id: str, where: str, winner: str, loser: str, surface: str, replaced_by: str | None = None) -> None:
     """In most worlds one policy's regret is below another's."""
 
-    @claim(id, paper="merging", where=where, kind="probability", replaced_by=replaced_by)
+    @claim(id, where=where, kind="probability", replaced_by=replaced_by)
     class Order:
         __doc__ = (
             f"On {_WORDS[surface]} the regret of `{winner}` over {NUM_ROUNDS} slots is below that of `{loser}` in most "
@@ -72,7 +72,6 @@ def _declare_growth(surface: str) -> None:
 
     @claim(
         f"merging.abstract.sublinear-root-{surface}",
-        paper="merging",
         where=f"Abstract and remark on Theorem 1, on {_WORDS[surface]}",
         kind="probability",
         replaced_by=right,
@@ -88,7 +87,7 @@ def _declare_growth(surface: str) -> None:
         observe = staticmethod(lambda runs: _exponent(runs, True) <= 0.5 + TOLERANCE)
         predict = half
 
-    @claim(right, paper="merging", where=f"Section VI: sublinear, on {_WORDS[surface]}", kind="probability")
+    @claim(right, where=f"Section VI: sublinear, on {_WORDS[surface]}", kind="probability")
     class Sublinear:
         __doc__ = (
             f"On {_WORDS[surface]} the exponent of Tanbr's regret, fitted over slots {SLOTS[0]} to {SLOTS[-1]}, is at "
@@ -103,7 +102,6 @@ def _declare_growth(surface: str) -> None:
 
 @claim(
     "merging.figure-4.behind-nucb-early",
-    paper="merging",
     where="Figs. 2 and 4 (a): worse at first, on a reward with one peak",
     kind="probability",
 )
@@ -121,7 +119,6 @@ class BehindEarly:
 
 @claim(
     "merging.figure-4.ahead-of-nucb-late",
-    paper="merging",
     where="Figs. 2 and 4 (a): better in the end, on a reward with one peak",
     kind="probability",
 )
@@ -153,7 +150,6 @@ for _surface in WARMED:
 
 @claim(
     "merging.regret.mean-of-bests",
-    paper="merging",
     where="Section IV-D, definition of the regret",
     kind="counterexample",
     replaced_by="merging.regret.best-weights",
@@ -169,7 +165,6 @@ class MeanOfBests:
 
 @claim(
     "merging.regret.best-weights",
-    paper="merging",
     where="replaces the definition of the regret: the weights that are best for the mix",
     kind="identity",
     margin=1e-5,

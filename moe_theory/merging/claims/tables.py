@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from moe_theory.merging.claims.values import ANY_TREE, computed, excess, named
+from moe_theory.merging.claims.values import ANY_TREE, claim, computed, excess, named
 from moe_theory.merging.experiments import DIMS, TREES
-from moe_theory.verify.claim import claim
 
 COLUMNS = ("Tanbr", "RL", "Switch", "Soft", "NUCB")
 # Table II, task by task; of the tasks with two metrics both.
@@ -35,13 +34,7 @@ def _savings() -> np.ndarray:
     return np.array([1 - task / token for token, task in pairs])
 
 
-@claim(
-    "merging.table-2.averages",
-    paper="merging",
-    where="Table II, last column",
-    kind="identity",
-    margin=0.005 + 1e-9,
-)
+@claim("merging.table-2.averages", where="Table II, last column", kind="identity", margin=0.005 + 1e-9)
 class Averages:
     """Each average of Table II is the mean over tasks of the mean of a task's metrics, to its last digit."""
 
@@ -53,7 +46,6 @@ class Averages:
 
 @claim(
     "merging.table-2.every-task",
-    paper="merging",
     where="Section V-B: better performance on individual tasks, of Table II as printed",
     kind="identity",
 )
@@ -66,13 +58,7 @@ class EveryTask:
     observe = computed(ANY_TREE, lambda: excess(_by_task()[1:].max(axis=0), _by_task()[0]))
 
 
-@claim(
-    "merging.table-1.about-35-per-cent",
-    paper="merging",
-    where="Section I, of Table I as printed",
-    kind="identity",
-    margin=ROUGHLY,
-)
+@claim("merging.table-1.about-35-per-cent", where="Section I, of Table I as printed", kind="identity", margin=ROUGHLY)
 class About35:
     """Table I's task-level rows save about 35 % of the seconds of its token-level rows, to within 5 %."""
 
@@ -92,12 +78,7 @@ def _parameters(depth: int) -> int:
     return DIMS.width * (DIMS.max_experts + DIMS.num_tasks) + DIMS.width**2 * (depth - 2)
 
 
-@claim(
-    "merging.equation-3.parameters",
-    paper="merging",
-    where="below Eq. (3): the number of parameters",
-    kind="identity",
-)
+@claim("merging.equation-3.parameters", where="below Eq. (3): the number of parameters", kind="identity")
 class NumParameters:
     """The number of parameters that the paper gives is that of the L matrices that (3) multiplies."""
 

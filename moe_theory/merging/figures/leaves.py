@@ -29,11 +29,7 @@ class Case(NamedTuple):
     split_constant: float
 
 
-CASES: dict[str, Case] = {
-    "small": Case(0.5, 1.0),
-    "usual": Case(0.9, 1.0),
-    "large": Case(0.5, 30.0),
-}
+CASES: dict[str, Case] = {"small": Case(0.5, 1.0), "usual": Case(0.9, 1.0), "large": Case(0.5, 30.0)}
 NUM_ROUNDS = 20_000
 NUM_RECORDS = 300  # slots drawn, evenly spread on a logarithmic axis
 DIMS = Dims(max_experts=3, max_rounds=NUM_ROUNDS, max_leaves=1024)
@@ -46,12 +42,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "deepest": {"color": "C2", "linewidth": 1.6, "drawstyle": "steps-post"},
     "printed": {"color": "C1", "linewidth": 1.4, "linestyle": (0, (4, 1.6))},
     "intermediate": {"color": "C1", "linewidth": 1.2, "linestyle": (0, (1, 1.2))},
-    "repaired": {
-        "color": "black",
-        "linewidth": 1.0,
-        "linestyle": (0, (4, 1.2, 1, 1.2)),
-        "drawstyle": "steps-post",
-    },
+    "repaired": {"color": "black", "linewidth": 1.0, "linestyle": (0, (4, 1.2, 1, 1.2)), "drawstyle": "steps-post"},
 }
 LEGEND = {
     "in-turn": "leaf after leaf, shallowest first",

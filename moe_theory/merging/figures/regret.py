@@ -115,10 +115,7 @@ def compute(
 
 
 def fitted(regrets: Float[np.ndarray, "R B"], slots: np.ndarray, num_rounds: int) -> tuple[float, float]:
-    """The exponent of the mean regret's growth and half the length of its interval, NaN for one replicate.
-
-    Fitted to slots evenly spread on a logarithmic axis, from T over `FITTED_SHARE` on.
-    """
+    """The exponent of the mean regret's growth and half the length of its interval, NaN for one replicate."""
     late = slots >= num_rounds / FITTED_SHARE
     samples = slope_samples(regrets[late].T, slots[late].astype(float))[:, 0]
     if len(samples) < 2:

@@ -29,8 +29,6 @@ def compute(
 ) -> xr.Dataset:
     """Quantiles, over replicates, of the slots and, over repetitions, of the milliseconds, by number of experts.
 
-    Args:
-        num_rounds: repetitions of the timing.
     Raises: InvalidRunError for replicates or repetitions that cannot be run.
     """
     repeats = REPEATS if num_rounds is None else num_rounds

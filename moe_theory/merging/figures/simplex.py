@@ -69,10 +69,7 @@ def compute(
 
 
 def polygon(lower: Float[np.ndarray, " 3"], upper: Float[np.ndarray, " 3"]) -> Float[np.ndarray, "c 3"]:
-    """The corners, in order, of what a box has of the simplex of three weights; none where it misses it.
-
-    The triangle is cut by the six half-spaces x_k >= l_k, x_k <= u_k one after another (Sutherland and Hodgman).
-    """
+    """The corners, in order, of what a box has of the simplex of three weights; none where it misses it."""
     corners = np.eye(3)
     for k in range(3):
         for sign, edge in ((1.0, lower[k]), (-1.0, upper[k])):

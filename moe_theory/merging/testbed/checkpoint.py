@@ -212,8 +212,6 @@ class ExpertTensors(NamedTuple):
 def load_experts(path: Path | str, pattern: str) -> dict[int, dict[str, np.ndarray]]:
     """The experts' tensors by layer and by name within the expert, each (K, ...) in its own dtype.
 
-    Args:
-        pattern: of the tensors' names; without {name}, what follows the last placeholder is the name.
     Raises: InvalidCheckpointError, as `find_experts` does.
     """
     found = find_experts(path, pattern)
