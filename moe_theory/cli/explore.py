@@ -1,6 +1,7 @@
 """`moe-theory explore`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,19 +35,7 @@ from moe_theory.cli.output import command_line, open_console, print_json, print_
     "what CLAIM.json in OUT holds, with schema, claim, axes, summary and points, each with its place "
     "(at) and its verdict."
 )
-def explore(
-    claim: str,
-    over: tuple[str, ...],
-    reading: str | None,
-    points: int,
-    refine: int,
-    replicates: int | None,
-    seed: int,
-    error: float,
-    module: Path | None,
-    out: Path,
-    as_json: bool,
-) -> None:
+def explore(claim: str, module: Path | None, out: Path, as_json: bool, **asked: Any) -> None:
     """Map where a claim holds.
 
     Judges CLAIM, an id, on a coarse grid over one or two parameters, then between neighbours whose statuses differ.
@@ -61,8 +50,7 @@ def explore(
 
     if module is not None:
         load_claims(module)
-    source = None if module is None else str(module)
-    plan = plan_search(claim, over, reading, points, refine, replicates, seed, error, source)
+    plan = plan_search(claim, **asked, module=None if module is None else str(module))
     folder = prepare_folder(out, [path.name for path in exploration.paths_of(out, plan.claim.id)])
     keep_programs(folder / "programs")
     console = open_console(to_stderr=as_json)

@@ -1,6 +1,7 @@
 """`moe-theory figures`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,16 +18,7 @@ from moe_theory.cli.output import open_console, print_json, print_lines
 @out_option("Folder that gets one folder of figures a paper.", "figures")
 @click.option("--list", "only_list", is_flag=True, help="Only list the figures.")
 @json_option("a list of the paths written, or with --list the figures' titles by name.")
-def figures(
-    paper: str,
-    names: tuple[str, ...],
-    reading: str | None,
-    replicates: int | None,
-    seed: int,
-    out: Path,
-    only_list: bool,
-    as_json: bool,
-) -> None:
+def figures(paper: str, names: tuple[str, ...], out: Path, only_list: bool, as_json: bool, **asked: Any) -> None:
     """Regenerate a paper's figures with theory drawn over empirics.
 
     Draws the figures NAME of PAPER, all of them by default. Writes each as an SVG, and the numbers behind it as CSV,
@@ -46,9 +38,7 @@ def figures(
         return
     console = open_console(to_stderr=as_json)
     with terminal_progress(console) as progress:
-        paths = plots.make_figures(
-            paper, names, reading=reading, replicates=replicates, seed=seed, out=out, progress=progress
-        )
+        paths = plots.make_figures(paper, names, out=out, progress=progress, **asked)
     if as_json:
         print_json([str(path) for path in paths])
     else:

@@ -58,7 +58,6 @@ def stop(reason: str) -> NoReturn:
 
 
 def stop_at_once(reason: str) -> NoReturn:
-    """`stop` without waiting for threads that are in the middle of a chunk."""
     try:
         stop(reason)
     except SystemExit:

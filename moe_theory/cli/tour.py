@@ -78,7 +78,6 @@ def tour(asked: str | None, out: Path, only_script: bool, as_json: bool) -> None
 
 
 def _chosen(text: str | None, count: int) -> range:
-    """The steps asked for, such as 4 or 1-4; all `count` for None. Raises: InvalidRunError for others."""
     if text is None:
         return range(1, count + 1)
     found = re.fullmatch(r"(\d+)(?:-(\d+))?", text.strip())

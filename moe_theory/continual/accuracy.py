@@ -1,8 +1,4 @@
-"""Average accuracy and forgetting of an accuracy matrix, by each definition in the continual-learning literature.
-
-Row t, column i is the accuracy on the i-th experience after the t-th was learned. The papers' forgetting, Eq. (15), is
-of errors and of arrivals; on a matrix whose columns are arrivals it is `forgetting(against="learned")`.
-"""
+"""Average accuracy and forgetting of an accuracy matrix, row t and column i: on the i-th experience after the t-th."""
 
 from typing import Literal
 

@@ -54,10 +54,7 @@ class Info(NamedTuple):
 
 
 def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
-    """alpha M f_t / t: what the auxiliary loss adds to the cost of a chosen expert.
-
-    f_t(m) counts rounds 1..t, the current one included. Source: Eqs. (7), (30) of `continual`.
-    """
+    """alpha M f_t / t, with f_t(m) of rounds 1..t: an auxiliary cost. Source: Eqs. (7), (30) of `continual`."""
     # Without the cast JAX divides integers in float32, even where the run is in float64.
     fractions = visits.astype(jnp.result_type(float)) / (time * params.num_active)
     return params.balance_weight * params.num_experts * fractions / time
@@ -200,11 +197,8 @@ def learn(
 
     Args:
         arrival: task () and features (d, s), whose task must be one of the pool's.
-        perturbation: r of (1), one a (padded) expert.
         max_active: static bound of `Params.num_active`; a system takes it from its `Dims`.
         optimizer: the one that `begin` was given.
-        auxiliary: what the auxiliary loss costs a chosen expert.
-    Returns: the state after the round, and its observables.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
     Raises: InvalidDimsError for features that do not fit the state or have s >= d; InvalidParamsError for parameters
         outside their range, where their values are known.

@@ -18,8 +18,7 @@ from moe_theory.core.tasks import Pool
 def single_expert(pool: Pool, num_samples: int, num_rounds: int) -> Exact:
     """Exact expected metrics for M = 1 and the arrivals of Definition 1: one signal column, the others Gaussian.
 
-    Tasks arrive uniformly; the expectation is over tasks and features, for this `pool`: the forgetting of (15), the
-    generalization error of (16) and the error of (14). Float64; O(N d^3 + T (N d^2 + d^3)).
+    Tasks arrive uniformly; the expectation is over tasks and features. Float64; O(N d^3 + T (N d^2 + d^3)).
 
     Source: `core/single_expert.py`; replaces Proposition 4, (17) and (18), of `continual`.
     Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidParamsError for a zero signal; InvalidRunError if
@@ -42,8 +41,7 @@ def single_expert_gaussian(pool: Pool, num_samples: int, num_rounds: int) -> Exa
     """Exact expected metrics for M = 1 if every column of X were Gaussian, the setting of Proposition 4's proof.
 
     Then Pi_n = I and D = d, and with r = 1 - s/d every error is a mean over the truths learned before:
-    E|w_t - w_{n_tau}|^2 = r^t W + (1 - r^t - (1-r) r^(t-tau)) Delta. The last term, absent from (17) and (18), is the
-    arrival of the task itself, at distance 0. Float64; O(T).
+    E|w_t - w_{n_tau}|^2 = r^t W + (1 - r^t - (1-r) r^(t-tau)) Delta. Float64; O(T).
 
     Source: Lemma 16, (42), of `continual`, summed without dropping l = i.
     Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidRunError if num_rounds < 1.
@@ -85,8 +83,7 @@ def theorem_2(
 ) -> theory.Bound:
     """Theorem 2 with r^(L_tau - L_T1) in the third term of (21) in place of r^(L_t - L_T1 - 1).
 
-    This is what "term a - term b" in the proof gives before it is evaluated. The second term of (21), and (22), are as
-    printed. Arguments and result: as of `theory.theorem_2`.
+    (22) is as printed. Arguments and result: as of `theory.theorem_2`.
 
     Source: Theorem 2, (21), and Appendix J of `continual`.
 
@@ -130,9 +127,8 @@ def routing_probabilities(
 ) -> Float[np.ndarray, "*batch M"]:
     """P(argmax_j h_j + r_j = m) for independent r_j ~ U[0, lambda], in float64.
 
-    With expert m's perturbation at u lambda it wins with probability prod_j F(u + (h_m - h_j) / lambda), F the
-    distribution function of U[0, 1]: a polynomial of degree M - 1 between the places where a factor reaches 0 or 1,
-    which Gauss-Legendre quadrature integrates over u in [0, 1] without error but rounding.
+    With its perturbation at u lambda expert m wins with probability prod_j F(u + (h_m - h_j) / lambda), F that of
+    U[0, 1]: a piecewise polynomial of degree M - 1 in u, which Gauss-Legendre quadrature integrates exactly.
 
     Source: Eq. (1) and Appendix B of `continual`.
 
@@ -175,8 +171,6 @@ def lemma_11(num_sets: int, num_experts: int) -> float:
 
 def coverage_probability(num_sets: int, num_experts: int) -> float:
     """The probability that M experts, each in one of N sets independently and uniformly, leave no set empty.
-
-    Inclusion and exclusion of empty sets, in integers.
 
     Source: Lemma 11 of `continual`, which bounds it.
 

@@ -145,7 +145,6 @@ def system_with_diagnostics(dims: Dims) -> System:
 
 
 def signal_outputs(state: State) -> Float[Array, "M N"]:
-    """<theta_m, v_n>: each gate's output for each signal alone."""
     return jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=2)
 
 

@@ -39,14 +39,8 @@ class Moves(NamedTuple):
 
 
 def observe_metrics(state: State, info: Info) -> Records:
-    return Records(
-        forgetting=info.forgetting,
-        generalization_error=info.generalization_error,
-        loads=state.visits,
-        explored_loads=state.explored_visits,
-        terminated=state.terminated,
-        update_norm=info.update_norm,
-    )
+    metrics, loads = (info.forgetting, info.generalization_error), (state.visits, state.explored_visits)
+    return Records(*metrics, *loads, state.terminated, info.update_norm)
 
 
 def observe_moves(state: State, info: Info) -> Moves:
@@ -412,7 +406,6 @@ def shared_pools_of(run: Run) -> tuple[list[Pool], Int[np.ndarray, " B"]]:
 
 
 def gaps_of(run: Run) -> theory.Gaps:
-    """The gaps of each replicate's pool, as arrays (B,)."""
     return theory.Gaps(*np.transpose([theory.gaps(pool) for pool in pools_of(run)]))
 
 

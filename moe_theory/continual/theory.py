@@ -1,10 +1,7 @@
-"""Closed forms as `continual` (ICLR 2025) prints them: Proposition 4, Theorems 1 and 2, (17) to (22); Lemmas 11 and 16.
+"""Closed forms as `continual` prints them, right or wrong (see `corrected.py`): Proposition 4, Theorems, Lemmas 11, 16.
 
-Each sum over rounds tau depends on the routes only through the experts' loads L_t(m): the arrivals at expert m see
-the loads 1, 2, ..., L_t(m), so every sum is a geometric one and costs O(M). Given NumPy float64 a function computes in
-float64; given JAX arrays, traced or not, it computes in their precision.
-
-Right or wrong; what holds instead is in `corrected.py`.
+The arrivals at expert m see the loads 1, 2, ..., L_t(m), so that each sum over rounds is geometric and costs O(M).
+Given NumPy float64 a function computes in float64; given JAX arrays, traced or not, in their precision.
 """
 
 from typing import NamedTuple
@@ -56,8 +53,6 @@ def termination_rounds(
     truth_scale: Float[ArrayLike, "*batch"],
 ) -> Int[Numbers, "*batch"]:
     """T2 = ceil(sigma_0^(-1/4) M / eta), up to its O() constant: when gate updates terminate, in rounds.
-
-    Rounded as in `exploration_rounds`.
 
     Source: Proposition 3 of `continual`.
 

@@ -97,7 +97,6 @@ def run_preset(
     num_rounds: int | None = None,
     what: str | None = None,
 ) -> dict[str, Run]:
-    """Every round of cells of a small preset, by the names of `settings` (name -> parameters)."""
     length = preset.num_rounds if num_rounds is None else num_rounds
     if length > preset.num_rounds:
         raise InvalidRunError(f"num_rounds={length} must be at most {preset.num_rounds}, the rounds of {preset.name}.")

@@ -55,8 +55,7 @@ def total_variance(moments: Moments, time: Int[Array, ""]) -> Float[Array, ""]:
 def variance(moments: Moments, time: Int[Array, ""]) -> Float[Array, ""]:
     """Variance of an element across tasks, mean over elements: sigma_0, or its square. In [0, 1/p].
 
-    Elements' variances sum to E|x|^2 - |E x|^2 = 1 - |E x|^2 for vectors x of norm 1. The sigma_0 = 0.1 of `edge` is
-    therefore impossible at p = 784: the variance is at most 1/p and the deviation p^-0.5 = 0.036.
+    Elements' variances sum to 1 - |E x|^2 for vectors x of norm 1: at p = 784 the 0.1 of `edge` is impossible.
 
     Source: as `mean_image`.
     """

@@ -166,10 +166,7 @@ def printed(preset: Preset) -> Table | None:
 
 
 def incremental_accuracy(accuracy: Float[np.ndarray, "T *batch"]) -> Float[np.ndarray, "*batch"]:
-    """The average incremental accuracy: mean over rounds t of A_t, the mean accuracy of the tasks up to t.
-
-    The paper does not define it; this is the usual definition (Rebuffi et al., iCaRL, 2017).
-    """
+    """The mean over rounds t of A_t, the mean accuracy of the tasks up to t (Rebuffi et al., iCaRL, 2017)."""
     return np.asarray(np.mean(accuracy, axis=0, dtype=np.float64))
 
 

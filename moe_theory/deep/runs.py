@@ -110,7 +110,6 @@ class Plan:
         return None if self.folder is None else self.folder / slug / f"{replicate}.npz"
 
     def forget(self) -> None:
-        """Remove all files of runs of the preset, of other seeds and settings too."""
         for cell in self.preset.cells():
             path = self.path(cell, 0)
             for file in [] if path is None else path.parent.glob("*.npz"):
@@ -148,9 +147,7 @@ def run_plan(plan: Plan, on_step: Callable[[Step], None] = lambda step: None, nu
     """Run what is not stored yet; all records by the cells' names, as claims and figures take them.
 
     Args:
-        on_step: called from threads after every part; an exception that it raises ends the runs, as an interrupt does.
-            Parts that it was called for are stored by then.
-        num_threads: runs at a time.
+        on_step: called from threads after every part is stored; an exception that it raises ends the runs.
     Raises: OutputError for a folder that cannot be written.
     """
     cells = plan.params()
@@ -204,15 +201,12 @@ def _attributes(plan: Plan, command: str) -> dict[str, Any]:
 
 
 class Checkpoint(NamedTuple):
-    """A run after `done` rounds, on the host."""
-
     done: int
     records: dict[str, Shaped[np.ndarray, "done ..."]]
     state: list[np.ndarray]  # leaves of the state; none once the run is complete
 
 
 def _load(path: Path, identity: str, num_rounds: int) -> tuple[Stored, Checkpoint | None]:
-    """What is stored of the run with this identity, and the checkpoint if it can be resumed."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -231,14 +225,7 @@ def _load(path: Path, identity: str, num_rounds: int) -> tuple[Stored, Checkpoin
     return (Stored.COMPLETE if found.done == num_rounds else Stored.PARTIAL), found
 
 
-def _save(path: Path, identity: str, checkpoint: Checkpoint) -> None:
-    arrays = {_RECORD + name: array for name, array in checkpoint.records.items()}
-    arrays |= {f"{_STATE}{place}": leaf for place, leaf in enumerate(checkpoint.state)}
-    write_whole(path, pack({"identity": identity, "done": checkpoint.done}, arrays), WAY_OUT)
-
-
 def _leaves_of(state: Any) -> list[np.ndarray]:
-    """Leaves of a state without its pool, which all runs share."""
     return [np.asarray(leaf) for leaf in jax.tree.leaves(state._replace(pool=None))]
 
 
@@ -262,8 +249,6 @@ def _stacked(plan: Plan, cells: Mapping[str, Params], records: Mapping[tuple[str
 
 
 class _Shared:
-    """What the runs of a plan share: data, programs, and whether to stop."""
-
     def __init__(self, plan: Plan, on_step: Callable[[Step], None]) -> None:
         self.plan, self.on_step = plan, on_step
         self.is_stopped = threading.Event()
@@ -297,8 +282,10 @@ class _Shared:
             done += rounds
             pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
             if path is not None:
-                leaves = _leaves_of(state) if done < num_rounds else []
-                _save(path, identity, Checkpoint(done, _joined(pieces), leaves))
+                arrays = {_RECORD + name: array for name, array in _joined(pieces).items()}
+                if done < num_rounds:
+                    arrays |= {f"{_STATE}{place}": leaf for place, leaf in enumerate(_leaves_of(state))}
+                write_whole(path, pack({"identity": identity, "done": done}, arrays), WAY_OUT)
             self.on_step(Step(cell, replicate, done, rounds, None))
         return info(**_joined(pieces))
 

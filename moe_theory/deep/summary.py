@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from moe_theory.continual.theory import exploration_rounds
 from moe_theory.deep import networks
@@ -60,7 +60,7 @@ class Summary:
 def summarize(plan: Plan, runs: Runs) -> Summary:
     preset = plan.preset
     routed = [run for run in runs.values() if has_router(preset, run.params)] or list(runs.values())
-    drives = np.concatenate([run.records.drive[is_learned(run)] for run in routed])
+    drives = np.concatenate([run.records.drive[run.records.expert >= 0] for run in routed])
     return Summary(
         cells=[_cell(plan, name, runs) for name in preset.cells()],
         variance=float(np.mean(next(iter(runs.values())).records.variance[-1], dtype=float)),
@@ -81,17 +81,11 @@ def measures_of(preset: Preset, run: Run) -> dict[str, Float[np.ndarray, " B"]]:
 
 
 def has_router(preset: Preset, params: Params) -> bool:
-    """Whether trained gates route, among several experts."""
     is_adaptive = list(POLICIES).index("adaptive") == int(params.policy)
     return int(params.num_experts) > 1 and (preset.paper != EDGE or is_adaptive)
 
 
-def is_learned(run: Run) -> Bool[np.ndarray, "T B"]:
-    return run.records.expert >= 0
-
-
 def baseline_of(preset: Preset, cell: str) -> str | None:
-    """The cell to compare with: a single expert, or the adaptive policy with as many servers."""
     number = preset.cells()[cell]["num_experts"]
     name = server_cell(number) if preset.paper == EDGE else expert_cell(preset.experts[0])
     return None if name == cell else name
@@ -101,7 +95,7 @@ def _cell(plan: Plan, name: str, runs: Runs) -> CellSummary:
     run, preset = runs[name], plan.preset
     own, baseline = measures_of(preset, run), baseline_of(preset, name)
     others = {} if baseline is None else measures_of(preset, runs[baseline])
-    learned = is_learned(run)
+    learned = run.records.expert >= 0
     unmoved = learned & (run.records.locality < _least_change(plan, run.params))
     terminates = preset.paper != EDGE and bool(run.params.terminate) and has_router(preset, run.params)
     return CellSummary(
@@ -120,7 +114,6 @@ def _cell(plan: Plan, name: str, runs: Runs) -> CellSummary:
 
 
 def _least_change(plan: Plan, params: Params) -> float:
-    """`LEAST_CHANGE` in the units of the records, which are per parameter under some readings."""
     if not params.per_parameter:
         return LEAST_CHANGE
     network, shape = networks.NETWORKS[plan.preset.dims.network], plan.data.train.pixels.shape[1:]

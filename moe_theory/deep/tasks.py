@@ -82,7 +82,16 @@ def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[A
 def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
     """The pool, on the host, of tasks that recognise these classes of a data set, one each."""
     data = source if isinstance(source, DataSet) else source()
-    _check_pixels(data)
+    train, test = data.train.pixels, data.test.pixels
+    if train.dtype != np.uint8 or test.dtype != np.uint8:
+        raise InvalidDimsError(
+            f"pixels of {data.title} must be bytes in 0..255, uint8, not {train.dtype} and {test.dtype}. Convert them."
+        )
+    if train.ndim != 4 or train.shape[1:] != test.shape[1:]:
+        raise InvalidDimsError(
+            f"images of {data.title} must have shape (n, h, w, c), the same in both splits, not {train.shape} and "
+            f"{test.shape}. Change the data."
+        )
     known = len(data.class_names)
     if len(set(classes)) < len(classes) or not all(0 <= label < known for label in classes):
         raise InvalidDimsError(f"classes={list(classes)} must be different classes of {data.title}, 0..{known - 1}.")
@@ -96,21 +105,7 @@ def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
     return Pool(train=_split(data.train, classes), test=_split(data.test, classes), mean=mean, deviation=deviation)
 
 
-def _check_pixels(data: DataSet) -> None:
-    train, test = data.train.pixels, data.test.pixels
-    if train.dtype != np.uint8 or test.dtype != np.uint8:
-        raise InvalidDimsError(
-            f"pixels of {data.title} must be bytes in 0..255, uint8, not {train.dtype} and {test.dtype}. Convert them."
-        )
-    if train.ndim != 4 or train.shape[1:] != test.shape[1:]:
-        raise InvalidDimsError(
-            f"images of {data.title} must have shape (n, h, w, c), the same in both splits, not {train.shape} and "
-            f"{test.shape}. Change the data."
-        )
-
-
 def on_device(pool: Pool) -> Pool:
-    """The pool as JAX arrays, reals in the precision of the run."""
     return jax.tree.map(
         lambda leaf: jnp.asarray(leaf, None if leaf.dtype.kind in "iu" else jnp.result_type(float)), pool
     )

@@ -86,7 +86,6 @@ def step_size(params: Params, time: Int[Array, ""]) -> Float[Array, ""]:
 def losses(
     outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
 ) -> Float[Array, " n"]:
-    """The training loss of each image: cross entropy or squared error, of two classes or of K."""
     binary = optax.sigmoid_binary_cross_entropy(outputs[:, 0], (labels == task).astype(outputs.dtype))
     # One-hot: the gradient of a gather would be a scatter, and an image of no class has no cross entropy.
     among = optax.softmax_cross_entropy(outputs, one_hot(outputs, labels).astype(outputs.dtype))

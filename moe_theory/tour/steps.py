@@ -53,7 +53,6 @@ class Result(NamedTuple):
 
 
 def script() -> str:
-    """The tour as it is shipped, in the percent format, which notebooks read."""
     return resources.files("moe_theory.tour").joinpath("script.py").read_text(encoding="utf-8")
 
 
@@ -109,7 +108,6 @@ def _pictures(folder: Path) -> dict[Path, int]:
 
 
 def _numbers(tree: ast.Module, namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers and verdicts under the names that a cell assigns outside of loops and functions."""
     assigned = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
     names = [node.id for target in assigned for node in ast.walk(target) if isinstance(node, ast.Name)]
     values = {name: _plain(namespace[name]) for name in names if name in namespace}
@@ -117,7 +115,6 @@ def _numbers(tree: ast.Module, namespace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A number, a dictionary of numbers, a verdict or verdicts, as JSON takes them; None for anything else."""
     if isinstance(value, Verdict):
         verdict = value.to_json()
         return {field: verdict[field] for field in VERDICT_FIELDS}

@@ -107,10 +107,7 @@ class OscillationForgetting:
 class OscillationGeneralization:
     """Without termination the generalization error oscillates more: ups and downs, less the net change."""
 
-    formula = (
-        r"\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{continue}], \quad "
-        r"S = \sum_{t=1000}^{1980} \left| G_{t+20} - G_t \right| - \left| G_{2000} - G_{1000} \right|"
-    )
+    formula = OscillationForgetting.formula.replace("F_", "G_")
     experiment = FIGURE_2
     labels = _BY_SIZE
     observe = _over_sizes(_swing("generalization_error"), terminate=True)

@@ -7,7 +7,7 @@ gates that route. Pairs in one set and in different ones are taken for the arriv
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.continual.claims.measurements import along, average_until, per_cell, probable, rate, router_learning
+from moe_theory.continual.claims.measurements import WINDOW, along, per_cell, probable, rate, router_learning
 from moe_theory.runs import Run
 
 
@@ -59,17 +59,11 @@ class Lemma15Tasks:
 class Lemma15Clusters:
     """With M < N, from T1 + 1 to t_1 experts of a cluster's set have larger probabilities for it than all others."""
 
-    formula = (
-        r"\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad "
-        r"\pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}"
+    formula = Lemma15Tasks.formula.replace(r"\mathcal{M}_n", r"\mathcal{M}_k").replace(
+        r"\mathcal{M}_{n", r"\mathcal{M}_{k"
     )
     experiment = experiments.NO_TERMINATION
     labels, observe = per_cell(experiments.FEW_SMALLEST, _always_ordered)
-
-
-def _gap(name: str, root: float):
-    """A gap of gate outputs at t_1 (root 1/4) or t_2 (root 3/4), averaged over a few rounds up to it."""
-    return lambda run: average_until(run, name, experiments.stage_rounds(run.params, root))
 
 
 _SAME = r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})"
@@ -80,162 +74,124 @@ _OTHER_ORDER = (
     r"|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{0.75})"
 )
 _AT_T2 = r"|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})"
+_GAPS = {
+    "same-set": ("own_gap", experiments.T2_POWER),
+    "other-set": ("other_gap", experiments.T2_POWER),
+    "all-experts": ("any_gap", experiments.RETURN_POWER),
+}
 
 
-@rate(
-    "continual.proposition-2.same-set",
-    at_least=1.75,
-    where="Proposition 2, Eq. (12), first case, and its full version, M > N",
-    replaced_by="continual.proposition-2.same-set-order",
-)
-class Proposition2SameSet:
+def _declare(name: str, statement: str, where: str, latex: str, **exponent: float) -> None:
+    gap, power = next(value for start, value in _GAPS.items() if name.startswith(start))
+    is_long, is_few = power == experiments.RETURN_POWER, "clusters" in name
+    short, long = (
+        (experiments.MANY_CELLS, experiments.FEW_CELLS)[is_few],
+        (experiments.MANY_LONG_CELLS, experiments.FEW_LONG_CELLS)[is_few],
+    )
+    id = f"continual.proposition-2.{name}"
+
+    def average(run: Run) -> np.ndarray:
+        time = experiments.stage_rounds(run.params, power)
+        return getattr(run.records, gap)[time - WINDOW : time].mean(axis=0, dtype=np.float64)
+
+    @rate(id, where=where, replaced_by=None if name.endswith("-order") else f"{id}-order", **exponent)
+    class Proposition2:
+        __doc__ = statement
+        formula = latex
+        experiment = experiments.NO_TERMINATION_LONG if is_long else experiments.NO_TERMINATION
+        labels, observe, abscissa = along(long if is_long else short, average)
+
+
+_declare(
+    "same-set",
     """With M > N and no termination, at t_1 gate outputs of two experts of the task's set are O(sigma_0^1.75) apart.
 
     The largest gap in the set, 0 in a set of fewer than two.
-    """
-
-    formula = _SAME
-    experiment = experiments.NO_TERMINATION
-    labels, observe, abscissa = along(experiments.MANY_CELLS, _gap("own_gap", experiments.T2_POWER))
-
-
-@rate(
-    "continual.proposition-2.same-set-clusters",
+    """,
+    "Proposition 2, Eq. (12), first case, and its full version, M > N",
+    _SAME,
     at_least=1.75,
-    where="Proposition 2, full version, item 1, first case, M < N",
-    replaced_by="continual.proposition-2.same-set-clusters-order",
 )
-class Proposition2SameSetClusters:
-    """With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0^1.75) apart."""
-
-    formula = _SAME
-    experiment = experiments.NO_TERMINATION
-    labels, observe, abscissa = along(experiments.FEW_CELLS, _gap("own_gap", experiments.T2_POWER))
-
-
-@rate("continual.proposition-2.same-set-order", at_least=1.0, where="replaces Proposition 2, Eq. (12), first case")
-class Proposition2SameSetOrder:
+_declare(
+    "same-set-clusters",
+    "With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0^1.75) apart.",
+    "Proposition 2, full version, item 1, first case, M < N",
+    _SAME,
+    at_least=1.75,
+)
+_declare(
+    "same-set-order",
     """With M > N and no termination, at t_1 gate outputs in a task's set are O(sigma_0) apart.
 
     The leader is chosen and lowered, so a gap stays of the order of one step, O(eta alpha) = O(sigma_0), and of lambda.
-    """
-
-    formula = _SAME_ORDER
-    experiment = experiments.NO_TERMINATION
-    labels, observe, abscissa = along(experiments.MANY_CELLS, _gap("own_gap", experiments.T2_POWER))
-
-
-@rate(
-    "continual.proposition-2.same-set-clusters-order",
+    """,
+    "replaces Proposition 2, Eq. (12), first case",
+    _SAME_ORDER,
     at_least=1.0,
-    where="replaces Proposition 2, full version, item 1, first case, M < N",
 )
-class Proposition2SameSetClustersOrder:
-    """With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0) apart."""
-
-    formula = _SAME_ORDER
-    experiment = experiments.NO_TERMINATION
-    labels, observe, abscissa = along(experiments.FEW_CELLS, _gap("own_gap", experiments.T2_POWER))
-
-
-@rate(
-    "continual.proposition-2.other-set",
-    equal=0.75,
-    where="Proposition 2, Eq. (12), second case, and its full version, M > N",
-    replaced_by="continual.proposition-2.other-set-order",
+_declare(
+    "same-set-clusters-order",
+    "With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0) apart.",
+    "replaces Proposition 2, full version, item 1, first case, M < N",
+    _SAME_ORDER,
+    at_least=1.0,
 )
-class Proposition2OtherSet:
+_declare(
+    "other-set",
     """With M > N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
 
     The mean gap over pairs of an expert of the arriving task's set and another.
-    """
-
-    formula = _OTHER
-    experiment = experiments.NO_TERMINATION
-    labels, observe, abscissa = along(experiments.MANY_CELLS, _gap("other_gap", experiments.T2_POWER))
-
-
-@rate(
-    "continual.proposition-2.other-set-clusters",
+    """,
+    "Proposition 2, Eq. (12), second case, and its full version, M > N",
+    _OTHER,
     equal=0.75,
-    where="Proposition 2, full version, item 1, second case, M < N",
-    replaced_by="continual.proposition-2.other-set-clusters-order",
 )
-class Proposition2OtherSetClusters:
-    """With M < N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart."""
-
-    formula = _OTHER
-    experiment = experiments.NO_TERMINATION
-    labels, observe, abscissa = along(experiments.FEW_CELLS, _gap("other_gap", experiments.T2_POWER))
-
-
-@rate("continual.proposition-2.other-set-order", at_least=0.75, where="replaces Proposition 2, Eq. (12), second case")
-class Proposition2OtherSetOrder:
-    """With M > N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart."""
-
-    formula = _OTHER_ORDER
-    experiment = experiments.NO_TERMINATION
-    labels, observe, abscissa = along(experiments.MANY_CELLS, _gap("other_gap", experiments.T2_POWER))
-
-
-@rate(
-    "continual.proposition-2.other-set-clusters-order",
+_declare(
+    "other-set-clusters",
+    "With M < N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.",
+    "Proposition 2, full version, item 1, second case, M < N",
+    _OTHER,
+    equal=0.75,
+)
+_declare(
+    "other-set-order",
+    "With M > N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart.",
+    "replaces Proposition 2, Eq. (12), second case",
+    _OTHER_ORDER,
     at_least=0.75,
-    where="replaces Proposition 2, full version, item 1, second case, M < N",
 )
-class Proposition2OtherSetClustersOrder:
-    """With M < N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart."""
-
-    formula = _OTHER_ORDER
-    experiment = experiments.NO_TERMINATION
-    labels, observe, abscissa = along(experiments.FEW_CELLS, _gap("other_gap", experiments.T2_POWER))
-
-
-@rate(
-    "continual.proposition-2.all-experts",
+_declare(
+    "other-set-clusters-order",
+    "With M < N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart.",
+    "replaces Proposition 2, full version, item 1, second case, M < N",
+    _OTHER_ORDER,
+    at_least=0.75,
+)
+_declare(
+    "all-experts",
+    "With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.",
+    "Proposition 2, Eq. (13), and its full version, M > N",
+    _AT_T2,
     at_least=1.75,
-    where="Proposition 2, Eq. (13), and its full version, M > N",
-    replaced_by="continual.proposition-2.all-experts-order",
 )
-class Proposition2AllExperts:
-    """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less."""
-
-    formula = _AT_T2
-    experiment = experiments.NO_TERMINATION_LONG
-    labels, observe, abscissa = along(experiments.MANY_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))
-
-
-@rate(
-    "continual.proposition-2.all-experts-clusters",
+_declare(
+    "all-experts-clusters",
+    "With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.",
+    "Proposition 2, full version, item 2, M < N",
+    _AT_T2,
     at_least=1.75,
-    where="Proposition 2, full version, item 2, M < N",
-    replaced_by="continual.proposition-2.all-experts-clusters-order",
 )
-class Proposition2AllExpertsClusters:
-    """With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less."""
-
-    formula = _AT_T2
-    experiment = experiments.NO_TERMINATION_LONG
-    labels, observe, abscissa = along(experiments.FEW_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))
-
-
-@rate("continual.proposition-2.all-experts-order", at_least=1.0, where="replaces Proposition 2, Eq. (13)")
-class Proposition2AllExpertsOrder:
-    """With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is."""
-
-    formula = _AT_T2_ORDER
-    experiment = experiments.NO_TERMINATION_LONG
-    labels, observe, abscissa = along(experiments.MANY_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))
-
-
-@rate(
-    "continual.proposition-2.all-experts-clusters-order",
+_declare(
+    "all-experts-order",
+    "With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.",
+    "replaces Proposition 2, Eq. (13)",
+    _AT_T2_ORDER,
     at_least=1.0,
-    where="replaces Proposition 2, full version, item 2, M < N",
 )
-class Proposition2AllExpertsClustersOrder:
-    """With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is."""
-
-    formula = _AT_T2_ORDER
-    experiment = experiments.NO_TERMINATION_LONG
-    labels, observe, abscissa = along(experiments.FEW_LONG_CELLS, _gap("any_gap", experiments.RETURN_POWER))
+_declare(
+    "all-experts-clusters-order",
+    "With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.",
+    "replaces Proposition 2, full version, item 2, M < N",
+    _AT_T2_ORDER,
+    at_least=1.0,
+)

@@ -294,10 +294,7 @@ class Lemma8IndependentOneExpert:
 class Lemma8IndependentHoeffding:
     """There every share is within (ln(2M/delta) / (2 T1))^0.5 of 1/M, but for chance delta = 0.05."""
 
-    formula = (
-        r"\lambda \gg \|h\|_\infty \Rightarrow "
-        r"P(\exists m: |f_{T_1}^{(m)} - \frac{1}{M}| > \epsilon) \leq 2 M \exp (-2 \epsilon^2 T_1) = \delta"
-    )
+    formula = r"\lambda \gg \|h\|_\infty \Rightarrow " + Lemma8Hoeffding.formula
     experiment = ROUTER_EXPERT_GRID
     labels, observe = per_cell(UNIFORM_CELLS, _exceeds_hoeffding)
 

@@ -102,11 +102,6 @@ def in_blocks(function: Callable[..., Any], replicates: np.ndarray, *trees: PyTr
     return np.concatenate(parts)
 
 
-def average_until(run: Run, name: str, time: int) -> np.ndarray:
-    """The mean of a recorded number over the last `WINDOW` rounds up to `time` (B,), of a full history."""
-    return getattr(run.records, name)[time - WINDOW : time].mean(axis=0, dtype=np.float64)
-
-
 def exploration(run: Run) -> slice:
     """Rows of the rounds 1, ..., T1, of a full history."""
     return slice(stage_rounds(run.params))
@@ -122,13 +117,7 @@ def past_exploration(run: Run) -> slice:
     return slice(stage_rounds(run.params) + 1, None)
 
 
-def mean_where(values: np.ndarray, happens: np.ndarray) -> np.ndarray:
-    """The mean of values (R, B) over the rounds in which something happens; 0 if it never does."""
-    return np.sum(np.where(happens, values, 0.0), axis=0) / np.maximum(np.sum(happens, axis=0), 1)
-
-
 def truth_length(run: Run) -> np.ndarray:
-    """The root mean square of the truths' norms (B,), the unit of moves."""
     return np.sqrt(np.asarray(gaps_of(run).truth_norm))
 
 
@@ -151,7 +140,6 @@ def remaining_errors(run: Run) -> np.ndarray:
 
 
 def contracted_errors(run: Run) -> np.ndarray:
-    """(d - s)/(d - 1) times the number of those repeats (B,)."""
     contraction = theory.error_contraction(SPECIALIZATION.dims.num_features, SPECIALIZATION.dims.num_samples)
     return contraction * np.sum(_late_repeats(run)[0], axis=0)
 

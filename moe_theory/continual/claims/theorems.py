@@ -185,14 +185,7 @@ class Theorem2GeneralizationError:
 class Theorem2GeneralizationErrorAppendix:
     """The expected overall generalization error is below the appendix's form of (22), with exponents lower by 1."""
 
-    formula = (
-        r"\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} r^{L_T^{(m_\tau)}} W + "
-        r"\frac{1}{T} \sum_{\tau=1}^{T_1} r^{k_\tau} \left( 1 - r^{L_{T_1}^{(m_\tau)}} \right) \Delta + "
-        r"\frac{1}{T} \left\{ \sum_{\tau=1}^{T_1} \left( 1 - r^{k_\tau - 1} \right) + "
-        r"\sum_{\tau=T_1+1}^{T} r^{k_\tau} \left( 1 - r^{L_{T_1}^{(m_\tau)}} \right) \right\} \Psi_2 + "
-        r"\frac{1}{T} \sum_{\tau=T_1+1}^{T} \left( 1 - r^{k_\tau - 1} \right) \Psi_1"
-        r", \quad k_\tau = L_T^{(m_\tau)} - L_{T_1}^{(m_\tau)}" + _GAPS + _ACROSS_GAP
-    )
+    formula = Theorem2GeneralizationError.formula.replace(r"1 - r^{k_\tau}", r"1 - r^{k_\tau - 1}")
     experiment = FIGURE_2
     hypotheses = _fewer_experts_than_tasks
     labels = at_rounds(*LATE)

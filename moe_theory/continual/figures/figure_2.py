@@ -98,7 +98,6 @@ def compute(
 
 
 def _values_of(run: Run, single: corrected.Exact) -> dict[str, Float[np.ndarray, "2 R"]]:
-    """What a cell contributes, a row a metric; NaN where theory is silent."""
     num_experts, is_terminating = int(run.params.num_experts), bool(run.params.terminate)
     silent = np.full((len(METRICS), len(run.rounds)), np.nan)
     parts = [across_replicates(getattr(run.records, metric)) for metric in METRICS]

@@ -1,6 +1,6 @@
 """Fig. 8: which expert each arrival goes to under four thresholds, in the first run in which they differ."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -67,12 +67,10 @@ def compute(
 
 
 def termination_round(here: xr.Dataset) -> int | None:
-    """The round in which gate updates stopped, if they did."""
     return int(here["round"].values[np.argmax(here.terminated.values)]) if bool(here.terminated.any()) else None
 
 
 def load_shares(here: xr.Dataset) -> Float[np.ndarray, "M K"]:
-    """Shares of the arrivals after termination (after T₁ without one), by expert and cluster."""
     begin = termination_round(here) or explored_rounds(here)
     after = here.where(here["round"] > begin, drop=True)
     counts = np.zeros((DIMS.max_experts, int(here.cluster.max())))
@@ -85,7 +83,6 @@ def explored_rounds(data: xr.Dataset) -> int:
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """A row a threshold: arrivals as marks in their expert's row, and its share of later arrivals as a bar."""
     axes = figure.subplots(
         data.sizes["threshold_power"], 2, sharex="col", sharey=True, squeeze=False, gridspec_kw={"width_ratios": (6, 1)}
     )
@@ -112,17 +109,8 @@ def _draw_routes(panel: "Axes", here: xr.Dataset) -> None:
     for cluster in np.unique(clusters):
         for is_first in (True, False):
             chosen = (clusters == cluster) & (first_tasks == is_first) & (rounds <= ROUNDS_DRAWN)
-            colour = f"C{cluster - 1}"
-            panel.plot(
-                rounds[chosen],
-                here.expert.values[chosen] + LANE * (cluster - 2),
-                linestyle="none",
-                marker=MARKERS[(cluster - 1) % 3],
-                markersize=3.4,
-                markeredgewidth=0.8,
-                markeredgecolor=colour,
-                markerfacecolor=colour if is_first else "white",
-            )
+            lanes = here.expert.values[chosen] + LANE * (cluster - 2)
+            panel.plot(rounds[chosen], lanes, **_mark(cluster, is_first), markersize=3.4, markeredgewidth=0.8)
     for expert in range(1, DIMS.max_experts):
         panel.axhline(expert + 0.5, color="0.85", linewidth=0.5, zorder=0)
     panel.axvline(explored_rounds(here) + 0.5, color="0.3", linewidth=0.8, linestyle=(0, (1, 2)), zorder=0)
@@ -133,6 +121,12 @@ def _draw_routes(panel: "Axes", here: xr.Dataset) -> None:
     panel.set_ylim(DIMS.max_experts + 0.5, 0.5)
     panel.set_yticks(range(1, DIMS.max_experts + 1))
     panel.tick_params(axis="y", length=0)
+
+
+def _mark(cluster: int, is_first: bool) -> dict[str, Any]:
+    colour, face = f"C{cluster - 1}", f"C{cluster - 1}" if is_first else "white"
+    marker = MARKERS[(cluster - 1) % 3]
+    return {"linestyle": "none", "marker": marker, "markeredgecolor": colour, "markerfacecolor": face}
 
 
 def _draw_shares(panel: "Axes", shares: Float[np.ndarray, "M K"]) -> None:
@@ -150,18 +144,8 @@ def _draw_legend(figure: "FigureBase", data: xr.Dataset) -> None:
     num_clusters = int(data.cluster.max())
 
     def mark(task: int) -> Line2D:
-        cluster = (task - 1) % num_clusters + 1
-        colour = f"C{cluster - 1}"
-        return Line2D(
-            [],
-            [],
-            linestyle="none",
-            marker=MARKERS[(cluster - 1) % 3],
-            markersize=4,
-            markeredgecolor=colour,
-            markerfacecolor=colour if task <= num_clusters else "white",
-            label=f"task {task}",
-        )
+        style = _mark((task - 1) % num_clusters + 1, task <= num_clusters)
+        return Line2D([], [], **style, markersize=4, label=f"task {task}")
 
     order = [
         task for cluster in range(1, num_clusters + 1) for task in range(cluster, DIMS.num_tasks + 1, num_clusters)

@@ -78,7 +78,6 @@ CIFAR100_SUPERCLASSES = CIFAR100._replace(
 
 
 def load_cifar(cifar: Cifar, folder: Path) -> DataSet:
-    """All images; the last file is the test split. Raises: MissingDataError; DamagedDataError."""
     found = locate(cifar.title, folder, cifar.layouts)
     read = _read_binary if found.layout == cifar.binary else _read_python
     parts = [read(cifar, path) for path in found.files]
@@ -137,10 +136,8 @@ _PICKLE_WAY_OUT = "Nothing in it was run. Get it again from where it was publish
 def read_pickle(path: Path, max_bytes: int) -> dict[str, Any]:
     """The dictionary in a pickle, with arrays of bytes as NumPy's, read without running anything that it names.
 
-    A pickle is a program: loading it calls what it names. Two checks stand before that. Its instructions must be among
-    the few that arrays, numbers, strings and plain containers need, and not too many; and the few functions that
-    NumPy's pickles name are replaced by inert ones that only keep bytes, so that not even NumPy's code sees the file.
-    Keys that are byte strings become strings.
+    Its instructions must be among the few that arrays, numbers, strings and plain containers need, and not too many;
+    the functions that NumPy's pickles name are replaced by inert ones that only keep bytes. Keys become strings.
 
     Raises: DamagedDataError for anything else, and for names of functions or classes other than those of an array.
     """
@@ -240,8 +237,6 @@ class _Type(_Inert):
 
 
 class _Array(_Inert):
-    """Stands in for `numpy.ndarray`."""
-
     __slots__ = ("array",)
 
     def __init__(self) -> None:

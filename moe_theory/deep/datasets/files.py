@@ -82,7 +82,6 @@ def no_folder_error(name: str, title: str, layouts: tuple[Layout, ...]) -> Missi
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Reports the system's failures inside as of `path`. Raises: DamagedDataError."""
     try:
         yield
     except OSError as failure:
@@ -102,7 +101,6 @@ def read_bounded(path: Path, max_bytes: int) -> bytes:
 
 
 def read_lines(path: Path, max_bytes: int) -> list[str]:
-    """Non-blank lines of a text file, stripped. Raises: DamagedDataError."""
     try:
         text = read_bounded(path, max_bytes).decode("utf-8")
     except UnicodeDecodeError as failure:

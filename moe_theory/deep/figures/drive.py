@@ -31,7 +31,6 @@ STYLES: dict[str, dict[str, Any]] = {
 def compute(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
-    """G_T with and without termination, the paired difference, and the drive during exploration, by gate scale."""
     small = preset(PRESET)
     single = expert_cell(1)
     own = {part: small.cells()[expert_cell(NUM_EXPERTS, part == "with")] for part in TERMINATIONS}

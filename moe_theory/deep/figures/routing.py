@@ -46,7 +46,6 @@ TERMINATED: dict[str, Any] = {"color": "black", "linewidth": 1.1}
 def compute(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
-    """Class and expert of every round of replicate 0, and the share of tasks at an expert of their class."""
     runs: dict[tuple[str, str], Run] = {}
     for name in dict.fromkeys(panel.preset for panel in MAPS.values()):
         small = preset(name)
@@ -95,7 +94,6 @@ def _explored(small: Preset, run: Run) -> int:
 def loads(
     classes: Int[np.ndarray, " T"], experts: Int[np.ndarray, " T"], num_experts: int, kinds: Sequence[int]
 ) -> Int[np.ndarray, "M K"]:
-    """Number of tasks of each class at each expert in the second half of a run."""
     length = int(np.sum(classes != NO_ROUND))
     half = slice(length // 2, length)
     rows = np.arange(1, num_experts + 1)

@@ -47,11 +47,9 @@ def mlp(name: str, widths: tuple[int, ...]) -> Network:
 def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int], way: Way = "platform") -> Network:
     """Two convolutions, the first of them max-pooled at stride 2, and three fully connected layers, under ReLUs.
 
-    The paper gives no sizes: kernels here are 3 x 3, padded, so that 8 x 8 digits are enough. Convolutions have biases.
-    The last layer's sigmoid is left to training code.
+    The paper gives no sizes: kernels here are 3 x 3, padded, so that 8 x 8 digits are enough.
 
     Source: Appendix A.4 of `continual`.
-
     Raises: InvalidDimsError, by `init`, if images are too small for pooling.
     """
 
@@ -118,18 +116,17 @@ def resnet(
     """A residual network for images of 8 x 8 to 64 x 64: a stem, basic blocks, the mean over pixels, a linear layer.
 
     There are `num_blocks` blocks for each of the widths. The first block of every width but the first has stride 2;
-    where size or channels change, the shortcut is a normalised 1 x 1 convolution. Halved sides are rounded up, so that
-    1 x 1 stays 1 x 1. Layers with kernels, shortcuts aside: 2 + 2 * len(widths) * num_blocks. `Weights.statistics`
-    has one entry for each normalisation, in the order of use.
+    where size or channels change, the shortcut is a normalised 1 x 1 convolution. Halved sides are rounded up.
 
     Source: He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition" (2016), Sec. 3.3 and, for small
         images, 4.2: a stem of 3 x 3 at stride 1 without max pooling. The papers say "non-pretrained ResNet-18" only.
     """
-    inputs, outputs, strides = _blocks(widths, num_blocks)
+    channels = [width for width in widths for _ in range(num_blocks)]
+    strides = [2 if stage and not block else 1 for stage in range(len(widths)) for block in range(num_blocks)]
 
     def init(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
         shapes = [(3, 3, shape[2], widths[0])]
-        for num_in, num_out, stride in zip(inputs, outputs, strides, strict=True):
+        for num_in, num_out, stride in zip([widths[0], *channels[:-1]], channels, strides, strict=True):
             shapes += [(3, 3, num_in, num_out), (3, 3, num_out, num_out)]
             shapes += [(1, 1, num_in, num_out)] if stride != 1 else []
         *convolved, last = he_kernels(key, [*shapes, (widths[-1], num_outputs)])
@@ -161,10 +158,3 @@ def resnet(
         return outputs, tuple(after) if weights.statistics else ()
 
     return Network(name, init, apply)
-
-
-def _blocks(widths: tuple[int, ...], num_blocks: int) -> tuple[list[int], list[int], list[int]]:
-    """Input channels, output channels and strides of the blocks."""
-    outputs = [width for width in widths for _ in range(num_blocks)]
-    strides = [2 if stage and not block else 1 for stage in range(len(widths)) for block in range(num_blocks)]
-    return [widths[0], *outputs[:-1]], outputs, strides

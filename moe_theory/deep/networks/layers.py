@@ -30,10 +30,8 @@ def convolve(
     """Cross-correlation, which networks call convolution, of zero-padded images.
 
     Args:
-        padding: rows and columns of zeros on each side; by default (side of the kernel - 1) // 2, which under odd
-            kernels leaves ceil(h / stride) x ceil(w / stride), never less than 1 x 1.
+        padding: rows and columns of zeros on each side; by default (side of the kernel - 1) // 2.
         way: "patches" or "xla"; by default chosen by the platform that a program is lowered for.
-
     Raises: InvalidDimsError if the kernel is larger than the padded image.
     """
     rows, columns = ((side - 1) // 2 if padding is None else padding for side in kernel.shape[:2])
@@ -99,8 +97,6 @@ class Affine(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Running statistics of a layer, which evaluation normalises by."""
-
     mean: Float[Array, " c"]
     variance: Float[Array, " c"]
 
@@ -116,8 +112,6 @@ def batch_normalized(
     values: Float[Array, "n h w c"], affine: Affine, running: Moments, is_training: bool
 ) -> tuple[Float[Array, "n h w c"], Moments]:
     """Normalise each channel by its mean and variance: in training of this batch, in evaluation the running ones.
-
-    As in PyTorch, a batch is normalised by its biased variance, and the unbiased one goes into the running statistics.
 
     Source: Ioffe and Szegedy, "Batch Normalization" (2015), Algorithms 1 and 2.
     Raises: InvalidDimsError in training if a channel has a single value, whose variance is 0.
@@ -177,9 +171,7 @@ def _moved(running: Array, batch: Array) -> Array:
 def he_kernels(key: Key[Array, ""], shapes: Sequence[tuple[int, ...]]) -> list[Float[Array, "..."]]:
     """Independent normal entries of mean 0 and variance 2 / fan-in, for kernels whose last axis is the outputs.
 
-    They preserve the scale of activations through ReLU layers. With smaller kernels and a squared loss behind a
-    sigmoid, networks die early (all ReLUs at 0); as a dead expert no longer moves, the locality loss then favours it
-    for ever. All kernels come from one call of the generator, which compiles once.
+    With smaller kernels networks die early (all ReLUs at 0), and the locality loss then favours a dead expert for ever.
 
     Source: He, Zhang, Ren and Sun, "Delving Deep into Rectifiers" (2015), Eq. (10); the papers do not say.
     """
