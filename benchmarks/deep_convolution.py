@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 
 from moe_theory.deep import networks
-from moe_theory.deep.networks.architectures import five_layer, resnet
-from moe_theory.deep.networks.layers import batches
+from moe_theory.deep.layers import batches
+from moe_theory.deep.networks import five_layer, resnet
 
 WAYS = ("patches", "xla")
 STEPS = 2

@@ -13,7 +13,7 @@ from moe_theory.continual.params import Dims, Params, check_params
 from moe_theory.continual.theory import exploration_rounds
 from moe_theory.core import gating, metrics
 from moe_theory.core.errors import InvalidDimsError
-from moe_theory.core.experts import minimum_norm_change
+from moe_theory.core.linear import minimum_norm_change
 from moe_theory.core.metrics import Metrics
 from moe_theory.core.random import symmetric_uniforms
 from moe_theory.core.system import System

@@ -21,7 +21,7 @@ from typing import Annotated, NamedTuple
 from moe_theory.core import constraints
 from moe_theory.core.constraints import AtMost, Count, Flag, NonNegative, PaddedTo, Real, Size, Within
 from moe_theory.core.errors import unknown_name
-from moe_theory.core.readings import Reading
+from moe_theory.core.papers import Reading
 from moe_theory.core.tasks import PoolScales, mean_norm, mean_square_strength
 
 SIGMA_0 = 0.4  # the deviation sigma_0 of Fig. 2 (Appendix A.2), from which several defaults follow

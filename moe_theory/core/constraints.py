@@ -257,3 +257,33 @@ def _scalar(name: str, given: Any) -> np.ndarray:
     if not math.isfinite(value):
         raise InvalidParamsError(f"{name}={value} must be a finite number. Change {name}.")
     return value
+
+
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
+    """A number, or its text, as the parameter's type. Raises: InvalidParamsError for what is no such number."""
+    kind = np.asarray(getattr(defaults, name)).dtype.kind
+    text = str(value).strip()
+    if kind == "b":
+        if text.lower() not in _BOOLEANS:
+            raise InvalidParamsError(f"{name}={text} must be true or false.")
+        return _BOOLEANS[text.lower()]
+    try:
+        number = float(text)
+    except ValueError:
+        raise InvalidParamsError(f"{name}={text} must be a number. Change {name}.") from None
+    if kind == "f":
+        return number
+    if not number.is_integer():
+        raise InvalidParamsError(f"{name}={text} must be a whole number. Change {name}.")
+    return int(number)
+
+
+def shown(value: Any) -> str:
+    """A value as short as it can be and still be read back as the same."""
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value)).lower()
+    short = f"{value:.6g}"
+    return short if float(short) == value else repr(value)

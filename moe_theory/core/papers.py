@@ -1,8 +1,7 @@
 """Papers: what everything outside a paper's folder knows of it, and which papers are installed.
 
 A distribution registers a paper by an entry point of the group `moe_theory.papers`, and so does this package for its
-own. That is all it takes: claims, sweeps, figures, citations and reports ask here.
-"""
+own. That is all it takes: claims, sweeps, figures, citations and reports ask here."""
 
 import dataclasses
 import functools
@@ -12,8 +11,35 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
-from moe_theory.core.errors import InvalidPaperError, unknown_name
-from moe_theory.core.readings import Reading
+from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, unknown_name
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """A named set of choices; everything else is as in the paper's own experiment.
+
+    Examples:
+        >>> from moe_theory import continual
+        >>> chosen = continual.Reading("loud", "noisy features", continual.Params(), {"noise_scale": 1.0})
+        >>> chosen.params(num_experts=5).noise_scale
+        1.0
+    """
+
+    name: str
+    summary: str  # what is chosen, in a line
+    defaults: Any  # the paper's Params (a NamedTuple), as in its own experiment
+    choices: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def params(self, **overrides: Any) -> Any:
+        """The parameters of this reading, with `overrides` on top.
+
+        Raises: InvalidParamsError for a parameter that does not exist, with the nearest suggested.
+        """
+        for name in overrides:
+            if name not in self.defaults._fields:
+                raise InvalidParamsError(str(unknown_name("parameter", name, self.defaults._fields)))
+        return self.defaults._replace(**{**self.choices, **overrides})
+
 
 GROUP = "moe_theory.papers"
 NONE_INSTALLED = (

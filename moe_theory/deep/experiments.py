@@ -13,8 +13,7 @@ from moe_theory.deep.params import ADAM
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, SMALL, Preset, expert_cell, incremental_accuracy, preset
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify import Claim, Experiment
-from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.components import Values, named, over
+from moe_theory.verify.claim import ReadingLike, Values, named, over
 from moe_theory.verify.registry import select_claims
 
 # By network, for some minutes on two cores. A verdict's first look is at 64 replicates; with fewer there is one look.

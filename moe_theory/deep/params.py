@@ -33,7 +33,7 @@ from moe_theory.core.constraints import (
     Within,
 )
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
-from moe_theory.core.readings import Reading
+from moe_theory.core.papers import Reading
 from moe_theory.deep.networks import NETWORKS
 from moe_theory.edge.params import Delay, GateLag
 from moe_theory.edge.params import check_params as check_edge_params

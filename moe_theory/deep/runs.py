@@ -24,10 +24,10 @@ import xarray as xr
 from jaxtyping import Array, Key, PyTree, Shaped
 
 from moe_theory.core import engine
+from moe_theory.core.constraints import typed
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
 from moe_theory.core.random import replicate_keys, root_key, step_key
 from moe_theory.core.system import System, observe_info
-from moe_theory.core.values import typed
 from moe_theory.deep import continual, edge
 from moe_theory.deep.datasets import DataSet
 from moe_theory.deep.params import Params, check_params
@@ -39,7 +39,7 @@ from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.verify.claim import ReadingLike, Runs
 
 EVERY = 10  # rounds between checkpoints
-SOURCES = ("core", "continual", "edge", "deep", "deep/networks")  # folders of the code that determines the numbers
+SOURCES = ("core", "continual", "edge", "deep")  # folders of the code that determines the numbers
 # Parameters that a paper's system ignores.
 WITHOUT_EFFECT = {
     CONTINUAL: Params._fields[Params._fields.index("policy") :],

@@ -21,12 +21,12 @@ from moe_theory.edge.algorithm import generalization_error_flushed as generaliza
 from moe_theory.edge.algorithm import learn as learn
 from moe_theory.edge.algorithm import on_pool as on_pool
 from moe_theory.edge.algorithm import system as system
+from moe_theory.edge.params import READINGS as READINGS
 from moe_theory.edge.params import Dims as Dims
 from moe_theory.edge.params import Params as Params
-from moe_theory.edge.readings import READINGS as READINGS
-from moe_theory.edge.readings import Reading as Reading
-from moe_theory.edge.readings import gate_drive as gate_drive
-from moe_theory.edge.readings import reading as reading
+from moe_theory.edge.params import Reading as Reading
+from moe_theory.edge.params import gate_drive as gate_drive
+from moe_theory.edge.params import reading as reading
 
 exact = corrected  # its former name
 

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from moe_theory.core import gating, random
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
-from moe_theory.core.experts import minimum_norm_change, orthonormal_rows
+from moe_theory.core.linear import minimum_norm_change, orthonormal_rows
 from moe_theory.core.numerics import Numbers, rounded
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Pool, check_pool, hide_signal, select_row, uniform_index

@@ -11,12 +11,10 @@ from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
-from moe_theory.edge.params import CLUSTER_SPREAD, PROPORTIONAL, SIGMA_0, Dims, Params
-from moe_theory.edge.readings import FIGURE_3_FEATURES
+from moe_theory.edge.params import CLUSTER_SPREAD, FIGURE_3_FEATURES, PROPORTIONAL, SIGMA_0, Dims, Params
 from moe_theory.runs import Run
 from moe_theory.verify import Experiment
-from moe_theory.verify.claim import Runs
-from moe_theory.verify.components import Values, named, over
+from moe_theory.verify.claim import Runs, Values, named, over
 
 FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)
 FIGURE_3_EXPERTS = (10, 30, 50, 70)

@@ -2,9 +2,8 @@
 
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import system
-from moe_theory.edge.params import Dims, check_params
+from moe_theory.edge.params import READINGS, Dims, check_params
 from moe_theory.edge.policies import POLICIES
-from moe_theory.edge.readings import READINGS
 from moe_theory.sweep.systems import Observable, Sweepable, observables
 
 TRANSFERS = {"uniform": delays.uniform, "geometric": delays.geometric, "by_distance": delays.by_distance}

@@ -42,7 +42,7 @@ from moe_theory.core.constraints import (
 )
 from moe_theory.core.errors import unknown_name
 from moe_theory.core.numerics import Scalar, stored
-from moe_theory.core.readings import Reading as Reading
+from moe_theory.core.papers import Reading as Reading
 
 LIPSCHITZ = 0.5  # C of the ramp loss
 _START = 0.5  # initial norm of a row (or a matrix), about, as a share of the largest allowed

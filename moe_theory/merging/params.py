@@ -38,7 +38,7 @@ from moe_theory.core.constraints import (
 )
 from moe_theory.core.errors import InvalidParamsError, unknown_name
 from moe_theory.core.numerics import Scalar
-from moe_theory.core.readings import Reading as Reading
+from moe_theory.core.papers import Reading as Reading
 
 # How a leaf is split in two, where the paper says "along a random dimension".
 RANDOM_SPLIT, EFFECTIVE_SPLIT, CYCLIC_SPLIT = 0, 1, 2

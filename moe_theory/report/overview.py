@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from moe_theory.core.papers import all_papers
-from moe_theory.core.readings import Reading
+from moe_theory.core.papers import Reading, all_papers
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, Panel, provenance, replicates_and_seed

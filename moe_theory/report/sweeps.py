@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from rich.table import Table
 
+from moe_theory.core.constraints import shown
 from moe_theory.core.errors import InvalidRunError, OutputError
-from moe_theory.core.values import shown
 from moe_theory.report.exploration import WIDE_RATIO
 from moe_theory.report.plots import PAGE_WIDTH, render_as
 from moe_theory.runs.files import write_whole

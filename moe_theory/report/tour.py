@@ -35,12 +35,3 @@ def _words(text: str) -> str:
     from markdown_it import MarkdownIt
 
     return MarkdownIt("js-default").render(text)
-
-
-def _coloured(code: str) -> str:
-    """Python as HTML with a class for each kind of token, which `tour.css` colours."""
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import PythonLexer
-
-    return highlight(code, PythonLexer(), HtmlFormatter(nowrap=True))

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import jax
 
+from moe_theory.core.constraints import shown
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, shortened
-from moe_theory.core.values import shown
 from moe_theory.sweep.formulas import Formula
 from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value, Vocabulary
 

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from moe_theory.core import moments
+from moe_theory.core.constraints import shown
 from moe_theory.core.errors import (
     DamagedChunkError,
     InvalidParamsError,
@@ -23,9 +24,8 @@ from moe_theory.core.errors import (
     unknown_name,
 )
 from moe_theory.core.moments import Moments
-from moe_theory.core.readings import Reading
+from moe_theory.core.papers import Reading
 from moe_theory.core.system import recorded_rounds
-from moe_theory.core.values import shown
 from moe_theory.runs.cells import Run
 from moe_theory.runs.files import digest
 from moe_theory.runs.progress import Progress, quiet

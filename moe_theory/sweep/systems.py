@@ -12,8 +12,7 @@ from typing import Any
 from jaxtyping import Array
 
 from moe_theory.core.errors import unknown_name
-from moe_theory.core.papers import all_papers, find_paper, paper_names
-from moe_theory.core.readings import Reading
+from moe_theory.core.papers import Reading, all_papers, find_paper, paper_names
 from moe_theory.core.system import Info, Observe, State, System
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from moe_theory.core.constraints import shown, typed
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
-from moe_theory.core.values import shown, typed
 from moe_theory.runs import Progress, quiet
 from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verify import registry

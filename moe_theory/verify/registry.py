@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from moe_theory.core.errors import InvalidClaimError, unknown_name
-from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_package, paper_place
-from moe_theory.core.readings import Reading
+from moe_theory.core.papers import Paper, Reading, all_papers, find_paper, paper_names, paper_package, paper_place
 from moe_theory.verify.claim import Claim, ReadingLike, registered
 
 SPECIAL_NAMES = ("all", "quick")

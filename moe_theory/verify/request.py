@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from moe_theory.core.constraints import shown, typed
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
 from moe_theory.core.random import root_key
 from moe_theory.core.system import check_system
-from moe_theory.core.values import shown, typed
 from moe_theory.runs import Cell
 from moe_theory.runs.provenance import is_x64
 from moe_theory.verify import registry

@@ -14,7 +14,7 @@ import pytest
 
 from moe_theory.continual import corrected, theory
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError
-from moe_theory.core.experts import minimum_norm_change
+from moe_theory.core.linear import minimum_norm_change
 from moe_theory.core.tasks import Pool
 
 GOLDEN = (1 + 5**0.5) / 2

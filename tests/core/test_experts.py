@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from moe_theory.core.experts import minimum_norm_change
+from moe_theory.core.linear import minimum_norm_change
 
 change_of = jax.jit(minimum_norm_change)
 EPS = {"float32": 1.2e-7, "float64": 2.3e-16}

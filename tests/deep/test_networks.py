@@ -13,9 +13,7 @@ import pytest
 from moe_theory.core.errors import InvalidDimsError
 from moe_theory.core.random import root_key
 from moe_theory.deep import networks
-from moe_theory.deep.networks import NETWORKS, Weights
-from moe_theory.deep.networks.architectures import five_layer, mlp, resnet
-from moe_theory.deep.networks.layers import (
+from moe_theory.deep.layers import (
     EPSILON,
     MOMENTUM,
     Affine,
@@ -28,6 +26,7 @@ from moe_theory.deep.networks.layers import (
     he_kernels,
     max_pool,
 )
+from moe_theory.deep.networks import NETWORKS, Weights, five_layer, mlp, resnet
 
 KEY = root_key(7)
 TINY = resnet("tiny", (4, 8), 1, batches())  # with stride 2, a shortcut, and running statistics

@@ -8,7 +8,7 @@ import numpy as np
 
 from moe_theory import System
 from moe_theory.core.errors import InvalidParamsError
-from moe_theory.core.readings import Reading
+from moe_theory.core.papers import Reading
 from moe_theory.verify import Claim, Experiment
 
 BOUND, NOISE = 3.0, 0.1  # the noise is uniform and of this width

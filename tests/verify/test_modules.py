@@ -76,7 +76,7 @@ def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
         load_claims(written(tmp_path, own))
     own += """
     from moe_theory import continual
-    from moe_theory.core.readings import Reading
+    from moe_theory.core.papers import Reading
 
     READINGS = {"loud": Reading("loud", "strong signals", continual.Params(), {"signal_scale": 9.0})}
 """

@@ -24,8 +24,7 @@ from moe_theory.edge.experiments import (
 )
 from moe_theory.edge.params import SIGMA_0
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Experiment, Runs, claim
-from moe_theory.verify.components import Values, named
+from moe_theory.verify.claim import Experiment, Runs, Values, claim, named
 
 NUM_TASKS = HISTORY_DIMS.num_tasks  # N of Fig. 3
 NORMAL = theory.specialists_needed(MAX_DELAY, NUM_TASKS, FAILURE, "normal")

@@ -18,8 +18,7 @@ from moe_theory.edge.experiments import (
     over_servers,
 )
 from moe_theory.runs import Run
-from moe_theory.verify.claim import claim
-from moe_theory.verify.components import Values
+from moe_theory.verify.claim import Values, claim
 
 FEW = (10, 50)  # the M at which baselines are compared with closed forms
 RATIO = theory.overparameterization_ratio(FIGURE_3_DIMS.num_features, FIGURE_3_DIMS.num_samples)

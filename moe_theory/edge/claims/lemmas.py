@@ -29,8 +29,7 @@ from moe_theory.edge.experiments import (
 )
 from moe_theory.edge.params import PROPORTIONAL
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs, claim
-from moe_theory.verify.components import named
+from moe_theory.verify.claim import Runs, claim, named
 
 EXPONENT_MARGIN = 0.1  # how far an exponent may be from the one claimed
 TOLERANCE = 1e-6  # of float32 probabilities

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from moe_theory.edge import theory
 from moe_theory.edge.algorithm import Info, State, generalization_error_flushed, system
 from moe_theory.edge.experiments import FAILURE, FIGURE_3_EXPERTS, MAX_DELAY, figure_3_dims, gaps_of
-from moe_theory.edge.readings import gate_drive
+from moe_theory.edge.params import gate_drive
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, closing, provenance
