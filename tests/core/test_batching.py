@@ -448,20 +448,6 @@ def test_double_precision_and_mixed_types() -> None:
         check(jax.nn.softmax, (True,), [jnp.ones((3, 4), np.float32)])
 
 
-def test_it_composes_with_jit_and_scan() -> None:
-    """Would catch a rule that needs concrete values, as the engine calls it while tracing a loop."""
-    x = jnp.asarray(np.random.default_rng(1).normal(size=(3, 5)), np.float32)
-
-    def round_of(x, scale):
-        return jnp.cumsum(jax.nn.softmax(scale * x)) - jnp.mean(x)
-
-    def loop(batched):
-        return jax.jit(lambda x, scale: lax.scan(lambda c, _: (batched(c, scale), None), x, length=4)[0])(x, 1.5)
-
-    expected = loop(jax.vmap(round_of, in_axes=(-1, None), out_axes=-1))
-    assert_same(loop(trailing_vmap(round_of, (True, False))), expected)
-
-
 UNARY_STEPS = [
     lambda x: 2 * x + 1,
     jnp.tanh,
