@@ -16,7 +16,7 @@ import pytest
 
 import moe_theory
 import moe_theory as mt
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError, UnknownNameError
 from moe_theory.core.papers import all_papers, find_paper, paper_names
 from moe_theory.verify import claim, registry
 from moe_theory.verify.statement import statements
@@ -77,10 +77,13 @@ def test_the_package_s_own_papers_are_complete():
 @pytest.mark.parametrize("paper", paper_names())
 def test_readings_are_valid_choices_with_overrides_on_top(paper):
     """Would catch a reading that chooses nothing or the default, two that are one, and a misspelt parameter ignored."""
-    readings = find_paper(paper).readings
+    readings, package = find_paper(paper).readings, importlib.import_module(find_paper(paper).package)
     assert len({repr(reading.params()) for reading in readings.values()}) == len(readings)
     for name, reading in readings.items():
         assert reading.name == name
+        assert package.reading(name) is reading
+        with pytest.raises(UnknownNameError, match=rf"unknown reading '{name}s'\. Did you mean '{name}'\?"):
+            package.reading(f"{name}s")
         assert reading.summary
         chosen, defaults = reading.params()._asdict(), reading.defaults._asdict()
         assert {field for field in defaults if chosen[field] != defaults[field]} == set(reading.choices)

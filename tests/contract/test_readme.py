@@ -24,7 +24,6 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "pages").glob("*.md"))}
 OWN_CLAIMS = "@mt.claim("
 BLOCK_LINES = 20  # of code that a reader is asked to copy
-QUICKSTART_LINES = 25  # blank ones and comments included
 
 
 def blocks(text: str, language: str = "python") -> list[str]:
@@ -59,14 +58,6 @@ def test_every_block_runs_as_printed(capsys, tmp_path, monkeypatch, networks):
         if OWN_CLAIMS not in code:
             run(code, "README.md")
             assert capsys.readouterr().out, f"nothing is printed by\n{code}"
-
-
-def test_the_quickstart_is_short_and_ends_in_a_verdict():
-    quickstart = blocks(README)[0]
-    assert len(quickstart.splitlines()) <= QUICKSTART_LINES
-    assert "simulate_batch" in quickstart
-    assert "theorem_2" in quickstart
-    assert "mt.verify(" in quickstart
 
 
 def test_the_pages_blocks_run_as_printed(capsys, tmp_path, monkeypatch):

@@ -417,14 +417,6 @@ def test_draws_from_batched_keys_agree_with_vmap(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES[:1])
-def test_a_batched_key_meets_an_unbatched_time(size: int) -> None:
-    """Would catch a step key that mixes the time into one replicate alone."""
-    keys = jax.random.split(jax.random.key(4), size)
-    check(lambda key, time: jax.random.normal(jax.random.fold_in(key, time), (3,)), (True, False), (keys, jnp.int32(9)))
-    check(lambda time, key: jax.random.fold_in(key, time), (True, False), (jnp.arange(size), jax.random.key(5)))
-
-
-@pytest.mark.parametrize("size", SIZES[:1])
 def test_pytrees_in_and_out(size: int) -> None:
     """Would catch flags assigned to leaves instead of arguments, an empty argument, or a lost container."""
     rng = np.random.default_rng(0)

@@ -179,17 +179,3 @@ def test_padding_changes_nothing(drawn, seed):
     chex.assert_trees_all_equal(result.after._replace(converged=0), other.after._replace(converged=0))
     chex.assert_trees_all_equal(result.info, other.info)
     np.testing.assert_array_equal(result.after.converged[~absent], other.after.converged[~absent])
-
-
-@few
-@given(inputs(), st.sampled_from([0.25, 4.0]))
-def test_experts_scale_with_the_truths(drawn, factor):
-    """Would catch a constant with a unit in the experts' update: routes are fixed, as the gates are the same."""
-    state, arrival, perturbation, params = drawn
-    scaled = state._replace(pool=state.pool._replace(truths=factor * state.pool.truths), experts=factor * state.experts)
-    result, other = run(*drawn), run(scaled, arrival, perturbation, params)
-    np.testing.assert_array_equal(other.info.chosen, result.info.chosen)
-    # A factor that is a power of two rounds nothing.
-    np.testing.assert_array_equal(other.after.experts, factor * result.after.experts)
-    np.testing.assert_array_equal(other.info.update_norm, factor * result.info.update_norm)
-    np.testing.assert_array_equal(other.info.error, factor**2 * result.info.error)
