@@ -112,7 +112,7 @@ def test_means_of_cells_are_rademacher_complexities() -> None:
         assert abs(values.mean() - mean) < limit * values.std()
 
 
-@pytest.mark.parametrize("system", [instances.cells, instances.learned_cells, linear_router])
+@pytest.mark.parametrize("system", [instances.cells, instances.learned_cells])
 def test_padding_and_batching_change_no_draw(system: Any) -> None:
     """Would catch draws that depend on `Dims`, and arrays beyond m or T that take part."""
     params = Params(num_experts=4, num_samples=40)
@@ -359,6 +359,13 @@ def test_capacity_is_the_best_of_every_expert_for_each_sign(experts, active):
         assert info.routed[replicate] == pytest.approx(routed, rel=1e-5)
         assert info.lone[replicate] == pytest.approx(lone, rel=1e-5)
         assert info.mean_square_gate[replicate] == pytest.approx(squares, rel=1e-5)
+
+
+def test_a_replicate_is_the_same_in_any_batch():
+    params = Params(num_experts=4, num_active=2, num_samples=5)
+    _, batch = mt.simulate_batch(linear_router(ROUTER_DIMS), ROOT, [5, 2, 9], params, 1)
+    _, alone = mt.simulate(linear_router(ROUTER_DIMS), jax.random.fold_in(ROOT, 2), params, 1)
+    chex.assert_trees_all_close(alone, jax.tree.map(lambda leaf: leaf[..., 1], batch), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("points", "features"), [(3, 1), (4, 2), (5, 3), (4, 6)])
