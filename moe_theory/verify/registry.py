@@ -57,7 +57,8 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
 
     Only papers that a pattern can name are imported.
 
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested.
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested; InvalidClaimError for a
+        paper without claims.
 
     Examples:
         >>> from moe_theory import verify
@@ -72,6 +73,11 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
             if name.startswith(head) if end and end in "*?[" else name == head:
                 find_paper(name).import_claims()
         matches = _matching(pattern, declared_claims()) or _matching(pattern, all_claims())
+        if not matches and pattern in paper_names():
+            raise InvalidClaimError(
+                f"paper {pattern!r} has no claim: `claims` of its PAPER must name the module that declares them, with "
+                f"ids that begin with '{pattern}.'."
+            )
         if not matches:
             tiers = {tier_of(claim) for claim in claims()}
             raise unknown_name("claim", pattern, [*all_claims(), *paper_names(), *tiers])

@@ -310,6 +310,12 @@ def test_a_checkpoint_of_other_replicates_is_refused() -> None:
         mt.simulate_batch(toy, ROOT, 4, ToyParams(), 2, state=state)
 
 
+def test_a_state_without_a_round_is_refused() -> None:
+    counting = mt.System(lambda key, params: (jnp.int32(0),), lambda key, state, params: (state, ()))
+    with pytest.raises(InvalidRunError, match="no field `round`"):
+        mt.simulate(counting, ROOT, (), 3)
+
+
 def test_systems_refuse_parameters_before_anything_is_compiled() -> None:
     """Would catch a run that starts, or compiles, with parameters outside their range."""
     with pytest.raises(InvalidParamsError, match="num_experts=4 must be at most max_experts=3"):
