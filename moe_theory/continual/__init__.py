@@ -47,4 +47,4 @@ PAPER = Paper(
     first_look=("continual",),
     rank=0,
 )
-reading = PAPER.reading
+reading = PAPER.reading  # a reading by its name, as `reading("weak-signal")`

@@ -30,4 +30,4 @@ PAPER = Paper(
     figures="moe_theory.deep.figures:FIGURES",
     rank=4,
 )
-reading = PAPER.reading
+reading = PAPER.reading  # a reading by its name, as `reading("uncentred")`

@@ -51,4 +51,4 @@ PAPER = Paper(
     first_look=("edge.figure-3.*", "edge.proposition-4.*", "edge.exact.*", "edge.theorem-1.*"),
     rank=1,
 )
-reading = PAPER.reading
+reading = PAPER.reading  # a reading by its name, as `reading("independent-signal")`

@@ -46,4 +46,4 @@ PAPER = Paper(
     first_look=("generalization:exact",),
     rank=2,
 )
-reading = PAPER.reading
+reading = PAPER.reading  # a reading by its name, as `reading("router-dimension")`

@@ -46,4 +46,4 @@ PAPER = Paper(
     first_look=("merging:exact",),
     rank=3,
 )
-reading = PAPER.reading
+reading = PAPER.reading  # a reading by its name, as `reading("warm-start")`
