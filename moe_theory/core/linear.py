@@ -15,7 +15,6 @@ from moe_theory.core.errors import InvalidDimsError
 from moe_theory.core.numerics import array_namespace
 from moe_theory.core.tasks import Pool
 
-
 Numbers = jax.Array | np.ndarray | np.number
 
 # T1 saturates here, the largest integer that float32 and int32 share.
