@@ -18,10 +18,6 @@ class MoeTheoryError(ValueError):
     key: tuple[str, ...] = ()  # which entry of a specification is wrong, from the outermost table inwards
 
 
-class InvalidArgumentsError(MoeTheoryError):
-    """A command line that names no command, or gives one what it does not take."""
-
-
 class InvalidDimsError(MoeTheoryError):
     """Static shapes that the papers' setting excludes."""
 

@@ -35,13 +35,6 @@ class Moments(NamedTuple):
     def standard_error(self) -> Shaped[Any, "..."]:
         return np.sqrt(self.variance / self.count)
 
-    @property
-    def excess_kurtosis(self) -> Shaped[Any, "..."]:
-        """Fourth standardised moment minus 3: how heavy the tails are; nan for constant samples."""
-        # Of a constant, rounding of the mean may leave deviations that all have one size, and a kurtosis of -2.
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(self.maximum > self.minimum, self.count * self.m4 / np.square(self.m2) - 3, np.nan)
-
 
 def over_replicates(samples: Float[Array, "... B"]) -> Moments:
     """Moments along the trailing axis, of JAX arrays (inside a scan) or NumPy arrays."""

@@ -105,6 +105,7 @@ def system(
     """
 
     def init(key: Key[Array, ""], params: Params) -> State:
+        check_params(dims, params)
         _check_policies(policies, params)
         check_laws(dims.servers, params.delays, transfer, execution)
         return begin(key, dims, params, pool_of(source, classes), execution)

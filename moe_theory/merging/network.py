@@ -103,12 +103,6 @@ def squared_length(of: Factors) -> Float[Array, " C"]:
     return sum(terms[1:], terms[0])
 
 
-def dead_units(weights: Weights, points: Float[Array, "A K"]) -> Float[Array, " H"]:
-    """For each hidden layer the share of units that are 0 at all of the points, which their rewards cannot train."""
-    given, _ = _forward(weights, points)
-    return jnp.stack([jnp.mean(jnp.all(layer <= 0, axis=0).astype(points.dtype)) for layer in given[1:]])
-
-
 def _forward(weights: Weights, points: Float[Array, "C K"]) -> tuple[list[Array], Float[Array, "C V"]]:
     """The input of each layer, and f."""
     given = [points]

@@ -158,19 +158,6 @@ class Specification:
         lists = {name: list(getattr(self, name)) for name in ("observables", "quantiles")}
         return {**data, "axes": axes, "zips": zips, **tables, **lists}
 
-    def to_toml(self) -> str:
-        """The specification as a TOML document, which `from_toml` reads as an equal one."""
-        data = self.to_json()
-        tables = {name: data.pop(name) for name in ("params", "dims", "choices")}
-        data |= {"axes": None, "zips": None}
-        tables["axes"] = self.axes
-        tables |= {f"zips.{name}": members for name, members in self.zips.items()}
-        lines = [f"{name} = {_toml(value)}" for name, value in data.items() if value is not None]
-        for heading, entries in tables.items():
-            if entries:
-                lines += ["", f"[{heading}]", *(f"{name} = {_toml(value)}" for name, value in entries.items())]
-        return "\n".join(lines) + "\n"
-
     def __eq__(self, other: object) -> bool:
         return self.to_json() == other.to_json() if isinstance(other, Specification) else NotImplemented
 
@@ -310,13 +297,6 @@ def _unlisted(name: str, content: str, entries: Any) -> dict[str, Any]:
                 )
             found[entry["name"]] = entry[content]
     return found
-
-
-def _toml(value: Any) -> str:
-    """A value as TOML. Names, formulas and choices are plain ASCII, which JSON quotes just so."""
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_toml, value))}]"
-    return repr(value) if isinstance(value, float) else json.dumps(value)
 
 
 def _name_of(path: str | os.PathLike[str]) -> str:

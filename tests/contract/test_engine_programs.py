@@ -158,15 +158,52 @@ ALONE = {"draws-inside-loops", "another-state", "draws-nothing", "round-that-sta
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_anybody_s_system_runs_as_its_own_loop(name: str) -> None:
     """Would catch a replicate that draws another's numbers, a round known wrongly, or a system that cannot be run."""
-    system, params = SYSTEMS[name], jnp.float32(1.5)
+    run_as_its_loop(SYSTEMS[name], name in ALONE)
+
+
+def run_as_its_loop(system: mt.System, is_alone_too: bool) -> Any:
+    """Infos of a batch, whose replicates must be those of the loop."""
+    params = jnp.float32(1.5)
     batch = mt.simulate_batch(system, ROOT, NUM_REPLICATES, params, NUM_ROUNDS)
     init, step = (compiled_quickly(part) for part in system)
     for replicate in range(NUM_REPLICATES):
         key = jax.random.fold_in(ROOT, replicate)
         expected = loop_of(init, step, key, params)
         assert_close(jax.tree.map(lambda leaf, place=replicate: leaf[..., place], batch), expected)
-        if replicate == 1 and name in ALONE:
+        if replicate == 1 and is_alone_too:
             assert_close(mt.simulate(system, key, params, NUM_ROUNDS), expected)
+    return batch[1]
+
+
+def draws_words(key, state, params):
+    first, second = jax.random.split(key)
+    folded = jax.random.normal(jax.random.fold_in(first, state.round))
+    return state.x / 2 + folded, (jax.random.bits(second, (2, 3)), jax.random.bits(first, (5,), np.uint8))
+
+
+def test_a_batch_draws_what_jax_would_in_either_mode() -> None:
+    """Would catch numbers that are JAX's in one mode alone, and a compiled program that outlives its mode."""
+    system = system_of(draws_words)
+    before, _ = run_as_its_loop(system, True)
+    with jax.threefry_partitionable(False):
+        older, _ = run_as_its_loop(system, True)
+    assert not np.array_equal(before, older)
+    np.testing.assert_array_equal(run_as_its_loop(system, False)[0], before)
+
+
+@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
+def test_other_generators_run_and_repeat(impl: str) -> None:
+    """Would catch keys of another kind that are read as threefry's, and a run that does not repeat.
+
+    JAX draws other numbers from these where it vectorises, so that a replicate alone is not the one of a batch.
+    """
+    runs = [
+        mt.simulate_batch(system_of(draws_words), jax.random.key(4, impl=impl), 3, 1.0, NUM_ROUNDS) for _ in range(2)
+    ]
+    words = np.asarray(runs[0][1][0])
+    np.testing.assert_array_equal(words, runs[1][1][0])
+    assert len(np.unique(words)) == words.size  # 90 of 2**32: alike once in 1e6
+    np.testing.assert_array_equal(runs[0][0].round, [NUM_ROUNDS] * 3)
 
 
 @pytest.mark.parametrize("name", ["draws-by-the-round-and-the-state", "draws-from-many-keys", "another-state"])

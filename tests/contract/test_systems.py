@@ -1,6 +1,8 @@
 """What every registered system owes its callers: jit, vmap, both precisions, a stable state, one program."""
 
 import functools
+import math
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,6 +14,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import continual, edge, generalization, merging
+from moe_theory.core.errors import InvalidParamsError
 from moe_theory.deep import continual as deep_continual
 from moe_theory.deep import edge as deep_edge
 from moe_theory.deep.params import Dims as DeepDims
@@ -187,3 +190,14 @@ def test_one_program_serves_a_grid(case: Case) -> None:
 def test_the_same_arguments_build_the_same_system(case: Case) -> None:
     """Would catch a system that is compiled anew because it is built anew."""
     assert case.build() is case.build()
+
+
+@every_system
+def test_every_parameter_is_one_finite_number(case: Case) -> None:
+    """Would catch a run that goes on with NaN, or a field that is a grid where a run has one setting."""
+    for name in case.params._fields:
+        for value in (math.nan, math.inf, -math.inf, np.full(2, 0.5)):
+            told = f"{name} has shape (2,), but a run has one setting: call once per cell"
+            told = told if np.ndim(value) else f"{name}={value} must be a finite number. Change {name}"
+            with pytest.raises(InvalidParamsError, match=re.escape(told)):
+                mt.simulate(case.build(), KEY, case.params._replace(**{name: value}), 10**9)

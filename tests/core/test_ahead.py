@@ -182,7 +182,9 @@ CHANGING_POOL = {"swapped", "constant-leaf"}
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_parts_one_after_another_are_the_step(name: str) -> None:
-    """Would catch work done before what it depends on is known, a lost output, or a part computed for another key."""
+    """Would catch work done before what it depends on is known, a lost output, a part computed for another key, a split
+    that leaves everything, or nothing, to the last part, and a draw that is hashed ahead and hashed again.
+    """
     case = CASES[name]
     split = split_step(case.step, KEY, STATE, PARAMS)  # traced for another key than it is used with
     is_next = isinstance(jax.eval_shape(case.step, KEY, STATE, PARAMS), tuple) and name not in PLAIN_RESULTS
@@ -196,8 +198,16 @@ def test_the_parts_one_after_another_are_the_step(name: str) -> None:
         assert_equal(in_parts(split, key, early, state, params), case.step(key, state, params))
     prepared = shapes_of(split, STATE, PARAMS)[1]
     assert case.num_prepared is None or len(prepared) == case.num_prepared
+    whole, parts = jax.make_jaxpr(case.step)(KEY, STATE, PARAMS).jaxpr, programs_of(split, STATE, PARAMS)
+    assert ("random_bits" in operations(parts.act)) == case.hashes_late
+    assert "random_bits" not in operations(parts.prepare)
+    assert case.step is not draws_of_round_and_pool or "div" not in operations(parts.act)  # the pool is known ahead
+    together = sum(map(operations, parts), Counter())
+    assert all(together[hashing] <= operations(whole)[hashing] for hashing in HASHES)  # less what nobody uses
+    assert ("random_bits" in together) == ("random_bits" in operations(whole))
 
 
+HASHES = ("random_bits", "random_split", "random_fold_in")
 PLAIN_RESULTS = {
     "no-draws",
     "key-in-the-result",
@@ -205,28 +215,6 @@ PLAIN_RESULTS = {
     "constants",
     "drawn-once-used-twice",
 }  # tuples that do not begin with a state
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_only_keys_that_depend_on_the_state_are_hashed_late(name: str) -> None:
-    """Would catch a split that is right because it leaves everything, or nothing, to the last part."""
-    case = CASES[name]
-    programs = programs_of(split_step(case.step, KEY, STATE, PARAMS), STATE, PARAMS)
-    assert ("random_bits" in operations(programs.act)) == case.hashes_late
-    assert "random_bits" not in operations(programs.prepare)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_nothing_is_drawn_in_two_parts(name: str) -> None:
-    """Would catch a draw that is hashed ahead and hashed again, which would undo the saving."""
-    case = CASES[name]
-    whole = jax.make_jaxpr(case.step)(KEY, STATE, PARAMS).jaxpr
-    parts = programs_of(split_step(case.step, KEY, STATE, PARAMS), STATE, PARAMS)
-    for hashing in ("random_bits", "random_split", "random_fold_in"):
-        together = sum(operations(part)[hashing] for part in parts)
-        # What nobody uses is in the whole alone.
-        assert together <= operations(whole)[hashing]
-    assert {"random_bits"} & set(operations(whole)) == {"random_bits"} & set(sum(map(operations, parts), Counter()))
 
 
 class Clock(NamedTuple):
@@ -306,15 +294,6 @@ def test_counters_of_rounds_are_known_by_any_name(name: str) -> None:
     moved = split.count(state, jnp.int32(3))
     assert moved["count"].dtype == start.dtype
     assert moved["round"] == 43
-
-
-def test_what_passes_through_is_used_ahead() -> None:
-    """Would catch a pool that is taken for something that changes, and with it all arrivals for late work."""
-    split = split_step(draws_of_round_and_pool, KEY, STATE, PARAMS)
-    prepared = split.prepare(split.draw(KEY, STATE, PARAMS), STATE, PARAMS)
-    (expected,) = [draws_of_round_and_pool(KEY, STATE._replace(x=jnp.zeros(3)), PARAMS)[0].x]
-    np.testing.assert_array_equal(prepared[0], expected)
-    assert "div" not in operations(programs_of(split, STATE, PARAMS).act)
 
 
 @pytest.mark.parametrize("state", [{}, None, ()], ids=repr)
@@ -413,22 +392,17 @@ every_system = pytest.mark.parametrize("name", real_cases())
 
 
 @every_system
-def test_no_more_is_stored_of_a_round_than_twice_its_draws(name: str) -> None:
-    """Would catch masks over experts, products or copies among what is stored: memory is what a round ahead costs.
+def test_a_paper_s_arrivals_do_not_wait_for_its_state(name: str) -> None:
+    """Would catch masks or copies among what is stored, and draws, logarithms or quantiles made late or twice.
 
-    Twice, and no more than 20 numbers in the smallest: features, their projections and the first products with a pool.
+    Twice a round's draws is stored, and 20 numbers in the smallest: features, their projections, products with a pool.
     """
     step, state, params, num_draws = real_cases()[name]()
-    drawn, prepared = shapes_of(split_step(step, KEY, state, params), state, params)
+    split = split_step(step, KEY, state, params)
+    drawn, prepared = shapes_of(split, state, params)
     assert sum(value.size for value in drawn) <= num_draws
     assert num_draws / 2 <= sum(value.size for value in prepared) <= 2 * num_draws + 20
-
-
-@every_system
-def test_a_paper_s_arrivals_do_not_wait_for_its_state(name: str) -> None:
-    """Would catch a paper's draws, or their logarithms and quantiles, made late, twice, or where they are repeated."""
-    step, state, params, _ = real_cases()[name]()
-    parts = programs_of(split_step(step, KEY, state, params), state, params)
+    parts = programs_of(split, state, params)
     assert operations(parts.draw)["random_bits"] == 1  # a hash a number and nothing more: one call of the generator
     assert operations(parts.draw)["erf_inv"] >= 1
     assert not {"random_bits", "erf_inv", "log"} & set(operations(parts.act))

@@ -1,7 +1,6 @@
-"""The unrolled generator against `jax.random`, bit by bit, and when it steps aside."""
+"""The unrolled generator against `jax.random`, bit by bit, and when it steps aside; runs in tests/contract."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -85,81 +84,3 @@ def test_only_jax_s_default_generator_is_served() -> None:
     with jax.threefry_partitionable(False):
         assert not threefry.is_served(KEYS)
     assert threefry.is_served(KEYS)
-
-
-class State(NamedTuple):
-    """Of a system that sums what it draws."""
-
-    total: Any
-    round: Any
-
-
-def draw(key, state, params):
-    """Numbers of several widths and shapes."""
-    first, second = jax.random.split(key)
-    drawn = {
-        "uniform": jax.random.uniform(first, (3,)),
-        "bits": jax.random.bits(second, (2, 3)),
-        "bytes": jax.random.bits(second, (5,), np.uint8),
-        "folded": jax.random.normal(jax.random.fold_in(first, state.round)),
-    }
-    return State(state.total + drawn["uniform"], state.round + 1), drawn
-
-
-def build() -> mt.System:
-    """A system of its own for each mode: what is compiled for one must not be run in another."""
-    return mt.System(
-        lambda key, params: State(jax.random.uniform(key, (3,)), jnp.int32(0)), lambda *parts: draw(*parts)
-    )
-
-
-def test_a_batch_draws_what_jax_would_in_either_mode() -> None:
-    """Would catch numbers that are JAX's in one mode alone, and a compiled program that outlives its mode."""
-    system, root = build(), mt.root_key(4)
-    assert_batch_is_its_replicates(system, root)
-    _, before = mt.simulate_batch(system, root, 3, 1.0, 4)
-    with jax.threefry_partitionable(False):
-        _, older = mt.simulate_batch(system, root, 3, 1.0, 4)
-        assert_batch_is_its_replicates(system, root)
-    assert not np.array_equal(before["bits"], older["bits"])
-    _, after = mt.simulate_batch(system, root, 3, 1.0, 4)
-    np.testing.assert_array_equal(before["bits"], after["bits"])
-
-
-@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
-def test_other_generators_run_and_repeat(impl: str) -> None:
-    """Would catch keys of another kind that are read as threefry's, and a run that does not repeat.
-
-    JAX draws other numbers from these where it vectorises, so that a replicate alone is not the one of a batch.
-    """
-    root = jax.random.key(4, impl=impl)
-    state, drawn = mt.simulate_batch(build(), root, 3, 1.0, 4)
-    _, again = mt.simulate_batch(build(), root, 3, 1.0, 4)
-    np.testing.assert_array_equal(drawn["bits"], again["bits"])
-    assert len(np.unique(np.asarray(drawn["bits"]))) == drawn["bits"].size  # 72 of 2**32: alike once in 1e6
-    np.testing.assert_array_equal(state.round, [4, 4, 4])
-
-
-def assert_batch_is_its_replicates(system: mt.System, root: Any) -> None:
-    states, drawn = mt.simulate_batch(system, root, 3, 1.0, 4)
-    step = tuple(jax.jit(part, compiler_options={"xla_backend_optimization_level": 0}) for part in system)
-    for replicate in range(3):
-        key = jax.random.fold_in(root, replicate)
-        state, expected = loop_of(*step, key, 4)
-        runs = [jax.tree.map(lambda leaf, place=replicate: leaf[..., place], (states, drawn))]
-        runs += [mt.simulate(system, key, 1.0, 4)] if replicate == 2 else []
-        for last, one in runs:
-            for name in ("bits", "bytes"):
-                np.testing.assert_array_equal(one[name], expected[name])
-            for name in ("uniform", "folded"):
-                assert np.max(np.abs(one[name] - expected[name])) <= 1e-6
-            assert np.max(np.abs(last.total - state.total)) <= 1e-5
-
-
-def loop_of(init: Callable[..., Any], step: Callable[..., Any], key: Any, num_rounds: int) -> Any:
-    """The documented run: the start from round 0's key, each round from its own."""
-    state, shown = init(jax.random.fold_in(key, 0), 1.0), []
-    for time in range(1, num_rounds + 1):
-        state, info = step(jax.random.fold_in(key, time), state, 1.0)
-        shown.append(info)
-    return state, jax.tree.map(lambda *leaves: np.stack(leaves), *shown)

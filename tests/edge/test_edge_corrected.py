@@ -1,17 +1,14 @@
-"""Exact content-blind routing against Monte Carlo, clouds of points with the same moments, and numerical integrals.
+"""Exact content-blind routing against clouds of points with the same moments, and numerical integrals.
 
-Monte Carlo comparisons are two-sided at THRESHOLD standard errors: for normal means the false-failure probability over
-all of them is 3e-7. The seeds are fixed, so a test that passes once passes always.
+Against Monte Carlo it is tested in tests/statistical.
 """
 
-import functools
 import itertools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
 from scipy.stats import qmc
 
 from moe_theory.continual import exact as continual_exact
@@ -20,120 +17,11 @@ from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, Invalid
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, theory
 
-SHAPES = [(6, 4, 3, 0.5), (5, 2, 2, 1.0), (8, 1, 3, 0.2), (15, 10, 10, 0.36)]  # (features, samples, tasks, spread)
-ROUNDS = [2, 5, 20, 40]
-NUM_REPLICATES = 4000
-THRESHOLD = 6.0
-COMPARISONS = len(SHAPES) * 2 * len(ROUNDS) * 3 + 2
-
 
 def draw_pool(num_features, num_tasks, scale=1.0, seed=0):
     rng = np.random.default_rng([seed, num_features, num_tasks])
     truths, signals = scale * rng.normal(size=(2, num_tasks, num_features))
     return Pool(truths, signals, np.arange(num_tasks))
-
-
-def draw_arrivals(rng, pool, spread, follows_truth, num_samples, size):
-    """Own truths (size, d) and orthonormal bases (size, d, s) of the columns, by Definition 1."""
-    num_tasks, num_features = pool.truths.shape
-    tasks = rng.integers(num_tasks, size=size)
-    own = pool.truths[tasks] + spread * rng.normal(size=(size, num_features))
-    columns = rng.normal(scale=0.7, size=(size, num_features, num_samples))
-    columns[:, :, -1] = 2.0 * (own if follows_truth else pool.signals[tasks])
-    return own, np.linalg.qr(columns).Q
-
-
-def learned(models, own, bases):
-    return models + np.einsum("rds,rs->rd", bases, np.einsum("rds,rd->rs", bases, own - models))
-
-
-@functools.cache
-def simulate(shape, follows_truth):
-    """F_t, G_t and the newest error of one expert, by definition, at ROUNDS: (3, rounds, replicates)."""
-    num_features, num_samples, num_tasks, spread = shape
-    pool = draw_pool(num_features, num_tasks)
-    rng = np.random.default_rng([num_features, num_samples, follows_truth])
-    models = np.zeros((NUM_REPLICATES, num_features))
-    truths, own_errors, observed = [], [], []
-    for t in range(1, ROUNDS[-1] + 1):
-        own, bases = draw_arrivals(rng, pool, spread, follows_truth, num_samples, NUM_REPLICATES)
-        models = learned(models, own, bases)
-        truths.append(own)
-        own_errors.append(np.sum((models - own) ** 2, axis=1))
-        if t in ROUNDS:
-            errors = np.sum((models - np.array(truths)) ** 2, axis=-1)
-            observed.append(
-                (np.mean(errors[:-1] - np.array(own_errors[:-1]), axis=0), np.mean(errors, axis=0), own_errors[-1])
-            )
-    return np.swapaxes(observed, 0, 1)
-
-
-def arrivals_of(pool, spread, follows_truth):
-    if follows_truth:
-        return single_expert.signals_along_truths(pool.truths, spread)
-    return single_expert.fixed_signals(pool.truths, pool.signals, spread)
-
-
-def z_scores(replicates, predicted):
-    errors = np.std(replicates, axis=-1, ddof=1) / np.sqrt(replicates.shape[-1])
-    difference = np.mean(replicates, axis=-1) - predicted
-    # For s = 1 along the own truth the newest error is 0 in every replicate.
-    return np.where(np.abs(difference) < 1e-12, 0.0, difference / np.maximum(errors, 1e-300))
-
-
-@pytest.mark.parametrize("follows_truth", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_recursion_predicts_one_expert_with_own_truths(shape, follows_truth):
-    """Catches a wrong moment of own truths or of their signals, in forgetting, generalization error or error."""
-    num_features, num_samples, num_tasks, spread = shape
-    arrivals = arrivals_of(draw_pool(num_features, num_tasks), spread, follows_truth)
-    predicted = np.array(single_expert.learn_arrivals(arrivals, num_samples, ROUNDS[-1]))[:, np.array(ROUNDS) - 1]
-    assert np.max(np.abs(z_scores(simulate(shape, follows_truth), predicted))) < THRESHOLD
-
-
-@pytest.mark.parametrize("follows_truth", [False, True])
-@pytest.mark.parametrize("shape", [SHAPES[0], SHAPES[1]])
-def test_wrong_predictions_are_refuted(shape, follows_truth):
-    """Catches a comparison without power: the other signal law, another spread, and (22) must all fail."""
-    num_features, num_samples, num_tasks, spread = shape
-    pool = draw_pool(num_features, num_tasks)
-    observed = simulate(shape, follows_truth)[1]
-    ratio = theory.overparameterization_ratio(num_features, num_samples)
-    rounds = np.array(ROUNDS)
-    wrong = [
-        corrected.generalization_error(pool, num_samples, ROUNDS[-1], spread, not follows_truth)[rounds],
-        corrected.generalization_error(pool, num_samples, ROUNDS[-1], 1.1 * spread, follows_truth)[rounds],
-        theory.proposition_4(theory.gaps(pool, spread), ratio, rounds[:, None], rounds),
-    ]
-    for predicted in wrong:
-        assert np.max(np.abs(z_scores(observed, predicted))) > THRESHOLD
-
-
-def test_the_budget_covers_every_comparison():
-    """Catches a comparison added without its share of the false-failure probability."""
-    assert COMPARISONS * 2 * stats.norm.sf(THRESHOLD) < 1e-6
-
-
-@pytest.mark.parametrize("follows_truth", [False, True])
-def test_loads_predict_a_network_of_experts(follows_truth):
-    """Catches errors weighted by experts in place of tasks, over random content-blind routes."""
-    num_features, num_samples, num_tasks, spread = SHAPES[0]
-    num_experts, num_rounds, num_replicates = 4, 12, 4000
-    pool = draw_pool(num_features, num_tasks)
-    rng = np.random.default_rng(11)
-    routes = rng.choice(num_experts, p=[0.4, 0.3, 0.2, 0.1], size=(num_rounds, num_replicates))
-    everyone = np.arange(num_replicates)
-    models = np.zeros((num_replicates, num_experts, num_features))
-    truths = []
-    for route in routes:
-        own, bases = draw_arrivals(rng, pool, spread, follows_truth, num_samples, num_replicates)
-        models[everyone, route] = learned(models[everyone, route], own, bases)
-        truths.append(own)
-    final = np.take_along_axis(models, routes.T[:, :, None], axis=1)
-    observed = np.mean(np.sum((final - np.swapaxes(truths, 0, 1)) ** 2, axis=-1), axis=1)
-    loads = np.stack([np.sum(routes == m, axis=0) for m in range(num_experts)], axis=-1)
-    errors = corrected.generalization_error(pool, num_samples, num_rounds, spread, follows_truth)
-    assert np.abs(z_scores(observed - corrected.by_loads(errors, loads), 0.0)) < THRESHOLD
 
 
 @pytest.mark.parametrize("follows_truth", [False, True])

@@ -138,15 +138,6 @@ REFUSED = [
         for value in (-1e-3, np.float32(-2))
     ],
     *[
-        ({name: value}, f"{name}={value} must be a finite number. Change {name}")
-        for name in edge.Params._fields
-        for value in (math.nan, math.inf, -math.inf)
-    ],
-    *[
-        ({name: np.full(2, 0.5)}, rf"{name} has shape \(2,\), but a run has one setting: call once per cell")
-        for name in edge.Params._fields
-    ],
-    *[
         ({name: value}, f"{name}={value!r} must be a real number. Change {name}")
         for name in ("num_experts", "truth_scale")
         for value in (None, "x")

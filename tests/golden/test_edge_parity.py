@@ -8,13 +8,17 @@ rounds from states of its own float64 run.
 import functools
 import itertools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import moe_theory as mt
 from moe_theory import edge
 
 from .edge_loop import Arrival, Outcome, Reference, Settings, Task, gate_gradient, minimum_norm_update, softmax
@@ -42,12 +46,14 @@ class Scenario(NamedTuple):
     max_waiting: int = 0
     max_experts: int = MAX_EXPERTS
     integer_features: bool = False
+    learning_rate: float = LEARNING_RATE
+    noise_scale: float = 0.4
     seed: int = 0
 
     @property
     def settings(self) -> Settings:
         queue = (self.when_busy, self.max_waiting)
-        return Settings(self.num_experts, LEARNING_RATE, self.policy, self.gate_lag, self.capacity, *queue)
+        return Settings(self.num_experts, self.learning_rate, self.policy, self.gate_lag, self.capacity, *queue)
 
 
 class World:
@@ -62,7 +68,7 @@ class World:
         self.signals = generator.normal(0, 1, (NUM_TASKS, NUM_FEATURES))
         self.task = generator.integers(NUM_TASKS, size=rounds)
         self.truth = self.centers[self.task] + generator.normal(0, 0.1, (rounds, NUM_FEATURES))
-        self.features = generator.normal(0, 0.4, (rounds, NUM_FEATURES, NUM_SAMPLES))
+        self.features = generator.normal(0, scenario.noise_scale, (rounds, NUM_FEATURES, NUM_SAMPLES))
         column = generator.integers(NUM_SAMPLES, size=rounds)
         strength = 1 - 0.5 * generator.random(rounds)
         self.features[np.arange(rounds), :, column] = strength[:, None] * self.signals[self.task]
@@ -123,7 +129,7 @@ class World:
         scenario = self.scenario
         params = edge.Params()._replace(
             num_experts=scenario.num_experts,
-            learning_rate=LEARNING_RATE,
+            learning_rate=scenario.learning_rate,
             gate_lag=scenario.gate_lag,
             capacity=scenario.capacity,
             max_execution_delay=scenario.max_delays[0],
@@ -192,6 +198,48 @@ def test_a_run_agrees_with_the_paper(policy: str, max_delay: int | None, gate_la
     assert sum(len(snapshot.outcome.completed) >= 2 for snapshot in snapshots) >= 30, "no simultaneous completions"
     assert max(len(snapshot.outcome.completed) for snapshot in snapshots) >= 3
     assert snapshots[-1].dropped == 0
+
+
+SHAPES = (
+    Scenario(max_experts=5),
+    Scenario(max_experts=5, max_delay=6),
+    Scenario(max_experts=3, max_capacity=3),
+    Scenario(max_experts=4, max_capacity=2, max_delay=6),
+    Scenario(max_experts=3, max_capacity=2, max_delay=6, when_busy="wait", max_waiting=2),
+    Scenario(max_experts=3, max_capacity=2, when_busy="soonest", max_waiting=2),
+)
+
+
+@settings(max_examples=120, deadline=None, derandomize=True, database=None)
+@given(shape=st.sampled_from(SHAPES), seed=st.integers(0, 2**32 - 1))
+def test_any_run_agrees_with_the_paper_whatever_padded_servers_hold(shape: Scenario, seed: int) -> None:
+    """Would catch what the scenarios by hand do not try; and an absent server that reaches the others by a bit."""
+    rng = np.random.default_rng(seed)
+    world = World(
+        shape._replace(
+            policy=POLICIES[rng.integers(4)],
+            gate_lag=int(rng.integers(2)),
+            num_experts=int(rng.integers(1, shape.max_experts + 1)),
+            capacity=int(rng.integers(1, shape.max_capacity + 1)),
+            num_rounds=40,
+            max_delays=(int(rng.integers(1, 4)), int(rng.integers(0, 4))),
+            learning_rate=rng.uniform(0.05, 1),
+            noise_scale=rng.choice([0.0, 0.1, 0.4, 1.0]),
+            seed=seed,
+        )
+    )
+    assert_runs_agree(world.scenario, world)
+    M, (slowest, farthest) = world.scenario.num_experts, world.scenario.max_delays
+    with jax.enable_x64(True):
+        before = world.run_package()
+        for values in (world.distance, world.perturbation, world.uniform):
+            values[:, M:] = rng.normal(size=values[:, M:].shape)
+        world.execution_delay[M:] = slowest
+        world.transfer_delay[:, M:] = rng.integers(0, farthest + 1, world.transfer_delay[:, M:].shape)
+        states, infos = world.run_package()
+    chex.assert_trees_all_equal(infos, before[1])
+    for name in ("experts", "gates", "visits", "busy_until", "dropped", "squared_error", "pending_slopes"):
+        np.testing.assert_array_equal(getattr(states, name), getattr(before[0], name), name)
 
 
 @pytest.mark.parametrize("gate_lag", [0, 1])
@@ -468,6 +516,44 @@ def test_the_loop_holds_its_own_invariants(capacity: int) -> None:
     assert abs(reference.generalization_error() - flushed) < 1e-12
 
 
+class Kept(NamedTuple):
+    """What a long run keeps to compute its errors anew."""
+
+    truth: Any
+    expert: Any
+    experts: Any
+    error: Any
+
+
+@pytest.mark.parametrize(
+    ("dims", "changes"),
+    [
+        (edge.Dims(10, 10, 15, 10), {}),
+        (edge.Dims(10, 1, 15, 10, max_capacity=2), {"capacity": 2, "cluster_spread": 1e-3}),
+    ],
+    ids=["orthogonal", "tiny-errors"],
+)
+def test_the_streamed_error_stays_accurate_in_float32(dims: edge.Dims, changes: dict[str, object]) -> None:
+    """Would catch cancellation: a sum that drifts from its definition where errors are small, over 3000 rounds."""
+    params = edge.reading("orthogonal-signal").params(num_experts=10, **changes)
+    system = edge.system(dims)
+
+    def step(key, state, params):
+        arrival = edge.draw(key, dims, state.pool, state.positions, params, edge.delays.uniform)
+        after, info = edge.learn(state, arrival, params, dims=dims)
+        return after, Kept(arrival.truth, info.expert, after.experts, info.generalization_error)
+
+    with jax.enable_x64(False):
+        _, kept = jax.device_get(mt.simulate(mt.System(system.init, step), mt.root_key(3), params, 3000))
+    assert kept.error.dtype == kept.experts.dtype == np.float32
+    for time in range(100, 3001, 100):
+        truth, expert, models = kept.truth[:time], kept.expert[:time], kept.experts[time - 1].astype(np.float64)
+        gaps = models[expert[expert >= 0]] - truth[expert >= 0]
+        expected = np.mean(np.sum(gaps**2, axis=1))
+        assert abs(kept.error[time - 1] / expected - 1) < 1e-4
+    assert expected < 1e-2 or not changes
+
+
 def assert_runs_agree(scenario: Scenario, world: World | None = None) -> list[Snapshot]:
     """Run both sides in float64 and compare all of every round; returns what the loop went through."""
     world = world or World(scenario)
@@ -475,6 +561,7 @@ def assert_runs_agree(scenario: Scenario, world: World | None = None) -> list[Sn
     with jax.enable_x64(True):
         states, infos = world.run_package()
     M, rounds = scenario.num_experts, np.arange(1, scenario.num_rounds + 1)
+    padded = scenario.max_experts - M
     outcomes = [snapshot.outcome for snapshot in snapshots]
     if scenario.policy == "adaptive":
         assert min(outcome.clearance for outcome in outcomes) > CLEARANCE, "a route hangs on rounding: change the seed"
@@ -488,6 +575,9 @@ def assert_runs_agree(scenario: Scenario, world: World | None = None) -> list[Sn
         actual = getattr(states, name)
         np.testing.assert_array_equal(actual if actual.ndim == 1 else actual[:, :M], expected, name)
     np.testing.assert_array_equal(states.round, rounds)
+    np.testing.assert_array_equal(infos.dropped, states.dropped)
+    waiting = 0 if states.queue is None else states.queue.num_waiting
+    np.testing.assert_array_equal(states.visits.sum(axis=1) + states.dropped + waiting, rounds)
     free_in = np.maximum(states.busy_until[:, :M], rounds[:, None] + 1)
     np.testing.assert_array_equal(free_in, [snapshot.free_in for snapshot in snapshots])
     for t, (snapshot, outcome) in enumerate(zip(snapshots, outcomes, strict=True)):
@@ -501,9 +591,30 @@ def assert_runs_agree(scenario: Scenario, world: World | None = None) -> list[Sn
         assert_close("gates", states.gates[t, :M], snapshot.theta, t)
         for name in ("generalization_error", "generalization_error_flushed"):
             assert_close(name, getattr(infos, name)[t], getattr(outcome, name), t)
-    for padding in (states.experts, states.gates, states.visits):
+    for padding in (states.experts, states.gates, states.gate_step, states.visits, states.residuals):
         assert not np.any(padding[:, M:])
+    assert_models_move_for_completed_tasks_alone(states, outcomes, scenario.gate_lag)
+    gates = states.gates[:, :M]  # that the router has used in this round
+    outputs = np.einsum("tmp,tps->tm", gates, world.features)
+    weights = np.exp(outputs - outputs.max(axis=1, keepdims=True))
+    probabilities = weights / weights.sum(axis=1, keepdims=True)
+    assert_close("gate outputs", infos.gate_outputs[:, :M], outputs, 0)
+    assert_close("gate probabilities", infos.gate_probabilities, np.pad(probabilities, ((0, 0), (0, padded))), 0)
+    for step in (states.gates, states.gate_step):  # of one softmax over all servers
+        assert np.abs(step.sum(axis=1)).max() < TOLERANCE * (1 + np.abs(step).max())
     return snapshots
+
+
+def assert_models_move_for_completed_tasks_alone(states: edge.State, outcomes: list[Outcome], gate_lag: int) -> None:
+    """To the bit: an idle server, one that still works, and a gate without news stay as they are."""
+    completed = np.zeros(states.experts.shape[:2], bool)
+    for t, outcome in enumerate(outcomes):
+        completed[t, [task.server.index for task in outcome.completed]] = True
+    moved = np.any(np.diff(states.experts, axis=0, prepend=0) != 0, axis=2)
+    assert not np.any(moved & ~completed)
+    has_news = np.roll(completed.any(axis=1), gate_lag)
+    has_news[:gate_lag] = False
+    assert not np.any(np.any(np.diff(states.gates, axis=0, prepend=0) != 0, axis=(1, 2)) & ~has_news)
 
 
 def assert_close(

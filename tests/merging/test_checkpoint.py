@@ -128,11 +128,7 @@ def test_a_sharded_checkpoint(tmp_path):
     after = {name: read(out / shard)[name] for name, shard in index["weight_map"].items()}
     check_merged(tensors, after)
     assert index["metadata"] == {"total_size": merged.bytes_after, "kind": "moe"}
-    assert {path.name for path in out.iterdir()} == {
-        *index["weight_map"].values(),
-        INDEX,
-        "config.json",
-    }
+    assert {path.name for path in out.iterdir()} == {*index["weight_map"].values(), INDEX, "config.json"}
 
 
 def test_a_folder_with_one_file_needs_no_index(tmp_path):

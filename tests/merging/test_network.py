@@ -74,16 +74,6 @@ def test_weights_are_normal_of_the_documented_variances_whatever_the_padding():
     np.testing.assert_array_equal(fewer.layers[2], weights.layers[2])
 
 
-def test_dead_units_are_those_that_are_never_above_zero():
-    """Would catch units that are counted dead for one point, and rows of padding that revive or kill them."""
-    first = jnp.asarray([[1.0, -1.0], [-1.0, 1.0], [-1.0, -2.0], [0.0, 0.0]])  # alive at one point each; never twice
-    second = -jnp.ones((4, 4))
-    weights = network.Weights((first, second, jnp.ones((3, 4))))
-    points = jnp.asarray([[0.9, 0.1], [0.1, 0.9], [0.0, 0.0]])
-    np.testing.assert_array_equal(quickly(network.dead_units)(weights, points), [0.5, 1.0])
-    assert not np.any(outputs(weights, points))
-
-
 DIMS = Dims(3, 2, 14, width=4, num_steps=5)
 PARAMS = Params(regularization=0.7, learning_rate=0.8)
 record = quickly(network.record)

@@ -1,112 +1,190 @@
-"""The exact single-expert metrics against plain Monte Carlo, and wrong formulas that it must refute.
+"""The exact metrics of one expert, and of content-blind routes to several, against plain Monte Carlo; and wrong
+formulas that it must refute.
 
-One false-failure budget for the file: every comparison is two-sided at the level FALSE_FAILURE / COMPARISONS. The
-budget is a tenth of 1e-5, since the means of a few thousand skewed replicates are normal only approximately so far
-out in the tails. The seeds are fixed, so a test that passes once passes always.
+One false-failure budget for the file: every comparison is two-sided at THRESHOLD standard errors. The budget is a fifth
+of 1e-5, since the means of a few thousand skewed replicates are normal only approximately so far out in the tails. The
+seeds are fixed, so a test that passes once passes always.
 """
 
 import functools
 import itertools
 import zlib
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from moe_theory.continual import exact
+from moe_theory.core import single_expert
 from moe_theory.core.tasks import Pool
+from moe_theory.edge import corrected, theory
 
 SHAPES = [(10, 6, 6), (5, 2, 3), (8, 7, 4), (6, 1, 3)]  # (num_features, num_samples, num_tasks)
-KINDS = ["proportional", "independent", "clustered"]
-ROUNDS = [2, 5, 20, 100]
+SPREADS = {(6, 4, 3): 0.5, (5, 2, 2): 1.0, (8, 1, 3): 0.2, (15, 10, 10): 0.36}  # of own truths, by shape
 NUM_REPLICATES = 4000
-
-CASES = [(*shape, kind, False) for shape, kind in itertools.product(SHAPES, KINDS)]
-GAUSSIAN_CASES = [(*shape, "independent", True) for shape in SHAPES]
-COMPARISONS = (len(CASES) + len(GAUSSIAN_CASES)) * len(ROUNDS) * len(exact.Exact._fields)
-FALSE_FAILURE = 1e-6
-THRESHOLD = stats.norm.isf(FALSE_FAILURE / (2 * COMPARISONS))  # 5.84
+THRESHOLD = 5.84
+BUDGET = 2e-6
 
 
-def draw_pool(num_features, num_tasks, kind):
-    rng = np.random.default_rng(zlib.crc32(f"{num_features} {num_tasks} {kind}".encode()))
-    truths, signals = rng.normal(size=(2, num_tasks, num_features))
-    clusters = np.arange(num_tasks)
-    if kind == "clustered":
-        clusters = clusters % 2
-        truths = truths[clusters] + 0.1 * rng.normal(size=truths.shape)
-    if kind != "independent":
-        signals = 2.0 * truths
-    return Pool(truths, signals, clusters)
+class Case(NamedTuple):
+    """Shapes, how the pool is drawn, the spread of own truths, and what one sample of a task lies along.
+
+    Without a spread this is `continual`, with one `edge`.
+    """
+
+    shape: tuple[int, int, int]
+    kind: str
+    spread: float = 0.0
+    signal: str = "of the pool"  # or "the own truth", or "nothing"
+
+    @property
+    def rounds(self) -> np.ndarray:
+        return np.array([2, 5, 20, 40 if self.spread else 100])
+
+    @property
+    def pool(self) -> Pool:
+        num_features, _, num_tasks = self.shape
+        rng = np.random.default_rng(zlib.crc32(f"{num_features} {num_tasks} {self.kind}".encode()))
+        truths, signals = rng.normal(size=(2, num_tasks, num_features))
+        clusters = np.arange(num_tasks)
+        if self.kind == "clustered":
+            clusters = clusters % 2
+            truths = truths[clusters] + 0.1 * rng.normal(size=truths.shape)
+        if self.kind != "independent":
+            signals = 2.0 * truths
+        return Pool(truths, signals, clusters)
+
+
+CASES = [Case(shape, kind) for shape, kind in itertools.product(SHAPES, ("proportional", "independent", "clustered"))]
+GAUSSIAN_CASES = [Case(shape, "independent", signal="nothing") for shape in SHAPES]
+OWN_CASES = [
+    Case(shape, "independent", spread, signal)
+    for (shape, spread), signal in itertools.product(SPREADS.items(), ("of the pool", "the own truth"))
+]
+
+
+def draw_arrivals(rng, case, size):
+    """Own truths (size, d) and orthonormal bases (size, d, s) of the columns, by Definition 1."""
+    num_features, num_samples, num_tasks = case.shape
+    tasks = rng.integers(num_tasks, size=size)
+    own = case.pool.truths[tasks] + case.spread * rng.normal(size=(size, num_features))
+    columns = rng.normal(scale=0.7, size=(size, num_features, num_samples))
+    if case.signal != "nothing":
+        columns[:, :, -1] = 2.0 * (own if case.signal == "the own truth" else case.pool.signals[tasks])
+    return own, np.linalg.qr(columns).Q
+
+
+def learned(models, own, bases):
+    return models + np.einsum("rds,rs->rd", bases, np.einsum("rds,rd->rs", bases, own - models))
 
 
 @functools.cache
-def simulate(num_features, num_samples, num_tasks, kind, gaussian):
-    """F_t, G_t and the error by their definitions (14) to (16), at ROUNDS: shape (3, rounds, replicates)."""
-    pool = draw_pool(num_features, num_tasks, kind)
-    rng = np.random.default_rng(zlib.crc32(f"{num_features} {num_samples} {kind} {gaussian}".encode()))
-    models = np.zeros((NUM_REPLICATES, num_features))
-    tasks = rng.integers(num_tasks, size=(ROUNDS[-1], NUM_REPLICATES))
-    own_errors = np.zeros(tasks.shape)
-    observed = []
-    for t in range(1, ROUNDS[-1] + 1):
-        truths = pool.truths[tasks[t - 1]]
-        columns = rng.normal(scale=0.7, size=(NUM_REPLICATES, num_features, num_samples))
-        if not gaussian:
-            slot = rng.integers(num_samples, size=NUM_REPLICATES)
-            strength = 1 - rng.uniform(size=(NUM_REPLICATES, 1))
-            columns[np.arange(NUM_REPLICATES), :, slot] = strength * pool.signals[tasks[t - 1]]
-        basis = np.linalg.qr(columns).Q
-        coordinates = np.einsum("rds,rd->rs", basis, truths - models)
-        models = models + np.einsum("rds,rs->rd", basis, coordinates)
-        own_errors[t - 1] = np.sum((models - truths) ** 2, axis=-1)
-        if t in ROUNDS:
-            errors = np.sum((models - pool.truths[tasks[:t]]) ** 2, axis=-1)
-            forgetting = np.mean(errors[: t - 1] - own_errors[: t - 1], axis=0)
-            observed.append((forgetting, np.mean(errors, axis=0), own_errors[t - 1]))
+def simulate(case):
+    """F_t, G_t and the newest error of one expert by their definitions, at the case's rounds: (3, rounds, R)."""
+    rng = np.random.default_rng(zlib.crc32(str(case).encode()))
+    models = np.zeros((NUM_REPLICATES, case.shape[0]))
+    truths, own_errors, observed = [], [], []
+    for t in range(1, case.rounds[-1] + 1):
+        own, bases = draw_arrivals(rng, case, NUM_REPLICATES)
+        models = learned(models, own, bases)
+        truths.append(own)
+        own_errors.append(np.sum((models - own) ** 2, axis=1))
+        if t in case.rounds:
+            errors = np.sum((models - np.array(truths)) ** 2, axis=-1)
+            forgetting = np.mean(errors[:-1] - np.array(own_errors[:-1]), axis=0)
+            observed.append((forgetting, np.mean(errors, axis=0), own_errors[-1]))
     return np.swapaxes(observed, 0, 1)
 
 
-def z_scores(case, predicted):
-    """How many standard errors the replicates' mean is off, (metrics, rounds); `predicted` likewise."""
-    replicates = simulate(*case)
-    standard_errors = np.std(replicates, axis=-1, ddof=1) / np.sqrt(NUM_REPLICATES)
-    return (np.mean(replicates, axis=-1) - predicted) / standard_errors
+def predicted(case):
+    """The same by the formulas: (3, rounds)."""
+    _, num_samples, _ = case.shape
+    if case.signal == "nothing":
+        metrics = exact.single_expert_gaussian(case.pool, num_samples, case.rounds[-1])
+    elif not case.spread:
+        metrics = exact.single_expert(case.pool, num_samples, case.rounds[-1])
+    else:
+        truths, signals, _ = case.pool
+        arrivals = (
+            single_expert.fixed_signals(truths, signals, case.spread)
+            if case.signal == "of the pool"
+            else single_expert.signals_along_truths(truths, case.spread)
+        )
+        metrics = single_expert.learn_arrivals(arrivals, num_samples, case.rounds[-1])
+    return np.array(metrics)[:, case.rounds - 1]
 
 
-def at_rounds(metrics):
-    return np.array(metrics)[:, np.array(ROUNDS) - 1]
+def furthest(replicates, expected):
+    """How many standard errors a mean is off at most."""
+    errors = np.std(replicates, axis=-1, ddof=1) / np.sqrt(replicates.shape[-1])
+    difference = np.mean(replicates, axis=-1) - expected
+    # For s = 1 along the own truth the newest error is 0 in every replicate.
+    return np.max(np.abs(np.where(np.abs(difference) < 1e-12, 0.0, difference / np.maximum(errors, 1e-300))))
 
 
-@pytest.mark.parametrize("case", CASES + GAUSSIAN_CASES)
+@pytest.mark.parametrize("case", CASES + GAUSSIAN_CASES + OWN_CASES, ids=str)
 def test_the_exact_metrics_predict_the_simulation(case):
-    num_features, num_samples, num_tasks, kind, is_gaussian = case
-    formula = exact.single_expert_gaussian if is_gaussian else exact.single_expert
-    predicted = at_rounds(formula(draw_pool(num_features, num_tasks, kind), num_samples, ROUNDS[-1]))
-    assert np.max(np.abs(z_scores(case, predicted))) < THRESHOLD
+    """Catches a wrong moment of signals, or of own truths, in forgetting, generalization error or error."""
+    assert furthest(simulate(case), predicted(case)) < THRESHOLD
 
 
 def test_the_budget_covers_every_comparison():
-    assert COMPARISONS * 2 * stats.norm.sf(THRESHOLD) <= FALSE_FAILURE * (1 + 1e-9)
+    """Catches a comparison added without its share of the false-failure probability."""
+    comparisons = sum(3 * len(case.rounds) for case in CASES + GAUSSIAN_CASES + OWN_CASES) + 2
+    assert comparisons * 2 * stats.norm.sf(THRESHOLD) < BUDGET
 
 
-@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape[1] > 1])
-def test_signals_along_the_truths_refute_every_formula_that_ignores_them(shape):
-    num_features, num_samples, num_tasks = shape
-    pool = draw_pool(num_features, num_tasks, "proportional")
-    elsewhere = pool._replace(signals=draw_pool(num_features, num_tasks, "independent").signals)
-    case = (*shape, "proportional", False)
-    for wrong in (
-        exact.single_expert_gaussian(pool, num_samples, ROUNDS[-1]),
-        exact.single_expert(elsewhere, num_samples, ROUNDS[-1]),
-    ):
-        assert np.max(np.abs(z_scores(case, at_rounds(wrong)))) > THRESHOLD
-
-
-@pytest.mark.parametrize("case", [case for case in CASES if case[1] > 1])
+@pytest.mark.parametrize("case", [case for case in CASES if case.shape[1] > 1], ids=str)
 def test_one_sample_more_or_less_is_refuted(case):
-    num_features, num_samples, num_tasks, kind, _ = case
-    pool = draw_pool(num_features, num_tasks, kind)
-    for wrong_samples in {num_samples - 1, num_samples + 1} & set(range(1, num_features)):
-        wrong = at_rounds(exact.single_expert(pool, wrong_samples, ROUNDS[-1]))
-        assert np.max(np.abs(z_scores(case, wrong))) > THRESHOLD
+    num_features, num_samples, num_tasks = case.shape
+    for wrong in {num_samples - 1, num_samples + 1} & set(range(1, num_features)):
+        expected = predicted(case._replace(shape=(num_features, wrong, num_tasks)))
+        assert furthest(simulate(case), expected) > THRESHOLD
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.shape[1] > 1 and case.kind == "proportional"], ids=str)
+def test_signals_along_the_truths_refute_every_formula_that_ignores_them(case):
+    _, num_samples, _ = case.shape
+    elsewhere = case.pool._replace(signals=case._replace(kind="independent").pool.signals)
+    for wrong in (
+        exact.single_expert_gaussian(case.pool, num_samples, case.rounds[-1]),
+        exact.single_expert(elsewhere, num_samples, case.rounds[-1]),
+    ):
+        assert furthest(simulate(case), np.array(wrong)[:, case.rounds - 1]) > THRESHOLD
+
+
+@pytest.mark.parametrize("case", OWN_CASES[:4], ids=str)
+def test_wrong_predictions_for_own_truths_are_refuted(case):
+    """Catches a comparison without power: the other signal law, another spread, and (22) must all fail."""
+    num_features, num_samples, _ = case.shape
+    observed, follows, last = simulate(case)[1], case.signal == "the own truth", case.rounds[-1]
+    ratio = theory.overparameterization_ratio(num_features, num_samples)
+    for wrong in (
+        corrected.generalization_error(case.pool, num_samples, last, case.spread, not follows)[case.rounds],
+        corrected.generalization_error(case.pool, num_samples, last, 1.1 * case.spread, follows)[case.rounds],
+        theory.proposition_4(theory.gaps(case.pool, case.spread), ratio, case.rounds[:, None], case.rounds),
+    ):
+        assert furthest(observed, wrong) > THRESHOLD
+
+
+@pytest.mark.parametrize("case", OWN_CASES[:2], ids=str)
+def test_loads_predict_a_network_of_experts(case):
+    """Catches errors weighted by experts in place of tasks, over random content-blind routes."""
+    num_features, num_samples, _ = case.shape
+    num_experts, num_rounds = 4, 12
+    rng = np.random.default_rng(11)
+    routes = rng.choice(num_experts, p=[0.4, 0.3, 0.2, 0.1], size=(num_rounds, NUM_REPLICATES))
+    everyone = np.arange(NUM_REPLICATES)
+    models = np.zeros((NUM_REPLICATES, num_experts, num_features))
+    truths = []
+    for route in routes:
+        own, bases = draw_arrivals(rng, case, NUM_REPLICATES)
+        models[everyone, route] = learned(models[everyone, route], own, bases)
+        truths.append(own)
+    final = np.take_along_axis(models, routes.T[:, :, None], axis=1)
+    observed = np.mean(np.sum((final - np.swapaxes(truths, 0, 1)) ** 2, axis=-1), axis=1)
+    loads = np.stack([np.sum(routes == m, axis=0) for m in range(num_experts)], axis=-1)
+    follows = case.signal == "the own truth"
+    errors = corrected.generalization_error(case.pool, num_samples, num_rounds, case.spread, follows)
+    assert furthest(observed - corrected.by_loads(errors, loads), 0.0) < THRESHOLD

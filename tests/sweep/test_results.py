@@ -13,13 +13,7 @@ import xarray as xr
 
 import moe_theory as mt
 from moe_theory import root_key, simulate_batch
-from moe_theory.core.errors import (
-    InvalidParamsError,
-    InvalidRunError,
-    MissingChunkError,
-    OutputError,
-    UnknownNameError,
-)
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MissingChunkError, OutputError, UnknownNameError
 from moe_theory.runs.files import pack
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import DevicePool

@@ -265,7 +265,9 @@ def test_an_interrupt_keeps_what_is_done_and_in_hand(undisturbed, tmp_path):
 
 def test_two_processes_share_the_work_of_one_folder(undisturbed, tmp_path):
     specification = tmp_path / "grid.toml"
-    specification.write_text(SWEEP.to_toml())
+    lines = [f"{name} = {json.dumps(value)}" for name, value in ARGUMENTS.items() if name != "axes"]
+    lines += ["[axes]", *(f"{name} = {values}" for name, values in ARGUMENTS["axes"].items())]
+    specification.write_text("\n".join(lines))
     command = [sys.executable, "-m", "moe_theory.cli", "sweep", str(specification), "--out", str(tmp_path / "run")]
     both = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
     for process in both:

@@ -102,8 +102,9 @@ ROUND_TRIPS = [
 def test_round_trips_are_exact(changes):
     """Would catch a manifest or a file that is read back as another sweep."""
     spec = sweep(**changes)
-    assert canonical(Sweep.from_toml(spec.to_toml())) == canonical(spec)
-    assert Sweep.from_json(json.loads(canonical(spec))) == spec
+    again = Sweep.from_json(json.loads(canonical(spec)))
+    assert again == spec
+    assert canonical(again) == canonical(spec)
     assert pickle.loads(pickle.dumps(spec)) == spec
     assert dataclasses.replace(spec, seed=5).seed == 5
 
@@ -299,4 +300,4 @@ def test_every_name_of_a_system_may_be_fixed(system):
     sizes = {name: value for name, value in dataclasses.asdict(cell.dims).items() if value is not None}
     spec = Sweep(system=system, rounds=1, params=cell.params._asdict(), dims=sizes, choices=cell.choices)
     assert spec.grid.cells[0] == cell
-    assert Sweep.from_toml(spec.to_toml()) == spec
+    assert Sweep.from_json(json.loads(canonical(spec))) == spec

@@ -10,7 +10,6 @@ Source: M. Muqeeth, H. Liu, C. Raffel, "Soft Merging of Experts with Adaptive Ro
 """
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -109,11 +108,6 @@ def ragged(
 
 
 SPARSE_BUILDS: dict[str, Dispatch] = {"capacity": with_capacity, "dense": dense, "ragged": ragged}
-
-
-def ample(num_experts: int) -> Dispatch:
-    """`with_capacity` with room for all tokens at any expert, so that none is dropped."""
-    return functools.partial(with_capacity, factor=float(num_experts))
 
 
 # (experts, groups of tokens, weights of each group) -> outputs
