@@ -213,7 +213,7 @@ def check_system(system: System, params: Params) -> State:
     """
     shapes = jax.eval_shape(lambda key: system.init(key, params), jax.eval_shape(lambda: jax.random.key(0)))
     if not hasattr(shapes, "round"):
-        raise InvalidRunError(
+        raise TypeError(
             "the system's state has no field `round`, by which the engine counts: let `init` begin it at jnp.int32(0) "
             "and `step` add 1."
         )

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from moe_theory.core.errors import InvalidClaimError, unknown_name
+from moe_theory.core.errors import InvalidClaimError, UnknownNameError, unknown_name
 from moe_theory.core.papers import Paper, Reading, all_papers, find_paper, paper_names, paper_package, paper_place
 from moe_theory.verify.claim import Claim, ReadingLike, registered
 
@@ -57,8 +57,7 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
 
     Only papers that a pattern can name are imported.
 
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested; InvalidClaimError for a
-        paper without claims.
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested.
 
     Examples:
         >>> from moe_theory import verify
@@ -74,7 +73,7 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
                 find_paper(name).import_claims()
         matches = _matching(pattern, declared_claims()) or _matching(pattern, all_claims())
         if not matches and pattern in paper_names():
-            raise InvalidClaimError(
+            raise UnknownNameError(
                 f"paper {pattern!r} has no claim: `claims` of its PAPER must name the module that declares them, with "
                 f"ids that begin with '{pattern}.'."
             )

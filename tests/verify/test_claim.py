@@ -104,5 +104,5 @@ def test_a_paper_without_claims_is_told_apart_from_a_misspelt_one(monkeypatch):
     """Its name was said to be unknown, and suggested."""
     monkeypatch.setattr(registry, "declared_claims", dict)
     monkeypatch.setattr(registry, "all_claims", dict)
-    with pytest.raises(InvalidClaimError, match=r"paper 'edge' has no claim: .* begin with 'edge\.'"):
+    with pytest.raises(UnknownNameError, match=r"paper 'edge' has no claim: .* begin with 'edge\.'"):
         registry.select_claims(["edge"])
