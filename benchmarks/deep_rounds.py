@@ -19,10 +19,9 @@ import numpy as np
 from moe_theory.core import engine
 from moe_theory.core.random import replicate_keys, root_key, step_key
 from moe_theory.core.system import observe_info, simulate
-from moe_theory.deep import continual, networks, tasks, training
+from moe_theory.deep import continual, networks, reading, tasks, training
 from moe_theory.deep.datasets import DataSet, Images, load
 from moe_theory.deep.networks import NETWORKS, Weights
-from moe_theory.deep.params import reading
 from moe_theory.deep.presets import Preset, preset
 from moe_theory.deep.tasks import inputs_of, pool_of
 

@@ -46,7 +46,8 @@ def defining_module(path: str) -> str:
     if isinstance(value, ModuleType):
         return value.__name__
     module = getattr(value, "__module__", None) if hasattr(value, "__name__") else None
-    if module is not None and module.startswith("moe_theory."):
+    is_bound = inspect.ismethod(value)  # such as `reading = PAPER.reading`: an assignment, where it stands
+    if module is not None and module.startswith("moe_theory.") and not is_bound:
         return module
     return imported_from(importlib.import_module(parent)).get(name, parent)
 

@@ -84,7 +84,7 @@ def deep(
     same numbers. Prints each cell's errors, how they differ and the verdicts on the figure's claims; writes
     results.nc, summary.json, verdicts.json and deep.svg.
     """
-    from moe_theory.deep import datasets, params, presets, runs
+    from moe_theory.deep import datasets, presets, runs
     from moe_theory.report import deep as pages
     from moe_theory.verify.request import parsed
 
@@ -106,7 +106,7 @@ def deep(
             )
         plan = runs.Plan(
             preset=chosen,
-            reading=params.reading(reading),
+            reading=deep.reading(reading),
             replicates=chosen.replicates if replicates is None else replicates,
             seed=seed,
             every=every,

@@ -19,7 +19,6 @@ from moe_theory.continual.params import Dims as Dims
 from moe_theory.continual.params import Params as Params
 from moe_theory.continual.params import Reading as Reading
 from moe_theory.continual.params import gate_drive as gate_drive
-from moe_theory.continual.params import reading as reading
 from moe_theory.core.papers import Paper
 from moe_theory.core.tasks import Arrival as Arrival
 from moe_theory.core.tasks import Pool as Pool
@@ -48,3 +47,4 @@ PAPER = Paper(
     first_look=("continual",),
     rank=0,
 )
+reading = PAPER.reading  # a reading by its name, as `reading("weak-signal")`

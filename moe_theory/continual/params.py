@@ -20,7 +20,6 @@ from typing import Annotated, NamedTuple
 
 from moe_theory.core import constraints
 from moe_theory.core.constraints import AtMost, Count, Flag, NonNegative, PaddedTo, Real, Size, Within
-from moe_theory.core.errors import unknown_name
 from moe_theory.core.papers import Reading
 from moe_theory.core.tasks import PoolScales, mean_norm, mean_square_strength
 
@@ -118,19 +117,6 @@ READINGS: dict[str, Reading] = {
         Reading("squared-locality", "|w_t - w_{t-1}|^2 in (6)", Params(), {"locality_power": 2.0}),
     )
 }
-
-
-def reading(name: str) -> Reading:
-    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
-
-    Examples:
-        >>> from moe_theory import continual
-        >>> continual.reading("weak-signal").params(num_experts=5).signal_scale
-        1.0
-    """
-    if name not in READINGS:
-        raise unknown_name("reading", name, READINGS)
-    return READINGS[name]
 
 
 def gate_drive(params: Params, num_features: int) -> float:

@@ -74,6 +74,18 @@ class Paper:
         defaults = self.default_readings or tuple(self.readings)
         return {"all": tuple(self.readings), "default": defaults, "quick": self.default_readings[:1] or defaults}[group]
 
+    def reading(self, name: str) -> Reading:
+        """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
+
+        Examples:
+            >>> from moe_theory import continual
+            >>> continual.reading("weak-signal").params(num_experts=5).signal_scale
+            1.0
+        """
+        if name not in self.readings:
+            raise unknown_name("reading", name, self.readings)
+        return self.readings[name]
+
     def import_claims(self) -> None:
         if self.claims:
             importlib.import_module(self.claims)

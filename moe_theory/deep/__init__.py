@@ -14,7 +14,6 @@ from moe_theory.deep.params import READINGS as READINGS
 from moe_theory.deep.params import Dims as Dims
 from moe_theory.deep.params import Params as Params
 from moe_theory.deep.params import Reading as Reading
-from moe_theory.deep.params import reading as reading
 from moe_theory.deep.presets import PRESETS as PRESETS
 from moe_theory.deep.presets import Preset as Preset
 from moe_theory.deep.presets import preset as preset
@@ -31,3 +30,4 @@ PAPER = Paper(
     figures="moe_theory.deep.figures:FIGURES",
     rank=4,
 )
+reading = PAPER.reading  # a reading by its name, as `reading("uncentred")`

@@ -127,18 +127,26 @@ def squared_distance(one: PyTree, other: PyTree) -> Float[Array, ""]:
     return jax.tree.reduce(jnp.add, squares)
 
 
-KERNEL_SIDE = 3
-POOL_SIDE = 2
+_KERNEL_SIDE = 3
+_POOL_SIDE = 2
 
 
-class Layer(NamedTuple):
+class _Layer(NamedTuple):
     kernel: Float[Array, "*inputs o"]
     bias: Float[Array, " o"]
 
 
 @functools.cache  # the same arguments give the same network, so that programs are reused
 def mlp(name: str, widths: tuple[int, ...]) -> Network:
-    """Fully connected ReLU layers of these widths on flattened images, and a linear layer to the outputs."""
+    """Fully connected ReLU layers of these widths on flattened images, and a linear layer to the outputs.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory.deep import networks
+        >>> network = networks.mlp("wide", widths=(64,))
+        >>> networks.num_parameters(network.init(mt.root_key(0), (8, 8, 1), 2))
+        4290
+    """
 
     def init(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
         return _drawn(key, _dense_shapes(shape[0] * shape[1] * shape[2], (*widths, num_outputs)))
@@ -157,23 +165,28 @@ def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int], wa
 
     Source: Appendix A.4 of `continual`.
     Raises: InvalidDimsError, by `init`, if images are too small for pooling.
+
+    Examples:
+        >>> from moe_theory.deep import networks
+        >>> networks.five_layer("narrow", channels=(4, 8), widths=(16, 16)).name
+        'narrow'
     """
 
     def init(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
         height, width, num_channels = shape
-        if min(height, width) < POOL_SIDE:
+        if min(height, width) < _POOL_SIDE:
             raise InvalidDimsError(
-                f"images of {height} x {width} pixels must be at least {POOL_SIDE} x {POOL_SIDE}: {name!r} pools them. "
-                "Use larger images, or another network."
+                f"images of {height} x {width} pixels must be at least {_POOL_SIDE} x {_POOL_SIDE}: {name!r} pools "
+                "them. Use larger images, or another network."
             )
-        left = (height // POOL_SIDE) * (width // POOL_SIDE) * channels[1]
-        kernels = [(KERNEL_SIDE, KERNEL_SIDE, num_channels, channels[0]), (KERNEL_SIDE, KERNEL_SIDE, *channels)]
+        left = (height // _POOL_SIDE) * (width // _POOL_SIDE) * channels[1]
+        kernels = [(_KERNEL_SIDE, _KERNEL_SIDE, num_channels, channels[0]), (_KERNEL_SIDE, _KERNEL_SIDE, *channels)]
         return _drawn(key, [*kernels, *_dense_shapes(left, (*widths, num_outputs))])
 
     def apply(weights: Weights, images: Float[Array, "n h w c"], is_training: bool) -> tuple[Array, tuple[()]]:
         first, second, *dense = weights.params
         # ReLU and maximum commute: after pooling there are a quarter as many values.
-        values = jax.nn.relu(max_pool(convolve(images, first.kernel, way=way) + first.bias, POOL_SIDE))
+        values = jax.nn.relu(max_pool(convolve(images, first.kernel, way=way) + first.bias, _POOL_SIDE))
         values = jax.nn.relu(convolve(values, second.kernel, way=way) + second.bias)
         return _dense(values, dense), ()
 
@@ -185,10 +198,10 @@ def _dense_shapes(num_inputs: int, widths: tuple[int, ...]) -> list[tuple[int, i
 
 
 def _drawn(key: Key[Array, ""], shapes: list) -> Weights:
-    return Weights(tuple(Layer(kernel, zeros(kernel.shape[-1])) for kernel in he_kernels(key, shapes)), ())
+    return Weights(tuple(_Layer(kernel, zeros(kernel.shape[-1])) for kernel in he_kernels(key, shapes)), ())
 
 
-def _dense(values: Array, layers: tuple[Layer, ...] | list[Layer]) -> Float[Array, "n outputs"]:
+def _dense(values: Array, layers: tuple[_Layer, ...] | list[_Layer]) -> Float[Array, "n outputs"]:
     values = values.reshape(values.shape[0], -1)
     for layer in layers[:-1]:
         values = jax.nn.relu(jnp.matmul(values, layer.kernel) + layer.bias)
@@ -198,21 +211,21 @@ def _dense(values: Array, layers: tuple[Layer, ...] | list[Layer]) -> Float[Arra
 LARGE = 64  # pixels a side from which on the stem has stride 2: the cost is then that of half the side
 
 
-class Normed(NamedTuple):
+class _Normed(NamedTuple):
     kernel: Float[Array, "k k i o"]
     affine: Affine
 
 
-class Block(NamedTuple):
-    first: Normed
-    second: Normed
-    shortcut: Normed | None  # None where a block keeps channels and size
+class _Block(NamedTuple):
+    first: _Normed
+    second: _Normed
+    shortcut: _Normed | None  # None where a block keeps channels and size
 
 
-class Params(NamedTuple):
-    stem: Normed
-    blocks: tuple[Block, ...]
-    last: Layer
+class _Params(NamedTuple):
+    stem: _Normed
+    blocks: tuple[_Block, ...]
+    last: _Layer
 
 
 @functools.cache  # the same arguments give the same network, so that programs are reused
@@ -226,6 +239,11 @@ def resnet(
 
     Source: He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition" (2016), Sec. 3.3 and, for small
         images, 4.2: a stem of 3 x 3 at stride 1 without max pooling. The papers say "non-pretrained ResNet-18" only.
+
+    Examples:
+        >>> from moe_theory.deep import layers, networks
+        >>> networks.resnet("resnet10", widths=(16, 32, 64, 128), num_blocks=1, normalization=layers.batches()).name
+        'resnet10'
     """
     channels = [width for width in widths for _ in range(num_blocks)]
     strides = [2 if stage and not block else 1 for stage in range(len(widths)) for block in range(num_blocks)]
@@ -236,11 +254,11 @@ def resnet(
             shapes += [(3, 3, num_in, num_out), (3, 3, num_out, num_out)]
             shapes += [(1, 1, num_in, num_out)] if stride != 1 else []
         *convolved, last = he_kernels(key, [*shapes, (widths[-1], num_outputs)])
-        layers = [Normed(kernel, Affine(ones(kernel.shape[-1]), zeros(kernel.shape[-1]))) for kernel in convolved]
+        layers = [_Normed(kernel, Affine(ones(kernel.shape[-1]), zeros(kernel.shape[-1]))) for kernel in convolved]
         rest = iter(layers[1:])
-        blocks = tuple(Block(next(rest), next(rest), next(rest) if stride != 1 else None) for stride in strides)
+        blocks = tuple(_Block(next(rest), next(rest), next(rest) if stride != 1 else None) for stride in strides)
         statistics = tuple(normalization.begin(layer.kernel.shape[-1]) for layer in layers)
-        params = Params(layers[0], blocks, Layer(last, zeros(num_outputs)))
+        params = _Params(layers[0], blocks, _Layer(last, zeros(num_outputs)))
         return Weights(params, statistics if jax.tree.leaves(statistics) else ())
 
     def apply(
@@ -248,13 +266,13 @@ def resnet(
     ) -> tuple[Float[Array, "n outputs"], tuple[Moments, ...]]:
         before, after = iter(weights.statistics), []
 
-        def normed(values: Array, layer: Normed, stride: int) -> Array:
+        def normed(values: Array, layer: _Normed, stride: int) -> Array:
             convolved = convolve(values, layer.kernel, stride, way=way)
             values, statistics = normalization.apply(convolved, layer.affine, next(before, ()), is_training)
             after.append(statistics)
             return values
 
-        params: Params = weights.params
+        params: _Params = weights.params
         values = jax.nn.relu(normed(images, params.stem, 2 if max(images.shape[1:3]) >= LARGE else 1))
         for block, stride in zip(params.blocks, strides, strict=True):
             inner = jax.nn.relu(normed(values, block.first, stride))

@@ -206,16 +206,3 @@ READINGS: dict[str, Reading] = {
         ),
     )
 }
-
-
-def reading(name: str) -> Reading:
-    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
-
-    Examples:
-        >>> from moe_theory import deep
-        >>> deep.reading("uncentred").params(num_experts=4).centre
-        False
-    """
-    if name not in READINGS:
-        raise unknown_name("reading", name, READINGS)
-    return READINGS[name]

@@ -26,7 +26,6 @@ from moe_theory.edge.params import Dims as Dims
 from moe_theory.edge.params import Params as Params
 from moe_theory.edge.params import Reading as Reading
 from moe_theory.edge.params import gate_drive as gate_drive
-from moe_theory.edge.params import reading as reading
 
 exact = corrected  # its former name
 
@@ -52,3 +51,4 @@ PAPER = Paper(
     first_look=("edge.figure-3.*", "edge.proposition-4.*", "edge.exact.*", "edge.theorem-1.*"),
     rank=1,
 )
+reading = PAPER.reading  # a reading by its name, as `reading("independent-signal")`

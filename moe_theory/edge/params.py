@@ -252,16 +252,3 @@ READINGS: dict[str, Reading] = {
         ),
     )
 }
-
-
-def reading(name: str) -> Reading:
-    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
-
-    Examples:
-        >>> from moe_theory import edge
-        >>> edge.reading("independent-signal").params(num_experts=4).min_strength
-        0.0
-    """
-    if name not in READINGS:
-        raise unknown_name("reading", name, READINGS)
-    return READINGS[name]

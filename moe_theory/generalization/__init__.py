@@ -14,7 +14,6 @@ from moe_theory.generalization.model import READINGS as READINGS
 from moe_theory.generalization.model import Dims as Dims
 from moe_theory.generalization.model import Params as Params
 from moe_theory.generalization.model import Reading as Reading
-from moe_theory.generalization.model import reading as reading
 from moe_theory.generalization.training import Info as Info
 from moe_theory.generalization.training import State as State
 from moe_theory.generalization.training import best_experts as best_experts
@@ -47,3 +46,4 @@ PAPER = Paper(
     first_look=("generalization:exact",),
     rank=2,
 )
+reading = PAPER.reading  # a reading by its name, as `reading("router-dimension")`

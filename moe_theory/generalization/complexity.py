@@ -27,8 +27,7 @@ from moe_theory.core.constraints import Count, NonNegative, Whole, require, requ
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import System, simulate_batch
-from moe_theory.generalization.model import Dims, Params
-from moe_theory.generalization.model import reading as reading_called
+from moe_theory.generalization.model import READINGS, Dims, Params
 from moe_theory.generalization.theory import lemma_2, lemma_3
 from moe_theory.generalization.training import Info, State, best_experts, system
 
@@ -354,7 +353,9 @@ def natarajan(
     """
     if router not in ROUTERS:
         raise unknown_name("router", router, ROUTERS)
-    whole = reading_called(reading).name == "router-dimension"
+    if reading not in READINGS:
+        raise unknown_name("reading", reading, READINGS)
+    whole = reading == "router-dimension"
     require_active(num_experts, num_active)
     require(Count, num_features=num_features)
     has_one_label = num_experts == 1 or (num_active == num_experts and not whole)

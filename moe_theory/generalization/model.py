@@ -40,7 +40,6 @@ from moe_theory.core.constraints import (
     Size,
     SizeOrZero,
 )
-from moe_theory.core.errors import unknown_name
 from moe_theory.core.numerics import Scalar, stored
 from moe_theory.core.papers import Reading as Reading
 
@@ -106,19 +105,6 @@ READINGS: dict[str, Reading] = {
         ),
     )
 }
-
-
-def reading(name: str) -> Reading:
-    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
-
-    Examples:
-        >>> from moe_theory import generalization
-        >>> generalization.reading("router-dimension").params(num_experts=4).whole_router
-        True
-    """
-    if name not in READINGS:
-        raise unknown_name("reading", name, READINGS)
-    return READINGS[name]
 
 
 class Weights(NamedTuple):

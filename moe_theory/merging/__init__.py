@@ -15,7 +15,6 @@ from moe_theory.merging.params import READINGS as READINGS
 from moe_theory.merging.params import Dims as Dims
 from moe_theory.merging.params import Params as Params
 from moe_theory.merging.params import Reading as Reading
-from moe_theory.merging.params import reading as reading
 from moe_theory.merging.policies import Pick as Pick
 from moe_theory.merging.policies import Policy as Policy
 from moe_theory.merging.rewards import Feedback as Feedback
@@ -47,3 +46,4 @@ PAPER = Paper(
     first_look=("merging:exact",),
     rank=3,
 )
+reading = PAPER.reading  # a reading by its name, as `reading("warm-start")`

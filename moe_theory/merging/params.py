@@ -36,7 +36,7 @@ from moe_theory.core.constraints import (
     Whole,
     Within,
 )
-from moe_theory.core.errors import InvalidParamsError, unknown_name
+from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
 
@@ -157,16 +157,3 @@ _READINGS = (
     ),
 )
 READINGS: dict[str, Reading] = {reading.name: reading for reading in _READINGS}  # the first is that of `Params`
-
-
-def reading(name: str) -> Reading:
-    """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
-
-    Examples:
-        >>> from moe_theory import merging
-        >>> merging.reading("warm-start").params(num_experts=8).warm_start
-        True
-    """
-    if name not in READINGS:
-        raise unknown_name("reading", name, READINGS)
-    return READINGS[name]

@@ -5,13 +5,13 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
-from moe_theory.continual import corrected, experiments, params, system, theory
+from moe_theory.continual import corrected, experiments, system, theory
 from moe_theory.continual.experiments import FIGURE_2, pools_of
 from moe_theory.continual.figures import FIGURES, figure_2, figure_8
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verify.figures import closing, provenance
 
-READING = params.reading("unit-signal")
+READING = continual.reading("unit-signal")
 REPLICATES, SEED, NUM_ROUNDS = 6, 3, 100  # past the dense records
 
 

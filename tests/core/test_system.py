@@ -249,6 +249,12 @@ def test_a_checkpoint_of_other_replicates_is_refused() -> None:
         mt.simulate_batch(toy, ROOT, 4, ToyParams(), 2, state=state)
 
 
+def test_a_state_without_a_round_is_refused() -> None:
+    counting = mt.System(lambda key, params: (jnp.int32(0),), lambda key, state, params: (state, ()))
+    with pytest.raises(TypeError, match="no field `round`"):
+        mt.simulate(counting, ROOT, (), 3)
+
+
 @pytest.mark.parametrize("seed", [-1, 2**32, 2**70])
 def test_seeds_that_would_alias_are_refused(seed: int) -> None:
     """Would catch two seeds that silently give one experiment."""

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from written_down import check_written_down
 
-from moe_theory.deep import continual, edge
+from moe_theory.deep import continual, edge, reading
 from moe_theory.deep.experiments import DRIVE, STRONG, claims_for, drive_cell
-from moe_theory.deep.params import Params, reading
+from moe_theory.deep.params import Params
 from moe_theory.deep.presets import EDGE, PRESETS, preset
 from moe_theory.runs import Run
 from moe_theory.verify import Status, registry

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.deep import params, presets
+from moe_theory.deep import presets
 from moe_theory.deep.datasets import load
 from moe_theory.deep.experiments import run_preset
 from moe_theory.deep.figures import FIGURES, draw_runs, drive, edge_figure_4, figures_3_to_7, routing
@@ -17,7 +17,7 @@ from moe_theory.deep.presets import EDGE, PRESETS, SMALL, expert_cell, preset, s
 from moe_theory.edge.policies import POLICIES
 from moe_theory.runs import Cell, Run, run_cells
 
-READING = params.reading("balanced")
+READING = deep.reading("balanced")
 REPLICATES, SEED = 3, 5
 SIX, SERVERS = preset("continual-cifar100-small"), preset("edge-mnist-small")  # whose networks compile fast
 

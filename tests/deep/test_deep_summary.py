@@ -10,8 +10,7 @@ import pytest
 from rich.console import Console
 
 from moe_theory.cli import deep as command
-from moe_theory.deep import continual, datasets, edge, runs
-from moe_theory.deep.params import reading
+from moe_theory.deep import continual, datasets, edge, reading, runs
 from moe_theory.deep.presets import preset
 from moe_theory.deep.summary import summarize
 from moe_theory.report import deep

@@ -12,8 +12,8 @@ from moe_theory.core import engine
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, OutputError
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import simulate
-from moe_theory.deep import datasets, runs
-from moe_theory.deep.params import Dims, reading
+from moe_theory.deep import datasets, reading, runs
+from moe_theory.deep.params import Dims
 from moe_theory.deep.presets import preset
 from moe_theory.deep.runs import Stored, dataset
 from moe_theory.runs.provenance import is_x64

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from moe_theory.continual import params
 from moe_theory.core.errors import InvalidRunError, OutputError, UnknownNameError
 from moe_theory.report import plots
 
@@ -55,7 +54,7 @@ def test_writes_a_picture_and_its_numbers(shortened, tmp_path):
     assert sorted(tmp_path.rglob("*.*")) == sorted(paths)
     table = pd.read_csv(paths[1])
     figure = plots.figures_of("continual")["figure-8"]
-    data = figure.compute(params.reading("unit-signal"), 3, 5)
+    data = figure.compute(continual.reading("unit-signal"), 3, 5)
     assert len(table) == 4 * NUM_ROUNDS
     assert set(table["reading"]) == {"unit-signal"}
     assert set(table["replicates"]) == {3}

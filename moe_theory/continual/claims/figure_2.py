@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from moe_theory.continual.claims.measurements import Values, at_rounds, claim, metric, named
+from moe_theory.continual.claims.measurements import at_rounds, claim, metric
 from moe_theory.continual.experiments import FIGURE_2, JUST_EXPLORED, MANY, cell_name
 from moe_theory.runs import Run
+from moe_theory.verify.claim import Values, named
 
 MOE_SIZES = (5, 10, 20)
 METRICS = ("forgetting", "generalization_error")

@@ -3,9 +3,10 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.continual.claims.measurements import Values, claim, named, over, per_cell
+from moe_theory.continual.claims.measurements import claim, per_cell
 from moe_theory.continual.claims.proposition_3 import SHARE_MARGIN
 from moe_theory.runs import Run
+from moe_theory.verify.claim import Values, named, over
 
 CELLS = tuple(experiments.threshold_name(power) for power in experiments.THRESHOLD_POWERS)
 LARGE, SMALL = CELLS[:2], CELLS[2:]  # Gamma > lambda, and Gamma <= lambda

@@ -4,9 +4,9 @@ import numpy as np
 from jaxtyping import Float
 
 from moe_theory.continual.claims.lemmas_1_2 import gate_output_pairs
-from moe_theory.continual.claims.measurements import claim, named, rate
+from moe_theory.continual.claims.measurements import claim, rate
 from moe_theory.continual.experiments import ROUTER_GRID, ROUTER_SCALE, router_cell
-from moe_theory.verify.claim import Runs
+from moe_theory.verify.claim import Runs, named
 
 CELL = router_cell(ROUTER_SCALE)
 SMALL_GAPS = (1e-4, 1e-3, 1e-2, 1e-1)  # close to 0

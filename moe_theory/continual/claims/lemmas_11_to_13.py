@@ -9,12 +9,9 @@ import numpy as np
 
 from moe_theory.continual import corrected, experiments, theory
 from moe_theory.continual.claims.measurements import (
-    Values,
     along,
     claim,
     contracted_errors,
-    named,
-    over,
     past_exploration,
     per_cell,
     probable,
@@ -24,7 +21,7 @@ from moe_theory.continual.claims.measurements import (
     truth_length,
 )
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs
+from moe_theory.verify.claim import Runs, Values, named, over
 
 UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
 COVERAGE_SIZES = ((2, 2), (3, 3), (3, 6), (6, 12), (6, 24), (10, 53))  # sets N and experts M

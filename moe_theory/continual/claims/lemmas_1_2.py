@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.continual.claims.measurements import FAILURE, along, claim, named, per_cell, probable, rate
+from moe_theory.continual.claims.measurements import FAILURE, along, claim, per_cell, probable, rate
 from moe_theory.continual.corrected import lemma_2, routing_probabilities
 from moe_theory.continual.experiments import (
     FEWER_EXPERTS_CELLS,
@@ -27,7 +27,7 @@ from moe_theory.continual.experiments import (
 )
 from moe_theory.core.random import normals, root_key, symmetric_uniforms
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs
+from moe_theory.verify.claim import Runs, named
 
 
 def draws_of(run: Run, count: int, stream: int) -> Float[np.ndarray, "B n"]:

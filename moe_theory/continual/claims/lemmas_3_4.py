@@ -7,12 +7,12 @@ from jaxtyping import Array, Float, Int
 
 from moe_theory.continual import experiments, theory
 from moe_theory.continual.algorithm import State, balance_cost, draw, learn
-from moe_theory.continual.claims.measurements import at_rounds, claim, in_blocks, named, repeats_of
+from moe_theory.continual.claims.measurements import at_rounds, claim, in_blocks, repeats_of
 from moe_theory.continual.experiments import FEW, HISTORY, ROUTING, SINGLE
 from moe_theory.continual.params import Params
 from moe_theory.core import gating
 from moe_theory.core.random import root_key
-from moe_theory.verify.claim import Runs
+from moe_theory.verify.claim import Runs, named
 
 
 def _largest_repeat_move(runs: Runs) -> np.ndarray:

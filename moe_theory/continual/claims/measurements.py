@@ -14,11 +14,8 @@ from jaxtyping import PyTree
 from moe_theory.continual import theory
 from moe_theory.continual.experiments import SPECIALIZATION, T2_POWER, gaps_of, stage_rounds
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Claim, Runs, Side
-from moe_theory.verify.claim import Values as Values
+from moe_theory.verify.claim import Claim, Runs, Side, Values, named, over
 from moe_theory.verify.claim import claim as declared
-from moe_theory.verify.claim import named as named
-from moe_theory.verify.claim import over as over
 
 EXPONENT_MARGIN = 0.1  # how far an exponent may be from the one claimed
 FAILURE = 0.05  # delta: what a probability that the paper leaves at delta, or at o(1), may be at most

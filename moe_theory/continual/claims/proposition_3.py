@@ -3,8 +3,9 @@
 import numpy as np
 
 from moe_theory.continual import experiments, theory
-from moe_theory.continual.claims.measurements import FAILURE, claim, exploration, over, per_cell, probable, truth_length
+from moe_theory.continual.claims.measurements import FAILURE, claim, exploration, per_cell, probable, truth_length
 from moe_theory.runs import Run
+from moe_theory.verify.claim import over
 
 SHARE_MARGIN = 0.1  # of a share 1/|M_n|
 EXTREMES = experiments.MANY_SMALLEST + experiments.FEW_SMALLEST + experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2

@@ -3,9 +3,9 @@
 import numpy as np
 
 from moe_theory.continual import experiments, theory
-from moe_theory.continual.claims.measurements import Values, at, at_rounds, claim, metric
+from moe_theory.continual.claims.measurements import at, at_rounds, claim, metric
 from moe_theory.continual.experiments import SINGLE, SINGLE_EXPERT
-from moe_theory.verify.claim import Runs
+from moe_theory.verify.claim import Runs, Values
 
 # g_t: the error of a task that is independent of w_t; u_n = v_n / |v_n|; S: the mean projector on what a round leaves.
 _COVARIANCES = (

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.continual import corrected, experiments, theory
-from moe_theory.continual.claims.measurements import Values, at, at_rounds, claim, metric
+from moe_theory.continual.claims.measurements import at, at_rounds, claim, metric
 from moe_theory.continual.experiments import FEW, FIGURE_2, JUST_EXPLORED, JUST_EXPLORED_BY_FEW, MANY
-from moe_theory.verify.claim import Runs
+from moe_theory.verify.claim import Runs, Values
 
 EXPLORING = (5, 10)  # the recorded rounds up to T1 = 10 of M = 5
 EARLY = (20, 40)  # the recorded rounds up to T1 = 40 of M = 20

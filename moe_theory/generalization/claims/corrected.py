@@ -9,13 +9,11 @@ import numpy as np
 
 from moe_theory.generalization import corrected, experiments
 from moe_theory.generalization.claims.values import (
-    alike,
     all_allowed,
     allowed,
     claim,
     exceeds,
     exceeds_at,
-    named,
     seldom_above,
     sizes_of,
     unless_impossible,
@@ -23,7 +21,7 @@ from moe_theory.generalization.claims.values import (
 from moe_theory.generalization.experiments import cell_name, corrected_bounds_at, gaps_of
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs
+from moe_theory.verify.claim import Runs, alike, named
 
 _BOUND = r"2 C \rho + 2 \sqrt{\frac{\log \Gamma(m)}{2m}} + \sqrt{\frac{\log(2/\delta)}{2m}}"
 _FORMULA = seldom_above(_BOUND)

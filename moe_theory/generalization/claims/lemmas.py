@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from moe_theory.generalization import complexity, experiments, theory
-from moe_theory.generalization.claims.values import Values, claim, computed, excess, named, over, shown
+from moe_theory.generalization.claims.values import claim, shown
 from moe_theory.generalization.experiments import cell_name, router_name
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs
+from moe_theory.verify.claim import Runs, Values, computed, excess, named, over
 
 TOLERANCE = 1e-5  # of sums in float32 of numbers that are below 100
 FEW_CELL_NAMES = tuple(experiments.FEW_CELLS.cells)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.generalization import experiments, theory
-from moe_theory.generalization.claims.values import Values, claim, computed, named, over, shown
+from moe_theory.generalization.claims.values import claim, shown
 from moe_theory.generalization.experiments import cell_name, gaps_of, router_name
+from moe_theory.verify.claim import Values, computed, named, over
 
 LARGEST = 64  # largest T at which the term is evaluated
 MANY, FEW_OF_MANY = 4096, (1, 2, 4, 8, 16, 32, 64)  # T, and k

@@ -19,10 +19,11 @@ from moe_theory.generalization.claims.lemmas import (
     over_gaps,
     phi,
 )
-from moe_theory.generalization.claims.values import claim, computed, excess, named, over, shown, sizes_of
+from moe_theory.generalization.claims.values import claim, shown, sizes_of
 from moe_theory.generalization.experiments import cell_name, router_name
 from moe_theory.generalization.instances import NUM_INPUTS, NUM_LONE
 from moe_theory.runs import Run
+from moe_theory.verify.claim import computed, excess, named, over
 
 MOST_DOUBT = 1 / 4  # what (10) supposes exp(-eps^2 m / 2) to be at most
 GHOST_GAPS = tuple(

@@ -7,20 +7,18 @@ import numpy as np
 
 from moe_theory.generalization import complexity, experiments, instances, theory
 from moe_theory.generalization.claims.values import (
-    alike,
     all_allowed,
     allowed,
     claim,
     exceeds,
     exceeds_at,
-    named,
     seldom_above,
     unless_impossible,
 )
 from moe_theory.generalization.experiments import cell_name, gaps_of, theorem_1_at
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs
+from moe_theory.verify.claim import Runs, alike, named
 
 _BOUND = (
     r"4 C \mathcal{R}_m(\mathcal{H}) + 2 \sqrt{\frac{2 k d_N \left( 1 + \log \frac{T}{k} \right) + d_N \log(2m) + "

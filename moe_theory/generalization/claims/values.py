@@ -8,14 +8,8 @@ import numpy as np
 
 from moe_theory.generalization.experiments import gaps_of
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs
-from moe_theory.verify.claim import Values as Values
-from moe_theory.verify.claim import alike as alike
+from moe_theory.verify.claim import Runs, Values
 from moe_theory.verify.claim import claim as declare
-from moe_theory.verify.claim import computed as computed
-from moe_theory.verify.claim import excess as excess
-from moe_theory.verify.claim import named as named
-from moe_theory.verify.claim import over as over
 
 claim = functools.partial(declare, paper="generalization")
 

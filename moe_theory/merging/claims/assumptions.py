@@ -3,9 +3,10 @@
 import numpy as np
 
 from moe_theory.merging import theory, tree
-from moe_theory.merging.claims.values import BY_RATIO, claim, excess, named, over_ratios
+from moe_theory.merging.claims.values import BY_RATIO, claim, over_ratios
 from moe_theory.merging.experiments import CYCLIC, SMOOTHNESS_RATIOS, TREES, tree_cell
 from moe_theory.runs import Run
+from moe_theory.verify.claim import excess, named
 
 
 @claim(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.merging import policies, uncertainty
-from moe_theory.merging.claims.values import Values, claim, half, in_most, mean_value, named, over, recorded
+from moe_theory.merging.claims.values import claim, half, in_most, mean_value, over, recorded
 from moe_theory.merging.experiments import (
     ABLATION,
     BATCH,
@@ -32,7 +32,7 @@ from moe_theory.merging.experiments import (
 )
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs
+from moe_theory.verify.claim import Runs, Values, named
 
 LEAST_GAIN = 0.05  # of accuracy, Section V-C
 LEAVES = 20  # feasible ones that Fig. 6 counts steps to

@@ -5,21 +5,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from moe_theory.merging import corrected, theory
-from moe_theory.merging.claims.values import (
-    ANY_TREE,
-    BY_RATIO,
-    Values,
-    claim,
-    computed,
-    excess,
-    has_room,
-    over_ratios,
-    recorded,
-)
+from moe_theory.merging.claims.values import ANY_TREE, BY_RATIO, claim, has_room, over_ratios, recorded
 from moe_theory.merging.experiments import GROWTH, SMOOTHNESS_RATIOS, TREES, tree_cell
 from moe_theory.merging.params import Params
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs
+from moe_theory.verify.claim import Runs, Values, computed, excess
 
 GROWING = (64, 256, 1024, 4096)
 LARGEST_RATIO = SMOOTHNESS_RATIOS[-1]

@@ -16,16 +16,14 @@ from moe_theory.merging.claims.values import (
     beyond_for_both_constants,
     candidates,
     claim,
-    computed,
-    excess,
     has_room,
     horizon,
-    named,
     over_ratios,
     recorded,
 )
 from moe_theory.merging.experiments import LARGE_CONSTANT, SMOOTHNESS_RATIOS, TREES
 from moe_theory.runs import Run
+from moe_theory.verify.claim import computed, excess, named
 
 _LEAVES = r"2^{1/(1-\rho)} \frac{%s \nu_1^2}{C^2 \log(T/\delta)}"
 _ROOM = r"\log \frac{%s \nu_1^2}{C^2 \log(%s/\delta)}"

@@ -8,10 +8,10 @@ on the regret are of that network too: they need no hypothesis to hold, as each 
 import numpy as np
 
 from moe_theory.merging import corrected, policies, theory
-from moe_theory.merging.claims.values import BY_RATIO, alike, claim, excess, named, over, recorded
+from moe_theory.merging.claims.values import BY_RATIO, claim, over, recorded
 from moe_theory.merging.experiments import ABLATION, DIMS, NUM_ROUNDS, SMOOTHNESS_RATIOS, SURFACE, ratio_cell
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs
+from moe_theory.verify.claim import Runs, alike, excess, named
 
 CONFIDENCE = 0.2  # delta of Lemmas 3 and 4 and of Theorem 1; the experiments' own, 1, would make them say nothing
 NUM_LAYERS = DIMS.num_hidden + 1  # L

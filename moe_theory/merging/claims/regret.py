@@ -3,9 +3,9 @@
 import numpy as np
 
 from moe_theory.merging import policies
-from moe_theory.merging.claims.values import Values, claim, final, half, in_most, mean_value, recorded
+from moe_theory.merging.claims.values import claim, final, half, in_most, mean_value, recorded
 from moe_theory.merging.experiments import NUM_ROUNDS, RIVALS, SURFACE, WARM, WARMED
-from moe_theory.verify.claim import Runs
+from moe_theory.verify.claim import Runs, Values
 
 SLOTS = (32, 64, 128, 256, 512)  # where growth is looked at
 LEAST_LOSS = 1e-3  # of a sum of slots' regrets: what rounding may make of 0

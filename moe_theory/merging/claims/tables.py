@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from moe_theory.merging.claims.values import ANY_TREE, claim, computed, excess, named
+from moe_theory.merging.claims.values import ANY_TREE, claim
 from moe_theory.merging.experiments import DIMS, TREES
+from moe_theory.verify.claim import computed, excess, named
 
 COLUMNS = ("Tanbr", "RL", "Switch", "Soft", "NUCB")
 # Table II, task by task; of the tasks with two metrics both.

@@ -10,13 +10,8 @@ from jaxtyping import Float, Int
 from moe_theory.merging.experiments import LARGE_CONSTANT, SMOOTHNESS_RATIOS, tree_cell
 from moe_theory.merging.params import Params
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs
-from moe_theory.verify.claim import Values as Values
-from moe_theory.verify.claim import alike as alike
+from moe_theory.verify.claim import Runs, Values, excess, named
 from moe_theory.verify.claim import claim as declared
-from moe_theory.verify.claim import computed as computed
-from moe_theory.verify.claim import excess as excess
-from moe_theory.verify.claim import named as named
 
 claim = functools.partial(declared, paper="merging")
 
