@@ -346,10 +346,9 @@ def test_every_operation_agrees_with_vmap(case: Case, size: int) -> None:
     assert_agrees(results(size, False)[case.name])
 
 
-@pytest.mark.parametrize("size", SIZES[:1])
-def test_every_operation_agrees_with_vmap_where_barriers_store(size: int) -> None:
+def test_every_operation_agrees_with_vmap_where_barriers_store() -> None:
     """Would catch a chain or a hash that is another operation than the one it stands for, or changes a type."""
-    for name, result in results(size, True).items():
+    for name, result in results(SIZES[0], True).items():
         try:
             assert_agrees(result)
         except Exception as error:
@@ -406,20 +405,18 @@ DRAWS = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES[:1])
-def test_draws_from_batched_keys_agree_with_vmap(size: int) -> None:
+def test_draws_from_batched_keys_agree_with_vmap() -> None:
     """Would catch a replicate that draws another replicate's numbers, or a key array moved like a number array.
 
     A replicate may itself have several keys: as many as there are replicates, where a mistake keeps its shape.
     """
-    keys = jax.random.split(jax.random.key(3), size)
+    keys = jax.random.split(jax.random.key(3), SIZES[0])
     check(lambda key: {name: draw(key) for name, draw in DRAWS.items()}, (True,), [keys])
 
 
-@pytest.mark.parametrize("size", SIZES[:1])
-def test_pytrees_in_and_out(size: int) -> None:
+def test_pytrees_in_and_out() -> None:
     """Would catch flags assigned to leaves instead of arguments, an empty argument, or a lost container."""
-    rng = np.random.default_rng(0)
+    rng, size = np.random.default_rng(0), SIZES[0]
     tree = {"a": jnp.asarray(rng.normal(size=(3, size))), "b": [jnp.asarray(rng.normal(size=size))]}
     params = (jnp.asarray(rng.normal(size=3)), {"c": 2.0, "d": 3})
 
