@@ -37,13 +37,15 @@ def record_arrival(
 ) -> Metrics:
     """Metrics after the `chosen` experts moved from `before` by `change` to serve an arrival with this `truth`.
 
-    `error` is the arrival's own model error after the move, E_t(w_t). Unused rows of `chosen` must have no change.
+    `error` is the arrival's own model error after the move, E_t(w_t). Unused rows of `chosen` must have no change. An
+    arrival that no expert serves, because the gates are NaN, makes the metrics NaN from then on.
 
     Source: Eqs. (14)-(16) of `continual`; top-k: an arrival's error is the mean over the experts that served it.
     """
     served = jnp.sum(jnp.where(chosen, metrics.served[None, :], 0), axis=1)
     centres = jnp.sum(jnp.where(chosen[:, :, None], metrics.centres[None, :, :], 0), axis=1)
     total_change = jnp.sum(served * jnp.sum(change * (2 * (before - centres) + change), axis=1))
+    total_change = jnp.where(jnp.any(chosen), total_change, jnp.nan)
     weights = jnp.sum(chosen, axis=0) / jnp.maximum(jnp.sum(chosen), 1)
     total = metrics.served + weights.astype(truth.dtype)
     shift = jnp.where(weights > 0, weights / jnp.where(weights > 0, total, 1), 0)

@@ -486,7 +486,7 @@ def test_traced_values_are_traced_one_by_one() -> None:
 
 
 def test_a_policy_is_a_function_of_scores() -> None:
-    """Would catch a name taken for a policy, scores of another shape, and NaN that loses every task."""
+    """Would catch a name taken for a policy, scores of another shape, NaN that loses every task or goes unseen."""
     name: Any = "adaptive"
     refused(
         InvalidParamsError,
@@ -496,8 +496,9 @@ def test_a_policy_is_a_function_of_scores() -> None:
     tall = edge.system(DIMS, lambda outputs, *_: outputs[:, None])
     message = r"the policy gave scores of shape \(3, 1\), not one a server: \(3,\)"
     refused(InvalidParamsError, message, lambda: mt.simulate(tall, ROOT, PARAMS, 2))
-    state, _ = mt.simulate(edge.system(DIMS, lambda outputs, *_: outputs * np.nan), ROOT, PARAMS, 3)
+    state, info = mt.simulate(edge.system(DIMS, lambda outputs, *_: outputs * np.nan), ROOT, PARAMS, 3)
     assert int(state.dropped) == 0
+    assert np.all(np.isnan(info.generalization_error))
 
 
 def test_a_law_of_delays_is_clipped_and_gives_whole_rounds() -> None:
