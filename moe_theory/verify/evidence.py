@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidClaimError, unknown_name
+from moe_theory.core.errors import InvalidClaimError, InvalidRunError, unknown_name
 from moe_theory.runs import Cell, Progress, Run, replicate_rounds, run_cells
 from moe_theory.runs.files import write_whole
 from moe_theory.runs.provenance import backend, is_x64, source_digest, versions
@@ -112,6 +113,19 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     scale = _broadcast("scale", _call(claim.scale, np.abs(predicted), runs), observed)
     trivial = None if claim.trivial is None else _broadcast("trivial", claim.trivial(runs), observed)
     return Samples(observed, predicted, scale * claim.margin, trivial)
+
+
+def require_sound(runs: Runs) -> None:
+    """Raise InvalidRunError where the final state of a replicate is NaN somewhere: its run has overflowed."""
+    for name, run in runs.items():
+        leaves = [leaf for leaf in map(np.asarray, jax.tree.leaves(run.state)) if leaf.dtype.kind == "f"]
+        lost = [np.isnan(leaf).any(axis=tuple(range(leaf.ndim - 1))) for leaf in leaves]
+        count = int(np.sum(np.any(lost, axis=0))) if lost else 0
+        if count:
+            raise InvalidRunError(
+                f"{count} of {len(run.replicates)} replicates of {name!r} are NaN after {run.rounds[-1]} rounds: they "
+                "have overflowed. Change the parameters."
+            )
 
 
 def labels_of(claim: Claim, runs: Runs, rounds: np.ndarray, num_components: int) -> list[str]:
@@ -236,5 +250,6 @@ def _broadcast(name: str, values: Any, observed: np.ndarray) -> np.ndarray:
 
 def _finite(name: str, array: np.ndarray) -> np.ndarray:
     if not np.all(np.isfinite(array)):
-        raise InvalidClaimError(f"{name} gave {np.sum(~np.isfinite(array))} values that are not finite")
+        rows = int(np.sum(~np.isfinite(array).all(axis=1)))
+        raise InvalidClaimError(f"{name} gave values that are not finite in {rows} of {len(array)} replicates")
     return np.ascontiguousarray(array)  # so that sums over replicates run in one order, however samples came about

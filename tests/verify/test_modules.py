@@ -65,7 +65,7 @@ def test_each_broken_claim_is_an_error_of_its_own(tmp_path):
     verdicts = session.carry_out(session.check_request("mine.*", ["unit-signal"], 64)).verdicts
     outcome = {verdict.claim: (verdict.status, verdict.reason) for verdict in verdicts}
     assert outcome["mine.raises"] == (Status.ERROR, "KeyError: 'no such cell'")
-    assert "64 values that are not finite" in outcome["mine.nan"][1]
+    assert "not finite in 64 of 64 replicates" in outcome["mine.nan"][1]
     assert "one row a replicate" in outcome["mine.shape"][1]
     assert outcome["mine.good"][0] is Status.SUPPORTED
 
