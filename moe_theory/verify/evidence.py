@@ -15,7 +15,7 @@ from jaxtyping import Float
 from moe_theory.core.errors import InvalidClaimError, InvalidRunError, unknown_name
 from moe_theory.runs import Cell, Progress, Run, replicate_rounds, run_cells
 from moe_theory.runs.files import write_whole
-from moe_theory.runs.provenance import backend, is_x64, source_digest, versions
+from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike, Runs
 
 
@@ -194,14 +194,14 @@ def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
     cells = {name: reading.params(**overrides) for name, overrides in experiment.cells.items()}
     stored = "" if experiment.stored is None else experiment.stored.digest
     parts = (
-        source_digest(),
+        repr(fingerprint()),
         outside.hexdigest(),
         claim.id,
         repr((claim.kind, claim.margin, claim.side, claim.abscissa)),
         repr((experiment.name, experiment.dims, experiment.num_rounds, experiment.record_every)),
         repr(cells),
         stored,
-        repr((seed, is_x64(), backend(), versions())),
+        repr((seed, is_x64(), versions())),
     )
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
