@@ -43,7 +43,7 @@ docs: $(STAMP)
 	@echo "with its search, which needs a server: $(BIN)/python -m http.server --directory site"
 	@echo "site: $(CURDIR)/site/index.html"
 
-# Makes the runs that README and site print anew, about an hour on two cores; they go on where they were stopped.
+# Makes the runs that README and site print anew, about an hour on two cores; rerunning resumes.
 verdicts: $(STAMP)
 	for name in $(PAPERS); do $(BIN)/moe-theory verify $$name --seed 1 --out runs/verdicts/$$name || exit 1; done
 	$(BIN)/python docs/record.py $(PAPERS:%=runs/verdicts/%)

@@ -60,9 +60,9 @@ def _bare(value: ast.expr) -> ast.expr:
 @functools.cache
 def modules(paper: str) -> list[ModuleType]:
     """The modules that declare a paper's claims."""
-    package = importlib.import_module(find_paper(paper).claims)
-    found = pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
-    return [importlib.import_module(each.name) for each in found]
+    declaring = importlib.import_module(find_paper(paper).claims)  # a module, or a package of them
+    found = pkgutil.iter_modules(getattr(declaring, "__path__", ()), f"{declaring.__name__}.")
+    return [declaring, *(importlib.import_module(each.name) for each in found)]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -211,4 +211,10 @@ def check_system(system: System, params: Params) -> State:
     """Let the system refuse `params` on the host, before anything is compiled; the shapes of its state. A system's
     `init` validates the parameters that are concrete; here they are, while its key is abstract.
     """
-    return jax.eval_shape(lambda key: system.init(key, params), jax.eval_shape(lambda: jax.random.key(0)))
+    shapes = jax.eval_shape(lambda key: system.init(key, params), jax.eval_shape(lambda: jax.random.key(0)))
+    if not hasattr(shapes, "round"):
+        raise TypeError(
+            "the system's state has no field `round`, by which the engine counts: let `init` begin it at jnp.int32(0) "
+            "and `step` add 1."
+        )
+    return shapes

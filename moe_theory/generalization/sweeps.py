@@ -1,6 +1,5 @@
 """What a sweep's specification may say of sparse-MoE classifiers that are trained."""
 
-from moe_theory.core import constraints
 from moe_theory.generalization.data import DATA
 from moe_theory.generalization.model import READINGS, Dims
 from moe_theory.generalization.training import empirical_risk, gap, system, true_risk
@@ -14,7 +13,6 @@ SWEEPABLE = Sweepable(
     readings=READINGS,
     choices={"data": {name: name for name in DATA}},
     build=system,
-    check=lambda dims, params: constraints.check(params, dims),
     observables=observables(
         Observable("gap", "|L_S(f) - L_D(f)| of the ramp loss (3), with the exact L_D", gap),
         Observable("empirical_risk", "L_S(f), mean ramp loss over the sample", empirical_risk),

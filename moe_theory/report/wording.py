@@ -245,9 +245,9 @@ def error_words(report: Report) -> str:
     if not errors:
         return f"{start}."
     if count == 1:
-        return f"{start}, spent over the looks at its data."
+        return f"{start}, spent over its interim analyses."
     each = f"{errors[0]} each" if len(errors) == 1 else f"{errors[0]} to {errors[-1]} each"
-    return f"{start}, split evenly over the verdicts of one run: {each}, spent over the looks of each at its data."
+    return f"{start}, split evenly over the verdicts of one run: {each}, each spent over its interim analyses."
 
 
 def cut_short(report: Report) -> list[Verdict]:

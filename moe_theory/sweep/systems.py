@@ -11,6 +11,7 @@ from typing import Any
 
 from jaxtyping import Array
 
+from moe_theory.core import constraints
 from moe_theory.core.errors import unknown_name
 from moe_theory.core.papers import Reading, all_papers, find_paper, paper_names
 from moe_theory.core.system import Info, Observe, State, System
@@ -26,21 +27,24 @@ class Observable:
     axes: tuple[str, ...] = ()  # names of its own axes, such as ("expert_index",); a scalar has none
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Sweepable:
     """A system as specifications name it."""
 
     name: str
     about: str
     dims: type  # the dataclass of static sizes
-    default_dims: Mapping[str, Any]  # sizes unless given; `max_experts` is the largest num_experts of the grid
     readings: Mapping[str, Reading]  # by name; the first is the default
-    choices: Mapping[str, Mapping[str, Any]]  # static choices, such as a policy, by their names; the first: the default
     build: Callable[..., System]  # (dims, **choices) -> the same object for equal arguments
-    check: Callable[[Any, Any], Any]  # (dims, params): raises InvalidParamsError
     observables: Mapping[str, Observable]
     default_observables: tuple[str, ...]
-    sources: tuple[str, ...]  # folders of the package whose files decide the numbers
+    sources: tuple[str, ...]  # folders of the package, or others by their paths, whose files decide the numbers
+    # Sizes unless given; `max_experts` is the largest num_experts of the grid.
+    default_dims: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    # Static choices, such as a policy, by their names; the first is the default.
+    choices: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    # (dims, params): raises InvalidParamsError.
+    check: Callable[[Any, Any], Any] = lambda dims, params: constraints.check(params, dims)
 
     @property
     def default_reading(self) -> str:

@@ -12,8 +12,8 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidClaimError, InvalidRunError, unknown_name
-from moe_theory.runs import Cell, Progress, Run, replicate_rounds, run_cells
+from moe_theory.core.errors import InvalidClaimError, InvalidRunError
+from moe_theory.runs import Cell, Progress, replicate_rounds, run_cells
 from moe_theory.runs.files import write_whole
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike, Runs
@@ -38,14 +38,9 @@ def take_runs(
     else:
         stored: Any = experiment.stored
         found = stored.runs(first, count)
-        runs = _StoredRuns({cell.name: found[cell.name] for cell in cells})
+        runs = {cell.name: found[cell.name] for cell in cells}
     progress.advance(replicate_rounds(cells, count))
     return runs
-
-
-class _StoredRuns(dict[str, Run]):
-    def __missing__(self, name: str) -> Run:
-        raise unknown_name("cell", name, self)
 
 
 class Samples(NamedTuple):

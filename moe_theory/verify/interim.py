@@ -7,6 +7,7 @@ many looks there are, so that a verdict does not depend on when its last look wa
 import dataclasses
 from collections.abc import Iterator, Mapping
 
+from moe_theory.core.errors import unknown_name
 from moe_theory.runs import Run
 from moe_theory.verify import evidence, judgement
 from moe_theory.verify.claim import Claim, Runs
@@ -130,6 +131,8 @@ class _ReadRuns(Mapping[str, Run]):
         return {name: self._runs[name] for name in self.read}
 
     def __getitem__(self, name: str) -> Run:
+        if name not in self._runs:
+            raise unknown_name("cell", name, self._runs)
         self.read.add(name)
         return self._runs[name]
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from moe_theory.core.errors import InvalidClaimError, unknown_name
+from moe_theory.core.errors import InvalidClaimError, UnknownNameError, unknown_name
 from moe_theory.core.papers import Paper, Reading, all_papers, find_paper, paper_names, paper_package, paper_place
 from moe_theory.verify.claim import Claim, ReadingLike, registered
 
@@ -72,6 +72,11 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
             if name.startswith(head) if end and end in "*?[" else name == head:
                 find_paper(name).import_claims()
         matches = _matching(pattern, declared_claims()) or _matching(pattern, all_claims())
+        if not matches and pattern in paper_names():
+            raise UnknownNameError(
+                f"paper {pattern!r} has no claim: `claims` of its PAPER must name the module that declares them, with "
+                f"ids that begin with '{pattern}.'."
+            )
         if not matches:
             tiers = {tier_of(claim) for claim in claims()}
             raise unknown_name("claim", pattern, [*all_claims(), *paper_names(), *tiers])

@@ -2,52 +2,8 @@
 
 import json
 
-import pytest
-
 EXPLORE = ["explore", "continual.lemma-4", "--over", "noise_scale=0.05..0.2", "--replicates", "32", "--points", "2"]
 FILES = ["continual.lemma-4.csv", "continual.lemma-4.json", "continual.lemma-4.svg"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "parts"),
-    [
-        (["continual.lemma-44", "--over", "noise_scale=0..1"], ["unknown claim", "Did you mean 'continual.lemma-4'"]),
-        (["continual.lemma-3*", "--over", "noise_scale=0..1"], ["2 claims", "continual.lemma-3.contraction"]),
-        (["continual.lemma-4", "--over", "noise_scale=-1..1"], ["noise_scale=-1", "must not be negative"]),
-        (["continual.lemma-4", "--over", "num_experts=1..5"], ["num_experts", "routing decides it in every cell"]),
-        (["continual.lemma-4", "--over", "noise_scale=0..1", "--reading", "unit-sigal"], ["'unit-signal'"]),
-        (["continual.lemma-4", "--over", "noise_scale=0..1", "--module", "nothing.py"], ["--module nothing.py"]),
-        (["continual.figure-2.moe-forgetting", "--over", "num_experts=1..5"], ["'M = 20, no termination' sets 20"]),
-    ],
-)
-def test_a_mistake_is_one_line_and_nothing_is_made(arguments, parts, refused, no_work, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    line = refused("explore", *arguments)
-    for part in parts:
-        assert part in line
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("setting", "part"),
-    [
-        ("noise_scal=1", "Did you mean 'noise_scale'"),
-        ("noise_scale", "--set noise_scale sets nothing"),
-        ("noise_scale=-1", "must not be negative"),
-        ("noise_scale=much", "must be a number"),
-        ("num_experts=3", "decides it in every cell"),
-        ("terminate=perhaps", "terminate"),
-    ],
-)
-def test_a_setting_that_means_nothing_is_refused(setting, part, refused, no_work, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert part in refused("verify", "continual.lemma-4", "--reading", "unit-signal", "--set", setting)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_parameter_is_set_once(refused, no_work):
-    sets = ["--set", "noise_scale=1", "--set", "noise_scale=2"]
-    assert "Set it once" in refused("verify", "continual.lemma-4", *sets)
 
 
 def test_a_file_in_the_way_is_refused_before_any_work(refused, no_work, tmp_path):

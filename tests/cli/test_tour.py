@@ -2,7 +2,6 @@
 
 import ast
 import contextlib
-import html.parser
 import io
 import json
 import re
@@ -11,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import samples
 
 import moe_theory as mt
 from moe_theory import cli
@@ -19,7 +19,6 @@ from moe_theory.tour import steps
 
 SMALL = {"ROUNDS": "70", "REPLICATES": "32", "SWEEP_REPLICATES": "8", "CLAIM_REPLICATES": "32"}
 COLUMNS = 78  # of code: what a terminal of 80 columns shows of it beside the indentation
-VOID = {"img", "meta", "link"}
 
 
 @pytest.fixture
@@ -40,28 +39,6 @@ def toy(monkeypatch):
     )
     monkeypatch.setattr(steps, "script", lambda: text)
     return text
-
-
-class Page(html.parser.HTMLParser):
-    """What stands on a page: open tags (none in the end), headings' anchors, links and pictures."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open, self.anchors, self.links, self.pictures = [], set(), [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        attributes = dict(attrs)
-        if tag not in VOID:
-            self.open.append(tag)
-        self.anchors |= {attributes[name] for name in ("id",) if name in attributes}
-        self.links += [attributes[name] for name in ("href", "src") if name in attributes]
-        if tag == "img":
-            assert attributes["alt"]
-            self.pictures.append(attributes["src"])
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
 
 
 def test_the_script_is_ten_steps_of_words_and_short_code():
@@ -126,11 +103,14 @@ def test_the_whole_tour_makes_its_pictures_and_its_page(forgotten, ran, tmp_path
     assert numbers["own"]["status"] in {"REFUTED", "INCONCLUSIVE"}, "two experts a task forget more"
 
     text = (out / "tour.html").read_text()
-    page = Page(text)
-    assert not page.open
-    assert len(page.pictures) == 10
-    assert all(link.startswith(("data:image/svg+xml;base64,", "#")) for link in page.links)
-    assert {link.removeprefix("#") for link in page.links if link.startswith("#")} <= page.anchors
+    page = samples.Page(text)
+    assert not page.open + page.wrong
+    pictures = [attributes for tag, attributes, _ in page.elements if tag == "img"]
+    assert len(pictures) == 10
+    assert all(picture["alt"] for picture in pictures)
+    links = page.attributes("href") + page.attributes("src")
+    assert all(link.startswith(("data:image/svg+xml;base64,", "#")) for link in links)
+    assert {link.removeprefix("#") for link in links if link.startswith("#")} <= set(page.attributes("id"))
     assert (out / "tour.py").read_text() == steps.with_value(small, "OUT", f'Path("{out}")')
     assert (out / "report" / "report.html").is_file()
 

@@ -50,6 +50,30 @@ class Broken:
         (["figures", "continual", "figure-22"], ["unknown figure", "Did you mean 'figure-2'"]),
         (["figures", "contnual"], ["unknown paper", "Did you mean 'continual'"]),
         (["figures", "continual", "figure-2", "--reading", "week-signal"], ["Did you mean 'weak-signal'"]),
+        *(
+            (["verify", "continual.lemma-4", "--reading", "unit-signal", "--set", setting], [part])
+            for setting, part in (
+                ("noise_scal=1", "Did you mean 'noise_scale'"),
+                ("noise_scale", "--set noise_scale sets nothing"),
+                ("noise_scale=-1", "must not be negative"),
+                ("noise_scale=much", "must be a number"),
+                ("num_experts=3", "decides it in every cell"),
+                ("terminate=perhaps", "terminate"),
+            )
+        ),
+        (["verify", "continual.lemma-4", "--set", "noise_scale=1", "--set", "noise_scale=2"], ["Set it once"]),
+        *(
+            (["explore", claim, "--over", *over.split()], parts)
+            for claim, over, parts in (
+                ("continual.lemma-44", "noise_scale=0..1", ["unknown claim", "Did you mean 'continual.lemma-4'"]),
+                ("continual.lemma-3*", "noise_scale=0..1", ["2 claims", "continual.lemma-3.contraction"]),
+                ("continual.lemma-4", "noise_scale=-1..1", ["noise_scale=-1", "must not be negative"]),
+                ("continual.lemma-4", "num_experts=1..5", ["num_experts", "routing decides it in every cell"]),
+                ("continual.lemma-4", "noise_scale=0..1 --reading unit-sigal", ["'unit-signal'"]),
+                ("continual.lemma-4", "noise_scale=0..1 --module nothing.py", ["--module nothing.py"]),
+                ("continual.figure-2.moe-forgetting", "num_experts=1..5", ["'M = 20, no termination' sets 20"]),
+            )
+        ),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_made(arguments, parts, refused, no_work, tmp_path, monkeypatch):

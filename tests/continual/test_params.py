@@ -9,7 +9,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import continual
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 
 DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2, max_active=2)
 ROOT = mt.root_key(0)
@@ -146,12 +146,6 @@ def test_a_pool_must_fit_the_dims():
     ):
         with pytest.raises(InvalidDimsError, match=r"does not fit num_tasks=3, num_features=4\. Change the pool"):
             continual.on_pool(DIMS, wrong)
-
-
-def test_a_misspelt_reading_is_corrected():
-    """Would catch a typing error that gives the default."""
-    with pytest.raises(UnknownNameError, match=r"unknown reading 'weak-signals'\. Did you mean 'weak-signal'\?"):
-        continual.reading("weak-signals")
 
 
 def test_defaults_are_those_of_figure_2():

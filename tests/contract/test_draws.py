@@ -28,97 +28,125 @@ REPLICATE = 3
 assert_same = functools.partial(chex.assert_trees_all_equal, strict=True)  # dtypes and shapes too
 
 
-class Drawn(NamedTuple):
-    """All that a round draws."""
+EDGE_DIMS = edge.Dims(max_experts=10, num_tasks=6, num_features=5, num_samples=3)
+EDGE_PARAMS = edge.Params(num_experts=10, min_strength=0.25, cluster_spread=0.5, uplink_delay=8.0)
+LAWS = (edge.delays.uniform, edge.delays.geometric, edge.delays.by_distance)
+every_law = pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 
+
+class Drawn(NamedTuple):
+    """All that a replicate of `continual` draws: once, and in its rounds."""
+
+    pool: Any
     features: Any
     task: Any
     perturbation: Any
 
 
+class Network(NamedTuple):
+    """The same of `edge`."""
+
+    pool: Any
+    execution_delay: Any
+    arrivals: edge.Arrival
+
+
 @functools.cache
-def drawing(dims: continual.Dims) -> mt.System:
-    """The continual system without learning: a round shows what it draws."""
+def drawing(dims: Any = DIMS, law: edge.delays.Law | None = None) -> mt.System:
+    """The system without learning, and without servers: a round shows what it draws."""
 
     def step(key, state, params):
-        arrival, perturbation = continual.draw(key, dims, state.pool, params)
-        return state._replace(round=state.round + 1), Drawn(arrival.features, arrival.task, perturbation)
+        if law is None:
+            drawn = continual.draw(key, dims, state.pool, params)
+        else:
+            drawn = edge.draw(key, dims, state.pool, state.positions, params, law)
+        return state._replace(round=state.round + 1), drawn
 
-    return mt.System(continual.system(dims).init, step)
+    execution = edge.delays.uniform if law is edge.delays.by_distance else law
+    return mt.System((edge.system(dims, execution=execution) if law else continual.system(dims)).init, step)
 
 
-def place_of(batch: tuple[continual.State, Drawn], place: int) -> tuple[continual.Pool, Drawn]:
-    state, drawn = jax.tree.map(lambda leaf: np.asarray(leaf)[..., place], batch)
-    return state.pool, drawn
+def shown(run: Any) -> Drawn | Network:
+    state, drawn = jax.device_get(run)
+    if isinstance(state, edge.State):
+        return Network(state.pool, state.execution_delay, drawn)
+    arrival, perturbation = drawn
+    return Drawn(state.pool, arrival.features, arrival.task, perturbation)
 
 
 @functools.cache
-def alone(dims: continual.Dims = DIMS, replicate: int = REPLICATE) -> tuple[continual.Pool, Drawn]:
-    state, drawn = mt.simulate(drawing(dims), jax.random.fold_in(ROOT, replicate), PARAMS, NUM_ROUNDS)
-    return jax.device_get((state.pool, drawn))
+def alone(dims: Any = DIMS, law: edge.delays.Law | None = None) -> Drawn | Network:
+    params = EDGE_PARAMS if law else PARAMS
+    return shown(mt.simulate(drawing(dims, law), jax.random.fold_in(ROOT, REPLICATE), params, NUM_ROUNDS))
 
 
 @functools.cache
-def many() -> tuple[continual.State, Drawn]:
+def many() -> Drawn:
     """512 replicates, their names in no order."""
-    return jax.device_get(mt.simulate_batch(drawing(DIMS), ROOT, names(), PARAMS, NUM_ROUNDS))
+    return shown(mt.simulate_batch(drawing(), ROOT, names(), PARAMS, NUM_ROUNDS))
 
 
 def names() -> np.ndarray:
     return np.random.default_rng(0).permutation(512)
 
 
-def test_a_replicate_draws_the_same_alone_and_in_any_batch() -> None:
+def at(place: int, batch: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf[..., place], batch)
+
+
+def assert_same_at_every_place(dims: Any, law: edge.delays.Law | None, expected: Drawn | Network) -> None:
+    for place in (0, 4, 6):
+        batch = np.insert(np.delete(np.arange(20, 27), place), place, REPLICATE)
+        run = mt.simulate_batch(drawing(dims, law), ROOT, batch, EDGE_PARAMS if law else PARAMS, NUM_ROUNDS)
+        assert_same(at(place, shown(run)), expected)
+
+
+@pytest.mark.parametrize(("dims", "law"), [(DIMS, None), *((EDGE_DIMS, law) for law in LAWS)])
+def test_a_replicate_draws_the_same_alone_and_in_any_batch(dims: Any, law: edge.delays.Law | None) -> None:
     """Would catch draws that hang on the batch's size, on the place in it, or on how it was compiled; to the bit."""
-    assert_same(place_of(many(), int(np.flatnonzero(names() == REPLICATE)[0])), alone())
-    assert_same_at_every_place(alone())
+    assert_same_at_every_place(dims, law, alone(dims, law))
+    if law is None:
+        assert_same(at(int(np.flatnonzero(names() == REPLICATE)[0]), many()), alone())
 
 
 @pytest.mark.usefixtures("compiled_for_users")
-def test_draws_are_the_same_however_users_programs_round() -> None:
-    """Would catch operations that XLA joins in one batch and not in another, when it optimises in full; to the bit."""
-    assert_same_at_every_place(alone.__wrapped__())
-
-
-def assert_same_at_every_place(expected: tuple[continual.Pool, Drawn]) -> None:
-    for place in (0, 4, 6):
-        batch = np.delete(np.arange(20, 27), place)
-        batch = np.insert(batch, place, REPLICATE)
-        drawn = mt.simulate_batch(drawing(DIMS), ROOT, batch, PARAMS, NUM_ROUNDS)
-        assert_same(place_of(drawn, place), expected)
+@pytest.mark.parametrize(("dims", "law"), [(DIMS, None), (EDGE_DIMS, edge.delays.by_distance)])
+def test_draws_are_the_same_however_users_programs_round(dims: Any, law: edge.delays.Law | None) -> None:
+    """Would catch sums that XLA joins in one batch and not in another, when it optimises in full; to the bit."""
+    assert_same_at_every_place(dims, law, alone.__wrapped__(dims, law))
 
 
 def test_padding_to_more_experts_changes_no_draw() -> None:
     """Would catch a sweep over M that compares different tasks: common random numbers are the point of padding."""
-    pool, drawn = alone(continual.Dims(20, 6, 10, 6))
+    drawn = alone(continual.Dims(20, 6, 10, 6))
     assert drawn.perturbation.shape == (NUM_ROUNDS, 20)
-    assert_same((pool, drawn._replace(perturbation=drawn.perturbation[:, :10])), alone())
+    assert_same(drawn._replace(perturbation=drawn.perturbation[:, :10]), alone())
     assert len(np.unique(drawn.perturbation)) == drawn.perturbation.size
 
 
 def test_the_system_learns_from_these_draws() -> None:
     """Would catch a system that draws otherwise than `draw`, which the tests here look at."""
     state, info = mt.simulate(continual.system(DIMS), jax.random.fold_in(ROOT, REPLICATE), PARAMS, NUM_ROUNDS)
-    pool, drawn = alone()
+    drawn = alone()
     np.testing.assert_array_equal(info.task, drawn.task)
-    assert_same(jax.device_get((state.pool, drawn)), (pool, drawn))
+    assert_same(jax.device_get(state.pool), drawn.pool)
     assert info.expert[0] == np.argmax(drawn.perturbation[0])  # at gates of zero the perturbation decides
 
 
 def test_replicates_and_rounds_draw_apart() -> None:
     """Would catch a key used twice: in two replicates, in two rounds, or for the pool and a round."""
-    state, drawn = many()
+    drawn = many()
     rounds = drawn.perturbation.reshape(NUM_ROUNDS, -1)
     assert len(np.unique(rounds[:, :40], axis=0)) == NUM_ROUNDS
-    assert len({tuple(column) for column in state.pool.truths.reshape(60, -1).T}) == 512
+    assert len({tuple(column) for column in drawn.pool.truths.reshape(60, -1).T}) == 512
     assert len({tuple(column) for column in drawn.features.reshape(-1, 512).T}) == 512
 
 
 @functools.cache
 def parts() -> tuple[np.ndarray, ...]:
     """Task, slot and strength (rounds, 512), and the noise columns (rounds, d, s - 1, 512), found in the features."""
-    state, drawn = many()
-    signals = np.take_along_axis(state.pool.signals[None], drawn.task[:, None, None, :], axis=1)[:, 0]  # (T, d, B)
+    drawn = many()
+    signals = np.take_along_axis(drawn.pool.signals[None], drawn.task[:, None, None, :], axis=1)[:, 0]  # (T, d, B)
     overlaps = np.einsum("tdsb,tdb->tsb", drawn.features, signals)
     lengths = np.einsum("tdb,tdb->tb", signals, signals)
     strengths = overlaps / lengths[:, None]
@@ -160,7 +188,7 @@ def test_strengths_are_uniform_above_the_least_up_to_the_most() -> None:
 
 def test_perturbations_are_uniform_from_zero_to_lambda() -> None:
     """Would catch a symmetric perturbation, another scale, or experts that share one."""
-    perturbation = many()[1].perturbation
+    perturbation = many().perturbation
     scale = PARAMS.perturbation_scale
     assert 0 <= perturbation.min() < 0.01 * scale
     assert np.float32(scale) >= perturbation.max() > 0.99 * scale
@@ -180,16 +208,6 @@ def test_noise_is_normal_with_the_deviation_sigma_t() -> None:
     assert stats.pearsonr(noise[:-1, 0], noise[1:, 0]).pvalue > LEVEL
 
 
-def test_truths_are_normal_with_the_deviation_sigma_0() -> None:
-    """Would catch another scale of the pool, or tasks that share a truth where there are no clusters."""
-    pool = many()[0].pool
-    truths = pool.truths
-    assert stats.kstest(truths.ravel(), stats.norm(0, PARAMS.truth_scale).cdf).pvalue > LEVEL
-    for one, other in ((0, 1), (2, 5)):
-        assert stats.pearsonr(truths[one].ravel(), truths[other].ravel()).pvalue > LEVEL
-    assert np.abs(pool.signals - PARAMS.signal_scale * truths).max() < 1e-5
-
-
 @pytest.mark.parametrize("low", [0.0, 0.7])
 def test_equal_ends_give_a_constant_strength_and_no_noise_means_none(low: float) -> None:
     """Would catch a strength that is drawn although its interval is a point; noise columns then are exactly zero."""
@@ -203,76 +221,19 @@ def test_equal_ends_give_a_constant_strength_and_no_noise_means_none(low: float)
     assert np.count_nonzero(arrival.features) == (50 if low else 0)
 
 
-EDGE_DIMS = edge.Dims(max_experts=10, num_tasks=6, num_features=5, num_samples=3)
-EDGE_PARAMS = edge.Params(num_experts=10, min_strength=0.25, cluster_spread=0.5, uplink_delay=8.0)
-LAWS = (edge.delays.uniform, edge.delays.geometric, edge.delays.by_distance)
-every_law = pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-
-
-class Network(NamedTuple):
-    """All that a replicate of a network draws: once, and in its rounds."""
-
-    pool: Any
-    execution_delay: Any
-    arrivals: edge.Arrival
-
-
-@functools.cache
-def drawing_network(dims: edge.Dims, law: edge.delays.Law) -> mt.System:
-    """The edge system without servers: a round shows what it draws."""
-
-    def step(key, state, params):
-        arrival = edge.draw(key, dims, state.pool, state.positions, params, law)
-        return state._replace(round=state.round + 1), arrival
-
-    return mt.System(edge.system(dims, execution=execution_law(law)).init, step)
-
-
-def execution_law(law: edge.delays.Law) -> edge.delays.Law:
-    return edge.delays.uniform if law is edge.delays.by_distance else law
-
-
-@functools.cache
-def network_alone(law: edge.delays.Law, dims: edge.Dims = EDGE_DIMS) -> Network:
-    key = jax.random.fold_in(ROOT, REPLICATE)
-    state, arrivals = jax.device_get(mt.simulate(drawing_network(dims, law), key, EDGE_PARAMS, NUM_ROUNDS))
-    return Network(state.pool, state.execution_delay, arrivals)
-
-
-@every_law
-def test_a_network_draws_the_same_alone_and_in_any_batch(law: edge.delays.Law) -> None:
-    """Would catch arrivals or servers that hang on the batch, or on the place in it; to the bit."""
-    assert_same_network_at_every_place(law, network_alone(law))
-
-
-@pytest.mark.usefixtures("compiled_for_users")
-def test_a_network_draws_the_same_however_users_programs_round() -> None:
-    """Would catch sums that XLA joins in one batch and not in another, in the law with most of them; to the bit."""
-    law = edge.delays.by_distance
-    assert_same_network_at_every_place(law, network_alone.__wrapped__(law))
-
-
-def assert_same_network_at_every_place(law: edge.delays.Law, expected: Network) -> None:
-    for batch in ([REPLICATE, 9, 8, 7, 6, 5, 4], [20, 21, 22, 23, REPLICATE, 24, 25], [0, 1, 2, 30, 31, 32, REPLICATE]):
-        state, arrivals = mt.simulate_batch(drawing_network(EDGE_DIMS, law), ROOT, batch, EDGE_PARAMS, NUM_ROUNDS)
-        drawn = Network(state.pool, state.execution_delay, arrivals)
-        place = batch.index(REPLICATE)
-        assert_same(jax.tree.map(lambda leaf, place=place: np.asarray(leaf)[..., place], drawn), expected)
-
-
 @every_law
 def test_padding_a_network_changes_no_draw(law: edge.delays.Law) -> None:
     """Would catch a sweep over M that compares different tasks, or other delays of the servers that stay."""
-    padded = network_alone(law, edge.Dims(20, 6, 5, 3))
+    padded = alone(edge.Dims(20, 6, 5, 3), law)
     per_server = ("transfer_delay", "distance", "perturbation", "uniform")
     assert padded.arrivals.uniform.shape == (NUM_ROUNDS, 20)
     cut = padded.arrivals._replace(**{name: getattr(padded.arrivals, name)[:, :10] for name in per_server})
-    assert_same(Network(padded.pool, padded.execution_delay[:10], cut), network_alone(law))
+    assert_same(Network(padded.pool, padded.execution_delay[:10], cut), alone(EDGE_DIMS, law))
 
 
 def test_networks_and_rounds_draw_apart() -> None:
     """Would catch a key used twice: in two rounds or replicates, or for the executions and the pool."""
-    batch = mt.simulate_batch(drawing_network(EDGE_DIMS, LAWS[0]), ROOT, np.arange(64), EDGE_PARAMS, NUM_ROUNDS)
+    batch = mt.simulate_batch(drawing(EDGE_DIMS, LAWS[0]), ROOT, np.arange(64), EDGE_PARAMS, NUM_ROUNDS)
     state, arrivals = jax.device_get(batch)
     uniforms = np.moveaxis(arrivals.uniform, -1, 1).reshape(-1, 10)
     assert len(np.unique(uniforms, axis=0)) == len(uniforms)
@@ -298,7 +259,7 @@ def newest(state: edge.State, info: edge.Info) -> Newest:
 
 def test_every_policy_meets_the_same_arrivals() -> None:
     """Would catch a comparison of policies on different tasks, delays or servers."""
-    pool, execution, arrivals = network_alone(LAWS[0])
+    pool, execution, arrivals = alone(EDGE_DIMS, LAWS[0])
     key, went = jax.random.fold_in(ROOT, REPLICATE), []
     for policy in edge.policies.POLICIES.values():
         state, seen = jax.device_get(

@@ -206,18 +206,6 @@ def test_other_generators_run_and_repeat(impl: str) -> None:
     np.testing.assert_array_equal(runs[0][0].round, [NUM_ROUNDS] * 3)
 
 
-@pytest.mark.parametrize("name", ["draws-by-the-round-and-the-state", "draws-from-many-keys", "another-state"])
-def test_precision_is_kept(name: str) -> None:
-    """Would catch a sum, a draw or a literal that is made in float32 although the run is in float64."""
-    with jax.enable_x64(True):
-        found = SYSTEMS[name]
-        system, params = mt.System(found.init, lambda *parts: found.step(*parts)), jnp.float64(1.5)
-        batch = mt.simulate_batch(system, ROOT, NUM_REPLICATES, params, NUM_ROUNDS)
-        expected = loop_of(*map(compiled_quickly, system), jax.random.fold_in(ROOT, 2), params)
-        assert_close(jax.tree.map(lambda leaf: leaf[..., 2], batch), expected, 1e-13)
-        assert np.dtype(float) in {leaf.dtype for leaf in jax.tree.leaves(batch)}
-
-
 INNER = SYSTEMS["draws-by-the-round-and-the-state"]
 
 

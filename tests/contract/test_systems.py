@@ -3,7 +3,7 @@
 import functools
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import chex
@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory import continual, edge, generalization, merging
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.deep import continual as deep_continual
 from moe_theory.deep import edge as deep_edge
 from moe_theory.deep.params import Dims as DeepDims
 from moe_theory.deep.params import Params as DeepParams
-from moe_theory.generalization.training import system as classifiers
+from moe_theory.sweep.systems import sweepable, system_names
 
 from ..deep.pictures import corners
 
@@ -30,53 +29,72 @@ class Case(NamedTuple):
     name: str
     build: Callable[[], mt.System]
     params: Any
-    changes: tuple[dict[str, Any], ...]
+    changes: Sequence[dict[str, Any]]
 
 
-CONTINUAL_DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2)
-EDGE_DIMS = edge.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2, max_capacity=2)
-GENERALIZATION_DIMS = generalization.Dims(max_experts=3, num_features=4, max_samples=8)
-MERGING_DIMS = merging.Dims(max_experts=3, num_tasks=2, max_rounds=4, max_leaves=4, width=4, num_steps=1)
-DEEP_DIMS = DeepDims(3, 2, max_rounds=2, num_samples=2, num_tests=2, num_epochs=1, batch_size=2)
-CASES = [
-    Case(
-        "continual",
-        lambda: continual.system(CONTINUAL_DIMS),
-        continual.Params(num_experts=2),
+class Small(NamedTuple):
+    """Sizes, parameters and choices that a system is quick at, and other settings."""
+
+    sizes: dict[str, int]
+    params: dict[str, Any]
+    changes: Sequence[dict[str, Any]]
+    choices: dict[str, str]
+
+
+SMALL = {
+    "continual": Small(
+        {"max_experts": 3, "num_tasks": 3, "num_features": 4, "num_samples": 2},
+        {"num_experts": 2},
         (
             {"num_experts": 3, "learning_rate": 0.1},
-            {"num_experts": 1, "num_clusters": 1, "terminate": False},
-            {"truth_scale": 2.0, "independent_signals": True, "locality_power": 2.0, "noise_scale": 0.0},
+            {"num_experts": 1, "num_clusters": 1, "terminate": False, "noise_scale": 0.0},
+            {"truth_scale": 2.0, "scale_is_variance": True, "independent_signals": True, "locality_power": 2.0},
         ),
+        {},
     ),
-    Case(
-        "edge",
-        lambda: edge.system(EDGE_DIMS),
-        edge.Params(num_experts=2),
+    "edge": Small(
+        {"max_experts": 3, "num_tasks": 3, "num_features": 4, "num_samples": 2, "max_capacity": 2},
+        {"num_experts": 2},
         (
             {"num_experts": 3, "learning_rate": 0.1, "gate_lag": 0},
             {"num_experts": 1, "capacity": 2, "max_transfer_delay": 0, "min_execution_delay": 3},
-            {"signal_law": edge.params.ORTHOGONAL, "truth_scale": 2.0, "signal_scale": 0.5, "noise_scale": 0.0},
+            {"signal_law": 1, "truth_scale": 2.0, "signal_scale": 0.5, "noise_scale": 0.0},
         ),
+        {},
     ),
-    Case(
-        "generalization",
-        lambda: classifiers(GENERALIZATION_DIMS, "teacher"),
-        generalization.Params(num_experts=2, num_active=2, num_samples=6),
+    "generalization": Small(
+        {"max_experts": 3, "num_features": 4, "max_samples": 8},
+        {"num_experts": 2, "num_active": 2, "num_samples": 6},
         (
             {"num_experts": 3, "num_active": 1, "learning_rate": 0.1, "label_noise": 0.5},
             {"num_samples": 8, "num_active": 1, "expert_norm": 0.0, "router_norm": 9.0},
         ),
+        {"data": "teacher"},
     ),
-    Case(
-        "merging",
-        lambda: merging.system(MERGING_DIMS, monitor="sketch"),
-        merging.Params(num_experts=2, max_active=2),
+    "merging": Small(
+        {"max_experts": 3, "num_tasks": 2, "max_rounds": 4, "max_leaves": 4, "width": 4, "num_steps": 1},
+        {"num_experts": 2, "max_active": 2},
         (
             {"num_experts": 3, "max_active": 1, "learning_rate": 0.1, "mix_drift": 1.0, "slot_size": 300},
-            {"split_rule": merging.params.EFFECTIVE_SPLIT, "warm_start": True, "noise_scale": 0.0},
+            {"split_rule": 1, "warm_start": True, "noise_scale": 0.0},
         ),
+        {"monitor": "sketch"},
     ),
+}
+
+
+def case_of(name: str) -> Case:
+    """A paper's system; at the sizes and under the readings that it brings, unless smaller ones stand above."""
+    kind = sweepable(name)
+    small = SMALL.get(name, Small({}, {}, [reading.choices for reading in kind.readings.values()], {}))
+    params = kind.readings[kind.default_reading].params(**small.params)
+    dims = kind.dims(**{"max_experts": params.num_experts, **kind.default_dims, **small.sizes})
+    return Case(name, lambda: kind.system(dims, small.choices), params, small.changes)
+
+
+DEEP_DIMS = DeepDims(3, 2, max_rounds=2, num_samples=2, num_tests=2, num_epochs=1, batch_size=2)
+CASES = [
+    *map(case_of, system_names()),
     Case(
         "deep-continual",
         lambda: deep_continual.system(DEEP_DIMS, corners(), (1, 3)),

@@ -85,18 +85,6 @@ def test_signals_follow_the_truths_or_stand_apart():
     np.testing.assert_array_equal(apart.truths, pools(scale_is_variance=True).truths)
 
 
-def test_all_kinds_of_pool_are_one_program():
-    """Would catch a scale, a switch or the number of clusters that became static."""
-    before = draw_pools._cache_size()
-    for changes in (
-        {"num_clusters": 2},
-        {"independent_signals": True},
-        {"scale_is_variance": True, "truth_scale": 9.0},
-    ):
-        pools(num_tasks=4, num_features=3, **changes)
-    assert draw_pools._cache_size() == before + 1
-
-
 POOL = tasks.Pool(jnp.arange(12.0).reshape(4, 3), 10 + jnp.arange(12.0).reshape(4, 3), jnp.arange(4))
 
 

@@ -1,4 +1,4 @@
-"""What a network draws: delays by their laws, the servers' map, tasks and signals; and who serves whom.
+"""What a network draws: delays by their laws, the servers' map, tasks and signals.
 
 Every statistical test fails a true law with probability below LEVEL, and its keys are fixed.
 """
@@ -331,82 +331,3 @@ def test_noise_and_perturbations_have_their_scales() -> None:
     assert_counts(arrival.perturbation.argmax(axis=1), np.full(M, 1 / M))
     assert stats.pearsonr(arrival.perturbation[:, 0], arrival.uniform[:, 0]).pvalue > LEVEL
     assert stats.pearsonr(arrival.uniform[:, 0], arrival.uniform[:, 1]).pvalue > LEVEL
-
-
-class Served(NamedTuple):
-    """Who could have served a round's task, and who did."""
-
-    idle: Any
-    distance: Any
-    expert: Any
-    execution: Any
-
-
-class Chosen(NamedTuple):
-    """Parameters and the number of a policy, so that one program serves all of them."""
-
-    params: Any
-    policy: Any
-
-
-@functools.cache
-def network() -> mt.System:
-    """A network that shows who could have served a task."""
-
-    def step(key, state, chosen):
-        def numbered(*args):
-            return jnp.stack([policy(*args) for policy in edge.policies.POLICIES.values()])[chosen.policy]
-
-        arrival = edge.draw(key, DIMS, state.pool, state.positions, chosen.params, delays.uniform)
-        after, info = edge.learn(state, arrival, chosen.params, numbered, dims=DIMS)
-        idle = (state.busy_until <= after.round) & (jnp.arange(M) < chosen.params.num_experts)
-        return after, Served(idle, arrival.distance, info.expert, state.execution_delay)
-
-    return mt.System(lambda key, chosen: edge.system(DIMS).init(key, chosen.params), step)
-
-
-@functools.cache
-def served(policy: str) -> Served:
-    """256 replicates, 40 rounds, 5 servers of 6; leaves (rounds, M or none, replicates)."""
-    params = edge.Params(num_experts=M - 1, max_transfer_delay=2, max_execution_delay=4)
-    chosen = Chosen(params, list(edge.policies.POLICIES).index(policy))
-    _, result = mt.simulate_batch(network(), ROOT, 256, chosen, 40)
-    return jax.device_get(result)
-
-
-def favourites(idle: np.ndarray, costs: np.ndarray) -> np.ndarray:
-    return np.where(idle, costs, np.inf).argmin(axis=1)
-
-
-def test_the_nearest_idle_server_serves() -> None:
-    """Would catch the nearest of all servers, or a distance to an absent one."""
-    idle, distance, expert, _ = served("nearest")
-    anybody = idle.any(axis=1)
-    np.testing.assert_array_equal(expert[anybody], favourites(idle, distance)[anybody])
-    assert np.mean(expert != distance[:, : M - 1].argmin(axis=1)) > 0.05  # it is often busy
-
-
-def test_the_fastest_idle_server_serves() -> None:
-    """Would catch the total delay in place of the execution's, and a tie that does not go to the lowest index."""
-    idle, _, expert, execution = served("fastest")
-    anybody = idle.any(axis=1)
-    np.testing.assert_array_equal(expert[anybody], favourites(idle, execution)[anybody])
-
-
-def test_any_idle_server_serves_with_equal_probability() -> None:
-    """Would catch a preference among idle servers, for each number of them."""
-    idle, _, expert, _ = served("uniform")
-    numbers = idle.sum(axis=1)
-    rank = np.cumsum(idle, axis=1) - 1
-    chosen = np.take_along_axis(rank, np.maximum(expert, 0)[:, None], axis=1)[:, 0]
-    for number in range(2, M):
-        assert_counts(chosen[numbers == number], np.full(number, 1 / number))
-
-
-def test_execution_delays_stay_for_a_run_and_differ_between_runs() -> None:
-    """Would catch servers that change their speed from task to task, or all replicates with the same ones."""
-    execution = served("uniform").execution
-    assert np.all(execution == execution[:1])
-    for server in range(M):
-        assert_counts(execution[0, server] - 1, np.full(4, 1 / 4))
-    assert len(np.unique(execution[0], axis=1).T) > 100

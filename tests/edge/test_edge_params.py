@@ -57,49 +57,39 @@ def learn(dims: edge.Dims = DIMS, params: edge.Params = PARAMS, execution: Any =
     return jax.eval_shape(lambda: edge.learn(state, arrival(**changes), params, dims=dims))
 
 
-def test_the_overparameterized_regime_is_required() -> None:
-    """Would catch s >= p, where the minimum-norm solution is no longer what the theory is about."""
-    for num_samples in (P, P + 1):
-        message = (
-            rf"num_samples={num_samples} must be below num_features={P}: the paper studies the overparameterized "
-            r"regime. Lower num_samples or raise num_features\.$"
-        )
-        refused(InvalidDimsError, message, lambda num_samples=num_samples: edge.Dims(M, N, P, num_samples))
+SIZES = {"max_experts": M, "num_tasks": N, "num_features": P, "num_samples": S}
+NO_SIZES = (-2, 1.5, 2.0, True, "3", None, math.nan)
+REGIME = r"the paper studies the overparameterized regime. Lower num_samples or raise num_features\.$"
+SIZES_REFUSED = [
+    *(({"num_samples": value}, f"num_samples={value} must be below num_features=4: {REGIME}") for value in (P, P + 1)),
+    *(
+        ({name: value}, rf"{name}={value!r} must be a whole number of at least 1\. Raise {name}\.$")
+        for name in (*SIZES, "max_capacity", "max_delay")
+        for value in (0, *NO_SIZES)
+        if (name, value) != ("max_delay", None)
+    ),
+    *(
+        ({"max_waiting": value}, rf"max_waiting={value!r} must be a whole number of at least 0\. R")
+        for value in NO_SIZES
+    ),
+    *(
+        ({"when_busy": name}, rf"unknown when_busy {name!r}\. Did you mean {nearest!r}\? Known: drop, soonest, wait\.$")
+        for name, nearest in (("waits", "wait"), ("Drop", "drop"), ("sooner", "soonest"))
+    ),
+    *(({"when_busy": value}, "unknown when_busy ") for value in (None, 3, ["wait"])),
+    *(
+        ({"when_busy": name, "max_waiting": count}, rf"max_waiting={count} does not go with when_busy='{name}'.* Set m")
+        for name, count in (("drop", 2), ("wait", 0), ("soonest", 0))
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), SIZES_REFUSED, ids=str)
+def test_sizes_outside_their_range_are_refused(changes: dict[str, Any], message: str) -> None:
+    """Would catch s >= p, a size that fails later without its name, and a queue that is silently not used."""
+    kind = UnknownNameError if changes.keys() == {"when_busy"} else InvalidDimsError
+    refused(kind, message, lambda: edge.Dims(**SIZES | changes))
     edge.Dims(M, N, P, P - 1)
-
-
-@pytest.mark.parametrize(
-    "name", ["max_experts", "num_tasks", "num_features", "num_samples", "max_capacity", "max_delay", "max_waiting"]
-)
-@pytest.mark.parametrize("value", [0, -2, 1.5, 2.0, True, "3", None, math.nan], ids=repr)
-def test_sizes_are_whole_numbers(name: str, value: Any) -> None:
-    """Would catch a size that fails later, inside a program, without its name."""
-    if (name, value) in {("max_delay", None), ("max_waiting", 0)}:
-        return
-    sizes = {"max_experts": M, "num_tasks": N, "num_features": P, "num_samples": S, name: value}
-    least = 0 if name == "max_waiting" else 1
-    message = rf"{name}={value!r} must be a whole number of at least {least}\. Raise {name}\.$"
-    refused(InvalidDimsError, message, lambda: edge.Dims(**sizes))
-
-
-@pytest.mark.parametrize(("when_busy", "nearest"), [("waits", "wait"), ("Drop", "drop"), ("sooner", "soonest")])
-def test_a_misspelt_way_to_queue_is_corrected(when_busy: str, nearest: str) -> None:
-    """Would catch a typing error that gives another way to treat a task that nobody can take."""
-    message = rf"unknown when_busy {when_busy!r}\. Did you mean {nearest!r}\? Known: drop, soonest, wait\.$"
-    refused(UnknownNameError, message, lambda: edge.Dims(M, N, P, S, when_busy=when_busy))
-
-
-@pytest.mark.parametrize("when_busy", [None, 3, ["wait"]], ids=repr)
-def test_a_way_to_queue_is_a_name(when_busy: Any) -> None:
-    """Would catch an error about iterables or hashes, which does not name the mistake."""
-    refused(UnknownNameError, "unknown when_busy ", lambda: edge.Dims(M, N, P, S, when_busy=when_busy))
-
-
-@pytest.mark.parametrize(("when_busy", "max_waiting"), [("drop", 2), ("wait", 0), ("soonest", 0)])
-def test_a_queue_goes_with_a_way_to_queue(when_busy: str, max_waiting: int) -> None:
-    """Would catch a queue that is silently not used, or one without a place."""
-    message = rf"max_waiting={max_waiting} does not go with when_busy='{when_busy}'.* Set max_waiting to 0 for 'drop'"
-    refused(InvalidDimsError, message, lambda: edge.Dims(M, N, P, S, when_busy=when_busy, max_waiting=max_waiting))
 
 
 NON_NEGATIVE = (
@@ -379,9 +369,6 @@ TABLES = [
     ([[1, 2], [3]], InvalidDimsError, r"rounds has rows of unequal lengths: give \(M,\) or \(M, M\). Change"),
     ([1, -2, 3], InvalidParamsError, r"rounds\[1\]=-2 must be a whole number of rounds in 0..\d+. Change"),
     ([[1, 2.5], [3, 4]], InvalidParamsError, r"rounds\[0, 1\]=2.5 must"),
-    ([1, math.nan, 3], InvalidParamsError, r"rounds\[1\]=nan must"),
-    ([1, 1, 1e12], InvalidParamsError, r"rounds\[2\]=1000000000000.0 must"),
-    (["a", "b"], InvalidParamsError, "rounds must hold whole numbers of rounds, not <U1. Change"),
     ([True, False], InvalidParamsError, "rounds must hold whole numbers of rounds, not bool. Change"),
 ]
 
@@ -401,8 +388,6 @@ def test_a_table_holds_whole_rounds(rounds: Any, kind: type[MoeTheoryError], mes
         ("1,two\n3,4\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers: .*'two'.*Change"),
         ("1;2\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers"),
         ("1,\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers"),
-        ("1,nan\n", InvalidParamsError, r"rounds\[1\]=nan"),
-        ("1,0.5\n", InvalidParamsError, r"rounds\[1\]=0.5"),
         ("1,-1\n", InvalidParamsError, r"rounds\[1\]=-1.0"),
     ],
     ids=repr,

@@ -12,7 +12,6 @@ import pytest
 import moe_theory as mt
 from moe_theory import edge
 from moe_theory.core import random
-from moe_theory.core.errors import UnknownNameError
 from moe_theory.edge.algorithm import draw_pool
 from moe_theory.edge.params import INDEPENDENT, ORTHOGONAL, PROPORTIONAL
 
@@ -132,14 +131,3 @@ def test_defaults_are_those_of_figure_3() -> None:
     assert abs(12 * params.cluster_spread**2 - 0.6**4) < 1e-12  # uniform on an interval of width sigma_0^2
     assert params.max_transfer_delay + params.max_execution_delay == 10
     assert params.min_transfer_delay + params.min_execution_delay == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "nearest"),
-    [("siblings", "sibling"), ("orthogonal", "orthogonal-signal"), ("unit-signal", "independent-signal")],
-)
-def test_a_misspelt_reading_is_corrected(name: str, nearest: str) -> None:
-    """Would catch a typing error that gives the default; names of the sibling paper are no names of this one."""
-    with pytest.raises(UnknownNameError, match=rf"unknown reading {name!r}\. Did you mean '.*'\?") as caught:
-        edge.reading(name)
-    assert nearest in str(caught.value)

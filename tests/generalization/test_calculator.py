@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from moe_theory.core.errors import InvalidParamsError, UnknownNameError
+from moe_theory.core.errors import InvalidParamsError
 from moe_theory.generalization import calculator
 from moe_theory.generalization.calculator import Setting, calculate
 
@@ -214,15 +214,3 @@ def test_what_no_classifier_has_is_refused(settings, said):
         Setting(**settings)
     assert said in str(refusal.value)
     assert "\n" not in str(refusal.value)
-
-
-@pytest.mark.parametrize("setting", [{"router": "free"}, {"router": "free", "num_active": 8, "dimension": "router"}])
-def test_a_reading_that_the_class_does_not_have_is_refused(setting):
-    with pytest.raises(InvalidParamsError, match="no finite d_N"):
-        found(**setting)
-
-
-@pytest.mark.parametrize("setting", [{"router": "lineal"}, {"dimension": "mask"}])
-def test_unknown_names_are_refused_with_the_nearest(setting):
-    with pytest.raises(UnknownNameError, match="Did you mean"):
-        Setting(**setting)

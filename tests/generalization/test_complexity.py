@@ -519,16 +519,6 @@ def test_networks_have_lemma_2() -> None:
         assert complexity.natarajan("network", 4, active, 5, reading, num_parameters=30) == 4 * 30**2
 
 
-def test_natarajan_dimension_of_classes_that_are_known() -> None:
-    everything = np.array(list(itertools.product(range(3), repeat=4)))
-    thresholds = np.array([[int(place < cut) for place in range(6)] for cut in range(7)])
-    intervals = np.array([[int(low <= p < high) for p in range(6)] for low in range(7) for high in range(low, 7)])
-    distinct = np.array([[label] * 5 for label in range(8)])  # constants: one point, whatever the number of labels
-    classes = (everything, thresholds, intervals, distinct)
-    assert [complexity.natarajan_dimension(table) for table in classes] == [4, 1, 2, 1]
-    assert [complexity.growth(np.vstack([table, table])) for table in classes] == [81, 7, 22, 8]
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

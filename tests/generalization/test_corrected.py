@@ -24,26 +24,6 @@ def test_the_complexity_of_cells_is_that_of_all_cells_and_signs(experts, samples
     assert exact <= corrected.product_complexity(experts, samples) + 1e-12
 
 
-def patterns_of(weights, features, num_active):
-    """Which mask each of many linear routers gives each point, as text, tie-free."""
-    logits = np.einsum("rtd,md->rmt", weights, features)
-    chosen = np.sort(np.argsort(-logits, axis=2)[:, :, :num_active], axis=2)
-    return len({row.tobytes() for row in chosen.astype(np.int8)})
-
-
-@pytest.mark.parametrize(
-    ("experts", "active", "samples", "features"), [(2, 1, 6, 2), (3, 1, 5, 2), (3, 2, 5, 2), (4, 2, 4, 2), (3, 1, 4, 3)]
-)
-def test_masks_of_linear_routers_are_no_more_than_counted(experts, active, samples, features):
-    rng = np.random.default_rng(samples)
-    points = rng.normal(size=(samples, features))
-    seen = patterns_of(rng.normal(size=(200_000, experts, features)), points, active)
-    bound = math.exp(corrected.log_mask_patterns(experts, active, samples, features))
-    assert seen <= bound
-    if experts == 2:  # halfspaces through 0: the exact count (Cover 1965), which so many routers find
-        assert seen == 2 * sum(math.comb(samples - 1, i) for i in range(features))
-
-
 def test_no_mask_varies_where_all_are_active():
     np.testing.assert_array_equal(corrected.log_mask_patterns(np.array([1, 4, 9]), np.array([1, 4, 9]), 50, 3), 0)
 

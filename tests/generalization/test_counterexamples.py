@@ -151,41 +151,6 @@ def test_the_true_risk_is_one_half_over_all_labelings(name: str) -> None:
     assert abs(np.mean(every) - example.true_risk) < 1e-12
 
 
-def test_a_fixed_router_has_the_best_of_all_experts() -> None:
-    """Would catch a gap above or below that of all 2^T experts, and a bound above 1/2 that is said to be exceeded."""
-    example = small("fixed_router")
-    instance = example.instance
-    gaps = []
-    for experts in itertools.product([-1.0, 1.0], repeat=2):
-        outputs = cells_outputs(instance | {"experts": np.asarray(experts)})
-        gaps.append(abs(risk(instance["labels"], outputs) - 0.5))
-    assert abs(max(gaps) - example.gap[0]) < 1e-6
-    assert example.bound > 0.5
-    assert (example.frequency, example.interval[0], example.refutes) == (0.0, 0.0, False)
-
-
-def test_gaps_of_a_fixed_router_have_the_law_of_all_samples() -> None:
-    """Would catch draws that are not independent or not fair: the frequency would be of another event."""
-    num_samples, num_experts = 4, 2
-    exact = np.zeros(num_samples + 1)  # by 2 m times the gap
-    for cells in itertools.product(range(num_experts), repeat=num_samples):
-        for labels in itertools.product([-1, 1], repeat=num_samples):
-            exact[int(np.sum(np.abs(np.bincount(cells, labels, num_experts))))] += 1
-    example = counterexamples.fixed_router(ROOT, num_samples, num_experts, num_draws=1024)
-    counts = np.bincount(np.rint(2 * num_samples * example.gap).astype(int), minlength=num_samples + 1)
-    possible = exact > 0
-    assert not counts[~possible].any()
-    assert stats.chisquare(counts[possible], 1024 * exact[possible] / exact.sum()).pvalue > LEVEL
-
-
-def test_a_free_dense_router_has_the_best_of_all_outputs() -> None:
-    """Would catch a gap other than that of the best outputs, all +1 or -1, in the limit of the gates."""
-    instance = small("dense_router").instance
-    every = itertools.product([-1.0, 1.0], repeat=len(instance["labels"]))
-    best = max(abs(risk(instance["labels"], outputs) - 0.5) for outputs in every)
-    assert abs(abs(risk(instance["labels"], dense_outputs(instance)) - 0.5) - best) < 1e-6
-
-
 def test_ascent_comes_near_to_the_supremum_where_that_is_known() -> None:
     """Would catch an ascent of another function, in the wrong direction, or towards experts that are not the best.
 

@@ -6,7 +6,6 @@ Chi-square tests at 1e-7 on fixed seeds.
 import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
@@ -61,24 +60,6 @@ def test_random_labels_are_fair_coins_and_their_inputs_on_the_sphere():
     for column in features.T:  # a coordinate of a uniform point of the sphere in three dimensions is uniform
         assert stats.chisquare(np.histogram(column, 10, (-1, 1))[0]).pvalue > LEAST
         assert is_fair((column > 0) == (labels > 0), 0.5)
-
-
-@pytest.mark.parametrize("name", ["teacher", "digits"])
-def test_the_true_risk_counts_flipped_labels(name):
-    """Against plain NumPy over the population, for a dense MoE of three."""
-    dims, teacher, _ = drawn(name, 0.0)
-    params = Params(num_experts=3, num_active=3, num_samples=8)
-    weights = model.draw_weights(root_key(5), dims, params)
-    points = data.population(dims, name)
-    experts, rows = (np.asarray(part[0], float)[:3] for part in weights)
-    logits = points @ rows.T
-    gates = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    outputs = np.sum(gates * (points @ experts.T), axis=1)
-    labels = data._digits()[1] if name == "digits" else np.asarray(data.teacher_labels(teacher, jnp.asarray(points)))
-    risks = [np.clip((1 - sign * labels * outputs) / 2, 0, 1).mean() for sign in (1, -1)]
-    for noise in (0.0, 0.25):
-        ours = jax.jit(lambda noise: data.true_risk(weights, 3, 3, name, teacher, noise))(noise)
-        assert float(ours) == pytest.approx((1 - noise) * risks[0] + noise * risks[1], abs=1e-5)
 
 
 @pytest.mark.parametrize("name", data.DATA)

@@ -18,7 +18,7 @@ from scipy import optimize, stats
 import moe_theory as mt
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.random import normals, replicate_keys, root_key, step_key
-from moe_theory.core.system import simulate, simulate_batch
+from moe_theory.core.system import simulate_batch
 from moe_theory.generalization import complexity, experiments, instances
 from moe_theory.generalization.claims import steps
 from moe_theory.generalization.instances import NUM_SIGNS, linear_router
@@ -363,8 +363,8 @@ def test_capacity_is_the_best_of_every_expert_for_each_sign(experts, active):
 
 def test_a_replicate_is_the_same_in_any_batch():
     params = Params(num_experts=4, num_active=2, num_samples=5)
-    _, batch = simulate_batch(linear_router(ROUTER_DIMS), root_key(7), [5, 2, 9], params, 1)
-    _, alone = simulate(linear_router(ROUTER_DIMS), jax.random.fold_in(root_key(7), 2), params, 1)
+    _, batch = mt.simulate_batch(linear_router(ROUTER_DIMS), ROOT, [5, 2, 9], params, 1)
+    _, alone = mt.simulate(linear_router(ROUTER_DIMS), jax.random.fold_in(ROOT, 2), params, 1)
     chex.assert_trees_all_close(alone, jax.tree.map(lambda leaf: leaf[..., 1], batch), rtol=1e-6)
 
 

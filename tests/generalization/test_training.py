@@ -80,8 +80,3 @@ def test_a_sweep_observes_what_training_shows(tmp_path):
     found = sweep.run(tmp_path).to_xarray()
     assert np.max(np.abs(np.abs(found["true_risk"] - found["empirical_risk"]) - found["gap"])) < 1e-6
     assert np.all((found["true_risk"] > 0) & (found["true_risk"] < 1) & (found["true_risk"] != 0.5))
-
-
-def test_equal_arguments_build_the_same_system():
-    assert system(DIMS) is system(Dims(4, 3, 24))
-    assert system(DIMS) is not system(DIMS, data.TEACHER)

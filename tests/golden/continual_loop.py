@@ -124,16 +124,11 @@ class Reference:
         """(M, d) gradient of `loss` at the current gates, by (27) to (30)."""
         M, k, t = self.settings.M, self.settings.k, self.t
         pi = softmax(gate_outputs(self.theta, X))
-        X_sum = X.sum(axis=1)
         gradient = np.zeros_like(self.theta)
         for j in chosen:
             f = (self.visits[j] + 1) / (k * t)
             weight = np.linalg.norm(self.w[j] - w_before[j]) ** self.settings.q + self.settings.alpha * M * f / t
-            for m in range(M):
-                if m == j:
-                    gradient[m] += weight * pi[j] * sum(pi[i] for i in range(M) if i != j) * X_sum  # (28)
-                else:
-                    gradient[m] -= weight * pi[j] * pi[m] * X_sum  # (29)
+            gradient += weight * probability_gradient(pi, j, X.sum(axis=1))
         return gradient
 
     def difference_gradient(self, X: np.ndarray, w_before: np.ndarray, chosen: list[int], step: float) -> np.ndarray:
@@ -176,9 +171,16 @@ def gate_outputs(theta: np.ndarray, X: np.ndarray) -> np.ndarray:
 
 
 def softmax(h: np.ndarray) -> np.ndarray:
-    """(2)."""
-    weights = np.exp(h - h.max())
-    return weights / weights.sum()
+    """(2), along the last axis."""
+    weights = np.exp(h - h.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def probability_gradient(pi: np.ndarray, j: int, gate_input: np.ndarray) -> np.ndarray:
+    """(M, d) derivatives of pi_j in all gates: (28) in its own and (29) in the others; (25) and (26) of `edge`."""
+    M = len(pi)
+    own = pi[j] * sum(pi[i] for i in range(M) if i != j)
+    return np.array([(own if m == j else -pi[j] * pi[m]) * gate_input for m in range(M)])
 
 
 def route(scores: np.ndarray, k: int) -> list[int]:

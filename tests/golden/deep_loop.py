@@ -1,6 +1,6 @@
 """The deep experiments of `continual` and `edge` for one replicate, slot by slot in plain NumPy float64.
 
-Written from the papers alone: it imports nothing from the package and shares no formula with it. An expert is one
+Written from the papers alone: it shares no formula with the package. An expert is one
 hidden layer of ReLUs, trained by backpropagation written out. Nothing here is fast: every error of every past task is a
 new forward pass of the model that its expert has now, so T rounds take T^2 of them.
 """
@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+
+from .continual_loop import probability_gradient, softmax
 
 
 class Data(NamedTuple):
@@ -92,11 +94,6 @@ class Model:
 
 def sigmoid(o: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-o))
-
-
-def softmax(o: np.ndarray) -> np.ndarray:
-    weights = np.exp(o - o.max(axis=-1, keepdims=True))
-    return weights / weights.sum(axis=-1, keepdims=True)
 
 
 def outputs_gradient(settings: Settings, labels: np.ndarray, n: int):
@@ -232,11 +229,8 @@ class Continual(Experiment):
             self.flags = near | (self.flags & settings.accumulate)
         self.stopped = settings.terminate and (self.stopped or bool(np.all(self.flags)))
         if not self.stopped:  # lines 11 to 13, with (6)-(9)
-            f, gradient = self.loads / self.t, np.zeros_like(self.theta)
-            for m in range(M):
-                slope = pi[m_t] * (float(m == m_t) - pi[m])  # of pi_{m_t} in h_m
-                gradient[m] = (locality**settings.power + settings.alpha * M * f[m_t] / self.t) * slope * g
-            self.theta = self.theta - settings.eta * gradient
+            weight = locality**settings.power + settings.alpha * M * self.loads[m_t] / self.t / self.t
+            self.theta = self.theta - settings.eta * weight * probability_gradient(pi, m_t, g)
         forgetting, generalization_error, accuracy = self.measures(self.models)
         return {
             "expert": m_t,
@@ -327,9 +321,6 @@ class Edge(Experiment):
     def _take_gate_steps(self) -> None:
         """(13) of every step that is visible from this round on: stale outputs and inputs, (24)-(26)."""
         for when, work in [step for step in self.due if step[0] == self.t]:
-            chosen = work.server
-            for m in range(self.settings.M):
-                others = sum(work.pi[j] for j in range(self.settings.M) if j != chosen)
-                slope = work.pi[chosen] * (others if m == chosen else -work.pi[m])
-                self.theta[m] -= self.settings.eta * work.cost * slope * work.g
+            step = self.settings.eta * work.cost * probability_gradient(work.pi, work.server, work.g)
+            self.theta = self.theta - step
             self.due.remove((when, work))

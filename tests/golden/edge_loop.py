@@ -1,7 +1,8 @@
 """Algorithm 1 of `edge` for one replicate, event by event in plain NumPy float64, as close to the page as possible.
 
-Written from the paper alone: it imports nothing from the package and shares no formula with it. Nothing here is fast:
-every task is kept with its own ground truth, and the overall generalization error (20) is a sum over all of them.
+Written from the paper alone: it shares no formula with the package, and with the loop of `continual` what both papers
+print. Nothing here is fast: every task is kept with its own ground truth, and the overall generalization error (20) is
+a sum over all of them.
 
 Rounds count from 1. A task routed in round t with delay d occupies its server in t..t+d-1. Round t+d opens with the
 server's new model, and the server may be picked in it. `capacity` is the extension of footnote 1: a server holds up to
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-RANK_TOLERANCE = 1e-12  # singular values of X below this fraction of the largest are zero
+from .continual_loop import minimum_norm_update, probability_gradient, softmax
 
 
 class Settings(NamedTuple):
@@ -41,6 +42,10 @@ class Arrival(NamedTuple):
     perturbation: np.ndarray  # (M,) r_t
     uniform: np.ndarray  # (M,)
 
+    @property
+    def y(self) -> np.ndarray:
+        return self.X.T @ self.truth
+
 
 @dataclass(eq=False)
 class Server:
@@ -62,7 +67,7 @@ class Task:
     number: int  # tasks routed before it
     server: Server
     arrival: Arrival
-    pi: list[float]  # (5) over all servers, when it was routed
+    pi: np.ndarray  # (5) over all servers, when it was routed
     delay: int  # d_t
     starts_in: int  # t, or later where it waits at its server
     cost: float = math.nan  # |w_{t+d} - w_{t+d-1}|, known on completion
@@ -164,7 +169,9 @@ class Reference:
     def _take_gate_steps(self) -> None:
         """(13) for every step that is due; (24)-(26) at the gates of the round in which the task was routed."""
         for step in [step for step in self.steps if step.visible_in == self.t]:
-            for server, row in zip(self.servers, gate_gradient(step.task), strict=True):
+            task = step.task
+            gradient = task.cost * probability_gradient(task.pi, task.server.index, task.arrival.X.sum(axis=1))
+            for server, row in zip(self.servers, gradient, strict=True):
                 server.theta = server.theta - self.settings.eta * row
             self.steps.remove(step)
 
@@ -174,7 +181,7 @@ class Reference:
         for task in sorted(due, key=lambda task: task.number):
             server = task.server
             w_before = server.w
-            server.w = minimum_norm_update(w_before, task.arrival)
+            server.w = minimum_norm_update(w_before, task.arrival.X, task.arrival.y)
             task.cost = float(np.linalg.norm(server.w - w_before))
             server.tasks.remove(task)
             self.pending.remove(task)
@@ -217,7 +224,7 @@ class Reference:
         """Hand the task over, with its delay (1). Its (5) uses the gates that the router has just used."""
         delay = int(arrival.transfer_delay[server.index]) + server.execution_delay
         assert delay >= 1
-        pi = softmax([gate_output(other, arrival) for other in self.servers])
+        pi = softmax(np.array([gate_output(other, arrival) for other in self.servers]))
         starts_in = self.t if self.is_idle(server) else self.free_in(server)
         task = Task(len(self.routed), server, arrival, pi, delay, starts_in)
         (server.tasks if self.is_idle(server) else server.waiting).append(task)
@@ -235,7 +242,7 @@ class Reference:
         models = [server.w for server in self.servers]
         for task in sorted(self.pending, key=lambda task: (task.completes_in, task.number)):
             m = task.server.index
-            models[m] = minimum_norm_update(models[m], task.arrival)
+            models[m] = minimum_norm_update(models[m], task.arrival.X, task.arrival.y)
         return self._mean_error(models)
 
     def _mean_error(self, models: list[np.ndarray]) -> float:
@@ -248,29 +255,3 @@ class Reference:
 def gate_output(server: Server, arrival: Arrival) -> float:
     """h_m of (3)."""
     return float(server.theta @ arrival.X.sum(axis=1))
-
-
-def softmax(h: list[float]) -> list[float]:
-    """(5)."""
-    weights = [math.exp(h_m - max(h)) for h_m in h]
-    return [weight / sum(weights) for weight in weights]
-
-
-def gate_gradient(task: Task) -> list[np.ndarray]:
-    """(24)-(26): the gradient of (11) in every server's gate, at the gates that routed the task."""
-    chosen = task.server.index
-    X_sum = task.arrival.X.sum(axis=1)
-    rows = []
-    for m in range(len(task.pi)):
-        if m == chosen:
-            slope = task.pi[chosen] * sum(task.pi[j] for j in range(len(task.pi)) if j != chosen)  # (25)
-        else:
-            slope = -task.pi[chosen] * task.pi[m]  # (26)
-        rows.append(task.cost * slope * X_sum)
-    return rows
-
-
-def minimum_norm_update(w: np.ndarray, arrival: Arrival) -> np.ndarray:
-    """(8), whose solution is (9) where X'X can be inverted: the nearest model to w that fits X'w = y."""
-    y = arrival.X.T @ arrival.truth
-    return w + np.linalg.pinv(arrival.X.T, rcond=RANK_TOLERANCE) @ (y - arrival.X.T @ w)

@@ -207,21 +207,6 @@ def test_a_gap_equal_to_the_threshold_is_not_below_it(threshold: float, is_near:
     np.testing.assert_array_equal(after.converged[:3], reference.flags)
 
 
-def test_samples_that_depend_on_each_other_are_fitted(precision: np.dtype) -> None:
-    """Would catch an inverse of X'X, singular here; whole numbers make the dependence exact in any precision."""
-    world = World(Scenario("dependent", continual.Params(num_experts=1)), precision)
-    reference, state = world.reference, world.begin()
-    for _ in range(10):
-        task, _, perturbation = world.draw()
-        features = world.generator.integers(-4, 5, (NUM_FEATURES, NUM_SAMPLES)).astype(np.float64)
-        features[:, 2] = features[:, 0] - features[:, 1]
-        features[:, 4] = features[:, 3]
-        state, info = world.take_round(state, task, features, perturbation)
-        reference.learn(task, features, perturbation[:1])
-        world.assert_close("experts", state.experts[:1], reference.w)
-        world.assert_close("error", info.error, reference.error())
-
-
 @pytest.mark.parametrize("locality_power", [1.0, 2.0])
 @pytest.mark.parametrize(("num_experts", "num_active"), [(1, 1), (3, 1), (5, 2), (5, 3), (3, 3)])
 def test_the_loop_descends_the_printed_loss(num_experts: int, num_active: int, locality_power: float) -> None:

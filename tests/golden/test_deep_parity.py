@@ -241,35 +241,6 @@ def test_gates_that_ran_off_route_to_an_expert_that_exists(system: Any) -> None:
             assert np.all(infos.expert[~idle] == -1)
 
 
-def test_the_gates_descend_the_written_out_loss() -> None:
-    """The step of every round against `jax.grad` of (6) + (7), of which P_t has but its newest term that depends on it.
-
-    Would catch a cost that is differentiated, a load without the current round, or a factor of M or t.
-    """
-    scenario = CONTINUAL[2]._replace(changes={**CONTINUAL[2].changes, "terminate": False})
-    _, states, infos, settings, arrival = run(continual, scenario)
-    M, inputs = settings.M, loop.Continual(settings, data_of(pool_of(corners(), CLASSES)), [])
-
-    def loss(gates, g, t, earlier, loads, expert, locality):
-        chosen = jnp.arange(M) == expert
-        probabilities = jax.nn.softmax(gates @ g)
-        costs = jax.lax.stop_gradient(jnp.where(chosen, locality**settings.power, 0))
-        mean_probabilities = (earlier + jnp.where(chosen, probabilities, 0)) / t
-        auxiliary = settings.alpha * M * jnp.sum(loads / t * mean_probabilities)
-        return jnp.sum(probabilities * costs) + auxiliary
-
-    with jax.enable_x64(True):
-        gradient = jax.jit(jax.grad(loss))
-        gates, earlier, loads = np.zeros_like(states.gates[0, :M]), np.zeros(M), np.zeros(M)
-        for t, expert in enumerate(infos.expert):
-            g = inputs.gate_input(loop.Task(*(leaf[t] for leaf in arrival)))
-            loads[expert] += 1
-            step = gradient(gates, g, t + 1.0, earlier, loads, expert, infos.locality[t])
-            assert_close("gates", states.gates[t, :M], gates - settings.eta * np.asarray(step))
-            gates = states.gates[t, :M]
-            earlier[expert] += infos.gate_probabilities[t, expert]
-
-
 @named(EDGE)
 def test_edge_agrees_with_the_loop(scenario: Scenario) -> None:
     begun, states, infos, settings, arrival = run(edge, scenario)

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 import moe_theory as mt
 from moe_theory import edge
 
-from .edge_loop import Arrival, Outcome, Reference, Settings, Task, gate_gradient, minimum_norm_update, softmax
+from .continual_loop import softmax
+from .edge_loop import Arrival, Outcome, Reference, Settings
 
 MAX_EXPERTS, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES = 10, 3, 6, 4
 LEARNING_RATE = 0.2
@@ -108,8 +109,7 @@ class World:
     def run_package(self, precision: str = "float64") -> tuple[edge.State, edge.Info]:
         """The package's states and infos after every round, stacked."""
         state, arrivals, params = self.inputs(precision)
-        _, history = scan(state, arrivals, params, POLICIES.index(self.scenario.policy), self.dims)
-        return jax.device_get(history)
+        return run(state, arrivals, params, self.scenario.policy, self.dims)
 
     @property
     def dims(self) -> edge.Dims:
@@ -162,8 +162,20 @@ class Snapshot(NamedTuple):
     pending: dict[int, tuple[int, int]]  # server and round of completion, by the number of the task
 
 
+def run(
+    state: edge.State, arrivals: edge.Arrival, params: edge.Params, policy: str, dims: edge.Dims
+) -> tuple[edge.State, edge.Info]:
+    """States and infos of all rounds, ten a call, so that runs of every length share a program."""
+    parts = []
+    for first in range(0, len(arrivals.task), 10):
+        ten = jax.tree.map(lambda leaf, first=first: leaf[first : first + 10], arrivals)
+        state, history = ten_rounds(state, ten, params, POLICIES.index(policy), dims)
+        parts.append(jax.device_get(history))
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+
+
 @functools.partial(jax.jit, static_argnames="dims")
-def scan(
+def ten_rounds(
     state: edge.State, arrivals: edge.Arrival, params: edge.Params, policy: int, dims: edge.Dims
 ) -> tuple[edge.State, tuple[edge.State, edge.Info]]:
     def step(state: edge.State, arrival: edge.Arrival) -> tuple[edge.State, tuple[edge.State, edge.Info]]:
@@ -200,17 +212,18 @@ def test_a_run_agrees_with_the_paper(policy: str, max_delay: int | None, gate_la
     assert snapshots[-1].dropped == 0
 
 
+QUEUE = Scenario(num_experts=3, max_capacity=2, num_rounds=150, max_waiting=2, max_experts=4)
 SHAPES = (
-    Scenario(max_experts=5),
-    Scenario(max_experts=5, max_delay=6),
-    Scenario(max_experts=3, max_capacity=3),
-    Scenario(max_experts=4, max_capacity=2, max_delay=6),
-    Scenario(max_experts=3, max_capacity=2, max_delay=6, when_busy="wait", max_waiting=2),
-    Scenario(max_experts=3, max_capacity=2, when_busy="soonest", max_waiting=2),
+    Scenario(),
+    Scenario(max_delay=6),
+    Scenario(max_capacity=3),
+    Scenario(max_capacity=3, max_delay=16),
+    QUEUE._replace(when_busy="wait"),
+    QUEUE._replace(when_busy="soonest"),
 )
 
 
-@settings(max_examples=120, deadline=None, derandomize=True, database=None)
+@settings(max_examples=80, deadline=None, derandomize=True, database=None)
 @given(shape=st.sampled_from(SHAPES), seed=st.integers(0, 2**32 - 1))
 def test_any_run_agrees_with_the_paper_whatever_padded_servers_hold(shape: Scenario, seed: int) -> None:
     """Would catch what the scenarios by hand do not try; and an absent server that reaches the others by a bit."""
@@ -219,7 +232,7 @@ def test_any_run_agrees_with_the_paper_whatever_padded_servers_hold(shape: Scena
         shape._replace(
             policy=POLICIES[rng.integers(4)],
             gate_lag=int(rng.integers(2)),
-            num_experts=int(rng.integers(1, shape.max_experts + 1)),
+            num_experts=int(rng.integers(1, min(shape.max_experts, 6) + 1)),
             capacity=int(rng.integers(1, shape.max_capacity + 1)),
             num_rounds=40,
             max_delays=(int(rng.integers(1, 4)), int(rng.integers(0, 4))),
@@ -276,9 +289,6 @@ def test_servers_that_hold_several_tasks_agree_with_the_paper(
     assert (together >= 5) == (overtaking >= 5) == (capacity > 1), "the data does not try a server with several tasks"
 
 
-QUEUE = Scenario(num_experts=3, max_capacity=2, num_rounds=150, max_waiting=2, max_experts=4)
-
-
 @pytest.mark.parametrize("gate_lag", [0, 1])
 @pytest.mark.parametrize(("policy", "capacity"), itertools.product(("adaptive", "nearest"), (1, 2)))
 def test_tasks_wait_at_the_router(policy: str, capacity: int, gate_lag: int) -> None:
@@ -301,27 +311,6 @@ def test_tasks_wait_at_the_server_that_is_free_soonest(policy: str, capacity: in
     assert np.sum(np.array(waits) > 0) >= 30
     assert snapshots[-1].dropped >= 5
     assert len(set(waits)) >= 4
-
-
-@pytest.mark.parametrize("when_busy", ["wait", "soonest"])
-def test_a_longest_delay_and_unused_capacity_change_nothing(when_busy: str) -> None:
-    """Would catch too few slots for a queue that empties at once, or capacity that is not there."""
-    scenario = QUEUE._replace(when_busy=when_busy, max_waiting=1, max_capacity=3, num_experts=2)
-    for capacity in (1, 2):
-        assert_runs_agree(scenario._replace(capacity=capacity, max_delay=8, max_delays=(4, 4)))
-
-
-@pytest.mark.parametrize("when_busy", ["wait", "soonest"])
-def test_nobody_waits_where_somebody_is_idle(when_busy: str) -> None:
-    """Would catch a queue that changes runs in which it is never used."""
-    queued = QUEUE._replace(when_busy=when_busy, num_experts=4, max_delays=(2, 1))
-    snapshots = assert_runs_agree(queued)
-    assert all(snapshot.outcome.expert >= 0 and snapshot.outcome.wait == 0 for snapshot in snapshots)
-    with jax.enable_x64(True):
-        _, queueing = World(queued).run_package()
-        _, dropping = World(queued._replace(when_busy="drop", max_waiting=0)).run_package()
-    np.testing.assert_array_equal(dropping.expert, queueing.expert)
-    np.testing.assert_allclose(dropping.generalization_error, queueing.generalization_error, rtol=0, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize(
@@ -353,9 +342,10 @@ def test_a_timetable_of_queues_made_by_hand(
     assert [snapshot.outcome.wait for snapshot in snapshots[: len(experts)]] == waits
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("gate_lag", [0, 1])
-@pytest.mark.parametrize("policy", ["adaptive", "nearest"])
+@pytest.mark.parametrize(
+    ("policy", "gate_lag", "precision"),
+    [("adaptive", 1, "float32"), ("adaptive", 0, "float64"), ("nearest", 0, "float32")],
+)
 def test_unused_capacity_changes_no_bit(policy: str, gate_lag: int, precision: str) -> None:
     """Would catch an empty slot that completes, takes part in a sum, or changes the order of one."""
     narrow = Scenario(policy, gate_lag, 5, num_rounds=200)
@@ -379,7 +369,7 @@ def test_a_round_in_float32_agrees_with_float64(policy: str, capacity: int, gate
     world = World(scenario)
     with jax.enable_x64(True):
         start, arrivals, params = world.inputs("float64")
-        _, (later, _) = jax.device_get(scan(start, arrivals, params, POLICIES.index(policy), world.dims))
+        later, _ = run(start, arrivals, params, policy, world.dims)
     states = jax.tree.map(
         lambda first, rest: np.concatenate([first[None], rest[:-1]]), jax.tree.map(np.asarray, start), later
     )
@@ -443,51 +433,6 @@ def test_a_timetable_made_by_hand(
     for gates in (states.gates, np.array([snapshot.theta for snapshot in snapshots])):
         before = 3 + gate_lag if num_experts > 1 else 8
         np.testing.assert_array_equal(np.any(gates, axis=(1, 2)), [False] * before + [True] * (8 - before))
-
-
-@pytest.mark.parametrize("policy", ["adaptive", "uniform"])
-def test_a_tie_goes_to_the_lowest_idle_index(policy: str) -> None:
-    """Would catch a last-index or random tie rule, or a busy server that wins a tie."""
-    world = World(Scenario(policy, num_experts=4))
-    world.execution_delay[:], world.transfer_delay[:] = 3, 2
-    world.perturbation[:], world.uniform[:] = 0.1, 0.5
-    assert [snapshot.outcome.expert for snapshot in world.run_loop()[:4]] == [0, 1, 2, 3]
-    with jax.enable_x64(True):
-        np.testing.assert_array_equal(world.run_package()[1].expert[:4], [0, 1, 2, 3])
-
-
-@pytest.mark.parametrize("capacity", [1, 3])
-def test_the_loop_descends_the_printed_loss(capacity: int) -> None:
-    """The loop's (24)-(26) is the derivative of (11) in the gates of the round of routing, and sums to zero."""
-    world = World(Scenario(num_experts=4, capacity=capacity, num_rounds=40))
-    reference = Reference(world.scenario.settings, world.execution_delay, NUM_FEATURES)
-    theta_when_routed, num_checked = [], 0
-    for t in range(40):
-        outcome = reference.learn(world.arrival(t))
-        if outcome.expert >= 0:
-            theta_when_routed.append(reference.theta)
-        for task in outcome.completed:
-            gradient = np.array(gate_gradient(task))
-            slope = difference_gradient(task, theta_when_routed[task.number], step=1e-5)
-            scale = 1 + np.abs(gradient).max()
-            assert np.abs(gradient - slope).max() < 1e-8 * scale
-            assert np.abs(gradient.sum(axis=0)).max() < 1e-13 * scale
-            num_checked += 1
-    assert num_checked >= 20
-
-
-def test_the_loop_moves_a_server_to_the_nearest_fit() -> None:
-    """(8): the samples are fitted, no part of the move is outside their span, and (9) as printed says the same."""
-    world = World(Scenario(num_rounds=20))
-    generator = np.random.default_rng(5)
-    for X, truth in zip(world.features, world.truth, strict=True):
-        w = generator.normal(size=NUM_FEATURES)
-        moved = minimum_norm_update(w, Arrival(X, truth, *[np.zeros(0)] * 4))
-        y = X.T @ truth
-        np.testing.assert_allclose(X.T @ moved, y, rtol=0, atol=1e-12)
-        outside = moved - w - X @ np.linalg.lstsq(X, moved - w)[0]
-        assert np.abs(outside).max() < 1e-12
-        np.testing.assert_allclose(moved, w + X @ np.linalg.inv(X.T @ X) @ (y - X.T @ w), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("capacity", [1, 2])
@@ -596,8 +541,7 @@ def assert_runs_agree(scenario: Scenario, world: World | None = None) -> list[Sn
     assert_models_move_for_completed_tasks_alone(states, outcomes, scenario.gate_lag)
     gates = states.gates[:, :M]  # that the router has used in this round
     outputs = np.einsum("tmp,tps->tm", gates, world.features)
-    weights = np.exp(outputs - outputs.max(axis=1, keepdims=True))
-    probabilities = weights / weights.sum(axis=1, keepdims=True)
+    probabilities = softmax(outputs)
     assert_close("gate outputs", infos.gate_outputs[:, :M], outputs, 0)
     assert_close("gate probabilities", infos.gate_probabilities, np.pad(probabilities, ((0, 0), (0, padded))), 0)
     for step in (states.gates, states.gate_step):  # of one softmax over all servers
@@ -628,17 +572,3 @@ def assert_close(
 def cast(tree: NamedTuple, like: NamedTuple) -> NamedTuple:
     """The same numbers in the dtypes of another tree."""
     return jax.tree.map(lambda leaf, other: np.asarray(leaf).astype(np.asarray(other).dtype), tree, like)
-
-
-def difference_gradient(task: Task, theta: np.ndarray, step: float) -> np.ndarray:
-    """The derivative of (11) for one completed task, by central differences."""
-    gradient = np.zeros_like(theta)
-    for index in np.ndindex(*theta.shape):
-        losses = []
-        for sign in (1, -1):
-            moved = theta.copy()
-            moved[index] += sign * step
-            h = [float(row @ task.arrival.X.sum(axis=1)) for row in moved]
-            losses.append(softmax(h)[task.server.index] * task.cost)  # only the chosen server's model moved
-        gradient[index] = (losses[0] - losses[1]) / (2 * step)
-    return gradient

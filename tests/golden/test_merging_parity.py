@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory.merging import uncertainty
+from moe_theory.merging import network, uncertainty
 from moe_theory.merging.params import CYCLIC_SPLIT, Dims, Params
 from moe_theory.merging.policies import tanbr
 from moe_theory.merging.rewards import Feedback
@@ -18,9 +18,13 @@ SLOTS = 25
 QUICKLY = {"xla_backend_optimization_level": 0}
 
 
-@pytest.mark.parametrize(("num_hidden", "form"), [(1, uncertainty.FULL), (2, uncertainty.DUAL)])
-def test_a_slot_of_tanbr_is_the_loops(num_hidden, form):
-    """Would catch a term of (4), a threshold, a child's candidate, an arm, a step or an absent task done otherwise."""
+@pytest.mark.parametrize(
+    ("num_hidden", "form", "arms_a_block"),
+    [(1, uncertainty.FULL, 256), (1, uncertainty.DUAL, 4), (2, uncertainty.DUAL, 256)],
+)
+def test_a_slot_of_tanbr_is_the_loops(num_hidden, form, arms_a_block, monkeypatch):
+    """Would catch a term of (4), a threshold, a candidate, an arm, a block, a step or an absent task done otherwise."""
+    monkeypatch.setattr(network, "ARMS_A_BLOCK", arms_a_block)
     dims = Dims(5, 3, SLOTS, max_leaves=16, width=6, num_hidden=num_hidden, num_steps=3)
     params = Params(
         num_experts=4,

@@ -11,7 +11,7 @@ import pytest
 import moe_theory as mt
 from moe_theory.core.errors import InvalidRewardError, UnknownNameError
 from moe_theory.merging import network, uncertainty
-from moe_theory.merging.network import Weights, check_rewards
+from moe_theory.merging.network import check_rewards
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback
 
@@ -49,18 +49,6 @@ def test_factors_are_those_of_the_gradient_by_jax(num_hidden):
     np.testing.assert_allclose(lengths, np.sum(flat**2, axis=1), rtol=1e-12)
 
 
-def test_outputs_are_those_of_equation_3():
-    """Would catch a factor that is not sqrt(w), a missing ReLU, and a ReLU of the output."""
-    with jax.enable_x64(True):
-        weights = draw(KEY, Dims(4, 5, width=6, num_hidden=2))
-        points = np.random.default_rng(1).dirichlet(np.ones(4), 3)
-        values = np.asarray(outputs(weights, jnp.asarray(points)))
-    first, second, last = map(np.asarray, weights.layers)
-    expected = [math.sqrt(6) * last @ np.maximum(second @ np.maximum(first @ x, 0), 0) for x in points]
-    np.testing.assert_allclose(values, expected, rtol=1e-12)
-    assert values.min() < 0
-
-
 def test_weights_are_normal_of_the_documented_variances_whatever_the_padding():
     """Would catch a deviation for a variance, and an expert whose column depends on how many there is room for."""
     weights = draw(KEY, Dims(20, 30, width=200, num_hidden=2))
@@ -75,73 +63,12 @@ def test_weights_are_normal_of_the_documented_variances_whatever_the_padding():
 
 
 DIMS = Dims(3, 2, 14, width=4, num_steps=5)
-PARAMS = Params(regularization=0.7, learning_rate=0.8)
 record = quickly(network.record)
 
 
 def begin(dims=DIMS):
     blank = jax.eval_shape(lambda: network.empty_history(dims))
     return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), blank)
-
-
-def seen(rng, slots=12, arms=10):
-    """A history of so many slots in which tasks are absent at times, and the slots themselves."""
-    points = rng.dirichlet(np.ones(3), arms)
-    history, rows = begin(), []
-    for slot in range(slots):
-        arm = slot if slot < arms else int(rng.integers(arms))
-        rewards, counts = rng.uniform(size=2), rng.integers(0, 3, 2).astype(np.int32)
-        history = record(history, jnp.int32(arm), points[arm], Feedback(rewards, counts))
-        rows.append((points[arm], rewards, counts > 0))
-    return history, rows
-
-
-def layers_of(rng):
-    return [rng.normal(0, 0.7, (4, 3)), rng.normal(0, 0.7, (2, 4))]
-
-
-def loss(layers, start, rows):
-    """The mean over pairs of a slot and a task that was present, written out."""
-    squares = [
-        (math.sqrt(4) * layers[1][v] @ np.maximum(layers[0] @ x, 0) - rewards[v]) ** 2 / 2
-        for x, rewards, present in rows
-        for v in np.flatnonzero(present)
-    ]
-    distance = sum(np.sum((layer - first) ** 2) for layer, first in zip(layers, start, strict=True))
-    return (sum(squares) + PARAMS.regularization / 2 * distance) / len(squares)
-
-
-def slopes(layers, start, rows, step=1e-6):
-    """Of `loss`, by central differences."""
-    found = [np.zeros_like(layer) for layer in layers]
-    for index, layer in enumerate(layers):
-        for place in np.ndindex(layer.shape):
-            ends = []
-            for sign in (1, -1):
-                moved = [other.copy() for other in layers]
-                moved[index][place] += sign * step
-                ends.append(loss(moved, start, rows))
-            found[index][place] = (ends[0] - ends[1]) / (2 * step)
-    return found
-
-
-@pytest.mark.parametrize("arms_a_block", [4, 256], ids=["blocks", "one block"])
-def test_steps_are_plain_gradient_descent_on_the_slots(arms_a_block, monkeypatch):
-    """Would catch arms that are not weighted by their slots, a block left out, another step or regularization."""
-    monkeypatch.setattr(network, "ARMS_A_BLOCK", arms_a_block)
-    rng = np.random.default_rng(0)
-    with jax.enable_x64(True):
-        history, rows = seen(rng)
-        assert history.points.shape[0] == (16 if arms_a_block == 4 else 14)
-        start, layers = layers_of(rng), layers_of(rng)
-        descend = quickly(network.descend, static_argnums=3)
-        moved = descend(history, Weights(tuple(layers)), Weights(tuple(start)), DIMS, PARAMS)
-    assert (history.num_arms, history.unusable) == (10, 0)
-    for _ in range(DIMS.num_steps):
-        found = slopes(layers, start, rows)
-        layers = [layer - PARAMS.learning_rate / 4 * slope for layer, slope in zip(layers, found, strict=True)]
-    for layer, expected in zip(moved.layers, layers, strict=True):
-        np.testing.assert_allclose(layer, expected, rtol=0, atol=1e-8)
 
 
 def test_an_absent_task_or_an_unusable_reward_leaves_no_trace():

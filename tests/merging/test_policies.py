@@ -1,7 +1,6 @@
 """Tanbr and its rivals: what they choose, learn, and refuse."""
 
 import functools
-from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,10 +8,7 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.errors import InvalidParamsError, InvalidRewardError, InvalidRunError, UnknownNameError
-from moe_theory.core.random import replicate_keys
-from moe_theory.core.system import System
 from moe_theory.merging import network, policies, rewards, weights
 from moe_theory.merging.params import Dims, Params, check_params
 from moe_theory.merging.policies import _random_weights, nucb, tanbr
@@ -20,69 +16,12 @@ from moe_theory.merging.rewards import Feedback
 from moe_theory.merging.system import system
 
 KEY = mt.root_key(8)
-SLOTS = 12
 DIMS = Dims(4, 3, 16, max_leaves=8, width=8, num_steps=2, num_candidates=6)
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 draw = quickly(_random_weights, static_argnums=1)
 outputs = quickly(network.outputs)
 written = quickly(lambda weights, points, mix: network.gradient(network.factors(weights, points, mix)[1]))
-
-
-class State(NamedTuple):
-    memory: Any
-    round: Any
-
-
-class Info(NamedTuple):
-    pick: Any
-    mix: Any
-
-
-def served(dims, policy):
-    """Slots of random mixes whose rewards are what the first experts have, as a `System`."""
-
-    def init(key, params):
-        return State(policy.begin(key, dims, params), jnp.zeros((), jnp.int32))
-
-    def step(key, state, params):
-        mix_key, choose_key, learn_key = jax.random.split(key, 3)
-        mix, time = jax.nn.softmax(jax.random.normal(mix_key, (dims.num_tasks,))), state.round + 1
-        pick = policy.choose(choose_key, state.memory, mix, time, params)
-        rewards = pick.weights[: dims.num_tasks]
-        feedback = Feedback(rewards, jnp.ones((dims.num_tasks,), jnp.int32))
-        return State(policy.learn(learn_key, state.memory, pick, mix, feedback, time, params), time), Info(pick, mix)
-
-    return System(init, step)
-
-
 PARAMS = Params(num_experts=4, max_active=3, split_constant=0.3)
-STARTS_AND_STEPS = (True, False), (True, True, False)  # which arguments end in a batch
-
-
-def test_a_replicate_is_the_same_alone_and_in_a_batch():
-    """Would catch a loop or a branch that a batch takes otherwise, and replicates that share a memory.
-
-    A batch of one keeps loops and branches what they are, as a replicate with much memory does.
-    """
-
-    system = served(DIMS, tanbr(DIMS))
-    start, step = (quickly(trailing_vmap(part, flags)) for part, flags in zip(system, STARTS_AND_STEPS, strict=True))
-    runs = []
-    for replicates in ([0, 1], [1]):
-        keys = replicate_keys(KEY, jnp.asarray(replicates))
-        state, infos = start(keys, PARAMS), []
-        for _ in range(SLOTS):
-            state, info = step(jax.vmap(jax.random.fold_in, (0, 0))(keys, state.round), state, PARAMS)
-            infos.append(info)
-        runs.append((state, jax.tree.map(lambda *leaves: np.stack(leaves), *infos)))
-    for batched, one in zip(*map(jax.tree.leaves, runs), strict=True):
-        np.testing.assert_allclose(batched[..., 1:], one, rtol=1e-3, atol=1e-4)
-    state, info = runs[0]
-    weights = np.asarray(info.pick.weights, np.float64)
-    assert np.any(weights[..., 0] != weights[..., 1])
-    assert np.max(np.abs(weights.sum(axis=1) - 1)) < 1e-6
-    assert np.max(np.sum(weights > 0, axis=1)) == 3
-    assert np.all(np.sum(state.memory.learner.history.counts, axis=0) == SLOTS)
 
 
 def test_a_warm_start_picks_the_mix_first_and_then_where_its_bound_is_largest(monkeypatch):
@@ -169,13 +108,6 @@ def test_nucb_picks_the_largest_bound_and_remembers_each_slot():
         memory = learn(key, memory, pick, mix, Feedback(jnp.ones(3), jnp.ones(3, jnp.int32)), time, PARAMS)
     assert memory.history.num_arms == 5
     np.testing.assert_array_equal(memory.history.points[:5], [x for _, x, _ in tried])
-
-
-def test_equal_arguments_build_equal_policies():
-    """Would catch a system that is compiled anew for each call."""
-    assert tanbr(Dims()) is tanbr(Dims())
-    assert nucb(Dims(), "diagonal") is nucb(Dims(), "diagonal")
-    assert tanbr(Dims()) != tanbr(Dims(), "diagonal")
 
 
 FOUR = Dims(max_experts=5, num_tasks=3)
@@ -282,6 +214,8 @@ def test_names_are_looked_up_once():
     """Would catch a policy that is built anew, and so compiled anew, for every call."""
     assert policies.named(policies.MIX, FOUR) is policies.named(policies.MIX, Dims(max_experts=5, num_tasks=3))
     assert policies.named(policies.TANBR, FOUR) is policies.named(policies.TANBR, FOUR)
+    assert nucb(Dims(), "diagonal") is nucb(Dims(), "diagonal")
+    assert tanbr(Dims()) != tanbr(Dims(), "diagonal")
     with pytest.raises(UnknownNameError, match="Did you mean 'tanbr'"):
         policies.named("tambr", FOUR)
     with pytest.raises(UnknownNameError, match="Did you mean 'diagonal'"):

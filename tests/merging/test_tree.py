@@ -1,4 +1,7 @@
-"""Boxes, the simplex and candidates against linear programs, NumPy and closed laws; leaves of the tree one by one."""
+"""Boxes, the simplex and candidates against linear programs, NumPy and closed laws.
+
+Trees that grow are looked at in tests/properties and tests/golden.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +13,6 @@ from moe_theory.core.errors import InvalidParamsError
 from moe_theory.merging import tree as trees
 from moe_theory.merging.params import (
     CYCLIC_SPLIT,
-    EFFECTIVE_SPLIT,
     FILLED_POINT,
     LINE_POINT,
     RANDOM_POINT,
@@ -135,55 +137,6 @@ def test_truncation_keeps_the_largest_and_of_equal_ones_the_first():
 def params_of(**changes):
     values = Params(num_experts=3, max_active=2, split_constant=1.0, smoothness_ratio=0.5, split_rule=CYCLIC_SPLIT)
     return jax.tree.map(jnp.asarray, values._replace(**changes))
-
-
-def test_a_leaf_is_split_when_its_pulls_reach_the_threshold(pull, begin):
-    """By hand, rho = 1/2, C = nu_1 = delta = 1: tau_0(1) = 0, tau_1(t) = 4 log t: 6.4 at 5, 7.8 at 7, 8.8 at 9..."""
-    params, key = params_of(), jax.random.key(0)
-    tree = begin(key, DIMS, params)
-    np.testing.assert_array_equal(tree.upper[0], [1, 1, 1, 0])
-    tree, split = pull(key, tree, jnp.int32(0), jnp.int32(1), params)
-    assert bool(split.happened)
-    assert (int(split.dimension), int(split.other_row)) == (0, 1)
-    np.testing.assert_array_equal(tree.lower[:2], [[0, 0, 0, 0], [0.5, 0, 0, 0]])
-    np.testing.assert_array_equal(tree.upper[:2], [[0.5, 1, 1, 0], [1, 1, 1, 0]])
-    for time in range(2, 40):
-        tree, split = pull(key, tree, jnp.int32(1), jnp.int32(time), params)
-        due = time - 1 >= 4 * np.log(time)
-        assert bool(split.happened) == due
-        if due:
-            break
-        assert int(tree.count[1]) == time - 1
-    assert time == 11  # 10 >= 9.59, after 9 < 9.21
-    np.testing.assert_array_equal(tree.depth[:3], [1, 2, 2])
-    np.testing.assert_array_equal(tree.count[:3], [0, 0, 0])
-    np.testing.assert_array_equal(tree.upper[1:3], [[1, 0.5, 1, 0], [1, 1, 1, 0]])
-    np.testing.assert_array_equal(np.sum(np.asarray(tree.point) > 0, axis=1)[:3] <= 2, True)
-
-
-def test_a_child_off_the_simplex_takes_no_row(pull, begin):
-    """A box with sum(l) = 1 at its corner: of the halves of a side only the lower one meets the simplex."""
-    params, key = params_of(smoothness_ratio=0.999), jax.random.key(0)
-    tree = begin(key, DIMS, params)
-    tree = tree._replace(lower=tree.lower.at[0].set(jnp.asarray([0.5, 0.25, 0.25, 0.0])))
-    tree, split = pull(key, tree, jnp.int32(0), jnp.int32(1), params)
-    assert bool(split.happened)
-    assert int(split.other_row) == -1
-    assert int(tree.inactive) == 1
-    np.testing.assert_array_equal(tree.upper[0], [0.75, 1, 1, 0])
-
-
-def test_a_full_tree_leaves_splits_out_counts_them_and_goes_on(pull, begin):
-    params, key = params_of(split_rule=EFFECTIVE_SPLIT, split_constant=1e-3), jax.random.key(0)
-    tree = begin(key, DIMS, params)
-    for time in range(1, 10):
-        before = tree
-        tree, split = pull(jax.random.key(time), tree, jnp.int32(0), jnp.int32(time), params)
-        assert bool(split.happened) == (time < DIMS.max_leaves)
-        assert int(tree.left_out) == max(0, time + 1 - DIMS.max_leaves)
-        assert bool(split.was_left_out) == (time >= DIMS.max_leaves)
-    np.testing.assert_array_equal(before.lower, tree.lower)
-    assert int(tree.count[0]) == 5  # pulled on after its last split
 
 
 def test_random_splits_choose_real_experts_equally_often(pull, begin):

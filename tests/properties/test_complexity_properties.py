@@ -92,15 +92,6 @@ def test_closed_forms_fall_with_the_number_of_samples(num_samples: int, num_feat
 
 
 @FEW
-@given(inputs(least=2, most=30), RADII)
-def test_the_bound_falls_with_the_number_of_samples_of_one_norm(features: np.ndarray, radius: float) -> None:
-    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
-    values = [complexity.linear_ball(unit[:count], radius).value for count in range(1, len(unit) + 1)]
-    assert np.all(np.diff(values) < 0)
-    np.testing.assert_allclose(values, radius / np.sqrt(np.arange(1, len(unit) + 1)), rtol=1e-12)
-
-
-@FEW
 @given(inputs(), SEEDS)
 def test_neither_the_inputs_signs_nor_their_basis_matter(features: np.ndarray, seed: int) -> None:
     generator = np.random.default_rng(seed)

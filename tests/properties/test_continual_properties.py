@@ -5,7 +5,7 @@ fits the samples, moves least, and descends the printed loss is tested in tests/
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import chex
 import jax
@@ -21,33 +21,19 @@ from ..golden.continual_loop import Reference, Settings
 M, N, D, S = 4, 3, 5, 3  # max_experts, num_tasks, num_features, num_samples
 
 
-class Round(NamedTuple):
-    """A round's inputs and outputs on the host."""
-
-    state: continual.State
-    arrival: continual.Arrival
-    perturbation: np.ndarray
-    params: continual.Params
-    after: continual.State
-    info: continual.Info
+learn = jax.jit(functools.partial(continual.learn, max_active=2))
 
 
-@functools.cache
-def program(max_active: int) -> Any:
-    return jax.jit(functools.partial(continual.learn, max_active=max_active))
-
-
-def run(state, arrival, perturbation, params, max_active=2) -> Round:
+def run(state, arrival, perturbation, params) -> tuple[continual.State, continual.Info]:
     """The round in double precision; the parameters are arrays, so that none is compiled in."""
     with jax.enable_x64(True):
         params = continual.Params(*(np.asarray(value) for value in params))
-        after, info = jax.device_get(program(max_active)(state, arrival, perturbation, params))
-    return Round(state, arrival, perturbation, params, after, info)
+        return jax.device_get(learn(state, arrival, perturbation, params))
 
 
 @st.composite
-def inputs(draw, **fixed):
-    """A state somewhere in a run, an arrival, a perturbation and parameters; `fixed` parameters stay."""
+def inputs(draw):
+    """A state somewhere in a run, an arrival, a perturbation and parameters."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     num_experts = int(rng.integers(1, M + 1))
     truth_scale, gate_scale = 10.0 ** rng.integers(-2, 3), 10.0 ** rng.integers(-2, 2)
@@ -60,7 +46,7 @@ def inputs(draw, **fixed):
         terminate=bool(rng.random() < 0.7),
         accumulate_flags=bool(rng.random() < 0.5),
         locality_power=rng.choice([0.5, 1.0, 2.0]),
-    )._replace(**fixed)
+    )
     exists = np.arange(M) < num_experts
     truths = truth_scale * rng.normal(size=(N, D))
     gates = np.where(exists[:, None], gate_scale * rng.normal(size=(M, D)), 0)
@@ -110,8 +96,8 @@ def size(*arrays):
 @given(inputs())
 def test_a_round_is_that_of_the_loop(drawn):
     """Would catch a slip in (1)-(9), (27)-(30) or lines 5 to 13, at states, scales and switches that no run visits."""
-    result = run(*drawn)
-    state, arrival, perturbation, params, after, info = result
+    state, arrival, perturbation, params = drawn
+    after, info = run(*drawn)
     M_run, exists = int(params.num_experts), np.arange(M) < params.num_experts
     reference = loop_at(state, params)
     outputs = reference.theta @ arrival.features.sum(axis=1)
@@ -154,7 +140,7 @@ def loop_at(state: continual.State, params: continual.Params) -> Reference:
         params.accumulate_flags,
     )
     reference = Reference(state.pool.truths, settings)
-    reference.w, reference.theta = state.experts[:M_run], state.gates[:M_run]
+    reference.w, reference.theta = state.experts[:M_run].copy(), state.gates[:M_run]
     reference.visits, reference.flags = state.visits[:M_run].copy(), state.converged[:M_run].copy()
     reference.t, reference.terminated = int(state.round), bool(state.terminated)
     reference.arrived, reference.chosen, reference.models = ([None] * reference.t for _ in range(3))
@@ -174,21 +160,7 @@ def test_padding_changes_nothing(drawn, seed):
         np.where(absent, 1e6 * rng.random(M), perturbation),
         params,
     )
-    result = run(*drawn)
-    chex.assert_trees_all_equal(result.after._replace(converged=0), other.after._replace(converged=0))
-    chex.assert_trees_all_equal(result.info, other.info)
-    np.testing.assert_array_equal(result.after.converged[~absent], other.after.converged[~absent])
-
-
-@few
-@given(inputs(), st.sampled_from([0.25, 4.0]))
-def test_experts_scale_with_the_truths(drawn, factor):
-    """Would catch a constant with a unit in the experts' update: routes are fixed, as the gates are the same."""
-    state, arrival, perturbation, params = drawn
-    scaled = state._replace(pool=state.pool._replace(truths=factor * state.pool.truths), experts=factor * state.experts)
-    result, other = run(*drawn), run(scaled, arrival, perturbation, params)
-    np.testing.assert_array_equal(other.info.chosen, result.info.chosen)
-    # A factor that is a power of two rounds nothing.
-    np.testing.assert_array_equal(other.after.experts, factor * result.after.experts)
-    np.testing.assert_array_equal(other.info.update_norm, factor * result.info.update_norm)
-    np.testing.assert_array_equal(other.info.error, factor**2 * result.info.error)
+    (after, info), (other_after, other_info) = run(*drawn), other
+    chex.assert_trees_all_equal(after._replace(converged=0), other_after._replace(converged=0))
+    chex.assert_trees_all_equal(info, other_info)
+    np.testing.assert_array_equal(after.converged[~absent], other_after.converged[~absent])

@@ -144,8 +144,8 @@ sound = st.fixed_dictionaries(
     {},
     optional={
         "truth_scale": st.lists(scales, min_size=1, max_size=3, unique=True),
-        "noise_scale": st.fixed_dictionaries({"logspace": st.just([0.1, 3]), "num": st.integers(2, 4)}),
-        "num_experts": st.fixed_dictionaries({"linspace": st.just([1, 9]), "num": st.integers(2, 20)}),
+        "noise_scale": st.fixed_dictionaries({"logspace": st.just([0.1, 3]), "num": st.integers(2, 3)}),
+        "num_experts": st.fixed_dictionaries({"linspace": st.just([1, 9]), "num": st.sampled_from([2, 3, 12])}),
         "terminate": st.permutations([True, False]),
         "num_tasks": st.lists(st.integers(1, 9), min_size=1, max_size=2, unique=True),
         "reading": st.permutations(["weak-signal", "squared-locality"]),

@@ -3,9 +3,12 @@
 import dataclasses
 import math
 from collections.abc import Sequence
+from html.parser import HTMLParser
 
 import numpy as np
+from matplotlib.axes import Axes
 
+from moe_theory.report import panels, plots
 from moe_theory.verify.registry import all_claims
 from moe_theory.verify.verdict import Curve, Look, Report, Status, Stop, Verdict
 
@@ -24,6 +27,7 @@ CLAIMS = """
     edge.figure-3.fastest-increases
 """  # of every kind
 SIDES = {"probability": "at_most", "rate": "at_least"}
+VOID = {"meta", "img", "input", "br", "link", "circle", "path", "rect", "use"}
 EXACT = {
     "identity": "exact (largest error seen)",
     "probability": "exact (Clopper-Pearson, Bonferroni)",
@@ -98,6 +102,55 @@ def verdict(rng: np.random.Generator | None = None, **fields) -> Verdict:
     made.setdefault("command", _command(made))
     made.setdefault("looks", _looks(made))
     return Verdict(**made)
+
+
+def panel_of(verdict: Verdict) -> Axes:
+    """The axes that a verdict is drawn on."""
+    drawn = []
+
+    def draw(canvas):
+        drawn.append(canvas.add_subplot())
+        panels.draw_curve(drawn[0], verdict, verdict.curve)
+
+    plots.render("title", (4, 3), draw)
+    return drawn[0]
+
+
+class Page(HTMLParser):
+    """What a page is made of: its elements with the sections they stand in, and its words."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.words, self.open, self.wrong = [], {}, [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        within = [name for _, name in self.open if name]
+        self.elements.append((tag, dict(attributes), within[-1] if within else None))
+        if tag not in VOID:
+            self.open.append((tag, dict(attributes).get("id")))
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop()[0] != tag:
+            self.wrong.append((tag, self.getpos()))
+
+    def handle_data(self, data):
+        for _, name in self.open:
+            if name:
+                self.words[name] = self.words.get(name, "") + data
+
+    def attributes(self, name):
+        return [attributes[name] for _, attributes, _ in self.elements if name in attributes]
+
+    def numbers(self, section):
+        """The numbers of a section, at full precision."""
+        return [at["value"] for tag, at, within in self.elements if tag == "data" and within == section]
 
 
 def _command(made: dict) -> str:

@@ -7,25 +7,14 @@ import numpy as np
 import pytest
 import samples
 from matplotlib.collections import PolyCollection
+from samples import panel_of
 
-from moe_theory.report import panels, plots
+from moe_theory.report import panels
 from moe_theory.report.panels import INSET, WIDTH, number_line
 from moe_theory.verify.claim import KINDS
 from moe_theory.verify.verdict import Curve
 
 NOTHING = {"curve": None, "reason": "because & so", "interval": (math.nan, math.nan), "looks": []}
-
-
-def panel_of(verdict):
-    """The axes that a verdict is drawn on."""
-    drawn = []
-
-    def draw(canvas):
-        drawn.append(canvas.add_subplot())
-        panels.draw_curve(drawn[0], verdict, verdict.curve)
-
-    plots.render("title", (4, 3), draw)
-    return drawn[0]
 
 
 def bars_of(panel):

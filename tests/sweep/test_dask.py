@@ -12,16 +12,15 @@ import subprocess
 import sys
 import time
 from concurrent.futures import CancelledError
-from pathlib import Path
 
 import pytest
 
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.runs import Progress, compilation
-from moe_theory.runs.workers import DevicePool
 from moe_theory.sweep import runner
 from moe_theory.sweep.dask import dask_pool
-from moe_theory.sweep.results import Sweep
+
+from .swept import SWEEP, files
 
 pytest.importorskip("distributed")
 # Connections to processes that were killed are for the garbage collector.
@@ -29,14 +28,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:Port .* already in use"
 )
 
-SWEEP = Sweep(
-    system="continual",
-    rounds=30,
-    record_every=10,
-    axes={"num_experts": [2, 3, 5], "learning_rate": [0.1, 0.5]},
-    replicates=40,
-    chunk_width=16,
-)
 LIMIT = 60.0  # seconds that anything may take on a busy machine
 
 
@@ -55,13 +46,6 @@ def _workers_that_compile_once(programs, monkeypatch):
 def _collected():
     yield
     gc.collect()
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    runner.run(SWEEP, folder, pool=DevicePool(1))
-    return files(folder)
 
 
 @pytest.fixture
@@ -118,10 +102,6 @@ class Disturbed(Progress):
 
     def running(self, what):
         self.told.append(what)
-
-
-def files(folder):
-    return {path.name: path.read_bytes() for path in Path(folder).glob("chunks/*/*.npz")}
 
 
 def free_port():

@@ -26,28 +26,9 @@ from moe_theory.sweep import runner
 from moe_theory.sweep.results import Sweep
 from moe_theory.sweep.systems import sweepable
 
-ARGUMENTS = {
-    "system": "continual",
-    "rounds": 30,
-    "record_every": 10,
-    "axes": {"num_experts": [2, 3, 5], "learning_rate": [0.1, 0.5]},
-    "replicates": 40,
-    "chunk_width": 16,
-}
-SWEEP = Sweep(**ARGUMENTS)
+from .swept import ARGUMENTS, SWEEP, files
+
 ROOT = Path(__file__).parents[2]
-
-
-def files(folder):
-    return {path.name: path.read_bytes() for path in Path(folder).glob("chunks/*/*.npz")}
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    counts = runner.run(SWEEP, folder, pool=DevicePool(1)).counts
-    assert (counts.num_chunks, counts.computed) == (18, 18)
-    return files(folder)
 
 
 class Reversed(ThreadPoolExecutor):

@@ -247,26 +247,10 @@ def test_files_are_read(tmp_path):
         {"axes": {name: range(1, 1000) for name in ("truth_scale", "noise_scale", "learning_rate")}},
         {"zips": {"a": {"truth_scale": range(10**5)}}, "axes": {"noise_scale": range(11)}},
         {"rounds": 2**31 - 1, "record_every": 1},
-        {"axes": {"truth_scale": np.zeros((2, 2))}},
-        {"axes": {"truth_scale": "12"}},
-        {"axes": {"truth_scale": {1, 2}}},
-        {"axes": {"truth_scale": [None, object()]}},
-        {"axes": {1: [1]}},
-        {"axes": [1]},
-        {"params": {"num_experts": 10**5000}},
-        {"params": {"noise_scale": 10**400}},
-        {"params": {"noise_scale": [{"a": 10**5000}]}},
-        {"params": {"noise_scale": np.inf}},
-        {"params": {"noise_scale": 1j}},
-        {"dims": {"num_tasks": 2**40}},
-        {"dims": {"num_tasks": None}},
-        {"rounds": 10.0},
-        {"rounds": True},
-        {"system": "continual\n" * 10**5},
     ],
 )
 def test_arguments_that_cannot_be_run(changes):
-    """Would catch a sweep that fills the memory before it is refused, and an error of NumPy's or of Python's."""
+    """Would catch a sweep that fills the memory before it is refused; any other arguments are in tests/properties."""
     with pytest.raises(MoeTheoryError) as failure:
         sweep(**changes)
     assert len(str(failure.value).splitlines()) == 1

@@ -98,3 +98,11 @@ def test_a_tier_names_the_claims_of_a_paper_that_cost_about_the_same():
     assert together == {claim.id for claim in registry.select_claims(["generalization"])}
     with pytest.raises(UnknownNameError, match="generalization:exact"):
         registry.select_claims(["generalization:exat"])
+
+
+def test_a_paper_without_claims_is_told_apart_from_a_misspelt_one(monkeypatch):
+    """Its name was said to be unknown, and suggested."""
+    monkeypatch.setattr(registry, "declared_claims", dict)
+    monkeypatch.setattr(registry, "all_claims", dict)
+    with pytest.raises(UnknownNameError, match=r"paper 'edge' has no claim: .* begin with 'edge\.'"):
+        registry.select_claims(["edge"])

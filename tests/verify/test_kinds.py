@@ -9,11 +9,12 @@ import json
 import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
+from samples import panel_of
 from scipy import stats
 
 from moe_theory import continual
 from moe_theory.core.errors import InvalidClaimError
-from moe_theory.report import panels, plots
+from moe_theory.report import panels
 from moe_theory.report.wording import headline
 from moe_theory.runs import Run
 from moe_theory.verify import Status, intervals, judgement, session
@@ -374,18 +375,6 @@ def test_reasons_say_what_was_claimed_and_seen(side):
     for verdict in (seen, slope):
         assert verdict.reason in headline(verdict)
     assert json.loads(json.dumps(seen.to_json(), allow_nan=False))["side"] == side
-
-
-def panel_of(verdict):
-    """The axes that a verdict is drawn on."""
-    drawn = []
-
-    def draw(canvas):
-        drawn.append(canvas.add_subplot())
-        panels.draw_curve(drawn[0], verdict, verdict.curve)
-
-    plots.render("title", (4, 3), draw)
-    return drawn[0]
 
 
 @SIDES

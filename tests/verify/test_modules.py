@@ -64,7 +64,10 @@ def test_each_broken_claim_is_an_error_of_its_own(tmp_path):
     load_claims(written(tmp_path, BROKEN))
     verdicts = session.carry_out(session.check_request("mine.*", ["unit-signal"], 64)).verdicts
     outcome = {verdict.claim: (verdict.status, verdict.reason) for verdict in verdicts}
-    assert outcome["mine.raises"] == (Status.ERROR, "KeyError: 'no such cell'")
+    assert outcome["mine.raises"] == (
+        Status.ERROR,
+        "UnknownNameError: unknown cell 'no such cell'. Did you mean 'M = 5'? Known: M = 1, M = 5.",
+    )
     assert "not finite in 64 of 64 replicates" in outcome["mine.nan"][1]
     assert "one row a replicate" in outcome["mine.shape"][1]
     assert outcome["mine.good"][0] is Status.SUPPORTED

@@ -1,0 +1,17 @@
+"""What the tests of running share."""
+
+import pytest
+
+from moe_theory.runs.workers import DevicePool
+from moe_theory.sweep import runner
+
+from .swept import SWEEP, files
+
+
+@pytest.fixture(scope="package")
+def undisturbed(tmp_path_factory):
+    """The sweep's files, from one worker."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    counts = runner.run(SWEEP, folder, pool=DevicePool(1)).counts
+    assert (counts.num_chunks, counts.computed) == (18, 18)
+    return files(folder)
