@@ -166,7 +166,7 @@ def answer(id: str) -> Answer:
     return Answer(
         claim=claim,
         statement=_paragraphs(claim.statement),
-        formula=Markup(mathml(claim.formula)) if claim.formula else Markup(""),
+        formula=mathml(claim.formula),
         declaration=found,
         calls=[(_name(value), _api_address(value)) for value in found.calls],
         verdicts=None if record is None else list(record.of(id).values()),

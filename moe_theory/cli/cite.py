@@ -27,8 +27,8 @@ def cite(source: str, bibtex: bool, as_json: bool) -> None:
         click.echo(citations.bibtex(bearing))
     else:
         console = open_console()
-        console.print(bearing.note, highlight=False, markup=False)
+        console.print(bearing.note, highlight=False)
         for table in citations.tables(bearing, console.width):
             console.print(table)
         for page in (citations.latex(bearing), citations.bibtex(bearing)):
-            console.print(f"\n{page}", highlight=False, markup=False, soft_wrap=True)
+            console.print(f"\n{page}", highlight=False, soft_wrap=True)

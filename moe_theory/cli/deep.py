@@ -218,7 +218,7 @@ def _show(summary: "Summary", report: "Report", console: "Console") -> None:
         console.print(table)
     for line in (*pages.closing_lines(summary), *pages.verdict_warnings(summary)):
         style = "yellow" if line.startswith("WARNING") else None
-        console.print(line, highlight=False, soft_wrap=True, markup=False, style=style)
+        console.print(line, highlight=False, soft_wrap=True, style=style)
     if report.verdicts:
         console.print(live_table(report.verdicts, console.width))
         print_lines(console, *verdicts.closing_lines(report))

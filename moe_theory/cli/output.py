@@ -26,17 +26,19 @@ _LOG_WIDTH = 160  # columns of a log or a pipe
 
 
 def open_console(to_stderr: bool = False) -> "Console":
-    """A console that, where it is no terminal, is wide enough for the tables."""
+    """A console that takes no words for markup, wide enough for the tables where it is no terminal."""
     from rich.console import Console
 
-    console = Console(stderr=to_stderr)
-    return console if console.is_terminal else Console(stderr=to_stderr, width=_LOG_WIDTH)
+    console = Console(stderr=to_stderr, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = _LOG_WIDTH
+    return console
 
 
 def print_lines(console: "Console", *lines: object) -> None:
     """Print plain lines, which the terminal wraps: paths stay whole."""
     for line in lines:
-        console.print(str(line), highlight=False, soft_wrap=True, markup=False)
+        console.print(str(line), highlight=False, soft_wrap=True)
 
 
 def print_json(document: Any) -> None:

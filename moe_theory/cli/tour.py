@@ -114,7 +114,7 @@ def _walk(plan: "Sequence[Step]", wanted: range, script: Path, console: "Console
             if is_shown:
                 taken.append(result)
                 for line in result.output.splitlines():
-                    console.print(line, style="bold", highlight=False, soft_wrap=True, markup=False)
+                    console.print(line, style="bold", highlight=False, soft_wrap=True)
                 print_lines(console, *(f"picture: {path}" for path in result.pictures))
                 write_text(folder / PAGE, tour.to_html(taken, command_line(), script))
     return taken

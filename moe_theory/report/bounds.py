@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from rich import box
 from rich.console import Group
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -72,7 +71,7 @@ def shown(setting: Setting, bounds: Sequence[Bound]) -> Group:
     made.add_column(no_wrap=True, style="bold")
     made.add_column()
     for title, sentence in remarks(setting, bounds):
-        made.add_row(escape(title), escape(sentence))
+        made.add_row(Text(title), Text(sentence))
     return Group(*(Text(line) for line in facts(setting)), table(bounds), made)
 
 

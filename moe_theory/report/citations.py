@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 import moe_theory
 from moe_theory.core.errors import InvalidPaperError, InvalidReportError, MoeTheoryError, shortened
@@ -43,7 +43,7 @@ class Entry:
     text: str
 
     def of_version(self, version: str) -> "Entry":
-        note, said = self.fields["note"], f"Version {version}"
+        note, said = self.fields["note"], f"Version {_escaped(version)}"
         return dataclasses.replace(self, fields={**self.fields, "note": said}, text=self.text.replace(note, said))
 
     @property
@@ -291,14 +291,14 @@ def _table(title: str, found: Sequence[Statement], width: int) -> Table:
     is_judged = any(statement.verdicts for statement in found)
     begins = {statement.claim.partition(".")[0] for statement in found}
     prefix = f"{begins.pop()}." if len(begins) == 1 and width < FULL_WIDTH else ""
-    table = Table(title=escape(title), title_justify="left", header_style="bold", pad_edge=False)
+    table = Table(title=Text(title), title_justify="left", header_style="bold", pad_edge=False)
     claim = f"claim ({prefix}*)" if prefix else "claim"
     for name in ("source", claim, "verdicts" if is_judged else "statement"):
         table.add_column(name, overflow="fold")
     for statement in found:
         says = "\n".join(f"{status} {setting}" for status, setting in statement.verdicts)
         id = statement.claim.removeprefix(prefix)
-        table.add_row(*map(escape, (statement.where, id, says if is_judged else statement.statement)))
+        table.add_row(*map(Text, (statement.where, id, says if is_judged else statement.statement)))
     return table
 
 
@@ -313,7 +313,7 @@ def title_of(paper: str) -> str:
 
 
 def latex(bearing: Bearing) -> str:
-    sentences = [rf"We used moe\_theory~\cite{{{software().key}}}, version~{bearing.version}."]
+    sentences = [rf"We used moe\_theory~\cite{{{software().key}}}, version~{_escaped(bearing.version)}."]
     for paper, found in bearing.papers.items():
         entry = entry_of(paper)
         cited = rf"\cite{{{entry.key}}}" if entry else rf"\emph{{{_escaped(paper)}}}"
@@ -351,8 +351,16 @@ def _labels(found: Sequence[Statement]) -> str:
     return _escaped(", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1])
 
 
+_LATEX = {letter: rf"\{letter}" for letter in "#$%&_{}"} | {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+}
+
+
 def _escaped(text: str) -> str:
-    return "".join(f"\\{letter}" if letter in "#$%&_{}" else letter for letter in text)
+    """Words in one line of LaTeX, where none is a command."""
+    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
 
 
 def bibtex(bearing: Bearing) -> str:

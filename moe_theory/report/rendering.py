@@ -5,6 +5,7 @@ The HTML page needs nothing but itself: no server, no network, and no JavaScript
 
 import base64
 import functools
+import hashlib
 import html
 import re
 import typing
@@ -16,8 +17,26 @@ from moe_theory.report import panels, wording
 from moe_theory.verify.verdict import Report, Status, Stop, Verdict
 
 if typing.TYPE_CHECKING:
-    import jinja2
+    from xml.etree.ElementTree import Element
 
+    import jinja2
+    from markupsafe import Markup
+
+LONGEST_FORMULA = 4000  # characters that are typeset: longer ones take long
+# What a typeset formula is made of. What else LaTeX can ask for, such as links and styles, is left out.
+ELEMENTS = frozenset(
+    """
+    math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts
+    mprescripts none mtable mtr mtd mstyle mpadded mphantom menclose
+    """.split()
+)
+ATTRIBUTES = frozenset(
+    """
+    accent accentunder columnalign columnlines columnspacing depth display displaystyle fence form height largeop
+    linethickness lspace mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rspace
+    scriptlevel separator stretchy symmetric voffset width
+    """.split()
+)
 CSS_INCH = 96  # pixels
 FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are filtered by
 
@@ -30,25 +49,30 @@ def to_html(report: Report) -> str:
         found = Counter(str(getattr(verdict, facet)) for verdict in report.verdicts)
         order = [status for status in Status if found[status]] if facet == "status" else found
         facets.append((facet, [(str(value), found[value]) for value in order]))
-    return _rendered("page.html", report, counts=counts, facets=facets, picture=lambda verdict: pictures[id(verdict)])
+    page = templates().get_template("page.html")
+    return _rendered(page, report, counts=counts, facets=facets, picture=lambda verdict: pictures[id(verdict)])
 
 
 def to_markdown(report: Report) -> str:
     """The report as one Markdown page, without pictures: summary, matrix, then each claim with what decided it."""
-    return re.sub(r"\n{3,}", "\n\n", _rendered("report.md", report))
+    environment = templates().overlay(autoescape=True, finalize=_markdown)
+    return re.sub(r"\n{3,}", "\n\n", _rendered(environment.get_template("report.md"), report))
 
 
-def _rendered(template: str, report: Report, **further: Any) -> str:
+def _rendered(template: "jinja2.Template", report: Report, **further: Any) -> str:
     chapters = wording.arranged(report)
     shared = {
         "report": report,
         "chapters": chapters,
         "claims": {entry.claim for chapter in chapters for entry in chapter.entries},
         "gist": wording.gist(chapters),
+        "shares": sorted(
+            {count for each in chapters for name in each.readings for count in each.counts(name).values()}
+        ),
         "cut_short": wording.cut_short(report),
         "error_words": wording.error_words(report),
     }
-    return templates().get_template(template).render(**shared, **further)
+    return template.render(**shared, **further)
 
 
 @functools.cache
@@ -58,7 +82,7 @@ def templates() -> "jinja2.Environment":
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("moe_theory.report"),
-        autoescape=lambda name: name is None or not name.endswith(".md"),
+        autoescape=True,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -83,21 +107,41 @@ def templates() -> "jinja2.Environment":
         "status_word": wording.status_word,
         "summary": wording.summary,
     }
-    environment.filters.update({"text": _text, "code": _code, "formula": _formula})
-    environment.filters["cell"] = lambda words: words.replace("|", r"\|")  # of a table in Markdown
+    environment.filters.update({"code": _code, "cell": _cell, "formula": _formula, "digest": _digest})
     environment.globals.update(names)
     return environment
 
 
-def mathml(latex: str) -> str:
-    """A formula as MathML; empty for what cannot be converted."""
-    from latex2mathml.converter import convert
+def mathml(latex: str) -> "Markup":
+    """A formula as MathML, of safe elements and attributes alone; empty for what cannot be converted."""
+    from latex2mathml.converter import convert_to_element
+    from markupsafe import Markup
 
+    if len(latex) > LONGEST_FORMULA or "newcommand" in latex:  # whose expansion may have any length
+        return Markup("")
     try:
-        made = convert(latex, display="block")
+        return Markup(_safe(convert_to_element(latex, display="block")))
     except Exception:  # the converter fails with whatever it stumbles over; the page then shows the source
-        return ""
-    return re.sub(r' xmlns="[^"]*"', "", made)
+        return Markup("")
+
+
+def _safe(element: "Element") -> str:
+    """An element whose text has character references, as HTML; of one that is not known, only its words."""
+    within = [_words(element.text), *(_safe(child) + _words(child.tail) for child in element)]
+    if element.tag not in ELEMENTS:
+        return "".join(within)
+    known = ((name, value) for name, value in element.attrib.items() if name in ATTRIBUTES)
+    attributes = (f' {name}="{value}"' for name, value in known if re.fullmatch(r"[\w.+%# -]*", value))
+    return f"<{element.tag}{''.join(attributes)}>{''.join(within)}</{element.tag}>"
+
+
+def _words(text: str | None) -> str:
+    return html.escape(html.unescape(text or ""))
+
+
+def _digest(text: str) -> str:
+    """What a content policy calls this text of an inline script or style."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _pictures(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, dict[str, str] | None]]:
@@ -113,21 +157,38 @@ def _pictures(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, dict[str, str]
     return pictures
 
 
-def _text(words: str) -> str:
-    """Words in one line of Markdown, where nothing is taken for markup."""
-    words = re.sub(r"<|&(?=#?\w+;)", lambda found: html.escape(found[0]), " ".join(words.split()))
-    return re.sub(r"[\\`*]|(?<=\])\(", r"\\\g<0>", words)
+def _markdown(value: Any) -> "Markup":
+    """What a template of Markdown puts in: words, in one line, of which none is markup, unless it is known to be."""
+    from markupsafe import Markup
+
+    if isinstance(value, Markup):
+        return value
+    words = re.sub(r"<|&(?=#?\w+;)", lambda found: html.escape(found[0]), " ".join(str(value).split()))
+    # Escapes, code, emphasis, cells, fences, mathematics and links; then what makes a block where it begins a line.
+    words = re.sub(r"[\\`*|~$]|(?<!\w)_|_(?!\w)|(?<=\])[(:]", r"\\\g<0>", words)
+    words = re.sub(r"^(?:[#>]|[-+=](?=[-+= ]|$))", r"\\\g<0>", words)
+    return Markup(re.sub(r"^(\d{1,9})(?=[.)](?: |$))", r"\1\\", words))
 
 
-def _formula(latex: str) -> str:
-    """A formula in one line of Markdown, where no sign is taken for a tag."""
-    words = latex.replace("<", r"\lt ").replace(">", r"\gt ").split()
-    return f"${' '.join(words)}$"
+def _formula(latex: str) -> "Markup":
+    """A formula in one line of Markdown, where no sign is taken for a tag or a link."""
+    from markupsafe import Markup
+
+    for sign, same in (("<", r"\lt "), (">", r"\gt "), ("](", "] ("), ("]:", "] :"), ("`", "{}^{\\backprime}")):
+        latex = latex.replace(sign, same)
+    return Markup(f"${' '.join(latex.split())}$")
 
 
-def _code(words: str) -> str:
+def _code(words: str) -> "Markup":
     """Words between as many backticks as they need."""
+    from markupsafe import Markup
+
     words = " ".join(words.split())
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", words)), default=0))
     room = " " if "`" in words else ""
-    return f"{fence}{room}{words}{room}{fence}"
+    return Markup(f"{fence}{room}{words}{room}{fence}")
+
+
+def _cell(code: "Markup") -> "Markup":
+    """Code in a cell of a table in Markdown."""
+    return type(code)(str(code).replace("|", r"\|"))

@@ -101,7 +101,7 @@ class _Lines(_Timed):
     def show(self, activity: str) -> None:
         if activity != self._activity:
             self._activity = activity
-            self._console.print(activity, highlight=False)
+            self._console.print(activity, highlight=False, markup=False)
 
     def advance(self, replicate_rounds: int) -> None:
         super().advance(replicate_rounds)
@@ -111,7 +111,7 @@ class _Lines(_Timed):
             if self.rate:
                 left = datetime.timedelta(seconds=round((self.planned - self.done) / self.rate))
                 facts += [self.shown_rate, f"{left} left"]
-            self._console.print(f"{self._activity}: {', '.join(filter(None, facts))}", highlight=False)
+            self._console.print(f"{self._activity}: {', '.join(filter(None, facts))}", highlight=False, markup=False)
 
     def at(self, place: str) -> None:
         self._place = place
@@ -157,9 +157,9 @@ def terminal_progress(
         yield _Lines(console)
         return
     facts = [
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         TextColumn("{task.percentage:>3.0f}%"),
-        TextColumn("{task.fields[place]}"),
+        TextColumn("{task.fields[place]}", markup=False),
         TimeRemainingColumn(),
         TextColumn("left"),
     ]

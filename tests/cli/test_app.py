@@ -1,16 +1,20 @@
 """The command line as a newcomer meets it: catches help that overflows a terminal or takes long, a mistake that is not
 explained, completion that a shell cannot use, and an end that is not as declared."""
 
+import io
 import re
 import shutil
 import subprocess
 import sys
 
 import pytest
+from rich.console import Console
+from rich.table import Table
 
 from moe_theory import __version__, cli
 from moe_theory.cli import output
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.runs import terminal_progress
 
 COLUMNS = 80
 
@@ -153,3 +157,18 @@ def test_bash_completes_commands_and_options(line, offered, tmp_path):
     )
     done = subprocess.run(["bash", "--norc", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == offered
+
+
+def test_words_are_no_markup(capsys):
+    """Catches a label such as [/b] that crashes a table, a line or a progress bar, and a [k] that vanishes."""
+    words = "[/b] [k] :warning:"
+    made = Table(words, title=words)
+    made.add_row(words)
+    output.open_console().print(made, words)
+    assert capsys.readouterr().out.count(words) == 4
+    for is_terminal in (True, False):
+        shown = io.StringIO()
+        with terminal_progress(Console(file=shown, force_terminal=is_terminal, width=160)) as progress:
+            progress.running(words)
+            progress.at(words)
+        assert "[/b] [k]" in shown.getvalue()

@@ -170,10 +170,13 @@ def test_a_paper_of_one_s_own_has_no_entry():
     assert document["bibtex"].count("@") == 1
 
 
-def test_brackets_of_a_statement_are_no_markup(capsys):
+def test_words_are_no_markup(capsys):
     statement = citations.Statement("mine.a", "my notes", "It holds for [every] x.")
-    Console(width=100).print(*citations.tables(citations.Bearing("a run", "a note", {"mine": [statement]}), 100))
+    bearing = citations.Bearing("a run", "a note", {"mine": [statement]}, version=r"1\input{x}^~ $%")
+    Console(width=100).print(*citations.tables(bearing, 100))
     assert "[every]" in capsys.readouterr().out
+    for made in (citations.latex(bearing), citations.bibtex(bearing)):
+        assert r"1\textbackslash{}input\{x\}\textasciicircum{}\textasciitilde{} \$\%" in made
 
 
 def test_the_bibliography_is_citation_cff():

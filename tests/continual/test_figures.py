@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
+from moe_theory import continual
 from moe_theory.continual import corrected, experiments, system, theory
 from moe_theory.continual.experiments import FIGURE_2, pools_of
 from moe_theory.continual.figures import FIGURES, figure_2, figure_8

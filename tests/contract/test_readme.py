@@ -19,6 +19,8 @@ from moe_theory.verify import Status, Verdict, registry, session
 from moe_theory.verify.registry import load_claims
 from moe_theory.verify.verdict import Report
 
+pytestmark = pytest.mark.usefixtures("compiled_to_run")
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "pages").glob("*.md"))}

@@ -293,10 +293,13 @@ def assert_same(actual: Any, expected: Any) -> None:
 
 
 def check(function: Callable[..., Any], is_batched: tuple[bool, ...], arguments: Any) -> None:
-    """In both modes, in one program each."""
-    for stores in (False, True):
-        run = functools.partial(both, function, is_batched, stores=stores)
-        assert_same(*run_quickly(lambda arguments, run=run: run(arguments), arguments, stores))
+    """In both modes, in one program."""
+
+    def run(arguments):
+        return [both(function, is_batched, arguments, stores) for stores in (False, True)]
+
+    for actual, expected in run_quickly(run, arguments, stores=True):
+        assert_same(actual, expected)
 
 
 def both(

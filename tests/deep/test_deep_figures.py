@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from moe_theory import deep
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.deep import presets
 from moe_theory.deep.datasets import load

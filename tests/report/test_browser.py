@@ -1,11 +1,14 @@
 """The page in a real browser, opened from disk: filters, cards, keyboard, phone, print, and no word to the network."""
 
+import dataclasses
+import re
 import shutil
 
 import pytest
 import samples
+from test_pages import FORMULAS, HOSTILE
 
-from moe_theory.report import pages, wording
+from moe_theory.report import pages, rendering, wording
 from moe_theory.verify.verdict import Status
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install 'moe-theory[dev]'")
@@ -188,3 +191,40 @@ def test_prints_every_card_open_and_shuts_them_again(opened, report):
     assert overflow(page) <= 0
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator("details.card[open]").count() == 0
+
+
+def test_hostile_content_does_nothing(browser, report, tmp_path):
+    """As it is made nothing runs, is asked for or is refused; with a tag that came through, the policy refuses it."""
+    words = f"{HOSTILE} <img src=http://asked.test/words onerror=asked(1)>"
+    verdicts = [
+        samples.verdict(
+            claim=f"mine.{place}", formula=formula, **dict.fromkeys(("where", "statement", "reason"), words)
+        )
+        for place, formula in enumerate(FORMULAS)
+    ]
+    made = dataclasses.replace(report, verdicts=verdicts, command=words, readings={words: words})
+    path = pages.write_report(made, tmp_path)[0]
+    said, asked, refused, ran = [], [], [], []
+    context = browser.new_context()
+    page = context.new_page()
+    page.expose_function("asked", lambda number: ran.append(number))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("requestfailed", lambda request: refused.append((request.url, request.failure)))
+    page.goto(path.as_uri())
+    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+    assert page.locator("math").count() == sum(bool(rendering.mathml(formula)) for formula in FORMULAS) > 4
+    assert page.locator("math script, math img, math iframe, math [href], math [style]").count() == 0
+    assert {url.split(":")[0] for url in asked} <= {"file", "data"}
+    assert said == ran == []
+    tags = "<script>asked(2)</script><img src=http://asked.test/img onerror=asked(3)><i style='color:red'>x</i>"
+    path.write_text(re.sub("<main>", lambda found: f"{found[0]}{tags}", path.read_text()))
+    page.goto(path.as_uri())
+    page.get_by_role("searchbox", name="Search").fill("nothing such")  # its own script runs
+    assert page.get_by_text("No claims match.").is_visible()
+    assert len(said) == 4
+    assert all("Content Security Policy" in words for words in said)
+    assert refused == [("http://asked.test/img", "csp")]
+    assert [url for url in asked if url.startswith("http")] == ["http://asked.test/img"]
+    assert ran == []
+    context.close()

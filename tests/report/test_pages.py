@@ -18,6 +18,30 @@ from moe_theory.report.wording import facts, number
 from moe_theory.verify.verdict import Status, Stop
 
 HOSTILE = "<script>alert(1)</script> | \"quoted\" & 'so' `code` {{ 7 * 7 }} ](javascript:x)"
+BLOCKS = [
+    "[x]: javascript:x",
+    "# title",
+    "> said",
+    "- one",
+    "1. one",
+    "~~~ html",
+    "***",
+    "---",
+    "===",
+    "<b>",
+    "&lt;",
+    "$x$",
+]
+FORMULAS = [
+    r"\text{</mtext></math><script>asked('script')</script>}",
+    r"\text{<img src=http://asked.test/text onerror=asked(1)>}",
+    r"\text{&lt;img src=http://asked.test/entity onerror=asked(1)&gt;}",
+    r"\href{javascript:asked(1)}{here}",
+    r"\href{http://asked.test/link}{here}",
+    r"\style{background:url(http://asked.test/style)}{x} \class{skip}{y} \color{red;x}{z}",
+    r"\operatorname{<iframe src=javascript:asked(1)>} \unicode{x3c}script>",
+    r"\newcommand{\a}{xxxxxxxx}\newcommand{\b}{\a\a\a\a\a\a\a\a}\b",
+]
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +162,20 @@ def test_hostile_words_stay_words(report):
     (row,) = [line for line in made.splitlines() if "[REFUTED]" in line or "[SUPPORTED]" in line or "[INCONC" in line]
     assert len(re.findall(r"(?<!\\)\|", row)) == 4
     assert json.loads(pages.to_json(evil))["verdicts"][0]["reason"] == HOSTILE
+    for words in BLOCKS:
+        parsed = MarkdownIt("commonmark").enable("table").parse(str(rendering._markdown(words)))
+        assert [token.type for token in parsed] == ["paragraph_open", "inline", "paragraph_close"]
+        assert "".join(part.content for part in parsed[1].children) == words
+        assert {part.type for part in parsed[1].children} <= {"text", "text_special"}
+
+
+@pytest.mark.parametrize("latex", FORMULAS)
+def test_formulas_have_no_links_styles_or_tags_of_html(latex):
+    """Catches whatever LaTeX asks for beyond safe elements: their words stay words, or the source is shown."""
+    page = Page(rendering.mathml(latex))
+    assert page.wrong == page.open == []
+    assert {tag for tag, _, _ in page.elements} <= rendering.ELEMENTS
+    assert {name for _, attributes, _ in page.elements for name in attributes} <= rendering.ATTRIBUTES
 
 
 @pytest.mark.parametrize(

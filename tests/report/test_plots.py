@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+from moe_theory import continual
 from moe_theory.core.errors import InvalidRunError, OutputError, UnknownNameError
 from moe_theory.report import plots
 
