@@ -27,15 +27,15 @@ _DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One figure as it lies in `figures/`."""
+    """One figure, as it lies in `figures/` where it has been drawn there."""
 
     paper: str  # or the folder, of a figure of no paper
     name: str
     title: str
     caption: str  # what the picture says of itself, without its command
-    svg: Path  # from the repository's root, as all paths here
+    svg: Path | None  # from the repository's root, as all paths here; None where it is not drawn there
     csv: Path | None  # the numbers behind it
-    command: str  # draws it again
+    command: str  # draws it
     claims: tuple[str, ...]  # globs over ids
 
     def claim_ids(self, ids: Sequence[str]) -> list[str]:
@@ -44,25 +44,26 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """The figures that are there, paper by paper in the papers' order, then those of no paper."""
+    """The papers' figures in their order, drawn or not, then the pictures of no paper that are drawn."""
     return list(_entries())
 
 
 def _entries() -> Iterator[Entry]:
     for paper in all_papers().values():
         for name, figure in paper.import_figures().items():
-            if (FIGURES / paper.name / f"{name}.svg").is_file():
-                yield _entry(paper.name, name, figure.claims, f"moe-theory figures {paper.name} {name}")
+            about = figure.title, figure.summary, f"moe-theory figures {paper.name} {name}", figure.claims
+            yield _entry(paper.name, name, *about)
     for (folder, name), command in _OTHERS.items():
         if (FIGURES / folder / f"{name}.svg").is_file():
-            yield _entry(folder, name, (), command)
+            yield _entry(folder, name, name, "", command)
 
 
-def _entry(folder: str, name: str, claims: tuple[str, ...], command: str) -> Entry:
-    svg, csv = (Path("figures") / folder / f"{name}.{suffix}" for suffix in ("svg", "csv"))
-    title, caption = _words(ROOT / svg)
-    numbers = csv if (ROOT / csv).is_file() else None
-    return Entry(folder, name, title, caption, svg, numbers, command, claims)
+def _entry(folder: str, name: str, title: str, caption: str, command: str, claims: tuple[str, ...] = ()) -> Entry:
+    paths = (Path("figures") / folder / f"{name}.{suffix}" for suffix in ("svg", "csv"))
+    svg, csv = (path if (ROOT / path).is_file() else None for path in paths)
+    if svg is not None:
+        title, caption = _words(ROOT / svg)
+    return Entry(folder, name, title, caption, svg, csv, command, claims)
 
 
 def _words(svg: Path) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from mkdocs.utils.templates import TemplateContext
 
 sys.path.insert(0, str(Path(__file__).parent))  # its neighbours, which scripts beside it import in the same way
 
-from builder import Page, api, code, filled, fragments, papers, pictures, without_sources
+from builder import Page, api, filled, fragments, papers, pictures, sources, without_sources
 from gallery import FIGURES, ROOT
 
 STYLE = ROOT / "moe_theory" / "report" / "templates" / "page.css"
@@ -26,7 +26,7 @@ _BLOCKS: dict[str, dict[str, str]] = {}  # set aside while a page is searched, b
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Make the pages, and leave out of the navigation what is neither written nor made."""
-    for made in (*papers.pages(), pictures.page(), *api.pages(), *code.pages()):
+    for made in (*papers.pages(), pictures.page(), *api.pages(), *sources.pages()):
         _MADE[made.path] = made
     config.nav = _present(config.nav, Path(config.docs_dir))
     return config

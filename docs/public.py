@@ -5,6 +5,7 @@ import functools
 import importlib
 import inspect
 from collections.abc import Iterator
+from importlib.util import resolve_name
 from types import ModuleType
 from typing import Any
 
@@ -67,7 +68,7 @@ def assigned(module: ModuleType) -> dict[str, ast.Assign | ast.AnnAssign]:
 def imported_from(module: ModuleType) -> dict[str, str]:
     """The names that a module re-exports, each written `import X as X`, and the modules that they come from."""
     return {
-        alias.name: statement.module or ""
+        alias.name: resolve_name("." * statement.level + (statement.module or ""), module.__package__)
         for statement in tree(module).body
         if isinstance(statement, ast.ImportFrom)
         for alias in statement.names

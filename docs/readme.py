@@ -91,9 +91,11 @@ def papers(runs: dict[str, recorded.Recorded]) -> str:
 def gallery() -> str:
     """A thumbnail of every figure, with links to the claims that it bears on and to its numbers, and its command."""
     lines = ["<table>"]
-    found = entries()
-    for title in (*TITLES.values(), PACKAGE):
-        mine = [entry for entry in found if TITLES.get(entry.paper, PACKAGE) == title]
+    by_title: dict[str, list[Entry]] = {}
+    for entry in entries():
+        if entry.svg is not None:
+            by_title.setdefault(TITLES.get(entry.paper, PACKAGE), []).append(entry)
+    for title, mine in by_title.items():
         lines.append(f'<tr><th colspan="{COLUMNS}" align="left">{title}</th></tr>')
         for start in range(0, len(mine), COLUMNS):
             lines.append("<tr>" + "".join(map(_thumbnail, mine[start : start + COLUMNS])) + "</tr>")

@@ -41,10 +41,10 @@ def addresses() -> dict[int, str]:
 
 def page_of(path: str) -> str:
     """The page, below the site's pages and without its suffix, that describes a public name."""
-    parts = path.split(".")
-    package = ".".join(parts[:2])
-    is_module = package in TITLES and (len(parts) > 2 or isinstance(names().get(path), ModuleType))
-    return f"{FOLDER}/{TITLES[package if is_module else ROOT_PACKAGE]}"
+    packages = [package for package in TITLES if f"{path}.".startswith(f"{package}.")]
+    if path in packages and not isinstance(names().get(path), ModuleType):
+        packages = [ROOT_PACKAGE]
+    return f"{FOLDER}/{TITLES[max(packages, key=len)]}"
 
 
 def pages() -> Iterator[Page]:

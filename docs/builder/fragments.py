@@ -34,10 +34,15 @@ def counts() -> str:
     statuses = [status for status in Status if any(status in record.counts() for record in records.values())]
     rows = [["paper", *(f"{SYMBOLS[status]} {status}" for status in statuses), "recorded"]]
     rows.append(["---", *("---:" for _ in statuses), "---"])
-    for paper, record in records.items():
-        numbers = (str(record.counts().get(status, "")) for status in statuses)
-        rows.append([f"[{paper}]({papers.FOLDER}/{paper}.md)", *numbers, record.finished[:10]])
+    for paper in all_papers():
+        record = records.get(paper)
+        numbers = (str(record.counts().get(status, "") if record else "") for status in statuses)
+        rows.append([_linked(paper), *numbers, record.finished[:10] if record else "not yet"])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _linked(paper: str) -> str:
+    return f"[{paper}]({papers.FOLDER}/{paper}.md)"
 
 
 def statuses() -> str:
@@ -64,7 +69,7 @@ FRAGMENTS: dict[str, Callable[[], str]] = {
     "overview": overview,
     "counts": counts,
     "statuses": statuses,
-    "papers": lambda: ", ".join(f"[{paper}]({papers.FOLDER}/{paper}.md)" for paper in all_papers()),
+    "papers": lambda: ", ".join(map(_linked, all_papers())),
     "benchmarks": benchmarks,
     "benchmark-grid": benchmark_grid,
     "help": commands.help_texts,

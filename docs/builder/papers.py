@@ -16,7 +16,7 @@ import jinja2
 import recorded
 from markupsafe import Markup, escape
 
-from builder import Page, api, code, plain, slot, sources
+from builder import Page, api, plain, slot, sources
 from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.report import wording
 from moe_theory.report.rendering import mathml
@@ -27,6 +27,7 @@ from moe_theory.verify.verdict import Status
 
 FOLDER = "papers"
 BESIDE = "Beside the paper's statements: what holds instead"
+UNLISTED = "Claims"  # of a paper that has no list of its statements
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,18 +39,42 @@ class Answer:
     formula: Markup
     declaration: sources.Declaration
     calls: list[tuple[str, str]]  # public functions: name and address
-    verdicts: list[dict[str, Any]]
+    verdicts: list[dict[str, Any]] | None  # None where no run of the paper is recorded
     replaces: list[str]
 
     @property
     def statuses(self) -> list[str]:
-        return [verdict["status"] for verdict in self.verdicts]
+        return [verdict["status"] for verdict in self.verdicts or ()]
 
 
 def pages() -> Iterator[Page]:
     """The pages, in the papers' order."""
-    for paper in all_papers():
-        yield _page(paper)
+    yield from map(page, all_papers())
+
+
+def page(paper: str) -> Page:
+    """The page of one paper."""
+    lines = ["---", "hide: [navigation, toc]", "---", "", f"# {paper}: {find_paper(paper).title}", "", slot("head"), ""]
+    blocks: dict[str, str] = {}
+    index = []
+    left = [claim.id for claim in every_claim().values() if claim.paper == paper]
+    for statement, ids in answered(paper):
+        anchor, title = statement.id, statement.source
+        if statement.paper != paper:
+            anchor, title = f"{statement.paper}-{anchor}", f"{statement.paper}, {title}"
+        new = [id for id in ids if id in left]
+        left = [id for id in left if id not in new]
+        lines += [f"## {plain(title)} {{ #{anchor} }}", "", slot(anchor, statement.paraphrase), ""]
+        others = [answer(id) for id in ids if id not in new]
+        blocks[anchor] = _render("statement", statement=statement, others=others)
+        lines += _cards(new, blocks)
+        index.append((anchor, title, statement.paraphrase, _counted(ids)))
+    if left:
+        title = BESIDE if index else UNLISTED
+        lines += [f"## {title} {{ #beside }}", "", *_cards(left, blocks)]
+        index.append(("beside", title, "", _counted(left)))
+    blocks["head"] = _head(paper, index)
+    return Page(f"{FOLDER}/{paper}.md", "\n".join(lines), blocks)
 
 
 @functools.cache
@@ -100,28 +125,6 @@ def _answering(statement: Statement, ids: list[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _page(paper: str) -> Page:
-    lines = ["---", "hide: [navigation, toc]", "---", "", f"# {paper}: {find_paper(paper).title}", "", slot("head"), ""]
-    blocks: dict[str, str] = {}
-    index = []
-    left = [claim.id for claim in every_claim().values() if claim.paper == paper]
-    for statement, ids in answered(paper):
-        anchor = f"{statement.paper}-{statement.id}" if find_paper(paper).answers_for else statement.id
-        title = f"{statement.paper}, {statement.source}" if find_paper(paper).answers_for else statement.source
-        new = [id for id in ids if id in left]
-        left = [id for id in left if id not in new]
-        lines += [f"## {plain(title)} {{ #{anchor} }}", "", slot(anchor, statement.paraphrase), ""]
-        others = [answer(id) for id in ids if id not in new]
-        blocks[anchor] = _render("statement", statement=statement, others=others)
-        lines += _cards(new, blocks)
-        index.append((anchor, title, statement.paraphrase, _counted(ids)))
-    if left:
-        lines += [f"## {BESIDE} {{ #beside }}", "", *_cards(left, blocks)]
-        index.append(("beside", BESIDE, "", _counted(left)))
-    blocks["head"] = _head(paper, index)
-    return Page(f"{FOLDER}/{paper}.md", "\n".join(lines), blocks)
-
-
 def _counted(ids: list[str]) -> Counter[str]:
     return Counter(status for id in ids for status in answer(id).statuses)
 
@@ -134,11 +137,12 @@ def _cards(ids: list[str], blocks: dict[str, str]) -> list[str]:
 
 
 def _head(paper: str, index: list[tuple[str, str, str, Counter[str]]]) -> str:
-    record = recorded.read()[paper]
-    counts = {
-        name: Counter(each["status"] for each in record.verdicts if each["reading"] == name) for name in record.readings
-    }
-    package = importlib.import_module(find_paper(paper).package)
+    record = _records().get(paper)
+    of = find_paper(paper)
+    readings = record.readings if record else {name: reading.summary for name, reading in of.readings.items()}
+    verdicts = record.verdicts if record else []
+    counts = {name: Counter(each["status"] for each in verdicts if each["reading"] == name) for name in readings}
+    package = importlib.import_module(of.package)
     about, _, source = inspect.cleandoc(package.__doc__ or "").partition("Source: ")
     return _render(
         "head",
@@ -146,6 +150,7 @@ def _head(paper: str, index: list[tuple[str, str, str, Counter[str]]]) -> str:
         about=about,
         source=source,
         record=record,
+        readings=readings,
         counts=counts,
         statuses=[status for status in Status if any(count[status] for count in counts.values())],
         index=index,
@@ -157,21 +162,21 @@ def _head(paper: str, index: list[tuple[str, str, str, Counter[str]]]) -> str:
 def answer(id: str) -> Answer:
     claim = every_claim()[id]
     found = sources.declaration(claim, _is_computing)
-    verdicts = _verdicts(claim.paper)
+    record = _records().get(claim.paper)
     return Answer(
         claim=claim,
         statement=_paragraphs(claim.statement),
         formula=mathml(claim.formula),
         declaration=found,
         calls=[(_name(value), _api_address(value)) for value in found.calls],
-        verdicts=[verdict for verdict in verdicts if verdict["claim"] == id],
+        verdicts=None if record is None else list(record.of(id).values()),
         replaces=[each.id for each in every_claim().values() if each.replaced_by == id],
     )
 
 
 @functools.cache
-def _verdicts(paper: str) -> list[dict[str, Any]]:
-    return recorded.read()[paper].verdicts
+def _records() -> dict[str, recorded.Recorded]:
+    return recorded.read()
 
 
 def _is_computing(value: Any) -> bool:
@@ -193,7 +198,7 @@ def _api_address(value: Any) -> str:
 
 def _paragraphs(text: str) -> Markup:
     """Paragraphs, and words between backquotes as code."""
-    parts = [re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(part))) for part in text.split("\n\n")]
+    parts = [re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(part))) for part in text.split("\n\n") if part]
     return Markup("".join(f"<p>{part}</p>" for part in parts))
 
 
@@ -228,11 +233,9 @@ def _templates() -> jinja2.Environment:
         "Status": Status,
         "address": address,
         "breakable": _breakable,
-        "excerpt": code.excerpt,
         "interval": _interval,
         "number": _number,
         "paragraphs": _paragraphs,
-        "source_address": code.address,
         "SYMBOLS": {str(status): symbol for status, symbol in wording.SYMBOLS.items()},
     }
     environment.globals.update(names)

@@ -35,7 +35,8 @@ def page() -> Page:
 
 def _figure(entry: gallery.Entry) -> str:
     title = html.escape(entry.title, quote=True)
-    parts = [f'<a href="{entry.svg}"><img src="{entry.svg}" alt="{title}" loading="lazy"></a><div>']
+    drawn = f'<a href="{entry.svg}"><img src="{entry.svg}" alt="{title}" loading="lazy"></a>'
+    parts = [drawn if entry.svg else "<p>Not drawn in this repository; the command draws it.</p>", "<div>"]
     if entry.caption:
         parts.append(f"<p>{html.escape(entry.caption)}</p>")
     parts.append(f'<pre class="mt-command" tabindex="0"><code>{html.escape(entry.command)}</code></pre>')
@@ -47,5 +48,6 @@ def _figure(entry: gallery.Entry) -> str:
         paper = (
             f'<a href="{papers.FOLDER}/{entry.paper}.html">{entry.paper}</a>' if entry.paper in paper_names() else ""
         )
-        parts.append(f"<details><summary>{len(ids)} claims of {paper}</summary><p>{links}</p></details>")
+        noun = "claim" if len(ids) == 1 else "claims"
+        parts.append(f"<details><summary>{len(ids)} {noun} of {paper}</summary><p>{links}</p></details>")
     return f'<div class="mt-figure">{"".join(parts)}</div></div>'

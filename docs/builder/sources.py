@@ -1,22 +1,29 @@
-"""Where a claim is declared, and which public functions it is computed with: read from the source, nothing is run."""
+"""Where a claim is declared, and which public functions it is computed with: read from the source, nothing is run.
+
+A module that declares claims has a page with numbered lines, for claims to link to.
+"""
 
 import ast
 import dataclasses
 import functools
 import importlib
 import inspect
-import pkgutil
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gallery import ROOT
+from markupsafe import Markup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
-from moe_theory.core.papers import find_paper
+from builder import Page, slot
 from moe_theory.verify.claim import Claim
+from moe_theory.verify.registry import all_claims
 
+FOLDER = "source"
 NUMBERS = ("observe", "predict", "trivial", "scale")  # the attributes whose functions compute something
 
 
@@ -24,11 +31,41 @@ NUMBERS = ("observe", "predict", "trivial", "scale")  # the attributes whose fun
 class Declaration:
     """A claim's class: where it stands, and what computes it."""
 
-    path: Path  # from the repository's root
+    module: ModuleType
     first: int  # lines
     last: int
     parts: dict[str, str]  # of NUMBERS and `experiment`, as written
     calls: tuple[Any, ...]  # public functions that its numbers come from, in the order in which they are met
+
+    @property
+    def path(self) -> Path:
+        """The module's file, as in `path_of`."""
+        return path_of(self.module)
+
+    @property
+    def address(self) -> str:
+        """The address of its first line, from a page one folder down."""
+        return f"../{_page(self.module)}.html#line-{self.first}"
+
+    @property
+    def excerpt(self) -> Markup:
+        """Its lines, with their words marked for the style sheet."""
+        return Markup(_block(_lines(self.module)[self.first - 1 : self.last]))
+
+
+def pages() -> Iterator[Page]:
+    """A page for each module, left out of the search, which finds its content on the papers' pages."""
+    head = ["---", "search: {exclude: true}", "hide: [navigation, toc]", "---", ""]
+    for name in dict.fromkeys(claim.module for claim in all_claims().values()):
+        module = importlib.import_module(name)
+        text = "\n".join([*head, f"# `{path_of(module)}`", "", slot("code"), ""])
+        yield Page(f"{_page(module)}.md", text, {"code": _block(_numbered(module))})
+
+
+def path_of(module: ModuleType) -> Path:
+    """A module's file below the folder that it is imported from: `moe_theory/deep/claims.py`."""
+    file = Path(inspect.getsourcefile(module) or "")
+    return Path(*file.parts[-len(module.__name__.split(".")) - (file.stem == "__init__") :])
 
 
 def declaration(claim: Claim, is_public: Callable[[Any], bool]) -> Declaration:
@@ -38,31 +75,42 @@ def declaration(claim: Claim, is_public: Callable[[Any], bool]) -> Declaration:
         is_public: of an object, whether it is described elsewhere: what such a function calls is not followed.
     Raises: LookupError unless one class fits the claim's id, source, kind and statement better than all others.
     """
-    fits = [(found.fit(claim), found) for found in _declared(claim.paper)]
-    best = max(fit for fit, _ in fits)
+    module = importlib.import_module(claim.module)
+    fits = [(found.fit(claim), found) for found in _declared(module)]
+    best = max((fit for fit, _ in fits), default=-1)
     fitting = [found for fit, found in fits if fit == best]
     if best < 0 or len(fitting) > 1:
-        raise LookupError(f"no class, or more than one, fits the claim {claim.id}.")
+        raise LookupError(f"{claim.module}: no class, or more than one, fits the claim {claim.id}.")
     (found,) = fitting
-    path = Path(inspect.getsourcefile(found.module) or "").resolve().relative_to(ROOT)
     parts = {
         name: ast.unparse(_bare(value)) for name, value in found.assigned.items() if name in (*NUMBERS, "experiment")
     }
-    return Declaration(path, found.first, found.last, parts, tuple(found.calls(is_public)))
+    return Declaration(module, found.first, found.last, parts, tuple(found.calls(is_public)))
+
+
+def _page(module: ModuleType) -> str:
+    return f"{FOLDER}/{module.__name__.removeprefix('moe_theory.').replace('.', '-')}"
+
+
+def _numbered(module: ModuleType) -> list[str]:
+    links = '<a class="mt-number" id="line-{0}" href="#line-{0}">{0}</a>'
+    return [links.format(number) + line for number, line in enumerate(_lines(module), 1)]
+
+
+def _block(lines: list[str]) -> str:
+    return f'<div class="highlight"><pre tabindex="0"><code>{chr(10).join(lines)}</code></pre></div>'
+
+
+@functools.cache
+def _lines(module: ModuleType) -> list[str]:
+    """A module's lines, each with its words marked and nothing left open at its end."""
+    return highlight(inspect.getsource(module), PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)).splitlines()
 
 
 def _bare(value: ast.expr) -> ast.expr:
     """An expression without the `staticmethod` that keeps a function from being bound."""
     is_wrapped = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "staticmethod"
     return value.args[0] if is_wrapped else value
-
-
-@functools.cache
-def modules(paper: str) -> list[ModuleType]:
-    """The modules that declare a paper's claims."""
-    declaring = importlib.import_module(find_paper(paper).claims)  # a module, or a package of them
-    found = pkgutil.iter_modules(getattr(declaring, "__path__", ()), f"{declaring.__name__}.")
-    return [declaring, *(importlib.import_module(each.name) for each in found)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,13 +151,8 @@ class _Declared:
             (kind, claim.kind),
             (statement, claim.statement),
         ]
-        total = 0
-        for expression, value in asked:
-            spelled = _spelled(expression, value)
-            if spelled < 0:
-                return spelled
-            total += spelled
-        return total
+        spelled = [_spelled(expression, value) for expression, value in asked]
+        return -1 if min(spelled) < 0 else sum(spelled)
 
     def calls(self, is_public: Callable[[Any], bool]) -> Iterator[Any]:
         seen: set[int] = set()
@@ -122,8 +165,8 @@ class _Declared:
 
 
 @functools.cache
-def _declared(paper: str) -> list[_Declared]:
-    return [found for module in modules(paper) for found in _classes(module, _tree(module), None)]
+def _declared(module: ModuleType) -> list[_Declared]:
+    return list(_classes(module, _tree(module), None))
 
 
 def _classes(module: ModuleType, node: ast.AST, function: ast.FunctionDef | None) -> Iterator[_Declared]:

@@ -96,6 +96,8 @@ def merge(
     `serve(experts, slot)`, which returns rewards in [0, 1] and counts of requests, one each a task; `experts` are the
     merged tensors by layer and name.
     """
+    from moe_theory.core import constraints
+    from moe_theory.merging import Dims, policies
     from moe_theory.merging import reading as reading_named
     from moe_theory.merging.online import merge_online
     from moe_theory.merging.testbed.checkpoint import merge_checkpoint
@@ -105,6 +107,10 @@ def merge(
 
     if slots < 1 or slot_size < 1:
         raise InvalidRunError(f"slots={slots} and slot_size={slot_size} must be at least 1. Raise them.")
+    chosen = reading_named(reading)  # what is unknown is refused before anything is trained
+    policies.named(policy, Dims())
+    if max_active is not None:
+        constraints.require(constraints.Count, max_active=max_active)
     if write_merged is not None and checkpoint is None:
         raise InvalidRunError("--write-merged merges a checkpoint's experts: name it with --checkpoint.")
     if write_merged is not None and write_merged.exists():
@@ -116,7 +122,10 @@ def merge(
     )
     stream = open_stream()
     active = stream.num_experts if max_active is None else max_active
-    params = reading_named(reading).params(max_active=active)
+    constraints.require_ordered(
+        {"max_active": active, "num_experts": stream.num_experts}, "max_active", "num_experts", "the stream has no more"
+    )
+    params = chosen.params(max_active=active)
     rows = merge_online(stream, policy, slots, params, monitor, seed)
     served, is_interrupted = merging.shown_live(rows, console, slots, policy)
     if not served:

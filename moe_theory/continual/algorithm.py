@@ -150,7 +150,7 @@ def begin(dims: Dims, params: Params, pool: Pool, optimizer: Optimizer = optax.s
         converged=jnp.zeros(dims.max_experts, bool),
         terminated=jnp.zeros((), bool),
         round=jnp.zeros((), jnp.int32),
-        metrics=metrics.no_arrivals(dims.max_experts, dims.num_tasks, dtype),
+        metrics=metrics.no_arrivals(dims.max_experts, dims.num_features, dtype),
         optimizer_state=optimizer(jnp.asarray(params.learning_rate, dtype)).init(zeros),
     )
 
@@ -245,7 +245,7 @@ def learn(
     updates, optimizer_state = optimizer(params.learning_rate).update(gradient, state.optimizer_state, state.gates)
     moved: Any = optax.apply_updates(state.gates, updates)
     gates = jnp.where(terminated, state.gates, moved)
-    tracked = metrics.record_arrival(state.metrics, pool.truths, arrival.task, masks, before, change, error)
+    tracked = metrics.record_arrival(state.metrics, truth, masks, before, change, error)
 
     info = Info(
         task=arrival.task,

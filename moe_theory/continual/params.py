@@ -19,7 +19,7 @@ import math
 from typing import Annotated, NamedTuple
 
 from moe_theory.core import constraints
-from moe_theory.core.constraints import AtMost, Count, Flag, NonNegative, PaddedTo, Real, Size, Within
+from moe_theory.core.constraints import AtMost, Count, Flag, NonNegative, PaddedTo, Real, Scale, Size, Within
 from moe_theory.core.papers import Reading
 from moe_theory.core.tasks import PoolScales, mean_norm, mean_square_strength
 
@@ -29,7 +29,7 @@ DISTINCT = "a task is learned by distinct experts"
 
 GateStep = Annotated[Real, Within(0, open_low=True, why="at 0 the exploration T1 = ceil(M / eta) never ends")]
 Power = Annotated[Real, Within(0, open_low=True, why="a distance to the power 0 measures nothing; (6) has 1")]
-LeastStrength = Annotated[NonNegative, AtMost("max_strength", "beta_t is uniform between them")]
+LeastStrength = Annotated[Scale, AtMost("max_strength", "beta_t is uniform between them")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,14 +77,14 @@ class Params(NamedTuple):
     terminate: Flag = True  # whether Algorithm 1 terminates the gate updates
     accumulate_flags: Flag = True  # whether a convergence flag I(m), once set, stays set
     locality_power: Power = 1.0  # q of |w_t - w_{t-1}|^q in (6)
-    truth_scale: NonNegative = SIGMA_0  # sigma_0 of N(0, sigma_0)
+    truth_scale: Scale = SIGMA_0  # sigma_0 of N(0, sigma_0)
     scale_is_variance: Flag = False  # whether sigma_0 is a variance, or a deviation
-    signal_scale: NonNegative = 1 / SIGMA_0  # c of v_n = c w_n
+    signal_scale: Scale = 1 / SIGMA_0  # c of v_n = c w_n
     independent_signals: Flag = False  # whether v_n is drawn apart from w_n
     min_strength: LeastStrength = 1.0  # beta_t is uniform on (min_strength, max_strength]
-    max_strength: NonNegative = 1.0  # C, the largest beta_t
-    noise_scale: NonNegative = 0.1  # sigma_t, the deviation of a noise entry of X_t
-    cluster_spread: NonNegative = SIGMA_0**1.5  # deviation of an entry of w_n inside its cluster
+    max_strength: Scale = 1.0  # C, the largest beta_t
+    noise_scale: Scale = 0.1  # sigma_t, the deviation of a noise entry of X_t
+    cluster_spread: Scale = SIGMA_0**1.5  # deviation of an entry of w_n inside its cluster
     num_clusters: Count = 3  # K; at least N means no clusters
 
     @property

@@ -81,6 +81,13 @@ class OneOf:
 
 
 @dataclasses.dataclass(frozen=True)
+class Squared:
+    """0, or a number whose square the run can hold, with room for sums of squares."""
+
+    room: float = 1e4
+
+
+@dataclasses.dataclass(frozen=True)
 class PaddedTo:
     """At most a size in `Dims`, which the arrays are padded to."""
 
@@ -98,6 +105,7 @@ class AtMost:
 Real = Float[Scalar, ""]
 NonNegative = Annotated[Real, Within(low=0)]
 Positive = Annotated[Real, Within(low=0, open_low=True)]
+Scale = Annotated[Real, Within(low=0), Squared()]  # of what lengths are taken of
 Probability = Annotated[Real, Within(0, 1, why="it is a probability")]
 OpenProbability = Annotated[Real, Within(0, 1, open_low=True, open_high=True, why="it is a probability")]
 Flag = Annotated[Bool[Scalar, ""], OneOf((True, False))]
@@ -122,7 +130,9 @@ def check(params: Any, dims: Any = None) -> Values:
         for constraint in constraints:
             if isinstance(constraint, AtMost):
                 continue
-            if isinstance(constraint, PaddedTo):
+            if isinstance(constraint, Squared):
+                _require_squared(name, value.item(), constraint, jnp.zeros(()).dtype)
+            elif isinstance(constraint, PaddedTo):
                 most = getattr(dims, constraint.size, None)
                 if most is not None and value > most:
                     raise InvalidParamsError(
@@ -218,6 +228,15 @@ def require_representable(
         )
 
 
+def _require_squared(name: str, value: float, constraint: Squared, dtype: Any) -> None:
+    low, high = math.sqrt(np.finfo(dtype).tiny) * constraint.room, math.sqrt(np.finfo(dtype).max) / constraint.room
+    if value != 0 and not low <= value <= high:
+        raise InvalidParamsError(
+            f"{name}={value!r} must be 0, or between {low:.1g} and {high:.1g}: {np.dtype(dtype)} must hold its square. "
+            f"Change {name}, or run in float64."
+        )
+
+
 def is_known(*leaves: Any) -> bool:
     """Whether none of these is traced, so that their values can be looked at."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(leaves))
@@ -230,7 +249,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 @functools.cache
 def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
-    kinds = (Within, Whole, OneOf, PaddedTo, AtMost)
+    kinds = (Within, Whole, OneOf, Squared, PaddedTo, AtMost)
     found = {}
     for name, hint in _hints(kind).items():
         members = [hint, *(member for member in get_args(hint) if get_args(member))]  # of a union too

@@ -36,6 +36,15 @@ def best_expert(scores: Float[Array, " M"], available: Bool[Array, " M"]) -> tup
     return jnp.where(index == max_experts, -1, index), indices == index
 
 
+def best_ranked(
+    scores: Float[Array, " M"], available: Bool[Array, " M"]
+) -> tuple[Int[Array, ""], Bool[Array, " M"], Bool[Array, ""]]:
+    """`best_expert` with NaN ranked last, and whether the choice is blind: whether even the best score is NaN."""
+    is_nan = jnp.isnan(scores)
+    index, mask = best_expert(jnp.where(is_nan, -jnp.inf, scores), available)
+    return index, mask, jnp.any(mask & is_nan)
+
+
 def route(
     scores: Float[Array, " M"], available: Bool[Array, " M"], num_active: Int[Scalar, ""], max_active: int = 1
 ) -> tuple[Int[Array, " k"], Bool[Array, "k M"]]:

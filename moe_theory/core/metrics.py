@@ -1,8 +1,9 @@
-"""Forgetting and overall generalization error of all past arrivals, streamed in O(N d) a round.
+"""Forgetting and overall generalization error of all past arrivals, streamed in O(d) a round.
 
-Both are sums over the whole past, but a round changes only the experts it trains: arrivals of task n at expert m
-share the model error |w^(m) - w_n|^2, so a table of how many of each there were is all the memory needed. Changes
-are accumulated in centred form, (w' - w).(w' + w - 2 w_n), which keeps float32 accurate.
+Both are sums over the whole past of |w^(m) - w_tau|^2, but a round changes only the experts it trains. When expert m
+moves from w to w', the n arrivals that it served change the sums by n (w' - w).(w' + w - 2 c), where c is the mean of
+their truths at the time they arrived: n and c are all the memory needed, however the tasks drift. A mean, unlike a sum,
+keeps float32 accurate.
 """
 
 from typing import NamedTuple
@@ -10,45 +11,47 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from moe_theory.core.numerics import Numbers
-
 
 class Metrics(NamedTuple):
     """What must be carried to know forgetting and generalization error at any round."""
 
-    arrivals: Float[Array, "M N"]  # arrivals of task n served by expert m (a share 1/k each in top-k routing)
+    served: Float[Array, " M"]  # arrivals that expert m served (a share 1/k each in top-k routing)
+    centres: Float[Array, "M d"]  # the mean of their truths
     forgotten: Float[Array, ""]  # sum over past tau of E_tau(w_t) - E_tau(w_tau)
     remaining: Float[Array, ""]  # sum over tau <= t of E_tau(w_t)
 
 
-def no_arrivals(max_experts: int, num_tasks: int, dtype: jnp.dtype) -> Metrics:
+def no_arrivals(max_experts: int, num_features: int, dtype: jnp.dtype) -> Metrics:
     zero = jnp.zeros((), dtype)
-    return Metrics(arrivals=jnp.zeros((max_experts, num_tasks), dtype), forgotten=zero, remaining=zero)
+    served, centres = jnp.zeros(max_experts, dtype), jnp.zeros((max_experts, num_features), dtype)
+    return Metrics(served=served, centres=centres, forgotten=zero, remaining=zero)
 
 
 def record_arrival(
     metrics: Metrics,
-    truths: Float[Numbers, "N d"],
-    task: Int[Array, ""],
+    truth: Float[Array, " d"],
     chosen: Bool[Array, "k M"],
     before: Float[Array, "k d"],
     change: Float[Array, "k d"],
     error: Float[Array, ""],
 ) -> Metrics:
-    """Metrics after the `chosen` experts moved from `before` by `change` to serve an arrival of `task`.
+    """Metrics after the `chosen` experts moved from `before` by `change` to serve an arrival with this `truth`.
 
-    `error` is the arrival's own model error after the move, E_t(w_t). Unused rows of `chosen` must have no change.
+    `error` is the arrival's own model error after the move, E_t(w_t). Unused rows of `chosen` must have no change. An
+    arrival that no expert serves, because the gates are NaN, makes the metrics NaN from then on.
 
     Source: Eqs. (14)-(16) of `continual`; top-k: an arrival's error is the mean over the experts that served it.
     """
-    served = jnp.sum(jnp.where(chosen[:, :, None], metrics.arrivals[None, :, :], 0), axis=1)
-    midpoints = (2 * before + change)[:, None, :] - 2 * truths[None, :, :]
-    error_changes = jnp.sum(change[:, None, :] * midpoints, axis=2)
-    total_change = jnp.sum(served * error_changes)
+    served = jnp.sum(jnp.where(chosen, metrics.served[None, :], 0), axis=1)
+    centres = jnp.sum(jnp.where(chosen[:, :, None], metrics.centres[None, :, :], 0), axis=1)
+    total_change = jnp.sum(served * jnp.sum(change * (2 * (before - centres) + change), axis=1))
+    total_change = jnp.where(jnp.any(chosen), total_change, jnp.nan)
     weights = jnp.sum(chosen, axis=0) / jnp.maximum(jnp.sum(chosen), 1)
-    is_task = jnp.arange(truths.shape[0]) == task
+    total = metrics.served + weights.astype(truth.dtype)
+    shift = jnp.where(weights > 0, weights / jnp.where(weights > 0, total, 1), 0)
     return Metrics(
-        arrivals=metrics.arrivals + jnp.where(is_task[None, :], weights[:, None].astype(truths.dtype), 0),
+        served=total,
+        centres=metrics.centres + shift[:, None] * (truth[None, :] - metrics.centres),
         forgotten=metrics.forgotten + total_change,
         remaining=metrics.remaining + total_change + error,
     )

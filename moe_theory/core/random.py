@@ -29,7 +29,8 @@ def root_key(seed: int) -> Key[Array, ""]:
     """
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
         raise InvalidRunError(f"seed={seed!r} must be a whole number in [0, 2**32): others would alias. Change seed.")
-    return jax.random.key(seed, impl="threefry2x32")
+    # Its words are written out, because `jax.random.key` adds an offset that the environment may set.
+    return jax.random.wrap_key_data(jnp.array([0, seed], jnp.uint32), impl="threefry2x32")
 
 
 def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:

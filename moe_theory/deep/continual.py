@@ -3,6 +3,7 @@
 import functools
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
@@ -138,13 +139,14 @@ def learn(state: State, arrival: Arrival, params: Params, dims: Dims) -> tuple[S
     probabilities = gating.gate_probabilities(outputs, exists)
     ranking = outputs + arrival.perturbation
     # Gates that have diverged to NaN tie, so that the first expert learns: every task goes to an expert.
-    expert, chosen = gating.best_expert(jnp.where(jnp.isnan(ranking), -jnp.inf, ranking), exists)
+    expert, chosen, is_blind = gating.best_ranked(ranking, exists)
 
     before = networks.expert(state.experts, expert)
     trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims)
     tables = evaluation.with_rows(state.tables, expert, trained.rows)
     past = evaluation.record(state.past, time, arrival.task, expert, arrival.tests, trained.rows)
     scores = evaluation.scores(past, tables, time)
+    scores = jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), scores)
 
     visits = state.visits + chosen
     costs = locality_cost(trained.squared_change, routing) + balance_cost(visits, time, routing)

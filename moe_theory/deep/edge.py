@@ -195,7 +195,7 @@ def learn(
     moments, gate_input = gate.observe(state.moments, pixels, time, params)
     outputs = gating.gate_outputs(state.gates, gate_input)
     rankings = jnp.stack([scores_of(policy, outputs, state, arrival, params) for policy in policies])
-    expert, chosen = gating.best_expert(rankings[params.policy], idle)
+    expert, chosen, is_blind = gating.best_ranked(rankings[params.policy], idle)
     is_routed = jnp.any(chosen)
 
     place = jnp.maximum(expert, 0)
@@ -216,6 +216,7 @@ def learn(
     )
     scores = evaluation.scores(after.past, after.tables, time)
     flushed = evaluation.scores(after.past, _select(after.pending.is_open, after.pending.rows, after.tables), time)
+    scores, flushed = jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), (scores, flushed))
     info = Info(
         task=arrival.task,
         expert=expert,

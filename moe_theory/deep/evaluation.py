@@ -158,7 +158,8 @@ def hits(
 ) -> Float[Array, " n"]:
     binary = (outputs[:, 0] > 0) == (labels == task)
     among = jnp.argmax(outputs, axis=1) == labels
-    return jnp.where(jnp.asarray(params.multi_class, bool), among, binary).astype(outputs.dtype)
+    hit = jnp.where(jnp.asarray(params.multi_class, bool), among, binary).astype(outputs.dtype)
+    return jnp.where(jnp.any(jnp.isnan(outputs), axis=1), jnp.nan, hit)  # a network that has diverged says nothing
 
 
 def one_hot(outputs: Float[Array, "n K"], labels: Int[Array, " n"]) -> Bool[Array, "n K"]:

@@ -601,7 +601,7 @@ def _route(
         has_room = is_open & (_num_held(state) < params.capacity + dims.max_waiting)
         scores = jnp.where(all_busy, -state.busy_until.astype(scores.dtype), scores)
         idle = jnp.where(all_busy, has_room, idle)
-    server, mask = gating.best_expert(scores, idle & is_offered)
+    server, mask, is_blind = gating.best_ranked(scores, idle & is_offered)
     is_routed = jnp.any(mask)
     delay = jnp.sum(jnp.where(mask, arrival.transfer_delay + state.execution_delay, 0), dtype=jnp.int32)
     free_from = jnp.sum(jnp.where(mask, state.busy_until, 0), dtype=jnp.int32)
@@ -612,6 +612,7 @@ def _route(
     slot = (after.pending_server != FREE) & (state.pending_server == FREE)
     slopes = gating.gate_slopes(probabilities, mask.astype(outputs.dtype))
     after = after._replace(
+        squared_error=jnp.where(is_blind, jnp.nan, after.squared_error),  # from then on: the gates are NaN
         misrouted=state.misrouted + is_misrouted,
         pending_input=jnp.where(slot[:, None], gate_input[None, :], state.pending_input),
         pending_slopes=jnp.where(slot[:, None], slopes[None, :], state.pending_slopes),

@@ -28,7 +28,19 @@ from jaxtyping import Int
 from scipy import integrate, stats
 
 from moe_theory.core import constraints
-from moe_theory.core.constraints import AtMost, Count, Flag, NonNegative, OneOf, PaddedTo, Real, Size, Whole, Within
+from moe_theory.core.constraints import (
+    AtMost,
+    Count,
+    Flag,
+    NonNegative,
+    OneOf,
+    PaddedTo,
+    Real,
+    Scale,
+    Size,
+    Whole,
+    Within,
+)
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
@@ -123,14 +135,14 @@ class Params(NamedTuple):
     gate_lag: GateLag = 1  # rounds from a completion to its gate step: 1 as in (13), or 0
     capacity: Annotated[Count, PaddedTo("max_capacity")] = 1  # tasks that a server works on at once (footnote 1)
     perturbation_scale: NonNegative = 0.1  # lambda: r in (4) is uniform on (0, lambda)
-    truth_scale: NonNegative = SIGMA_0  # sigma_0 of N(0, sigma_0)
+    truth_scale: Scale = SIGMA_0  # sigma_0 of N(0, sigma_0)
     scale_is_variance: Flag = False  # whether sigma_0 is a variance, or a deviation
-    cluster_spread: NonNegative = CLUSTER_SPREAD  # deviation of an entry of w_t around its cluster's centre (6)
+    cluster_spread: Scale = CLUSTER_SPREAD  # deviation of an entry of w_t around its cluster's centre (6)
     signal_law: SignalLaw = PROPORTIONAL  # v_t = c w_t, or v_n orthogonal, or independent of the truths
-    signal_scale: NonNegative = 1.0  # c, the signals' scale
-    min_strength: Annotated[NonNegative, AtMost("max_strength", "beta_t is uniform between them")] = 1.0
-    max_strength: NonNegative = 1.0  # C: beta_t is uniform on (min_strength, max_strength]
-    noise_scale: NonNegative = 0.1  # sigma_t, the deviation of a noise entry of X_t
+    signal_scale: Scale = 1.0  # c, the signals' scale
+    min_strength: Annotated[Scale, AtMost("max_strength", "beta_t is uniform between them")] = 1.0
+    max_strength: Scale = 1.0  # C: beta_t is uniform on (min_strength, max_strength]
+    noise_scale: Scale = 0.1  # sigma_t, the deviation of a noise entry of X_t
     min_transfer_delay: Annotated[Delay, AtMost("max_transfer_delay", "d^tr is between them")] = 0  # d_l^tr, in rounds
     max_transfer_delay: Delay = 5  # d_u^tr
     min_execution_delay: Annotated[Delay, AtMost("max_execution_delay", "d^ex is between them")] = 1  # d_l^ex

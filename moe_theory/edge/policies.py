@@ -58,7 +58,7 @@ def uniform(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: 
 def scores_of(
     policy: Policy, gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: Any
 ) -> Float[Array, " M"]:
-    """A policy's scores; a NaN ranks last, but drops no task.
+    """A policy's scores, NaN where it has none.
 
     Raises: InvalidParamsError for another shape than (M,).
     """
@@ -67,7 +67,7 @@ def scores_of(
         raise InvalidParamsError(
             f"the policy gave scores of shape {scores.shape}, not one a server: {gate_outputs.shape}. Fix the policy."
         )
-    return jnp.where(jnp.isnan(scores), -jnp.inf, scores)
+    return scores
 
 
 def check_policy(policy: Any) -> None:

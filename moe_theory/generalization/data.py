@@ -80,7 +80,8 @@ def teacher_labels(teacher: Weights | None, features: Float[Array, "m d"]) -> Fl
     """The sign of the teacher's output; 1 where that is 0."""
     assert teacher is not None
     outputs = model.outputs(teacher, features, 1, TEACHER_EXPERTS)
-    return jnp.where(outputs < 0, jnp.asarray(-1, outputs.dtype), jnp.asarray(1, outputs.dtype))
+    labels = jnp.where(outputs < 0, jnp.asarray(-1, outputs.dtype), jnp.asarray(1, outputs.dtype))
+    return jnp.where(jnp.isnan(outputs), jnp.nan, labels)
 
 
 def true_risk(

@@ -37,6 +37,7 @@ from moe_theory.core.constraints import (
     OpenProbability,
     PaddedTo,
     Probability,
+    Scale,
     Size,
     SizeOrZero,
 )
@@ -81,8 +82,8 @@ class Params(NamedTuple):
     num_experts: Annotated[Count, PaddedTo("max_experts")] = 8  # T
     num_active: Annotated[Count, AtMost("num_experts", "k of T experts are active (4)")] = 1  # k
     num_samples: Annotated[Count, PaddedTo("max_samples")] = 128  # m
-    expert_norm: NonNegative = 1.0  # B: linear experts have |w| <= B
-    router_norm: NonNegative = 4.0  # W: rows of a linear router have |v| <= W
+    expert_norm: Scale = 1.0  # B: linear experts have |w| <= B
+    router_norm: Scale = 4.0  # W: rows of a linear router have |v| <= W
     delta: OpenProbability = 0.05  # the probability with which a bound may fail
     whole_router: Flag = False  # d_N of the whole router (Theorem 1), or of its masks (Definition 4)
     learning_rate: NonNegative = 0.05  # of the optimizer

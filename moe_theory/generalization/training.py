@@ -130,7 +130,8 @@ def learn(state: State, params: Params, *, optimizer: Optimizer = optax.adam) ->
         experts=_moved(state.weights.experts, updates.experts, params.expert_norm),
         router=_moved(state.weights.router, updates.router, params.router_norm),
     )
-    info = Info(loss, _mean(state.sample, state.sample.labels * outputs <= 0), mean_square_gate)
+    is_wrong = jnp.where(jnp.isnan(outputs), jnp.nan, state.sample.labels * outputs <= 0)  # NaN is no right answer
+    info = Info(loss, _mean(state.sample, is_wrong), mean_square_gate)
     weights = model.project(moved, params)
     return state._replace(weights=weights, optimizer_state=optimizer_state, round=state.round + 1), info
 

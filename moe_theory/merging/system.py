@@ -96,7 +96,10 @@ def system(
         pick = chosen.choose(choose_key, state.memory, estimate, time, params)
         feedback = served.serve(serve_key, state.world, pick.weights, mix, params)
         value = jnp.sum(mix * served.value(state.world, pick.weights))
-        lost = _regret(served, state.world, mix, value, params)
+        # Weights picked by a network that has diverged are no policy's: nothing is said of their regret.
+        is_blind = jnp.isnan(pick.prediction + pick.bonus)
+        knows_best = served.best is not None
+        lost = jnp.where(is_blind, jnp.nan, _regret(served, state.world, mix, value, params) if knows_best else 0.0)
         state = State(
             world=state.world,
             memory=chosen.learn(learn_key, state.memory, pick, estimate, feedback, time, params),
@@ -106,7 +109,8 @@ def system(
             round=time,
         )
         mean_value = state.reward / time.astype(value.dtype)
-        return state, Info(pick, feedback, mix, estimate, value, lost, mean_value, state.regret)
+        regrets = (lost, state.regret) if knows_best else (jnp.full_like(value, jnp.nan),) * 2
+        return state, Info(pick, feedback, mix, estimate, value, regrets[0], mean_value, regrets[1])
 
     return System(init, step)
 
@@ -114,6 +118,5 @@ def system(
 def _regret(
     reward: Reward, world: Environment, mix: Float[Array, " V"], value: Float[Array, ""], params: Params
 ) -> Float[Array, ""]:
-    if reward.best is None:
-        return jnp.full_like(value, jnp.nan)
+    assert reward.best is not None
     return jnp.sum(mix * reward.value(world, reward.best(world, mix, params))) - value

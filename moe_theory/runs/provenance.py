@@ -15,7 +15,19 @@ import moe_theory
 
 LIBRARIES = ("jax", "jaxlib", "optax", "numpy", "scipy", "statsmodels")
 # Of JAX's configuration, what changes numbers; the precision is the request's to say.
-DECISIVE_OPTIONS = ("jax_threefry_partitionable", "jax_default_matmul_precision")
+DECISIVE_OPTIONS = (
+    "jax_threefry_partitionable",
+    "jax_default_matmul_precision",
+    "jax_numpy_dtype_promotion",
+    "jax_softmax_custom_jvp",
+    "jax_default_prng_impl",  # of keys that a user's own code makes
+    "jax_random_seed_offset",
+    "jax_high_dynamic_range_gumbel",
+    "jax_disable_jit",
+    "jax_disable_most_optimizations",
+    "jax_optimization_level",
+    "jax_exec_time_optimization_effort",
+)
 NEUTRAL_FLAGS = ("--xla_force_host_platform_device_count", "--xla_dump")  # XLA's flags that change no number
 INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors can be made to compute alike
 
@@ -29,7 +41,7 @@ def fingerprint(*folders: str) -> dict[str, str]:
         "backend": backend(),
         "processor": _processor(),
         "configuration": ", ".join(
-            [*(f"{option}={jax.config.values[option]}" for option in DECISIVE_OPTIONS), *_compiler_flags()]
+            [*(f"{option}={jax.config.values.get(option)}" for option in DECISIVE_OPTIONS), *_compiler_flags()]
         ),
     }
 

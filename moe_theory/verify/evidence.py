@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidClaimError
+from moe_theory.core.errors import InvalidClaimError, InvalidRunError
 from moe_theory.runs import Cell, Progress, replicate_rounds, run_cells
 from moe_theory.runs.files import write_whole
-from moe_theory.runs.provenance import backend, is_x64, source_digest, versions
+from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike, Runs
 
 
@@ -109,6 +110,19 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     return Samples(observed, predicted, scale * claim.margin, trivial)
 
 
+def require_sound(runs: Runs) -> None:
+    """Raise InvalidRunError where the final state of a replicate is NaN somewhere: its run has overflowed."""
+    for name, run in runs.items():
+        leaves = [leaf for leaf in map(np.asarray, jax.tree.leaves(run.state)) if leaf.dtype.kind == "f"]
+        lost = [np.isnan(leaf).any(axis=tuple(range(leaf.ndim - 1))) for leaf in leaves]
+        count = int(np.sum(np.any(lost, axis=0))) if lost else 0
+        if count:
+            raise InvalidRunError(
+                f"{count} of {len(run.replicates)} replicates of {name!r} are NaN after {run.rounds[-1]} rounds: they "
+                "have overflowed. Change the parameters."
+            )
+
+
 def labels_of(claim: Claim, runs: Runs, rounds: np.ndarray, num_components: int) -> list[str]:
     """Names of the components, or of the recorded `rounds`. Raises: InvalidClaimError where there are not as many."""
     labels = ["mean"] if num_components == 1 else [f"component {index + 1}" for index in range(num_components)]
@@ -175,14 +189,14 @@ def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
     cells = {name: reading.params(**overrides) for name, overrides in experiment.cells.items()}
     stored = "" if experiment.stored is None else experiment.stored.digest
     parts = (
-        source_digest(),
+        repr(fingerprint()),
         outside.hexdigest(),
         claim.id,
         repr((claim.kind, claim.margin, claim.side, claim.abscissa)),
         repr((experiment.name, experiment.dims, experiment.num_rounds, experiment.record_every)),
         repr(cells),
         stored,
-        repr((seed, is_x64(), backend(), versions())),
+        repr((seed, is_x64(), versions())),
     )
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -231,5 +245,6 @@ def _broadcast(name: str, values: Any, observed: np.ndarray) -> np.ndarray:
 
 def _finite(name: str, array: np.ndarray) -> np.ndarray:
     if not np.all(np.isfinite(array)):
-        raise InvalidClaimError(f"{name} gave {np.sum(~np.isfinite(array))} values that are not finite")
+        rows = int(np.sum(~np.isfinite(array).all(axis=1)))
+        raise InvalidClaimError(f"{name} gave values that are not finite in {rows} of {len(array)} replicates")
     return np.ascontiguousarray(array)  # so that sums over replicates run in one order, however samples came about

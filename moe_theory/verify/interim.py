@@ -69,6 +69,7 @@ class SequentialTest:
                     self._end(Status.INAPPLICABLE, f"fails here: {'; '.join(failed)}", len(replicates))
                     return
             samples = evidence.collect(self.claim, runs, len(replicates))
+            evidence.require_sound(runs.read_runs)
             if self.samples is None:
                 self.labels = evidence.labels_of(self.claim, runs, anyone.rounds, samples.observed.shape[1])
             self.samples = samples.from_place(self.count - int(replicates[0])).after(self.samples)
@@ -124,6 +125,10 @@ class _ReadRuns(Mapping[str, Run]):
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
         self.read: set[str] = set()
+
+    @property
+    def read_runs(self) -> dict[str, Run]:
+        return {name: self._runs[name] for name in self.read}
 
     def __getitem__(self, name: str) -> Run:
         if name not in self._runs:

@@ -76,8 +76,16 @@ REFUSED = [
         for value in (-1e-3, np.float32(-2))
     ],
     ({"learning_rate": -1e-3}, "learning_rate=-0.001 must be above 0"),
-    ({"noise_scale": 1e39}, "noise_scale=1e[+]39 is outside what float32 can hold.*run in float64"),
-    ({"truth_scale": 1e-39}, "truth_scale=1e-39 is outside what float32 can hold"),
+    ({"learning_rate": 1e39}, "learning_rate=1e[+]39 is outside what float32 can hold.*run in float64"),
+    ({"balance_weight": 1e-39}, "balance_weight=1e-39 is outside what float32 can hold"),
+    *[
+        (
+            {name: value},
+            f"{name}={value!r} must be 0, or between 1e-15 and .*float32 must hold its square".replace("+", "[+]"),
+        )
+        for name in ("noise_scale", "truth_scale", "signal_scale", "cluster_spread")
+        for value in (1e-39, 1e-20, 1e20, 1e30)
+    ],
     ({"num_clusters": 2**31}, "num_clusters=2147483648 must be at most 2147483647 in size"),
     *[({"learning_rate": value}, "learning_rate") for value in (None, "0.5", 1j)],
     *[({name: value}, f"{name}={value} must be True or False") for name in SWITCHES for value in (2, -1, 0.5)],

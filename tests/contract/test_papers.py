@@ -136,6 +136,7 @@ COMMANDS = [
 SCRIPT = """
 import contextlib, io, json, sys
 import moe_theory as mt
+from builder import api, filled, fragments, papers, pictures, sources
 from moe_theory.cli import main
 from moe_theory.core.papers import all_papers
 
@@ -145,6 +146,9 @@ for command in sys.argv[1:]:
     with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
         main(command.split())
     said[command] = text.getvalue()
+pages = (papers.page("allocations"), pictures.page(), *sources.pages(), *api.pages())
+said["docs"] = {page.path: filled(page.text, page.blocks) for page in pages}
+said["docs"]["index.md"] = fragments.with_fragments("<!-- generated: counts -->")
 print(json.dumps(said))
 """
 
@@ -160,7 +164,7 @@ def test_the_page_s_paper_has_everything(tmp_path):
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
     points = project["entry-points"]["moe_theory.papers"].items()
     (about / "entry_points.txt").write_text("\n".join(["[moe_theory.papers]", *map(" = ".join, points)]))
-    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(tmp_path), str(ROOT.parent / "docs"), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *COMMANDS],
         cwd=tmp_path,
@@ -169,8 +173,9 @@ def test_the_page_s_paper_has_everything(tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    claims, verified, _, cited, _, swept, _, drawn = json.loads(done.stdout).values()
-    assert [claim["id"] for claim in json.loads(claims)] == ["allocations.theorem-1"]
+    claims, verified, _, cited, _, swept, _, drawn, docs = json.loads(done.stdout).values()
+    (listed,) = json.loads(claims)
+    assert listed["id"] == "allocations.theorem-1"
     judged = {(each["claim"], each["reading"]): each["status"] for each in json.loads(verified)["verdicts"]}
     assert judged == {
         ("allocations.theorem-1", "best-of-2"): "SUPPORTED",
@@ -184,6 +189,20 @@ def test_the_page_s_paper_has_everything(tmp_path):
     assert "allocations.theorem-1" in swept
     assert "allocations.theorem-1" in drawn
     assert (tmp_path / "figures" / "allocations" / "peaks.csv").is_file()
+    page = docs["papers/allocations.md"]
+    assert (
+        page.count("not recorded yet: run <code>moe-theory verify allocations</code>") == 2
+    )  # the paper and its claim
+    for shown in (listed["statement"], "<code>lambda runs: np.log2(np.log(256)) + 1</code>", "allocations/claims.py"):
+        assert shown in page
+    (line,) = re.findall(r'href="../source/allocations-claims.html#(line-\d+)"', page)
+    assert f'id="{line}"' in docs["source/allocations-claims.md"]
+    assert '<a href="../gallery.html#allocations-peaks"><span>Largest loads</span>' in page  # and no picture
+    _, _, figure = docs["gallery.md"].partition("{ #allocations-peaks }")
+    assert "Not drawn" in figure.partition("###")[0]
+    assert "<code>moe-theory figures allocations peaks</code>" in figure
+    assert "::: allocations" in docs["api/allocations.md"]
+    assert "| [allocations](papers/allocations.md) |" in docs["index.md"]
 
 
 def test_the_page_s_claim_of_a_paper_of_the_package_is_judged(monkeypatch):

@@ -109,10 +109,10 @@ def undescribed_names(site: Site) -> Iterator[str]:
 def missing_figures(site: Site) -> Iterator[str]:
     shown = site.pages["gallery.html"]
     for entry in entries():
-        wanted = {str(entry.svg), *([str(entry.csv)] if entry.csv else [])}
+        wanted = {str(path) for path in (entry.svg, entry.csv) if path}
         if not wanted <= shown.loads | shown.links or f"{entry.paper}-{entry.name}" not in shown.anchors:
-            yield f"{entry.svg} is not in the gallery"
-        if (site.folder / entry.svg).read_bytes() != (ROOT / entry.svg).read_bytes():
+            yield f"{entry.paper} {entry.name} is not in the gallery"
+        if entry.svg and (site.folder / entry.svg).read_bytes() != (ROOT / entry.svg).read_bytes():
             yield f"{entry.svg} is another picture on the site"
 
 

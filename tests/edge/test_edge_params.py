@@ -110,7 +110,8 @@ REFUSED = [
     ({"signal_law": 3}, "signal_law=3 must be 0 or 1 or 2: proportional, orthogonal, independent. Change signal_law"),
     ({"learning_rate": 0.0}, "learning_rate=0.0 must be above 0: at 0 the gates never train.*Raise learning_rate"),
     ({"learning_rate": -1e-3}, "learning_rate=-0.001 must be above 0"),
-    ({"noise_scale": 1e39}, r"noise_scale=1e\+39 is outside what float32 can hold"),
+    ({"learning_rate": 1e39}, r"learning_rate=1e\+39 is outside what float32 can hold"),
+    ({"noise_scale": 1e20}, r"noise_scale=1e\+20 must be 0, or between 1e-15 and 2e\+15: float32 must hold its square"),
     ({"scale_is_variance": 2}, "scale_is_variance=2 must be True or False"),
     ({"geometric_stop": 0.0}, r"geometric_stop=0.0 must be in \(0, 1\]: it is a probability. Raise geometric_stop"),
     ({"geometric_stop": 1.5}, r"geometric_stop=1.5 must be in \(0, 1\]"),
@@ -471,7 +472,7 @@ def test_traced_values_are_traced_one_by_one() -> None:
 
 
 def test_a_policy_is_a_function_of_scores() -> None:
-    """Would catch a name taken for a policy, scores of another shape, and NaN that loses every task."""
+    """Would catch a name taken for a policy, scores of another shape, NaN that loses every task or goes unseen."""
     name: Any = "adaptive"
     refused(
         InvalidParamsError,
@@ -481,8 +482,9 @@ def test_a_policy_is_a_function_of_scores() -> None:
     tall = edge.system(DIMS, lambda outputs, *_: outputs[:, None])
     message = r"the policy gave scores of shape \(3, 1\), not one a server: \(3,\)"
     refused(InvalidParamsError, message, lambda: mt.simulate(tall, ROOT, PARAMS, 2))
-    state, _ = mt.simulate(edge.system(DIMS, lambda outputs, *_: outputs * np.nan), ROOT, PARAMS, 3)
+    state, info = mt.simulate(edge.system(DIMS, lambda outputs, *_: outputs * np.nan), ROOT, PARAMS, 3)
     assert int(state.dropped) == 0
+    assert np.all(np.isnan(info.generalization_error))
 
 
 def test_a_law_of_delays_is_clipped_and_gives_whole_rounds() -> None:

@@ -58,7 +58,7 @@ class Reference:
         self.terminated = False
         self.visits = np.zeros(settings.M, dtype=int)
         self.pi_sum = np.zeros(settings.M)  # sum over tau of pi_m 1{m trained in tau}
-        self.tasks: list[int] = []  # n_tau
+        self.arrived: list[np.ndarray] = []  # the truth of arrival tau; `truths` may change between rounds
         self.chosen: list[list[int]] = []  # experts trained in round tau
         self.models: list[np.ndarray] = []  # w_tau, all experts after round tau
 
@@ -87,7 +87,7 @@ class Reference:
         for m in chosen:
             self.visits[m] += 1
             self.pi_sum[m] += pi[m]
-        self.tasks.append(task)
+        self.arrived.append(self.truths[task].copy())
         self.chosen.append(list(chosen))
         self.models.append(self.w.copy())
         return Outcome(list(chosen), h, pi, math.sqrt(np.sum((self.w - w_before) ** 2)), gradient, update)
@@ -144,8 +144,7 @@ class Reference:
 
     def error_of_arrival(self, tau: int, models: np.ndarray) -> float:
         """E_tau of (14) under `models` (M, d), averaged over the experts that arrival tau (1-based) trained."""
-        truth = self.truths[self.tasks[tau - 1]]
-        chosen = self.chosen[tau - 1]
+        truth, chosen = self.arrived[tau - 1], self.chosen[tau - 1]
         return float(sum(np.sum((models[m] - truth) ** 2) for m in chosen) / len(chosen))
 
     def error(self) -> float:

@@ -135,11 +135,14 @@ def test_every_round_agrees_with_the_paper_from_the_same_state(scenario: Scenari
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_streamed_metrics_are_the_sums_over_all_past_rounds(scenario: Scenario, precision: np.dtype) -> None:
-    """Would catch a streaming error in (15) or (16), or a state that does not carry what the next round needs."""
+    """Would catch a streaming error in (15) or (16), also of truths that drift in the second half, or a state that does
+    not carry what the next round needs."""
     world = World(scenario, precision)
     reference, M = world.reference, scenario.params.num_experts
     state = world.begin()
-    for _ in range(NUM_ROUNDS):
+    for round in range(NUM_ROUNDS):
+        if round > NUM_ROUNDS // 2:
+            state = state._replace(pool=state.pool._replace(truths=world.drift()))
         task, features, perturbation = world.draw()
         visits = state.visits
         state, info = world.take_round(state, task, features, perturbation)
@@ -281,6 +284,11 @@ class World:
             jnp.asarray(self.clusters),
         )
         return jax.device_get(continual.begin(dims, scenario.params, pool))
+
+    def drift(self) -> np.ndarray:
+        """Every truth moves by about half its length, for the loop as for the package."""
+        self.reference.truths = self.rounded(self.truths + self.generator.normal(0, 0.2, self.truths.shape))
+        return self.reference.truths.astype(self.precision)
 
     def take_round(
         self, state: continual.State, task: int, features: np.ndarray, perturbation: np.ndarray

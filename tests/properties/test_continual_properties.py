@@ -54,8 +54,7 @@ def inputs(draw):
     time = int(rng.integers(0, 10 ** rng.integers(1, 4)))
     k, is_explored = int(params.num_active), time > np.ceil(num_experts / params.learning_rate)
     visits = np.where(exists, rng.multinomial(time * k, exists / num_experts), 0)
-    arrivals = np.zeros((M, N))
-    arrivals[:num_experts] = rng.multinomial(time, np.full(num_experts * N, 1 / num_experts / N)).reshape(-1, N)
+    served = np.where(exists, rng.multinomial(time, exists / num_experts), 0).astype(float)
     features = rng.normal(size=(D, S)) * rng.choice([0.1, 1.0])
     if rng.random() < 0.3:  # sigma_t = 0
         features[:, 1:] = 0
@@ -68,7 +67,7 @@ def inputs(draw):
         converged=exists & is_explored & (rng.random(M) < 0.5),
         terminated=np.asarray(bool(params.terminate and is_explored and rng.random() < 0.3)),
         round=np.asarray(time, np.int32),
-        metrics=Metrics(arrivals, np.asarray(0.0), np.asarray(0.0)),
+        metrics=Metrics(served, rng.normal(size=(M, D)), np.asarray(0.0), np.asarray(0.0)),
         optimizer_state=optimizer_state(),
     )
     arrival = continual.Arrival(np.asarray(rng.integers(N)), features)
@@ -112,7 +111,7 @@ def test_a_round_is_that_of_the_loop(drawn):
     np.testing.assert_array_equal(after.visits[exists], reference.visits)
     np.testing.assert_array_equal(after.converged[exists], reference.flags)
     assert (after.terminated, after.round) == (reference.terminated, reference.t)
-    assert close(after.metrics.arrivals.sum(), after.round)
+    assert close(after.metrics.served.sum(), after.round)
     if after.terminated:
         np.testing.assert_array_equal(after.gates, state.gates)
     scale, gate_scale = size(state.experts, state.pool.truths), size(state.gates, after.gates)
@@ -144,7 +143,7 @@ def loop_at(state: continual.State, params: continual.Params) -> Reference:
     reference.w, reference.theta = state.experts[:M_run].copy(), state.gates[:M_run]
     reference.visits, reference.flags = state.visits[:M_run].copy(), state.converged[:M_run].copy()
     reference.t, reference.terminated = int(state.round), bool(state.terminated)
-    reference.tasks, reference.chosen, reference.models = ([None] * reference.t for _ in range(3))
+    reference.arrived, reference.chosen, reference.models = ([None] * reference.t for _ in range(3))
     return reference
 
 

@@ -348,7 +348,7 @@ def test_a_declaration_with_a_part_missing_or_too_many_is_refused(changes, messa
         ("rate", power_law(1.0)[:, :3], 1.0, "4 grid points for 3 components"),
         ("rate", power_law(1.0) * [1, -1, 1, 1], 1.0, "a rate needs positive means, not -"),
         ("rate", power_law(1.0) * [1, 1, 0, 1], 1.0, "a rate needs positive means, not 0"),
-        ("rate", power_law(1.0), np.nan, "values that are not finite"),
+        ("rate", power_law(1.0), np.nan, "not finite in"),
         ("rate", power_law(1.0), np.ones(4), "predict gave shape (4,)"),
     ],
 )

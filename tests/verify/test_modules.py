@@ -68,7 +68,7 @@ def test_each_broken_claim_is_an_error_of_its_own(tmp_path):
         Status.ERROR,
         "UnknownNameError: unknown cell 'no such cell'. Did you mean 'M = 5'? Known: M = 1, M = 5.",
     )
-    assert "64 values that are not finite" in outcome["mine.nan"][1]
+    assert "not finite in 64 of 64 replicates" in outcome["mine.nan"][1]
     assert "one row a replicate" in outcome["mine.shape"][1]
     assert outcome["mine.good"][0] is Status.SUPPORTED
 

@@ -164,3 +164,14 @@ def test_skewed_differences_are_marked():
     marked = judged(kind="upper_bound", margin=0.0, observe=lambda runs: heavy, predict=lambda runs: 100.0)
     assert "skewed" in marked.interval_kind
     assert "skewed" not in judged(observe=lambda runs: 10 + NOISE, predict=lambda runs: 10.0).interval_kind
+
+
+def test_runs_that_overflow_are_an_error_whatever_a_claim_looks_at():
+    """Would catch shares of experts, or ends of runs, that are judged after the gates have become NaN."""
+    gates = np.where(np.arange(NUM_REPLICATES) < 3, np.nan, np.ones((5, NUM_REPLICATES)))
+    runs = {"lost": RUNS["M=1"]._replace(state={"gates": gates}), "sound": RUNS["M=1"]}
+    for cell, status in (("lost", Status.ERROR), ("sound", Status.SUPPORTED)):
+        observe = lambda runs, cell=cell: 10 + NOISE * len(runs[cell].rounds)  # noqa: E731
+        verdict = session.judge(make(observe=observe, predict=lambda runs: 10.0, margin=0.1), "mine", runs, 5, 1e-3)
+        assert verdict.status is status
+        assert ("3 of 400 replicates of 'lost' are NaN after 2 rounds" in verdict.reason) == (cell == "lost")

@@ -15,6 +15,7 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core.errors import OutputError
+from moe_theory.core.random import root_key
 from moe_theory.merging.serving import routing
 from moe_theory.merging.serving.methods import Deployment
 from moe_theory.merging.serving.routing import KINDS, SOFT, TOKEN, Kind, Router, Routers
@@ -159,7 +160,7 @@ def deployed(
         found = _stored(path)
         if found is None:
             progress(f"router: {kind}, {num_steps} steps")
-            key = jax.random.fold_in(jax.random.key(setting.seed), 1000 + number)
+            key = jax.random.fold_in(root_key(setting.seed), 1000 + number)
             found = train(KINDS[kind], model, data, setting.num_tasks, key, num_steps)
             try:
                 write_safetensors(path, _arrays(found), {"router": kind})

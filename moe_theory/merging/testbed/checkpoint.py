@@ -6,6 +6,7 @@ tensors are written one by one, so that memory does not grow with the checkpoint
 """
 
 import difflib
+import itertools
 import json
 import math
 import re
@@ -237,7 +238,12 @@ def find_experts(path: Path | str, pattern: str) -> ExpertTensors:
         raise nothing_matches(named, checkpoint.tensors, checkpoint.path)
     experts: dict[int, dict[int, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     for name, match in matches.items():
-        experts[match.layer][match.expert][match.name] = name
+        other = experts[match.layer][match.expert].setdefault(match.name, name)
+        if other != name:
+            raise InvalidCheckpointError(
+                f"{checkpoint.path} has {shortened(other)} and {shortened(name)}, which {shortened(named.text)} takes "
+                "for the same tensor. Rename one, or change the pattern."
+            )
     layers = {layer: _checked_layer(checkpoint, named, layer, experts[layer]) for layer in sorted(experts)}
     return ExpertTensors(checkpoint, layers, tuple(name for name in checkpoint.tensors if named.overlooks(name)))
 
@@ -288,10 +294,11 @@ def _checked_layer(
         raise InvalidCheckpointError(
             f"layer {layer} has 1 expert by {shortened(pattern.text)}, but merging takes 2 or more. Change the pattern."
         )
-    there = ", ".join(map(str, sorted(experts)))
-    if missing := sorted(set(range(max(experts))) - set(experts)):
+    missing = next(number for number in itertools.count() if number not in experts)
+    if missing < len(experts):
+        there = shortened(", ".join(map(str, sorted(experts))))
         raise InvalidCheckpointError(
-            f"layer {layer} has the experts {there}, but not {missing[0]}: they must be numbered from 0. Complete it."
+            f"layer {layer} has the experts {there}, but not {missing}: they must be numbered from 0. Complete it."
         )
     names = sorted({name for parts in experts.values() for name in parts})
     for name in names:

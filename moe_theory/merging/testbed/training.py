@@ -18,6 +18,7 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core.errors import OutputError
+from moe_theory.core.random import root_key
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.checkpoint import InvalidCheckpointError, read_safetensors, write_safetensors
 from moe_theory.merging.testbed.tasks import TRAIN, Examples, Setting, Tasks, examples, tasks_of
@@ -84,7 +85,7 @@ def fit(setting: Setting, progress: Progress = tell) -> Fit:
     training goes on, with equally large batches for each expert of the tasks that it serves.
     """
     data = Examples(*map(jnp.asarray, examples(setting, TRAIN)))
-    key = jax.random.key(setting.seed)
+    key = root_key(setting.seed)
     start = jax.jit(initial, static_argnums=(1, 2))(jax.random.fold_in(key, 0), setting, tasks_of(setting))
     model, dense_losses = _phase("dense", jax.random.fold_in(key, 1), setting, start, data, 1, progress)
     count = setting.num_experts

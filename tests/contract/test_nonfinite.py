@@ -1,0 +1,60 @@
+"""What has overflowed is seen: no system gives a finite number for a run that has stopped to be one."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory.core.papers import all_papers
+
+from .test_systems import CASES, Case
+
+
+def headline(name: str) -> Any:
+    """Of (state, info), what the paper is about: what a sweep keeps by default."""
+    systems = {name: paper for paper in all_papers().values() for name in paper.systems}
+    if name not in systems:
+        return lambda state, info: {"generalization_error": info.generalization_error, "accuracy": info.accuracy}
+    sweepable = systems[name].import_system(name)
+    return sweepable.observe(sweepable.default_observables)
+
+
+def half(case: Case) -> int:
+    """Half of the rounds that there is memory for."""
+    shapes = jax.eval_shape(case.build().init, mt.root_key(0), case.params)
+    return min(getattr(shapes, "max_rounds", 8), 8) // 2
+
+
+def rounds_from(case: Case) -> Any:
+    system, observe = case.build(), headline(case.name)
+
+    def run(state: Any, params: Any) -> Any:
+        def one(state: Any, number: Any) -> Any:
+            state, info = system.step(jax.random.fold_in(mt.root_key(1), number), state, params)
+            return state, observe(state, info)
+
+        return jax.lax.scan(one, state, jnp.arange(half(case)))[1]
+
+    return jax.jit(run)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_state_that_is_no_number_gives_no_number(case):
+    """Would catch a NaN gate that sends every task nowhere, or to the first expert, under an error that looks sound."""
+    state, _ = mt.simulate(case.build(), mt.root_key(0), case.params, half(case))
+    run = rounds_from(case)
+    sound = jax.device_get(run(state, case.params))
+    leaves, structure = jax.tree.flatten_with_path(state)
+    wrong = []
+    for place, (path, leaf) in enumerate(leaves):
+        if not jnp.issubdtype(leaf.dtype, jnp.floating):
+            continue
+        ruined = [jnp.full_like(each, jnp.nan) if index == place else each for index, (_, each) in enumerate(leaves)]
+        seen = jax.device_get(run(jax.tree.unflatten(structure, ruined), case.params))
+        for name, values in seen.items():
+            if not np.all(np.isnan(values) | (values == sound[name])):
+                wrong.append(f"{jax.tree_util.keystr(path)}: {name} = {values}, not {sound[name]}")
+    assert not wrong, "\n".join(wrong)
