@@ -190,14 +190,9 @@ def test_the_page_s_paper_has_everything(tmp_path):
     assert "allocations.theorem-1" in drawn
     assert (tmp_path / "figures" / "allocations" / "peaks.csv").is_file()
     page = docs["papers/allocations.md"]
-    assert (
-        page.count("not recorded yet: run <code>moe-theory verify allocations</code>") == 2
-    )  # the paper and its claim
-    for shown in (
-        listed["statement"],
-        "<code>lambda runs: np.log2(np.log(256)) + 1</code>",
-        "<code>allocations.py</code>",
-    ):
+    missing = "not recorded yet: run <code>moe-theory verify allocations</code>"
+    assert page.count(missing) == 2  # of the paper and of its claim
+    for shown in (listed["statement"], "lambda runs: np.log2(np.log(256)) + 1", "<code>allocations.py</code>"):
         assert shown in page
     (line,) = re.findall(r'href="../source/allocations.html#(line-\d+)"', page)
     assert f'id="{line}"' in docs["source/allocations.md"]
