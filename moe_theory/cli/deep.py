@@ -85,6 +85,7 @@ def deep(
     results.nc, summary.json, verdicts.json and deep.svg.
     """
     from moe_theory.deep import datasets, presets, runs
+    from moe_theory.deep import reading as reading_named
     from moe_theory.report import deep as pages
     from moe_theory.verify.request import parsed
 
@@ -106,7 +107,7 @@ def deep(
             )
         plan = runs.Plan(
             preset=chosen,
-            reading=deep.reading(reading),
+            reading=reading_named(reading),
             replicates=chosen.replicates if replicates is None else replicates,
             seed=seed,
             every=every,

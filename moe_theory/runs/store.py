@@ -103,7 +103,7 @@ class Store:
         path = self.folder / MANIFEST
         again = "run the sweep again, which writes a new one and computes nothing twice"
         try:
-            manifest = json.loads(path.read_text(encoding="utf-8"))
+            manifest = read_json(path)
         except FileNotFoundError:
             raise InvalidRunError(
                 f"{self.folder} holds no sweep: there is no {MANIFEST} in it. Name another folder."
