@@ -9,7 +9,7 @@ from pathlib import Path
 from moe_theory.core.errors import InvalidReportError, shortened
 from moe_theory.report.rendering import to_html, to_markdown
 from moe_theory.runs.files import read_json, write_text
-from moe_theory.verify.verdict import Report, Status, Verdict
+from moe_theory.verify.verdict import ID_WORDS, Report, Status, Verdict, is_id
 
 SCHEMA = "moe-theory/verdicts/3"
 NUMBERS = "verdicts.json"  # what verifying writes
@@ -137,12 +137,15 @@ def _read(path: Path) -> Report:
 
 
 def check(verdicts: Sequence[Verdict]) -> None:
-    """Raises: InvalidReportError for verdicts that no page can show: two on one claim under one reading, a curve whose
-    columns have different lengths or that is over places below 0.
+    """Raises: InvalidReportError for what no page can show: an id that is none, two verdicts on a claim under one
+    reading, a curve whose columns have different lengths or that is over places below 0.
     """
     known = set()
     for place, verdict in enumerate(verdicts):
         here, name, curve = f"verdicts[{place}]", (verdict.claim, verdict.setting), verdict.curve
+        for field, id in {"claim": verdict.claim, "replaced_by": verdict.replaced_by}.items():
+            if id is not None and not is_id(id):
+                raise InvalidReportError(f"{here}.{field}={shortened(id)} must be {ID_WORDS}")
         if name in known:
             raise InvalidReportError(
                 f"{here}.claim={shortened(verdict.claim)} has two verdicts under {shortened(verdict.setting)}"

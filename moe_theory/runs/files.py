@@ -46,8 +46,9 @@ def whole(path: Path, way_out: str = WAY_OUT, is_durable: bool = False) -> Itera
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         if path.is_dir() and temporary.is_dir():
-            shutil.rmtree(path)  # a folder cannot be replaced at once
-        temporary.replace(path)
+            _replace_folder(temporary, path)
+        else:
+            temporary.replace(path)
         if is_durable:
             folder = os.open(path.parent, os.O_RDONLY)
             try:
@@ -59,6 +60,18 @@ def whole(path: Path, way_out: str = WAY_OUT, is_durable: bool = False) -> Itera
     finally:
         with contextlib.suppress(OSError):
             shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink(missing_ok=True)
+
+
+def _replace_folder(new: Path, path: Path) -> None:
+    """Put a folder in the place of another, which goes when the new one is there: they cannot be exchanged at once."""
+    old = path.with_name(f"{new.name}.old")
+    path.rename(old)
+    try:
+        new.rename(path)
+    except OSError:
+        old.rename(path)
+        raise
+    shutil.rmtree(old)
 
 
 def write_whole(path: Path, data: bytes, way_out: str = WAY_OUT, is_durable: bool = False) -> None:

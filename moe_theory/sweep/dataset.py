@@ -16,10 +16,11 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from moe_theory.core.errors import InvalidRunError, OutputError
-from moe_theory.runs.files import whole
+from moe_theory.runs.files import read_json, whole
 
 LARGEST_NETCDF = 2**31 - 4  # bytes of a variable, by the format
-ZARR_MARK = ".zgroup"  # a file in every Zarr folder of format 2
+ZARR_ATTRIBUTES = ".zattrs"  # the file of a Zarr group of format 2 that holds its attributes
+MARK = "moe_theory"  # an attribute of every dataset of this package: its version
 _INTEGERS = (int, np.integer)
 
 
@@ -72,8 +73,8 @@ def to_netcdf(data: xr.Dataset, path: Path) -> Path:
 def to_zarr(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
     """Write a Zarr folder with a chunk a cell. Raises: OutputError; InvalidRunError without the package zarr."""
     zarr = _extra("zarr", "zarr")
-    if path.is_dir() and not (path / ZARR_MARK).is_file():
-        raise OutputError(f"{path} is a folder of something else than Zarr, and is kept. Name another place.")
+    if path.is_symlink() or (path.exists() and not _is_ours(path)):
+        raise OutputError(f"{path} is something else than results of a sweep, and is kept. Name another place.")
     with whole(path) as temporary:
         # Format 2: that of text is not settled in format 3, and every reader knows it.
         data.drop_vars(list(data)).to_zarr(temporary, mode="w", zarr_format=2, consolidated=False)
@@ -95,6 +96,14 @@ def to_zarr(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
                 group[name][(*index, ...)] = variable.variable[index].values
         zarr.consolidate_metadata(str(temporary), zarr_format=2)
     return path
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        attributes = read_json(folder / ZARR_ATTRIBUTES)
+    except (OSError, ValueError):
+        return False
+    return isinstance(attributes, dict) and MARK in attributes
 
 
 def to_parquet(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:

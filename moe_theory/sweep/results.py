@@ -204,7 +204,8 @@ class Results:
     def to_zarr(self, path: str | os.PathLike[str]) -> Path:
         """Write a Zarr folder (format 2), a cell at a time, the same bytes for the same results.
 
-        Raises: OutputError where it cannot be written; InvalidRunError without the extra `zarr`.
+        Raises: OutputError where it cannot be written or would replace anything but results of a sweep;
+            InvalidRunError without the extra `zarr`.
         """
         from moe_theory.sweep import dataset
 

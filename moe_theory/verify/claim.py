@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidClaimError, InvalidRunError
+from moe_theory.core.errors import InvalidClaimError, InvalidRunError, shortened
 from moe_theory.core.system import Observe, System
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell, Start
+from moe_theory.verify.verdict import ID_WORDS, is_id
 
 if TYPE_CHECKING:
     from moe_theory.sweep.results import Results
@@ -157,7 +158,7 @@ class Claim:
     Raises: InvalidClaimError for an incomplete declaration.
     """
 
-    id: str
+    id: str  # of lower-case letters and digits, joined by hyphens and dots: "mine.lemma-4"
     paper: str
     where: str  # "Proposition 4, Eq. (18)"
     statement: str  # one sentence, in our words
@@ -177,6 +178,9 @@ class Claim:
     module: str = ""  # that declares it
 
     def __post_init__(self) -> None:
+        for name, id in {"id": self.id, "replaced_by": self.replaced_by}.items():
+            if id is not None and not is_id(id):
+                raise InvalidClaimError(f"claim {shortened(self.id)}: {name}={shortened(id)} must be {ID_WORDS}.")
         if self.kind not in KINDS:
             raise InvalidClaimError(f"claim {self.id}: kind={self.kind!r} must be one of {', '.join(KINDS)}.")
         if not self.margin >= 0:

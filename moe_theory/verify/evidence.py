@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import jax
 import numpy as np
@@ -176,7 +177,7 @@ class Archive:
             path.unlink()
 
     def _path(self, claim: Claim, reading: ReadingLike) -> Path:
-        return self.folder / f"{claim.id}@{reading.name}.npz"
+        return self.folder / f"{claim.id}@{quote(reading.name, safe=' ,=')}.npz"
 
 
 def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:

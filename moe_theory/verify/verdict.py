@@ -4,6 +4,7 @@ import dataclasses
 import enum
 import functools
 import math
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -12,6 +13,16 @@ from typing import Any
 from moe_theory.core.errors import InvalidReportError, shortened
 
 LARGEST = 2**63 - 1  # that a count or a seed may be
+LONGEST_ID = 120  # characters
+ID_WORDS = (
+    f"of lower-case letters and digits, joined by single hyphens and dots, and at most {LONGEST_ID} characters long, "
+    "such as mine.lemma-4: files are named after it"
+)
+
+
+def is_id(text: str) -> bool:
+    """Whether a claim may have this id."""
+    return len(text) <= LONGEST_ID and re.fullmatch(r"[a-z0-9]+(?:[.-][a-z0-9]+)*", text) is not None
 
 
 class Status(enum.StrEnum):

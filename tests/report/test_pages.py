@@ -348,6 +348,9 @@ def test_what_cannot_be_merged_is_refused(report, tmp_path):
     ragged = dataclasses.replace(samples.verdict().curve, low=[0.0])
     with pytest.raises(InvalidReportError, match="different lengths"):
         pages.read_reports([folder_of(tmp_path / "3", report, samples.verdict(curve=ragged))])
+    for name in ("claim", "replaced_by"):
+        with pytest.raises(InvalidReportError, match=rf"verdicts\[0\]\.{name}='../../../x/own' must be of lower-case"):
+            pages.read_reports([folder_of(tmp_path / "5", report, samples.verdict(**{name: "../../../x/own"}))])
     with pytest.raises(InvalidReportError, match="two verdicts"):
         pages.read_reports([folder_of(tmp_path / "4", report, samples.verdict(), samples.verdict())])
 

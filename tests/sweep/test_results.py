@@ -1,10 +1,12 @@
 """Results of sweeps: catches wrong numbers or labels, reads nobody asked for, and files that differ or lose any."""
 
 import copy
+import errno
 import hashlib
 import json
 import pickle
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -196,13 +198,33 @@ def test_files_hold_everything_and_are_the_same_twice(kept, form, request, tmp_p
             xr.testing.assert_identical(back.load(), data)
 
 
-def test_a_folder_of_something_else_is_never_replaced(statistics, tmp_path):
+def test_only_a_folder_of_ours_is_replaced_and_only_by_a_whole_one(statistics, tmp_path, monkeypatch):
     pytest.importorskip("zarr")
     with pytest.raises(OutputError, match="something else"):
         mt.Results.open(statistics).to_zarr(statistics)
-    target = tmp_path / "results.zarr"
+    target, results = tmp_path / "results.zarr", mt.Results.open(statistics)
     for _ in range(2):
-        mt.Results.open(statistics).to_zarr(target)
+        results.to_zarr(target)
+    assert [path.name for path in tmp_path.iterdir()] == ["results.zarr"]
+    first = contents(target)
+    with monkeypatch.context() as patched:
+        rename = Path.rename
+
+        def fails(old, new):
+            if old.suffix == ".part":
+                raise OSError(errno.ENOSPC, "no space")
+            return rename(old, new)
+
+        patched.setattr(Path, "rename", fails)
+        with pytest.raises(OutputError, match="no space"):
+            results.to_zarr(target)
+    assert contents(target) == first
+    (tmp_path / "link.zarr").symlink_to(target)
+    xr.Dataset({"theirs": ("x", [1.0])}).to_zarr(tmp_path / "theirs.zarr", zarr_format=2)
+    for name in ("link.zarr", "theirs.zarr"):
+        with pytest.raises(OutputError, match="something else"):
+            results.to_zarr(tmp_path / name)
+    assert xr.open_zarr(tmp_path / "theirs.zarr").theirs == 1
     with pytest.raises(OutputError):
         mt.Results.open(statistics).to_netcdf(target)
     (tmp_path / "file").write_text("")

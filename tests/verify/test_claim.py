@@ -19,6 +19,11 @@ from .declarations import experiment, make
         ({"margin": 0.0}, "an equality needs a margin"),
         ({"predict": None}, "needs `predict`"),
         ({"statement": ""}, "say in one sentence"),
+        *(
+            ({name: id}, f"{name}=.* must be of lower-case")
+            for name in ("id", "replaced_by")
+            for id in ("../../../x/own", "/x", "a/b", "a..b", ".a", "a.", "A", "a_b", "", "a\n", "a\0", "é", 121 * "a")
+        ),
     ],
 )
 def test_an_incomplete_claim_is_refused(changes, message):

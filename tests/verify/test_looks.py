@@ -10,7 +10,7 @@ import pytest
 from moe_theory import continual
 from moe_theory.runs import Run
 from moe_theory.verify import Status, evidence, session
-from moe_theory.verify.evidence import Archive
+from moe_theory.verify.evidence import Archive, Samples
 from moe_theory.verify.interim import SequentialTest, alpha_spent, look_sizes
 from moe_theory.verify.request import blank_verdict, resolve
 from moe_theory.verify.verdict import Report, Stop
@@ -183,6 +183,14 @@ def test_a_verification_goes_on_where_it_stopped(ran, tmp_path):
     ran.clear()
     session.carry_out(request_for(FAR, OPEN), archive=archive)
     assert not ran
+
+
+def test_a_reading_s_name_leads_nowhere(tmp_path):
+    reading = dataclasses.replace(request_for(FAR).studies[0].reading, name="../../../x/own")
+    archive = Archive(tmp_path / "samples")
+    archive.save(FAR, reading, 0, Samples(*np.zeros((3, 2, 1))), ["mean"])
+    assert archive.load(FAR, reading, 0) is not None
+    assert [path.parent.name for path in tmp_path.rglob("*.npz")] == ["samples"]
 
 
 @pytest.mark.parametrize("damage", ["seed", "claim", "bytes", "shape"])
