@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import DamagedChunkError, InvalidRunError, MissingChunkError, OutputError
-from moe_theory.runs.files import SUFFIX, digest, unpack, write_whole
+from moe_theory.runs.files import SUFFIX, digest, read_json, unpack, write_whole
 from moe_theory.runs.locks import Locks
 
 SCHEMA = "moe-theory/sweep/1"
