@@ -3,7 +3,6 @@
 import dataclasses
 import fnmatch
 import functools
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +18,7 @@ from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_pl
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.presets import preset
 from moe_theory.report import deep, merging, pages, plots
+from moe_theory.runs.files import read_json
 from moe_theory.runs.store import MANIFEST, Store
 from moe_theory.sweep.systems import sweepable
 from moe_theory.verify import explore
@@ -155,7 +155,7 @@ def _of_exploration(run: str, path: Path) -> Bearing:
         document = _json(file)
         versions |= document["versions"]
         verdict = Verdict.from_json(document["points"][0]["verdict"])
-        said = tuple(tuple(line.split(" ", 1)) for line in document["summary"])
+        said = tuple((line.partition(" ")[0], line.partition(" ")[2]) for line in document["summary"])
         found.append((verdict.paper, Statement(verdict.claim, verdict.where, verdict.statement, said)))
     note = f"A map of where {' and '.join(each.claim for _, each in found)} holds."
     return Bearing(run, note, _by_paper(found), versions["moe-theory"], is_map=True)
@@ -240,7 +240,7 @@ def _schema(file: Path) -> str | None:
 
 def _json(file: Path) -> Any:
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return read_json(file)
     except (OSError, ValueError) as failure:
         raise InvalidReportError(f"{file} cannot be read as JSON ({failure}). Run what wrote it again.") from None
 

@@ -3,13 +3,12 @@
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from moe_theory.core.errors import InvalidReportError
+from moe_theory.core.errors import InvalidReportError, shortened
 from moe_theory.report.rendering import to_html, to_markdown
-from moe_theory.runs.files import write_text
+from moe_theory.runs.files import read_json, write_text
 from moe_theory.verify.verdict import Report, Status, Verdict
 
 SCHEMA = "moe-theory/verdicts/3"
@@ -36,17 +35,20 @@ def write_numbers(report: Report, folder: Path) -> Path:
 
 def write_pages(report: Report, folder: Path) -> list[Path]:
     """Write `report.html` and `report.md` into `folder`; their paths. Raises: OutputError."""
-    paths = [folder / name for name in PAGE_NAMES]
-    for path, text in zip(paths, (to_html(report), to_markdown(report)), strict=True):
-        write_text(path, text)
-    return paths
+    return _written(folder, dict(zip(PAGE_NAMES, (to_html(report), to_markdown(report)), strict=True)))
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:
     """Write the pages, and `report.json` with their numbers, into `folder`; the paths. Raises: OutputError."""
-    numbers = folder / REPORT_JSON
-    write_text(numbers, to_json(report))
-    return [*write_pages(report, folder), numbers]
+    texts = (to_html(report), to_markdown(report), to_json(report))
+    return _written(folder, dict(zip(OWN_NAMES, texts, strict=True)))
+
+
+def _written(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Files in `folder`, none of which is replaced before all of them could be made."""
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    return [folder / name for name in texts]
 
 
 def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
@@ -120,33 +122,41 @@ def _files(path: Path) -> list[Path]:
 
 def _read(path: Path) -> Report:
     try:
-        document: Any = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except (OSError, ValueError) as failure:
         reason = " ".join(str(getattr(failure, "strerror", None) or failure).split())
         raise InvalidReportError(f"{path} cannot be read as JSON ({reason}). Run `moe-theory verify` again.") from None
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema != SCHEMA:
         raise InvalidReportError(
-            f"{path} has schema {schema!r} and not {SCHEMA!r}: it is no report, or another version's. Run the command "
-            "that wrote it again."
+            f"{path} has schema {shortened(schema)} and not {SCHEMA!r}: it is no report, or another version's. Run the "
+            "command that wrote it again."
         )
     try:
         report = Report.from_json(document)
-        checked(report.verdicts)
-    except (TypeError, KeyError, ValueError, AttributeError) as failure:
+        check(report.verdicts)
+    except InvalidReportError as failure:
         raise InvalidReportError(
-            f"{path} is not a whole report ({type(failure).__name__}: {failure}). Run the command that wrote it again."
+            f"{path} is not a whole report ({failure}). Run the command that wrote it again."
         ) from None
     return report
 
 
-def checked(verdicts: Sequence[Verdict]) -> None:
-    """Raises: ValueError for verdicts whose curve has columns of different lengths, or that stand there twice."""
-    names = [(verdict.claim, verdict.setting) for verdict in verdicts]
-    if len(set(names)) < len(names):
-        raise ValueError("a claim has two verdicts under one reading")
-    for verdict in verdicts:
-        if verdict.curve is not None:
-            columns = [column for column in vars(verdict.curve).values() if column is not None]
-            if len({len(column) for column in columns}) > 1:
-                raise ValueError(f"the curve of {verdict.claim} has columns of different lengths")
+def check(verdicts: Sequence[Verdict]) -> None:
+    """Raises: InvalidReportError for verdicts that no page can show: two on one claim under one reading, a curve whose
+    columns have different lengths or that is over places below 0.
+    """
+    known = set()
+    for place, verdict in enumerate(verdicts):
+        here, name, curve = f"verdicts[{place}]", (verdict.claim, verdict.setting), verdict.curve
+        if name in known:
+            raise InvalidReportError(
+                f"{here}.claim={shortened(verdict.claim)} has two verdicts under {shortened(verdict.setting)}"
+            )
+        known.add(name)
+        if curve is None:
+            continue
+        if len({len(column) for column in vars(curve).values() if column is not None}) > 1:
+            raise InvalidReportError(f"{here}.curve has columns of different lengths")
+        if not all(at > 0 for at in curve.abscissa or ()):
+            raise InvalidReportError(f"{here}.curve.abscissa={shortened(curve.abscissa)} must be positive numbers")

@@ -1,5 +1,6 @@
 """Pictures of one verdict: its number line, and observed against predicted over its components."""
 
+import dataclasses
 import io
 import math
 from collections.abc import Iterator, Sequence
@@ -47,13 +48,14 @@ def number_line(verdict: Verdict) -> NumberLine | None:
     margin = verdict.margin if math.isfinite(verdict.margin) else 0.0
     is_below, is_above = allowed_sides(verdict)
     limits = [limit for limit, is_free in ((-margin, is_below), (margin, is_above)) if not is_free]
-    shown = [value for value in (0.0, estimate, low, high, *limits) if math.isfinite(value)]
+    shown = [value for value in (0.0, estimate, low, high, *limits) if abs(value) < LARGEST_DRAWN]
     start, stop = min(shown), max(shown)
     room = _ROOM * (stop - start) or 1.0
     start, stop = start - room, stop + room
 
     def place(value: float) -> float:
-        return round(INSET + (WIDTH - 2 * INSET) * (value - start) / (stop - start), 2)
+        share = (min(max(value, start), stop) - start) / (stop - start)
+        return round(INSET + (WIDTH - 2 * INSET) * share, 2)
 
     return NumberLine(
         zero=place(0.0),
@@ -92,6 +94,7 @@ NARROW_WIDTH = 2.8  # of a plot with few components
 FEW_COMPONENTS = 3
 PLOT_EDGES = {"left": 0.55, "right": 0.12, "bottom": 0.27, "top": 0.3}  # inches around a plot's axes
 MAX_LABELS = 5  # on a panel's axis
+LARGEST_DRAWN = 1e150  # squares and ratios of what is drawn must be numbers
 FALLBACK_FONTS = "'DejaVu Sans', Verdana, sans-serif"  # of letters that are left to whoever shows the picture
 PREDICTED: dict[str, Any] = {
     "color": "C1",
@@ -154,10 +157,16 @@ def picture_words(verdict: Verdict, curve: Curve) -> str:
 
 def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
     """Observed over predicted at each component, with the interval of their difference and what the claim allows."""
+    columns = {
+        name: np.array(column) for name, column in vars(curve).items() if name != "labels" and column is not None
+    }
+    held = {name: np.clip(column, -LARGEST_DRAWN, LARGEST_DRAWN) for name, column in columns.items()}
+    held = {name: np.where(np.isinf(columns[name]), columns[name], column) for name, column in held.items()}
+    curve = dataclasses.replace(curve, **{name: column.tolist() for name, column in held.items()})
     if curve.abscissa is None:
         _draw_components(panel, verdict, curve)
     else:
-        _draw_rate(panel, curve, np.array(curve.abscissa))
+        _draw_rate(panel, curve, np.maximum(curve.abscissa, 1 / LARGEST_DRAWN))
     step = -(-len(curve.labels) // MAX_LABELS)
     places = np.arange(len(curve.labels)) if curve.abscissa is None else np.array(curve.abscissa)
     panel.set_xticks(places[::step], [label.replace("$", r"\$") for label in curve.labels[::step]])
@@ -181,7 +190,7 @@ def _draw_components(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
     low, high = (ends.min(), ends.max()) if len(ends) else (0.0, 1.0)
     if 0 < low < 0.6 * high:
         low = 0.0
-    room = 0.12 * (high - low) or 0.5
+    room = max(0.12 * (high - low) or 0.5, 1e-12 * max(-low, high))
     bottom, top = low - room, high + room
     is_below, is_above = allowed_sides(verdict)
     wide = np.r_[-0.5, places, len(places) - 0.5]
@@ -200,6 +209,7 @@ def _draw_rate(panel: "Axes", curve: Curve, places: np.ndarray) -> None:
     panel.errorbar(places, observed, bars, **OBSERVED)
     ends = np.r_[predicted, observed, observed + bars[1], observed - bars[0]]
     ends = ends[np.isfinite(ends) & (ends > 0)]
+    ends = np.maximum(ends, 1 / LARGEST_DRAWN)
     low, high = (ends.min(), ends.max()) if len(ends) else (0.1, 1.0)
     room, side_room = max((high / low) ** 0.12, 1.05), (places.max() / places.min()) ** 0.06
     panel.set(xlim=(places.min() / side_room, places.max() * side_room), ylim=(low / room, high * room))

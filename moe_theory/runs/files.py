@@ -141,6 +141,15 @@ def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> P
     return folder
 
 
+def read_json(path: Path) -> Any:
+    """What a JSON file holds. Raises: OSError; ValueError for what is no JSON, NaN and lone surrogates among it, or
+    nested 200 deep.
+    """
+    from pydantic_core import from_json
+
+    return from_json(path.read_bytes(), allow_inf_nan=False)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file, as `whole` does. Raises: OutputError where it cannot be written."""
     write_whole(path, text.encode())

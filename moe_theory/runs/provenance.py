@@ -69,9 +69,11 @@ def backend() -> str:
 
 @functools.cache
 def source_digest(*folders: str) -> str:
-    """A digest of source files: of folders such as "core", or paths outside the package, else of the whole package."""
+    """A digest of source files: of folders such as "core", or files and folders outside the package by their paths;
+    of the whole package unless given."""
     root = Path(moe_theory.__file__).parent
-    paths = [path for folder in folders for path in (root / folder).glob("*.py")] if folders else root.rglob("*.py")
+    given = [root / folder for folder in folders]
+    paths = [path for each in given for path in ([each] if each.is_file() else each.glob("*.py"))] or root.rglob("*.py")
     digest = hashlib.sha256()
     for path in sorted(paths):
         digest.update(str(path).removeprefix(f"{root}/").encode())

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import DamagedChunkError, InvalidRunError, MissingChunkError, OutputError
-from moe_theory.runs.files import SUFFIX, digest, unpack, write_whole
+from moe_theory.runs.files import SUFFIX, digest, read_json, unpack, write_whole
 from moe_theory.runs.locks import Locks
 
 SCHEMA = "moe-theory/sweep/1"
@@ -103,7 +103,7 @@ class Store:
         path = self.folder / MANIFEST
         again = "run the sweep again, which writes a new one and computes nothing twice"
         try:
-            manifest = json.loads(path.read_text(encoding="utf-8"))
+            manifest = read_json(path)
         except FileNotFoundError:
             raise InvalidRunError(
                 f"{self.folder} holds no sweep: there is no {MANIFEST} in it. Name another folder."

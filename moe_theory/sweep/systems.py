@@ -38,7 +38,7 @@ class Sweepable:
     build: Callable[..., System]  # (dims, **choices) -> the same object for equal arguments
     observables: Mapping[str, Observable]
     default_observables: tuple[str, ...]
-    sources: tuple[str, ...]  # folders of the package, or others by their paths, whose files decide the numbers
+    sources: tuple[str, ...]  # that decide the numbers: folders of the package, or paths of other files and folders
     # Sizes unless given; `max_experts` is the largest num_experts of the grid.
     default_dims: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     # Static choices, such as a policy, by their names; the first is the default.

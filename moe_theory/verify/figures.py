@@ -45,7 +45,7 @@ class FigureSpec:
     size: tuple[float, float]  # of the drawing without its caption, in inches
     compute: Compute
     draw: Callable[[xr.Dataset, "FigureBase"], None]
-    caption: Callable[[xr.Dataset], str]
+    caption: Callable[[xr.Dataset], str] = lambda data: closing(data)
     claims: tuple[str, ...] = ()  # globs over the ids of those that it bears on
 
 

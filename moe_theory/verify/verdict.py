@@ -2,11 +2,16 @@
 
 import dataclasses
 import enum
+import functools
 import math
 import types
 import typing
 from collections.abc import Mapping
 from typing import Any
+
+from moe_theory.core.errors import InvalidReportError, shortened
+
+LARGEST = 2**63 - 1  # that a count or a seed may be
 
 
 class Status(enum.StrEnum):
@@ -105,8 +110,8 @@ class Verdict:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Verdict":
-        """The verdict that `to_json` wrote. Raises: TypeError, KeyError or ValueError for anything else."""
-        return _made(cls, document)
+        """The verdict that `to_json` wrote. Raises: InvalidReportError for anything else, with the field."""
+        return _parsed(cls, document, "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,31 +134,71 @@ class Report:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Report":
-        """The report that `to_json` wrote. Raises: TypeError, KeyError or ValueError for anything else."""
-        return _made(cls, document)
+        """The report that `to_json` wrote. Raises: InvalidReportError for anything else, with the field."""
+        return _parsed(cls, document, "")
 
 
-def _made(cls: Any, document: Mapping[str, Any]) -> Any:
-    hints = typing.get_type_hints(cls)
-    return cls(**{field.name: _parsed(hints[field.name], document[field.name]) for field in dataclasses.fields(cls)})
+_hints = functools.cache(typing.get_type_hints)  # of a dataclass, by field
+_KINDS: dict[Any, tuple[type | tuple[type, ...], str]] = {  # of a type hint: what JSON has for it, and its name
+    bool: (bool, "true or false"),
+    int: (int, f"a whole number from 0 to {LARGEST}"),
+    float: ((int, float), "a finite number or null"),
+    str: (str, "text"),
+    list: (list, "a list"),
+    tuple: (list, "a list"),
+    dict: (dict, "an object"),
+}
 
 
-def _parsed(hint: Any, value: Any) -> Any:
-    """A JSON value as what the type hint of a field says."""
-    kind, parts = typing.get_origin(hint), typing.get_args(hint)
+def _parsed(hint: Any, value: Any, where: str) -> Any:
+    """A JSON value as what a type hint says. Raises: InvalidReportError that names the field `where` it stands."""
+    kind, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
     if kind in (typing.Union, types.UnionType):
-        return None if value is None else _parsed(next(part for part in parts if part is not type(None)), value)
-    if dataclasses.is_dataclass(hint):
-        return _made(hint, value)
+        return None if value is None else _parsed(next(part for part in parts if part is not type(None)), value, where)
+    if kind is float and value is None:
+        return math.nan
+    if isinstance(kind, enum.EnumType):
+        if value not in list(kind):
+            raise _wrong(where, value, f"one of {', '.join(map(str, kind))}")
+        return kind(value)
+    expected, name = _KINDS[dict if dataclasses.is_dataclass(kind) else kind]
+    is_of_type = isinstance(value, expected) and isinstance(value, bool) == (kind is bool)
+    if not is_of_type or not _is_within(kind, value):
+        raise _wrong(where, value, name)
+    if dataclasses.is_dataclass(kind):
+        return kind(**{name: _field(own, value, name, where) for name, own in _hints(kind).items()})
     if kind is list:
-        return [_parsed(parts[0], part) for part in value]
+        return [_parsed(parts[0], part, f"{where}[{place}]") for place, part in enumerate(value)]
     if kind is tuple:
-        return tuple(_parsed(part, each) for part, each in zip(parts, value, strict=True))
-    if hint is float:
-        return math.nan if value is None else float(value)
-    if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return hint(value)
-    return value
+        if len(value) != len(parts):
+            raise _wrong(where, value, f"a list of {len(parts)}")
+        return tuple(_parsed(parts[place], part, f"{where}[{place}]") for place, part in enumerate(value))
+    if kind is dict:
+        return {
+            _parsed(str, key, where): _parsed(parts[1], part, f"{where}[{shortened(key)}]")
+            for key, part in value.items()
+        }
+    return float(value) if kind is float else value
+
+
+def _is_within(kind: Any, value: Any) -> bool:
+    """Whether a value of the right type is one that can be kept and shown."""
+    if kind is int:
+        return 0 <= value <= LARGEST
+    if kind is float:
+        return -LARGEST < value < LARGEST if isinstance(value, int) else math.isfinite(value)
+    return not isinstance(value, str) or not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def _field(hint: Any, document: Mapping[str, Any], name: str, where: str) -> Any:
+    inside = f"{where}.{name}" if where else name
+    if name not in document:
+        raise InvalidReportError(f"{inside} is missing")
+    return _parsed(hint, document[name], inside)
+
+
+def _wrong(where: str, value: Any, wanted: str) -> InvalidReportError:
+    return InvalidReportError(f"{where or 'the document'}={shortened(value)} must be {wanted}")
 
 
 def _without_nan(value: Any) -> Any:

@@ -190,18 +190,17 @@ def test_the_page_s_paper_has_everything(tmp_path):
     assert "allocations.theorem-1" in drawn
     assert (tmp_path / "figures" / "allocations" / "peaks.csv").is_file()
     page = docs["papers/allocations.md"]
-    assert (
-        page.count("not recorded yet: run <code>moe-theory verify allocations</code>") == 2
-    )  # the paper and its claim
-    for shown in (listed["statement"], "<code>lambda runs: np.log2(np.log(256)) + 1</code>", "allocations/claims.py"):
+    missing = "not recorded yet: run <code>moe-theory verify allocations</code>"
+    assert page.count(missing) == 2  # of the paper and of its claim
+    for shown in (listed["statement"], "lambda runs: np.log2(np.log(256)) + 1", "<code>allocations.py</code>"):
         assert shown in page
-    (line,) = re.findall(r'href="../source/allocations-claims.html#(line-\d+)"', page)
-    assert f'id="{line}"' in docs["source/allocations-claims.md"]
+    (line,) = re.findall(r'href="../source/allocations.html#(line-\d+)"', page)
+    assert f'id="{line}"' in docs["source/allocations.md"]
     assert '<a href="../gallery.html#allocations-peaks"><span>Largest loads</span>' in page  # and no picture
     _, _, figure = docs["gallery.md"].partition("{ #allocations-peaks }")
     assert "Not drawn" in figure.partition("###")[0]
     assert "<code>moe-theory figures allocations peaks</code>" in figure
-    assert "::: allocations" in docs["api/allocations.md"]
+    assert "::: allocations.system" in docs["api/allocations.md"]
     assert "| [allocations](papers/allocations.md) |" in docs["index.md"]
 
 

@@ -1,8 +1,12 @@
 """The page, its Markdown and its JSON: all say the same, whatever the verdicts say, and can be read again."""
 
+import copy
 import dataclasses
+import functools
 import json
 import math
+import operator
+import random
 import re
 
 import pytest
@@ -262,8 +266,8 @@ def test_a_made_report_is_not_merged_again(report, tmp_path):
         ("{", "cannot be read as JSON"),
         ("[]", "has schema None"),
         ('{"schema": "moe-theory/verdicts/1", "verdicts": []}', "has schema 'moe-theory/verdicts/1'"),
-        ('{"schema": "moe-theory/verdicts/3", "verdicts": [{}]}', "is not a whole report (KeyError"),
-        ('{"schema": "moe-theory/verdicts/3", "verdicts": 3}', "is not a whole report"),
+        ('{"schema": "moe-theory/verdicts/3", "verdicts": [{}]}', "(verdicts[0].claim is missing)"),
+        ('{"schema": "moe-theory/verdicts/3", "verdicts": 3}', "is not a whole report (verdicts=3 must be a list)"),
     ],
 )
 def test_what_is_no_report_is_refused_in_one_line(tmp_path, content, words, capsys):
@@ -275,6 +279,62 @@ def test_what_is_no_report_is_refused_in_one_line(tmp_path, content, words, caps
     printed = capsys.readouterr().err
     assert words in printed
     assert printed.count("\n") == 1
+
+
+STRANGE = [  # JSON of values of every type, at the ends of their ranges and beyond, some of which is no JSON
+    *("null", "true", "-1", "3", "1e308", "-1e308", "5e-324", "1e400", "1" + 400 * "0", "9" * 5000, "NaN", "-Infinity"),
+    *('""', '"text"', '"<b>"', r'"\ud800"', r'"\u0000\u001b["', f'"{"a" * 5000}"', '"SUPPORTED"', '"NaN"'),
+    *("[]", "[1, 2]", '["x"]', "[[0]]", "{}", '{"x": 1}', "[" * 100_000 + "]" * 100_000, '{"x":' * 100_000, ""),
+]
+
+
+def places_of(value, path=()):
+    """Paths of everything in a document: of lists the first two entries."""
+    if path:
+        yield path
+    parts = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    for name, part in parts:
+        yield from places_of(part, (*path, name))
+
+
+def test_one_strange_field_is_refused_or_shown(report, tmp_path):
+    """Every field in turn, missing or with a few of the strange values: one line, or a page; nothing else."""
+    verdicts = [next(each for each in report.verdicts if each.status is status) for status in Status]
+    document = json.loads(pages.to_json(with_verdicts(report, *verdicts)))
+    chance, path, shown, refused = random.Random(0), tmp_path / "verdicts.json", {}, []
+    for place in places_of(document):
+        for strange in (None, "further", *chance.sample(STRANGE, 3)):
+            changed = copy.deepcopy(document)
+            *outer, name = place
+            at = functools.reduce(operator.getitem, outer, changed)
+            if strange is None:
+                del at[name]
+            elif strange == "further" and isinstance(at, dict):
+                at["further"] = 1
+            else:
+                at[name] = "here"
+            path.write_text(json.dumps(changed).replace('"here"', str(strange)))
+            try:
+                found = pages.read_reports([path]).verdicts
+            except InvalidReportError as failure:
+                refused.append(str(failure))
+            else:
+                shown |= {json.dumps(verdict.to_json()): verdict for verdict in found}
+    assert len(refused) > 300
+    assert all(len(line) < 800 and "\n" not in line for line in refused)
+    assert len(shown) > 40
+    made = with_verdicts(report, *(dataclasses.replace(each, claim=f"x.{n}") for n, each in enumerate(shown.values())))
+    assert Page(rendering.to_html(made)).wrong == []
+    assert to_markdown(made).encode()
+
+
+def test_what_cannot_be_shown_replaces_nothing(report, tmp_path, monkeypatch):
+    paths = pages.write_report(with_verdicts(report, samples.verdict()), tmp_path)
+    before = [path.read_bytes() for path in paths]
+    monkeypatch.setattr(pages, "to_markdown", lambda report: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        pages.write_report(with_verdicts(report), tmp_path)
+    assert [path.read_bytes() for path in paths] == before
 
 
 def test_what_cannot_be_merged_is_refused(report, tmp_path):
