@@ -37,7 +37,7 @@ class Answer:
     claim: Claim
     statement: Markup
     formula: Markup
-    declaration: sources.Declaration
+    declaration: sources.Declaration | None  # None where no class in its module can be told to be its own
     calls: list[tuple[str, str]]  # public functions: name and address
     verdicts: list[dict[str, Any]] | None  # None where no run of the paper is recorded
     replaces: list[str]
@@ -168,7 +168,7 @@ def answer(id: str) -> Answer:
         statement=_paragraphs(claim.statement),
         formula=mathml(claim.formula),
         declaration=found,
-        calls=[(_name(value), _api_address(value)) for value in found.calls],
+        calls=[(_name(value), _api_address(value)) for value in (found.calls if found else ())],
         verdicts=None if record is None else list(record.of(id).values()),
         replaces=[each.id for each in every_claim().values() if each.replaced_by == id],
     )

@@ -68,19 +68,18 @@ def path_of(module: ModuleType) -> Path:
     return Path(*file.parts[-len(module.__name__.split(".")) - (file.stem == "__init__") :])
 
 
-def declaration(claim: Claim, is_public: Callable[[Any], bool]) -> Declaration:
-    """The class that declares a claim.
+def declaration(claim: Claim, is_public: Callable[[Any], bool]) -> Declaration | None:
+    """The class that declares a claim: the one that fits its id, source, kind and statement best; None if none does.
 
     Args:
         is_public: of an object, whether it is described elsewhere: what such a function calls is not followed.
-    Raises: LookupError unless one class fits the claim's id, source, kind and statement better than all others.
     """
     module = importlib.import_module(claim.module)
     fits = [(found.fit(claim), found) for found in _declared(module)]
     best = max((fit for fit, _ in fits), default=-1)
     fitting = [found for fit, found in fits if fit == best]
     if best < 0 or len(fitting) > 1:
-        raise LookupError(f"{claim.module}: no class, or more than one, fits the claim {claim.id}.")
+        return None
     (found,) = fitting
     parts = {
         name: ast.unparse(_bare(value)) for name, value in found.assigned.items() if name in (*NUMBERS, "experiment")
@@ -146,7 +145,7 @@ class _Declared:
         kind = keywords.get("kind", self.decorator.func)  # which the name of `rate` and its like spells out
         statement = self.assigned.get("__doc__") or ast.Constant(ast.get_docstring(self.node))
         asked = [
-            (self.decorator.args[0], claim.id),
+            (keywords.get("id") or self.decorator.args[0], claim.id),
             (keywords["where"], claim.where),
             (kind, claim.kind),
             (statement, claim.statement),

@@ -1,6 +1,7 @@
 """The command line, on Click. Each command is a file here, imported when it is asked for; JAX only when it runs."""
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -8,7 +9,7 @@ import click
 
 from moe_theory import __version__
 from moe_theory.cli.output import EXITS, refuse, stop
-from moe_theory.core.errors import MoeTheoryError
+from moe_theory.core.errors import MoeTheoryError, OutputError
 
 GROUPS = {  # commands by heading; "sweep show" is `show` of sweep.py
     "See what there is": ("tour", "claims", "figures"),
@@ -32,9 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `moe-theory`: run a command, sys.argv's unless given; exits with a code where it is not 0."""
     try:
         app.main(None if arguments is None else list(arguments), "moe-theory", standalone_mode=False)
+        sys.stdout.flush()
     except click.ClickException as mistake:
         mistake.show()
         raise SystemExit(mistake.exit_code) from None
+    except OSError as failure:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left cannot be written at exit either
+        if not isinstance(failure, BrokenPipeError):
+            refuse(OutputError(f"standard output cannot be written: {failure.strerror or failure}."))
 
 
 class _App(click.Group):
@@ -61,6 +67,8 @@ class _App(click.Group):
             sys.stderr.close()  # the reader of a pipe has gone; there is nobody to tell
         except MoeTheoryError as failure:
             refuse(failure)
+        except OSError as failure:  # of a full disk, a name that is too long, a folder without permission
+            refuse(OutputError(f"{failure.filename or 'standard output'}: {failure.strerror or failure}."))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))

@@ -101,6 +101,7 @@ def merge(
     from moe_theory.merging import reading as reading_named
     from moe_theory.merging.online import merge_online
     from moe_theory.merging.testbed.checkpoint import merge_checkpoint
+    from moe_theory.merging.testbed.tasks import Setting
     from moe_theory.merging.testbed.training import PATTERN
     from moe_theory.report import merging
     from moe_theory.runs.files import prepare_folder
@@ -111,6 +112,8 @@ def merge(
     policies.named(policy, Dims())
     if max_active is not None:
         constraints.require(constraints.Count, max_active=max_active)
+        if checkpoint is None:
+            _require_so_many(max_active, Setting().num_experts)
     if write_merged is not None and checkpoint is None:
         raise InvalidRunError("--write-merged merges a checkpoint's experts: name it with --checkpoint.")
     if write_merged is not None and write_merged.exists():
@@ -122,9 +125,7 @@ def merge(
     )
     stream = open_stream()
     active = stream.num_experts if max_active is None else max_active
-    constraints.require_ordered(
-        {"max_active": active, "num_experts": stream.num_experts}, "max_active", "num_experts", "the stream has no more"
-    )
+    _require_so_many(active, stream.num_experts)
     params = chosen.params(max_active=active)
     rows = merge_online(stream, policy, slots, params, monitor, seed)
     served, is_interrupted = merging.shown_live(rows, console, slots, policy)
@@ -145,6 +146,13 @@ def merge(
         print_lines(console, *(f"wrote {path}" for path in paths))
     if is_interrupted:
         raise KeyboardInterrupt
+
+
+def _require_so_many(max_active: int, num_experts: int) -> None:
+    from moe_theory.core import constraints
+
+    values = {"max_active": max_active, "num_experts": num_experts}
+    constraints.require_ordered(values, "max_active", "num_experts", "there are no more to merge")
 
 
 def _is_python(source: Path | None) -> bool:

@@ -8,7 +8,16 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
-PATH = click.Path(path_type=Path)
+
+
+class _Path(click.Path):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value):
+            self.fail("is empty. Name a path.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = _Path(path_type=Path)
 
 seed_option: Decorator = click.option("--seed", default=0, help="Seed of all random numbers.")
 module_option: Decorator = click.option("--module", type=PATH, help="A Python file that declares claims of your own.")

@@ -23,6 +23,7 @@ EXITS = {
     INTERRUPTED: "it was interrupted (Ctrl-C, SIGTERM): one line says what is kept",
 }
 _LOG_WIDTH = 160  # columns of a log or a pipe
+_LEAST_WIDTH = 20  # columns that tables can be laid out in
 
 
 def open_console(to_stderr: bool = False) -> "Console":
@@ -30,8 +31,7 @@ def open_console(to_stderr: bool = False) -> "Console":
     from rich.console import Console
 
     console = Console(stderr=to_stderr, markup=False, emoji=False)
-    if not console.is_terminal:
-        console.width = _LOG_WIDTH
+    console.width = max(console.width, _LEAST_WIDTH) if console.is_terminal else _LOG_WIDTH
     return console
 
 

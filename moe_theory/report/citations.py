@@ -225,7 +225,7 @@ _RUN_KINDS: tuple[tuple[Callable[[Path], bool], Callable[[str, Path], Bearing]],
 
 
 def _holds_verdicts(path: Path) -> bool:
-    return path.is_dir() and (any(path.rglob(pages.NUMBERS)) or (path / pages.REPORT_JSON).is_file())
+    return path.is_dir() and (any(pages.numbers_below(path)) or (path / pages.REPORT_JSON).is_file())
 
 
 def _schema(file: Path) -> str | None:

@@ -13,6 +13,7 @@ from moe_theory.verify.verdict import ID_WORDS, Report, Status, Verdict, is_id
 
 SCHEMA = "moe-theory/verdicts/3"
 NUMBERS = "verdicts.json"  # what verifying writes
+DEPTH = 3  # folders below the one that is named in which reports are looked for
 PAGE_NAMES = ("report.html", "report.md")  # what is made of it
 REPORT_JSON = "report.json"  # the numbers of pages that are made again
 OWN_NAMES = (*PAGE_NAMES, REPORT_JSON)
@@ -101,12 +102,17 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
     )
 
 
+def numbers_below(folder: Path) -> list[Path]:
+    """The `verdicts.json` in a folder and those below it, by name; no deeper, so that naming `/` takes no minutes."""
+    return sorted(file for depth in range(DEPTH + 1) for file in folder.glob("*/" * depth + NUMBERS))
+
+
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise InvalidReportError(f"{path} does not exist: name a folder that `moe-theory verify --out` wrote.")
-    found = sorted(path.rglob(NUMBERS)) or [file for file in [path / REPORT_JSON] if file.is_file()]
+    found = numbers_below(path) or [file for file in [path / REPORT_JSON] if file.is_file()]
     if not found:
         raise InvalidReportError(
             f"{path} holds no {NUMBERS}, nor does a folder below it: name one that `moe-theory verify --out` wrote."

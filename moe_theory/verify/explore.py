@@ -278,8 +278,10 @@ def plan_search(
     module: str | None = None,
 ) -> Plan:
     """The search, before anything runs. Raises: as `explore`."""
-    if points < 2:
-        raise InvalidRunError(f"points={points} must be at least 2: an axis has two ends. Raise points.")
+    if not 2 <= points <= MOST_POINTS:  # refused before an axis of so many is made
+        raise InvalidRunError(
+            f"points={points} must be from 2, the ends of an axis, to {MOST_POINTS}: all share one error. Change it."
+        )
     if refine < 0:
         raise InvalidRunError(f"refine={refine} must not be negative. Raise refine.")
     claims = registry.select_claims([pattern])

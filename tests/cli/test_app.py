@@ -14,6 +14,7 @@ from rich.table import Table
 from moe_theory import __version__, cli
 from moe_theory.cli import output
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.report import pages
 from moe_theory.runs import terminal_progress
 
 COLUMNS = 80
@@ -172,3 +173,55 @@ def test_words_are_no_markup(capsys):
             progress.running(words)
             progress.at(words)
         assert "[/b] [k]" in shown.getvalue()
+
+
+@pytest.mark.parametrize("command", [["claims", "continual.lemma-4"], ["claims", "continual.lemma-4", "--json"]])
+def test_a_full_disk_is_one_line(command):
+    """Would catch a traceback, or an exit code of 0, where standard output cannot be written."""
+    with open("/dev/full", "w") as full:
+        code = "import sys; from moe_theory.cli import main; main(sys.argv[1:])"
+        done = subprocess.run([sys.executable, "-c", code, *command], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert re.fullmatch(r"moe-theory: standard output.*: No space left on device\.\n", done.stderr)
+
+
+@pytest.mark.parametrize("columns", [1, 5, 20])
+def test_a_terminal_of_any_width_ends(columns, monkeypatch):
+    """Would catch a table that is laid out for ever in fewer columns than it has."""
+    monkeypatch.setattr("rich.console.Console.is_terminal", True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert output.open_console().width == max(columns, 20)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["report", "a" * 300], "File name too long"),
+        (
+            ["explore", "continual.lemma-4", "--over", "signal_scale=.5..20", "--points", "1000000000"],
+            "points=1000000000",
+        ),
+        (["merge", "--max-active", "99"], "max_active=99 must be at most num_experts=8"),
+        (["merge", "--policy", "tanbar"], "unknown policy 'tanbar'. Did you mean 'tanbr'"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_at_once(arguments, message, refused, tmp_path, monkeypatch):
+    """Would catch a traceback, an axis of more points than memory, and training in vain."""
+    monkeypatch.chdir(tmp_path)
+    assert message in refused(*arguments)
+
+
+def test_an_empty_path_is_none(capsys):
+    """Would catch `--out ''`, a variable that is not set in a script, which would write into the present folder."""
+    with pytest.raises(SystemExit) as exit:
+        cli.main(["verify", "continual.lemma-4", "--out", ""])
+    assert exit.value.code == 2
+    assert "Invalid value for '--out': is empty. Name a path." in capsys.readouterr().err
+
+
+def test_reports_are_looked_for_a_few_folders_down(tmp_path):
+    """Would catch `cite /`, or a home folder, that takes minutes."""
+    for place in ("one/two/three", "one/two/three/four"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / pages.NUMBERS).touch()
+    assert pages.numbers_below(tmp_path) == [tmp_path / "one/two/three" / pages.NUMBERS]

@@ -139,6 +139,8 @@ def test_a_claim_leads_to_the_functions_that_compute_it():
 
     assert "theorem_1" in called("generalization.theorem-1.fixed-router")
     assert "theorem_1" not in called("continual.lemma-12.tasks")
+    elsewhere = dataclasses.replace(by_id["continual.lemma-4"], where="Lemma 0")
+    assert sources.declaration(elsewhere, callable) is None
 
 
 DOCSTRING = """The bound. Raises: OneError for x.
