@@ -31,7 +31,10 @@ def open_console(to_stderr: bool = False) -> "Console":
     from rich.console import Console
 
     console = Console(stderr=to_stderr, markup=False, emoji=False)
-    console.width = max(console.width, _LEAST_WIDTH) if console.is_terminal else _LOG_WIDTH
+    if not console.is_terminal:
+        console.width = _LOG_WIDTH
+    elif console.width < _LEAST_WIDTH:  # else it follows the terminal's
+        console.width = _LEAST_WIDTH
     return console
 
 

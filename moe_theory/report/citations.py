@@ -158,7 +158,7 @@ def _of_exploration(run: str, path: Path) -> Bearing:
         said = tuple((line.partition(" ")[0], line.partition(" ")[2]) for line in document["summary"])
         found.append((verdict.paper, Statement(verdict.claim, verdict.where, verdict.statement, said)))
     note = f"A map of where {' and '.join(each.claim for _, each in found)} holds."
-    return Bearing(run, note, _by_paper(found), versions["moe-theory"], is_map=True)
+    return Bearing(run, note, _by_paper(found), " ".join(versions["moe-theory"].split()), is_map=True)
 
 
 def _of_sweep(run: str, path: Path) -> Bearing:

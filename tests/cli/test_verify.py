@@ -149,7 +149,7 @@ def test_a_user_s_own_claims_are_in_table_json_and_report(ran, tmp_path):
     out = tmp_path / "out"
     printed = ran("verify", "--module", module, "--reading", "unit-signal", "--replicates", "512", "--out", out).out
     assert "mine.moves" in printed
-    assert "ERROR in mine.broken under unit-signal: KeyError" in printed
+    assert "ERROR in mine.broken under unit-signal: UnknownNameError" in printed
     statuses = {each["claim"]: each["status"] for each in json.loads((out / "verdicts.json").read_text())["verdicts"]}
     assert statuses == {"mine.moves": "SUPPORTED", "mine.broken": "ERROR"}
     page = (out / "report.html").read_text()
