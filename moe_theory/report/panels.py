@@ -169,7 +169,8 @@ def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
         _draw_rate(panel, curve, np.maximum(curve.abscissa, 1 / LARGEST_DRAWN))
     step = -(-len(curve.labels) // MAX_LABELS)
     places = np.arange(len(curve.labels)) if curve.abscissa is None else np.array(curve.abscissa)
-    panel.set_xticks(places[::step], [label.replace("$", r"\$") for label in curve.labels[::step]])
+    labels = [label.replace("$", r"\$").encode(errors="backslashreplace").decode() for label in curve.labels[::step]]
+    panel.set_xticks(places[::step], labels)
 
 
 def _draw_components(panel: "Axes", verdict: Verdict, curve: Curve) -> None:

@@ -271,4 +271,4 @@ def _listed(parts: Sequence[str]) -> str:
 
 def _safe(name: str) -> str:
     """A name without characters that an address or an id would have to escape."""
-    return quote(name, safe="").replace("%", "~")
+    return quote(name, safe="", errors="backslashreplace").replace("%", "~")

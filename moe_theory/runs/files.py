@@ -164,5 +164,7 @@ def read_json(path: Path) -> Any:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, as `whole` does. Raises: OutputError where it cannot be written."""
-    write_whole(path, text.encode())
+    """Write a text file, as `whole` does, with escapes for lone surrogates, which names of files and messages may have.
+    Raises: OutputError where it cannot be written.
+    """
+    write_whole(path, text.encode(errors="backslashreplace"))

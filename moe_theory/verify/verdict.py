@@ -117,7 +117,7 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary for JSON, where numbers that do not exist are null."""
-        return _without_nan(dataclasses.asdict(self))
+        return _plain(dataclasses.asdict(self))
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Verdict":
@@ -141,7 +141,7 @@ class Report:
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)  # spent, by experiment and reading
 
     def to_json(self) -> dict[str, Any]:
-        return {**_without_nan(dataclasses.asdict(self)), "verdicts": [each.to_json() for each in self.verdicts]}
+        return {**_plain(dataclasses.asdict(self)), "verdicts": [each.to_json() for each in self.verdicts]}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Report":
@@ -212,11 +212,14 @@ def _wrong(where: str, value: Any, wanted: str) -> InvalidReportError:
     return InvalidReportError(f"{where or 'the document'}={shortened(value)} must be {wanted}")
 
 
-def _without_nan(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    """What JSON can say: null for NaN and infinity, escapes for lone surrogates."""
+    if isinstance(value, str):
+        return str(value).encode(errors="backslashreplace").decode()
     if isinstance(value, dict):
-        return {key: _without_nan(part) for key, part in value.items()}
+        return {_plain(key): _plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_without_nan(part) for part in value]
+        return [_plain(part) for part in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

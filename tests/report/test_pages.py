@@ -222,6 +222,10 @@ def test_files_say_the_same_again(report, tmp_path):
     document = json.loads(paths[-1].read_text())
     assert document["schema"] == "moe-theory/verdicts/3"
     assert sum(document["summary"].values()) == len(report.verdicts)
+    odd = samples.verdict(reason="\ud800 said", reading="\udcff")
+    odd.curve.labels[0] = "\udcff"
+    pages.write_report(dataclasses.replace(with_verdicts(report, odd), command="verify \udcff"), tmp_path)
+    assert pages.read_reports([tmp_path]).verdicts[0].reason == r"\ud800 said"
     infinite = with_verdicts(report, samples.verdict(interval=(-math.inf, 0.5)))
     assert json.loads(pages.to_json(infinite))["verdicts"][0]["interval"] == [None, 0.5]
 
