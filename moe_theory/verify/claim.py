@@ -43,7 +43,7 @@ Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first repli
 
 
 class ReadingLike(Protocol):
-    """A named set of choices, such as `core.readings.Reading`."""
+    """A named set of choices, such as `core.papers.Reading`."""
 
     @property
     def name(self) -> str: ...
