@@ -136,7 +136,7 @@ class Planted:
         if self.kind == "probability":
             predict = lambda runs: self.claimed  # noqa: E731
         return Claim(
-            id=f"self-test.{self.kind}",
+            id=f"self-test.{self.kind.replace('_', '-')}",
             paper="self-test",
             where="planted",
             statement="A statement whose truth is known.",

@@ -112,6 +112,7 @@ def write_safetensors(path: Path, arrays: Mapping[str, np.ndarray], metadata: Ma
 
 _PARTS = {"layer": r"\d+", "expert": r"\d+", "name": r".+"}
 _NEAREST = 3
+_MOST_NAMED = 16  # experts, in a message
 
 
 class Match(NamedTuple):
@@ -296,7 +297,7 @@ def _checked_layer(
         )
     missing = next(number for number in itertools.count() if number not in experts)
     if missing < len(experts):
-        there = shortened(", ".join(map(str, sorted(experts))))
+        there = ", ".join(map(str, sorted(experts)[:_MOST_NAMED])) + (", ..." if len(experts) > _MOST_NAMED else "")
         raise InvalidCheckpointError(
             f"layer {layer} has the experts {there}, but not {missing}: they must be numbered from 0. Complete it."
         )
