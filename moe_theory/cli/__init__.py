@@ -37,10 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.ClickException as mistake:
         mistake.show()
         raise SystemExit(mistake.exit_code) from None
-    except OSError as failure:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left cannot be written at exit either
+    except OSError as failure:  # of a full disk, a name that is too long, a folder without permission
+        if failure.filename is None:  # standard output's: what is left cannot be written at exit either
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(failure, BrokenPipeError):
-            refuse(OutputError(f"standard output cannot be written: {failure.strerror or failure}."))
+            refuse(OutputError(f"{failure.filename or 'standard output'}: {failure.strerror or failure}."))
 
 
 class _App(click.Group):
@@ -67,8 +68,6 @@ class _App(click.Group):
             sys.stderr.close()  # the reader of a pipe has gone; there is nobody to tell
         except MoeTheoryError as failure:
             refuse(failure)
-        except OSError as failure:  # of a full disk, a name that is too long, a folder without permission
-            refuse(OutputError(f"{failure.filename or 'standard output'}: {failure.strerror or failure}."))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))

@@ -82,9 +82,17 @@ class OneOf:
 
 @dataclasses.dataclass(frozen=True)
 class Squared:
-    """0, or a number whose square the run can hold, with room for sums of squares."""
+    """0, or a number whose square the run's precision can hold, with room for sums of squares."""
 
     room: float = 1e4
+
+    def complaint(self, name: str, value: Any) -> str | None:
+        dtype = jnp.zeros(()).dtype
+        low, high = math.sqrt(np.finfo(dtype).tiny) * self.room, math.sqrt(np.finfo(dtype).max) / self.room
+        if value == 0 or low <= abs(value) <= high:
+            return None
+        bounds = f"0, or between {low:.1g} and {high:.1g}"
+        return f"must be {bounds}: {dtype} must hold its square. Change {name}, or run in float64."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +113,7 @@ class AtMost:
 Real = Float[Scalar, ""]
 NonNegative = Annotated[Real, Within(low=0)]
 Positive = Annotated[Real, Within(low=0, open_low=True)]
-Scale = Annotated[Real, Within(low=0), Squared()]  # of what lengths are taken of
+Scale = Annotated[Real, Within(low=0), Squared()]  # of vectors whose squared lengths are computed
 Probability = Annotated[Real, Within(0, 1, why="it is a probability")]
 OpenProbability = Annotated[Real, Within(0, 1, open_low=True, open_high=True, why="it is a probability")]
 Flag = Annotated[Bool[Scalar, ""], OneOf((True, False))]
@@ -130,9 +138,7 @@ def check(params: Any, dims: Any = None) -> Values:
         for constraint in constraints:
             if isinstance(constraint, AtMost):
                 continue
-            if isinstance(constraint, Squared):
-                _require_squared(name, value.item(), constraint, jnp.zeros(()).dtype)
-            elif isinstance(constraint, PaddedTo):
+            if isinstance(constraint, PaddedTo):
                 most = getattr(dims, constraint.size, None)
                 if most is not None and value > most:
                     raise InvalidParamsError(
@@ -225,15 +231,6 @@ def require_representable(
         raise error(
             f"{name}={value!r} is outside what {np.dtype(dtype)} can hold, {smallest:.3g} to {largest:.3g} in "
             "size. Change it, or run in float64."
-        )
-
-
-def _require_squared(name: str, value: float, constraint: Squared, dtype: Any) -> None:
-    low, high = math.sqrt(np.finfo(dtype).tiny) * constraint.room, math.sqrt(np.finfo(dtype).max) / constraint.room
-    if value != 0 and not low <= value <= high:
-        raise InvalidParamsError(
-            f"{name}={value!r} must be 0, or between {low:.1g} and {high:.1g}: {np.dtype(dtype)} must hold its square. "
-            f"Change {name}, or run in float64."
         )
 
 

@@ -1,7 +1,8 @@
 """Overparameterized linear tasks: what closed forms share (gaps between tasks, ratios, powers of r, rounds), and the
 minimum-norm update of a local expert.
 
-Given NumPy float64 a function computes in float64; given JAX arrays, traced or not, it computes in their precision."""
+Given NumPy float64 a function computes in float64; given JAX arrays, traced or not, it computes in their precision.
+"""
 
 from typing import NamedTuple
 

@@ -48,7 +48,7 @@ def record_arrival(
     total_change = jnp.where(jnp.any(chosen), total_change, jnp.nan)
     weights = jnp.sum(chosen, axis=0) / jnp.maximum(jnp.sum(chosen), 1)
     total = metrics.served + weights.astype(truth.dtype)
-    shift = jnp.where(weights > 0, weights / jnp.where(weights > 0, total, 1), 0)
+    shift = weights / jnp.where(total > 0, total, 1)
     return Metrics(
         served=total,
         centres=metrics.centres + shift[:, None] * (truth[None, :] - metrics.centres),

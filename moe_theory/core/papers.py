@@ -1,7 +1,8 @@
 """Papers: what everything outside a paper's folder knows of it, and which papers are installed.
 
 A distribution registers a paper by an entry point of the group `moe_theory.papers`, and so does this package for its
-own. That is all it takes: claims, sweeps, figures, citations and reports ask here."""
+own. That is all it takes: claims, sweeps, figures, citations and reports ask here.
+"""
 
 import dataclasses
 import functools

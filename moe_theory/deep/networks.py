@@ -32,6 +32,9 @@ from moe_theory.deep.layers import (
     zeros,
 )
 
+_KERNEL_SIDE = 3
+_POOL_SIDE = 2
+
 
 class Weights(NamedTuple):
     """The weights of one network, or with leaves (M, ...) of a stack of M."""
@@ -125,10 +128,6 @@ def squared_distance(one: PyTree, other: PyTree) -> Float[Array, ""]:
     """Sum over all leaves of |a - b|^2: for `params`, the square of the papers' locality norm |w_t - w_{t-1}|."""
     squares = jax.tree.map(lambda a, b: jnp.sum(jnp.square(a - b)), one, other)
     return jax.tree.reduce(jnp.add, squares)
-
-
-_KERNEL_SIDE = 3
-_POOL_SIDE = 2
 
 
 class _Layer(NamedTuple):

@@ -98,19 +98,18 @@ def system(
         value = jnp.sum(mix * served.value(state.world, pick.weights))
         # Weights picked by a network that has diverged are no policy's: nothing is said of their regret.
         is_blind = jnp.isnan(pick.prediction + pick.bonus)
-        knows_best = served.best is not None
-        lost = jnp.where(is_blind, jnp.nan, _regret(served, state.world, mix, value, params) if knows_best else 0.0)
+        lost = jnp.where(is_blind, jnp.nan, _regret(served, state.world, mix, value, params))
         state = State(
             world=state.world,
             memory=chosen.learn(learn_key, state.memory, pick, estimate, feedback, time, params),
             monitor=watch.watch(state.monitor, feedback, params),
-            regret=state.regret + lost,
+            regret=state.regret if served.best is None else state.regret + lost,
             reward=state.reward + value,
             round=time,
         )
         mean_value = state.reward / time.astype(value.dtype)
-        regrets = (lost, state.regret) if knows_best else (jnp.full_like(value, jnp.nan),) * 2
-        return state, Info(pick, feedback, mix, estimate, value, regrets[0], mean_value, regrets[1])
+        cumulative = lost if served.best is None else state.regret
+        return state, Info(pick, feedback, mix, estimate, value, lost, mean_value, cumulative)
 
     return System(init, step)
 
@@ -118,5 +117,6 @@ def system(
 def _regret(
     reward: Reward, world: Environment, mix: Float[Array, " V"], value: Float[Array, ""], params: Params
 ) -> Float[Array, ""]:
-    assert reward.best is not None
+    if reward.best is None:
+        return jnp.full_like(value, jnp.nan)
     return jnp.sum(mix * reward.value(world, reward.best(world, mix, params))) - value

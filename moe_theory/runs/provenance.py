@@ -73,7 +73,8 @@ def source_digest(*folders: str) -> str:
     of the whole package unless given."""
     root = Path(moe_theory.__file__).parent
     given = [root / folder for folder in folders]
-    paths = [path for each in given for path in ([each] if each.is_file() else each.glob("*.py"))] or root.rglob("*.py")
+    named = (path for each in given for path in ([each] if each.is_file() else each.glob("*.py")))
+    paths = named if folders else root.rglob("*.py")
     digest = hashlib.sha256()
     for path in sorted(paths):
         digest.update(str(path).removeprefix(f"{root}/").encode())

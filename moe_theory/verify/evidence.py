@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidClaimError, InvalidRunError
+from moe_theory.core.errors import InvalidClaimError
 from moe_theory.runs import Cell, Progress, replicate_rounds, run_cells
 from moe_theory.runs.files import write_whole
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
@@ -111,17 +111,18 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     return Samples(observed, predicted, scale * claim.margin, trivial)
 
 
-def require_sound(runs: Runs) -> None:
-    """Raise InvalidRunError where the final state of a replicate is NaN somewhere: its run has overflowed."""
+def find_overflows(runs: Runs) -> dict[str, str]:
+    """What is wrong with the runs, by name, in which the final state of a replicate is NaN somewhere."""
+    found = {}
     for name, run in runs.items():
         leaves = [leaf for leaf in map(np.asarray, jax.tree.leaves(run.state)) if leaf.dtype.kind == "f"]
         lost = [np.isnan(leaf).any(axis=tuple(range(leaf.ndim - 1))) for leaf in leaves]
-        count = int(np.sum(np.any(lost, axis=0))) if lost else 0
-        if count:
-            raise InvalidRunError(
+        if count := int(np.sum(np.any(lost, axis=0))) if lost else 0:
+            found[name] = (
                 f"{count} of {len(run.replicates)} replicates of {name!r} are NaN after {run.rounds[-1]} rounds: they "
                 "have overflowed. Change the parameters."
             )
+    return found
 
 
 def labels_of(claim: Claim, runs: Runs, rounds: np.ndarray, num_components: int) -> list[str]:

@@ -280,7 +280,8 @@ def plan_search(
     """The search, before anything runs. Raises: as `explore`."""
     if not 2 <= points <= MOST_POINTS:  # refused before an axis of so many is made
         raise InvalidRunError(
-            f"points={points} must be from 2, the ends of an axis, to {MOST_POINTS}: all share one error. Change it."
+            f"points={points} must be between 2 and {MOST_POINTS}: an axis has two ends, and all points share one "
+            "error. Change points."
         )
     if refine < 0:
         raise InvalidRunError(f"refine={refine} must not be negative. Raise refine.")

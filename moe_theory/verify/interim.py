@@ -7,7 +7,7 @@ many looks there are, so that a verdict does not depend on when its last look wa
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from moe_theory.core.errors import unknown_name
+from moe_theory.core.errors import InvalidRunError, unknown_name
 from moe_theory.runs import Run
 from moe_theory.verify import evidence, judgement
 from moe_theory.verify.claim import Claim, Runs
@@ -58,8 +58,10 @@ class SequentialTest:
     def resume(self, samples: Samples, labels: list[str]) -> None:
         self.samples, self.labels = samples, labels
 
-    def extend(self, runs: Runs) -> None:
-        """Take samples from the runs of further replicates; those known already are passed over."""
+    def extend(self, runs: Runs, overflows: Mapping[str, str]) -> None:
+        """Take samples from the runs of further replicates; those known already are passed over. `overflows` says what
+        is wrong with runs, by name: reading one of these is an error.
+        """
         anyone = next(iter(runs.values()))
         replicates, runs = anyone.replicates, _ReadRuns(runs)
         try:
@@ -69,7 +71,8 @@ class SequentialTest:
                     self._end(Status.INAPPLICABLE, f"fails here: {'; '.join(failed)}", len(replicates))
                     return
             samples = evidence.collect(self.claim, runs, len(replicates))
-            evidence.require_sound(runs.read_runs)
+            for name in sorted(runs.read & overflows.keys()):
+                raise InvalidRunError(overflows[name])
             if self.samples is None:
                 self.labels = evidence.labels_of(self.claim, runs, anyone.rounds, samples.observed.shape[1])
             self.samples = samples.from_place(self.count - int(replicates[0])).after(self.samples)
@@ -125,10 +128,6 @@ class _ReadRuns(Mapping[str, Run]):
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
         self.read: set[str] = set()
-
-    @property
-    def read_runs(self) -> dict[str, Run]:
-        return {name: self._runs[name] for name in self.read}
 
     def __getitem__(self, name: str) -> Run:
         if name not in self._runs:

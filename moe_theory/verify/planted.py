@@ -161,7 +161,7 @@ class Planted:
         )
         for count in self.looks:
             records = {name: values[:, known:count] for name, values in samples.items()}
-            test.extend({"planted": Run((), np.array([1]), np.arange(known, count), None, records)})
+            test.extend({"planted": Run((), np.array([1]), np.arange(known, count), None, records)}, overflows={})
             if not test.has_ended:
                 test.look(count)
             if test.has_ended:

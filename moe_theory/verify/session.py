@@ -12,7 +12,7 @@ from typing import Any
 from moe_theory.runs import Cell, Progress, Run, quiet, replicate_rounds
 from moe_theory.runs.provenance import is_x64, now, versions
 from moe_theory.verify.claim import Claim, Experiment
-from moe_theory.verify.evidence import Archive, take_runs
+from moe_theory.verify.evidence import Archive, find_overflows, take_runs
 from moe_theory.verify.interim import SequentialTest
 from moe_theory.verify.request import FAMILY_ERROR, Request, Study, blank_verdict, check_request
 from moe_theory.verify.verdict import Report, Stop, Verdict
@@ -107,7 +107,7 @@ def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error:
     """The verdict on one claim from a single look at its experiment's runs, with the whole error."""
     num_replicates = len(next(iter(runs.values())).replicates)
     test = SequentialTest(claim, blank_verdict(claim, reading, seed, error), num_replicates, is_single_look=True)
-    test.extend(runs)
+    test.extend(runs, find_overflows(runs))
     if not test.has_ended:
         test.look(num_replicates)
     return test.latest
@@ -188,9 +188,10 @@ class StudyMonitor:
         study, last = self.study, self._target
         what = f"{study.name}, replicates {known} to {last - 1}"
         runs = take_runs(study.experiment, cells, known, last, study.seed, progress, what)
+        overflows = find_overflows(runs)
         for test in undecided:
             if test.count < last:
-                test.extend(runs)
+                test.extend(runs, overflows)
                 if self.archive is not None and test.samples is not None:
                     self.archive.save(test.claim, study.reading, study.seed, test.samples, test.labels)
 

@@ -117,8 +117,8 @@ def test_verdicts_do_not_depend_on_the_order_of_claims(ran):
 def test_verdicts_do_not_depend_on_batches(cuts):
     parts, whole = one_test_of(NEAR), one_test_of(NEAR)
     for first, last in itertools.pairwise(cuts):
-        parts.extend({"M=1": run_of(first, last)})
-    whole.extend({"M=1": run_of(0, 128)})
+        parts.extend({"M=1": run_of(first, last)}, overflows={})
+    whole.extend({"M=1": run_of(0, 128)}, overflows={})
     for each in (parts, whole):
         each.look(64)
         each.look(128)
