@@ -2,7 +2,6 @@
 statement, the formula, the code and the verdicts of the recorded run."""
 
 import dataclasses
-import fnmatch
 import functools
 import importlib
 import inspect
@@ -59,16 +58,16 @@ def page(paper: str) -> Page:
     index = []
     left = [claim.id for claim in every_claim().values() if claim.paper == paper]
     for statement, ids in answered(paper):
-        anchor, title = statement.id, statement.source
+        anchor, title = statement.id, statement.where
         if statement.paper != paper:
             anchor, title = f"{statement.paper}-{anchor}", f"{statement.paper}, {title}"
         new = [id for id in ids if id in left]
         left = [id for id in left if id not in new]
-        lines += [f"## {plain(title)} {{ #{anchor} }}", "", slot(anchor, statement.paraphrase), ""]
+        lines += [f"## {plain(title)} {{ #{anchor} }}", "", slot(anchor, statement.says), ""]
         others = [answer(id) for id in ids if id not in new]
         blocks[anchor] = _render("statement", statement=statement, others=others)
         lines += _cards(new, blocks)
-        index.append((anchor, title, statement.paraphrase, _counted(ids)))
+        index.append((anchor, title, statement.says, _counted(ids)))
     if left:
         title = BESIDE if index else UNLISTED
         lines += [f"## {title} {{ #beside }}", "", *_cards(left, blocks)]
@@ -121,8 +120,7 @@ def _with_right_ones(ids: list[str]) -> list[str]:
 
 
 def _answering(statement: Statement, ids: list[str]) -> list[str]:
-    found = (id for glob in statement.claims for id in ids if fnmatch.fnmatchcase(id, glob))
-    return list(dict.fromkeys(found))
+    return [id for id in statement.roles if id in ids]
 
 
 def _counted(ids: list[str]) -> Counter[str]:

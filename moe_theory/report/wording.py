@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
+from moe_theory.verify.status import Judged, judged
 from moe_theory.verify.verdict import Report, Status, Stop, Verdict
 
 MEANINGS: dict[Status, str] = {
@@ -212,6 +213,11 @@ def arranged(report: Report) -> list[Chapter]:
         entries = [Entry(verdicts, replaces.get(verdicts[0].claim, [])) for verdicts in own]
         chapters.append(Chapter(paper, readings, entries))
     return chapters
+
+
+def judged_statements(report: Report) -> list[Judged]:
+    """The report's statements with their statuses."""
+    return [judged(statement, report.verdicts) for statement in report.statements]
 
 
 def claim_anchor(claim: str) -> str:
