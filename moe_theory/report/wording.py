@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from moe_theory.verify.status import Judged, StatementStatus, deciding, judged
-from moe_theory.verify.verdict import Report, Status, Stop, Verdict
+from moe_theory.verify.verdict import Report, Statement, Status, Stop, Verdict
 
 MEANINGS: dict[Status, str] = {
     Status.SUPPORTED: "Shown to hold, within its margin. More than not having been refuted: the whole interval of "
@@ -334,6 +334,8 @@ class Chapter:
     paper: str
     readings: list[str]
     entries: list[Entry]
+    statements: list[tuple[Judged, list[Entry]]]  # each with those of its claims that no statement before it has
+    others: list[Entry]  # of no statement that the report has
 
     def counts(self, reading: str | None = None) -> Counter[Status]:
         verdicts = (verdict for entry in self.entries for verdict in entry.verdicts)
@@ -350,12 +352,17 @@ def arranged(report: Report) -> list[Chapter]:
     replaces: dict[str, list[str]] = {}
     for claim, verdicts in by_claim.items():
         replaces.setdefault(verdicts[0].replaced_by or "", []).append(claim)
-    chapters = []
+    chapters, waiting = [], judged_statements(report)
     for paper in dict.fromkeys(verdict.paper for verdict in report.verdicts):
         own = [verdicts for verdicts in by_claim.values() if verdicts[0].paper == paper]
         readings = list(dict.fromkeys(verdict.setting for verdicts in own for verdict in verdicts))
         entries = [Entry(verdicts, replaces.get(verdicts[0].claim, [])) for verdicts in own]
-        chapters.append(Chapter(paper, readings, entries))
+        left = {entry.claim: entry for entry in entries}
+        found = []
+        for known in [each for each in waiting if each.statement.roles.keys() & left.keys()]:
+            found.append((known, [left.pop(id) for id in known.statement.roles if id in left]))
+            waiting.remove(known)
+        chapters.append(Chapter(paper, readings, entries, found, list(left.values())))
     return chapters
 
 
@@ -387,6 +394,10 @@ def decisive(known: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
 
 def claim_anchor(claim: str) -> str:
     return f"claim:{_safe(claim)}"
+
+
+def statement_anchor(statement: Statement) -> str:
+    return f"statement:{_safe(statement.name)}"
 
 
 def verdict_anchor(verdict: Verdict) -> str:
