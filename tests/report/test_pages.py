@@ -18,7 +18,7 @@ from moe_theory import cli
 from moe_theory.core.errors import InvalidReportError, OutputError
 from moe_theory.report import pages, rendering, wording
 from moe_theory.report.rendering import to_markdown
-from moe_theory.report.wording import facts, number
+from moe_theory.report.wording import facts
 from moe_theory.verify.verdict import Status, Stop
 
 HOSTILE = "<script>alert(1)</script> | \"quoted\" & 'so' `code` {{ 7 * 7 }} ](javascript:x)"
