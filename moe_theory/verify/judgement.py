@@ -262,7 +262,9 @@ def _detectable_limit(margin: float, count: int, error: float, least_ratio: floa
         cumulative = np.r_[0, stats.binom.cdf(counts, count, probability)]
         return float(stats.binom.pmf(counts, count, probability) @ cumulative[refuting]) - POWER
 
-    return float(optimize.brentq(excess_power, margin, 1, xtol=1e-6)) if excess_power(1) > 0 else float("nan")
+    if excess_power(1) <= 0:
+        return float("nan")
+    return float(optimize.root_scalar(excess_power, bracket=(margin, 1), xtol=1e-6).root)
 
 
 def _detectable_probability(claimed: float, count: int, error: float, sign: int) -> float:
@@ -368,8 +370,8 @@ def _examine_limit_ordering(
     """Test the log ratio of the smaller side to the larger at the points of the last decade and a step further; the
     curve has the means.
     """
-    both = np.hstack([samples.observed, samples.predicted])
-    last = last_decades(np.asarray(claim.abscissa, np.float64), 1)
+    both, abscissa = np.hstack([samples.observed, samples.predicted]), np.asarray(claim.abscissa, np.float64)
+    last = last_decades(abscissa, 1)
     count = samples.observed.shape[1]
     places = np.eye(count)[last]
     weights = np.vstack([places, 2 * places[-1] - places[0]])
@@ -394,7 +396,7 @@ def _examine_limit_ordering(
         **numbers,
         curve=dataclasses.replace(
             _curve(labels, predicted, observed, around.low, around.high, np.zeros(count)),
-            abscissa=list(claim.abscissa or ()),
+            abscissa=abscissa.tolist(),
         ),
     )
     return verdict, _look(verdict, samples, float(measured[worst]), error)
