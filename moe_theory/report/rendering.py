@@ -108,6 +108,8 @@ def templates() -> "jinja2.Environment":
         "repeat_words": wording.repeat_words,
         "sentence": wording.sentence,
         "statement_anchor": wording.statement_anchor,
+        "statement_counts": wording.statement_counts,
+        "statement_status": wording.statement_status,
         "status_counts": wording.status_counts,
         "status_word": wording.status_word,
         "summary": wording.summary,

@@ -64,6 +64,7 @@ _NAMES = {  # by kind, what is predicted and what is observed
 
 
 ROUNDING = 1e-12  # relative, of a standard error that is none
+BY_READING = "by reading"  # the status of a statement that has another one under each
 LOOSE = 10.0  # slack of a bound from which on a page says so
 MOST_NEEDED = 1000.0  # times as many replicates as were run: beyond, no number is named
 
@@ -371,11 +372,20 @@ def judged_statements(report: Report) -> list[Judged]:
     return [judged(statement, report.verdicts) for statement in report.statements]
 
 
+def statement_counts(known: Sequence[Judged]) -> dict[str, int]:
+    """How many statements have each status that occurs; "by reading" are those of which it differs."""
+    found = Counter(statement_status(each) for each in known)
+    return {status: found[status] for status in (*StatementStatus, BY_READING) if found[status]}
+
+
 def status_counts(known: Sequence[Judged]) -> str:
-    """ "12 holds, 7 false, 2 by reading": how many statements have each status, or another under each reading."""
-    found = Counter(each.finding.status if each.finding else None for each in known)
-    said = [f"{found[status]} {status}" for status in StatementStatus if found[status]]
-    return ", ".join(said + ([f"{found[None]} by reading"] if found[None] else []))
+    """ "12 holds, 7 false, 2 by reading"."""
+    return ", ".join(f"{count} {status}" for status, count in statement_counts(known).items())
+
+
+def statement_status(known: Judged) -> str:
+    """A statement's status in a word or two."""
+    return str(known.finding.status) if known.finding else BY_READING if known.by_reading else str(StatementStatus.OPEN)
 
 
 def status_json(known: Judged) -> dict[str, object]:
