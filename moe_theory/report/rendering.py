@@ -92,6 +92,7 @@ def templates() -> "jinja2.Environment":
     names: dict[str, Any] = {
         "Status": Status,
         "MEANINGS": wording.MEANINGS,
+        "STATEMENT_MEANINGS": wording.STATEMENT_MEANINGS,
         "STOPS": wording.STOPS,
         "ABOUT": (wording.ABOUT_MEANS, wording.ABOUT_INTERVALS, wording.ABOUT_ERROR, wording.ABOUT_POWER),
         "Stop": Stop,

@@ -10,6 +10,15 @@ from urllib.parse import quote
 from moe_theory.verify.status import Judged, StatementStatus, deciding, judged
 from moe_theory.verify.verdict import Report, Statement, Status, Stop, Verdict
 
+STATEMENT_MEANINGS: dict[str, str] = {
+    StatementStatus.HOLDS: "In its most favourable reading, within the margins of the claims that decide it.",
+    StatementStatus.AMENDED: "But for a slip, or a hypothesis that the paper leaves out: the card says which.",
+    StatementStatus.FALSE: "Even in its most favourable reading. The card says why, and what holds instead.",
+    StatementStatus.VACUOUS: "True of anything, or implied by a trivial bound.",
+    StatementStatus.OPEN: "Not decided by what was run.",
+    StatementStatus.NOT_TESTABLE: "No run can decide it; the card says why.",
+    "by reading": "Papers leave choices open, and the status differs between the readings that fill them.",
+}
 MEANINGS: dict[Status, str] = {
     Status.SUPPORTED: "Shown to hold, within its margin. More than not having been refuted: the whole interval of "
     "observed − predicted lies where the claim allows it.",
