@@ -43,7 +43,7 @@ PAPER = Paper(
 }""",
     readings=READINGS,
     default_readings=("orthogonal-signal", "sibling", "scaled-signal", "independent-signal"),
-    claims="moe_theory.edge.claims",
+    claims="moe_theory.edge.statements",
     statements="statements.toml",
     figures="moe_theory.edge.figures:FIGURES",
     overview="moe_theory.edge.figures.figure_3:OVERVIEW",

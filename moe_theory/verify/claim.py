@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidClaimError, InvalidRunError, shortened
+from moe_theory.core.errors import InvalidClaimError, InvalidRunError, shortened, unknown_name
 from moe_theory.core.system import Observe, System
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell, Start
@@ -107,6 +107,43 @@ class Experiment:
             for name, overrides in self.cells.items()
         ]
 
+    def over(self, axis: str | Mapping[str, float] | Sequence[str], *values: Any) -> "Selection":
+        """Runs that a claim looks at one at a time, a component each.
+
+        Args:
+            axis: a parameter's name, for the cells that set it and agree in all else; cells' names with the abscissa
+                of each; or cells' names.
+            values: of the parameter, where not all of them are meant.
+        Raises: InvalidClaimError for cells that are not there, or that differ in more than the parameter.
+
+        Examples:
+            >>> from moe_theory.continual.experiments import ROUTER_EXPERT_GRID
+            >>> ROUTER_EXPERT_GRID.over("num_experts", 20, 40).abscissa
+            (20.0, 40.0)
+        """
+        if isinstance(axis, Mapping):
+            return Selection(self, tuple(axis), tuple(axis), tuple(map(float, axis.values())))
+        if not isinstance(axis, str):
+            return Selection(self, tuple(axis), tuple(axis))
+        named = {name: overrides[axis] for name, overrides in self.cells.items() if axis in overrides}
+        chosen = values or tuple(named.values())
+        cells = tuple(name for value in chosen for name, own in named.items() if own == value)
+        rest = {repr({k: v for k, v in self.cells[name].items() if k != axis}) for name in cells}
+        if len(cells) != len(chosen) or len(set(cells)) < len(cells) or len(rest) != 1:
+            raise InvalidClaimError(
+                f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, chosen)) or 'anything'}"
+                f"{' and differ in more than that' if len(rest) > 1 else ''}. Name the cells, with their abscissas."
+            )
+        return Selection(self, cells, cells, tuple(map(float, chosen)))
+
+    def at(self, cell: str) -> "Selection":
+        """One run that a claim looks at, whose components it names itself."""
+        return Selection(self, (cell,))
+
+    def together(self, *cells: str) -> "Selection":
+        """Runs that a claim's functions get at once, as so many arguments."""
+        return Selection(self, cells, is_joint=True)
+
     @property
     def origin(self) -> str:
         """What a verdict's reason says of where its replicates come from; empty where they are simulated."""
@@ -155,6 +192,47 @@ class Experiment:
 
 
 @dataclasses.dataclass(frozen=True)
+class Selection:
+    """Cells of an experiment whose runs a claim looks at: one at a time, jointly, or as a mapping by name."""
+
+    experiment: Experiment
+    cells: tuple[str, ...] | None  # None: all of them, as a mapping
+    labels: tuple[str, ...] | None = None  # of the components
+    abscissa: tuple[float, ...] | None = None
+    is_joint: bool = False
+
+    def __post_init__(self) -> None:
+        for cell in self.cells or ():
+            if cell not in self.experiment.cells:
+                raise InvalidClaimError(str(unknown_name("cell", cell, self.experiment.cells)))
+
+    def call(self, function: Callable[..., Any], runs: Runs) -> list[Any]:
+        """What the function gives: one value a run, or one value of all of them."""
+        if self.cells is None:
+            return [function(runs)]
+        chosen = [runs[cell] for cell in self.cells]
+        return [function(*chosen)] if self.is_joint else [function(run) for run in chosen]
+
+    def measured(self, function: Callable[..., Any]) -> "Values":
+        """`Claim.observe` of a function that gives (B,) or (V, B): a row a replicate, a column a component."""
+        return lambda runs: np.concatenate([np.atleast_2d(part) for part in self.call(function, runs)]).T
+
+    def values(self, value: Any) -> "Callable[[Runs], Any]":
+        """The like of a number, of numbers (V,), or of a function that gives a number, (B,) or (V, B)."""
+        if not callable(value):
+            return lambda runs: value
+
+        def of(runs: Runs) -> np.ndarray:
+            parts = [np.asarray(part) for part in self.call(value, runs)]
+            if len(parts) == 1:
+                return parts[0].T
+            every = np.ones(len(runs[next(iter(self.cells or ()))].replicates))
+            return np.concatenate([np.atleast_2d(part * every) for part in parts]).T
+
+        return of
+
+
+@dataclasses.dataclass(frozen=True)
 class Claim:
     """One numbered statement of a paper, or one sentence about a figure, under a kind of test.
 
@@ -199,6 +277,8 @@ class Claim:
     side: Side | None = None  # of a probability or a rate, also in a limit
     abscissa: Sequence[float] | None = None  # of a rate or a limit: x at the components
     module: str = ""  # that declares it
+    function: Callable[..., Any] | None = None  # that measures it, as its file has it
+    is_computed: bool = False  # whether nothing random enters
 
     def __post_init__(self) -> None:
         for name, id in {"id": self.id, "replaced_by": self.replaced_by}.items():
@@ -286,7 +366,7 @@ def claim(
         True
     """
 
-    def register(declaration: type) -> Claim:
+    def declare(declaration: type) -> Claim:
         declared = {name: value for name, value in vars(declaration).items() if not name.startswith("_")}
         unknown = sorted(declared.keys() - {field.name for field in dataclasses.fields(Claim)})
         if unknown:
@@ -294,18 +374,22 @@ def claim(
         missing = [name for name in ("experiment", "observe") if name not in declared]
         if missing:
             raise InvalidClaimError(f"claim {id}: declare {' and '.join(missing)}.")
-        if id in _REGISTERED:
-            raise InvalidClaimError(f"claim {id} is registered already. Choose another id.")
         attributes: dict[str, Any] = {
             name: value.__func__ if isinstance(value, staticmethod) else value for name, value in declared.items()
         }
         statement, module = inspect.cleandoc(declaration.__doc__ or ""), declaration.__module__
         about: dict[str, Any] = {"id": id, "paper": paper, "where": where, "kind": kind, "margin": margin}
-        made = Claim(**about, statement=statement, replaced_by=replaced_by, module=module, **attributes)
-        _REGISTERED[id] = made
-        return made
+        return register(Claim(**about, statement=statement, replaced_by=replaced_by, module=module, **attributes))
 
-    return register
+    return declare
+
+
+def register(claim: Claim) -> Claim:
+    """Adds a claim to those there are. Raises: InvalidClaimError for an id that is taken."""
+    if claim.id in _REGISTERED:
+        raise InvalidClaimError(f"claim {claim.id} is registered already. Choose another id.")
+    _REGISTERED[claim.id] = claim
+    return claim
 
 
 def registered() -> dict[str, Claim]:

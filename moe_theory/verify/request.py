@@ -159,6 +159,7 @@ def blank_verdict(
         command=f"{command} --module {shlex.quote(module)}" if module else command,
         error=error,
         data=claim.experiment.data,
+        is_computed=claim.is_computed,
     )
 
 

@@ -9,8 +9,8 @@ import pytest
 import moe_theory as mt
 from moe_theory import edge
 from moe_theory.edge import experiments
-from moe_theory.edge.claims.convergence import BINOMIAL, NORMAL, _other_gaps, _overfull, _same_gaps, _share_excess
-from moe_theory.edge.claims.lemmas import _any_disorder, _history_part, _smaller_shortfall
+from moe_theory.edge.statements.convergence import BINOMIAL, NORMAL, _other_gaps, _overfull, _same_gaps, _share_excess
+from moe_theory.edge.statements.lemmas import _any_disorder, _history_part, _smaller_shortfall
 from moe_theory.runs import Run
 
 DIMS = edge.Dims(max_experts=6, num_tasks=3, num_features=5, num_samples=3, max_delay=10)
