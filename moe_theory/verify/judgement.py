@@ -500,7 +500,7 @@ def _limit_ordering_reason(judgement: Judgement, measured: np.ndarray, label: st
 
 
 def _open(said: str, num_replicates: int) -> str:
-    return f"{num_replicates:,} replicates leave it open: {said}"
+    return f"{num_replicates:,} runs leave it open: {said}"
 
 
 def _rounded(value: float, low: float, high: float) -> str:
