@@ -55,8 +55,8 @@ FIGURES = (
     Figure(
         "figure-5",
         "Appendix A.4, Fig. 5, MNIST",
-        "The figure alone shows the two metrics of convolutional experts with and without termination, for M = 1, 4 and "
-        "7.",
+        "The figure alone shows the two metrics of convolutional experts with and without termination, "
+        "for M = 1, 4 and 7.",
         experiments.MNIST,
         (4, 7),
         (FORGETTING, ERROR),
