@@ -69,6 +69,9 @@ _NAMES = {  # by kind, what is predicted and what is observed
     "probability": ("probability claimed", "frequency observed"),
     "rate": ("exponent claimed", "slope observed"),
     "counterexample": ("frequency allowed", "frequency observed"),
+    "limit_probability": ("probability in the limit", "frequency observed"),
+    "limit_rate": ("exponent claimed", "slope observed"),
+    "limit_ordering": ("log ratio claimed, at most", "log ratio observed"),
 }
 
 
@@ -108,7 +111,7 @@ def kind_words(verdict: Verdict) -> str:
 def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
     """Whether observed - predicted may be as far below 0 as it likes, and as far above."""
     side = verdict.side or verdict.kind
-    is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample"}
+    is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample", "limit_ordering"}
     return is_below, side in {"lower_bound", "at_least"}
 
 
@@ -282,7 +285,7 @@ def facts(verdict: Verdict) -> list[Fact]:
 
 def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
     predicted, observed = _NAMES.get(verdict.kind, ("predicted", "observed"))
-    at = f" at {verdict.at}" if verdict.at and verdict.kind != "rate" else ""
+    at = f" at {verdict.at}" if verdict.at and verdict.kind not in {"rate", "limit_rate"} else ""
     side = f", {verdict.side.replace('_', ' ')}" if verdict.side else ""
     if verdict.kind != "identity":
         yield f"{predicted}{side}", (verdict.predicted, at)
