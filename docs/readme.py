@@ -4,7 +4,8 @@
     python docs/readme.py --check    # exits 1 if the README is not what the checked-in data make of it
 
 A part stands between `<!-- generated: NAME, by `make readme` -->` and `<!-- end of NAME -->`; the rest is written by
-hand. Verdicts come from docs/verdicts, figures from `figures/` and the papers' own lists, speed from figures/bench.
+hand. Verdicts come from the papers' recorded runs, figures from `figures/` and the papers' own lists, speed from
+figures/bench.
 """
 
 import fnmatch
@@ -15,12 +16,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `benchmarks`
 
-import recorded
 from gallery import FIGURES, ROOT, Entry, entries
 
 from benchmarks.report import CORES, cost, peer_name, read, times_engine
 from moe_theory import claims
 from moe_theory.core.papers import all_papers
+from moe_theory.verify import recorded
 from moe_theory.verify.verdict import Status
 
 README = ROOT / "README.md"

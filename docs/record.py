@@ -2,19 +2,21 @@
 
     python docs/record.py runs/verdicts/continual runs/verdicts/edge
 
-writes docs/verdicts/continual.json and docs/verdicts/edge.json; `make readme` then fills the README's tables.
+writes moe_theory/continual/recorded.json and moe_theory/edge/recorded.json; `make readme` then fills the README's
+tables.
 """
 
 import shlex
 import sys
 from pathlib import Path
 
-from recorded import FIELDS, FOLDER, Recorded, write
+from gallery import ROOT
 
 from moe_theory.cli.output import refuse
 from moe_theory.core.errors import InvalidReportError, MoeTheoryError
 from moe_theory.report.pages import read_reports
-from moe_theory.verify import select_claims
+from moe_theory.verify import recorded, select_claims
+from moe_theory.verify.recorded import FIELDS, Recorded
 
 
 def main(folders: list[str]) -> None:
@@ -23,7 +25,10 @@ def main(folders: list[str]) -> None:
         if not folders:
             raise InvalidReportError("name the folders that `moe-theory verify PAPER --out FOLDER` wrote.")
         for folder in folders:
-            sys.stdout.write(f"{write(trimmed(Path(folder)), FOLDER)}\n")
+            found = trimmed(Path(folder))
+            path = ROOT / "moe_theory" / found.paper / recorded.NAME
+            path.write_text(recorded.written(found), encoding="utf-8")
+            sys.stdout.write(f"{path}\n")
     except MoeTheoryError as failure:
         refuse(failure)
 

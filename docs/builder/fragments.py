@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable
 
-import recorded
 from gallery import FIGURES, ROOT
 
 from builder import commands, papers
 from moe_theory.core.papers import all_papers
 from moe_theory.report.wording import MEANINGS, SYMBOLS
+from moe_theory.verify import recorded
 from moe_theory.verify.verdict import Status
 
 OVERVIEW = FIGURES / "overview" / "overview.svg"

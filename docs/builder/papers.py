@@ -12,13 +12,13 @@ from typing import Any
 
 import gallery
 import jinja2
-import recorded
 from markupsafe import Markup, escape
 
 from builder import Page, api, plain, slot, sources
 from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.report import wording
 from moe_theory.report.rendering import mathml
+from moe_theory.verify import recorded
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.registry import all_claims
 from moe_theory.verify.statement import Statement, statements

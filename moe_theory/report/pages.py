@@ -26,8 +26,7 @@ def to_json(report: Report) -> str:
     summary = {str(status): count for status, count in counts.items() if count}
     document = {"schema": SCHEMA, "summary": summary, **report.to_json()}
     for statement, known in zip(document["statements"], wording.judged_statements(report), strict=True):
-        by_reading = {reading: each.status for reading, each in known.by_reading.items()}
-        statement |= {"status": known.words, "status_by_reading": by_reading}
+        statement |= wording.status_json(known)
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
@@ -135,8 +134,9 @@ def _read(path: Path) -> Report:
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema == OLDER:
         document |= {"statements": []}
-        for verdict in document.get("verdicts") or []:
-            verdict |= {"is_computed": False}
+        for verdict in document.get("verdicts") or ():
+            if isinstance(verdict, dict):
+                verdict.setdefault("is_computed", False)
     elif schema != SCHEMA:
         raise InvalidReportError(
             f"{path} has schema {shortened(schema)} and not {SCHEMA!r}: it is no report, or another version's. Run the "

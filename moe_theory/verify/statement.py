@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidStatementError, shortened
+from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
 from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_package
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Claim, Experiment, Kind, Runs, Selection, Side, register, registered
@@ -266,10 +266,28 @@ def bearing(claims: Iterable[str]) -> list[Statement]:
     return [each.plain for each in declared() if ids & each.roles.keys()]
 
 
-def statements(paper: str) -> Sequence[Statement]:
-    """The statements of `paper`, in its order; those that another paper's claims answer for are among them. Raises:
-    UnknownNameError for a paper that is not installed.
+def statements(pattern: str = "*") -> list[Statement]:
+    """The statements whose names match, paper after paper: a name such as "continual.lemma-8", a glob over names, a
+    paper's name for all of it, or the id of a claim for the statements that it is of.
+
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> [each.where for each in mt.statements("edge.proposition-3")]
+        ['Proposition 3, Eq. (18)']
     """
+    if pattern in paper_names():
+        return list(_of_paper(pattern))
+    head = pattern.partition(".")[0]
+    every = [each for paper in ([head] if head in paper_names() else all_papers()) for each in _of_paper(paper)]
+    found = [each for each in every if fnmatch.fnmatchcase(each.name, pattern) or pattern in each.roles]
+    if not found:
+        raise unknown_name("statement", pattern, [*(each.name for each in every), *paper_names()])
+    return found
+
+
+def _of_paper(paper: str) -> Sequence[Statement]:
     found = find_paper(paper)
     found.import_claims()
     if found.statements.endswith(".toml"):

@@ -46,6 +46,7 @@ class Finding:
     status: StatementStatus
     known: str = ""  # exact or simulated; nothing where it is open or not testable
     decided_by: tuple[str, ...] = ()  # ids of the claims
+    judged: tuple[str, ...] = ()  # those of the statement that have a verdict
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +55,12 @@ class Judged:
 
     statement: Statement
     by_reading: dict[str, Finding]  # by the setting of its verdicts; none where no claim of it was judged
+
+    @property
+    def missing(self) -> list[str]:
+        """The claims that decide and that were not judged under any reading."""
+        judged = {id for each in self.by_reading.values() for id in each.judged}
+        return [id for id in deciding(self.statement) if id not in judged]
 
     @property
     def finding(self) -> Finding | None:
@@ -90,34 +97,39 @@ def judged(statement: Statement, verdicts: Iterable[Verdict]) -> Judged:
     return Judged(statement, {reading: each for reading, each in found.items() if each is not None})
 
 
+def deciding(statement: Statement) -> list[str]:
+    """Ids of the claims that decide a statement: its charitable ones and sentences about figures, else literal ones."""
+    chosen = [id for id, role in statement.roles.items() if role in DECIDING]
+    return chosen or [id for id, role in statement.roles.items() if role is Role.LITERAL]
+
+
 def find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
     """The status under one reading, from its verdicts by claim; None where the hypotheses fail."""
-    asked = [id for id, role in statement.roles.items() if role in DECIDING]
-    is_literal = not asked
-    asked = asked or [id for id, role in statement.roles.items() if role is Role.LITERAL]
+    found = _find(statement, verdicts)
+    return found and dataclasses.replace(found, judged=tuple(verdicts))
+
+
+def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
+    asked = deciding(statement)
     if statement.untestable or not asked:
         return Finding(StatementStatus.NOT_TESTABLE if statement.untestable else StatementStatus.OPEN)
-    known = [verdicts[id] for id in asked if id in verdicts and verdicts[id].status is not Status.INAPPLICABLE]
-    known = [verdict for verdict in known if not _shows_nothing(verdict)]
-    missing = [id for id in asked if id not in verdicts]
-    refuted = [verdict for verdict in known if verdict.status is Status.REFUTED]
-    if refuted and not is_literal:
+    papers = {id.partition(".")[0] for id in verdicts}  # another paper's claims have other readings
+    missing = [id for id in asked if id not in verdicts and id.partition(".")[0] in papers]
+    found = [verdicts[id] for id in asked if id in verdicts]
+    known = [each for each in found if each.status is not Status.INAPPLICABLE and not _shows_nothing(each)]
+    refuted = [each for each in known if each.status is Status.REFUTED]
+    if refuted and statement.roles[asked[0]] in DECIDING:
         return _finding(StatementStatus.FALSE, refuted, any)
-    if missing or not all(verdict.status in {Status.SUPPORTED, Status.VACUOUS} for verdict in known):
+    if missing or not all(each.status in {Status.SUPPORTED, Status.VACUOUS} for each in known):
         return Finding(StatementStatus.OPEN)
     if not known:
-        return (
-            None if all(verdicts[id].status is Status.INAPPLICABLE for id in asked) else Finding(StatementStatus.OPEN)
-        )
-    if all(verdict.status is Status.VACUOUS for verdict in known):
+        is_broken = found and all(each.status is Status.INAPPLICABLE for each in found)
+        return None if is_broken else Finding(StatementStatus.OPEN)
+    if all(each.status is Status.VACUOUS for each in known):
         return _finding(StatementStatus.VACUOUS, known, all)
-    slips = [
-        verdicts[id]
-        for id, role in statement.roles.items()
-        if role is Role.LITERAL and id in verdicts and verdicts[id].status is Status.REFUTED
-    ]
-    status = StatementStatus.AMENDED if slips else StatementStatus.HOLDS
-    return _finding(status, [*known, *slips], all)
+    literal = [verdicts[id] for id, role in statement.roles.items() if role is Role.LITERAL and id in verdicts]
+    slips = [each for each in literal if each.status is Status.REFUTED]
+    return _finding(StatementStatus.AMENDED if slips else StatementStatus.HOLDS, [*known, *slips], all)
 
 
 def _finding(status: StatementStatus, verdicts: Sequence[Verdict], quantifier: Callable[..., bool]) -> Finding:

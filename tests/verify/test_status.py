@@ -71,11 +71,11 @@ def test_the_status_follows_from_roles_and_verdicts(text, status):
 
 def test_a_counterexample_that_does_not_refute_is_passed_over():
     about, verdicts = made_up("charitable:i", kind="counterexample")
-    assert find(about, {each.claim: each for each in verdicts}) == Finding(StatementStatus.OPEN)
+    assert find(about, {each.claim: each for each in verdicts}).status == "open"
     roles = about.roles | {"a.c": Role.CHARITABLE}
     known = {each.claim: each for each in [*verdicts, verdict("a.c", Status.SUPPORTED)]}
     found = find(dataclasses.replace(about, roles=roles), known)
-    assert found == Finding(StatementStatus.HOLDS, "simulated", ("a.c",))
+    assert (found.status, found.known, found.decided_by) == ("holds", "simulated", ("a.c",))
 
 
 @pytest.mark.parametrize(
@@ -106,3 +106,17 @@ def test_a_statement_that_cannot_be_tested_needs_no_verdict():
     about = Statement("b", "a", "Lemma 1", "Something.", untestable="It is a definition.")
     assert judged(about, []).finding == Finding(StatementStatus.NOT_TESTABLE)
     assert judged(dataclasses.replace(about, untestable=""), []).finding is None
+
+
+def test_what_was_not_judged_is_told():
+    about, verdicts = made_up("charitable:s charitable:x literal:s")
+    assert judged(about, verdicts).missing == ["a.b-1"]
+    assert judged(about, []).missing == ["a.b-0", "a.b-1"]
+
+
+def test_claims_of_another_paper_have_readings_of_their_own():
+    about, verdicts = made_up("charitable:s")
+    about.roles["other.b"] = Role.CHARITABLE
+    found = judged(about, [*verdicts, verdict("other.b", Status.SUPPORTED, reading="balanced")])
+    assert found.words == "holds (simulated)"
+    assert set(found.by_reading) == {"loud", "balanced"}
