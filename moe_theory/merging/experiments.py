@@ -374,7 +374,8 @@ def excess_for_both_constants(
 def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
     """Mean of psi' f*(x) over slots `first` + 1 to `last`; 0 or a recorded slot each."""
     places = np.searchsorted(run.rounds, [first, last])
-    assert run.rounds[places[1]] == last and first in (0, run.rounds[places[0]]), "slots that are recorded"
+    assert run.rounds[places[1]] == last, "a slot that is recorded"
+    assert first in (0, run.rounds[places[0]]), "none, or a slot that is recorded"
     total = recorded(run, "total_value")
     return (total[places[1]] - (total[places[0]] if first else 0.0)) / (last - first)
 
@@ -417,7 +418,7 @@ def _is_wide(dims: Dims, run: Run) -> bool:
 
 
 def _merges(dims: Dims, run: Run) -> bool:
-    return 2 <= run.params.num_experts and 1 <= run.params.max_active <= run.params.num_experts
+    return run.params.num_experts >= 2 and 1 <= run.params.max_active <= run.params.num_experts
 
 
 IN_RANGE = Hypothesis("0 < rho < 1, nu_1 > 0, C > 0 and 0 < delta <= 1", _is_in_range)

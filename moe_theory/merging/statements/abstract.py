@@ -122,7 +122,8 @@ MEMORY.claim(
     bound(at_most=0.8),
     role="literal",
     where="Abstract and Section V-B: 20 to 25 %, of parameters",
-    says=f"One merged expert a layer takes at least 20 % fewer bytes of parameters than all experts. $${SHARE} \\le 0.8$$",
+    says="One merged expert a layer takes at least 20 % fewer bytes of parameters than all experts. "
+    f"$${SHARE} \\le 0.8$$",
     labels=["share of the bytes"],
     exact=True,
 )(share_of("loaded_bytes"))

@@ -21,11 +21,11 @@ RATES, X = 1 / (1 - np.array(SMOOTHNESS_RATIOS)), 100.0
 EQUATION_8 = statement(
     "equation-8",
     where="Eq. (8)",
-    says=r"""At slot t there are at most 2^(1/(1-rho)) t nu_1^2 / (C^2 log(T/delta)) candidates, as 2 to the power of the
-    largest depth. $$N_t \le 2^{1/(1-\rho)} \frac{t \nu_1^2}{C^2 \log(T/\delta)}$$""",
+    says=r"""At slot t there are at most 2^(1/(1-rho)) t nu_1^2 / (C^2 log(T/delta)) candidates, as 2 to the power of
+    the largest depth. $$N_t \le 2^{1/(1-\rho)} \frac{t \nu_1^2}{C^2 \log(T/\delta)}$$""",
     hypotheses=[IN_RANGE, HAS_ROOM],
-    why="""The right side at a fixed slot t tends to 0 as T grows, and there is always a candidate: (7) at t has
-    log(t/delta), which may not be replaced by log(T/delta). Nor is 2^(a log X) the same as 2^a X: it is X^(a log 2).""",
+    why="""At a fixed slot t the right side tends to 0 as T grows, and there is always a candidate: log(t/delta), which
+    (7) at t has, may not be replaced by log(T/delta). Nor is 2^(a log X) the same as 2^a X: it is X^(a log 2).""",
     instance="rho = 0.3, C = nu_1 = delta = 1, T = 15: in slot 1 the root is a candidate, and (8) says at most 0.994.",
     corrected=r"""The leaves at slot t are at most one more than the splits that t pulls pay for.
     $$N_t \le 1 + \sum_h \min\left(2^h, \frac{t_h}{m_h}\right), \quad m_h = \max(1, \lceil \tau_h(e_h) \rceil)$$""",

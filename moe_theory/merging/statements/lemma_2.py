@@ -119,7 +119,8 @@ def depth_beyond_simple(runs: Runs) -> np.ndarray:
     exact=True,
 )
 def log_time(run: Run) -> np.ndarray:
-    r"""A logarithm of an earlier slot is at least that of the last. $$\log(t/\delta) \ge \log(T/\delta), \quad t \le T$$"""
+    r"""A logarithm of an earlier slot is at least that of the last.
+    $$\log(t/\delta) \ge \log(T/\delta), \quad t \le T$$"""
     return alike(run, np.log(TIMES[-1]) - np.log(TIMES).min())
 
 

@@ -27,7 +27,8 @@ LEMMA_3 = statement(
     TANBR,
     identity(within=0),
     role="ours",
-    says=f"A network that is as wide as Lemma 3 asks stays within 2 sqrt(t/(w lambda)) of where it began. $${DISTANCE}$$",
+    says="A network that is as wide as Lemma 3 asks stays within 2 sqrt(t/(w lambda)) of where it began. "
+    f"$${DISTANCE}$$",
     labels=["largest excess"],
     hypotheses=[IS_WIDE],
 )

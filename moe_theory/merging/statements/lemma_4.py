@@ -34,8 +34,8 @@ LEMMA_4 = statement(
     says="A slot's regret is at most twice the confidence width of its candidate, nu_1 rho^h and two terms for the "
     f"network's width. $${GAP} + 2 \\bar{{\\Gamma}}$$",
     hypotheses=[IN_RANGE, HAS_ROOM, HAS_REWARDS],
-    untestable="It supposes the width of Lemma 3, of the order of T^7, and its constants are unknown; at any width that "
-    "can be run its terms for the width are above 1, which no slot loses. Tested beside it, with the exploration "
+    untestable="It supposes the width of Lemma 3, of the order of T^7, and its constants are unknown; at any width "
+    "that can be run its terms for the width are above 1, which no slot loses. Tested beside it, with the exploration "
     "constant of the run in place of gamma_t and without those terms, is another statement.",
 )
 
