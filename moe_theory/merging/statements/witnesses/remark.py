@@ -2,7 +2,8 @@
 
 Two things are computed: the right side of (6) over d sqrt(T) log T, which an O() keeps bounded, and the sum of
 nu_1 rho^h over the leaves picked that (6) writes as T, for a tree with the threshold (2), both of whose halves can be
-picked, if the shallowest leaf always is. C = nu_1 = v = S = lambda = 1, effective dimension 10, rho = 0.9; delta = 0.1 in (6), 1 in (2).
+picked, if the shallowest leaf always is. C = nu_1 = v = S = lambda = 1, effective dimension 10, rho = 0.9;
+delta = 0.1 in (6), 1 in (2).
 """
 
 import heapq
