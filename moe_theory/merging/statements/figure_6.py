@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.merging import uncertainty
 from moe_theory.merging.experiments import (
-    HAS_ROOM,
     MERGES,
     ROUTED_EXPERTS,
     ROUTING,
@@ -75,7 +74,6 @@ def first_slots(*runs: Run) -> np.ndarray:
     role="literal",
     where="Section V-D, Fig. 6",
     labels=[f"K = {number}" for number in STEP_EXPERTS[1:]],
-    hypotheses=[HAS_ROOM],
 )
 def steps_of_fewer(*runs: Run) -> np.ndarray:
     r"""With more experts it takes more slots until a tree whose leaves are picked at random has 20 feasible ones.
