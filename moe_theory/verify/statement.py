@@ -24,7 +24,7 @@ import numpy as np
 from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
 from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_package
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Claim, Experiment, Kind, Runs, Selection, Side, register, registered
+from moe_theory.verify.claim import LIMITS, Claim, Experiment, Kind, Runs, Selection, Side, register, registered
 from moe_theory.verify.verdict import ID_WORDS, Role, Statement, is_id
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -92,6 +92,24 @@ def counterexample(*, allowed: Any = None, margin: float = 0.0) -> Criterion:
     return Criterion("counterexample", allowed, margin)
 
 
+def limit_probability(*, to: int, margin: float) -> Criterion:
+    """The event's probability tends to 0, or to 1, along the abscissa; up to `margin` a failure counts as rare."""
+    return Criterion("limit_probability", None, margin, "at_least" if to else "at_most")
+
+
+def limit_rate(
+    *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
+) -> Criterion:
+    """The slope of log means over the logarithm of the abscissa at its end, where it bends by at most `margin`."""
+    side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
+    return Criterion("limit_rate", value, margin, side)
+
+
+def limit_ordering(*, below: Any, margin: float = 0.0) -> Criterion:
+    """The mean is below another one at the end of the abscissa, and their log ratio is not closing."""
+    return Criterion("limit_ordering", below, margin)
+
+
 def _side(**sides: Any) -> tuple[Side, Any]:
     given = [(side, value) for side, value in sides.items() if value is not None]
     if len(given) != 1:
@@ -134,7 +152,8 @@ class Declared(Statement):
         Args:
             id: "paper.statement.claim", such as "continual.lemma-8.experts".
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
-            criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`.
+            criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`, or of
+                a limit: `limit_probability`, `limit_rate` and `limit_ordering`.
             says: in place of the docstring, for a function that several claims share.
             where: of the claim, where it is more than the statement's.
             labels: names of the components, where the selection gives none.
@@ -187,7 +206,7 @@ class Declared(Statement):
         self.roles.update(dict.fromkeys(ids, Role(role)))
 
 
-_OVER_A_GRID = {"rate", "limit_rate", "limit_probability", "limit_ordering"}
+_OVER_A_GRID = {"rate", *LIMITS}
 _DECLARED: dict[tuple[str, str], Declared] = {}
 
 
