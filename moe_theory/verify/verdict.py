@@ -7,7 +7,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from moe_theory.core.errors import InvalidReportError, shortened
@@ -72,7 +72,8 @@ class Look:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """The answer to one claim under one reading, with all that is needed to check and repeat it.
+    """The answer to one claim under one reading, or several that cannot change it, with all that is needed to check and
+    repeat it.
 
     The numbers are those of the component `at`, the one that decides or comes nearest to deciding otherwise. Means
     are over `replicates`; the interval is of observed - predicted, simultaneous over components, at the error of the
@@ -109,11 +110,27 @@ class Verdict:
     curve: Curve | None = None
     side: str | None = None  # of a probability or a rate: at_most, at_least or, of a rate, equal
     data: str = ""  # the data set that the runs are on, where it is not drawn by the package
+    also: list[str] = dataclasses.field(default_factory=list)  # readings that differ in nothing the claim depends on
+
+    @property
+    def settings(self) -> list[str]:
+        """What it holds for, as reports say it: its readings, each with the data set where there is one."""
+        return [f"{reading} on {self.data}" if self.data else reading for reading in (self.reading, *self.also)]
 
     @property
     def setting(self) -> str:
-        """What it holds for, as reports say it: the reading, and the data set where there is one."""
-        return f"{self.reading} on {self.data}" if self.data else self.reading
+        """All its settings, in words."""
+        return " and ".join(self.settings)
+
+    def held_for(self, settings: Container[str]) -> "Verdict":
+        """The same for those alone of its readings whose settings are among these."""
+        readings = [
+            reading
+            for reading, setting in zip((self.reading, *self.also), self.settings, strict=True)
+            if setting in settings
+        ]
+        command = self.command.replace(f"--reading {self.reading} ", f"--reading {readings[0]} ")
+        return dataclasses.replace(self, reading=readings[0], also=readings[1:], command=command)
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary for JSON, where numbers that do not exist are null."""
@@ -150,6 +167,7 @@ class Report:
 
 
 _hints = functools.cache(typing.get_type_hints)  # of a dataclass, by field
+_ADDED = frozenset({"also"})  # fields that older files do not have, which then take their defaults
 _KINDS: dict[Any, tuple[type | tuple[type, ...], str]] = {  # of a type hint: what JSON has for it, and its name
     bool: (bool, "true or false"),
     int: (int, f"a whole number from 0 to {LARGEST}"),
@@ -177,7 +195,8 @@ def _parsed(hint: Any, value: Any, where: str) -> Any:
     if not is_of_type or not _is_within(kind, value):
         raise _wrong(where, value, name)
     if dataclasses.is_dataclass(kind):
-        return kind(**{name: _field(own, value, name, where) for name, own in _hints(kind).items()})
+        known = {name: own for name, own in _hints(kind).items() if name in value or name not in _ADDED}
+        return kind(**{name: _field(own, value, name, where) for name, own in known.items()})
     if kind is list:
         return [_parsed(parts[0], part, f"{where}[{place}]") for place, part in enumerate(value)]
     if kind is tuple:
