@@ -2,19 +2,21 @@
 
     python docs/record.py runs/verdicts/continual runs/verdicts/edge
 
-writes docs/verdicts/continual.json and docs/verdicts/edge.json; `make readme` then fills the README's tables.
+writes moe_theory/continual/recorded.json and moe_theory/edge/recorded.json; `make readme` then fills the README's
+tables.
 """
 
 import shlex
 import sys
 from pathlib import Path
 
-from recorded import FIELDS, FOLDER, Recorded, write
+from gallery import ROOT
 
 from moe_theory.cli.output import refuse
 from moe_theory.core.errors import InvalidReportError, MoeTheoryError
 from moe_theory.report.pages import read_reports
-from moe_theory.verify import select_claims
+from moe_theory.verify import recorded, select_claims
+from moe_theory.verify.recorded import FIELDS, Recorded
 
 
 def main(folders: list[str]) -> None:
@@ -23,7 +25,10 @@ def main(folders: list[str]) -> None:
         if not folders:
             raise InvalidReportError("name the folders that `moe-theory verify PAPER --out FOLDER` wrote.")
         for folder in folders:
-            sys.stdout.write(f"{write(trimmed(Path(folder)), FOLDER)}\n")
+            found = trimmed(Path(folder))
+            path = ROOT / "moe_theory" / found.paper / recorded.NAME
+            path.write_text(recorded.written(found), encoding="utf-8")
+            sys.stdout.write(f"{path}\n")
     except MoeTheoryError as failure:
         refuse(failure)
 
@@ -40,7 +45,11 @@ def trimmed(folder: Path) -> Recorded:
         raise InvalidReportError(f"{folder} has verdicts on {found}, not on one paper. Run `moe-theory verify PAPER`.")
     (paper,) = papers
     readings = {name.removeprefix(f"{paper}."): words for name, words in report.readings.items()}
-    judged = {(verdict.claim, verdict.reading): verdict.to_json() for verdict in report.verdicts}
+    judged = {
+        (verdict.claim, reading): {**verdict.to_json(), "reading": reading}
+        for verdict in report.verdicts
+        for reading in (verdict.reading, *verdict.also)
+    }
     wanted = [(claim.id, reading) for claim in select_claims([paper]) for reading in readings]
     if missing := [pair for pair in wanted if pair not in judged]:
         raise InvalidReportError(

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from moe_theory.verify.claim import claim as claim
     from moe_theory.verify.explore import explore as explore
     from moe_theory.verify.registry import claims as claims
+    from moe_theory.verify.statement import statement as statement
+    from moe_theory.verify.statement import statements as statements
 
 __version__ = "0.1.0"  # as in pyproject.toml
 
@@ -40,6 +42,8 @@ _NAMES = {
     "root_key": "moe_theory.core.random",
     "simulate": "moe_theory.core.system",
     "simulate_batch": "moe_theory.core.system",
+    "statement": "moe_theory.verify.statement",
+    "statements": "moe_theory.verify.statement",
 }
 
 __all__ = ["__version__", "verify", *_NAMES]  # pyright: ignore[reportUnsupportedDunderAll]

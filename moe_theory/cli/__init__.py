@@ -12,7 +12,7 @@ from moe_theory.cli.output import EXITS, refuse, stop
 from moe_theory.core.errors import MoeTheoryError, OutputError
 
 GROUPS = {  # commands by heading; "sweep show" is `show` of sweep.py
-    "See what there is": ("tour", "claims", "figures"),
+    "See what there is": ("tour", "statements", "why", "claims", "figures"),
     "Judge claims": ("verify", "explore", "report", "cite"),
     "Run things of your own": ("sweep", "sweep show", "bound", "merge", "deep"),
     "This machine": ("completion",),
@@ -22,6 +22,7 @@ ABOUT = """moe-theory runs the algorithms of Mixture-of-Experts theory papers by
 thousand replicates and gives verdicts on their numbered statements."""
 NEXT = {  # command: what it does, and its time on two cores
     "moe-theory tour": ("ten steps from one trajectory to a verdict, with pictures", "2 min"),
+    "moe-theory why generalization.theorem-1": ("why a theorem fails, and what holds instead", "5 s"),
     "moe-theory verify continual.lemma-4 --reading unit-signal": ("judge one lemma by Monte Carlo", "10 s"),
     "moe-theory cite runs/verify": ("cite the statements it bears on, with BibTeX", "4 s"),
     "moe-theory figures continual figure-2": ("draw the first paper's Fig. 2, theory over empirics", "1 min"),
@@ -103,6 +104,6 @@ def app(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         steps = "\n".join(f"  {line}\n      {what} ({time})" for line, (what, time) in NEXT.items())
         click.echo(
-            f"{ABOUT}\n\nFive things to do next:\n{steps}\n\n"
+            f"{ABOUT}\n\nThings to do next:\n{steps}\n\n"
             "All commands: moe-theory --help    One of them: moe-theory COMMAND --help"
         )

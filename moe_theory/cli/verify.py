@@ -12,6 +12,7 @@ from moe_theory.core.errors import InvalidRunError
 
 if TYPE_CHECKING:
     from moe_theory.verify.request import Request
+    from moe_theory.verify.verdict import Verdict
 
 PAGE_SECONDS, PAGE_SHARE = 0.06, 0.25  # of a budget, for the report: seconds a verdict, and at most this share of it
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -154,11 +155,16 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
     judged: list = []
     try:
         with terminal_progress(
-            console, header=lambda console: verdicts.live_table(judged, console.width, console.height - 2)
+            console,
+            header=lambda console: verdicts.live_table(judged, console.width, console.height - 2),
+            is_timed=False,
         ) as progress:
-            report = carry_out(
-                request, archive=archive, progress=progress, on_verdict=judged.append, command=command_line()
-            )
+
+            def show(verdict: "Verdict") -> None:
+                judged.append(verdict)
+                progress.at(f"{len(judged)} of {request.num_verdicts} decided")
+
+            report = carry_out(request, archive=archive, progress=progress, on_verdict=show, command=command_line())
     except KeyboardInterrupt:
         stop("interrupted; the samples taken so far are kept: the same command resumes from them")
     numbers = pages.write_numbers(report, folder)

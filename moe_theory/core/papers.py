@@ -62,8 +62,8 @@ class Paper:
     default_readings: tuple[str, ...] = ()  # that claims are judged under unless others are named; all unless given
     citation: str = ""  # its BibTeX entry
     claims: str = ""  # the module whose import declares them
-    statements: str = ""  # file in the folder that lists its numbered statements
-    answers_for: tuple[str, ...] = ()  # papers whose statements its claims answer for, where it has no list of its own
+    statements: str = ""  # the module that declares its numbered statements, or the file that lists them
+    answers_for: tuple[str, ...] = ()  # papers whose statements its claims answer for, where it has none of its own
     figures: str = ""  # "module:attribute" of its figures, a mapping by name
     overview: str = ""  # "module:attribute" of its panel in the picture of all papers, a `verify.figures.Panel`
     systems: Mapping[str, str] = dataclasses.field(default_factory=dict)  # name -> "module:attribute" of a `Sweepable`
@@ -88,8 +88,9 @@ class Paper:
         return self.readings[name]
 
     def import_claims(self) -> None:
-        if self.claims:
-            importlib.import_module(self.claims)
+        for module in (self.claims, self.statements):
+            if module and not module.endswith(".toml"):
+                importlib.import_module(module)
 
     def import_figures(self) -> Mapping[str, Any]:
         """The figures by name, each a `verify.figures.FigureSpec`."""

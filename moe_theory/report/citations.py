@@ -1,7 +1,6 @@
 """Citations: entries of papers and of this software, the statements a run bears on, as table, LaTeX and JSON."""
 
 import dataclasses
-import fnmatch
 import functools
 import re
 from collections import Counter
@@ -265,11 +264,7 @@ def papers_of(paper: str, claim: str) -> Sequence[str]:
     find_paper(paper).import_claims()
     if claim not in declared_claims():
         return [paper]
-    return [
-        other
-        for other in find_paper(paper).answers_for
-        if any(fnmatch.fnmatchcase(claim, glob) for each in statements(other) for glob in each.claims)
-    ]
+    return [other for other in find_paper(paper).answers_for if any(claim in each.roles for each in statements(other))]
 
 
 SCHEMA = "moe-theory/citation/1"

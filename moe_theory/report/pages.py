@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from moe_theory.core.errors import InvalidReportError, shortened
+from moe_theory.report import wording
 from moe_theory.report.rendering import to_html, to_markdown
 from moe_theory.runs.files import read_json, write_text
 from moe_theory.verify.verdict import ID_WORDS, Report, Status, Verdict, is_id
 
-SCHEMA = "moe-theory/verdicts/3"
+SCHEMA = "moe-theory/verdicts/4"
+OLDER = "moe-theory/verdicts/3"  # without statements, and what came with them
 NUMBERS = "verdicts.json"  # what verifying writes
 DEPTH = 3  # folders below the one that is named in which reports are looked for
 PAGE_NAMES = ("report.html", "report.md")  # what is made of it
@@ -23,6 +25,8 @@ def to_json(report: Report) -> str:
     counts = {status: sum(verdict.status is status for verdict in report.verdicts) for status in Status}
     summary = {str(status): count for status, count in counts.items() if count}
     document = {"schema": SCHEMA, "summary": summary, **report.to_json()}
+    for statement, known in zip(document["statements"], wording.judged_statements(report), strict=True):
+        statement |= wording.status_json(known)
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
@@ -104,6 +108,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
         budget=sum(budgets) if budgets else None,
         finished=max(report.finished for report in reports),
         seconds={name: seconds for report in reports for name, seconds in report.seconds.items()},
+        statements=list({each.name: each for report in reports for each in report.statements}.values()),
     )
 
 
@@ -132,7 +137,12 @@ def _read(path: Path) -> Report:
         reason = " ".join(str(getattr(failure, "strerror", None) or failure).split())
         raise InvalidReportError(f"{path} cannot be read as JSON ({reason}). Run `moe-theory verify` again.") from None
     schema = document.get("schema") if isinstance(document, dict) else None
-    if schema != SCHEMA:
+    if schema == OLDER:
+        document |= {"statements": []}
+        for verdict in document.get("verdicts") or ():
+            if isinstance(verdict, dict):
+                verdict.setdefault("is_computed", False)
+    elif schema != SCHEMA:
         raise InvalidReportError(
             f"{path} has schema {shortened(schema)} and not {SCHEMA!r}: it is no report, or another version's. Run the "
             "command that wrote it again."

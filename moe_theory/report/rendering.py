@@ -70,6 +70,7 @@ def _rendered(template: "jinja2.Template", report: Report, **further: Any) -> st
         "chapters": chapters,
         "claims": {entry.claim for chapter in chapters for entry in chapter.entries},
         "gist": wording.gist(chapters),
+        "known": wording.judged_statements(report),
         "shares": sorted(
             {count for each in chapters for name in each.readings for count in each.counts(name).values()}
         ),
@@ -95,6 +96,7 @@ def templates() -> "jinja2.Environment":
     names: dict[str, Any] = {
         "Status": Status,
         "MEANINGS": wording.MEANINGS,
+        "STATEMENT_MEANINGS": wording.STATEMENT_MEANINGS,
         "STOPS": wording.STOPS,
         "ABOUT": (wording.ABOUT_MEANS, wording.ABOUT_INTERVALS, wording.ABOUT_ERROR, wording.ABOUT_POWER),
         "Stop": Stop,
@@ -102,12 +104,18 @@ def templates() -> "jinja2.Environment":
         "claim_anchor": wording.claim_anchor,
         "verdict_anchor": wording.verdict_anchor,
         "facts": wording.facts,
+        "decisive": wording.decisive,
         "headline": wording.headline,
         "kind_words": wording.kind_words,
         "mathml": mathml,
         "number": wording.number,
         "number_line": panels.number_line,
         "repeat_words": wording.repeat_words,
+        "sentence": wording.sentence,
+        "statement_anchor": wording.statement_anchor,
+        "statement_counts": wording.statement_counts,
+        "statement_status": wording.statement_status,
+        "status_counts": wording.status_counts,
         "status_word": wording.status_word,
         "summary": wording.summary,
     }

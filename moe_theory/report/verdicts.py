@@ -1,13 +1,23 @@
-"""Claims and verdicts in a terminal: tables, and what a verification says at its end."""
+"""Statements, claims and verdicts in a terminal: tables, what a verification says at its end, and why."""
 
-import math
 from collections.abc import Iterable, Sequence
 
 from rich.table import Table
 from rich.text import Text
 
-from moe_theory.report.wording import cut_short, error_words, summary
+from moe_theory.report.wording import (
+    claimed,
+    cut_short,
+    decisive,
+    judged_statements,
+    measured,
+    sentence,
+    statement_status,
+    status_counts,
+    summary,
+)
 from moe_theory.verify.claim import Claim
+from moe_theory.verify.status import Judged, StatementStatus
 from moe_theory.verify.verdict import Report, Status, Verdict
 
 _STYLES = {
@@ -18,9 +28,19 @@ _STYLES = {
     Status.INAPPLICABLE: "dim",
     Status.ERROR: "bold white on red",
 }
+_STATUS_STYLES: dict[str, str] = {
+    StatementStatus.HOLDS: "green",
+    StatementStatus.AMENDED: "green",
+    StatementStatus.FALSE: "bold red",
+    StatementStatus.VACUOUS: "cyan",
+    StatementStatus.OPEN: "yellow",
+    StatementStatus.NOT_TESTABLE: "dim",
+}
+MOST_SURPRISING = 4  # false statements named at the end
+MOST_NAMED = 3  # experiments named for the time they took
 _FRAME_LINES = 4  # of a table: its edges and its header
 _FULL_WIDTH = 150  # columns of a terminal that takes the whole table
-_COLUMNS = ("claim", "reading", "predicted", "observed ± s.e.", "margin", "verdict", "at")
+_COLUMNS = ("claim", "reading", "claimed", "measured ± s.e.", "verdict", "at")
 
 
 def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int | None = None) -> Table:
@@ -34,15 +54,12 @@ def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int | None = 
     prefix = "" if is_wide or len(papers) != 1 else f"{papers.pop()}."
     table = Table(header_style="bold", pad_edge=False)
     for name in _COLUMNS if is_wide else _COLUMNS[:-1]:
-        is_number = name in {"predicted", "observed ± s.e.", "margin"}
+        is_number = name in {"claimed", "measured ± s.e."}
         label = f"{name} ({prefix}*)" if name == "claim" and prefix else name
         table.add_column(label, justify="right" if is_number else "left", overflow="fold")
     for verdict in verdicts:
-        observed, claim = _number(verdict.observed), verdict.claim
-        if math.isfinite(verdict.standard_error):
-            observed += f" ± {verdict.standard_error:.2g}"
-        numbers = verdict.setting, _number(verdict.predicted), observed, _number(verdict.margin, ".2g")
-        row = [claim.removeprefix(prefix), *numbers, Text(verdict.status, _STYLES[verdict.status]), verdict.at]
+        numbers = verdict.setting, claimed(verdict), measured(verdict)
+        row = [verdict.claim.removeprefix(prefix), *numbers, Text(verdict.status, _STYLES[verdict.status]), verdict.at]
         table.add_row(*row[: len(table.columns)])
     return table
 
@@ -56,26 +73,72 @@ def claims_table(claims: Iterable[Claim]) -> Table:
     return table
 
 
-def _number(value: float, form: str = ".4g") -> str:
-    return format(value, form) if math.isfinite(value) else "-"
+def statements_table(found: Sequence[Judged]) -> Table:
+    """A line a statement: its status, its name and what it says, cut where the terminal ends."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    rows = [(statement_status(each), each.statement.name) for each in found]
+    for place in range(2):
+        table.add_column(no_wrap=True, min_width=max((len(row[place]) for row in rows), default=0))
+    table.add_column(no_wrap=True, overflow="ellipsis")
+    for each in found:
+        status = statement_status(each)
+        table.add_row(
+            Text(status, _STATUS_STYLES.get(status, "magenta")),
+            each.statement.name,
+            Text(" ".join(each.statement.says.split())),
+        )
+    return table
 
 
-MOST_NAMED = 3  # experiments named for the time they took
+def why_lines(known: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+    """What `why` prints of a statement: heading and text of each part that there is."""
+    of = known.statement
+    shown = decisive(known, verdicts)
+    parts = [
+        ("says", " ".join(of.says.split()) + (f"\n{of.formula}" if of.formula else "")),
+        ("status", known.words or "open"),
+        ("found", f"{sentence(shown)} [{shown.claim}, {shown.setting}]" if shown else ""),
+        ("why", " ".join((of.untestable or of.why).split())),
+        ("smallest", " ".join(of.instance.split())),
+        ("instead", " ".join(of.corrected.split()) + (f"\n{of.corrected_formula}" if of.corrected_formula else "")),
+        ("note", " ".join(of.note.split())),
+        ("repeat", shown.command if shown else ""),
+        ("witness", f"moe-theory why {of.name} --script | python -" if of.witness else ""),
+    ]
+    return [
+        (name, " \n".join(text.split("\n")) if name in {"says", "instead"} else text) for name, text in parts if text
+    ]
 
 
 def closing_lines(report: Report) -> list[str]:
-    verdicts = report.verdicts
-    refuted = [verdict for verdict in verdicts if verdict.status is Status.REFUTED]
+    """What a verification says at its end: statuses, what is surprising, errors, time, how to repeat any of it."""
+    verdicts, known = report.verdicts, judged_statements(report)
+    whole = [each for each in known if not each.missing and each.by_reading]
     failed = [verdict for verdict in verdicts if verdict.status is Status.ERROR]
-    asymptotic = sum(bool(verdict.interval_kind) and not verdict.is_exact for verdict in verdicts)
-    return [
-        summary(verdicts),
-        *(["see them fail:"] if refuted else []),
-        *(f"  {verdict.replicates} replicates: {verdict.command}" for verdict in refuted),
+    parts = f"; {len(known) - len(whole)} judged in part" if len(whole) < len(known) else ""
+    false = [each for each in whole if each.finding and each.finding.status is StatementStatus.FALSE]
+    lines = [
         *(f"ERROR in {verdict.claim} under {verdict.setting}: {verdict.reason}" for verdict in failed),
-        error_words(report) + (f" {asymptotic} of them have asymptotic intervals." if len(verdicts) != 1 else ""),
+        f"statements: {status_counts(whole)}{parts}" if known else "",
+        f"claims: {summary(verdicts)}, any of them wrong with probability at most {report.error:.4g}",
+        *(_false_line(each, verdicts) for each in false[:MOST_SURPRISING]),
+        f"  and {len(false) - MOST_SURPRISING} more that are false" if len(false) > MOST_SURPRISING else "",
         *_time_budget(report),
+        f"repeat any of it: {_again(verdicts)}" if verdicts else "",
+        "why a statement fails: moe-theory why STATEMENT" if false else "",
     ]
+    return [line for line in lines if line]
+
+
+def _false_line(known: Judged, verdicts: Sequence[Verdict]) -> str:
+    shown = decisive(known, verdicts)
+    return f"  {known.statement.name} is false: {sentence(shown) if shown else known.statement.why}"
+
+
+def _again(verdicts: Sequence[Verdict]) -> str:
+    """One command of those that the report has of every verdict."""
+    shown = next((each for each in verdicts if each.status is Status.REFUTED), verdicts[0])
+    return shown.command
 
 
 def _time_budget(report: Report) -> list[str]:

@@ -7,8 +7,19 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
-from moe_theory.verify.verdict import Report, Status, Stop, Verdict
+from moe_theory.verify.claim import LIMITS
+from moe_theory.verify.status import Judged, StatementStatus, deciding, judged
+from moe_theory.verify.verdict import Report, Statement, Status, Stop, Verdict
 
+STATEMENT_MEANINGS: dict[str, str] = {
+    StatementStatus.HOLDS: "In its most favourable reading, within the margins of the claims that decide it.",
+    StatementStatus.AMENDED: "But for a slip, or a hypothesis that the paper leaves out: the card says which.",
+    StatementStatus.FALSE: "Even in its most favourable reading. The card says why, and what holds instead.",
+    StatementStatus.VACUOUS: "True of anything, or implied by a trivial bound.",
+    StatementStatus.OPEN: "Not decided by what was run.",
+    StatementStatus.NOT_TESTABLE: "No run can decide it; the card says why.",
+    "by reading": "Papers leave choices open, and the status differs between the readings that fill them.",
+}
 MEANINGS: dict[Status, str] = {
     Status.SUPPORTED: "Shown to hold, within its margin. More than not having been refuted: the whole interval of "
     "observed − predicted lies where the claim allows it.",
@@ -59,7 +70,16 @@ _NAMES = {  # by kind, what is predicted and what is observed
     "probability": ("probability claimed", "frequency observed"),
     "rate": ("exponent claimed", "slope observed"),
     "counterexample": ("frequency allowed", "frequency observed"),
+    "limit_probability": ("probability in the limit", "frequency observed"),
+    "limit_rate": ("exponent claimed", "slope observed"),
+    "limit_ordering": ("log ratio claimed, at most", "log ratio observed"),
 }
+
+
+ROUNDING = 1e-12  # relative, of a standard error that is none
+BY_READING = "by reading"  # the status of a statement that has another one under each
+LOOSE = 10.0  # slack of a bound from which on a page says so
+MOST_NEEDED = 1000.0  # times as many replicates as were run: beyond, no number is named
 
 
 class Fact(NamedTuple):
@@ -92,7 +112,7 @@ def kind_words(verdict: Verdict) -> str:
 def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
     """Whether observed - predicted may be as far below 0 as it likes, and as far above."""
     side = verdict.side or verdict.kind
-    is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample"}
+    is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample", "limit_ordering"}
     return is_below, side in {"lower_bound", "at_least"}
 
 
@@ -106,6 +126,155 @@ def headline(verdict: Verdict) -> str:
     if verdict.status is Status.ERROR:
         return f"Its message: {verdict.reason.strip()}"
     return f"{reason}."
+
+
+def with_error(value: float, error: float) -> str:
+    """A number with two digits of its error, to the same place: 2.74 ± 0.07."""
+    if not (math.isfinite(value) and math.isfinite(error) and error > ROUNDING * abs(value)):
+        return number(value)
+    place = math.floor(math.log10(error)) - 1
+    if max(abs(value), error) >= 1e6 or place < -9:
+        return f"{value:.3g} ± {error:.2g}"
+    return f"{value:,.{max(-place, 0)}f} ± {error:.{max(-place, 0)}f}"
+
+
+def percentage(share: float) -> str:
+    return f"{100 * share:.3g} %" if math.isfinite(share) else "–"
+
+
+def claimed(verdict: Verdict) -> str:
+    """What is claimed, with its relation: "≤ 0.239", "= 0.007 ± 0.065", "in ≤ 5 %", "slope ≤ 0.5"."""
+    value, margin = verdict.predicted, verdict.margin
+    if not math.isfinite(value) and verdict.kind != "identity":
+        return "–"
+    within = f" ± {number(margin)}" if margin > 0 else ""
+    sides = {"upper_bound": "≤", "lower_bound": "≥", "at_most": "≤", "at_least": "≥", "equal": "="}
+    match verdict.kind:
+        case "equality":
+            return f"= {number(value)}{within}"
+        case "identity":
+            return f"= 0{within}"
+        case "ordering":
+            return f"< {number(value)}"
+        case "counterexample":
+            return f"in ≤ {percentage(value)}" if value else "never violated"
+        case "rate":
+            return f"slope {sides[verdict.side or 'equal']} {number(value)}{within if verdict.side == 'equal' else ''}"
+        case "limit_rate":
+            return f"slope {sides[verdict.side or 'equal']} {number(value)} in the limit"
+        case "limit_probability":
+            return f"tends to {number(value)}"
+        case "limit_ordering":
+            return f"log ratio < {number(margin)} in the limit"
+        case "probability":
+            return f"in {sides[verdict.side or 'at_most']} {percentage(value)}"
+    return f"{sides[verdict.side or verdict.kind]} {number(value)}"
+
+
+def measured(verdict: Verdict) -> str:
+    """What was measured: "2.74 ± 0.07", "64 of 64"."""
+    if verdict.kind in {"probability", "counterexample", "limit_probability"} and math.isfinite(verdict.observed):
+        return f"{round(verdict.observed * verdict.replicates):,} of {verdict.replicates:,}"
+    return with_error(verdict.observed, verdict.standard_error)
+
+
+def sentence(verdict: Verdict) -> str:
+    """What was found, in a sentence that has the numbers which decide."""
+    match verdict.status:
+        case Status.VACUOUS:
+            side = "above" if verdict.kind == "lower_bound" or verdict.side == "at_least" else "below"
+            if math.isfinite(verdict.trivial) and verdict.kind != "probability":
+                return f"Holds, but so would any number {side} {number(verdict.trivial)}."
+            return "Holds, but no outcome could contradict it here."
+        case Status.INAPPLICABLE:
+            return f"A hypothesis {verdict.reason.strip().rstrip('.')}."
+        case Status.ERROR:
+            return f"The claim's own code failed: {verdict.reason.strip()}"
+        case Status.INCONCLUSIVE:
+            return _open(verdict)
+    at = "" if verdict.at in {"", "mean"} else f" ({verdict.at})"
+    match verdict.kind:
+        case "equality":
+            start = "The mean is" if not at else f"At {verdict.at} the mean is"
+            return f"{start} {measured(verdict)}; claimed {number(verdict.predicted)}."
+        case "upper_bound" | "lower_bound":
+            slack = (
+                verdict.predicted / verdict.observed if verdict.kind == "upper_bound" and verdict.observed > 0 else 1
+            )
+            loose = f", with slack {slack:.2g}" if slack > LOOSE and verdict.status is Status.SUPPORTED else ""
+            return f"Measured {measured(verdict)}, bound {number(verdict.predicted)}{loose}{at}."
+        case "ordering":
+            return f"Measured {measured(verdict)}, to be below {number(verdict.predicted)}{at}."
+        case "identity":
+            if verdict.observed == 0:
+                return "Never off."
+            most = "at most " if verdict.status is Status.SUPPORTED else ""
+            return f"Off by {most}{number(verdict.observed)}{at}."
+        case "probability":
+            side = "at least" if verdict.side == "at_least" else "at most"
+            return f"{measured(verdict)} samples{at}; {side} {percentage(verdict.predicted)} are claimed."
+        case "counterexample":
+            allowed = f"{percentage(verdict.predicted)} may" if verdict.predicted else "none may"
+            return f"{measured(verdict)} instances violate it{at}; {allowed}."
+        case "rate":
+            low, high = (number(verdict.predicted + end) for end in verdict.interval)
+            side = (verdict.side or "equal").replace("_", " ").replace("equal", "")
+            where = verdict.at if "end" in verdict.at else "slope"
+            claim = " ".join(f"claimed {side} {number(verdict.predicted)}".split())
+            return f"The {where} is {number(verdict.observed)} ({low} to {high}); {claim}."
+    return _begun(headline(verdict))
+
+
+def _begun(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _open(verdict: Verdict) -> str:
+    """What an undecided verdict leaves open, and what would decide it."""
+    low, high = verdict.interval
+    if verdict.kind == "counterexample":
+        return f"{measured(verdict)} instances violate it, which decides nothing."
+    if verdict.kind in {"identity", *LIMITS} or not math.isfinite(verdict.observed):
+        return _begun(headline(verdict))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        about = f"measured {measured(verdict)}, claimed {claimed(verdict)}"
+        return f"{verdict.replicates:,} runs leave it open: {about}; their tails are too heavy for an interval."
+    is_share = verdict.kind == "probability"
+    what = {"rate": verdict.at or "slope", "probability": "frequency"}.get(verdict.kind, "difference")
+    shift = verdict.predicted if what != "difference" else 0.0
+    shown = percentage if is_share else number
+    at = f" at {verdict.at}" if verdict.at not in {"", "mean"} and verdict.kind != "rate" else ""
+    words = (
+        f"{verdict.replicates:,} runs leave it open: the {what}{at} is between {shown(low + shift)} and "
+        f"{shown(high + shift)}"
+    )
+    if what == "difference":
+        words += f", and {_allowed(verdict)} is claimed"
+    needed = replicates_needed(verdict)
+    return f"{words}; about {needed:,} would decide." if needed else f"{words}."
+
+
+def _allowed(verdict: Verdict) -> str:
+    is_below, is_above = allowed_sides(verdict)
+    if is_below or is_above:
+        return f"{'at most' if is_below else 'at least'} {number(verdict.margin if is_below else -verdict.margin)}"
+    return f"at most {number(verdict.margin)} either way"
+
+
+def replicates_needed(verdict: Verdict) -> int | None:
+    """About how many replicates would decide, were the estimate to stay; None where no number would do."""
+    low, high = verdict.interval
+    estimate, half = verdict.observed - verdict.predicted, (high - low) / 2
+    is_below, is_above = allowed_sides(verdict)
+    edges = [edge for edge, is_free in ((-verdict.margin, is_below), (verdict.margin, is_above)) if not is_free]
+    distance = min((abs(estimate - edge) for edge in edges), default=0.0)
+    if not (distance > 0 and math.isfinite(half)):
+        return None
+    needed = verdict.replicates * (half / distance) ** 2
+    if not verdict.replicates < needed < MOST_NEEDED * verdict.replicates:
+        return None
+    size = 10 ** math.floor(math.log10(needed))
+    return math.ceil(needed / size) * size
 
 
 def repeat_words(verdict: Verdict) -> str:
@@ -127,7 +296,7 @@ def facts(verdict: Verdict) -> list[Fact]:
 
 def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
     predicted, observed = _NAMES.get(verdict.kind, ("predicted", "observed"))
-    at = f" at {verdict.at}" if verdict.at and verdict.kind != "rate" else ""
+    at = f" at {verdict.at}" if verdict.at and verdict.kind not in {"rate", "limit_rate"} else ""
     side = f", {verdict.side.replace('_', ' ')}" if verdict.side else ""
     if verdict.kind != "identity":
         yield f"{predicted}{side}", (verdict.predicted, at)
@@ -189,6 +358,8 @@ class Chapter:
     paper: str
     readings: list[str]
     entries: list[Entry]
+    statements: list[tuple[Judged, list[Entry]]]  # each with those of its claims that no statement before it has
+    others: list[Entry]  # of no statement that the report has
 
     def counts(self, reading: str | None = None) -> Counter[Status]:
         verdicts = (verdict for entry in self.entries for verdict in entry.verdicts)
@@ -205,17 +376,61 @@ def arranged(report: Report) -> list[Chapter]:
     replaces: dict[str, list[str]] = {}
     for claim, verdicts in by_claim.items():
         replaces.setdefault(verdicts[0].replaced_by or "", []).append(claim)
-    chapters = []
+    chapters, waiting = [], judged_statements(report)
     for paper in dict.fromkeys(verdict.paper for verdict in report.verdicts):
         own = [verdicts for verdicts in by_claim.values() if verdicts[0].paper == paper]
         readings = list(dict.fromkeys(name for verdicts in own for verdict in verdicts for name in verdict.settings))
         entries = [Entry(verdicts, replaces.get(verdicts[0].claim, [])) for verdicts in own]
-        chapters.append(Chapter(paper, readings, entries))
+        left = {entry.claim: entry for entry in entries}
+        found = []
+        for known in [each for each in waiting if each.statement.roles.keys() & left.keys()]:
+            found.append((known, [left.pop(id) for id in known.statement.roles if id in left]))
+            waiting.remove(known)
+        chapters.append(Chapter(paper, readings, entries, found, list(left.values())))
     return chapters
+
+
+def judged_statements(report: Report) -> list[Judged]:
+    """The report's statements with their statuses."""
+    return [judged(statement, report.verdicts) for statement in report.statements]
+
+
+def statement_counts(known: Sequence[Judged]) -> dict[str, int]:
+    """How many statements have each status that occurs; "by reading" are those of which it differs."""
+    found = Counter(statement_status(each) for each in known)
+    return {status: found[status] for status in (*StatementStatus, BY_READING) if found[status]}
+
+
+def status_counts(known: Sequence[Judged]) -> str:
+    """ "12 holds, 7 false, 2 by reading"."""
+    return ", ".join(f"{count} {status}" for status, count in statement_counts(known).items())
+
+
+def statement_status(known: Judged) -> str:
+    """A statement's status in a word or two."""
+    return str(known.finding.status) if known.finding else BY_READING if known.by_reading else str(StatementStatus.OPEN)
+
+
+def status_json(known: Judged) -> dict[str, object]:
+    """A statement's status as JSON has it."""
+    by_reading = {reading: each.status for reading, each in known.by_reading.items()}
+    return {"status": known.words, "status_by_reading": by_reading}
+
+
+def decisive(known: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
+    """The verdict that shows a statement's status best: one that decided it, else one on a claim that could."""
+    ids = [id for each in known.by_reading.values() for id in each.decided_by] or deciding(known.statement)
+    own = {(verdict.claim, verdict.setting): verdict for verdict in verdicts if verdict.claim in known.statement.roles}
+    by_id = [verdict for id in ids for (claim, _), verdict in own.items() if claim == id]
+    return next((each for each in by_id if each.status is Status.REFUTED), by_id[0] if by_id else None)
 
 
 def claim_anchor(claim: str) -> str:
     return f"claim:{_safe(claim)}"
+
+
+def statement_anchor(statement: Statement) -> str:
+    return f"statement:{_safe(statement.name)}"
 
 
 def verdict_anchor(verdict: Verdict) -> str:

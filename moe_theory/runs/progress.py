@@ -92,9 +92,9 @@ class _Timed(Progress):
 class _Lines(_Timed):
     """Plain lines for logs and pipes: each change of activity, and the share done at most every ten seconds."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, is_timed: bool) -> None:
         super().__init__()
-        self._console = console
+        self._console, self._is_timed = console, is_timed
         self._activity = self._place = ""
         self._printed = time.monotonic()
 
@@ -107,10 +107,12 @@ class _Lines(_Timed):
         super().advance(replicate_rounds)
         if time.monotonic() - self._printed > SECONDS_BETWEEN_LINES:
             self._printed = time.monotonic()
-            facts = [f"{self.done / max(self.planned, 1):.0%} of the replicate-rounds of this run done", self._place]
-            if self.rate:
-                left = datetime.timedelta(seconds=round((self.planned - self.done) / self.rate))
-                facts += [self.shown_rate, f"{left} left"]
+            facts = [self._place, self.shown_rate]
+            if self._is_timed:
+                facts[:0] = [f"{self.done / max(self.planned, 1):.0%} of the replicate-rounds of this run done"]
+                if self.rate:
+                    left = datetime.timedelta(seconds=round((self.planned - self.done) / self.rate))
+                    facts += [f"{left} left"]
             self._console.print(f"{self._activity}: {', '.join(filter(None, facts))}", highlight=False, markup=False)
 
     def at(self, place: str) -> None:
@@ -140,12 +142,13 @@ class _Bar(_Timed):
 
 @contextlib.contextmanager
 def terminal_progress(
-    console: Console, header: Callable[[Console], RenderableType] | None = None
+    console: Console, header: Callable[[Console], RenderableType] | None = None, *, is_timed: bool = True
 ) -> Iterator[Progress]:
     """A progress bar on `console`, or plain lines where it is no terminal.
 
     Args:
         header: draws what stands above the bar, for a console of this size.
+        is_timed: whether all work is known beforehand, so that the share done and the time left mean something.
 
     Examples:
         >>> from rich.console import Console
@@ -154,18 +157,16 @@ def terminal_progress(
         ...     progress.running("my own work")
     """
     if not console.is_terminal:
-        yield _Lines(console)
+        yield _Lines(console, is_timed)
         return
-    facts = [
-        TextColumn("{task.description}", markup=False),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TextColumn("{task.fields[place]}", markup=False),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    ]
+    facts = [TextColumn("{task.description}", markup=False), TextColumn("{task.fields[place]}", markup=False)]
+    if is_timed:
+        facts[1:1] = [TextColumn("{task.percentage:>3.0f}%")]
+        facts += [TimeRemainingColumn(), TextColumn("left")]
     if console.width >= WIDE:
-        facts[1:1] = [BarColumn(bar_width=24)]
-        facts[-2:-2] = [TextColumn("{task.fields[rate]}"), TimeElapsedColumn()]
+        facts[1:1] = [BarColumn(bar_width=24)] * is_timed
+        rate = TextColumn("{task.fields[rate]}")
+        facts[len(facts) - 2 * is_timed :] = [rate, TimeElapsedColumn(), *facts[len(facts) - 2 * is_timed :]]
     bar = RichProgress(*facts, console=console)
 
     def view() -> RenderableType:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidClaimError, InvalidRunError, shortened
+from moe_theory.core.errors import InvalidClaimError, InvalidRunError, shortened, unknown_name
 from moe_theory.core.system import Observe, System
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell, Start
@@ -20,12 +20,24 @@ if TYPE_CHECKING:
     from moe_theory.sweep.results import Results
 
 Kind = Literal[
-    "equality", "upper_bound", "lower_bound", "ordering", "identity", "probability", "rate", "counterexample"
+    "equality",
+    "upper_bound",
+    "lower_bound",
+    "ordering",
+    "identity",
+    "probability",
+    "rate",
+    "counterexample",
+    "limit_probability",
+    "limit_rate",
+    "limit_ordering",
 ]
 Side = Literal["at_most", "at_least", "equal"]
 SIDES: dict[Kind, tuple[Side, ...]] = {  # of the kinds that have one
     "probability": ("at_most", "at_least"),
     "rate": ("at_most", "at_least", "equal"),
+    "limit_probability": ("at_most", "at_least"),
+    "limit_rate": ("at_most", "at_least", "equal"),
 }
 # What each kind of claim says.
 KINDS: dict[Kind, str] = {
@@ -37,7 +49,12 @@ KINDS: dict[Kind, str] = {
     "probability": "an event's probability is at most (or at least) what is claimed, by exact binomial intervals",
     "rate": "the slope of log means over a logarithmic grid is at least (at most, close to) the exponent claimed",
     "counterexample": "a constructed instance violates the statement more often than it allows",
+    "limit_probability": "an event's probability tends to 0 (at most) or to 1 (at least) along a grid",
+    "limit_rate": "the slope of log means at the end of a grid, where it no longer bends, is that of the limit claimed",
+    "limit_ordering": "one positive mean is below another at the end of a grid, and the gap is not closing",
 }
+LIMITS = ("limit_probability", "limit_rate", "limit_ordering")
+LEAST_POINTS, LEAST_DECADES = 4, 2  # of the grid of a limit
 Runs = Mapping[str, Run]  # by the experiment's cell names
 Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first replicate, their number, seed)
 
@@ -90,6 +107,43 @@ class Experiment:
             for name, overrides in self.cells.items()
         ]
 
+    def over(self, axis: str | Mapping[str, float] | Sequence[str], *values: Any) -> "Selection":
+        """Runs that a claim looks at one at a time, a component each.
+
+        Args:
+            axis: a parameter's name, for the cells that set it and agree in all else; cells' names with the abscissa
+                of each; or cells' names.
+            values: of the parameter, where not all of them are meant.
+        Raises: InvalidClaimError for cells that are not there, or that differ in more than the parameter.
+
+        Examples:
+            >>> from moe_theory.edge.experiments import ADAPTIVE
+            >>> ADAPTIVE.over("num_experts", 30, 50).labels
+            ('M = 30', 'M = 50')
+        """
+        if isinstance(axis, Mapping):
+            return Selection(self, tuple(axis), tuple(axis), tuple(map(float, axis.values())))
+        if not isinstance(axis, str):
+            return Selection(self, tuple(axis), tuple(axis))
+        named = {name: overrides[axis] for name, overrides in self.cells.items() if axis in overrides}
+        chosen = values or tuple(named.values())
+        cells = tuple(name for value in chosen for name, own in named.items() if own == value)
+        rest = {repr({k: v for k, v in self.cells[name].items() if k != axis}) for name in cells}
+        if len(cells) != len(chosen) or len(set(cells)) < len(cells) or len(rest) != 1:
+            raise InvalidClaimError(
+                f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, chosen)) or 'anything'}"
+                f"{' and differ in more than that' if len(rest) > 1 else ''}. Name the cells, with their abscissas."
+            )
+        return Selection(self, cells, cells, tuple(map(float, chosen)))
+
+    def at(self, cell: str) -> "Selection":
+        """One run that a claim looks at, whose components it names itself. Raises: InvalidClaimError for no cell."""
+        return Selection(self, (cell,))
+
+    def together(self, *cells: str) -> "Selection":
+        """Runs that a claim's functions get at once, as so many arguments. Raises: InvalidClaimError for no cell."""
+        return Selection(self, cells, is_joint=True)
+
     @property
     def origin(self) -> str:
         """What a verdict's reason says of where its replicates come from; empty where they are simulated."""
@@ -138,6 +192,47 @@ class Experiment:
 
 
 @dataclasses.dataclass(frozen=True)
+class Selection:
+    """Cells of an experiment whose runs a claim looks at: one at a time, jointly, or as a mapping by name."""
+
+    experiment: Experiment
+    cells: tuple[str, ...] | None  # None: all of them, as a mapping
+    labels: tuple[str, ...] | None = None  # of the components
+    abscissa: tuple[float, ...] | None = None
+    is_joint: bool = False
+
+    def __post_init__(self) -> None:
+        for cell in self.cells or ():
+            if cell not in self.experiment.cells:
+                raise InvalidClaimError(str(unknown_name("cell", cell, self.experiment.cells)))
+
+    def call(self, function: Callable[..., Any], runs: Runs) -> list[Any]:
+        """What the function gives: one value a run, or one value of all of them."""
+        if self.cells is None:
+            return [function(runs)]
+        chosen = [runs[cell] for cell in self.cells]
+        return [function(*chosen)] if self.is_joint else [function(run) for run in chosen]
+
+    def measured(self, function: Callable[..., Any]) -> "Values":
+        """`Claim.observe` of a function that gives (B,) or (V, B): a row a replicate, a column a component."""
+        return lambda runs: np.concatenate([np.atleast_2d(part) for part in self.call(function, runs)]).T
+
+    def values(self, value: Any) -> "Callable[[Runs], Any]":
+        """The like of a number, of numbers (V,), or of a function that gives a number, (B,) or (V, B)."""
+        if not callable(value):
+            return lambda runs: value
+
+        def of(runs: Runs) -> np.ndarray:
+            parts = [np.asarray(part) for part in self.call(value, runs)]
+            if len(parts) == 1:
+                return parts[0].T
+            every = np.ones(len(runs[next(iter(self.cells or ()))].replicates))
+            return np.concatenate([np.atleast_2d(part * every) for part in parts]).T
+
+        return of
+
+
+@dataclasses.dataclass(frozen=True)
 class Claim:
     """One numbered statement of a paper, or one sentence about a figure, under a kind of test.
 
@@ -152,6 +247,12 @@ class Claim:
     probability and of an exponent themselves. For a counterexample, `observe` says of each replicate whether its
     instance violates the statement, and `predict` how often the statement allows that: 0 unless given. An instance
     that does not violate it shows nothing, so a counterexample refutes or leaves open.
+
+    Limits are judged over a grid `abscissa` of at least four points over at least two decades, by what happens nearest
+    to the limit; what supports them, refutes them and leaves them open is said by `judge_limit_probability`,
+    `judge_limit_rate` and `judge_limit_ordering`. A probability that tends to 0 is `at_most`, one that tends to 1
+    `at_least`; it has no `predict`, and its margin is the failure probability that counts as small. A rate is declared
+    as any rate is. The margin of an ordering is of the log of the ratio of its two sides, which are positive.
 
     Functions treat each replicate by itself: a claim is judged in looks, and each look adds replicates.
 
@@ -173,9 +274,11 @@ class Claim:
     trivial: Callable[[Runs], Any] | None = None  # what holds anyway, of a probability 1 (0) unless given; see `Status`
     formula: str = ""  # the statement in LaTeX
     replaced_by: str | None = None  # the right statement, where this one is wrong
-    side: Side | None = None  # of a probability or a rate
-    abscissa: Sequence[float] | None = None  # of a rate: x at the components
+    side: Side | None = None  # of a probability or a rate, also in a limit
+    abscissa: Sequence[float] | None = None  # of a rate or a limit: x at the components
     module: str = ""  # that declares it
+    function: Callable[..., Any] | None = None  # that measures it, as its file has it
+    is_computed: bool = False  # whether nothing random enters
 
     def __post_init__(self) -> None:
         for name, id in {"id": self.id, "replaced_by": self.replaced_by}.items():
@@ -189,24 +292,42 @@ class Claim:
             raise InvalidClaimError(
                 f"claim {self.id}: an equality needs a margin above 0: no sample shows that two numbers are the same."
             )
+        if self.kind == "limit_rate" and self.margin == 0:
+            raise InvalidClaimError(
+                f"claim {self.id}: margin=0.0 must be above 0: no sample shows that a slope does not bend at all. Say "
+                "how much it may."
+            )
+        if self.kind == "limit_probability" and (not 0 < self.margin < 1 or self.predict is not None):
+            raise InvalidClaimError(
+                f"claim {self.id}: margin={self.margin} must be between 0 and 1, the failure probability that counts "
+                "as small; the limit is 0 or 1, as the side says: leave out `predict`."
+            )
         if self.trivial is not None and self.kind not in {"upper_bound", "lower_bound", "probability"}:
             raise InvalidClaimError(
                 f"claim {self.id}: only a bound, or a probability, can be trivial, not one of kind {self.kind}."
             )
-        if self.kind not in {"identity", "counterexample"} and self.predict is None:
+        if self.kind not in {"identity", "counterexample", "limit_probability"} and self.predict is None:
             raise InvalidClaimError(f"claim {self.id}: a claim of kind {self.kind} needs `predict`.")
         if self.side not in SIDES.get(self.kind, (None,)):
             raise InvalidClaimError(
                 f"claim {self.id}: side={self.side!r} does not go with kind {self.kind}: a probability is at_most or "
                 "at_least what is claimed, a rate at_most, at_least or equal, and no other kind has a side."
             )
-        if (self.kind == "rate") != (self.abscissa is not None):
-            raise InvalidClaimError(f"claim {self.id}: `abscissa` is what a rate, and no other kind, must declare.")
+        if (self.kind in {"rate", *LIMITS}) != (self.abscissa is not None):
+            raise InvalidClaimError(
+                f"claim {self.id}: `abscissa` is what a rate or a limit, and no other kind, must declare."
+            )
         places = (1, 2) if self.abscissa is None else self.abscissa
         if len(set(places)) < 2 or not all(0 < place < math.inf for place in places):
             raise InvalidClaimError(
                 f"claim {self.id}: abscissa={list(places)} must be at least two different positive numbers: "
                 "a slope is one over their logarithms."
+            )
+        is_long = len(set(places)) >= LEAST_POINTS and math.log10(max(places) / min(places)) > LEAST_DECADES - 1e-9
+        if self.kind in LIMITS and not (is_long and len(set(places)) == len(places)):
+            raise InvalidClaimError(
+                f"claim {self.id}: abscissa={list(places)} must be at least {LEAST_POINTS} different numbers over at "
+                f"least {LEAST_DECADES} decades: fewer do not show a limit. Add points nearer to it."
             )
         if not self.statement:
             raise InvalidClaimError(f"claim {self.id}: say in one sentence, as the docstring, what is claimed.")
@@ -245,7 +366,7 @@ def claim(
         True
     """
 
-    def register(declaration: type) -> Claim:
+    def declare(declaration: type) -> Claim:
         declared = {name: value for name, value in vars(declaration).items() if not name.startswith("_")}
         unknown = sorted(declared.keys() - {field.name for field in dataclasses.fields(Claim)})
         if unknown:
@@ -253,18 +374,22 @@ def claim(
         missing = [name for name in ("experiment", "observe") if name not in declared]
         if missing:
             raise InvalidClaimError(f"claim {id}: declare {' and '.join(missing)}.")
-        if id in _REGISTERED:
-            raise InvalidClaimError(f"claim {id} is registered already. Choose another id.")
         attributes: dict[str, Any] = {
             name: value.__func__ if isinstance(value, staticmethod) else value for name, value in declared.items()
         }
         statement, module = inspect.cleandoc(declaration.__doc__ or ""), declaration.__module__
         about: dict[str, Any] = {"id": id, "paper": paper, "where": where, "kind": kind, "margin": margin}
-        made = Claim(**about, statement=statement, replaced_by=replaced_by, module=module, **attributes)
-        _REGISTERED[id] = made
-        return made
+        return register(Claim(**about, statement=statement, replaced_by=replaced_by, module=module, **attributes))
 
-    return register
+    return declare
+
+
+def register(claim: Claim) -> Claim:
+    """Adds a claim to those there are. Raises: InvalidClaimError for an id that is taken."""
+    if claim.id in _REGISTERED:
+        raise InvalidClaimError(f"claim {claim.id} is registered already. Choose another id.")
+    _REGISTERED[claim.id] = claim
+    return claim
 
 
 def registered() -> dict[str, Claim]:

@@ -5,7 +5,10 @@ many looks there are, so that a verdict does not depend on when its last look wa
 """
 
 import dataclasses
+import difflib
+import traceback
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from moe_theory.core.errors import InvalidRunError, unknown_name
 from moe_theory.runs import Run
@@ -16,6 +19,7 @@ from moe_theory.verify.evidence import Samples
 from moe_theory.verify.verdict import Look, Status, Stop, Verdict
 
 FIRST_SHARE = 32  # of an experiment's replicates are its first look,
+FRAMES = 2  # of a claim's own code that an ERROR names
 FIRST_LOOK = 64  # but at no fewer than this
 MOST_REPLICATES = 1 << 22  # of a run without another limit
 
@@ -122,7 +126,7 @@ class SequentialTest:
         self.has_ended = True
 
     def _fail(self, failure: Exception, count: int) -> None:
-        self._end(Status.ERROR, f"{type(failure).__name__}: {failure}", count)
+        self._end(Status.ERROR, f"{type(failure).__name__}: {failure}{_nearest(failure)}{_frames(failure)}", count)
 
     def _end(self, status: Status, reason: str, count: int) -> None:
         stopped = Stop.FAILED if status is Status.ERROR else Stop.DECIDED
@@ -137,6 +141,23 @@ class SequentialTest:
             replicates=count,
             command=f"{self.blank.command} --replicates {count}",
         )
+
+
+def _nearest(failure: Exception) -> str:
+    """What a mistyped attribute may have meant."""
+    if not isinstance(failure, AttributeError) or failure.name is None:
+        return ""
+    known = [name for name in dir(failure.obj) if not name.startswith("_")]
+    near = difflib.get_close_matches(failure.name, known, n=1)
+    return f". Did you mean {near[0]!r}?" if near else f". Known: {', '.join(known)}."
+
+
+def _frames(failure: Exception) -> str:
+    """The last frames of the claim's own code, the innermost first: " (my_claims.py, line 12: return ...)"."""
+    frames = traceback.extract_tb(failure.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).parent != Path(__file__).parent][-FRAMES:]
+    told = [f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}" for frame in reversed(own)]
+    return f" ({'; from '.join(told)})" if told else ""
 
 
 class _ReadRuns(Mapping[str, Run]):

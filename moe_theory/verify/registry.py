@@ -1,7 +1,9 @@
 """Claims and readings by name: of the installed papers, and of those that users bring along."""
 
+import difflib
 import fnmatch
 import importlib.util
+import inspect
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,6 +12,7 @@ from pathlib import Path
 from moe_theory.core.errors import InvalidClaimError, UnknownNameError, unknown_name
 from moe_theory.core.papers import Paper, Reading, all_papers, find_paper, paper_names, paper_package, paper_place
 from moe_theory.verify.claim import Claim, ReadingLike, registered
+from moe_theory.verify.statement import Declared, declared, statement
 
 SPECIAL_NAMES = ("all", "quick")
 
@@ -34,15 +37,17 @@ def all_claims() -> dict[str, Claim]:
     return declared_claims()
 
 
-def claims() -> list[Claim]:
-    """Every claim there is, in order of declaration.
+def claims(pattern: str = "*") -> list[Claim]:
+    """The claims whose ids match: an id, a glob, a statement's name, a paper's, or PAPER:TIER.
+
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest suggested.
 
     Examples:
         >>> import moe_theory as mt
         >>> {claim.paper for claim in mt.claims()} >= {"continual", "edge", "generalization", "merging", "deep"}
         True
     """
-    return list(all_claims().values())
+    return select_claims([pattern])
 
 
 def declared_claims() -> dict[str, Claim]:
@@ -53,7 +58,7 @@ def declared_claims() -> dict[str, Claim]:
 
 
 def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
-    """The claims whose ids match any of `patterns`: an id, a glob, a paper's name for all of it, or PAPER:TIER.
+    """The claims whose ids match any of `patterns`: an id, a glob, a statement's name, a paper's, or PAPER:TIER.
 
     Only papers that a pattern can name are imported.
 
@@ -117,7 +122,8 @@ def load_claims(path: Path) -> list[str]:
         own = [claim for id, claim in registered().items() if id not in before and not is_of_a_paper(claim)]
         select_claims([claim.id for claim in own])  # so that an id which a paper has is noticed
     except Exception as failure:  # whatever the user's file raises is told in one line
-        raise InvalidClaimError(f"--module {path} cannot be run: {type(failure).__name__}: {failure}") from failure
+        told = f"{type(failure).__name__}: {failure}{_nearest_argument(failure)}"
+        raise InvalidClaimError(f"--module {path} cannot be run: {told}") from failure
     finally:
         sys.path.pop(0)
     if not own:
@@ -168,10 +174,21 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
     return [known.readings[name] for name in dict.fromkeys(chosen)]
 
 
+def _nearest_argument(failure: Exception) -> str:
+    """What a mistyped argument of a statement or a claim may have meant."""
+    found = re.search(r"(statement|claim)\(\) got an unexpected keyword argument '(\w+)'", str(failure))
+    if not found:
+        return ""
+    function = {"statement": statement, "claim": Declared.claim}[found[1]]
+    near = difflib.get_close_matches(found[2], inspect.signature(function).parameters, n=1)
+    return f". Did you mean {near[0]!r}?" if near else ""
+
+
 def _known_paper(name: str) -> Paper | None:
     return find_paper(name) if name in paper_names() else _OWN_PAPERS.get(name)
 
 
 def _matching(pattern: str, claims: Mapping[str, Claim]) -> list[str]:
     tier = [id for id, claim in claims.items() if tier_of(claim) == pattern]
-    return tier or fnmatch.filter(claims, f"{pattern}.*" if pattern in paper_names() else pattern)
+    found = tier or fnmatch.filter(claims, f"{pattern}.*" if pattern in paper_names() else pattern)
+    return found or [id for each in declared() if each.name == pattern for id in each.roles if id in claims]

@@ -203,6 +203,7 @@ def blank_verdict(
         command=f"{command} --module {shlex.quote(module)}" if module else command,
         error=error,
         data=claim.experiment.data,
+        is_computed=claim.is_computed,
     )
 
 

@@ -14,6 +14,7 @@ from moe_theory.verify.claim import Claim, Experiment
 from moe_theory.verify.evidence import Archive, find_overflows, take_runs
 from moe_theory.verify.interim import SequentialTest
 from moe_theory.verify.request import FAMILY_ERROR, Request, Study, blank_verdict, check_request
+from moe_theory.verify.statement import bearing
 from moe_theory.verify.verdict import Report, Stop, Verdict
 
 UNKNOWN_SECONDS = 3.0  # that a look is taken to need at an experiment of which nothing has been run or compiled
@@ -93,6 +94,7 @@ def carry_out(
         budget=request.budget,
         finished=now(),
         seconds={monitor.study.name: round(monitor.seconds, 1) for monitor in monitors},
+        statements=bearing(request.claims),
     )
 
 

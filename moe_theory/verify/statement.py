@@ -1,58 +1,385 @@
-"""The numbered statements of the papers, and whether claims reach every one of them.
+"""Statements: what people ask about. Each is declared in one file of its paper, with the claims that test it.
 
-A paper's folder holds `statements.toml`, one table `[[statement]]` for each lemma, proposition, theorem and sentence
-about a figure. It says which claims answer for the statement, as globs over their ids, or why nothing can.
+    LEMMA_8 = statement("lemma-8", where="Lemma 8, Eq. (32)", says="...", why="...", corrected="...")
+
+    @LEMMA_8.claim("continual.lemma-8.experts", GRID.over("num_experts"), rate(at_most=-1), role="charitable")
+    def largest_gap(run):
+        "After T1 every expert's share is within O(1/M) of 1/M.  $$...$$"
+        return share_gaps(run).max(axis=0)
+
+A statement's status is derived from the verdicts on its claims by their roles (`verify.finding`), and nobody types it.
 """
 
 import dataclasses
+import fnmatch
+import inspect
+import sys
 import tomllib
+from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
-from typing import Any
+from typing import Any, TypeVar
 
-from moe_theory.core.errors import InvalidStatementError
-from moe_theory.core.papers import find_paper
-from moe_theory.verify.claim import KINDS, Kind
+import numpy as np
+
+from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
+from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_package
+from moe_theory.runs import Run
+from moe_theory.verify.claim import LIMITS, Claim, Experiment, Kind, Runs, Selection, Side, register, registered
+from moe_theory.verify.verdict import ID_WORDS, Role, Statement, is_id
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclasses.dataclass(frozen=True)
-class Statement:
-    id: str  # unique in its paper
-    paper: str
-    source: str  # "Lemma 8, Eq. (32)"
-    kind: Kind  # the kind of test that fits
-    paraphrase: str  # one sentence, in our words
-    claims: tuple[str, ...] = ()  # globs over the ids of the claims that answer for it
-    untestable: str = ""  # or why none can
-    note: str = ""
+class Hypothesis:
+    """What a statement supposes of the runs that test it."""
 
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise InvalidStatementError(
-                f"statement {self.id} of {self.paper}: kind={self.kind!r} must be one of {', '.join(KINDS)}."
+    text: str  # "signals are orthogonal"
+    holds: Callable[[Any, Run], Any]  # (dims, run) -> bool, or one a replicate
+
+
+@dataclasses.dataclass(frozen=True)
+class Criterion:
+    """The test that a claim is put to: its kind, what is claimed, and by how much it may be missed."""
+
+    kind: Kind
+    value: Any = None  # a number, one a component, or a function of what the measuring function gets
+    margin: float = 0.0
+    side: Side | None = None
+    scale: Any = None  # what the margin is a fraction of; |value| unless given
+    trivial: Any = None  # what holds anyway
+
+
+def equality(value: Any, *, margin: float, scale: Any = None) -> Criterion:
+    """The mean equals `value` within a margin, a fraction of `scale`, or of |value|."""
+    return Criterion("equality", value, margin, scale=scale)
+
+
+def bound(
+    *, at_most: Any = None, at_least: Any = None, margin: float = 0.0, scale: Any = None, trivial: Any = None
+) -> Criterion:
+    """The mean is at most, or at least, a bound."""
+    side, value = _side(at_most=at_most, at_least=at_least)
+    return Criterion("upper_bound" if side == "at_most" else "lower_bound", value, margin, None, scale, trivial)
+
+
+def ordering(*, below: Any, margin: float = 0.0, scale: Any = None) -> Criterion:
+    """The mean is below that of another measurement, on common random numbers."""
+    return Criterion("ordering", below, margin, scale=scale)
+
+
+def identity(*, within: float) -> Criterion:
+    """The largest size over all replicates is within a tolerance."""
+    return Criterion("identity", None, within)
+
+
+def probability(*, at_most: Any = None, at_least: Any = None, margin: float = 0.0, trivial: Any = None) -> Criterion:
+    """The event measured happens with at most, or at least, this probability."""
+    side, value = _side(at_most=at_most, at_least=at_least)
+    return Criterion("probability", value, margin, side, trivial=trivial)
+
+
+def rate(
+    *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
+) -> Criterion:
+    """The slope of log means over the logarithm of the selection's abscissa."""
+    side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
+    return Criterion("rate", value, margin, side)
+
+
+def counterexample(*, allowed: Any = None, margin: float = 0.0) -> Criterion:
+    """Instances violate the statement more often than it allows, which is never unless given."""
+    return Criterion("counterexample", allowed, margin)
+
+
+def limit_probability(*, to: int, margin: float) -> Criterion:
+    """The event's probability tends to 0, or to 1, along the abscissa; up to `margin` a failure counts as rare."""
+    return Criterion("limit_probability", None, margin, "at_least" if to else "at_most")
+
+
+def limit_rate(
+    *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
+) -> Criterion:
+    """The slope of log means over the logarithm of the abscissa at its end, where it bends by at most `margin`."""
+    side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
+    return Criterion("limit_rate", value, margin, side)
+
+
+def limit_ordering(*, below: Any, margin: float = 0.0) -> Criterion:
+    """The mean is below another one at the end of the abscissa, and their log ratio is not closing."""
+    return Criterion("limit_ordering", below, margin)
+
+
+def _side(**sides: Any) -> tuple[Side, Any]:
+    given = [(side, value) for side, value in sides.items() if value is not None]
+    if len(given) != 1:
+        raise InvalidStatementError(f"name exactly one of {', '.join(sides)}, not {len(given)} of them.")
+    return given[0]  # pyright: ignore[reportReturnType]
+
+
+@dataclasses.dataclass(frozen=True)
+class Declared(Statement):
+    """A statement as its file declares it, which claims are added to."""
+
+    checks: tuple[Hypothesis, ...] = ()
+    judged_under: str = ""  # the paper whose readings its claims have
+    is_of_a_paper: bool = False  # whether a paper's folder declares it
+
+    @property
+    def plain(self) -> Statement:
+        """The same without what its claims are checked by."""
+        return Statement(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Statement)})
+
+    def claim(
+        self,
+        id: str,
+        runs: Experiment | Selection,
+        criterion: Criterion,
+        *,
+        role: str,
+        says: str | None = None,
+        where: str | None = None,
+        labels: Sequence[str] | Callable[..., Sequence[str]] | None = None,
+        hypotheses: Iterable[Hypothesis] = (),
+        replaced_by: str | None = None,
+        exact: bool = False,
+    ) -> Callable[[F], F]:
+        """Decorates the function that measures what a claim is about, and registers the claim.
+
+        The function gets one run of a selection at a time, or all runs by name where `runs` is an experiment, and
+        gives one number a replicate (B,), or components (V, B): replicates come last, as in states and records. Its
+        docstring says what is claimed, in words and, between `$$`, as a formula.
+
+        Args:
+            id: "lemma-8.experts", which a paper's name then goes before; whole where no paper's folder declares it.
+            runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
+            criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`, or of
+                a limit: `limit_probability`, `limit_rate` and `limit_ordering`.
+            says: in place of the docstring, for a function that several claims share.
+            where: of the claim, where it is more than the statement's.
+            labels: names of the components, where the selection gives none.
+            hypotheses: beside the statement's own.
+            replaced_by: id of the claim that holds instead, likewise.
+            exact: whether nothing random enters: algebra, enumeration, a constructed instance.
+        Raises: InvalidClaimError or InvalidStatementError for an incomplete declaration, or an id that is taken.
+        """
+        if role not in list(Role):
+            raise InvalidStatementError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
+        selection = runs if isinstance(runs, Selection) else Selection(runs, None)
+        module, hypotheses = _caller(), tuple(hypotheses)
+
+        id, replaced_by = self._whole(id), replaced_by and self._whole(replaced_by)
+
+        def declare(function: F) -> F:
+            text, formula = worded(function.__doc__ or "" if says is None else says)
+            calls = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
+            its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
+            checks = (*self.checks, *hypotheses)
+            register(
+                Claim(
+                    id=id,
+                    paper=self.judged_under,
+                    where=where or self.where,
+                    statement=text,
+                    kind=criterion.kind,
+                    margin=criterion.margin,
+                    experiment=selection.experiment,
+                    observe=selection.measured(function),
+                    predict=its["value"],
+                    scale=its["scale"],
+                    trivial=its["trivial"],
+                    labels=_names(selection, labels),
+                    hypotheses=_checked(checks, selection) if checks else None,
+                    formula=formula,
+                    replaced_by=replaced_by,
+                    side=criterion.side,
+                    abscissa=selection.abscissa if criterion.kind in _OVER_A_GRID else None,
+                    module=module,
+                    function=function,
+                    is_computed=exact,
+                )
             )
+            self.roles[id] = Role(role)
+            return function
+
+        return declare
+
+    def also(self, *ids: str, role: str) -> None:
+        """Counts claims of other statements among its own, in this role."""
+        self.roles.update(dict.fromkeys(map(self._whole, ids), Role(role)))
+
+    def _whole(self, id: str) -> str:
+        is_whole = not self.is_of_a_paper or id.startswith(f"{self.judged_under}.")
+        return id if is_whole else f"{self.judged_under}.{id}"
 
 
-def statements(paper: str) -> list[Statement]:
-    """The numbered statements of `paper`, in its order; none of one whose claims answer for other papers. Raises:
-    UnknownNameError for another paper; InvalidStatementError for an entry with missing or unknown fields.
+_OVER_A_GRID = {"rate", *LIMITS}
+_DECLARED: dict[tuple[str, str], Declared] = {}
+
+
+def statement(
+    id: str,
+    *,
+    where: str,
+    says: str,
+    paper: str | None = None,
+    hypotheses: Iterable[Hypothesis] = (),
+    why: str = "",
+    instance: str = "",
+    corrected: str = "",
+    untestable: str = "",
+    note: str = "",
+    witness: str = "",
+) -> Declared:
+    """Declares a statement of the paper whose folder the calling module is in.
+
+    Args:
+        id: unique in its paper: "lemma-8".
+        where: "Lemma 8, Eq. (32)".
+        says: in our words; the formula between `$$`.
+        paper: of a module outside a paper's folder, or of a statement of another paper.
+        hypotheses: what it supposes; a claim of it is INAPPLICABLE under a reading that breaks one.
+        why: it fails, is vacuous or needs amending: the step of its proof or the missing hypothesis, in two or three
+            sentences.
+        instance: the smallest one that shows this, with its numbers.
+        corrected: what holds instead; its formula between `$$`.
+        untestable: why no claim can decide it.
+        witness: file in the folder `witnesses` beside the calling module.
+    Raises: InvalidStatementError for an incomplete declaration, or an id that is taken.
     """
+    module, hypotheses = _caller(), tuple(hypotheses)
+    home = next((name for name in paper_names() if f"{module}.".startswith(f"{paper_package(name)}.")), None)
+    paper = paper or home
+    if paper is None:
+        raise InvalidStatementError(f"statement {shortened(id)}: name its paper: {module} is in no paper's folder.")
+    if not is_id(id):
+        raise InvalidStatementError(f"statement {shortened(id)} of {paper}: its id must be {ID_WORDS}.")
+    if not (where and says):
+        raise InvalidStatementError(f"statement {id} of {paper}: say where it stands, and what it says.")
+    if (paper, id) in _DECLARED:
+        raise InvalidStatementError(f"statement {id} of {paper} is declared already. Choose another id.")
+    text, formula = worded(says)
+    instead, instead_formula = worded(corrected)
+    made = Declared(
+        id=id,
+        paper=paper,
+        where=where,
+        says=text,
+        formula=formula,
+        hypotheses=[each.text for each in hypotheses],
+        why=worded(why)[0],
+        instance=worded(instance)[0],
+        corrected=instead,
+        corrected_formula=instead_formula,
+        untestable=worded(untestable)[0],
+        note=worded(note)[0],
+        witness=f"{module.rpartition('.')[0]}:witnesses/{witness}" if witness else "",
+        checks=hypotheses,
+        judged_under=home or paper,
+        is_of_a_paper=home is not None,
+    )
+    _DECLARED[paper, id] = made
+    return made
+
+
+def declared() -> list[Declared]:
+    """The statements declared so far, in order of declaration."""
+    return list(_DECLARED.values())
+
+
+def bearing(claims: Iterable[str]) -> list[Statement]:
+    """The statements declared so far that any of these claims, by id, is of."""
+    ids = set(claims)
+    return [each.plain for each in declared() if ids & each.roles.keys()]
+
+
+def statements(pattern: str = "*") -> list[Statement]:
+    """The statements whose names match, paper after paper: a name such as "continual.lemma-8", a glob over names, a
+    paper's name for all of it, or the id of a claim for the statements that it is of.
+
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> [each.where for each in mt.statements("edge.proposition-3")]
+        ['Proposition 3, Eq. (18)']
+    """
+    if pattern in paper_names():
+        return list(_of_paper(pattern))
+    head = pattern.partition(".")[0]
+    every = [each for paper in ([head] if head in paper_names() else all_papers()) for each in _of_paper(paper)]
+    found = [each for each in every if fnmatch.fnmatchcase(each.name, pattern) or pattern in each.roles]
+    if not found:
+        raise unknown_name("statement", pattern, [*(each.name for each in every), *paper_names()])
+    return found
+
+
+def _of_paper(paper: str) -> Sequence[Statement]:
     found = find_paper(paper)
-    if not found.statements:
-        return []
-    text = resources.files(found.package).joinpath(found.statements).read_text(encoding="utf-8")
-    return [_statement(paper, entry) for entry in tomllib.loads(text)["statement"]]
+    found.import_claims()
+    if found.statements.endswith(".toml"):
+        return _listed(found)
+    for other in all_papers().values():
+        if paper in other.answers_for:
+            other.import_claims()
+    return [each for each in declared() if each.paper == paper]
 
 
-def _statement(paper: str, entry: dict[str, Any]) -> Statement:
-    fields = {field.name: field for field in dataclasses.fields(Statement) if field.name != "paper"}
-    needed = [name for name, field in fields.items() if field.default is dataclasses.MISSING]
-    missing = [name for name in needed if not entry.get(name)]
-    unknown = sorted(entry.keys() - fields.keys())
-    problems = [f"{name} is missing" for name in missing]
-    problems += [f"{name} is no field of a statement" for name in unknown]
-    if problems:
-        raise InvalidStatementError(
-            f"statement {entry.get('id', '?')} of {paper}: {'; '.join(problems)}. Each has "
-            f"{', '.join(needed)}, then claims or untestable, and may have a note."
-        )
-    return Statement(paper=paper, **{**entry, "claims": tuple(entry.get("claims", ()))})
+def _listed(paper: Paper) -> list[Statement]:
+    """The statements of a paper that lists them in a file."""
+    text = resources.files(paper.package).joinpath(paper.statements).read_text(encoding="utf-8")
+    every = {id: claim for other in all_papers().values() for id, claim in _imported_claims(other).items()}
+    found = []
+    for entry in tomllib.loads(text)["statement"]:
+        ids = [id for glob in entry.get("claims", ()) for id in fnmatch.filter(every, glob)]
+        words = {"where": entry["source"], "says": entry["paraphrase"], "note": entry.get("note", "")}
+        roles = dict.fromkeys(ids, Role.CHARITABLE)
+        reason = entry.get("untestable", "")
+        found.append(Statement(entry["id"], paper.name, **words, untestable=reason, roles=roles))
+    return found
+
+
+def _imported_claims(paper: Paper) -> dict[str, Claim]:
+    paper.import_claims()
+    return registered()
+
+
+def worded(text: str) -> tuple[str, str]:
+    """Words and formula of a text that has the latter between `$$`."""
+    words, *formulas = inspect.cleandoc(text).split("$$")
+    if len(formulas) % 2:
+        raise InvalidStatementError(f"{shortened(text)}: a formula stands between two `$$`.")
+    rest = [part.strip() for part in (words, *formulas[1::2]) if part.strip()]
+    return "\n\n".join(rest), " ".join("".join(formulas[0::2]).split())
+
+
+def alike(run: Run, numbers: Any) -> np.ndarray:
+    """The same number, or components (V,), for every replicate of a run: (B,) or (V, B)."""
+    numbers = np.asarray(numbers, np.float64)
+    return np.broadcast_to(numbers[..., None], (*numbers.shape, len(run.replicates)))
+
+
+def _names(selection: Selection, labels: Any) -> Callable[[Runs], Sequence[str]] | None:
+    if labels is None:
+        return None if selection.labels is None else lambda runs: list(selection.labels or ())
+    return (lambda runs: selection.call(labels, runs)[0]) if callable(labels) else lambda runs: list(labels)
+
+
+def _checked(hypotheses: Sequence[Hypothesis], selection: Selection) -> Callable[[Any, Runs], list[tuple[str, bool]]]:
+    """Whether each holds on every run of the selection; where on some only, the text names those on which it fails."""
+
+    def check(dims: Any, runs: Runs) -> list[tuple[str, bool]]:
+        names = selection.cells or tuple(runs)
+        found = []
+        for each in hypotheses:
+            failing = [name for name in names if not np.all(each.holds(dims, runs[name]))]
+            where = f" (not for {', '.join(failing)})" if 0 < len(failing) < len(names) else ""
+            found.append((each.text + where, not failing))
+        return found
+
+    return check
+
+
+def _caller() -> str:
+    """The module that calls the public function which asks."""
+    return str(sys._getframe(2).f_globals.get("__name__", ""))

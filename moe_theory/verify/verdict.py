@@ -1,4 +1,4 @@
-"""Verdicts: the answer to a claim under a reading with its evidence, and reports of verdicts, as plain data."""
+"""Statements, verdicts on their claims with the evidence, and reports of verdicts, as plain data."""
 
 import dataclasses
 import enum
@@ -8,9 +8,10 @@ import re
 import types
 import typing
 from collections.abc import Container, Mapping
+from importlib import resources
 from typing import Any
 
-from moe_theory.core.errors import InvalidReportError, shortened
+from moe_theory.core.errors import InvalidReportError, InvalidStatementError, shortened
 
 LARGEST = 2**63 - 1  # that a count or a seed may be
 LONGEST_ID = 120  # characters
@@ -34,6 +35,17 @@ class Status(enum.StrEnum):
     VACUOUS = "VACUOUS"  # holds, but lies above what is trivially true
     INAPPLICABLE = "INAPPLICABLE"  # an assumption of the statement does not hold in this setting
     ERROR = "ERROR"  # the claim's own code failed
+
+
+class Role(enum.StrEnum):
+    """How a claim bears on its statement."""
+
+    CHARITABLE = "charitable"  # its most favourable reading: any constant, the limit taken, its hypotheses met
+    LITERAL = "literal"  # as printed, with constants 1, at the paper's own parameters
+    STEP = "step"  # an equation inside a proof
+    FIGURE = "figure"  # a sentence about a figure
+    CORRECTED = "corrected"  # what holds instead
+    OURS = "ours"  # what the paper does not say
 
 
 class Stop(enum.StrEnum):
@@ -110,6 +122,7 @@ class Verdict:
     curve: Curve | None = None
     side: str | None = None  # of a probability or a rate: at_most, at_least or, of a rate, equal
     data: str = ""  # the data set that the runs are on, where it is not drawn by the package
+    is_computed: bool = False  # whether nothing random enters: algebra, enumeration, a constructed instance
     also: list[str] = dataclasses.field(default_factory=list)  # readings that differ in nothing the claim depends on
 
     @property
@@ -143,6 +156,38 @@ class Verdict:
 
 
 @dataclasses.dataclass(frozen=True)
+class Statement:
+    """A numbered statement of a paper, or a sentence about one of its figures, as plain data."""
+
+    id: str  # unique in its paper: "lemma-8"
+    paper: str
+    where: str  # "Lemma 8, Eq. (32)"
+    says: str  # in our words
+    formula: str = ""  # LaTeX
+    hypotheses: list[str] = dataclasses.field(default_factory=list)
+    why: str = ""  # it fails, is vacuous, or is amended
+    instance: str = ""  # the smallest one that shows it, with its numbers
+    corrected: str = ""  # what holds instead
+    corrected_formula: str = ""
+    untestable: str = ""  # why no claim can decide it
+    note: str = ""
+    witness: str = ""  # "package:witnesses/NAME.py"
+    roles: dict[str, Role] = dataclasses.field(default_factory=dict)  # of its claims, by id
+
+    @property
+    def name(self) -> str:
+        """As commands have it: "continual.lemma-8"."""
+        return f"{self.paper}.{self.id}"
+
+    def script(self) -> str:
+        """The source of its witness. Raises: InvalidStatementError where it has none."""
+        if not self.witness:
+            raise InvalidStatementError(f"statement {self.name} has no witness.")
+        package, _, path = self.witness.partition(":")
+        return resources.files(package).joinpath(path).read_text(encoding="utf-8")
+
+
+@dataclasses.dataclass(frozen=True)
 class Report:
     """Verdicts that share one error budget, and how they came about."""
 
@@ -156,6 +201,7 @@ class Report:
     budget: float | None = None  # seconds, if the time was limited
     finished: str = ""  # when, UTC
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)  # spent, by experiment and reading
+    statements: list[Statement] = dataclasses.field(default_factory=list)  # that its claims bear on
 
     def to_json(self) -> dict[str, Any]:
         return {**_plain(dataclasses.asdict(self)), "verdicts": [each.to_json() for each in self.verdicts]}

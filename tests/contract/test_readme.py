@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 import readme
 import record
-import recorded
 
 from benchmarks import report
 from moe_theory.report import pages
-from moe_theory.verify import Status, Verdict, registry, session
+from moe_theory.verify import Status, Verdict, recorded, registry, session
 from moe_theory.verify.registry import load_claims
 from moe_theory.verify.verdict import Report
 
@@ -155,6 +154,6 @@ def test_what_is_not_a_whole_run_of_one_paper_is_not_recorded(tmp_path, capsys):
     trimmed = record.trimmed(tmp_path)
     assert trimmed.command == "moe-theory verify deep --seed 1"
     assert [each["claim"] for each in trimmed.verdicts] == [each.claim for each in all_of_it]
-    path = recorded.write(trimmed, tmp_path)
-    assert json.loads(path.read_text())["schema"] == recorded.SCHEMA
-    assert recorded.read(tmp_path) == {"deep": trimmed}
+    text = recorded.written(trimmed)
+    assert json.loads(text)["schema"] == recorded.SCHEMA
+    assert recorded.parsed(text, "here") == trimmed

@@ -11,7 +11,6 @@ from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
-import recorded
 from builder import api, docstrings, papers, sources
 from gallery import ROOT, entries
 from public import public_names

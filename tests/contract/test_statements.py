@@ -1,19 +1,21 @@
-"""The lists of numbered statements: catches one that no claim answers for, a claim that answers for none, and typos."""
+"""The statements of the papers: catches one left out, one that no claim decides, and a claim that is of none."""
 
-import dataclasses
-import fnmatch
+import importlib.util
 import re
-from collections.abc import Collection, Sequence
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from latex2mathml.converter import convert
 
 from moe_theory.core.errors import InvalidStatementError, UnknownNameError
-from moe_theory.core.papers import all_papers
-from moe_theory.verify import registry
-from moe_theory.verify import statement as lists
-from moe_theory.verify.claim import KINDS
-from moe_theory.verify.statement import Statement, statements
+from moe_theory.core.papers import paper_package
+from moe_theory.verify import recorded, registry
+from moe_theory.verify import statement as declarations
+from moe_theory.verify.statement import statement, statements
+from moe_theory.verify.status import DECIDING, StatementStatus
+from moe_theory.verify.verdict import Role
 
 
 def each_by_itself(**counts: int) -> list[str]:
@@ -36,58 +38,15 @@ FIGURES = {
 }
 # What else a paper may be taken to state: sentences about figures and tables, steps of proofs, remarks.
 UNNUMBERED = r"figure-\d+|table-\d+|equation-\d+|assumption-\d+|remark|regret|abstract"
-LISTED = [name for name, paper in all_papers().items() if paper.statements]
-SHARED = [name for name, paper in all_papers().items() if paper.answers_for]
+PAPERS = list(NUMBERED)
 SHIPPED = [claim for claim in registry.claims() if registry.is_of_a_paper(claim)]
+EVERY = [each for paper in PAPERS for each in statements(paper)]
 
 
-def made_up(**changes) -> Statement:
-    plain = Statement("lemma-8", "continual", "Lemma 8", "rate", "Something falls.", claims=("continual.lemma-8*",))
-    return dataclasses.replace(plain, **changes)
-
-
-def uncovered(statements: Sequence[Statement], claim_ids: Collection[str]) -> list[str]:
-    """What keeps `statements` from being answered, a sentence each. A statement is answered if each of its globs
-    matches a claim, or if it says why it cannot be tested, not both.
-    """
-    problems = []
-    for statement in statements:
-        name = f"{statement.paper} {statement.id}"
-        if bool(statement.claims) == bool(statement.untestable.strip()):
-            problems.append(f"{name} must name its claims or say why it cannot be tested, and not both.")
-        problems += [
-            f"{name}: no claim matches {glob}." for glob in statement.claims if not fnmatch.filter(claim_ids, glob)
-        ]
-    return problems
-
-
-def unreached(statements: Sequence[Statement], claim_ids: Collection[str]) -> list[str]:
-    """Those of `claim_ids` that answer for none of `statements`."""
-    globs = [glob for statement in statements for glob in statement.claims]
-    return [id for id in claim_ids if not any(fnmatch.fnmatchcase(id, glob) for glob in globs)]
-
-
-@pytest.mark.parametrize("paper", LISTED)
-def test_every_statement_has_its_claims_or_a_reason(paper):
-    assert uncovered(statements(paper), [claim.id for claim in SHIPPED]) == []
-
-
-@pytest.mark.parametrize("paper", LISTED)
-def test_every_claim_answers_for_a_statement(paper):
-    ours = [claim.id for claim in SHIPPED if claim.paper == paper and not claim.where.startswith("replaces")]
-    assert unreached(statements(paper), ours) == []
-
-
-def test_every_claim_of_the_deep_experiments_answers_for_a_statement():
-    entries = [statement for paper in LISTED for statement in statements(paper)]
-    ours = [claim.id for claim in SHIPPED if claim.paper in SHARED]
-    assert ours
-    assert unreached(entries, ours) == []
-
-
-@pytest.mark.parametrize("paper", LISTED)
+@pytest.mark.parametrize("paper", PAPERS)
 def test_no_numbered_statement_is_left_out(paper):
-    ids = [statement.id for statement in statements(paper)]
+    ids = [each.id for each in statements(paper)]
+    assert len(set(ids)) == len(ids)
     expected = NUMBERED[paper] + [f"figure-{number}" for number in FIGURES[paper]]
     missing = [name for name in expected if not any(id == name or id.startswith(f"{name}-") for id in ids)]
     assert missing == []
@@ -95,52 +54,50 @@ def test_no_numbered_statement_is_left_out(paper):
     assert beyond == []
 
 
-@pytest.mark.parametrize("paper", LISTED)
-def test_entries_are_well_formed(paper):
-    entries = statements(paper)
-    ids = [statement.id for statement in entries]
-    assert len(set(ids)) == len(ids)
-    for statement in entries:
-        assert statement.paper == paper
-        assert statement.kind in KINDS
-        assert statement.paraphrase.endswith(".")
-        assert statement.paraphrase.count(". ") == 0, f"{statement.id}: one sentence"
-        homes = (f"{paper}.", *(f"{shared}." for shared in SHARED))
-        assert all(glob.startswith(homes) for glob in statement.claims), f"{statement.id}: claims of its paper"
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_statement_has_claims_that_decide_it_or_says_why_it_cannot(paper):
+    known, decides = {claim.id for claim in SHIPPED}, DECIDING | {Role.LITERAL}
+    for each in statements(paper):
+        assert each.roles.keys() <= known
+        assert any(role in decides for role in each.roles.values()) != bool(each.untestable), each.name
+        assert each.says.endswith("."), each.name
+        assert each.says.count(". ") == 0, f"{each.name}: one sentence"
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        made_up(claims=("continual.lemma-8*", "continual.lemma-9*")),
-        made_up(claims=("continual.lemma-1.*",)),
-        made_up(claims=()),
-        made_up(claims=(), untestable=" "),
-        made_up(untestable="it cannot be run"),
-    ],
-    ids=["one glob of two", "a longer number", "no claims", "a blank reason", "both"],
-)
-def test_a_missing_claim_is_noticed(statement):
-    problems = uncovered([made_up(), statement], ["continual.lemma-8", "continual.lemma-10.close"])
-    assert len(problems) == 1
-    assert "lemma-8" in problems[0]
-    assert unreached([made_up()], ["continual.lemma-8", "continual.lemma-9"]) == ["continual.lemma-9"]
+def test_every_claim_is_of_a_statement():
+    judged = {id for each in EVERY for id in each.roles}
+    assert [claim.id for claim in SHIPPED if claim.id not in judged] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ('id = "a"\nsource = "b"\nkind = "rate"', "paraphrase"),
-        ('id = "a"\nsource = "b"\nkind = "slope"\nparaphrase = "c"', "slope"),
-        ('id = "a"\nsource = "b"\nkind = "rate"\nparaphrase = "c"\nclaim = ["d"]', "claim"),
-    ],
-    ids=["missing", "no kind", "a misspelt field"],
-)
-def test_a_malformed_entry_is_named(text, names, tmp_path, monkeypatch):
-    (tmp_path / "statements.toml").write_text(f"[[statement]]\n{text}\n")
-    monkeypatch.setattr(lists.resources, "files", lambda package: tmp_path)
-    with pytest.raises(InvalidStatementError, match=names):
-        statements("edge")
+WITNESSES = [each for each in EVERY if each.witness]
+
+
+@pytest.mark.parametrize("each", WITNESSES, ids=lambda each: each.name)
+def test_a_witness_shows_its_statement_false_and_needs_numpy_alone(each, tmp_path):
+    source = each.script()
+    assert len(source.splitlines()) <= 60
+    imported = set(re.findall(r"^\s*(?:import|from) (\w+)", source, re.MULTILINE))
+    assert imported <= {"numpy", "scipy", "math", "itertools", "fractions", "sys", "collections"}
+    command = [sys.executable, "-I", "-"]
+    ended = subprocess.run(command, input=source, text=True, capture_output=True, timeout=60, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert len(ended.stdout.splitlines()) >= 2
+
+
+def test_every_paper_has_a_witness_and_every_script_is_of_a_statement():
+    assert len(WITNESSES) >= 5
+    assert {each.paper for each in WITNESSES} == set(PAPERS)
+    folders = {Path(importlib.util.find_spec(paper_package(name)).origin).parent for name in PAPERS}
+    files = {path.name for folder in folders for path in folder.glob("statements/witnesses/*.py")}
+    assert files == {each.witness.rpartition("/")[2] for each in WITNESSES}
+
+
+def test_what_is_recorded_gives_every_statement_a_status():
+    known = recorded.judged_statements()
+    assert [each.statement.name for each in known] == [each.name for each in EVERY]
+    assert [each.statement.name for each in known if not each.words] == []
+    statuses = {found.status for each in known for found in each.by_reading.values()}
+    assert statuses >= {StatementStatus.HOLDS, StatementStatus.FALSE}
 
 
 def test_another_paper_has_no_statements():
@@ -148,9 +105,31 @@ def test_another_paper_has_no_statements():
         statements("egde")
 
 
-@pytest.mark.parametrize("claim", SHIPPED, ids=lambda claim: claim.id)
-def test_formulas_are_complete_and_convert(claim):
-    assert claim.formula.strip()
-    assert claim.formula.count("{") == claim.formula.count("}")
-    # A command that the converter does not know stays in its output, with its backslash.
-    assert "\\" not in convert(claim.formula, display="block")
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"id": "Lemma 8"}, "lower-case"),
+        ({"says": ""}, "say where"),
+        ({"says": "A sum. $$x"}, "between two"),
+        ({"paper": None}, "name its paper"),
+        ({"id": "lemma-8", "paper": "continual"}, "declared already"),
+    ],
+    ids=["id", "empty", "formula", "paper", "twice"],
+)
+def test_an_incomplete_declaration_is_refused(changes, names, monkeypatch):
+    monkeypatch.setattr(declarations, "_DECLARED", {("continual", "lemma-8"): None})
+    about = {"id": "lemma-0", "where": "Lemma 0", "says": "Something falls.", "paper": "continual"} | changes
+    with pytest.raises(InvalidStatementError, match=names):
+        statement(about.pop("id"), **about)
+
+
+def test_formulas_convert():
+    """A command that the converter does not know stays in its output, with its backslash."""
+    of_statements = [text for each in EVERY for text in (each.formula, each.corrected_formula) if text]
+    formulas = [*(claim.formula for claim in SHIPPED), *of_statements]
+    assert [each for each in formulas if each.count("{") != each.count("}")] == []
+    assert [each for each in formulas if "\\" in convert(each, display="block")] == []
+
+
+def test_every_claim_has_a_formula():
+    assert [claim.id for claim in SHIPPED if not claim.formula.strip()] == []

@@ -18,7 +18,7 @@ from moe_theory import cli
 from moe_theory.core.errors import InvalidReportError, OutputError
 from moe_theory.report import pages, rendering, wording
 from moe_theory.report.rendering import to_markdown
-from moe_theory.report.wording import facts, number
+from moe_theory.report.wording import facts
 from moe_theory.verify.verdict import Status, Stop
 
 HOSTILE = "<script>alert(1)</script> | \"quoted\" & 'so' `code` {{ 7 * 7 }} ](javascript:x)"
@@ -117,11 +117,11 @@ def test_each_status_says_what_it_has_to(report, page):
         if verdict.status is Status.REFUTED:
             assert f"See it fail, with {verdict.replicates} replicates: {verdict.command}" in words
         if verdict.status is Status.VACUOUS:
-            assert f"True anyway: {number(verdict.trivial)}" in words
+            assert "so would any number" in words
         if verdict.status is Status.INAPPLICABLE:
-            assert "The hypothesis that failed: M > N" in words
+            assert "A hypothesis M > N" in words
         if verdict.status is Status.ERROR:
-            assert "Its message: ValueError: observe gave" in words
+            assert "code failed: ValueError: observe gave" in words
         if verdict.curve is not None:
             assert ("exact interval" if verdict.is_exact else "asymptotic interval") in words
     assert {verdict.status for verdict in report.verdicts} == set(Status)
@@ -220,7 +220,7 @@ def test_files_say_the_same_again(report, tmp_path):
     first = [path.read_bytes() for path in paths]
     assert [path.read_bytes() for path in pages.write_report(again, tmp_path)] == first
     document = json.loads(paths[-1].read_text())
-    assert document["schema"] == "moe-theory/verdicts/3"
+    assert document["schema"] == "moe-theory/verdicts/4"
     assert sum(document["summary"].values()) == len(report.verdicts)
     odd = samples.verdict(reason="\ud800 said", reading="\udcff")
     odd.curve.labels[0] = "\udcff"
@@ -270,8 +270,8 @@ def test_a_made_report_is_not_merged_again(report, tmp_path):
         ("{", "cannot be read as JSON"),
         ("[]", "has schema None"),
         ('{"schema": "moe-theory/verdicts/1", "verdicts": []}', "has schema 'moe-theory/verdicts/1'"),
-        ('{"schema": "moe-theory/verdicts/3", "verdicts": [{}]}', "(verdicts[0].claim is missing)"),
-        ('{"schema": "moe-theory/verdicts/3", "verdicts": 3}', "is not a whole report (verdicts=3 must be a list)"),
+        ('{"schema": "moe-theory/verdicts/4", "verdicts": [{}]}', "(verdicts[0].claim is missing)"),
+        ('{"schema": "moe-theory/verdicts/4", "verdicts": 3}', "is not a whole report (verdicts=3 must be a list)"),
     ],
 )
 def test_what_is_no_report_is_refused_in_one_line(tmp_path, content, words, capsys):

@@ -5,10 +5,9 @@ every claim of `continual`, and every exact one of `generalization` and `merging
 """
 
 import pytest
-import recorded
 from written_down import check_written_down
 
-from moe_theory.verify import Status, registry, verify
+from moe_theory.verify import Status, recorded, registry, verify
 
 pytestmark = pytest.mark.usefixtures("compiled_to_run")
 

@@ -33,6 +33,12 @@
       claims += count > 0;
       verdicts += count;
     }
+    const isNarrowed = values.length > 0 || words.length > 0;
+    for (const judged of document.querySelectorAll(".judged")) {
+      let at = judged.nextElementSibling, own = 0;
+      for (; at && at.matches(".card"); at = at.nextElementSibling) own += !at.hidden;
+      judged.hidden = isNarrowed && own === 0;
+    }
     for (const part of document.querySelectorAll(".chapter, .chapter-box"))
       part.hidden = !part.querySelector("details.card:not([hidden]), tr[data-card]:not([hidden])");
     const isAll = values.length === 0 && words.length === 0;

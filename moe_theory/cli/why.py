@@ -1,0 +1,54 @@
+"""`moe-theory why`."""
+
+import dataclasses
+
+import click
+
+from moe_theory.cli.options import examples, json_option
+from moe_theory.cli.output import open_console, print_json
+
+
+@click.command(
+    epilog=examples("moe-theory why generalization.theorem-1", "moe-theory why continual.lemma-11 --script | python -")
+)
+@click.argument("name", metavar="STATEMENT")
+@click.option("--script", is_flag=True, help="Print the witness, a NumPy script that shows it false, instead.")
+@json_option("as of `moe-theory statements`, with found, the sentence of the verdict that decides.")
+def why(name: str, script: bool, as_json: bool) -> None:
+    """Say why a statement has its status, from the recorded runs.
+
+    STATEMENT is a statement's name, such as continual.lemma-8, or the id of one of its claims. Prints what it says, its
+    status, what was found, why, the smallest instance and what holds instead.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    from moe_theory.report import verdicts, wording
+    from moe_theory.verify.recorded import judged_statements, recorded_verdicts
+
+    found = judged_statements(name)
+    if script:
+        for text in dict.fromkeys(each.statement.script() for each in found):
+            click.echo(text, nl=False)
+        return
+    known = recorded_verdicts()
+    if as_json:
+        decided = [(each, wording.decisive(each, known)) for each in found]
+        print_json(
+            [
+                dataclasses.asdict(each.statement)
+                | wording.status_json(each)
+                | {"found": wording.sentence(verdict) if verdict else None}
+                for each, verdict in decided
+            ]
+        )
+        return
+    console = open_console()
+    for each in found:
+        of = each.statement
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(style="bold")
+        table.add_column(overflow="fold")
+        for heading, text in verdicts.why_lines(each, known):
+            table.add_row(heading, Text(text))
+        console.print(Text(f"{of.where} ({of.name})", style="bold"), table, sep="\n")

@@ -1,0 +1,119 @@
+"""Recorded runs: the verdicts that papers come with, `recorded.json` in their folders, as `docs/record.py` wrote it."""
+
+import dataclasses
+import json
+import math
+from collections import Counter
+from collections.abc import Container, Mapping
+from importlib import resources
+from typing import Any
+
+from moe_theory.core.errors import InvalidReportError
+from moe_theory.core.papers import all_papers, find_paper
+from moe_theory.verify.claim import Claim
+from moe_theory.verify.registry import declared_claims
+from moe_theory.verify.statement import statements
+from moe_theory.verify.status import Judged, judged
+from moe_theory.verify.verdict import Status, Stop, Verdict
+
+NAME = "recorded.json"
+SCHEMA = "moe-theory/recorded/1"
+FIELDS = (  # of a verdict; what a claim itself says is not repeated
+    "claim",
+    "reading",
+    "data",
+    "status",
+    "reason",
+    "replicates",
+    "at",
+    "predicted",
+    "observed",
+    "standard_error",
+    "interval",
+    "margin",
+    "error",
+    "is_exact",
+    "stopped",
+    "command",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Recorded:
+    """One paper's run of `moe-theory verify`, trimmed to what is published of it."""
+
+    paper: str
+    command: str  # without --out, which names a place on the machine that ran it
+    seed: int
+    error: float  # probability that any of the verdicts is false
+    finished: str  # ISO 8601, UTC
+    budget: float | None  # seconds, if the time was limited
+    seconds: float  # spent on experiments, by all of them together
+    versions: dict[str, str]
+    readings: dict[str, str]  # summaries by name, in the order of the verdicts
+    verdicts: list[dict[str, Any]]  # `FIELDS` of each, claims in the order of the registry
+
+    def of(self, claim: str) -> dict[str, dict[str, Any]]:
+        """The verdicts on a claim, by reading."""
+        return {verdict["reading"]: verdict for verdict in self.verdicts if verdict["claim"] == claim}
+
+    def counts(self) -> dict[str, int]:
+        """How many verdicts there are of each status that occurs, in the order of `Status`."""
+        found = Counter(verdict["status"] for verdict in self.verdicts)
+        return {str(status): found[status] for status in Status if found[status]}
+
+    def whole(self) -> list[Verdict]:
+        """The verdicts, with what their claims say; those on claims that are gone are left out."""
+        find_paper(self.paper).import_claims()
+        claims = declared_claims()
+        return [_whole(claims[each["claim"]], each) for each in self.verdicts if each["claim"] in claims]
+
+
+def read() -> dict[str, Recorded]:
+    """What is recorded, by paper, in the order of the papers.
+
+    Raises: InvalidReportError for a file that is damaged or of another schema.
+    """
+    paths = {name: resources.files(paper.package).joinpath(NAME) for name, paper in all_papers().items()}
+    return {name: parsed(path.read_text(encoding="utf-8"), str(path)) for name, path in paths.items() if path.is_file()}
+
+
+def judged_statements(pattern: str = "*") -> list[Judged]:
+    """The statements whose names match, with the statuses that follow from the recorded runs; as `statements`."""
+    chosen = statements(pattern)
+    papers = {id.partition(".")[0] for each in chosen for id in each.roles}
+    verdicts = recorded_verdicts(papers)
+    return [judged(each, verdicts) for each in chosen]
+
+
+def recorded_verdicts(papers: Container[str] | None = None) -> list[Verdict]:
+    """The verdicts of all recorded runs, or of those of these papers."""
+    return [verdict for name, run in read().items() if papers is None or name in papers for verdict in run.whole()]
+
+
+def written(recorded: Recorded) -> str:
+    """The text of its file, a verdict a line, so that two records can be compared line by line."""
+    document = {"schema": SCHEMA, **dataclasses.asdict(recorded)}
+    verdicts = [json.dumps(verdict, ensure_ascii=False) for verdict in document.pop("verdicts")]
+    head = json.dumps(document, indent=1, ensure_ascii=False).removesuffix("\n}")
+    return head + ',\n "verdicts": [\n  ' + ",\n  ".join(verdicts) + "\n ]\n}\n"
+
+
+def parsed(text: str, where: str) -> Recorded:
+    """What `written` gave. Raises: InvalidReportError that names `where` it stands, for anything else."""
+    try:
+        document = json.loads(text)
+        schema = document.pop("schema")
+        if schema != SCHEMA:
+            raise InvalidReportError(f"{where} has schema {schema!r}, not {SCHEMA!r}. Record the paper again.")
+        return Recorded(**document)
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as failure:
+        raise InvalidReportError(f"{where} is damaged ({failure}). Record the paper again.") from None
+
+
+def _whole(claim: Claim, known: Mapping[str, Any]) -> Verdict:
+    shared = ("paper", "where", "statement", "formula", "kind", "replaced_by", "side", "is_computed")
+    numbers = {name: math.nan if value is None else value for name, value in known.items()}
+    low, high = (math.nan if end is None else end for end in known["interval"])
+    about = {"interval": (low, high), "status": Status(known["status"]), "stopped": Stop(known["stopped"])}
+    return Verdict(**{**{name: getattr(claim, name) for name in shared}, **numbers, **about})

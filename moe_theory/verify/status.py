@@ -1,0 +1,150 @@
+"""The status of a statement, derived from the verdicts on its claims by their roles.
+
+Under one reading, from the verdicts of the claims that decide, `charitable` and `figure`:
+
+1. false, where one is REFUTED;
+2. open, where one is undecided, failed or was not judged;
+3. vacuous, where all that apply are VACUOUS;
+4. holds amended, where they hold and a `literal` claim is REFUTED: a slip, or a hypothesis that is left out;
+5. holds, where they hold, one of them not vacuously.
+
+A statement of which only `literal` claims can decide holds where they hold, and is open where they do not: a constant
+of ours does not refute an O(). Claims of the other roles decide nothing. A counterexample that does not refute shows
+nothing and is passed over. Under a reading that breaks the hypotheses of all deciding claims there is no status.
+Readings that agree give the statement its one status; where they differ it has each of theirs. A statement that no
+claim can decide, with the reason declared, is not testable.
+
+What is known is exact where nothing random enters the deciding claims, and where a single instance refutes; all else
+is simulated.
+"""
+
+import dataclasses
+import enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from moe_theory.verify.verdict import Role, Statement, Status, Verdict
+
+DECIDING = {Role.CHARITABLE, Role.FIGURE}
+_INSTANCES = {"identity", "counterexample"}  # kinds that one instance refutes
+
+
+class StatementStatus(enum.StrEnum):
+    """What a statement is."""
+
+    HOLDS = "holds"
+    AMENDED = "holds amended"  # but for a slip, or a hypothesis that the paper leaves out
+    FALSE = "false"
+    VACUOUS = "vacuous"  # true of anything
+    OPEN = "open"  # not decided by what was run
+    NOT_TESTABLE = "not testable"
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """The status of a statement under a reading."""
+
+    status: StatementStatus
+    known: str = ""  # exact or simulated; nothing where it is open or not testable
+    decided_by: tuple[str, ...] = ()  # ids of the claims
+    judged: tuple[str, ...] = ()  # those of the statement that have a verdict
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """A statement with what is known of it."""
+
+    statement: Statement
+    by_reading: dict[str, Finding]  # by the setting of its verdicts; none where no claim of it was judged
+
+    @property
+    def missing(self) -> list[str]:
+        """The claims that decide and that were not judged under any reading."""
+        judged = {id for each in self.by_reading.values() for id in each.judged}
+        return [id for id in deciding(self.statement) if id not in judged]
+
+    @property
+    def finding(self) -> Finding | None:
+        """The one finding of all readings; None where they differ, or where there is none."""
+        found = list(self.by_reading.values())
+        if not found:
+            return Finding(StatementStatus.NOT_TESTABLE) if self.statement.untestable else None
+        if len({each.status for each in found}) > 1:
+            return None
+        known = {each.known for each in found}
+        ids = dict.fromkeys(id for each in found for id in each.decided_by)
+        return Finding(found[0].status, known.pop() if len(known) == 1 else "simulated", tuple(ids))
+
+    @property
+    def words(self) -> str:
+        """ "false (exact)", or "false under unit-signal, holds under strong-signal"."""
+        if self.finding is not None:
+            known = f" ({self.finding.known})" if self.finding.known else ""
+            return f"{self.finding.status}{known}"
+        return ", ".join(
+            f"{status} under {listed([name for name, each in self.by_reading.items() if each.status is status])}"
+            for status in StatementStatus
+            if any(each.status is status for each in self.by_reading.values())
+        )
+
+
+def judged(statement: Statement, verdicts: Iterable[Verdict]) -> Judged:
+    """The statement's status by reading, from those of the verdicts that are on its claims."""
+    by_reading: dict[str, dict[str, Verdict]] = {}
+    for verdict in verdicts:
+        for setting in verdict.settings if verdict.claim in statement.roles else ():
+            by_reading.setdefault(setting, {})[verdict.claim] = verdict
+    found = {reading: find(statement, own) for reading, own in by_reading.items()}
+    return Judged(statement, {reading: each for reading, each in found.items() if each is not None})
+
+
+def deciding(statement: Statement) -> list[str]:
+    """Ids of the claims that decide a statement: its charitable ones and sentences about figures, else literal ones."""
+    chosen = [id for id, role in statement.roles.items() if role in DECIDING]
+    return chosen or [id for id, role in statement.roles.items() if role is Role.LITERAL]
+
+
+def find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
+    """The status under one reading, from its verdicts by claim; None where the hypotheses fail."""
+    found = _find(statement, verdicts)
+    return found and dataclasses.replace(found, judged=tuple(verdicts))
+
+
+def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
+    asked = deciding(statement)
+    if statement.untestable or not asked:
+        return Finding(StatementStatus.NOT_TESTABLE if statement.untestable else StatementStatus.OPEN)
+    papers = {id.partition(".")[0] for id in verdicts}  # another paper's claims have other readings
+    missing = [id for id in asked if id not in verdicts and id.partition(".")[0] in papers]
+    found = [verdicts[id] for id in asked if id in verdicts]
+    known = [each for each in found if each.status is not Status.INAPPLICABLE and not _shows_nothing(each)]
+    refuted = [each for each in known if each.status is Status.REFUTED]
+    if refuted and statement.roles[asked[0]] in DECIDING:
+        return _finding(StatementStatus.FALSE, refuted, any)
+    if missing or not all(each.status in {Status.SUPPORTED, Status.VACUOUS} for each in known):
+        return Finding(StatementStatus.OPEN)
+    if not known:
+        is_broken = found and all(each.status is Status.INAPPLICABLE for each in found)
+        return None if is_broken else Finding(StatementStatus.OPEN)
+    if all(each.status is Status.VACUOUS for each in known):
+        return _finding(StatementStatus.VACUOUS, known, all)
+    literal = [verdicts[id] for id, role in statement.roles.items() if role is Role.LITERAL and id in verdicts]
+    slips = [each for each in literal if each.status is Status.REFUTED]
+    return _finding(StatementStatus.AMENDED if slips else StatementStatus.HOLDS, [*known, *slips], all)
+
+
+def _finding(status: StatementStatus, verdicts: Sequence[Verdict], quantifier: Callable[..., bool]) -> Finding:
+    is_exact = quantifier(_is_exact(verdict) for verdict in verdicts)
+    return Finding(status, "exact" if is_exact else "simulated", tuple(verdict.claim for verdict in verdicts))
+
+
+def _is_exact(verdict: Verdict) -> bool:
+    return verdict.is_computed or (verdict.status is Status.REFUTED and verdict.kind in _INSTANCES)
+
+
+def _shows_nothing(verdict: Verdict) -> bool:
+    return verdict.kind == "counterexample" and verdict.status is Status.INCONCLUSIVE
+
+
+def listed(words: list[str]) -> str:
+    """ "a, b and c"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

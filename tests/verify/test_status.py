@@ -1,0 +1,122 @@
+"""The rule that gives a statement its status, on made-up verdicts of every role and mix."""
+
+import dataclasses
+
+import pytest
+
+from moe_theory.verify.status import Finding, StatementStatus, find, judged
+from moe_theory.verify.verdict import Role, Statement, Status, Verdict
+
+WORDS = {
+    "s": Status.SUPPORTED,
+    "r": Status.REFUTED,
+    "i": Status.INCONCLUSIVE,
+    "v": Status.VACUOUS,
+    "n": Status.INAPPLICABLE,
+    "e": Status.ERROR,
+}
+
+
+def verdict(claim: str, status: Status, kind: str = "rate", reading: str = "loud", **about) -> Verdict:
+    return Verdict(claim, "a", "Lemma 1", "Something.", kind, reading, status, "", 64, "", **about)
+
+
+def made_up(text: str, **about) -> tuple[Statement, list]:
+    """A statement and its verdicts, of "charitable:s literal:r"; an x is a claim that was not judged."""
+    parts = [part.split(":") for part in text.split()]
+    ids = [f"a.b-{place}" for place in range(len(parts))]
+    roles = {id: Role(role) for id, (role, _) in zip(ids, parts, strict=True)}
+    verdicts = [verdict(id, WORDS[word], **about) for id, (_, word) in zip(ids, parts, strict=True) if word != "x"]
+    return Statement("b", "a", "Lemma 1", "Something.", roles=roles), verdicts
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("charitable:s", "holds"),
+        ("figure:s charitable:s", "holds"),
+        ("charitable:v charitable:s", "holds"),
+        ("charitable:n charitable:s", "holds"),
+        ("charitable:s step:r ours:r corrected:r", "holds"),
+        ("charitable:s literal:i", "holds"),
+        ("charitable:s literal:r", "holds amended"),
+        ("charitable:v literal:r", "vacuous"),
+        ("charitable:r", "false"),
+        ("figure:r", "false"),
+        ("charitable:r charitable:s corrected:s", "false"),
+        ("charitable:r charitable:i", "false"),
+        ("charitable:r charitable:x", "false"),
+        ("charitable:v", "vacuous"),
+        ("charitable:i", "open"),
+        ("charitable:e", "open"),
+        ("charitable:s charitable:i", "open"),
+        ("charitable:s charitable:x", "open"),
+        ("charitable:v charitable:i", "open"),
+        ("literal:s", "holds"),
+        ("literal:v", "vacuous"),
+        ("literal:r", "open"),
+        ("literal:r literal:s", "open"),
+        ("step:r", "open"),
+        ("ours:s corrected:s", "open"),
+        ("", "open"),
+        ("charitable:n", None),
+        ("charitable:n literal:r", None),
+    ],
+)
+def test_the_status_follows_from_roles_and_verdicts(text, status):
+    about, verdicts = made_up(text)
+    found = find(about, {verdict.claim: verdict for verdict in verdicts})
+    assert (found.status if found else None) == status
+
+
+def test_a_counterexample_that_does_not_refute_is_passed_over():
+    about, verdicts = made_up("charitable:i", kind="counterexample")
+    assert find(about, {each.claim: each for each in verdicts}).status == "open"
+    roles = about.roles | {"a.c": Role.CHARITABLE}
+    known = {each.claim: each for each in [*verdicts, verdict("a.c", Status.SUPPORTED)]}
+    found = find(dataclasses.replace(about, roles=roles), known)
+    assert (found.status, found.known, found.decided_by) == ("holds", "simulated", ("a.c",))
+
+
+@pytest.mark.parametrize(
+    ("text", "about", "known"),
+    [
+        ("charitable:r", {"kind": "identity"}, "exact"),
+        ("charitable:r", {"kind": "counterexample"}, "exact"),
+        ("charitable:s", {"kind": "identity"}, "simulated"),
+        ("charitable:s", {"is_computed": True}, "exact"),
+        ("charitable:r", {"kind": "equality"}, "simulated"),
+    ],
+)
+def test_how_it_is_known(text, about, known):
+    made, verdicts = made_up(text, **about)
+    assert judged(made, verdicts).finding.known == known
+
+
+def test_readings_that_differ_are_shown_as_such():
+    about, verdicts = made_up("charitable:r", reading="weak")
+    _, others = made_up("charitable:s", reading="strong")
+    found = judged(about, [*verdicts, *others])
+    assert found.finding is None
+    assert found.words == "holds under strong, false under weak"
+    assert judged(about, verdicts).words == "false (simulated)"
+
+
+def test_a_statement_that_cannot_be_tested_needs_no_verdict():
+    about = Statement("b", "a", "Lemma 1", "Something.", untestable="It is a definition.")
+    assert judged(about, []).finding == Finding(StatementStatus.NOT_TESTABLE)
+    assert judged(dataclasses.replace(about, untestable=""), []).finding is None
+
+
+def test_what_was_not_judged_is_told():
+    about, verdicts = made_up("charitable:s charitable:x literal:s")
+    assert judged(about, verdicts).missing == ["a.b-1"]
+    assert judged(about, []).missing == ["a.b-0", "a.b-1"]
+
+
+def test_claims_of_another_paper_have_readings_of_their_own():
+    about, verdicts = made_up("charitable:s")
+    about.roles["other.b"] = Role.CHARITABLE
+    found = judged(about, [*verdicts, verdict("other.b", Status.SUPPORTED, reading="balanced")])
+    assert found.words == "holds (simulated)"
+    assert set(found.by_reading) == {"loud", "balanced"}
