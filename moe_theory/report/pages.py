@@ -142,6 +142,7 @@ def _read(path: Path) -> Report:
         for verdict in document.get("verdicts") or ():
             if isinstance(verdict, dict):
                 verdict.setdefault("is_computed", False)
+                verdict.setdefault("also", [])
     elif schema != SCHEMA:
         raise InvalidReportError(
             f"{path} has schema {shortened(schema)} and not {SCHEMA!r}: it is no report, or another version's. Run the "

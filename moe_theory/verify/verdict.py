@@ -213,7 +213,6 @@ class Report:
 
 
 _hints = functools.cache(typing.get_type_hints)  # of a dataclass, by field
-_ADDED = frozenset({"also"})  # fields that older files do not have, which then take their defaults
 _KINDS: dict[Any, tuple[type | tuple[type, ...], str]] = {  # of a type hint: what JSON has for it, and its name
     bool: (bool, "true or false"),
     int: (int, f"a whole number from 0 to {LARGEST}"),
@@ -241,8 +240,7 @@ def _parsed(hint: Any, value: Any, where: str) -> Any:
     if not is_of_type or not _is_within(kind, value):
         raise _wrong(where, value, name)
     if dataclasses.is_dataclass(kind):
-        known = {name: own for name, own in _hints(kind).items() if name in value or name not in _ADDED}
-        return kind(**{name: _field(own, value, name, where) for name, own in known.items()})
+        return kind(**{name: _field(own, value, name, where) for name, own in _hints(kind).items()})
     if kind is list:
         return [_parsed(parts[0], part, f"{where}[{place}]") for place, part in enumerate(value)]
     if kind is tuple:
