@@ -5,17 +5,8 @@ Per coordinate is the reading in which most of them can be true, and decides; th
 
 import numpy as np
 
-from moe_theory.edge.experiments import (
-    ADAPTIVE,
-    BY_ENOUGH,
-    FASTEST,
-    FIGURE_3_FEATURES,
-    NEAREST,
-    SETTING,
-    error_at,
-    final_error,
-)
-from moe_theory.edge.params import SIGMA_0
+from moe_theory.edge.experiments import ADAPTIVE, BY_ENOUGH, FASTEST, NEAREST, SETTING, error_at, final_error
+from moe_theory.edge.params import FIGURE_3_FEATURES, SIGMA_0
 from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, ordering, statement
 
