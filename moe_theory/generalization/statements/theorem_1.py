@@ -4,46 +4,19 @@ The corrected bound is tested on the same instances, on three where one of its t
 would fail, and wherever training gets.
 """
 
+import functools
 import math
 from collections.abc import Callable
 
 import numpy as np
 
 from moe_theory.generalization import complexity, corrected, experiments
-from moe_theory.generalization.experiments import (
-    CELLS,
-    DEFINITION_1,
-    DENSE,
-    DENSE_CELL,
-    FEWER_CELL,
-    FEWER_LEARNED_CELLS,
-    FITS,
-    GROWING_EXPERTS,
-    GROWING_SAMPLES,
-    LEARNED_CELL,
-    LEARNED_CELLS,
-    LEARNED_EXPERTS,
-    LEARNED_FEATURES,
-    MANY_FITS,
-    MEMORISED_SAMPLES,
-    NATURAL,
-    NATURAL_CELL,
-    PER_SAMPLE,
-    SINGLE,
-    SINGLE_CELL,
-    TRAINED,
-    TRAINED_FEATURES,
-    cell_name,
-    corrected_bounds_at,
-    delta_of,
-    sizes_of,
-    theorem_1_at,
-    trained_gap,
-)
+from moe_theory.generalization.experiments import DEFINITION_1, cell_name, delta_of, sizes_of, theorem_1_at, trained_gap
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Experiment, Runs
+from moe_theory.verify.claim import Experiment, Runs, Selection
 from moe_theory.verify.statement import (
+    Criterion,
     Hypothesis,
     alike,
     counterexample,
@@ -54,6 +27,8 @@ from moe_theory.verify.statement import (
 )
 
 Bound = Callable[[Run], float]
+Event = Callable[[Run], np.ndarray]
+SAMPLES = experiments.GROWING_SAMPLES
 GRANTED = 1  # d_N of a single mask function is 0; Theorem 1 is granted more
 RANDOM_LABELS = 0.5  # the largest gap there is on labels that nothing can predict
 FORMS = ("product, k = 1", "Lipschitz", "covering")
@@ -98,9 +73,14 @@ THEOREM_1 = statement(
 )
 
 
-def exceeds(bound: Bound) -> Callable[[Run], np.ndarray]:
+def exceeds(bound: Bound) -> Event:
     """Whether the gap of each instance exceeds its bound (B,)."""
     return lambda run: run.records.gap[-1] > bound(run)
+
+
+def trained_exceeds(bound: Bound) -> Event:
+    """The same of classifiers that are trained."""
+    return lambda run: trained_gap(run) > bound(run)
 
 
 def constants_bound(run: Run, router: str = "fixed", least_natarajan: float = GRANTED) -> float:
@@ -114,60 +94,63 @@ def linear_bound(run: Run, num_features: int) -> float:
     return theorem_1_at(run.params, radius, "linear", num_features)
 
 
+def fails(id: str, runs: Selection, event: Event, says: str, corrected: str, **about) -> None:
+    """Claims that the theorem, with its proof's constants, holds for an instance."""
+    THEOREM_1.claim(
+        f"generalization.theorem-1.{id}",
+        runs,
+        counterexample(allowed=delta_of),
+        role="literal",
+        says=f"{says} no more often than delta.{EQUATION_8}",
+        replaced_by=f"generalization.repaired.{corrected}",
+        **about,
+    )(event)
+
+
+fails(
+    "fixed-router",
+    experiments.CELLS.over([cell_name(T=experiments.FIXED_EXPERTS, m=experiments.FIXED_SAMPLES)]),
+    exceeds(constants_bound),
+    "With 5000 fixed cells, k = 1 and experts +1 or -1, the gap exceeds (23)",
+    "symmetrization",
+)
 THEOREM_1.claim(
-    "generalization.theorem-1.fixed-router",
-    CELLS.over([cell_name(T=experiments.FIXED_EXPERTS, m=experiments.FIXED_SAMPLES)]),
-    counterexample(allowed=delta_of),
-    role="literal",
-    says="With 5000 fixed cells, k = 1 and experts +1 or -1, the gap exceeds (23) no more often than delta."
-    f"{EQUATION_8}",
-    replaced_by="generalization.repaired.symmetrization",
-)(exceeds(constants_bound))
-
-
-@THEOREM_1.claim(
     "generalization.theorem-1.any-constant",
-    CELLS.over({cell_name(T=PER_SAMPLE * m, m=m): m for m in GROWING_SAMPLES}),
+    experiments.CELLS.over({cell_name(T=experiments.PER_SAMPLE * m, m=m): m for m in SAMPLES}),
     rate(at_most=0.0),
     role="charitable",
     where="Theorem 1, Eq. (8), whatever the constant in its O(), with T = 10 m",
     says="With ten fixed cells for each sample, the ratio of the gap to (23) stays bounded as m grows."
     rf"$$\frac{{\mathbb{{E}} \sup_f {GAP}}}{{{BOUND}}} = \mathcal{{O}}(1), \quad T = 10 m$$",
     replaced_by="generalization.repaired.symmetrization",
+)(lambda run: run.records.gap[-1] / constants_bound(run))
+fails(
+    "learned-router",
+    experiments.LEARNED_CELLS.over([experiments.LEARNED_CELL]),
+    exceeds(
+        lambda run: theorem_1_at(
+            run.params, 1 / math.sqrt(experiments.LEARNED_EXPERTS), "linear", experiments.LEARNED_FEATURES
+        )
+    ),
+    "With 64 experts in balls, k = 1 and a learned linear router, the gap exceeds (23)",
+    "learned-router",
 )
-def ratio_to_bound(run: Run) -> np.ndarray:
-    return run.records.gap[-1] / constants_bound(run)
-
-
-THEOREM_1.claim(
-    "generalization.theorem-1.learned-router",
-    LEARNED_CELLS.over([LEARNED_CELL]),
-    counterexample(allowed=delta_of),
-    role="literal",
-    says="With 64 experts in balls, k = 1 and a learned linear router, the gap exceeds (23) no more often than delta."
-    f"{EQUATION_8}",
-    replaced_by="generalization.repaired.learned-router",
-)(exceeds(lambda run: theorem_1_at(run.params, 1 / math.sqrt(LEARNED_EXPERTS), "linear", LEARNED_FEATURES)))
-THEOREM_1.claim(
-    "generalization.theorem-1.dense",
-    DENSE.over([DENSE_CELL]),
-    counterexample(allowed=delta_of),
-    role="literal",
+fails(
+    "dense",
+    experiments.DENSE.over([experiments.DENSE_CELL]),
+    exceeds(lambda run: constants_bound(run, "free", 0)),
+    "With both of two constant experts active and any router, the gap exceeds (23)",
+    "dense",
     where="Theorem 1, Eqs. (8) and (23), d_N of masks",
-    says="With both of two constant experts active and any router, the gap exceeds (23) no more often than delta."
-    f"{EQUATION_8}",
     hypotheses=[Hypothesis("free routers have a finite d_N", lambda dims, run: not run.params.whole_router)],
-    replaced_by="generalization.repaired.dense",
-)(exceeds(lambda run: constants_bound(run, "free", 0)))
-THEOREM_1.claim(
-    "generalization.theorem-1.natural",
-    NATURAL.over([NATURAL_CELL]),
-    counterexample(allowed=delta_of),
-    role="literal",
-    says="Fitted to random labels, k = T = 32 linear experts have a gap that exceeds (23) no more often than delta."
-    f"{EQUATION_8}",
-    replaced_by="generalization.repaired.natural",
-)(lambda run: trained_gap(run) > linear_bound(run, experiments.NATURAL_FEATURES))
+)
+fails(
+    "natural",
+    experiments.NATURAL.over([experiments.NATURAL_CELL]),
+    trained_exceeds(lambda run: linear_bound(run, experiments.NATURAL_FEATURES)),
+    "Fitted to random labels, k = T = 32 linear experts have a gap that exceeds (23)",
+    "natural",
+)
 
 
 def uniform(run: Run, rademacher: float, log_patterns: float = 0.0) -> float:
@@ -188,7 +171,7 @@ def memorised_bound(run: Run) -> float:
 
 def learned_bound(run: Run) -> float:
     experts, _, samples = sizes_of(run.params)
-    patterns = float(corrected.log_mask_patterns(experts, 1, samples, LEARNED_FEATURES))
+    patterns = float(corrected.log_mask_patterns(experts, 1, samples, experiments.LEARNED_FEATURES))
     return uniform(run, float(corrected.product_complexity(experts, samples, math.sqrt(samples / experts))), patterns)
 
 
@@ -199,56 +182,69 @@ def dense_bound(run: Run) -> float:
 
 def best_bound(num_features: int) -> Bound:
     """The smallest of the bounds for linear experts and routers."""
-    return lambda run: corrected_bounds_at(run.params, num_features).best
+    return lambda run: experiments.corrected_bounds_at(run.params, num_features).best
 
 
 natural_bound = best_bound(experiments.NATURAL_FEATURES)
+SELDOM = probability(at_most=delta_of)
 
 
-def seldom(largest: float, bound: Bound):
+def seldom(largest: float, bound: Bound) -> Criterion:
     """At most delta, of an event whose gap is at most `largest`: a bound of that or more cannot fail."""
     return probability(at_most=delta_of, trivial=lambda run: float(not bound(run) >= largest))
 
 
-THEOREM_1.claim(
-    "generalization.repaired.fixed-router",
-    CELLS.over([cell_name(T=experts, m=GROWING_SAMPLES[-1]) for experts in GROWING_EXPERTS]),
-    probability(at_most=delta_of),
-    role="corrected",
-    where="replaces Theorem 1, Eq. (8), k = 1",
-    says="With fixed cells, k = 1 and experts +1 or -1, the gap exceeds the product bound no more often than delta."
-    f"{CORRECTED_8}",
-)(exceeds(product_bound))
-THEOREM_1.claim(
-    "generalization.repaired.learned-router",
-    FEWER_LEARNED_CELLS.over([FEWER_CELL]),
+def holds(id: str, part: str, runs: Selection | Experiment, criterion: Criterion, event: Callable, says: str, **about):
+    """Claims that the corrected bound holds for an instance."""
+    THEOREM_1.claim(
+        f"generalization.repaired.{id}",
+        runs,
+        criterion,
+        role="corrected",
+        where=f"replaces Theorem 1, Eq. (8), {part}",
+        says=f"{says} no more often than delta.{CORRECTED_8}",
+        **about,
+    )(event)
+
+
+holds(
+    "fixed-router",
+    "k = 1",
+    experiments.CELLS.over([cell_name(T=experts, m=SAMPLES[-1]) for experts in experiments.GROWING_EXPERTS]),
+    SELDOM,
+    exceeds(product_bound),
+    "With fixed cells, k = 1 and experts +1 or -1, the gap exceeds the product bound",
+)
+holds(
+    "learned-router",
+    "k = 1",
+    experiments.FEWER_LEARNED_CELLS.over([experiments.FEWER_CELL]),
     seldom(RANDOM_LABELS, learned_bound),
-    role="corrected",
-    where="replaces Theorem 1, Eq. (8), k = 1",
-    says=f"With 64 experts and a learned router, the gap exceeds the bound no more often than delta.{CORRECTED_8}",
-)(exceeds(learned_bound))
-THEOREM_1.claim(
-    "generalization.repaired.dense",
-    DENSE.over([DENSE_CELL]),
+    exceeds(learned_bound),
+    "With 64 experts and a learned router, the gap exceeds the bound",
+)
+holds(
+    "dense",
+    "k = T",
+    experiments.DENSE.over([experiments.DENSE_CELL]),
     seldom(RANDOM_LABELS, dense_bound),
-    role="corrected",
-    where="replaces Theorem 1, Eq. (8), k = T",
-    says=f"With constant experts and any router, the gap exceeds the bound no more often than delta.{CORRECTED_8}",
-)(exceeds(dense_bound))
-THEOREM_1.claim(
-    "generalization.repaired.symmetrization",
-    CELLS.over([cell_name(T=experiments.MEMORISED_PER_SAMPLE * MEMORISED_SAMPLES, m=MEMORISED_SAMPLES)]),
-    probability(at_most=delta_of),
-    role="corrected",
-    where="replaces Theorem 1, Eq. (8), its first term",
-    says="With four cells a sample and no noise, the gap, four fifths of the bound, exceeds it no more often than "
-    f"delta.{CORRECTED_8}",
-)(lambda run: run.records.memorised[-1] > memorised_bound(run))
+    exceeds(dense_bound),
+    "With constant experts and any router, the gap exceeds the bound",
+)
+MEMORISED = experiments.MEMORISED_SAMPLES
+holds(
+    "symmetrization",
+    "its first term",
+    experiments.CELLS.over([cell_name(T=experiments.MEMORISED_PER_SAMPLE * MEMORISED, m=MEMORISED)]),
+    SELDOM,
+    lambda run: run.records.memorised[-1] > memorised_bound(run),
+    "With four cells a sample and no noise, the gap, four fifths of the bound, exceeds it",
+)
 
 
 @THEOREM_1.claim(
     "generalization.repaired.masks",
-    SINGLE.at(SINGLE_CELL),
+    experiments.SINGLE.at(experiments.SINGLE_CELL),
     identity(within=0.0),
     role="corrected",
     where="replaces Theorem 1, Eq. (8), its second term",
@@ -273,8 +269,8 @@ def excess_of_memorising(run: Run) -> np.ndarray:
 
 @THEOREM_1.claim(
     "generalization.repaired.deviation",
-    SINGLE.over([SINGLE_CELL]),
-    probability(at_most=delta_of),
+    experiments.SINGLE.over([experiments.SINGLE_CELL]),
+    SELDOM,
     role="corrected",
     where="replaces Theorem 1, Eq. (8), its third term",
 )
@@ -285,24 +281,21 @@ def exceeds_deviation(run: Run) -> np.ndarray:
     return np.abs(run.records.risk[-1] - 0.5) > uniform(run, 0.0)
 
 
-THEOREM_1.claim(
-    "generalization.repaired.natural",
-    NATURAL.over([NATURAL_CELL]),
+holds(
+    "natural",
+    "k = T",
+    experiments.NATURAL.over([experiments.NATURAL_CELL]),
     seldom(RANDOM_LABELS, natural_bound),
-    role="corrected",
-    where="replaces Theorem 1, Eq. (8), k = T",
-    says="Fitted to random labels, k = T = 32 linear experts have a gap above the bound no more often than delta."
-    f"{CORRECTED_8}",
-)(lambda run: trained_gap(run) > natural_bound(run))
+    trained_exceeds(natural_bound),
+    "Fitted to random labels, k = T = 32 linear experts have a gap above the bound",
+)
 
 
 def bounds_by_form(runs: Runs) -> list[np.ndarray]:
     """The bounds of each form in all settings, at an even share of delta, for forms that apply to some of these k."""
-    share = 1 / len(runs)
-    bounds = np.array(
-        [corrected_bounds_at(run.params, experiments.FIT_FEATURES, share)[:3] for run in runs.values()]
-    )  # NaN: not for this k
-    return [form for form in bounds.T if not np.all(np.isnan(form))]
+    share, size = 1 / len(runs), experiments.FIT_FEATURES
+    bounds = np.array([experiments.corrected_bounds_at(run.params, size, share)[:3] for run in runs.values()])
+    return [form for form in bounds.T if not np.all(np.isnan(form))]  # NaN: not for this k
 
 
 def forms_at_risk(runs: Runs) -> list[str]:
@@ -320,57 +313,38 @@ def exceeds_anywhere(runs: Runs) -> np.ndarray:
     return np.stack([np.any(gaps > form, axis=1) for form in bounds_by_form(runs)])
 
 
-for name, fits, settings, configurations in (
-    (
-        "random-labels",
-        FITS,
-        "In 150 settings of T, k, m and W any gap exceeds its bound at delta / 150",
-        "150 configurations",
-    ),
-    (
-        "some-of-many",
-        MANY_FITS,
-        "With 2 to 4 of 3 to 8 experts active any gap exceeds its bound at delta / 4",
-        "1 < k < T",
-    ),
-):
-    THEOREM_1.claim(
-        f"generalization.repaired.{name}",
-        fits,
-        probability(at_most=lambda runs: delta_of(next(iter(runs.values())))),
-        role="corrected",
-        where=f"replaces Theorem 1, Eq. (8), {configurations}",
-        says=f"{settings} no more often than delta.{CORRECTED_8}",
-        labels=forms_at_risk,
-    )(exceeds_anywhere)
+ANYWHERE = probability(at_most=lambda runs: delta_of(next(iter(runs.values()))))
+SETTINGS = "In 150 settings of T, k, m and W any gap exceeds its bound at delta / 150"
+holds(
+    "random-labels", "150 configurations", experiments.FITS, ANYWHERE, exceeds_anywhere, SETTINGS, labels=forms_at_risk
+)
+SETTINGS = "With 2 to 4 of 3 to 8 experts active any gap exceeds its bound at delta / 4"
+holds("some-of-many", "1 < k < T", experiments.MANY_FITS, ANYWHERE, exceeds_anywhere, SETTINGS, labels=forms_at_risk)
 
-
-def declare_trained(fits: Experiment, id: str, where: str, says: str, role: str, bound: Bound) -> None:
-    """That the gap of trained classifiers, which is far from the largest of their class, seldom exceeds a bound."""
-    runs, where = fits.over(tuple(fits.cells)), f"{where}, for what training finds"
-    THEOREM_1.claim(id, runs, seldom(1.0, bound), role=role, where=where, says=says)(
-        lambda run: trained_gap(run) > bound(run)
-    )
-
-
+# What training finds is far from the largest gap of its class, which is what the theorem bounds.
 for source, labels, noisy in (
     ("teacher", "a teacher's labels", "a teacher's noisy labels"),
     ("digits", "images of digits", "images of digits"),
 ):
-    size = TRAINED_FEATURES[source]
-    declare_trained(
-        TRAINED[source],
-        f"generalization.theorem-1.trained-{source}",
-        "Theorem 1, Eqs. (8) and (23)",
-        f"The gap of classifiers trained on {labels} exceeds (23), d_N of masks, no more often than delta.{EQUATION_8}",
-        "ours",
-        lambda run, size=size: linear_bound(run, size),
+    runs, size = (
+        experiments.TRAINED[source].over(tuple(experiments.TRAINED[source].cells)),
+        experiments.TRAINED_FEATURES[source],
     )
-    declare_trained(
-        TRAINED[source],
-        f"generalization.repaired.trained-{source}",
-        "replaces Theorem 1, Eq. (8)",
-        f"The gap of classifiers trained on {noisy} exceeds the bound no more often than delta.{CORRECTED_8}",
-        "corrected",
-        best_bound(size),
+    printed, best = functools.partial(linear_bound, num_features=size), best_bound(size)
+    THEOREM_1.claim(
+        f"generalization.theorem-1.trained-{source}",
+        runs,
+        seldom(1.0, printed),
+        role="ours",
+        where="Theorem 1, Eqs. (8) and (23), for what training finds",
+        says=f"The gap of classifiers trained on {labels} exceeds (23), d_N of masks, no more often than delta."
+        f"{EQUATION_8}",
+    )(trained_exceeds(printed))
+    holds(
+        f"trained-{source}",
+        "for what training finds",
+        runs,
+        seldom(1.0, best),
+        trained_exceeds(best),
+        f"The gap of classifiers trained on {noisy} exceeds the bound",
     )
