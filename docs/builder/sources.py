@@ -61,7 +61,7 @@ def pages() -> Iterator[Page]:
 
 
 def path_of(module: ModuleType) -> Path:
-    """A module's file below the folder that it is imported from: `moe_theory/deep/claims.py`."""
+    """A module's file below the folder that it is imported from: `moe_theory/deep/gate.py`."""
     file = Path(inspect.getsourcefile(module) or "")
     return Path(*file.parts[-len(module.__name__.split(".")) - (file.stem == "__init__") :])
 
