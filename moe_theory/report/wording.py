@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
+from moe_theory.verify.claim import LIMITS
 from moe_theory.verify.status import Judged, StatementStatus, deciding, judged
 from moe_theory.verify.verdict import Report, Statement, Status, Stop, Verdict
 
@@ -159,6 +160,12 @@ def claimed(verdict: Verdict) -> str:
             return f"in ≤ {percentage(value)}" if value else "never violated"
         case "rate":
             return f"slope {sides[verdict.side or 'equal']} {number(value)}{within if verdict.side == 'equal' else ''}"
+        case "limit_rate":
+            return f"slope {sides[verdict.side or 'equal']} {number(value)} in the limit"
+        case "limit_probability":
+            return f"tends to {number(value)}"
+        case "limit_ordering":
+            return f"log ratio < {number(margin)} in the limit"
         case "probability":
             return f"in {sides[verdict.side or 'at_most']} {percentage(value)}"
     return f"{sides[verdict.side or verdict.kind]} {number(value)}"
@@ -166,7 +173,7 @@ def claimed(verdict: Verdict) -> str:
 
 def measured(verdict: Verdict) -> str:
     """What was measured: "2.74 ± 0.07", "64 of 64"."""
-    if verdict.kind in {"probability", "counterexample"} and math.isfinite(verdict.observed):
+    if verdict.kind in {"probability", "counterexample", "limit_probability"} and math.isfinite(verdict.observed):
         return f"{round(verdict.observed * verdict.replicates):,} of {verdict.replicates:,}"
     return with_error(verdict.observed, verdict.standard_error)
 
@@ -215,7 +222,11 @@ def sentence(verdict: Verdict) -> str:
             where = verdict.at if "end" in verdict.at else "slope"
             claim = " ".join(f"claimed {side} {number(verdict.predicted)}".split())
             return f"The {where} is {number(verdict.observed)} ({low} to {high}); {claim}."
-    return headline(verdict)
+    return _begun(headline(verdict))
+
+
+def _begun(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _open(verdict: Verdict) -> str:
@@ -223,8 +234,8 @@ def _open(verdict: Verdict) -> str:
     low, high = verdict.interval
     if verdict.kind == "counterexample":
         return f"{measured(verdict)} instances violate it, which decides nothing."
-    if verdict.kind == "identity" or not math.isfinite(verdict.observed):
-        return headline(verdict)
+    if verdict.kind in {"identity", *LIMITS} or not math.isfinite(verdict.observed):
+        return _begun(headline(verdict))
     if not (math.isfinite(low) and math.isfinite(high)):
         about = f"measured {measured(verdict)}, claimed {claimed(verdict)}"
         return f"{verdict.replicates:,} runs leave it open: {about}; their tails are too heavy for an interval."

@@ -24,7 +24,7 @@ import numpy as np
 from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
 from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_package
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Claim, Experiment, Kind, Runs, Selection, Side, register, registered
+from moe_theory.verify.claim import LIMITS, Claim, Experiment, Kind, Runs, Selection, Side, register, registered
 from moe_theory.verify.verdict import ID_WORDS, Role, Statement, is_id
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -92,6 +92,24 @@ def counterexample(*, allowed: Any = None, margin: float = 0.0) -> Criterion:
     return Criterion("counterexample", allowed, margin)
 
 
+def limit_probability(*, to: int, margin: float) -> Criterion:
+    """The event's probability tends to 0, or to 1, along the abscissa; up to `margin` a failure counts as rare."""
+    return Criterion("limit_probability", None, margin, "at_least" if to else "at_most")
+
+
+def limit_rate(
+    *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
+) -> Criterion:
+    """The slope of log means over the logarithm of the abscissa at its end, where it bends by at most `margin`."""
+    side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
+    return Criterion("limit_rate", value, margin, side)
+
+
+def limit_ordering(*, below: Any, margin: float = 0.0) -> Criterion:
+    """The mean is below another one at the end of the abscissa, and their log ratio is not closing."""
+    return Criterion("limit_ordering", below, margin)
+
+
 def _side(**sides: Any) -> tuple[Side, Any]:
     given = [(side, value) for side, value in sides.items() if value is not None]
     if len(given) != 1:
@@ -105,6 +123,7 @@ class Declared(Statement):
 
     checks: tuple[Hypothesis, ...] = ()
     judged_under: str = ""  # the paper whose readings its claims have
+    is_of_a_paper: bool = False  # whether a paper's folder declares it
 
     @property
     def plain(self) -> Statement:
@@ -132,14 +151,15 @@ class Declared(Statement):
         docstring says what is claimed, in words and, between `$$`, as a formula.
 
         Args:
-            id: "paper.statement.claim", such as "continual.lemma-8.experts".
+            id: "lemma-8.experts", which a paper's name then goes before; whole where no paper's folder declares it.
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
-            criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`.
+            criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`, or of
+                a limit: `limit_probability`, `limit_rate` and `limit_ordering`.
             says: in place of the docstring, for a function that several claims share.
             where: of the claim, where it is more than the statement's.
             labels: names of the components, where the selection gives none.
             hypotheses: beside the statement's own.
-            replaced_by: id of the claim that holds instead.
+            replaced_by: id of the claim that holds instead, likewise.
             exact: whether nothing random enters: algebra, enumeration, a constructed instance.
         Raises: InvalidClaimError or InvalidStatementError for an incomplete declaration, or an id that is taken.
         """
@@ -147,6 +167,8 @@ class Declared(Statement):
             raise InvalidStatementError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
         module, hypotheses = _caller(), tuple(hypotheses)
+
+        id, replaced_by = self._whole(id), replaced_by and self._whole(replaced_by)
 
         def declare(function: F) -> F:
             text, formula = worded(function.__doc__ or "" if says is None else says)
@@ -184,10 +206,14 @@ class Declared(Statement):
 
     def also(self, *ids: str, role: str) -> None:
         """Counts claims of other statements among its own, in this role."""
-        self.roles.update(dict.fromkeys(ids, Role(role)))
+        self.roles.update(dict.fromkeys(map(self._whole, ids), Role(role)))
+
+    def _whole(self, id: str) -> str:
+        is_whole = not self.is_of_a_paper or id.startswith(f"{self.judged_under}.")
+        return id if is_whole else f"{self.judged_under}.{id}"
 
 
-_OVER_A_GRID = {"rate", "limit_rate", "limit_probability", "limit_ordering"}
+_OVER_A_GRID = {"rate", *LIMITS}
 _DECLARED: dict[tuple[str, str], Declared] = {}
 
 
@@ -250,6 +276,7 @@ def statement(
         witness=f"{module.rpartition('.')[0]}:witnesses/{witness}" if witness else "",
         checks=hypotheses,
         judged_under=home or paper,
+        is_of_a_paper=home is not None,
     )
     _DECLARED[paper, id] = made
     return made
