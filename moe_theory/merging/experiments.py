@@ -75,7 +75,7 @@ def _trees(
 
 TREES = _trees("trees", Dims(max_rounds=1024, max_leaves=128), RULES, (1.0, LARGE_CONSTANT), 1)
 BY_RATIO = tuple(f"rho = {ratio:g}" for ratio in SMOOTHNESS_RATIOS)  # labels
-ANY_TREE = TREES.at(tree_cell("deepest", SMOOTHNESS_RATIOS[-1]))  # for what is computed and reads no run
+TREES_BY_RATIO = Selection(TREES, None, BY_RATIO)  # all at once, for a component a rho
 GROWTH = _trees("growing-trees", Dims(max_rounds=4096, max_leaves=288), ("in-turn",), (1.0,), 64)
 
 RIVALS_FIXED = {"split_rule": RANDOM_SPLIT, "point_rule": LINE_POINT, "warm_start": False}  # what readings decide
@@ -174,6 +174,7 @@ SURFACE: dict[str, Experiment] = {
     "shares": surface("shares", rewards.SHARES, FIXED),
     "drifting": surface("drifting", rewards.SHARES, DRIFTING),
 }
+TANBR_ON = {name: experiment.at(policies.TANBR) for name, experiment in SURFACE.items()}
 SURFACE_WORDS = {
     "peaked": "a reward with one peak for all tasks",
     "flat": "a flat reward of many tasks",
@@ -211,6 +212,8 @@ ABLATION = Experiment(
     tier=SURFACES_TIER,
     keeps_state=False,
 )
+
+ABLATION_BY_RATIO = ABLATION.over("smoothness_ratio")
 
 # Fig. 6: slots until 20 feasible leaves, of the tree alone, whose leaves are picked at random.
 STEP_EXPERTS = (4, 16, 64)
@@ -309,6 +312,7 @@ TIMES = Experiment(
     keeps_state=False,
     measure=costs.latencies([MERGED, *TIMED]),
 )
+SERVING = TIMES.at(BATCH)
 ROUTED_EXPERTS = (4, 64, 192)
 ROUTED_DIMS = Dims(max_experts=ROUTED_EXPERTS[-1])
 
@@ -340,6 +344,11 @@ ROUTING = Experiment(
 
 # What statements measure.
 HORIZONS = (16, 64, 256, 1024)  # T at which corrected bounds are compared
+
+
+def computed(*labels: str, abscissa: tuple[float, ...] | None = None) -> Selection:
+    """A tree, for what is computed and reads no run."""
+    return Selection(TREES, (tree_cell("deepest", SMOOTHNESS_RATIOS[-1]),), labels or None, abscissa)
 
 
 def by_ratio(rule: str, constant: float = 1.0) -> Selection:
@@ -426,3 +435,5 @@ HAS_ROOM = Hypothesis("no split was left out", lambda dims, run: not np.any(run.
 IS_WIDE = Hypothesis("the network is as wide as Lemma 3 asks, for a constant of 1", _is_wide)
 HAS_REWARDS = Hypothesis("rewards are in [0, 1]", lambda dims, run: np.all(np.abs(run.records.regret) <= 1 + 1e-6))
 MERGES = Hypothesis("K >= 2 experts, of which B <= K are merged", _merges)
+ON_TREES = (IN_RANGE, HAS_ROOM)
+ON_REWARDS = (IN_RANGE, HAS_ROOM, HAS_REWARDS)

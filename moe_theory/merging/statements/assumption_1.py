@@ -4,12 +4,11 @@ import numpy as np
 
 from moe_theory.merging import tree
 from moe_theory.merging.experiments import (
-    ABLATION,
+    ABLATION_BY_RATIO,
     CONFIDENCE,
     CYCLIC,
     HAS_REWARDS,
-    HAS_ROOM,
-    IN_RANGE,
+    ON_TREES,
     TREES,
     by_ratio,
     recorded,
@@ -23,7 +22,7 @@ ASSUMPTION_1 = statement(
     where="Assumption 1",
     says=r"""Every node of depth h has a diameter of at most nu_1 rho^h, and so holds values within that of its best.
     $$\mathrm{diam}(\mathcal{H}_{h,i}) \le \nu_1 \rho^h$$""",
-    hypotheses=[IN_RANGE, HAS_ROOM],
+    hypotheses=ON_TREES,
     note="Literal: an assumption on the tree and the reward together, tested for the tree of Algorithm 1 and the "
     "paper's rho in the sup norm, and on our reward; the paper leaves the dissimilarity free.",
 )
@@ -59,7 +58,7 @@ def cyclic_excess(run: Run) -> np.ndarray:
 
 @ASSUMPTION_1.claim(
     "merging.assumption-1.best-leaf",
-    ABLATION.over("smoothness_ratio"),
+    ABLATION_BY_RATIO,
     probability(at_least=1 - CONFIDENCE),
     role="literal",
     where="Assumption 1, iii) and iv), as Lemma 4 uses it",

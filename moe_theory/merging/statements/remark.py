@@ -6,16 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.merging import corrected, theory
-from moe_theory.merging.experiments import (
-    ANY_TREE,
-    BY_RATIO,
-    GROWTH,
-    HAS_ROOM,
-    IN_RANGE,
-    SMOOTHNESS_RATIOS,
-    recorded,
-    tree_cell,
-)
+from moe_theory.merging.experiments import BY_RATIO, GROWTH, ON_TREES, SMOOTHNESS_RATIOS, computed, recorded, tree_cell
 from moe_theory.merging.params import Params
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
@@ -26,7 +17,7 @@ LARGEST_RATIO = SMOOTHNESS_RATIOS[-1]
 EXPONENT = corrected.regret_exponent(LARGEST_RATIO)
 SIZES = (1e6, 1e8, 1e10, 1e12)  # T at which the right side of (6) is looked at
 SUMS = dataclasses.replace(GROWTH.at(tree_cell("in-turn", LARGEST_RATIO)), abscissa=GROWING)
-BOUNDS = dataclasses.replace(ANY_TREE, abscissa=SIZES)
+BOUNDS = computed(abscissa=SIZES)
 NEURAL = r"3 \sqrt{T} \sqrt{\tilde{d} \log(1 + TN/\lambda) + 2} \left[ \cdot \right]"
 
 REMARK = statement(
@@ -34,7 +25,7 @@ REMARK = statement(
     where="Remark on Theorem 1",
     says=r"""The bound of Theorem 1, and so the regret, is O(d sqrt(T) log T).
     $$R_T = \mathcal{O}(\tilde{d} \sqrt{T} \log T)$$""",
-    hypotheses=[IN_RANGE, HAS_ROOM],
+    hypotheses=ON_TREES,
     why="""The right side of (6) has + T + 1, which the remark drops, so that it is linear in T. T stands for the sum of
     nu_1 rho^h over the leaves picked in (10), and that sum is not O(sqrt(T) log T) either: the threshold (2) lets
     shallow leaves be picked so often that it can grow like T^a with a above 1/2.""",
