@@ -175,7 +175,7 @@ SURFACE: dict[str, Experiment] = {
     "drifting": surface("drifting", rewards.SHARES, DRIFTING),
 }
 TANBR_ON = {name: experiment.at(policies.TANBR) for name, experiment in SURFACE.items()}
-SURFACE_WORDS = {
+WORDS = {
     "peaked": "a reward with one peak for all tasks",
     "flat": "a flat reward of many tasks",
     "shares": "tasks that each want an expert of their own",
@@ -213,7 +213,6 @@ ABLATION = Experiment(
     keeps_state=False,
 )
 
-ABLATION_BY_RATIO = ABLATION.over("smoothness_ratio")
 
 # Fig. 6: slots until 20 feasible leaves, of the tree alone, whose leaves are picked at random.
 STEP_EXPERTS = (4, 16, 64)
@@ -367,9 +366,7 @@ def candidates(run: Run) -> Float[np.ndarray, "R B"]:
     return np.concatenate([np.ones_like(after[:1]), after[:-1]])
 
 
-def excess_for_both_constants(
-    runs: Runs, rule: str, name: str, bound: Callable[[int, Params], float]
-) -> Float[np.ndarray, "V B"]:
+def worst_excess(runs: Runs, rule: str, name: str, bound: Callable[[int, Params], float]) -> Float[np.ndarray, "V B"]:
     """Excess of an observable after T slots over its bound for T, at the worst of `HORIZONS` and either C, by rho."""
 
     def worst(cell: str) -> np.ndarray:
@@ -426,6 +423,11 @@ def _is_wide(dims: Dims, run: Run) -> bool:
     return dims.width >= theory.least_width(dims.width, NUM_ROUNDS, leaves, NUM_LAYERS, regularization, CONFIDENCE)
 
 
+def _is_linear(dims: Dims, run: Run) -> bool:
+    regularization = float(run.params.regularization)
+    return theory.linearization_error(float(NUM_ROUNDS), dims.width, NUM_LAYERS, regularization) < 1
+
+
 def _merges(dims: Dims, run: Run) -> bool:
     return run.params.num_experts >= 2 and 1 <= run.params.max_active <= run.params.num_experts
 
@@ -433,6 +435,7 @@ def _merges(dims: Dims, run: Run) -> bool:
 IN_RANGE = Hypothesis("0 < rho < 1, nu_1 > 0, C > 0 and 0 < delta <= 1", _is_in_range)
 HAS_ROOM = Hypothesis("no split was left out", lambda dims, run: not np.any(run.records.left_out))
 IS_WIDE = Hypothesis("the network is as wide as Lemma 3 asks, for a constant of 1", _is_wide)
+IS_LINEAR = Hypothesis("the terms of (9) for the width are below 1, for constants of 1", _is_linear)
 HAS_REWARDS = Hypothesis("rewards are in [0, 1]", lambda dims, run: np.all(np.abs(run.records.regret) <= 1 + 1e-6))
 MERGES = Hypothesis("K >= 2 experts, of which B <= K are merged", _merges)
 ON_TREES = (IN_RANGE, HAS_ROOM)

@@ -3,16 +3,7 @@
 import numpy as np
 
 from moe_theory.merging import tree
-from moe_theory.merging.experiments import (
-    ABLATION_BY_RATIO,
-    CONFIDENCE,
-    CYCLIC,
-    HAS_REWARDS,
-    ON_TREES,
-    TREES,
-    by_ratio,
-    recorded,
-)
+from moe_theory.merging.experiments import ABLATION, CONFIDENCE, CYCLIC, ON_TREES, TREES, by_ratio, recorded
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import identity, probability, statement
@@ -58,11 +49,10 @@ def cyclic_excess(run: Run) -> np.ndarray:
 
 @ASSUMPTION_1.claim(
     "merging.assumption-1.best-leaf",
-    ABLATION_BY_RATIO,
+    ABLATION.over("smoothness_ratio"),
     probability(at_least=1 - CONFIDENCE),
     role="literal",
     where="Assumption 1, iii) and iv), as Lemma 4 uses it",
-    hypotheses=[HAS_REWARDS],
 )
 def is_near_best(run: Run) -> np.ndarray:
     r"""The leaf with the best weights has a candidate within nu_1 rho^h of their reward, in all recorded slots.

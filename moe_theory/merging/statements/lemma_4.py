@@ -3,27 +3,11 @@
 import numpy as np
 
 from moe_theory.merging import theory
-from moe_theory.merging.experiments import (
-    ABLATION_BY_RATIO,
-    CONFIDENCE,
-    IS_WIDE,
-    NUM_LAYERS,
-    NUM_ROUNDS,
-    ON_REWARDS,
-    TANBR_ON,
-    recorded,
-)
-from moe_theory.merging.params import Dims
+from moe_theory.merging.experiments import ABLATION, CONFIDENCE, IS_LINEAR, IS_WIDE, ON_REWARDS, TANBR_ON, recorded
 from moe_theory.runs import Run
-from moe_theory.verify.statement import Hypothesis, probability, statement
+from moe_theory.verify.statement import probability, statement
 
 GAP = r"f^*(x_t^*) - f^*(x_t) \le 2 \min\{\gamma \lVert g / \sqrt{w} \rVert_{Z_{t-1}^{-1}}, 1\} + \nu_1 \rho^{h_t}"
-
-
-def is_linear(dims: Dims, run: Run) -> bool:
-    """Whether Gamma-bar is below 1, for constants of 1."""
-    regularization = float(run.params.regularization)
-    return theory.linearization_error(float(NUM_ROUNDS), dims.width, NUM_LAYERS, regularization) < 1
 
 
 LEMMA_4 = statement(
@@ -45,11 +29,11 @@ LEMMA_4 = statement(
     role="ours",
     says="Where Lemma 4 applies, a slot loses at most what (9) says in all recorded slots, with probability 1 - delta. "
     f"$${GAP}$$",
-    hypotheses=[IS_WIDE, Hypothesis("its terms for the width are below 1", is_linear)],
+    hypotheses=[IS_WIDE, IS_LINEAR],
 )
 @LEMMA_4.claim(
     "merging.lemma-4.gap-at-64-by-ratio",
-    ABLATION_BY_RATIO,
+    ABLATION.over("smoothness_ratio"),
     probability(at_least=1 - CONFIDENCE),
     role="ours",
     where="Lemma 4, Eq. (9) without the terms for the width, of a network of width 64, reward `peaked`",

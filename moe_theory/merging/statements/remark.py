@@ -19,6 +19,7 @@ SIZES = (1e6, 1e8, 1e10, 1e12)  # T at which the right side of (6) is looked at
 SUMS = dataclasses.replace(GROWTH.at(tree_cell("in-turn", LARGEST_RATIO)), abscissa=GROWING)
 BOUNDS = computed(abscissa=SIZES)
 NEURAL = r"3 \sqrt{T} \sqrt{\tilde{d} \log(1 + TN/\lambda) + 2} \left[ \cdot \right]"
+ROOT = r"\mathcal{O}(\sqrt{T} \log T)"
 
 REMARK = statement(
     "remark",
@@ -87,38 +88,30 @@ def relative_excess(run: Run) -> np.ndarray:
     return excess(sums_over(0)(run) / bounds, 1.0).max(axis=0)
 
 
-@REMARK.claim(
+def parts() -> list[tuple[float, theory.RegretBound]]:
+    """T and (6) for an effective dimension of 10, at N of Lemma 1."""
+    params = Params(smoothness_ratio=LARGEST_RATIO)
+    return [(size, theory.theorem_1(size, 10.0, float(theory.leaf_bound(size, params)))) for size in SIZES]
+
+
+REMARK.claim(
     "merging.remark.bound",
     BOUNDS,
     rate(at_most=0.5),
     role="charitable",
     where="Remark on Theorem 1, the right side of (6) itself",
     says=f"""The right side of (6), of a given effective dimension, is O(sqrt(T) log T).
-    $${NEURAL} + T + 1 = \\mathcal{{O}}(\\sqrt{{T}} \\log T)$$""",
+    $${NEURAL} + T + 1 = {ROOT}$$""",
     replaced_by="merging.remark.neural-part",
     exact=True,
-)
-def right_sides(run: Run) -> np.ndarray:
-    """The right side of (6) over log T (V, B)."""
-    return alike(run, [(part.confidence + part.norm + part.remainder) / np.log(size) for size, part in _parts()])
-
-
-@REMARK.claim(
+)(lambda run: alike(run, [(it.confidence + it.norm + it.remainder) / np.log(size) for size, it in parts()]))
+REMARK.claim(
     "merging.remark.neural-part",
     BOUNDS,
     rate(at_most=0.5),
     role="corrected",
     where="replaces the remark on Theorem 1, without the T + 1 of (6)",
     says=f"""Without T + 1, of a given effective dimension, the right side of (6) is O(sqrt(T) log T).
-    $${NEURAL} = \\mathcal{{O}}(\\sqrt{{T}} \\log T)$$""",
+    $${NEURAL} = {ROOT}$$""",
     exact=True,
-)
-def neural_sides(run: Run) -> np.ndarray:
-    """The same without T + 1 (V, B)."""
-    return alike(run, [(part.confidence + part.norm) / np.log(size) for size, part in _parts()])
-
-
-def _parts() -> list[tuple[float, theory.RegretBound]]:
-    """(6) for an effective dimension of 10, at N of Lemma 1, by T."""
-    params = Params(smoothness_ratio=LARGEST_RATIO)
-    return [(size, theory.theorem_1(size, 10.0, float(theory.leaf_bound(size, params)))) for size in SIZES]
+)(lambda run: alike(run, [(it.confidence + it.norm) / np.log(size) for size, it in parts()]))
