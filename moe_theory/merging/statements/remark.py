@@ -28,11 +28,11 @@ REMARK = statement(
     $$R_T = \mathcal{O}(\tilde{d} \sqrt{T} \log T)$$""",
     hypotheses=ON_TREES,
     why="""The right side of (6) has + T + 1, which the remark drops, so that it is linear in T. T stands for the sum of
-    nu_1 rho^h over the leaves picked in (10), and that sum is not O(sqrt(T) log T) either: the threshold (2) lets
+    nu_1 rho^h over the leaves picked in (10), and that sum need not be O(sqrt(T) log T) either: the threshold (2) lets
     shallow leaves be picked so often that it can grow like T^a with a above 1/2.""",
     instance="Effective dimension 10, rho = 0.9, other constants 1: from T = 1e10 to 1e12 the right side over log T "
-    "grows like T^0.957, claimed T^0.5. The sum itself grows like T^0.74 from T = 1,024 to 4,096 if leaves are picked "
-    "in turn.",
+    "grows like T^0.957, claimed T^0.5. The sum over log T grows like T^0.74 from T = 1,024 to 4,096 if leaves are "
+    "picked in turn.",
     corrected=r"""Without T + 1 the right side is as the remark says, and the sum adds T^a (log T)^(1-a).
     $$R_T = \mathcal{O}\left(\tilde{d} \sqrt{T} \log T + T^a (\log T)^{1-a}\right), \quad
     a = \frac{\log(2/\rho)}{\log(2/\rho^2)}$$""",
