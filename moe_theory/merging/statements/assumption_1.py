@@ -30,7 +30,7 @@ ASSUMPTION_1 = statement(
 def diameter_excess(run: Run) -> np.ndarray:
     r"""Leaves of depth h, or what the simplex leaves of them, are at most nu_1 rho^h in diameter, in any coordinate.
     $$\mathrm{diam}(\mathcal{H}_{h,i}) \le \nu_1 \rho^h$$"""
-    return _excess(run, *tree.tightened(*_boxes(run)))
+    return _excess(run, is_cut=True)
 
 
 @ASSUMPTION_1.claim(
@@ -44,7 +44,7 @@ def diameter_excess(run: Run) -> np.ndarray:
 def cyclic_excess(run: Run) -> np.ndarray:
     r"""Split along one coordinate after another, leaves are within nu_1 rho^h, rho = 2^(-1/K), nu_1 = 2^((K-1)/K).
     $$\mathrm{diam}(\mathcal{H}_{h,i}) \le \nu_1 2^{-h/K}$$"""
-    return _excess(run, *_boxes(run))
+    return _excess(run, is_cut=False)
 
 
 @ASSUMPTION_1.claim(
@@ -60,16 +60,12 @@ def is_near_best(run: Run) -> np.ndarray:
     return np.all(recorded(run, "best_gap") <= _allowed(run, recorded(run, "best_depth")), axis=0)
 
 
-def _boxes(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """Corners of the leaves at the end (C, B, K)."""
+def _excess(run: Run, is_cut: bool) -> np.ndarray:
+    """By how much the longest side of the worst leaf at the end exceeds nu_1 rho^h (B,)."""
     leaves = run.state.tree
     lower, upper = (np.moveaxis(np.asarray(side, np.float64), 1, -1) for side in (leaves.lower, leaves.upper))
-    return lower, upper
-
-
-def _excess(run: Run, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """By how much the longest side of the worst leaf exceeds nu_1 rho^h (B,)."""
-    leaves = run.state.tree
+    if is_cut:
+        lower, upper = tree.tightened(lower, upper)
     sides = np.where(leaves.active, (upper - lower).max(axis=-1), 0)
     return excess(sides, _allowed(run, np.asarray(leaves.depth, np.float64))).max(axis=0)
 

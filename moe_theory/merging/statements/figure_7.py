@@ -8,7 +8,9 @@ from moe_theory.merging.experiments import ABLATION, ON_REWARDS, SMOOTHNESS_RATI
 from moe_theory.runs import Run
 from moe_theory.verify.statement import probability, statement
 
-RATIOS, RATES = (ABLATION.together(*ABLATION.over(name).cells) for name in ("smoothness_ratio", "learning_rate"))
+RATIOS, RATES = (
+    ABLATION.together(*(ABLATION.over(name).cells or ())) for name in ("smoothness_ratio", "learning_rate")
+)
 PAIRS = [f"rho = {one:g} against {other:g}" for one, other in itertools.pairwise(SMOOTHNESS_RATIOS)]
 MOSTLY, WHERE = probability(at_least=0.5), "Section V-D, Fig. 7"
 
