@@ -123,6 +123,7 @@ class Declared(Statement):
 
     checks: tuple[Hypothesis, ...] = ()
     judged_under: str = ""  # the paper whose readings its claims have
+    is_of_a_paper: bool = False  # whether a paper's folder declares it
 
     @property
     def plain(self) -> Statement:
@@ -150,7 +151,7 @@ class Declared(Statement):
         docstring says what is claimed, in words and, between `$$`, as a formula.
 
         Args:
-            id: "paper.statement.claim", such as "continual.lemma-8.experts".
+            id: "lemma-8.experts", which a paper's name then goes before; whole where no paper's folder declares it.
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
             criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`, or of
                 a limit: `limit_probability`, `limit_rate` and `limit_ordering`.
@@ -158,7 +159,7 @@ class Declared(Statement):
             where: of the claim, where it is more than the statement's.
             labels: names of the components, where the selection gives none.
             hypotheses: beside the statement's own.
-            replaced_by: id of the claim that holds instead.
+            replaced_by: id of the claim that holds instead, likewise.
             exact: whether nothing random enters: algebra, enumeration, a constructed instance.
         Raises: InvalidClaimError or InvalidStatementError for an incomplete declaration, or an id that is taken.
         """
@@ -166,6 +167,8 @@ class Declared(Statement):
             raise InvalidStatementError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
         module, hypotheses = _caller(), tuple(hypotheses)
+
+        id, replaced_by = self._whole(id), replaced_by and self._whole(replaced_by)
 
         def declare(function: F) -> F:
             text, formula = worded(function.__doc__ or "" if says is None else says)
@@ -203,7 +206,11 @@ class Declared(Statement):
 
     def also(self, *ids: str, role: str) -> None:
         """Counts claims of other statements among its own, in this role."""
-        self.roles.update(dict.fromkeys(ids, Role(role)))
+        self.roles.update(dict.fromkeys(map(self._whole, ids), Role(role)))
+
+    def _whole(self, id: str) -> str:
+        is_whole = not self.is_of_a_paper or id.startswith(f"{self.judged_under}.")
+        return id if is_whole else f"{self.judged_under}.{id}"
 
 
 _OVER_A_GRID = {"rate", *LIMITS}
@@ -291,6 +298,7 @@ def statement(
         witness=f"{module.rpartition('.')[0]}:witnesses/{witness}" if witness else "",
         checks=hypotheses,
         judged_under=home or paper,
+        is_of_a_paper=home is not None,
     )
     _DECLARED[paper, id] = made
     return made
