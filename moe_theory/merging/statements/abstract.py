@@ -40,21 +40,19 @@ def exponent(run: Run, is_per_log: bool) -> np.ndarray:
 
 
 for surface, words in WORDS.items():
-    SUBLINEAR.claim(
-        f"merging.abstract.sublinear-root-{surface}",
+    SUBLINEAR.literal(
+        f"abstract.sublinear-root-{surface}",
         TANBR_ON[surface],
         probability(at_least=0.5),
-        role="literal",
         where=f"Abstract and remark on Theorem 1, on {words}",
         says=f"On {words} the exponent of Tanbr's regret over log T, fitted over slots {SLOTS[0]} to {SLOTS[-1]}, is "
         f"at most 1/2, or {TOLERANCE:g} more, in most worlds. $${ROOT}$$",
-        replaced_by=f"merging.abstract.sublinear-{surface}",
+        instead=f"abstract.sublinear-{surface}",
     )(lambda run: exponent(run, is_per_log=True) <= 0.5 + TOLERANCE)
-    SUBLINEAR.claim(
-        f"merging.abstract.sublinear-{surface}",
+    SUBLINEAR.literal(
+        f"abstract.sublinear-{surface}",
         TANBR_ON[surface],
         probability(at_least=0.5),
-        role="literal",
         where=f"Section VI: sublinear, on {words}",
         says=f"On {words} the exponent of Tanbr's regret, fitted over slots {SLOTS[0]} to {SLOTS[-1]}, is at most "
         rf"{1 - TOLERANCE:g} in most worlds. $$\frac{{\Delta \log R_t}}{{\Delta \log t}} \le 0.9$$",
@@ -63,11 +61,10 @@ for surface, words in WORDS.items():
 
 def claim_saving(of: Declared, id: str, where: str, rival: str, saving: float) -> None:
     """That one merged expert serves a batch in so much less time than a rival."""
-    of.claim(
+    of.literal(
         f"{id}-{rival}",
         SERVING,
         probability(at_least=0.5),
-        role="literal",
         where=f"{where}, against `{rival}`, merging not counted",
         says=f"In most repetitions one merged expert serves a batch in at least {saving:.0%} less time than `{rival}`."
         f"$${FASTER % (1 - saving, rival)}$$",
@@ -101,31 +98,28 @@ def share_of(run: Run, field: str) -> np.ndarray:
     return merged / every
 
 
-MEMORY.claim(
-    "merging.abstract.memory-loaded-at-most",
+MEMORY.ours(
+    "abstract.memory-loaded-at-most",
     BYTES,
     bound(at_least=0.75),
-    role="ours",
     where="Abstract: up to 25 %, of parameters",
     says="One merged expert a layer takes no less than 75 % of the bytes of parameters of all experts. "
     f"$${SHARE} \\ge 0.75$$",
     exact=True,
 )(lambda run: share_of(run, "loaded_bytes"))
-MEMORY.claim(
-    "merging.abstract.memory-loaded",
+MEMORY.literal(
+    "abstract.memory-loaded",
     BYTES,
     bound(at_most=0.8),
-    role="literal",
     where="Abstract and Section V-B: 20 to 25 %, of parameters",
     says="One merged expert a layer takes at least 20 % fewer bytes of parameters than all experts. "
     f"$${SHARE} \\le 0.8$$",
     exact=True,
 )(lambda run: share_of(run, "loaded_bytes"))
-MEMORY.claim(
-    "merging.abstract.memory-peak",
+MEMORY.literal(
+    "abstract.memory-peak",
     BYTES,
     bound(at_most=0.8),
-    role="literal",
     where="Abstract and Section V-B: 20 to 25 %, of the whole program that serves a batch",
     says="The program that serves a batch by one merged expert needs at least 20 % fewer bytes than by all of them. "
     f"$${SHARE} \\le 0.8$$",

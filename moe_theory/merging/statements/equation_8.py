@@ -24,13 +24,12 @@ EQUATION_8 = statement(
 )
 
 
-@EQUATION_8.claim(
-    "merging.equation-8.early",
+@EQUATION_8.charitable(
+    "equation-8.early",
     by_ratio("in-turn"),
     identity(within=0),
-    role="charitable",
     where="Eq. (8), first inequality, C = 1",
-    replaced_by="merging.lemma-1.leaves",
+    instead="lemma-1.leaves",
 )
 def candidates_beyond(run: Run) -> np.ndarray:
     r"""There are at slot t no more candidates than (8) says, from the first slot on.
@@ -39,13 +38,12 @@ def candidates_beyond(run: Run) -> np.ndarray:
     return excess(candidates(run), np.reshape(bound, (-1, 1))).max(axis=0)
 
 
-@EQUATION_8.claim(
-    "merging.equation-8.power",
+@EQUATION_8.step(
+    "equation-8.power",
     computed(*BY_RATIO),
     identity(within=1e-9),
-    role="step",
     where="Eq. (8): 2 to the power of (7)",
-    replaced_by="merging.equation-8.right-power",
+    instead="equation-8.right-power",
     exact=True,
 )
 def power_error(run: Run) -> np.ndarray:
@@ -54,11 +52,10 @@ def power_error(run: Run) -> np.ndarray:
     return alike(run, _relative_error(2**RATES * X))
 
 
-@EQUATION_8.claim(
-    "merging.equation-8.right-power",
+@EQUATION_8.replacement(
+    "equation-8.right-power",
     computed(*BY_RATIO),
     identity(within=1e-9),
-    role="corrected",
     where="replaces Eq. (8), its algebra",
     exact=True,
 )

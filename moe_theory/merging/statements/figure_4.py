@@ -25,11 +25,10 @@ FIGURE_4 = statement(
 PEAKED = SURFACE["peaked"].together(policies.TANBR, policies.NUCB)
 
 
-@FIGURE_4.claim(
-    "merging.figure-4.behind-nucb-early",
+@FIGURE_4.literal(
+    "figure-4.behind-nucb-early",
     PEAKED,
     probability(at_least=0.5),
-    role="literal",
     where="Figs. 2 and 4 (a): worse at first, on a reward with one peak",
 )
 def earns_less_early(tanbr, nucb):
@@ -38,11 +37,10 @@ def earns_less_early(tanbr, nucb):
     return mean_value(tanbr, 0, 64) < mean_value(nucb, 0, 64)
 
 
-@FIGURE_4.claim(
-    "merging.figure-4.ahead-of-nucb-late",
+@FIGURE_4.literal(
+    "figure-4.ahead-of-nucb-late",
     PEAKED,
     probability(at_least=0.5),
-    role="literal",
     where="Figs. 2 and 4 (a): better in the end, on a reward with one peak",
 )
 def earns_more_late(tanbr, nucb):
@@ -63,7 +61,7 @@ def claim_order(
         where=f"{where}, on {WORDS[surface]}",
         says=f"On {WORDS[surface]} the regret of `{winner}` over 512 slots is below that of `{loser}` "
         f"in most worlds. $${REGRET % (winner, loser)}$$",
-        replaced_by=instead,
+        instead=instead,
     )(lambda one, other: recorded(one, "cumulative_regret")[-1] < recorded(other, "cumulative_regret")[-1])
 
 

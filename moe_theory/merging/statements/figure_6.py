@@ -22,11 +22,10 @@ for form, id, words in (
     (uncertainty.DIAGONAL, "merging.figure-6.routing-time", "with the diagonal of Z"),
     (uncertainty.EXACT, "merging.figure-6.routing-time-exact", "with all of Z"),
 ):
-    FIGURE_6.claim(
+    FIGURE_6.literal(
         id,
         ROUTING.at(routed_cell(ROUTED_EXPERTS[-1], form)),
         probability(at_least=0.5),
-        role="literal",
         where=f"Section V-D, Fig. 6: below 0.4 ms, {words}",
         says=f"In most repetitions Tanbr, {words}, chooses among 20 leaves for K = 192 experts in less than 0.4 ms."
         r"$$\mathbb{P}(s_{192} < 0.4 \text{ms}) \ge \frac{1}{2}$$",
@@ -38,11 +37,10 @@ def seconds(run: Run) -> np.ndarray:
     return np.asarray(run.records.seconds[0], np.float64)
 
 
-@FIGURE_6.claim(
-    "merging.figure-6.routing-grows",
+@FIGURE_6.literal(
+    "figure-6.routing-grows",
     ROUTING.together(*(routed_cell(number) for number in ROUTED_EXPERTS)),
     probability(at_least=0.5),
-    role="literal",
     where="Section V-D, Fig. 6",
     labels=[f"K = {number}" for number in ROUTED_EXPERTS[1:]],
 )
@@ -58,11 +56,10 @@ def first_slots(*runs: Run) -> np.ndarray:
     return np.stack([np.where(has.any(axis=0), 1.0 + np.argmax(has, axis=0), 1.0 + len(has)) for has in enough])
 
 
-@FIGURE_6.claim(
-    "merging.figure-6.steps-grow",
+@FIGURE_6.literal(
+    "figure-6.steps-grow",
     STEPS.together(*STEPS.cells),
     ordering(below=lambda *runs: first_slots(*runs[1:])),
-    role="literal",
     where="Section V-D, Fig. 6",
     labels=list(STEPS.cells)[1:],
 )

@@ -36,13 +36,8 @@ TABLE_2 = statement(
 )
 
 
-@TABLE_2.claim(
-    "merging.table-2.averages",
-    computed(*COLUMNS),
-    identity(within=0.005 + 1e-9),
-    role="literal",
-    where="Table II, last column",
-    exact=True,
+@TABLE_2.literal(
+    "table-2.averages", computed(*COLUMNS), identity(within=0.005 + 1e-9), where="Table II, last column", exact=True
 )
 def error_of_average(run: Run) -> np.ndarray:
     r"""Each average of Table II is the mean over tasks of the mean of a task's metrics, to its last digit.
@@ -50,11 +45,10 @@ def error_of_average(run: Run) -> np.ndarray:
     return alike(run, np.abs(BY_TASK.mean(axis=1) - AVERAGES))
 
 
-@TABLE_2.claim(
-    "merging.table-2.every-task",
+@TABLE_2.literal(
+    "table-2.every-task",
     computed(*TASKS),
     identity(within=0),
-    role="literal",
     where="Section V-B: better performance on individual tasks, of Table II as printed",
     exact=True,
 )
@@ -74,7 +68,7 @@ def claim_order(id: str, where: str, worse: str, better: str, mix: str, role: st
         where=where,
         says=f"With a {mix} task mix `{better}` ends more accurate than `{worse}` on most streams."
         f"$${ACCURACY % (worse, better)}$$",
-        replaced_by=instead,
+        instead=instead,
     )(lambda one, other: late_accuracy(one) < late_accuracy(other))
 
 

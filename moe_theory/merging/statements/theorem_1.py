@@ -49,28 +49,25 @@ def corrected_side(run: Run) -> np.ndarray:
     return np.array([corrected.regret_bound(NUM_ROUNDS, part, run.params) for part in neural(run)])
 
 
-@THEOREM_1.claim(
-    "merging.theorem-1.regret",
+@THEOREM_1.charitable(
+    "theorem-1.regret",
     TANBR,
     bound(at_most=lambda run: neural(run) + (NUM_ROUNDS + 1), trivial=NUM_ROUNDS),
-    role="charitable",
     where="Theorem 1, Eq. (6), its term with J taken as 0, of a network of width 64",
     says=f"Tanbr's regret is at most the right side of (6). $${NEURAL} + T + 1$$",
-    replaced_by="merging.theorem-1.right-form",
+    instead="theorem-1.right-form",
 )
-@THEOREM_1.claim(
-    "merging.theorem-1.neural-part",
+@THEOREM_1.ours(
+    "theorem-1.neural-part",
     TANBR,
     bound(at_most=neural, trivial=NUM_ROUNDS),
-    role="ours",
     where="Theorem 1, Eq. (6) without T + 1, of a network of width 64",
     says=f"Tanbr's regret is at most the right side of (6) without T + 1. $${NEURAL}$$",
 )
-@THEOREM_1.claim(
-    "merging.theorem-1.right-form",
+@THEOREM_1.replacement(
+    "theorem-1.right-form",
     TANBR,
     bound(at_most=corrected_side, trivial=NUM_ROUNDS),
-    role="corrected",
     where="replaces Theorem 1: the worst sum of nu_1 rho^h in place of T + 1, which says little at this T too",
     says="Tanbr's regret is at most the neural part of (6) and the largest sum of nu_1 rho^h, without 2 sum Gamma-bar. "
     f"$${RIGHT}$$",
