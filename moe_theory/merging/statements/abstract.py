@@ -45,29 +45,29 @@ for surface, words in WORDS.items():
         TANBR_ON[surface],
         probability(at_least=0.5),
         where=f"Abstract and remark on Theorem 1, on {words}",
-        says=f"On {words} the exponent of Tanbr's regret over log T, fitted over slots {SLOTS[0]} to {SLOTS[-1]}, is "
-        f"at most 1/2, or {TOLERANCE:g} more, in most worlds. $${ROOT}$$",
         instead=f"abstract.sublinear-{surface}",
+    ).says(
+        f"On {words} the exponent of Tanbr's regret over log T, fitted over slots {SLOTS[0]} to {SLOTS[-1]}, is "
+        f"at most 1/2, or {TOLERANCE:g} more, in most worlds. $${ROOT}$$"
     )(lambda run: exponent(run, is_per_log=True) <= 0.5 + TOLERANCE)
     SUBLINEAR.literal(
         f"abstract.sublinear-{surface}",
         TANBR_ON[surface],
         probability(at_least=0.5),
         where=f"Section VI: sublinear, on {words}",
-        says=f"On {words} the exponent of Tanbr's regret, fitted over slots {SLOTS[0]} to {SLOTS[-1]}, is at most "
-        rf"{1 - TOLERANCE:g} in most worlds. $$\frac{{\Delta \log R_t}}{{\Delta \log t}} \le 0.9$$",
+    ).says(
+        f"On {words} the exponent of Tanbr's regret, fitted over slots {SLOTS[0]} to {SLOTS[-1]}, is at most "
+        rf"{1 - TOLERANCE:g} in most worlds. $$\frac{{\Delta \log R_t}}{{\Delta \log t}} \le 0.9$$"
     )(lambda run: exponent(run, is_per_log=False) <= 1 - TOLERANCE)
 
 
 def claim_saving(of: Declared, id: str, where: str, rival: str, saving: float) -> None:
     """That one merged expert serves a batch in so much less time than a rival."""
     of.literal(
-        f"{id}-{rival}",
-        SERVING,
-        probability(at_least=0.5),
-        where=f"{where}, against `{rival}`, merging not counted",
-        says=f"In most repetitions one merged expert serves a batch in at least {saving:.0%} less time than `{rival}`."
-        f"$${FASTER % (1 - saving, rival)}$$",
+        f"{id}-{rival}", SERVING, probability(at_least=0.5), where=f"{where}, against `{rival}`, merging not counted"
+    ).says(
+        f"In most repetitions one merged expert serves a batch in at least {saving:.0%} less time than `{rival}`."
+        f"$${FASTER % (1 - saving, rival)}$$"
     )(lambda run: is_faster(run, MERGED, rival, 1 - saving))
 
 
@@ -103,24 +103,26 @@ MEMORY.ours(
     BYTES,
     bound(at_least=0.75),
     where="Abstract: up to 25 %, of parameters",
-    says="One merged expert a layer takes no less than 75 % of the bytes of parameters of all experts. "
-    f"$${SHARE} \\ge 0.75$$",
     exact=True,
+).says(
+    "One merged expert a layer takes no less than 75 % of the bytes of parameters of all experts. "
+    f"$${SHARE} \\ge 0.75$$"
 )(lambda run: share_of(run, "loaded_bytes"))
 MEMORY.literal(
     "abstract.memory-loaded",
     BYTES,
     bound(at_most=0.8),
     where="Abstract and Section V-B: 20 to 25 %, of parameters",
-    says="One merged expert a layer takes at least 20 % fewer bytes of parameters than all experts. "
-    f"$${SHARE} \\le 0.8$$",
     exact=True,
+).says(
+    f"One merged expert a layer takes at least 20 % fewer bytes of parameters than all experts. $${SHARE} \\le 0.8$$"
 )(lambda run: share_of(run, "loaded_bytes"))
 MEMORY.literal(
     "abstract.memory-peak",
     BYTES,
     bound(at_most=0.8),
     where="Abstract and Section V-B: 20 to 25 %, of the whole program that serves a batch",
-    says="The program that serves a batch by one merged expert needs at least 20 % fewer bytes than by all of them. "
-    f"$${SHARE} \\le 0.8$$",
+).says(
+    "The program that serves a batch by one merged expert needs at least 20 % fewer bytes than by all of them. "
+    f"$${SHARE} \\le 0.8$$"
 )(lambda run: share_of(run, "peak_bytes"))

@@ -59,9 +59,10 @@ def claim_order(
         probability(at_least=0.5),
         role=role,
         where=f"{where}, on {WORDS[surface]}",
-        says=f"On {WORDS[surface]} the regret of `{winner}` over 512 slots is below that of `{loser}` "
-        f"in most worlds. $${REGRET % (winner, loser)}$$",
         instead=instead,
+    ).says(
+        f"On {WORDS[surface]} the regret of `{winner}` over 512 slots is below that of `{loser}` "
+        f"in most worlds. $${REGRET % (winner, loser)}$$"
     )(lambda one, other: recorded(one, "cumulative_regret")[-1] < recorded(other, "cumulative_regret")[-1])
 
 

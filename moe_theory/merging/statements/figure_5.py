@@ -20,7 +20,8 @@ for method in ("average", "fisher", "regmean", policies.NUCB):
         TESTBEDS["dynamic"].together(policies.TANBR, method),
         probability(at_least=0.5),
         where=f"Section V-C: ahead by 5 to 10 % with dynamic task features, of `{method}`, on the digits testbed",
-        says=f"With a drifting mix Tanbr ends more accurate than `{method}` by at least .05 on most streams."
-        f"$${GAIN % method}$$",
+    ).says(
+        f"With a drifting mix Tanbr ends more accurate than `{method}` by at least .05 on most streams."
+        f"$${GAIN % method}$$"
     )(lambda tanbr, rival: late_accuracy(tanbr) - late_accuracy(rival) >= LEAST_GAIN)
     FIGURE_5.also(f"merging.table-2.{method}-dynamic", role="literal")

@@ -31,33 +31,26 @@ LEMMA_1 = statement(
 
 
 @LEMMA_1.charitable(
-    "lemma-1.candidates",
-    by_ratio("in-turn"),
-    identity(within=0),
-    where="Lemma 1, Eq. (5), C = 1",
-    says="With C = 1 there are at no slot more candidates than (5) says, which is more than T for rho of 0.7 and 0.9."
-    f"$${EQUATION_5}$$",
+    "lemma-1.candidates", by_ratio("in-turn"), identity(within=0), where="Lemma 1, Eq. (5), C = 1"
+).says(
+    "With C = 1 there are at no slot more candidates than (5) says, which is more than T for rho of 0.7 and 0.9."
+    f"$${EQUATION_5}$$"
 )
 @LEMMA_1.literal(
     "lemma-1.large-constant",
     by_ratio("in-turn", 30),
     identity(within=0),
     where="Lemma 1, Eq. (5), C = 30",
-    says=f"With a large C there are at no slot more candidates than (5) says. $${EQUATION_5}$$",
     instead="lemma-1.leaves",
-)
+).says(f"With a large C there are at no slot more candidates than (5) says. $${EQUATION_5}$$")
 def candidates_beyond(run: Run) -> np.ndarray:
     """Excess over (5) in the worst slot (B,)."""
     return excess(candidates(run), theory.leaf_bound(int(run.rounds[-1]), run.params)).max(axis=0)
 
 
-@LEMMA_1.replacement(
-    "lemma-1.leaves",
-    TREES_BY_RATIO,
-    identity(within=0),
-    where="replaces Lemma 1, Eq. (5)",
-    says="All leaves, inactive ones too, are no more than splits at their least thresholds leave, for either C. "
-    f"$${LEAVES}$$",
+@LEMMA_1.replacement("lemma-1.leaves", TREES_BY_RATIO, identity(within=0), where="replaces Lemma 1, Eq. (5)").says(
+    "All leaves, inactive ones too, are no more than splits at their least thresholds leave, for either C. "
+    f"$${LEAVES}$$"
 )
 def leaves_beyond(runs: Runs) -> np.ndarray:
     """Excess over `corrected.leaf_bound` (V, B)."""

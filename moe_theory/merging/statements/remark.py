@@ -55,19 +55,17 @@ REMARK.step(
     SUMS,
     rate(at_most=0.5),
     where="Remark on Theorem 1, the last sum of (10), rho = 0.9",
-    says=r"""The sum of nu_1 rho^h over the leaves picked, which (10) has beside its root, is O(sqrt(T) log T).
-    $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(\sqrt{T} \log T)$$""",
     instead="remark.right-exponent",
-)(sums_over(1))
+).says(r"""The sum of nu_1 rho^h over the leaves picked, which (10) has beside its root, is O(sqrt(T) log T).
+    $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(\sqrt{T} \log T)$$""")(sums_over(1))
 REMARK.replacement(
     "remark.right-exponent",
     SUMS,
     rate(at_most=EXPONENT, margin=0.05),
     where="replaces the remark on Theorem 1, rho = 0.9",
-    says=r"""The sum grows no faster than T^a (log T)^(1-a) with a = log(2/rho) / log(2/rho^2).
+).says(r"""The sum grows no faster than T^a (log T)^(1-a) with a = log(2/rho) / log(2/rho^2).
     $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(T^a (\log T)^{1-a}), \quad
-    a = \frac{\log(2/\rho)}{\log(2/\rho^2)}$$""",
-)(sums_over(1 - EXPONENT))
+    a = \frac{\log(2/\rho)}{\log(2/\rho^2)}$$""")(sums_over(1 - EXPONENT))
 
 
 @REMARK.replacement(
@@ -96,17 +94,19 @@ REMARK.charitable(
     BOUNDS,
     rate(at_most=0.5),
     where="Remark on Theorem 1, the right side of (6) itself",
-    says=f"""The right side of (6), of a given effective dimension, is O(sqrt(T) log T).
-    $${NEURAL} + T + 1 = {ROOT}$$""",
     instead="remark.neural-part",
     exact=True,
-)(lambda run: alike(run, [(it.confidence + it.norm + it.remainder) / np.log(size) for size, it in parts()]))
+).says(f"""The right side of (6), of a given effective dimension, is O(sqrt(T) log T).
+    $${NEURAL} + T + 1 = {ROOT}$$""")(
+    lambda run: alike(run, [(it.confidence + it.norm + it.remainder) / np.log(size) for size, it in parts()])
+)
 REMARK.replacement(
     "remark.neural-part",
     BOUNDS,
     rate(at_most=0.5),
     where="replaces the remark on Theorem 1, without the T + 1 of (6)",
-    says=f"""Without T + 1, of a given effective dimension, the right side of (6) is O(sqrt(T) log T).
-    $${NEURAL} = {ROOT}$$""",
     exact=True,
-)(lambda run: alike(run, [(it.confidence + it.norm) / np.log(size) for size, it in parts()]))
+).says(f"""Without T + 1, of a given effective dimension, the right side of (6) is O(sqrt(T) log T).
+    $${NEURAL} = {ROOT}$$""")(
+    lambda run: alike(run, [(it.confidence + it.norm) / np.log(size) for size, it in parts()])
+)

@@ -61,14 +61,10 @@ def lead_of_best_rival(run: Run) -> np.ndarray:
 def claim_order(id: str, where: str, worse: str, better: str, mix: str, role: str, instead: str | None = None) -> None:
     """On most streams one way to serve ends more accurate than another."""
     TABLE_2.claim(
-        id,
-        TESTBEDS[mix].together(worse, better),
-        probability(at_least=0.5),
-        role=role,
-        where=where,
-        says=f"With a {mix} task mix `{better}` ends more accurate than `{worse}` on most streams."
-        f"$${ACCURACY % (worse, better)}$$",
-        instead=instead,
+        id, TESTBEDS[mix].together(worse, better), probability(at_least=0.5), role=role, where=where, instead=instead
+    ).says(
+        f"With a {mix} task mix `{better}` ends more accurate than `{worse}` on most streams."
+        f"$${ACCURACY % (worse, better)}$$"
     )(lambda one, other: late_accuracy(one) < late_accuracy(other))
 
 

@@ -54,23 +54,22 @@ def corrected_side(run: Run) -> np.ndarray:
     TANBR,
     bound(at_most=lambda run: neural(run) + (NUM_ROUNDS + 1), trivial=NUM_ROUNDS),
     where="Theorem 1, Eq. (6), its term with J taken as 0, of a network of width 64",
-    says=f"Tanbr's regret is at most the right side of (6). $${NEURAL} + T + 1$$",
     instead="theorem-1.right-form",
-)
+).says(f"Tanbr's regret is at most the right side of (6). $${NEURAL} + T + 1$$")
 @THEOREM_1.ours(
     "theorem-1.neural-part",
     TANBR,
     bound(at_most=neural, trivial=NUM_ROUNDS),
     where="Theorem 1, Eq. (6) without T + 1, of a network of width 64",
-    says=f"Tanbr's regret is at most the right side of (6) without T + 1. $${NEURAL}$$",
-)
+).says(f"Tanbr's regret is at most the right side of (6) without T + 1. $${NEURAL}$$")
 @THEOREM_1.replacement(
     "theorem-1.right-form",
     TANBR,
     bound(at_most=corrected_side, trivial=NUM_ROUNDS),
     where="replaces Theorem 1: the worst sum of nu_1 rho^h in place of T + 1, which says little at this T too",
-    says="Tanbr's regret is at most the neural part of (6) and the largest sum of nu_1 rho^h, without 2 sum Gamma-bar. "
-    f"$${RIGHT}$$",
+).says(
+    "Tanbr's regret is at most the neural part of (6) and the largest sum of nu_1 rho^h, without 2 sum Gamma-bar. "
+    f"$${RIGHT}$$"
 )
 def regret(run: Run) -> np.ndarray:
     """R_T (B,)."""
