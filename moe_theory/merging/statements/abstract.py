@@ -19,6 +19,7 @@ ROOT = r"R_T = \mathcal{O}(\sqrt{T} \log T)"
 FASTER = r"\mathbb{P}(s_{\text{merged}} \le %.2g s_{\text{%s}}) \ge \frac{1}{2}"
 BYTES = dataclasses.replace(SERVING, labels=("share of the bytes",))
 SHARE = r"\frac{b_{\text{merged}}}{b_{\text{all}}}"
+MOSTLY = probability(at_least=0.5)
 
 SUBLINEAR = statement(
     "abstract-sublinear",
@@ -43,7 +44,7 @@ for surface, words in WORDS.items():
     SUBLINEAR.literal(
         f"abstract.sublinear-root-{surface}",
         TANBR_ON[surface],
-        probability(at_least=0.5),
+        MOSTLY,
         where=f"Abstract and remark on Theorem 1, on {words}",
         instead=f"abstract.sublinear-{surface}",
     ).says(
@@ -51,10 +52,7 @@ for surface, words in WORDS.items():
         f"at most 1/2, or {TOLERANCE:g} more, in most worlds. $${ROOT}$$"
     )(lambda run: exponent(run, is_per_log=True) <= 0.5 + TOLERANCE)
     SUBLINEAR.literal(
-        f"abstract.sublinear-{surface}",
-        TANBR_ON[surface],
-        probability(at_least=0.5),
-        where=f"Section VI: sublinear, on {words}",
+        f"abstract.sublinear-{surface}", TANBR_ON[surface], MOSTLY, where=f"Section VI: sublinear, on {words}"
     ).says(
         f"On {words} the exponent of Tanbr's regret, fitted over slots {SLOTS[0]} to {SLOTS[-1]}, is at most "
         rf"{1 - TOLERANCE:g} in most worlds. $$\frac{{\Delta \log R_t}}{{\Delta \log t}} \le 0.9$$"
@@ -63,9 +61,7 @@ for surface, words in WORDS.items():
 
 def claim_saving(of: Declared, id: str, where: str, rival: str, saving: float) -> None:
     """That one merged expert serves a batch in so much less time than a rival."""
-    of.literal(
-        f"{id}-{rival}", SERVING, probability(at_least=0.5), where=f"{where}, against `{rival}`, merging not counted"
-    ).says(
+    of.literal(f"{id}-{rival}", SERVING, MOSTLY, where=f"{where}, against `{rival}`, merging not counted").says(
         f"In most repetitions one merged expert serves a batch in at least {saving:.0%} less time than `{rival}`."
         f"$${FASTER % (1 - saving, rival)}$$"
     )(lambda run: is_faster(run, MERGED, rival, 1 - saving))

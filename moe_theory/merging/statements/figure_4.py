@@ -13,6 +13,7 @@ AHEAD = {
     "shares": (policies.NUCB, policies.AVERAGE, policies.MIX),
     "drifting": (policies.MIX,),
 }
+MOSTLY = probability(at_least=0.5)
 
 FIGURE_4 = statement(
     "figure-4",
@@ -26,10 +27,7 @@ PEAKED = SURFACE["peaked"].together(policies.TANBR, policies.NUCB)
 
 
 @FIGURE_4.literal(
-    "figure-4.behind-nucb-early",
-    PEAKED,
-    probability(at_least=0.5),
-    where="Figs. 2 and 4 (a): worse at first, on a reward with one peak",
+    "figure-4.behind-nucb-early", PEAKED, MOSTLY, where="Figs. 2 and 4 (a): worse at first, on a reward with one peak"
 )
 def earns_less_early(tanbr, nucb):
     r"""Over the first 64 slots Tanbr earns less than NUCB in most worlds.
@@ -40,7 +38,7 @@ def earns_less_early(tanbr, nucb):
 @FIGURE_4.literal(
     "figure-4.ahead-of-nucb-late",
     PEAKED,
-    probability(at_least=0.5),
+    MOSTLY,
     where="Figs. 2 and 4 (a): better in the end, on a reward with one peak",
 )
 def earns_more_late(tanbr, nucb):
@@ -56,7 +54,7 @@ def claim_order(
     FIGURE_4.claim(
         id,
         SURFACE[surface].together(winner, loser),
-        probability(at_least=0.5),
+        MOSTLY,
         role=role,
         where=f"{where}, on {WORDS[surface]}",
         instead=instead,

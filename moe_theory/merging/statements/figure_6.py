@@ -9,6 +9,7 @@ from moe_theory.verify.statement import ordering, probability, statement
 
 LEAVES = 20  # feasible ones
 MOST_SECONDS = 0.4e-3
+MOSTLY = probability(at_least=0.5)
 
 FIGURE_6 = statement(
     "figure-6",
@@ -25,7 +26,7 @@ for form, id, words in (
     FIGURE_6.literal(
         id,
         ROUTING.at(routed_cell(ROUTED_EXPERTS[-1], form)),
-        probability(at_least=0.5),
+        MOSTLY,
         where=f"Section V-D, Fig. 6: below 0.4 ms, {words}",
     ).says(
         f"In most repetitions Tanbr, {words}, chooses among 20 leaves for K = 192 experts in less than 0.4 ms."
@@ -41,7 +42,7 @@ def seconds(run: Run) -> np.ndarray:
 @FIGURE_6.literal(
     "figure-6.routing-grows",
     ROUTING.together(*(routed_cell(number) for number in ROUTED_EXPERTS)),
-    probability(at_least=0.5),
+    MOSTLY,
     where="Section V-D, Fig. 6",
     labels=[f"K = {number}" for number in ROUTED_EXPERTS[1:]],
 )

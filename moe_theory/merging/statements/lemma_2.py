@@ -61,7 +61,7 @@ def depth_beyond_step(run: Run) -> np.ndarray:
     return excess(recorded(run, "max_depth")[2:], np.reshape(bound, (-1, 1))).max(axis=0)
 
 
-@LEMMA_2.replacement("lemma-2.right-depth", TREES_BY_RATIO, EXACTLY, where="replaces Lemma 2, Eq. (7)")
+@LEMMA_2.replacement("lemma-2.right-depth", TREES_BY_RATIO, EXACTLY)
 def depth_beyond_right(runs: Runs) -> np.ndarray:
     r"""The tree is as deep as the first slots in which each depth can be split allow, and no deeper.
     $$H(T) \le \left\lvert \{ h : e_h \le T \} \right\rvert, \quad e_h - e_{h-1} \ge \tau_h(e_h)$$"""
