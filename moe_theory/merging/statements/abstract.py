@@ -1,7 +1,6 @@
 """Sentences of the abstract: how the regret grows, and how much time and memory one merged expert saves.
 
-Regret is on our rewards, latency and memory are of this package's small transformer, on this machine: each verdict
-names its reward, or the build of its rival.
+Regret is on our rewards; time and memory are of our small transformer, on this machine.
 """
 
 import dataclasses
@@ -28,7 +27,7 @@ SUBLINEAR = statement(
     hypotheses=ON_REWARDS,
     note="Literal: on our rewards, over 512 slots against the paper's 5,000 and 10,000, with a tolerance of ours.",
 )
-SUBLINEAR.also("merging.remark.bound", role="step")
+SUBLINEAR.also("remark.bound", role="step")
 
 
 def exponent(run: Run, is_per_log: bool) -> np.ndarray:
@@ -76,7 +75,7 @@ LATENCY = statement(
     "more than on what is computed.",
 )
 for rival in TIMED:
-    claim_saving(LATENCY, "merging.abstract.latency", "Abstract: at least 45 %", rival, 0.45)
+    claim_saving(LATENCY, "abstract.latency", "Abstract: at least 45 %", rival, 0.45)
 
 MEMORY = statement(
     "abstract-memory",

@@ -24,4 +24,4 @@ for method in ("average", "fisher", "regmean", policies.NUCB):
         f"With a drifting mix Tanbr ends more accurate than `{method}` by at least .05 on most streams."
         f"$${GAIN % method}$$"
     )(lambda tanbr, rival: late_accuracy(tanbr) - late_accuracy(rival) >= LEAST_GAIN)
-    FIGURE_5.also(f"merging.table-2.{method}-dynamic", role="literal")
+    FIGURE_5.also(f"table-2.{method}-dynamic", role="literal")

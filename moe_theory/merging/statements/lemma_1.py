@@ -1,7 +1,6 @@
 """Lemma 1: how many candidates there are.
 
-Trees are run alone, their leaves picked by the rule that is worst for the statement. Its proof uses nothing of how
-Algorithm 1 picks leaves, so that it is held against every way to; Tanbr's own bounds need not lead to the worst.
+Trees are run alone, their leaves picked by the rule that is worst for the statement, whose proof uses none.
 """
 
 import numpy as np

@@ -53,4 +53,4 @@ for surface in ("peaked", "shares"):
         f"Tanbr's slots lose at most twice their confidence width and nu_1 rho^h, all recorded ones together. $${GAP}$$"
     )(is_within)
 
-LEMMA_4.also("merging.assumption-1.best-leaf", role="step")
+LEMMA_4.also("assumption-1.best-leaf", role="step")

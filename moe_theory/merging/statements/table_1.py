@@ -18,8 +18,7 @@ TABLE_1 = statement(
     hypotheses=[MERGES],
     note="Literal: by the table it is 36 % with 1 expert active, 26 % and 21 % with 2 and 3, 98 % with merging.",
 )
-TABLE_1.also("merging.figure-3.latency-smear-token-linear", role="literal")
-TABLE_1.also("merging.figure-3.latency-smear-token-materialised", role="literal")
+TABLE_1.also(*(f"figure-3.latency-smear-token-{build}" for build in ("linear", "materialised")), role="literal")
 
 
 @TABLE_1.literal(

@@ -70,7 +70,7 @@ def claim_order(id: str, where: str, worse: str, better: str, mix: str, role: st
 
 for mix in TESTBEDS:
     for method in (*TESTBED_METHODS, policies.NUCB, policies.UNIFORM, policies.MIX):
-        id, reverse = f"merging.table-2.{method}-{mix}", f"merging.table-2.{method}-ahead-{mix}"
+        id, reverse = f"table-2.{method}-{mix}", f"table-2.{method}-ahead-{mix}"
         where = f"Figs. 3 and 4, Table II, on the digits testbed with a {mix} task mix"
         role, is_ahead = "literal" if method in OF_THE_TABLE else "ours", method in AHEAD
         claim_order(id, where, method, policies.TANBR, mix, role, reverse if is_ahead else None)
