@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # its neighbours, which scripts 
 from builder import Page, api, filled, fragments, papers, pictures, sources, without_sources
 from gallery import FIGURES, ROOT
 
-STYLE = ROOT / "moe_theory" / "report" / "templates" / "page.css"
+STYLES = ROOT / "moe_theory" / "report" / "templates"
 _MADE: dict[str, Page] = {}  # by their paths
 _BLOCKS: dict[str, dict[str, str]] = {}  # set aside while a page is searched, by the paths of pages
 
@@ -82,9 +82,11 @@ def _matching(entry: Any) -> list[Any]:
 
 
 def _status_style() -> Iterator[str]:
-    """The report page's colours, light and dark, and its badges: a status looks the same everywhere."""
-    style = STYLE.read_text(encoding="utf-8")
+    """The report page's colours, light and dark, its badges, lines and cards: a status looks the same everywhere."""
+    style = (STYLES / "page.css").read_text(encoding="utf-8")
     light, dark = re.findall(r":root \{([^}]*--ok-bg[^}]*)\}", style)
     yield f":root {{{light}}}"
     yield f'[data-md-color-scheme="slate"] {{{dark}}}'
     yield from re.findall(r"(?sm)^\.badge(?:\.s-\w+)?\b[^{]*\{[^}]*\}", style)
+    yield from re.findall(r"(?sm)^\.(?:line|pictures|command|formula)\b[^{]*\{[^}]*\}", style)
+    yield (STYLES / "statement.css").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Fills the generated parts of README.md: papers, gallery, tables of verdicts, speed.
+"""Fills the generated parts of README.md: papers, gallery, tables of statements, speed.
 
     python docs/readme.py            # what `make readme` runs, from the repository's root
     python docs/readme.py --check    # exits 1 if the README is not what the checked-in data make of it
@@ -10,7 +10,7 @@ figures/bench.
 
 import fnmatch
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -21,8 +21,10 @@ from gallery import FIGURES, ROOT, Entry, entries
 from benchmarks.report import CORES, cost, peer_name, read, times_engine
 from moe_theory import claims
 from moe_theory.core.papers import all_papers
+from moe_theory.report.wording import BY_READING, statement_counts, status_counts
 from moe_theory.verify import recorded
-from moe_theory.verify.verdict import Status
+from moe_theory.verify.recorded import judged_statements
+from moe_theory.verify.status import Judged, StatementStatus
 
 README = ROOT / "README.md"
 BENCH = FIGURES / "bench"
@@ -54,7 +56,7 @@ def main(arguments: list[str]) -> None:
 def parts() -> dict[str, Callable[[], str]]:
     """What makes each generated part, by its name."""
     runs = recorded.read()
-    tables = {f"verdicts-{paper}": lambda run=run: verdicts(run) for paper, run in runs.items()}
+    tables = {f"verdicts-{paper}": lambda run=run: statements_of(run) for paper, run in runs.items()}
     return {
         "papers": lambda: papers(runs),
         "gallery": gallery,
@@ -76,17 +78,22 @@ def filled(text: str, made: dict[str, Callable[[], str]]) -> str:
 
 
 def papers(runs: dict[str, recorded.Recorded]) -> str:
-    """A column a paper: its claims, its readings, and how many verdicts there are of each status."""
-    statuses = [str(status) for status in Status if any(str(status) in run.counts() for run in runs.values())]
+    """A column a paper: how many of its statements have each status, and the claims and readings that decide them."""
+    known = {paper: judged_statements(paper) for paper in runs if not all_papers()[paper].answers_for}
+    counts = {paper: statement_counts(found) for paper, found in known.items()}
+    statuses = dict.fromkeys(
+        status for status in (*StatementStatus, BY_READING) if any(status in each for each in counts.values())
+    )
     rows = [
-        ("", *(f"[`{paper}`](#{_anchor(TITLES[paper])})" for paper in runs)),
-        ("claims", *(str(len({verdict["claim"] for verdict in run.verdicts})) for run in runs.values())),
-        ("readings", *(str(len(run.readings)) for run in runs.values())),
-        *((status, *(str(run.counts().get(status, "")) for run in runs.values())) for status in statuses),
-        ("recorded", *(run.finished[:10] for run in runs.values())),
+        ("", *(f"[`{paper}`](#{_anchor(TITLES[paper])})" for paper in known)),
+        ("statements", *(str(len(found)) for found in known.values())),
+        *((status, *(str(each.get(status, "")) for each in counts.values())) for status in statuses),
+        ("claims", *(str(len({id for each in found for id in each.statement.roles})) for found in known.values())),
+        ("readings", *(str(len(runs[paper].readings)) for paper in known)),
+        ("recorded", *(runs[paper].finished[:10] for paper in known)),
     ]
     lines = [_row(*row) for row in rows]
-    return "\n".join([lines[0], _rule(1, len(runs)), *lines[1:]])
+    return "\n".join([lines[0], _rule(1, len(known)), *lines[1:]])
 
 
 def gallery() -> str:
@@ -115,43 +122,39 @@ def _thumbnail(entry: Entry) -> str:
     return f'<td align="center" valign="top" width="{100 // COLUMNS}%">{"<br>".join(lines)}</td>'
 
 
-def verdicts(run: recorded.Recorded) -> str:
-    """All verdicts of one paper, a claim a line, under a line that says how they came about."""
-    is_one = len(run.readings) == 1
-    sources = {claim.id: claim.where for claim in claims()}
-    numbers = ("observed ± s.e. of the difference, against what",) if is_one else ()
-    lines = [_row("claim", "source", *(_column(run, name) for name in run.readings), *numbers)]
-    lines.append(_rule(2 + len(run.readings) + len(numbers), 0))
-    for claim in dict.fromkeys(verdict["claim"] for verdict in run.verdicts):
-        judged = run.of(claim)
-        cells = [judged[reading]["status"] if reading in judged else "" for reading in run.readings]
-        shown = [_numbers(next(iter(judged.values())))] if is_one else []
-        lines.append(_row(f"`{claim}`", f'<a id="{claim}"></a>{sources[claim]}', *cells, *shown))
-    return f"<details>\n<summary>{_summary(run)}</summary>\n\n" + "\n".join(lines) + "\n\n</details>"
+def statements_of(run: recorded.Recorded) -> str:
+    """The statements that a recorded run decides, a line each, under a line that says how it came about."""
+    known = [each for paper in _papers_of(run) for each in judged_statements(paper)]
+    own = [
+        each
+        for each in known
+        if each.statement.paper == run.paper or any(_is_own(id, run) for id in each.statement.roles)
+    ]
+    lines = [_row("statement", "status", "what it says"), _rule(3, 0)]
+    for each in own:
+        anchors = "".join(f'<a id="{id}"></a>' for id in each.statement.roles if _is_own(id, run))
+        says = " ".join(each.statement.says.split()).replace("|", r"\|").replace("<", "&lt;")
+        lines.append(_row(f"{anchors}`{each.statement.name}`", each.words, says))
+    return f"<details>\n<summary>{_summary(run, own)}</summary>\n\n" + "\n".join(lines) + "\n\n</details>"
 
 
-def _summary(run: recorded.Recorded) -> str:
+def _papers_of(run: recorded.Recorded) -> Sequence[str]:
+    return all_papers()[run.paper].answers_for or (run.paper,)
+
+
+def _is_own(claim: str, run: recorded.Recorded) -> bool:
+    return claim.startswith(f"{run.paper}.")
+
+
+def _summary(run: recorded.Recorded, known: Sequence[Judged]) -> str:
     total = len({verdict["claim"] for verdict in run.verdicts})
-    counts = ", ".join(f"{count} {status}" for status, count in run.counts().items())
     when = run.finished[:16].replace("T", " ")
     limit = "" if run.budget is None else f", {_time(run.budget)} at most"
     about = (
-        f"<code>{run.command}</code>, seed {run.seed}, finished {when} UTC{limit}, "
-        f"{_time(run.seconds)} of experiments, error at most {run.error:g} in all"
+        f"{len(run.verdicts)} verdicts on {total} claims: <code>{run.command}</code>, seed {run.seed}, finished {when} "
+        f"UTC{limit}, {_time(run.seconds)} of experiments, error at most {run.error:g} in all"
     )
-    return f"<b>{total} claims, {len(run.verdicts)} verdicts</b>: {counts}.<br>{about}."
-
-
-def _column(run: recorded.Recorded, reading: str) -> str:
-    data = {verdict["data"] for verdict in run.verdicts if verdict["reading"] == reading}
-    return f"{reading}, on {' and '.join(sorted(data))}" if data != {""} else reading
-
-
-def _numbers(verdict: dict) -> str:
-    if verdict["observed"] is None:
-        return ""
-    error = "" if verdict["standard_error"] is None else f" ± {verdict['standard_error']:.1g}"
-    return f"{verdict['observed']:.3g}{error} against {verdict['predicted']:.3g} ({verdict['at']})"
+    return f"<b>{len(known)} statements</b>: {status_counts(known)}.<br>{about}."
 
 
 def _time(seconds: float) -> str:

@@ -7,9 +7,10 @@ from gallery import FIGURES, ROOT
 
 from builder import commands, papers
 from moe_theory.core.papers import all_papers
-from moe_theory.report.wording import MEANINGS, SYMBOLS
+from moe_theory.report.wording import BY_READING, MEANINGS, STATEMENT_MEANINGS, SYMBOLS, statement_counts
 from moe_theory.verify import recorded
-from moe_theory.verify.verdict import Status
+from moe_theory.verify.recorded import judged_statements
+from moe_theory.verify.status import StatementStatus
 
 OVERVIEW = FIGURES / "overview" / "overview.svg"
 _MARK = re.compile(r"<!-- generated: ([a-z-]+) -->")
@@ -29,15 +30,14 @@ def overview() -> str:
 
 
 def counts() -> str:
-    """How many verdicts of each status there are, by paper."""
+    """How many statements of each paper have each status."""
     records = recorded.read()
-    statuses = [status for status in Status if any(status in record.counts() for record in records.values())]
-    rows = [["paper", *(f"{SYMBOLS[status]} {status}" for status in statuses), "recorded"]]
-    rows.append(["---", *("---:" for _ in statuses), "---"])
-    for paper in all_papers():
-        record = records.get(paper)
-        numbers = (str(record.counts().get(status, "") if record else "") for status in statuses)
-        rows.append([_linked(paper), *numbers, record.finished[:10] if record else "not yet"])
+    found = {paper: statement_counts(judged_statements(paper)) for paper in all_papers()}
+    statuses = [status for status in (*StatementStatus, BY_READING) if any(status in each for each in found.values())]
+    rows = [["paper", *statuses, "recorded"], ["---", *("---:" for _ in statuses), "---"]]
+    for paper, own in found.items():
+        date = records[paper].finished[:10] if paper in records else "not yet"
+        rows.append([_linked(paper), *(str(own.get(status, "")) for status in statuses), date])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
@@ -46,11 +46,10 @@ def _linked(paper: str) -> str:
 
 
 def statuses() -> str:
-    """What each status that occurs means."""
-    occurring = {status for record in recorded.read().values() for status in record.counts()}
-    return "\n".join(
-        f"- **{SYMBOLS[status]} {status}**: {meaning}" for status, meaning in MEANINGS.items() if status in occurring
-    )
+    """What each status of a statement means, then that of a verdict."""
+    of_statements = [f"- **{status}**: {meaning}" for status, meaning in STATEMENT_MEANINGS.items()]
+    of_verdicts = [f"- **{SYMBOLS[status]} {status}**: {meaning}" for status, meaning in MEANINGS.items()]
+    return "\n".join([*of_statements, "", "Of a verdict on one claim:", "", *of_verdicts])
 
 
 def benchmarks() -> str:

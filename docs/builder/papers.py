@@ -1,5 +1,5 @@
-"""A page a paper: its statements in the paper's order, each with its claims, and of each claim side by side the
-statement, the formula, the code and the verdicts of the recorded run."""
+"""A page a paper: its statements in the paper's order, each with its card and its claims, and of each claim side by
+side what it says, the formula, the code and the verdicts of the recorded run."""
 
 import dataclasses
 import functools
@@ -17,15 +17,15 @@ from markupsafe import Markup, escape
 from builder import Page, api, plain, slot, sources
 from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.report import wording
-from moe_theory.report.rendering import mathml
+from moe_theory.report.rendering import mathml, templates
 from moe_theory.verify import recorded
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.registry import all_claims
-from moe_theory.verify.statement import Statement, statements
-from moe_theory.verify.verdict import Status
+from moe_theory.verify.statement import statements
+from moe_theory.verify.status import Judged, judged
+from moe_theory.verify.verdict import Status, Verdict
 
 FOLDER = "papers"
-BESIDE = "Beside the paper's statements: what holds instead"
 UNLISTED = "Claims"  # of a paper that has no list of its statements
 
 
@@ -38,12 +38,13 @@ class Answer:
     formula: Markup
     declaration: sources.Declaration | None  # None where no class in its module can be told to be its own
     calls: list[tuple[str, str]]  # public functions: name and address
-    verdicts: list[dict[str, Any]] | None  # None where no run of the paper is recorded
+    verdicts: list[Verdict] | None  # None where no run of the paper is recorded
+    role: str
     replaces: list[str]
 
     @property
     def statuses(self) -> list[str]:
-        return [verdict["status"] for verdict in self.verdicts or ()]
+        return [str(verdict.status) for verdict in self.verdicts or ()]
 
 
 def pages() -> Iterator[Page]:
@@ -57,21 +58,24 @@ def page(paper: str) -> Page:
     blocks: dict[str, str] = {}
     index = []
     left = [claim.id for claim in every_claim().values() if claim.paper == paper]
-    for statement, ids in answered(paper):
+    for known in answered(paper):
+        statement, ids = known.statement, list(known.statement.roles)
         anchor, title = statement.id, statement.where
         if statement.paper != paper:
             anchor, title = f"{statement.paper}-{anchor}", f"{statement.paper}, {title}"
         new = [id for id in ids if id in left]
         left = [id for id in left if id not in new]
         lines += [f"## {plain(title)} {{ #{anchor} }}", "", slot(anchor, statement.says), ""]
+        card = (
+            templates().get_template("statement.html").render(known=known, shown=wording.decisive(known, _verdicts()))
+        )
         others = [answer(id) for id in ids if id not in new]
-        blocks[anchor] = _render("statement", statement=statement, others=others)
+        blocks[anchor] = _render("statement", card=Markup(card), others=others)
         lines += _cards(new, blocks)
-        index.append((anchor, title, statement.says, _counted(ids)))
+        index.append((anchor, title, statement.says, wording.statement_status(known)))
     if left:
-        title = BESIDE if index else UNLISTED
-        lines += [f"## {title} {{ #beside }}", "", *_cards(left, blocks)]
-        index.append(("beside", title, "", _counted(left)))
+        lines += [f"## {UNLISTED} {{ #beside }}", "", *_cards(left, blocks)]
+        index.append(("beside", UNLISTED, "", ""))
     blocks["head"] = _head(paper, index)
     return Page(f"{FOLDER}/{paper}.md", "\n".join(lines), blocks)
 
@@ -92,39 +96,18 @@ def address(claim: str) -> str:
     return f"../{page_of(claim)}.html#{claim}"
 
 
-def answered(paper: str) -> list[tuple[Statement, list[str]]]:
-    """The statements that a page has, in the paper's order, with the ids of the claims that answer for each.
-
-    A page of claims about other papers has those papers' statements that its claims answer for.
-    """
-    ids = list(every_claim())
+def answered(paper: str) -> list[Judged]:
+    """The statements that a page has, in the paper's order: its own, or those of others that its claims answer for."""
     of = find_paper(paper)
     if not of.answers_for:
-        return [(each, _with_right_ones(_answering(each, ids))) for each in statements(paper)]
-    own = [id for id in ids if every_claim()[id].paper == paper]
+        return [judged(each, _verdicts()) for each in statements(paper)]
     shared = [each for name in of.answers_for for each in statements(name)]
-    return [(each, _with_right_ones(found)) for each in shared if (found := _answering(each, own))]
+    return [judged(each, _verdicts()) for each in shared if any(id.startswith(f"{paper}.") for id in each.roles)]
 
 
-def _with_right_ones(ids: list[str]) -> list[str]:
-    """The ids of claims, each followed by the right statement where it is wrong."""
-    found: dict[str, None] = {}
-    waiting = list(reversed(ids))
-    while waiting:
-        id = waiting.pop()
-        right = every_claim()[id].replaced_by
-        if id not in found and right is not None:
-            waiting.append(right)
-        found[id] = None
-    return list(found)
-
-
-def _answering(statement: Statement, ids: list[str]) -> list[str]:
-    return [id for id in statement.roles if id in ids]
-
-
-def _counted(ids: list[str]) -> Counter[str]:
-    return Counter(status for id in ids for status in answer(id).statuses)
+@functools.cache
+def _verdicts() -> list[Verdict]:
+    return recorded.recorded_verdicts()
 
 
 def _cards(ids: list[str], blocks: dict[str, str]) -> list[str]:
@@ -134,7 +117,7 @@ def _cards(ids: list[str], blocks: dict[str, str]) -> list[str]:
     return [line for id in ids for line in (f"### `{id}` {{ #{id} }}", "", slots[id], "")]
 
 
-def _head(paper: str, index: list[tuple[str, str, str, Counter[str]]]) -> str:
+def _head(paper: str, index: list[tuple[str, str, str, str]]) -> str:
     record = _records().get(paper)
     of = find_paper(paper)
     readings = record.readings if record else {name: reading.summary for name, reading in of.readings.items()}
@@ -167,7 +150,8 @@ def answer(id: str) -> Answer:
         formula=mathml(claim.formula),
         declaration=found,
         calls=[(_name(value), _api_address(value)) for value in (found.calls if found else ())],
-        verdicts=None if record is None else list(record.of(id).values()),
+        verdicts=None if record is None else [verdict for verdict in _verdicts() if verdict.claim == id],
+        role=next((str(each.roles[id]) for name in all_papers() for each in statements(name) if id in each.roles), ""),
         replaces=[each.id for each in every_claim().values() if each.replaced_by == id],
     )
 
@@ -205,15 +189,6 @@ def _breakable(name: str) -> Markup:
     return Markup(re.sub(r"([.-])", r"\1<wbr>", str(escape(name))))
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else wording.number(value)
-
-
-def _interval(ends: list[float | None]) -> str:
-    low, high = ends
-    return f"[{'−∞' if low is None else wording.number(low)}, {'∞' if high is None else wording.number(high)}]"
-
-
 def _render(template: str, **values: Any) -> str:
     return _templates().get_template(f"{template}.html").render(**values)
 
@@ -231,9 +206,8 @@ def _templates() -> jinja2.Environment:
         "Status": Status,
         "address": address,
         "breakable": _breakable,
-        "interval": _interval,
-        "number": _number,
         "paragraphs": _paragraphs,
+        "sentence": wording.sentence,
         "SYMBOLS": {str(status): symbol for status, symbol in wording.SYMBOLS.items()},
     }
     environment.globals.update(names)

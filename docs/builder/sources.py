@@ -1,6 +1,6 @@
 """Where a claim is declared, and which public functions it is computed with: read from the source, nothing is run.
 
-A module that declares claims has a page with numbered lines, for claims to link to.
+A file of statements has a page with numbered lines, for claims to link to.
 """
 
 import ast
@@ -24,17 +24,15 @@ from moe_theory.verify.claim import Claim
 from moe_theory.verify.registry import all_claims
 
 FOLDER = "source"
-NUMBERS = ("observe", "predict", "trivial", "scale")  # the attributes whose functions compute something
 
 
 @dataclasses.dataclass(frozen=True)
 class Declaration:
-    """A claim's class: where it stands, and what computes it."""
+    """Where a claim stands in its statement's file, and what computes it."""
 
     module: ModuleType
     first: int  # lines
     last: int
-    parts: dict[str, str]  # of NUMBERS and `experiment`, as written
     calls: tuple[Any, ...]  # public functions that its numbers come from, in the order in which they are met
 
     @property
@@ -63,28 +61,35 @@ def pages() -> Iterator[Page]:
 
 
 def path_of(module: ModuleType) -> Path:
-    """A module's file below the folder that it is imported from: `moe_theory/deep/claims.py`."""
+    """A module's file below the folder that it is imported from: `moe_theory/deep/gate.py`."""
     file = Path(inspect.getsourcefile(module) or "")
     return Path(*file.parts[-len(module.__name__.split(".")) - (file.stem == "__init__") :])
 
 
 def declaration(claim: Claim, is_public: Callable[[Any], bool]) -> Declaration | None:
-    """The class that declares a claim: the one that fits its id, source, kind and statement best; None if none does.
+    """The lines that declare a claim: the function that measures it, or what names its id; None if none does.
 
     Args:
         is_public: of an object, whether it is described elsewhere: what such a function calls is not followed.
     """
     module = importlib.import_module(claim.module)
-    fits = [(found.fit(claim), found) for found in _declared(module)]
-    best = max((fit for fit, _ in fits), default=-1)
-    fitting = [found for fit, found in fits if fit == best]
-    if best < 0 or len(fitting) > 1:
+    found = [node for node in _tree(module).body if any(_names(inner, claim.id) for inner in ast.walk(node))]
+    if not found:
         return None
-    (found,) = fitting
-    parts = {
-        name: ast.unparse(_bare(value)) for name, value in found.assigned.items() if name in (*NUMBERS, "experiment")
-    }
-    return Declaration(module, found.first, found.last, parts, tuple(found.calls(is_public)))
+    decorators = found[0].decorator_list if isinstance(found[0], ast.FunctionDef) else []
+    first = min([found[0].lineno, *(decorator.lineno for decorator in decorators)])
+    calls = _reached(found[0], module, is_public, set())
+    return Declaration(module, first, found[0].end_lineno or first, tuple(calls))
+
+
+def _names(node: ast.AST, id: str) -> bool:
+    """Whether an expression spells out a claim's id, as far as it is written."""
+    if isinstance(node, ast.Constant):
+        return node.value == id
+    if isinstance(node, ast.JoinedStr):
+        texts = [re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".+" for part in node.values]
+        return id.count(".") > 1 and texts[0] != ".+" and re.fullmatch("".join(texts), id) is not None
+    return False
 
 
 def _page(module: ModuleType) -> str:
@@ -106,89 +111,6 @@ def _lines(module: ModuleType) -> list[str]:
     return highlight(inspect.getsource(module), PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)).splitlines()
 
 
-def _bare(value: ast.expr) -> ast.expr:
-    """An expression without the `staticmethod` that keeps a function from being bound."""
-    is_wrapped = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "staticmethod"
-    return value.args[0] if is_wrapped else value
-
-
-@dataclasses.dataclass(frozen=True)
-class _Declared:
-    """A class that declares a claim; made in a function, it may stand for many claims."""
-
-    module: ModuleType
-    node: ast.ClassDef
-    decorator: ast.Call
-    function: ast.FunctionDef | None
-
-    @property
-    def first(self) -> int:
-        return self.decorator.lineno
-
-    @property
-    def last(self) -> int:
-        return self.node.end_lineno or self.node.lineno
-
-    @functools.cached_property
-    def assigned(self) -> dict[str, ast.expr]:
-        return {
-            target.id: statement.value
-            for statement in self.node.body
-            if isinstance(statement, ast.Assign)
-            for target in statement.targets
-            if isinstance(target, ast.Name)
-        }
-
-    def fit(self, claim: Claim) -> int:
-        """Characters of the claim that the class spells out, below 0 where it spells out something else."""
-        keywords = {keyword.arg: keyword.value for keyword in self.decorator.keywords}
-        kind = keywords.get("kind", self.decorator.func)  # which the name of `rate` and its like spells out
-        statement = self.assigned.get("__doc__") or ast.Constant(ast.get_docstring(self.node))
-        asked = [
-            (keywords.get("id") or self.decorator.args[0], claim.id),
-            (keywords["where"], claim.where),
-            (kind, claim.kind),
-            (statement, claim.statement),
-        ]
-        spelled = [_spelled(expression, value) for expression, value in asked]
-        return -1 if min(spelled) < 0 else sum(spelled)
-
-    def calls(self, is_public: Callable[[Any], bool]) -> Iterator[Any]:
-        seen: set[int] = set()
-        roots = [value for name, value in self.assigned.items() if name in NUMBERS]
-        inside = [
-            statement for statement in (self.function.body if self.function else []) if statement is not self.node
-        ]
-        for node in (*roots, *inside):
-            yield from _reached(node, self.module, is_public, seen)
-
-
-@functools.cache
-def _declared(module: ModuleType) -> list[_Declared]:
-    return list(_classes(module, _tree(module), None))
-
-
-def _classes(module: ModuleType, node: ast.AST, function: ast.FunctionDef | None) -> Iterator[_Declared]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.ClassDef):
-            for decorator in child.decorator_list:
-                if isinstance(decorator, ast.Call) and "where" in {keyword.arg for keyword in decorator.keywords}:
-                    yield _Declared(module, child, decorator, function)
-        else:
-            yield from _classes(module, child, child if isinstance(child, ast.FunctionDef) else function)
-
-
-def _spelled(expression: ast.expr, value: str) -> int:
-    """How many characters of a value an expression spells out; -1 if it cannot have this value."""
-    if isinstance(expression, ast.Constant):
-        return len(value) if expression.value == value else -1
-    if isinstance(expression, ast.JoinedStr):
-        texts = [str(part.value) if isinstance(part, ast.Constant) else None for part in expression.values]
-        pattern = "".join(".*" if text is None else re.escape(text) for text in texts)
-        return sum(len(text or "") for text in texts) if re.fullmatch(pattern, value, re.DOTALL) else -1
-    return 0
-
-
 def _reached(node: ast.AST, module: ModuleType, is_public: Callable[[Any], bool], seen: set[int]) -> Iterator[Any]:
     """The public functions that an expression of a module, and the module's own functions in it, come to."""
     for inner in ast.walk(node):
@@ -202,7 +124,7 @@ def _reached(node: ast.AST, module: ModuleType, is_public: Callable[[Any], bool]
             yield value
             continue
         home = inspect.getmodule(value) if inspect.isfunction(value) else module
-        if home is None or not {"claims", "experiments"} & set(home.__name__.split(".")):
+        if home is None or not {"statements", "experiments"} & set(home.__name__.split(".")):
             continue
         name = value.__name__ if inspect.isfunction(value) else getattr(inner, "id", "")
         if name in _defined(home):

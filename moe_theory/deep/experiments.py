@@ -13,8 +13,9 @@ from moe_theory.deep.params import ADAM
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, SMALL, Preset, expert_cell, incremental_accuracy, preset
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify import Claim, Experiment
-from moe_theory.verify.claim import ReadingLike, Values, named, over
+from moe_theory.verify.claim import ReadingLike, Runs
 from moe_theory.verify.registry import select_claims
+from moe_theory.verify.statement import Hypothesis
 
 # By network, for some minutes on two cores. A verdict's first look is at 64 replicates; with fewer there is one look.
 REPLICATES = {"mlp": 128, "five-layer-small": 64, "resnet18-small": 32}
@@ -127,6 +128,11 @@ def _sizes(preset: Preset) -> str:
     )
 
 
+EXPLORES = Hypothesis(
+    "exploration ends within the run, M / eta < T",
+    lambda dims, run: run.params.num_experts / run.params.learning_rate < run.params.num_rounds,
+)
+
 Metric = Callable[[Run], np.ndarray]  # one number for each replicate (B,)
 
 
@@ -138,9 +144,10 @@ def average_accuracy(run: Run) -> np.ndarray:
     return incremental_accuracy(run.records.accuracy)
 
 
-def of_experts(metric: Metric, sizes: Sequence[int], terminate: bool = True) -> Values:
-    return over([expert_cell(size, terminate) for size in sizes], metric)
+def of_experts(metric: Metric, sizes: Sequence[int], terminate: bool = True) -> Callable[[Runs], np.ndarray]:
+    """The metric of the cell with each number of experts (V, B)."""
+    return lambda runs: np.stack([metric(runs[expert_cell(size, terminate)]) for size in sizes])
 
 
-def by_size(sizes: Sequence[int]) -> Callable:
-    return named(*(f"M = {size}" for size in sizes))
+def by_size(sizes: Sequence[int]) -> list[str]:
+    return [f"M = {size}" for size in sizes]

@@ -1,7 +1,8 @@
 """The runs that claims and figures share, and what is measured on them."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,8 +14,8 @@ from moe_theory.edge import corrected, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
 from moe_theory.edge.params import CLUSTER_SPREAD, FIGURE_3_FEATURES, PROPORTIONAL, SIGMA_0, Dims, Params
 from moe_theory.runs import Run
-from moe_theory.verify import Experiment
-from moe_theory.verify.claim import Runs, Values, named, over
+from moe_theory.verify.claim import Experiment
+from moe_theory.verify.statement import Hypothesis
 
 FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)
 FIGURE_3_EXPERTS = (10, 30, 50, 70)
@@ -164,10 +165,30 @@ def exploration_rounds(params: Params) -> int:
     return int(theory.exploration_rounds(int(params.num_experts), rate, scale, FAILURE, MAX_DELAY))
 
 
+# What the paper supposes, of every run and of those in which Algorithm 1 is to converge.
+SETTING = (
+    Hypothesis("fewer samples than features, s < p", lambda dims, run: dims.num_samples < dims.num_features),
+    Hypothesis("0 < sigma_0 < 1", lambda dims, run: 0 < run.params.truth_scale < 1),
+    Hypothesis(
+        "truths of a cluster are O(sigma_0^2) apart, and share a signal or point along their own",
+        lambda dims, run: run.params.cluster_spread <= run.params.truth_scale**2,
+    ),
+)
+EXPLORES = (
+    *SETTING,
+    Hypothesis("T_1 rounds are run", lambda dims, run: run.rounds[-1] >= exploration_rounds(run.params)),
+)
+CONVERGES = (
+    *EXPLORES,
+    Hypothesis("more servers than clusters, M > N", lambda dims, run: run.params.num_experts > dims.num_tasks),
+)
+
 _FIGURE_3 = FIGURE_3_DIMS, _servers(*FIGURE_3_EXPERTS), FIGURE_3_ROUNDS
 ADAPTIVE = _experiment("figure-3-adaptive", *_FIGURE_3, observe_models, 256, 100)
 NEAREST = _experiment("figure-3-nearest", *_FIGURE_3, observe_errors, 128, 100, policies.nearest)
 FASTEST = _experiment("figure-3-fastest", *_FIGURE_3, observe_errors, 128, 100, policies.fastest)
+BY_ENOUGH = ADAPTIVE.over("num_experts", *ENOUGH)
+BY_EXPLORED = ADAPTIVE.over("num_experts", *PAST_EXPLORATION)
 
 # Grids for the O() statements, small enough for many replicates; runs reach T1.
 SCALES = (0.3, 0.42, 0.6, 0.85)
@@ -203,6 +224,11 @@ SCALING = _experiment(
 _SERVER_ROUNDS = exploration_rounds(Params(num_experts=SERVERS[-1], learning_rate=SERVER_RATE))
 _SERVER_CELLS = _servers(*SERVERS, learning_rate=SERVER_RATE)
 SERVER_GRID = _experiment("servers", SERVER_DIMS, _SERVER_CELLS, _SERVER_ROUNDS, observe_steps, 512)
+BY_SCALE = SCALING.over({scale_name(scale): scale for scale in SCALES})
+BY_RATE = dataclasses.replace(
+    SCALING.over({rate_name(rate): rate for rate in RATES}), labels=tuple(f"eta = {rate}" for rate in RATES)
+)
+BY_SERVERS = SERVER_GRID.over("num_experts")
 
 # Proposition 1 at Fig. 3's N and d_u: as many servers as it asks for, observed in one round past T1.
 SUFFICIENT = theory.experts_needed(MAX_DELAY, FIGURE_3_DIMS.num_tasks, FAILURE)
@@ -216,6 +242,7 @@ HISTORY_DIMS = figure_3_dims(HISTORY_EXPERTS)
 HISTORY = _experiment(
     "history", HISTORY_DIMS, _servers(HISTORY_EXPERTS), 60, observe_assignments, 8192, policy=policies.uniform
 )
+FIRST_TASKS = HISTORY.at(cell_name(HISTORY_EXPERTS))
 
 
 def explored_record(run: Run) -> int:
@@ -267,37 +294,17 @@ def exact_errors(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
     return errors
 
 
-def on(experiment: Experiment, labels: Callable, observe: Values, predict: Any = None, **rest: Any) -> Callable:
-    """Class decorator of a claim: what it observes of which runs, and what it predicts, a number or a function."""
-
-    def declare(declaration: type) -> type:
-        attributes = {"experiment": experiment, "labels": labels, "observe": observe, **rest}
-        if predict is not None:
-            attributes["predict"] = predict if callable(predict) else lambda runs: predict
-        for name, value in attributes.items():
-            setattr(declaration, name, value)
-        return declaration
-
-    return declare
+def error_at(time: int) -> Callable[[Run], np.ndarray]:
+    """G once pending tasks are completed, at round `time` (B,)."""
+    return lambda run: run.records.flushed[np.searchsorted(run.rounds, time)].astype(np.float64)
 
 
-def by_servers(*numbers: int) -> Callable[[Runs], list[str]]:
-    """Labels of components, one a number of servers."""
-    return named(*(cell_name(number) for number in numbers))
+final_error = error_at(FIGURE_3_ROUNDS)
 
 
-def final_error(*numbers: int, per_coordinate: bool = False, time: int = FIGURE_3_ROUNDS) -> Values:
-    """G once pending tasks are completed, at round `time`, one component a number of servers."""
-    divisor = FIGURE_3_DIMS.num_features if per_coordinate else 1
-
-    def observe(runs: Runs) -> np.ndarray:
-        columns = []
-        for number in numbers:
-            run = runs[cell_name(number)]
-            columns.append(run.records.flushed[np.searchsorted(run.rounds, time)].astype(np.float64))
-        return np.stack(columns, axis=1) / divisor
-
-    return observe
+def explored(run: Run, name: str) -> np.ndarray:
+    """A recorded number in the rounds up to T1 (R, B)."""
+    return getattr(run.records, name)[: explored_record(run) + 1].astype(np.float64)
 
 
 def misrouted_share(run: Run) -> np.ndarray:
@@ -305,11 +312,6 @@ def misrouted_share(run: Run) -> np.ndarray:
     first = explored_record(run)
     counts = run.records.misrouted.astype(np.float64)
     return (counts[-1] - counts[first]) / (run.rounds[-1] - run.rounds[first])
-
-
-def over_servers(numbers: Sequence[int], value: Callable[[Run], np.ndarray]) -> Values:
-    """`value` of the run (B,) with each number of servers, one component each."""
-    return over([cell_name(number) for number in numbers], value)
 
 
 def specialists(run: Run) -> np.ndarray:

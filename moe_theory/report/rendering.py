@@ -92,6 +92,7 @@ def templates() -> "jinja2.Environment":
     names: dict[str, Any] = {
         "Status": Status,
         "MEANINGS": wording.MEANINGS,
+        "STATEMENT_MEANINGS": wording.STATEMENT_MEANINGS,
         "STOPS": wording.STOPS,
         "ABOUT": (wording.ABOUT_MEANS, wording.ABOUT_INTERVALS, wording.ABOUT_ERROR, wording.ABOUT_POWER),
         "Stop": Stop,
@@ -108,6 +109,8 @@ def templates() -> "jinja2.Environment":
         "repeat_words": wording.repeat_words,
         "sentence": wording.sentence,
         "statement_anchor": wording.statement_anchor,
+        "statement_counts": wording.statement_counts,
+        "statement_status": wording.statement_status,
         "status_counts": wording.status_counts,
         "status_word": wording.status_word,
         "summary": wording.summary,

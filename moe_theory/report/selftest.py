@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PICTURE, NUMBERS = "self-test.svg", "self-test.csv"
 SIZE = (PAGE_WIDTH, 3.4)  # inches
-MARKERS: dict[Kind, str] = {kind: "os^vDPX*"[place] for place, kind in enumerate(KINDS)}  # told apart in grey
+MARKERS: dict[Kind, str] = {kind: "os^vDPX*<>h"[place] for place, kind in enumerate(KINDS)}  # told apart in grey
 COLORS = ("C0", "C1", "C2")
 
 

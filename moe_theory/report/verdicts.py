@@ -12,6 +12,7 @@ from moe_theory.report.wording import (
     judged_statements,
     measured,
     sentence,
+    statement_status,
     status_counts,
     summary,
 )
@@ -27,7 +28,7 @@ _STYLES = {
     Status.INAPPLICABLE: "dim",
     Status.ERROR: "bold white on red",
 }
-_STATUS_STYLES = {
+_STATUS_STYLES: dict[str, str] = {
     StatementStatus.HOLDS: "green",
     StatementStatus.AMENDED: "green",
     StatementStatus.FALSE: "bold red",
@@ -35,7 +36,6 @@ _STATUS_STYLES = {
     StatementStatus.OPEN: "yellow",
     StatementStatus.NOT_TESTABLE: "dim",
 }
-BY_READING = "by reading"
 MOST_SURPRISING = 4  # false statements named at the end
 MOST_NAMED = 3  # experiments named for the time they took
 _FRAME_LINES = 4  # of a table: its edges and its header
@@ -76,12 +76,17 @@ def claims_table(claims: Iterable[Claim]) -> Table:
 def statements_table(found: Sequence[Judged]) -> Table:
     """A line a statement: its status, its name and what it says, cut where the terminal ends."""
     table = Table.grid(padding=(0, 2, 0, 0))
-    for _ in range(3):
-        table.add_column(no_wrap=True, overflow="ellipsis")
+    rows = [(statement_status(each), each.statement.name) for each in found]
+    for place in range(2):
+        table.add_column(no_wrap=True, min_width=max((len(row[place]) for row in rows), default=0))
+    table.add_column(no_wrap=True, overflow="ellipsis")
     for each in found:
-        status = each.finding.status if each.finding else BY_READING if each.by_reading else StatementStatus.OPEN
-        style = _STATUS_STYLES.get(status, "magenta")
-        table.add_row(Text(status, style), each.statement.name, Text(" ".join(each.statement.says.split())))
+        status = statement_status(each)
+        table.add_row(
+            Text(status, _STATUS_STYLES.get(status, "magenta")),
+            each.statement.name,
+            Text(" ".join(each.statement.says.split())),
+        )
     return table
 
 

@@ -10,6 +10,15 @@ from urllib.parse import quote
 from moe_theory.verify.status import Judged, StatementStatus, deciding, judged
 from moe_theory.verify.verdict import Report, Statement, Status, Stop, Verdict
 
+STATEMENT_MEANINGS: dict[str, str] = {
+    StatementStatus.HOLDS: "In its most favourable reading, within the margins of the claims that decide it.",
+    StatementStatus.AMENDED: "But for a slip, or a hypothesis that the paper leaves out: the card says which.",
+    StatementStatus.FALSE: "Even in its most favourable reading. The card says why, and what holds instead.",
+    StatementStatus.VACUOUS: "True of anything, or implied by a trivial bound.",
+    StatementStatus.OPEN: "Not decided by what was run.",
+    StatementStatus.NOT_TESTABLE: "No run can decide it; the card says why.",
+    "by reading": "Papers leave choices open, and the status differs between the readings that fill them.",
+}
 MEANINGS: dict[Status, str] = {
     Status.SUPPORTED: "Shown to hold, within its margin. More than not having been refuted: the whole interval of "
     "observed − predicted lies where the claim allows it.",
@@ -60,10 +69,14 @@ _NAMES = {  # by kind, what is predicted and what is observed
     "probability": ("probability claimed", "frequency observed"),
     "rate": ("exponent claimed", "slope observed"),
     "counterexample": ("frequency allowed", "frequency observed"),
+    "limit_probability": ("probability in the limit", "frequency observed"),
+    "limit_rate": ("exponent claimed", "slope observed"),
+    "limit_ordering": ("log ratio claimed, at most", "log ratio observed"),
 }
 
 
 ROUNDING = 1e-12  # relative, of a standard error that is none
+BY_READING = "by reading"  # the status of a statement that has another one under each
 LOOSE = 10.0  # slack of a bound from which on a page says so
 MOST_NEEDED = 1000.0  # times as many replicates as were run: beyond, no number is named
 
@@ -98,7 +111,7 @@ def kind_words(verdict: Verdict) -> str:
 def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
     """Whether observed - predicted may be as far below 0 as it likes, and as far above."""
     side = verdict.side or verdict.kind
-    is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample"}
+    is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample", "limit_ordering"}
     return is_below, side in {"lower_bound", "at_least"}
 
 
@@ -272,7 +285,7 @@ def facts(verdict: Verdict) -> list[Fact]:
 
 def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
     predicted, observed = _NAMES.get(verdict.kind, ("predicted", "observed"))
-    at = f" at {verdict.at}" if verdict.at and verdict.kind != "rate" else ""
+    at = f" at {verdict.at}" if verdict.at and verdict.kind not in {"rate", "limit_rate"} else ""
     side = f", {verdict.side.replace('_', ' ')}" if verdict.side else ""
     if verdict.kind != "identity":
         yield f"{predicted}{side}", (verdict.predicted, at)
@@ -371,11 +384,20 @@ def judged_statements(report: Report) -> list[Judged]:
     return [judged(statement, report.verdicts) for statement in report.statements]
 
 
+def statement_counts(known: Sequence[Judged]) -> dict[str, int]:
+    """How many statements have each status that occurs; "by reading" are those of which it differs."""
+    found = Counter(statement_status(each) for each in known)
+    return {status: found[status] for status in (*StatementStatus, BY_READING) if found[status]}
+
+
 def status_counts(known: Sequence[Judged]) -> str:
-    """ "12 holds, 7 false, 2 by reading": how many statements have each status, or another under each reading."""
-    found = Counter(each.finding.status if each.finding else None for each in known)
-    said = [f"{found[status]} {status}" for status in StatementStatus if found[status]]
-    return ", ".join(said + ([f"{found[None]} by reading"] if found[None] else []))
+    """ "12 holds, 7 false, 2 by reading"."""
+    return ", ".join(f"{count} {status}" for status, count in statement_counts(known).items())
+
+
+def statement_status(known: Judged) -> str:
+    """A statement's status in a word or two."""
+    return str(known.finding.status) if known.finding else BY_READING if known.by_reading else str(StatementStatus.OPEN)
 
 
 def status_json(known: Judged) -> dict[str, object]:

@@ -20,12 +20,24 @@ if TYPE_CHECKING:
     from moe_theory.sweep.results import Results
 
 Kind = Literal[
-    "equality", "upper_bound", "lower_bound", "ordering", "identity", "probability", "rate", "counterexample"
+    "equality",
+    "upper_bound",
+    "lower_bound",
+    "ordering",
+    "identity",
+    "probability",
+    "rate",
+    "counterexample",
+    "limit_probability",
+    "limit_rate",
+    "limit_ordering",
 ]
 Side = Literal["at_most", "at_least", "equal"]
 SIDES: dict[Kind, tuple[Side, ...]] = {  # of the kinds that have one
     "probability": ("at_most", "at_least"),
     "rate": ("at_most", "at_least", "equal"),
+    "limit_probability": ("at_most", "at_least"),
+    "limit_rate": ("at_most", "at_least", "equal"),
 }
 # What each kind of claim says.
 KINDS: dict[Kind, str] = {
@@ -37,7 +49,12 @@ KINDS: dict[Kind, str] = {
     "probability": "an event's probability is at most (or at least) what is claimed, by exact binomial intervals",
     "rate": "the slope of log means over a logarithmic grid is at least (at most, close to) the exponent claimed",
     "counterexample": "a constructed instance violates the statement more often than it allows",
+    "limit_probability": "an event's probability tends to 0 (at most) or to 1 (at least) along a grid",
+    "limit_rate": "the slope of log means at the end of a grid, where it no longer bends, is that of the limit claimed",
+    "limit_ordering": "one positive mean is below another at the end of a grid, and the gap is not closing",
 }
+LIMITS = ("limit_probability", "limit_rate", "limit_ordering")
+LEAST_POINTS, LEAST_DECADES = 4, 2  # of the grid of a limit
 Runs = Mapping[str, Run]  # by the experiment's cell names
 Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first replicate, their number, seed)
 
@@ -231,6 +248,12 @@ class Claim:
     instance violates the statement, and `predict` how often the statement allows that: 0 unless given. An instance
     that does not violate it shows nothing, so a counterexample refutes or leaves open.
 
+    Limits are judged over a grid `abscissa` of at least four points over at least two decades, by what happens nearest
+    to the limit; what supports them, refutes them and leaves them open is said by `judge_limit_probability`,
+    `judge_limit_rate` and `judge_limit_ordering`. A probability that tends to 0 is `at_most`, one that tends to 1
+    `at_least`; it has no `predict`, and its margin is the failure probability that counts as small. A rate is declared
+    as any rate is. The margin of an ordering is of the log of the ratio of its two sides, which are positive.
+
     Functions treat each replicate by itself: a claim is judged in looks, and each look adds replicates.
 
     Raises: InvalidClaimError for an incomplete declaration.
@@ -251,8 +274,8 @@ class Claim:
     trivial: Callable[[Runs], Any] | None = None  # what holds anyway, of a probability 1 (0) unless given; see `Status`
     formula: str = ""  # the statement in LaTeX
     replaced_by: str | None = None  # the right statement, where this one is wrong
-    side: Side | None = None  # of a probability or a rate
-    abscissa: Sequence[float] | None = None  # of a rate: x at the components
+    side: Side | None = None  # of a probability or a rate, also in a limit
+    abscissa: Sequence[float] | None = None  # of a rate or a limit: x at the components
     module: str = ""  # that declares it
     function: Callable[..., Any] | None = None  # that measures it, as its file has it
     is_computed: bool = False  # whether nothing random enters
@@ -269,24 +292,42 @@ class Claim:
             raise InvalidClaimError(
                 f"claim {self.id}: an equality needs a margin above 0: no sample shows that two numbers are the same."
             )
+        if self.kind == "limit_rate" and self.margin == 0:
+            raise InvalidClaimError(
+                f"claim {self.id}: margin=0.0 must be above 0: no sample shows that a slope does not bend at all. Say "
+                "how much it may."
+            )
+        if self.kind == "limit_probability" and (not 0 < self.margin < 1 or self.predict is not None):
+            raise InvalidClaimError(
+                f"claim {self.id}: margin={self.margin} must be between 0 and 1, the failure probability that counts "
+                "as small; the limit is 0 or 1, as the side says: leave out `predict`."
+            )
         if self.trivial is not None and self.kind not in {"upper_bound", "lower_bound", "probability"}:
             raise InvalidClaimError(
                 f"claim {self.id}: only a bound, or a probability, can be trivial, not one of kind {self.kind}."
             )
-        if self.kind not in {"identity", "counterexample"} and self.predict is None:
+        if self.kind not in {"identity", "counterexample", "limit_probability"} and self.predict is None:
             raise InvalidClaimError(f"claim {self.id}: a claim of kind {self.kind} needs `predict`.")
         if self.side not in SIDES.get(self.kind, (None,)):
             raise InvalidClaimError(
                 f"claim {self.id}: side={self.side!r} does not go with kind {self.kind}: a probability is at_most or "
                 "at_least what is claimed, a rate at_most, at_least or equal, and no other kind has a side."
             )
-        if (self.kind == "rate") != (self.abscissa is not None):
-            raise InvalidClaimError(f"claim {self.id}: `abscissa` is what a rate, and no other kind, must declare.")
+        if (self.kind in {"rate", *LIMITS}) != (self.abscissa is not None):
+            raise InvalidClaimError(
+                f"claim {self.id}: `abscissa` is what a rate or a limit, and no other kind, must declare."
+            )
         places = (1, 2) if self.abscissa is None else self.abscissa
         if len(set(places)) < 2 or not all(0 < place < math.inf for place in places):
             raise InvalidClaimError(
                 f"claim {self.id}: abscissa={list(places)} must be at least two different positive numbers: "
                 "a slope is one over their logarithms."
+            )
+        is_long = len(set(places)) >= LEAST_POINTS and math.log10(max(places) / min(places)) > LEAST_DECADES - 1e-9
+        if self.kind in LIMITS and not (is_long and len(set(places)) == len(places)):
+            raise InvalidClaimError(
+                f"claim {self.id}: abscissa={list(places)} must be at least {LEAST_POINTS} different numbers over at "
+                f"least {LEAST_DECADES} decades: fewer do not show a limit. Add points nearer to it."
             )
         if not self.statement:
             raise InvalidClaimError(f"claim {self.id}: say in one sentence, as the docstring, what is claimed.")

@@ -94,18 +94,23 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     observed = _observed(claim.observe(runs), num_replicates)
     if claim.kind == "identity":
         return Samples(observed, np.zeros_like(observed), np.full_like(observed, claim.margin))
-    if claim.kind == "rate":
-        places = np.asarray(claim.abscissa)
-        if places.shape != observed.shape[1:]:
-            raise InvalidClaimError(f"{places.size} grid points for {observed.shape[1]} components")
+    if claim.abscissa is not None and len(claim.abscissa) != observed.shape[1]:
+        raise InvalidClaimError(f"{len(claim.abscissa)} grid points for {observed.shape[1]} components")
+    if claim.kind in {"rate", "limit_rate"}:
         exponent = _broadcast("predict", _call(claim.predict, None, runs), observed[:, :1])
         return Samples(observed, exponent, np.full_like(exponent, claim.margin))
-    predicted = _broadcast("predict", _call(claim.predict, 0.0, runs), observed)
-    if claim.kind in {"probability", "counterexample"}:
+    is_limit = claim.kind == "limit_probability"
+    limit = float(is_limit and claim.side == "at_least")
+    predicted = _broadcast("predict", _call(claim.predict, limit, runs), observed)
+    if claim.kind in {"probability", "counterexample", "limit_probability"}:
         if not np.all((observed == 0) | (observed == 1)):
             raise InvalidClaimError("observe gave values other than True and False, and an event happens or does not")
+        if is_limit:
+            return Samples(observed, predicted, np.full_like(observed, claim.margin))
         always = _broadcast("trivial", _call(claim.trivial, float(claim.side != "at_least"), runs), observed)
         return Samples(observed, predicted, np.full_like(observed, claim.margin), always)
+    if claim.kind == "limit_ordering":
+        return Samples(observed, predicted, np.full_like(observed, claim.margin))
     scale = _broadcast("scale", _call(claim.scale, np.abs(predicted), runs), observed)
     trivial = None if claim.trivial is None else _broadcast("trivial", claim.trivial(runs), observed)
     return Samples(observed, predicted, scale * claim.margin, trivial)

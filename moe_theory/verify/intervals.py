@@ -11,7 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy import optimize, stats
 from statsmodels.stats.proportion import proportion_confint
 
@@ -120,18 +120,22 @@ def clopper_pearson(
 
 
 def slope_samples(values: Float[np.ndarray, "B V"], abscissa: Float[np.ndarray, " V"]) -> Float[np.ndarray, "B 1"]:
-    """One number a replicate whose mean is the slope of log means over log x, and whose scatter its error.
+    """One number a replicate whose mean is the least-squares slope of log means over log x, and whose scatter its
+    error. Raises: InvalidClaimError where a mean is not positive.
+    """
+    places = np.log(abscissa) - np.mean(np.log(abscissa))
+    return contrast_samples(values, places / np.sum(places**2))
 
-    The least-squares slope is sum_v a_v log(mean_v); by the delta method a replicate's share in its error is
-    sum_v a_v (value_v / mean_v - 1).
+
+def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray, " V"]) -> Float[np.ndarray, "B 1"]:
+    """One number a replicate whose mean is sum_v a_v log(mean_v), and whose scatter its error: by the delta method a
+    replicate's share in that is sum_v a_v (value_v / mean_v - 1).
 
     Raises: InvalidClaimError where a mean is not positive, and so has no logarithm.
     """
     means = values.mean(axis=0)
     if not np.all(means > 0):
-        raise InvalidClaimError(f"a rate needs positive means, not {means.min():.3g}")
-    places = np.log(abscissa) - np.mean(np.log(abscissa))
-    weights = places / np.sum(places**2)
+        raise InvalidClaimError(f"a rate or a ratio needs positive means, not {means.min():.3g}")
     return (weights @ np.log(means) + (values / means - 1) @ weights)[:, None]
 
 
@@ -139,6 +143,16 @@ def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
     """The two grid points nearest to the limit, 0 on a grid that reaches no higher than 1, and that end's name."""
     order = np.argsort(abscissa)
     return (order[:2].tolist(), "small") if abscissa.max() <= 1 else (order[-2:].tolist(), "large")
+
+
+def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarray, " P"]:
+    """The grid points within so many decades of the one nearest to the limit, which is last: one more than decades at
+    least.
+    """
+    order = np.argsort(abscissa)
+    order = order[::-1] if abscissa.max() <= 1 else order
+    decades = np.abs(np.log10(abscissa[order] / abscissa[order[-1]]))
+    return order[min(int(np.argmax(decades < number + 1e-9)), len(order) - number - 1) :]
 
 
 def _varies(samples: np.ndarray) -> np.ndarray:

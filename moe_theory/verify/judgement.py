@@ -6,11 +6,12 @@ lie within; intervals are two-sided at the whole error, so that each way of bein
 """
 
 import dataclasses
+import functools
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
+from scipy import optimize, stats
 
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.evidence import Samples
@@ -18,7 +19,9 @@ from moe_theory.verify.intervals import (
     POWER,
     asymptotic_end,
     clopper_pearson,
+    contrast_samples,
     intervals,
+    last_decades,
     mean_and_error,
     scheme_for,
     slope_samples,
@@ -27,25 +30,30 @@ from moe_theory.verify.intervals import (
 from moe_theory.verify.verdict import Curve, Look, Status, Verdict
 
 Values = Float[np.ndarray, "B V"]  # a row a replicate, a column a component
+SLOWEST_FALL = 0.05  # exponent of decay below which a probability does not tend to 0: a fifth in two decades
 
 
 def examine(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
     """The verdict `blank`, filled in from a look at these samples at this error, and the look. Raises:
     InvalidClaimError where the samples have no verdict, such as means without a logarithm.
     """
-    if claim.kind == "rate":
+    if claim.kind in {"rate", "limit_rate"}:
         return _examine_rate(claim, samples, labels, error, blank)
+    if claim.kind == "limit_ordering":
+        return _examine_limit_ordering(claim, samples, labels, error, blank)
     judgement = _test(claim, samples, error)
     worst, status = judgement.worst, judgement.status
     predicted, observed = samples.predicted.mean(axis=0), samples.observed.mean(axis=0)
     if claim.kind == "identity":
         observed = np.abs(samples.observed).max(axis=0)
-    is_count = claim.kind in {"probability", "counterexample"}
+    is_count = claim.kind in {"probability", "counterexample", "limit_probability"}
     spread = samples.observed if is_count else samples.observed - samples.predicted
     verdict = dataclasses.replace(
         blank,
         status=status,
-        reason=_reason(claim, judgement, labels[worst], float(observed[worst]), float(predicted[worst])),
+        reason=_limit_probability_reason(claim, samples.observed, judgement, labels)
+        if claim.kind == "limit_probability"
+        else _reason(claim, judgement, labels[worst], float(observed[worst]), float(predicted[worst])),
         at=labels[worst],
         predicted=float(predicted[worst]),
         observed=float(observed[worst]),
@@ -166,6 +174,99 @@ def judge_counterexample(violated: Values, allowed: Float[np.ndarray, " V"], err
     return judgement if judgement.status is Status.REFUTED else judgement._replace(status=Status.INCONCLUSIVE)
 
 
+def judge_limit_probability(
+    happened: Values, abscissa: Float[np.ndarray, " V"], margin: float, error: float, *, at_most: bool
+) -> Judgement:
+    """Whether the probability of an event tends to 0 (at_most) or to 1: whether its failure probability, of happening
+    or of not happening, tends to 0 towards the limit of the grid.
+
+    SUPPORTED where the failure probability is at most the margin at the end, has fallen over the last two decades or
+    has been at most the margin all along them, and is nowhere there shown to be lower than at the end. REFUTED where
+    it is above the margin at the end and falls over the last two decades, if at all, with an exponent below
+    `SLOWEST_FALL`. All this by simultaneous Clopper-Pearson intervals; anything else is left open, such as a
+    probability that is large and falls, or one that falls towards a positive number. What falls as slowly as
+    1/log(1/x) below x = 1e-10 counts as not falling.
+    """
+    claimed = np.full(happened.shape[1], 0.0 if at_most else 1.0)
+    judgement = judge_probability(happened, claimed, margin, error, at_most=at_most)
+    low, high = (judgement.low, judgement.high) if at_most else (-judgement.high, -judgement.low)
+    window = last_decades(abscissa, 2)
+    first, last = int(window[0]), int(window[-1])
+    is_small, has_risen = high <= margin, np.any(low[last] > high[window])
+    least_ratio = float(np.exp(-SLOWEST_FALL * abs(np.log(abscissa[last] / abscissa[first]))))
+    status = Status.INCONCLUSIVE
+    if is_small[last] and not has_risen and (high[last] < low[first] or np.all(is_small[window])):
+        status = Status.SUPPORTED
+    elif low[last] > margin and low[last] > least_ratio * high[first]:
+        status = Status.REFUTED
+    seen = _detectable_limit(margin, len(happened), error / len(claimed), least_ratio)
+    return judgement._replace(status=status, worst=last, smallest_discrepancy=seen)
+
+
+def judge_limit_rate(slopes: Values, exponents: Values, allowed: Values, error: float, side: str) -> Judgement:
+    """Whether a quantity is O() of a power of x, Omega() or Theta() of it, with any constant, in a limit: whether its
+    slope of log means over log x there is at_most, at_least or equal to the exponent.
+
+    The columns are the bending, which is the slope over the last decade less that over the decade before, with
+    exponent 0, and the slope over the last decade. SUPPORTED where that slope is within the margin on the side that is
+    allowed, and is shown not to bend towards the other one by more than the margin. REFUTED where it is beyond the
+    margin, and is shown not to bend back by more than the margin. A slope that still bends towards the other decision
+    is left open whatever its value: it says little of the limit, and only a grid nearer to that could say more.
+    """
+    judgement = judge_slopes(slopes, exponents, allowed, error, side)
+    margin, status = float(allowed.mean()), judgement.status
+    is_above = judgement.low[1] > margin
+    bends_back = judgement.low[0] < -margin if is_above else judgement.high[0] > margin
+    if status is Status.REFUTED and bends_back:
+        status = Status.INCONCLUSIVE
+    # What is refuted with probability POWER if it does not bend: less often wherever bending back is not excluded.
+    spread = mean_and_error(slopes)[1]
+    reach, freedom = (judgement.high - judgement.low) / 2, len(slopes) - 1
+    not_excluded = stats.t.sf((margin - reach[0]) / spread[0], freedom) if spread[0] else reach[0] > margin
+    missed, seen = 1 - POWER - float(not_excluded), float("nan")
+    if missed > 0:
+        seen = margin + reach[1] + student_tail(missed, freedom) * spread[1]
+    return judgement._replace(status=status, worst=1, margin=margin, smallest_discrepancy=float(seen))
+
+
+def judge_limit_ordering(log_ratios: Values, allowed: Values, error: float) -> Judgement:
+    """Whether one positive mean is below another in a limit: whether the log of their ratio, less the margin, is below
+    0 and stays so.
+
+    The columns are the log ratios at the points of the last decade, and last that of one more step as long as this
+    decade, if the log ratio goes on changing as it did along it. SUPPORTED where all are below the margin, REFUTED
+    where all are above it; anything else is left open, such as means that are ordered and whose ratio is closing. A
+    ratio is what an ordering in a limit is about, since both means may go to 0 or to infinity, and the log ratio of two
+    power laws is straight over log x, so that a step further is exact for them.
+    """
+    judgement = judge_upper_bound(log_ratios, np.zeros_like(log_ratios), allowed, error, is_strict=True)
+    margin, status = float(allowed.mean()), judgement.status
+    if status is Status.REFUTED and not np.all(judgement.low > margin):
+        status = Status.INCONCLUSIVE
+    reach = (judgement.high - judgement.low) / 2
+    seen = margin + reach + student_tail(1 - POWER, len(log_ratios) - 1) * mean_and_error(log_ratios)[1]
+    worst = log_ratios.shape[1] - 2
+    return judgement._replace(status=status, worst=worst, margin=margin, smallest_discrepancy=float(np.max(seen)))
+
+
+@functools.lru_cache(maxsize=256)
+def _detectable_limit(margin: float, count: int, error: float, least_ratio: float) -> float:
+    """The failure probability that is refuted as one with limit 0 with probability `POWER`, if it is the same all along
+    the grid and counts at different points are independent (NaN: none is). Kept, as verdicts ask again.
+    """
+    counts = np.arange(count + 1)
+    low, high = clopper_pearson(counts, count, error)
+    refuting = np.where(low > margin, np.searchsorted(high, low / least_ratio), 0)  # counts at the first point, from 0
+
+    def excess_power(probability: float) -> float:
+        cumulative = np.r_[0, stats.binom.cdf(counts, count, probability)]
+        return float(stats.binom.pmf(counts, count, probability) @ cumulative[refuting]) - POWER
+
+    if excess_power(1) <= 0:
+        return float("nan")
+    return float(optimize.root_scalar(excess_power, bracket=(margin, 1), xtol=1e-6).root)
+
+
 def _detectable_probability(claimed: float, count: int, error: float, sign: int) -> float:
     """How far a probability must be beyond `claimed` to be refuted with probability `POWER` (NaN: none is)."""
     counts = np.arange(count + 1)
@@ -193,6 +294,9 @@ def _test(claim: Claim, samples: Samples, error: float) -> Judgement:
         case "probability":
             at_most = claim.side == "at_most"
             return judge_probability(observed, predicted.mean(axis=0), claim.margin, error, at_most=at_most)
+        case "limit_probability":
+            at_most, places = claim.side == "at_most", np.asarray(claim.abscissa, np.float64)
+            return judge_limit_probability(observed, places, claim.margin, error, at_most=at_most)
         case "counterexample":
             return judge_counterexample(observed, predicted.mean(axis=0) + claim.margin, error)
         case "equality":
@@ -208,17 +312,29 @@ def _examine_rate(
     claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict
 ) -> tuple[Verdict, Look]:
     """Test the slope over the whole grid and that at its asymptotic end; the curve has the means. An exponent is of a
-    limit: a grid that shows it at both supports it, and only the end nearest the limit refutes it.
+    limit: a grid that shows it at both supports it, and only the end nearest the limit refutes it. Of a limit itself,
+    test how the slope bends before the end, and that at the end.
     """
-    abscissa, values = np.asarray(claim.abscissa, np.float64), samples.observed
+    abscissa, values, side = np.asarray(claim.abscissa, np.float64), samples.observed, claim.side or "equal"
     end, end_name = asymptotic_end(abscissa)
-    slopes = np.hstack([slope_samples(values[:, places], abscissa[places]) for places in (slice(None), end)])
-    names = ["slope", f"slope at the {end_name} end"]
-    if len(abscissa) == 2:
-        slopes, names = slopes[:, :1], names[:1]
-    exponents, allowed = (np.broadcast_to(part, slopes.shape) for part in (samples.predicted, samples.allowed))
-    judgement = judge_slopes(slopes, exponents, allowed, error, claim.side or "equal")
-    worst, exponent = judgement.worst, float(exponents.mean())
+    is_limit = claim.kind == "limit_rate"
+    if is_limit:
+        window, last = last_decades(abscissa, 2), last_decades(abscissa, 1)
+        before, at_end = (
+            slope_samples(values[:, places], abscissa[places]) for places in (window[: 1 - len(last)], last)
+        )
+        slopes, names = np.hstack([at_end - before, at_end]), ["bending", f"slope at the {end_name} end"]
+        exponents = np.hstack([np.zeros_like(samples.predicted), samples.predicted])
+        judgement = judge_limit_rate(slopes, exponents, np.broadcast_to(samples.allowed, slopes.shape), error, side)
+        worst, exponent = judgement.worst, float(samples.predicted.mean())
+    else:
+        slopes = np.hstack([slope_samples(values[:, places], abscissa[places]) for places in (slice(None), end)])
+        names = ["slope", f"slope at the {end_name} end"]
+        if len(abscissa) == 2:
+            slopes, names = slopes[:, :1], names[:1]
+        exponents, allowed = (np.broadcast_to(part, slopes.shape) for part in (samples.predicted, samples.allowed))
+        judgement = judge_slopes(slopes, exponents, allowed, error, side)
+        worst, exponent = judgement.worst, float(exponents.mean())
     measured = slopes.mean(axis=0)
     means = values.mean(axis=0)
     law = np.exp(np.mean(np.log(means)) + exponent * (np.log(abscissa) - np.mean(np.log(abscissa))))
@@ -230,7 +346,9 @@ def _examine_rate(
         f"{names[worst]} {measured[worst]:.3g}, claimed {_side(claim)}{exponent:.3g}: difference "
         f"{_range(judgement, worst)}{_within(judgement)}"
     )
-    if len(names) > 1:
+    if is_limit:
+        reason = _limit_rate_reason(claim, judgement, measured, exponent, len(values))
+    elif len(names) > 1:
         reason += f"; {names[1 - worst]} {measured[1 - worst]:.3g}, difference {_range(judgement, 1 - worst)}"
     verdict = dataclasses.replace(
         blank,
@@ -244,6 +362,44 @@ def _examine_rate(
         curve=dataclasses.replace(curve, abscissa=abscissa.tolist()),
     )
     return verdict, _look(verdict, samples, float(measured[worst]) - exponent, error)
+
+
+def _examine_limit_ordering(
+    claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict
+) -> tuple[Verdict, Look]:
+    """Test the log ratio of the smaller side to the larger at the points of the last decade and a step further; the
+    curve has the means.
+    """
+    both, abscissa = np.hstack([samples.observed, samples.predicted]), np.asarray(claim.abscissa, np.float64)
+    last = last_decades(abscissa, 1)
+    count = samples.observed.shape[1]
+    places = np.eye(count)[last]
+    weights = np.vstack([places, 2 * places[-1] - places[0]])
+    log_ratios = np.hstack([contrast_samples(both, np.r_[row, -row]) for row in weights])
+    allowed = np.full_like(log_ratios, claim.margin)
+    judgement = judge_limit_ordering(log_ratios, allowed, error)
+    worst, label = judgement.worst, labels[last[-1]]
+    measured = log_ratios.mean(axis=0)
+    observed, predicted = samples.observed.mean(axis=0), samples.predicted.mean(axis=0)
+    difference = samples.observed - samples.predicted
+    around = intervals(difference, scheme_for(difference, error))
+    numbers = _numbers(judgement)
+    numbers["interval_kind"] = numbers["interval_kind"].replace("Student's t", "delta method, Student's t")
+    verdict = dataclasses.replace(
+        blank,
+        status=judgement.status,
+        reason=_limit_ordering_reason(judgement, measured, label, len(both)),
+        at=label,
+        predicted=0.0,
+        observed=float(measured[worst]),
+        standard_error=float(mean_and_error(log_ratios)[1][worst]),
+        **numbers,
+        curve=dataclasses.replace(
+            _curve(labels, predicted, observed, around.low, around.high, np.zeros(count)),
+            abscissa=abscissa.tolist(),
+        ),
+    )
+    return verdict, _look(verdict, samples, float(measured[worst]), error)
 
 
 def _vacuous(claim: Claim, samples: Samples, verdict: Verdict, worst: int) -> Verdict:
@@ -295,6 +451,67 @@ def _reason(claim: Claim, judgement: Judgement, label: str, observed: float, pre
     else:
         about = f"at {label} observed - predicted = {observed - predicted:.4g}, {within}"
     return about + _within(judgement)
+
+
+def _limit_probability_reason(claim: Claim, happened: np.ndarray, judgement: Judgement, labels: list[str]) -> str:
+    is_at_most, (count, last) = claim.side == "at_most", (len(happened), judgement.worst)
+    first = int(last_decades(np.asarray(claim.abscissa, np.float64), 2)[0])
+    failures = happened.sum(axis=0) if is_at_most else count - happened.sum(axis=0)
+    low, high = (judgement.low, judgement.high) if is_at_most else (-judgement.high, -judgement.low)
+    verb = "happens" if is_at_most else "fails to happen"
+    said = (
+        f"at {labels[last]} it {verb} in {failures[last]:,.0f} of {count:,} replicates ({100 * low[last]:.2g} % to "
+        f"{100 * high[last]:.2g} %; up to {100 * judgement.margin:.3g} % counts as small), at {labels[first]} in "
+        f"{failures[first]:,.0f} ({100 * low[first]:.2g} % to {100 * high[first]:.2g} %)"
+    )
+    if judgement.status is Status.REFUTED:
+        return f"{said}: it stays away from 0, and falls by less than the power {SLOWEST_FALL:g} of the distance"
+    return said if judgement.status is Status.SUPPORTED else _open(said, count)
+
+
+def _limit_rate_reason(
+    claim: Claim, judgement: Judgement, measured: np.ndarray, exponent: float, num_replicates: int
+) -> str:
+    (bending, slope), margin = measured, judgement.margin
+    end = asymptotic_end(np.asarray(claim.abscissa, np.float64))[1]
+    claimed = _side(claim).replace("equal", "equal to")
+    (least_bending, low), (most_bending, high) = judgement.low, judgement.high
+    said = (
+        f"at the {end} end it goes like x^{_rounded(slope, low + exponent, high + exponent)}, claimed {claimed}"
+        f"x^{exponent:g} (margin {margin:.3g}); the slope changes by {_rounded(bending, least_bending, most_bending)} "
+        "from the decade before"
+    )
+    if judgement.status is not Status.INCONCLUSIVE:
+        return said
+    if abs(bending) > margin:
+        said += ", and while it bends a grid nearer to the limit is needed"
+    return _open(said, num_replicates)
+
+
+def _limit_ordering_reason(judgement: Judgement, measured: np.ndarray, label: str, num_replicates: int) -> str:
+    ratio, further = (
+        _rounded(*np.exp([measured[place], judgement.low[place], judgement.high[place]])) for place in (-2, -1)
+    )
+    said = (
+        f"at {label} the side claimed smaller is {ratio} times the other, claimed below "
+        f"{np.exp(judgement.margin):.3g}; one step further it would be {further} times"
+    )
+    return _open(said, num_replicates) if judgement.status is Status.INCONCLUSIVE else said
+
+
+def _open(said: str, num_replicates: int) -> str:
+    return f"{num_replicates:,} replicates leave it open: {said}"
+
+
+def _rounded(value: float, low: float, high: float) -> str:
+    """A value to two digits of its error, and its interval to the same place."""
+    half = (high - low) / 2
+    if not np.isfinite(half):
+        return f"{value:.3g} (without an interval: replicates are too few for tails like these)"
+    if half <= 1e-9 * abs(value):
+        return f"{value:.4g}"
+    digits = max(0, 1 - int(np.floor(np.log10(half))))
+    return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 def _within(judgement: Judgement) -> str:

@@ -8,14 +8,16 @@ one, and 1 + k where it is false by k margins. What a margin is a multiple of, b
 - equality, bounds, ordering: one replicate's standard deviation of observed - predicted;
 - rate: the standard deviation of one replicate's share in the slope, by the delta method;
 - probability: a difference of probabilities;
+- limits: as above, of the slope or the log ratio at the end of the grid and of a failure probability; the distance is
+  that of the limit itself, and the `profile` says how far from what is stated the grid is on its way there;
 - counterexample: a frequency of violations, of which one margin is allowed;
 - identity: a frequency of replicates that violate the tolerance. At a distance up to 1 none does, and at 1 all errors
   are as large as the tolerance.
 
 How often they should be refuted and supported, `expected_shares`, follows from the law of their samples alone, without
-the engine. Means are a Gaussian random walk, looked at against Student's t, or against the quantiles of the largest of
-several |t|, which are those of the walk itself; counts of one event are a binomial walk, whose law is carried from look
-to look exactly; several events are simulated.
+the engine. Means, and contrasts of log means, are a Gaussian random walk, looked at against Student's t, or against the
+quantiles of the largest of several |t|, which are those of the walk itself; counts of one event are a binomial walk,
+whose law is carried from look to look exactly; several events, and one along the grid of a limit, are simulated.
 """
 
 import dataclasses
@@ -30,7 +32,7 @@ from scipy import stats
 
 from moe_theory.core.system import System
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Claim, Experiment, Kind, Side
+from moe_theory.verify.claim import LIMITS, Claim, Experiment, Kind, Side
 from moe_theory.verify.interim import SequentialTest, look_sizes
 from moe_theory.verify.request import blank_verdict
 from moe_theory.verify.verdict import Stop, Verdict
@@ -38,7 +40,9 @@ from moe_theory.verify.verdict import Stop, Verdict
 REPLICATES = 256  # of a claim at most: three looks
 CORRELATION = 0.7  # between the components of a mean
 GRID = (0.01, 1.0)  # of a rate: of two points, whose slope over the grid is that at its end
-EXPONENT = 0.5  # claimed of it
+LIMIT_GRID = (1.0, 0.1, 0.01, 0.001)  # of a limit: every decade is one step
+EXPONENT = 0.5  # claimed of a rate
+SLOWEST_FALL = 0.05  # exponent below which a failure probability counts as not falling: written out, as look errors are
 GRID_NOISE = 0.3  # relative, of a quantity at a grid point
 CLAIMED = {"at_most": 0.02, "at_least": 0.5}  # of a probability: a rare event's binomial is far from normal
 INSIDE = -3.0  # where the other components lie, in margins, if only one is at the distance
@@ -71,6 +75,7 @@ class Planted:
     law: Law = "normal"
     is_single_look: bool = False
     is_one_distant: bool = False  # whether only the first component is at the distance
+    profile: tuple[float, ...] = ()  # of a limit, along its grid, or of the slopes between its points, in margins
 
     @property
     def name(self) -> str:
@@ -85,6 +90,8 @@ class Planted:
 
     @property
     def claimed(self) -> float:
+        if self.kind == "limit_probability":
+            return float(self.side == "at_least")
         return CLAIMED[self.side] if self.kind == "probability" and self.side else 0.0
 
     @property
@@ -98,7 +105,16 @@ class Planted:
             return (self.error,)
         return tuple(self.error / (number * (number + 1)) for number in range(1, len(self.looks) + 1))
 
+    @property
+    def unit(self) -> float:
+        """What a margin is a multiple of in the claim's own unit."""
+        units = {"rate": slope_deviation(), "limit_rate": slope_deviation(LIMIT_GRID[2:])}
+        return units.get(self.kind, GRID_NOISE * np.sqrt(2) if self.kind == "limit_ordering" else 1.0)
+
     def distances(self) -> Float[np.ndarray, " V"]:
+        if self.kind in LIMITS:
+            steps = len(LIMIT_GRID) - (self.kind == "limit_rate")
+            return np.array(self.profile or [self.distance] * steps)
         others = 0.0 if self.kind == "equality" else INSIDE
         rest = others if self.is_one_distant else self.distance
         return np.array([self.distance] + [rest] * (self.num_components - 1))
@@ -111,7 +127,9 @@ class Planted:
 
     def draw(self, generator: Generator) -> dict[str, Float[np.ndarray, "V B"]]:
         shape = (self.num_components, REPLICATES)
-        if self.kind in {"probability", "counterexample", "identity"}:
+        if self.kind == "limit_probability":
+            shape = (len(LIMIT_GRID), REPLICATES)
+        if self.kind in {"probability", "counterexample", "identity", "limit_probability"}:
             happened = generator.random(shape) < self.frequencies()[:, None]
             if self.kind != "identity":
                 return {"observed": happened}
@@ -121,6 +139,13 @@ class Planted:
             slope = EXPONENT + self.sign * self.distance * self.margin * slope_deviation()
             noise = LAWS[self.law](generator, (len(GRID), REPLICATES))
             return {"observed": 3 * np.power(GRID, slope)[:, None] * (1 + GRID_NOISE * noise)}
+        if self.kind in {"limit_rate", "limit_ordering"}:
+            noise = 1 + GRID_NOISE * LAWS[self.law](generator, (2, len(LIMIT_GRID), REPLICATES))
+            beyond = self.sign * self.margin * self.unit * self.distances()
+            if self.kind == "limit_ordering":
+                return {"observed": np.exp(beyond)[:, None] * noise[0], "predicted": noise[1]}
+            logs = np.cumsum(np.r_[0, (EXPONENT + beyond) * np.diff(np.log(LIMIT_GRID))])
+            return {"observed": np.exp(logs)[:, None] * noise[0]}
         noise = LAWS[self.law](generator, shape)
         if self.num_components > 1:
             common = LAWS[self.law](generator, (1, REPLICATES))
@@ -131,7 +156,7 @@ class Planted:
 
     def claim(self) -> Claim:
         predict: Callable[[Any], Any] | None = lambda runs: runs["planted"].records["predicted"].T  # noqa: E731
-        if self.kind == "rate":
+        if self.kind in {"rate", "limit_rate"}:
             predict = lambda runs: EXPONENT  # noqa: E731
         if self.kind == "probability":
             predict = lambda runs: self.claimed  # noqa: E731
@@ -141,13 +166,13 @@ class Planted:
             where="planted",
             statement="A statement whose truth is known.",
             kind=self.kind,
-            margin={"rate": self.margin * slope_deviation(), "identity": 1.0}.get(self.kind, self.margin),
+            margin=1.0 if self.kind == "identity" else self.margin * self.unit,
             experiment=EXPERIMENT,
             observe=lambda runs: runs["planted"].records["observed"].T,
-            predict=None if self.kind in {"identity", "counterexample"} else predict,
+            predict=None if self.kind in {"identity", "counterexample", "limit_probability"} else predict,
             scale=lambda runs: 1.0,
             side=self.side,
-            abscissa=GRID if self.kind == "rate" else None,
+            abscissa=LIMIT_GRID if self.kind in LIMITS else GRID if self.kind == "rate" else None,
         )
 
     def judge(self, seed: int, index: int) -> Verdict:
@@ -172,9 +197,9 @@ class Planted:
 
 
 @functools.cache
-def slope_deviation() -> float:
-    """Standard deviation of one replicate's share in a slope, by the delta method."""
-    places = np.log(GRID) - np.mean(np.log(GRID))
+def slope_deviation(grid: tuple[float, ...] = GRID) -> float:
+    """Standard deviation of one replicate's share in the slope over a grid, by the delta method."""
+    places = np.log(grid) - np.mean(np.log(grid))
     return GRID_NOISE / float(np.sqrt(np.sum(places**2)))
 
 
@@ -213,14 +238,18 @@ def expected_shares(planted: Planted) -> Shares:
             return _identity(planted)
         case "probability" | "counterexample":
             return _one_event(planted) if planted.num_components == 1 else _events(planted)
+        case "limit_probability":
+            return _event_in_limit(planted)
+        case "limit_rate" | "limit_ordering":
+            return _contrasts_in_limit(planted)
         case _:
             return _means(planted)
 
 
 def _means(planted: Planted) -> Shares:
     """Of a walk towards the side that the statement forbids; a lower bound is a mirrored upper one."""
-    walks = _walks(planted.looks, planted.num_components)
-    critical = _critical_values(planted)[:, None]
+    walks = _walks(planted.looks, _correlated(planted.num_components))
+    critical = _critical_values(planted, walks)[:, None]
     mean = walks.mean + planted.margin * planted.distances()
     if planted.kind == "equality" or planted.side == "equal":
         mean = np.abs(mean)  # nearer to the edge that it may fail at, and inside the other one if inside this
@@ -230,27 +259,57 @@ def _means(planted: Planted) -> Shares:
     return _first_decisions(refuted, supported)
 
 
-def _critical_values(planted: Planted) -> Float[np.ndarray, " K"]:
+def _contrasts_in_limit(planted: Planted) -> Shares:
+    """Of a rate, the bending and the slope at the end; of an ordering, the log ratios at the last two points and one
+    step further. Both from independent noise at the points, towards the side that the statement forbids.
+    """
+    far, near = planted.distances()[-2:]
+    if planted.kind == "limit_rate":
+        weights, shifts = np.array([(1, -2, 1), (0, -1, 1)]) / np.sqrt(2), np.array([near - far, near])
+    else:
+        weights, shifts = np.array([(1, 0), (0, 1), (-1, 2)]), np.array([far, near, 2 * near - far])
+    scales = np.linalg.norm(weights, axis=1)
+    walks = _walks(planted.looks, tuple(map(tuple, weights / scales[:, None])))
+    mean = walks.mean * scales + planted.margin * shifts
+    half = _critical_values(planted, walks)[:, None] * walks.standard_error * scales
+    low, high, margin = mean - half, mean + half, planted.margin
+    supported, refuted = np.all(high < margin, axis=2), np.all(low > margin, axis=2)
+    if planted.kind == "limit_rate":
+        refuted = (low[..., 1] > margin) & (low[..., 0] > -margin)
+    if planted.side == "equal":
+        supported &= np.all(low > -margin, axis=2)
+        refuted |= (high[..., 1] < -margin) & (high[..., 0] < margin)
+    return _first_decisions(refuted, supported)
+
+
+def _critical_values(planted: Planted, walks: Walks) -> Float[np.ndarray, " K"]:
     looks, errors = np.array(planted.looks), np.array(planted.look_errors)
-    if planted.num_components == 1:
+    if walks.mean.shape[2] == 1:
         return stats.t.isf(errors / 2, looks - 1)
-    walks = _walks(planted.looks, planted.num_components)
     largest = np.abs(walks.mean / walks.standard_error).max(axis=2)
     return np.array([np.quantile(largest[:, place], 1 - error) for place, error in enumerate(errors)])
 
 
-@functools.lru_cache(maxsize=8)
-def _walks(looks: tuple[int, ...], num_components: int) -> Walks:
-    generator = np.random.default_rng(1)
+Weights = tuple[tuple[float, ...], ...]  # (V, S), of a sample's components in independent normals
+
+
+def _correlated(num_components: int) -> Weights:
     correlation = np.full((num_components, num_components), CORRELATION)
     np.fill_diagonal(correlation, 1)
-    root = np.linalg.cholesky(correlation)
+    return tuple(map(tuple, np.linalg.cholesky(correlation)))
+
+
+@functools.lru_cache(maxsize=8)
+def _walks(looks: tuple[int, ...], weights: Weights) -> Walks:
+    generator = np.random.default_rng(1)
+    root = np.array(weights, np.float32).T
+    num_independent, num_components = root.shape
     counts = np.array(looks)[:, None]
     means, errors = [], []
     for _ in range(NUM_WALKS // CHUNK):
         sums = np.zeros((2, CHUNK, len(looks), num_components))
         for place, fresh in enumerate(np.diff(looks, prepend=0)):
-            samples = generator.standard_normal((CHUNK, fresh, num_components), np.float32) @ root.T.astype(np.float32)
+            samples = generator.standard_normal((CHUNK, fresh, num_independent), np.float32) @ root
             sums[:, :, place] = samples.sum(axis=1), np.square(samples).sum(axis=1)
         total, squares = sums.cumsum(axis=2)
         means.append(total / counts)
@@ -299,6 +358,26 @@ def _events(planted: Planted) -> Shares:
         refuted.append(refuting[happened].any(axis=1))
         supported.append(supporting[happened].all(axis=1))
         known = count
+    return _first_decisions(np.stack(refuted, axis=1), np.stack(supported, axis=1))
+
+
+def _event_in_limit(planted: Planted) -> Shares:
+    """Of counts along the grid, whose last three points are its last two decades."""
+    generator, failing = np.random.default_rng(3), np.clip(planted.margin * planted.distances(), 0, 1)
+    size = (NUM_WALKS, len(LIMIT_GRID))
+    failures: Int[np.ndarray, "W V"] = np.zeros(size, int)
+    least_ratio = (LIMIT_GRID[1] / LIMIT_GRID[-1]) ** -SLOWEST_FALL
+    refuted, supported, known = [], [], 0
+    for count, error in zip(planted.looks, planted.look_errors, strict=True):
+        failures = failures + generator.binomial(count - known, failing, size)
+        counts, tail, known = np.arange(count + 1), error / len(LIMIT_GRID) / 2, count
+        low, high = stats.beta.ppf(tail, counts, count - counts + 1), stats.beta.isf(tail, counts + 1, count - counts)
+        low[0], high[-1] = 0, 1
+        low, high = low[failures[:, 1:]], high[failures[:, 1:]]
+        is_small = high <= planted.margin
+        falls, has_risen = high[:, -1] < low[:, 0], np.any(low[:, -1:] > high, axis=1)
+        supported.append(is_small[:, -1] & (falls | is_small.all(axis=1)) & ~has_risen)
+        refuted.append((low[:, -1] > planted.margin) & (low[:, -1] > least_ratio * high[:, 0]))
     return _first_decisions(np.stack(refuted, axis=1), np.stack(supported, axis=1))
 
 

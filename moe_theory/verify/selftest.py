@@ -18,7 +18,7 @@ import numpy as np
 from statsmodels.stats.proportion import proportion_confint
 
 from moe_theory.runs import Progress, quiet
-from moe_theory.verify.claim import Kind, Side
+from moe_theory.verify.claim import LIMITS, Kind, Side
 from moe_theory.verify.planted import REPLICATES, Law, Planted, Shares, expected_shares
 from moe_theory.verify.verdict import Status
 
@@ -58,6 +58,40 @@ STRICT: tuple[tuple[Kind, Side | None, float], ...] = (  # at the error of a rep
     ("equality", None, 0.4),
     ("upper_bound", None, 0.3),
     ("probability", "at_least", 0.17),
+)
+# Of limits, how far they are from what is stated, and where the grid is on its way there: at the edge of where a slope
+# bends, or a gap closes, by too much to decide, and falling as slowly as counts as falling.
+APPROACHES: dict[Kind, dict[str, tuple[float, tuple[float, ...]]]] = {
+    "limit_probability": {
+        "true": (0.0, (6.0, 3.0, 1.2, 0.4)),
+        "small all along": (0.3, ()),
+        "edge": (1.0, (6.0, 3.0, 1.5, 1.0)),
+        "false by 5": (6.0, ()),
+        "falls to a floor": (6.0, (6.6, 6.06, 6.006, 6.0006)),
+        "falls slowly": (0.0, tuple(6.6 * 10 ** (-0.05 * decade) for decade in range(4))),
+    },
+    "limit_rate": {
+        "true": (0.0, ()),
+        "edge": (1.0, ()),
+        "false by 1": (2.0, ()),
+        "bends to true": (0.0, (7.0, 6.0, 5.0)),
+        "bends to false": (2.0, (-2.0, -1.0, 0.0)),
+    },
+    "limit_ordering": {
+        "true": (0.0, ()),
+        "edge": (1.0, ()),
+        "false by 1": (2.0, ()),
+        "closes to false": (2.0, (-7.0, -5.0, -3.0, -1.0)),
+        "closes to true": (0.0, (9.0, 7.0, 5.0, 3.0)),
+    },
+}
+IN_LIMITS: tuple[tuple[Kind, Side | None, float, tuple[str, ...]], ...] = (  # with the conditions, all unless named
+    ("limit_probability", "at_most", 0.15, ()),
+    ("limit_probability", "at_least", 0.15, ("edge", "falls to a floor", "falls slowly")),
+    ("limit_rate", "at_most", 0.5, ()),
+    ("limit_rate", "at_least", 0.5, ("edge", "bends to true")),
+    ("limit_rate", "equal", 0.5, ("edge", "false by 1", "bends to false")),
+    ("limit_ordering", None, 0.65, ()),
 )
 HOSTILE: tuple[Law, ...] = ("exponential", "Student t, 3 df", "lognormal")
 
@@ -153,6 +187,12 @@ def planted_conditions() -> Iterator[Planted]:
     for kind, side, margin in STRICT:
         for condition in OUTRIGHT:
             yield Planted(kind, side, margin, CONDITIONS[condition], REPORT_ERROR, condition)
+    for kind, side, margin, names in IN_LIMITS:
+        for condition, (distance, profile) in APPROACHES[kind].items():
+            if condition in (names or APPROACHES[kind]):
+                yield Planted(kind, side, margin, distance, ERROR, condition, profile=profile)
+        if not names:
+            yield Planted(kind, side, margin, 1.0, ERROR, SMALLEST, is_single_look=True)
     for law in HOSTILE:
         for kind in ("equality", "upper_bound", "lower_bound", "ordering"):
             yield Planted(kind, None, MARGINS[kind, None], 1.0, ERROR, "edge", law=law)
@@ -194,7 +234,7 @@ def _needed(planted: Planted, shares: Shares) -> int:
     if planted.condition == SMALLEST:
         return QUOTED
     if planted.distance == 1 and planted.kind != "identity" and planted.error == ERROR:
-        return COSTLY_EDGE if planted.kind == "rate" or planted.num_components > 1 else EDGE
+        return COSTLY_EDGE if planted.kind in {"rate", *LIMITS} or planted.num_components > 1 else EDGE
     variance = max(share * (1 - share) for share in shares)
     return max(LEAST, math.ceil(variance * (DEVIATIONS / TOLERANCE) ** 2))
 

@@ -42,7 +42,7 @@ def test_alone_it_says_what_it_is_and_what_to_do_next(printed):
     assert len(page.splitlines()) <= 24
     assert max(map(len, page.splitlines())) <= COLUMNS
     assert all(command in page for command in cli.NEXT)
-    assert len(cli.NEXT) == 5
+    assert len(cli.NEXT) == 6
     assert "--help" in page
 
 

@@ -103,7 +103,7 @@ def test_verify_writes_its_report_and_ends_with_its_path(ran, tmp_path):
     made = sorted(path.name for path in tmp_path.iterdir())
     assert made == ["report.html", "report.md", "samples", "verdicts.json"]
     document = json.loads((tmp_path / "verdicts.json").read_text())
-    assert document["schema"] == "moe-theory/verdicts/3"
+    assert document["schema"] == "moe-theory/verdicts/4"
     assert document["summary"] == {"SUPPORTED": 1}
     (verdict,) = document["verdicts"]
     assert verdict["claim"] == "continual.lemma-4"
@@ -128,11 +128,17 @@ def test_verify_resumes_from_its_samples_unless_told_not_to(ran, tmp_path, monke
     assert calls
 
 
-def test_refutations_say_how_to_see_them_fail(ran, tmp_path):
+def test_it_ends_with_statuses_what_is_false_and_how_to_repeat_it(ran, tmp_path):
     few = ("--reading", "unit-signal", "--replicates", "32")
     printed = ran("verify", "continual.lemma-3", *few, "--out", tmp_path).out
     command = "moe-theory verify continual.lemma-3 --reading unit-signal --seed 0 --error 0.01 --replicates 32"
-    assert f"see them fail:\n  32 replicates: {command}\n" in printed
+    assert "statements: 1 false\n" in printed
+    assert "  continual.lemma-3 is false: " in printed
+    assert f"repeat any of it: {command}\n" in printed
+    (known,) = json.loads((tmp_path / "verdicts.json").read_text())["statements"]
+    assert known["status"].startswith("false")
+    assert known["status_by_reading"] == {"unit-signal": "false"}
+    assert known["roles"]["continual.lemma-3"] == "charitable"
 
 
 def test_a_budget_is_a_time_and_its_end_is_told(refused, ran, tmp_path):

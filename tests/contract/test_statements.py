@@ -1,15 +1,20 @@
 """The statements of the papers: catches one left out, one that no claim decides, and a claim that is of none."""
 
+import importlib.util
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from latex2mathml.converter import convert
 
 from moe_theory.core.errors import InvalidStatementError, UnknownNameError
-from moe_theory.verify import registry
+from moe_theory.core.papers import paper_package
+from moe_theory.verify import recorded, registry
 from moe_theory.verify import statement as declarations
 from moe_theory.verify.statement import statement, statements
-from moe_theory.verify.status import DECIDING
+from moe_theory.verify.status import DECIDING, StatementStatus
 from moe_theory.verify.verdict import Role
 
 
@@ -62,6 +67,37 @@ def test_a_statement_has_claims_that_decide_it_or_says_why_it_cannot(paper):
 def test_every_claim_is_of_a_statement():
     judged = {id for each in EVERY for id in each.roles}
     assert [claim.id for claim in SHIPPED if claim.id not in judged] == []
+
+
+WITNESSES = [each for each in EVERY if each.witness]
+
+
+@pytest.mark.parametrize("each", WITNESSES, ids=lambda each: each.name)
+def test_a_witness_shows_its_statement_false_and_needs_numpy_alone(each, tmp_path):
+    source = each.script()
+    assert len(source.splitlines()) <= 60
+    imported = set(re.findall(r"^\s*(?:import|from) (\w+)", source, re.MULTILINE))
+    assert imported <= {"numpy", "scipy", "math", "itertools", "fractions", "sys", "collections"}
+    command = [sys.executable, "-I", "-"]
+    ended = subprocess.run(command, input=source, text=True, capture_output=True, timeout=60, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert len(ended.stdout.splitlines()) >= 2
+
+
+def test_every_paper_has_a_witness_and_every_script_is_of_a_statement():
+    assert len(WITNESSES) >= 5
+    assert {each.paper for each in WITNESSES} == set(PAPERS)
+    folders = {Path(importlib.util.find_spec(paper_package(name)).origin).parent for name in PAPERS}
+    files = {path.name for folder in folders for path in folder.glob("statements/witnesses/*.py")}
+    assert files == {each.witness.rpartition("/")[2] for each in WITNESSES}
+
+
+def test_what_is_recorded_gives_every_statement_a_status():
+    known = recorded.judged_statements()
+    assert [each.statement.name for each in known] == [each.name for each in EVERY]
+    assert [each.statement.name for each in known if not each.words] == []
+    statuses = {found.status for each in known for found in each.by_reading.values()}
+    assert statuses >= {StatementStatus.HOLDS, StatementStatus.FALSE}
 
 
 def test_another_paper_has_no_statements():

@@ -9,8 +9,11 @@ import pytest
 import moe_theory as mt
 from moe_theory import edge
 from moe_theory.edge import experiments
-from moe_theory.edge.statements.convergence import BINOMIAL, NORMAL, _other_gaps, _overfull, _same_gaps, _share_excess
-from moe_theory.edge.statements.lemmas import _any_disorder, _history_part, _smaller_shortfall
+from moe_theory.edge.statements.lemma_5 import smaller_shortfall
+from moe_theory.edge.statements.lemma_6 import any_disorder
+from moe_theory.edge.statements.lemma_9 import history_part
+from moe_theory.edge.statements.proposition_1 import BINOMIAL, NORMAL, overfull
+from moe_theory.edge.statements.proposition_2 import other_gaps, same_gaps, share_excess
 from moe_theory.runs import Run
 
 DIMS = edge.Dims(max_experts=6, num_tasks=3, num_features=5, num_samples=3, max_delay=10)
@@ -37,7 +40,7 @@ def test_the_sum_over_a_history_is_that_of_its_lemma():
                     error = ratio * error + (1 - ratio) * gap
             errors.append(error)
         expected.append(np.mean(errors))
-    np.testing.assert_allclose(_history_part(expert, truth), expected, rtol=1e-12)
+    np.testing.assert_allclose(history_part(expert, truth), expected, rtol=1e-12)
 
 
 def test_steps_are_those_that_the_gates_take():
@@ -110,37 +113,37 @@ def test_gaps_of_probabilities_are_taken_between_the_right_experts():
     """Would catch gaps to oneself, or between two experts of other kinds."""
     close = learned(np.array([[2.0, 0, 0], [1.9, 0, 0], [0, 3.0, 0], [0, 0, 1.0]]), task=0)
     np.testing.assert_array_equal(experiments.specialists(close), [[True], [True], [False], [False]])
-    assert not _same_gaps(close)[0]
-    assert _other_gaps(close)[0]
+    assert not same_gaps(close)[0]
+    assert other_gaps(close)[0]
     apart = learned(np.array([[9.0, 0, 0], [2.0, 0, 0], [0, 3.0, 0]]), task=0)
-    assert _same_gaps(apart)[0]
+    assert same_gaps(apart)[0]
     alone = learned(np.array([[9.0, 0, 0], [0, 2.0, 0], [0, 3.0, 0]]), task=0)
-    assert not _same_gaps(alone)[0]
-    assert not _other_gaps(alone)[0]
+    assert not same_gaps(alone)[0]
+    assert not other_gaps(alone)[0]
     nobody = learned(np.array([[0, 9.0, 0], [0, 2.0, 0], [0, 0, 0.0]]), task=0)
-    assert not _same_gaps(nobody)[0]
-    assert not _other_gaps(nobody)[0]
-    assert _smaller_shortfall(apart) == pytest.approx(0.0)
-    assert _share_excess(close) == 0
+    assert not same_gaps(nobody)[0]
+    assert not other_gaps(nobody)[0]
+    assert smaller_shortfall(apart) == pytest.approx(0.0)
+    assert share_excess(close) == 0
 
 
 def test_disorder_is_seen_where_others_outbid_an_expert_for_its_kind():
     """Would catch an order of outputs taken for one of probabilities."""
     ordered = learned(np.array([[2.0, 0, 0], [0, 2.0, 0], [0, 0, 2.0]]), task=0)
     outbid = learned(np.array([[2.0, 1.9, 0], [9.0, 0, 0], [0, 0, 9.0]]), task=0)
-    assert not _any_disorder(ordered)[0]
-    assert _any_disorder(outbid)[0]
+    assert not any_disorder(ordered)[0]
+    assert any_disorder(outbid)[0]
 
 
 class Tasks(NamedTuple):
     task: np.ndarray
 
 
-def test_overfull_windows_are_counted_in_the_last_rounds_alone():
+def testoverfull_windows_are_counted_in_the_last_rounds_alone():
     """Would catch a window of another length or place."""
     tasks = np.ones((60, 2), int)
     tasks[:50, 0] = 0
     tasks[-3:, 1] = 0
-    runs = {"M = 10": Run(None, None, None, None, Tasks(tasks))}
-    np.testing.assert_array_equal(_overfull(NORMAL)(runs), [False, True])
-    np.testing.assert_array_equal(_overfull(BINOMIAL)(runs), [False, False])
+    run = Run(None, None, None, None, Tasks(tasks))
+    np.testing.assert_array_equal(overfull(NORMAL)(run), [False, True])
+    np.testing.assert_array_equal(overfull(BINOMIAL)(run), [False, False])

@@ -1,4 +1,4 @@
-"""Probabilities and rates, from their intervals to their pictures: catches errors other than those that are stated.
+"""Probabilities, rates and limits, from intervals to pictures: catches errors other than those that are stated.
 
 Sizes and powers of probabilities are sums over all counts, without chance. Those of rates come from seeded samples,
 within binomial bounds that a right test leaves with a probability below 1e-7.
@@ -26,6 +26,7 @@ ERROR = 1e-9  # of every verdict here
 RUNS = {"M=1": Run(continual.Params(), np.array([1, 2, 3, 4]), np.arange(COUNT), None, None)}
 GRID = np.array([0.01, 0.02, 0.1, 0.5])  # unevenly spaced
 NOISE = np.random.default_rng(17).standard_normal((COUNT, len(GRID)))
+LIMIT = np.array([0.001, 1.0, 0.01, 0.1])  # of a limit, whose points may come in any order
 SIDES = pytest.mark.parametrize("side", ["at_most", "at_least"])
 
 
@@ -35,7 +36,9 @@ def events(*successes, count=COUNT):
 
 
 def judged(kind, **changes):
-    settings = {"kind": kind, "side": "at_most", "margin": 0.0, "abscissa": GRID if kind == "rate" else None}
+    grid = LIMIT if kind.startswith("limit") else GRID if kind == "rate" else None
+    side = None if kind == "limit_ordering" else "at_most"
+    settings = {"kind": kind, "side": side, "margin": 0.0, "abscissa": grid}
     return session.judge(make(**(settings | changes)), "unit-signal", RUNS, seed=5, error=ERROR)
 
 
@@ -329,6 +332,15 @@ def test_a_probability_bounded_below_what_always_holds_is_not_vacuous(side):
         ({"kind": "rate", "side": "at_least", "abscissa": (0.0, 1.0)}, r"abscissa=\[0.0, 1.0\] must be"),
         ({"kind": "rate", "side": "at_least", "abscissa": (1.0, np.nan)}, "at least two different positive numbers"),
         ({"kind": "probability", "side": "at_most", "predict": None}, "needs `predict`"),
+        ({"kind": "limit_ordering"}, "`abscissa` is what a rate or a limit"),
+        ({"kind": "limit_ordering", "abscissa": (1.0, 0.1, 0.01)}, "at least 4 different numbers over at least 2 dec"),
+        ({"kind": "limit_ordering", "abscissa": (1.0, 0.5, 0.1, 0.02)}, "Add points nearer to it"),
+        ({"kind": "limit_ordering", "abscissa": (1.0, 0.1, 0.1, 0.01, 0.001)}, "at least 4 different numbers"),
+        ({"kind": "limit_rate", "abscissa": LIMIT}, "side=None does not go with kind limit_rate"),
+        ({"kind": "limit_rate", "side": "at_most", "abscissa": LIMIT, "margin": 0.0}, "must be above 0"),
+        ({"kind": "limit_probability", "side": "equal", "abscissa": LIMIT, "predict": None}, "side='equal' does not"),
+        ({"kind": "limit_probability", "side": "at_most", "abscissa": LIMIT}, "leave out `predict`"),
+        ({"kind": "limit_probability", "side": "at_most", "abscissa": LIMIT, "predict": None, "margin": 0.0}, "betwe"),
         ({"kind": "ordering", "trivial": len}, "only a bound, or a probability, can be trivial"),
     ],
 )
@@ -346,10 +358,12 @@ def test_a_declaration_with_a_part_missing_or_too_many_is_refused(changes, messa
         ("probability", np.full(COUNT, np.nan), 0.1, "not finite"),
         ("probability", events(3), np.nan, "not finite"),
         ("rate", power_law(1.0)[:, :3], 1.0, "4 grid points for 3 components"),
-        ("rate", power_law(1.0) * [1, -1, 1, 1], 1.0, "a rate needs positive means, not -"),
-        ("rate", power_law(1.0) * [1, 1, 0, 1], 1.0, "a rate needs positive means, not 0"),
+        ("rate", power_law(1.0) * [1, -1, 1, 1], 1.0, "needs positive means, not -"),
+        ("rate", power_law(1.0) * [1, 1, 0, 1], 1.0, "needs positive means, not 0"),
         ("rate", power_law(1.0), np.nan, "not finite in"),
         ("rate", power_law(1.0), np.ones(4), "predict gave shape (4,)"),
+        ("limit_ordering", power_law(1.0), np.array([1, -1, 1, 1]), "needs positive means, not -1"),
+        ("limit_ordering", power_law(1.0)[:, :3], 1.0, "4 grid points for 3 components"),
     ],
 )
 def test_values_that_have_no_verdict_are_an_error(kind, observed, predicted, message):
@@ -429,3 +443,151 @@ def test_a_probability_of_what_cannot_happen_is_vacuous():
         verdict = probability(0, 0, claimed=0.3, trivial=lambda runs, trivial=trivial: trivial)
         assert verdict.status is status, verdict.reason
     assert "no outcome could contradict" in probability(0, claimed=0.3, trivial=lambda runs: 0.0).reason
+
+
+def in_limit(kind, observed, predicted=None, **changes):
+    """A verdict on numbers over the grid of a limit, which are the same for every replicate."""
+    predict = None if predicted is None else lambda runs: predicted
+    return judged(kind, observe=lambda runs: np.ones((COUNT, 1)) * observed, predict=predict, margin=0.05, **changes)
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+@pytest.mark.parametrize(
+    ("law", "side", "claimed", "status"),
+    [
+        (lambda x: 7 * x, "at_least", 1.0, Status.SUPPORTED),
+        (lambda x: 7 * x, "equal", 1.0, Status.SUPPORTED),
+        (lambda x: 7 * x, "at_most", 0.9, Status.REFUTED),
+        (lambda x: 7 * x, "equal", 1.1, Status.REFUTED),
+        (lambda x: -x * np.log(x / 1e9), "at_least", 0.9, Status.SUPPORTED),
+        (lambda x: x**2 + 1e-3 * x, "at_least", 1.5, Status.INCONCLUSIVE),  # 1.7 at the end, 1 in the limit
+        (lambda x: x + 100 * x**2, "at_most", 1.1, Status.INCONCLUSIVE),  # 1.3 at the end
+        (lambda x: x + 100 * x**2, "equal", 1.0, Status.INCONCLUSIVE),
+        (lambda x: x + 100 * (x / 1e3) ** 2, "equal", 1.0, Status.SUPPORTED),  # the same, nearer to the limit
+    ],
+)
+def test_a_slope_that_still_bends_decides_nothing(law, side, claimed, status, is_large):
+    """Catches limits read off a grid on which they do not show yet, and the wrong end of it."""
+    flipped = {"at_most": "at_least", "at_least": "at_most"}.get(side, side) if is_large else side
+    sign = -1 if is_large else 1
+    verdict = in_limit("limit_rate", law(LIMIT), sign * claimed, side=flipped, abscissa=LIMIT**sign)
+    assert verdict.status is status, verdict.reason
+    assert verdict.at == f"slope at the {'large' if is_large else 'small'} end"
+    slope = np.log10(law(0.01) / law(0.001))
+    assert verdict.observed == pytest.approx(sign * slope)
+    assert verdict.predicted == pytest.approx(sign * claimed)
+    assert ("a grid nearer to the limit" in verdict.reason) == (status is Status.INCONCLUSIVE)
+
+
+def test_the_last_decades_of_a_grid_do_not_depend_on_how_dense_it_is():
+    """Catches a bending that is called small since the points are close together."""
+    for count in (4, 7, 40):
+        grid = np.geomspace(1, 1000, count)
+        assert grid[intervals.last_decades(grid, 1)].tolist() == pytest.approx(grid[grid > 99].tolist())
+        assert grid[intervals.last_decades(grid, 2)].tolist() == pytest.approx(grid[grid > 9.9].tolist())
+    sparse = np.array([1.0, 1e-3, 1e-6, 1e-9])
+    assert intervals.last_decades(sparse, 1).tolist() == [2, 3]
+    assert intervals.last_decades(sparse, 2).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "status"),
+    [
+        (lambda x: 0.5 + 0 * x, Status.SUPPORTED),  # though the difference goes to 0, as both sides do
+        (lambda x: 0.5 - 0.3 * x, Status.SUPPORTED),
+        (lambda x: 2 + 0 * x, Status.REFUTED),
+        (lambda x: 1 + 0 * x, Status.SUPPORTED),  # within the margin
+        (lambda x: 1.06 + 0 * x, Status.REFUTED),
+        (lambda x: np.exp(-0.1 - 0.5 * np.log10(x / 0.001)), Status.INCONCLUSIVE),  # closing
+        (lambda x: np.exp(0.1 + 0.5 * np.log10(x / 0.001)), Status.INCONCLUSIVE),  # closing from the other side
+        (lambda x: np.where(x < 0.005, 1.5, 0.5), Status.INCONCLUSIVE),
+        (lambda x: np.where(x < 0.05, 0.5, 1.5), Status.SUPPORTED),  # far from the limit it may be otherwise
+    ],
+)
+def test_an_ordering_in_a_limit_must_not_be_closing(ratio, status):
+    """Catches an order that one more step of the grid would reverse, and one of differences, which vanish."""
+    verdict = in_limit("limit_ordering", ratio(LIMIT) * LIMIT, LIMIT)
+    assert verdict.status is status, verdict.reason
+    assert verdict.at == "x = 0.001"
+    assert (verdict.predicted, verdict.observed) == (0, pytest.approx(np.log(ratio(LIMIT)[0]), abs=1e-12))
+    assert verdict.curve is not None
+    assert verdict.curve.observed == pytest.approx((ratio(LIMIT) * LIMIT).tolist())
+
+
+@SIDES
+@pytest.mark.parametrize(
+    ("failures", "status"),
+    [
+        ((0, 400, 10, 100), Status.SUPPORTED),
+        ((0, 0, 0, 0), Status.SUPPORTED),  # small all along
+        ((0, 0, 100, 0), Status.INCONCLUSIVE),  # neither
+        ((60, 0, 30, 0), Status.INCONCLUSIVE),  # rises, below the margin at every point
+        ((390, 400, 390, 390), Status.REFUTED),
+        ((300, 400, 360, 395), Status.INCONCLUSIVE),  # is large and falls
+        ((300, 0, 0, 100), Status.REFUTED),  # rises
+    ],
+)
+def test_a_probability_in_a_limit_falls_or_stays_away_from_it(side, failures, status):
+    """Catches a limit called reached that is only near, and one called missed that is only far."""
+    failed = events(*failures)
+    verdict = judged(
+        "limit_probability",
+        side=side,
+        margin=0.3,
+        observe=lambda runs: failed if side == "at_most" else 1 - failed,
+        predict=None,
+    )
+    assert verdict.status is status, verdict.reason
+    assert (verdict.at, verdict.predicted) == ("x = 0.001", float(side == "at_least"))
+    verb = "happens" if side == "at_most" else "fails to happen"
+    assert f"at x = 0.001 it {verb} in {failures[0]} of 400 replicates" in verdict.reason
+    assert "%; up to 30 % counts as small), at x = 0.1 in" in verdict.reason
+    assert "exact" in verdict.interval_kind
+
+
+@SIDES
+def test_a_probability_in_a_limit_is_wrongly_judged_no_more_often_than_stated(side):
+    """Exact, for independent counts at the ends of the last two decades: catches a rule that spends more than half of
+    the error on a way of being wrong, and a smallest discrepancy that is missed or not the smallest.
+    """
+    count, error, margin = 40, 0.3, 0.4
+    decided, seen = np.empty((count + 1, count + 1), object), []
+    for first in range(count + 1):
+        for last in range(count + 1):
+            happened = events(last, first, last, first, count=count)
+            result = judgement.judge_limit_probability(
+                happened if side == "at_most" else 1 - happened, LIMIT, margin, error, at_most=side == "at_most"
+            )
+            decided[first, last] = result.status
+            seen.append(result.smallest_discrepancy)
+
+    def share(status, first, last):
+        weights = [stats.binom.pmf(np.arange(count + 1), count, true) for true in (first, last)]
+        return weights[0] @ (decided == status) @ weights[1]
+
+    assert set(decided.ravel()) == {Status.SUPPORTED, Status.INCONCLUSIVE, Status.REFUTED}
+    for start in (margin, 0.7, 1.0):
+        assert share(Status.SUPPORTED, start, margin + 1e-9) <= error / 2
+        assert share(Status.REFUTED, start, margin) <= error / 2
+        assert share(Status.REFUTED, start, start * 100**-judgement.SLOWEST_FALL) <= error / 2
+    assert share(Status.SUPPORTED, 1.0, 0.1) > 0.9
+    assert len(set(seen)) == 1
+    assert share(Status.REFUTED, seen[0] + 1e-5, seen[0] + 1e-5) >= judgement.POWER
+    assert share(Status.REFUTED, seen[0] - 1e-5, seen[0] - 1e-5) < judgement.POWER
+
+
+def test_limits_say_what_was_seen_and_claimed():
+    """Catches numbers without their interval, with more digits than these have, or of another place."""
+    values = 3 * LIMIT**1.5 * (1 + 0.2 * NOISE)
+    slope = judged("limit_rate", observe=lambda runs: values, predict=lambda runs: 1.0, margin=0.2, side="at_least")
+    low, high = (end + 1 for end in slope.interval)
+    assert f"at the small end it goes like x^{slope.observed:.3f} ({low:.3f} to {high:.3f})" in slope.reason
+    assert "claimed at least x^1 (margin 0.2); the slope changes by " in slope.reason
+    wide = judged("limit_rate", observe=lambda runs: values, predict=lambda runs: 1.5, margin=0.01, side="equal")
+    assert wide.reason.startswith("400 replicates leave it open: at the small end it goes like x^1.")
+    pair = judged("limit_ordering", observe=lambda runs: values, predict=lambda runs: 2 * values[::-1])
+    assert "the side claimed smaller is 0.5" in pair.reason
+    assert "times the other, claimed below 1; one step further it would be 0.5" in pair.reason
+    for verdict in (slope, wide, pair):
+        assert verdict.reason in headline(verdict)
+        assert panel_of(verdict).get_xscale() == "log"

@@ -74,6 +74,7 @@ def test_claims_of_a_seed_are_the_same_however_they_are_shared():
 def defects():
     """Name, what it replaces, by what, and the conditions that it shows in."""
     scheme, exact = judgement.scheme_for, judgement.clopper_pearson
+    below, slopes = judgement.judge_upper_bound, judgement.judge_slopes
 
     def shrunk(samples, error):
         made = scheme(samples, error)
@@ -100,6 +101,16 @@ def defects():
         events,
     )
     yield "discrepancy at half the power", judgement, "POWER", 0.5, chosen("lower_bound", selftest.SMALLEST)
+    yield "bending ignored", judgement, "judge_limit_rate", slopes, chosen("limit_rate", "bends to true", side="equal")
+    ended = lambda ratios, allowed, error: below(ratios[:, :-1], 0 * ratios[:, :-1], allowed[:, :-1], error)  # noqa: E731
+    yield "closing ignored", judgement, "judge_limit_ordering", ended, chosen("limit_ordering", "closes to false")
+    yield (
+        "a slow fall for none",
+        judgement,
+        "SLOWEST_FALL",
+        0.2,
+        chosen("limit_probability", "falls slowly", side="at_least"),
+    )
     never = lambda samples, critical: np.zeros(samples.shape[1], bool)  # noqa: E731
     yield "heavy tails ignored", intervals, "is_doubtful", never, chosen("lower_bound", law="lognormal")
 

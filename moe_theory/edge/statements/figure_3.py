@@ -3,37 +3,37 @@
 Per coordinate is the reading in which most of them can be true, and decides; the raw distance is the literal one.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
-from moe_theory.edge.experiments import ADAPTIVE, ENOUGH, FASTEST, FIGURE_3_FEATURES, FIGURE_3_ROUNDS, NEAREST
+from moe_theory.edge.experiments import (
+    ADAPTIVE,
+    BY_ENOUGH,
+    FASTEST,
+    FIGURE_3_FEATURES,
+    NEAREST,
+    SETTING,
+    error_at,
+    final_error,
+)
 from moe_theory.edge.params import SIGMA_0
 from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, ordering, statement
 
 VARIANCE = SIGMA_0**2
-BY_ENOUGH, TEN = ADAPTIVE.over("num_experts", *ENOUGH), ADAPTIVE.over("num_experts", 10)
+TEN = ADAPTIVE.over("num_experts", 10)
 BY_NEAREST, BY_FASTEST = NEAREST.over("num_experts"), FASTEST.over("num_experts")
-
-
-def at(time: int) -> Callable[[Run], np.ndarray]:
-    """The error at a round, once pending tasks are completed (B,)."""
-    return lambda run: run.records.flushed[np.searchsorted(run.rounds, time)].astype(np.float64)
-
-
-final = at(FIGURE_3_ROUNDS)
 
 
 def per_coordinate(run: Run) -> np.ndarray:
     """The final error over the number of features (B,)."""
-    return final(run) / FIGURE_3_FEATURES
+    return final_error(run) / FIGURE_3_FEATURES
 
 
 BELOW_VARIANCE = statement(
     "figure-3-below-variance",
     where="Sec. VI, Fig. 3 (a)",
     says="For 30, 50 and 70 servers that error gets below sigma_0^2 = 0.36.",
+    hypotheses=SETTING,
 )
 BELOW_VARIANCE.claim(
     "edge.figure-3.below-variance",
@@ -43,7 +43,7 @@ BELOW_VARIANCE.claim(
     says=r"""With M = 30, 50 or 70 servers the error ends below sigma_0^2 = 0.36, as a squared distance of models.
     $$\mathbb{E}[G_T] \le \sigma_0^2 = 0.36, \quad M \in \{30, 50, 70\}$$""",
     replaced_by="edge.figure-3.below-variance-per-coordinate",
-)(final)
+)(final_error)
 BELOW_VARIANCE.claim(
     "edge.figure-3.below-variance-per-coordinate",
     BY_ENOUGH,
@@ -58,6 +58,7 @@ TOO_FEW = statement(
     "figure-3-too-few",
     where="Sec. VI, Fig. 3 (a)",
     says="Ten servers are too few to keep an idle one of the right kind, and the error stays higher.",
+    hypotheses=SETTING,
 )
 TOO_FEW.claim(
     "edge.figure-3.too-few",
@@ -75,28 +76,30 @@ TOO_FEW.claim(
     role="literal",
     says=r"""With M = 10 servers the error, as a squared distance of models, stays above sigma_0^2 = 0.36.
     $$\mathbb{E}[G_T] \ge \sigma_0^2 = 0.36, \quad M = 10$$""",
-)(final)
+)(final_error)
 
 
 @statement(
     "figure-3-decreases",
     where="Sec. VI, Fig. 3 (a)",
     says="For 30, 50 and 70 servers the error of Algorithm 1 goes down over time.",
-).claim("edge.figure-3.decreases", BY_ENOUGH, ordering(below=at(300)), role="figure")
+    hypotheses=SETTING,
+).claim("edge.figure-3.decreases", BY_ENOUGH, ordering(below=error_at(300)), role="figure")
 def error_decreases(run: Run) -> np.ndarray:
     r"""With M = 30, 50 or 70 servers the error is lower at the end than after 300 rounds.
     $$\mathbb{E}[G_T] < \mathbb{E}[G_{300}], \quad M \in \{30, 50, 70\}$$"""
-    return final(run)
+    return final_error(run)
 
 
 @statement(
     "figure-3-more-servers",
     where="Sec. VI, Fig. 3 (a), M = 50 against M = 70",
     says="Servers beyond those needed for convergence delay it and leave a larger error at the same horizon.",
+    hypotheses=SETTING,
 ).claim(
     "edge.figure-3.more-servers-are-slower",
     ADAPTIVE.together("M = 50", "M = 70"),
-    ordering(below=lambda fewer, more: final(more)),
+    ordering(below=lambda fewer, more: final_error(more)),
     role="figure",
     where="Sec. VI, Fig. 3 (a)",
     labels=["M = 70"],
@@ -104,18 +107,20 @@ def error_decreases(run: Run) -> np.ndarray:
 def error_of_fewer(fewer: Run, more: Run) -> np.ndarray:
     r"""Beyond sufficiency more servers worsen the error within the same horizon: M = 50 ends below M = 70.
     $$\mathbb{E}[G_T \mid M = 50] < \mathbb{E}[G_T \mid M = 70]$$"""
-    return final(fewer)
+    return final_error(fewer)
 
 
 EXCEEDS = statement(
     "figure-3-offloading-exceeds",
     where="Sec. VI, Fig. 3 (b)",
     says="Offloading to the nearest or the most powerful server has errors clearly above sigma_0 = 0.6.",
+    hypotheses=SETTING,
 )
 INCREASES = statement(
     "figure-3-offloading-increases",
     where="Sec. VI, Fig. 3 (b)",
     says="Without specialists the error of those strategies grows over time.",
+    hypotheses=SETTING,
 )
 for server, cells, condition, models in (
     ("nearest", BY_NEAREST, "nearest", "a squared distance of models"),
@@ -138,12 +143,12 @@ for server, cells, condition, models in (
         role="literal",
         says=f"Always choosing the {condition} server ends with {models} above sigma_0 = 0.6, for every M."
         rf"$$\mathbb{{E}}[G_T \mid {given}] \ge \sigma_0 = 0.6, {grid}$$",
-    )(final)
+    )(final_error)
     INCREASES.claim(
         f"edge.figure-3.{server}-increases",
         cells,
-        ordering(below=final),
+        ordering(below=final_error),
         role="figure",
         says=f"Under the {condition.replace(' ', '-')}-server strategy the error is higher at the end than after 100 "
         rf"rounds, for every M.$$\mathbb{{E}}[G_{{100}} \mid {given}] < \mathbb{{E}}[G_T \mid {given}], {grid}$$",
-    )(at(100))
+    )(error_at(100))

@@ -1,0 +1,60 @@
+"""Tables 1 and 2 of `continual`: average incremental accuracy by the number of experts and by termination."""
+
+from moe_theory.deep import experiments
+from moe_theory.deep.experiments import EXPLORES, average_accuracy, by_size, of_experts
+from moe_theory.verify.statement import ordering, statement
+
+ACCURACY = r"\mathbb{E}[\bar A \mid M = %d]"
+BELOW = r"""$$\mathbb{E}[\bar A \mid \text{no termination}] < \mathbb{E}[\bar A \mid %s]$$"""
+
+for table, where, says, runs, sizes in (  # accuracy rises along the sizes, with termination
+    (
+        "table-1",
+        "Appendix A.5, Table 1, CIFAR-100",
+        "Average incremental accuracy grows from M = 1 to 8 to 10 with termination, and without it is below that of "
+        "one expert.",
+        experiments.CIFAR100,
+        (1, 8, 10),
+    ),
+    (
+        "table-2",
+        "Appendix A.6, Table 2, Tiny ImageNet",
+        "Average incremental accuracy is best at M = 8 and then M = 10 with termination, and without it is below that "
+        "of one expert.",
+        experiments.TINY_IMAGENET,
+        (1, 10, 8),
+    ),
+):
+    made = statement(table, paper="continual", where=where, says=says, hypotheses=[EXPLORES])
+    lower, higher, others = sizes[:-1], sizes[1:], tuple(sorted(sizes[1:]))
+    endless = of_experts(average_accuracy, others, terminate=False)
+    made.claim(
+        f"deep.{table}.order",
+        runs,
+        ordering(below=of_experts(average_accuracy, higher)),
+        role="literal",
+        where=f"continual, {where}",
+        says=f"Average incremental accuracy, with termination, rises from M = {' to '.join(map(str, sizes))}."
+        f"$${' < '.join(ACCURACY % size for size in sizes)}$$",
+        labels=[f"M = {one} below M = {other}" for one, other in zip(lower, higher, strict=True)],
+    )(of_experts(average_accuracy, lower))
+    made.claim(
+        f"deep.{table}.termination",
+        runs,
+        ordering(below=of_experts(average_accuracy, others)),
+        role="literal",
+        where=f"continual, {where}",
+        says="Without termination average incremental accuracy is below that of the same experts with it."
+        + BELOW % r"\text{terminate}",
+        labels=by_size(others),
+    )(endless)
+    made.claim(
+        f"deep.{table}.below-one",
+        runs,
+        ordering(below=of_experts(average_accuracy, (1,) * len(others))),
+        role="literal",
+        where=f"continual, {where}",
+        says="Without termination average incremental accuracy is even below that of a single expert."
+        + BELOW % "M = 1",
+        labels=by_size(others),
+    )(endless)

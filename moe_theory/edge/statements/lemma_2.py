@@ -1,0 +1,33 @@
+"""Lemma 2: how far apart the gate outputs of two tasks of one cluster are."""
+
+import numpy as np
+
+from moe_theory.edge.experiments import BY_SCALE, EXPLORES, SCALE_DIMS, explored
+from moe_theory.edge.params import PROPORTIONAL
+from moe_theory.runs import Run
+from moe_theory.verify.statement import rate, statement
+
+
+@statement(
+    "lemma-2",
+    where="Lemma 2, Eq. (14)",
+    says=r"""Arrivals of one cluster have gate outputs of the same expert within O(sigma_0) of each other.
+    $$\left\lvert h_m(\mathbf{X}, \theta_t^{(m)}) - h_m(\tilde{\mathbf{X}}, \theta_t^{(m)}) \right\rvert =
+    \mathcal{O}(\sigma_0), \quad \mathbf{w}, \tilde{\mathbf{w}} \in \mathcal{W}_n$$""",
+    hypotheses=EXPLORES,
+    note="Its proof leaves out that strengths beta_t differ, and lets the noise columns vanish faster than sigma_0^2.",
+).claim("edge.lemma-2.outputs", BY_SCALE, rate(at_least=1), role="literal")
+def output_gap(run: Run) -> np.ndarray:
+    r"""Two tasks of one cluster have gate outputs within O(sigma_0) of each other, in root mean square.
+    $$\left( \mathbb{E}\left\lvert h_m(\mathbf{X}, \theta_t^{(m)}) - h_m(\tilde{\mathbf{X}},
+    \theta_t^{(m)}) \right\rvert^2 \right)^{1/2} = \mathcal{O}(\sigma_0),
+    \quad \mathbf{w}, \tilde{\mathbf{w}} \in \mathcal{W}_n$$"""
+    # Given the gates at T1, over experts and kinds: the s - 1 noise columns add 2 (s - 1) sigma_t^2 |theta|^2,
+    # unequal strengths 2 Var(beta) <theta, v>^2, signals along own truths (with beta = 1) 2 c^2 tau^2 |theta|^2.
+    params = run.params
+    follows = int(params.signal_law) == PROPORTIONAL
+    spread = float(params.signal_scale) * float(params.cluster_spread) if follows else 0.0
+    noise = (SCALE_DIMS.num_samples - 1) * float(params.noise_scale) ** 2
+    strength_variance = (float(params.max_strength) - float(params.min_strength)) ** 2 / 12
+    by_noise = (noise + spread**2) * explored(run, "gate_norm")[-1] ** 2
+    return np.sqrt(2 * (by_noise + strength_variance * explored(run, "signal_drive")[-1] ** 2))

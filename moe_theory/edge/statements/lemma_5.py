@@ -1,0 +1,82 @@
+"""Lemma 5: gaps of routing probabilities against gaps of gate outputs."""
+
+import numpy as np
+
+from moe_theory.edge.experiments import ADAPTIVE, SETTING
+from moe_theory.runs import Run
+from moe_theory.verify.statement import identity, statement
+
+PAIRS, TOLERANCE = ADAPTIVE.over("num_experts", 10, 50), 1e-6  # of float32 probabilities
+
+
+def gaps_of_pairs(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """|h_m - h_m'|, |pi_m - pi_m'| and pi_m' of all ordered pairs of experts at the last round (M, M, B)."""
+    count = int(run.params.num_experts)
+    outputs = run.records.gate_outputs[-1][:count].astype(np.float64)
+    probabilities = run.records.gate_probabilities[-1][:count].astype(np.float64)
+    return (
+        np.abs(outputs[:, None] - outputs[None, :]),
+        np.abs(probabilities[:, None] - probabilities[None, :]),
+        np.broadcast_to(probabilities[None, :], (count, count, probabilities.shape[1])),
+    )
+
+
+@statement(
+    "lemma-5-close",
+    where="Appendix C, Lemma 5, first sentence",
+    says=r"""Where two gate outputs are close, their probabilities differ by no more than the order of the outputs' gap.
+    $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}(\delta_\Theta), \quad
+    \delta_\Theta = \left\lvert h_m - h_{m'} \right\rvert = o(1)$$""",
+    hypotheses=SETTING,
+).claim("edge.lemma-5.upper", PAIRS, identity(within=TOLERANCE), role="charitable", where="Lemma 5, first case")
+def lipschitz_excess(run: Run) -> np.ndarray:
+    r"""|pi_m - pi_m'| is at most half of |h_m - h_m'|, for all pairs of experts.
+    $$\left\lvert \pi_m - \pi_{m'} \right\rvert \le \frac{1}{2} \left\lvert h_m - h_{m'} \right\rvert$$"""
+    gap, difference, _ = gaps_of_pairs(run)
+    return np.maximum(difference - gap / 2, 0).max(axis=(0, 1))
+
+
+LEMMA_5_APART = statement(
+    "lemma-5-apart",
+    where="Appendix C, Lemma 5, second sentence",
+    says=r"""Where two gate outputs are not close, their probabilities differ by at least the order of the outputs' gap.
+    $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \Omega(\delta_\Theta), \quad
+    \delta_\Theta = \left\lvert h_m - h_{m'} \right\rvert$$""",
+    hypotheses=SETTING,
+    why="""The proof uses |e^x - 1| > |x|, which is false for x < 0. And its factor pi_m' is no constant: it is as small
+    as a third expert that leads both makes it.""",
+    instance="Three experts with outputs a, 1 and 0: the last two differ by 1 in output and by less than 2 e^-a in "
+    "probability, 0.00008 at a = 10.",
+    corrected=r"""With the smaller of the two probabilities as the factor the inequality holds for all pairs.
+    $$\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \min(\pi_m, \pi_{m'}) \left\lvert h_m - h_{m'} \right\rvert$$""",
+)
+
+
+@LEMMA_5_APART.claim(
+    "edge.lemma-5.lower",
+    PAIRS,
+    identity(within=TOLERANCE),
+    role="literal",
+    where="Lemma 5, proof of the second case",
+    replaced_by="edge.lemma-5.lower-of-the-smaller",
+)
+def printed_shortfall(run: Run) -> np.ndarray:
+    r"""|pi_m - pi_m'| is at least pi_m' |h_m - h_m'|, for all ordered pairs of experts.
+    $$\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \pi_{m'} \left\lvert h_m - h_{m'} \right\rvert$$"""
+    gap, difference, other = gaps_of_pairs(run)
+    return np.maximum(other * gap - difference, 0).max(axis=(0, 1))
+
+
+@LEMMA_5_APART.claim(
+    "edge.lemma-5.lower-of-the-smaller",
+    PAIRS,
+    identity(within=TOLERANCE),
+    role="corrected",
+    where="replaces Lemma 5, second case",
+)
+def smaller_shortfall(run: Run) -> np.ndarray:
+    r"""|pi_m - pi_m'| is at least min(pi_m, pi_m') |h_m - h_m'|, for all pairs of experts.
+    $$\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \min(\pi_m, \pi_{m'}) \left\lvert h_m - h_{m'} \right\rvert$$"""
+    gap, difference, other = gaps_of_pairs(run)
+    smaller = np.minimum(other, other.transpose(1, 0, 2))
+    return np.maximum(smaller * gap - difference, 0).max(axis=(0, 1))

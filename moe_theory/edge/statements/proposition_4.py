@@ -1,0 +1,121 @@
+"""Proposition 4: the expected error of offloading that does not look at the task."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from moe_theory.edge import corrected, experiments, theory
+from moe_theory.edge.experiments import FASTEST, FIGURE_3_DIMS, NEAREST, SETTING
+from moe_theory.runs import Run
+from moe_theory.verify.statement import equality, statement
+
+STEADY = 1000  # from this round on errors are averaged over the recorded rounds: one round alone is noisy
+BY_NEAREST, BY_FASTEST = NEAREST.over("num_experts", 10, 50), FASTEST.over("num_experts", 10, 50)
+
+
+def steady(run: Run, errors: np.ndarray) -> np.ndarray:
+    """The mean of errors (R, B) over the recorded rounds from `STEADY` on."""
+    return errors[run.rounds >= STEADY].astype(np.float64).mean(axis=0)
+
+
+def observed(run: Run) -> np.ndarray:
+    return steady(run, run.records.flushed)
+
+
+def by(formula: Callable) -> Callable[[Run], np.ndarray]:
+    """(22), or its correction, from the pools and loads of a run (B,)."""
+    return lambda run: steady(run, experiments.proposition_4(run, FIGURE_3_DIMS, formula))
+
+
+def exact(run: Run) -> np.ndarray:
+    return steady(run, experiments.exact_errors(run, FIGURE_3_DIMS))
+
+
+EQUATION_22 = r"""$$
+\mathbb{E}[G_T] = \frac{1}{T} \sum_{t=1}^{T} r^{L_T^{(m_t)}} \left\lVert \mathbf{w}_t \right\rVert^2 +
+\frac{1}{T} \sum_{t=1}^{T} \left( 1 - r^{L_T^{(m_t)}} \right)
+\mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2$$"""
+BY_LOADS = r"""$$\mathbb{E}[G_T \mid L_T] = \sum_{m \in \mathbb{M}} \frac{L_T^{(m)}}{T}\, g\left( L_T^{(m)} \right),
+\quad g(L) = \text{a single expert's exact error after } L \text{ tasks}$$"""
+LIMIT = r"""$$\underset{T \to \infty}{\lim}\, \mathbb{E}[G_T] =
+\mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2$$"""
+FASTEST_SAYS = "Under the most-powerful-server strategy the expected error"
+
+PROPOSITION_4 = statement(
+    "proposition-4",
+    where="Proposition 4, Eq. (22)",
+    says="Always choosing the nearest or the most powerful server has an expected error that mixes the truths' norm "
+    "and the task gap by loads." + EQUATION_22,
+    hypotheses=SETTING,
+    why="""(34), which the proof sums, has no error between a task and itself; the last step puts the mean distance of
+    two random tasks there, so that every task counts its own arrival. And (34) needs features without a preferred
+    direction, while a signal along the truth is one.""",
+    instance="One server, two orthonormal truths, T = 10, p = 15, s = 10, all columns isotropic: (22) is 1.000, the "
+    "error 0.900.",
+    corrected="Given the loads, a single expert's exact recursion for the moments of its model." + BY_LOADS,
+    witness="proposition_4.py",
+)
+PROPOSITION_4.claim(
+    "edge.proposition-4.nearest",
+    BY_NEAREST,
+    equality(by(theory.proposition_4), margin=0.02),
+    role="charitable",
+    says="Under the nearest-server strategy the expected error is (22), a mixture of |w|^2 and the task gap by loads."
+    + EQUATION_22,
+    replaced_by="edge.exact.nearest",
+)(observed)
+PROPOSITION_4.claim(
+    "edge.proposition-4.nearest-own-task",
+    BY_NEAREST,
+    equality(by(corrected.proposition_4), margin=0.02),
+    role="corrected",
+    where="Lemma 9, Eq. (34), summed",
+    says=r"""The same with the own-task term of (34), which (22) forgets.
+    $$\mathbb{E}[G_T] = \frac{1}{T} \sum_{t=1}^{T} r^{L_T^{(m_t)}} \left\lVert \mathbf{w}_t \right\rVert^2 +
+    \frac{1}{T} \sum_{t=1}^{T} \left( 1 - \frac{1}{L_T^{(m_t)}} \right) \left( 1 - r^{L_T^{(m_t)}} \right)
+    \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2$$""",
+    replaced_by="edge.exact.nearest",
+)(observed)
+PROPOSITION_4.claim(
+    "edge.exact.nearest",
+    BY_NEAREST,
+    equality(exact, margin=0.02),
+    role="corrected",
+    where="replaces Proposition 4, Eq. (22)",
+    says="Under the nearest-server strategy the expected error given the loads is the exact moment recursion's."
+    + BY_LOADS,
+)(observed)
+PROPOSITION_4.claim(
+    "edge.proposition-4.fastest",
+    BY_FASTEST,
+    equality(by(theory.proposition_4), margin=0.02),
+    role="charitable",
+    says=f"{FASTEST_SAYS} is (22).{EQUATION_22}",
+    replaced_by="edge.exact.fastest",
+)(observed)
+PROPOSITION_4.claim(
+    "edge.exact.fastest",
+    BY_FASTEST,
+    equality(exact, margin=0.02),
+    role="corrected",
+    where="replaces Proposition 4, Eq. (22)",
+    says=f"{FASTEST_SAYS} given the loads is the exact moment recursion's.{BY_LOADS}",
+)(observed)
+
+statement(
+    "proposition-4-limit",
+    where="Proposition 4, last line",
+    says=f"With a growing horizon that error approaches the mean squared distance of two random tasks.{LIMIT}",
+    hypotheses=SETTING,
+    why="""It is the fixed point of (34), so it holds for signals that are drawn apart from the truths. A signal along
+    its task's truth gives the features a preferred direction, and another fixed point.""",
+    instance="Nearest server, M = 10, T = 3000: with signals along the truths the error is 12.2, the gap 10.2.",
+    corrected="The limit is that of a single expert's recursion, with its signal column." + BY_LOADS,
+).claim(
+    "edge.proposition-4.limit",
+    NEAREST.over("num_experts", 10),
+    equality(lambda run: np.asarray(experiments.gaps_of(run).task_gap), margin=0.02),
+    role="charitable",
+    says=f"With a long horizon the nearest-server strategy's error approaches the gap between two random tasks.{LIMIT}",
+    replaced_by="edge.exact.nearest",
+)(observed)
