@@ -10,7 +10,6 @@ from moe_theory.continual.statements import proposition_4 as proposition_4
 from moe_theory.continual.statements import theorem_1 as theorem_1
 from moe_theory.continual.statements import theorem_2 as theorem_2
 from moe_theory.continual.statements import figure_2 as figure_2
-from moe_theory.continual.statements import networks as networks
 from moe_theory.continual.statements import figure_8 as figure_8
 from moe_theory.continual.statements import figure_9 as figure_9
 from moe_theory.continual.statements import lemma_02 as lemma_02

@@ -55,6 +55,7 @@ def evenness_of_small(*runs: Run) -> np.ndarray:
     FIGURE_8.over(LARGE),
     bound(at_least=lambda run: NEARLY_ALWAYS * np.mean(counted(run), axis=0)),
     role="literal",
+    where="App. A.7, Fig. 8 (a), (b)",
 )
 def leads(run: Run) -> np.ndarray:
     r"""With Gamma > lambda noise does not turn the router from the expert of highest gate output: 95 % of the arrivals.
@@ -69,6 +70,7 @@ def leads(run: Run) -> np.ndarray:
     ALL,
     ordering(below=evenness_of_small),
     role="figure",
+    where="App. A.7, Fig. 8 (a), (b)",
     says=r"""
     Loads under Gamma > lambda are less even than under Gamma at most lambda: fewer experts in use past termination.
 
@@ -100,6 +102,7 @@ def contested(run: Run) -> np.ndarray:
     FIGURE_8.over(SMALL),
     equality(lambda run: np.mean(contested(run) / np.maximum(run.records.set_size, 1), axis=0), margin=SHARE_MARGIN),
     role="literal",
+    where="App. A.7, Fig. 8 (c), (d)",
 )
 def leader_share(run: Run) -> np.ndarray:
     r"""With Gamma at most lambda experts of one set share its arrivals evenly: its leader has 1/|M_k| of them.

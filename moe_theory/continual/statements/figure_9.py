@@ -51,6 +51,7 @@ def final_error(run: Run) -> np.ndarray:
         scale=lambda first, *others: np.asarray(experiments.gaps_of(first).task_gap)[None],
     ),
     role="figure",
+    where="App. A.7, Fig. 9",
     labels=OTHERS,
 )
 def forgetting_of_others(first: Run, *others: Run) -> np.ndarray:
@@ -64,6 +65,7 @@ def forgetting_of_others(first: Run, *others: Run) -> np.ndarray:
     experiments.FIGURE_9.together(*LARGE, *SMALL),
     ordering(below=lambda *runs: np.stack([final_error(run) for run in runs[:2] * 2])),
     role="figure",
+    where="App. A.7, Fig. 9",
     labels=[f"{small} below {large}" for small in SMALL for large in LARGE],
 )
 def error_of_small(*runs: Run) -> np.ndarray:
@@ -77,6 +79,7 @@ def error_of_small(*runs: Run) -> np.ndarray:
     experiments.FIGURE_9.together(experiments.threshold_name(experiments.PERTURBATION_POWER), experiments.SINGLE),
     ordering(below=lambda five, single: final_error(single)),
     role="figure",
+    where="App. A.7, Fig. 9",
     labels=[experiments.threshold_name(experiments.PERTURBATION_POWER)],
 )
 def error_of_five(five: Run, single: Run) -> np.ndarray:

@@ -41,6 +41,7 @@ def share_gaps(run: Run) -> np.ndarray:
     experiments.ROUTER_GRID.over(experiments.RATE_CELLS),
     rate(at_least=0.5),
     role="charitable",
+    where="Lemma 8, Eq. (32)",
     says=r"""At T1 every expert's share of the tasks is within O(eta^0.5) of 1/M for small eta, in mean.
     $$|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5})$$""",
 )
@@ -49,6 +50,7 @@ def share_gaps(run: Run) -> np.ndarray:
     BY_EXPERTS,
     rate(at_most=-1.0),
     role="charitable",
+    where="Lemma 8, Eq. (32)",
     says=r"""At T1 every expert's share of the tasks is within O(1/M) of 1/M, in mean.
 
     "Any expert m" is read as all experts at once: the largest distance of a share from 1/M.

@@ -21,17 +21,18 @@ TASKS = statement(
     says=r"""With Omega(N ln N) experts every task has a specialist, except with vanishing probability.
     $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n \in [N]\right) \geq 1 - \delta$$""",
     hypotheses=[experiments.IN_RANGE],
-    why="""The proof lets every expert fall into every set with probability 1/N, independently of the others. They do
-    not. An arrival lowers the gate of the one expert that serves it and raises the gates of all others together, since
-    the gradients sum to 0 over experts (Lemma 4). So all experts that lead for no task come to have almost the same
-    gate and the same favourite task: nearly everybody is in one set. More experts do not help, and a smaller sigma_0
-    makes it worse.""",
-    instance="""N = 6 orthonormal signals, sigma_0 = 0.01, M = 29 >= N ln(N / 0.05): in 0 of 12 runs has every task an
-    expert; 3 to 4 tasks have none, and 94 % of the experts share one task. With M = 116 it is 98 %.""",
-    corrected=r"""Experts that fell into sets independently and uniformly would leave none empty by the union bound.
-    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq 1 - N \left(1 - \frac{1}{N}\right)^M$$
-    The product (1 - (1 - 1/N)^M)^N, which the proof has in between, is no lower bound: at N = M = 2 it is 9/16, and the
-    probability 1/2. For the experts of Algorithm 1 no bound of this kind is known.""",
+    why="""An expert specialises in the task for which its own gate output is largest, (11). The proof lets each be any
+    of the N tasks with probability 1/N, independently of other experts. They are not independent: an arrival lowers the
+    gate of the one expert that serves it and raises the gates of all others together, since the gradients sum to 0 over
+    experts (Lemma 4). So all experts that lead for no task come to have almost the same gate and the same favourite
+    task: nearly everybody specialises in one task. More experts do not help, and a smaller sigma_0 makes it worse.""",
+    instance="""N = 6 orthonormal signals, sigma_0 = 0.01, M = 29 >= N ln(N / 0.05): in none of 12 runs has every task a
+    specialist; 3 tasks have none, and 93 % of the experts specialise in one. With M = 116 it is 98 %, in none of 12
+    again.""",
+    corrected=r"""If experts fell into sets independently and uniformly, the union bound would give the lemma. The
+    product (1 - (1 - 1/N)^M)^N that the proof has in between is no lower bound even then: at N = M = 2 it is 9/16, and
+    the probability 1/2. For Algorithm 1 no bound of this kind is known.
+    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq 1 - N \left(1 - \frac{1}{N}\right)^M$$""",
     witness="lemma_11.py",
 )
 CLUSTERS = statement(
