@@ -46,7 +46,7 @@ def final_error(run: Run) -> np.ndarray:
     "continual.figure-9.forgetting",
     experiments.FIGURE_9.together(*experiments.THRESHOLDS),
     equality(
-        lambda first, *others: final_forgetting(first),
+        lambda first, *others: final_forgetting(first)[None],
         margin=FORGETTING_MARGIN,
         scale=lambda first, *others: np.asarray(experiments.gaps_of(first).task_gap)[None],
     ),

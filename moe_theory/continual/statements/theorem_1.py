@@ -16,15 +16,16 @@ ENOUGH = Hypothesis(
     lambda dims, run: run.params.num_experts >= dims.num_tasks * np.log(dims.num_tasks),
 )
 
+EQUATION_19 = r"""$$\mathbb{E}[F_t] < \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left\{ \frac{r^{L_t^{(m_\tau)}} -
+r^{L_\tau^{(m_\tau)}}}{N} \sum_{n=1}^{N} \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{r^{L_\tau^{(m_\tau)}} -
+r^{L_t^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad
+2 \le t \le T_1$$"""
+
 FORGETTING = statement(
     "theorem-1-forgetting",
     where="Theorem 1, Eq. (19)",
-    says=r"""With enough experts the expected forgetting during exploration stays under a bound made of the experts'
-    loads.
-    $$\mathbb{E}[F_t] < \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left\{ \frac{r^{L_t^{(m_\tau)}} -
-    r^{L_\tau^{(m_\tau)}}}{N} \sum_{n=1}^{N} \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{r^{L_\tau^{(m_\tau)}} -
-    r^{L_t^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\},
-    \quad 2 \le t \le T_1$$""",
+    says="With enough experts the expected forgetting during exploration stays under a bound made of the experts' "
+    "loads." + EQUATION_19,
     hypotheses=[experiments.IN_RANGE, ENOUGH],
     why="""It loses the same term as (17): among the tasks that an expert has learned is the one whose error is asked
     for, at distance 0 from itself and not Delta. Nor is (43) true, by which an expert's tasks are more alike than
@@ -85,11 +86,8 @@ FORGETTING.claim(
     experiments.FIGURE_2.at(experiments.MANY),
     bound(at_most=printed("forgetting", *EARLY)),
     role="charitable",
-    says=r"""With more experts than tasks, expected forgetting during exploration is below the load bound of (19).
-    $$\mathbb{E}[F_t] < \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left\{ \frac{r^{L_t^{(m_\tau)}} -
-    r^{L_\tau^{(m_\tau)}}}{N} \sum_{n=1}^{N} \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{r^{L_\tau^{(m_\tau)}} -
-    r^{L_t^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\},
-    \quad 2 \le t \le T_1$$""",
+    says="With more experts than tasks, expected forgetting during exploration is below the load bound of (19)."
+    + EQUATION_19,
     labels=experiments.at_rounds(*EARLY),
 )(experiments.metric("forgetting", *EARLY))
 DECAY.claim(

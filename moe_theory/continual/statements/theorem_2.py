@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.continual import corrected, experiments, theory
+from moe_theory.continual.statements.theorem_1 import EQUATION_19
 from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, bound, statement
 
@@ -17,14 +18,28 @@ ENOUGH = Hypothesis(
 )
 SUPPOSED = [*experiments.FEWER, ENOUGH]
 
+EQUATION_21 = r"""$$\mathbb{E}[F_t] < \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left( r^{L_t^{(m_\tau)}} -
+r^{L_\tau^{(m_\tau)}} \right) W + \frac{1}{t - 1} \sum_{\tau=1}^{T_1} \left( r^{L_\tau^{(m_\tau)}} -
+r^{L_{T_1}^{(m_\tau)}} \right) \Delta + \frac{1}{t - 1} \sum_{\tau=T_1+1}^{t} \left( 1 - r^{L_t^{(m_\tau)} -
+L_\tau^{(m_\tau)}} \right) r^{L_t^{(m_\tau)} - L_{T_1}^{(m_\tau)} - 1} \Psi_1, \quad W = \mathbb{E}\left\lVert
+\mathbf{w}_n \right\rVert^2, \; \Delta = \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2, \;
+\Psi_1 = \Delta \text{ within a cluster}$$"""
+EQUATION_22 = r"""$$\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} r^{L_T^{(m_\tau)}} W + \frac{1}{T}
+\sum_{\tau=1}^{T_1} r^{k_\tau} \left( 1 - r^{L_{T_1}^{(m_\tau)}} \right) \Delta + \frac{1}{T} \left\{
+\sum_{\tau=1}^{T_1} \left( 1 - r^{k_\tau} \right) + \sum_{\tau=T_1+1}^{T} r^{k_\tau} \left( 1 -
+r^{L_{T_1}^{(m_\tau)}} \right) \right\} \Psi_2 + \frac{1}{T} \sum_{\tau=T_1+1}^{T} \left( 1 - r^{k_\tau} \right)
+\Psi_1, \quad k_\tau = L_T^{(m_\tau)} - L_{T_1}^{(m_\tau)}, \quad W = \mathbb{E}\left\lVert \mathbf{w}_n
+\right\rVert^2, \; \Delta = \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2, \; \Psi_1 = \Delta
+\text{ within a cluster}, \; \Psi_2 = \Delta \text{ to a random cluster}$$"""
+# As Appendix J derives, and ends with, them.
+APPENDIX_21 = EQUATION_21.replace(r"L_t^{(m_\tau)} - L_{T_1}^{(m_\tau)} - 1", r"L_\tau^{(m_\tau)} - L_{T_1}^{(m_\tau)}")
+APPENDIX_22 = EQUATION_22.replace(r"r^{k_\tau} \right)", r"r^{k_\tau - 1} \right)")
+
 EXPLORATION = statement(
     "theorem-2-forgetting-exploration",
     where="Theorem 2, first sentence",
-    says=r"""With fewer experts than tasks, too, the load bound (19) holds for expected forgetting up to T1.
-    $$\mathbb{E}[F_t] < \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left\{ \frac{r^{L_t^{(m_\tau)}} -
-    r^{L_\tau^{(m_\tau)}}}{N} \sum_{n=1}^{N} \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{r^{L_\tau^{(m_\tau)}} -
-    r^{L_t^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\},
-    \quad 2 \le t \le T_1$$""",
+    says="With fewer experts than tasks, too, the load bound (19) holds for expected forgetting up to T1."
+    + EQUATION_19,
     hypotheses=SUPPOSED,
     why="""The bound is (19), and fails as it does in Theorem 1: the task whose error is asked for is at distance 0 from
     itself and not Delta, and that term is what is forgotten.""",
@@ -36,14 +51,8 @@ EXPLORATION = statement(
 FORGETTING = statement(
     "theorem-2-forgetting",
     where="Theorem 2, Eq. (21)",
-    says=r"""With fewer experts than tasks the expected forgetting after T1 is below a load bound with a term for gaps
-    inside clusters.
-    $$\mathbb{E}[F_t] < \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left( r^{L_t^{(m_\tau)}} - r^{L_\tau^{(m_\tau)}}
-    \right) W + \frac{1}{t - 1} \sum_{\tau=1}^{T_1} \left( r^{L_\tau^{(m_\tau)}} - r^{L_{T_1}^{(m_\tau)}} \right)
-    \Delta + \frac{1}{t - 1} \sum_{\tau=T_1+1}^{t} \left( 1 - r^{L_t^{(m_\tau)} - L_\tau^{(m_\tau)}} \right)
-    r^{L_t^{(m_\tau)} - L_{T_1}^{(m_\tau)} - 1} \Psi_1, \quad W = \mathbb{E}\left\lVert \mathbf{w}_n \right\rVert^2,
-    \; \Delta = \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2, \; \Psi_1 = \Delta \text{
-    within a cluster}$$""",
+    says="With fewer experts than tasks the expected forgetting after T1 is below a load bound with a term for "
+    "gaps inside clusters." + EQUATION_21,
     note="The proof in Appendix J gives another exponent in the third term than the theorem.",
     hypotheses=SUPPOSED,
     why="""Its first two sums lose the task's own term, as (19) does: they may be negative, while forgetting is not. Its
@@ -54,15 +63,8 @@ FORGETTING = statement(
 GENERALIZATION_ERROR = statement(
     "theorem-2-generalization-error",
     where="Theorem 2, Eq. (22)",
-    says=r"""With fewer experts than tasks the expected overall generalization error is below a load bound with gaps
-    inside and across clusters.
-    $$\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} r^{L_T^{(m_\tau)}} W + \frac{1}{T} \sum_{\tau=1}^{T_1}
-    r^{k_\tau} \left( 1 - r^{L_{T_1}^{(m_\tau)}} \right) \Delta + \frac{1}{T} \left\{ \sum_{\tau=1}^{T_1} \left( 1 -
-    r^{k_\tau} \right) + \sum_{\tau=T_1+1}^{T} r^{k_\tau} \left( 1 - r^{L_{T_1}^{(m_\tau)}} \right) \right\} \Psi_2
-    + \frac{1}{T} \sum_{\tau=T_1+1}^{T} \left( 1 - r^{k_\tau} \right) \Psi_1, \quad k_\tau = L_T^{(m_\tau)} -
-    L_{T_1}^{(m_\tau)}, \quad W = \mathbb{E}\left\lVert \mathbf{w}_n \right\rVert^2, \; \Delta =
-    \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2, \; \Psi_1 = \Delta \text{ within a
-    cluster}, \; \Psi_2 = \Delta \text{ to a random cluster}$$""",
+    says="With fewer experts than tasks the expected overall generalization error is below a load bound with gaps "
+    "inside and across clusters." + EQUATION_22,
     note="The last line of Appendix J has exponents lower by 1 than the theorem.",
     hypotheses=SUPPOSED,
     why="""It supposes that from T1 on an expert meets tasks of one cluster only, so that what it learned before fades
@@ -88,12 +90,8 @@ EXPLORATION.claim(
     bound(at_most=printed("forgetting", *EXPLORING, form=theory.theorem_1)),
     role="charitable",
     where="Theorem 2, first line, Eq. (19)",
-    says=r"""
-    With fewer experts than tasks, expected forgetting during exploration is below the load bound of (19) as well.
-    $$\mathbb{E}[F_t] < \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left\{ \frac{r^{L_t^{(m_\tau)}} -
-    r^{L_\tau^{(m_\tau)}}}{N} \sum_{n=1}^{N} \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{r^{L_\tau^{(m_\tau)}} -
-    r^{L_t^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\},
-    \quad 2 \le t \le T_1$$""",
+    says="With fewer experts than tasks, expected forgetting during exploration is below the load bound of (19) "
+    "as well." + EQUATION_19,
     labels=experiments.at_rounds(*EXPLORING),
 )(experiments.metric("forgetting", *EXPLORING))
 FORGETTING.claim(
@@ -101,13 +99,8 @@ FORGETTING.claim(
     experiments.FIGURE_2.at(experiments.FEW),
     bound(at_most=printed("forgetting", *LATE, form=theory.theorem_2)),
     role="literal",
-    says=r"""With fewer experts than tasks, expected forgetting is below (21) as printed, for t from 100 to 2000.
-    $$\mathbb{E}[F_t] < \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left( r^{L_t^{(m_\tau)}} - r^{L_\tau^{(m_\tau)}}
-    \right) W + \frac{1}{t - 1} \sum_{\tau=1}^{T_1} \left( r^{L_\tau^{(m_\tau)}} - r^{L_{T_1}^{(m_\tau)}} \right)
-    \Delta + \frac{1}{t - 1} \sum_{\tau=T_1+1}^{t} \left( 1 - r^{L_t^{(m_\tau)} - L_\tau^{(m_\tau)}} \right)
-    r^{L_t^{(m_\tau)} - L_{T_1}^{(m_\tau)} - 1} \Psi_1, \quad W = \mathbb{E}\left\lVert \mathbf{w}_n \right\rVert^2,
-    \; \Delta = \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2, \; \Psi_1 = \Delta \text{
-    within a cluster}$$""",
+    says="With fewer experts than tasks, expected forgetting is below (21) as printed, for t from 100 to 2000."
+    + EQUATION_21,
     labels=experiments.at_rounds(*LATE),
 )(experiments.metric("forgetting", *LATE))
 FORGETTING.claim(
@@ -116,13 +109,7 @@ FORGETTING.claim(
     bound(at_most=printed("forgetting", *LATE, form=corrected.theorem_2)),
     role="charitable",
     where="Theorem 2, Eq. (21), third term as Appendix J derives it",
-    says=r"""Expected forgetting after exploration is below (21) with r^(L_tau - L_T1) in its third term.
-    $$\mathbb{E}[F_t] < \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left( r^{L_t^{(m_\tau)}} - r^{L_\tau^{(m_\tau)}}
-    \right) W + \frac{1}{t - 1} \sum_{\tau=1}^{T_1} \left( r^{L_\tau^{(m_\tau)}} - r^{L_{T_1}^{(m_\tau)}} \right)
-    \Delta + \frac{1}{t - 1} \sum_{\tau=T_1+1}^{t} \left( 1 - r^{L_t^{(m_\tau)} - L_\tau^{(m_\tau)}} \right)
-    r^{L_\tau^{(m_\tau)} - L_{T_1}^{(m_\tau)}} \Psi_1, \quad W = \mathbb{E}\left\lVert \mathbf{w}_n \right\rVert^2,
-    \; \Delta = \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2, \; \Psi_1 = \Delta \text{
-    within a cluster}$$""",
+    says="Expected forgetting after exploration is below (21) with r^(L_tau - L_T1) in its third term." + APPENDIX_21,
     labels=experiments.at_rounds(*LATE),
 )(experiments.metric("forgetting", *LATE))
 GENERALIZATION_ERROR.claim(
@@ -130,14 +117,8 @@ GENERALIZATION_ERROR.claim(
     experiments.FIGURE_2.at(experiments.FEW),
     bound(at_most=printed("generalization_error", *LATE, form=theory.theorem_2)),
     role="charitable",
-    says=r"""With fewer experts than tasks, expected overall generalization error is below (22), for T from 100 to 2000.
-    $$\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} r^{L_T^{(m_\tau)}} W + \frac{1}{T} \sum_{\tau=1}^{T_1}
-    r^{k_\tau} \left( 1 - r^{L_{T_1}^{(m_\tau)}} \right) \Delta + \frac{1}{T} \left\{ \sum_{\tau=1}^{T_1} \left( 1 -
-    r^{k_\tau} \right) + \sum_{\tau=T_1+1}^{T} r^{k_\tau} \left( 1 - r^{L_{T_1}^{(m_\tau)}} \right) \right\} \Psi_2
-    + \frac{1}{T} \sum_{\tau=T_1+1}^{T} \left( 1 - r^{k_\tau} \right) \Psi_1, \quad k_\tau = L_T^{(m_\tau)} -
-    L_{T_1}^{(m_\tau)}, \quad W = \mathbb{E}\left\lVert \mathbf{w}_n \right\rVert^2, \; \Delta =
-    \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2, \; \Psi_1 = \Delta \text{ within a
-    cluster}, \; \Psi_2 = \Delta \text{ to a random cluster}$$""",
+    says="With fewer experts than tasks, expected overall generalization error is below (22), for T from 100 to "
+    "2000." + EQUATION_22,
     labels=experiments.at_rounds(*LATE),
 )(experiments.metric("generalization_error", *LATE))
 GENERALIZATION_ERROR.claim(
@@ -146,13 +127,7 @@ GENERALIZATION_ERROR.claim(
     bound(at_most=printed("generalization_error", *LATE, form=functools.partial(theory.theorem_2, form="appendix"))),
     role="literal",
     where="Theorem 2, Eq. (22) as Appendix J ends",
-    says=r"""The expected overall generalization error is below the appendix's form of (22), with exponents lower by 1.
-    $$\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} r^{L_T^{(m_\tau)}} W + \frac{1}{T} \sum_{\tau=1}^{T_1}
-    r^{k_\tau} \left( 1 - r^{L_{T_1}^{(m_\tau)}} \right) \Delta + \frac{1}{T} \left\{ \sum_{\tau=1}^{T_1} \left( 1 -
-    r^{k_\tau - 1} \right) + \sum_{\tau=T_1+1}^{T} r^{k_\tau} \left( 1 - r^{L_{T_1}^{(m_\tau)}} \right) \right\}
-    \Psi_2 + \frac{1}{T} \sum_{\tau=T_1+1}^{T} \left( 1 - r^{k_\tau - 1} \right) \Psi_1, \quad k_\tau =
-    L_T^{(m_\tau)} - L_{T_1}^{(m_\tau)}, \quad W = \mathbb{E}\left\lVert \mathbf{w}_n \right\rVert^2, \; \Delta =
-    \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2, \; \Psi_1 = \Delta \text{ within a
-    cluster}, \; \Psi_2 = \Delta \text{ to a random cluster}$$""",
+    says="The expected overall generalization error is below the appendix's form of (22), with exponents lower by "
+    "1." + APPENDIX_22,
     labels=experiments.at_rounds(*LATE),
 )(experiments.metric("generalization_error", *LATE))

@@ -43,8 +43,9 @@ def main() -> int:
     for num_experts in (ENOUGH, 4 * ENOUGH):
         sizes = np.array([explored_sets(rng, num_experts) for _ in range(RUNS)])
         covered.append(np.sum(np.all(sizes > 0, axis=1)))
-        print(f"M = {num_experts}: in {covered[-1]} of {RUNS} runs. {np.sum(sizes == 0, axis=1).mean():.1f} tasks on average")
-        print(f"    have none, and {np.mean(sizes.max(axis=1)) / num_experts:.0%} of experts share one task")
+        empty, shared = np.sum(sizes == 0, axis=1).mean(), np.mean(sizes.max(axis=1)) / num_experts
+        print(f"M = {num_experts}: in {covered[-1]} of {RUNS} runs; {empty:.1f} tasks have none on average,")
+        print(f"    and {shared:.0%} of the experts specialise in the same one")
     return 0 if max(covered) < RUNS / 2 else 1
 
 
