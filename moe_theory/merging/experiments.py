@@ -75,7 +75,7 @@ def _trees(
 
 TREES = _trees("trees", Dims(max_rounds=1024, max_leaves=128), RULES, (1.0, LARGE_CONSTANT), 1)
 BY_RATIO = tuple(f"rho = {ratio:g}" for ratio in SMOOTHNESS_RATIOS)  # labels
-ANY_TREE = TREES.at(tree_cell("deepest", SMOOTHNESS_RATIOS[-1]))  # for what is computed and reads no run
+TREES_BY_RATIO = Selection(TREES, None, BY_RATIO)  # all at once, for a component a rho
 GROWTH = _trees("growing-trees", Dims(max_rounds=4096, max_leaves=288), ("in-turn",), (1.0,), 64)
 
 RIVALS_FIXED = {"split_rule": RANDOM_SPLIT, "point_rule": LINE_POINT, "warm_start": False}  # what readings decide
@@ -174,7 +174,8 @@ SURFACE: dict[str, Experiment] = {
     "shares": surface("shares", rewards.SHARES, FIXED),
     "drifting": surface("drifting", rewards.SHARES, DRIFTING),
 }
-SURFACE_WORDS = {
+TANBR_ON = {name: experiment.at(policies.TANBR) for name, experiment in SURFACE.items()}
+WORDS = {
     "peaked": "a reward with one peak for all tasks",
     "flat": "a flat reward of many tasks",
     "shares": "tasks that each want an expert of their own",
@@ -211,6 +212,7 @@ ABLATION = Experiment(
     tier=SURFACES_TIER,
     keeps_state=False,
 )
+
 
 # Fig. 6: slots until 20 feasible leaves, of the tree alone, whose leaves are picked at random.
 STEP_EXPERTS = (4, 16, 64)
@@ -309,6 +311,7 @@ TIMES = Experiment(
     keeps_state=False,
     measure=costs.latencies([MERGED, *TIMED]),
 )
+SERVING = TIMES.at(BATCH)
 ROUTED_EXPERTS = (4, 64, 192)
 ROUTED_DIMS = Dims(max_experts=ROUTED_EXPERTS[-1])
 
@@ -342,6 +345,11 @@ ROUTING = Experiment(
 HORIZONS = (16, 64, 256, 1024)  # T at which corrected bounds are compared
 
 
+def computed(*labels: str, abscissa: tuple[float, ...] | None = None) -> Selection:
+    """A tree, for what is computed and reads no run."""
+    return Selection(TREES, (tree_cell("deepest", SMOOTHNESS_RATIOS[-1]),), labels or None, abscissa)
+
+
 def by_ratio(rule: str, constant: float = 1.0) -> Selection:
     """The trees under one rule, at each rho."""
     return Selection(TREES, tuple(tree_cell(rule, ratio, constant) for ratio in SMOOTHNESS_RATIOS), BY_RATIO)
@@ -358,9 +366,7 @@ def candidates(run: Run) -> Float[np.ndarray, "R B"]:
     return np.concatenate([np.ones_like(after[:1]), after[:-1]])
 
 
-def excess_for_both_constants(
-    runs: Runs, rule: str, name: str, bound: Callable[[int, Params], float]
-) -> Float[np.ndarray, "V B"]:
+def worst_excess(runs: Runs, rule: str, name: str, bound: Callable[[int, Params], float]) -> Float[np.ndarray, "V B"]:
     """Excess of an observable after T slots over its bound for T, at the worst of `HORIZONS` and either C, by rho."""
 
     def worst(cell: str) -> np.ndarray:
@@ -417,6 +423,11 @@ def _is_wide(dims: Dims, run: Run) -> bool:
     return dims.width >= theory.least_width(dims.width, NUM_ROUNDS, leaves, NUM_LAYERS, regularization, CONFIDENCE)
 
 
+def _is_linear(dims: Dims, run: Run) -> bool:
+    regularization = float(run.params.regularization)
+    return theory.linearization_error(float(NUM_ROUNDS), dims.width, NUM_LAYERS, regularization) < 1
+
+
 def _merges(dims: Dims, run: Run) -> bool:
     return run.params.num_experts >= 2 and 1 <= run.params.max_active <= run.params.num_experts
 
@@ -424,5 +435,8 @@ def _merges(dims: Dims, run: Run) -> bool:
 IN_RANGE = Hypothesis("0 < rho < 1, nu_1 > 0, C > 0 and 0 < delta <= 1", _is_in_range)
 HAS_ROOM = Hypothesis("no split was left out", lambda dims, run: not np.any(run.records.left_out))
 IS_WIDE = Hypothesis("the network is as wide as Lemma 3 asks, for a constant of 1", _is_wide)
+IS_LINEAR = Hypothesis("the terms of (9) for the width are below 1, for constants of 1", _is_linear)
 HAS_REWARDS = Hypothesis("rewards are in [0, 1]", lambda dims, run: np.all(np.abs(run.records.regret) <= 1 + 1e-6))
 MERGES = Hypothesis("K >= 2 experts, of which B <= K are merged", _merges)
+ON_TREES = (IN_RANGE, HAS_ROOM)
+ON_REWARDS = (IN_RANGE, HAS_ROOM, HAS_REWARDS)

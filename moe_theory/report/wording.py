@@ -337,7 +337,7 @@ _HOLDS = {Status.SUPPORTED, Status.VACUOUS}
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """A claim and its verdicts, a reading each."""
+    """A claim and its verdicts, each under readings of its own."""
 
     verdicts: list[Verdict]
     replaces: list[str]  # claims of the report that are refuted where this one is right
@@ -363,10 +363,10 @@ class Chapter:
 
     def counts(self, reading: str | None = None) -> Counter[Status]:
         verdicts = (verdict for entry in self.entries for verdict in entry.verdicts)
-        return Counter(verdict.status for verdict in verdicts if reading in (None, verdict.setting))
+        return Counter(verdict.status for verdict in verdicts if reading in (None, *verdict.settings))
 
     def verdict(self, entry: Entry, reading: str) -> Verdict | None:
-        return next((verdict for verdict in entry.verdicts if verdict.setting == reading), None)
+        return next((verdict for verdict in entry.verdicts if reading in verdict.settings), None)
 
 
 def arranged(report: Report) -> list[Chapter]:
@@ -379,7 +379,7 @@ def arranged(report: Report) -> list[Chapter]:
     chapters, waiting = [], judged_statements(report)
     for paper in dict.fromkeys(verdict.paper for verdict in report.verdicts):
         own = [verdicts for verdicts in by_claim.values() if verdicts[0].paper == paper]
-        readings = list(dict.fromkeys(verdict.setting for verdicts in own for verdict in verdicts))
+        readings = list(dict.fromkeys(name for verdicts in own for verdict in verdicts for name in verdict.settings))
         entries = [Entry(verdicts, replaces.get(verdicts[0].claim, [])) for verdicts in own]
         left = {entry.claim: entry for entry in entries}
         found = []
@@ -434,7 +434,7 @@ def statement_anchor(statement: Statement) -> str:
 
 
 def verdict_anchor(verdict: Verdict) -> str:
-    return f"verdict:{_safe(verdict.claim)}:{_safe(verdict.setting)}"
+    return f"verdict:{_safe(verdict.claim)}:{_safe(verdict.settings[0])}"
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:

@@ -156,11 +156,15 @@ class Archive:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
-        """The samples of replicates 0, 1, ... and the components' names; None where there are none that count."""
+    def load(
+        self, claim: Claim, reading: ReadingLike, seed: int, also: Sequence[str] = ()
+    ) -> tuple[Samples, list[str]] | None:
+        """The samples of replicates 0, 1, ... and the components' names; None where there are none that count, for the
+        readings `also` too.
+        """
         try:
             with self._path(claim, reading).open("rb") as file, np.load(file) as kept:
-                if str(kept["key"]) != key_of(claim, reading, seed):
+                if str(kept["key"]) != key_of(claim, reading, seed) or not {*also} <= {*kept["also"].tolist()}:
                     return None
                 count = int(kept["count"])
                 parts = {
@@ -172,13 +176,24 @@ class Archive:
         except (OSError, KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile):
             return None
 
-    def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:
-        """Write samples over those there are. Raises: OutputError where the folder cannot be written."""
+    def save(
+        self,
+        claim: Claim,
+        reading: ReadingLike,
+        seed: int,
+        samples: Samples,
+        labels: list[str],
+        also: Sequence[str] = (),
+    ) -> None:
+        """Write samples over those there are, with the other readings that they were seen not to depend on. Raises:
+        OutputError where the folder cannot be written.
+        """
         path = self._path(claim, reading)
         known = {name: part for name, part in samples._asdict().items() if part is not None}
         # One row for all, where all replicates have the same.
         contents = {name: part[:1] if np.all(part == part[:1]) else part for name, part in known.items()}
         contents |= {"key": key_of(claim, reading, seed), "count": samples.num_replicates, "labels": labels}
+        contents["also"] = np.array(also, str)
         buffer = io.BytesIO()
         np.savez(buffer, **contents)
         write_whole(path, buffer.getvalue(), "make room or name another --out")

@@ -4,24 +4,11 @@ Regret is on our rewards, latency and memory are of this package's small transfo
 names its reward, or the build of its rival.
 """
 
-from collections.abc import Callable
+import dataclasses
 
 import numpy as np
 
-from moe_theory.merging import policies
-from moe_theory.merging.experiments import (
-    BATCH,
-    HAS_REWARDS,
-    HAS_ROOM,
-    IN_RANGE,
-    MERGES,
-    SURFACE,
-    SURFACE_WORDS,
-    TIMED,
-    TIMES,
-    is_faster,
-    recorded,
-)
+from moe_theory.merging.experiments import MERGES, ON_REWARDS, SERVING, TANBR_ON, TIMED, WORDS, is_faster, recorded
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.runs import Run
 from moe_theory.verify.statement import Declared, bound, probability, statement
@@ -30,13 +17,14 @@ SLOTS = (32, 64, 128, 256, 512)  # where growth is looked at
 TOLERANCE = 0.1  # of an exponent that is fitted over so few slots
 ROOT = r"R_T = \mathcal{O}(\sqrt{T} \log T)"
 FASTER = r"\mathbb{P}(s_{\text{merged}} \le %.2g s_{\text{%s}}) \ge \frac{1}{2}"
+BYTES = dataclasses.replace(SERVING, labels=("share of the bytes",))
 SHARE = r"\frac{b_{\text{merged}}}{b_{\text{all}}}"
 
 SUBLINEAR = statement(
     "abstract-sublinear",
     where="Abstract and Section VI",
     says=f"The regret grows more slowly than T, like sqrt(T) log T. $${ROOT}$$",
-    hypotheses=[IN_RANGE, HAS_ROOM, HAS_REWARDS],
+    hypotheses=ON_REWARDS,
     note="Literal: on our rewards, over 512 slots against the paper's 5,000 and 10,000, with a tolerance of ours.",
 )
 SUBLINEAR.also("merging.remark.bound", role="step")
@@ -51,10 +39,10 @@ def exponent(run: Run, is_per_log: bool) -> np.ndarray:
     return centred @ values / (centred @ centred)
 
 
-for surface, words in SURFACE_WORDS.items():
+for surface, words in WORDS.items():
     SUBLINEAR.claim(
         f"merging.abstract.sublinear-root-{surface}",
-        SURFACE[surface].at(policies.TANBR),
+        TANBR_ON[surface],
         probability(at_least=0.5),
         role="literal",
         where=f"Abstract and remark on Theorem 1, on {words}",
@@ -64,7 +52,7 @@ for surface, words in SURFACE_WORDS.items():
     )(lambda run: exponent(run, is_per_log=True) <= 0.5 + TOLERANCE)
     SUBLINEAR.claim(
         f"merging.abstract.sublinear-{surface}",
-        SURFACE[surface].at(policies.TANBR),
+        TANBR_ON[surface],
         probability(at_least=0.5),
         role="literal",
         where=f"Section VI: sublinear, on {words}",
@@ -77,7 +65,7 @@ def claim_saving(of: Declared, id: str, where: str, rival: str, saving: float) -
     """That one merged expert serves a batch in so much less time than a rival."""
     of.claim(
         f"{id}-{rival}",
-        TIMES.at(BATCH),
+        SERVING,
         probability(at_least=0.5),
         role="literal",
         where=f"{where}, against `{rival}`, merging not counted",
@@ -106,45 +94,39 @@ MEMORY = statement(
 )
 
 
-def share_of(field: str) -> Callable[[Run], np.ndarray]:
+def share_of(run: Run, field: str) -> np.ndarray:
     """Bytes with one merged expert as a share of those with all experts (B,)."""
-
-    def value(run: Run) -> np.ndarray:
-        merged, every = (run.records[name] for name in (MERGED, "token-top-1-capacity"))
-        return np.asarray(getattr(merged, field)[0], np.float64) / np.asarray(getattr(every, field)[0], np.float64)
-
-    return value
+    methods = (run.records[name] for name in (MERGED, "token-top-1-capacity"))
+    merged, every = (np.asarray(getattr(method, field)[0], np.float64) for method in methods)
+    return merged / every
 
 
-MEMORY.claim(
-    "merging.abstract.memory-loaded",
-    TIMES.at(BATCH),
-    bound(at_most=0.8),
-    role="literal",
-    where="Abstract and Section V-B: 20 to 25 %, of parameters",
-    says="One merged expert a layer takes at least 20 % fewer bytes of parameters than all experts. "
-    f"$${SHARE} \\le 0.8$$",
-    labels=["share of the bytes"],
-    exact=True,
-)(share_of("loaded_bytes"))
 MEMORY.claim(
     "merging.abstract.memory-loaded-at-most",
-    TIMES.at(BATCH),
+    BYTES,
     bound(at_least=0.75),
     role="ours",
     where="Abstract: up to 25 %, of parameters",
     says="One merged expert a layer takes no less than 75 % of the bytes of parameters of all experts. "
     f"$${SHARE} \\ge 0.75$$",
-    labels=["share of the bytes"],
     exact=True,
-)(share_of("loaded_bytes"))
+)(lambda run: share_of(run, "loaded_bytes"))
+MEMORY.claim(
+    "merging.abstract.memory-loaded",
+    BYTES,
+    bound(at_most=0.8),
+    role="literal",
+    where="Abstract and Section V-B: 20 to 25 %, of parameters",
+    says="One merged expert a layer takes at least 20 % fewer bytes of parameters than all experts. "
+    f"$${SHARE} \\le 0.8$$",
+    exact=True,
+)(lambda run: share_of(run, "loaded_bytes"))
 MEMORY.claim(
     "merging.abstract.memory-peak",
-    TIMES.at(BATCH),
+    BYTES,
     bound(at_most=0.8),
     role="literal",
     where="Abstract and Section V-B: 20 to 25 %, of the whole program that serves a batch",
     says="The program that serves a batch by one merged expert needs at least 20 % fewer bytes than by all of them. "
     f"$${SHARE} \\le 0.8$$",
-    labels=["share of the bytes"],
-)(share_of("peak_bytes"))
+)(lambda run: share_of(run, "peak_bytes"))

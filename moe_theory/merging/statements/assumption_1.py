@@ -3,17 +3,7 @@
 import numpy as np
 
 from moe_theory.merging import tree
-from moe_theory.merging.experiments import (
-    ABLATION,
-    CONFIDENCE,
-    CYCLIC,
-    HAS_REWARDS,
-    HAS_ROOM,
-    IN_RANGE,
-    TREES,
-    by_ratio,
-    recorded,
-)
+from moe_theory.merging.experiments import ABLATION, CONFIDENCE, CYCLIC, ON_TREES, TREES, by_ratio, recorded
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import identity, probability, statement
@@ -23,7 +13,7 @@ ASSUMPTION_1 = statement(
     where="Assumption 1",
     says=r"""Every node of depth h has a diameter of at most nu_1 rho^h, and so holds values within that of its best.
     $$\mathrm{diam}(\mathcal{H}_{h,i}) \le \nu_1 \rho^h$$""",
-    hypotheses=[IN_RANGE, HAS_ROOM],
+    hypotheses=ON_TREES,
     note="Literal: an assumption on the tree and the reward together, tested for the tree of Algorithm 1 and the "
     "paper's rho in the sup norm, and on our reward; the paper leaves the dissimilarity free.",
 )
@@ -40,7 +30,7 @@ ASSUMPTION_1 = statement(
 def diameter_excess(run: Run) -> np.ndarray:
     r"""Leaves of depth h, or what the simplex leaves of them, are at most nu_1 rho^h in diameter, in any coordinate.
     $$\mathrm{diam}(\mathcal{H}_{h,i}) \le \nu_1 \rho^h$$"""
-    return _excess(run, *tree.tightened(*_boxes(run)))
+    return _excess(run, is_cut=True)
 
 
 @ASSUMPTION_1.claim(
@@ -54,7 +44,7 @@ def diameter_excess(run: Run) -> np.ndarray:
 def cyclic_excess(run: Run) -> np.ndarray:
     r"""Split along one coordinate after another, leaves are within nu_1 rho^h, rho = 2^(-1/K), nu_1 = 2^((K-1)/K).
     $$\mathrm{diam}(\mathcal{H}_{h,i}) \le \nu_1 2^{-h/K}$$"""
-    return _excess(run, *_boxes(run))
+    return _excess(run, is_cut=False)
 
 
 @ASSUMPTION_1.claim(
@@ -63,7 +53,6 @@ def cyclic_excess(run: Run) -> np.ndarray:
     probability(at_least=1 - CONFIDENCE),
     role="literal",
     where="Assumption 1, iii) and iv), as Lemma 4 uses it",
-    hypotheses=[HAS_REWARDS],
 )
 def is_near_best(run: Run) -> np.ndarray:
     r"""The leaf with the best weights has a candidate within nu_1 rho^h of their reward, in all recorded slots.
@@ -71,16 +60,12 @@ def is_near_best(run: Run) -> np.ndarray:
     return np.all(recorded(run, "best_gap") <= _allowed(run, recorded(run, "best_depth")), axis=0)
 
 
-def _boxes(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """Corners of the leaves at the end (C, B, K)."""
+def _excess(run: Run, is_cut: bool) -> np.ndarray:
+    """By how much the longest side of the worst leaf at the end exceeds nu_1 rho^h (B,)."""
     leaves = run.state.tree
     lower, upper = (np.moveaxis(np.asarray(side, np.float64), 1, -1) for side in (leaves.lower, leaves.upper))
-    return lower, upper
-
-
-def _excess(run: Run, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """By how much the longest side of the worst leaf exceeds nu_1 rho^h (B,)."""
-    leaves = run.state.tree
+    if is_cut:
+        lower, upper = tree.tightened(lower, upper)
     sides = np.where(leaves.active, (upper - lower).max(axis=-1), 0)
     return excess(sides, _allowed(run, np.asarray(leaves.depth, np.float64))).max(axis=0)
 

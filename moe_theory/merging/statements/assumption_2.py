@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.merging import theory
-from moe_theory.merging.experiments import HAS_ROOM, IN_RANGE, SMOOTHNESS_RATIOS, TREES, by_ratio, tree_cell
+from moe_theory.merging.experiments import ON_TREES, SMOOTHNESS_RATIOS, TREES, by_ratio, tree_cell
 from moe_theory.runs import Run
 from moe_theory.verify.statement import counterexample, identity, statement
 
@@ -12,7 +12,7 @@ ASSUMPTION_2 = statement(
     where="Assumption 2",
     says=r"""Candidates have norm 1 and an NTK matrix whose smallest eigenvalue is above 0.
     $$\lVert x \rVert_2 = 1, \quad M \succeq \lambda_0 I, \quad \lambda_0 > 0$$""",
-    hypotheses=[IN_RANGE, HAS_ROOM],
+    hypotheses=ON_TREES,
     note="Literal: weights that sum to 1 have norm 1 at the simplex's corners alone, but could be divided by their "
     "norm; the kernel is singular because a leaf that stays counts in every slot, and is not over distinct weights.",
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.merging.experiments import ANY_TREE, DIMS, MERGES
+from moe_theory.merging.experiments import DIMS, MERGES, computed
 from moe_theory.runs import Run
 from moe_theory.verify.statement import alike, identity, statement
 
@@ -21,11 +21,10 @@ EQUATION_3 = statement(
 
 @EQUATION_3.claim(
     "merging.equation-3.parameters",
-    ANY_TREE,
+    computed(*(f"L = {depth}" for depth in DEPTHS)),
     identity(within=0),
     role="literal",
     where="below Eq. (3): the number of parameters",
-    labels=[f"L = {depth}" for depth in DEPTHS],
     exact=True,
 )
 def difference(run: Run) -> np.ndarray:

@@ -3,15 +3,7 @@
 import numpy as np
 
 from moe_theory.merging import theory
-from moe_theory.merging.experiments import (
-    ANY_TREE,
-    BY_RATIO,
-    HAS_ROOM,
-    IN_RANGE,
-    SMOOTHNESS_RATIOS,
-    by_ratio,
-    candidates,
-)
+from moe_theory.merging.experiments import BY_RATIO, ON_TREES, SMOOTHNESS_RATIOS, by_ratio, candidates, computed
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import alike, identity, statement
@@ -23,7 +15,7 @@ EQUATION_8 = statement(
     where="Eq. (8)",
     says=r"""At slot t there are at most 2^(1/(1-rho)) t nu_1^2 / (C^2 log(T/delta)) candidates, as 2 to the power of
     the largest depth. $$N_t \le 2^{1/(1-\rho)} \frac{t \nu_1^2}{C^2 \log(T/\delta)}$$""",
-    hypotheses=[IN_RANGE, HAS_ROOM],
+    hypotheses=ON_TREES,
     why="""At a fixed slot t the right side tends to 0 as T grows, and there is always a candidate: log(t/delta), which
     (7) at t has, may not be replaced by log(T/delta). Nor is 2^(a log X) the same as 2^a X: it is X^(a log 2).""",
     instance="rho = 0.3, C = nu_1 = delta = 1, T = 15: in slot 1 the root is a candidate, and (8) says at most 0.994.",
@@ -49,11 +41,10 @@ def candidates_beyond(run: Run) -> np.ndarray:
 
 @EQUATION_8.claim(
     "merging.equation-8.power",
-    ANY_TREE,
+    computed(*BY_RATIO),
     identity(within=1e-9),
     role="step",
     where="Eq. (8): 2 to the power of (7)",
-    labels=BY_RATIO,
     replaced_by="merging.equation-8.right-power",
     exact=True,
 )
@@ -65,11 +56,10 @@ def power_error(run: Run) -> np.ndarray:
 
 @EQUATION_8.claim(
     "merging.equation-8.right-power",
-    ANY_TREE,
+    computed(*BY_RATIO),
     identity(within=1e-9),
     role="corrected",
     where="replaces Eq. (8), its algebra",
-    labels=BY_RATIO,
     exact=True,
 )
 def right_power_error(run: Run) -> np.ndarray:

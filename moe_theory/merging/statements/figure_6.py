@@ -3,16 +3,7 @@
 import numpy as np
 
 from moe_theory.merging import uncertainty
-from moe_theory.merging.experiments import (
-    MERGES,
-    ROUTED_EXPERTS,
-    ROUTING,
-    STEP_EXPERTS,
-    STEPS,
-    experts_cell,
-    increases,
-    routed_cell,
-)
+from moe_theory.merging.experiments import MERGES, ROUTED_EXPERTS, ROUTING, STEPS, increases, routed_cell
 from moe_theory.runs import Run
 from moe_theory.verify.statement import ordering, probability, statement
 
@@ -69,11 +60,11 @@ def first_slots(*runs: Run) -> np.ndarray:
 
 @FIGURE_6.claim(
     "merging.figure-6.steps-grow",
-    STEPS.together(*(experts_cell(number) for number in STEP_EXPERTS)),
+    STEPS.together(*STEPS.cells),
     ordering(below=lambda *runs: first_slots(*runs[1:])),
     role="literal",
     where="Section V-D, Fig. 6",
-    labels=[f"K = {number}" for number in STEP_EXPERTS[1:]],
+    labels=list(STEPS.cells)[1:],
 )
 def steps_of_fewer(*runs: Run) -> np.ndarray:
     r"""With more experts it takes more slots until a tree whose leaves are picked at random has 20 feasible ones.

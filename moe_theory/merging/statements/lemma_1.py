@@ -7,16 +7,7 @@ Algorithm 1 picks leaves, so that it is held against every way to; Tanbr's own b
 import numpy as np
 
 from moe_theory.merging import corrected, theory
-from moe_theory.merging.experiments import (
-    BY_RATIO,
-    HAS_ROOM,
-    IN_RANGE,
-    LARGE_CONSTANT,
-    TREES,
-    by_ratio,
-    candidates,
-    excess_for_both_constants,
-)
+from moe_theory.merging.experiments import ON_TREES, TREES_BY_RATIO, by_ratio, candidates, worst_excess
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, excess
 from moe_theory.verify.statement import identity, statement
@@ -28,7 +19,7 @@ LEMMA_1 = statement(
     "lemma-1",
     where="Lemma 1, Eq. (5)",
     says=f"There are never more candidates than 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)). $${EQUATION_5}$$",
-    hypotheses=[IN_RANGE, HAS_ROOM],
+    hypotheses=ON_TREES,
     why="""Where C^2 log(T/delta) is large against T the right side is below the number of candidates that the root and
     its halves are: T must be large against C^2. The proof does not show it either, as 2 to the power of (7) is a power
     of T, not 2^(1/(1-rho)) times T.""",
@@ -50,10 +41,10 @@ LEMMA_1 = statement(
 )
 @LEMMA_1.claim(
     "merging.lemma-1.large-constant",
-    by_ratio("in-turn", LARGE_CONSTANT),
+    by_ratio("in-turn", 30),
     identity(within=0),
     role="literal",
-    where=f"Lemma 1, Eq. (5), C = {LARGE_CONSTANT:g}",
+    where="Lemma 1, Eq. (5), C = 30",
     says=f"With a large C there are at no slot more candidates than (5) says. $${EQUATION_5}$$",
     replaced_by="merging.lemma-1.leaves",
 )
@@ -64,14 +55,13 @@ def candidates_beyond(run: Run) -> np.ndarray:
 
 @LEMMA_1.claim(
     "merging.lemma-1.leaves",
-    TREES,
+    TREES_BY_RATIO,
     identity(within=0),
     role="corrected",
     where="replaces Lemma 1, Eq. (5)",
     says="All leaves, inactive ones too, are no more than splits at their least thresholds leave, for either C. "
     f"$${LEAVES}$$",
-    labels=BY_RATIO,
 )
 def leaves_beyond(runs: Runs) -> np.ndarray:
     """Excess over `corrected.leaf_bound` (V, B)."""
-    return excess_for_both_constants(runs, "in-turn", "num_leaves", corrected.leaf_bound)
+    return worst_excess(runs, "in-turn", "num_leaves", corrected.leaf_bound)

@@ -3,17 +3,7 @@
 import numpy as np
 
 from moe_theory.merging import corrected, theory
-from moe_theory.merging.experiments import (
-    ANY_TREE,
-    BY_RATIO,
-    HAS_ROOM,
-    IN_RANGE,
-    LARGE_CONSTANT,
-    TREES,
-    by_ratio,
-    excess_for_both_constants,
-    recorded,
-)
+from moe_theory.merging.experiments import ON_TREES, TREES_BY_RATIO, by_ratio, computed, recorded, worst_excess
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, excess
 from moe_theory.verify.statement import alike, identity, statement
@@ -27,7 +17,7 @@ LEMMA_2 = statement(
     "lemma-2",
     where="Lemma 2, Eq. (7)",
     says=f"The tree is never deeper than log(T nu_1^2 / (C^2 log(T/delta))) / (1-rho). $${EQUATION_7}$$",
-    hypotheses=[IN_RANGE, HAS_ROOM],
+    hypotheses=ON_TREES,
     why="""The proof bounds the depth of a leaf that is split, and its children are one deeper. For T large against
     C^2 log(T/delta) the slack of its last step makes up for that; otherwise the right side is below 1, or below 0, at
     a tree of depth 1.""",
@@ -51,10 +41,10 @@ LEMMA_2 = statement(
 )
 @LEMMA_2.claim(
     "merging.lemma-2.large-constant",
-    by_ratio("deepest", LARGE_CONSTANT),
+    by_ratio("deepest", 30),
     EXACTLY,
     role="literal",
-    where=f"Lemma 2, Eq. (7), C = {LARGE_CONSTANT:g}",
+    where="Lemma 2, Eq. (7), C = 30",
     says=f"With a large C the tree is at no slot deeper than (7) says. $${EQUATION_7}$$",
     replaced_by="merging.lemma-2.right-depth",
 )
@@ -80,41 +70,34 @@ def depth_beyond_step(run: Run) -> np.ndarray:
 
 
 @LEMMA_2.claim(
-    "merging.lemma-2.right-depth",
-    TREES,
-    EXACTLY,
-    role="corrected",
-    where="replaces Lemma 2, Eq. (7)",
-    labels=BY_RATIO,
+    "merging.lemma-2.right-depth", TREES_BY_RATIO, EXACTLY, role="corrected", where="replaces Lemma 2, Eq. (7)"
 )
 def depth_beyond_right(runs: Runs) -> np.ndarray:
     r"""The tree is as deep as the first slots in which each depth can be split allow, and no deeper.
     $$H(T) \le \left\lvert \{ h : e_h \le T \} \right\rvert, \quad e_h - e_{h-1} \ge \tau_h(e_h)$$"""
-    return excess_for_both_constants(runs, "deepest", "max_depth", corrected.depth_bound)
+    return worst_excess(runs, "deepest", "max_depth", corrected.depth_bound)
 
 
 @LEMMA_2.claim(
     "merging.lemma-2.simple-depth",
-    TREES,
+    TREES_BY_RATIO,
     EXACTLY,
     role="corrected",
     where="replaces Lemma 2, Eq. (7), in closed form",
     says="One level more than the proof's bound, with the least logarithm that a threshold after the root's can have. "
     f"$${SIMPLE}$$",
-    labels=BY_RATIO,
 )
 def depth_beyond_simple(runs: Runs) -> np.ndarray:
     """Excess over `corrected.simple_depth_bound` (V, B)."""
-    return excess_for_both_constants(runs, "deepest", "max_depth", corrected.simple_depth_bound)
+    return worst_excess(runs, "deepest", "max_depth", corrected.simple_depth_bound)
 
 
 @LEMMA_2.claim(
     "merging.lemma-2.log-time",
-    ANY_TREE,
+    computed("largest shortfall"),
     EXACTLY,
     role="step",
     where="Lemma 2, proof: log(t/delta) >= log(T/delta) for t <= T",
-    labels=["largest shortfall"],
     replaced_by="merging.lemma-2.log-time-right",
     exact=True,
 )
@@ -126,11 +109,10 @@ def log_time(run: Run) -> np.ndarray:
 
 @LEMMA_2.claim(
     "merging.lemma-2.log-time-right",
-    ANY_TREE,
+    computed("largest excess"),
     EXACTLY,
     role="corrected",
     where="replaces the step of Lemma 2's proof to T",
-    labels=["largest excess"],
     exact=True,
 )
 def log_time_right(run: Run) -> np.ndarray:
@@ -141,11 +123,10 @@ def log_time_right(run: Run) -> np.ndarray:
 
 @LEMMA_2.claim(
     "merging.lemma-2.log-ratio",
-    ANY_TREE,
+    computed("largest shortfall"),
     EXACTLY,
     role="step",
     where="Lemma 2, proof, last step",
-    labels=["largest shortfall"],
     exact=True,
 )
 def log_ratio(run: Run) -> np.ndarray:

@@ -2,30 +2,12 @@
 
 import numpy as np
 
-from moe_theory.merging import policies, theory
-from moe_theory.merging.experiments import (
-    ABLATION,
-    CONFIDENCE,
-    HAS_REWARDS,
-    HAS_ROOM,
-    IN_RANGE,
-    IS_WIDE,
-    NUM_LAYERS,
-    NUM_ROUNDS,
-    SURFACE,
-    recorded,
-)
-from moe_theory.merging.params import Dims
+from moe_theory.merging import theory
+from moe_theory.merging.experiments import ABLATION, CONFIDENCE, IS_LINEAR, IS_WIDE, ON_REWARDS, TANBR_ON, recorded
 from moe_theory.runs import Run
-from moe_theory.verify.statement import Hypothesis, probability, statement
+from moe_theory.verify.statement import probability, statement
 
 GAP = r"f^*(x_t^*) - f^*(x_t) \le 2 \min\{\gamma \lVert g / \sqrt{w} \rVert_{Z_{t-1}^{-1}}, 1\} + \nu_1 \rho^{h_t}"
-
-
-def is_linear(dims: Dims, run: Run) -> bool:
-    """Whether Gamma-bar is below 1, for constants of 1."""
-    regularization = float(run.params.regularization)
-    return theory.linearization_error(float(NUM_ROUNDS), dims.width, NUM_LAYERS, regularization) < 1
 
 
 LEMMA_4 = statement(
@@ -33,7 +15,7 @@ LEMMA_4 = statement(
     where="Lemma 4, Eq. (9)",
     says="A slot's regret is at most twice the confidence width of its candidate, nu_1 rho^h and two terms for the "
     f"network's width. $${GAP} + 2 \\bar{{\\Gamma}}$$",
-    hypotheses=[IN_RANGE, HAS_ROOM, HAS_REWARDS],
+    hypotheses=ON_REWARDS,
     untestable="It supposes the width of Lemma 3, of the order of T^7, and its constants are unknown; at any width "
     "that can be run its terms for the width are above 1, which no slot loses. Tested beside it, with the exploration "
     "constant of the run in place of gamma_t and without those terms, is another statement.",
@@ -42,12 +24,12 @@ LEMMA_4 = statement(
 
 @LEMMA_4.claim(
     "merging.lemma-4.gap",
-    SURFACE["peaked"].at(policies.TANBR),
+    TANBR_ON["peaked"],
     probability(at_least=1 - CONFIDENCE),
     role="ours",
     says="Where Lemma 4 applies, a slot loses at most what (9) says in all recorded slots, with probability 1 - delta. "
     f"$${GAP}$$",
-    hypotheses=[IS_WIDE, Hypothesis("its terms for the width are below 1", is_linear)],
+    hypotheses=[IS_WIDE, IS_LINEAR],
 )
 @LEMMA_4.claim(
     "merging.lemma-4.gap-at-64-by-ratio",
@@ -67,7 +49,7 @@ def is_within(run: Run) -> np.ndarray:
 for surface in ("peaked", "shares"):
     LEMMA_4.claim(
         f"merging.lemma-4.gap-at-64-{surface}",
-        SURFACE[surface].at(policies.TANBR),
+        TANBR_ON[surface],
         probability(at_least=1 - CONFIDENCE),
         role="ours",
         where=f"Lemma 4, Eq. (9) without the terms for the width, at a width of 64, rho = 0.9, reward `{surface}`",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.merging import policies
-from moe_theory.merging.experiments import HAS_REWARDS, SURFACE, recorded
+from moe_theory.merging.experiments import ON_REWARDS, SURFACE, recorded
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.statement import counterexample, identity, statement
@@ -15,7 +15,7 @@ REGRET = statement(
     where="Section IV-D, definition of the regret",
     says=r"""The best weights for a task mix are the mix applied to where the tasks' rewards are largest.
     $$x_t^* = \psi_t \mathrm{argmax}_x f^*(x)$$""",
-    hypotheses=[HAS_REWARDS],
+    hypotheses=ON_REWARDS,
     why="The formula multiplies the mix by an argmax; read as weights, it is the mean of the tasks' own best weights, "
     "which is not best for the mix. The words beside it, the weights with the highest reward, are right.",
     instance="Two tasks with rewards x_1 and x_2 in the mix (0.7, 0.3): the mean of the tasks' best weights is "

@@ -6,16 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.merging import corrected, theory
-from moe_theory.merging.experiments import (
-    ANY_TREE,
-    BY_RATIO,
-    GROWTH,
-    HAS_ROOM,
-    IN_RANGE,
-    SMOOTHNESS_RATIOS,
-    recorded,
-    tree_cell,
-)
+from moe_theory.merging.experiments import BY_RATIO, GROWTH, ON_TREES, SMOOTHNESS_RATIOS, computed, recorded, tree_cell
 from moe_theory.merging.params import Params
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
@@ -26,21 +17,22 @@ LARGEST_RATIO = SMOOTHNESS_RATIOS[-1]
 EXPONENT = corrected.regret_exponent(LARGEST_RATIO)
 SIZES = (1e6, 1e8, 1e10, 1e12)  # T at which the right side of (6) is looked at
 SUMS = dataclasses.replace(GROWTH.at(tree_cell("in-turn", LARGEST_RATIO)), abscissa=GROWING)
-BOUNDS = dataclasses.replace(ANY_TREE, abscissa=SIZES)
+BOUNDS = computed(abscissa=SIZES)
 NEURAL = r"3 \sqrt{T} \sqrt{\tilde{d} \log(1 + TN/\lambda) + 2} \left[ \cdot \right]"
+ROOT = r"\mathcal{O}(\sqrt{T} \log T)"
 
 REMARK = statement(
     "remark",
     where="Remark on Theorem 1",
     says=r"""The bound of Theorem 1, and so the regret, is O(d sqrt(T) log T).
     $$R_T = \mathcal{O}(\tilde{d} \sqrt{T} \log T)$$""",
-    hypotheses=[IN_RANGE, HAS_ROOM],
+    hypotheses=ON_TREES,
     why="""The right side of (6) has + T + 1, which the remark drops, so that it is linear in T. T stands for the sum of
-    nu_1 rho^h over the leaves picked in (10), and that sum is not O(sqrt(T) log T) either: the threshold (2) lets
+    nu_1 rho^h over the leaves picked in (10), and that sum need not be O(sqrt(T) log T) either: the threshold (2) lets
     shallow leaves be picked so often that it can grow like T^a with a above 1/2.""",
     instance="Effective dimension 10, rho = 0.9, other constants 1: from T = 1e10 to 1e12 the right side over log T "
-    "grows like T^0.957, claimed T^0.5. The sum itself grows like T^0.74 from T = 1,024 to 4,096 if leaves are picked "
-    "in turn.",
+    "grows like T^0.957, claimed T^0.5. The sum over log T grows like T^0.74 from T = 1,024 to 4,096 if leaves are "
+    "picked in turn.",
     corrected=r"""Without T + 1 the right side is as the remark says, and the sum adds T^a (log T)^(1-a).
     $$R_T = \mathcal{O}\left(\tilde{d} \sqrt{T} \log T + T^a (\log T)^{1-a}\right), \quad
     a = \frac{\log(2/\rho)}{\log(2/\rho^2)}$$""",
@@ -96,38 +88,30 @@ def relative_excess(run: Run) -> np.ndarray:
     return excess(sums_over(0)(run) / bounds, 1.0).max(axis=0)
 
 
-@REMARK.claim(
+def parts() -> list[tuple[float, theory.RegretBound]]:
+    """T and (6) for an effective dimension of 10, at N of Lemma 1."""
+    params = Params(smoothness_ratio=LARGEST_RATIO)
+    return [(size, theory.theorem_1(size, 10.0, float(theory.leaf_bound(size, params)))) for size in SIZES]
+
+
+REMARK.claim(
     "merging.remark.bound",
     BOUNDS,
     rate(at_most=0.5),
     role="charitable",
     where="Remark on Theorem 1, the right side of (6) itself",
     says=f"""The right side of (6), of a given effective dimension, is O(sqrt(T) log T).
-    $${NEURAL} + T + 1 = \\mathcal{{O}}(\\sqrt{{T}} \\log T)$$""",
+    $${NEURAL} + T + 1 = {ROOT}$$""",
     replaced_by="merging.remark.neural-part",
     exact=True,
-)
-def right_sides(run: Run) -> np.ndarray:
-    """The right side of (6) over log T (V, B)."""
-    return alike(run, [(part.confidence + part.norm + part.remainder) / np.log(size) for size, part in _parts()])
-
-
-@REMARK.claim(
+)(lambda run: alike(run, [(it.confidence + it.norm + it.remainder) / np.log(size) for size, it in parts()]))
+REMARK.claim(
     "merging.remark.neural-part",
     BOUNDS,
     rate(at_most=0.5),
     role="corrected",
     where="replaces the remark on Theorem 1, without the T + 1 of (6)",
     says=f"""Without T + 1, of a given effective dimension, the right side of (6) is O(sqrt(T) log T).
-    $${NEURAL} = \\mathcal{{O}}(\\sqrt{{T}} \\log T)$$""",
+    $${NEURAL} = {ROOT}$$""",
     exact=True,
-)
-def neural_sides(run: Run) -> np.ndarray:
-    """The same without T + 1 (V, B)."""
-    return alike(run, [(part.confidence + part.norm) / np.log(size) for size, part in _parts()])
-
-
-def _parts() -> list[tuple[float, theory.RegretBound]]:
-    """(6) for an effective dimension of 10, at N of Lemma 1, by T."""
-    params = Params(smoothness_ratio=LARGEST_RATIO)
-    return [(size, theory.theorem_1(size, 10.0, float(theory.leaf_bound(size, params)))) for size in SIZES]
+)(lambda run: alike(run, [(it.confidence + it.norm) / np.log(size) for size, it in parts()]))
