@@ -185,7 +185,7 @@ def judge_limit_probability(
     has been at most the margin all along them, and is nowhere there shown to be lower than at the end. REFUTED where
     it is above the margin at the end and falls over the last two decades, if at all, with an exponent below
     `SLOWEST_FALL`. All this by simultaneous Clopper-Pearson intervals; anything else is left open, such as a
-    probability that is large and falls, or one that falls towards a positive number. What falls as slowly as
+    probability that is large and falls, or one still falling towards a positive number. What falls as slowly as
     1/log(1/x) below x = 1e-10 counts as not falling.
     """
     claimed = np.full(happened.shape[1], 0.0 if at_most else 1.0)

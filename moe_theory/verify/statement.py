@@ -12,10 +12,11 @@ A statement's status is derived from the verdicts on its claims by their roles (
 
 import dataclasses
 import fnmatch
+import functools
 import inspect
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any, TypeVar
 
@@ -137,72 +138,66 @@ class Declared(Statement):
         criterion: Criterion,
         *,
         role: str,
-        says: str | None = None,
         where: str | None = None,
         labels: Sequence[str] | Callable[..., Sequence[str]] | None = None,
         hypotheses: Iterable[Hypothesis] = (),
-        replaced_by: str | None = None,
+        instead: str | None = None,
         exact: bool = False,
-    ) -> Callable[[F], F]:
+        says: str | None = None,
+        replaced_by: str | None = None,
+    ) -> "Declaration":
         """Decorates the function that measures what a claim is about, and registers the claim.
 
         The function gets one run of a selection at a time, or all runs by name where `runs` is an experiment, and
         gives one number a replicate (B,), or components (V, B): replicates come last, as in states and records. Its
-        docstring says what is claimed, in words and, between `$$`, as a formula.
+        docstring says what is claimed, in words and, between `$$`, as a formula; or `.says(...)` does, where several
+        claims share a function. Each role has a method of its name: `LEMMA.charitable("lemma-8.experts", ...)`.
 
         Args:
             id: "lemma-8.experts", which a paper's name then goes before; whole where no paper's folder declares it.
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
             criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`, or of
                 a limit: `limit_probability`, `limit_rate` and `limit_ordering`.
-            says: in place of the docstring, for a function that several claims share.
-            where: of the claim, where it is more than the statement's.
+            where: of the claim, where it is more than the statement's; for a corrected one "replaces" that.
             labels: names of the components, where the selection gives none.
             hypotheses: beside the statement's own.
-            replaced_by: id of the claim that holds instead, likewise.
+            instead: id of the claim that holds where this one does not, written likewise.
             exact: whether nothing random enters: algebra, enumeration, a constructed instance.
-        Raises: InvalidClaimError or InvalidStatementError for an incomplete declaration, or an id that is taken.
+        Raises: InvalidStatementError for another role.
         """
+        instead = instead or replaced_by
         if role not in list(Role):
             raise InvalidStatementError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
-        module, hypotheses = _caller(), tuple(hypotheses)
+        calls = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
+        its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
+        checks = (*self.checks, *hypotheses)
+        about = {
+            "id": self._whole(id),
+            "paper": self.judged_under,
+            "where": where or (f"replaces {self.where}" if role == Role.CORRECTED else self.where),
+            "kind": criterion.kind,
+            "margin": criterion.margin,
+            "experiment": selection.experiment,
+            "predict": its["value"],
+            "scale": its["scale"],
+            "trivial": its["trivial"],
+            "labels": _names(selection, labels),
+            "hypotheses": _checked(checks, selection) if checks else None,
+            "replaced_by": instead and self._whole(instead),
+            "side": criterion.side,
+            "abscissa": selection.abscissa if criterion.kind in _OVER_A_GRID else None,
+            "module": _caller(),
+            "is_computed": exact,
+        }
+        return Declaration(self, Role(role), selection, about, says)
 
-        id, replaced_by = self._whole(id), replaced_by and self._whole(replaced_by)
-
-        def declare(function: F) -> F:
-            text, formula = worded(function.__doc__ or "" if says is None else says)
-            calls = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
-            its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
-            checks = (*self.checks, *hypotheses)
-            register(
-                Claim(
-                    id=id,
-                    paper=self.judged_under,
-                    where=where or self.where,
-                    statement=text,
-                    kind=criterion.kind,
-                    margin=criterion.margin,
-                    experiment=selection.experiment,
-                    observe=selection.measured(function),
-                    predict=its["value"],
-                    scale=its["scale"],
-                    trivial=its["trivial"],
-                    labels=_names(selection, labels),
-                    hypotheses=_checked(checks, selection) if checks else None,
-                    formula=formula,
-                    replaced_by=replaced_by,
-                    side=criterion.side,
-                    abscissa=selection.abscissa if criterion.kind in _OVER_A_GRID else None,
-                    module=module,
-                    function=function,
-                    is_computed=exact,
-                )
-            )
-            self.roles[id] = Role(role)
-            return function
-
-        return declare
+    charitable = functools.partialmethod(claim, role=Role.CHARITABLE)
+    literal = functools.partialmethod(claim, role=Role.LITERAL)
+    step = functools.partialmethod(claim, role=Role.STEP)
+    figure = functools.partialmethod(claim, role=Role.FIGURE)
+    replacement = functools.partialmethod(claim, role=Role.CORRECTED)
+    ours = functools.partialmethod(claim, role=Role.OURS)
 
     def also(self, *ids: str, role: str) -> None:
         """Counts claims of other statements among its own, in this role."""
@@ -211,6 +206,29 @@ class Declared(Statement):
     def _whole(self, id: str) -> str:
         is_whole = not self.is_of_a_paper or id.startswith(f"{self.judged_under}.")
         return id if is_whole else f"{self.judged_under}.{id}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Declaration:
+    """A claim that lacks what measures it: it decorates the function that does."""
+
+    statement: Declared
+    role: Role
+    selection: Selection
+    about: Mapping[str, Any]  # fields of the `Claim`
+    words: str | None = None  # in place of the function's docstring
+
+    def says(self, words: str) -> "Declaration":
+        """With these words in place of the function's docstring."""
+        return dataclasses.replace(self, words=words)
+
+    def __call__(self, function: F) -> F:
+        """Registers the claim. Raises: InvalidClaimError for an incomplete declaration, or an id that is taken."""
+        text, formula = worded(function.__doc__ or "" if self.words is None else self.words)
+        observe = self.selection.measured(function)
+        made = register(Claim(**self.about, statement=text, formula=formula, observe=observe, function=function))
+        self.statement.roles[made.id] = self.role
+        return function
 
 
 _OVER_A_GRID = {"rate", *LIMITS}
