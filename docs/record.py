@@ -45,7 +45,11 @@ def trimmed(folder: Path) -> Recorded:
         raise InvalidReportError(f"{folder} has verdicts on {found}, not on one paper. Run `moe-theory verify PAPER`.")
     (paper,) = papers
     readings = {name.removeprefix(f"{paper}."): words for name, words in report.readings.items()}
-    judged = {(verdict.claim, verdict.reading): verdict.to_json() for verdict in report.verdicts}
+    judged = {
+        (verdict.claim, reading): {**verdict.to_json(), "reading": reading}
+        for verdict in report.verdicts
+        for reading in (verdict.reading, *verdict.also)
+    }
     wanted = [(claim.id, reading) for claim in select_claims([paper]) for reading in readings]
     if missing := [pair for pair in wanted if pair not in judged]:
         raise InvalidReportError(

@@ -68,8 +68,8 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 )
 @json_option(
     "what verdicts.json holds, with schema, summary (verdicts by status), command, seed, error, "
-    "versions and verdicts; with --list a list of claim, reading, experiment and replicates; with --self-test passed, "
-    "seed, tolerance, num_claims and rows."
+    "versions and verdicts; with --list a list of claim, reading, also (readings that make no difference to it), "
+    "experiment and replicates; with --self-test passed, seed, tolerance, num_claims and rows."
 )
 def verify(out: Path, fresh: bool, only_list: bool, planted: bool, as_json: bool, **asked: Any) -> None:
     """Judge claims by Monte Carlo.
@@ -117,19 +117,21 @@ def request_of(
 def _list(request: "Request", replicates: int | None, as_json: bool) -> None:
     rows = [
         {
-            "claim": claim.id,
-            "reading": study.reading.name,
+            "claim": blank.claim,
+            "reading": blank.reading,
+            "also": blank.also,
             "experiment": study.experiment.name,
             "replicates": replicates or study.experiment.replicates,
         }
         for study in request.studies
-        for claim in study.claims
+        for blank in study.blanks
     ]
     if as_json:
         print_json(rows)
     else:
-        line = "{claim} under {reading}: {replicates} replicates of {experiment}"
-        print_lines(open_console(), *(line.format(**row) for row in rows))
+        line = "{claim} under {readings}: {replicates} replicates of {experiment}"
+        told = (line.format(readings=" and ".join([row["reading"], *row["also"]]), **row) for row in rows)
+        print_lines(open_console(), *told)
 
 
 def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:

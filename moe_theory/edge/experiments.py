@@ -170,7 +170,7 @@ SETTING = (
     Hypothesis("fewer samples than features, s < p", lambda dims, run: dims.num_samples < dims.num_features),
     Hypothesis("0 < sigma_0 < 1", lambda dims, run: 0 < run.params.truth_scale < 1),
     Hypothesis(
-        "truths of a cluster are O(sigma_0^2) apart, and share a signal or point along their own",
+        "truths of a cluster are O(sigma_0^2) apart, and their signal is the cluster's or along them",
         lambda dims, run: run.params.cluster_spread <= run.params.truth_scale**2,
     ),
 )

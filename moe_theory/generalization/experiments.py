@@ -26,13 +26,21 @@ from moe_theory.generalization.instances import (
 )
 from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.generalization.training import best_experts, gap, system
-from moe_theory.runs import Cell, Progress, run_cells
+from moe_theory.runs import Cell, Progress, Run, run_cells
 from moe_theory.verify import Experiment
+from moe_theory.verify.claim import Selection
+from moe_theory.verify.statement import Hypothesis, identity
 
 EXACT, LEARNED = "exact", "learned"
+TO_ROUNDING = identity(within=1e-5)  # of sums in float32 of numbers that are below 100
+EXACTLY = identity(within=1e-9)  # of logarithms in float64
 SYMBOLS = {"T": "num_experts", "k": "num_active", "m": "num_samples", "W": "router_norm"}
 Sizes = Mapping[str, Any]  # values by the paper's symbols
 Settings = Mapping[str, Mapping[str, Any]]  # overrides of the parameters, by the cells' names
+DEFINITION_1 = Hypothesis(
+    "k of T experts are active (Definition 1)",
+    lambda dims, run: 1 <= int(run.params.num_active) <= int(run.params.num_experts) <= dims.max_experts,
+)
 
 
 def cell_name(**sizes: float) -> str:
@@ -84,7 +92,8 @@ FEW_CELLS = _drawn(
     Dims(FEW_CELL_EXPERTS[-1], 1, FEW_CELL_SAMPLES),
     _settings(({"T": T} for T in FEW_CELL_EXPERTS), k=1, m=FEW_CELL_SAMPLES),
     1024,
-)
+)  # By T, gaps near the middle of their distribution, where neither side of ghost sampling is 0 or 1.
+CELL_GAPS = {16: (0.1, 0.12), 64: (0.15, 0.2)}
 
 # A learned router on one coordinate, k = 1, experts in a ball (counterexample B, with fewer samples: they cost time).
 LEARNED_EXPERTS, LEARNED_FEATURES = 64, 2
@@ -132,6 +141,7 @@ LONE_POINT = _drawn(
     "lone-points", lone_points, Dims(2, 1, LONE_SAMPLES), _settings([{"m": LONE_SAMPLES}], T=2, k=1), 64
 )
 (LONE_CELL,) = LONE_POINT.cells
+FORMULA = LONE_POINT.at(LONE_CELL)  # for claims on formulas, a cheap run whose draws they ignore
 
 # A given linear router: over T at k = 1, and over k at T = 8 with gates that are nearly even (W = 1) and far from it
 # (W = 8). At k = 1 all gates are 1 whatever W, which then does not name the cell.
@@ -223,9 +233,43 @@ TRAINED = {
 }
 
 
-def gaps_of(runs: Mapping[str, Any], names: Iterable[str]) -> Float[np.ndarray, "B V"]:
-    """The last recorded gaps of the named cells, one column each."""
-    return np.stack([np.asarray(runs[name].records[-1], np.float64) for name in names], axis=1)
+def shown(run: Run, *names: str) -> Float[np.ndarray, "*rest B"]:
+    """The field of these nested names in the only round of a run, in float64."""
+    record: Any = run.records
+    for name in names:
+        record = getattr(record, name)
+    return record[0].astype(np.float64)
+
+
+def shows(*names: str) -> Callable[[Run], Float[np.ndarray, "*rest B"]]:
+    """`shown` as a function of the run."""
+    return lambda run: shown(run, *names)
+
+
+def delta_of(run: Run) -> float:
+    """The probability with which a bound may fail."""
+    return float(run.params.delta)
+
+
+def difference(run: Run) -> Float[np.ndarray, " B"]:
+    """L_S - L_S' of the one function of `COIN`."""
+    return shown(run, "risk") - shown(run, "ghost")
+
+
+def is_beyond(run: Run, name: str, gaps: Iterable[float]) -> Float[np.ndarray, "V B"]:
+    """Whether a recorded gap is above each of these, as 0 and 1."""
+    return (shown(run, name) > np.array(gaps)[:, None]).astype(np.float64)
+
+
+def gap_of(run: Run) -> Float[np.ndarray, " B"]:
+    """The gap of an instance that is drawn, or the last recorded one of classifiers that are trained."""
+    records = run.records
+    return np.asarray(records[-1], np.float64) if isinstance(records, np.ndarray) else records.gap[-1]
+
+
+def every(experiment: Experiment) -> Selection:
+    """All cells of an experiment, a component each."""
+    return experiment.over(tuple(experiment.cells))
 
 
 def best_gaps(
@@ -262,7 +306,7 @@ def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int,
 
     Raises: InvalidParamsError for a class that has no finite d_N under the cell's reading.
     """
-    sizes = _sizes(params)
+    sizes = sizes_of(params)
     reading = "router-dimension" if params.whole_router else "mask-dimension"
     dimension = max(complexity.natarajan(router, *sizes[:2], num_features, reading), least_natarajan)
     return float(theory.theorem_1(*sizes, rademacher, dimension, LIPSCHITZ, float(params.delta)))
@@ -271,8 +315,9 @@ def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int,
 def corrected_bounds_at(params: Any, num_features: int, share: float = 1.0) -> corrected.Bounds:
     """The bounds that hold for linear experts and routers, at `share` of the cell's delta."""
     norms = (float(params.expert_norm), 1.0, float(params.router_norm))
-    return corrected.bounds(*_sizes(params), num_features, *norms, LIPSCHITZ, share * float(params.delta))
+    return corrected.bounds(*sizes_of(params), num_features, *norms, LIPSCHITZ, share * float(params.delta))
 
 
-def _sizes(params: Any) -> tuple[int, int, int]:
+def sizes_of(params: Any) -> tuple[int, int, int]:
+    """T, k and m."""
     return int(params.num_experts), int(params.num_active), int(params.num_samples)

@@ -5,24 +5,30 @@ Tier `surfaces`: Tanbr and every rival in a cell of its own on rewards whose bes
 meets the same world under each. A reading decides how Tanbr splits and where its candidates are; the rivals' cells fix
 what it decides. Tier `testbed`: slots of the trained model, with Tanbr as Algorithm 1 says, whatever the reading. Tier
 `clocks`: timings on this machine, which another run does not reproduce.
+
+What several statements measure of them and suppose of them follows at the end.
 """
 
 import functools
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.core.system import observe_info
-from moe_theory.merging import adversary, corrected, costs, evaluation, policies, rewards, uncertainty
+from moe_theory.merging import adversary, corrected, costs, evaluation, policies, rewards, theory, uncertainty
 from moe_theory.merging.params import CYCLIC_SPLIT, LINE_POINT, RANDOM_SPLIT, Dims, Params
 from moe_theory.merging.policies import Learner
 from moe_theory.merging.rewards import Reward
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.merging.system import Info, State, system
 from moe_theory.merging.tree import Tree
-from moe_theory.verify import Experiment
+from moe_theory.runs import Run
+from moe_theory.verify.claim import Experiment, Runs, Selection, excess
+from moe_theory.verify.statement import Hypothesis
 
 EXACT_TIER, SURFACES_TIER, TESTBED_TIER, CLOCKS_TIER = "exact", "surfaces", "testbed", "clocks"
 SMOOTHNESS_RATIOS = (0.3, 0.5, 0.7, 0.9)  # rho, in the paper's experiments
@@ -68,6 +74,8 @@ def _trees(
 
 
 TREES = _trees("trees", Dims(max_rounds=1024, max_leaves=128), RULES, (1.0, LARGE_CONSTANT), 1)
+BY_RATIO = tuple(f"rho = {ratio:g}" for ratio in SMOOTHNESS_RATIOS)  # labels
+TREES_BY_RATIO = Selection(TREES, None, BY_RATIO)  # all at once, for a component a rho
 GROWTH = _trees("growing-trees", Dims(max_rounds=4096, max_leaves=288), ("in-turn",), (1.0,), 64)
 
 RIVALS_FIXED = {"split_rule": RANDOM_SPLIT, "point_rule": LINE_POINT, "warm_start": False}  # what readings decide
@@ -166,6 +174,13 @@ SURFACE: dict[str, Experiment] = {
     "shares": surface("shares", rewards.SHARES, FIXED),
     "drifting": surface("drifting", rewards.SHARES, DRIFTING),
 }
+TANBR_ON = {name: experiment.at(policies.TANBR) for name, experiment in SURFACE.items()}
+WORDS = {
+    "peaked": "a reward with one peak for all tasks",
+    "flat": "a flat reward of many tasks",
+    "shares": "tasks that each want an expert of their own",
+    "drifting": "tasks that each want an expert of their own, in a mix that drifts",
+}
 
 
 # Fig. 7: Tanbr's rho, and the step of its network.
@@ -197,6 +212,7 @@ ABLATION = Experiment(
     tier=SURFACES_TIER,
     keeps_state=False,
 )
+
 
 # Fig. 6: slots until 20 feasible leaves, of the tree alone, whose leaves are picked at random.
 STEP_EXPERTS = (4, 16, 64)
@@ -295,6 +311,7 @@ TIMES = Experiment(
     keeps_state=False,
     measure=costs.latencies([MERGED, *TIMED]),
 )
+SERVING = TIMES.at(BATCH)
 ROUTED_EXPERTS = (4, 64, 192)
 ROUTED_DIMS = Dims(max_experts=ROUTED_EXPERTS[-1])
 
@@ -323,3 +340,103 @@ ROUTING = Experiment(
     keeps_state=False,
     measure=costs.choice_times({cell: form for cell, (_, form) in ROUTED.items()}),
 )
+
+# What statements measure.
+HORIZONS = (16, 64, 256, 1024)  # T at which corrected bounds are compared
+
+
+def computed(*labels: str, abscissa: tuple[float, ...] | None = None) -> Selection:
+    """A tree, for what is computed and reads no run."""
+    return Selection(TREES, (tree_cell("deepest", SMOOTHNESS_RATIOS[-1]),), labels or None, abscissa)
+
+
+def by_ratio(rule: str, constant: float = 1.0) -> Selection:
+    """The trees under one rule, at each rho."""
+    return Selection(TREES, tuple(tree_cell(rule, ratio, constant) for ratio in SMOOTHNESS_RATIOS), BY_RATIO)
+
+
+def recorded(run: Run, name: str) -> Float[np.ndarray, "R B"]:
+    """A recorded observable in every recorded slot, in float64."""
+    return np.asarray(getattr(run.records, name), np.float64)
+
+
+def candidates(run: Run) -> Float[np.ndarray, "R B"]:
+    """N_t, the active leaves that slot t picks from."""
+    after = recorded(run, "num_active")
+    return np.concatenate([np.ones_like(after[:1]), after[:-1]])
+
+
+def worst_excess(runs: Runs, rule: str, name: str, bound: Callable[[int, Params], float]) -> Float[np.ndarray, "V B"]:
+    """Excess of an observable after T slots over its bound for T, at the worst of `HORIZONS` and either C, by rho."""
+
+    def worst(cell: str) -> np.ndarray:
+        bounds = np.array([bound(slots, runs[cell].params) for slots in HORIZONS])
+        return excess(recorded(runs[cell], name)[np.array(HORIZONS) - 1], bounds[:, None]).max(axis=0)
+
+    cells = [(tree_cell(rule, ratio), tree_cell(rule, ratio, LARGE_CONSTANT)) for ratio in SMOOTHNESS_RATIOS]
+    return np.stack([np.maximum(worst(small), worst(large)) for small, large in cells])
+
+
+def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
+    """Mean of psi' f*(x) over slots `first` + 1 to `last`; 0 or a recorded slot each."""
+    places = np.searchsorted(run.rounds, [first, last])
+    assert run.rounds[places[1]] == last, "a slot that is recorded"
+    assert first in (0, run.rounds[places[0]]), "none, or a slot that is recorded"
+    total = recorded(run, "total_value")
+    return (total[places[1]] - (total[places[0]] if first else 0.0)) / (last - first)
+
+
+def late_accuracy(run: Run) -> Float[np.ndarray, " B"]:
+    """Mean accuracy over the last slots."""
+    return recorded(run, "accuracy")[-LATE:].mean(axis=0)
+
+
+def is_faster(run: Run, method: str, rival: str, share: float) -> Bool[np.ndarray, " B"]:
+    """Whether a method serves a batch in `share` of a rival's time, in each repetition."""
+    mine, other = (np.asarray(run.records[name].serving[0], np.float64) for name in (method, rival))
+    return mine <= share * other
+
+
+def increases(values: Sequence[np.ndarray]) -> Bool[np.ndarray, "V B"]:
+    """Whether each number is below the next, replicate by replicate.
+
+    Claims that it is so in most of them are sign tests: regrets and accuracies of 64 replicates are too skewed for an
+    interval of their mean at the error level of a report.
+    """
+    return np.stack([one < other for one, other in itertools.pairwise(values)])
+
+
+# What statements suppose.
+CONFIDENCE = 0.2  # delta of Lemmas 3 and 4 and of Theorem 1; the experiments' own, 1, would make them say nothing
+NUM_LAYERS = DIMS.num_hidden + 1  # L
+
+
+def _is_in_range(dims: Dims, run: Run) -> bool:
+    params = run.params
+    are_positive = params.smoothness > 0 and params.split_constant > 0
+    return 0 < params.smoothness_ratio < 1 and 0 < params.confidence <= 1 and are_positive
+
+
+def _is_wide(dims: Dims, run: Run) -> bool:
+    leaves = float(theory.leaf_bound(float(NUM_ROUNDS), run.params))
+    regularization = float(run.params.regularization)
+    return dims.width >= theory.least_width(dims.width, NUM_ROUNDS, leaves, NUM_LAYERS, regularization, CONFIDENCE)
+
+
+def _is_linear(dims: Dims, run: Run) -> bool:
+    regularization = float(run.params.regularization)
+    return theory.linearization_error(float(NUM_ROUNDS), dims.width, NUM_LAYERS, regularization) < 1
+
+
+def _merges(dims: Dims, run: Run) -> bool:
+    return run.params.num_experts >= 2 and 1 <= run.params.max_active <= run.params.num_experts
+
+
+IN_RANGE = Hypothesis("0 < rho < 1, nu_1 > 0, C > 0 and 0 < delta <= 1", _is_in_range)
+HAS_ROOM = Hypothesis("no split was left out", lambda dims, run: not np.any(run.records.left_out))
+IS_WIDE = Hypothesis("the network is as wide as Lemma 3 asks, for a constant of 1", _is_wide)
+IS_LINEAR = Hypothesis("the terms of (9) for the width are below 1, for constants of 1", _is_linear)
+HAS_REWARDS = Hypothesis("rewards are in [0, 1]", lambda dims, run: np.all(np.abs(run.records.regret) <= 1 + 1e-6))
+MERGES = Hypothesis("K >= 2 experts, of which B <= K are merged", _merges)
+ON_TREES = (IN_RANGE, HAS_ROOM)
+ON_REWARDS = (IN_RANGE, HAS_ROOM, HAS_REWARDS)

@@ -88,11 +88,16 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
                 )
     if len(reports) == 1:
         return first
-    verdicts = {(verdict.claim, verdict.setting): verdict for report in reports for verdict in report.verdicts}
+    every = [verdict for report in reports for verdict in report.verdicts]
+    last = {(verdict.claim, setting): verdict for verdict in every for setting in verdict.settings}
+    kept: dict[int, list[str]] = {}  # of a verdict, the settings that no later one is on
+    for (_, setting), verdict in last.items():
+        kept.setdefault(id(verdict), []).append(setting)
+    by_id = {id(verdict): verdict for verdict in every}
     budgets = [report.budget for report in reports if report.budget is not None]
     return dataclasses.replace(
         first,
-        verdicts=list(verdicts.values()),
+        verdicts=[by_id[id].held_for(settings) for id, settings in kept.items()],
         command="; ".join(dict.fromkeys(report.command for report in reports)),
         error=min(sum(report.error for report in reports), 1.0),
         versions={
@@ -137,6 +142,7 @@ def _read(path: Path) -> Report:
         for verdict in document.get("verdicts") or ():
             if isinstance(verdict, dict):
                 verdict.setdefault("is_computed", False)
+                verdict.setdefault("also", [])
     elif schema != SCHEMA:
         raise InvalidReportError(
             f"{path} has schema {shortened(schema)} and not {SCHEMA!r}: it is no report, or another version's. Run the "
@@ -158,15 +164,16 @@ def check(verdicts: Sequence[Verdict]) -> None:
     """
     known = set()
     for place, verdict in enumerate(verdicts):
-        here, name, curve = f"verdicts[{place}]", (verdict.claim, verdict.setting), verdict.curve
+        here, curve = f"verdicts[{place}]", verdict.curve
         for field, id in {"claim": verdict.claim, "replaced_by": verdict.replaced_by}.items():
             if id is not None and not is_id(id):
                 raise InvalidReportError(f"{here}.{field}={shortened(id)} must be {ID_WORDS}")
-        if name in known:
-            raise InvalidReportError(
-                f"{here}.claim={shortened(verdict.claim)} has two verdicts under {shortened(verdict.setting)}"
-            )
-        known.add(name)
+        for setting in verdict.settings:
+            if (verdict.claim, setting) in known:
+                raise InvalidReportError(
+                    f"{here}.claim={shortened(verdict.claim)} has two verdicts under {shortened(setting)}"
+                )
+            known.add((verdict.claim, setting))
         if curve is None:
             continue
         if len({len(column) for column in vars(curve).values() if column is not None}) > 1:

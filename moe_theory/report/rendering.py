@@ -46,11 +46,15 @@ def to_html(report: Report) -> str:
     counts = Counter(verdict.status for verdict in report.verdicts)
     facets = []  # with how many verdicts have each value, statuses in their own order
     for facet in FACETS:
-        found = Counter(str(getattr(verdict, facet)) for verdict in report.verdicts)
+        found = Counter(value for verdict in report.verdicts for value in _facet_of(verdict, facet))
         order = [status for status in Status if found[status]] if facet == "status" else found
         facets.append((facet, [(str(value), found[value]) for value in order]))
     page = templates().get_template("page.html")
     return _rendered(page, report, counts=counts, facets=facets, picture=lambda verdict: pictures[id(verdict)])
+
+
+def _facet_of(verdict: Verdict, facet: str) -> list[str]:
+    return verdict.settings if facet == "reading" else [str(getattr(verdict, facet))]
 
 
 def to_markdown(report: Report) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 PICTURE, NUMBERS = "self-test.svg", "self-test.csv"
 SIZE = (PAGE_WIDTH, 3.4)  # inches
 MARKERS: dict[Kind, str] = {kind: "os^vDPX*<>h"[place] for place, kind in enumerate(KINDS)}  # told apart in grey
+MOST_NAMES = 8  # in a line of the legend
 COLORS = ("C0", "C1", "C2")
 
 
@@ -81,8 +82,9 @@ def _draw(result: SelfTest, canvas: "FigureBase") -> None:
     _draw_power(power, [row for row in result.rows if row.measure == "power"], result.tolerance)
     _draw_size(size, [row for row in result.rows if row.measure == "size" and row.measured > 0], kinds)
     handles = [Line2D([], [], **_mark(kind), label=kind.replace("_", " ")) for kind in kinds]
+    lines = 1 + len(kinds) // (MOST_NAMES + 1)
     spacing = {"handlelength": 1.0, "handletextpad": 0.2, "columnspacing": 1.0}
-    canvas.legend(handles=handles, loc="outside upper center", ncols=len(kinds), **spacing)
+    canvas.legend(handles=handles, loc="outside upper center", ncols=-(-len(kinds) // lines), **spacing)
 
 
 def _draw_power(panel: "Axes", rows: Sequence[Row], tolerance: float) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
+from moe_theory.verify.claim import LIMITS
 from moe_theory.verify.status import Judged, StatementStatus, deciding, judged
 from moe_theory.verify.verdict import Report, Statement, Status, Stop, Verdict
 
@@ -159,6 +160,12 @@ def claimed(verdict: Verdict) -> str:
             return f"in ≤ {percentage(value)}" if value else "never violated"
         case "rate":
             return f"slope {sides[verdict.side or 'equal']} {number(value)}{within if verdict.side == 'equal' else ''}"
+        case "limit_rate":
+            return f"slope {sides[verdict.side or 'equal']} {number(value)} in the limit"
+        case "limit_probability":
+            return f"tends to {number(value)}"
+        case "limit_ordering":
+            return f"log ratio < {number(margin)} in the limit"
         case "probability":
             return f"in {sides[verdict.side or 'at_most']} {percentage(value)}"
     return f"{sides[verdict.side or verdict.kind]} {number(value)}"
@@ -166,7 +173,7 @@ def claimed(verdict: Verdict) -> str:
 
 def measured(verdict: Verdict) -> str:
     """What was measured: "2.74 ± 0.07", "64 of 64"."""
-    if verdict.kind in {"probability", "counterexample"} and math.isfinite(verdict.observed):
+    if verdict.kind in {"probability", "counterexample", "limit_probability"} and math.isfinite(verdict.observed):
         return f"{round(verdict.observed * verdict.replicates):,} of {verdict.replicates:,}"
     return with_error(verdict.observed, verdict.standard_error)
 
@@ -215,7 +222,11 @@ def sentence(verdict: Verdict) -> str:
             where = verdict.at if "end" in verdict.at else "slope"
             claim = " ".join(f"claimed {side} {number(verdict.predicted)}".split())
             return f"The {where} is {number(verdict.observed)} ({low} to {high}); {claim}."
-    return headline(verdict)
+    return _begun(headline(verdict))
+
+
+def _begun(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _open(verdict: Verdict) -> str:
@@ -223,8 +234,8 @@ def _open(verdict: Verdict) -> str:
     low, high = verdict.interval
     if verdict.kind == "counterexample":
         return f"{measured(verdict)} instances violate it, which decides nothing."
-    if verdict.kind == "identity" or not math.isfinite(verdict.observed):
-        return headline(verdict)
+    if verdict.kind in {"identity", *LIMITS} or not math.isfinite(verdict.observed):
+        return _begun(headline(verdict))
     if not (math.isfinite(low) and math.isfinite(high)):
         about = f"measured {measured(verdict)}, claimed {claimed(verdict)}"
         return f"{verdict.replicates:,} runs leave it open: {about}; their tails are too heavy for an interval."
@@ -326,7 +337,7 @@ _HOLDS = {Status.SUPPORTED, Status.VACUOUS}
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """A claim and its verdicts, a reading each."""
+    """A claim and its verdicts, each under readings of its own."""
 
     verdicts: list[Verdict]
     replaces: list[str]  # claims of the report that are refuted where this one is right
@@ -352,10 +363,10 @@ class Chapter:
 
     def counts(self, reading: str | None = None) -> Counter[Status]:
         verdicts = (verdict for entry in self.entries for verdict in entry.verdicts)
-        return Counter(verdict.status for verdict in verdicts if reading in (None, verdict.setting))
+        return Counter(verdict.status for verdict in verdicts if reading in (None, *verdict.settings))
 
     def verdict(self, entry: Entry, reading: str) -> Verdict | None:
-        return next((verdict for verdict in entry.verdicts if verdict.setting == reading), None)
+        return next((verdict for verdict in entry.verdicts if reading in verdict.settings), None)
 
 
 def arranged(report: Report) -> list[Chapter]:
@@ -368,7 +379,7 @@ def arranged(report: Report) -> list[Chapter]:
     chapters, waiting = [], judged_statements(report)
     for paper in dict.fromkeys(verdict.paper for verdict in report.verdicts):
         own = [verdicts for verdicts in by_claim.values() if verdicts[0].paper == paper]
-        readings = list(dict.fromkeys(verdict.setting for verdicts in own for verdict in verdicts))
+        readings = list(dict.fromkeys(name for verdicts in own for verdict in verdicts for name in verdict.settings))
         entries = [Entry(verdicts, replaces.get(verdicts[0].claim, [])) for verdicts in own]
         left = {entry.claim: entry for entry in entries}
         found = []
@@ -423,7 +434,7 @@ def statement_anchor(statement: Statement) -> str:
 
 
 def verdict_anchor(verdict: Verdict) -> str:
-    return f"verdict:{_safe(verdict.claim)}:{_safe(verdict.setting)}"
+    return f"verdict:{_safe(verdict.claim)}:{_safe(verdict.settings[0])}"
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:

@@ -117,9 +117,9 @@ class Experiment:
         Raises: InvalidClaimError for cells that are not there, or that differ in more than the parameter.
 
         Examples:
-            >>> from moe_theory.continual.experiments import ROUTER_EXPERT_GRID
-            >>> ROUTER_EXPERT_GRID.over("num_experts", 20, 40).abscissa
-            (20.0, 40.0)
+            >>> from moe_theory.edge.experiments import ADAPTIVE
+            >>> ADAPTIVE.over("num_experts", 30, 50).labels
+            ('M = 30', 'M = 50')
         """
         if isinstance(axis, Mapping):
             return Selection(self, tuple(axis), tuple(axis), tuple(map(float, axis.values())))
@@ -137,11 +137,11 @@ class Experiment:
         return Selection(self, cells, cells, tuple(map(float, chosen)))
 
     def at(self, cell: str) -> "Selection":
-        """One run that a claim looks at, whose components it names itself."""
+        """One run that a claim looks at, whose components it names itself. Raises: InvalidClaimError for no cell."""
         return Selection(self, (cell,))
 
     def together(self, *cells: str) -> "Selection":
-        """Runs that a claim's functions get at once, as so many arguments."""
+        """Runs that a claim's functions get at once, as so many arguments. Raises: InvalidClaimError for no cell."""
         return Selection(self, cells, is_joint=True)
 
     @property

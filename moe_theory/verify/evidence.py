@@ -1,5 +1,7 @@
 """Evidence: runs of an experiment, the samples that claims take from them, and samples kept on disk."""
 
+import ast
+import functools
 import hashlib
 import io
 import sys
@@ -13,11 +15,14 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+import moe_theory
 from moe_theory.core.errors import InvalidClaimError
 from moe_theory.runs import Cell, Progress, replicate_rounds, run_cells
 from moe_theory.runs.files import write_whole
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike, Runs
+
+SHOWN_BY = {"cli", "report", "tour"}  # folders of the package that decide no numbers
 
 
 def take_runs(
@@ -151,11 +156,15 @@ class Archive:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
-        """The samples of replicates 0, 1, ... and the components' names; None where there are none that count."""
+    def load(
+        self, claim: Claim, reading: ReadingLike, seed: int, also: Sequence[str] = ()
+    ) -> tuple[Samples, list[str]] | None:
+        """The samples of replicates 0, 1, ... and the components' names; None where there are none that count, for the
+        readings `also` too.
+        """
         try:
             with self._path(claim, reading).open("rb") as file, np.load(file) as kept:
-                if str(kept["key"]) != key_of(claim, reading, seed):
+                if str(kept["key"]) != key_of(claim, reading, seed) or not {*also} <= {*kept["also"].tolist()}:
                     return None
                 count = int(kept["count"])
                 parts = {
@@ -167,13 +176,24 @@ class Archive:
         except (OSError, KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile):
             return None
 
-    def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:
-        """Write samples over those there are. Raises: OutputError where the folder cannot be written."""
+    def save(
+        self,
+        claim: Claim,
+        reading: ReadingLike,
+        seed: int,
+        samples: Samples,
+        labels: list[str],
+        also: Sequence[str] = (),
+    ) -> None:
+        """Write samples over those there are, with the other readings that they were seen not to depend on. Raises:
+        OutputError where the folder cannot be written.
+        """
         path = self._path(claim, reading)
         known = {name: part for name, part in samples._asdict().items() if part is not None}
         # One row for all, where all replicates have the same.
         contents = {name: part[:1] if np.all(part == part[:1]) else part for name, part in known.items()}
         contents |= {"key": key_of(claim, reading, seed), "count": samples.num_replicates, "labels": labels}
+        contents["also"] = np.array(also, str)
         buffer = io.BytesIO()
         np.savez(buffer, **contents)
         write_whole(path, buffer.getvalue(), "make room or name another --out")
@@ -189,15 +209,15 @@ class Archive:
 def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
     """A digest of everything that decides a claim's samples: source, parameters, seed, precision, versions."""
     experiment = claim.experiment
-    outside = hashlib.sha256()
+    own = hashlib.sha256()
     for path in sources_of(claim):
-        outside.update(str(path).encode())
-        outside.update(path.read_bytes())
+        own.update(str(path).encode())
+        own.update(path.read_bytes())
     cells = {name: reading.params(**overrides) for name, overrides in experiment.cells.items()}
     stored = "" if experiment.stored is None else experiment.stored.digest
     parts = (
-        repr(fingerprint()),
-        outside.hexdigest(),
+        repr(fingerprint(*_shared_sources())),
+        own.hexdigest(),
         claim.id,
         repr((claim.kind, claim.margin, claim.side, claim.abscissa)),
         repr((experiment.name, experiment.dims, experiment.num_rounds, experiment.record_every)),
@@ -209,16 +229,41 @@ def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
 
 
 def sources_of(claim: Claim) -> list[Path]:
-    """The files outside this package that a claim's numbers may depend on. Any function in them may decide a sample:
-    they are the file or the package that declares the claim, and everything imported from its folder.
+    """The files beside those that all claims share that a claim's numbers may depend on. Of a claim of this package the
+    file of its statement, and what that imports from its folder; of another one, where any function may decide a
+    sample, the file or the package that declares it, and everything imported from its folder.
     """
     home = sys.modules.get(claim.module.partition(".")[0])
-    if home is None or not getattr(home, "__file__", None) or claim.module.startswith("moe_theory."):
+    if home is None or not getattr(home, "__file__", None):
         return []
+    if claim.module.startswith("moe_theory."):
+        return sorted(_with_neighbours(claim.module, set()))
     own = Path(str(home.__file__)).resolve()
     files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     imported = {Path(file).resolve() for file in files if file}
     return sorted({own} | {file for file in imported if file.suffix == ".py" and own.parent in file.parents})
+
+
+def _with_neighbours(module: str, known: set[Path]) -> set[Path]:
+    """A module's file, and those of the modules of its folder that it imports."""
+    path = Path(str(sys.modules[module].__file__)).resolve()
+    if path not in known:
+        known.add(path)
+        folder = module.rpartition(".")[0]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(folder):
+                for name in (node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)):
+                    if name != folder and name in sys.modules:
+                        _with_neighbours(name, known)
+    return known
+
+
+@functools.cache
+def _shared_sources() -> tuple[str, ...]:
+    """The package's files that may decide any claim's numbers: all but statements, and what only shows results."""
+    root = Path(moe_theory.__file__).parent
+    files = (path.relative_to(root) for path in root.rglob("*.py"))
+    return tuple(sorted(str(path) for path in files if not {"statements", *SHOWN_BY} & set(path.parts[:-1])))
 
 
 def _call(function: Callable | None, default: Any, *arguments: Any) -> Any:

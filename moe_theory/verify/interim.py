@@ -14,6 +14,7 @@ from moe_theory.core.errors import InvalidRunError, unknown_name
 from moe_theory.runs import Run
 from moe_theory.verify import evidence, judgement
 from moe_theory.verify.claim import Claim, Runs
+from moe_theory.verify.dependence import Differences, Guard
 from moe_theory.verify.evidence import Samples
 from moe_theory.verify.verdict import Look, Status, Stop, Verdict
 
@@ -42,11 +43,20 @@ def alpha_spent(error: float, number: int) -> float:
 class SequentialTest:
     """The test of one claim under one reading: its samples so far, and the looks at them.
 
-    An identity is not supported by fewer than `least_replicates`; a single look has the whole error.
+    An identity is not supported by fewer than `least_replicates`; a single look has the whole error. Of runs that stand
+    for those of further readings, nothing is read that these have `between` them.
     """
 
-    def __init__(self, claim: Claim, blank: Verdict, least_replicates: int, *, is_single_look: bool = False) -> None:
-        self.claim, self.blank = claim, blank
+    def __init__(
+        self,
+        claim: Claim,
+        blank: Verdict,
+        least_replicates: int,
+        *,
+        is_single_look: bool = False,
+        between: Differences | None = None,
+    ) -> None:
+        self.claim, self.blank, self.between = claim, blank, between
         self.is_single_look, self.least_replicates = is_single_look, least_replicates
         self.samples: Samples | None = None
         self.labels: list[str] = []
@@ -54,6 +64,11 @@ class SequentialTest:
         self.latest: Verdict = blank
         self.has_ended = False
         self.cells: set[str] | None = None  # those of the experiment that the claim reads; None: not known yet
+
+    @property
+    def watched(self) -> list[str]:
+        """The further readings for which its samples are seen to be the same."""
+        return [] if self.between is None else self.blank.also
 
     @property
     def count(self) -> int:
@@ -66,11 +81,12 @@ class SequentialTest:
         """Take samples from the runs of further replicates; those known already are passed over. `overflows` says what
         is wrong with runs, by name: reading one of these is an error.
         """
-        anyone = next(iter(runs.values()))
-        replicates, runs = anyone.replicates, _ReadRuns(runs)
+        anyone, guard = next(iter(runs.values())), Guard(self.between or {}, self.blank.setting)
+        replicates, runs = anyone.replicates, _ReadRuns(guard.watch(runs))
         try:
             if self.samples is None:
                 failed = evidence.failed_hypotheses(self.claim, runs)
+                guard.check()
                 if failed:
                     self._end(Status.INAPPLICABLE, f"fails here: {'; '.join(failed)}", len(replicates))
                     return
@@ -79,6 +95,7 @@ class SequentialTest:
                 raise InvalidRunError(overflows[name])
             if self.samples is None:
                 self.labels = evidence.labels_of(self.claim, runs, anyone.rounds, samples.observed.shape[1])
+            guard.check()
             self.samples = samples.from_place(self.count - int(replicates[0])).after(self.samples)
             self.cells = runs.read
         except Exception as failure:  # of the claim's own code: an ERROR of this claim alone

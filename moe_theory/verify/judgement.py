@@ -30,6 +30,7 @@ from moe_theory.verify.intervals import (
 from moe_theory.verify.verdict import Curve, Look, Status, Verdict
 
 Values = Float[np.ndarray, "B V"]  # a row a replicate, a column a component
+MOST_DIGITS = 6  # after the point, in words
 SLOWEST_FALL = 0.05  # exponent of decay below which a probability does not tend to 0: a fifth in two decades
 
 
@@ -184,7 +185,7 @@ def judge_limit_probability(
     has been at most the margin all along them, and is nowhere there shown to be lower than at the end. REFUTED where
     it is above the margin at the end and falls over the last two decades, if at all, with an exponent below
     `SLOWEST_FALL`. All this by simultaneous Clopper-Pearson intervals; anything else is left open, such as a
-    probability that is large and falls, or one that falls towards a positive number. What falls as slowly as
+    probability that is large and falls, or one still falling towards a positive number. What falls as slowly as
     1/log(1/x) below x = 1e-10 counts as not falling.
     """
     claimed = np.full(happened.shape[1], 0.0 if at_most else 1.0)
@@ -460,9 +461,9 @@ def _limit_probability_reason(claim: Claim, happened: np.ndarray, judgement: Jud
     low, high = (judgement.low, judgement.high) if is_at_most else (-judgement.high, -judgement.low)
     verb = "happens" if is_at_most else "fails to happen"
     said = (
-        f"at {labels[last]} it {verb} in {failures[last]:,.0f} of {count:,} replicates ({100 * low[last]:.2g} % to "
-        f"{100 * high[last]:.2g} %; up to {100 * judgement.margin:.3g} % counts as small), at {labels[first]} in "
-        f"{failures[first]:,.0f} ({100 * low[first]:.2g} % to {100 * high[first]:.2g} %)"
+        f"at {labels[last]} it {verb} in {failures[last]:,.0f} of {count:,} replicates ({100 * low[last]:.3g} % to "
+        f"{100 * high[last]:.3g} %; up to {100 * judgement.margin:.3g} % counts as small), at {labels[first]} in "
+        f"{failures[first]:,.0f} ({100 * low[first]:.3g} % to {100 * high[first]:.3g} %)"
     )
     if judgement.status is Status.REFUTED:
         return f"{said}: it stays away from 0, and falls by less than the power {SLOWEST_FALL:g} of the distance"
@@ -500,7 +501,7 @@ def _limit_ordering_reason(judgement: Judgement, measured: np.ndarray, label: st
 
 
 def _open(said: str, num_replicates: int) -> str:
-    return f"{num_replicates:,} replicates leave it open: {said}"
+    return f"{num_replicates:,} runs leave it open: {said}"
 
 
 def _rounded(value: float, low: float, high: float) -> str:
@@ -508,9 +509,9 @@ def _rounded(value: float, low: float, high: float) -> str:
     half = (high - low) / 2
     if not np.isfinite(half):
         return f"{value:.3g} (without an interval: replicates are too few for tails like these)"
-    if half <= 1e-9 * abs(value):
+    if half <= 1e-4 * abs(value):
         return f"{value:.4g}"
-    digits = max(0, 1 - int(np.floor(np.log10(half))))
+    digits = min(max(0, 1 - int(np.floor(np.log10(half)))), MOST_DIGITS)
     return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 

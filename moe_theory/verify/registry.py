@@ -38,7 +38,9 @@ def all_claims() -> dict[str, Claim]:
 
 
 def claims(pattern: str = "*") -> list[Claim]:
-    """The claims whose ids match, in order of declaration; arguments and errors as of `select_claims`.
+    """The claims whose ids match: an id, a glob, a statement's name, a paper's, or PAPER:TIER.
+
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest suggested.
 
     Examples:
         >>> import moe_theory as mt

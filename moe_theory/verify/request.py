@@ -19,6 +19,7 @@ from moe_theory.runs import Cell
 from moe_theory.runs.provenance import is_x64
 from moe_theory.verify import registry
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
+from moe_theory.verify.dependence import Differences, differences, is_indifferent, together
 from moe_theory.verify.interim import look_sizes
 from moe_theory.verify.verdict import Status, Verdict
 
@@ -30,17 +31,18 @@ Group = tuple[Experiment, ReadingLike, Sequence[Claim]]  # claims that share an 
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """One experiment under one reading, and the claims that its runs decide."""
+    """One experiment under one reading, and the claims that its runs decide: under other readings too, where these
+    differ in nothing that the claim depends on."""
 
     experiment: Experiment
     reading: ReadingLike
     claims: tuple[Claim, ...]
     blanks: tuple[Verdict, ...]  # of the claims, before anything is known, each at its share of the error
+    between: tuple[Differences | None, ...]  # of the claims, what its readings' runs differ in; None for no difference
     cells: tuple[Cell, ...]
     seed: int
     looks: tuple[int, ...]  # replicates at the interim analyses, at most so many
     least_replicates: int  # an identity is not supported by fewer: no error is spent by waiting
-    same_as: int | None = None  # place of an earlier study with the same runs, whose verdicts hold here too
 
     @property
     def name(self) -> str:
@@ -54,6 +56,7 @@ class Request:
 
     studies: tuple[Study, ...]
     claims: tuple[str, ...]  # ids in the order of the report
+    readings: Mapping[str, str]  # summaries by "paper.reading"
     seed: int
     error: float  # family-wise
     budget: float | None = None  # seconds
@@ -106,18 +109,15 @@ def resolve(
 ) -> Request:
     """The request to judge these groups of claims, whose ids the report has in this order.
 
-    Two readings may differ in nothing but what an experiment sets itself: it is then run once, and counts once.
+    A claim that cannot depend on which of two readings it is judged under is judged once, and counts once.
     """
     cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
-    first: dict[tuple[int, str], int] = {}
-    places = [
-        first.setdefault((id(experiment), repr([(cell.name, cell.params) for cell in cells[place]])), place)
-        for place, (experiment, _, _) in enumerate(groups)
-    ]
-    num_own = sum(len(of) for place, (_, _, of) in enumerate(groups) if places[place] == place)
-    share = error / max(num_own, 1)
+    shared = _judged_once(groups, cells)
+    share = error / max(sum(map(len, shared)), 1)
     studies = []
-    for place, (experiment, reading, claims) in enumerate(groups):
+    for (experiment, reading, _), own_cells, judged in zip(groups, cells, shared, strict=True):
+        if not judged:
+            continue
         own = experiment.replicates
         limit = replicates or (None if budget and experiment.stored is None else own)
         runs_with = seed if experiment.stored is None else experiment.stored.sweep.seed
@@ -125,24 +125,67 @@ def resolve(
             Study(
                 experiment=experiment,
                 reading=reading,
-                claims=tuple(claims),
+                claims=tuple(each.claim for each in judged.values()),
                 blanks=tuple(
-                    blank_verdict(claim, reading.name, runs_with, share, module, options_of(reading))
-                    for claim in claims
+                    blank_verdict(each.claim, reading.name, runs_with, share, module, options_of(reading), each.also)
+                    for each in judged.values()
                 ),
-                cells=tuple(cells[place]),
+                between=tuple(each.between for each in judged.values()),
+                cells=tuple(own_cells),
                 seed=runs_with,
                 looks=look_sizes(own, limit),
                 least_replicates=look_sizes(own, min(limit or own, own))[-1],
-                same_as=None if places[place] == place else places[place],
             )
         )
     ids = dict.fromkeys(claim.id for _, _, claims in groups for claim in claims) if order is None else order
-    return Request(tuple(studies), tuple(ids), seed, error, budget)
+    readings = {f"{claim.paper}.{reading.name}": reading.summary for _, reading, of in groups for claim in of}
+    return Request(tuple(studies), tuple(ids), readings, seed, error, budget)
+
+
+@dataclasses.dataclass
+class _Judged:
+    """A claim that is judged under its group's reading, and what else that holds for."""
+
+    claim: Claim
+    also: list[str] = dataclasses.field(default_factory=list)  # readings
+    between: Differences | None = None
+
+
+def _judged_once(groups: Sequence[Group], cells: Sequence[list[Cell]]) -> list[dict[str, _Judged]]:
+    """Of each group, the claims that are judged on its runs, by id: those that no earlier group's runs decide."""
+    found: list[dict[str, _Judged]] = []
+    for place, (experiment, reading, claims) in enumerate(groups):
+        own = {claim.id: _Judged(claim) for claim in claims}
+        for before in [before for before in range(place) if groups[before][0] is experiment]:
+            between = differences(experiment, cells[before], cells[place])
+            if between is None:
+                continue
+            is_same = not any(each.fields for each in between.values())
+            shared = [
+                judged
+                for id, judged in found[before].items()
+                if id in own and (is_same or is_indifferent(judged.claim, cells[before], between))
+            ]
+            for judged in shared:
+                del own[judged.claim.id]
+                judged.also.append(reading.name)
+                if not is_same:
+                    judged.between = between if judged.between is None else together(judged.between, between)
+            if shared and not is_same:  # runs that are not made are to be refused as others are
+                for cell in cells[place]:
+                    check_system(cell.system, cell.params)
+        found.append(own)
+    return found
 
 
 def blank_verdict(
-    claim: Claim, reading: str, seed: int, error: float, module: str | None = None, options: str | None = None
+    claim: Claim,
+    reading: str,
+    seed: int,
+    error: float,
+    module: str | None = None,
+    options: str | None = None,
+    also: Sequence[str] = (),
 ) -> Verdict:
     """A verdict before anything is known, at this error; `options` name the reading, unless its name does."""
     options = options or f"--reading {reading}"
@@ -153,6 +196,7 @@ def blank_verdict(
         **{name: getattr(claim, name) for name in shared},
         claim=claim.id,
         reading=reading,
+        also=list(also),
         status=Status.INCONCLUSIVE,
         reason="",
         replicates=0,

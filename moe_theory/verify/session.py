@@ -4,7 +4,6 @@ The claims of one experiment share its runs. Only the samples that claims take f
 with the claims' components and not with the states, and samples can be kept on disk to resume from.
 """
 
-import dataclasses
 import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
@@ -42,8 +41,8 @@ def verify(
         patterns: ids, globs or papers' names.
         readings: names, `all` or `quick`; None takes each paper's defaults.
         replicates: limit for every experiment; None takes each experiment's own number, or with a budget no limit.
-        error: probability that any of the verdicts is false, split evenly over them and spent over the looks. Readings
-            under which an experiment's runs are the same count once.
+        error: probability that any of the verdicts is false, split evenly over them and spent over the looks. A claim
+            is judged once for readings that differ in nothing it depends on, and counts once.
         budget: seconds after which nothing more is run; claims that are not decided by then stay INCONCLUSIVE.
         settings: parameters by name, set beside every reading's own choices.
         on_verdict: called with each verdict as soon as its claim is decided.
@@ -71,12 +70,8 @@ def carry_out(
 ) -> Report:
     """Judge what is asked for: the first look of all studies, then the second of those undecided, and so on."""
     began, pace = time.monotonic(), {}
-    monitors = {
-        place: StudyMonitor(study, archive, pace)
-        for place, study in enumerate(request.studies)
-        if study.same_as is None
-    }
-    waiting = list(monitors.values())
+    monitors = [StudyMonitor(study, archive, pace) for study in request.studies]
+    waiting = monitors
     while waiting:
         progress.add_work(sum(monitor.work for monitor in waiting))
         for monitor in waiting:
@@ -86,21 +81,19 @@ def carry_out(
                 if on_verdict is not None:
                     on_verdict(test.latest)
         waiting = [monitor for monitor in waiting if monitor.undecided]
+    order = {id: place for place, id in enumerate(request.claims)}
+    verdicts = [test.latest for monitor in monitors for test in monitor.tests]
     return Report(
-        verdicts=_verdicts(request, monitors),
+        verdicts=sorted(verdicts, key=lambda verdict: order[verdict.claim]),
         command=command,
         seed=request.seed,
         error=request.error,
         versions=versions(),
         is_x64=is_x64(),
-        readings={
-            f"{claim.paper}.{study.reading.name}": study.reading.summary
-            for study in request.studies
-            for claim in study.claims
-        },
+        readings=dict(request.readings),
         budget=request.budget,
         finished=now(),
-        seconds={monitor.study.name: round(monitor.seconds, 1) for monitor in monitors.values()},
+        seconds={monitor.study.name: round(monitor.seconds, 1) for monitor in monitors},
         statements=bearing(request.claims),
     )
 
@@ -127,12 +120,12 @@ class StudyMonitor:
         self._looks = iter(study.looks)
         self._target = next(self._looks)  # replicates of the next look
         self.tests = [
-            SequentialTest(claim, blank, study.least_replicates)
-            for claim, blank in zip(study.claims, study.blanks, strict=True)
+            SequentialTest(claim, blank, study.least_replicates, between=between)
+            for claim, blank, between in zip(study.claims, study.blanks, study.between, strict=True)
         ]
         if archive is not None:
             for test in self.tests:
-                kept = archive.load(test.claim, study.reading, study.seed)
+                kept = archive.load(test.claim, study.reading, study.seed, test.watched)
                 if kept is not None:
                     test.resume(*kept)
 
@@ -195,25 +188,5 @@ class StudyMonitor:
             if test.count < last:
                 test.extend(runs, overflows)
                 if self.archive is not None and test.samples is not None:
-                    self.archive.save(test.claim, study.reading, study.seed, test.samples, test.labels)
-
-
-def _verdicts(request: Request, monitors: Mapping[int, StudyMonitor]) -> list[Verdict]:
-    verdicts = []
-    for place, study in enumerate(request.studies):
-        same_as = study.same_as
-        if same_as is None:
-            verdicts += [test.latest for test in monitors[place].tests]
-            continue
-        found = {test.claim.id: test.latest for test in monitors[same_as].tests}
-        name = request.studies[same_as].reading.name
-        verdicts += [_under_another_reading(found[blank.claim], blank, name) for blank in study.blanks]
-    order = {id: place for place, id in enumerate(request.claims)}
-    return sorted(verdicts, key=lambda verdict: order[verdict.claim])
-
-
-def _under_another_reading(verdict: Verdict, blank: Verdict, first: str) -> Verdict:
-    """The verdict `blank` from that under the reading `first`, which has the same runs."""
-    reason = f"{verdict.reason}; the same runs as under {first}: the experiment sets what the two readings differ in"
-    replicates = f" --replicates {verdict.replicates}" if " --replicates " in verdict.command else ""
-    return dataclasses.replace(verdict, reading=blank.reading, command=blank.command + replicates, reason=reason)
+                    of = (test.claim, study.reading, study.seed)
+                    self.archive.save(*of, test.samples, test.labels, test.watched)

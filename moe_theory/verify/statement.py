@@ -12,10 +12,11 @@ A statement's status is derived from the verdicts on its claims by their roles (
 
 import dataclasses
 import fnmatch
+import functools
 import inspect
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any, TypeVar
 
@@ -24,7 +25,7 @@ import numpy as np
 from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
 from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_package
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Claim, Experiment, Kind, Runs, Selection, Side, register, registered
+from moe_theory.verify.claim import LIMITS, Claim, Experiment, Kind, Runs, Selection, Side, register, registered
 from moe_theory.verify.verdict import ID_WORDS, Role, Statement, is_id
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -92,6 +93,24 @@ def counterexample(*, allowed: Any = None, margin: float = 0.0) -> Criterion:
     return Criterion("counterexample", allowed, margin)
 
 
+def limit_probability(*, to: int, margin: float) -> Criterion:
+    """The event's probability tends to 0, or to 1, along the abscissa; up to `margin` a failure counts as rare."""
+    return Criterion("limit_probability", None, margin, "at_least" if to else "at_most")
+
+
+def limit_rate(
+    *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
+) -> Criterion:
+    """The slope of log means over the logarithm of the abscissa at its end, where it bends by at most `margin`."""
+    side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
+    return Criterion("limit_rate", value, margin, side)
+
+
+def limit_ordering(*, below: Any, margin: float = 0.0) -> Criterion:
+    """The mean is below another one at the end of the abscissa, and their log ratio is not closing."""
+    return Criterion("limit_ordering", below, margin)
+
+
 def _side(**sides: Any) -> tuple[Side, Any]:
     given = [(side, value) for side, value in sides.items() if value is not None]
     if len(given) != 1:
@@ -105,6 +124,7 @@ class Declared(Statement):
 
     checks: tuple[Hypothesis, ...] = ()
     judged_under: str = ""  # the paper whose readings its claims have
+    is_of_a_paper: bool = False  # whether a paper's folder declares it
 
     @property
     def plain(self) -> Statement:
@@ -118,76 +138,100 @@ class Declared(Statement):
         criterion: Criterion,
         *,
         role: str,
-        says: str | None = None,
         where: str | None = None,
         labels: Sequence[str] | Callable[..., Sequence[str]] | None = None,
         hypotheses: Iterable[Hypothesis] = (),
-        replaced_by: str | None = None,
+        instead: str | None = None,
         exact: bool = False,
-    ) -> Callable[[F], F]:
+        says: str | None = None,
+        replaced_by: str | None = None,
+    ) -> "Declaration":
         """Decorates the function that measures what a claim is about, and registers the claim.
 
         The function gets one run of a selection at a time, or all runs by name where `runs` is an experiment, and
         gives one number a replicate (B,), or components (V, B): replicates come last, as in states and records. Its
-        docstring says what is claimed, in words and, between `$$`, as a formula.
+        docstring says what is claimed, in words and, between `$$`, as a formula; or `.says(...)` does, where several
+        claims share a function. Each role has a method of its name: `LEMMA.charitable("lemma-8.experts", ...)`.
 
         Args:
-            id: "paper.statement.claim", such as "continual.lemma-8.experts".
+            id: "lemma-8.experts", which a paper's name then goes before; whole where no paper's folder declares it.
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
-            criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`.
-            says: in place of the docstring, for a function that several claims share.
-            where: of the claim, where it is more than the statement's.
+            criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`, or of
+                a limit: `limit_probability`, `limit_rate` and `limit_ordering`.
+            where: of the claim, where it is more than the statement's; for a corrected one "replaces" that.
             labels: names of the components, where the selection gives none.
             hypotheses: beside the statement's own.
-            replaced_by: id of the claim that holds instead.
+            instead: id of the claim that holds where this one does not, written likewise.
             exact: whether nothing random enters: algebra, enumeration, a constructed instance.
-        Raises: InvalidClaimError or InvalidStatementError for an incomplete declaration, or an id that is taken.
+        Raises: InvalidStatementError for another role.
         """
+        instead = instead or replaced_by
         if role not in list(Role):
             raise InvalidStatementError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
-        module, hypotheses = _caller(), tuple(hypotheses)
+        calls = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
+        its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
+        checks = (*self.checks, *hypotheses)
+        about = {
+            "id": self._whole(id),
+            "paper": self.judged_under,
+            "where": where or (f"replaces {self.where}" if role == Role.CORRECTED else self.where),
+            "kind": criterion.kind,
+            "margin": criterion.margin,
+            "experiment": selection.experiment,
+            "predict": its["value"],
+            "scale": its["scale"],
+            "trivial": its["trivial"],
+            "labels": _names(selection, labels),
+            "hypotheses": _checked(checks, selection) if checks else None,
+            "replaced_by": instead and self._whole(instead),
+            "side": criterion.side,
+            "abscissa": selection.abscissa if criterion.kind in _OVER_A_GRID else None,
+            "module": _caller(),
+            "is_computed": exact,
+        }
+        return Declaration(self, Role(role), selection, about, says)
 
-        def declare(function: F) -> F:
-            text, formula = worded(function.__doc__ or "" if says is None else says)
-            calls = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
-            its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
-            checks = (*self.checks, *hypotheses)
-            register(
-                Claim(
-                    id=id,
-                    paper=self.judged_under,
-                    where=where or self.where,
-                    statement=text,
-                    kind=criterion.kind,
-                    margin=criterion.margin,
-                    experiment=selection.experiment,
-                    observe=selection.measured(function),
-                    predict=its["value"],
-                    scale=its["scale"],
-                    trivial=its["trivial"],
-                    labels=_names(selection, labels),
-                    hypotheses=_checked(checks, selection) if checks else None,
-                    formula=formula,
-                    replaced_by=replaced_by,
-                    side=criterion.side,
-                    abscissa=selection.abscissa if criterion.kind in _OVER_A_GRID else None,
-                    module=module,
-                    function=function,
-                    is_computed=exact,
-                )
-            )
-            self.roles[id] = Role(role)
-            return function
-
-        return declare
+    charitable = functools.partialmethod(claim, role=Role.CHARITABLE)
+    literal = functools.partialmethod(claim, role=Role.LITERAL)
+    step = functools.partialmethod(claim, role=Role.STEP)
+    figure = functools.partialmethod(claim, role=Role.FIGURE)
+    replacement = functools.partialmethod(claim, role=Role.CORRECTED)
+    ours = functools.partialmethod(claim, role=Role.OURS)
 
     def also(self, *ids: str, role: str) -> None:
         """Counts claims of other statements among its own, in this role."""
-        self.roles.update(dict.fromkeys(ids, Role(role)))
+        self.roles.update(dict.fromkeys(map(self._whole, ids), Role(role)))
+
+    def _whole(self, id: str) -> str:
+        is_whole = not self.is_of_a_paper or id.startswith(f"{self.judged_under}.")
+        return id if is_whole else f"{self.judged_under}.{id}"
 
 
-_OVER_A_GRID = {"rate", "limit_rate", "limit_probability", "limit_ordering"}
+@dataclasses.dataclass(frozen=True)
+class Declaration:
+    """A claim that lacks what measures it: it decorates the function that does."""
+
+    statement: Declared
+    role: Role
+    selection: Selection
+    about: Mapping[str, Any]  # fields of the `Claim`
+    words: str | None = None  # in place of the function's docstring
+
+    def says(self, words: str) -> "Declaration":
+        """With these words in place of the function's docstring."""
+        return dataclasses.replace(self, words=words)
+
+    def __call__(self, function: F) -> F:
+        """Registers the claim. Raises: InvalidClaimError for an incomplete declaration, or an id that is taken."""
+        text, formula = worded(function.__doc__ or "" if self.words is None else self.words)
+        observe = self.selection.measured(function)
+        made = register(Claim(**self.about, statement=text, formula=formula, observe=observe, function=function))
+        self.statement.roles[made.id] = self.role
+        return function
+
+
+_OVER_A_GRID = {"rate", *LIMITS}
 _DECLARED: dict[tuple[str, str], Declared] = {}
 
 
@@ -250,6 +294,7 @@ def statement(
         witness=f"{module.rpartition('.')[0]}:witnesses/{witness}" if witness else "",
         checks=hypotheses,
         judged_under=home or paper,
+        is_of_a_paper=home is not None,
     )
     _DECLARED[paper, id] = made
     return made

@@ -91,8 +91,8 @@ def judged(statement: Statement, verdicts: Iterable[Verdict]) -> Judged:
     """The statement's status by reading, from those of the verdicts that are on its claims."""
     by_reading: dict[str, dict[str, Verdict]] = {}
     for verdict in verdicts:
-        if verdict.claim in statement.roles:
-            by_reading.setdefault(verdict.setting, {})[verdict.claim] = verdict
+        for setting in verdict.settings if verdict.claim in statement.roles else ():
+            by_reading.setdefault(setting, {})[verdict.claim] = verdict
     found = {reading: find(statement, own) for reading, own in by_reading.items()}
     return Judged(statement, {reading: each for reading, each in found.items() if each is not None})
 

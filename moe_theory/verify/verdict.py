@@ -7,7 +7,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from importlib import resources
 from typing import Any
 
@@ -84,7 +84,8 @@ class Look:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """The answer to one claim under one reading, with all that is needed to check and repeat it.
+    """The answer to one claim under one reading, or several that cannot change it, with all that is needed to check and
+    repeat it.
 
     The numbers are those of the component `at`, the one that decides or comes nearest to deciding otherwise. Means
     are over `replicates`; the interval is of observed - predicted, simultaneous over components, at the error of the
@@ -122,11 +123,27 @@ class Verdict:
     side: str | None = None  # of a probability or a rate: at_most, at_least or, of a rate, equal
     data: str = ""  # the data set that the runs are on, where it is not drawn by the package
     is_computed: bool = False  # whether nothing random enters: algebra, enumeration, a constructed instance
+    also: list[str] = dataclasses.field(default_factory=list)  # readings that differ in nothing the claim depends on
+
+    @property
+    def settings(self) -> list[str]:
+        """What it holds for, as reports say it: its readings, each with the data set where there is one."""
+        return [f"{reading} on {self.data}" if self.data else reading for reading in (self.reading, *self.also)]
 
     @property
     def setting(self) -> str:
-        """What it holds for, as reports say it: the reading, and the data set where there is one."""
-        return f"{self.reading} on {self.data}" if self.data else self.reading
+        """All its settings, in words."""
+        return " and ".join(self.settings)
+
+    def held_for(self, settings: Container[str]) -> "Verdict":
+        """The same for those alone of its readings whose settings are among these."""
+        readings = [
+            reading
+            for reading, setting in zip((self.reading, *self.also), self.settings, strict=True)
+            if setting in settings
+        ]
+        command = self.command.replace(f"--reading {self.reading} ", f"--reading {readings[0]} ")
+        return dataclasses.replace(self, reading=readings[0], also=readings[1:], command=command)
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary for JSON, where numbers that do not exist are null."""

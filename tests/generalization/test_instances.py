@@ -20,9 +20,10 @@ from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.random import normals, replicate_keys, root_key, step_key
 from moe_theory.core.system import simulate_batch
 from moe_theory.generalization import complexity, experiments, instances
-from moe_theory.generalization.claims import steps
 from moe_theory.generalization.instances import NUM_SIGNS, linear_router
 from moe_theory.generalization.model import Dims, Params
+from moe_theory.generalization.statements.equation_16 import cover_count
+from moe_theory.generalization.statements.equation_20 import exact_tail
 
 LEVEL = 1e-7
 ROOT = mt.root_key(11)
@@ -377,7 +378,7 @@ def test_splits_by_linear_routers_are_as_many_as_programs_are_feasible(points, f
             np.zeros(features), A_ub=-np.array(signs)[:, None] * inputs, b_ub=-np.ones(points), bounds=(None, None)
         )
         feasible += found.status == 0
-    assert steps.cover_count(points, features) == feasible
+    assert cover_count(points, features) == feasible
 
 
 def test_the_exact_tail_is_that_of_all_outcomes():
@@ -387,7 +388,7 @@ def test_the_exact_tail_is_that_of_all_outcomes():
     )
     for successes in range(samples + 1):
         tail = sum(number for gap, number in counts.items() if gap >= successes) / 4**samples
-        assert steps.exact_tail(samples, np.array(successes)) == pytest.approx(tail)
+        assert exact_tail(samples, np.array(successes)) == pytest.approx(tail)
 
 
 @pytest.mark.parametrize(

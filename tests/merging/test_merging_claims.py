@@ -11,7 +11,6 @@ from written_down import check_written_down
 
 from moe_theory.core.system import recorded_rounds
 from moe_theory.merging import policies, reading
-from moe_theory.merging.claims.evaluation import late_accuracy
 from moe_theory.merging.costs import ChoiceCosts, MethodCosts
 from moe_theory.merging.evaluation import SlotAccuracy
 from moe_theory.merging.experiments import (
@@ -25,6 +24,7 @@ from moe_theory.merging.experiments import (
     TESTBEDS,
     TIMED,
     Record,
+    late_accuracy,
 )
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.runs import Run
@@ -120,7 +120,7 @@ def test_accuracy_is_that_of_the_last_slots():
     rounds = recorded_rounds(TESTBEDS["fixed"].num_rounds, 1)
     accuracy = np.where(rounds[:, None] > rounds[-1] - LATE, 1.0, 0.0) * np.ones(3)
     run = Run(None, rounds, np.arange(3), None, SlotAccuracy(accuracy, np.zeros((len(rounds), 8, 3))))
-    np.testing.assert_array_equal(late_accuracy("a cell")({"a cell": run}), [1, 1, 1])
+    np.testing.assert_array_equal(late_accuracy(run), [1, 1, 1])
 
 
 def test_every_method_of_the_testbed_has_its_claims():

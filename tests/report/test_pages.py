@@ -253,6 +253,27 @@ def test_reports_are_merged(report, tmp_path):
     assert pages.read_reports([two, one]).verdicts[0].reason == "old"
 
 
+def test_a_verdict_for_several_readings_belongs_to_each_and_counts_once(report, tmp_path):
+    """Catches readings that a page, a count or a filter leaves out, and one that two verdicts are on."""
+    both = samples.verdict(reading="unit-signal", also=["sibling"], command="verify --reading unit-signal --seed 0")
+    alone = samples.verdict(reading="independent-signal")
+    (chapter,) = wording.arranged(with_verdicts(report, both, alone))
+    assert chapter.readings == ["unit-signal", "sibling", "independent-signal"]
+    assert [chapter.verdict(chapter.entries[0], reading) for reading in chapter.readings] == [both, both, alone]
+    assert (chapter.counts().total(), [chapter.counts(reading).total() for reading in chapter.readings]) == (2, [1] * 3)
+    page = Page(rendering.to_html(with_verdicts(report, both, alone)))
+    assert (page.wrong, page.open) == ([], [])
+    assert "unit-signal\nsibling" in page.attributes("data-reading")
+    assert "under unit-signal and sibling" in " ".join(page.words[wording.verdict_anchor(both)].split())
+    one = folder_of(tmp_path / "1", report, both)
+    two = folder_of(tmp_path / "2", report, samples.verdict(reading="unit-signal", reason="later"))
+    rest, later = sorted(pages.read_reports([one, two]).verdicts, key=lambda verdict: verdict.reading)
+    assert (rest.reading, rest.also, rest.command) == ("sibling", [], "verify --reading sibling --seed 0")
+    assert (later.reading, later.reason) == ("unit-signal", "later")
+    with pytest.raises(InvalidReportError, match="two verdicts under 'sibling'"):
+        pages.read_reports([folder_of(tmp_path / "3", report, both, samples.verdict(reading="sibling"))])
+
+
 def test_a_made_report_is_not_merged_again(report, tmp_path):
     """A second `report` of a folder is that of its runs: catches errors that grow with each."""
     folder_of(tmp_path / "a", report, samples.verdict(claim="a"))

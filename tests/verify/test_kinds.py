@@ -15,7 +15,8 @@ from scipy import stats
 from moe_theory import continual
 from moe_theory.core.errors import InvalidClaimError
 from moe_theory.report import panels
-from moe_theory.report.wording import headline
+from moe_theory.report.wording import claimed as claimed_words
+from moe_theory.report.wording import headline, sentence
 from moe_theory.runs import Run
 from moe_theory.verify import Status, intervals, judgement, session
 
@@ -584,10 +585,15 @@ def test_limits_say_what_was_seen_and_claimed():
     assert f"at the small end it goes like x^{slope.observed:.3f} ({low:.3f} to {high:.3f})" in slope.reason
     assert "claimed at least x^1 (margin 0.2); the slope changes by " in slope.reason
     wide = judged("limit_rate", observe=lambda runs: values, predict=lambda runs: 1.5, margin=0.01, side="equal")
-    assert wide.reason.startswith("400 replicates leave it open: at the small end it goes like x^1.")
+    assert wide.reason.startswith("400 runs leave it open: at the small end it goes like x^1.")
     pair = judged("limit_ordering", observe=lambda runs: values, predict=lambda runs: 2 * values[::-1])
     assert "the side claimed smaller is 0.5" in pair.reason
     assert "times the other, claimed below 1; one step further it would be 0.5" in pair.reason
+    assert [claimed_words(verdict) for verdict in (slope, pair)] == [
+        "slope ≥ 1 in the limit",
+        "log ratio < 0 in the limit",
+    ]
     for verdict in (slope, wide, pair):
-        assert verdict.reason in headline(verdict)
+        assert verdict.reason[1:] in sentence(verdict)
+        assert sentence(verdict)[0] in "A4"
         assert panel_of(verdict).get_xscale() == "log"

@@ -220,22 +220,6 @@ def test_a_report_is_read_as_it_was_written(ran):
     assert report.readings["continual.unit-signal"]
 
 
-def test_readings_that_an_experiment_does_not_tell_apart_are_run_and_paid_for_once(ran):
-    """Catches work done twice, and one experiment that counts as several that agree."""
-    fixed = experiment(cells={"M=1": {"num_experts": 1, "signal_scale": 1.0}}, replicates=1024)
-    claim = dataclasses.replace(FAR, experiment=fixed)
-    readings = [continual.reading(name) for name in ("unit-signal", "weak-signal", "independent-signal")]
-    request = resolve([(fixed, reading, [claim]) for reading in readings], None, 5, 1e-3)
-    first, same, other = session.carry_out(request).verdicts
-    assert len(ran) == 2
-    assert [each.reading for each in (first, same, other)] == [reading.name for reading in readings]
-    assert same.interval == first.interval
-    assert "the same runs as under unit-signal" in same.reason
-    assert "--reading weak-signal" in same.command
-    assert first.error == same.error == other.error == 1e-3 / 2
-    assert "the same runs" not in other.reason
-
-
 def test_the_command_of_an_identity_cut_short_asks_for_all_its_replicates(ran, monkeypatch):
     clock = itertools.count(0, 2)
     monkeypatch.setattr(session.time, "monotonic", lambda: float(next(clock)))

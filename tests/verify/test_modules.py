@@ -2,6 +2,7 @@
 
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -123,3 +124,17 @@ def test_samples_belong_to_the_files_that_they_come_from(tmp_path):
     keys.append(key())
     assert len(set(keys)) == 3
     sys.modules.pop("bounds")
+
+
+def test_an_edit_of_a_statement_s_file_forgets_the_samples_of_its_claims_alone(monkeypatch):
+    claims = [registry.all_claims()[id] for id in ("edge.lemma-5.lower", "edge.lemma-6.order")]
+    reading = registry.readings_of("edge")["sibling"]
+    before = [evidence.key_of(claim, reading, 0) for claim in claims]
+    (edited,), read = evidence.sources_of(claims[0]), Path.read_bytes
+    assert edited.name == "lemma_5.py"
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"# edited" * (path == edited))
+    after = [evidence.key_of(claim, reading, 0) for claim in claims]
+    assert [old == new for old, new in zip(before, after, strict=True)] == [False, True]
+    shared = evidence._shared_sources()
+    assert {"core/engine.py", "edge/experiments.py", "edge/theory.py", "verify/judgement.py"} <= set(shared)
+    assert not [path for path in shared if "statements" in path or path.startswith(("report/", "cli/"))]

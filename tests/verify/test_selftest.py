@@ -36,7 +36,10 @@ def reduced():
     conditions = [
         each
         for each in CONDITIONS
-        if each.condition in {"edge", "false by 1"} and each.num_components == 1 and each.error == selftest.ERROR
+        if each.condition in {"edge", "false by 1"}
+        and each.num_components == 1
+        and each.error == selftest.ERROR
+        and (each.kind, each.side) not in {("limit_rate", "at_most"), ("limit_rate", "at_least")}
     ]
     return selftest.self_test(conditions, seed=4, most_claims=200, tolerance=0.2)
 
@@ -101,7 +104,13 @@ def defects():
         events,
     )
     yield "discrepancy at half the power", judgement, "POWER", 0.5, chosen("lower_bound", selftest.SMALLEST)
-    yield "bending ignored", judgement, "judge_limit_rate", slopes, chosen("limit_rate", "bends to true", side="equal")
+    yield (
+        "bending ignored",
+        judgement,
+        "judge_limit_rate",
+        slopes,
+        chosen("limit_rate", "bends to true", side="at_most"),
+    )
     ended = lambda ratios, allowed, error: below(ratios[:, :-1], 0 * ratios[:, :-1], allowed[:, :-1], error)  # noqa: E731
     yield "closing ignored", judgement, "judge_limit_ordering", ended, chosen("limit_ordering", "closes to false")
     yield (

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.edge.experiments import ADAPTIVE, CONVERGES, FAILURE, explored_record
+from moe_theory.edge.experiments import ADAPTIVE, EXPLORES, FAILURE, explored_record
 from moe_theory.runs import Run
 from moe_theory.verify.statement import probability, statement
 
@@ -12,11 +12,11 @@ from moe_theory.verify.statement import probability, statement
     where="Appendix C, Lemma 6, Eq. (27)",
     says=r"""At T1 a specialist gives its own kind of task more probability than it gives any other kind.
     $$\pi_m(\mathbf{X}_n, \Theta_{T_1}) > \pi_m(\mathbf{X}_{n'}, \Theta_{T_1}), \quad m \in \mathcal{M}_n$$""",
-    hypotheses=CONVERGES,
+    hypotheses=EXPLORES,
     why="""An expert belongs to the kind for which its output is largest, but its probability depends on all of them:
     another expert may outbid it for that kind alone. And the proof turns a bound from above, O(sigma_0^0.5), into
     Omega(sigma_0^0.5).""",
-    note="The runs have M = 10 = N among their cells, where the paper asks for M > N.",
+    note="M = 10 is among the runs, and the paper asks for M > N = 10 where the router is to converge.",
 ).claim(
     "edge.lemma-6.order",
     ADAPTIVE.over("num_experts", 10, 50),

@@ -22,7 +22,8 @@
       const marks = card.querySelectorAll(".mark");
       let count = 0;
       card.querySelectorAll(".verdict").forEach((verdict, place) => {
-        const isShown = isFound && values.every(([facet, wanted]) => wanted.has(verdict.dataset[facet]));
+        const isOf = ([facet, wanted]) => verdict.dataset[facet].split("\n").some((value) => wanted.has(value));
+        const isShown = isFound && values.every(isOf);
         verdict.hidden = !isShown;
         marks[place].classList.toggle("other", !isShown);
         count += isShown;

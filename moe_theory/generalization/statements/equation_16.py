@@ -1,0 +1,77 @@
+"""Eq. (16): how many masks there are on 2m inputs, in the proof of Theorem 1."""
+
+import math
+
+import numpy as np
+
+from moe_theory.generalization import corrected, experiments, theory
+from moe_theory.generalization.experiments import DEFINITION_1, EXACTLY, FORMULA, LABELINGS, every, shown
+from moe_theory.runs import Run
+from moe_theory.verify.claim import excess
+from moe_theory.verify.statement import alike, statement
+
+EQUATION_16 = statement(
+    "equation-16",
+    where="Eq. (16)",
+    says="Routers with Natarajan dimension d_N give 2m inputs at most binom(T, k)^(2 d_N) (2m)^(d_N) masks."
+    r"$$\Gamma \le \binom{T}{k}^{2 d_N} \cdot (2m)^{d_N}$$",
+    hypotheses=[DEFINITION_1],
+)
+BY_SIZES = every(LABELINGS)
+
+
+@EQUATION_16.claim("generalization.equation-16.masks", BY_SIZES, experiments.TO_ROUNDING, role="charitable")
+def mask_excess(run: Run) -> np.ndarray:
+    r"""The masks of 256 linear routers on up to 4 points are no more than (16) allows, for their own d_N.
+    $$\Gamma \le \binom{T}{k}^{2 d_N} \cdot (2m)^{d_N}$$"""
+    experts, active, _ = experiments.sizes_of(run.params)
+    halves = np.arange(1, LABELINGS.dims.max_samples // 2 + 1)
+    bound = theory.equation_16(experts, active, halves[:, None], shown(run, "masks", "natarajan"))
+    return excess(shown(run, "masks", "log_growth")[1::2], np.asarray(bound)).max(axis=0)
+
+
+def cover_count(num_points: int, num_features: int) -> int:
+    """In how many ways linear routers split points in general position between two experts.
+
+    Source: T. Cover, 1965: 2 sum_{i<d} binom(n - 1, i), of half-spaces through the origin.
+    """
+    return 2 * sum(math.comb(num_points - 1, index) for index in range(num_features))
+
+
+def cover_excesses() -> np.ndarray:
+    """The largest excess of log counts over (16), with d_N = d, and over the corrected count."""
+    printed, holding = [0.0], [0.0]
+    for samples in (1, 2, 5, 10, 30, 100, 1000):
+        for features in range(1, 17):
+            count = math.log(cover_count(2 * samples, features))
+            printed.append(count - float(theory.equation_16(2, 1, samples, features)))
+            holding.append(count - float(corrected.log_mask_patterns(2, 1, 2 * samples, features)))
+    return np.array([max(printed), max(holding)])
+
+
+@EQUATION_16.claim(
+    "generalization.equation-16.cover-count", FORMULA, EXACTLY, role="charitable", labels=["T = 2, k = 1"], exact=True
+)
+def cover_excess(run: Run) -> np.ndarray:
+    r"""All masks of linear routers of two experts, which can be counted, are no more than (16) allows with d_N = d.
+    $$2 \sum_{i=0}^{d-1} \binom{2m - 1}{i} \le 2^{2d} \cdot (2m)^{d}$$"""
+    return alike(run, cover_excesses()[0])
+
+
+@EQUATION_16.claim(
+    "generalization.equation-16.signs-of-forms",
+    LABELINGS.together(*LABELINGS.cells),
+    experiments.TO_ROUNDING,
+    role="ours",
+    where="replaces Eq. (16)",
+    labels=[*LABELINGS.cells, "all masks at T = 2"],
+)
+def excess_over_signs(*runs: Run) -> np.ndarray:
+    r"""Linear routers have no more masks than Sauer and Shelah count of the signs that differences of logits have.
+    $$\log \Gamma(m) \le (T - 1)\, d\, \log \frac{e\, m\, T}{2 d}$$"""
+    points, found = np.arange(1, LABELINGS.dims.max_samples + 1), []
+    for run in runs:
+        experts, active, _ = experiments.sizes_of(run.params)
+        bound = np.asarray(corrected.log_mask_patterns(experts, active, points, LABELINGS.dims.num_features))
+        found.append(excess(shown(run, "masks", "log_growth"), bound[:, None]).max(axis=0))
+    return np.stack([*found, alike(runs[0], cover_excesses()[1])])

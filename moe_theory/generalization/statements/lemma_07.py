@@ -1,0 +1,81 @@
+"""Lemma 7: a second sample in place of the true risk."""
+
+import numpy as np
+
+from moe_theory.generalization import experiments, theory
+from moe_theory.generalization.experiments import CELL_GAPS, DEFINITION_1, difference, is_beyond, shown
+from moe_theory.runs import Run
+from moe_theory.verify.claim import excess
+from moe_theory.verify.statement import bound, identity, statement
+
+COIN_GAPS = {25: (0.28,), 100: (0.13, 0.17)}  # by m
+BY_CELLS, BY_SAMPLES = experiments.FEW_CELLS.over("num_experts", *CELL_GAPS), experiments.COIN.over("num_samples")
+OF_CELLS = [f"T = {experts}, gap {gap}" for experts, gaps in CELL_GAPS.items() for gap in gaps]
+TRUE_GAP = (
+    r"$$\left(1 - 2 e^{-\epsilon^2 m / 2}\right) \mathbb{P}\left[ \sup_h \left\lvert L_{\mathcal{S}}(h) - "
+    r"L_{\mathcal{D}}(h) \right\rvert > \epsilon \right] \le \mathbb{P}\left[ \sup_h \left\lvert "
+    r"L_{\mathcal{S}}(h) - L_{\mathcal{S}'}(h) \right\rvert > \frac{\epsilon}{2} \right]$$"
+)
+
+LEMMA_7 = statement(
+    "lemma-7",
+    where="Lemma 7, Eqs. (34) and (35)",
+    says=f"Up to a factor near 1 a gap of eps is at most as likely as one of eps/2 between two samples.{TRUE_GAP}",
+    hypotheses=[DEFINITION_1],
+    note="As printed both sides are gaps between the two samples, which holds for every number; (10) needs the true "
+    "risk on the left.",
+)
+
+
+def gaps_of(run: Run) -> np.ndarray:
+    return np.array(CELL_GAPS[int(run.params.num_experts)])
+
+
+def coin_gaps(run: Run) -> np.ndarray:
+    return np.array(COIN_GAPS[int(run.params.num_samples)])[:, None]
+
+
+def weighted(run: Run, name: str) -> np.ndarray:
+    """Whether a gap is above each of its cell's, times the factor of ghost sampling (V, B)."""
+    gaps = gaps_of(run)
+    return theory.ghost_factor(int(run.params.num_samples), gaps[:, None]) * is_beyond(run, name, gaps)
+
+
+def is_beyond_half(run: Run) -> np.ndarray:
+    return is_beyond(run, "paired_absolute", gaps_of(run) / 2)
+
+
+@LEMMA_7.claim("generalization.lemma-7.as-printed", BY_CELLS, identity(within=0.0), role="literal", labels=OF_CELLS)
+def excess_as_printed(run: Run) -> np.ndarray:
+    r"""With S' on both sides ghost sampling holds draw by draw, as it says no more than that eps is above eps/2.
+    $$\left(1 - 2 e^{-\epsilon^2 m / 2}\right) \mathbb{P}\left[ \sup_h \left\lvert L_{\mathcal{S}}(h) -
+    L_{\mathcal{S}'}(h) \right\rvert > \epsilon \right] \le \mathbb{P}\left[ \sup_h \left\lvert
+    L_{\mathcal{S}}(h) - L_{\mathcal{S}'}(h) \right\rvert > \frac{\epsilon}{2} \right]$$"""
+    return excess(weighted(run, "paired_absolute"), is_beyond_half(run))
+
+
+LEMMA_7.claim(
+    "generalization.lemma-7.as-meant",
+    BY_CELLS,
+    bound(at_most=is_beyond_half),
+    role="charitable",
+    where="Lemma 7, with the true risk in Eq. (34)",
+    says="Ghost sampling holds with the true risk on its left, for a router of T cells and experts +1 or -1."
+    f"{TRUE_GAP}",
+    labels=OF_CELLS,
+)(lambda run: weighted(run, "gap"))
+
+
+@LEMMA_7.claim(
+    "generalization.lemma-7.one-function",
+    BY_SAMPLES,
+    bound(at_most=lambda run: np.abs(difference(run)) > coin_gaps(run) / 2),
+    role="charitable",
+    where="Lemma 7, with the true risk in Eq. (34)",
+    says="Ghost sampling holds with the true risk on its left, for a class of one function whose loss is a fair coin."
+    f"{TRUE_GAP}",
+    labels=[f"m = {samples}, gap {gap}" for samples, gaps in COIN_GAPS.items() for gap in gaps],
+)
+def weighted_coin(run: Run) -> np.ndarray:
+    is_above = np.abs(shown(run, "risk") - 0.5) > coin_gaps(run)
+    return theory.ghost_factor(int(run.params.num_samples), coin_gaps(run)) * is_above

@@ -1,0 +1,11 @@
+"""Assumption 3, which is met by definition."""
+
+from moe_theory.verify.statement import statement
+
+statement(
+    "assumption-3",
+    where="Assumption 3",
+    says="Near-optimal weights are covered by few balls, as a near-optimality dimension says.",
+    untestable="A definition in the form of an assumption: it holds for some constant and dimension, and no statement "
+    "of the paper uses either.",
+)

@@ -1,0 +1,76 @@
+"""Eq. (8): how many candidates there are in slot t, from (7)."""
+
+import numpy as np
+
+from moe_theory.merging import theory
+from moe_theory.merging.experiments import BY_RATIO, ON_TREES, SMOOTHNESS_RATIOS, by_ratio, candidates, computed
+from moe_theory.runs import Run
+from moe_theory.verify.claim import excess
+from moe_theory.verify.statement import alike, identity, statement
+
+RATES, X = 1 / (1 - np.array(SMOOTHNESS_RATIOS)), 100.0
+
+EQUATION_8 = statement(
+    "equation-8",
+    where="Eq. (8)",
+    says=r"""At slot t there are at most 2^(1/(1-rho)) t nu_1^2 / (C^2 log(T/delta)) candidates, as 2 to the power of
+    the largest depth. $$N_t \le 2^{1/(1-\rho)} \frac{t \nu_1^2}{C^2 \log(T/\delta)}$$""",
+    hypotheses=ON_TREES,
+    why="""At a fixed slot t the right side tends to 0 as T grows, and there is always a candidate: log(t/delta), which
+    (7) at t has, may not be replaced by log(T/delta). Nor is 2^(a log X) the same as 2^a X: it is X^(a log 2).""",
+    instance="rho = 0.3, C = nu_1 = delta = 1, T = 15: in slot 1 the root is a candidate, and (8) says at most 0.994.",
+    corrected=r"""The leaves at slot t are at most one more than the splits that t pulls pay for.
+    $$N_t \le 1 + \sum_h \min\left(2^h, \frac{t_h}{m_h}\right), \quad m_h = \max(1, \lceil \tau_h(e_h) \rceil)$$""",
+)
+
+
+@EQUATION_8.claim(
+    "merging.equation-8.early",
+    by_ratio("in-turn"),
+    identity(within=0),
+    role="charitable",
+    where="Eq. (8), first inequality, C = 1",
+    replaced_by="merging.lemma-1.leaves",
+)
+def candidates_beyond(run: Run) -> np.ndarray:
+    r"""There are at slot t no more candidates than (8) says, from the first slot on.
+    $$N_t \le 2^{1/(1-\rho)} \frac{t \nu_1^2}{C^2 \log(T/\delta)}$$"""
+    bound = theory.leaf_bound_at(run.rounds.astype(float), int(run.rounds[-1]), run.params)
+    return excess(candidates(run), np.reshape(bound, (-1, 1))).max(axis=0)
+
+
+@EQUATION_8.claim(
+    "merging.equation-8.power",
+    computed(*BY_RATIO),
+    identity(within=1e-9),
+    role="step",
+    where="Eq. (8): 2 to the power of (7)",
+    replaced_by="merging.equation-8.right-power",
+    exact=True,
+)
+def power_error(run: Run) -> np.ndarray:
+    r"""2 to the power of a multiple of log X is that power of 2 times X, relative to the larger.
+    $$2^{\frac{1}{1-\rho} \log X} = 2^{1/(1-\rho)} X$$"""
+    return alike(run, _relative_error(2**RATES * X))
+
+
+@EQUATION_8.claim(
+    "merging.equation-8.right-power",
+    computed(*BY_RATIO),
+    identity(within=1e-9),
+    role="corrected",
+    where="replaces Eq. (8), its algebra",
+    exact=True,
+)
+def right_power_error(run: Run) -> np.ndarray:
+    r"""2 to the power of a multiple of log X is X to that multiple of log 2.
+    $$2^{\frac{1}{1-\rho} \log X} = X^{\log 2/(1-\rho)}$$"""
+    return alike(run, _relative_error(X ** (RATES * np.log(2))))
+
+
+def _relative_error(said: np.ndarray) -> np.ndarray:
+    left = 2 ** (RATES * np.log(X))
+    return np.abs(left - said) / np.maximum(left, said)
+
+
+EQUATION_8.also("merging.lemma-1.leaves", role="corrected")

@@ -1,0 +1,72 @@
+"""Fig. 6: slots until there are 20 feasible leaves, and the time to choose among them on this machine."""
+
+import numpy as np
+
+from moe_theory.merging import uncertainty
+from moe_theory.merging.experiments import MERGES, ROUTED_EXPERTS, ROUTING, STEPS, increases, routed_cell
+from moe_theory.runs import Run
+from moe_theory.verify.statement import ordering, probability, statement
+
+LEAVES = 20  # feasible ones
+MOST_SECONDS = 0.4e-3
+
+FIGURE_6 = statement(
+    "figure-6",
+    where="Fig. 6 and Section V-D",
+    says="With more experts it takes more steps until there are 20 feasible leaves, and longer to choose among them, "
+    "yet less than 0.4 ms at K = 192.",
+    hypotheses=[MERGES],
+    note="Literal: times are of this machine, and steps of leaves picked at random with a constant C of ours.",
+)
+for form, id, words in (
+    (uncertainty.DIAGONAL, "merging.figure-6.routing-time", "with the diagonal of Z"),
+    (uncertainty.EXACT, "merging.figure-6.routing-time-exact", "with all of Z"),
+):
+    FIGURE_6.claim(
+        id,
+        ROUTING.at(routed_cell(ROUTED_EXPERTS[-1], form)),
+        probability(at_least=0.5),
+        role="literal",
+        where=f"Section V-D, Fig. 6: below 0.4 ms, {words}",
+        says=f"In most repetitions Tanbr, {words}, chooses among 20 leaves for K = 192 experts in less than 0.4 ms."
+        r"$$\mathbb{P}(s_{192} < 0.4 \text{ms}) \ge \frac{1}{2}$$",
+    )(lambda run: seconds(run) < MOST_SECONDS)
+
+
+def seconds(run: Run) -> np.ndarray:
+    """Of a choice in each repetition (B,)."""
+    return np.asarray(run.records.seconds[0], np.float64)
+
+
+@FIGURE_6.claim(
+    "merging.figure-6.routing-grows",
+    ROUTING.together(*(routed_cell(number) for number in ROUTED_EXPERTS)),
+    probability(at_least=0.5),
+    role="literal",
+    where="Section V-D, Fig. 6",
+    labels=[f"K = {number}" for number in ROUTED_EXPERTS[1:]],
+)
+def takes_longer(*runs: Run) -> np.ndarray:
+    r"""In most repetitions a choice, with the diagonal of Z, takes longer the more experts there are.
+    $$\mathbb{P}(s_K < s_{K'}) \ge \frac{1}{2}, \quad K < K'$$"""
+    return increases([seconds(run) for run in runs])
+
+
+def first_slots(*runs: Run) -> np.ndarray:
+    """The first slot with 20 feasible leaves of each run, one past the last where there never are as many (V, B)."""
+    enough = [np.asarray(run.records.num_active) >= LEAVES for run in runs]
+    return np.stack([np.where(has.any(axis=0), 1.0 + np.argmax(has, axis=0), 1.0 + len(has)) for has in enough])
+
+
+@FIGURE_6.claim(
+    "merging.figure-6.steps-grow",
+    STEPS.together(*STEPS.cells),
+    ordering(below=lambda *runs: first_slots(*runs[1:])),
+    role="literal",
+    where="Section V-D, Fig. 6",
+    labels=list(STEPS.cells)[1:],
+)
+def steps_of_fewer(*runs: Run) -> np.ndarray:
+    r"""With more experts it takes more slots until a tree whose leaves are picked at random has 20 feasible ones.
+    $$\mathbb{E}[t_{20}(K)] < \mathbb{E}[t_{20}(K')], \quad K < K'$$"""
+    return first_slots(*runs[:-1])

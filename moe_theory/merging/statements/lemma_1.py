@@ -1,0 +1,67 @@
+"""Lemma 1: how many candidates there are.
+
+Trees are run alone, their leaves picked by the rule that is worst for the statement. Its proof uses nothing of how
+Algorithm 1 picks leaves, so that it is held against every way to; Tanbr's own bounds need not lead to the worst.
+"""
+
+import numpy as np
+
+from moe_theory.merging import corrected, theory
+from moe_theory.merging.experiments import ON_TREES, TREES_BY_RATIO, by_ratio, candidates, worst_excess
+from moe_theory.runs import Run
+from moe_theory.verify.claim import Runs, excess
+from moe_theory.verify.statement import identity, statement
+
+EQUATION_5 = r"N_t \le 2^{1/(1-\rho)} \frac{T \nu_1^2}{C^2 \log(T/\delta)}"
+LEAVES = r"1 + \sum_h \min\left(2^h, \frac{T_h}{m_h}\right), \quad m_h = \max(1, \lceil \tau_h(e_h) \rceil)"
+
+LEMMA_1 = statement(
+    "lemma-1",
+    where="Lemma 1, Eq. (5)",
+    says=f"There are never more candidates than 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)). $${EQUATION_5}$$",
+    hypotheses=ON_TREES,
+    why="""Where C^2 log(T/delta) is large against T the right side is below the number of candidates that the root and
+    its halves are: T must be large against C^2. The proof does not show it either, as 2 to the power of (7) is a power
+    of T, not 2^(1/(1-rho)) times T.""",
+    instance="C = 2, rho = 0.3, nu_1 = delta = 1, T = 2: the root is split in slot 1, which leaves 2 candidates in "
+    "slot 2, and (5) says at most 1.94.",
+    corrected="Each split uses up pulls of its own, so that all leaves are at most one more than the splits that T "
+    f"pulls pay for; they grow more slowly than T, and (5) holds from some T on. $$N_T \\le {LEAVES}$$",
+)
+
+
+@LEMMA_1.claim(
+    "merging.lemma-1.candidates",
+    by_ratio("in-turn"),
+    identity(within=0),
+    role="charitable",
+    where="Lemma 1, Eq. (5), C = 1",
+    says="With C = 1 there are at no slot more candidates than (5) says, which is more than T for rho of 0.7 and 0.9."
+    f"$${EQUATION_5}$$",
+)
+@LEMMA_1.claim(
+    "merging.lemma-1.large-constant",
+    by_ratio("in-turn", 30),
+    identity(within=0),
+    role="literal",
+    where="Lemma 1, Eq. (5), C = 30",
+    says=f"With a large C there are at no slot more candidates than (5) says. $${EQUATION_5}$$",
+    replaced_by="merging.lemma-1.leaves",
+)
+def candidates_beyond(run: Run) -> np.ndarray:
+    """Excess over (5) in the worst slot (B,)."""
+    return excess(candidates(run), theory.leaf_bound(int(run.rounds[-1]), run.params)).max(axis=0)
+
+
+@LEMMA_1.claim(
+    "merging.lemma-1.leaves",
+    TREES_BY_RATIO,
+    identity(within=0),
+    role="corrected",
+    where="replaces Lemma 1, Eq. (5)",
+    says="All leaves, inactive ones too, are no more than splits at their least thresholds leave, for either C. "
+    f"$${LEAVES}$$",
+)
+def leaves_beyond(runs: Runs) -> np.ndarray:
+    """Excess over `corrected.leaf_bound` (V, B)."""
+    return worst_excess(runs, "in-turn", "num_leaves", corrected.leaf_bound)

@@ -1,0 +1,51 @@
+"""The definition of the regret: which weights are the best."""
+
+import numpy as np
+
+from moe_theory.merging import policies
+from moe_theory.merging.experiments import ON_REWARDS, SURFACE, recorded
+from moe_theory.runs import Run
+from moe_theory.verify.claim import Runs
+from moe_theory.verify.statement import counterexample, identity, statement
+
+LEAST_LOSS = 1e-3  # of a sum of slots' regrets: what rounding may make of 0
+
+REGRET = statement(
+    "regret",
+    where="Section IV-D, definition of the regret",
+    says=r"""The best weights for a task mix are the mix applied to where the tasks' rewards are largest.
+    $$x_t^* = \psi_t \mathrm{argmax}_x f^*(x)$$""",
+    hypotheses=ON_REWARDS,
+    why="The formula multiplies the mix by an argmax; read as weights, it is the mean of the tasks' own best weights, "
+    "which is not best for the mix. The words beside it, the weights with the highest reward, are right.",
+    instance="Two tasks with rewards x_1 and x_2 in the mix (0.7, 0.3): the mean of the tasks' best weights is "
+    "(0.7, 0.3) and earns 0.58, the weights (1, 0) earn 0.7.",
+    corrected=r"The mix belongs inside the argmax. $$x_t^* = \mathrm{argmax}_x \psi_t' f^*(x)$$",
+)
+
+
+@REGRET.claim(
+    "merging.regret.mean-of-bests",
+    SURFACE["shares"].at(policies.MIX),
+    counterexample(),
+    role="literal",
+    replaced_by="merging.regret.best-weights",
+)
+def loses(run: Run) -> np.ndarray:
+    r"""No weights earn more than the tasks' own best weights, averaged with the task mix.
+    $$x_t^* = \psi_t \mathrm{argmax}_x f^*(x)$$"""
+    # On this reward the tasks' own best weights are the experts, and their mean with the mix is what `mix` plays.
+    return recorded(run, "cumulative_regret")[-1] > LEAST_LOSS
+
+
+@REGRET.claim(
+    "merging.regret.best-weights",
+    SURFACE["shares"],
+    identity(within=1e-5),
+    role="charitable",
+    where="replaces the definition of the regret: the weights that are best for the mix",
+)
+def largest_gain(runs: Runs) -> np.ndarray:
+    r"""No weights that a policy here tried in a recorded slot earn more than those that maximise psi' f*.
+    $$x_t^* = \mathrm{argmax}_x \psi_t' f^*(x)$$"""
+    return np.max([np.maximum(-recorded(run, "regret"), 0).max(axis=0) for run in runs.values()], axis=0)

@@ -1,0 +1,117 @@
+"""The remark on Theorem 1: how the right side of (6) grows, and the sum of nu_1 rho^h over the leaves picked in it."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from moe_theory.merging import corrected, theory
+from moe_theory.merging.experiments import BY_RATIO, GROWTH, ON_TREES, SMOOTHNESS_RATIOS, computed, recorded, tree_cell
+from moe_theory.merging.params import Params
+from moe_theory.runs import Run
+from moe_theory.verify.claim import excess
+from moe_theory.verify.statement import alike, identity, rate, statement
+
+GROWING = (64, 256, 1024, 4096)
+LARGEST_RATIO = SMOOTHNESS_RATIOS[-1]
+EXPONENT = corrected.regret_exponent(LARGEST_RATIO)
+SIZES = (1e6, 1e8, 1e10, 1e12)  # T at which the right side of (6) is looked at
+SUMS = dataclasses.replace(GROWTH.at(tree_cell("in-turn", LARGEST_RATIO)), abscissa=GROWING)
+BOUNDS = computed(abscissa=SIZES)
+NEURAL = r"3 \sqrt{T} \sqrt{\tilde{d} \log(1 + TN/\lambda) + 2} \left[ \cdot \right]"
+ROOT = r"\mathcal{O}(\sqrt{T} \log T)"
+
+REMARK = statement(
+    "remark",
+    where="Remark on Theorem 1",
+    says=r"""The bound of Theorem 1, and so the regret, is O(d sqrt(T) log T).
+    $$R_T = \mathcal{O}(\tilde{d} \sqrt{T} \log T)$$""",
+    hypotheses=ON_TREES,
+    why="""The right side of (6) has + T + 1, which the remark drops, so that it is linear in T. T stands for the sum of
+    nu_1 rho^h over the leaves picked in (10), and that sum need not be O(sqrt(T) log T) either: the threshold (2) lets
+    shallow leaves be picked so often that it can grow like T^a with a above 1/2.""",
+    instance="Effective dimension 10, rho = 0.9, other constants 1: from T = 1e10 to 1e12 the right side over log T "
+    "grows like T^0.957, claimed T^0.5. The sum over log T grows like T^0.74 from T = 1,024 to 4,096 if leaves are "
+    "picked in turn.",
+    corrected=r"""Without T + 1 the right side is as the remark says, and the sum adds T^a (log T)^(1-a).
+    $$R_T = \mathcal{O}\left(\tilde{d} \sqrt{T} \log T + T^a (\log T)^{1-a}\right), \quad
+    a = \frac{\log(2/\rho)}{\log(2/\rho^2)}$$""",
+    witness="remark.py",
+)
+
+
+def sums_over(log_power: float) -> Callable[[Run], np.ndarray]:
+    """sum of nu_1 rho^(h_t) at `GROWING` (V, B), over the power of log T that is claimed beside that of T."""
+
+    def values(run: Run) -> np.ndarray:
+        sums = recorded(run, "cumulative_discretization")[np.searchsorted(run.rounds, GROWING)]
+        return sums / (np.log(GROWING) ** log_power)[:, None]
+
+    return values
+
+
+REMARK.claim(
+    "merging.remark.boxes",
+    SUMS,
+    rate(at_most=0.5),
+    role="step",
+    where="Remark on Theorem 1, the last sum of (10), rho = 0.9",
+    says=r"""The sum of nu_1 rho^h over the leaves picked, which (10) has beside its root, is O(sqrt(T) log T).
+    $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(\sqrt{T} \log T)$$""",
+    replaced_by="merging.remark.right-exponent",
+)(sums_over(1))
+REMARK.claim(
+    "merging.remark.right-exponent",
+    SUMS,
+    rate(at_most=EXPONENT, margin=0.05),
+    role="corrected",
+    where="replaces the remark on Theorem 1, rho = 0.9",
+    says=r"""The sum grows no faster than T^a (log T)^(1-a) with a = log(2/rho) / log(2/rho^2).
+    $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(T^a (\log T)^{1-a}), \quad
+    a = \frac{\log(2/\rho)}{\log(2/\rho^2)}$$""",
+)(sums_over(1 - EXPONENT))
+
+
+@REMARK.claim(
+    "merging.remark.finite-sum",
+    GROWTH.over("smoothness_ratio"),
+    identity(within=1e-5),
+    role="corrected",
+    where="replaces the remark on Theorem 1, at finite T",
+    labels=BY_RATIO,
+)
+def relative_excess(run: Run) -> np.ndarray:
+    r"""The sum is at most what T pulls give that fill up the smallest depths first, relative to that.
+    $$\sum_{t \le T} \nu_1 \rho^{h_t} \le \nu_1 \min_H \left[ T \rho^H +
+    \sum_{h < H} 2^h m_h (\rho^h - \rho^H) \right]$$"""
+    bounds = np.array([corrected.discretization_bound(horizon, run.params) for horizon in GROWING])[:, None]
+    return excess(sums_over(0)(run) / bounds, 1.0).max(axis=0)
+
+
+def parts() -> list[tuple[float, theory.RegretBound]]:
+    """T and (6) for an effective dimension of 10, at N of Lemma 1."""
+    params = Params(smoothness_ratio=LARGEST_RATIO)
+    return [(size, theory.theorem_1(size, 10.0, float(theory.leaf_bound(size, params)))) for size in SIZES]
+
+
+REMARK.claim(
+    "merging.remark.bound",
+    BOUNDS,
+    rate(at_most=0.5),
+    role="charitable",
+    where="Remark on Theorem 1, the right side of (6) itself",
+    says=f"""The right side of (6), of a given effective dimension, is O(sqrt(T) log T).
+    $${NEURAL} + T + 1 = {ROOT}$$""",
+    replaced_by="merging.remark.neural-part",
+    exact=True,
+)(lambda run: alike(run, [(it.confidence + it.norm + it.remainder) / np.log(size) for size, it in parts()]))
+REMARK.claim(
+    "merging.remark.neural-part",
+    BOUNDS,
+    rate(at_most=0.5),
+    role="corrected",
+    where="replaces the remark on Theorem 1, without the T + 1 of (6)",
+    says=f"""Without T + 1, of a given effective dimension, the right side of (6) is O(sqrt(T) log T).
+    $${NEURAL} = {ROOT}$$""",
+    exact=True,
+)(lambda run: alike(run, [(it.confidence + it.norm) / np.log(size) for size, it in parts()]))

@@ -1,0 +1,53 @@
+"""Theorem 1's bound on the regret, which the remark after it calls O(d sqrt(T) log T), grows like T.
+
+Two things are computed: the right side of (6) over d sqrt(T) log T, which an O() keeps bounded, and the sum of
+nu_1 rho^h over the leaves picked that (6) writes as T, for a tree with the threshold (2), both of whose halves can be
+picked, if the shallowest leaf always is. C = nu_1 = v = S = lambda = 1, effective dimension 10, rho = 0.9;
+delta = 0.1 in (6), 1 in (2).
+"""
+
+import math
+import sys
+
+DIMENSION, RATIO, DELTA = 10, 0.9, 0.1
+
+
+def right_side(slots: float) -> float:
+    """(6), its term with J taken as 0, which is the least it can be."""
+    candidates = 2 ** (1 / (1 - RATIO)) * slots / math.log(slots)  # N of Lemma 1
+    information = DIMENSION * math.log1p(slots * candidates) + 2
+    neural = 3 * math.sqrt(slots * information) * (math.sqrt(information - 2 * math.log(DELTA)) + 2)
+    return neural + slots + 1
+
+
+def largest_sums(horizons: list[int]) -> list[float]:
+    """sum of nu_1 rho^h up to each horizon: one leaf after another, depth by depth, is picked until it is split."""
+    depth, unsplit, pulls, total, found = 0, 1, 0, 0.0, []
+    for slot in range(1, horizons[-1] + 1):
+        total, pulls = total + RATIO**depth, pulls + 1
+        if slot in horizons:
+            found.append(total)
+        if pulls >= math.log(slot) * RATIO ** (-2 * depth):
+            pulls, unsplit = 0, unsplit - 1
+        if unsplit == 0:
+            depth, unsplit = depth + 1, 2 ** (depth + 1)
+    return found
+
+
+sizes = [1e4, 1e6, 1e8, 1e10, 1e12]
+ratios = [right_side(size) / (DIMENSION * math.sqrt(size) * math.log(size)) for size in sizes]
+print("Remark on Theorem 1: the right side of (6) is O(d sqrt(T) log T), so its ratio to that stays bounded.")
+for size, ratio in zip(sizes, ratios, strict=True):
+    of_slots = size / (DIMENSION * math.sqrt(size) * math.log(size))
+    print(f"  T = {size:.0e}: ratio {ratio:,.2f}, of which T alone {of_slots:,.2f}")
+slope = math.log(ratios[-1] / ratios[-2]) / math.log(sizes[-1] / sizes[-2])
+print(f"The ratio grows like T^{slope:.2f} at the end: (6) is linear in T, and T slots lose at most T anyway.")
+
+horizons = [10**2, 10**3, 10**4, 10**5]
+sums = largest_sums(horizons)
+print("The sum of nu_1 rho^h that (6) writes as T, over sqrt(T) log T:")
+for size, total in zip(horizons, sums, strict=True):
+    print(f"  T = {size:,}: {total / (math.sqrt(size) * math.log(size)):.2f}")
+power = math.log(2 / RATIO) / math.log(2 / RATIO**2)
+print(f"It is not O(sqrt(T) log T) either: a bound is T^a (log T)^(1-a), a = {power:.2f}.")
+sys.exit(0 if slope > 0.25 and sums[-1] / sums[-2] > 10**0.6 else 1)
