@@ -5,14 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.edge import corrected, theory
-from moe_theory.edge.experiments import (
-    AVAILABILITY,
-    CONVERGES,
-    FAILURE,
-    FIRST_TASKS,
-    MAX_DELAY,
-    SUFFICIENT,
-)
+from moe_theory.edge.experiments import AVAILABILITY, CONVERGES, FAILURE, FIRST_TASKS, MAX_DELAY, SUFFICIENT
 from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, probability, statement
 
