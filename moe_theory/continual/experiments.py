@@ -1,6 +1,10 @@
-"""Runs that claims and figures share: Fig. 2, a single expert, grids for router and specialization, Figs. 8 and 9."""
+"""Runs that statements and figures share, what statements suppose of them, and what several of them measure.
+
+"With probability 1 - o(1)" is read as at least 1 - delta, delta = 0.05, at the smallest sigma_0 of a grid.
+"""
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,11 +19,14 @@ from moe_theory.continual.diagnostics import expert_sets, system_with_diagnostic
 from moe_theory.continual.params import SIGMA_0, Dims, Params
 from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.linear import ceil_to_rounds
-from moe_theory.core.random import replicate_keys
+from moe_theory.core.random import normals, replicate_keys, root_key, symmetric_uniforms
 from moe_theory.core.system import observe_info
 from moe_theory.core.tasks import Pool, draw_pool
 from moe_theory.runs import Run
 from moe_theory.verify import Experiment
+from moe_theory.verify.statement import Hypothesis
+
+FAILURE = 0.05  # delta: what a probability that the paper leaves at delta, or at o(1), may be at most
 
 
 class Records(NamedTuple):
@@ -326,10 +333,9 @@ NO_TERMINATION_LONG = Experiment(
 )
 
 # Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta).
-COVERAGE_FAILURE = 0.05  # delta, which the paper leaves at o(1)
 COVERAGE_TASKS, COVERAGE_CLUSTERS = 10, 2
 COVERAGE_EXPERTS = {
-    count: int(np.ceil(count * np.log(count / COVERAGE_FAILURE))) for count in (COVERAGE_TASKS, COVERAGE_CLUSTERS)
+    count: int(np.ceil(count * np.log(count / FAILURE))) for count in (COVERAGE_TASKS, COVERAGE_CLUSTERS)
 }
 COVERAGE_DIMS = Dims(COVERAGE_EXPERTS[COVERAGE_TASKS], **SIZES | {"num_tasks": COVERAGE_TASKS})
 
@@ -432,3 +438,94 @@ def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R
     """exp of the entropy of the loads' shares: M for even loads, 1 if one expert has them all."""
     shares = loads / np.maximum(loads.sum(axis=1, keepdims=True), 1)
     return np.exp(-np.sum(shares * np.log(np.where(shares > 0, shares, 1)), axis=1))
+
+
+MORE_EXPERTS = Hypothesis("more experts than tasks, M > N", lambda dims, run: run.params.num_experts > dims.num_tasks)
+FEWER_EXPERTS = Hypothesis("fewer experts than tasks, M < N", lambda dims, run: run.params.num_experts < dims.num_tasks)
+ALIKE = Hypothesis("signals of a cluster are alike", lambda dims, run: not run.params.independent_signals)
+SMALL_NOISE = Hypothesis("sigma_t = O(sigma_0)", lambda dims, run: run.params.noise_scale <= run.params.truth_scale)
+IN_RANGE = Hypothesis("0 < sigma_0 < 1", lambda dims, run: 0 < run.params.truth_scale < 1)
+PAST_T1 = Hypothesis("the run goes on past T1", lambda dims, run: run.rounds[-1] > stage_rounds(run.params))
+ENDLESS = Hypothesis("gates are never fixed", lambda dims, run: not run.params.terminate)
+MORE, FEWER = (IN_RANGE, MORE_EXPERTS), (IN_RANGE, FEWER_EXPERTS, ALIKE)
+
+
+def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:
+    """A recorded number in rounds `first` to `last` (R, B) of a run that records every round."""
+    return getattr(run.records, name)[first - 1 : last].astype(np.float64)
+
+
+def explored(run: Run, name: str) -> np.ndarray:
+    """A recorded number in the rounds 1, ..., T1 (T1, B)."""
+    return recorded(run, name, 1, stage_rounds(run.params))
+
+
+def metric(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
+    """A recorded metric at some of the recorded rounds, or at all of them (V, B)."""
+
+    def values(run: Run) -> np.ndarray:
+        rows = np.searchsorted(run.rounds, rounds) if rounds else slice(None)
+        return getattr(run.records, name)[rows].astype(np.float64)
+
+    return values
+
+
+def at_rounds(*rounds: int) -> list[str]:
+    return [f"t = {time}" for time in rounds]
+
+
+def router_learning(run: Run) -> slice:
+    """Rows of the rounds T1 + 1, ..., t_1, the router's learning stage."""
+    return slice(stage_rounds(run.params), stage_rounds(run.params, T2_POWER))
+
+
+def past_exploration(run: Run) -> slice:
+    """Rows of the rounds T1 + 2, ..., T."""
+    return slice(stage_rounds(run.params) + 1, None)
+
+
+def truth_length(run: Run) -> np.ndarray:
+    return np.sqrt(np.asarray(gaps_of(run).truth_norm))
+
+
+def repeats_of(run: Run) -> np.ndarray:
+    """Where a task meets an expert whose last task was the same one: (T, B) of a full history."""
+    tasks, experts = run.records.task, run.records.expert
+    lanes = np.arange(tasks.shape[1])
+    last = np.full((experts.max() + 1, tasks.shape[1]), -1)
+    repeats = np.zeros(tasks.shape, bool)
+    for time in range(len(tasks)):
+        repeats[time] = last[experts[time], lanes] == tasks[time]
+        last[experts[time], lanes] = tasks[time]
+    return repeats
+
+
+def draws_of(run: Run, count: int, stream: int) -> Float[np.ndarray, "B n"]:
+    """Numbers uniform on (-1, 1) that belong to each replicate alone."""
+    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root_key(stream), run.replicates)
+    draw = jax.vmap(lambda key: symmetric_uniforms(key, count, np.dtype(np.float32)))
+    return np.asarray(draw(keys), np.float64)
+
+
+def noise_sums(run: Run) -> Float[np.ndarray, "B 2 d"]:
+    """The sums over the s - 1 noise columns of two feature matrices."""
+    shape = (2, ROUTER_DIMS.num_features, ROUTER_DIMS.num_samples - 1)
+    columns = np.asarray(normals(jnp.asarray(draws_of(run, math.prod(shape), 5))), np.float64)
+    return float(run.params.noise_scale) * columns.reshape(-1, *shape).sum(axis=-1)
+
+
+def gates_of(run: Run) -> Float[np.ndarray, "M d B"]:
+    return run.state.gates[: int(run.params.num_experts)].astype(np.float64)
+
+
+def gate_output_pairs(run: Run) -> Float[np.ndarray, "B 2 M"]:
+    """Gate outputs of two tasks of one cluster (of one task where there are no clusters), at the gates of round T."""
+    params, num_tasks = run.params, ROUTER_DIMS.num_tasks
+    units = (draws_of(run, 3, 6) + 1) / 2
+    first = np.minimum((units[:, 0] * num_tasks).astype(int), num_tasks - 1)
+    pair = np.stack([first, (first + int(params.num_clusters)) % num_tasks], axis=1)  # task n is in cluster n mod K
+    signals = np.moveaxis(run.state.pool.signals, -1, 0).astype(np.float64)[np.arange(len(pair))[:, None], pair]
+    most, least = float(params.max_strength), float(params.min_strength)
+    strengths = most - (most - least) * units[:, 1:]
+    inputs = strengths[:, :, None] * signals + noise_sums(run)
+    return np.einsum("mdb,bxd->bxm", gates_of(run), inputs)

@@ -28,11 +28,12 @@ from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.generalization.training import best_experts, gap, system
 from moe_theory.runs import Cell, Progress, Run, run_cells
 from moe_theory.verify import Experiment
-from moe_theory.verify.statement import Hypothesis
+from moe_theory.verify.claim import Selection
+from moe_theory.verify.statement import Hypothesis, identity
 
 EXACT, LEARNED = "exact", "learned"
-TOLERANCE = 1e-5  # of sums in float32 of numbers that are below 100
-ROUNDING = 1e-9  # of logarithms in float64
+TO_ROUNDING = identity(within=1e-5)  # of sums in float32 of numbers that are below 100
+EXACTLY = identity(within=1e-9)  # of logarithms in float64
 SYMBOLS = {"T": "num_experts", "k": "num_active", "m": "num_samples", "W": "router_norm"}
 Sizes = Mapping[str, Any]  # values by the paper's symbols
 Settings = Mapping[str, Mapping[str, Any]]  # overrides of the parameters, by the cells' names
@@ -140,6 +141,7 @@ LONE_POINT = _drawn(
     "lone-points", lone_points, Dims(2, 1, LONE_SAMPLES), _settings([{"m": LONE_SAMPLES}], T=2, k=1), 64
 )
 (LONE_CELL,) = LONE_POINT.cells
+FORMULA = LONE_POINT.at(LONE_CELL)  # for claims on formulas, a cheap run whose draws they ignore
 
 # A given linear router: over T at k = 1, and over k at T = 8 with gates that are nearly even (W = 1) and far from it
 # (W = 8). At k = 1 all gates are 1 whatever W, which then does not name the cell.
@@ -239,6 +241,11 @@ def shown(run: Run, *names: str) -> Float[np.ndarray, "*rest B"]:
     return record[0].astype(np.float64)
 
 
+def shows(*names: str) -> Callable[[Run], Float[np.ndarray, "*rest B"]]:
+    """`shown` as a function of the run."""
+    return lambda run: shown(run, *names)
+
+
 def delta_of(run: Run) -> float:
     """The probability with which a bound may fail."""
     return float(run.params.delta)
@@ -254,9 +261,15 @@ def is_beyond(run: Run, name: str, gaps: Iterable[float]) -> Float[np.ndarray, "
     return (shown(run, name) > np.array(gaps)[:, None]).astype(np.float64)
 
 
-def trained_gap(run: Run) -> Float[np.ndarray, " B"]:
-    """The last recorded gap of classifiers that are trained."""
-    return np.asarray(run.records[-1], np.float64)
+def gap_of(run: Run) -> Float[np.ndarray, " B"]:
+    """The gap of an instance that is drawn, or the last recorded one of classifiers that are trained."""
+    records = run.records
+    return np.asarray(records[-1], np.float64) if isinstance(records, np.ndarray) else records.gap[-1]
+
+
+def every(experiment: Experiment) -> Selection:
+    """All cells of an experiment, a component each."""
+    return experiment.over(tuple(experiment.cells))
 
 
 def best_gaps(

@@ -8,7 +8,7 @@ import pytest
 
 from moe_theory import continual
 from moe_theory.continual import experiments, theory
-from moe_theory.continual.claims import figures_8_9, lemma_10, lemmas_1_2, lemmas_5_to_9, measurements, proposition_3
+from moe_theory.continual.statements import figure_8, lemma_02, lemma_08, lemma_10, proposition_1, proposition_3
 from moe_theory.runs import Cell, Run, run_cells
 from moe_theory.verify.request import check_request
 
@@ -27,13 +27,13 @@ def made_run(num_replicates, first=0, **changes):
 
 def test_the_constant_of_lemma_2_is_not_violated_where_lambda_is_large():
     run = made_run(64, perturbation_scale=2.0)  # 2 / lambda = 1 is below lambda M^2 for every M
-    assert not np.any(lemmas_1_2.Lemma2.observe({lemmas_1_2.SMOOTH_CELL: run}))
-    assert np.all(lemmas_1_2.Lemma2.observe({lemmas_1_2.SMOOTH_CELL: made_run(64)}))
+    assert not np.any(lemma_02.exceeds_constant(run))
+    assert np.all(lemma_02.exceeds_constant(made_run(64)))
 
 
 def test_pairs_of_like_tasks_differ_by_the_noise_that_the_gates_let_through():
     run = made_run(4096, noise_scale=0.3)
-    pairs = lemmas_1_2.gate_output_pairs(run)
+    pairs = experiments.gate_output_pairs(run)
     deviations = 0.3 * np.sqrt(2 * 5) * np.sqrt(np.sum(run.state.gates**2, axis=1)).T
     squares = ((pairs[:, 0] - pairs[:, 1]) / deviations)[:, 0] ** 2  # of one expert: chi-squared of one degree
     assert abs(squares.mean() - 1) < 6 * np.sqrt(2 / len(squares))
@@ -43,7 +43,7 @@ def test_pairs_without_noise_are_of_one_task_or_of_one_cluster():
     for num_clusters, num_experts in ((6, 10), (3, 5)):
         run = made_run(64, noise_scale=0.0, num_clusters=num_clusters, num_experts=num_experts)
         outputs = np.einsum("mdb,ndb->bnm", run.state.gates[:num_experts], run.state.pool.signals)
-        pairs = lemmas_1_2.gate_output_pairs(run)
+        pairs = experiments.gate_output_pairs(run)
         tasks = np.abs(pairs[:, :, None] - outputs[:, None]).max(axis=3).argmin(axis=2)  # (B, 2)
         np.testing.assert_allclose(np.take_along_axis(outputs, tasks[:, :, None], axis=1), pairs, atol=1e-6)
         assert np.all(tasks[:, 1] == (tasks[:, 0] + num_clusters) % 6)
@@ -54,12 +54,11 @@ def test_the_load_gap_is_the_largest_distance_from_an_even_share():
     run = made_run(2, num_experts=4, learning_rate=0.4)  # T1 = 10
     visits = np.array([[4, 3], [2, 2], [2, 3], [2, 2], [0, 0]])
     run.state.explored_visits = visits
-    runs = dict.fromkeys(experiments.EXPERT_CELLS, run)
-    np.testing.assert_allclose(lemmas_5_to_9.Lemma8Experts.observe(runs), np.repeat([[0.15], [0.05]], 4, axis=1))
+    np.testing.assert_allclose(lemma_08.largest_gap(run), [0.15, 0.05])
 
 
 def test_probabilities_at_a_gap_are_those_of_its_log_odds():
-    probabilities = lemma_10.probabilities_at({lemma_10.CELL: made_run(16)}, (0.5, 3.0))
+    probabilities = lemma_10.probabilities_at(made_run(16), 0.5, 3.0)
     odds = np.log(probabilities[..., 0] / probabilities[..., 1])
     np.testing.assert_allclose(odds, np.tile([0.5, 3.0], (16, 1)), atol=1e-9)
     assert np.all(probabilities.sum(axis=-1) < 1)
@@ -89,7 +88,7 @@ def settled():
         Cell(name, experiment.system, reading.params(**experiment.cells[name]), 400, 1, experiment.observe)
         for experiment, name in (
             (experiments.SPECIALIZATION, experiments.FEW_FIGURE_2[0]),
-            (experiments.FIGURE_8, figures_8_9.SMALL[0]),
+            (experiments.FIGURE_8, figure_8.SMALL[0]),
         )
     ]
     return list(run_cells(cells, 64, seed=1).values())
@@ -107,7 +106,7 @@ def test_termination_is_that_of_a_loop_over_the_history(settled):
     """Would catch a flag read a round too early or late, and arrivals counted before T2 or before termination."""
     run = settled[0]
     second = experiments.stage_rounds(run.params, experiments.T2_POWER)
-    fixed, by_then = proposition_3._fixed(run), proposition_3._is_terminated(run)
+    fixed, by_then = proposition_3.fixed(run), proposition_3.is_terminated(run)
     seen = run.records
     for lane in range(64):
         ended = next((t for t in range(1, 401) if t == 400 or seen.terminated[t, lane]), 400)
@@ -116,22 +115,22 @@ def test_termination_is_that_of_a_loop_over_the_history(settled):
         counted = [t for t in range(1, 401) if is_over and t > max(ended, second) and seen.set_size[t - 1, lane] >= 1]
         np.testing.assert_array_equal(np.flatnonzero(fixed[:, lane]) + 1, counted)
         inside = sum(bool(seen.is_inside[t - 1, lane]) for t in counted)
-        assert proposition_3._outside(run)[lane] == pytest.approx((len(counted) - inside) / 400)
+        assert proposition_3.outside(run)[lane] == pytest.approx((len(counted) - inside) / 400)
         contested = [t for t in counted if seen.set_size[t - 1, lane] >= 2]
         share = sum(1 / int(seen.set_size[t - 1, lane]) for t in contested) / 400
-        assert proposition_3._even_share(run)[lane] == pytest.approx(share)
+        assert proposition_3.even_share(run)[lane] == pytest.approx(share)
         gap = 1 / float(run.params.perturbation_scale)
         bound = sum(
             min(1.0, 1 / int(seen.set_size[t - 1, lane]) + gap * float(seen.own_gap[t - 1, lane])) for t in contested
         )
-        assert proposition_3._bounded_share(run)[lane] == pytest.approx(bound / 400)
+        assert proposition_3.bounded_share(run)[lane] == pytest.approx(bound / 400)
 
 
 def test_repeats_after_exploration_are_found_by_a_loop(settled):
     """Would catch repeats before T1, of another expert, or of a task learned to rounding."""
     run = settled[0]
-    after, expected = measurements.remaining_errors(run), measurements.contracted_errors(run)
-    length = measurements.truth_length(run)
+    after, expected = proposition_1.remaining_errors(run), proposition_1.contracted_errors(run)
+    length = experiments.truth_length(run)
     for lane in range(64):
         last, left, count = {}, 0.0, 0
         for row in range(400):
@@ -149,7 +148,7 @@ def test_repeats_after_exploration_are_found_by_a_loop(settled):
 def test_evenness_counts_arrivals_after_the_gates_are_fixed(settled):
     """Would catch loads of the whole run, or none where gates are never fixed."""
     run = settled[1]
-    evenness = figures_8_9._evenness(run)
+    evenness = figure_8.evenness(run)
     for lane in range(64):
         fixed = run.records.terminated[:, lane]
         rows = np.flatnonzero(fixed) if fixed[-1] else np.arange(experiments.stage_rounds(run.params), 400)

@@ -4,15 +4,8 @@ import math
 
 import numpy as np
 
-from moe_theory.generalization import instances, theory
-from moe_theory.generalization.experiments import (
-    DEFINITION_1,
-    LEARNED_CELL,
-    LEARNED_CELLS,
-    LEARNED_EXPERTS,
-    LEARNED_FEATURES,
-    delta_of,
-)
+from moe_theory.generalization import experiments, instances, theory
+from moe_theory.generalization.experiments import DEFINITION_1, LEARNED_EXPERTS, delta_of
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
 from moe_theory.verify.statement import alike, identity, statement
@@ -33,7 +26,7 @@ NUM_SAMPLES = 10**10  # at which Lemma 2's p^2 outputs no longer make the bound 
     p = 128 weights, and 10^10 samples with random labels: the gap is 1/2 and the bound .334.""",
 ).claim(
     "generalization.corollary-4",
-    LEARNED_CELLS.at(LEARNED_CELL),
+    experiments.LEARNED_CELLS.at(experiments.LEARNED_CELL),
     identity(within=0.0),
     role="literal",
     where="Corollary 4, Eq. (9), with the constant 1 in Lemma 2",
@@ -56,15 +49,8 @@ def excess(run: Run) -> np.ndarray:
     radius = math.sqrt(NUM_SAMPLES / LEARNED_EXPERTS)
     counts = np.full(LEARNED_EXPERTS, NUM_SAMPLES / LEARNED_EXPERTS)
     gap = float(instances.ball_gap(counts, radius**2, float(NUM_SAMPLES)))
-    bound = theory.corollary_4(
-        LEARNED_EXPERTS,
-        1,
-        NUM_SAMPLES,
-        feature_norm=1.0,
-        operator_norms=[radius],
-        row_norms=[radius],
-        num_parameters=LEARNED_EXPERTS * LEARNED_FEATURES,
-        lipschitz=LIPSCHITZ,
-        delta=delta_of(run),
-    )
+    sizes = (LEARNED_EXPERTS, 1, NUM_SAMPLES)
+    norms = {"feature_norm": 1.0, "operator_norms": [radius], "row_norms": [radius]}
+    parameters = LEARNED_EXPERTS * experiments.LEARNED_FEATURES
+    bound = theory.corollary_4(*sizes, **norms, num_parameters=parameters, lipschitz=LIPSCHITZ, delta=delta_of(run))
     return alike(run, max(gap - bound, 0))

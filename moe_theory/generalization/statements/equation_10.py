@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from moe_theory.generalization import theory
-from moe_theory.generalization.experiments import CELL_GAPS, DEFINITION_1, FEW_CELL_SAMPLES, FEW_CELLS, is_beyond
+from moe_theory.generalization import experiments, theory
+from moe_theory.generalization.experiments import CELL_GAPS, DEFINITION_1, FEW_CELL_SAMPLES, is_beyond
 from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, bound, statement
 
@@ -32,7 +32,7 @@ def gaps_of(run: Run) -> np.ndarray:
     ],
 ).claim(
     "generalization.equation-10.ghost-sampling",
-    FEW_CELLS.over("num_experts", *GAPS),
+    experiments.FEW_CELLS.over("num_experts", *GAPS),
     bound(at_most=lambda run: 2 * is_beyond(run, "paired_absolute", gaps_of(run) / 2)),
     role="charitable",
     labels=[f"T = {experts}, gap {gap}" for experts, gaps in GAPS.items() for gap in gaps],

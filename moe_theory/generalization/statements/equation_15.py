@@ -4,20 +4,12 @@ import math
 
 import numpy as np
 
-from moe_theory.generalization.experiments import (
-    CLASSES,
-    DEFINITION_1,
-    LONE_CELL,
-    LONE_POINT,
-    LONE_SAMPLES,
-    TOLERANCE,
-    shown,
-    sizes_of,
-)
+from moe_theory.generalization import experiments
+from moe_theory.generalization.experiments import CLASSES, DEFINITION_1, LONE_POINT, LONE_SAMPLES, every, shown
 from moe_theory.generalization.instances import NUM_INPUTS, NUM_LONE
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import identity, probability, statement
+from moe_theory.verify.statement import probability, statement
 
 NUM_LONE_MASKS = sum(math.comb(2 * LONE_SAMPLES, chosen) for chosen in range(NUM_LONE + 1))  # Gamma of lone points
 
@@ -33,8 +25,9 @@ EQUATION_15 = statement(
     beforehand would meet.""",
     instance="""A mask sends any 4 of 2^32 inputs to an expert of their own, and m = 16: a gap of 1/4 between the two
     samples is there in 64 of 64 draws, and (15) allows a chance of .0025.""",
-    corrected=r"""Massart's lemma over the masks, once signs are averaged and the sample is held fixed, needs no mask
-    beforehand. $$\mathbb{E}_\sigma \underset{\mu}{\max}\, Z_\mu \le \underset{\mu}{\max}\, \mathbb{E}_\sigma Z_\mu +
+    corrected=r"""Massart's lemma over the masks, with the sample held fixed and random signs, needs no mask beforehand;
+    Z_mu is the largest signed mean of the losses of models with the mask mu.
+    $$\mathbb{E}_\sigma \underset{\mu}{\max}\, Z_\mu \le \underset{\mu}{\max}\, \mathbb{E}_\sigma Z_\mu +
     \sqrt{\frac{\log \Gamma}{2m}}$$""",
     note="A union over exchanges of S and S' needs no such step either.",
 )
@@ -42,7 +35,7 @@ EQUATION_15 = statement(
 
 @EQUATION_15.claim(
     "generalization.equation-15.sample-dependent-masks",
-    LONE_POINT.over([LONE_CELL]),
+    every(LONE_POINT),
     probability(at_most=2 * NUM_LONE_MASKS * 2 * LONE_SAMPLES * NUM_LONE / NUM_INPUTS),
     role="charitable",
     where="Eqs. (13) to (15), as (17) to (20) read them",
@@ -61,8 +54,8 @@ def has_gap(run: Run) -> np.ndarray:
 
 @EQUATION_15.claim(
     "generalization.equation-15.centred-massart",
-    CLASSES.over(tuple(CLASSES.cells)),
-    identity(within=TOLERANCE),
+    every(CLASSES),
+    experiments.TO_ROUNDING,
     role="corrected",
     where="replaces Eqs. (13) to (15)",
 )
@@ -71,6 +64,6 @@ def massart_excess(run: Run) -> np.ndarray:
     $$\mathbb{E}_\sigma \underset{\mu}{\max}\, Z_\mu \le \underset{\mu}{\max}\, \mathbb{E}_\sigma Z_\mu +
     \sqrt{\frac{\log \Gamma}{2m}}, \quad Z_\mu = \sup_{f \in \mathcal{F}_\mu} \frac{1}{m} \sum_{i=1}^{m}
     \sigma_i \ell_i(f)$$"""
-    masks, _, samples = sizes_of(run.params)
+    masks, _, samples = experiments.sizes_of(run.params)
     spread = math.sqrt(math.log(masks) / (2 * samples))
     return excess(shown(run, "composed"), shown(run, "largest_part") + spread)

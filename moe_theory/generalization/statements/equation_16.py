@@ -4,21 +4,11 @@ import math
 
 import numpy as np
 
-from moe_theory.generalization import corrected, theory
-from moe_theory.generalization.experiments import (
-    DEFINITION_1,
-    LABELING_DIMS,
-    LABELINGS,
-    LONE_CELL,
-    LONE_POINT,
-    ROUNDING,
-    TOLERANCE,
-    shown,
-    sizes_of,
-)
+from moe_theory.generalization import corrected, experiments, theory
+from moe_theory.generalization.experiments import DEFINITION_1, EXACTLY, FORMULA, LABELINGS, every, shown
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import alike, identity, statement
+from moe_theory.verify.statement import alike, statement
 
 EQUATION_16 = statement(
     "equation-16",
@@ -27,19 +17,15 @@ EQUATION_16 = statement(
     r"$$\Gamma \le \binom{T}{k}^{2 d_N} \cdot (2m)^{d_N}$$",
     hypotheses=[DEFINITION_1],
 )
+BY_SIZES = every(LABELINGS)
 
 
-@EQUATION_16.claim(
-    "generalization.equation-16.masks",
-    LABELINGS.over(tuple(LABELINGS.cells)),
-    identity(within=TOLERANCE),
-    role="charitable",
-)
+@EQUATION_16.claim("generalization.equation-16.masks", BY_SIZES, experiments.TO_ROUNDING, role="charitable")
 def mask_excess(run: Run) -> np.ndarray:
     r"""The masks of 256 linear routers on up to 4 points are no more than (16) allows, for their own d_N.
     $$\Gamma \le \binom{T}{k}^{2 d_N} \cdot (2m)^{d_N}$$"""
-    experts, active, _ = sizes_of(run.params)
-    halves = np.arange(1, LABELING_DIMS.max_samples // 2 + 1)
+    experts, active, _ = experiments.sizes_of(run.params)
+    halves = np.arange(1, LABELINGS.dims.max_samples // 2 + 1)
     bound = theory.equation_16(experts, active, halves[:, None], shown(run, "masks", "natarajan"))
     return excess(shown(run, "masks", "log_growth")[1::2], np.asarray(bound)).max(axis=0)
 
@@ -64,12 +50,7 @@ def cover_excesses() -> np.ndarray:
 
 
 @EQUATION_16.claim(
-    "generalization.equation-16.cover-count",
-    LONE_POINT.at(LONE_CELL),
-    identity(within=ROUNDING),
-    role="charitable",
-    labels=["T = 2, k = 1"],
-    exact=True,
+    "generalization.equation-16.cover-count", FORMULA, EXACTLY, role="charitable", labels=["T = 2, k = 1"], exact=True
 )
 def cover_excess(run: Run) -> np.ndarray:
     r"""All masks of linear routers of two experts, which can be counted, are no more than (16) allows with d_N = d.
@@ -80,7 +61,7 @@ def cover_excess(run: Run) -> np.ndarray:
 @EQUATION_16.claim(
     "generalization.equation-16.signs-of-forms",
     LABELINGS.together(*LABELINGS.cells),
-    identity(within=TOLERANCE),
+    experiments.TO_ROUNDING,
     role="ours",
     where="replaces Eq. (16)",
     labels=[*LABELINGS.cells, "all masks at T = 2"],
@@ -88,9 +69,9 @@ def cover_excess(run: Run) -> np.ndarray:
 def excess_over_signs(*runs: Run) -> np.ndarray:
     r"""Linear routers have no more masks than Sauer and Shelah count of the signs that differences of logits have.
     $$\log \Gamma(m) \le (T - 1)\, d\, \log \frac{e\, m\, T}{2 d}$$"""
-    points, found = np.arange(1, LABELING_DIMS.max_samples + 1), []
+    points, found = np.arange(1, LABELINGS.dims.max_samples + 1), []
     for run in runs:
-        experts, active, _ = sizes_of(run.params)
-        bound = np.asarray(corrected.log_mask_patterns(experts, active, points, LABELING_DIMS.num_features))
+        experts, active, _ = experiments.sizes_of(run.params)
+        bound = np.asarray(corrected.log_mask_patterns(experts, active, points, LABELINGS.dims.num_features))
         found.append(excess(shown(run, "masks", "log_growth"), bound[:, None]).max(axis=0))
     return np.stack([*found, alike(runs[0], cover_excesses()[1])])

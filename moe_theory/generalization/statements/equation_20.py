@@ -5,23 +5,14 @@ import math
 import numpy as np
 from scipy import stats
 
-from moe_theory.generalization import corrected, theory
-from moe_theory.generalization.experiments import (
-    COIN,
-    COIN_SAMPLES,
-    DEFINITION_1,
-    LONE_CELL,
-    LONE_POINT,
-    ROUNDING,
-    cell_name,
-    difference,
-)
+from moe_theory.generalization import corrected, experiments, theory
+from moe_theory.generalization.experiments import COIN, DEFINITION_1, EXACTLY, FORMULA, cell_name, difference
 from moe_theory.runs import Run
-from moe_theory.verify.statement import alike, identity, probability, statement
+from moe_theory.verify.statement import alike, probability, statement
 
-SAMPLES = COIN_SAMPLES[-1]
+SAMPLES = experiments.COIN_SAMPLES[-1]
 EXCESS = 2.5 / math.sqrt(2 * SAMPLES)  # x
-FAIR_COIN, FORMULA_RUN = COIN.over([cell_name(m=SAMPLES)]), LONE_POINT.at(LONE_CELL)
+FAIR_COIN, COMPUTED = COIN.over([cell_name(m=SAMPLES)]), {"labels": ["m up to 100"], "exact": True}
 TAIL = r"\mathbb{P}\left( \phi(\mathcal{S}, \mathcal{S}') - \mathbb{E}\, \phi(\mathcal{S}, \mathcal{S}') \ge x \right)"
 
 # Any constant in the exponent is the favourable reading: the theorem that follows is an O().
@@ -77,12 +68,11 @@ def largest_ratio(tail) -> float:
 
 @EQUATION_20.claim(
     "generalization.equation-20.exact-tail",
-    FORMULA_RUN,
-    identity(within=ROUNDING),
+    FORMULA,
+    EXACTLY,
     role="literal",
-    labels=["m up to 100"],
     replaced_by="generalization.equation-20.mcdiarmid-exact-tail",
-    exact=True,
+    **COMPUTED,
 )
 def ratio_to_printed(run: Run) -> np.ndarray:
     r"""That tail, exactly and for every x, is at most exp(-2 m x^2): no logarithm of their ratio is above 0.
@@ -92,12 +82,11 @@ def ratio_to_printed(run: Run) -> np.ndarray:
 
 @EQUATION_20.claim(
     "generalization.equation-20.mcdiarmid-exact-tail",
-    FORMULA_RUN,
-    identity(within=ROUNDING),
+    FORMULA,
+    EXACTLY,
     role="charitable",
     where="replaces Eq. (20)",
-    labels=["m up to 100"],
-    exact=True,
+    **COMPUTED,
 )
 def ratio_to_corrected(run: Run) -> np.ndarray:
     r"""That tail, exactly and for every x, is at most exp(-m x^2): no logarithm of their ratio is above 0.

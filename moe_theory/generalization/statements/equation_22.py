@@ -5,12 +5,11 @@ import functools
 import numpy as np
 
 from moe_theory.generalization import theory
-from moe_theory.generalization.experiments import DEFINITION_1, LONE_CELL, LONE_POINT, ROUNDING
+from moe_theory.generalization.experiments import DEFINITION_1, EXACTLY, FORMULA
 from moe_theory.runs import Run
-from moe_theory.verify.statement import alike, identity, statement
+from moe_theory.verify.statement import alike, statement
 
-FORMULA_RUN = LONE_POINT.at(LONE_CELL)  # a cheap run, whose draws are ignored
-LABELS = ["T up to 64"]
+COMPUTED = {"labels": ["T up to 64"], "exact": True}
 
 EQUATION_22 = statement(
     "equation-22",
@@ -44,14 +43,7 @@ def sparsity_grid() -> dict[str, np.ndarray]:
     return {**values, "pairs": pairs, "patterns": patterns, "samples": np.broadcast_to(samples, patterns.shape)}
 
 
-@EQUATION_22.claim(
-    "generalization.equation-22.inversion",
-    FORMULA_RUN,
-    identity(within=ROUNDING),
-    role="charitable",
-    labels=LABELS,
-    exact=True,
-)
+@EQUATION_22.claim("generalization.equation-22.inversion", FORMULA, EXACTLY, role="charitable", **COMPUTED)
 def inversion_error(run: Run) -> np.ndarray:
     r"""(22) is what (10), (15), (16) and (20) give together, as the gap at which they leave a chance of delta.
     $$4\, \Gamma\, e^{-2m \left( \frac{\epsilon}{2} - \mathbb{E} \phi \right)^2} = \delta
@@ -63,14 +55,7 @@ def inversion_error(run: Run) -> np.ndarray:
     return alike(run, np.max(np.abs(needed - exponent) / needed))
 
 
-@EQUATION_23.claim(
-    "generalization.equation-23.binomial",
-    FORMULA_RUN,
-    identity(within=ROUNDING),
-    role="charitable",
-    labels=LABELS,
-    exact=True,
-)
+@EQUATION_23.claim("generalization.equation-23.binomial", FORMULA, EXACTLY, role="charitable", **COMPUTED)
 def binomial_excess(run: Run) -> np.ndarray:
     r"""Bounding the binomial coefficient only raises the bound: (22) is at most (23), for every k up to T = 64.
     $$\log \binom{T}{k} \le k \left( 1 + \log \frac{T}{k} \right)$$"""
@@ -89,13 +74,12 @@ def largest_drop(most: float) -> float:
 
 @EQUATION_22.claim(
     "generalization.equation-22.grows-with-k",
-    FORMULA_RUN,
-    identity(within=ROUNDING),
+    FORMULA,
+    EXACTLY,
     role="ours",
     where="Eq. (22), read as the remark reads (23)",
-    labels=LABELS,
     replaced_by="generalization.equation-22.grows-to-half",
-    exact=True,
+    **COMPUTED,
 )
 def largest_drop_to_all(run: Run) -> np.ndarray:
     r"""(22) grows with k up to T: the largest share of itself that it loses with one more active expert is 0.
@@ -105,12 +89,11 @@ def largest_drop_to_all(run: Run) -> np.ndarray:
 
 @EQUATION_22.claim(
     "generalization.equation-22.grows-to-half",
-    FORMULA_RUN,
-    identity(within=ROUNDING),
+    FORMULA,
+    EXACTLY,
     role="ours",
     where="replaces the remark on Eq. (22)",
-    labels=LABELS,
-    exact=True,
+    **COMPUTED,
 )
 def largest_drop_to_half(run: Run) -> np.ndarray:
     r"""(22) grows with k up to T/2, where a mask is most of a choice.

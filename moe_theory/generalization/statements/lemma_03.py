@@ -2,21 +2,12 @@
 
 import numpy as np
 
-from moe_theory.generalization import theory
-from moe_theory.generalization.experiments import (
-    DEFINITION_1,
-    LINEAR_ROUTER,
-    NETWORK_WIDTH,
-    NETWORKS,
-    ROUTER_SAMPLES,
-    cell_name,
-    router_name,
-    shown,
-)
+from moe_theory.generalization import experiments, theory
+from moe_theory.generalization.experiments import DEFINITION_1, NETWORKS, ROUTER_SAMPLES, cell_name, every, shows
 from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, equality, statement
 
-LONE_EXPERT = LINEAR_ROUTER.at(router_name(2, 1, 1.0))
+LONE_EXPERT = experiments.LINEAR_ROUTER.at(experiments.router_name(2, 1, 1.0))
 LABELS = [cell_name(m=ROUTER_SAMPLES)]
 
 LEMMA_3 = statement(
@@ -37,7 +28,7 @@ def ball_bound(run: Run) -> float:
     return float(theory.lemma_3(ROUTER_SAMPLES, 1.0, [norm], [norm]))
 
 
-@LEMMA_3.claim(
+LEMMA_3.claim(
     "generalization.lemma-3.one-layer",
     LONE_EXPERT,
     bound(at_most=ball_bound),
@@ -45,8 +36,8 @@ def ball_bound(run: Run) -> float:
     says="A network of one layer, which is a ball of linear functions, has at most the Rademacher complexity of Lemma "
     r"3.$$\mathcal{R}_m(\mathcal{H}) \le \frac{c}{\sqrt{m}}\, K_1 \cdot \frac{b_1}{K_1}, \quad r = 1$$",
     labels=LABELS,
-)
-@LEMMA_3.claim(
+)(shows("lone"))
+LEMMA_3.claim(
     "generalization.lemma-3.one-layer-is-tight",
     LONE_EXPERT,
     equality(ball_bound, margin=0.05),
@@ -54,24 +45,17 @@ def ball_bound(run: Run) -> float:
     says="For one layer of 8 inputs uniform on the sphere Lemma 3 is that complexity but for 5 %."
     r"$$\mathcal{R}_m(\mathcal{H}) \approx \frac{c}{\sqrt{m}}\, b_1, \quad r = 1$$",
     labels=LABELS,
-)
-def linear_complexity(run: Run) -> np.ndarray:
-    return shown(run, "lone")
+)(shows("lone"))
 
 
 def network_bound(run: Run) -> float:
     """Lemma 3 for two layers with Frobenius norms of at most B: row norms of the first sum to sqrt(width) B at most."""
     norm = float(run.params.expert_norm)
-    row_norms = [NETWORK_WIDTH**0.5 * norm, norm]
+    row_norms = [experiments.NETWORK_WIDTH**0.5 * norm, norm]
     return float(theory.lemma_3(int(run.params.num_samples), 1.0, [norm, norm], row_norms))
 
 
-@LEMMA_3.claim(
-    "generalization.lemma-3.two-layers",
-    NETWORKS.over(tuple(NETWORKS.cells)),
-    bound(at_most=network_bound),
-    role="charitable",
-)
+@LEMMA_3.claim("generalization.lemma-3.two-layers", every(NETWORKS), bound(at_most=network_bound), role="charitable")
 def reached_complexity(run: Run) -> np.ndarray:
     r"""What training reaches of the Rademacher complexity of networks of two layers is at most Lemma 3's bound.
     $$\mathcal{R}_m(\mathcal{H}) \le \frac{c}{\sqrt{m}}\, K_1 K_2 \left( \frac{b_1^{2/3}}{K_1^{2/3}} +

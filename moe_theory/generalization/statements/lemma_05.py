@@ -2,66 +2,55 @@
 
 import numpy as np
 
-from moe_theory.generalization import corrected
-from moe_theory.generalization.experiments import (
-    DEFINITION_1,
-    FEW_CELLS,
-    LINEAR_ROUTER,
-    ROUTER_ACTIVE,
-    ROUTER_NORMS,
-    SPARSE_EXPERTS,
-    router_name,
-    shown,
-    sizes_of,
-)
+from moe_theory.generalization import corrected, experiments
+from moe_theory.generalization.experiments import DEFINITION_1, LINEAR_ROUTER, SPARSE_EXPERTS, every, shown, shows
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, equality, statement
 
-BY_CELLS = FEW_CELLS.over("num_experts")
+BY_CELLS = experiments.FEW_CELLS.over("num_experts")
 # T = 8 with these k, at every norm of the router that makes a difference.
-ALL = tuple(dict.fromkeys(router_name(SPARSE_EXPERTS, count, norm) for norm in ROUTER_NORMS for count in ROUTER_ACTIVE))
+SIZES = [(count, norm) for norm in experiments.ROUTER_NORMS for count in experiments.ROUTER_ACTIVE]
+ALL = tuple(dict.fromkeys(experiments.router_name(SPARSE_EXPERTS, *size) for size in SIZES))
 SPARSE = tuple(name for name in ALL if LINEAR_ROUTER.cells[name]["num_active"] < SPARSE_EXPERTS)
+EQUATION_24 = r"$$\mathbb{E}\, \phi_\mu(\mathcal{S}, \mathcal{S}') \le 2 C\, \mathcal{R}_m(\mathcal{H})$$"
+HOLDS_24 = r"$$\mathbb{E}\, \phi_\mu(\mathcal{S}, \mathcal{S}') \le 2 C\, \mathcal{R}_m(\mathcal{F}_\mu)$$"
 
 LEMMA_5 = statement(
     "lemma-5",
     where="Lemma 5, Eq. (24)",
-    says="Given the mask, the mean of phi is at most 2 C times the Rademacher complexity of one expert."
-    r"$$\mathbb{E}\, \phi_\mu(\mathcal{S}, \mathcal{S}') \le 2 C\, \mathcal{R}_m(\mathcal{H})$$",
+    says=f"Given the mask, the mean of phi is at most 2 C times the Rademacher complexity of one expert.{EQUATION_24}",
     hypotheses=[DEFINITION_1],
     why="""Its proof takes gates that depend on the input for one convex combination of the experts, in (31), and so
     loses all experts but one. With k = 1 the class of all models with a given mask is a product over the experts,
     each with its own inputs, and about sqrt(T) times as complex as one.""",
     instance="""Two cells of probability 1/2, each with an expert +1 or -1, and two samples with labels of fair coins:
     over all draws the mean of phi is 35/64, and 2 C R_2(H) is 1/2. At T = 64 and m = 256 it is .277 against .050.""",
-    corrected=r"""The complexity is that of all models with this mask, not of one expert.
-    $$\mathbb{E}\, \phi_\mu(\mathcal{S}, \mathcal{S}') \le 2 C\, \mathcal{R}_m(\mathcal{F}_\mu)$$""",
+    corrected=f"The complexity is that of all models with this mask, not of one expert.{HOLDS_24}",
     witness="lemma_05.py",
 )
-
-
-@LEMMA_5.claim(
+LEMMA_5.claim(
     "generalization.lemma-5.lone-expert",
     BY_CELLS,
     bound(at_most=lambda run: 2 * LIPSCHITZ * shown(run, "lone")),
     role="charitable",
-    says="With a router that is given the mean of phi is at most 2 C times the complexity of one expert."
-    r"$$\mathbb{E}\, \phi_\mu(\mathcal{S}, \mathcal{S}') \le 2 C\, \mathcal{R}_m(\mathcal{H})$$",
+    says=f"With a router that is given the mean of phi is at most 2 C times the complexity of one expert.{EQUATION_24}",
     replaced_by="generalization.lemma-5.masked-class",
-)
-@LEMMA_5.claim(
+)(shows("paired_gap"))
+LEMMA_5.claim(
     "generalization.lemma-5.masked-class",
     BY_CELLS,
     bound(at_most=lambda run: 2 * LIPSCHITZ * shown(run, "masked")),
     role="corrected",
     where="replaces Lemma 5",
     says="With a router that is given the mean of phi is at most 2 C times the complexity of all models with it."
-    r"$$\mathbb{E}\, \phi_\mu(\mathcal{S}, \mathcal{S}') \le 2 C\, \mathcal{R}_m(\mathcal{F}_\mu)$$",
+    f"{HOLDS_24}",
+)(shows("paired_gap"))
+
+FIXED_ROUTER = (
+    r"\mathcal{R}_m(\mathcal{F}_a) \le B c \sqrt{\frac{T A}{m}}, \quad A = \frac{1}{m} \sum_{i=1}^{m} "
+    r"\left\lVert a(\mathbf{x}_i) \right\rVert^2"
 )
-def mean_phi(run: Run) -> np.ndarray:
-    return shown(run, "paired_gap")
-
-
 EQUATION_31 = statement(
     "equation-31",
     where="Lemma 5, proof, Eqs. (29) to (32)",
@@ -72,33 +61,41 @@ EQUATION_31 = statement(
     all inputs. Gates that differ let the sample be divided among the experts, each of which then fits its own part.""",
     instance="""Two cells of probability 1/2, each with an expert +1 or -1, and two samples: the complexity is 3/4, and
     1/2 for one expert. 8 linear experts behind a given linear router, one of them active: .239 against .085.""",
-    corrected=r"""Given the router, with A the mean of |a(x)|^2 over the sample, linear experts |w| <= B with |x| <= c
-    have at most B c sqrt(T A / m), which is sqrt(T/m) at k = 1 and falls as more experts share an input.
-    $$\mathcal{R}_m(\mathcal{F}_a) \le B c \sqrt{\frac{T A}{m}}, \quad A = \frac{1}{m} \sum_{i=1}^{m}
-    \left\lVert a(\mathbf{x}_i) \right\rVert^2$$""",
+    corrected="Given the router, with A the mean of |a(x)|^2 over the sample, linear experts |w| <= B with |x| <= c "
+    "have at most B c sqrt(T A / m), where A = 1 at k = 1; it falls as more experts share an input."
+    f"$${FIXED_ROUTER}$$",
 )
 
 
-def lone(run: Run) -> np.ndarray:
-    return shown(run, "lone")
-
-
 def product_bound(run: Run) -> float:
-    experts, _, samples = sizes_of(run.params)
+    experts, _, samples = experiments.sizes_of(run.params)
     return float(corrected.product_complexity(experts, samples))
 
 
-@EQUATION_31.claim(
+def fixed_router_bound(run: Run) -> np.ndarray:
+    experts, _, samples = experiments.sizes_of(run.params)
+    gate, norm = shown(run, "mean_square_gate"), float(run.params.expert_norm)
+    return np.asarray(corrected.fixed_router_complexity(experts, samples, gate, norm))
+
+
+def scaled(run: Run) -> np.ndarray:
+    """sqrt(T A) times one expert's complexity. Loads that differ, and inputs that a router has picked, are what it is
+    too large by: both are of second order in how far the T sums are from being of equal size and isotropic.
+    """
+    return np.sqrt(int(run.params.num_experts) * shown(run, "mean_square_gate")) * shown(run, "lone")
+
+
+EQUATION_31.claim(
     "generalization.equation-31.constant-experts",
     BY_CELLS,
-    bound(at_most=lone),
+    bound(at_most=shows("lone")),
     role="charitable",
     where="Eqs. (29) to (32), k = 1",
     says="A router of T cells, with an expert +1 or -1 for each, has the complexity of one such expert at most."
     r"$$\mathcal{R}_m(\mathcal{F}_\mu) \le \mathcal{R}_m(\mathcal{H})$$",
     replaced_by="generalization.equation-31.product-class",
-)
-@EQUATION_31.claim(
+)(shows("masked"))
+EQUATION_31.claim(
     "generalization.equation-31.product-class",
     BY_CELLS,
     bound(at_most=product_bound, trivial=1.0),
@@ -106,44 +103,27 @@ def product_bound(run: Run) -> float:
     where="replaces Eqs. (29) to (32) at k = 1",
     says="A router of T cells, with an expert +1 or -1 for each, has a complexity of sqrt(T/m) at most."
     r"$$\mathcal{R}_m(\mathcal{F}_\mu) \le B c \sqrt{\frac{\min(T, m)}{m}}$$",
-)
-def complexity_of_cells(run: Run) -> np.ndarray:
-    return shown(run, "masked")
-
-
-def fixed_router_bound(run: Run) -> np.ndarray:
-    experts, _, samples = sizes_of(run.params)
-    gate, norm = shown(run, "mean_square_gate"), float(run.params.expert_norm)
-    return np.asarray(corrected.fixed_router_complexity(experts, samples, gate, norm))
-
-
-def scaled(run: Run) -> np.ndarray:
-    return np.sqrt(int(run.params.num_experts) * shown(run, "mean_square_gate")) * lone(run)
-
-
-@EQUATION_31.claim(
+)(shows("masked"))
+EQUATION_31.claim(
     "generalization.equation-31.linear-experts",
     LINEAR_ROUTER.over(SPARSE),
-    bound(at_most=lone),
+    bound(at_most=shows("lone")),
     role="charitable",
     where="Eqs. (29) to (32)",
     says="With a given linear router, k < T = 8 linear experts in a ball have the complexity of one of them at most."
     r"$$\mathcal{R}_m(\mathcal{F}_a) \le \mathcal{R}_m(\mathcal{H})$$",
     replaced_by="generalization.equation-31.fixed-router",
-)
-@EQUATION_31.claim(
+)(shows("routed"))
+EQUATION_31.claim(
     "generalization.equation-31.fixed-router",
-    LINEAR_ROUTER.over(tuple(LINEAR_ROUTER.cells)),
+    every(LINEAR_ROUTER),
     bound(at_most=fixed_router_bound, trivial=1.0),
     role="corrected",
     where="replaces Eqs. (29) to (32) for a given router",
     says="Linear experts in a ball with a given linear router, of mean square gate A, have at most B c sqrt(T A / m)."
-    r"$$\mathcal{R}_m(\mathcal{F}_a) \le B c \sqrt{\frac{T A}{m}}, \quad A = \frac{1}{m} \sum_{i=1}^{m} "
-    r"\left\lVert a(\mathbf{x}_i) \right\rVert^2$$",
-)
-# Loads that differ, and inputs that a router has picked, are what the last falls short by: both are of second order in
-# how far the T sums are from being of equal size and isotropic.
-@EQUATION_31.claim(
+    rf"$${FIXED_ROUTER}$$",
+)(shows("routed"))
+EQUATION_31.claim(
     "generalization.equation-31.ratio",
     LINEAR_ROUTER.over(ALL),
     equality(scaled, margin=0.1),
@@ -151,6 +131,4 @@ def scaled(run: Run) -> np.ndarray:
     where="replaces Eqs. (29) to (32) for a given router",
     says="At T = 8, d = 8 and m = 128 that complexity is sqrt(T A) times one expert's but for 10 %, whatever k and W."
     r"$$\mathcal{R}_m(\mathcal{F}_a) \approx \sqrt{T A}\; \mathcal{R}_m(\mathcal{H})$$",
-)
-def complexity_of_routed(run: Run) -> np.ndarray:
-    return shown(run, "routed")
+)(shows("routed"))

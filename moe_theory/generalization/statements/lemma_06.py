@@ -2,21 +2,13 @@
 
 import numpy as np
 
-from moe_theory.generalization import theory
-from moe_theory.generalization.experiments import (
-    DEFINITION_1,
-    LABELING_DIMS,
-    LABELING_SIZES,
-    LABELINGS,
-    TOLERANCE,
-    cell_name,
-    shown,
-)
+from moe_theory.generalization import experiments, theory
+from moe_theory.generalization.experiments import DEFINITION_1, LABELING_DIMS, LABELINGS, cell_name, shown
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import identity, statement
+from moe_theory.verify.statement import statement
 
-COUNTS = [experts for experts, active in LABELING_SIZES if active == 1]
+COUNTS = [experts for experts, active in experiments.LABELING_SIZES if active == 1]
 
 
 @statement(
@@ -28,7 +20,7 @@ COUNTS = [experts for experts, active in LABELING_SIZES if active == 1]
 ).claim(
     "generalization.lemma-6.growth",
     LABELINGS.over([cell_name(T=count, k=1) for count in COUNTS]),
-    identity(within=TOLERANCE),
+    experiments.TO_ROUNDING,
     role="charitable",
     labels=[f"{count} labels" for count in COUNTS],
 )

@@ -2,24 +2,14 @@
 
 import numpy as np
 
-from moe_theory.generalization import theory
-from moe_theory.generalization.experiments import (
-    CELL_GAPS,
-    COIN,
-    DEFINITION_1,
-    FEW_CELL_SAMPLES,
-    FEW_CELLS,
-    difference,
-    is_beyond,
-    shown,
-    sizes_of,
-)
+from moe_theory.generalization import experiments, theory
+from moe_theory.generalization.experiments import CELL_GAPS, DEFINITION_1, difference, is_beyond, shown
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import bound, identity, statement
 
 COIN_GAPS = {25: (0.28,), 100: (0.13, 0.17)}  # by m
-BY_CELLS, BY_SAMPLES = FEW_CELLS.over("num_experts", *CELL_GAPS), COIN.over("num_samples")
+BY_CELLS, BY_SAMPLES = experiments.FEW_CELLS.over("num_experts", *CELL_GAPS), experiments.COIN.over("num_samples")
 OF_CELLS = [f"T = {experts}, gap {gap}" for experts, gaps in CELL_GAPS.items() for gap in gaps]
 TRUE_GAP = (
     r"$$\left(1 - 2 e^{-\epsilon^2 m / 2}\right) \mathbb{P}\left[ \sup_h \left\lvert L_{\mathcal{S}}(h) - "
@@ -37,14 +27,22 @@ LEMMA_7 = statement(
 )
 
 
+def gaps_of(run: Run) -> np.ndarray:
+    return np.array(CELL_GAPS[int(run.params.num_experts)])
+
+
+def coin_gaps(run: Run) -> np.ndarray:
+    return np.array(COIN_GAPS[int(run.params.num_samples)])[:, None]
+
+
 def weighted(run: Run, name: str) -> np.ndarray:
     """Whether a gap is above each of its cell's, times the factor of ghost sampling (V, B)."""
-    gaps = CELL_GAPS[int(run.params.num_experts)]
-    return theory.ghost_factor(FEW_CELL_SAMPLES, np.array(gaps)[:, None]) * is_beyond(run, name, gaps)
+    gaps = gaps_of(run)
+    return theory.ghost_factor(int(run.params.num_samples), gaps[:, None]) * is_beyond(run, name, gaps)
 
 
 def is_beyond_half(run: Run) -> np.ndarray:
-    return is_beyond(run, "paired_absolute", np.array(CELL_GAPS[int(run.params.num_experts)]) / 2)
+    return is_beyond(run, "paired_absolute", gaps_of(run) / 2)
 
 
 @LEMMA_7.claim("generalization.lemma-7.as-printed", BY_CELLS, identity(within=0.0), role="literal", labels=OF_CELLS)
@@ -81,7 +79,3 @@ LEMMA_7.claim(
 def weighted_coin(run: Run) -> np.ndarray:
     is_above = np.abs(shown(run, "risk") - 0.5) > coin_gaps(run)
     return theory.ghost_factor(int(run.params.num_samples), coin_gaps(run)) * is_above
-
-
-def coin_gaps(run: Run) -> np.ndarray:
-    return np.array(COIN_GAPS[sizes_of(run.params)[2]])[:, None]

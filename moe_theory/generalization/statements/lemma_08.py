@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from moe_theory.generalization.experiments import CLASSES, COIN, DEFINITION_1, TOLERANCE, difference, shown
+from moe_theory.generalization.experiments import CLASSES, COIN, DEFINITION_1, TO_ROUNDING, difference, every, shown
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import equality, identity, statement
+from moe_theory.verify.statement import equality, statement
 
 
 @statement(
@@ -16,12 +16,7 @@ from moe_theory.verify.statement import equality, identity, statement
     r"$$\mathbb{E} \sup_{f \in \mathcal{F}} \left( \frac{1}{m} \sum_{i=1}^{m} f(\mathbf{x}_i) - "
     r"\frac{1}{m} \sum_{i=1}^{m} f(\mathbf{x}'_i) \right) \le 2 \mathcal{R}_m(\mathcal{F})$$",
     hypotheses=[DEFINITION_1],
-).claim(
-    "generalization.lemma-8.symmetrization",
-    CLASSES.over(tuple(CLASSES.cells)),
-    identity(within=TOLERANCE),
-    role="charitable",
-)
+).claim("generalization.lemma-8.symmetrization", every(CLASSES), TO_ROUNDING, role="charitable")
 def excess_of_exchanges(run: Run) -> np.ndarray:
     r"""For random finite classes sup (L_S - L_S'), averaged over exchanges, is at most the complexities on S and S'.
     $$\mathbb{E}_\sigma \sup_{f \in \mathcal{F}} \frac{1}{m} \sum_{i=1}^{m} \sigma_i \left( f(\mathbf{x}_i) -

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from moe_theory.generalization.experiments import CLASSES, DEFINITION_1, TOLERANCE, shown
+from moe_theory.generalization.experiments import CLASSES, DEFINITION_1, TO_ROUNDING, every, shown
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import identity, statement
+from moe_theory.verify.statement import statement
 
 
 @statement(
@@ -15,12 +15,7 @@ from moe_theory.verify.statement import identity, statement
     says="A C-Lipschitz loss raises the Rademacher complexity by a factor of C at most."
     r"$$\mathcal{R}_m(\ell \circ \mathcal{H}) \le C\, \mathcal{R}_m(\mathcal{H})$$",
     hypotheses=[DEFINITION_1],
-).claim(
-    "generalization.lemma-9.contraction",
-    CLASSES.over(tuple(CLASSES.cells)),
-    identity(within=TOLERANCE),
-    role="charitable",
-)
+).claim("generalization.lemma-9.contraction", every(CLASSES), TO_ROUNDING, role="charitable")
 def excess_of_composed(run: Run) -> np.ndarray:
     r"""For random finite classes and random labels the ramp loss at least halves the empirical Rademacher complexity.
     $$\mathcal{R}_{\mathcal{S}}(\ell \circ \mathcal{H}) \le C\, \mathcal{R}_{\mathcal{S}}(\mathcal{H}),

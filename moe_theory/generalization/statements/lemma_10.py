@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from moe_theory.generalization.experiments import CLASSES, DEFINITION_1, TOLERANCE, shown
+from moe_theory.generalization.experiments import CLASSES, DEFINITION_1, TO_ROUNDING, shown
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import identity, statement
+from moe_theory.verify.statement import statement
 
 
 @statement(
@@ -17,7 +17,7 @@ from moe_theory.verify.statement import identity, statement
 ).claim(
     "generalization.lemma-10.hull",
     CLASSES.together(*CLASSES.cells),
-    identity(within=TOLERANCE),
+    TO_ROUNDING,
     role="charitable",
     labels=[f"{cell}, {part}" for part in ("random", "best") for cell in CLASSES.cells],
 )

@@ -1,38 +1,23 @@
 """The remark on sparsity awareness: how its term grows, and how the capacity of sparse MoE does."""
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from moe_theory.generalization import theory
-from moe_theory.generalization.experiments import (
-    CELLS,
-    COIN,
-    COIN_SAMPLES,
-    DEFINITION_1,
-    FIT_NORMS,
-    FITS,
-    GROWING_EXPERTS,
-    GROWING_SAMPLES,
-    LINEAR_ROUTER,
-    ROUTER_ACTIVE,
-    ROUTER_NORMS,
-    SPARSE_EXPERTS,
-    cell_name,
-    router_name,
-    shown,
-    trained_gap,
-)
+from moe_theory.generalization import experiments, theory
+from moe_theory.generalization.experiments import CELLS, DEFINITION_1, FITS, LINEAR_ROUTER, cell_name, gap_of, shows
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs, Selection
+from moe_theory.verify.claim import Runs
 from moe_theory.verify.statement import alike, identity, ordering, rate, statement
 
 LARGEST = 64  # largest T at which the term is evaluated
 MANY, FEW_OF_MANY = 4096, (1, 2, 4, 8, 16, 32, 64)  # T, and k
 FIT_ACTIVE = (1, 2, 4, 8)
 FIT_SAMPLES, FIT_EXPERTS = 128, 8
-LONE_FUNCTION = COIN.at(cell_name(m=COIN_SAMPLES[0]))  # a cheap run, whose draws formulas ignore
+ANY = experiments.COIN.at(cell_name(m=experiments.COIN_SAMPLES[0]))  # its draws are ignored
+REMARK, FLAT = "Remark on sparsity awareness", identity(within=1e-12)
 
 TERM = statement(
     "remark-term",
@@ -69,13 +54,7 @@ def largest_over_sizes(fall: Callable[[np.ndarray], np.ndarray]) -> float:
 
 
 @TERM.claim(
-    "generalization.remark.monotone",
-    LONE_FUNCTION,
-    identity(within=1e-12),
-    role="charitable",
-    where="Remark on sparsity awareness",
-    labels=["largest fall"],
-    exact=True,
+    "generalization.remark.monotone", ANY, FLAT, role="charitable", where=REMARK, labels=["largest fall"], exact=True
 )
 def largest_fall(run: Run) -> np.ndarray:
     r"""The term that is to explain sparsity never falls as k grows, for every T up to 64.
@@ -86,10 +65,10 @@ def largest_fall(run: Run) -> np.ndarray:
 
 @TERM.claim(
     "generalization.remark.factor-k",
-    Selection(COIN, LONE_FUNCTION.cells, abscissa=FEW_OF_MANY),
+    dataclasses.replace(ANY, abscissa=FEW_OF_MANY),
     rate(at_least=1.0),
     role="literal",
-    where="Remark on sparsity awareness, last sentence, read as a gain of order k",
+    where=f"{REMARK}, last sentence, read as a gain of order k",
     replaced_by="generalization.remark.factor-root-k",
     exact=True,
 )
@@ -101,8 +80,8 @@ def term_of_few(run: Run) -> np.ndarray:
 
 @TERM.claim(
     "generalization.remark.factor-root-k",
-    LONE_FUNCTION,
-    identity(within=1e-12),
+    ANY,
+    FLAT,
     role="corrected",
     where="replaces the remark on sparsity awareness, last sentence",
     labels=["largest excess"],
@@ -114,63 +93,57 @@ def largest_excess(run: Run) -> np.ndarray:
     return alike(run, largest_over_sizes(lambda term: term - np.sqrt(np.arange(1, len(term) + 1)) * term[0]))
 
 
-def routed(active: Sequence[int]) -> Callable[[Runs], np.ndarray]:
-    """Capacity of a given router with so many active experts, a component a norm and a number."""
-    names = [router_name(SPARSE_EXPERTS, number, norm) for norm in ROUTER_NORMS for number in active]
-    return lambda runs: np.stack([shown(runs[name], "routed") for name in names])
+def each_of(cells: Sequence[str], measure: Callable[[Run], np.ndarray]) -> Callable[[Runs], np.ndarray]:
+    """A measurement of several cells, a component each."""
+    return lambda runs: np.stack([measure(runs[cell]) for cell in cells])
 
 
-def fitted(norm: float, active: Sequence[int]) -> Callable[[Runs], np.ndarray]:
-    """Gap after training on random labels, router norms up to `norm`, a component a number of active experts."""
-    names = [cell_name(T=FIT_EXPERTS, k=number, m=FIT_SAMPLES, W=norm) for number in active]
-    return lambda runs: np.stack([trained_gap(runs[name]) for name in names])
-
-
-ROUTED_STEPS = [
-    f"k = {fewer} and {more}, W = {norm:g}"
-    for norm in ROUTER_NORMS
-    for fewer, more in itertools.pairwise(ROUTER_ACTIVE)
-]
+STEPS, NORMS = list(itertools.pairwise(experiments.ROUTER_ACTIVE)), experiments.ROUTER_NORMS
+FEWER, MORE = (
+    [experiments.router_name(experiments.SPARSE_EXPERTS, step[side], norm) for norm in NORMS for step in STEPS]
+    for side in range(2)
+)
+LABELS = [f"k = {few} and {more}, W = {norm:g}" for norm in NORMS for few, more in STEPS]
 FEWER_ACTIVE.claim(
     "generalization.remark.fewer-experts",
     LINEAR_ROUTER,
-    ordering(below=routed(ROUTER_ACTIVE[1:])),
+    ordering(below=each_of(MORE, shows("routed"))),
     role="literal",
-    where="Remark on sparsity awareness: fewer active experts, smaller error",
+    where=f"{REMARK}: fewer active experts, smaller error",
     says=r"""With a given linear router, whose d_N is 0, linear experts are less complex the fewer of them are active.
     $$\mathcal{R}_m(\mathcal{F}(T, k)) < \mathcal{R}_m(\mathcal{F}(T, 2k))$$""",
-    labels=ROUTED_STEPS,
+    labels=LABELS,
     replaced_by="generalization.remark.more-experts",
-)(routed(ROUTER_ACTIVE[:-1]))
+)(each_of(FEWER, shows("routed")))
 FEWER_ACTIVE.claim(
     "generalization.remark.more-experts",
     LINEAR_ROUTER,
-    ordering(below=routed(ROUTER_ACTIVE[:-1])),
+    ordering(below=each_of(FEWER, shows("routed"))),
     role="corrected",
     where="replaces the remark on sparsity awareness, for a given router",
     says=r"""With a given linear router, linear experts are less complex the more of them are active.
     $$\mathcal{R}_m(\mathcal{F}(T, 2k)) < \mathcal{R}_m(\mathcal{F}(T, k))$$""",
-    labels=ROUTED_STEPS,
-)(routed(ROUTER_ACTIVE[1:]))
+    labels=LABELS,
+)(each_of(MORE, shows("routed")))
 
 # What training reaches, not the supremum: there is no order at the largest norm, where every k can do nearly what k = 1
 # can, and training does about as well for each.
-FITTED_STEPS = [f"k = {few} and {more}" for few, more in itertools.pairwise(FIT_ACTIVE)]
-GAP_OF = r"\mathbb{E} \left\lvert L_{\mathcal{S}}(\hat{f}_{%s}) - L_{\mathcal{D}}(\hat{f}_{%s}) \right\rvert"
-ONE, TWO = GAP_OF % ("k", "k"), GAP_OF % ("2k", "2k")
-for name, norm in zip(("tame", "middling", "sharp"), FIT_NORMS, strict=True):
-    fewer, more = fitted(norm, FIT_ACTIVE[:-1]), fitted(norm, FIT_ACTIVE[1:])
-    other = None if name == "sharp" else f"generalization.remark.more-experts-learned-{name}"
+GAP = r"\mathbb{E} \left\lvert L_{\mathcal{S}}(\hat{f}_{%s}) - L_{\mathcal{D}}(\hat{f}_{%s}) \right\rvert"
+LOW, HIGH = GAP % ("k", "k"), GAP % ("2k", "2k")
+for name, norm in zip(("tame", "middling", "sharp"), experiments.FIT_NORMS, strict=True):
+    cells = [cell_name(T=FIT_EXPERTS, k=number, m=FIT_SAMPLES, W=norm) for number in FIT_ACTIVE]
+    fewer, more = each_of(cells[:-1], gap_of), each_of(cells[1:], gap_of)
+    labels = [f"k = {few} and {many}" for few, many in itertools.pairwise(FIT_ACTIVE)]
     says = f"With router norms up to {norm:g}, training fits random labels less well the"
-    where = f"remark on sparsity awareness, learned routers with W = {norm:g}"
+    other = None if name == "sharp" else f"generalization.remark.more-experts-learned-{name}"
     FEWER_ACTIVE.claim(
         f"generalization.remark.fewer-experts-learned-{name}",
         FITS,
         ordering(below=more),
         role="literal",
-        where=where.replace("remark", "Remark", 1),
-        says=f"{says} fewer experts are active.$${ONE} < {TWO}$$",
-        labels=FITTED_STEPS,
+        where=f"{REMARK}, learned routers with W = {norm:g}",
+        says=f"{says} fewer experts are active.$${LOW} < {HIGH}$$",
+        labels=labels,
         replaced_by=other,
     )(fewer)
     if other:
@@ -179,9 +152,9 @@ for name, norm in zip(("tame", "middling", "sharp"), FIT_NORMS, strict=True):
             FITS,
             ordering(below=fewer),
             role="corrected",
-            where=f"replaces the {where}",
-            says=f"{says} more experts are active.$${TWO} < {ONE}$$",
-            labels=FITTED_STEPS,
+            where=f"replaces the remark on sparsity awareness, learned routers with W = {norm:g}",
+            says=f"{says} more experts are active.$${HIGH} < {LOW}$$",
+            labels=labels,
         )(more)
 
 MORE_EXPERTS = statement(
@@ -197,7 +170,8 @@ MORE_EXPERTS = statement(
     corrected=r"""For k = 1 and a given router the cost is a factor of sqrt(T), as long as T is below m.
     $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \Theta(\sqrt{T})$$""",
 )
-GROWING = CELLS.over({cell_name(T=number, m=GROWING_SAMPLES[-1]): number for number in GROWING_EXPERTS})
+SAMPLES = experiments.GROWING_SAMPLES[-1]
+GROWING = CELLS.over({cell_name(T=number, m=SAMPLES): number for number in experiments.GROWING_EXPERTS})
 
 
 @MORE_EXPERTS.claim(
@@ -211,17 +185,15 @@ GROWING = CELLS.over({cell_name(T=number, m=GROWING_SAMPLES[-1]): number for num
 def complexity_over_logarithm(run: Run) -> np.ndarray:
     r"""With one active expert of T fixed cells, complexity grows with T like 1 + log(T) at most.
     $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \mathcal{O}(1 + \log T)$$"""
-    return shown(run, "masked") / (1 + np.log(int(run.params.num_experts)))
+    return shows("masked")(run) / (1 + np.log(int(run.params.num_experts)))
 
 
-@MORE_EXPERTS.claim(
+MORE_EXPERTS.claim(
     "generalization.remark.root-experts",
     GROWING,
     rate(equal=0.5, margin=0.05),
     role="corrected",
     where="replaces the remark on sparsity awareness, growth with T",
-)
-def complexity_of_cells(run: Run) -> np.ndarray:
-    r"""With one active expert of T fixed cells, complexity grows like sqrt(T) as long as T is well below m.
-    $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \Theta(\sqrt{T})$$"""
-    return shown(run, "masked")
+    says=r"""With one active expert of T fixed cells, complexity grows like sqrt(T) as long as T is well below m.
+    $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \Theta(\sqrt{T})$$""",
+)(shows("masked"))

@@ -1,0 +1,50 @@
+"""Corollary 1: routing probabilities of two arrivals of one ground truth."""
+
+import numpy as np
+
+from moe_theory.continual.corrected import routing_probabilities
+from moe_theory.continual.experiments import IN_RANGE, ROUTER_GRID, SMALL_NOISE, SMALL_NOISE_CELLS, gate_output_pairs
+from moe_theory.runs import Run
+from moe_theory.verify.statement import rate, statement
+
+QUIET = ROUTER_GRID.over(SMALL_NOISE_CELLS)
+
+COROLLARY_1 = statement(
+    "corollary-1",
+    where="Appendix C, Corollary 1",
+    says=r"""Arrivals of one ground truth have routing probabilities within O(lambda M^2 sigma_0^1.5).
+    $$\|p - \hat{p}\|_\infty = O(\lambda M^2 \sigma_0^{1.5}), \lambda = \Theta(\sigma_0^{1.25})$$""",
+    hypotheses=[IN_RANGE, SMALL_NOISE],
+    why="""It multiplies Lemma 1's gap by the constant of Lemma 2, and inherits its slip: lambda M^2 stands for M^2 /
+    lambda. As lambda shrinks, the same gap of outputs moves the probabilities more, not less.""",
+    instance="At lambda = sigma_0^1.25 the probabilities' gap shrinks like sigma_0^0.68, where 2.75 is claimed.",
+    corrected=r"""With M^2 / lambda, or 2 / lambda, in place of lambda M^2 it holds.
+    $$\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda)$$""",
+)
+
+
+@COROLLARY_1.claim(
+    "continual.corollary-1.probabilities",
+    QUIET,
+    rate(at_least=2.75),
+    role="literal",
+    where="Corollary 1",
+    says=r"""Two arrivals of one task are routed with probabilities within O(lambda M^2 sigma_0^1.5) = O(sigma_0^2.75).
+
+    M is fixed and lambda = sigma_0^1.25; the noise is small, so that Lemma 1 is not what fails.
+    $$\|p - \hat{p}\|_\infty = O(\lambda M^2 \sigma_0^{1.5}), \lambda = \Theta(\sigma_0^{1.25})$$""",
+    replaced_by="continual.corollary-1.lipschitz",
+)
+@COROLLARY_1.claim(
+    "continual.corollary-1.lipschitz",
+    QUIET,
+    rate(at_least=0.25),
+    role="charitable",
+    where="replaces Corollary 1",
+    says=r"""
+    Where noise is O(sigma_0), they are routed with probabilities within O(sigma_0^1.5/lambda) = O(sigma_0^0.25).
+    $$\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda), \lambda = \Theta(\sigma_0^{1.25})$$""",
+)
+def probability_gap(run: Run) -> np.ndarray:
+    probabilities = routing_probabilities(gate_output_pairs(run), float(run.params.perturbation_scale))
+    return np.abs(np.diff(probabilities, axis=1)).max(axis=(1, 2))

@@ -1,0 +1,245 @@
+"""Sentences about Fig. 2: termination, many experts against one, and more experts than needed."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from moe_theory.continual import experiments
+from moe_theory.runs import Run
+from moe_theory.verify.statement import bound, ordering, statement
+
+MOE_SIZES = (5, 10, 20)
+BY_SIZE = [f"M = {size}" for size in MOE_SIZES]
+TERMINATED, ENDLESS = ([experiments.cell_name(size, terminate) for size in MOE_SIZES] for terminate in (True, False))
+BOTH = experiments.FIGURE_2.together(*TERMINATED, *ENDLESS)
+AGAINST_ONE = experiments.FIGURE_2.together(*TERMINATED, experiments.SINGLE)
+TEN_AND_TWENTY = experiments.FIGURE_2.together(experiments.cell_name(10), experiments.cell_name(20))
+METRICS = ("forgetting", "generalization_error")
+ALMOST_ZERO = 0.05  # of a single expert's error: our reading of "almost zero"
+SUPPOSED = [experiments.IN_RANGE]
+
+RISE = statement(
+    "figure-2-rise",
+    where="Sec. 6, Fig. 2 (a), (c)",
+    says=r"""While experts explore, forgetting and overall generalization error both grow before they fall.
+    $$\mathbb{E}[F_{10}] < \mathbb{E}[F_{T_1}], \quad \mathbb{E}[G_{10}] < \mathbb{E}[G_{T_1}]$$""",
+    hypotheses=SUPPOSED,
+)
+ZERO = statement(
+    "figure-2-almost-zero",
+    where="Sec. 6, Fig. 2 (a), (c)",
+    says="Both metrics settle next to zero for every Mixture-of-Experts that stops updating its gates.",
+    hypotheses=SUPPOSED,
+    note="""At most 5 % of a single expert's error is our reading of it, and whether it comes true depends on the
+    signals.""",
+)
+WORSE = statement(
+    "figure-2-endless",
+    where="Sec. 6, Fig. 2 (b), (d)",
+    says="Gates that are updated for ever do worse on both metrics than gates whose updates stop.",
+    hypotheses=SUPPOSED,
+)
+SWINGS = statement(
+    "figure-2-oscillation",
+    where="Sec. 6, Fig. 2 (b), (d)",
+    says="Gates that are updated for ever make both metrics swing widely.",
+    hypotheses=SUPPOSED,
+    note="Ups and downs between records, less the net change, are our measure of it.",
+)
+MISROUTING = statement(
+    "figure-2-misrouting",
+    where="Sec. 6, Fig. 2 (b), (d)",
+    says="The cause is that a router which goes on learning comes to pick experts of the wrong kind.",
+    hypotheses=SUPPOSED,
+)
+AGAINST_SINGLE = statement(
+    "figure-2-single-expert",
+    where="Sec. 6, Fig. 2 (a), (c)",
+    says="A Mixture-of-Experts that stops updating its gates beats one expert clearly on both metrics.",
+    hypotheses=SUPPOSED,
+)
+SLOWER = statement(
+    "figure-2-more-experts-slower",
+    where="Sec. 6, Fig. 2, M = 10 against M = 20",
+    says=r"""Once there are more experts than tasks, further ones make convergence take longer.
+    $$\sum_{t = 20, 40, \ldots, T} \mathbb{E}[G_t \mid M = 10] < \sum_{t = 20, 40, \ldots, T} \mathbb{E}[G_t \mid M
+    = 20]$$""",
+    hypotheses=SUPPOSED,
+)
+NO_BETTER = statement(
+    "figure-2-more-experts-no-better",
+    where="Sec. 6, Fig. 2, M = 10 against M = 20",
+    says=r"""Once there are more experts than tasks, further ones do not make the outcome better.
+    $$\mathbb{E}[G_T \mid M = 10] \le 1.05\, \mathbb{E}[G_T \mid M = 20]$$""",
+    hypotheses=SUPPOSED,
+)
+
+Measure = Callable[[Run], np.ndarray]
+
+
+def of_first(measure: Measure) -> Callable[..., np.ndarray]:
+    """A measure of the runs of three sizes with termination, a component each, that stand before others."""
+    return lambda *runs: np.stack([measure(run) for run in runs[: len(MOE_SIZES)]])
+
+
+def of_rest(measure: Measure) -> Callable[..., np.ndarray]:
+    """The same of the runs behind them."""
+    return lambda *runs: np.stack([measure(run) for run in runs[len(MOE_SIZES) :]])
+
+
+def final(name: str) -> Measure:
+    return lambda run: experiments.metric(name, experiments.FIGURE_2.num_rounds)(run)[0]
+
+
+def second_half(run: Run, name: str) -> np.ndarray:
+    return getattr(run.records, name)[run.rounds > experiments.FIGURE_2.num_rounds // 2].astype(np.float64)
+
+
+def swing(name: str) -> Measure:
+    """How far a metric goes up and down between records of the second half, beyond what it changes in all."""
+
+    def beyond_change(run: Run) -> np.ndarray:
+        steps = np.diff(second_half(run, name), axis=0)
+        return np.abs(steps).sum(axis=0) - np.abs(steps.sum(axis=0))  # 0 for a metric that only falls
+
+    return beyond_change
+
+
+def mean_move(run: Run) -> np.ndarray:
+    return second_half(run, "update_norm").mean(axis=0)
+
+
+def early(round: int) -> Measure:
+    """Both metrics at a round (2, B)."""
+    return lambda run: np.concatenate([experiments.metric(name, round)(run) for name in METRICS])
+
+
+def mean_error(run: Run) -> np.ndarray:
+    return experiments.metric("generalization_error")(run).T.mean(axis=1)
+
+
+RISE.claim(
+    "continual.figure-2.rise",
+    experiments.JUST_EXPLORED.at(experiments.MANY),
+    ordering(below=early(40)),
+    role="figure",
+    says=r"""
+    Both metrics first increase while experts explore: at M = 20, from t = 10 to the end of exploration, t = 40.
+    $$\mathbb{E}[F_{10}] < \mathbb{E}[F_{T_1}], \quad \mathbb{E}[G_{10}] < \mathbb{E}[G_{T_1}]$$""",
+    labels=["forgetting", "generalization error"],
+)(early(10))
+WORSE.claim(
+    "continual.figure-2.termination-forgetting",
+    BOTH,
+    ordering(below=of_rest(final("forgetting"))),
+    role="figure",
+    where="Sec. 6, Fig. 2 (a), (b)",
+    says=r"""Terminating the gate updates ends in less forgetting than never terminating them, for every size of MoE.
+    $$\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{continue}], \quad M \in \{5, 10, 20\}$$""",
+    labels=BY_SIZE,
+)(of_first(final("forgetting")))
+WORSE.claim(
+    "continual.figure-2.termination-generalization",
+    BOTH,
+    ordering(below=of_rest(final("generalization_error"))),
+    role="figure",
+    where="Sec. 6, Fig. 2 (c), (d)",
+    says=r"""Terminating the gate updates ends in less overall generalization error than never terminating them.
+    $$\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{continue}], \quad M \in \{5, 10, 20\}$$""",
+    labels=BY_SIZE,
+)(of_first(final("generalization_error")))
+SWINGS.claim(
+    "continual.figure-2.oscillation-forgetting",
+    BOTH,
+    ordering(below=of_rest(swing("forgetting"))),
+    role="literal",
+    where="Sec. 6, Fig. 2 (b)",
+    says=r"""Without termination forgetting oscillates more: ups and downs over t > 1000, less the net change.
+    $$\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{continue}], \quad S = \sum_{t=1000}^{1980}
+    \left| F_{t+20} - F_t \right| - \left| F_{2000} - F_{1000} \right|$$""",
+    labels=BY_SIZE,
+)(of_first(swing("forgetting")))
+SWINGS.claim(
+    "continual.figure-2.oscillation-generalization",
+    BOTH,
+    ordering(below=of_rest(swing("generalization_error"))),
+    role="literal",
+    where="Sec. 6, Fig. 2 (d)",
+    says=r"""Without termination the generalization error oscillates more: ups and downs, less the net change.
+    $$\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{continue}], \quad S = \sum_{t=1000}^{1980}
+    \left| G_{t+20} - G_t \right| - \left| G_{2000} - G_{1000} \right|$$""",
+    labels=BY_SIZE,
+)(of_first(swing("generalization_error")))
+MISROUTING.claim(
+    "continual.figure-2.misrouting",
+    BOTH,
+    ordering(below=of_rest(mean_move)),
+    role="figure",
+    says=r"""
+    Without termination tasks reach less suitable experts: the chosen expert has to move farther, over t > 1000.
+    $$\mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{terminate}\right] <
+    \mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{continue}\right], \quad t > 1000$$""",
+    labels=BY_SIZE,
+)(of_first(mean_move))
+AGAINST_SINGLE.claim(
+    "continual.figure-2.moe-forgetting",
+    AGAINST_ONE,
+    ordering(below=of_rest(final("forgetting"))),
+    role="figure",
+    where="Sec. 6, Fig. 2 (a)",
+    says=r"""A Mixture-of-Experts with termination forgets less than a single expert.
+    $$\mathbb{E}[F_T \mid M] < \mathbb{E}[F_T \mid M = 1], \quad M \in \{5, 10, 20\}$$""",
+    labels=BY_SIZE,
+)(of_first(final("forgetting")))
+AGAINST_SINGLE.claim(
+    "continual.figure-2.moe-generalization",
+    AGAINST_ONE,
+    ordering(below=of_rest(final("generalization_error"))),
+    role="figure",
+    where="Sec. 6, Fig. 2 (c)",
+    says=r"""A Mixture-of-Experts with termination generalizes better than a single expert.
+    $$\mathbb{E}[G_T \mid M] < \mathbb{E}[G_T \mid M = 1], \quad M \in \{5, 10, 20\}$$""",
+    labels=BY_SIZE,
+)(of_first(final("generalization_error")))
+
+
+def tolerated(*runs: Run) -> np.ndarray:
+    single = runs[-1]
+    return np.stack([ALMOST_ZERO * final(name)(single) for name in METRICS for _ in MOE_SIZES])
+
+
+@ZERO.claim(
+    "continual.figure-2.almost-zero",
+    AGAINST_ONE,
+    bound(at_most=tolerated),
+    role="literal",
+    labels=[f"{name}, M = {size}" for name in ("forgetting", "generalization error") for size in MOE_SIZES],
+)
+def both_final(*runs: Run) -> np.ndarray:
+    r"""With termination both metrics end at almost zero, read as at most 5 % of a single expert's.
+    $$\mathbb{E}[F_T \mid M = 10] \le 0.05\, \mathbb{E}[F_T \mid M = 1], \quad \mathbb{E}[G_T \mid M = 10] \le
+    0.05\, \mathbb{E}[G_T \mid M = 1]$$"""
+    return np.stack([final(name)(run) for name in METRICS for run in runs[: len(MOE_SIZES)]])
+
+
+SLOWER.claim(
+    "continual.figure-2.more-experts-slower",
+    TEN_AND_TWENTY,
+    ordering(below=lambda ten, twenty: mean_error(twenty)),
+    role="figure",
+    where="Sec. 6, Fig. 2 (c)",
+    says=r"""Beyond M > N more experts delay convergence: the mean error over t = 20, 40, ... is less at M = 10 than 20.
+    $$\sum_{t = 20, 40, \ldots, T} \mathbb{E}[G_t \mid M = 10] < \sum_{t = 20, 40, \ldots, T} \mathbb{E}[G_t \mid M
+    = 20]$$""",
+    labels=["mean over t"],
+)(lambda ten, twenty: mean_error(ten))
+NO_BETTER.claim(
+    "continual.figure-2.more-experts-no-better",
+    TEN_AND_TWENTY,
+    bound(at_most=lambda ten, twenty: final("generalization_error")(twenty), margin=0.05),
+    role="figure",
+    where="Sec. 6, Fig. 2 (c)",
+    says=r"""Beyond M > N more experts do not improve the result: M = 10 ends no worse than M = 20, within 5 %.
+    $$\mathbb{E}[G_T \mid M = 10] \le 1.05\, \mathbb{E}[G_T \mid M = 20]$$""",
+    labels=experiments.at_rounds(experiments.FIGURE_2.num_rounds),
+)(lambda ten, twenty: final("generalization_error")(ten))

@@ -1,0 +1,88 @@
+"""Sentences about Fig. 9: what the threshold of termination does to learning."""
+
+import numpy as np
+
+from moe_theory.continual import experiments
+from moe_theory.runs import Run
+from moe_theory.verify.statement import equality, ordering, statement
+
+FIRST, *OTHERS = experiments.THRESHOLDS
+LARGE, SMALL = (FIRST, OTHERS[0]), OTHERS[1:]  # Gamma > lambda, and Gamma <= lambda
+FORGETTING_MARGIN = 0.05  # of the gap between tasks: our reading of robust
+
+FORGETTING = statement(
+    "figure-9-forgetting",
+    where="Appendix A.7, Fig. 9",
+    says=r"""Forgetting hardly depends on the threshold.
+    $$\mathbb{E}[F_T(\Gamma)] = \mathbb{E}[F_T(\sigma_0^{0.75})]$$""",
+    hypotheses=[experiments.IN_RANGE],
+)
+GENERALIZATION_ERROR = statement(
+    "figure-9-generalization-error",
+    where="Appendix A.7, Fig. 9",
+    says=r"""The two smaller thresholds, with balanced loads, end with less generalization error than the two larger
+    ones.
+    $$\Gamma > \lambda \geq \Gamma' \Rightarrow \mathbb{E}[G_T(\Gamma')] < \mathbb{E}[G_T(\Gamma)]$$""",
+    hypotheses=[experiments.IN_RANGE],
+)
+DIVERSITY = statement(
+    "figure-9-diversity",
+    where="Appendix A.7, Fig. 9",
+    says=r"""Diverse experts have less generalization error than a single overfitted model.
+    $$\mathbb{E}[G_T^{M=5}] < \mathbb{E}[G_T^{M=1}]$$""",
+    hypotheses=[experiments.IN_RANGE],
+)
+
+
+def final_forgetting(run: Run) -> np.ndarray:
+    return run.records.forgetting[-1].astype(np.float64)
+
+
+def final_error(run: Run) -> np.ndarray:
+    return run.records.generalization_error[-1].astype(np.float64)
+
+
+@FORGETTING.claim(
+    "continual.figure-9.forgetting",
+    experiments.FIGURE_9.together(*experiments.THRESHOLDS),
+    equality(
+        lambda first, *others: final_forgetting(first)[None],
+        margin=FORGETTING_MARGIN,
+        scale=lambda first, *others: np.asarray(experiments.gaps_of(first).task_gap)[None],
+    ),
+    role="figure",
+    where="App. A.7, Fig. 9",
+    labels=OTHERS,
+)
+def forgetting_of_others(first: Run, *others: Run) -> np.ndarray:
+    r"""Forgetting at the end hardly depends on the threshold: to 5 % of the gap between tasks.
+    $$\mathbb{E}[F_T(\Gamma)] = \mathbb{E}[F_T(\sigma_0^{0.75})]$$"""
+    return np.stack([final_forgetting(run) for run in others])
+
+
+@GENERALIZATION_ERROR.claim(
+    "continual.figure-9.generalization",
+    experiments.FIGURE_9.together(*LARGE, *SMALL),
+    ordering(below=lambda *runs: np.stack([final_error(run) for run in runs[:2] * 2])),
+    role="figure",
+    where="App. A.7, Fig. 9",
+    labels=[f"{small} below {large}" for small in SMALL for large in LARGE],
+)
+def error_of_small(*runs: Run) -> np.ndarray:
+    r"""Balanced loads, with Gamma at most lambda, end in less overall generalization error than Gamma > lambda.
+    $$\Gamma > \lambda \geq \Gamma' \Rightarrow \mathbb{E}[G_T(\Gamma')] < \mathbb{E}[G_T(\Gamma)]$$"""
+    return np.stack([final_error(run) for run in runs[2:] for _ in LARGE])
+
+
+@DIVERSITY.claim(
+    "continual.figure-9.diversity",
+    experiments.FIGURE_9.together(experiments.threshold_name(experiments.PERTURBATION_POWER), experiments.SINGLE),
+    ordering(below=lambda five, single: final_error(single)),
+    role="figure",
+    where="App. A.7, Fig. 9",
+    labels=[experiments.threshold_name(experiments.PERTURBATION_POWER)],
+)
+def error_of_five(five: Run, single: Run) -> np.ndarray:
+    r"""Diverse experts have less overall generalization error than one model for all tasks; M = 5 against M = 1.
+    $$\mathbb{E}[G_T^{M=5}] < \mathbb{E}[G_T^{M=1}]$$"""
+    return final_error(five)

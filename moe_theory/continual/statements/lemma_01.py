@@ -1,0 +1,157 @@
+"""Lemma 1: gate outputs of two arrivals that carry the same signal, or signals of one cluster.
+
+Definition 1 leaves the noise level sigma_t open. A reading's does not shrink with sigma_0; the proof needs one that
+does.
+"""
+
+import numpy as np
+
+from moe_theory.continual import experiments
+from moe_theory.runs import Run
+from moe_theory.verify.statement import Hypothesis, counterexample, probability, rate, statement
+
+GRID, QUIET = (
+    experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS),
+    experiments.ROUTER_GRID.over(experiments.SMALL_NOISE_CELLS),
+)
+EVEN = Hypothesis("beta_t is constant", lambda dims, run: run.params.min_strength == run.params.max_strength)
+
+SAME_SIGNAL = statement(
+    "lemma-1-more-experts",
+    where="Lemma 1 (M > N version), Eq. (10)",
+    says=r"""Two arrivals that carry the same signal move an expert's gate output by at most O(sigma_0^1.5) from one to
+    the other.
+    $$|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})$$""",
+    hypotheses=experiments.MORE,
+    why="""A hypothesis is missing: that the noise level sigma_t is O(sigma_0). The proof bounds the sum of the noise by
+    s d sigma_0 with a probability that it calls 1 - o(1), and says nothing of sigma_t. Where sigma_t is fixed, the
+    noise that the gates let through is of the order of the gates themselves. One step besides is wrong: it pulls the
+    largest gate out of a sum whose entries cancel.""",
+    instance="With sigma_t = 0.1 the gap shrinks like sigma_0^1.01, where 1.5 is claimed (M = 10, N = 6).",
+    corrected=r"""Where the noise level is O(sigma_0), the lemma holds.
+    $$\sigma_t = O(\sigma_0) \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})$$""",
+)
+SAME_CLUSTER = statement(
+    "lemma-1-fewer-experts",
+    where="Lemma 1 (full version, M < N), Eq. (25)",
+    says=r"""The same gap of O(sigma_0^1.5) holds between arrivals of two tasks that share a cluster.
+    $$w_n, w_{n'} \in W_k \Rightarrow |h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| =
+    O(\sigma_0^{1.5})$$""",
+    hypotheses=experiments.FEWER,
+    why="""As for more experts than tasks, the noise level has to be O(sigma_0). That a cluster's signals, and not its
+    truths alone, are within O(sigma_0^1.5) of each other is said in the proof only.""",
+    instance="""With sigma_t = 0.1 and signals w_n / sigma_0 the gap shrinks like sigma_0^1.06, where 1.5 is claimed (M
+    = 5, N = 6, K = 3).""",
+    corrected=r"""Where noise is O(sigma_0) and a cluster's signals are within O(sigma_0^1.5), the lemma holds.
+    $$\sigma_t = O(\sigma_0), \|v_n - v_{n'}\|_\infty = O(\sigma_0^{1.5}) \Rightarrow |h_m(X) - h_m(\tilde{X})| =
+    O(\sigma_0^{1.5})$$""",
+)
+
+
+@SAME_SIGNAL.claim(
+    "continual.lemma-1.same-signal",
+    GRID,
+    rate(at_least=1.5),
+    role="literal",
+    where="Lemma 1, Eq. (10); full version, Eq. (25), M > N",
+    says=r"""With more experts than tasks, two arrivals of one task have outputs at every expert within O(sigma_0^1.5).
+
+    Tested at the noise level of a reading, since the statement asks nothing of it; the largest gap of an expert.
+    $$|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})$$""",
+    replaced_by="continual.lemma-1.small-noise",
+)
+@SAME_SIGNAL.claim(
+    "continual.lemma-1.small-noise",
+    QUIET,
+    rate(at_least=1.5),
+    role="charitable",
+    where="replaces Lemma 1, M > N",
+    says=r"""Where the noise level is O(sigma_0), two arrivals of one task have outputs within O(sigma_0^1.5).
+    $$\sigma_t = O(\sigma_0) \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})$$""",
+    hypotheses=[experiments.SMALL_NOISE],
+)
+@SAME_CLUSTER.claim(
+    "continual.lemma-1.same-cluster",
+    experiments.ROUTER_GRID.over(experiments.FEWER_EXPERTS_CELLS),
+    rate(at_least=1.5),
+    role="literal",
+    where="Lemma 1, full version, Eq. (25), M < N",
+    says=r"""With fewer experts than tasks, two tasks of one cluster have outputs at every expert within O(sigma_0^1.5).
+
+    Truths of a cluster are within O(sigma_0^1.5); of noise and signals the statement asks nothing more than a reading.
+    $$w_n, w_{n'} \in W_k \Rightarrow |h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| =
+    O(\sigma_0^{1.5})$$""",
+    replaced_by="continual.lemma-1.same-cluster-small-noise",
+)
+@SAME_CLUSTER.claim(
+    "continual.lemma-1.same-cluster-small-noise",
+    experiments.ROUTER_GRID.over(experiments.NEAR_SIGNALS_CELLS),
+    rate(at_least=1.5),
+    role="charitable",
+    where="replaces Lemma 1, M < N",
+    says=r"""Where noise is O(sigma_0) and a cluster's signals are within O(sigma_0^1.5), so are its tasks' outputs.
+    $$\sigma_t = O(\sigma_0), \|v_n - v_{n'}\|_\infty = O(\sigma_0^{1.5}) \Rightarrow |h_m(X, \theta_t^{(m)}) -
+    h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})$$""",
+    hypotheses=[experiments.SMALL_NOISE],
+)
+def output_gap(run: Run) -> np.ndarray:
+    """max_m |h_m(X) - h_m(X~)|."""
+    return np.abs(np.diff(experiments.gate_output_pairs(run), axis=1)).max(axis=(1, 2))
+
+
+@SAME_SIGNAL.claim(
+    "continual.lemma-1.probability",
+    GRID,
+    probability(at_most=experiments.FAILURE),
+    role="literal",
+    where="Lemma 1, with probability at least 1 - o(1)",
+    replaced_by="continual.lemma-1.small-noise-probability",
+)
+def exceeds_proof(run: Run) -> np.ndarray:
+    r"""The proof's bound on that gap, with its constant s d max |theta| for each matrix, fails with vanishing chance.
+
+    Vanishing is read as at most 0.05, at every sigma_0 of the grid down to 0.000625.
+    $$P(\max_m |h_m(X) - h_m(\tilde{X})| > 2 s d \sigma_0 \max_{t, j} |\theta_{t, j}|) = o(1)$$"""
+    size = run.records.gate_size.max(axis=0).astype(np.float64)
+    entries = experiments.ROUTER_DIMS.num_samples * experiments.ROUTER_DIMS.num_features
+    return output_gap(run) > 2 * entries * float(run.params.truth_scale) * size
+
+
+@SAME_SIGNAL.claim(
+    "continual.lemma-1.product",
+    GRID,
+    counterexample(),
+    role="step",
+    where="Lemma 1, proof, first display",
+    replaced_by="continual.lemma-1.small-noise-probability",
+)
+def exceeds_product(run: Run) -> np.ndarray:
+    r"""The noise moves no gate output by more than the gates' largest entry times the size of the sum of its entries.
+
+    The proof's step to that sum, in which entries of both signs cancel. The left side is taken at the gates of round
+    T, the largest entry over all experts and all rounds of the run.
+    $$|\sum_{i, j} \theta_{t, j}^{(m)} X_{t, (i, j)}| \leq \max_{t, j} |\theta_{t, j}^{(m)}| \cdot |\sum_{i, j}
+    X_{t, (i, j)}|$$"""
+    noise, size = experiments.noise_sums(run)[:, 0], run.records.gate_size.max(axis=0).astype(np.float64)
+    inner = np.abs(np.einsum("mdb,bd->mb", experiments.gates_of(run), noise)).max(axis=0)
+    return inner > size * np.abs(noise.sum(axis=1)) * (1 + 1e-9)
+
+
+@SAME_SIGNAL.claim(
+    "continual.lemma-1.small-noise-probability",
+    QUIET,
+    probability(at_most=experiments.FAILURE),
+    role="corrected",
+    where="replaces Lemma 1, with probability at least 1 - o(1)",
+    hypotheses=[EVEN],
+)
+def exceeds_tail(run: Run) -> np.ndarray:
+    r"""The gaps of all experts are within sigma_t (4 (s - 1) ln(2M/delta))^0.5 |theta|, but for chance delta = 0.05.
+
+    That is O(sigma_0^1.5) where sigma_t is O(sigma_0) and gates are O(sigma_0^0.5); strengths beta_t are equal.
+    $$P(\exists m: |h_m(X) - h_m(\tilde{X})| > \sigma_t \sqrt{4 (s - 1) \ln (2 M / \delta)} \|\theta^{(m)}\|_2) \leq
+    \delta$$"""
+    norms = np.sqrt(np.sum(experiments.gates_of(run) ** 2, axis=1))  # (M, B)
+    deviations = float(run.params.noise_scale) * np.sqrt(2 * (experiments.ROUTER_DIMS.num_samples - 1)) * norms
+    gaps = np.abs(np.diff(experiments.gate_output_pairs(run), axis=1))[:, 0].T
+    return np.any(gaps > np.sqrt(2 * np.log(2 * len(norms) / experiments.FAILURE)) * deviations, axis=0)

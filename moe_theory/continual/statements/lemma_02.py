@@ -1,0 +1,106 @@
+"""Lemma 2: how smoothly routing probabilities follow gate outputs."""
+
+import numpy as np
+from jaxtyping import Float
+
+from moe_theory.continual import corrected
+from moe_theory.continual.experiments import IN_RANGE, ROUTER_GRID, ROUTER_SCALE, draws_of, router_cell
+from moe_theory.runs import Run
+from moe_theory.verify.statement import Hypothesis, counterexample, equality, identity, statement
+
+SIZES = (2, 5, 10)  # M
+PERTURBED = ROUTER_GRID.at(router_cell(ROUTER_SCALE))  # whose lambda = sigma_0^1.25 is the router's
+BY_SIZE = [f"M = {number}" for number in SIZES]
+NUM_PAIRS = 4  # pairs of outputs that a replicate draws for each M
+
+LEMMA_2 = statement(
+    "lemma-2",
+    where="Appendix B, Lemma 2",
+    says=r"""Routing probabilities of two arrivals differ by at most lambda M^2 times the largest difference of their
+    gate outputs.
+    $$\|p - \hat{p}\|_\infty \leq \lambda M^2 \|h - \hat{h}\|_\infty$$""",
+    hypotheses=[IN_RANGE, Hypothesis("lambda > 0", lambda dims, run: run.params.perturbation_scale > 0)],
+    why="""A slip: r is uniform on [0, lambda], so its density is 1 / lambda, and the union over pairs of experts gives
+    M^2 / lambda, not lambda M^2. The sharp constant is 2 / lambda for every M.""",
+    instance="Two experts, lambda = 0.04^1.25 = 0.018: raise one output and lower the other by lambda / 8, and the "
+    "probabilities move by 0.22, while lambda M^2 times the move is 0.00016.",
+    corrected=r"""They move by at most 2 / lambda times the largest move of an output, and no smaller constant will do.
+    $$\|p - \hat{p}\|_\infty \leq \frac{2}{\lambda} \|h - \hat{h}\|_\infty$$""",
+)
+
+
+def output_pairs(
+    run: Run, num_experts: int, spread: float, change: float
+) -> tuple[Float[np.ndarray, "B pairs M"], Float[np.ndarray, "B pairs M"]]:
+    """Pairs h, h^ in units of lambda: h over a width of up to `spread`, and h^ apart by up to `change`.
+
+    In every other pair one expert rises and all others fall; in the rest experts move at random.
+    """
+    draws = draws_of(run, NUM_PAIRS * (2 * num_experts + 2), 7).reshape(-1, NUM_PAIRS, 2 * num_experts + 2)
+    units = (draws[..., :2] + 1) / 2
+    before = spread * units[..., :1] * draws[..., 2 : 2 + num_experts]
+    opposed = np.where(np.arange(num_experts) == 0, 1.0, -1.0)
+    is_opposed = (np.arange(NUM_PAIRS) % 2 == 0)[:, None]
+    moves = np.where(is_opposed, opposed, draws[..., 2 + num_experts :])
+    return before, before + change * units[..., 1:] * moves
+
+
+def steepness(run: Run, num_experts: int, spread: float, change: float) -> Float[np.ndarray, "B pairs"]:
+    """|p - p^|_inf / |h - h^|_inf at the run's lambda."""
+    scale = float(run.params.perturbation_scale)
+    before, after = (scale * part for part in output_pairs(run, num_experts, spread, change))
+    moved = corrected.routing_probabilities(after, scale) - corrected.routing_probabilities(before, scale)
+    return np.abs(moved).max(axis=-1) / np.abs(after - before).max(axis=-1)
+
+
+@LEMMA_2.claim(
+    "continual.lemma-2.constant",
+    PERTURBED,
+    counterexample(),
+    role="literal",
+    where="Lemma 2",
+    labels=BY_SIZE,
+    replaced_by="continual.lemma-2.lipschitz",
+)
+def exceeds_constant(run: Run) -> np.ndarray:
+    r"""Routing probabilities move by at most lambda M^2 times the largest move of a gate output.
+
+    Instances, all four of a replicate: outputs within lambda/4 of 0, moved by up to lambda/4, at lambda = 0.04^1.25.
+    $$\|p - \hat{p}\|_\infty \leq \lambda M^2 \|h - \hat{h}\|_\infty$$"""
+    scale = float(run.params.perturbation_scale)
+    return np.stack([np.all(steepness(run, number, 0.25, 0.25) > scale * number**2, axis=1) for number in SIZES])
+
+
+@LEMMA_2.claim(
+    "continual.lemma-2.lipschitz",
+    PERTURBED,
+    identity(within=1e-6),
+    role="charitable",
+    where="replaces Lemma 2",
+    labels=BY_SIZE,
+)
+def excess_over_lipschitz(run: Run) -> np.ndarray:
+    r"""Routing probabilities move by at most 2/lambda times the largest move of a gate output, for every M.
+
+    The largest relative excess over outputs within lambda of 0, moved by up to lambda.
+    $$\|p - \hat{p}\|_\infty \leq \frac{2}{\lambda} \|h - \hat{h}\|_\infty$$"""
+    bound = corrected.lemma_2(float(run.params.perturbation_scale))
+    steepest = [steepness(run, number, 1.0, 1.0) / bound - 1 for number in SIZES]
+    return np.stack([np.maximum(excess, 0).max(axis=1) for excess in steepest])
+
+
+@LEMMA_2.claim(
+    "continual.lemma-2.sharp",
+    PERTURBED,
+    equality(1.0, margin=0.01),
+    role="corrected",
+    where="replaces Lemma 2",
+    labels=BY_SIZE,
+)
+def attained_share(run: Run) -> np.ndarray:
+    r"""No constant below 2/lambda will do: nearly equal outputs, one raised and all others lowered a little, attain it.
+
+    The share of 2/lambda that is attained with outputs within 0.001 lambda of 0, moved by up to 0.001 lambda.
+    $$\sup_{h, \hat{h}} \frac{\|p - \hat{p}\|_\infty}{\|h - \hat{h}\|_\infty} = \frac{2}{\lambda}$$"""
+    bound = corrected.lemma_2(float(run.params.perturbation_scale))
+    return np.stack([steepness(run, number, 1e-3, 1e-3).max(axis=1) / bound for number in SIZES])

@@ -1,0 +1,58 @@
+"""Lemma 4: the gates' gradients of the task loss."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from moe_theory.continual.algorithm import State, balance_cost, draw, learn
+from moe_theory.continual.experiments import FEW, IN_RANGE, ROUTING, at_rounds
+from moe_theory.continual.params import Params
+from moe_theory.core import gating
+from moe_theory.core.random import root_key
+from moe_theory.runs import Run
+from moe_theory.verify.statement import identity, statement
+
+BLOCK = 64  # replicates that the compiled function takes at once
+
+LEMMA_4 = statement(
+    "lemma-4",
+    where="Appendix D, Lemma 4",
+    says=r"""In every round the gates' gradients of the task loss cancel when summed over experts.
+    $$\sum_{m=1}^{M} \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{\text{task}} = \mathbf{0}$$""",
+    hypotheses=[IN_RANGE],
+)
+
+
+@jax.jit
+def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Float[Array, " B"]:
+    """|sum_m gradient_m| over the largest entry, differentiated by `jax.grad` and not by the system's closed form."""
+
+    def imbalance(replicate: Int[Array, ""], state: State) -> Float[Array, ""]:
+        arrival, perturbation = draw(jax.random.fold_in(root_key(4), replicate), ROUTING.dims, state.pool, params)
+        after, info = learn(state, arrival, perturbation, params)
+        move = info.update_norm**params.locality_power
+        costs = jnp.where(info.chosen, move + balance_cost(after.visits, after.round, params), 0)
+        exists = jnp.arange(ROUTING.dims.max_experts) < params.num_experts
+        gradient = jax.grad(gating.task_loss)(state.gates, jnp.sum(arrival.features, axis=1), exists, costs)
+        sums, largest = jnp.max(jnp.abs(jnp.sum(gradient, axis=0))), jnp.max(jnp.abs(gradient))
+        return jnp.where(largest > 0, sums / jnp.where(largest > 0, largest, 1), sums)  # a saturated gate has none
+
+    return jax.vmap(imbalance, in_axes=(0, -1))(replicates, state)
+
+
+@LEMMA_4.claim(
+    "continual.lemma-4",
+    ROUTING.at(FEW),
+    identity(within=1e-5),
+    role="charitable",
+    where="Lemma 4",
+    labels=at_rounds(ROUTING.num_rounds + 1),
+)
+def gradient_imbalance(run: Run) -> np.ndarray:
+    r"""The task loss's gradients in the gates sum to zero over experts; their sum over their largest entry.
+    $$\sum_{m=1}^{M} \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{\text{task}} = \mathbf{0}$$"""
+    blocks = [slice(start, start + BLOCK) for start in range(0, len(run.replicates), BLOCK)]
+    states = [jax.tree.map(lambda leaf: leaf[..., block], run.state) for block in blocks]  # noqa: B023
+    parts = [imbalances(run.replicates[block], state, run.params) for block, state in zip(blocks, states, strict=True)]
+    return np.concatenate([np.asarray(part) for part in parts])

@@ -1,0 +1,48 @@
+"""Lemma 5: the order of the gates' gradients. An O() or Omega() is the slope of log means over a grid of sigma_0."""
+
+import numpy as np
+
+from moe_theory.continual import experiments
+from moe_theory.runs import Run
+from moe_theory.verify.statement import rate, statement
+
+GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
+
+
+@statement(
+    "lemma-5-exploration",
+    where="Appendix D, Lemma 5, Eq. (31), first case",
+    says=r"""Up to T1 the largest entry of each gate's gradient is at least of order sigma_0.
+    $$\min_{t \leq T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty \geq \min_{t \leq T_1, m}
+    \|\nabla_{\theta_t^{(m)}} L_t^{aux}\|_\infty = \Omega(\sigma_0)$$""",
+    hypotheses=[experiments.IN_RANGE],
+).claim(
+    "continual.lemma-5.exploration", GRID, rate(at_most=1.0), role="charitable", where="Lemma 5, Eq. (31), first case"
+)
+def least_explored_gradient(run: Run) -> np.ndarray:
+    r"""In every round up to T1, the task loss's gradient at every expert is of order sigma_0 or larger.
+
+    Tested, as it is proved, on the auxiliary loss's part alone: the locality loss's has the same sign, so the whole is
+    no smaller. It has the part's exponent too, but only for far smaller sigma_0 than can be run: until then the least
+    move of an expert decides, which shrinks as T1 grows.
+    $$\min_{t \leq T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty \geq \min_{t \leq T_1, m}
+    \|\nabla_{\theta_t^{(m)}} L_t^{aux}\|_\infty = \Omega(\sigma_0)$$"""
+    return experiments.explored(run, "least_balance_gradient").min(axis=0)
+
+
+@statement(
+    "lemma-5-router-learning",
+    where="Appendix D, Lemma 5, Eq. (31), second case",
+    says=r"""After T1 the largest entry of each gate's gradient is at most of order sigma_0.
+    $$\max_{t > T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty = O(\sigma_0)$$""",
+    hypotheses=[experiments.IN_RANGE, experiments.PAST_T1],
+).claim(
+    "continual.lemma-5.routing", GRID, rate(at_least=1.0), role="charitable", where="Lemma 5, Eq. (31), second case"
+)
+def largest_routed_gradient(run: Run) -> np.ndarray:
+    r"""In the rounds past T1, of which 100 are tested, its gradient at every expert is O(sigma_0).
+    $$\max_{t > T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty = O(\sigma_0)$$"""
+    first = experiments.stage_rounds(run.params)
+    return experiments.recorded(run, "largest_gradient", first + 1, first + experiments.ROUNDS_PAST_EXPLORATION).max(
+        axis=0
+    )

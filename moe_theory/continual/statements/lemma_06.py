@@ -1,0 +1,60 @@
+"""Lemma 6: the size of the gates."""
+
+import numpy as np
+
+from moe_theory.continual import experiments
+from moe_theory.runs import Run
+from moe_theory.verify.statement import identity, rate, statement
+
+GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
+
+LEMMA_6 = statement(
+    "lemma-6",
+    where="Appendix D, Lemma 6",
+    says=r"""No gate ever has an entry above O(sigma_0^0.5).
+    $$\|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})$$""",
+    hypotheses=[experiments.IN_RANGE],
+)
+
+
+@LEMMA_6.claim(
+    "continual.lemma-6.gates",
+    GRID,
+    rate(at_least=0.5),
+    role="charitable",
+    where="Lemma 6",
+    says=r"""In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with more experts than tasks.
+    $$\|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})$$""",
+    hypotheses=[experiments.MORE_EXPERTS],
+)
+@LEMMA_6.claim(
+    "continual.lemma-6.gates-fewer",
+    experiments.ROUTER_GRID.over(experiments.FEWER_EXPERTS_CELLS),
+    rate(at_least=0.5),
+    role="charitable",
+    where="Lemma 6, M < N",
+    says=r"""In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with fewer experts than tasks.
+    $$M < N \Rightarrow \|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})$$""",
+    hypotheses=[experiments.FEWER_EXPERTS],
+)
+def largest_gate(run: Run) -> np.ndarray:
+    return run.records.gate_size.max(axis=0).astype(np.float64)
+
+
+@LEMMA_6.claim("continual.lemma-6.bound", GRID, identity(within=1e-6), role="step", where="Lemma 6, proof")
+def gate_excess(run: Run) -> np.ndarray:
+    r"""No gate's entry exceeds eta T1 alpha M up to T1, nor that and eta (T - T1) alpha M / T1 after it.
+
+    The proof's explicit bound, which leaves out what the locality loss adds; the largest relative excess.
+    $$\|\theta_t^{(m)}\|_\infty \leq \eta T_1 \alpha M \ (t \leq T_1), \quad \|\theta_t^{(m)}\|_\infty \leq \eta T_1
+    \alpha M + \eta (T - T_1) \frac{\alpha M}{T_1} \ (t > T_1)$$"""
+    params, last = run.params, int(run.rounds[-1])
+    rate, step = float(params.learning_rate), float(params.balance_weight) * int(params.num_experts)
+    rounds = experiments.stage_rounds(params)
+    early = rate * rounds * step
+    late = early + rate * (last - rounds) * step / rounds
+    excess = np.maximum(
+        experiments.explored(run, "gate_size").max(axis=0) / early,
+        experiments.recorded(run, "gate_size", rounds + 1, last).max(axis=0) / late,
+    )
+    return np.maximum(excess - 1, 0)

@@ -1,0 +1,120 @@
+"""Lemma 11: whether exploration gives every task, or cluster, an expert.
+
+Sets are those of (11) at the gates that route.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from moe_theory.continual import corrected, experiments, theory
+from moe_theory.runs import Run
+from moe_theory.verify.statement import alike, identity, probability, statement
+
+COVERAGE_SIZES = ((2, 2), (3, 3), (3, 6), (6, 12), (6, 24), (10, 53))  # sets N and experts M
+BY_SIZES = [f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in COVERAGE_SIZES]
+(NUM_TASKS, MANY), (NUM_CLUSTERS, FEW) = experiments.COVERAGE_EXPERTS.items()  # M = N ln(N / delta), K ln(K / delta)
+
+TASKS = statement(
+    "lemma-11-more-experts",
+    where="Appendix E, Lemma 11, M > N",
+    says=r"""With Omega(N ln N) experts every task has a specialist, except with vanishing probability.
+    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n \in [N]\right) \geq 1 - \delta$$""",
+    hypotheses=[experiments.IN_RANGE],
+    why="""An expert specialises in the task for which its own gate output is largest, (11). The proof lets each be any
+    of the N tasks with probability 1/N, independently of other experts. They are not independent: an arrival lowers the
+    gate of the one expert that serves it and raises the gates of all others together, since the gradients sum to 0 over
+    experts (Lemma 4). So all experts that lead for no task come to have almost the same gate and the same favourite
+    task: nearly everybody specialises in one task. More experts do not help, and a smaller sigma_0 makes it worse.""",
+    instance="""N = 6 orthonormal signals, sigma_0 = 0.01, M = 29 >= N ln(N / 0.05): in none of 12 runs has every task a
+    specialist; 3 tasks have none, and 93 % of the experts specialise in one. With M = 116 it is 98 %, in none of 12
+    again.""",
+    corrected=r"""If experts fell into sets independently and uniformly, the union bound would give the lemma. The
+    product (1 - (1 - 1/N)^M)^N that the proof has in between is no lower bound even then: at N = M = 2 it is 9/16, and
+    the probability 1/2. For Algorithm 1 no bound of this kind is known.
+    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq 1 - N \left(1 - \frac{1}{N}\right)^M$$""",
+    witness="lemma_11.py",
+)
+CLUSTERS = statement(
+    "lemma-11-fewer-experts",
+    where="Appendix E, Lemma 11, M < N",
+    says=r"""With Omega(K ln K) experts, though fewer than tasks, every cluster has a specialist, except with vanishing
+    probability.
+    $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""",
+    hypotheses=[experiments.IN_RANGE],
+    note="Tested for two clusters.",
+)
+CLUSTERS.also("continual.lemma-11.product", role="step")
+CLUSTERS.also("continual.lemma-11.union", role="corrected")
+
+
+@TASKS.claim(
+    "continual.lemma-11.tasks",
+    experiments.COVERAGE.at(f"{NUM_TASKS} sets"),
+    probability(at_least=1 - experiments.FAILURE),
+    role="charitable",
+    where="Lemma 11, first case",
+    says=r"""
+    With M = N ln(N/delta) experts, at T1 every task has one whose gate output is largest for it, but for delta.
+    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n \in [N]\right) \geq 1 - \delta$$""",
+    labels=[f"N = {NUM_TASKS}, M = {MANY}"],
+    hypotheses=[experiments.MORE_EXPERTS],
+    replaced_by="continual.lemma-11.union",
+)
+@CLUSTERS.claim(
+    "continual.lemma-11.clusters",
+    experiments.COVERAGE.at(f"{NUM_CLUSTERS} sets"),
+    probability(at_least=1 - experiments.FAILURE),
+    role="charitable",
+    where="Lemma 11, second case",
+    says=r"""
+    With M = K ln(K/delta) < N experts, at T1 every cluster has one that is best at a task of it, but for delta.
+    $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""",
+    labels=[f"K = {NUM_CLUSTERS}, M = {FEW}"],
+    hypotheses=[experiments.FEWER_EXPERTS, experiments.ALIKE],
+)
+def no_set_is_empty(run: Run) -> np.ndarray:
+    sets = run.records.sets[np.searchsorted(run.rounds, experiments.stage_rounds(run.params))][
+        : int(run.params.num_experts)
+    ]
+    return np.all([np.any(sets == cluster, axis=0) for cluster in range(int(run.params.num_clusters))], axis=0)
+
+
+def shortfalls(bound: Callable[[int, int], float]) -> Callable[[Run], np.ndarray]:
+    """By how much the exact probability falls short of a lower bound; the same for every replicate."""
+    values = [max(bound(*sizes) - corrected.coverage_probability(*sizes), 0.0) for sizes in COVERAGE_SIZES]
+    return lambda run: alike(run, values)
+
+
+TASKS.claim(
+    "continual.lemma-11.product",
+    experiments.COVERAGE.at(f"{NUM_TASKS} sets"),
+    identity(within=1e-9),
+    role="step",
+    where="Lemma 11, proof: first inequality of the union bound",
+    says=r"""
+    Experts that fall into sets independently and uniformly leave none empty as often as independent sets would.
+
+    By how much the exact probability falls short of the product, for several N and M; it is below it for all of them,
+    since an expert in one set is in no other.
+    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq \left(1 - \left(1 -
+    \frac{1}{N}\right)^M\right)^N$$""",
+    labels=BY_SIZES,
+    replaced_by="continual.lemma-11.union",
+    exact=True,
+)(shortfalls(theory.lemma_11))
+TASKS.claim(
+    "continual.lemma-11.union",
+    experiments.COVERAGE.at(f"{NUM_TASKS} sets"),
+    identity(within=1e-9),
+    role="corrected",
+    where="replaces Lemma 11 and the product in its proof",
+    says=r"""
+    Experts that fall into sets independently and uniformly leave none empty with chance 1 - N (1 - 1/N)^M or more.
+
+    By how much the exact probability falls short of that, for several N and M. Experts of Algorithm 1 do not fall so:
+    they share a pool, whose longest signals draw most of them.
+    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq 1 - N \left(1 - \frac{1}{N}\right)^M$$""",
+    labels=BY_SIZES,
+    exact=True,
+)(shortfalls(corrected.lemma_11))

@@ -1,0 +1,101 @@
+"""Lemma 16: the error of an arrival's expert, after T1 and up to T1."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from moe_theory.continual import experiments, theory
+from moe_theory.runs import Run
+from moe_theory.verify.statement import equality, identity, statement
+
+LARGEST = experiments.NO_TERMINATION.over(experiments.MANY_LARGEST + experiments.FEW_LARGEST)
+
+FROZEN = statement(
+    "lemma-16-frozen",
+    where="Appendix I, Lemma 16, first sentence",
+    says=r"""After T1 a later task's error at its expert is what it was with that expert's model at T1.
+    $$\|w_t^{(m_i)} - w_{n_i}\|^2 = \|w_{T_1}^{(m_i)} - w_{n_i}\|^2$$""",
+    hypotheses=experiments.MORE,
+    why="""It rests on Proposition 1, by which no expert moves after T1, and so on Lemma 3. Experts go on moving: an
+    arrival leaves (d - s)/(d - 1) of the squared error of an expert that gets its last task again.""",
+    instance="M = 12, N = 6: after T1 some squared error changes by 7.0 times the truths' mean square.",
+    corrected=r"""A repeat leaves (d - s)/(d - 1) of the squared error in expectation.
+    $$\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = \frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2$$""",
+)
+HISTORY = statement(
+    "lemma-16-history",
+    where="Appendix I, Lemma 16, Eq. (42)",
+    says=r"""Up to T1 the expected error of a task is a geometrically weighted mean over the truths that its expert has
+    met.
+    $$\mathbb{E}\|w_t^{(m_i)} - w_{n_i}\|^2 = r^{L_t^{(m_i)}} \mathbb{E}\|w_{n_i}\|^2 + \sum_{l=1}^{L_t^{(m_i)}} (1
+    - r) r^{L_t^{(m_i)} - l} \mathbb{E}\|w_{\tau(l)} - w_{n_i}\|^2$$""",
+    hypotheses=[experiments.IN_RANGE],
+    why="""The proof takes the projector P on an arrival's samples to be uniformly random, so that E P = (s/d) I. One of
+    the samples is the signal beta v_n, which is always there: where v_n is proportional to w_n, it always shows the
+    truth's own direction. Only for signals that have nothing to do with the truths does (42) hold.""",
+    instance="M = 12, d = 10, s = 6, signals w_n / sigma_0: the mean squared error at T1 is 1.22 times what (42) says.",
+    corrected=r"""In a step the signal's direction u is learned for sure and the rest at random, with Pi = I - u u'.
+    $$\mathbb{E}\|w_t - w_i\|^2 = \frac{d-s}{d-1} \|\Pi (w_{t-1} - w_i)\|^2 + \|w_{n_t} - w_i\|^2 - \frac{d-s}{d-1}
+    \|\Pi (w_{n_t} - w_i)\|^2$$""",
+)
+FROZEN.also("continual.proposition-1.contraction", role="corrected")
+
+
+@FROZEN.claim(
+    "continual.lemma-16.distance",
+    experiments.SPECIALIZATION.over(experiments.MANY_CELLS),
+    identity(within=1e-3),
+    role="charitable",
+    where="Lemma 16, first sentence",
+    replaced_by="continual.proposition-1.contraction",
+)
+def largest_distance_change(run: Run) -> np.ndarray:
+    r"""After T1 the squared error of an arrival's expert is what it was at T1 for that arrival's truth; M > N.
+
+    The largest change over rounds, over the truths' mean square.
+    $$\|w_t^{(m_i)} - w_{n_i}\|^2 = \|w_{T_1}^{(m_i)} - w_{n_i}\|^2$$"""
+    return (
+        run.records.distance_change[experiments.stage_rounds(run.params) :].max(axis=0)
+        / experiments.truth_length(run) ** 2
+    )
+
+
+def history(run: Run) -> np.ndarray:
+    rows = slice(experiments.stage_rounds(run.params))
+    truths, dims = run.state.pool.truths.astype(np.float64), experiments.NO_TERMINATION.dims
+    ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
+    return theory.lemma_16(run.records.task[rows], run.records.expert[rows], truths, ratio)
+
+
+@HISTORY.claim(
+    "continual.lemma-16.history",
+    LARGEST,
+    equality(history, margin=0.02),
+    role="charitable",
+    where="Lemma 16, Eq. (42)",
+    replaced_by="continual.lemma-16.step",
+)
+def explored_error(run: Run) -> np.ndarray:
+    r"""At T1 the arrivals' mean squared error is that of (42), from the truths that each expert has met in order.
+    $$\mathbb{E}\|w_t^{(m_i)} - w_{n_i}\|^2 = r^{L_t^{(m_i)}} \mathbb{E}\|w_{n_i}\|^2 + \sum_{l=1}^{L_t^{(m_i)}} (1
+    - r) r^{L_t^{(m_i)} - l} \mathbb{E}\|w_{\tau(l)} - w_{n_i}\|^2$$"""
+    return experiments.explored(run, "generalization_error")[-1]
+
+
+def explored_mean(name: str) -> Callable[[Run], np.ndarray]:
+    return lambda run: getattr(run.records, name)[: experiments.stage_rounds(run.params)].mean(axis=0, dtype=np.float64)
+
+
+HISTORY.claim(
+    "continual.lemma-16.step",
+    LARGEST,
+    equality(explored_mean("step_expected"), margin=0.02),
+    role="corrected",
+    where="replaces Lemma 16, Eq. (42)",
+    says=r"""A step's expected squared distance to every truth, with the signal learned for sure and the rest at random.
+
+    The signal's direction u is always among the s samples; the others project inside its complement. Means over the
+    rounds up to T1 and over all truths w_i; Pi = I - u u'.
+    $$\mathbb{E}\|w_t - w_i\|^2 = \frac{d-s}{d-1} \|\Pi (w_{t-1} - w_i)\|^2 + \|w_{n_t} - w_i\|^2 - \frac{d-s}{d-1}
+    \|\Pi (w_{n_t} - w_i)\|^2$$""",
+)(explored_mean("step_error"))

@@ -1,0 +1,202 @@
+"""Proposition 3: when the gates are fixed, and how they route then."""
+
+import numpy as np
+
+from moe_theory.continual import experiments
+from moe_theory.runs import Run
+from moe_theory.verify.statement import bound, equality, probability, statement
+
+MANY, FEW = (
+    experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST),
+    experiments.SPECIALIZATION.over(experiments.FEW_SMALLEST),
+)
+AT_FIGURE_2 = experiments.SPECIALIZATION.over(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2)
+SHARE_MARGIN = 0.1  # of a share 1/|M_n|
+WHY = """The proof takes from Proposition 2 that outputs outside a set are lower by Theta(sigma_0^0.75), far more
+than the perturbation lambda = Theta(sigma_0^1.25) can bridge. Sets are not ordered so: (11) compares an expert's
+outputs for different tasks, and for a task an expert of another set may well be above those of the task's own, as
+Lemma 15's failure shows."""
+CORRECTED = r"""A leader's chance is 1/|M_n| plus the set's gap over lambda, at most: r_m has density 1/lambda.
+$$\mathbb{P}(m_t = m) \leq \frac{1}{|\mathcal{M}_{n_t}|} + \frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}} |h_m
+- h_{m'}|$$"""
+
+TERMINATION = statement(
+    "proposition-3-termination",
+    where="Proposition 3, first sentence",
+    says=r"""Algorithm 1 has stopped updating the gates by a round T2 of order sigma_0^-0.25 M / eta.
+    $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)$$""",
+    hypotheses=[experiments.IN_RANGE],
+)
+TASKS = statement(
+    "proposition-3-more-experts",
+    where="Proposition 3 (M > N version)",
+    says=r"""After T2 an arriving task goes to each of its specialists equally often, and to no other expert.
+    $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2$$""",
+    hypotheses=[experiments.IN_RANGE],
+    why=WHY,
+    instance="M = 12, N = 6, sigma_0 = 0.003: 34 % of the arrivals past T2 go to an expert outside their task's set.",
+    corrected=CORRECTED,
+)
+CLUSTERS = statement(
+    "proposition-3-fewer-experts",
+    where="Proposition 3 (full version, M < N)",
+    says=r"""After T2, with fewer experts than tasks, an arriving task goes to each specialist of its cluster equally
+    often.
+    $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}, \quad t > T_2$$""",
+    hypotheses=[experiments.IN_RANGE],
+    why=WHY,
+    instance="M = 5, N = 6, K = 3, sigma_0 = 0.003: 24 % of the arrivals past T2 go outside their cluster's set.",
+    corrected=CORRECTED,
+)
+CLUSTERS.also("continual.proposition-3.leader", role="corrected")
+CLUSTERS.also("continual.proposition-3.inside-own", "continual.proposition-3.uniform-own", role="ours")
+CLUSTERS.also("continual.proposition-3.leader", role="corrected")
+
+
+@TERMINATION.claim(
+    "continual.proposition-3.time",
+    experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST + experiments.FEW_SMALLEST),
+    probability(at_least=1 - experiments.FAILURE),
+    role="charitable",
+    where="Proposition 3, T2",
+    says=r"""
+    The gates are fixed from T2 = ceil(M/eta sigma_0^(-1/4)) on, but for delta; the constant of O() is read as 1.
+    $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)$$""",
+)
+@TERMINATION.claim(
+    "continual.proposition-3.time-own",
+    AT_FIGURE_2,
+    probability(at_least=1 - experiments.FAILURE),
+    role="ours",
+    where="Proposition 3, T2",
+    says=r"""At Fig. 2's sigma_0 = 0.4, a point that refutes no O(), its constant read as 1, gates are fixed from T2 on.
+
+    With probability at least 1 - delta. O() is about the limit of small sigma_0, which says nothing of a single point.
+    $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M), \quad \sigma_0 = 0.4$$""",
+)
+def is_terminated(run: Run) -> np.ndarray:
+    return run.records.terminated[experiments.stage_rounds(run.params, experiments.T2_POWER)]
+
+
+def fixed(run: Run) -> np.ndarray:
+    """Arrivals past T2 with the gates fixed, whose set is not empty (T, B)."""
+    is_late = run.rounds > experiments.stage_rounds(run.params, experiments.T2_POWER)
+    return run.records.terminated & is_late[:, None] & (run.records.set_size >= 1)
+
+
+def share(happens: np.ndarray) -> np.ndarray:
+    return np.asarray(np.mean(happens, axis=0, dtype=np.float64))
+
+
+def tolerated_outside(run: Run) -> np.ndarray:
+    return experiments.FAILURE * share(fixed(run))
+
+
+@TASKS.claim(
+    "continual.proposition-3.inside-tasks",
+    MANY,
+    bound(at_most=tolerated_outside),
+    role="charitable",
+    where="Proposition 3, and its full version, case 1",
+    says=r"""With M > N, once the gates are fixed at most a fraction delta of arrivals goes outside the task's set.
+
+    Arrivals past T2 with the gates fixed, whose set is not empty, as shares of all rounds; so is what is allowed.
+    $$\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2$$""",
+    hypotheses=[experiments.MORE_EXPERTS],
+)
+@CLUSTERS.claim(
+    "continual.proposition-3.inside-clusters",
+    FEW,
+    bound(at_most=tolerated_outside),
+    role="charitable",
+    where="Proposition 3, full version, case 2",
+    says=r"""With M < N, once the gates are fixed at most a fraction delta of arrivals goes outside the cluster's set.
+    $$\mathbb{P}(m_t \notin \mathcal{M}_k) \leq \delta, \quad t > T_2$$""",
+    hypotheses=[experiments.FEWER_EXPERTS, experiments.ALIKE],
+)
+@TASKS.claim(
+    "continual.proposition-3.inside-own",
+    AT_FIGURE_2,
+    bound(at_most=tolerated_outside),
+    role="ours",
+    where="Proposition 3, full version",
+    says=r"""
+    At Fig. 2's sigma_0 = 0.4, a point that refutes no O(), its constant read as 1, past T2 few leave their set.
+
+    Both cases, at most a fraction delta of arrivals. O() is about the limit of small sigma_0, not of a single point.
+    $$\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2, \sigma_0 = 0.4$$""",
+)
+def outside(run: Run) -> np.ndarray:
+    return share(fixed(run) & ~run.records.is_inside)
+
+
+def contested(run: Run) -> np.ndarray:
+    """Of those arrivals the ones with at least two experts in the set (T, B)."""
+    return fixed(run) & (run.records.set_size >= 2)
+
+
+def even_share(run: Run) -> np.ndarray:
+    return share(contested(run) / np.maximum(run.records.set_size, 1))
+
+
+def bounded_share(run: Run) -> np.ndarray:
+    gap = run.records.own_gap.astype(np.float64) / float(run.params.perturbation_scale)
+    return share(contested(run) * np.minimum(1 / np.maximum(run.records.set_size, 1) + gap, 1))
+
+
+@TASKS.claim(
+    "continual.proposition-3.uniform-tasks",
+    MANY,
+    equality(even_share, margin=SHARE_MARGIN),
+    role="literal",
+    where="Proposition 3, and its full version, case 1",
+    says=r"""
+    With M > N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_n|.
+
+    Over arrivals past T2 with at least two experts in the set, as shares of all rounds.
+    $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2$$""",
+    hypotheses=[experiments.MORE_EXPERTS],
+    replaced_by="continual.proposition-3.leader",
+)
+@CLUSTERS.claim(
+    "continual.proposition-3.uniform-clusters",
+    FEW,
+    equality(even_share, margin=SHARE_MARGIN),
+    role="literal",
+    where="Proposition 3, full version, case 2",
+    says=r"""
+    With M < N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_k|.
+    $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}, \quad t > T_2$$""",
+    hypotheses=[experiments.FEWER_EXPERTS, experiments.ALIKE],
+    replaced_by="continual.proposition-3.leader",
+)
+@TASKS.claim(
+    "continual.proposition-3.uniform-own",
+    AT_FIGURE_2,
+    equality(even_share, margin=SHARE_MARGIN),
+    role="ours",
+    where="Proposition 3, full version",
+    says=r"""
+    At Fig. 2's sigma_0 = 0.4, a point that refutes no O(), its constant read as 1, a leader past T2 has 1/|M_n|.
+
+    Both cases, of the arrivals of its set. O() is about the limit of small sigma_0, not of a single point.
+    $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad \sigma_0 = 0.4$$""",
+    replaced_by="continual.proposition-3.leader",
+)
+@TASKS.claim(
+    "continual.proposition-3.leader",
+    experiments.SPECIALIZATION.over(
+        experiments.MANY_SMALLEST + experiments.FEW_SMALLEST + experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2
+    ),
+    bound(at_most=bounded_share, trivial=lambda run: share(contested(run))),
+    role="corrected",
+    where="replaces Proposition 3, identical probabilities",
+    says=r"""
+    Once the gates are fixed a set's leader is chosen with chance 1/|M_n| plus the set's gap over lambda, at most.
+
+    The density of r_m is 1/lambda: to close a gap moves the chance to win by the gap over lambda or less.
+    $$\mathbb{P}(m_t = m) \leq \frac{1}{|\mathcal{M}_{n_t}|} + \frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}}
+    |h_m - h_{m'}|$$""",
+)
+def leader_share(run: Run) -> np.ndarray:
+    return share(contested(run) & run.records.led)

@@ -1,0 +1,133 @@
+"""Theorem 2: bounds from the loads, with fewer experts than tasks."""
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from moe_theory.continual import corrected, experiments, theory
+from moe_theory.continual.statements.theorem_1 import EQUATION_19
+from moe_theory.runs import Run
+from moe_theory.verify.statement import Hypothesis, bound, statement
+
+EXPLORING = (5, 10)  # the recorded rounds up to T1 = 10 of M = 5
+LATE = (100, 200, 500, 1000, 2000)  # rounds at which the theorem is tested, the last being the paper's T
+ENOUGH = Hypothesis(
+    "M >= K ln K, the constant of Omega read as 1",
+    lambda dims, run: run.params.num_experts >= run.params.num_clusters * np.log(run.params.num_clusters),
+)
+SUPPOSED = [*experiments.FEWER, ENOUGH]
+
+EQUATION_21 = r"""$$\mathbb{E}[F_t] < \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left( r^{L_t^{(m_\tau)}} -
+r^{L_\tau^{(m_\tau)}} \right) W + \frac{1}{t - 1} \sum_{\tau=1}^{T_1} \left( r^{L_\tau^{(m_\tau)}} -
+r^{L_{T_1}^{(m_\tau)}} \right) \Delta + \frac{1}{t - 1} \sum_{\tau=T_1+1}^{t} \left( 1 - r^{L_t^{(m_\tau)} -
+L_\tau^{(m_\tau)}} \right) r^{L_t^{(m_\tau)} - L_{T_1}^{(m_\tau)} - 1} \Psi_1, \quad W = \mathbb{E}\left\lVert
+\mathbf{w}_n \right\rVert^2, \; \Delta = \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2, \;
+\Psi_1 = \Delta \text{ within a cluster}$$"""
+EQUATION_22 = r"""$$\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} r^{L_T^{(m_\tau)}} W + \frac{1}{T}
+\sum_{\tau=1}^{T_1} r^{k_\tau} \left( 1 - r^{L_{T_1}^{(m_\tau)}} \right) \Delta + \frac{1}{T} \left\{
+\sum_{\tau=1}^{T_1} \left( 1 - r^{k_\tau} \right) + \sum_{\tau=T_1+1}^{T} r^{k_\tau} \left( 1 -
+r^{L_{T_1}^{(m_\tau)}} \right) \right\} \Psi_2 + \frac{1}{T} \sum_{\tau=T_1+1}^{T} \left( 1 - r^{k_\tau} \right)
+\Psi_1, \quad k_\tau = L_T^{(m_\tau)} - L_{T_1}^{(m_\tau)}, \quad W = \mathbb{E}\left\lVert \mathbf{w}_n
+\right\rVert^2, \; \Delta = \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2, \; \Psi_1 = \Delta
+\text{ within a cluster}, \; \Psi_2 = \Delta \text{ to a random cluster}$$"""
+# As Appendix J derives, and ends with, them.
+APPENDIX_21 = EQUATION_21.replace(r"L_t^{(m_\tau)} - L_{T_1}^{(m_\tau)} - 1", r"L_\tau^{(m_\tau)} - L_{T_1}^{(m_\tau)}")
+APPENDIX_22 = EQUATION_22.replace(r"r^{k_\tau} \right)", r"r^{k_\tau - 1} \right)")
+
+EXPLORATION = statement(
+    "theorem-2-forgetting-exploration",
+    where="Theorem 2, first sentence",
+    says="With fewer experts than tasks, too, the load bound (19) holds for expected forgetting up to T1."
+    + EQUATION_19,
+    hypotheses=SUPPOSED,
+    why="""The bound is (19), and fails as it does in Theorem 1: the task whose error is asked for is at distance 0 from
+    itself and not Delta, and that term is what is forgotten.""",
+    instance="M = 5, N = 6, K = 3, d = 10, s = 6, at T1 = 10: forgetting is 1.99, the bound 0.12.",
+    corrected=r"""If routes do not depend on tasks and all samples are Gaussian, equality holds with one term more.
+    $$\mathbb{E}[F_t] = \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \mathbb{E} \left\{ (r^{L_t} - r^{L_\tau}) W + \left(
+    r^{L_\tau} - r^{L_t} + (1 - r)(1 - r^{L_t - L_\tau}) \right) \Delta \right\}$$""",
+)
+FORGETTING = statement(
+    "theorem-2-forgetting",
+    where="Theorem 2, Eq. (21)",
+    says="With fewer experts than tasks the expected forgetting after T1 is below a load bound with a term for "
+    "gaps inside clusters." + EQUATION_21,
+    note="The proof in Appendix J gives another exponent in the third term than the theorem.",
+    hypotheses=SUPPOSED,
+    why="""Its first two sums lose the task's own term, as (19) does: they may be negative, while forgetting is not. Its
+    third sum supposes that from T1 on an expert meets tasks of one cluster only, which Lemma 15's failure leaves
+    open.""",
+    instance="M = 5, N = 6, K = 3, at t = 100: forgetting is 1.15, the bound -0.03, and -0.02 as Appendix J has it.",
+)
+GENERALIZATION_ERROR = statement(
+    "theorem-2-generalization-error",
+    where="Theorem 2, Eq. (22)",
+    says="With fewer experts than tasks the expected overall generalization error is below a load bound with gaps "
+    "inside and across clusters." + EQUATION_22,
+    note="The last line of Appendix J has exponents lower by 1 than the theorem.",
+    hypotheses=SUPPOSED,
+    why="""It supposes that from T1 on an expert meets tasks of one cluster only, so that what it learned before fades
+    as r^(L_T - L_T1). That rests on Lemma 15 and Proposition 3, which fail: an expert that is chosen for another
+    cluster is wrong about its own again.""",
+    instance="M = 5, N = 6, K = 3, at T = 500: the error is 1.32, the bound 0.68.",
+)
+
+
+def printed(name: str, *rounds: int, form: Callable[..., theory.Bound]) -> Callable[[Run], np.ndarray]:
+    """What a theorem says at some of the recorded rounds (V, B)."""
+
+    def values(run: Run) -> np.ndarray:
+        said = getattr(experiments.bounds_of(run, experiments.FIGURE_2.dims, form), name)
+        return said[np.searchsorted(run.rounds, rounds)].astype(np.float64)
+
+    return values
+
+
+EXPLORATION.claim(
+    "continual.theorem-2.exploration-forgetting",
+    experiments.JUST_EXPLORED_BY_FEW.at(experiments.FEW),
+    bound(at_most=printed("forgetting", *EXPLORING, form=theory.theorem_1)),
+    role="charitable",
+    where="Theorem 2, first line, Eq. (19)",
+    says="With fewer experts than tasks, expected forgetting during exploration is below the load bound of (19) "
+    "as well." + EQUATION_19,
+    labels=experiments.at_rounds(*EXPLORING),
+)(experiments.metric("forgetting", *EXPLORING))
+FORGETTING.claim(
+    "continual.theorem-2.forgetting",
+    experiments.FIGURE_2.at(experiments.FEW),
+    bound(at_most=printed("forgetting", *LATE, form=theory.theorem_2)),
+    role="literal",
+    says="With fewer experts than tasks, expected forgetting is below (21) as printed, for t from 100 to 2000."
+    + EQUATION_21,
+    labels=experiments.at_rounds(*LATE),
+)(experiments.metric("forgetting", *LATE))
+FORGETTING.claim(
+    "continual.theorem-2.forgetting-exponent",
+    experiments.FIGURE_2.at(experiments.FEW),
+    bound(at_most=printed("forgetting", *LATE, form=corrected.theorem_2)),
+    role="charitable",
+    where="Theorem 2, Eq. (21), third term as Appendix J derives it",
+    says="Expected forgetting after exploration is below (21) with r^(L_tau - L_T1) in its third term." + APPENDIX_21,
+    labels=experiments.at_rounds(*LATE),
+)(experiments.metric("forgetting", *LATE))
+GENERALIZATION_ERROR.claim(
+    "continual.theorem-2.generalization-error",
+    experiments.FIGURE_2.at(experiments.FEW),
+    bound(at_most=printed("generalization_error", *LATE, form=theory.theorem_2)),
+    role="charitable",
+    says="With fewer experts than tasks, expected overall generalization error is below (22), for T from 100 to "
+    "2000." + EQUATION_22,
+    labels=experiments.at_rounds(*LATE),
+)(experiments.metric("generalization_error", *LATE))
+GENERALIZATION_ERROR.claim(
+    "continual.theorem-2.generalization-error-appendix",
+    experiments.FIGURE_2.at(experiments.FEW),
+    bound(at_most=printed("generalization_error", *LATE, form=functools.partial(theory.theorem_2, form="appendix"))),
+    role="literal",
+    where="Theorem 2, Eq. (22) as Appendix J ends",
+    says="The expected overall generalization error is below the appendix's form of (22), with exponents lower by "
+    "1." + APPENDIX_22,
+    labels=experiments.at_rounds(*LATE),
+)(experiments.metric("generalization_error", *LATE))
