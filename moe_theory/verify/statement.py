@@ -264,12 +264,34 @@ def statement(
         untestable: why no claim can decide it.
         witness: file in the folder `witnesses` beside the calling module.
     Raises: InvalidStatementError for an incomplete declaration, or an id that is taken.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> from moe_theory.verify.statement import identity
+        >>> dims = continual.Dims(max_experts=2, num_tasks=3, num_features=4, num_samples=2)
+        >>> runs = mt.Experiment(
+        ...     name="loads", dims=dims, system=continual.system(dims), cells={"M = 2": {"num_experts": 2}},
+        ...     num_rounds=3, record_every=3, observe=lambda state, info: info.expert, replicates=64,
+        ... )
+        >>> one_a_round = mt.statement(
+        ...     "one-a-round", paper="continual", where="Algorithm 1", says="Every round one expert is chosen."
+        ... )
+        >>> @one_a_round.claim("mine.loads", runs.at("M = 2"), identity(within=1e-9), role="charitable")
+        ... def surplus(run):
+        ...     "After three rounds the experts have had three tasks. $$L_3^{(1)} + L_3^{(2)} = 3$$"
+        ...     return abs(run.state.visits.sum(axis=0) - 3.0)  # one number a replicate, (B,)
+        >>> verdict = mt.verify("continual.one-a-round", readings="quick")[0]
+        >>> verdict.status is mt.Status.SUPPORTED
+        True
     """
     module, hypotheses = _caller(), tuple(hypotheses)
     home = next((name for name in paper_names() if f"{module}.".startswith(f"{paper_package(name)}.")), None)
     paper = paper or home
     if paper is None:
-        raise InvalidStatementError(f"statement {shortened(id)}: name its paper: {module} is in no paper's folder.")
+        raise InvalidStatementError(
+            f"statement {shortened(id)}: name its paper, as paper=...: the module {module} is in no paper's folder."
+        )
     if not is_id(id):
         raise InvalidStatementError(f"statement {shortened(id)} of {paper}: its id must be {ID_WORDS}.")
     if not (where and says):
