@@ -19,9 +19,9 @@ COROLLARY_4 = statement(
     says="Theorem 1 holds for network experts and routers with Lemma 3 and Lemma 2 in place of their complexities.",
     hypotheses=[DEFINITION_1],
     why="""With the constant 1 in front it fails as Theorem 1 does: experts that share the inputs among them fit sqrt(T)
-    times as much as one. What is tested is one T alone, which leaves it open for larger constants; as T grows the excess
-    does too in closed form, 1.5 times the bound at T = 64 and m = 10^10, 13.5 times at T = 4096 and m = 10^18, and a
-    claim along such a grid would decide it.""",
+    times as much as one. What is tested is one T alone, which leaves it open for larger constants; as T grows the
+    excess does too in closed form, 1.5 times the bound at T = 64 and m = 10^10, 13.5 times at T = 4096 and m = 10^18,
+    and a claim along such a grid would decide it.""",
     instance="""64 linear experts, which are networks of one layer, in balls of radius sqrt(m/T), a linear router with
     p = 128 weights, and 10^10 samples with random labels: the gap is 1/2 and the bound .334.""",
 )
