@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from moe_theory.verify import Status as Status
     from moe_theory.verify import Verdict as Verdict
     from moe_theory.verify import verify as verify
-    from moe_theory.verify.claim import claim as claim
     from moe_theory.verify.explore import explore as explore
     from moe_theory.verify.registry import claims as claims
     from moe_theory.verify.statement import statement as statement
@@ -35,7 +34,6 @@ _NAMES = {
     "Sweep": "moe_theory.sweep.results",
     "System": "moe_theory.core.system",
     "Verdict": "moe_theory.verify",
-    "claim": "moe_theory.verify.claim",
     "claims": "moe_theory.verify.registry",
     "explore": "moe_theory.verify.explore",
     "recorded_rounds": "moe_theory.core.system",

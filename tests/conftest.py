@@ -79,10 +79,11 @@ def compiled_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test registers is gone after it."""
-    from moe_theory.verify import claim, registry
+    from moe_theory.verify import claim, registry, statement
 
     registry.all_claims()  # imports the papers' claims, which would otherwise be gone with the test's
     monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
+    monkeypatch.setattr(statement, "_DECLARED", dict(statement._DECLARED))
     monkeypatch.setattr(registry, "_OWN_PAPERS", {})
 
 

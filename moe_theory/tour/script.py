@@ -17,6 +17,7 @@ import numpy as np
 
 import moe_theory as mt
 from moe_theory import continual
+from moe_theory.verify.statement import ordering
 
 SEED = 0  # of every random number below
 ROUNDS = 500  # T, arrivals in a run
@@ -357,9 +358,10 @@ figure.savefig(OUT / "09-verdicts.svg")
 # ## Step 10: A claim of your own
 #
 # Let every task train the two experts with the highest gate outputs instead of one, which the paper does not study,
-# and conjecture that less is then forgotten. A claim is a class: what is run, what is observed in each replicate,
-# and what its mean is compared with, here another observation of the same replicates. In a file, it is judged by
-# `moe-theory verify --module FILE`, which also writes a page. The last cell does so for the claims of step 9.
+# and conjecture that less is then forgotten. A statement says so, and a claim tests it: a function measures each
+# replicate of a run, here of two runs together, and the mean is compared, here with another measurement of the same
+# replicates. In a file, it is judged by `moe-theory verify --module FILE`, which also writes a page. The last cell
+# does so for the claims of step 9.
 
 # %%
 wider = continual.Dims(max_experts=5, max_active=2, **sizes)
@@ -367,19 +369,23 @@ name = "tour.two-experts-a-task"
 one_expert = {"num_experts": 5}
 two_experts = one_expert | {"num_active": 2}
 
-@mt.claim(name, paper="continual", where="a conjecture", kind="ordering")
-class TwoExpertsATask:
-    """Of five experts, two that learn each task forget less than one does."""
+experiment = mt.Experiment(
+    name="two-experts-a-task", dims=wider, system=continual.system(wider),
+    cells={"one": one_expert, "two": two_experts}, observe=observe,
+    num_rounds=ROUNDS, record_every=ROUNDS // 10,
+    replicates=CLAIM_REPLICATES,
+)
+conjecture = mt.statement(
+    "two-experts-a-task", paper="continual", where="a conjecture",
+    says="Two experts that learn each task forget less than one.",
+)
+less = ordering(below=lambda two, one: one.records["F"])
+both = experiment.together("two", "one")
 
-    experiment = mt.Experiment(
-        name="two-experts-a-task", dims=wider, system=continual.system(wider),
-        cells={"one": one_expert, "two": two_experts}, observe=observe,
-        num_rounds=ROUNDS, record_every=ROUNDS // 10,
-        replicates=CLAIM_REPLICATES,
-    )
-    labels = lambda runs: [f"t = {time}" for time in runs["two"].rounds]
-    observe = lambda runs: runs["two"].records["F"].T
-    predict = lambda runs: runs["one"].records["F"].T
+@conjecture.claim(name, both, less, role="charitable")
+def forgetting_of_two(two, one):
+    """Of five experts, two that learn each task forget less than one does."""
+    return two.records["F"]  # (rounds, replicates): replicates come last
 
 # %%
 (own,) = mt.verify(name, readings="unit-signal", seed=SEED)

@@ -126,12 +126,15 @@ class Experiment:
         if not isinstance(axis, str):
             return Selection(self, tuple(axis), tuple(axis))
         named = {name: overrides[axis] for name, overrides in self.cells.items() if axis in overrides}
+        if not named:
+            known = {parameter for overrides in self.cells.values() for parameter in overrides}
+            raise InvalidClaimError(f"experiment {self.name}: {unknown_name('parameter of its cells', axis, known)}")
         chosen = values or tuple(named.values())
         cells = tuple(name for value in chosen for name, own in named.items() if own == value)
         rest = {repr({k: v for k, v in self.cells[name].items() if k != axis}) for name in cells}
         if len(cells) != len(chosen) or len(set(cells)) < len(cells) or len(rest) != 1:
             raise InvalidClaimError(
-                f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, chosen)) or 'anything'}"
+                f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, chosen))}"
                 f"{' and differ in more than that' if len(rest) > 1 else ''}. Name the cells, with their abscissas."
             )
         return Selection(self, cells, cells, tuple(map(float, chosen)))
@@ -202,9 +205,13 @@ class Selection:
     is_joint: bool = False
 
     def __post_init__(self) -> None:
+        if self.cells == ():
+            raise InvalidClaimError(f"experiment {self.experiment.name}: name at least one of its cells.")
         for cell in self.cells or ():
             if cell not in self.experiment.cells:
-                raise InvalidClaimError(str(unknown_name("cell", cell, self.experiment.cells)))
+                raise InvalidClaimError(
+                    f"experiment {self.experiment.name}: {unknown_name('cell', cell, self.experiment.cells)}"
+                )
 
     def call(self, function: Callable[..., Any], runs: Runs) -> list[Any]:
         """What the function gives: one value a run, or one value of all of them."""
@@ -215,7 +222,16 @@ class Selection:
 
     def measured(self, function: Callable[..., Any]) -> "Values":
         """`Claim.observe` of a function that gives (B,) or (V, B): a row a replicate, a column a component."""
-        return lambda runs: np.concatenate([np.atleast_2d(part) for part in self.call(function, runs)]).T
+
+        def observe(runs: Runs) -> np.ndarray:
+            parts = self.call(function, runs)
+            if self.cells is None:
+                return np.transpose(parts[0])
+            for part in parts:
+                require_replicates_last(function, np.shape(part), len(runs[self.cells[0]].replicates))
+            return np.concatenate([np.atleast_2d(part) for part in parts]).T
+
+        return observe
 
     def values(self, value: Any) -> "Callable[[Runs], Any]":
         """The like of a number, of numbers (V,), or of a function that gives a number, (B,) or (V, B)."""
@@ -333,6 +349,15 @@ class Claim:
             raise InvalidClaimError(f"claim {self.id}: say in one sentence, as the docstring, what is claimed.")
 
 
+def require_replicates_last(function: Callable[..., Any], shape: tuple[int, ...], count: int) -> None:
+    """Raise InvalidClaimError unless what a claim's function gives for `count` replicates is of the right shape."""
+    if len(shape) not in (1, 2) or shape[-1] != count:
+        raise InvalidClaimError(
+            f"{getattr(function, '__name__', 'the function')} gave shape {shape} for {count} replicates: replicates "
+            f"last, (B,) or (V, B). Give one number a replicate, ({count},), or V components, (V, {count})."
+        )
+
+
 _REGISTERED: dict[str, Claim] = {}
 
 
@@ -347,23 +372,6 @@ def claim(
 
     Returns: the `Claim`.
     Raises: InvalidClaimError for an incomplete declaration, or an id that is taken.
-
-    Examples:
-        >>> import moe_theory as mt
-        >>> from moe_theory import continual
-        >>> dims = continual.Dims(max_experts=2, num_tasks=3, num_features=4, num_samples=2)
-        >>> runs = mt.Experiment(
-        ...     name="loads", dims=dims, system=continual.system(dims), cells={"M = 2": {"num_experts": 2}},
-        ...     num_rounds=3, record_every=3, observe=lambda state, info: info.expert, replicates=64,
-        ... )
-        >>> @mt.claim("mine.loads", paper="continual", where="Algorithm 1", kind="identity", margin=1e-9)
-        ... class Loads:
-        ...     "Every round one expert is chosen."
-        ...     experiment = runs
-        ...     observe = lambda runs: abs(runs["M = 2"].state.visits.sum(axis=0) - 3.0)
-        >>> verdict = mt.verify("mine.loads", readings="quick")[0]
-        >>> verdict.status is mt.Status.SUPPORTED
-        True
     """
 
     def declare(declaration: type) -> Claim:

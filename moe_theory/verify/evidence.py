@@ -20,7 +20,7 @@ from moe_theory.core.errors import InvalidClaimError
 from moe_theory.runs import Cell, Progress, replicate_rounds, run_cells
 from moe_theory.runs.files import write_whole
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
-from moe_theory.verify.claim import Claim, Experiment, ReadingLike, Runs
+from moe_theory.verify.claim import Claim, Experiment, ReadingLike, Runs, require_replicates_last
 
 SHOWN_BY = {"cli", "report", "tour"}  # folders of the package that decide no numbers
 
@@ -96,28 +96,28 @@ def failed_hypotheses(claim: Claim, runs: Runs) -> list[str]:
 
 def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     """The samples of a batch of replicates. Raises: InvalidClaimError for shapes or values that cannot be judged."""
-    observed = _observed(claim.observe(runs), num_replicates)
+    observed = _observed(claim, runs, num_replicates)
     if claim.kind == "identity":
         return Samples(observed, np.zeros_like(observed), np.full_like(observed, claim.margin))
     if claim.abscissa is not None and len(claim.abscissa) != observed.shape[1]:
         raise InvalidClaimError(f"{len(claim.abscissa)} grid points for {observed.shape[1]} components")
     if claim.kind in {"rate", "limit_rate"}:
-        exponent = _broadcast("predict", _call(claim.predict, None, runs), observed[:, :1])
+        exponent = _broadcast(claim, "predict", _call(claim.predict, None, runs), observed[:, :1])
         return Samples(observed, exponent, np.full_like(exponent, claim.margin))
     is_limit = claim.kind == "limit_probability"
     limit = float(is_limit and claim.side == "at_least")
-    predicted = _broadcast("predict", _call(claim.predict, limit, runs), observed)
+    predicted = _broadcast(claim, "predict", _call(claim.predict, limit, runs), observed)
     if claim.kind in {"probability", "counterexample", "limit_probability"}:
         if not np.all((observed == 0) | (observed == 1)):
             raise InvalidClaimError("observe gave values other than True and False, and an event happens or does not")
         if is_limit:
             return Samples(observed, predicted, np.full_like(observed, claim.margin))
-        always = _broadcast("trivial", _call(claim.trivial, float(claim.side != "at_least"), runs), observed)
+        always = _broadcast(claim, "trivial", _call(claim.trivial, float(claim.side != "at_least"), runs), observed)
         return Samples(observed, predicted, np.full_like(observed, claim.margin), always)
     if claim.kind == "limit_ordering":
         return Samples(observed, predicted, np.full_like(observed, claim.margin))
-    scale = _broadcast("scale", _call(claim.scale, np.abs(predicted), runs), observed)
-    trivial = None if claim.trivial is None else _broadcast("trivial", claim.trivial(runs), observed)
+    scale = _broadcast(claim, "scale", _call(claim.scale, np.abs(predicted), runs), observed)
+    trivial = None if claim.trivial is None else _broadcast(claim, "trivial", claim.trivial(runs), observed)
     return Samples(observed, predicted, scale * claim.margin, trivial)
 
 
@@ -270,7 +270,10 @@ def _call(function: Callable | None, default: Any, *arguments: Any) -> Any:
     return default if function is None else function(*arguments)
 
 
-def _observed(values: Any, num_replicates: int) -> np.ndarray:
+def _observed(claim: Claim, runs: Runs, num_replicates: int) -> np.ndarray:
+    values = claim.observe(runs)
+    if claim.function is not None:  # whose replicates are last, as its selection of runs has checked for a run
+        require_replicates_last(claim.function, np.shape(values)[::-1], num_replicates)
     array = np.asarray(values, np.float64)
     if array.ndim == 1:
         array = array[:, None]
@@ -282,16 +285,17 @@ def _observed(values: Any, num_replicates: int) -> np.ndarray:
     return _finite("observe", array)
 
 
-def _broadcast(name: str, values: Any, observed: np.ndarray) -> np.ndarray:
+def _broadcast(claim: Claim, name: str, values: Any, observed: np.ndarray) -> np.ndarray:
     array = np.asarray(values, np.float64)
     if array.ndim == 1 and observed.shape[1] == 1 and len(array) == len(observed):
         array = array[:, None]
     try:
         array = np.broadcast_to(array, observed.shape)
     except ValueError:
-        raise InvalidClaimError(
-            f"{name} gave shape {np.shape(values)}, which does not broadcast to {observed.shape}"
-        ) from None
+        given, wanted, last = np.shape(values), observed.shape, ""
+        if claim.function is not None:
+            given, wanted, last = given[::-1], wanted[::-1], ": replicates last, (B,) or (V, B)"
+        raise InvalidClaimError(f"{name} gave shape {given}, which does not broadcast to {wanted}{last}") from None
     return _finite(name, array)
 
 

@@ -40,6 +40,19 @@ def alpha_spent(error: float, number: int) -> float:
     return error / (number * (number + 1))
 
 
+def frames(failure: Exception) -> str:
+    """The last frames of the user's code, the innermost first: " (my_claims.py, line 12: return ...)"."""
+    every = traceback.extract_tb(failure.__traceback__)
+    outside = [
+        frame
+        for frame in every
+        if Path(frame.filename).parent != Path(__file__).parent and not frame.filename.startswith("<frozen")
+    ]
+    own = [frame for frame in outside if "site-packages" not in Path(frame.filename).parts] or outside
+    told = [f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}" for frame in reversed(own[-FRAMES:])]
+    return f" ({'; from '.join(told)})" if told else ""
+
+
 class SequentialTest:
     """The test of one claim under one reading: its samples so far, and the looks at them.
 
@@ -126,7 +139,7 @@ class SequentialTest:
         self.has_ended = True
 
     def _fail(self, failure: Exception, count: int) -> None:
-        self._end(Status.ERROR, f"{type(failure).__name__}: {failure}{_nearest(failure)}{_frames(failure)}", count)
+        self._end(Status.ERROR, f"{type(failure).__name__}: {failure}{_nearest(failure)}{frames(failure)}", count)
 
     def _end(self, status: Status, reason: str, count: int) -> None:
         stopped = Stop.FAILED if status is Status.ERROR else Stop.DECIDED
@@ -147,17 +160,11 @@ def _nearest(failure: Exception) -> str:
     """What a mistyped attribute may have meant."""
     if not isinstance(failure, AttributeError) or failure.name is None:
         return ""
-    known = [name for name in dir(failure.obj) if not name.startswith("_")]
+    fields = getattr(failure.obj, "_fields", ())
+    known = fields or [name for name in dir(failure.obj) if not name.startswith("_")]
     near = difflib.get_close_matches(failure.name, known, n=1)
-    return f". Did you mean {near[0]!r}?" if near else f". Known: {', '.join(known)}."
-
-
-def _frames(failure: Exception) -> str:
-    """The last frames of the claim's own code, the innermost first: " (my_claims.py, line 12: return ...)"."""
-    frames = traceback.extract_tb(failure.__traceback__)
-    own = [frame for frame in frames if Path(frame.filename).parent != Path(__file__).parent][-FRAMES:]
-    told = [f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}" for frame in reversed(own)]
-    return f" ({'; from '.join(told)})" if told else ""
+    listed = f". Known: {', '.join(known)}." if fields else ""
+    return f". Did you mean {near[0]!r}?" if near else listed
 
 
 class _ReadRuns(Mapping[str, Run]):

@@ -11,8 +11,10 @@ from pathlib import Path
 
 from moe_theory.core.errors import InvalidClaimError, UnknownNameError, unknown_name
 from moe_theory.core.papers import Paper, Reading, all_papers, find_paper, paper_names, paper_package, paper_place
+from moe_theory.verify import statement as declarations
 from moe_theory.verify.claim import Claim, ReadingLike, registered
-from moe_theory.verify.statement import Declared, declared, statement
+from moe_theory.verify.interim import frames
+from moe_theory.verify.statement import declared
 
 SPECIAL_NAMES = ("all", "quick")
 
@@ -122,12 +124,14 @@ def load_claims(path: Path) -> list[str]:
         own = [claim for id, claim in registered().items() if id not in before and not is_of_a_paper(claim)]
         select_claims([claim.id for claim in own])  # so that an id which a paper has is noticed
     except Exception as failure:  # whatever the user's file raises is told in one line
-        told = f"{type(failure).__name__}: {failure}{_nearest_argument(failure)}"
+        told = f"{type(failure).__name__}: {failure}{_nearest_argument(failure)}{frames(failure)}"
         raise InvalidClaimError(f"--module {path} cannot be run: {told}") from failure
     finally:
         sys.path.pop(0)
     if not own:
-        raise InvalidClaimError(f"--module {path} declares no claim: decorate a class with @moe_theory.claim(...).")
+        raise InvalidClaimError(
+            f"--module {path} declares no claim: decorate a function with @moe_theory.statement(...).claim(...)."
+        )
     for claim in own:
         if claim.paper not in paper_names() and hasattr(module, "READINGS"):
             add_readings(claim.paper, module.READINGS)
@@ -175,13 +179,14 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
 
 
 def _nearest_argument(failure: Exception) -> str:
-    """What a mistyped argument of a statement or a claim may have meant."""
-    found = re.search(r"(statement|claim)\(\) got an unexpected keyword argument '(\w+)'", str(failure))
-    if not found:
+    """What a mistyped argument of a statement, a claim or a criterion may have meant."""
+    functions = vars(declarations) | {"claim": declarations.Declared.claim}
+    found = re.search(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'$", str(failure))
+    if not found or found[1] not in functions:
         return ""
-    function = {"statement": statement, "claim": Declared.claim}[found[1]]
-    near = difflib.get_close_matches(found[2], inspect.signature(function).parameters, n=1)
-    return f". Did you mean {near[0]!r}?" if near else ""
+    known = [name for name in inspect.signature(functions[found[1]]).parameters if name != "self"]
+    near = difflib.get_close_matches(found[2], known, n=1)
+    return f". Did you mean {near[0]!r}?" if near else f". Known: {', '.join(known)}."
 
 
 def _known_paper(name: str) -> Paper | None:

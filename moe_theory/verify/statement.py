@@ -15,17 +15,15 @@ import fnmatch
 import functools
 import inspect
 import sys
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import resources
 from typing import Any, TypeVar
 
 import numpy as np
 
 from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
-from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_package
+from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_package
 from moe_theory.runs import Run
-from moe_theory.verify.claim import LIMITS, Claim, Experiment, Kind, Runs, Selection, Side, register, registered
+from moe_theory.verify.claim import LIMITS, Claim, Experiment, Kind, Runs, Selection, Side, register
 from moe_theory.verify.verdict import ID_WORDS, Role, Statement, is_id
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -264,12 +262,34 @@ def statement(
         untestable: why no claim can decide it.
         witness: file in the folder `witnesses` beside the calling module.
     Raises: InvalidStatementError for an incomplete declaration, or an id that is taken.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> from moe_theory.verify.statement import identity
+        >>> dims = continual.Dims(max_experts=2, num_tasks=3, num_features=4, num_samples=2)
+        >>> runs = mt.Experiment(
+        ...     name="loads", dims=dims, system=continual.system(dims), cells={"M = 2": {"num_experts": 2}},
+        ...     num_rounds=3, record_every=3, observe=lambda state, info: info.expert, replicates=64,
+        ... )
+        >>> one_a_round = mt.statement(
+        ...     "one-a-round", paper="continual", where="Algorithm 1", says="Every round one expert is chosen."
+        ... )
+        >>> @one_a_round.claim("mine.loads", runs.at("M = 2"), identity(within=1e-9), role="charitable")
+        ... def surplus(run):
+        ...     "After three rounds the experts have had three tasks. $$L_3^{(1)} + L_3^{(2)} = 3$$"
+        ...     return abs(run.state.visits.sum(axis=0) - 3.0)  # one number a replicate, (B,)
+        >>> verdict = mt.verify("continual.one-a-round", readings="quick")[0]
+        >>> verdict.status is mt.Status.SUPPORTED
+        True
     """
     module, hypotheses = _caller(), tuple(hypotheses)
     home = next((name for name in paper_names() if f"{module}.".startswith(f"{paper_package(name)}.")), None)
     paper = paper or home
     if paper is None:
-        raise InvalidStatementError(f"statement {shortened(id)}: name its paper: {module} is in no paper's folder.")
+        raise InvalidStatementError(
+            f"statement {shortened(id)}: name its paper, as paper=...: the module {module} is in no paper's folder."
+        )
     if not is_id(id):
         raise InvalidStatementError(f"statement {shortened(id)} of {paper}: its id must be {ID_WORDS}.")
     if not (where and says):
@@ -333,33 +353,11 @@ def statements(pattern: str = "*") -> list[Statement]:
 
 
 def _of_paper(paper: str) -> Sequence[Statement]:
-    found = find_paper(paper)
-    found.import_claims()
-    if found.statements.endswith(".toml"):
-        return _listed(found)
+    find_paper(paper).import_claims()
     for other in all_papers().values():
         if paper in other.answers_for:
             other.import_claims()
     return [each for each in declared() if each.paper == paper]
-
-
-def _listed(paper: Paper) -> list[Statement]:
-    """The statements of a paper that lists them in a file."""
-    text = resources.files(paper.package).joinpath(paper.statements).read_text(encoding="utf-8")
-    every = {id: claim for other in all_papers().values() for id, claim in _imported_claims(other).items()}
-    found = []
-    for entry in tomllib.loads(text)["statement"]:
-        ids = [id for glob in entry.get("claims", ()) for id in fnmatch.filter(every, glob)]
-        words = {"where": entry["source"], "says": entry["paraphrase"], "note": entry.get("note", "")}
-        roles = dict.fromkeys(ids, Role.CHARITABLE)
-        reason = entry.get("untestable", "")
-        found.append(Statement(entry["id"], paper.name, **words, untestable=reason, roles=roles))
-    return found
-
-
-def _imported_claims(paper: Paper) -> dict[str, Claim]:
-    paper.import_claims()
-    return registered()
 
 
 def worded(text: str) -> tuple[str, str]:

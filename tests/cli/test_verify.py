@@ -16,25 +16,23 @@ VERIFY = ["verify", "continual.lemma-4", "--reading", "unit-signal", "--replicat
 
 
 OWN_CLAIMS = '''
-from moe_theory import claim
+from moe_theory import statement
 from moe_theory.continual.experiments import HISTORY
+from moe_theory.verify.statement import bound, identity
+
+SMALL_STEPS = statement("small-steps", paper="continual", where="my notes", says="Experts move in small steps.")
 
 
-@claim("mine.moves", paper="continual", where="my notes", kind="upper_bound")
-class Moves:
+@SMALL_STEPS.claim("mine.moves", HISTORY.at("M = 5"), bound(at_most=10.0), role="charitable")
+def last_move(run):
     """An expert moves by less than 10 a round."""
-
-    experiment = HISTORY
-    observe = lambda runs: runs["M = 5"].records.update_norm[-1]
-    predict = lambda runs: 10.0
+    return run.records.update_norm[-1]
 
 
-@claim("mine.broken", paper="continual", where="my notes", kind="identity")
-class Broken:
+@SMALL_STEPS.claim("mine.broken", HISTORY, identity(within=0.0), role="ours")
+def broken(runs):
     """Its code does not work."""
-
-    experiment = HISTORY
-    observe = lambda runs: runs["no such cell"]
+    return runs["no such cell"]
 '''
 
 

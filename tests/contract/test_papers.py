@@ -18,8 +18,7 @@ import moe_theory
 import moe_theory as mt
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, UnknownNameError
 from moe_theory.core.papers import all_papers, find_paper, paper_names
-from moe_theory.verify import claim, registry
-from moe_theory.verify.statement import statements
+from moe_theory.verify import statement, status
 from moe_theory.verify.verdict import Role
 
 ROOT = Path(moe_theory.__file__).parent
@@ -120,8 +119,14 @@ def test_choosing_a_claim_imports_no_other_paper():
 
 
 PAGE = (ROOT.parent / "docs" / "pages" / "extend.md").read_text(encoding="utf-8")
-FILES = dict(re.findall(r'```\w+ title="(.+?)"\n(.*?)```', PAGE, re.DOTALL))  # by the names they have on the page
-OWN = {name: text for name, text in FILES.items() if not name.startswith("moe_theory/")}
+BLOCKS = re.findall(r'```\w+ title="(.+?)"\n(.*?)```', PAGE, re.DOTALL)  # with the names they have on the page
+OWN = {name: text for name, text in BLOCKS if not name.startswith("moe_theory/")}
+SWEEP = """
+system = "allocations"
+rounds = 256
+replicates = 64
+axes = { num_choices = [1, 2] }
+"""
 
 
 COMMANDS = [
@@ -156,7 +161,7 @@ print(json.dumps(said))
 
 def test_the_page_s_paper_has_everything(tmp_path):
     """The files that docs/pages/extend.md prints, as pip would install them: modules and entry points."""
-    for name, text in OWN.items():
+    for name, text in (OWN | {"sweep.toml": SWEEP}).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     project = tomllib.loads(OWN["pyproject.toml"])["project"]
@@ -193,7 +198,7 @@ def test_the_page_s_paper_has_everything(tmp_path):
     page = docs["papers/allocations.md"]
     missing = "not recorded yet: run <code>moe-theory verify allocations</code>"
     assert page.count(missing) == 2  # of the paper and of its claim
-    for shown in (listed["statement"], "lambda runs: np.log2(np.log(256)) + 1", "<code>allocations.py</code>"):
+    for shown in (listed["statement"], "return run.records[-1]", "<code>allocations.py</code>"):
         assert shown in page
     (line,) = re.findall(r'href="../source/allocations.html#(line-\d+)"', page)
     assert f'id="{line}"' in docs["source/allocations.md"]
@@ -205,15 +210,18 @@ def test_the_page_s_paper_has_everything(tmp_path):
     assert "| [allocations](papers/allocations.md) |" in docs["index.md"]
 
 
-def test_the_page_s_claim_of_a_paper_of_the_package_is_judged(monkeypatch):
-    """Run at the end of the file that it is to be added to."""
-    registry.all_claims()
-    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
-    (name,) = (name for name in FILES if name.endswith("proposition_4.py"))
-    module = importlib.import_module(name.removesuffix(".py").replace("/", "."))
-    (statement,) = (each for each in statements("continual") if each.id == "proposition-4-generalization-error")
-    monkeypatch.setitem(statement.roles, "continual.proposition-4.below-larger", None)  # which goes with the test
-    exec(FILES[name], dict(vars(module)))
-    assert statement.roles["continual.proposition-4.below-larger"] is Role.OURS
-    (verdict,) = mt.verify("continual.proposition-4.below-larger", readings="quick", replicates=128)
-    assert verdict.status is mt.Status.REFUTED, verdict.reason  # as the page says
+def test_a_claim_is_added_to_the_page_s_statement_in_one_file(forgotten):
+    """Run as the file that the page names, first the whole of it and then its new end."""
+    ((name, whole), (same, end)) = ((name, text) for name, text in BLOCKS if name.startswith("moe_theory/"))
+    assert name == same
+    file = {"__name__": name.removesuffix(".py").replace("/", ".")}
+    exec(whole, file)
+    exec(end, file)
+    verdicts = mt.verify("continual.remark-model-gap", readings="quick", replicates=128)
+    assert {verdict.claim: verdict.status for verdict in verdicts} == {
+        "continual.remark-model-gap.rise": mt.Status.SUPPORTED,
+        "continual.remark-model-gap.square": mt.Status.SUPPORTED,
+    }
+    (about,) = statement.bearing([verdict.claim for verdict in verdicts])
+    assert (about.name, list(about.roles.values())) == ("continual.remark-model-gap", [Role.CHARITABLE, Role.OURS])
+    assert str(status.judged(about, verdicts).words) == "holds (simulated)"

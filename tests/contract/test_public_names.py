@@ -18,7 +18,7 @@ import pytest
 from public import PACKAGES, assigned, defining_module, imported_from, public_names, tree
 
 from moe_theory.core.errors import MoeTheoryError
-from moe_theory.verify import claim, registry
+from moe_theory.verify import claim, registry, statement
 
 NAMES = public_names()
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
@@ -279,6 +279,7 @@ def test_examples_run_and_show_every_public_name(group, tmp_path, monkeypatch):
     """Each function is called, and of each class there is an instance, in an example of its module's names."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(claim, "_REGISTERED", registry.all_claims())  # claims of examples last as long as this test
+    monkeypatch.setattr(statement, "_DECLARED", dict(statement._DECLARED))
     shown: set[int] = set()
     runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     failures: list[str] = []

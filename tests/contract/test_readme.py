@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("compiled_to_run")
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "pages").glob("*.md"))}
-OWN_CLAIMS = "@mt.claim("
+OWN_CLAIMS = "mt.statement("
 BLOCK_LINES = 20  # of code that a reader is asked to copy
 
 

@@ -5,9 +5,8 @@ import pytest
 from moe_theory import continual
 from moe_theory.core.errors import InvalidClaimError, UnknownNameError
 from moe_theory.verify import registry
-from moe_theory.verify.claim import claim
 
-from .declarations import experiment, make
+from .declarations import make
 
 
 @pytest.mark.parametrize(
@@ -29,24 +28,6 @@ from .declarations import experiment, make
 def test_an_incomplete_claim_is_refused(changes, message):
     with pytest.raises(InvalidClaimError, match=message):
         make(**changes)
-
-
-def declare(**attributes):
-    declaration = type("Declared", (), {"__doc__": "A statement.", **attributes})
-    return claim("test.declared", paper="continual", where="here", kind="identity")(declaration)
-
-
-def test_the_decorator_registers_once_and_says_what_is_missing(monkeypatch):
-    monkeypatch.setattr("moe_theory.verify.claim._REGISTERED", {})
-    with pytest.raises(InvalidClaimError, match="declare experiment and observe"):
-        declare()
-    with pytest.raises(InvalidClaimError, match="lables is no attribute"):
-        declare(experiment=experiment(), observe=len, lables=len)
-    made = declare(experiment=experiment(), observe=staticmethod(len))
-    assert made.statement == "A statement."
-    assert made.observe is len
-    with pytest.raises(InvalidClaimError, match="registered already"):
-        declare(experiment=experiment(), observe=len)
 
 
 def test_every_shipped_claim_names_a_replacement_that_exists():

@@ -18,7 +18,7 @@ from moe_theory.sweep import runner
 from moe_theory.sweep.plan import Plan, fingerprint
 from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
-from moe_theory.verify import Status, claim, evidence, explore, registry, session
+from moe_theory.verify import Status, claim, evidence, explore, registry, session, statement
 from moe_theory.verify.registry import load_claims
 
 from .declarations import make
@@ -177,17 +177,17 @@ def test_samples_belong_to_the_sweep_that_they_come_from(tmp_path):
 
 
 MODULE = """
-    from moe_theory import Experiment, claim
+    from moe_theory import Experiment, statement
+    from moe_theory.verify.statement import ordering
 
     SWEPT = Experiment.from_sweep({folder!r})
+    PAIR = SWEPT.together("num_experts = 2", "num_experts = 3")
+    RISES = statement("rises", paper="mine", where="my notes", says="More experts forget more.")
 
-    @claim("mine.falls", paper="mine", where="my notes", kind="ordering")
-    class Falls:
-        '''More experts forget more.'''
-
-        experiment = SWEPT
-        observe = lambda runs: runs["num_experts = 2"].records.forgetting[-1]
-        predict = lambda runs: runs["num_experts = 3"].records.forgetting[-1]
+    @RISES.claim("mine.rises", PAIR, ordering(below=lambda two, three: three.records.forgetting[-1]), role="charitable")
+    def forgetting_of_two(two, three):
+        '''Three experts forget more than two.'''
+        return two.records.forgetting[-1]
 """
 
 
@@ -195,13 +195,14 @@ def test_the_command_of_a_verdict_gives_it_again(tmp_path, monkeypatch, capsys):
     planted(tmp_path / "swept")
     path = tmp_path / "my_claims.py"
     path.write_text(textwrap.dedent(MODULE.format(folder=str(tmp_path / "swept"))))
-    registered = dict(claim._REGISTERED)
+    registered, declarations = dict(claim._REGISTERED), dict(statement._DECLARED)
     load_claims(path)  # a paper of one's own needs no readings here
     (verdict,) = session.carry_out(session.check_request("mine.*", module=str(path))).verdicts
     assert verdict.status is Status.SUPPORTED
     assert "--reading weak-signal --seed 3" in verdict.command
     for _ in range(2):  # the second goes on from the first one's samples
         monkeypatch.setattr(claim, "_REGISTERED", dict(registered))
+        monkeypatch.setattr(statement, "_DECLARED", dict(declarations))
         monkeypatch.setattr(sys, "argv", [*shlex.split(verdict.command), "--out", str(tmp_path / "out"), "--json"])
         cli.main()
         (again,) = json.loads(capsys.readouterr().out)["verdicts"]

@@ -13,35 +13,38 @@ from moe_theory.verify.registry import load_claims
 pytestmark = pytest.mark.usefixtures("forgotten")
 
 OWN = """
-    import numpy as np
-    from moe_theory import claim
+    from moe_theory import statement
     from moe_theory.continual.experiments import HISTORY
+    from moe_theory.verify.statement import bound
 
-    @claim("mine.moves", paper="continual", where="my notes", kind="upper_bound")
-    class Moves:
+    MOVES = statement("moves", paper="continual", where="my notes", says="Experts move in small steps.")
+
+    @MOVES.claim("mine.moves", HISTORY.at("M = 5"), bound(at_most=10.0), role="charitable")
+    def last_move(run):
         '''An expert moves by less than 10 a round.'''
-
-        experiment = HISTORY
-        observe = lambda runs: runs["M = 5"].records.update_norm[-1]
-        predict = lambda runs: 10.0
+        return run.records.update_norm[-1]
 """
 BROKEN = """
-    from moe_theory import claim
+    import numpy as np
+    from moe_theory import statement
     from moe_theory.continual.experiments import HISTORY
+    from moe_theory.verify.statement import bound
 
-    def claims(name, values):
-        @claim(name, paper="continual", where="my notes", kind="upper_bound")
-        class Broken:
-            '''Broken.'''
+    MINE, FIVE = statement("mine", paper="continual", where="my notes", says="Some work."), HISTORY.at("M = 5")
 
-            experiment = HISTORY
-            observe = values
-            predict = lambda runs: 1.0
+    def add(name, runs, function):
+        MINE.claim(name, runs, bound(at_most=1.0), role="ours", says="Broken.")(function)
 
-    claims("mine.raises", lambda runs: runs["no such cell"])
-    claims("mine.nan", lambda runs: runs["M = 5"].records.error[-1] * float("nan"))
-    claims("mine.shape", lambda runs: runs["M = 5"].records.error)
-    claims("mine.good", lambda runs: runs["M = 5"].records.error[-1] * 0)
+    def stacked(run):
+        return np.stack([run.records.error, run.rounds])
+
+    add("mine.cell", HISTORY, lambda runs: runs["no such cell"])
+    add("mine.nan", FIVE, lambda run: run.records.error[-1] * float("nan"))
+    add("mine.shape", FIVE, lambda run: run.records.error.T)
+    add("mine.stack", FIVE, lambda run: stacked(run))
+    add("mine.record", FIVE, lambda run: run.records.eror[-1])
+    add("mine.run", FIVE, lambda run: run.values)
+    add("mine.good", FIVE, lambda run: run.records.error[-1] * 0)
 """
 
 
@@ -65,13 +68,20 @@ def test_each_broken_claim_is_an_error_of_its_own(tmp_path):
     load_claims(written(tmp_path, BROKEN))
     verdicts = session.carry_out(session.check_request("mine.*", ["unit-signal"], 64)).verdicts
     outcome = {verdict.claim: (verdict.status, verdict.reason) for verdict in verdicts}
-    assert outcome["mine.raises"] == (
-        Status.ERROR,
-        "UnknownNameError: unknown cell 'no such cell'. Did you mean 'M = 5'? Known: M = 1, M = 5.",
+    assert outcome.pop("mine.good")[0] is Status.SUPPORTED
+    assert {status for status, _ in outcome.values()} == {Status.ERROR}
+    told = {id: reason for id, (_, reason) in outcome.items()}
+    assert "unknown cell 'no such cell'. Did you mean 'M = 5'? Known: M = 1, M = 5." in told["mine.cell"]
+    assert "not finite in 64 of 64 replicates" in told["mine.nan"]
+    assert "<lambda> gave shape (64, 100) for 64 replicates: replicates last" in told["mine.shape"]
+    assert "has no attribute 'eror'. Did you mean 'error'? (my_claims.py, line 19: add(" in told["mine.record"]
+    assert "has no attribute 'values'. Known: params, rounds, replicates, state, records." in told["mine.run"]
+    # NumPy's own frames are left out.
+    assert told["mine.stack"].endswith(
+        "(my_claims.py, line 13: return np.stack([run.records.error, run.rounds]); "
+        'from my_claims.py, line 18: add("mine.stack", FIVE, lambda run: stacked(run)))'
     )
-    assert "not finite in 64 of 64 replicates" in outcome["mine.nan"][1]
-    assert "one row a replicate" in outcome["mine.shape"][1]
-    assert outcome["mine.good"][0] is Status.SUPPORTED
+    assert not any("\n" in reason for reason in told.values())
 
 
 def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
@@ -84,7 +94,7 @@ def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
 
     READINGS = {"loud": Reading("loud", "strong signals", continual.Params(), {"signal_scale": 9.0})}
 """
-    load_claims(written(tmp_path, own.replace("mine.moves", "mine.louder")))
+    load_claims(written(tmp_path, own.replace("mine.moves", "mine.louder").replace('"moves"', '"louder"')))
     request = session.check_request("mine.louder", None, 64)
     assert [study.reading.name for study in request.studies] == ["loud"]
     assert session.carry_out(request).verdicts[0].status is Status.SUPPORTED
@@ -95,13 +105,26 @@ def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
     [
         ("import nothing_of_this_name", "ModuleNotFoundError"),
         ("1 +", "SyntaxError"),
-        ("x = 1", "declares no claim"),
+        ("x = 1", r"declares no claim: decorate a function with @moe_theory\.statement\(\.\.\.\)\.claim"),
+        ("x = 1\nx.y", r"AttributeError: .* \(my_claims\.py, line 2: x\.y\)$"),
         (OWN.replace("mine.moves", "continual.lemma-3"), "registered already"),
+        (OWN.replace("where=", "were="), r"statement\(\) got .* 'were'\. Did you mean 'where'\?"),
+        (OWN.replace("role=", "rule="), r"claim\(\) got .* 'rule'\. Did you mean 'role'\?"),
+        (OWN.replace("at_most", "atmost"), r"bound\(\) got .* 'atmost'\. Did you mean 'at_most'\?"),
+        (OWN.replace("at_most", "x"), r"Known: at_most, at_least, margin, scale, trivial\."),
+        (OWN.replace("charitable", "generous"), "role='generous' must be one of charitable, literal"),
+        (OWN.replace("M = 5", "M = 6"), r"unknown cell 'M = 6'\. Did you mean 'M = 5'\? Known: M = 1, M = 5\."),
+        (
+            OWN.replace('paper="continual", ', ""),
+            r"InvalidStatementError: statement 'moves': name its paper, as paper=",
+        ),
+        (OWN.replace('"moves", paper="continual"', '"lemma-4", paper="edge"'), "lemma-4 of edge is declared already"),
     ],
 )
-def test_a_file_that_does_not_work_says_why(tmp_path, text, message):
-    with pytest.raises(InvalidClaimError, match=message):
+def test_a_file_that_does_not_work_says_why_in_a_line(tmp_path, text, message):
+    with pytest.raises(InvalidClaimError, match=message) as failure:
         load_claims(written(tmp_path, text))
+    assert "\n" not in str(failure.value)
     with pytest.raises(InvalidClaimError, match="no Python file"):
         load_claims(tmp_path / "missing.py")
 
@@ -109,7 +132,9 @@ def test_a_file_that_does_not_work_says_why(tmp_path, text, message):
 def test_samples_belong_to_the_files_that_they_come_from(tmp_path):
     """Catches samples of an edited claim, or of an edited neighbour of it, that are taken for current."""
     (tmp_path / "bounds.py").write_text("LARGE = 10.0\n")
-    path = written(tmp_path, OWN.replace("import numpy as np", "from bounds import LARGE").replace("10.0", "LARGE"))
+    path = written(
+        tmp_path, OWN.replace("import bound", "import bound\n    from bounds import LARGE").replace("10.0", "LARGE")
+    )
     (id,) = load_claims(path)
     reading = registry.readings_of("continual")["unit-signal"]
 

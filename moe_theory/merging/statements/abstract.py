@@ -1,7 +1,6 @@
 """Sentences of the abstract: how the regret grows, and how much time and memory one merged expert saves.
 
-Regret is on our rewards, latency and memory are of this package's small transformer, on this machine: each verdict
-names its reward, or the build of its rival.
+Regret is on our rewards; time and memory are of our small transformer, on this machine.
 """
 
 import dataclasses
@@ -19,6 +18,7 @@ ROOT = r"R_T = \mathcal{O}(\sqrt{T} \log T)"
 FASTER = r"\mathbb{P}(s_{\text{merged}} \le %.2g s_{\text{%s}}) \ge \frac{1}{2}"
 BYTES = dataclasses.replace(SERVING, labels=("share of the bytes",))
 SHARE = r"\frac{b_{\text{merged}}}{b_{\text{all}}}"
+MOSTLY = probability(at_least=0.5)
 
 SUBLINEAR = statement(
     "abstract-sublinear",
@@ -27,7 +27,7 @@ SUBLINEAR = statement(
     hypotheses=ON_REWARDS,
     note="Literal: on our rewards, over 512 slots against the paper's 5,000 and 10,000, with a tolerance of ours.",
 )
-SUBLINEAR.also("merging.remark.bound", role="step")
+SUBLINEAR.also("remark.bound", role="step")
 
 
 def exponent(run: Run, is_per_log: bool) -> np.ndarray:
@@ -40,37 +40,29 @@ def exponent(run: Run, is_per_log: bool) -> np.ndarray:
 
 
 for surface, words in WORDS.items():
-    SUBLINEAR.claim(
-        f"merging.abstract.sublinear-root-{surface}",
+    SUBLINEAR.literal(
+        f"abstract.sublinear-root-{surface}",
         TANBR_ON[surface],
-        probability(at_least=0.5),
-        role="literal",
+        MOSTLY,
         where=f"Abstract and remark on Theorem 1, on {words}",
-        says=f"On {words} the exponent of Tanbr's regret over log T, fitted over slots {SLOTS[0]} to {SLOTS[-1]}, is "
-        f"at most 1/2, or {TOLERANCE:g} more, in most worlds. $${ROOT}$$",
-        replaced_by=f"merging.abstract.sublinear-{surface}",
+        instead=f"abstract.sublinear-{surface}",
+    ).says(
+        f"On {words} the exponent of Tanbr's regret over log T, fitted over slots {SLOTS[0]} to {SLOTS[-1]}, is "
+        f"at most 1/2, or {TOLERANCE:g} more, in most worlds. $${ROOT}$$"
     )(lambda run: exponent(run, is_per_log=True) <= 0.5 + TOLERANCE)
-    SUBLINEAR.claim(
-        f"merging.abstract.sublinear-{surface}",
-        TANBR_ON[surface],
-        probability(at_least=0.5),
-        role="literal",
-        where=f"Section VI: sublinear, on {words}",
-        says=f"On {words} the exponent of Tanbr's regret, fitted over slots {SLOTS[0]} to {SLOTS[-1]}, is at most "
-        rf"{1 - TOLERANCE:g} in most worlds. $$\frac{{\Delta \log R_t}}{{\Delta \log t}} \le 0.9$$",
+    SUBLINEAR.literal(
+        f"abstract.sublinear-{surface}", TANBR_ON[surface], MOSTLY, where=f"Section VI: sublinear, on {words}"
+    ).says(
+        f"On {words} the exponent of Tanbr's regret, fitted over slots {SLOTS[0]} to {SLOTS[-1]}, is at most "
+        rf"{1 - TOLERANCE:g} in most worlds. $$\frac{{\Delta \log R_t}}{{\Delta \log t}} \le 0.9$$"
     )(lambda run: exponent(run, is_per_log=False) <= 1 - TOLERANCE)
 
 
 def claim_saving(of: Declared, id: str, where: str, rival: str, saving: float) -> None:
     """That one merged expert serves a batch in so much less time than a rival."""
-    of.claim(
-        f"{id}-{rival}",
-        SERVING,
-        probability(at_least=0.5),
-        role="literal",
-        where=f"{where}, against `{rival}`, merging not counted",
-        says=f"In most repetitions one merged expert serves a batch in at least {saving:.0%} less time than `{rival}`."
-        f"$${FASTER % (1 - saving, rival)}$$",
+    of.literal(f"{id}-{rival}", SERVING, MOSTLY, where=f"{where}, against `{rival}`, merging not counted").says(
+        f"In most repetitions one merged expert serves a batch in at least {saving:.0%} less time than `{rival}`."
+        f"$${FASTER % (1 - saving, rival)}$$"
     )(lambda run: is_faster(run, MERGED, rival, 1 - saving))
 
 
@@ -83,7 +75,7 @@ LATENCY = statement(
     "more than on what is computed.",
 )
 for rival in TIMED:
-    claim_saving(LATENCY, "merging.abstract.latency", "Abstract: at least 45 %", rival, 0.45)
+    claim_saving(LATENCY, "abstract.latency", "Abstract: at least 45 %", rival, 0.45)
 
 MEMORY = statement(
     "abstract-memory",
@@ -101,32 +93,31 @@ def share_of(run: Run, field: str) -> np.ndarray:
     return merged / every
 
 
-MEMORY.claim(
-    "merging.abstract.memory-loaded-at-most",
+MEMORY.ours(
+    "abstract.memory-loaded-at-most",
     BYTES,
     bound(at_least=0.75),
-    role="ours",
     where="Abstract: up to 25 %, of parameters",
-    says="One merged expert a layer takes no less than 75 % of the bytes of parameters of all experts. "
-    f"$${SHARE} \\ge 0.75$$",
     exact=True,
+).says(
+    "One merged expert a layer takes no less than 75 % of the bytes of parameters of all experts. "
+    f"$${SHARE} \\ge 0.75$$"
 )(lambda run: share_of(run, "loaded_bytes"))
-MEMORY.claim(
-    "merging.abstract.memory-loaded",
+MEMORY.literal(
+    "abstract.memory-loaded",
     BYTES,
     bound(at_most=0.8),
-    role="literal",
     where="Abstract and Section V-B: 20 to 25 %, of parameters",
-    says="One merged expert a layer takes at least 20 % fewer bytes of parameters than all experts. "
-    f"$${SHARE} \\le 0.8$$",
     exact=True,
+).says(
+    f"One merged expert a layer takes at least 20 % fewer bytes of parameters than all experts. $${SHARE} \\le 0.8$$"
 )(lambda run: share_of(run, "loaded_bytes"))
-MEMORY.claim(
-    "merging.abstract.memory-peak",
+MEMORY.literal(
+    "abstract.memory-peak",
     BYTES,
     bound(at_most=0.8),
-    role="literal",
     where="Abstract and Section V-B: 20 to 25 %, of the whole program that serves a batch",
-    says="The program that serves a batch by one merged expert needs at least 20 % fewer bytes than by all of them. "
-    f"$${SHARE} \\le 0.8$$",
+).says(
+    "The program that serves a batch by one merged expert needs at least 20 % fewer bytes than by all of them. "
+    f"$${SHARE} \\le 0.8$$"
 )(lambda run: share_of(run, "peak_bytes"))

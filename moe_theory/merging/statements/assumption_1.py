@@ -19,13 +19,12 @@ ASSUMPTION_1 = statement(
 )
 
 
-@ASSUMPTION_1.claim(
-    "merging.assumption-1.diameter",
+@ASSUMPTION_1.literal(
+    "assumption-1.diameter",
     by_ratio("uniform"),
     identity(within=0),
-    role="literal",
     where="Assumption 1, ii a), at the paper's rho and nu_1, in the sup norm",
-    replaced_by="merging.assumption-1.cyclic",
+    instead="assumption-1.cyclic",
 )
 def diameter_excess(run: Run) -> np.ndarray:
     r"""Leaves of depth h, or what the simplex leaves of them, are at most nu_1 rho^h in diameter, in any coordinate.
@@ -33,11 +32,10 @@ def diameter_excess(run: Run) -> np.ndarray:
     return _excess(run, is_cut=True)
 
 
-@ASSUMPTION_1.claim(
-    "merging.assumption-1.cyclic",
+@ASSUMPTION_1.replacement(
+    "assumption-1.cyclic",
     TREES.at(CYCLIC),
     identity(within=1e-6),
-    role="corrected",
     where="replaces Assumption 1, ii a): cyclic splits, rho = 2^(-1/K), nu_1 = 2^((K-1)/K) for 1",
     labels=["largest excess"],
 )
@@ -47,11 +45,10 @@ def cyclic_excess(run: Run) -> np.ndarray:
     return _excess(run, is_cut=False)
 
 
-@ASSUMPTION_1.claim(
-    "merging.assumption-1.best-leaf",
+@ASSUMPTION_1.literal(
+    "assumption-1.best-leaf",
     ABLATION.over("smoothness_ratio"),
     probability(at_least=1 - CONFIDENCE),
-    role="literal",
     where="Assumption 1, iii) and iv), as Lemma 4 uses it",
 )
 def is_near_best(run: Run) -> np.ndarray:

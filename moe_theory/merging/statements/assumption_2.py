@@ -18,20 +18,17 @@ ASSUMPTION_2 = statement(
 )
 
 
-@ASSUMPTION_2.claim(
-    "merging.assumption-2.unit-norm", by_ratio("uniform"), identity(within=1e-3), role="literal", where="Assumption 2"
-)
+@ASSUMPTION_2.literal("assumption-2.unit-norm", by_ratio("uniform"), identity(within=1e-3), where="Assumption 2")
 def norm_error(run: Run) -> np.ndarray:
     r"""Candidates have Euclidean norm 1. $$\lVert x \rVert_2 = 1, \quad x \in \mathcal{X}_T$$"""
     norms = np.sqrt(np.sum(np.asarray(run.state.tree.point, np.float64) ** 2, axis=1))
     return np.where(run.state.tree.active, np.abs(norms - 1), 0).max(axis=0)
 
 
-@ASSUMPTION_2.claim(
-    "merging.assumption-2.positive-kernel",
+@ASSUMPTION_2.literal(
+    "assumption-2.positive-kernel",
     TREES.at(tree_cell("uniform", SMOOTHNESS_RATIOS[1])),
     counterexample(),
-    role="literal",
     where="Assumption 2, of the candidates of two slots in a row",
 )
 def is_singular(run: Run) -> np.ndarray:

@@ -19,11 +19,10 @@ EQUATION_3 = statement(
 )
 
 
-@EQUATION_3.claim(
-    "merging.equation-3.parameters",
+@EQUATION_3.literal(
+    "equation-3.parameters",
     computed(*(f"L = {depth}" for depth in DEPTHS)),
     identity(within=0),
-    role="literal",
     where="below Eq. (3): the number of parameters",
     exact=True,
 )

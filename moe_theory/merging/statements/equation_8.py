@@ -9,6 +9,7 @@ from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import alike, identity, statement
 
 RATES, X = 1 / (1 - np.array(SMOOTHNESS_RATIOS)), 100.0
+POWER = 2 ** (RATES * np.log(X))
 
 EQUATION_8 = statement(
     "equation-8",
@@ -24,13 +25,12 @@ EQUATION_8 = statement(
 )
 
 
-@EQUATION_8.claim(
-    "merging.equation-8.early",
+@EQUATION_8.charitable(
+    "equation-8.early",
     by_ratio("in-turn"),
     identity(within=0),
-    role="charitable",
     where="Eq. (8), first inequality, C = 1",
-    replaced_by="merging.lemma-1.leaves",
+    instead="lemma-1.leaves",
 )
 def candidates_beyond(run: Run) -> np.ndarray:
     r"""There are at slot t no more candidates than (8) says, from the first slot on.
@@ -39,38 +39,32 @@ def candidates_beyond(run: Run) -> np.ndarray:
     return excess(candidates(run), np.reshape(bound, (-1, 1))).max(axis=0)
 
 
-@EQUATION_8.claim(
-    "merging.equation-8.power",
+@EQUATION_8.step(
+    "equation-8.power",
     computed(*BY_RATIO),
     identity(within=1e-9),
-    role="step",
     where="Eq. (8): 2 to the power of (7)",
-    replaced_by="merging.equation-8.right-power",
+    instead="equation-8.right-power",
     exact=True,
 )
 def power_error(run: Run) -> np.ndarray:
     r"""2 to the power of a multiple of log X is that power of 2 times X, relative to the larger.
     $$2^{\frac{1}{1-\rho} \log X} = 2^{1/(1-\rho)} X$$"""
-    return alike(run, _relative_error(2**RATES * X))
+    return alike(run, np.abs(POWER - 2**RATES * X) / np.maximum(POWER, 2**RATES * X))
 
 
-@EQUATION_8.claim(
-    "merging.equation-8.right-power",
+@EQUATION_8.replacement(
+    "equation-8.right-power",
     computed(*BY_RATIO),
     identity(within=1e-9),
-    role="corrected",
     where="replaces Eq. (8), its algebra",
     exact=True,
 )
 def right_power_error(run: Run) -> np.ndarray:
     r"""2 to the power of a multiple of log X is X to that multiple of log 2.
     $$2^{\frac{1}{1-\rho} \log X} = X^{\log 2/(1-\rho)}$$"""
-    return alike(run, _relative_error(X ** (RATES * np.log(2))))
+    said = X ** (RATES * np.log(2))
+    return alike(run, np.abs(POWER - said) / np.maximum(POWER, said))
 
 
-def _relative_error(said: np.ndarray) -> np.ndarray:
-    left = 2 ** (RATES * np.log(X))
-    return np.abs(left - said) / np.maximum(left, said)
-
-
-EQUATION_8.also("merging.lemma-1.leaves", role="corrected")
+EQUATION_8.also("lemma-1.leaves", role="corrected")

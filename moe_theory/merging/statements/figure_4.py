@@ -13,6 +13,7 @@ AHEAD = {
     "shares": (policies.NUCB, policies.AVERAGE, policies.MIX),
     "drifting": (policies.MIX,),
 }
+MOSTLY = probability(at_least=0.5)
 
 FIGURE_4 = statement(
     "figure-4",
@@ -25,12 +26,8 @@ FIGURE_4 = statement(
 PEAKED = SURFACE["peaked"].together(policies.TANBR, policies.NUCB)
 
 
-@FIGURE_4.claim(
-    "merging.figure-4.behind-nucb-early",
-    PEAKED,
-    probability(at_least=0.5),
-    role="literal",
-    where="Figs. 2 and 4 (a): worse at first, on a reward with one peak",
+@FIGURE_4.literal(
+    "figure-4.behind-nucb-early", PEAKED, MOSTLY, where="Figs. 2 and 4 (a): worse at first, on a reward with one peak"
 )
 def earns_less_early(tanbr, nucb):
     r"""Over the first 64 slots Tanbr earns less than NUCB in most worlds.
@@ -38,11 +35,10 @@ def earns_less_early(tanbr, nucb):
     return mean_value(tanbr, 0, 64) < mean_value(nucb, 0, 64)
 
 
-@FIGURE_4.claim(
-    "merging.figure-4.ahead-of-nucb-late",
+@FIGURE_4.literal(
+    "figure-4.ahead-of-nucb-late",
     PEAKED,
-    probability(at_least=0.5),
-    role="literal",
+    MOSTLY,
     where="Figs. 2 and 4 (a): better in the end, on a reward with one peak",
 )
 def earns_more_late(tanbr, nucb):
@@ -51,32 +47,25 @@ def earns_more_late(tanbr, nucb):
     return mean_value(nucb, 384, 512) < mean_value(tanbr, 384, 512)
 
 
-def claim_order(
-    id: str, where: str, winner: str, loser: str, surface: str, role: str, instead: str | None = None
-) -> None:
+def claim_order(id: str, where: str, winner: str, loser: str, surface: str, role: str, instead: str | None = None):
     """In most worlds one policy's regret is below another's."""
-    FIGURE_4.claim(
-        id,
-        SURFACE[surface].together(winner, loser),
-        probability(at_least=0.5),
-        role=role,
-        where=f"{where}, on {WORDS[surface]}",
-        says=f"On {WORDS[surface]} the regret of `{winner}` over 512 slots is below that of `{loser}` "
-        f"in most worlds. $${REGRET % (winner, loser)}$$",
-        replaced_by=instead,
+    runs, where = SURFACE[surface].together(winner, loser), f"{where}, on {WORDS[surface]}"
+    FIGURE_4.claim(id, runs, MOSTLY, role=role, where=where, instead=instead).says(
+        f"On {WORDS[surface]} the regret of `{winner}` over 512 slots is below that of `{loser}` "
+        f"in most worlds. $${REGRET % (winner, loser)}$$"
     )(lambda one, other: recorded(one, "cumulative_regret")[-1] < recorded(other, "cumulative_regret")[-1])
 
 
 for surface in SURFACE:
     for rival in RIVALS:
-        id, reverse = f"merging.figure-4.{rival}-{surface}", f"merging.figure-4.{rival}-ahead-{surface}"
+        id, reverse = f"figure-4.{rival}-{surface}", f"figure-4.{rival}-ahead-{surface}"
         role, is_ahead = "literal" if rival in OF_THE_FIGURE else "ours", rival in AHEAD[surface]
         where = "Fig. 4 and Section V-C"
         claim_order(id, where, policies.TANBR, rival, surface, role, reverse if is_ahead else None)
         if is_ahead:
             claim_order(reverse, f"replaces {where}", rival, policies.TANBR, surface, "ours")
 for surface in (name for name, experiment in SURFACE.items() if WARM in experiment.cells):
-    id, where = f"merging.figure-4.warm-start-{surface}", "beside Fig. 4, a variant that is not in the paper"
+    id, where = f"figure-4.warm-start-{surface}", "beside Fig. 4, a variant that is not in the paper"
     claim_order(id, where, WARM, policies.TANBR, surface, "ours")
 for method in ("average", "fisher", "regmean", policies.NUCB):
-    FIGURE_4.also(*(f"merging.table-2.{method}-{mix}" for mix in TESTBEDS), role="literal")
+    FIGURE_4.also(*(f"table-2.{method}-{mix}" for mix in TESTBEDS), role="literal")

@@ -1,7 +1,6 @@
 """Lemma 1: how many candidates there are.
 
-Trees are run alone, their leaves picked by the rule that is worst for the statement. Its proof uses nothing of how
-Algorithm 1 picks leaves, so that it is held against every way to; Tanbr's own bounds need not lead to the worst.
+Trees are run alone, their leaves picked by the rule that is worst for the statement, whose proof uses none.
 """
 
 import numpy as np
@@ -14,6 +13,8 @@ from moe_theory.verify.statement import identity, statement
 
 EQUATION_5 = r"N_t \le 2^{1/(1-\rho)} \frac{T \nu_1^2}{C^2 \log(T/\delta)}"
 LEAVES = r"1 + \sum_h \min\left(2^h, \frac{T_h}{m_h}\right), \quad m_h = \max(1, \lceil \tau_h(e_h) \rceil)"
+
+EXACTLY = identity(within=0)
 
 LEMMA_1 = statement(
     "lemma-1",
@@ -30,37 +31,25 @@ LEMMA_1 = statement(
 )
 
 
-@LEMMA_1.claim(
-    "merging.lemma-1.candidates",
-    by_ratio("in-turn"),
-    identity(within=0),
-    role="charitable",
-    where="Lemma 1, Eq. (5), C = 1",
-    says="With C = 1 there are at no slot more candidates than (5) says, which is more than T for rho of 0.7 and 0.9."
-    f"$${EQUATION_5}$$",
+@LEMMA_1.charitable("lemma-1.candidates", by_ratio("in-turn"), EXACTLY, where="Lemma 1, Eq. (5), C = 1").says(
+    "With C = 1 there are at no slot more candidates than (5) says, which is more than T for rho of 0.7 and 0.9."
+    f"$${EQUATION_5}$$"
 )
-@LEMMA_1.claim(
-    "merging.lemma-1.large-constant",
+@LEMMA_1.literal(
+    "lemma-1.large-constant",
     by_ratio("in-turn", 30),
-    identity(within=0),
-    role="literal",
+    EXACTLY,
     where="Lemma 1, Eq. (5), C = 30",
-    says=f"With a large C there are at no slot more candidates than (5) says. $${EQUATION_5}$$",
-    replaced_by="merging.lemma-1.leaves",
-)
+    instead="lemma-1.leaves",
+).says(f"With a large C there are at no slot more candidates than (5) says. $${EQUATION_5}$$")
 def candidates_beyond(run: Run) -> np.ndarray:
     """Excess over (5) in the worst slot (B,)."""
     return excess(candidates(run), theory.leaf_bound(int(run.rounds[-1]), run.params)).max(axis=0)
 
 
-@LEMMA_1.claim(
-    "merging.lemma-1.leaves",
-    TREES_BY_RATIO,
-    identity(within=0),
-    role="corrected",
-    where="replaces Lemma 1, Eq. (5)",
-    says="All leaves, inactive ones too, are no more than splits at their least thresholds leave, for either C. "
-    f"$${LEAVES}$$",
+@LEMMA_1.replacement("lemma-1.leaves", TREES_BY_RATIO, EXACTLY).says(
+    "All leaves, inactive ones too, are no more than splits at their least thresholds leave, for either C. "
+    f"$${LEAVES}$$"
 )
 def leaves_beyond(runs: Runs) -> np.ndarray:
     """Excess over `corrected.leaf_bound` (V, B)."""

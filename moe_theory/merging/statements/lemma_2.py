@@ -30,36 +30,28 @@ LEMMA_2 = statement(
 )
 
 
-@LEMMA_2.claim(
-    "merging.lemma-2.depth",
-    by_ratio("deepest"),
-    EXACTLY,
-    role="charitable",
-    where="Lemma 2, Eq. (7), C = 1",
-    says="With C = 1 the tree is at no slot deeper than (7) says, even if the deepest leaf is always picked."
-    f"$${EQUATION_7}$$",
+@LEMMA_2.charitable("lemma-2.depth", by_ratio("deepest"), EXACTLY, where="Lemma 2, Eq. (7), C = 1").says(
+    "With C = 1 the tree is at no slot deeper than (7) says, even if the deepest leaf is always picked."
+    f"$${EQUATION_7}$$"
 )
-@LEMMA_2.claim(
-    "merging.lemma-2.large-constant",
+@LEMMA_2.literal(
+    "lemma-2.large-constant",
     by_ratio("deepest", 30),
     EXACTLY,
-    role="literal",
     where="Lemma 2, Eq. (7), C = 30",
-    says=f"With a large C the tree is at no slot deeper than (7) says. $${EQUATION_7}$$",
-    replaced_by="merging.lemma-2.right-depth",
-)
+    instead="lemma-2.right-depth",
+).says(f"With a large C the tree is at no slot deeper than (7) says. $${EQUATION_7}$$")
 def depth_beyond(run: Run) -> np.ndarray:
     """Excess over (7) in the worst slot (B,)."""
     return excess(recorded(run, "max_depth"), theory.depth_bound(int(run.rounds[-1]), run.params)).max(axis=0)
 
 
-@LEMMA_2.claim(
-    "merging.lemma-2.intermediate",
+@LEMMA_2.step(
+    "lemma-2.intermediate",
     by_ratio("deepest"),
     EXACTLY,
-    role="step",
     where="Lemma 2, proof, the bound before its last step, C = 1",
-    replaced_by="merging.lemma-2.right-depth",
+    instead="lemma-2.right-depth",
 )
 def depth_beyond_step(run: Run) -> np.ndarray:
     r"""Before its last step, the proof bounds the depth at each slot from the third on by half a logarithm.
@@ -69,36 +61,30 @@ def depth_beyond_step(run: Run) -> np.ndarray:
     return excess(recorded(run, "max_depth")[2:], np.reshape(bound, (-1, 1))).max(axis=0)
 
 
-@LEMMA_2.claim(
-    "merging.lemma-2.right-depth", TREES_BY_RATIO, EXACTLY, role="corrected", where="replaces Lemma 2, Eq. (7)"
-)
+@LEMMA_2.replacement("lemma-2.right-depth", TREES_BY_RATIO, EXACTLY)
 def depth_beyond_right(runs: Runs) -> np.ndarray:
     r"""The tree is as deep as the first slots in which each depth can be split allow, and no deeper.
     $$H(T) \le \left\lvert \{ h : e_h \le T \} \right\rvert, \quad e_h - e_{h-1} \ge \tau_h(e_h)$$"""
     return worst_excess(runs, "deepest", "max_depth", corrected.depth_bound)
 
 
-@LEMMA_2.claim(
-    "merging.lemma-2.simple-depth",
-    TREES_BY_RATIO,
-    EXACTLY,
-    role="corrected",
-    where="replaces Lemma 2, Eq. (7), in closed form",
-    says="One level more than the proof's bound, with the least logarithm that a threshold after the root's can have. "
-    f"$${SIMPLE}$$",
+@LEMMA_2.replacement(
+    "lemma-2.simple-depth", TREES_BY_RATIO, EXACTLY, where="replaces Lemma 2, Eq. (7), in closed form"
+).says(
+    "One level more than the proof's bound, with the least logarithm that a threshold after the root's can have. "
+    f"$${SIMPLE}$$"
 )
 def depth_beyond_simple(runs: Runs) -> np.ndarray:
     """Excess over `corrected.simple_depth_bound` (V, B)."""
     return worst_excess(runs, "deepest", "max_depth", corrected.simple_depth_bound)
 
 
-@LEMMA_2.claim(
-    "merging.lemma-2.log-time",
+@LEMMA_2.step(
+    "lemma-2.log-time",
     computed("largest shortfall"),
     EXACTLY,
-    role="step",
     where="Lemma 2, proof: log(t/delta) >= log(T/delta) for t <= T",
-    replaced_by="merging.lemma-2.log-time-right",
+    instead="lemma-2.log-time-right",
     exact=True,
 )
 def log_time(run: Run) -> np.ndarray:
@@ -107,11 +93,10 @@ def log_time(run: Run) -> np.ndarray:
     return alike(run, np.log(TIMES[-1]) - np.log(TIMES).min())
 
 
-@LEMMA_2.claim(
-    "merging.lemma-2.log-time-right",
+@LEMMA_2.replacement(
+    "lemma-2.log-time-right",
     computed("largest excess"),
     EXACTLY,
-    role="corrected",
     where="replaces the step of Lemma 2's proof to T",
     exact=True,
 )
@@ -121,13 +106,8 @@ def log_time_right(run: Run) -> np.ndarray:
     return alike(run, excess(-np.diff(TIMES / np.log(TIMES)), 0).max())
 
 
-@LEMMA_2.claim(
-    "merging.lemma-2.log-ratio",
-    computed("largest shortfall"),
-    EXACTLY,
-    role="step",
-    where="Lemma 2, proof, last step",
-    exact=True,
+@LEMMA_2.step(
+    "lemma-2.log-ratio", computed("largest shortfall"), EXACTLY, where="Lemma 2, proof, last step", exact=True
 )
 def log_ratio(run: Run) -> np.ndarray:
     r"""2 log(1/rho) is at least 1 - rho. $$2 \log(1/\rho) \ge 1 - \rho, \quad 0 < \rho < 1$$"""

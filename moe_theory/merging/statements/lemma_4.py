@@ -22,23 +22,20 @@ LEMMA_4 = statement(
 )
 
 
-@LEMMA_4.claim(
-    "merging.lemma-4.gap",
-    TANBR_ON["peaked"],
-    probability(at_least=1 - CONFIDENCE),
-    role="ours",
-    says="Where Lemma 4 applies, a slot loses at most what (9) says in all recorded slots, with probability 1 - delta. "
-    f"$${GAP}$$",
-    hypotheses=[IS_WIDE, IS_LINEAR],
+@LEMMA_4.ours(
+    "lemma-4.gap", TANBR_ON["peaked"], probability(at_least=1 - CONFIDENCE), hypotheses=[IS_WIDE, IS_LINEAR]
+).says(
+    "Where Lemma 4 applies, a slot loses at most what (9) says in all recorded slots, with probability 1 - delta. "
+    f"$${GAP}$$"
 )
-@LEMMA_4.claim(
-    "merging.lemma-4.gap-at-64-by-ratio",
+@LEMMA_4.ours(
+    "lemma-4.gap-at-64-by-ratio",
     ABLATION.over("smoothness_ratio"),
     probability(at_least=1 - CONFIDENCE),
-    role="ours",
     where="Lemma 4, Eq. (9) without the terms for the width, of a network of width 64, reward `peaked`",
-    says="At each rho of the paper slots lose at most twice their confidence width and nu_1 rho^h, all recorded ones. "
-    f"$${GAP}$$",
+).says(
+    "At each rho of the paper slots lose at most twice their confidence width and nu_1 rho^h, all recorded ones. "
+    f"$${GAP}$$"
 )
 def is_within(run: Run) -> np.ndarray:
     """Whether every recorded slot loses at most (9) without the terms for the network's width (B,)."""
@@ -47,14 +44,13 @@ def is_within(run: Run) -> np.ndarray:
 
 
 for surface in ("peaked", "shares"):
-    LEMMA_4.claim(
-        f"merging.lemma-4.gap-at-64-{surface}",
+    LEMMA_4.ours(
+        f"lemma-4.gap-at-64-{surface}",
         TANBR_ON[surface],
         probability(at_least=1 - CONFIDENCE),
-        role="ours",
         where=f"Lemma 4, Eq. (9) without the terms for the width, at a width of 64, rho = 0.9, reward `{surface}`",
-        says="Tanbr's slots lose at most twice their confidence width and nu_1 rho^h, all recorded ones together. "
-        f"$${GAP}$$",
+    ).says(
+        f"Tanbr's slots lose at most twice their confidence width and nu_1 rho^h, all recorded ones together. $${GAP}$$"
     )(is_within)
 
-LEMMA_4.also("merging.assumption-1.best-leaf", role="step")
+LEMMA_4.also("assumption-1.best-leaf", role="step")

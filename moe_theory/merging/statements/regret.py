@@ -24,12 +24,8 @@ REGRET = statement(
 )
 
 
-@REGRET.claim(
-    "merging.regret.mean-of-bests",
-    SURFACE["shares"].at(policies.MIX),
-    counterexample(),
-    role="literal",
-    replaced_by="merging.regret.best-weights",
+@REGRET.literal(
+    "regret.mean-of-bests", SURFACE["shares"].at(policies.MIX), counterexample(), instead="regret.best-weights"
 )
 def loses(run: Run) -> np.ndarray:
     r"""No weights earn more than the tasks' own best weights, averaged with the task mix.
@@ -38,11 +34,10 @@ def loses(run: Run) -> np.ndarray:
     return recorded(run, "cumulative_regret")[-1] > LEAST_LOSS
 
 
-@REGRET.claim(
-    "merging.regret.best-weights",
+@REGRET.charitable(
+    "regret.best-weights",
     SURFACE["shares"],
     identity(within=1e-5),
-    role="charitable",
     where="replaces the definition of the regret: the weights that are best for the mix",
 )
 def largest_gain(runs: Runs) -> np.ndarray:

@@ -50,33 +50,28 @@ def sums_over(log_power: float) -> Callable[[Run], np.ndarray]:
     return values
 
 
-REMARK.claim(
-    "merging.remark.boxes",
+REMARK.step(
+    "remark.boxes",
     SUMS,
     rate(at_most=0.5),
-    role="step",
     where="Remark on Theorem 1, the last sum of (10), rho = 0.9",
-    says=r"""The sum of nu_1 rho^h over the leaves picked, which (10) has beside its root, is O(sqrt(T) log T).
-    $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(\sqrt{T} \log T)$$""",
-    replaced_by="merging.remark.right-exponent",
-)(sums_over(1))
-REMARK.claim(
-    "merging.remark.right-exponent",
+    instead="remark.right-exponent",
+).says(r"""The sum of nu_1 rho^h over the leaves picked, which (10) has beside its root, is O(sqrt(T) log T).
+    $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(\sqrt{T} \log T)$$""")(sums_over(1))
+REMARK.replacement(
+    "remark.right-exponent",
     SUMS,
     rate(at_most=EXPONENT, margin=0.05),
-    role="corrected",
     where="replaces the remark on Theorem 1, rho = 0.9",
-    says=r"""The sum grows no faster than T^a (log T)^(1-a) with a = log(2/rho) / log(2/rho^2).
+).says(r"""The sum grows no faster than T^a (log T)^(1-a) with a = log(2/rho) / log(2/rho^2).
     $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(T^a (\log T)^{1-a}), \quad
-    a = \frac{\log(2/\rho)}{\log(2/\rho^2)}$$""",
-)(sums_over(1 - EXPONENT))
+    a = \frac{\log(2/\rho)}{\log(2/\rho^2)}$$""")(sums_over(1 - EXPONENT))
 
 
-@REMARK.claim(
-    "merging.remark.finite-sum",
+@REMARK.replacement(
+    "remark.finite-sum",
     GROWTH.over("smoothness_ratio"),
     identity(within=1e-5),
-    role="corrected",
     where="replaces the remark on Theorem 1, at finite T",
     labels=BY_RATIO,
 )
@@ -94,24 +89,24 @@ def parts() -> list[tuple[float, theory.RegretBound]]:
     return [(size, theory.theorem_1(size, 10.0, float(theory.leaf_bound(size, params)))) for size in SIZES]
 
 
-REMARK.claim(
-    "merging.remark.bound",
+REMARK.charitable(
+    "remark.bound",
     BOUNDS,
     rate(at_most=0.5),
-    role="charitable",
     where="Remark on Theorem 1, the right side of (6) itself",
-    says=f"""The right side of (6), of a given effective dimension, is O(sqrt(T) log T).
-    $${NEURAL} + T + 1 = {ROOT}$$""",
-    replaced_by="merging.remark.neural-part",
+    instead="remark.neural-part",
     exact=True,
-)(lambda run: alike(run, [(it.confidence + it.norm + it.remainder) / np.log(size) for size, it in parts()]))
-REMARK.claim(
-    "merging.remark.neural-part",
+).says(f"""The right side of (6), of a given effective dimension, is O(sqrt(T) log T).
+    $${NEURAL} + T + 1 = {ROOT}$$""")(
+    lambda run: alike(run, [(it.confidence + it.norm + it.remainder) / np.log(size) for size, it in parts()])
+)
+REMARK.replacement(
+    "remark.neural-part",
     BOUNDS,
     rate(at_most=0.5),
-    role="corrected",
     where="replaces the remark on Theorem 1, without the T + 1 of (6)",
-    says=f"""Without T + 1, of a given effective dimension, the right side of (6) is O(sqrt(T) log T).
-    $${NEURAL} = {ROOT}$$""",
     exact=True,
-)(lambda run: alike(run, [(it.confidence + it.norm) / np.log(size) for size, it in parts()]))
+).says(f"""Without T + 1, of a given effective dimension, the right side of (6) is O(sqrt(T) log T).
+    $${NEURAL} = {ROOT}$$""")(
+    lambda run: alike(run, [(it.confidence + it.norm) / np.log(size) for size, it in parts()])
+)

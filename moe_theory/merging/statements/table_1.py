@@ -18,15 +18,13 @@ TABLE_1 = statement(
     hypotheses=[MERGES],
     note="Literal: by the table it is 36 % with 1 expert active, 26 % and 21 % with 2 and 3, 98 % with merging.",
 )
-TABLE_1.also("merging.figure-3.latency-smear-token-linear", role="literal")
-TABLE_1.also("merging.figure-3.latency-smear-token-materialised", role="literal")
+TABLE_1.also(*(f"figure-3.latency-smear-token-{build}" for build in ("linear", "materialised")), role="literal")
 
 
-@TABLE_1.claim(
-    "merging.table-1.about-35-per-cent",
+@TABLE_1.literal(
+    "table-1.about-35-per-cent",
     computed("1 expert", "2 experts", "3 experts", "merging"),
     identity(within=ROUGHLY),
-    role="literal",
     where="Section I, of Table I as printed",
     exact=True,
 )
@@ -37,12 +35,12 @@ def distance_to_35(run: Run) -> np.ndarray:
 
 
 for build in ("task-top-1-one-task", "task-top-1-capacity"):
-    TABLE_1.claim(
-        f"merging.table-1.task-routing-{build}",
+    TABLE_1.literal(
+        f"table-1.task-routing-{build}",
         SERVING,
         probability(at_least=0.5),
-        role="literal",
         where=f"Table I and Section I: about 35 %, `{build}` against `token-top-1-capacity`",
-        says=f"In most repetitions `{build}` serves a batch in at least 30 % less time than `token-top-1-capacity`."
-        r"$$\mathbb{P}(s_{\text{task}} \le 0.7 s_{\text{token}}) \ge \frac{1}{2}$$",
+    ).says(
+        f"In most repetitions `{build}` serves a batch in at least 30 % less time than `token-top-1-capacity`."
+        r"$$\mathbb{P}(s_{\text{task}} \le 0.7 s_{\text{token}}) \ge \frac{1}{2}$$"
     )(lambda run, build=build: is_faster(run, build, "token-top-1-capacity", 0.7))

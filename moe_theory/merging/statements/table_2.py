@@ -36,13 +36,8 @@ TABLE_2 = statement(
 )
 
 
-@TABLE_2.claim(
-    "merging.table-2.averages",
-    computed(*COLUMNS),
-    identity(within=0.005 + 1e-9),
-    role="literal",
-    where="Table II, last column",
-    exact=True,
+@TABLE_2.literal(
+    "table-2.averages", computed(*COLUMNS), identity(within=0.005 + 1e-9), where="Table II, last column", exact=True
 )
 def error_of_average(run: Run) -> np.ndarray:
     r"""Each average of Table II is the mean over tasks of the mean of a task's metrics, to its last digit.
@@ -50,11 +45,10 @@ def error_of_average(run: Run) -> np.ndarray:
     return alike(run, np.abs(BY_TASK.mean(axis=1) - AVERAGES))
 
 
-@TABLE_2.claim(
-    "merging.table-2.every-task",
+@TABLE_2.literal(
+    "table-2.every-task",
     computed(*TASKS),
     identity(within=0),
-    role="literal",
     where="Section V-B: better performance on individual tasks, of Table II as printed",
     exact=True,
 )
@@ -67,20 +61,16 @@ def lead_of_best_rival(run: Run) -> np.ndarray:
 def claim_order(id: str, where: str, worse: str, better: str, mix: str, role: str, instead: str | None = None) -> None:
     """On most streams one way to serve ends more accurate than another."""
     TABLE_2.claim(
-        id,
-        TESTBEDS[mix].together(worse, better),
-        probability(at_least=0.5),
-        role=role,
-        where=where,
-        says=f"With a {mix} task mix `{better}` ends more accurate than `{worse}` on most streams."
-        f"$${ACCURACY % (worse, better)}$$",
-        replaced_by=instead,
+        id, TESTBEDS[mix].together(worse, better), probability(at_least=0.5), role=role, where=where, instead=instead
+    ).says(
+        f"With a {mix} task mix `{better}` ends more accurate than `{worse}` on most streams."
+        f"$${ACCURACY % (worse, better)}$$"
     )(lambda one, other: late_accuracy(one) < late_accuracy(other))
 
 
 for mix in TESTBEDS:
     for method in (*TESTBED_METHODS, policies.NUCB, policies.UNIFORM, policies.MIX):
-        id, reverse = f"merging.table-2.{method}-{mix}", f"merging.table-2.{method}-ahead-{mix}"
+        id, reverse = f"table-2.{method}-{mix}", f"table-2.{method}-ahead-{mix}"
         where = f"Figs. 3 and 4, Table II, on the digits testbed with a {mix} task mix"
         role, is_ahead = "literal" if method in OF_THE_TABLE else "ours", method in AHEAD
         claim_order(id, where, method, policies.TANBR, mix, role, reverse if is_ahead else None)

@@ -1,8 +1,4 @@
-"""Theorem 1: the regret, of a network of width 64.
-
-The theorem supposes a width that is out of reach (`theory.least_width`). Its bound needs no hypothesis but rewards in
-[0, 1] to hold, as it is above T.
-"""
+"""Theorem 1: the regret. The width that it supposes is out of reach, but its bound is above T and so holds anyway."""
 
 import dataclasses
 
@@ -28,9 +24,10 @@ THEOREM_1 = statement(
     hypotheses=ON_REWARDS,
     why="Rewards are in [0, 1], so that no policy's regret exceeds T, and the right side has + T + 1: it is what is "
     "left of 2 T Gamma-bar and the sum of nu_1 rho^h in (10).",
-    instance="T = 1: (6) says at most 2 and more, and a slot loses at most 1; at T = 512 the regret measured is 142, "
-    "(6) says 2,419.",
-    corrected="The largest sum of nu_1 rho^h over T slots stands in place of T + 1; it grows more slowly than T. "
+    instance="T = 1: (6) allows more than 2, and a slot loses at most 1. At T = 512 the regret measured is 142, and "
+    "(6) allows 2,419.",
+    corrected="Of a network so wide that 2 sum Gamma-bar is small, the largest sum of nu_1 rho^h over T slots is in "
+    "place of T + 1, and grows more slowly than T. "
     f"$${RIGHT}$$",
 )
 
@@ -49,31 +46,27 @@ def corrected_side(run: Run) -> np.ndarray:
     return np.array([corrected.regret_bound(NUM_ROUNDS, part, run.params) for part in neural(run)])
 
 
-@THEOREM_1.claim(
-    "merging.theorem-1.regret",
+@THEOREM_1.charitable(
+    "theorem-1.regret",
     TANBR,
     bound(at_most=lambda run: neural(run) + (NUM_ROUNDS + 1), trivial=NUM_ROUNDS),
-    role="charitable",
     where="Theorem 1, Eq. (6), its term with J taken as 0, of a network of width 64",
-    says=f"Tanbr's regret is at most the right side of (6). $${NEURAL} + T + 1$$",
-    replaced_by="merging.theorem-1.right-form",
-)
-@THEOREM_1.claim(
-    "merging.theorem-1.neural-part",
+    instead="theorem-1.right-form",
+).says(f"Tanbr's regret is at most the right side of (6). $${NEURAL} + T + 1$$")
+@THEOREM_1.ours(
+    "theorem-1.neural-part",
     TANBR,
     bound(at_most=neural, trivial=NUM_ROUNDS),
-    role="ours",
     where="Theorem 1, Eq. (6) without T + 1, of a network of width 64",
-    says=f"Tanbr's regret is at most the right side of (6) without T + 1. $${NEURAL}$$",
-)
-@THEOREM_1.claim(
-    "merging.theorem-1.right-form",
+).says(f"Tanbr's regret is at most the right side of (6) without T + 1. $${NEURAL}$$")
+@THEOREM_1.replacement(
+    "theorem-1.right-form",
     TANBR,
     bound(at_most=corrected_side, trivial=NUM_ROUNDS),
-    role="corrected",
     where="replaces Theorem 1: the worst sum of nu_1 rho^h in place of T + 1, which says little at this T too",
-    says="Tanbr's regret is at most the neural part of (6) and the largest sum of nu_1 rho^h, without 2 sum Gamma-bar. "
-    f"$${RIGHT}$$",
+).says(
+    "Tanbr's regret is at most the neural part of (6) and the largest sum of nu_1 rho^h, without 2 sum Gamma-bar. "
+    f"$${RIGHT}$$"
 )
 def regret(run: Run) -> np.ndarray:
     """R_T (B,)."""
