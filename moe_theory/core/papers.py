@@ -62,7 +62,7 @@ class Paper:
     default_readings: tuple[str, ...] = ()  # that claims are judged under unless others are named; all unless given
     citation: str = ""  # its BibTeX entry
     claims: str = ""  # the module whose import declares them
-    statements: str = ""  # the module that declares its numbered statements, or the file that lists them
+    statements: str = ""  # the module that declares its numbered statements
     answers_for: tuple[str, ...] = ()  # papers whose statements its claims answer for, where it has none of its own
     figures: str = ""  # "module:attribute" of its figures, a mapping by name
     overview: str = ""  # "module:attribute" of its panel in the picture of all papers, a `verify.figures.Panel`
@@ -89,7 +89,7 @@ class Paper:
 
     def import_claims(self) -> None:
         for module in (self.claims, self.statements):
-            if module and not module.endswith(".toml"):
+            if module:
                 importlib.import_module(module)
 
     def import_figures(self) -> Mapping[str, Any]:

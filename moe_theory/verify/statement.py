@@ -15,17 +15,15 @@ import fnmatch
 import functools
 import inspect
 import sys
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import resources
 from typing import Any, TypeVar
 
 import numpy as np
 
 from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
-from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_package
+from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_package
 from moe_theory.runs import Run
-from moe_theory.verify.claim import LIMITS, Claim, Experiment, Kind, Runs, Selection, Side, register, registered
+from moe_theory.verify.claim import LIMITS, Claim, Experiment, Kind, Runs, Selection, Side, register
 from moe_theory.verify.verdict import ID_WORDS, Role, Statement, is_id
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -355,33 +353,11 @@ def statements(pattern: str = "*") -> list[Statement]:
 
 
 def _of_paper(paper: str) -> Sequence[Statement]:
-    found = find_paper(paper)
-    found.import_claims()
-    if found.statements.endswith(".toml"):
-        return _listed(found)
+    find_paper(paper).import_claims()
     for other in all_papers().values():
         if paper in other.answers_for:
             other.import_claims()
     return [each for each in declared() if each.paper == paper]
-
-
-def _listed(paper: Paper) -> list[Statement]:
-    """The statements of a paper that lists them in a file."""
-    text = resources.files(paper.package).joinpath(paper.statements).read_text(encoding="utf-8")
-    every = {id: claim for other in all_papers().values() for id, claim in _imported_claims(other).items()}
-    found = []
-    for entry in tomllib.loads(text)["statement"]:
-        ids = [id for glob in entry.get("claims", ()) for id in fnmatch.filter(every, glob)]
-        words = {"where": entry["source"], "says": entry["paraphrase"], "note": entry.get("note", "")}
-        roles = dict.fromkeys(ids, Role.CHARITABLE)
-        reason = entry.get("untestable", "")
-        found.append(Statement(entry["id"], paper.name, **words, untestable=reason, roles=roles))
-    return found
-
-
-def _imported_claims(paper: Paper) -> dict[str, Claim]:
-    paper.import_claims()
-    return registered()
 
 
 def worded(text: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ QUIET = ROUTER_GRID.over(SMALL_NOISE_CELLS)
 
 COROLLARY_1 = statement(
     "corollary-1",
-    where="Appendix C, Corollary 1",
+    where="Corollary 1",
     says=r"""Arrivals of one ground truth have routing probabilities within O(lambda M^2 sigma_0^1.5).
     $$\|p - \hat{p}\|_\infty = O(\lambda M^2 \sigma_0^{1.5}), \lambda = \Theta(\sigma_0^{1.25})$$""",
     hypotheses=[IN_RANGE, SMALL_NOISE],
@@ -23,28 +23,15 @@ COROLLARY_1 = statement(
 )
 
 
-@COROLLARY_1.claim(
-    "continual.corollary-1.probabilities",
-    QUIET,
-    rate(at_least=2.75),
-    role="literal",
-    where="Corollary 1",
-    says=r"""Two arrivals of one task are routed with probabilities within O(lambda M^2 sigma_0^1.5) = O(sigma_0^2.75).
+@COROLLARY_1.literal(
+    "corollary-1.probabilities", QUIET, rate(at_least=2.75), instead="corollary-1.lipschitz"
+).says(r"""Two arrivals of one task are routed with probabilities within O(lambda M^2 sigma_0^1.5) = O(sigma_0^2.75).
 
     M is fixed and lambda = sigma_0^1.25; the noise is small, so that Lemma 1 is not what fails.
-    $$\|p - \hat{p}\|_\infty = O(\lambda M^2 \sigma_0^{1.5}), \lambda = \Theta(\sigma_0^{1.25})$$""",
-    replaced_by="continual.corollary-1.lipschitz",
-)
-@COROLLARY_1.claim(
-    "continual.corollary-1.lipschitz",
-    QUIET,
-    rate(at_least=0.25),
-    role="charitable",
-    where="replaces Corollary 1",
-    says=r"""
+    $$\|p - \hat{p}\|_\infty = O(\lambda M^2 \sigma_0^{1.5}), \lambda = \Theta(\sigma_0^{1.25})$$""")
+@COROLLARY_1.charitable("corollary-1.lipschitz", QUIET, rate(at_least=0.25), where="replaces Corollary 1").says(r"""
     Where noise is O(sigma_0), they are routed with probabilities within O(sigma_0^1.5/lambda) = O(sigma_0^0.25).
-    $$\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda), \lambda = \Theta(\sigma_0^{1.25})$$""",
-)
+    $$\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda), \lambda = \Theta(\sigma_0^{1.25})$$""")
 def probability_gap(run: Run) -> np.ndarray:
     probabilities = routing_probabilities(gate_output_pairs(run), float(run.params.perturbation_scale))
     return np.abs(np.diff(probabilities, axis=1)).max(axis=(1, 2))

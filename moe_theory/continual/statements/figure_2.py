@@ -118,89 +118,78 @@ def mean_error(run: Run) -> np.ndarray:
     return experiments.metric("generalization_error")(run).T.mean(axis=1)
 
 
-RISE.claim(
-    "continual.figure-2.rise",
+RISE.figure(
+    "figure-2.rise",
     experiments.JUST_EXPLORED.at(experiments.MANY),
     ordering(below=early(40)),
-    role="figure",
-    says=r"""
-    Both metrics first increase while experts explore: at M = 20, from t = 10 to the end of exploration, t = 40.
-    $$\mathbb{E}[F_{10}] < \mathbb{E}[F_{T_1}], \quad \mathbb{E}[G_{10}] < \mathbb{E}[G_{T_1}]$$""",
     labels=["forgetting", "generalization error"],
-)(early(10))
-WORSE.claim(
-    "continual.figure-2.termination-forgetting",
+).says(r"""
+    Both metrics first increase while experts explore: at M = 20, from t = 10 to the end of exploration, t = 40.
+    $$\mathbb{E}[F_{10}] < \mathbb{E}[F_{T_1}], \quad \mathbb{E}[G_{10}] < \mathbb{E}[G_{T_1}]$$""")(early(10))
+WORSE.figure(
+    "figure-2.termination-forgetting",
     BOTH,
     ordering(below=of_rest(final("forgetting"))),
-    role="figure",
     where="Sec. 6, Fig. 2 (a), (b)",
-    says=r"""Terminating the gate updates ends in less forgetting than never terminating them, for every size of MoE.
-    $$\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{continue}], \quad M \in \{5, 10, 20\}$$""",
     labels=BY_SIZE,
-)(of_first(final("forgetting")))
-WORSE.claim(
-    "continual.figure-2.termination-generalization",
+).says(r"""Terminating the gate updates ends in less forgetting than never terminating them, for every size of MoE.
+    $$\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{continue}], \quad M \in \{5, 10, 20\}$$""")(
+    of_first(final("forgetting"))
+)
+WORSE.figure(
+    "figure-2.termination-generalization",
     BOTH,
     ordering(below=of_rest(final("generalization_error"))),
-    role="figure",
     where="Sec. 6, Fig. 2 (c), (d)",
-    says=r"""Terminating the gate updates ends in less overall generalization error than never terminating them.
-    $$\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{continue}], \quad M \in \{5, 10, 20\}$$""",
     labels=BY_SIZE,
-)(of_first(final("generalization_error")))
-SWINGS.claim(
-    "continual.figure-2.oscillation-forgetting",
+).says(r"""Terminating the gate updates ends in less overall generalization error than never terminating them.
+    $$\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{continue}], \quad M \in \{5, 10, 20\}$$""")(
+    of_first(final("generalization_error"))
+)
+SWINGS.literal(
+    "figure-2.oscillation-forgetting",
     BOTH,
     ordering(below=of_rest(swing("forgetting"))),
-    role="literal",
     where="Sec. 6, Fig. 2 (b)",
-    says=r"""Without termination forgetting oscillates more: ups and downs over t > 1000, less the net change.
-    $$\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{continue}], \quad S = \sum_{t=1000}^{1980}
-    \left| F_{t+20} - F_t \right| - \left| F_{2000} - F_{1000} \right|$$""",
     labels=BY_SIZE,
-)(of_first(swing("forgetting")))
-SWINGS.claim(
-    "continual.figure-2.oscillation-generalization",
+).says(r"""Without termination forgetting oscillates more: ups and downs over t > 1000, less the net change.
+    $$\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{continue}], \quad S = \sum_{t=1000}^{1980}
+    \left| F_{t+20} - F_t \right| - \left| F_{2000} - F_{1000} \right|$$""")(of_first(swing("forgetting")))
+SWINGS.literal(
+    "figure-2.oscillation-generalization",
     BOTH,
     ordering(below=of_rest(swing("generalization_error"))),
-    role="literal",
     where="Sec. 6, Fig. 2 (d)",
-    says=r"""Without termination the generalization error oscillates more: ups and downs, less the net change.
-    $$\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{continue}], \quad S = \sum_{t=1000}^{1980}
-    \left| G_{t+20} - G_t \right| - \left| G_{2000} - G_{1000} \right|$$""",
     labels=BY_SIZE,
-)(of_first(swing("generalization_error")))
-MISROUTING.claim(
-    "continual.figure-2.misrouting",
-    BOTH,
-    ordering(below=of_rest(mean_move)),
-    role="figure",
-    says=r"""
+).says(r"""Without termination the generalization error oscillates more: ups and downs, less the net change.
+    $$\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{continue}], \quad S = \sum_{t=1000}^{1980}
+    \left| G_{t+20} - G_t \right| - \left| G_{2000} - G_{1000} \right|$$""")(of_first(swing("generalization_error")))
+MISROUTING.figure("figure-2.misrouting", BOTH, ordering(below=of_rest(mean_move)), labels=BY_SIZE).says(r"""
     Without termination tasks reach less suitable experts: the chosen expert has to move farther, over t > 1000.
     $$\mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{terminate}\right] <
-    \mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{continue}\right], \quad t > 1000$$""",
-    labels=BY_SIZE,
-)(of_first(mean_move))
-AGAINST_SINGLE.claim(
-    "continual.figure-2.moe-forgetting",
+    \mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{continue}\right], \quad t > 1000$$""")(
+    of_first(mean_move)
+)
+AGAINST_SINGLE.figure(
+    "figure-2.moe-forgetting",
     AGAINST_ONE,
     ordering(below=of_rest(final("forgetting"))),
-    role="figure",
     where="Sec. 6, Fig. 2 (a)",
-    says=r"""A Mixture-of-Experts with termination forgets less than a single expert.
-    $$\mathbb{E}[F_T \mid M] < \mathbb{E}[F_T \mid M = 1], \quad M \in \{5, 10, 20\}$$""",
     labels=BY_SIZE,
-)(of_first(final("forgetting")))
-AGAINST_SINGLE.claim(
-    "continual.figure-2.moe-generalization",
+).says(r"""A Mixture-of-Experts with termination forgets less than a single expert.
+    $$\mathbb{E}[F_T \mid M] < \mathbb{E}[F_T \mid M = 1], \quad M \in \{5, 10, 20\}$$""")(
+    of_first(final("forgetting"))
+)
+AGAINST_SINGLE.figure(
+    "figure-2.moe-generalization",
     AGAINST_ONE,
     ordering(below=of_rest(final("generalization_error"))),
-    role="figure",
     where="Sec. 6, Fig. 2 (c)",
-    says=r"""A Mixture-of-Experts with termination generalizes better than a single expert.
-    $$\mathbb{E}[G_T \mid M] < \mathbb{E}[G_T \mid M = 1], \quad M \in \{5, 10, 20\}$$""",
     labels=BY_SIZE,
-)(of_first(final("generalization_error")))
+).says(r"""A Mixture-of-Experts with termination generalizes better than a single expert.
+    $$\mathbb{E}[G_T \mid M] < \mathbb{E}[G_T \mid M = 1], \quad M \in \{5, 10, 20\}$$""")(
+    of_first(final("generalization_error"))
+)
 
 
 def tolerated(*runs: Run) -> np.ndarray:
@@ -208,11 +197,10 @@ def tolerated(*runs: Run) -> np.ndarray:
     return np.stack([ALMOST_ZERO * final(name)(single) for name in METRICS for _ in MOE_SIZES])
 
 
-@ZERO.claim(
-    "continual.figure-2.almost-zero",
+@ZERO.literal(
+    "figure-2.almost-zero",
     AGAINST_ONE,
     bound(at_most=tolerated),
-    role="literal",
     labels=[f"{name}, M = {size}" for name in ("forgetting", "generalization error") for size in MOE_SIZES],
 )
 def both_final(*runs: Run) -> np.ndarray:
@@ -222,24 +210,22 @@ def both_final(*runs: Run) -> np.ndarray:
     return np.stack([final(name)(run) for name in METRICS for run in runs[: len(MOE_SIZES)]])
 
 
-SLOWER.claim(
-    "continual.figure-2.more-experts-slower",
+SLOWER.figure(
+    "figure-2.more-experts-slower",
     TEN_AND_TWENTY,
     ordering(below=lambda ten, twenty: mean_error(twenty)),
-    role="figure",
     where="Sec. 6, Fig. 2 (c)",
-    says=r"""Beyond M > N more experts delay convergence: the mean error over t = 20, 40, ... is less at M = 10 than 20.
-    $$\sum_{t = 20, 40, \ldots, T} \mathbb{E}[G_t \mid M = 10] < \sum_{t = 20, 40, \ldots, T} \mathbb{E}[G_t \mid M
-    = 20]$$""",
     labels=["mean over t"],
-)(lambda ten, twenty: mean_error(ten))
-NO_BETTER.claim(
-    "continual.figure-2.more-experts-no-better",
+).says(r"""Beyond M > N more experts delay convergence: the mean error over t = 20, 40, ... is less at M = 10 than 20.
+    $$\sum_{t = 20, 40, \ldots, T} \mathbb{E}[G_t \mid M = 10] < \sum_{t = 20, 40, \ldots, T} \mathbb{E}[G_t \mid M
+    = 20]$$""")(lambda ten, twenty: mean_error(ten))
+NO_BETTER.figure(
+    "figure-2.more-experts-no-better",
     TEN_AND_TWENTY,
     bound(at_most=lambda ten, twenty: final("generalization_error")(twenty), margin=0.05),
-    role="figure",
     where="Sec. 6, Fig. 2 (c)",
-    says=r"""Beyond M > N more experts do not improve the result: M = 10 ends no worse than M = 20, within 5 %.
-    $$\mathbb{E}[G_T \mid M = 10] \le 1.05\, \mathbb{E}[G_T \mid M = 20]$$""",
     labels=experiments.at_rounds(experiments.FIGURE_2.num_rounds),
-)(lambda ten, twenty: final("generalization_error")(ten))
+).says(r"""Beyond M > N more experts do not improve the result: M = 10 ends no worse than M = 20, within 5 %.
+    $$\mathbb{E}[G_T \mid M = 10] \le 1.05\, \mathbb{E}[G_T \mid M = 20]$$""")(
+    lambda ten, twenty: final("generalization_error")(ten)
+)

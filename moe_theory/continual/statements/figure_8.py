@@ -50,11 +50,10 @@ def evenness_of_small(*runs: Run) -> np.ndarray:
     return np.stack([evenness(run) for run in runs[len(LARGE) :]])
 
 
-@IMBALANCE.claim(
-    "continual.figure-8.leader",
+@IMBALANCE.literal(
+    "figure-8.leader",
     FIGURE_8.over(LARGE),
     bound(at_least=lambda run: NEARLY_ALWAYS * np.mean(counted(run), axis=0)),
-    role="literal",
     where="App. A.7, Fig. 8 (a), (b)",
 )
 def leads(run: Run) -> np.ndarray:
@@ -65,30 +64,26 @@ def leads(run: Run) -> np.ndarray:
     return np.mean(counted(run) & run.records.led_all, axis=0)
 
 
-@IMBALANCE.claim(
-    "continual.figure-8.imbalance",
+@IMBALANCE.figure(
+    "figure-8.imbalance",
     ALL,
     ordering(below=evenness_of_small),
-    role="figure",
     where="App. A.7, Fig. 8 (a), (b)",
-    says=r"""
+    labels=["(a) below (c)", "(b) below (d)"],
+    instead="figure-8.same-loads",
+).says(r"""
     Loads under Gamma > lambda are less even than under Gamma at most lambda: fewer experts in use past termination.
 
     Experts in use: the exponential of the entropy of their shares.
-    $$\Gamma > \lambda \geq \Gamma' \Rightarrow \exp H(\Gamma) < \exp H(\Gamma')$$""",
-    labels=["(a) below (c)", "(b) below (d)"],
-    replaced_by="continual.figure-8.same-loads",
-)
-@IMBALANCE.claim(
-    "continual.figure-8.same-loads",
+    $$\Gamma > \lambda \geq \Gamma' \Rightarrow \exp H(\Gamma) < \exp H(\Gamma')$$""")
+@IMBALANCE.replacement(
+    "figure-8.same-loads",
     ALL,
     equality(evenness_of_small, margin=LOAD_MARGIN),
-    role="corrected",
     where="replaces App. A.7, Fig. 8: the threshold and the loads",
-    says=r"""The threshold decides little: as many experts are in use for Gamma > lambda as for others, to 5 %.
-    $$\exp H(\Gamma) = \exp H(\Gamma'), \quad \Gamma > \lambda \geq \Gamma'$$""",
     labels=["(a) and (c)", "(b) and (d)"],
-)
+).says(r"""The threshold decides little: as many experts are in use for Gamma > lambda as for others, to 5 %.
+    $$\exp H(\Gamma) = \exp H(\Gamma'), \quad \Gamma > \lambda \geq \Gamma'$$""")
 def evenness_of_large(*runs: Run) -> np.ndarray:
     return np.stack([evenness(run) for run in runs[: len(LARGE)]])
 
@@ -97,11 +92,10 @@ def contested(run: Run) -> np.ndarray:
     return counted(run) & (run.records.set_size >= 2)
 
 
-@BALANCE.claim(
-    "continual.figure-8.balance",
+@BALANCE.literal(
+    "figure-8.balance",
     FIGURE_8.over(SMALL),
     equality(lambda run: np.mean(contested(run) / np.maximum(run.records.set_size, 1), axis=0), margin=SHARE_MARGIN),
-    role="literal",
     where="App. A.7, Fig. 8 (c), (d)",
 )
 def leader_share(run: Run) -> np.ndarray:

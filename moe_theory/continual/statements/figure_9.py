@@ -42,15 +42,14 @@ def final_error(run: Run) -> np.ndarray:
     return run.records.generalization_error[-1].astype(np.float64)
 
 
-@FORGETTING.claim(
-    "continual.figure-9.forgetting",
+@FORGETTING.figure(
+    "figure-9.forgetting",
     experiments.FIGURE_9.together(*experiments.THRESHOLDS),
     equality(
         lambda first, *others: final_forgetting(first)[None],
         margin=FORGETTING_MARGIN,
         scale=lambda first, *others: np.asarray(experiments.gaps_of(first).task_gap)[None],
     ),
-    role="figure",
     where="App. A.7, Fig. 9",
     labels=OTHERS,
 )
@@ -60,11 +59,10 @@ def forgetting_of_others(first: Run, *others: Run) -> np.ndarray:
     return np.stack([final_forgetting(run) for run in others])
 
 
-@GENERALIZATION_ERROR.claim(
-    "continual.figure-9.generalization",
+@GENERALIZATION_ERROR.figure(
+    "figure-9.generalization",
     experiments.FIGURE_9.together(*LARGE, *SMALL),
     ordering(below=lambda *runs: np.stack([final_error(run) for run in runs[:2] * 2])),
-    role="figure",
     where="App. A.7, Fig. 9",
     labels=[f"{small} below {large}" for small in SMALL for large in LARGE],
 )
@@ -74,11 +72,10 @@ def error_of_small(*runs: Run) -> np.ndarray:
     return np.stack([final_error(run) for run in runs[2:] for _ in LARGE])
 
 
-@DIVERSITY.claim(
-    "continual.figure-9.diversity",
+@DIVERSITY.figure(
+    "figure-9.diversity",
     experiments.FIGURE_9.together(experiments.threshold_name(experiments.PERTURBATION_POWER), experiments.SINGLE),
     ordering(below=lambda five, single: final_error(single)),
-    role="figure",
     where="App. A.7, Fig. 9",
     labels=[experiments.threshold_name(experiments.PERTURBATION_POWER)],
 )

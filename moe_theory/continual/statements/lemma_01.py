@@ -48,64 +48,55 @@ SAME_CLUSTER = statement(
 )
 
 
-@SAME_SIGNAL.claim(
-    "continual.lemma-1.same-signal",
+@SAME_SIGNAL.literal(
+    "lemma-1.same-signal",
     GRID,
     rate(at_least=1.5),
-    role="literal",
     where="Lemma 1, Eq. (10); full version, Eq. (25), M > N",
-    says=r"""With more experts than tasks, two arrivals of one task have outputs at every expert within O(sigma_0^1.5).
+    instead="lemma-1.small-noise",
+).says(r"""With more experts than tasks, two arrivals of one task have outputs at every expert within O(sigma_0^1.5).
 
     Tested at the noise level of a reading, since the statement asks nothing of it; the largest gap of an expert.
-    $$|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})$$""",
-    replaced_by="continual.lemma-1.small-noise",
-)
-@SAME_SIGNAL.claim(
-    "continual.lemma-1.small-noise",
+    $$|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})$$""")
+@SAME_SIGNAL.charitable(
+    "lemma-1.small-noise",
     QUIET,
     rate(at_least=1.5),
-    role="charitable",
     where="replaces Lemma 1, M > N",
-    says=r"""Where the noise level is O(sigma_0), two arrivals of one task have outputs within O(sigma_0^1.5).
-    $$\sigma_t = O(\sigma_0) \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})$$""",
     hypotheses=[experiments.SMALL_NOISE],
-)
-@SAME_CLUSTER.claim(
-    "continual.lemma-1.same-cluster",
+).says(r"""Where the noise level is O(sigma_0), two arrivals of one task have outputs within O(sigma_0^1.5).
+    $$\sigma_t = O(\sigma_0) \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})$$""")
+@SAME_CLUSTER.literal(
+    "lemma-1.same-cluster",
     experiments.ROUTER_GRID.over(experiments.FEWER_EXPERTS_CELLS),
     rate(at_least=1.5),
-    role="literal",
     where="Lemma 1, full version, Eq. (25), M < N",
-    says=r"""With fewer experts than tasks, two tasks of one cluster have outputs at every expert within O(sigma_0^1.5).
+    instead="lemma-1.same-cluster-small-noise",
+).says(r"""With fewer experts than tasks, two tasks of one cluster have outputs at every expert within O(sigma_0^1.5).
 
     Truths of a cluster are within O(sigma_0^1.5); of noise and signals the statement asks nothing more than a reading.
     $$w_n, w_{n'} \in W_k \Rightarrow |h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| =
-    O(\sigma_0^{1.5})$$""",
-    replaced_by="continual.lemma-1.same-cluster-small-noise",
-)
-@SAME_CLUSTER.claim(
-    "continual.lemma-1.same-cluster-small-noise",
+    O(\sigma_0^{1.5})$$""")
+@SAME_CLUSTER.charitable(
+    "lemma-1.same-cluster-small-noise",
     experiments.ROUTER_GRID.over(experiments.NEAR_SIGNALS_CELLS),
     rate(at_least=1.5),
-    role="charitable",
     where="replaces Lemma 1, M < N",
-    says=r"""Where noise is O(sigma_0) and a cluster's signals are within O(sigma_0^1.5), so are its tasks' outputs.
-    $$\sigma_t = O(\sigma_0), \|v_n - v_{n'}\|_\infty = O(\sigma_0^{1.5}) \Rightarrow |h_m(X, \theta_t^{(m)}) -
-    h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})$$""",
     hypotheses=[experiments.SMALL_NOISE],
-)
+).says(r"""Where noise is O(sigma_0) and a cluster's signals are within O(sigma_0^1.5), so are its tasks' outputs.
+    $$\sigma_t = O(\sigma_0), \|v_n - v_{n'}\|_\infty = O(\sigma_0^{1.5}) \Rightarrow |h_m(X, \theta_t^{(m)}) -
+    h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})$$""")
 def output_gap(run: Run) -> np.ndarray:
     """max_m |h_m(X) - h_m(X~)|."""
     return np.abs(np.diff(experiments.gate_output_pairs(run), axis=1)).max(axis=(1, 2))
 
 
-@SAME_SIGNAL.claim(
-    "continual.lemma-1.probability",
+@SAME_SIGNAL.literal(
+    "lemma-1.probability",
     GRID,
     probability(at_most=experiments.FAILURE),
-    role="literal",
     where="Lemma 1, with probability at least 1 - o(1)",
-    replaced_by="continual.lemma-1.small-noise-probability",
+    instead="lemma-1.small-noise-probability",
 )
 def exceeds_proof(run: Run) -> np.ndarray:
     r"""The proof's bound on that gap, with its constant s d max |theta| for each matrix, fails with vanishing chance.
@@ -117,13 +108,12 @@ def exceeds_proof(run: Run) -> np.ndarray:
     return output_gap(run) > 2 * entries * float(run.params.truth_scale) * size
 
 
-@SAME_SIGNAL.claim(
-    "continual.lemma-1.product",
+@SAME_SIGNAL.step(
+    "lemma-1.product",
     GRID,
     counterexample(),
-    role="step",
     where="Lemma 1, proof, first display",
-    replaced_by="continual.lemma-1.small-noise-probability",
+    instead="lemma-1.small-noise-probability",
 )
 def exceeds_product(run: Run) -> np.ndarray:
     r"""The noise moves no gate output by more than the gates' largest entry times the size of the sum of its entries.
@@ -137,11 +127,10 @@ def exceeds_product(run: Run) -> np.ndarray:
     return inner > size * np.abs(noise.sum(axis=1)) * (1 + 1e-9)
 
 
-@SAME_SIGNAL.claim(
-    "continual.lemma-1.small-noise-probability",
+@SAME_SIGNAL.replacement(
+    "lemma-1.small-noise-probability",
     QUIET,
     probability(at_most=experiments.FAILURE),
-    role="corrected",
     where="replaces Lemma 1, with probability at least 1 - o(1)",
     hypotheses=[EVEN],
 )

@@ -15,7 +15,7 @@ NUM_PAIRS = 4  # pairs of outputs that a replicate draws for each M
 
 LEMMA_2 = statement(
     "lemma-2",
-    where="Appendix B, Lemma 2",
+    where="Lemma 2",
     says=r"""Routing probabilities of two arrivals differ by at most lambda M^2 times the largest difference of their
     gate outputs.
     $$\|p - \hat{p}\|_\infty \leq \lambda M^2 \|h - \hat{h}\|_\infty$$""",
@@ -53,15 +53,7 @@ def steepness(run: Run, num_experts: int, spread: float, change: float) -> Float
     return np.abs(moved).max(axis=-1) / np.abs(after - before).max(axis=-1)
 
 
-@LEMMA_2.claim(
-    "continual.lemma-2.constant",
-    PERTURBED,
-    counterexample(),
-    role="literal",
-    where="Lemma 2",
-    labels=BY_SIZE,
-    replaced_by="continual.lemma-2.lipschitz",
-)
+@LEMMA_2.literal("lemma-2.constant", PERTURBED, counterexample(), labels=BY_SIZE, instead="lemma-2.lipschitz")
 def exceeds_constant(run: Run) -> np.ndarray:
     r"""Routing probabilities move by at most lambda M^2 times the largest move of a gate output.
 
@@ -71,14 +63,7 @@ def exceeds_constant(run: Run) -> np.ndarray:
     return np.stack([np.all(steepness(run, number, 0.25, 0.25) > scale * number**2, axis=1) for number in SIZES])
 
 
-@LEMMA_2.claim(
-    "continual.lemma-2.lipschitz",
-    PERTURBED,
-    identity(within=1e-6),
-    role="charitable",
-    where="replaces Lemma 2",
-    labels=BY_SIZE,
-)
+@LEMMA_2.charitable("lemma-2.lipschitz", PERTURBED, identity(within=1e-6), where="replaces Lemma 2", labels=BY_SIZE)
 def excess_over_lipschitz(run: Run) -> np.ndarray:
     r"""Routing probabilities move by at most 2/lambda times the largest move of a gate output, for every M.
 
@@ -89,14 +74,7 @@ def excess_over_lipschitz(run: Run) -> np.ndarray:
     return np.stack([np.maximum(excess, 0).max(axis=1) for excess in steepest])
 
 
-@LEMMA_2.claim(
-    "continual.lemma-2.sharp",
-    PERTURBED,
-    equality(1.0, margin=0.01),
-    role="corrected",
-    where="replaces Lemma 2",
-    labels=BY_SIZE,
-)
+@LEMMA_2.replacement("lemma-2.sharp", PERTURBED, equality(1.0, margin=0.01), labels=BY_SIZE)
 def attained_share(run: Run) -> np.ndarray:
     r"""No constant below 2/lambda will do: nearly equal outputs, one raised and all others lowered a little, attain it.
 

@@ -9,7 +9,7 @@ from moe_theory.verify.statement import equality, identity, statement
 
 LEMMA_3 = statement(
     "lemma-3",
-    where="Appendix D, Lemma 3",
+    where="Lemma 3",
     says=r"""An expert that gets the same task again as last time does not change.
     $$\mathbf{w}_{n_t} = \mathbf{w}_{n_\tau} \;\Rightarrow\; \mathbf{w}_t^{(m_t)} = \mathbf{w}_{t-1}^{(m_t)} =
     \cdots = \mathbf{w}_\tau^{(m_t)}$$""",
@@ -25,15 +25,7 @@ LEMMA_3 = statement(
 )
 
 
-@LEMMA_3.claim(
-    "continual.lemma-3",
-    HISTORY.at(FEW),
-    identity(within=1e-3),
-    role="charitable",
-    where="Lemma 3",
-    labels=[FEW],
-    replaced_by="continual.lemma-3.contraction",
-)
+@LEMMA_3.charitable("lemma-3", HISTORY.at(FEW), identity(within=1e-3), labels=[FEW], instead="lemma-3.contraction")
 def largest_repeat_move(run: Run) -> np.ndarray:
     r"""An expert whose last task comes again does not change; its largest move, over the truths' root mean square.
     $$\mathbf{w}_{n_t} = \mathbf{w}_{n_\tau} \;\Rightarrow\; \mathbf{w}_t^{(m_t)} = \mathbf{w}_{t-1}^{(m_t)} =
@@ -49,13 +41,8 @@ def contracted_errors_before_repeats(run: Run) -> np.ndarray:
     return contraction * np.sum(np.where(repeats_of(run), before, 0), axis=0)
 
 
-@LEMMA_3.claim(
-    "continual.lemma-3.contraction",
-    HISTORY.at(SINGLE),
-    equality(contracted_errors_before_repeats, margin=0.02),
-    role="corrected",
-    where="replaces Lemma 3",
-    labels=[SINGLE],
+@LEMMA_3.replacement(
+    "lemma-3.contraction", HISTORY.at(SINGLE), equality(contracted_errors_before_repeats, margin=0.02), labels=[SINGLE]
 )
 def errors_after_repeats(run: Run) -> np.ndarray:
     r"""A repeat multiplies an expert's expected squared error by (d - s)/(d - 1).

@@ -17,7 +17,7 @@ BLOCK = 64  # replicates that the compiled function takes at once
 
 LEMMA_4 = statement(
     "lemma-4",
-    where="Appendix D, Lemma 4",
+    where="Lemma 4",
     says=r"""In every round the gates' gradients of the task loss cancel when summed over experts.
     $$\sum_{m=1}^{M} \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{\text{task}} = \mathbf{0}$$""",
     hypotheses=[IN_RANGE],
@@ -41,14 +41,7 @@ def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Fl
     return jax.vmap(imbalance, in_axes=(0, -1))(replicates, state)
 
 
-@LEMMA_4.claim(
-    "continual.lemma-4",
-    ROUTING.at(FEW),
-    identity(within=1e-5),
-    role="charitable",
-    where="Lemma 4",
-    labels=at_rounds(ROUTING.num_rounds + 1),
-)
+@LEMMA_4.charitable("lemma-4", ROUTING.at(FEW), identity(within=1e-5), labels=at_rounds(ROUTING.num_rounds + 1))
 def gradient_imbalance(run: Run) -> np.ndarray:
     r"""The task loss's gradients in the gates sum to zero over experts; their sum over their largest entry.
     $$\sum_{m=1}^{M} \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{\text{task}} = \mathbf{0}$$"""

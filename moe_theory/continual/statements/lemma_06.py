@@ -10,38 +10,30 @@ GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
 
 LEMMA_6 = statement(
     "lemma-6",
-    where="Appendix D, Lemma 6",
+    where="Lemma 6",
     says=r"""No gate ever has an entry above O(sigma_0^0.5).
     $$\|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})$$""",
     hypotheses=[experiments.IN_RANGE],
 )
 
 
-@LEMMA_6.claim(
-    "continual.lemma-6.gates",
-    GRID,
-    rate(at_least=0.5),
-    role="charitable",
-    where="Lemma 6",
-    says=r"""In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with more experts than tasks.
-    $$\|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})$$""",
-    hypotheses=[experiments.MORE_EXPERTS],
-)
-@LEMMA_6.claim(
-    "continual.lemma-6.gates-fewer",
+@LEMMA_6.charitable(
+    "lemma-6.gates", GRID, rate(at_least=0.5), hypotheses=[experiments.MORE_EXPERTS]
+).says(r"""In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with more experts than tasks.
+    $$\|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})$$""")
+@LEMMA_6.charitable(
+    "lemma-6.gates-fewer",
     experiments.ROUTER_GRID.over(experiments.FEWER_EXPERTS_CELLS),
     rate(at_least=0.5),
-    role="charitable",
     where="Lemma 6, M < N",
-    says=r"""In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with fewer experts than tasks.
-    $$M < N \Rightarrow \|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})$$""",
     hypotheses=[experiments.FEWER_EXPERTS],
-)
+).says(r"""In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with fewer experts than tasks.
+    $$M < N \Rightarrow \|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})$$""")
 def largest_gate(run: Run) -> np.ndarray:
     return run.records.gate_size.max(axis=0).astype(np.float64)
 
 
-@LEMMA_6.claim("continual.lemma-6.bound", GRID, identity(within=1e-6), role="step", where="Lemma 6, proof")
+@LEMMA_6.step("lemma-6.bound", GRID, identity(within=1e-6), where="Lemma 6, proof")
 def gate_excess(run: Run) -> np.ndarray:
     r"""No gate's entry exceeds eta T1 alpha M up to T1, nor that and eta (T - T1) alpha M / T1 after it.
 

@@ -10,7 +10,7 @@ GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
 
 CHOSEN = statement(
     "lemma-7-chosen",
-    where="Appendix E, Lemma 7, first case",
+    where="Lemma 7, first case",
     says=r"""Up to T1 a round lowers the chosen expert's output for a signal by O(sigma_0).
     $$|\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_n \rangle| = O(\sigma_0)$$""",
     hypotheses=[experiments.IN_RANGE],
@@ -24,51 +24,34 @@ CHOSEN = statement(
 )
 OTHERS = statement(
     "lemma-7-others",
-    where="Appendix E, Lemma 7, second case",
+    where="Lemma 7, second case",
     says="Up to T1 a round raises every other expert's output for a signal by O(sigma_0 / M).",
     hypotheses=[experiments.IN_RANGE],
 )
-OTHERS.also("continual.lemma-7.sign-own", role="corrected")
+OTHERS.also("lemma-7.sign-own", role="corrected")
 
 
-@CHOSEN.claim("continual.lemma-7.chosen", GRID, rate(at_least=1.0), role="charitable", where="Lemma 7, first case")
+@CHOSEN.charitable("lemma-7.chosen", GRID, rate(at_least=1.0))
 def chosen_change(run: Run) -> np.ndarray:
     r"""In a round up to T1, the chosen expert's output for any signal changes by O(sigma_0) in size.
     $$|\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_n \rangle| = O(\sigma_0)$$"""
     return experiments.explored(run, "chosen_change").max(axis=0)
 
 
-@OTHERS.claim(
-    "continual.lemma-7.others",
-    GRID,
-    rate(at_least=1.0),
-    role="charitable",
-    where="Lemma 7, second case",
-    says=r"""In a round up to T1, every other expert's output for any signal changes by O(sigma_0) in size, for fixed M.
-    $$m \neq m_t \Rightarrow |\langle \theta_{t+1}^{(m)} - \theta_t^{(m)}, v_n \rangle| = O(\sigma_0)$$""",
-)
-@OTHERS.claim(
-    "continual.lemma-7.others-experts",
-    experiments.ROUTER_EXPERT_GRID.over(experiments.EXPERT_CELLS),
-    rate(at_most=-1.0),
-    role="charitable",
-    where="Lemma 7, second case",
-    says=r"""
+@OTHERS.charitable(
+    "lemma-7.others", GRID, rate(at_least=1.0)
+).says(r"""In a round up to T1, every other expert's output for any signal changes by O(sigma_0) in size, for fixed M.
+    $$m \neq m_t \Rightarrow |\langle \theta_{t+1}^{(m)} - \theta_t^{(m)}, v_n \rangle| = O(\sigma_0)$$""")
+@OTHERS.charitable(
+    "lemma-7.others-experts", experiments.ROUTER_EXPERT_GRID.over(experiments.EXPERT_CELLS), rate(at_most=-1.0)
+).says(r"""
     In a round up to T1, every other expert's output for any signal changes by O(1/M) in size, for fixed sigma_0.
-    $$m \neq m_t \Rightarrow |\langle \theta_{t+1}^{(m)} - \theta_t^{(m)}, v_n \rangle| = O(M^{-1})$$""",
-)
+    $$m \neq m_t \Rightarrow |\langle \theta_{t+1}^{(m)} - \theta_t^{(m)}, v_n \rangle| = O(M^{-1})$$""")
 def others_change(run: Run) -> np.ndarray:
     return experiments.explored(run, "others_change").max(axis=0)
 
 
-@CHOSEN.claim(
-    "continual.lemma-7.sign",
-    GRID,
-    counterexample(),
-    role="literal",
-    where="Lemma 7, for any signal",
-    replaced_by="continual.lemma-7.sign-own",
-)
+@CHOSEN.literal("lemma-7.sign", GRID, counterexample(), where="Lemma 7, for any signal", instead="lemma-7.sign-own")
 def rises_once(run: Run) -> np.ndarray:
     r"""In every round up to T1, the chosen expert's output falls for all signals.
 
@@ -78,11 +61,10 @@ def rises_once(run: Run) -> np.ndarray:
     return experiments.explored(run, "chosen_rise").max(axis=0) > 0
 
 
-@CHOSEN.claim(
-    "continual.lemma-7.sign-own",
+@CHOSEN.replacement(
+    "lemma-7.sign-own",
     experiments.ROUTER_GRID.over(experiments.SMALL_NOISE_CELLS),
     identity(within=1e-6),
-    role="corrected",
     where="replaces Lemma 7, signs",
     hypotheses=[experiments.SMALL_NOISE],
 )

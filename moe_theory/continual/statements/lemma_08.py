@@ -14,7 +14,7 @@ OUTWEIGHED = Hypothesis("lambda outweighs gate outputs", lambda dims, run: run.p
 
 LEMMA_8 = statement(
     "lemma-8",
-    where="Appendix E, Lemma 8, Eq. (32)",
+    where="Lemma 8, Eq. (32)",
     says="""When exploration ends every expert has had a share of the tasks within O(eta^0.5 / M) of 1/M, except
     with probability delta.""",
     hypotheses=[experiments.IN_RANGE],
@@ -36,108 +36,81 @@ def share_gaps(run: Run) -> np.ndarray:
     )
 
 
-@LEMMA_8.claim(
-    "continual.lemma-8.learning-rate",
-    experiments.ROUTER_GRID.over(experiments.RATE_CELLS),
-    rate(at_least=0.5),
-    role="charitable",
-    where="Lemma 8, Eq. (32)",
-    says=r"""At T1 every expert's share of the tasks is within O(eta^0.5) of 1/M for small eta, in mean.
-    $$|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5})$$""",
-)
-@LEMMA_8.claim(
-    "continual.lemma-8.experts",
-    BY_EXPERTS,
-    rate(at_most=-1.0),
-    role="charitable",
-    where="Lemma 8, Eq. (32)",
-    says=r"""At T1 every expert's share of the tasks is within O(1/M) of 1/M, in mean.
+@LEMMA_8.charitable(
+    "lemma-8.learning-rate", experiments.ROUTER_GRID.over(experiments.RATE_CELLS), rate(at_least=0.5)
+).says(r"""At T1 every expert's share of the tasks is within O(eta^0.5) of 1/M for small eta, in mean.
+    $$|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5})$$""")
+@LEMMA_8.charitable(
+    "lemma-8.experts", BY_EXPERTS, rate(at_most=-1.0), instead="lemma-8.independent"
+).says(r"""At T1 every expert's share of the tasks is within O(1/M) of 1/M, in mean.
 
     "Any expert m" is read as all experts at once: the largest distance of a share from 1/M.
-    $$\max_m |f_{T_1}^{(m)} - \frac{1}{M}| = O(M^{-1})$$""",
-    replaced_by="continual.lemma-8.independent",
-)
-@LEMMA_8.claim(
-    "continual.lemma-8.experts-proved",
+    $$\max_m |f_{T_1}^{(m)} - \frac{1}{M}| = O(M^{-1})$$""")
+@LEMMA_8.step(
+    "lemma-8.experts-proved",
     BY_EXPERTS,
     rate(at_most=-0.5),
-    role="step",
     where="Lemma 8, what its proof gives",
-    says=r"""At T1 every expert's share of the tasks is within O(M^-0.5) of 1/M, in mean.
+    instead="lemma-8.independent",
+).says(r"""At T1 every expert's share of the tasks is within O(M^-0.5) of 1/M, in mean.
 
     What the proof's inequality gives with T1 = M/eta: eps = (eta ln(2M/delta) / (2M))^0.5, and not eta^0.5 / M.
-    $$|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})$$""",
-    replaced_by="continual.lemma-8.independent",
-)
-@LEMMA_8.claim(
-    "continual.lemma-8.independent",
-    BLIND,
-    rate(at_most=-0.5),
-    role="corrected",
-    where="replaces Lemma 8, Eq. (32)",
-    says=r"""Where the perturbation outweighs the gate outputs, every expert's share at T1 is within O(M^-0.5) of 1/M.
+    $$|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})$$""")
+@LEMMA_8.replacement(
+    "lemma-8.independent", BLIND, rate(at_most=-0.5), hypotheses=[OUTWEIGHED]
+).says(r"""Where the perturbation outweighs the gate outputs, every expert's share at T1 is within O(M^-0.5) of 1/M.
 
     Routes are then independent and uniform, as the proof supposes; lambda is 1000. O(M^-0.5) is what Hoeffding's
     inequality gives, and not sharp: the largest distance of such shares is of order eta^0.5 M^-1 (ln M)^0.5.
-    $$\lambda \gg \|h\|_\infty \Rightarrow |f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})$$""",
-    hypotheses=[OUTWEIGHED],
-)
+    $$\lambda \gg \|h\|_\infty \Rightarrow |f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})$$""")
 def largest_gap(run: Run) -> np.ndarray:
     """max_m |f_T1(m) - 1/M|."""
     return share_gaps(run).max(axis=0)
 
 
-@LEMMA_8.claim(
-    "continual.lemma-8.one-expert",
+@LEMMA_8.charitable(
+    "lemma-8.one-expert",
     BY_EXPERTS,
     rate(at_most=-1.0),
-    role="charitable",
     where="Lemma 8, Eq. (32), for one expert",
-    says=r"""At T1 the share of one expert, fixed beforehand, is within O(1/M) of 1/M, in mean.
-    $$|f_{T_1}^{(1)} - \frac{1}{M}| = O(M^{-1})$$""",
-    replaced_by="continual.lemma-8.independent-one-expert",
-)
-@LEMMA_8.claim(
-    "continual.lemma-8.independent-one-expert",
+    instead="lemma-8.independent-one-expert",
+).says(r"""At T1 the share of one expert, fixed beforehand, is within O(1/M) of 1/M, in mean.
+    $$|f_{T_1}^{(1)} - \frac{1}{M}| = O(M^{-1})$$""")
+@LEMMA_8.replacement(
+    "lemma-8.independent-one-expert",
     BLIND,
     rate(at_most=-1.0),
-    role="corrected",
     where="replaces Lemma 8, Eq. (32), for one expert",
-    says=r"""
+    hypotheses=[OUTWEIGHED],
+).says(r"""
     Where the perturbation outweighs the gate outputs, one expert's share at T1 is within O(1/M) of 1/M, in mean.
 
     Its number of tasks is then binomial with mean T1/M = 1/eta, so that the distance is of order eta^0.5 / M.
-    $$\lambda \gg \|h\|_\infty \Rightarrow |f_{T_1}^{(1)} - \frac{1}{M}| = O(\eta^{0.5} M^{-1})$$""",
-    hypotheses=[OUTWEIGHED],
-)
+    $$\lambda \gg \|h\|_\infty \Rightarrow |f_{T_1}^{(1)} - \frac{1}{M}| = O(\eta^{0.5} M^{-1})$$""")
 def first_gap(run: Run) -> np.ndarray:
     """|f_T1(1) - 1/M|, of one expert that is fixed before the run."""
     return share_gaps(run)[0]
 
 
-@LEMMA_8.claim(
-    "continual.lemma-8.hoeffding",
+@LEMMA_8.step(
+    "lemma-8.hoeffding",
     BY_EXPERTS,
     probability(at_most=experiments.FAILURE),
-    role="step",
     where="Lemma 8, proof",
-    says=r"""At T1 every expert's share is within (ln(2M/delta) / (2 T1))^0.5 of 1/M, but for chance delta = 0.05.
+    instead="lemma-8.independent-hoeffding",
+).says(r"""At T1 every expert's share is within (ln(2M/delta) / (2 T1))^0.5 of 1/M, but for chance delta = 0.05.
 
     The proof applies Hoeffding's inequality to routes that depend on each other.
-    $$P(\exists m: |f_{T_1}^{(m)} - \frac{1}{M}| > \epsilon) \leq 2 M \exp (-2 \epsilon^2 T_1) = \delta$$""",
-    replaced_by="continual.lemma-8.independent-hoeffding",
-)
-@LEMMA_8.claim(
-    "continual.lemma-8.independent-hoeffding",
+    $$P(\exists m: |f_{T_1}^{(m)} - \frac{1}{M}| > \epsilon) \leq 2 M \exp (-2 \epsilon^2 T_1) = \delta$$""")
+@LEMMA_8.replacement(
+    "lemma-8.independent-hoeffding",
     BLIND,
     probability(at_most=experiments.FAILURE),
-    role="corrected",
     where="replaces Lemma 8, proof",
-    says=r"""There every share is within (ln(2M/delta) / (2 T1))^0.5 of 1/M, but for chance delta = 0.05.
-    $$\lambda \gg \|h\|_\infty \Rightarrow P(\exists m: |f_{T_1}^{(m)} - \frac{1}{M}| > \epsilon) \leq 2 M \exp (-2
-    \epsilon^2 T_1) = \delta$$""",
     hypotheses=[OUTWEIGHED],
-)
+).says(r"""There every share is within (ln(2M/delta) / (2 T1))^0.5 of 1/M, but for chance delta = 0.05.
+    $$\lambda \gg \|h\|_\infty \Rightarrow P(\exists m: |f_{T_1}^{(m)} - \frac{1}{M}| > \epsilon) \leq 2 M \exp (-2
+    \epsilon^2 T_1) = \delta$$""")
 def exceeds_hoeffding(run: Run) -> np.ndarray:
     """Whether some expert's share is farther from 1/M than (ln(2M/delta) / (2 T1))^0.5."""
     rounds = experiments.stage_rounds(run.params)

@@ -8,42 +8,27 @@ from moe_theory.verify.statement import rate, statement
 
 LEMMA_9 = statement(
     "lemma-9",
-    where="Appendix E, Lemma 9",
+    where="Lemma 9",
     says=r"""When exploration ends the gates of two experts differ by O(eta^-0.5 sigma_0) in every entry.
     $$\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5} \sigma_0) = O(\sigma_0^{0.75})$$""",
     hypotheses=[experiments.IN_RANGE],
 )
 
 
-@LEMMA_9.claim(
-    "continual.lemma-9.scale",
-    experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS),
-    rate(at_least=0.75),
-    role="charitable",
-    where="Lemma 9",
-    says=r"""
+@LEMMA_9.charitable(
+    "lemma-9.scale", experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS), rate(at_least=0.75)
+).says(r"""
     At T1 the gates of two experts are within O(eta^-0.5 sigma_0) of each other: O(sigma_0^0.75), as eta shrinks.
-    $$\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5} \sigma_0) = O(\sigma_0^{0.75})$$""",
-)
-@LEMMA_9.claim(
-    "continual.lemma-9.learning-rate",
-    experiments.ROUTER_GRID.over(experiments.RATE_CELLS),
-    rate(at_least=-0.5),
-    role="charitable",
-    where="Lemma 9",
-    says=r"""At T1 the gates of two experts are within O(eta^-0.5) of each other for small eta, at a fixed sigma_0.
-    $$\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5})$$""",
-)
-@LEMMA_9.claim(
-    "continual.lemma-9.experts",
-    experiments.ROUTER_EXPERT_GRID.over(experiments.EXPERT_CELLS),
-    rate(at_most=0.0),
-    role="charitable",
-    where="Lemma 9",
-    says=r"""
+    $$\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5} \sigma_0) = O(\sigma_0^{0.75})$$""")
+@LEMMA_9.charitable(
+    "lemma-9.learning-rate", experiments.ROUTER_GRID.over(experiments.RATE_CELLS), rate(at_least=-0.5)
+).says(r"""At T1 the gates of two experts are within O(eta^-0.5) of each other for small eta, at a fixed sigma_0.
+    $$\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5})$$""")
+@LEMMA_9.charitable(
+    "lemma-9.experts", experiments.ROUTER_EXPERT_GRID.over(experiments.EXPERT_CELLS), rate(at_most=0.0)
+).says(r"""
     At T1 the gates of two experts are within O(1) of each other for many experts: the bound does not grow with M.
-    $$\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(M^0)$$""",
-)
+    $$\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(M^0)$$""")
 def final_gate_gap(run: Run) -> np.ndarray:
     """max |theta_T1^(m) - theta_T1^(m')|: the gates that route in round T1 are those after round T1 - 1."""
     return experiments.explored(run, "gate_gap")[-2]

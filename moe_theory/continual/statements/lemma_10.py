@@ -55,48 +55,28 @@ def difference(*gaps: float) -> Callable[[Run], Float[np.ndarray, "gaps B"]]:
     return lambda run: np.abs(np.diff(probabilities_at(run, *gaps), axis=-1))[..., 0].T
 
 
-CLOSE.claim(
-    "continual.lemma-10.near",
-    set_apart(*SMALL_GAPS),
-    rate(at_least=1.0),
-    role="charitable",
-    where="Lemma 10, first case",
-    says=r"""Two experts' probabilities differ by O(delta), for a small gap delta of their gate outputs.
-    $$\delta_\Theta \to 0 \Rightarrow |\pi_m - \pi_{m'}| = O(\delta_\Theta)$$""",
-)(difference(*SMALL_GAPS))
-APART.claim(
-    "continual.lemma-10.far",
-    set_apart(*LARGE_GAPS),
-    rate(at_least=1.0),
-    role="literal",
-    where="Lemma 10, second case",
-    says=r"""They differ by Omega(delta) for gaps that are not small: the difference grows at least in proportion.
+CLOSE.charitable(
+    "lemma-10.near", set_apart(*SMALL_GAPS), rate(at_least=1.0), where="Lemma 10, first case"
+).says(r"""Two experts' probabilities differ by O(delta), for a small gap delta of their gate outputs.
+    $$\delta_\Theta \to 0 \Rightarrow |\pi_m - \pi_{m'}| = O(\delta_\Theta)$$""")(difference(*SMALL_GAPS))
+APART.literal(
+    "lemma-10.far", set_apart(*LARGE_GAPS), rate(at_least=1.0), where="Lemma 10, second case", instead="lemma-10.exact"
+).says(r"""They differ by Omega(delta) for gaps that are not small: the difference grows at least in proportion.
 
     The lemma's "otherwise" is read as gaps from 2 to 128, although Lemma 6 keeps gates, and so gate outputs, small.
-    $$|\pi_m - \pi_{m'}| = \Omega(\delta_\Theta)$$""",
-    replaced_by="continual.lemma-10.exact",
-)(difference(*LARGE_GAPS))
-APART.claim(
-    "continual.lemma-10.far-bounded",
-    set_apart(*BOUNDED_GAPS),
-    rate(at_most=1.0),
-    role="charitable",
-    where="Lemma 10, second case, for bounded gaps",
-    says=r"""
+    $$|\pi_m - \pi_{m'}| = \Omega(\delta_\Theta)$$""")(difference(*LARGE_GAPS))
+APART.charitable(
+    "lemma-10.far-bounded", set_apart(*BOUNDED_GAPS), rate(at_most=1.0), where="Lemma 10, second case, for bounded gaps"
+).says(r"""
     For gaps up to 1 they differ by Omega(delta): towards 0 the difference shrinks no faster than in proportion.
 
     From gaps of 1/512 on, since Omega is about the limit: pi_m + pi_m' grows with the gap as well, so that between 1/8
     and 1 alone the slope is near 1.16, above 1, although the difference stays above a multiple of the gap.
-    $$\delta_\Theta \leq 1 \Rightarrow |\pi_m - \pi_{m'}| = \Omega(\delta_\Theta)$$""",
-)(difference(*BOUNDED_GAPS))
+    $$\delta_\Theta \leq 1 \Rightarrow |\pi_m - \pi_{m'}| = \Omega(\delta_\Theta)$$""")(difference(*BOUNDED_GAPS))
 
 
-@APART.claim(
-    "continual.lemma-10.smaller",
-    set_apart(*GAPS),
-    identity(within=TOLERANCE),
-    role="step",
-    where="Lemma 10, proof of the second case",
+@APART.step(
+    "lemma-10.smaller", set_apart(*GAPS), identity(within=TOLERANCE), where="Lemma 10, proof of the second case"
 )
 def shortfall(run: Run) -> np.ndarray:
     r"""They differ by at least min(pi_m, pi_m') delta, at small gaps and at large ones; the largest shortfall.
@@ -108,12 +88,8 @@ def shortfall(run: Run) -> np.ndarray:
     return np.maximum(least - np.abs(np.diff(probabilities, axis=-1))[..., 0], 0).T
 
 
-@APART.claim(
-    "continual.lemma-10.exact",
-    set_apart(*GAPS),
-    identity(within=TOLERANCE),
-    role="corrected",
-    where="replaces Lemma 10, second case",
+@APART.replacement(
+    "lemma-10.exact", set_apart(*GAPS), identity(within=TOLERANCE), where="replaces Lemma 10, second case"
 )
 def error_of_exact(run: Run) -> np.ndarray:
     r"""They differ by exactly (pi_m + pi_m') tanh(delta/2), which grows like delta for small gaps and stays below 1.

@@ -44,35 +44,31 @@ CLUSTERS = statement(
     hypotheses=[experiments.IN_RANGE],
     note="Tested for two clusters.",
 )
-CLUSTERS.also("continual.lemma-11.product", role="step")
-CLUSTERS.also("continual.lemma-11.union", role="corrected")
+CLUSTERS.also("lemma-11.product", role="step")
+CLUSTERS.also("lemma-11.union", role="corrected")
 
 
-@TASKS.claim(
-    "continual.lemma-11.tasks",
+@TASKS.charitable(
+    "lemma-11.tasks",
     experiments.COVERAGE.at(f"{NUM_TASKS} sets"),
     probability(at_least=1 - experiments.FAILURE),
-    role="charitable",
     where="Lemma 11, first case",
-    says=r"""
-    With M = N ln(N/delta) experts, at T1 every task has one whose gate output is largest for it, but for delta.
-    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n \in [N]\right) \geq 1 - \delta$$""",
     labels=[f"N = {NUM_TASKS}, M = {MANY}"],
     hypotheses=[experiments.MORE_EXPERTS],
-    replaced_by="continual.lemma-11.union",
-)
-@CLUSTERS.claim(
-    "continual.lemma-11.clusters",
+    instead="lemma-11.union",
+).says(r"""
+    With M = N ln(N/delta) experts, at T1 every task has one whose gate output is largest for it, but for delta.
+    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n \in [N]\right) \geq 1 - \delta$$""")
+@CLUSTERS.charitable(
+    "lemma-11.clusters",
     experiments.COVERAGE.at(f"{NUM_CLUSTERS} sets"),
     probability(at_least=1 - experiments.FAILURE),
-    role="charitable",
     where="Lemma 11, second case",
-    says=r"""
-    With M = K ln(K/delta) < N experts, at T1 every cluster has one that is best at a task of it, but for delta.
-    $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""",
     labels=[f"K = {NUM_CLUSTERS}, M = {FEW}"],
     hypotheses=[experiments.FEWER_EXPERTS, experiments.ALIKE],
-)
+).says(r"""
+    With M = K ln(K/delta) < N experts, at T1 every cluster has one that is best at a task of it, but for delta.
+    $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""")
 def no_set_is_empty(run: Run) -> np.ndarray:
     sets = run.records.sets[np.searchsorted(run.rounds, experiments.stage_rounds(run.params))][
         : int(run.params.num_experts)
@@ -86,35 +82,33 @@ def shortfalls(bound: Callable[[int, int], float]) -> Callable[[Run], np.ndarray
     return lambda run: alike(run, values)
 
 
-TASKS.claim(
-    "continual.lemma-11.product",
+TASKS.step(
+    "lemma-11.product",
     experiments.COVERAGE.at(f"{NUM_TASKS} sets"),
     identity(within=1e-9),
-    role="step",
     where="Lemma 11, proof: first inequality of the union bound",
-    says=r"""
+    labels=BY_SIZES,
+    instead="lemma-11.union",
+    exact=True,
+).says(r"""
     Experts that fall into sets independently and uniformly leave none empty as often as independent sets would.
 
     By how much the exact probability falls short of the product, for several N and M; it is below it for all of them,
     since an expert in one set is in no other.
     $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq \left(1 - \left(1 -
-    \frac{1}{N}\right)^M\right)^N$$""",
-    labels=BY_SIZES,
-    replaced_by="continual.lemma-11.union",
-    exact=True,
-)(shortfalls(theory.lemma_11))
-TASKS.claim(
-    "continual.lemma-11.union",
+    \frac{1}{N}\right)^M\right)^N$$""")(shortfalls(theory.lemma_11))
+TASKS.replacement(
+    "lemma-11.union",
     experiments.COVERAGE.at(f"{NUM_TASKS} sets"),
     identity(within=1e-9),
-    role="corrected",
     where="replaces Lemma 11 and the product in its proof",
-    says=r"""
+    labels=BY_SIZES,
+    exact=True,
+).says(r"""
     Experts that fall into sets independently and uniformly leave none empty with chance 1 - N (1 - 1/N)^M or more.
 
     By how much the exact probability falls short of that, for several N and M. Experts of Algorithm 1 do not fall so:
     they share a pool, whose longest signals draw most of them.
-    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq 1 - N \left(1 - \frac{1}{N}\right)^M$$""",
-    labels=BY_SIZES,
-    exact=True,
-)(shortfalls(corrected.lemma_11))
+    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq 1 - N \left(1 - \frac{1}{N}\right)^M$$""")(
+    shortfalls(corrected.lemma_11)
+)

@@ -38,16 +38,15 @@ CLUSTERS = statement(
     $$m_t \in \mathcal{M}_k \Rightarrow \|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc}\|_\infty =
     \mathcal{O}(\sigma_0)$$""",
 )
-TASKS.also("continual.proposition-1.contraction", role="corrected")
+TASKS.also("proposition-1.contraction", role="corrected")
 
 
-@TASKS.claim(
-    "continual.lemma-12.tasks",
+@TASKS.charitable(
+    "lemma-12.tasks",
     experiments.SPECIALIZATION.over(experiments.MANY_CELLS),
     identity(within=UNCHANGED),
-    role="charitable",
     where="Lemma 12, case 1",
-    replaced_by="continual.proposition-1.contraction",
+    instead="proposition-1.contraction",
 )
 def largest_correct_gradient(run: Run) -> np.ndarray:
     r"""With M > N, a task that meets an expert of its set moves nothing, so the locality loss has no gradient.
@@ -60,29 +59,18 @@ def largest_correct_gradient(run: Run) -> np.ndarray:
     return largest / experiments.truth_length(run)
 
 
-@CLUSTERS.claim(
-    "continual.lemma-12.clusters",
-    BY_FEW,
-    rate(at_least=1.5),
-    role="charitable",
-    where="Lemma 12, case 2",
-    says=r"""With M < N, a task that meets an expert of its cluster has a locality gradient of O(sigma_0^1.5).
+@CLUSTERS.charitable(
+    "lemma-12.clusters", BY_FEW, rate(at_least=1.5), where="Lemma 12, case 2", instead="lemma-12.clusters-order"
+).says(r"""With M < N, a task that meets an expert of its cluster has a locality gradient of O(sigma_0^1.5).
 
     The mean of its largest entry over such rounds of T1 + 1, ..., t_1.
     $$m_t \in \mathcal{M}_k \Rightarrow \|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc}\|_\infty =
-    \mathcal{O}(\sigma_0^{1.5})$$""",
-    replaced_by="continual.lemma-12.clusters-order",
-)
-@CLUSTERS.claim(
-    "continual.lemma-12.clusters-order",
-    BY_FEW,
-    rate(at_least=1.0),
-    role="corrected",
-    where="replaces Lemma 12, case 2",
-    says=r"""With M < N, that gradient is O(sigma_0), the order of the distance of any model to any truth.
+    \mathcal{O}(\sigma_0^{1.5})$$""")
+@CLUSTERS.replacement(
+    "lemma-12.clusters-order", BY_FEW, rate(at_least=1.0), where="replaces Lemma 12, case 2"
+).says(r"""With M < N, that gradient is O(sigma_0), the order of the distance of any model to any truth.
     $$m_t \in \mathcal{M}_k \Rightarrow \|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc}\|_\infty =
-    \mathcal{O}(\sigma_0)$$""",
-)
+    \mathcal{O}(\sigma_0)$$""")
 def correct_gradient(run: Run) -> np.ndarray:
     """The mean locality gradient of arrivals of T1 + 1, ..., t_1 that meet an expert of their set."""
     rows = experiments.router_learning(run)

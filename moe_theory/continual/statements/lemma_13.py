@@ -30,28 +30,24 @@ CLUSTERS = statement(
 )
 
 
-@TASKS.claim(
-    "continual.lemma-13.tasks",
+@TASKS.literal(
+    "lemma-13.tasks",
     experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST),
     probability(at_least=1 - experiments.FAILURE),
-    role="literal",
     where="Lemma 13, M > N",
-    says=r"""
+).says(r"""
     With M > N, from T1 + 2 on an expert's probability is larger for its own task than for all others, up to delta.
 
     All experts and rounds at once; sets are those at the gates of round T1 + 1, features are the signals alone.
-    $$\pi_m(X_n, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_n, n' \neq n$$""",
-)
-@CLUSTERS.claim(
-    "continual.lemma-13.clusters",
+    $$\pi_m(X_n, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_n, n' \neq n$$""")
+@CLUSTERS.literal(
+    "lemma-13.clusters",
     experiments.SPECIALIZATION.over(experiments.FEW_SMALLEST),
     probability(at_least=1 - experiments.FAILURE),
-    role="literal",
     where="Lemma 13, M < N",
-    says=r"""
+).says(r"""
     With M < N, from T1 + 2 on an expert's probability is larger for its cluster's tasks than others, up to delta.
     $$\pi_m(X_n, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_k, w_n \in \mathcal{W}_k, w_{n'}
-    \notin \mathcal{W}_k$$""",
-)
+    \notin \mathcal{W}_k$$""")
 def is_always_separated(run: Run) -> np.ndarray:
     return np.all(run.records.is_separated[experiments.past_exploration(run)], axis=0)

@@ -8,7 +8,7 @@ from moe_theory.verify.statement import rate, statement
 
 LEMMA_14 = statement(
     "lemma-14",
-    where="Appendix F, Lemma 14, Eq. (39)",
+    where="Lemma 14, Eq. (39)",
     says=r"""Between T1 and t1 the gradients of the chosen gate and of any other one differ by O(sigma_0) in every
     entry.
     $$\|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{task} - \nabla_{\theta_t^{(m_t)}} \mathcal{L}_t^{task}\|_\infty =
@@ -17,27 +17,21 @@ LEMMA_14 = statement(
 )
 
 
-@LEMMA_14.claim(
-    "continual.lemma-14.tasks",
+@LEMMA_14.charitable(
+    "lemma-14.tasks",
     experiments.NO_TERMINATION.over(experiments.MANY_CELLS),
     rate(at_least=1.0),
-    role="charitable",
-    where="Lemma 14, Eq. (39)",
-    says=r"""From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M > N.
-    $$\|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{task} - \nabla_{\theta_t^{(m_t)}} \mathcal{L}_t^{task}\|_\infty =
-    \mathcal{O}(\sigma_0)$$""",
     hypotheses=[experiments.MORE_EXPERTS],
-)
-@LEMMA_14.claim(
-    "continual.lemma-14.clusters",
+).says(r"""From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M > N.
+    $$\|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{task} - \nabla_{\theta_t^{(m_t)}} \mathcal{L}_t^{task}\|_\infty =
+    \mathcal{O}(\sigma_0)$$""")
+@LEMMA_14.charitable(
+    "lemma-14.clusters",
     experiments.NO_TERMINATION.over(experiments.FEW_CELLS),
     rate(at_least=1.0),
-    role="charitable",
-    where="Lemma 14, Eq. (39)",
-    says=r"""From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M < N.
-    $$\|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{task} - \nabla_{\theta_t^{(m_t)}} \mathcal{L}_t^{task}\|_\infty =
-    \mathcal{O}(\sigma_0)$$""",
     hypotheses=[experiments.FEWER_EXPERTS],
-)
+).says(r"""From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M < N.
+    $$\|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{task} - \nabla_{\theta_t^{(m_t)}} \mathcal{L}_t^{task}\|_\infty =
+    \mathcal{O}(\sigma_0)$$""")
 def largest_gradient_gap(run: Run) -> np.ndarray:
     return run.records.gradient_gap[experiments.router_learning(run)].max(axis=0).astype(np.float64)

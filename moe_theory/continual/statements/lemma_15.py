@@ -12,7 +12,7 @@ outputs is turned into a lower bound Omega(sigma_0^0.5) by Lemma 10."""
 
 TASKS = statement(
     "lemma-15-more-experts",
-    where="Appendix F, Lemma 15, Eq. (40), M > N",
+    where="Lemma 15, Eq. (40), M > N",
     says=r"""Between T1 and t1 each of two specialists of different tasks has the higher probability for its own task.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""",
@@ -22,7 +22,7 @@ TASKS = statement(
 )
 CLUSTERS = statement(
     "lemma-15-fewer-experts",
-    where="Appendix F, Lemma 15, Eq. (40), M < N",
+    where="Lemma 15, Eq. (40), M < N",
     says=r"""Between T1 and t1 each of two specialists of different clusters has the higher probability for tasks of its
     own.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
@@ -33,27 +33,21 @@ CLUSTERS = statement(
 )
 
 
-@TASKS.claim(
-    "continual.lemma-15.tasks",
+@TASKS.charitable(
+    "lemma-15.tasks",
     experiments.NO_TERMINATION.over(experiments.MANY_SMALLEST),
     probability(at_least=1 - experiments.FAILURE),
-    role="charitable",
-    where="Lemma 15, Eq. (40), M > N",
-    says=r"""With M > N, from T1 + 1 to t_1 experts of a task's set have larger probabilities for it than all others.
+).says(r"""With M > N, from T1 + 1 to t_1 experts of a task's set have larger probabilities for it than all others.
 
     All tasks, experts and rounds at once, with probability at least 1 - delta; features are the signals alone.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
-    \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""",
-)
-@CLUSTERS.claim(
-    "continual.lemma-15.clusters",
+    \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""")
+@CLUSTERS.charitable(
+    "lemma-15.clusters",
     experiments.NO_TERMINATION.over(experiments.FEW_SMALLEST),
     probability(at_least=1 - experiments.FAILURE),
-    role="charitable",
-    where="Lemma 15, Eq. (40), M < N",
-    says=r"""With M < N, from T1 + 1 to t_1 experts of a cluster's set have larger probabilities for it than all others.
+).says(r"""With M < N, from T1 + 1 to t_1 experts of a cluster's set have larger probabilities for it than all others.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
-    \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""",
-)
+    \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""")
 def is_always_ordered(run: Run) -> np.ndarray:
     return np.all(run.records.is_ordered[experiments.router_learning(run)], axis=0)

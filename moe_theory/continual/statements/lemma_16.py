@@ -12,7 +12,7 @@ LARGEST = experiments.NO_TERMINATION.over(experiments.MANY_LARGEST + experiments
 
 FROZEN = statement(
     "lemma-16-frozen",
-    where="Appendix I, Lemma 16, first sentence",
+    where="Lemma 16, first sentence",
     says=r"""After T1 a later task's error at its expert is what it was with that expert's model at T1.
     $$\|w_t^{(m_i)} - w_{n_i}\|^2 = \|w_{T_1}^{(m_i)} - w_{n_i}\|^2$$""",
     hypotheses=experiments.MORE,
@@ -24,7 +24,7 @@ FROZEN = statement(
 )
 HISTORY = statement(
     "lemma-16-history",
-    where="Appendix I, Lemma 16, Eq. (42)",
+    where="Lemma 16, Eq. (42)",
     says=r"""Up to T1 the expected error of a task is a geometrically weighted mean over the truths that its expert has
     met.
     $$\mathbb{E}\|w_t^{(m_i)} - w_{n_i}\|^2 = r^{L_t^{(m_i)}} \mathbb{E}\|w_{n_i}\|^2 + \sum_{l=1}^{L_t^{(m_i)}} (1
@@ -38,16 +38,14 @@ HISTORY = statement(
     $$\mathbb{E}\|w_t - w_i\|^2 = \frac{d-s}{d-1} \|\Pi (w_{t-1} - w_i)\|^2 + \|w_{n_t} - w_i\|^2 - \frac{d-s}{d-1}
     \|\Pi (w_{n_t} - w_i)\|^2$$""",
 )
-FROZEN.also("continual.proposition-1.contraction", role="corrected")
+FROZEN.also("proposition-1.contraction", role="corrected")
 
 
-@FROZEN.claim(
-    "continual.lemma-16.distance",
+@FROZEN.charitable(
+    "lemma-16.distance",
     experiments.SPECIALIZATION.over(experiments.MANY_CELLS),
     identity(within=1e-3),
-    role="charitable",
-    where="Lemma 16, first sentence",
-    replaced_by="continual.proposition-1.contraction",
+    instead="proposition-1.contraction",
 )
 def largest_distance_change(run: Run) -> np.ndarray:
     r"""After T1 the squared error of an arrival's expert is what it was at T1 for that arrival's truth; M > N.
@@ -67,14 +65,7 @@ def history(run: Run) -> np.ndarray:
     return theory.lemma_16(run.records.task[rows], run.records.expert[rows], truths, ratio)
 
 
-@HISTORY.claim(
-    "continual.lemma-16.history",
-    LARGEST,
-    equality(history, margin=0.02),
-    role="charitable",
-    where="Lemma 16, Eq. (42)",
-    replaced_by="continual.lemma-16.step",
-)
+@HISTORY.charitable("lemma-16.history", LARGEST, equality(history, margin=0.02), instead="lemma-16.step")
 def explored_error(run: Run) -> np.ndarray:
     r"""At T1 the arrivals' mean squared error is that of (42), from the truths that each expert has met in order.
     $$\mathbb{E}\|w_t^{(m_i)} - w_{n_i}\|^2 = r^{L_t^{(m_i)}} \mathbb{E}\|w_{n_i}\|^2 + \sum_{l=1}^{L_t^{(m_i)}} (1
@@ -86,16 +77,11 @@ def explored_mean(name: str) -> Callable[[Run], np.ndarray]:
     return lambda run: getattr(run.records, name)[: experiments.stage_rounds(run.params)].mean(axis=0, dtype=np.float64)
 
 
-HISTORY.claim(
-    "continual.lemma-16.step",
-    LARGEST,
-    equality(explored_mean("step_expected"), margin=0.02),
-    role="corrected",
-    where="replaces Lemma 16, Eq. (42)",
-    says=r"""A step's expected squared distance to every truth, with the signal learned for sure and the rest at random.
+HISTORY.replacement(
+    "lemma-16.step", LARGEST, equality(explored_mean("step_expected"), margin=0.02)
+).says(r"""A step's expected squared distance to every truth, with the signal learned for sure and the rest at random.
 
     The signal's direction u is always among the s samples; the others project inside its complement. Means over the
     rounds up to T1 and over all truths w_i; Pi = I - u u'.
     $$\mathbb{E}\|w_t - w_i\|^2 = \frac{d-s}{d-1} \|\Pi (w_{t-1} - w_i)\|^2 + \|w_{n_t} - w_i\|^2 - \frac{d-s}{d-1}
-    \|\Pi (w_{n_t} - w_i)\|^2$$""",
-)(explored_mean("step_error"))
+    \|\Pi (w_{n_t} - w_i)\|^2$$""")(explored_mean("step_error"))

@@ -64,39 +64,26 @@ CLUSTER_MODELS = statement(
     instance="M = 5, N = 6, K = 3: the largest move after T1 shrinks like sigma_0^1.00, where 1.5 is claimed.",
     corrected=CORRECTED,
 )
-CLUSTER_MODELS.also("continual.proposition-1.contraction", role="corrected")
+CLUSTER_MODELS.also("proposition-1.contraction", role="corrected")
 
 
-@TASK_SETS.claim(
-    "continual.proposition-1.sets-tasks",
-    MANY,
-    LIKELY,
-    role="literal",
-    where="Proposition 1, and its full version, case 1",
-    says=r"""With M > N, every expert keeps its task's set in all rounds after T1, with probability at least 1 - delta.
-    $$\mathbb{P}\left(m \in \mathcal{M}_n \text{ for all } t > T_1\right) \geq 1 - \delta$$""",
-)
-@CLUSTER_SETS.claim(
-    "continual.proposition-1.sets-clusters",
-    FEW,
-    LIKELY,
-    role="literal",
-    where="Proposition 1, full version, case 2",
-    says=r"""
+@TASK_SETS.literal(
+    "proposition-1.sets-tasks", MANY, LIKELY, where="Proposition 1, and its full version, case 1"
+).says(r"""With M > N, every expert keeps its task's set in all rounds after T1, with probability at least 1 - delta.
+    $$\mathbb{P}\left(m \in \mathcal{M}_n \text{ for all } t > T_1\right) \geq 1 - \delta$$""")
+@CLUSTER_SETS.literal("proposition-1.sets-clusters", FEW, LIKELY, where="Proposition 1, full version, case 2").says(r"""
     With M < N, every expert keeps its cluster's set in all rounds after T1, with probability at least 1 - delta.
-    $$\mathbb{P}\left(m \in \mathcal{M}_k \text{ for all } t > T_1\right) \geq 1 - \delta$$""",
-)
+    $$\mathbb{P}\left(m \in \mathcal{M}_k \text{ for all } t > T_1\right) \geq 1 - \delta$$""")
 def is_always_stable(run: Run) -> np.ndarray:
     return np.all(run.records.is_stable[experiments.past_exploration(run)], axis=0)
 
 
-@TASK_MODELS.claim(
-    "continual.proposition-1.unchanged",
+@TASK_MODELS.charitable(
+    "proposition-1.unchanged",
     MANY,
     LIKELY,
-    role="charitable",
     where="Proposition 1, and its full version, case 1",
-    replaced_by="continual.proposition-1.contraction",
+    instead="proposition-1.contraction",
 )
 def is_unchanged(run: Run) -> np.ndarray:
     r"""With M > N, no expert moves after round T1 + 1, with probability at least 1 - delta.
@@ -106,13 +93,12 @@ def is_unchanged(run: Run) -> np.ndarray:
     return run.records.drift.max(axis=0) <= UNCHANGED * experiments.truth_length(run)
 
 
-@CLUSTER_MODELS.claim(
-    "continual.proposition-1.drift",
+@CLUSTER_MODELS.charitable(
+    "proposition-1.drift",
     experiments.SPECIALIZATION.over(experiments.FEW_CELLS),
     rate(at_least=1.5),
-    role="charitable",
     where="Proposition 1, full version, case 2",
-    replaced_by="continual.proposition-1.contraction",
+    instead="proposition-1.contraction",
 )
 def largest_drift(run: Run) -> np.ndarray:
     r"""With M < N, every expert stays within O(sigma_0^1.5) of what it was at round T1 + 1, in all later rounds.
@@ -136,11 +122,10 @@ def contracted_errors(run: Run) -> np.ndarray:
     return contraction * np.sum(late_repeats(run)[0], axis=0)
 
 
-@TASK_MODELS.claim(
-    "continual.proposition-1.contraction",
+@TASK_MODELS.replacement(
+    "proposition-1.contraction",
     experiments.SPECIALIZATION.over(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2),
     equality(contracted_errors, margin=0.02),
-    role="corrected",
     where="replaces Proposition 1 and Lemma 12",
 )
 def remaining_errors(run: Run) -> np.ndarray:
@@ -152,23 +137,13 @@ def remaining_errors(run: Run) -> np.ndarray:
     return np.sum(np.where(repeats, run.records.error / np.where(repeats, before, 1), 0), axis=0)
 
 
-@TASK_SETS.claim(
-    "continual.proposition-1.order-tasks",
-    MANY,
-    LIKELY,
-    role="step",
-    where="Proposition 1, proof: Eq. (34), M > N",
-    says=r"""With M > N, at T1 for each task's signal the experts of its set are above all others, up to delta.
-    $$\pi_m(X_n, \Theta_{T_1}) > \pi_{m'}(X_n, \Theta_{T_1}), \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""",
-)
-@CLUSTER_SETS.claim(
-    "continual.proposition-1.order-clusters",
-    FEW,
-    LIKELY,
-    role="step",
-    where="Proposition 1, proof: Eq. (34), M < N",
-    says=r"""With M < N, at T1 for each signal the experts of its cluster's set are above all others, up to delta.
-    $$\pi_m(X_k, \Theta_{T_1}) > \pi_{m'}(X_k, \Theta_{T_1}), \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""",
-)
+@TASK_SETS.step(
+    "proposition-1.order-tasks", MANY, LIKELY, where="Proposition 1, proof: Eq. (34), M > N"
+).says(r"""With M > N, at T1 for each task's signal the experts of its set are above all others, up to delta.
+    $$\pi_m(X_n, \Theta_{T_1}) > \pi_{m'}(X_n, \Theta_{T_1}), \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""")
+@CLUSTER_SETS.step(
+    "proposition-1.order-clusters", FEW, LIKELY, where="Proposition 1, proof: Eq. (34), M < N"
+).says(r"""With M < N, at T1 for each signal the experts of its cluster's set are above all others, up to delta.
+    $$\pi_m(X_k, \Theta_{T_1}) > \pi_{m'}(X_k, \Theta_{T_1}), \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""")
 def is_ordered_at_end(run: Run) -> np.ndarray:
     return run.records.is_ordered[experiments.stage_rounds(run.params) - 1]

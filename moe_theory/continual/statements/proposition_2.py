@@ -107,124 +107,107 @@ def average(gap: str, power: float) -> Callable[[Run], np.ndarray]:
 own_gap, other_gap = average("own_gap", experiments.T2_POWER), average("other_gap", experiments.T2_POWER)
 any_gap = average("any_gap", experiments.RETURN_POWER)
 
-SAME_SET.claim(
-    "continual.proposition-2.same-set",
+SAME_SET.charitable(
+    "proposition-2.same-set",
     BY_MANY,
     rate(at_least=1.75),
-    role="charitable",
     where="Proposition 2, Eq. (12), first case, and its full version, M > N",
-    says=r"""
+    instead="proposition-2.same-set-order",
+).says(r"""
     With M > N and no termination, at t_1 gate outputs of two experts of the task's set are O(sigma_0^1.75) apart.
 
     The largest gap in the set, 0 in a set of fewer than two.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
-    replaced_by="continual.proposition-2.same-set-order",
-)(own_gap)
-SAME_SET_FEW.claim(
-    "continual.proposition-2.same-set-clusters",
+    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""")(
+    own_gap
+)
+SAME_SET_FEW.charitable(
+    "proposition-2.same-set-clusters",
     BY_FEW,
     rate(at_least=1.75),
-    role="charitable",
     where="Proposition 2, full version, item 1, first case, M < N",
-    says=r"""With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0^1.75) apart.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
-    replaced_by="continual.proposition-2.same-set-clusters-order",
-)(own_gap)
-SAME_SET.claim(
-    "continual.proposition-2.same-set-order",
-    BY_MANY,
-    rate(at_least=1.0),
-    role="corrected",
-    where="replaces Proposition 2, Eq. (12), first case",
-    says=r"""With M > N and no termination, at t_1 gate outputs in a task's set are O(sigma_0) apart.
+    instead="proposition-2.same-set-clusters-order",
+).says(r"""With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0^1.75) apart.
+    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""")(
+    own_gap
+)
+SAME_SET.replacement(
+    "proposition-2.same-set-order", BY_MANY, rate(at_least=1.0), where="replaces Proposition 2, Eq. (12), first case"
+).says(r"""With M > N and no termination, at t_1 gate outputs in a task's set are O(sigma_0) apart.
 
     The leader is chosen and lowered, so a gap stays of the order of one step, O(eta alpha) = O(sigma_0), and of lambda.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0)$$""",
-)(own_gap)
-SAME_SET_FEW.claim(
-    "continual.proposition-2.same-set-clusters-order",
+    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0)$$""")(own_gap)
+SAME_SET_FEW.replacement(
+    "proposition-2.same-set-clusters-order",
     BY_FEW,
     rate(at_least=1.0),
-    role="corrected",
     where="replaces Proposition 2, full version, item 1, first case, M < N",
-    says=r"""With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0) apart.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0)$$""",
-)(own_gap)
-OTHER_SET.claim(
-    "continual.proposition-2.other-set",
+).says(r"""With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0) apart.
+    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0)$$""")(own_gap)
+OTHER_SET.charitable(
+    "proposition-2.other-set",
     BY_MANY,
     rate(equal=0.75),
-    role="charitable",
     where="Proposition 2, Eq. (12), second case, and its full version, M > N",
-    says=r"""With M > N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
+    instead="proposition-2.other-set-order",
+).says(r"""With M > N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
 
     The mean gap over pairs of an expert of the arriving task's set and another.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$""",
-    replaced_by="continual.proposition-2.other-set-order",
-)(other_gap)
-OTHER_SET_FEW.claim(
-    "continual.proposition-2.other-set-clusters",
+    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$""")(
+    other_gap
+)
+OTHER_SET_FEW.charitable(
+    "proposition-2.other-set-clusters",
     BY_FEW,
     rate(equal=0.75),
-    role="charitable",
     where="Proposition 2, full version, item 1, second case, M < N",
-    says=r"""With M < N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$""",
-    replaced_by="continual.proposition-2.other-set-clusters-order",
-)(other_gap)
-OTHER_SET.claim(
-    "continual.proposition-2.other-set-order",
-    BY_MANY,
-    rate(at_least=0.75),
-    role="corrected",
-    where="replaces Proposition 2, Eq. (12), second case",
-    says=r"""With M > N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{0.75})$$""",
-)(other_gap)
-OTHER_SET_FEW.claim(
-    "continual.proposition-2.other-set-clusters-order",
+    instead="proposition-2.other-set-clusters-order",
+).says(r"""With M < N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
+    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$""")(
+    other_gap
+)
+OTHER_SET.replacement(
+    "proposition-2.other-set-order", BY_MANY, rate(at_least=0.75), where="replaces Proposition 2, Eq. (12), second case"
+).says(r"""With M > N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart.
+    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{0.75})$$""")(
+    other_gap
+)
+OTHER_SET_FEW.replacement(
+    "proposition-2.other-set-clusters-order",
     BY_FEW,
     rate(at_least=0.75),
-    role="corrected",
     where="replaces Proposition 2, full version, item 1, second case, M < N",
-    says=r"""With M < N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{0.75})$$""",
-)(other_gap)
-ALL.claim(
-    "continual.proposition-2.all-experts",
+).says(r"""With M < N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart.
+    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{0.75})$$""")(
+    other_gap
+)
+ALL.literal(
+    "proposition-2.all-experts",
     BY_MANY_LONG,
     rate(at_least=1.75),
-    role="literal",
     where="Proposition 2, Eq. (13), and its full version, M > N",
-    says=r"""With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.
-    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
-    replaced_by="continual.proposition-2.all-experts-order",
-)(any_gap)
-ALL_FEW.claim(
-    "continual.proposition-2.all-experts-clusters",
+    instead="proposition-2.all-experts-order",
+).says(r"""With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.
+    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""")(
+    any_gap
+)
+ALL_FEW.literal(
+    "proposition-2.all-experts-clusters",
     BY_FEW_LONG,
     rate(at_least=1.75),
-    role="literal",
     where="Proposition 2, full version, item 2, M < N",
-    says=r"""With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.
-    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
-    replaced_by="continual.proposition-2.all-experts-clusters-order",
-)(any_gap)
-ALL.claim(
-    "continual.proposition-2.all-experts-order",
-    BY_MANY_LONG,
-    rate(at_least=1.0),
-    role="corrected",
-    where="replaces Proposition 2, Eq. (13)",
-    says=r"""With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.
-    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0)$$""",
-)(any_gap)
-ALL_FEW.claim(
-    "continual.proposition-2.all-experts-clusters-order",
+    instead="proposition-2.all-experts-clusters-order",
+).says(r"""With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.
+    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""")(
+    any_gap
+)
+ALL.replacement(
+    "proposition-2.all-experts-order", BY_MANY_LONG, rate(at_least=1.0), where="replaces Proposition 2, Eq. (13)"
+).says(r"""With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.
+    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0)$$""")(any_gap)
+ALL_FEW.replacement(
+    "proposition-2.all-experts-clusters-order",
     BY_FEW_LONG,
     rate(at_least=1.0),
-    role="corrected",
     where="replaces Proposition 2, full version, item 2, M < N",
-    says=r"""With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.
-    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0)$$""",
-)(any_gap)
+).says(r"""With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.
+    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0)$$""")(any_gap)

@@ -48,32 +48,25 @@ CLUSTERS = statement(
     instance="M = 5, N = 6, K = 3, sigma_0 = 0.003: 24 % of the arrivals past T2 go outside their cluster's set.",
     corrected=CORRECTED,
 )
-CLUSTERS.also("continual.proposition-3.leader", role="corrected")
-CLUSTERS.also("continual.proposition-3.inside-own", "continual.proposition-3.uniform-own", role="ours")
-CLUSTERS.also("continual.proposition-3.leader", role="corrected")
+CLUSTERS.also("proposition-3.leader", role="corrected")
+CLUSTERS.also("proposition-3.inside-own", "proposition-3.uniform-own", role="ours")
+CLUSTERS.also("proposition-3.leader", role="corrected")
 
 
-@TERMINATION.claim(
-    "continual.proposition-3.time",
+@TERMINATION.charitable(
+    "proposition-3.time",
     experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST + experiments.FEW_SMALLEST),
     probability(at_least=1 - experiments.FAILURE),
-    role="charitable",
     where="Proposition 3, T2",
-    says=r"""
+).says(r"""
     The gates are fixed from T2 = ceil(M/eta sigma_0^(-1/4)) on, but for delta; the constant of O() is read as 1.
-    $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)$$""",
-)
-@TERMINATION.claim(
-    "continual.proposition-3.time-own",
-    AT_FIGURE_2,
-    probability(at_least=1 - experiments.FAILURE),
-    role="ours",
-    where="Proposition 3, T2",
-    says=r"""At Fig. 2's sigma_0 = 0.4, a point that refutes no O(), its constant read as 1, gates are fixed from T2 on.
+    $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)$$""")
+@TERMINATION.ours(
+    "proposition-3.time-own", AT_FIGURE_2, probability(at_least=1 - experiments.FAILURE), where="Proposition 3, T2"
+).says(r"""At Fig. 2's sigma_0 = 0.4, a point that refutes no O(), its constant read as 1, gates are fixed from T2 on.
 
     With probability at least 1 - delta. O() is about the limit of small sigma_0, which says nothing of a single point.
-    $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M), \quad \sigma_0 = 0.4$$""",
-)
+    $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M), \quad \sigma_0 = 0.4$$""")
 def is_terminated(run: Run) -> np.ndarray:
     return run.records.terminated[experiments.stage_rounds(run.params, experiments.T2_POWER)]
 
@@ -92,40 +85,31 @@ def tolerated_outside(run: Run) -> np.ndarray:
     return experiments.FAILURE * share(fixed(run))
 
 
-@TASKS.claim(
-    "continual.proposition-3.inside-tasks",
+@TASKS.charitable(
+    "proposition-3.inside-tasks",
     MANY,
     bound(at_most=tolerated_outside),
-    role="charitable",
     where="Proposition 3, and its full version, case 1",
-    says=r"""With M > N, once the gates are fixed at most a fraction delta of arrivals goes outside the task's set.
+    hypotheses=[experiments.MORE_EXPERTS],
+).says(r"""With M > N, once the gates are fixed at most a fraction delta of arrivals goes outside the task's set.
 
     Arrivals past T2 with the gates fixed, whose set is not empty, as shares of all rounds; so is what is allowed.
-    $$\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2$$""",
-    hypotheses=[experiments.MORE_EXPERTS],
-)
-@CLUSTERS.claim(
-    "continual.proposition-3.inside-clusters",
+    $$\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2$$""")
+@CLUSTERS.charitable(
+    "proposition-3.inside-clusters",
     FEW,
     bound(at_most=tolerated_outside),
-    role="charitable",
     where="Proposition 3, full version, case 2",
-    says=r"""With M < N, once the gates are fixed at most a fraction delta of arrivals goes outside the cluster's set.
-    $$\mathbb{P}(m_t \notin \mathcal{M}_k) \leq \delta, \quad t > T_2$$""",
     hypotheses=[experiments.FEWER_EXPERTS, experiments.ALIKE],
-)
-@TASKS.claim(
-    "continual.proposition-3.inside-own",
-    AT_FIGURE_2,
-    bound(at_most=tolerated_outside),
-    role="ours",
-    where="Proposition 3, full version",
-    says=r"""
+).says(r"""With M < N, once the gates are fixed at most a fraction delta of arrivals goes outside the cluster's set.
+    $$\mathbb{P}(m_t \notin \mathcal{M}_k) \leq \delta, \quad t > T_2$$""")
+@TASKS.ours(
+    "proposition-3.inside-own", AT_FIGURE_2, bound(at_most=tolerated_outside), where="Proposition 3, full version"
+).says(r"""
     At Fig. 2's sigma_0 = 0.4, a point that refutes no O(), its constant read as 1, past T2 few leave their set.
 
     Both cases, at most a fraction delta of arrivals. O() is about the limit of small sigma_0, not of a single point.
-    $$\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2, \sigma_0 = 0.4$$""",
-)
+    $$\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2, \sigma_0 = 0.4$$""")
 def outside(run: Run) -> np.ndarray:
     return share(fixed(run) & ~run.records.is_inside)
 
@@ -144,59 +128,51 @@ def bounded_share(run: Run) -> np.ndarray:
     return share(contested(run) * np.minimum(1 / np.maximum(run.records.set_size, 1) + gap, 1))
 
 
-@TASKS.claim(
-    "continual.proposition-3.uniform-tasks",
+@TASKS.literal(
+    "proposition-3.uniform-tasks",
     MANY,
     equality(even_share, margin=SHARE_MARGIN),
-    role="literal",
     where="Proposition 3, and its full version, case 1",
-    says=r"""
+    hypotheses=[experiments.MORE_EXPERTS],
+    instead="proposition-3.leader",
+).says(r"""
     With M > N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_n|.
 
     Over arrivals past T2 with at least two experts in the set, as shares of all rounds.
-    $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2$$""",
-    hypotheses=[experiments.MORE_EXPERTS],
-    replaced_by="continual.proposition-3.leader",
-)
-@CLUSTERS.claim(
-    "continual.proposition-3.uniform-clusters",
+    $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2$$""")
+@CLUSTERS.literal(
+    "proposition-3.uniform-clusters",
     FEW,
     equality(even_share, margin=SHARE_MARGIN),
-    role="literal",
     where="Proposition 3, full version, case 2",
-    says=r"""
-    With M < N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_k|.
-    $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}, \quad t > T_2$$""",
     hypotheses=[experiments.FEWER_EXPERTS, experiments.ALIKE],
-    replaced_by="continual.proposition-3.leader",
-)
-@TASKS.claim(
-    "continual.proposition-3.uniform-own",
+    instead="proposition-3.leader",
+).says(r"""
+    With M < N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_k|.
+    $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}, \quad t > T_2$$""")
+@TASKS.ours(
+    "proposition-3.uniform-own",
     AT_FIGURE_2,
     equality(even_share, margin=SHARE_MARGIN),
-    role="ours",
     where="Proposition 3, full version",
-    says=r"""
+    instead="proposition-3.leader",
+).says(r"""
     At Fig. 2's sigma_0 = 0.4, a point that refutes no O(), its constant read as 1, a leader past T2 has 1/|M_n|.
 
     Both cases, of the arrivals of its set. O() is about the limit of small sigma_0, not of a single point.
-    $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad \sigma_0 = 0.4$$""",
-    replaced_by="continual.proposition-3.leader",
-)
-@TASKS.claim(
-    "continual.proposition-3.leader",
+    $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad \sigma_0 = 0.4$$""")
+@TASKS.replacement(
+    "proposition-3.leader",
     experiments.SPECIALIZATION.over(
         experiments.MANY_SMALLEST + experiments.FEW_SMALLEST + experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2
     ),
     bound(at_most=bounded_share, trivial=lambda run: share(contested(run))),
-    role="corrected",
     where="replaces Proposition 3, identical probabilities",
-    says=r"""
+).says(r"""
     Once the gates are fixed a set's leader is chosen with chance 1/|M_n| plus the set's gap over lambda, at most.
 
     The density of r_m is 1/lambda: to close a gap moves the chance to win by the gap over lambda or less.
     $$\mathbb{P}(m_t = m) \leq \frac{1}{|\mathcal{M}_{n_t}|} + \frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}}
-    |h_m - h_{m'}|$$""",
-)
+    |h_m - h_{m'}|$$""")
 def leader_share(run: Run) -> np.ndarray:
     return share(contested(run) & run.records.led)

@@ -79,46 +79,36 @@ def exact(name: str) -> Callable[[Run], np.ndarray]:
     return lambda run: getattr(experiments.exact_of(run, experiments.SINGLE_EXPERT.dims), name)
 
 
-FORGETTING.claim(
-    "continual.proposition-4.forgetting",
+FORGETTING.charitable(
+    "proposition-4.forgetting",
     ALONE,
     equality(printed("forgetting"), margin=0.02, scale=task_gap),
-    role="charitable",
-    says=r"""A single expert's expected forgetting is (W - Delta) times the mean of r^t - r^tau, and so vanishes.
+    instead="exact.forgetting",
+).says(r"""A single expert's expected forgetting is (W - Delta) times the mean of r^t - r^tau, and so vanishes.
     $$\mathbb{E}[F_t] = \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left\{ \frac{r^t - r^\tau}{N} \sum_{n=1}^{N}
     \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{r^\tau - r^t}{N^2} \sum_{n \neq n'} \left\lVert \mathbf{w}_{n'}
-    - \mathbf{w}_n \right\rVert^2 \right\}$$""",
-    replaced_by="continual.exact.forgetting",
-)(experiments.metric("forgetting"))
-FORGETTING.claim(
-    "continual.exact.forgetting",
-    ALONE,
-    equality(exact("forgetting"), margin=0.02, scale=task_gap),
-    role="corrected",
-    where="replaces Proposition 4, Eq. (17)",
-    says=r"""A single expert's expected forgetting is what the exact moment recursion gives.
+    - \mathbf{w}_n \right\rVert^2 \right\}$$""")(experiments.metric("forgetting"))
+FORGETTING.replacement("exact.forgetting", ALONE, equality(exact("forgetting"), margin=0.02, scale=task_gap)).says(
+    r"""A single expert's expected forgetting is what the exact moment recursion gives.
     $$\mathbb{E}[F_t] = g_t - \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left( 2\, \text{tr}\, C_{t,\tau} +
     \mathbb{E}\left\lVert \mathbf{w}_\tau - \mathbf{w}_{n_\tau} \right\rVert^2 \right), \quad """
-    + COVARIANCES,
+    + COVARIANCES
 )(experiments.metric("forgetting"))
-GENERALIZATION_ERROR.claim(
-    "continual.proposition-4.generalization-error",
+GENERALIZATION_ERROR.charitable(
+    "proposition-4.generalization-error",
     ALONE,
     equality(lambda run: printed("generalization_error")(run)[-1], margin=0.02),
-    role="charitable",
-    says=r"""A single expert's expected overall generalization error after T rounds is r^T W + (1 - r^T) Delta.
-    $$\mathbb{E}[G_T] = \frac{r^T}{N} \sum_{n=1}^{N} \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{1 - r^T}{N^2}
-    \sum_{n \neq n'} \left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2$$""",
     labels=experiments.at_rounds(LAST),
-    replaced_by="continual.exact.generalization-error",
-)(experiments.metric("generalization_error", LAST))
-GENERALIZATION_ERROR.claim(
-    "continual.exact.generalization-error",
-    ALONE,
-    equality(exact("generalization_error"), margin=0.02),
-    role="corrected",
-    where="replaces Proposition 4, Eq. (18)",
-    says=r"""A single expert's expected overall generalization error is what the exact moment recursion gives.
+    instead="exact.generalization-error",
+).says(r"""A single expert's expected overall generalization error after T rounds is r^T W + (1 - r^T) Delta.
+    $$\mathbb{E}[G_T] = \frac{r^T}{N} \sum_{n=1}^{N} \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{1 - r^T}{N^2}
+    \sum_{n \neq n'} \left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2$$""")(
+    experiments.metric("generalization_error", LAST)
+)
+GENERALIZATION_ERROR.replacement(
+    "exact.generalization-error", ALONE, equality(exact("generalization_error"), margin=0.02)
+).says(
+    r"""A single expert's expected overall generalization error is what the exact moment recursion gives.
     $$\mathbb{E}[G_T] = g_T - \frac{2}{T} \sum_{\tau=1}^{T} \text{tr}\, C_{T,\tau}, \quad """
-    + COVARIANCES,
+    + COVARIANCES
 )(experiments.metric("generalization_error"))

@@ -81,45 +81,45 @@ def task_gap(run: Run) -> np.ndarray:
     return np.asarray(experiments.gaps_of(run).task_gap)[None]
 
 
-FORGETTING.claim(
-    "continual.theorem-1.forgetting",
+FORGETTING.charitable(
+    "theorem-1.forgetting",
     experiments.FIGURE_2.at(experiments.MANY),
     bound(at_most=printed("forgetting", *EARLY)),
-    role="charitable",
-    says="With more experts than tasks, expected forgetting during exploration is below the load bound of (19)."
-    + EQUATION_19,
     labels=experiments.at_rounds(*EARLY),
+).says(
+    "With more experts than tasks, expected forgetting during exploration is below the load bound of (19)."
+    + EQUATION_19
 )(experiments.metric("forgetting", *EARLY))
-DECAY.claim(
-    "continual.theorem-1.forgetting-decay",
+DECAY.charitable(
+    "theorem-1.forgetting-decay",
     experiments.FIGURE_2.at(experiments.MANY),
     equality(frozen_forgetting, margin=0.05, scale=task_gap),
-    role="charitable",
-    says=r"""After exploration nothing more is forgotten: E[F_t] = (T1 - 1)/(t - 1) E[F_T1] for t > T1.
-    $$\mathbb{E}[F_t] = \frac{T_1 - 1}{t - 1}\, \mathbb{E}[F_{T_1}], \quad T_1 < t \le T$$""",
     labels=experiments.at_rounds(*LATE),
-)(experiments.metric("forgetting", *LATE))
-GENERALIZATION_ERROR.claim(
-    "continual.theorem-1.generalization-error",
+).says(r"""After exploration nothing more is forgotten: E[F_t] = (T1 - 1)/(t - 1) E[F_T1] for t > T1.
+    $$\mathbb{E}[F_t] = \frac{T_1 - 1}{t - 1}\, \mathbb{E}[F_{T_1}], \quad T_1 < t \le T$$""")(
+    experiments.metric("forgetting", *LATE)
+)
+GENERALIZATION_ERROR.charitable(
+    "theorem-1.generalization-error",
     experiments.FIGURE_2.at(experiments.MANY),
     bound(at_most=printed("generalization_error", *LATE)),
-    role="charitable",
-    says=r"""
+    labels=experiments.at_rounds(*LATE),
+).says(r"""
     With more experts than tasks, the expected overall generalization error is below (20), for T from 100 to 2000.
     $$\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} \left\{ \frac{r^{L_{T_1}^{(m_\tau)}}}{N} \sum_{n=1}^{N}
     \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{1 - r^{L_{T_1}^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert
-    \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad 100 \le T \le 2000$$""",
-    labels=experiments.at_rounds(*LATE),
-)(experiments.metric("generalization_error", *LATE))
-GENERALIZATION_ERROR.claim(
-    "continual.theorem-1.generalization-error-early",
+    \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad 100 \le T \le 2000$$""")(
+    experiments.metric("generalization_error", *LATE)
+)
+GENERALIZATION_ERROR.literal(
+    "theorem-1.generalization-error-early",
     experiments.JUST_EXPLORED.at(experiments.MANY),
     bound(at_most=printed("generalization_error", *JUST_AFTER)),
-    role="literal",
-    says=r"""
+    labels=experiments.at_rounds(*JUST_AFTER),
+).says(r"""
     With more experts than tasks, the expected overall generalization error is below (20), for T from 50 to 100.
     $$\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} \left\{ \frac{r^{L_{T_1}^{(m_\tau)}}}{N} \sum_{n=1}^{N}
     \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{1 - r^{L_{T_1}^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert
-    \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad 50 \le T \le 100$$""",
-    labels=experiments.at_rounds(*JUST_AFTER),
-)(experiments.metric("generalization_error", *JUST_AFTER))
+    \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad 50 \le T \le 100$$""")(
+    experiments.metric("generalization_error", *JUST_AFTER)
+)

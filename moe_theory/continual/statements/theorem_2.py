@@ -84,50 +84,49 @@ def printed(name: str, *rounds: int, form: Callable[..., theory.Bound]) -> Calla
     return values
 
 
-EXPLORATION.claim(
-    "continual.theorem-2.exploration-forgetting",
+EXPLORATION.charitable(
+    "theorem-2.exploration-forgetting",
     experiments.JUST_EXPLORED_BY_FEW.at(experiments.FEW),
     bound(at_most=printed("forgetting", *EXPLORING, form=theory.theorem_1)),
-    role="charitable",
     where="Theorem 2, first line, Eq. (19)",
-    says="With fewer experts than tasks, expected forgetting during exploration is below the load bound of (19) "
-    "as well." + EQUATION_19,
     labels=experiments.at_rounds(*EXPLORING),
+).says(
+    "With fewer experts than tasks, expected forgetting during exploration is below the load bound of (19) "
+    "as well." + EQUATION_19
 )(experiments.metric("forgetting", *EXPLORING))
-FORGETTING.claim(
-    "continual.theorem-2.forgetting",
+FORGETTING.literal(
+    "theorem-2.forgetting",
     experiments.FIGURE_2.at(experiments.FEW),
     bound(at_most=printed("forgetting", *LATE, form=theory.theorem_2)),
-    role="literal",
-    says="With fewer experts than tasks, expected forgetting is below (21) as printed, for t from 100 to 2000."
-    + EQUATION_21,
     labels=experiments.at_rounds(*LATE),
+).says(
+    "With fewer experts than tasks, expected forgetting is below (21) as printed, for t from 100 to 2000." + EQUATION_21
 )(experiments.metric("forgetting", *LATE))
-FORGETTING.claim(
-    "continual.theorem-2.forgetting-exponent",
+FORGETTING.charitable(
+    "theorem-2.forgetting-exponent",
     experiments.FIGURE_2.at(experiments.FEW),
     bound(at_most=printed("forgetting", *LATE, form=corrected.theorem_2)),
-    role="charitable",
     where="Theorem 2, Eq. (21), third term as Appendix J derives it",
-    says="Expected forgetting after exploration is below (21) with r^(L_tau - L_T1) in its third term." + APPENDIX_21,
     labels=experiments.at_rounds(*LATE),
-)(experiments.metric("forgetting", *LATE))
-GENERALIZATION_ERROR.claim(
-    "continual.theorem-2.generalization-error",
+).says("Expected forgetting after exploration is below (21) with r^(L_tau - L_T1) in its third term." + APPENDIX_21)(
+    experiments.metric("forgetting", *LATE)
+)
+GENERALIZATION_ERROR.charitable(
+    "theorem-2.generalization-error",
     experiments.FIGURE_2.at(experiments.FEW),
     bound(at_most=printed("generalization_error", *LATE, form=theory.theorem_2)),
-    role="charitable",
-    says="With fewer experts than tasks, expected overall generalization error is below (22), for T from 100 to "
-    "2000." + EQUATION_22,
     labels=experiments.at_rounds(*LATE),
+).says(
+    "With fewer experts than tasks, expected overall generalization error is below (22), for T from 100 to "
+    "2000." + EQUATION_22
 )(experiments.metric("generalization_error", *LATE))
-GENERALIZATION_ERROR.claim(
-    "continual.theorem-2.generalization-error-appendix",
+GENERALIZATION_ERROR.literal(
+    "theorem-2.generalization-error-appendix",
     experiments.FIGURE_2.at(experiments.FEW),
     bound(at_most=printed("generalization_error", *LATE, form=functools.partial(theory.theorem_2, form="appendix"))),
-    role="literal",
     where="Theorem 2, Eq. (22) as Appendix J ends",
-    says="The expected overall generalization error is below the appendix's form of (22), with exponents lower by "
-    "1." + APPENDIX_22,
     labels=experiments.at_rounds(*LATE),
+).says(
+    "The expected overall generalization error is below the appendix's form of (22), with exponents lower by "
+    "1." + APPENDIX_22
 )(experiments.metric("generalization_error", *LATE))

@@ -45,24 +45,23 @@ ASSUMPTION = statement(
     does not say of what its own is: raw pixels of MNIST in [0, 1] have a variance near 0.1.""",
 )
 for name, words, power in (("sigma-0", "variance", 1.0), ("sigma-0-deviation", "deviation", 0.5)):
-    ASSUMPTION.claim(
-        f"deep.edge-figure-4.{name}",
+    ASSUMPTION.literal(
+        f"edge-figure-4.{name}",
         IMAGES,
         equality(SIGMA_0, margin=0.2),
-        role="literal",
         where=WHERE,
-        says=f"Across tasks an element of the normalised mean images has a {words} of 0.1, within 20 %."
-        r"$$\sigma_0 = 0.1$$",
         labels=[words],
-        replaced_by="deep.edge-figure-4.sigma-0-bound",
+        instead="edge-figure-4.sigma-0-bound",
+    ).says(
+        f"Across tasks an element of the normalised mean images has a {words} of 0.1, within 20 %."
+        r"$$\sigma_0 = 0.1$$"
     )(lambda run, power=power: np.asarray(run.records.variance[-1], np.float64) ** power)
 
 
-@ASSUMPTION.claim(
-    "deep.edge-figure-4.sigma-0-bound",
+@ASSUMPTION.ours(
+    "edge-figure-4.sigma-0-bound",
     IMAGES,
     identity(within=1e-6),
-    role="ours",
     where=f"replaces {WHERE}",
     labels=["sum of the elements' variances"],
 )
@@ -79,27 +78,19 @@ FEW_SERVERS = statement(
     says="With five servers all strategies miss the right one and have large errors on MNIST.",
     hypotheses=TASKS,
 )
-FEW_SERVERS.claim(
-    "deep.edge-figure-4.too-few",
-    EDGE_MNIST,
-    ordering(below=gains(ENOUGH, factor=0.5)),
-    role="literal",
-    where=WHERE,
-    says=r"""With 5 servers the adaptive gate fails too: its gain is less than half of that with 10.
+FEW_SERVERS.literal(
+    "edge-figure-4.too-few", EDGE_MNIST, ordering(below=gains(ENOUGH, factor=0.5)), where=WHERE, labels=EXISTING
+).says(r"""With 5 servers the adaptive gate fails too: its gain is less than half of that with 10.
     $$\mathbb{E}[G_T^{\text{existing}} - G_T^{\text{adaptive}} \mid M = 5] < \frac{1}{2}
-    \mathbb{E}[G_T^{\text{existing}} - G_T^{\text{adaptive}} \mid M = 10]$$""",
-    labels=EXISTING,
-)(gains(FEW))
-FEW_SERVERS.claim(
-    "deep.edge-figure-4.large-error",
+    \mathbb{E}[G_T^{\text{existing}} - G_T^{\text{adaptive}} \mid M = 10]$$""")(gains(FEW))
+FEW_SERVERS.literal(
+    "edge-figure-4.large-error",
     EDGE_MNIST,
     ordering(below=errors_of(FEW, "adaptive")),
-    role="literal",
     where=WHERE,
-    says=r"""The adaptive gate has a larger final error with 5 servers than with 10.
-    $$\mathbb{E}[G_T \mid M = 10] < \mathbb{E}[G_T \mid M = 5]$$""",
     labels=["adaptive"],
-)(errors_of(ENOUGH, "adaptive"))
+).says(r"""The adaptive gate has a larger final error with 5 servers than with 10.
+    $$\mathbb{E}[G_T \mid M = 10] < \mathbb{E}[G_T \mid M = 5]$$""")(errors_of(ENOUGH, "adaptive"))
 
 GAIN = statement(
     "figure-4-gain",
@@ -108,23 +99,19 @@ GAIN = statement(
     says="With ten servers Algorithm 1 is far better on MNIST than existing strategies.",
     hypotheses=TASKS,
 )
-GAIN.claim(
-    "deep.edge-figure-4.gain",
-    EDGE_MNIST,
-    ordering(below=errors_of(ENOUGH, *EXISTING)),
-    role="literal",
-    where=WHERE,
-    says=r"""With 10 servers the adaptive gate has a smaller final error than the nearest and the fastest server.
-    $$\mathbb{E}[G_T \mid \text{adaptive}] < \mathbb{E}[G_T \mid \text{existing}], \quad M = 10$$""",
-    labels=EXISTING,
-)(errors_of(ENOUGH, *("adaptive",) * len(EXISTING)))
-GAIN.claim(
-    "deep.edge-figure-4.chance",
+GAIN.literal(
+    "edge-figure-4.gain", EDGE_MNIST, ordering(below=errors_of(ENOUGH, *EXISTING)), where=WHERE, labels=EXISTING
+).says(r"""With 10 servers the adaptive gate has a smaller final error than the nearest and the fastest server.
+    $$\mathbb{E}[G_T \mid \text{adaptive}] < \mathbb{E}[G_T \mid \text{existing}], \quad M = 10$$""")(
+    errors_of(ENOUGH, *("adaptive",) * len(EXISTING))
+)
+GAIN.ours(
+    "edge-figure-4.chance",
     EDGE_MNIST,
     ordering(below=errors_of(ENOUGH, "uniform")),
-    role="ours",
     where=f"beside {WHERE}",
-    says=r"""With 10 servers the adaptive gate also has a smaller final error than a random server.
-    $$\mathbb{E}[G_T \mid \text{adaptive}] < \mathbb{E}[G_T \mid \text{uniform}], \quad M = 10$$""",
     labels=["uniform"],
-)(errors_of(ENOUGH, "adaptive"))
+).says(r"""With 10 servers the adaptive gate also has a smaller final error than a random server.
+    $$\mathbb{E}[G_T \mid \text{adaptive}] < \mathbb{E}[G_T \mid \text{uniform}], \quad M = 10$$""")(
+    errors_of(ENOUGH, "adaptive")
+)

@@ -88,26 +88,26 @@ for figure in FIGURES:
     among = rf"\quad M \in \{{{listed}\}}" if len(sizes) > 1 else rf"\quad M = {listed}"
     for panel in figure.panels:
         smaller = of_experts(panel.metric, sizes)
-        made.claim(
-            f"deep.{name}.moe-{panel.short}",
+        made.literal(
+            f"{name}.moe-{panel.short}",
             figure.experiment,
             ordering(below=of_experts(panel.metric, (1,) * len(sizes))),
-            role="literal",
             where=f"continual, {figure.where}",
-            says=f"With termination a Mixture-of-Experts (M = {listed}) ends with {panel.words} than a single expert."
-            rf"$$\mathbb{{E}}[{panel.symbol} \mid M] < \mathbb{{E}}[{panel.symbol} \mid M = 1], {among}$$",
             labels=by_size(sizes),
+        ).says(
+            f"With termination a Mixture-of-Experts (M = {listed}) ends with {panel.words} than a single expert."
+            rf"$$\mathbb{{E}}[{panel.symbol} \mid M] < \mathbb{{E}}[{panel.symbol} \mid M = 1], {among}$$"
         )(smaller)
-        made.claim(
-            f"deep.{name}.termination-{panel.short}",
+        made.literal(
+            f"{name}.termination-{panel.short}",
             figure.experiment,
             ordering(below=of_experts(panel.metric, sizes, terminate=False)),
-            role="literal",
             where=f"continual, {figure.where}",
-            says=f"Terminating the gate updates ends with {panel.words} than never terminating them (M = {listed})."
-            rf"$$\mathbb{{E}}[{panel.symbol} \mid \text{{terminate}}] < "
-            rf"\mathbb{{E}}[{panel.symbol} \mid \text{{no termination}}], {among}$$",
             labels=by_size(sizes),
+        ).says(
+            f"Terminating the gate updates ends with {panel.words} than never terminating them (M = {listed})."
+            rf"$$\mathbb{{E}}[{panel.symbol} \mid \text{{terminate}}] < "
+            rf"\mathbb{{E}}[{panel.symbol} \mid \text{{no termination}}], {among}$$"
         )(smaller)
 
 
@@ -135,39 +135,32 @@ LABEL = [f"M = {DRIVE_EXPERTS}"]
 BY_A_QUARTER = bound(at_least=lambda endless, ended: NECESSARY * final_error(ended))
 
 
-@FIGURE_3.claim(
-    "deep.drive.superfluous",
+@FIGURE_3.ours(
+    "drive.superfluous",
     AT_STRONG,
     bound(at_most=lambda endless, ended: final_error(ended), margin=0.1),
-    role="ours",
     where=f"replaces {KEY_DESIGN}",
-    says="Where gate steps move the router far, it freezes by itself: never terminating costs at most 10 % more error."
-    r"$$\mathbb{E}[G_T \mid \text{no termination}] \le 1.1\, \mathbb{E}[G_T \mid \text{terminate}]$$",
     labels=LABEL,
     hypotheses=[HIGH],
+).says(
+    "Where gate steps move the router far, it freezes by itself: never terminating costs at most 10 % more error."
+    r"$$\mathbb{E}[G_T \mid \text{no termination}] \le 1.1\, \mathbb{E}[G_T \mid \text{terminate}]$$"
 )
-@FIGURE_3.claim(
-    "deep.drive.strong",
+@FIGURE_3.ours(
+    "drive.strong",
     AT_STRONG,
     BY_A_QUARTER,
-    role="ours",
     where=KEY_DESIGN,
-    says="Where gate steps move the router far (kappa above 20), never terminating costs at least 25 % more error too."
-    + COSTS,
     labels=LABEL,
     hypotheses=[HIGH],
-    replaced_by="deep.drive.superfluous",
+    instead="drive.superfluous",
+).says(
+    "Where gate steps move the router far (kappa above 20), never terminating costs at least 25 % more error too."
+    + COSTS
 )
-@FIGURE_3.claim(
-    "deep.drive.weak",
-    AT_WEAK,
-    BY_A_QUARTER,
-    role="ours",
-    where=KEY_DESIGN,
-    says="Where gate steps move the router little (kappa below 10), never terminating costs at least 25 % more error."
-    + COSTS,
-    labels=LABEL,
-    hypotheses=[LOW],
+@FIGURE_3.ours("drive.weak", AT_WEAK, BY_A_QUARTER, where=KEY_DESIGN, labels=LABEL, hypotheses=[LOW]).says(
+    "Where gate steps move the router little (kappa below 10), never terminating costs at least 25 % more error."
+    + COSTS
 )
 def error_without_termination(endless: Run, ended: Run) -> np.ndarray:
     return final_error(endless)

@@ -28,33 +28,32 @@ for table, where, says, runs, sizes in (  # accuracy rises along the sizes, with
     made = statement(table, paper="continual", where=where, says=says, hypotheses=[EXPLORES])
     lower, higher, others = sizes[:-1], sizes[1:], tuple(sorted(sizes[1:]))
     endless = of_experts(average_accuracy, others, terminate=False)
-    made.claim(
-        f"deep.{table}.order",
+    made.literal(
+        f"{table}.order",
         runs,
         ordering(below=of_experts(average_accuracy, higher)),
-        role="literal",
         where=f"continual, {where}",
-        says=f"Average incremental accuracy, with termination, rises from M = {' to '.join(map(str, sizes))}."
-        f"$${' < '.join(ACCURACY % size for size in sizes)}$$",
         labels=[f"M = {one} below M = {other}" for one, other in zip(lower, higher, strict=True)],
+    ).says(
+        f"Average incremental accuracy, with termination, rises from M = {' to '.join(map(str, sizes))}."
+        f"$${' < '.join(ACCURACY % size for size in sizes)}$$"
     )(of_experts(average_accuracy, lower))
-    made.claim(
-        f"deep.{table}.termination",
+    made.literal(
+        f"{table}.termination",
         runs,
         ordering(below=of_experts(average_accuracy, others)),
-        role="literal",
         where=f"continual, {where}",
-        says="Without termination average incremental accuracy is below that of the same experts with it."
-        + BELOW % r"\text{terminate}",
         labels=by_size(others),
+    ).says(
+        "Without termination average incremental accuracy is below that of the same experts with it."
+        + BELOW % r"\text{terminate}"
     )(endless)
-    made.claim(
-        f"deep.{table}.below-one",
+    made.literal(
+        f"{table}.below-one",
         runs,
         ordering(below=of_experts(average_accuracy, (1,) * len(others))),
-        role="literal",
         where=f"continual, {where}",
-        says="Without termination average incremental accuracy is even below that of a single expert."
-        + BELOW % "M = 1",
         labels=by_size(others),
-    )(endless)
+    ).says("Without termination average incremental accuracy is even below that of a single expert." + BELOW % "M = 1")(
+        endless
+    )

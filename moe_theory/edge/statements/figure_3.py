@@ -30,24 +30,14 @@ BELOW_VARIANCE = statement(
     why=BLIND,
     instance="v = w, M = 30: kappa is 0.09, and the error per coordinate ends at 0.81.",
 )
-BELOW_VARIANCE.claim(
-    "edge.figure-3.below-variance",
-    BY_ENOUGH,
-    bound(at_most=VARIANCE),
-    role="literal",
-    says=r"""With M = 30, 50 or 70 servers the error ends below sigma_0^2 = 0.36, as a squared distance of models.
-    $$\mathbb{E}[G_T] \le \sigma_0^2 = 0.36, \quad M \in \{30, 50, 70\}$$""",
-    replaced_by="edge.figure-3.below-variance-per-coordinate",
-)(final_error)
-BELOW_VARIANCE.claim(
-    "edge.figure-3.below-variance-per-coordinate",
-    BY_ENOUGH,
-    bound(at_most=VARIANCE),
-    role="figure",
-    where="Sec. VI, Fig. 3 (a), G / p",
-    says=r"""With M = 30, 50 or 70 servers the error per coordinate ends below sigma_0^2 = 0.36.
-    $$\mathbb{E}\left[ \frac{G_T}{p} \right] \le \sigma_0^2 = 0.36, \quad M \in \{30, 50, 70\}$$""",
-)(per_coordinate)
+BELOW_VARIANCE.literal(
+    "figure-3.below-variance", BY_ENOUGH, bound(at_most=VARIANCE), instead="figure-3.below-variance-per-coordinate"
+).says(r"""With M = 30, 50 or 70 servers the error ends below sigma_0^2 = 0.36, as a squared distance of models.
+    $$\mathbb{E}[G_T] \le \sigma_0^2 = 0.36, \quad M \in \{30, 50, 70\}$$""")(final_error)
+BELOW_VARIANCE.figure(
+    "figure-3.below-variance-per-coordinate", BY_ENOUGH, bound(at_most=VARIANCE), where="Sec. VI, Fig. 3 (a), G / p"
+).says(r"""With M = 30, 50 or 70 servers the error per coordinate ends below sigma_0^2 = 0.36.
+    $$\mathbb{E}\left[ \frac{G_T}{p} \right] \le \sigma_0^2 = 0.36, \quad M \in \{30, 50, 70\}$$""")(per_coordinate)
 
 TOO_FEW = statement(
     "figure-3-too-few",
@@ -55,23 +45,14 @@ TOO_FEW = statement(
     says="Ten servers are too few to keep an idle one of the right kind, and the error stays higher.",
     hypotheses=SETTING,
 )
-TOO_FEW.claim(
-    "edge.figure-3.too-few",
-    TEN,
-    bound(at_least=VARIANCE),
-    role="figure",
-    where="Sec. VI, Fig. 3 (a), G / p",
-    says=r"""With M = 10 servers the error per coordinate stays above sigma_0^2 = 0.36.
-    $$\mathbb{E}\left[ \frac{G_T}{p} \right] \ge \sigma_0^2 = 0.36, \quad M = 10$$""",
-)(per_coordinate)
-TOO_FEW.claim(
-    "edge.figure-3.too-few-raw",
-    TEN,
-    bound(at_least=VARIANCE),
-    role="literal",
-    says=r"""With M = 10 servers the error, as a squared distance of models, stays above sigma_0^2 = 0.36.
-    $$\mathbb{E}[G_T] \ge \sigma_0^2 = 0.36, \quad M = 10$$""",
-)(final_error)
+TOO_FEW.figure(
+    "figure-3.too-few", TEN, bound(at_least=VARIANCE), where="Sec. VI, Fig. 3 (a), G / p"
+).says(r"""With M = 10 servers the error per coordinate stays above sigma_0^2 = 0.36.
+    $$\mathbb{E}\left[ \frac{G_T}{p} \right] \ge \sigma_0^2 = 0.36, \quad M = 10$$""")(per_coordinate)
+TOO_FEW.literal(
+    "figure-3.too-few-raw", TEN, bound(at_least=VARIANCE)
+).says(r"""With M = 10 servers the error, as a squared distance of models, stays above sigma_0^2 = 0.36.
+    $$\mathbb{E}[G_T] \ge \sigma_0^2 = 0.36, \quad M = 10$$""")(final_error)
 
 
 @statement(
@@ -81,7 +62,7 @@ TOO_FEW.claim(
     hypotheses=SETTING,
     why=BLIND,
     instance="v = w, M = 70: kappa is 0.04, and the error is 10.2 after 300 rounds and 12.0 after 3000.",
-).claim("edge.figure-3.decreases", BY_ENOUGH, ordering(below=error_at(300)), role="figure")
+).figure("figure-3.decreases", BY_ENOUGH, ordering(below=error_at(300)))
 def error_decreases(run: Run) -> np.ndarray:
     r"""With M = 30, 50 or 70 servers the error is lower at the end than after 300 rounds.
     $$\mathbb{E}[G_T] < \mathbb{E}[G_{300}], \quad M \in \{30, 50, 70\}$$"""
@@ -95,11 +76,10 @@ def error_decreases(run: Run) -> np.ndarray:
     hypotheses=SETTING,
     why=BLIND + " Then more servers mean fewer tasks each, and a slightly smaller error.",
     instance="Signals apart from the truths: kappa is 0.01; M = 50 ends at 9.88 and M = 70 at 9.80.",
-).claim(
-    "edge.figure-3.more-servers-are-slower",
+).figure(
+    "figure-3.more-servers-are-slower",
     ADAPTIVE.together("M = 50", "M = 70"),
     ordering(below=lambda fewer, more: final_error(more)),
-    role="figure",
     where="Sec. VI, Fig. 3 (a)",
     labels=["M = 70"],
 )
@@ -126,28 +106,17 @@ for server, cells, condition, models in (
     ("fastest", BY_FASTEST, "most powerful", "a squared distance"),
 ):
     given, grid = rf"\text{{{condition}}}", r"\quad M \in \{10, 30, 50, 70\}"
-    EXCEEDS.claim(
-        f"edge.figure-3.{server}-exceeds",
-        cells,
-        bound(at_least=SIGMA_0),
-        role="figure",
-        where="Sec. VI, Fig. 3 (b), G / p",
-        says=f"Always choosing the {condition} server ends with an error per coordinate above sigma_0 = 0.6, for every "
-        rf"M.$$\mathbb{{E}}\left[ \frac{{G_T}}{{p}} \,\middle|\, {given} \right] \ge \sigma_0 = 0.6, {grid}$$",
+    EXCEEDS.figure(
+        f"figure-3.{server}-exceeds", cells, bound(at_least=SIGMA_0), where="Sec. VI, Fig. 3 (b), G / p"
+    ).says(
+        f"Always choosing the {condition} server ends with an error per coordinate above sigma_0 = 0.6, for every "
+        rf"M.$$\mathbb{{E}}\left[ \frac{{G_T}}{{p}} \,\middle|\, {given} \right] \ge \sigma_0 = 0.6, {grid}$$"
     )(per_coordinate)
-    EXCEEDS.claim(
-        f"edge.figure-3.{server}-exceeds-raw",
-        cells,
-        bound(at_least=SIGMA_0),
-        role="literal",
-        says=f"Always choosing the {condition} server ends with {models} above sigma_0 = 0.6, for every M."
-        rf"$$\mathbb{{E}}[G_T \mid {given}] \ge \sigma_0 = 0.6, {grid}$$",
+    EXCEEDS.literal(f"figure-3.{server}-exceeds-raw", cells, bound(at_least=SIGMA_0)).says(
+        f"Always choosing the {condition} server ends with {models} above sigma_0 = 0.6, for every M."
+        rf"$$\mathbb{{E}}[G_T \mid {given}] \ge \sigma_0 = 0.6, {grid}$$"
     )(final_error)
-    INCREASES.claim(
-        f"edge.figure-3.{server}-increases",
-        cells,
-        ordering(below=final_error),
-        role="figure",
-        says=f"Under the {condition.replace(' ', '-')}-server strategy the error is higher at the end than after 100 "
-        rf"rounds, for every M.$$\mathbb{{E}}[G_{{100}} \mid {given}] < \mathbb{{E}}[G_T \mid {given}], {grid}$$",
+    INCREASES.figure(f"figure-3.{server}-increases", cells, ordering(below=final_error)).says(
+        f"Under the {condition.replace(' ', '-')}-server strategy the error is higher at the end than after 100 "
+        rf"rounds, for every M.$$\mathbb{{E}}[G_{{100}} \mid {given}] < \mathbb{{E}}[G_T \mid {given}], {grid}$$"
     )(error_at(100))

@@ -16,7 +16,7 @@ from moe_theory.verify.statement import rate, statement
     \mathcal{O}(\sigma_0), \quad \mathbf{w}, \tilde{\mathbf{w}} \in \mathcal{W}_n$$""",
     hypotheses=EXPLORES,
     note="Its proof leaves out that strengths beta_t differ, and lets the noise columns vanish faster than sigma_0^2.",
-).claim("edge.lemma-2.outputs", BY_SCALE, rate(at_least=1), role="literal")
+).literal("lemma-2.outputs", BY_SCALE, rate(at_least=1))
 def output_gap(run: Run) -> np.ndarray:
     r"""Two tasks of one cluster have gate outputs within O(sigma_0) of each other, in root mean square.
     $$\left( \mathbb{E}\left\lvert h_m(\mathbf{X}, \theta_t^{(m)}) - h_m(\tilde{\mathbf{X}},

@@ -17,7 +17,7 @@ def largest_step(run: Run, name: str, sign: int) -> np.ndarray:
     where="Appendix C, Lemma 3, first case",
     says="Up to T1 completing a task lowers the expert's own output for its signal by O(sigma_0).",
     hypotheses=EXPLORES,
-).claim("edge.lemma-3.own", BY_SCALE, rate(at_least=1), role="literal", where="Lemma 3, first case")
+).literal("lemma-3.own", BY_SCALE, rate(at_least=1), where="Lemma 3, first case")
 def own_step(run: Run) -> np.ndarray:
     r"""Completing a task of kind n lowers the expert's own output <theta, v_n> by O(sigma_0), in all rounds up to T1.
     $$\left\langle \theta_t^{(m)} - \theta_{t-1}^{(m)}, \mathbf{v}_n \right\rangle = -\mathcal{O}(\sigma_0)
@@ -29,7 +29,7 @@ OTHERS = r"""$$\left\langle \theta_t^{(m)} - \theta_{t-1}^{(m)}, \mathbf{v}_n \r
 \quad \text{if another expert completes a task of } \mathcal{W}_n \text{ at } t \le T_1$$"""
 LEMMA_3_OTHERS = statement(
     "lemma-3-others",
-    where="Appendix C, Lemma 3, second case",
+    where="Lemma 3, second case",
     says="Up to T1 it raises every other expert's output for that signal by O(sigma_0 / M)."
     + OTHERS % r"M^{-1} \sigma_0",
     hypotheses=EXPLORES,
@@ -38,22 +38,11 @@ LEMMA_3_OTHERS = statement(
 )
 
 
-@LEMMA_3_OTHERS.claim(
-    "edge.lemma-3.others-scale",
-    BY_SCALE,
-    rate(at_least=1),
-    role="literal",
-    where="Lemma 3, second case",
-    says="It raises every other expert's output <theta, v_n> by O(sigma_0), in all rounds up to T1."
-    + OTHERS % r"\sigma_0",
+@LEMMA_3_OTHERS.literal("lemma-3.others-scale", BY_SCALE, rate(at_least=1)).says(
+    "It raises every other expert's output <theta, v_n> by O(sigma_0), in all rounds up to T1." + OTHERS % r"\sigma_0"
 )
-@LEMMA_3_OTHERS.claim(
-    "edge.lemma-3.others",
-    BY_SERVERS,
-    rate(at_most=-1),
-    role="literal",
-    where="Lemma 3, second case",
-    says="It raises every other expert's output <theta, v_n> by O(1/M), in all rounds up to T1." + OTHERS % "M^{-1}",
+@LEMMA_3_OTHERS.literal("lemma-3.others", BY_SERVERS, rate(at_most=-1)).says(
+    "It raises every other expert's output <theta, v_n> by O(1/M), in all rounds up to T1." + OTHERS % "M^{-1}"
 )
 def step_of_others(run: Run) -> np.ndarray:
     return largest_step(run, "others_change", 1)
@@ -64,12 +53,8 @@ def step_of_others(run: Run) -> np.ndarray:
     where="Appendix C, Lemma 3, proof",
     says="The gates' gradients cancel when summed over experts.",
     hypotheses=EXPLORES,
-).claim(
-    "edge.lemma-3.sum",
-    SCALING.over([scale_name(scale) for scale in SCALES]),
-    identity(within=1e-3),
-    role="charitable",
-    where="Lemma 3, proof",
+).charitable(
+    "lemma-3.sum", SCALING.over([scale_name(scale) for scale in SCALES]), identity(within=1e-3), where="Lemma 3, proof"
 )
 def gate_drift(run: Run) -> np.ndarray:
     r"""Gate steps sum to zero over the experts, and so in every round do the gates, relative to their largest entry.

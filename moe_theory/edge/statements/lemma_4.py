@@ -13,7 +13,7 @@ from moe_theory.verify.statement import rate, statement
     says=r"""Up to T1 no gate has an entry above O(sigma_0^0.5).
     $$\left\lVert \theta_t^{(m)} \right\rVert_\infty = \mathcal{O}(\sigma_0^{1/2}), \quad 1 \le t \le T_1$$""",
     hypotheses=EXPLORES,
-).claim("edge.lemma-4.gates", BY_SCALE, rate(at_least=0.5), role="literal", where="Lemma 4")
+).literal("lemma-4.gates", BY_SCALE, rate(at_least=0.5), where="Lemma 4")
 def largest_gate(run: Run) -> np.ndarray:
     r"""Up to T1 the gates stay O(sigma_0^(1/2)) in every entry.
     $$\left\lVert \theta_t^{(m)} \right\rVert_\infty = \mathcal{O}(\sigma_0^{1/2}), \quad 1 \le t \le T_1$$"""

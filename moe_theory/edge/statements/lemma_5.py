@@ -28,7 +28,7 @@ def gaps_of_pairs(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}(\delta_\Theta), \quad
     \delta_\Theta = \left\lvert h_m - h_{m'} \right\rvert = o(1)$$""",
     hypotheses=SETTING,
-).claim("edge.lemma-5.upper", PAIRS, identity(within=TOLERANCE), role="charitable", where="Lemma 5, first case")
+).charitable("lemma-5.upper", PAIRS, identity(within=TOLERANCE), where="Lemma 5, first case")
 def lipschitz_excess(run: Run) -> np.ndarray:
     r"""|pi_m - pi_m'| is at most half of |h_m - h_m'|, for all pairs of experts.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert \le \frac{1}{2} \left\lvert h_m - h_{m'} \right\rvert$$"""
@@ -52,13 +52,12 @@ LEMMA_5_APART = statement(
 )
 
 
-@LEMMA_5_APART.claim(
-    "edge.lemma-5.lower",
+@LEMMA_5_APART.literal(
+    "lemma-5.lower",
     PAIRS,
     identity(within=TOLERANCE),
-    role="literal",
     where="Lemma 5, proof of the second case",
-    replaced_by="edge.lemma-5.lower-of-the-smaller",
+    instead="lemma-5.lower-of-the-smaller",
 )
 def printed_shortfall(run: Run) -> np.ndarray:
     r"""|pi_m - pi_m'| is at least pi_m' |h_m - h_m'|, for all ordered pairs of experts.
@@ -67,12 +66,8 @@ def printed_shortfall(run: Run) -> np.ndarray:
     return np.maximum(other * gap - difference, 0).max(axis=(0, 1))
 
 
-@LEMMA_5_APART.claim(
-    "edge.lemma-5.lower-of-the-smaller",
-    PAIRS,
-    identity(within=TOLERANCE),
-    role="corrected",
-    where="replaces Lemma 5, second case",
+@LEMMA_5_APART.replacement(
+    "lemma-5.lower-of-the-smaller", PAIRS, identity(within=TOLERANCE), where="replaces Lemma 5, second case"
 )
 def smaller_shortfall(run: Run) -> np.ndarray:
     r"""|pi_m - pi_m'| is at least min(pi_m, pi_m') |h_m - h_m'|, for all pairs of experts.

@@ -17,12 +17,8 @@ from moe_theory.verify.statement import probability, statement
     another expert may outbid it for that kind alone. And the proof turns a bound from above, O(sigma_0^0.5), into
     Omega(sigma_0^0.5).""",
     note="M = 10 is among the runs, and the paper asks for M > N = 10 where the router is to converge.",
-).claim(
-    "edge.lemma-6.order",
-    ADAPTIVE.over("num_experts", 10, 50),
-    probability(at_most=FAILURE),
-    role="literal",
-    where="Lemma 6, Eq. (27)",
+).literal(
+    "lemma-6.order", ADAPTIVE.over("num_experts", 10, 50), probability(at_most=FAILURE), where="Lemma 6, Eq. (27)"
 )
 def any_disorder(run: Run) -> np.ndarray:
     r"""At T1 an expert whose output is largest for kind n has its largest probability there, but for chance delta.

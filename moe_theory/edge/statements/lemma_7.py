@@ -8,7 +8,7 @@ from moe_theory.verify.statement import probability, rate, statement
 
 LEMMA_7 = statement(
     "lemma-7",
-    where="Appendix C, Lemma 7, Eq. (29)",
+    where="Lemma 7, Eq. (29)",
     says=r"""When exploration ends every expert has had a share of the tasks within O(eta^0.5 / M) of 1/M, except with
     probability delta.
     $$\left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert = \mathcal{O}(\eta^{1/2} M^{-1})$$""",
@@ -21,28 +21,19 @@ LEMMA_7 = statement(
 )
 
 
-@LEMMA_7.claim(
-    "edge.lemma-7.learning-rate",
-    BY_RATE,
-    rate(at_least=0.5),
-    role="literal",
-    where="Lemma 7, Eq. (29)",
-    says=r"""At T1 every expert's share of the tasks is within O(eta^(1/2)) of 1/M, for small eta.
-    $$\left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert = \mathcal{O}(\eta^{1/2}), \quad m \in \mathbb{M}$$""",
-)
-@LEMMA_7.claim("edge.lemma-7.loads", BY_SERVERS, rate(at_most=-1), role="literal", where="Lemma 7, Eq. (29)")
+@LEMMA_7.literal(
+    "lemma-7.learning-rate", BY_RATE, rate(at_least=0.5)
+).says(r"""At T1 every expert's share of the tasks is within O(eta^(1/2)) of 1/M, for small eta.
+    $$\left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert = \mathcal{O}(\eta^{1/2}), \quad m \in \mathbb{M}$$""")
+@LEMMA_7.literal("lemma-7.loads", BY_SERVERS, rate(at_most=-1))
 def largest_gap(run: Run) -> np.ndarray:
     r"""At T1 every expert's share of the tasks is within O(1/M) of 1/M.
     $$\left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert = \mathcal{O}(M^{-1}), \quad m \in \mathbb{M}$$"""
     return explored(run, "load_gap")[-1]
 
 
-@LEMMA_7.claim(
-    "edge.lemma-7.hoeffding",
-    BY_SERVERS,
-    probability(at_most=FAILURE),
-    role="step",
-    where="Lemma 7, proof: 1 - 2 M exp(-2 eps^2 T1)",
+@LEMMA_7.step(
+    "lemma-7.hoeffding", BY_SERVERS, probability(at_most=FAILURE), where="Lemma 7, proof: 1 - 2 M exp(-2 eps^2 T1)"
 )
 def exceeds_hoeffding(run: Run) -> np.ndarray:
     r"""At T1 every expert's share is within Hoeffding's eps = (ln(2M/delta) / (2 T1))^(1/2), but for chance delta.

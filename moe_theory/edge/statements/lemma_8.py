@@ -10,29 +10,19 @@ GAP = r"""$$\left\lVert \theta_{T_1}^{(m)} - \theta_{T_1}^{(m')} \right\rVert_\i
 \quad m \neq m'$$"""
 LEMMA_8 = statement(
     "lemma-8",
-    where="Appendix C, Lemma 8",
+    where="Lemma 8",
     says="When exploration ends the gates of two experts differ by O(eta^-0.5 sigma_0) in every entry."
     + GAP % r"\eta^{-1/2} \sigma_0",
     hypotheses=EXPLORES,
 )
 
 
-@LEMMA_8.claim(
-    "edge.lemma-8.learning-rate",
-    BY_RATE,
-    rate(at_least=-0.5),
-    role="literal",
-    where="Lemma 8",
-    says="At T1 the gates of two experts are within O(eta^(-1/2)) of each other in every entry, for small eta."
-    + GAP % r"\eta^{-1/2}",
+@LEMMA_8.literal("lemma-8.learning-rate", BY_RATE, rate(at_least=-0.5)).says(
+    "At T1 the gates of two experts are within O(eta^(-1/2)) of each other in every entry, for small eta."
+    + GAP % r"\eta^{-1/2}"
 )
-@LEMMA_8.claim(
-    "edge.lemma-8.scale",
-    BY_SCALE,
-    rate(at_least=1),
-    role="literal",
-    where="Lemma 8",
-    says="At T1 the gates of two experts are within O(sigma_0) of each other in every entry." + GAP % r"\sigma_0",
+@LEMMA_8.literal("lemma-8.scale", BY_SCALE, rate(at_least=1)).says(
+    "At T1 the gates of two experts are within O(sigma_0) of each other in every entry." + GAP % r"\sigma_0"
 )
 def largest_difference(run: Run) -> np.ndarray:
     return explored(run, "gate_gap")[-1]

@@ -17,7 +17,7 @@ LEMMA_9_SETTLED = statement(
     note="""The paper takes it from Propositions 2 and 3 without a proof of its own; judged by the models' moves, which
     decide it.""",
 )
-LEMMA_9_SETTLED.also("edge.proposition-3.experts", role="literal")
+LEMMA_9_SETTLED.also("proposition-3.experts", role="literal")
 
 
 def history_sum(run: Run) -> np.ndarray:
@@ -44,11 +44,10 @@ def history_sum(run: Run) -> np.ndarray:
     instance="Uniform routing, M = 10, t = 60, signals along the truths: the error is 9.7, and (34) gives 8.4.",
     corrected="""Where tasks do not decide their routes, a single expert's exact recursion for the moments of its model,
     with its signal column, at each expert's own load: `edge.exact.nearest`.""",
-).claim(
-    "edge.lemma-9.history",
+).charitable(
+    "lemma-9.history",
     FIRST_TASKS,
     equality(history_sum, margin=0.02),
-    role="charitable",
     where="Lemma 9, Eq. (34)",
     labels=[f"t = {HISTORY.num_rounds}"],
 )

@@ -51,43 +51,42 @@ QUANTILE = statement(
     corrected=f"The binomial's own quantile.$${BINOMIAL_QUANTILE}$$",
     witness="proposition_1.py",
 )
-QUANTILE.claim(
-    "edge.proposition-1.normal-quantile",
+QUANTILE.literal(
+    "proposition-1.normal-quantile",
     FIRST_TASKS,
     AT_MOST_DELTA,
-    role="literal",
-    says="A kind of task arrives more than M_th times in d_u rounds with probability at most delta, with (16) as it is."
-    f"$${TAIL % ('M_{th}', NORMAL_QUANTILE)}$$",
     labels=[f"M_th = {NORMAL:.3g}"],
-    replaced_by="edge.proposition-1.binomial-quantile",
+    instead="proposition-1.binomial-quantile",
+).says(
+    "A kind of task arrives more than M_th times in d_u rounds with probability at most delta, with (16) as it is."
+    f"$${TAIL % ('M_{th}', NORMAL_QUANTILE)}$$"
 )(overfull(NORMAL))
-QUANTILE.claim(
-    "edge.proposition-1.normal-quantile-rounded-up",
+QUANTILE.literal(
+    "proposition-1.normal-quantile-rounded-up",
     FIRST_TASKS,
     AT_MOST_DELTA,
-    role="literal",
     where="Proposition 1, Eq. (16), to whole experts",
-    says="The same for M_th rounded up to whole experts, at this delta; for small delta it fails too."
-    f"$${TAIL % (CEILING, NORMAL_QUANTILE)}$$",
     labels=[f"M_th = {ROUNDED}"],
+).says(
+    "The same for M_th rounded up to whole experts, at this delta; for small delta it fails too."
+    f"$${TAIL % (CEILING, NORMAL_QUANTILE)}$$"
 )(overfull(ROUNDED))
-QUANTILE.claim(
-    "edge.proposition-1.binomial-quantile",
+QUANTILE.replacement(
+    "proposition-1.binomial-quantile",
     FIRST_TASKS,
     AT_MOST_DELTA,
-    role="corrected",
     where="replaces Proposition 1, Eq. (16)",
-    says="A kind of task arrives more than M_th times in d_u rounds with probability at most delta, M_th binomial."
-    f"$${TAIL % ('M_{th}', BINOMIAL_QUANTILE)}$$",
     labels=[f"M_th = {BINOMIAL}"],
+).says(
+    "A kind of task arrives more than M_th times in d_u rounds with probability at most delta, M_th binomial."
+    f"$${TAIL % ('M_{th}', BINOMIAL_QUANTILE)}$$"
 )(overfull(BINOMIAL))
 
 
-@QUANTILE.claim(
-    "edge.proposition-1.arriving-task",
+@QUANTILE.replacement(
+    "proposition-1.arriving-task",
     FIRST_TASKS,
     AT_MOST_DELTA,
-    role="corrected",
     where="replaces Proposition 1, Eq. (16), for the task that arrives",
     labels=[f"{SERVING} specialists"],
 )
@@ -107,13 +106,7 @@ def is_unserved(run: Run) -> np.ndarray:
     M = \Omega\left( N M_{th} \ln(1/\delta) \right)$$""",
     hypotheses=ENOUGH_SERVERS,
     note="The proof lets every expert choose its kind by itself and evenly, though all follow the same tasks.",
-).claim(
-    "edge.proposition-1.specialists",
-    PAST_T1,
-    AT_MOST_DELTA,
-    role="literal",
-    where="Proposition 1, proof: M_n has M_th members",
-)
+).literal("proposition-1.specialists", PAST_T1, AT_MOST_DELTA, where="Proposition 1, proof: M_n has M_th members")
 def too_few_specialists(run: Run) -> np.ndarray:
     r"""Past T1, with M = N M_th ln(1/delta), fewer than M_th specialise in the arriving kind: at most delta.
     $$\mathbb{P}\left[ \left\lvert \mathcal{M}_n \right\rvert < M_{th} \right] \le \delta,
@@ -128,7 +121,7 @@ def too_few_specialists(run: Run) -> np.ndarray:
     probability. $$\mathbb{P}\left[ \exists\, m \in \mathcal{M}_n : \gamma_t^{(m)} = 1 \right] = 1 - o(1),
     \quad \mathbf{w}_t \in \mathcal{W}_n$$""",
     hypotheses=ENOUGH_SERVERS,
-).claim("edge.proposition-1.availability", PAST_T1, AT_MOST_DELTA, role="literal")
+).literal("proposition-1.availability", PAST_T1, AT_MOST_DELTA)
 def no_idle_specialist(run: Run) -> np.ndarray:
     r"""Past T1, with M = N M_th ln(1/delta), no idle one specialises in the arriving kind: at most delta.
     $$\mathbb{P}\left[ \gamma_t^{(m)} = 0 \text{ for all } m \in \mathcal{M}_n \right] \le \delta,

@@ -22,12 +22,8 @@ def probabilities_of(run: Run) -> np.ndarray:
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}(\sigma_0), \quad m, m' \in \mathcal{M}_n$$""",
     hypotheses=CONVERGES,
     note="Judged at sigma_0 = 0.6 with 1 for the constant: the limit is not taken.",
-).claim(
-    "edge.proposition-2.same-set",
-    BY_EXPLORED,
-    probability(at_most=FAILURE),
-    role="literal",
-    where="Proposition 2, Eq. (17), first line",
+).literal(
+    "proposition-2.same-set", BY_EXPLORED, probability(at_most=FAILURE), where="Proposition 2, Eq. (17), first line"
 )
 def same_gaps(run: Run) -> np.ndarray:
     r"""Past T1 all specialists of the arriving kind have gate probabilities within sigma_0, but for chance delta.
@@ -56,13 +52,12 @@ OTHER_SET = statement(
 )
 
 
-@OTHER_SET.claim(
-    "edge.proposition-2.other-set",
+@OTHER_SET.literal(
+    "proposition-2.other-set",
     BY_EXPLORED,
     probability(at_most=FAILURE),
-    role="literal",
     where="Proposition 2, Eq. (17), second line",
-    replaced_by="edge.proposition-2.share",
+    instead="proposition-2.share",
 )
 def other_gaps(run: Run) -> np.ndarray:
     r"""Past T1 specialists and other experts have gate probabilities sigma_0^(1/2) apart, but for chance delta.
@@ -75,12 +70,8 @@ def other_gaps(run: Run) -> np.ndarray:
     return np.min(np.where(is_pair, gaps, np.inf), axis=(0, 1)) < CONSTANT * SIGMA_0**0.5
 
 
-@OTHER_SET.claim(
-    "edge.proposition-2.share",
-    BY_EXPLORED,
-    identity(within=1e-6),
-    role="corrected",
-    where="replaces Proposition 2, Eq. (17), second line",
+@OTHER_SET.replacement(
+    "proposition-2.share", BY_EXPLORED, identity(within=1e-6), where="replaces Proposition 2, Eq. (17), second line"
 )
 def share_excess(run: Run) -> np.ndarray:
     r"""Probabilities sum to 1: some specialist's is at most 1 / |M_n|, and its gap to any smaller one.
@@ -98,12 +89,8 @@ statement(
     $$m_t \in \mathcal{M}_{n_t}, \quad t > T_1$$""",
     hypotheses=CONVERGES,
     note="Judged at sigma_0 = 0.6 and delta = 0.05: the limit is not taken.",
-).claim(
-    "edge.proposition-2.routing",
-    BY_EXPLORED,
-    bound(at_most=FAILURE),
-    role="literal",
-    says="Past T1 at most a fraction delta of the tasks goes to an expert that specialises in another kind, or in none."
+).literal("proposition-2.routing", BY_EXPLORED, bound(at_most=FAILURE)).says(
+    "Past T1 at most a fraction delta of the tasks goes to an expert that specialises in another kind, or in none."
     r"""$$\mathbb{E}\, \frac{1}{T - T_1} \sum_{t = T_1 + 1}^{T} \mathbb{1}\{ m_t \notin \mathcal{M}_{n_t} \}
-    \le \delta$$""",
+    \le \delta$$"""
 )(misrouted_share)

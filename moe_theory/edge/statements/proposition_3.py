@@ -20,7 +20,7 @@ DRIFT = 3.0  # of sigma_0^2, a wide reading of O(): truths of a cluster are abou
     one task of another cluster moves a model by the order of sigma_0.""",
     instance="In Fig. 3's settings, M = 30, some entry moves by more than 3 sigma_0^2 in every run.",
     note="(18) measures from a T_2 that the paper does not define; read as T1.",
-).claim("edge.proposition-3.experts", BY_EXPLORED, probability(at_most=FAILURE), role="literal")
+).literal("proposition-3.experts", BY_EXPLORED, probability(at_most=FAILURE))
 def has_drifted(run: Run) -> np.ndarray:
     r"""From T1 to T no expert's model moves by more than 3 sigma_0^2 in any entry, but for chance delta.
     $$\mathbb{P}\left[ \underset{m \in \mathbb{M}}{\max}

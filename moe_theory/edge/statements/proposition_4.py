@@ -60,34 +60,22 @@ for server, cells, offloading, mixture in (
     ("fastest", BY_FASTEST, "most-powerful", "(22)"),
 ):
     under = f"Under the {offloading}-server strategy the expected error"
-    PROPOSITION_4.claim(
-        f"edge.proposition-4.{server}",
-        cells,
-        equality(by(theory.proposition_4), margin=0.02),
-        role="charitable",
-        says=f"{under} is {mixture}.{EQUATION_22}",
-        replaced_by=f"edge.exact.{server}",
+    PROPOSITION_4.charitable(
+        f"proposition-4.{server}", cells, equality(by(theory.proposition_4), margin=0.02), instead=f"exact.{server}"
+    ).says(f"{under} is {mixture}.{EQUATION_22}")(observed)
+    PROPOSITION_4.replacement(f"exact.{server}", cells, equality(exact, margin=0.02)).says(
+        f"{under} given the loads is the exact moment recursion's.{BY_LOADS}"
     )(observed)
-    PROPOSITION_4.claim(
-        f"edge.exact.{server}",
-        cells,
-        equality(exact, margin=0.02),
-        role="corrected",
-        where="replaces Proposition 4, Eq. (22)",
-        says=f"{under} given the loads is the exact moment recursion's.{BY_LOADS}",
-    )(observed)
-PROPOSITION_4.claim(
-    "edge.proposition-4.nearest-own-task",
+PROPOSITION_4.replacement(
+    "proposition-4.nearest-own-task",
     BY_NEAREST,
     equality(by(corrected.proposition_4), margin=0.02),
-    role="corrected",
     where="Lemma 9, Eq. (34), summed",
-    says=r"""The same with the own-task term of (34), which (22) forgets.
+    instead="exact.nearest",
+).says(r"""The same with the own-task term of (34), which (22) forgets.
     $$\mathbb{E}[G_T] = \frac{1}{T} \sum_{t=1}^{T} r^{L_T^{(m_t)}} \left\lVert \mathbf{w}_t \right\rVert^2 +
     \frac{1}{T} \sum_{t=1}^{T} \left( 1 - \frac{1}{L_T^{(m_t)}} \right) \left( 1 - r^{L_T^{(m_t)}} \right)
-    \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2$$""",
-    replaced_by="edge.exact.nearest",
-)(observed)
+    \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2$$""")(observed)
 
 statement(
     "proposition-4-limit",
@@ -98,11 +86,11 @@ statement(
     its task's truth gives the features a preferred direction, and another fixed point.""",
     instance="Nearest server, M = 10, T = 3000: with signals along the truths the error is 12.2, the gap 10.2.",
     corrected="The limit is that of a single expert's recursion, with its signal column." + BY_LOADS,
-).claim(
-    "edge.proposition-4.limit",
+).charitable(
+    "proposition-4.limit",
     NEAREST.over("num_experts", 10),
     equality(lambda run: np.asarray(experiments.gaps_of(run).task_gap), margin=0.02),
-    role="charitable",
-    says=f"With a long horizon the nearest-server strategy's error approaches the gap between two random tasks.{LIMIT}",
-    replaced_by="edge.exact.nearest",
-)(observed)
+    instead="exact.nearest",
+).says(f"With a long horizon the nearest-server strategy's error approaches the gap between two random tasks.{LIMIT}")(
+    observed
+)

@@ -64,23 +64,18 @@ THEOREM_1 = statement(
     note="""With any constant in O(sigma_0^2) random routing satisfies (23) too, for the task gap is of that order
     itself; so the gap inside a cluster is put for it, which is our reading.""",
 )
-THEOREM_1.claim(
-    "edge.theorem-1.generalization-error",
+THEOREM_1.literal(
+    "theorem-1.generalization-error",
     BY_EXPLORED,
     below(theory.theorem_1),
-    role="literal",
-    says="With M = 30 or 50 the expected error is below (23), with the gap inside a cluster for its O(sigma_0^2)."
-    + EQUATION_23,
-    replaced_by="edge.theorem-1.early-tasks-keep-their-error",
+    instead="theorem-1.early-tasks-keep-their-error",
+).says(
+    "With M = 30 or 50 the expected error is below (23), with the gap inside a cluster for its O(sigma_0^2)."
+    + EQUATION_23
 )(final_error)
-THEOREM_1.claim(
-    "edge.theorem-1.early-tasks-keep-their-error",
-    BY_EXPLORED,
-    below(corrected.theorem_1),
-    role="corrected",
-    where="replaces Theorem 1, Eq. (23)",
-    says="Tasks up to T1 keep blind routing's error; later ones, if the router specialises by then, have the floor."
-    + EARLY_TASKS_KEEP,
+THEOREM_1.replacement("theorem-1.early-tasks-keep-their-error", BY_EXPLORED, below(corrected.theorem_1)).says(
+    "Tasks up to T1 keep blind routing's error; later ones, if the router specialises by then, have the floor."
+    + EARLY_TASKS_KEEP
 )(final_error)
 
 THEOREM_1_LIMIT = statement(
@@ -98,13 +93,9 @@ statement(
     where="Sec. V, after Theorem 1",
     says="Algorithm 1 ends with a much smaller error than strategies that do not look at the task.",
     hypotheses=(*SETTING, SUFFICIENT),
-).claim(
-    "edge.theorem-1.beats-blind-routing",
-    BY_ENOUGH,
-    ordering(below=blind_error),
-    role="charitable",
-    says=r"""Algorithm 1 ends below the exact error of routing that is blind to the task but has the same loads.
+).charitable(
+    "theorem-1.beats-blind-routing", BY_ENOUGH, ordering(below=blind_error)
+).says(r"""Algorithm 1 ends below the exact error of routing that is blind to the task but has the same loads.
     $$\mathbb{E}[G_T \mid \text{Algorithm 1}] < \mathbb{E} \sum_{m \in \mathbb{M}}
     \frac{L_T^{(m)}}{T}\, g\left( L_T^{(m)} \right),
-    \quad g(L) = \text{a single expert's exact error after } L \text{ tasks}$$""",
-)(final_error)
+    \quad g(L) = \text{a single expert's exact error after } L \text{ tasks}$$""")(final_error)

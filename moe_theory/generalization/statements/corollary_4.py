@@ -13,31 +13,32 @@ from moe_theory.verify.statement import alike, identity, statement
 NUM_SAMPLES = 10**10  # at which Lemma 2's p^2 outputs no longer make the bound vacuous
 
 
-@statement(
+COROLLARY_4 = statement(
     "corollary-4",
     where="Corollary 4, Eq. (9)",
     says="Theorem 1 holds for network experts and routers with Lemma 3 and Lemma 2 in place of their complexities.",
     hypotheses=[DEFINITION_1],
-    why="""With the constant 1 in front it fails as Theorem 1 does: experts that share the inputs among them fit
-    sqrt(T) times as much as one. What is tested is one T alone, which leaves it open for larger constants; as T grows
-    the excess does too in closed form, 1.5 times the bound at T = 64 and m = 10^10, 13.5 times at T = 4096 and
-    m = 10^18, and a claim along such a grid would decide it.""",
+    why="""With the constant 1 in front it fails as Theorem 1 does: experts that share the inputs among them fit sqrt(T)
+    times as much as one. What is tested is one T alone, which leaves it open for larger constants; as T grows the
+    excess does too in closed form, 1.5 times the bound at T = 64 and m = 10^10, 13.5 times at T = 4096 and m = 10^18,
+    and a claim along such a grid would decide it.""",
     instance="""64 linear experts, which are networks of one layer, in balls of radius sqrt(m/T), a linear router with
     p = 128 weights, and 10^10 samples with random labels: the gap is 1/2 and the bound .334.""",
-).claim(
-    "generalization.corollary-4",
+)
+
+
+@COROLLARY_4.literal(
+    "corollary-4",
     experiments.LEARNED_CELLS.at(experiments.LEARNED_CELL),
     identity(within=0.0),
-    role="literal",
     where="Corollary 4, Eq. (9), with the constant 1 in Lemma 2",
-    says=r"""With one-layer networks as experts and a router of p = 128, the gap at 10^10 samples is at most (9).
+    labels=["m = 1e10"],
+    instead="repaired.learned-router",
+    exact=True,
+).says(r"""With one-layer networks as experts and a router of p = 128, the gap at 10^10 samples is at most (9).
     $$\sup_f \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{D}}(f) \right\rvert \le 4 C \frac{c}{\sqrt{m}}
     \prod_{i=1}^{r} K_i \left( \sum_{i=1}^{r} \frac{b_i^{2/3}}{K_i^{2/3}} \right)^{3/2} +
-    2 \sqrt{\frac{2 k d p^2 \left( 1 + \log \frac{T}{k} \right) + d p^2 \log(2m) + \log(4/\delta)}{2m}}$$""",
-    labels=["m = 1e10"],
-    replaced_by="generalization.repaired.learned-router",
-    exact=True,
-)
+    2 \sqrt{\frac{2 k d p^2 \left( 1 + \log \frac{T}{k} \right) + d p^2 \log(2m) + \log(4/\delta)}{2m}}$$""")
 def excess(run: Run) -> np.ndarray:
     """Excess over (9) of the gap of `instances.learned_cells`, the same for every sample of this size.
 

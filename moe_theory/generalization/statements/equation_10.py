@@ -30,11 +30,10 @@ def gaps_of(run: Run) -> np.ndarray:
             lambda dims, run: np.all(np.exp(-(gaps_of(run) ** 2) * int(run.params.num_samples) / 2) <= MOST_DOUBT),
         ),
     ],
-).claim(
-    "generalization.equation-10.ghost-sampling",
+).charitable(
+    "equation-10.ghost-sampling",
     experiments.FEW_CELLS.over("num_experts", *GAPS),
     bound(at_most=lambda run: 2 * is_beyond(run, "paired_absolute", gaps_of(run) / 2)),
-    role="charitable",
     labels=[f"T = {experts}, gap {gap}" for experts, gaps in GAPS.items() for gap in gaps],
 )
 def is_beyond_gap(run: Run) -> np.ndarray:

@@ -33,13 +33,12 @@ EQUATION_15 = statement(
 )
 
 
-@EQUATION_15.claim(
-    "generalization.equation-15.sample-dependent-masks",
+@EQUATION_15.charitable(
+    "equation-15.sample-dependent-masks",
     every(LONE_POINT),
     probability(at_most=2 * NUM_LONE_MASKS * 2 * LONE_SAMPLES * NUM_LONE / NUM_INPUTS),
-    role="charitable",
     where="Eqs. (13) to (15), as (17) to (20) read them",
-    replaced_by="generalization.equation-15.centred-massart",
+    instead="equation-15.centred-massart",
 )
 def has_gap(run: Run) -> np.ndarray:
     r"""With Gamma masks on 2m samples a gap is at most 2 Gamma times as likely as for one mask chosen beforehand.
@@ -52,12 +51,8 @@ def has_gap(run: Run) -> np.ndarray:
     return shown(run, "gap") >= NUM_LONE / LONE_SAMPLES
 
 
-@EQUATION_15.claim(
-    "generalization.equation-15.centred-massart",
-    every(CLASSES),
-    experiments.TO_ROUNDING,
-    role="corrected",
-    where="replaces Eqs. (13) to (15)",
+@EQUATION_15.replacement(
+    "equation-15.centred-massart", every(CLASSES), experiments.TO_ROUNDING, where="replaces Eqs. (13) to (15)"
 )
 def massart_excess(run: Run) -> np.ndarray:
     r"""A random union of Gamma finite classes of losses exceeds its largest part by at most sqrt(log Gamma / (2m)).

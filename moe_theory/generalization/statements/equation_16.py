@@ -20,7 +20,7 @@ EQUATION_16 = statement(
 BY_SIZES = every(LABELINGS)
 
 
-@EQUATION_16.claim("generalization.equation-16.masks", BY_SIZES, experiments.TO_ROUNDING, role="charitable")
+@EQUATION_16.charitable("equation-16.masks", BY_SIZES, experiments.TO_ROUNDING)
 def mask_excess(run: Run) -> np.ndarray:
     r"""The masks of 256 linear routers on up to 4 points are no more than (16) allows, for their own d_N.
     $$\Gamma \le \binom{T}{k}^{2 d_N} \cdot (2m)^{d_N}$$"""
@@ -49,20 +49,17 @@ def cover_excesses() -> np.ndarray:
     return np.array([max(printed), max(holding)])
 
 
-@EQUATION_16.claim(
-    "generalization.equation-16.cover-count", FORMULA, EXACTLY, role="charitable", labels=["T = 2, k = 1"], exact=True
-)
+@EQUATION_16.charitable("equation-16.cover-count", FORMULA, EXACTLY, labels=["T = 2, k = 1"], exact=True)
 def cover_excess(run: Run) -> np.ndarray:
     r"""All masks of linear routers of two experts, which can be counted, are no more than (16) allows with d_N = d.
     $$2 \sum_{i=0}^{d-1} \binom{2m - 1}{i} \le 2^{2d} \cdot (2m)^{d}$$"""
     return alike(run, cover_excesses()[0])
 
 
-@EQUATION_16.claim(
-    "generalization.equation-16.signs-of-forms",
+@EQUATION_16.ours(
+    "equation-16.signs-of-forms",
     LABELINGS.together(*LABELINGS.cells),
     experiments.TO_ROUNDING,
-    role="ours",
     where="replaces Eq. (16)",
     labels=[*LABELINGS.cells, "all masks at T = 2"],
 )

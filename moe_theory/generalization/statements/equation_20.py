@@ -30,23 +30,20 @@ EQUATION_20 = statement(
 )
 
 
-@EQUATION_20.claim(
-    "generalization.equation-20.tail",
+@EQUATION_20.literal(
+    "equation-20.tail",
     FAIR_COIN,
     probability(at_most=theory.tail_printed(SAMPLES, EXCESS)),
-    role="literal",
-    says="For one function whose loss is a fair coin phi exceeds its mean by x with probability at most exp(-2 m x^2)."
-    rf"$${TAIL} \le e^{{-2 m x^2}}, \quad x = \frac{{2.5}}{{\sqrt{{2m}}}}$$",
-    replaced_by="generalization.equation-20.mcdiarmid",
+    instead="equation-20.mcdiarmid",
+).says(
+    "For one function whose loss is a fair coin phi exceeds its mean by x with probability at most exp(-2 m x^2)."
+    rf"$${TAIL} \le e^{{-2 m x^2}}, \quad x = \frac{{2.5}}{{\sqrt{{2m}}}}$$"
 )
-@EQUATION_20.claim(
-    "generalization.equation-20.mcdiarmid",
-    FAIR_COIN,
-    probability(at_most=corrected.tail(SAMPLES, EXCESS)),
-    role="charitable",
-    where="replaces Eq. (20)",
-    says="For one function whose loss is a fair coin phi exceeds its mean by x with probability at most exp(-m x^2)."
-    rf"$${TAIL} \le e^{{-m x^2}}, \quad x = \frac{{2.5}}{{\sqrt{{2m}}}}$$",
+@EQUATION_20.charitable(
+    "equation-20.mcdiarmid", FAIR_COIN, probability(at_most=corrected.tail(SAMPLES, EXCESS)), where="replaces Eq. (20)"
+).says(
+    "For one function whose loss is a fair coin phi exceeds its mean by x with probability at most exp(-m x^2)."
+    rf"$${TAIL} \le e^{{-m x^2}}, \quad x = \frac{{2.5}}{{\sqrt{{2m}}}}$$"
 )
 def is_in_tail(run: Run) -> np.ndarray:
     return difference(run) >= EXCESS
@@ -66,28 +63,14 @@ def largest_ratio(tail) -> float:
     return max(ratios)
 
 
-@EQUATION_20.claim(
-    "generalization.equation-20.exact-tail",
-    FORMULA,
-    EXACTLY,
-    role="literal",
-    replaced_by="generalization.equation-20.mcdiarmid-exact-tail",
-    **COMPUTED,
-)
+@EQUATION_20.literal("equation-20.exact-tail", FORMULA, EXACTLY, instead="equation-20.mcdiarmid-exact-tail", **COMPUTED)
 def ratio_to_printed(run: Run) -> np.ndarray:
     r"""That tail, exactly and for every x, is at most exp(-2 m x^2): no logarithm of their ratio is above 0.
     $$2^{-2m} \sum_{i = m + m x}^{2m} \binom{2m}{i} \le e^{-2 m x^2}$$"""
     return alike(run, largest_ratio(theory.tail_printed))
 
 
-@EQUATION_20.claim(
-    "generalization.equation-20.mcdiarmid-exact-tail",
-    FORMULA,
-    EXACTLY,
-    role="charitable",
-    where="replaces Eq. (20)",
-    **COMPUTED,
-)
+@EQUATION_20.charitable("equation-20.mcdiarmid-exact-tail", FORMULA, EXACTLY, where="replaces Eq. (20)", **COMPUTED)
 def ratio_to_corrected(run: Run) -> np.ndarray:
     r"""That tail, exactly and for every x, is at most exp(-m x^2): no logarithm of their ratio is above 0.
     $$2^{-2m} \sum_{i = m + m x}^{2m} \binom{2m}{i} \le e^{-m x^2}$$"""

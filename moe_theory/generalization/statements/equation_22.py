@@ -43,7 +43,7 @@ def sparsity_grid() -> dict[str, np.ndarray]:
     return {**values, "pairs": pairs, "patterns": patterns, "samples": np.broadcast_to(samples, patterns.shape)}
 
 
-@EQUATION_22.claim("generalization.equation-22.inversion", FORMULA, EXACTLY, role="charitable", **COMPUTED)
+@EQUATION_22.charitable("equation-22.inversion", FORMULA, EXACTLY, **COMPUTED)
 def inversion_error(run: Run) -> np.ndarray:
     r"""(22) is what (10), (15), (16) and (20) give together, as the gap at which they leave a chance of delta.
     $$4\, \Gamma\, e^{-2m \left( \frac{\epsilon}{2} - \mathbb{E} \phi \right)^2} = \delta
@@ -55,7 +55,7 @@ def inversion_error(run: Run) -> np.ndarray:
     return alike(run, np.max(np.abs(needed - exponent) / needed))
 
 
-@EQUATION_23.claim("generalization.equation-23.binomial", FORMULA, EXACTLY, role="charitable", **COMPUTED)
+@EQUATION_23.charitable("equation-23.binomial", FORMULA, EXACTLY, **COMPUTED)
 def binomial_excess(run: Run) -> np.ndarray:
     r"""Bounding the binomial coefficient only raises the bound: (22) is at most (23), for every k up to T = 64.
     $$\log \binom{T}{k} \le k \left( 1 + \log \frac{T}{k} \right)$$"""
@@ -72,13 +72,12 @@ def largest_drop(most: float) -> float:
     return float(np.max(np.where(is_next[:, None, None], (before - after) / before, 0)))
 
 
-@EQUATION_22.claim(
-    "generalization.equation-22.grows-with-k",
+@EQUATION_22.ours(
+    "equation-22.grows-with-k",
     FORMULA,
     EXACTLY,
-    role="ours",
     where="Eq. (22), read as the remark reads (23)",
-    replaced_by="generalization.equation-22.grows-to-half",
+    instead="equation-22.grows-to-half",
     **COMPUTED,
 )
 def largest_drop_to_all(run: Run) -> np.ndarray:
@@ -87,14 +86,7 @@ def largest_drop_to_all(run: Run) -> np.ndarray:
     return alike(run, largest_drop(1))
 
 
-@EQUATION_22.claim(
-    "generalization.equation-22.grows-to-half",
-    FORMULA,
-    EXACTLY,
-    role="ours",
-    where="replaces the remark on Eq. (22)",
-    **COMPUTED,
-)
+@EQUATION_22.ours("equation-22.grows-to-half", FORMULA, EXACTLY, where="replaces the remark on Eq. (22)", **COMPUTED)
 def largest_drop_to_half(run: Run) -> np.ndarray:
     r"""(22) grows with k up to T/2, where a mask is most of a choice.
     $$\binom{T}{k - 1} \le \binom{T}{k}, \quad k \le \frac{T}{2}$$"""

@@ -19,11 +19,10 @@ NUM_FEATURES = (2, 4, 8, 16)
     hypotheses=[DEFINITION_1],
     untestable="Cited, with an unnamed constant: the dimension of networks with hidden layers is not known exactly. "
     "That of linear routers of two experts is, but grows like p, so that it leaves p^2 untested.",
-).claim(
-    "generalization.lemma-2.linear-router",
+).ours(
+    "lemma-2.linear-router",
     Selection(LONE_POINT, (LONE_CELL,), abscissa=tuple(2 * features for features in NUM_FEATURES)),
     rate(at_most=2.0, margin=0.01),
-    role="ours",
     labels=[f"d = {features}" for features in NUM_FEATURES],
     exact=True,
 )

@@ -28,23 +28,13 @@ def ball_bound(run: Run) -> float:
     return float(theory.lemma_3(ROUTER_SAMPLES, 1.0, [norm], [norm]))
 
 
-LEMMA_3.claim(
-    "generalization.lemma-3.one-layer",
-    LONE_EXPERT,
-    bound(at_most=ball_bound),
-    role="charitable",
-    says="A network of one layer, which is a ball of linear functions, has at most the Rademacher complexity of Lemma "
-    r"3.$$\mathcal{R}_m(\mathcal{H}) \le \frac{c}{\sqrt{m}}\, K_1 \cdot \frac{b_1}{K_1}, \quad r = 1$$",
-    labels=LABELS,
+LEMMA_3.charitable("lemma-3.one-layer", LONE_EXPERT, bound(at_most=ball_bound), labels=LABELS).says(
+    "A network of one layer, which is a ball of linear functions, has at most the Rademacher complexity of Lemma "
+    r"3.$$\mathcal{R}_m(\mathcal{H}) \le \frac{c}{\sqrt{m}}\, K_1 \cdot \frac{b_1}{K_1}, \quad r = 1$$"
 )(shows("lone"))
-LEMMA_3.claim(
-    "generalization.lemma-3.one-layer-is-tight",
-    LONE_EXPERT,
-    equality(ball_bound, margin=0.05),
-    role="ours",
-    says="For one layer of 8 inputs uniform on the sphere Lemma 3 is that complexity but for 5 %."
-    r"$$\mathcal{R}_m(\mathcal{H}) \approx \frac{c}{\sqrt{m}}\, b_1, \quad r = 1$$",
-    labels=LABELS,
+LEMMA_3.ours("lemma-3.one-layer-is-tight", LONE_EXPERT, equality(ball_bound, margin=0.05), labels=LABELS).says(
+    "For one layer of 8 inputs uniform on the sphere Lemma 3 is that complexity but for 5 %."
+    r"$$\mathcal{R}_m(\mathcal{H}) \approx \frac{c}{\sqrt{m}}\, b_1, \quad r = 1$$"
 )(shows("lone"))
 
 
@@ -55,7 +45,7 @@ def network_bound(run: Run) -> float:
     return float(theory.lemma_3(int(run.params.num_samples), 1.0, [norm, norm], row_norms))
 
 
-@LEMMA_3.claim("generalization.lemma-3.two-layers", every(NETWORKS), bound(at_most=network_bound), role="charitable")
+@LEMMA_3.charitable("lemma-3.two-layers", every(NETWORKS), bound(at_most=network_bound))
 def reached_complexity(run: Run) -> np.ndarray:
     r"""What training reaches of the Rademacher complexity of networks of two layers is at most Lemma 3's bound.
     $$\mathcal{R}_m(\mathcal{H}) \le \frac{c}{\sqrt{m}}\, K_1 K_2 \left( \frac{b_1^{2/3}}{K_1^{2/3}} +

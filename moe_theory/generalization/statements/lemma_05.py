@@ -29,22 +29,21 @@ LEMMA_5 = statement(
     corrected=f"The complexity is that of all models with this mask, not of one expert.{HOLDS_24}",
     witness="lemma_05.py",
 )
-LEMMA_5.claim(
-    "generalization.lemma-5.lone-expert",
+LEMMA_5.charitable(
+    "lemma-5.lone-expert",
     BY_CELLS,
     bound(at_most=lambda run: 2 * LIPSCHITZ * shown(run, "lone")),
-    role="charitable",
-    says=f"With a router that is given the mean of phi is at most 2 C times the complexity of one expert.{EQUATION_24}",
-    replaced_by="generalization.lemma-5.masked-class",
-)(shows("paired_gap"))
-LEMMA_5.claim(
-    "generalization.lemma-5.masked-class",
+    instead="lemma-5.masked-class",
+).says(f"With a router that is given the mean of phi is at most 2 C times the complexity of one expert.{EQUATION_24}")(
+    shows("paired_gap")
+)
+LEMMA_5.replacement(
+    "lemma-5.masked-class",
     BY_CELLS,
     bound(at_most=lambda run: 2 * LIPSCHITZ * shown(run, "masked")),
-    role="corrected",
     where="replaces Lemma 5",
-    says="With a router that is given the mean of phi is at most 2 C times the complexity of all models with it."
-    f"{HOLDS_24}",
+).says(
+    f"With a router that is given the mean of phi is at most 2 C times the complexity of all models with it.{HOLDS_24}"
 )(shows("paired_gap"))
 
 FIXED_ROUTER = (
@@ -85,50 +84,50 @@ def scaled(run: Run) -> np.ndarray:
     return np.sqrt(int(run.params.num_experts) * shown(run, "mean_square_gate")) * shown(run, "lone")
 
 
-EQUATION_31.claim(
-    "generalization.equation-31.constant-experts",
+EQUATION_31.charitable(
+    "equation-31.constant-experts",
     BY_CELLS,
     bound(at_most=shows("lone")),
-    role="charitable",
     where="Eqs. (29) to (32), k = 1",
-    says="A router of T cells, with an expert +1 or -1 for each, has the complexity of one such expert at most."
-    r"$$\mathcal{R}_m(\mathcal{F}_\mu) \le \mathcal{R}_m(\mathcal{H})$$",
-    replaced_by="generalization.equation-31.product-class",
+    instead="equation-31.product-class",
+).says(
+    "A router of T cells, with an expert +1 or -1 for each, has the complexity of one such expert at most."
+    r"$$\mathcal{R}_m(\mathcal{F}_\mu) \le \mathcal{R}_m(\mathcal{H})$$"
 )(shows("masked"))
-EQUATION_31.claim(
-    "generalization.equation-31.product-class",
+EQUATION_31.replacement(
+    "equation-31.product-class",
     BY_CELLS,
     bound(at_most=product_bound, trivial=1.0),
-    role="corrected",
     where="replaces Eqs. (29) to (32) at k = 1",
-    says="A router of T cells, with an expert +1 or -1 for each, has a complexity of sqrt(T/m) at most."
-    r"$$\mathcal{R}_m(\mathcal{F}_\mu) \le B c \sqrt{\frac{\min(T, m)}{m}}$$",
+).says(
+    "A router of T cells, with an expert +1 or -1 for each, has a complexity of sqrt(T/m) at most."
+    r"$$\mathcal{R}_m(\mathcal{F}_\mu) \le B c \sqrt{\frac{\min(T, m)}{m}}$$"
 )(shows("masked"))
-EQUATION_31.claim(
-    "generalization.equation-31.linear-experts",
+EQUATION_31.charitable(
+    "equation-31.linear-experts",
     LINEAR_ROUTER.over(SPARSE),
     bound(at_most=shows("lone")),
-    role="charitable",
     where="Eqs. (29) to (32)",
-    says="With a given linear router, k < T = 8 linear experts in a ball have the complexity of one of them at most."
-    r"$$\mathcal{R}_m(\mathcal{F}_a) \le \mathcal{R}_m(\mathcal{H})$$",
-    replaced_by="generalization.equation-31.fixed-router",
+    instead="equation-31.fixed-router",
+).says(
+    "With a given linear router, k < T = 8 linear experts in a ball have the complexity of one of them at most."
+    r"$$\mathcal{R}_m(\mathcal{F}_a) \le \mathcal{R}_m(\mathcal{H})$$"
 )(shows("routed"))
-EQUATION_31.claim(
-    "generalization.equation-31.fixed-router",
+EQUATION_31.replacement(
+    "equation-31.fixed-router",
     every(LINEAR_ROUTER),
     bound(at_most=fixed_router_bound, trivial=1.0),
-    role="corrected",
     where="replaces Eqs. (29) to (32) for a given router",
-    says="Linear experts in a ball with a given linear router, of mean square gate A, have at most B c sqrt(T A / m)."
-    rf"$${FIXED_ROUTER}$$",
+).says(
+    "Linear experts in a ball with a given linear router, of mean square gate A, have at most B c sqrt(T A / m)."
+    rf"$${FIXED_ROUTER}$$"
 )(shows("routed"))
-EQUATION_31.claim(
-    "generalization.equation-31.ratio",
+EQUATION_31.replacement(
+    "equation-31.ratio",
     LINEAR_ROUTER.over(ALL),
     equality(scaled, margin=0.1),
-    role="corrected",
     where="replaces Eqs. (29) to (32) for a given router",
-    says="At T = 8, d = 8 and m = 128 that complexity is sqrt(T A) times one expert's but for 10 %, whatever k and W."
-    r"$$\mathcal{R}_m(\mathcal{F}_a) \approx \sqrt{T A}\; \mathcal{R}_m(\mathcal{H})$$",
+).says(
+    "At T = 8, d = 8 and m = 128 that complexity is sqrt(T A) times one expert's but for 10 %, whatever k and W."
+    r"$$\mathcal{R}_m(\mathcal{F}_a) \approx \sqrt{T A}\; \mathcal{R}_m(\mathcal{H})$$"
 )(shows("routed"))

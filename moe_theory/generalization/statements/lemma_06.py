@@ -17,11 +17,10 @@ COUNTS = [experts for experts, active in experiments.LABELING_SIZES if active ==
     says="A class of functions from m points to k labels has at most m^(d_N) k^(2 d_N) members."
     r"$$\tau_{\mathcal{H}}(m) \le m^{d_N} \cdot k^{2 d_N}$$",
     hypotheses=[DEFINITION_1],
-).claim(
-    "generalization.lemma-6.growth",
+).charitable(
+    "lemma-6.growth",
     LABELINGS.over([cell_name(T=count, k=1) for count in COUNTS]),
     experiments.TO_ROUNDING,
-    role="charitable",
     labels=[f"{count} labels" for count in COUNTS],
 )
 def excess_of_growth(run: Run) -> np.ndarray:

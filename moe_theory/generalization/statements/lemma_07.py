@@ -45,7 +45,7 @@ def is_beyond_half(run: Run) -> np.ndarray:
     return is_beyond(run, "paired_absolute", gaps_of(run) / 2)
 
 
-@LEMMA_7.claim("generalization.lemma-7.as-printed", BY_CELLS, identity(within=0.0), role="literal", labels=OF_CELLS)
+@LEMMA_7.literal("lemma-7.as-printed", BY_CELLS, identity(within=0.0), labels=OF_CELLS)
 def excess_as_printed(run: Run) -> np.ndarray:
     r"""With S' on both sides ghost sampling holds draw by draw, as it says no more than that eps is above eps/2.
     $$\left(1 - 2 e^{-\epsilon^2 m / 2}\right) \mathbb{P}\left[ \sup_h \left\lvert L_{\mathcal{S}}(h) -
@@ -54,27 +54,26 @@ def excess_as_printed(run: Run) -> np.ndarray:
     return excess(weighted(run, "paired_absolute"), is_beyond_half(run))
 
 
-LEMMA_7.claim(
-    "generalization.lemma-7.as-meant",
+LEMMA_7.charitable(
+    "lemma-7.as-meant",
     BY_CELLS,
     bound(at_most=is_beyond_half),
-    role="charitable",
     where="Lemma 7, with the true risk in Eq. (34)",
-    says="Ghost sampling holds with the true risk on its left, for a router of T cells and experts +1 or -1."
-    f"{TRUE_GAP}",
     labels=OF_CELLS,
-)(lambda run: weighted(run, "gap"))
+).says(f"Ghost sampling holds with the true risk on its left, for a router of T cells and experts +1 or -1.{TRUE_GAP}")(
+    lambda run: weighted(run, "gap")
+)
 
 
-@LEMMA_7.claim(
-    "generalization.lemma-7.one-function",
+@LEMMA_7.charitable(
+    "lemma-7.one-function",
     BY_SAMPLES,
     bound(at_most=lambda run: np.abs(difference(run)) > coin_gaps(run) / 2),
-    role="charitable",
     where="Lemma 7, with the true risk in Eq. (34)",
-    says="Ghost sampling holds with the true risk on its left, for a class of one function whose loss is a fair coin."
-    f"{TRUE_GAP}",
     labels=[f"m = {samples}, gap {gap}" for samples, gaps in COIN_GAPS.items() for gap in gaps],
+).says(
+    "Ghost sampling holds with the true risk on its left, for a class of one function whose loss is a fair coin."
+    f"{TRUE_GAP}"
 )
 def weighted_coin(run: Run) -> np.ndarray:
     is_above = np.abs(shown(run, "risk") - 0.5) > coin_gaps(run)

@@ -16,7 +16,7 @@ from moe_theory.verify.statement import equality, statement
     r"$$\mathbb{E} \sup_{f \in \mathcal{F}} \left( \frac{1}{m} \sum_{i=1}^{m} f(\mathbf{x}_i) - "
     r"\frac{1}{m} \sum_{i=1}^{m} f(\mathbf{x}'_i) \right) \le 2 \mathcal{R}_m(\mathcal{F})$$",
     hypotheses=[DEFINITION_1],
-).claim("generalization.lemma-8.symmetrization", every(CLASSES), TO_ROUNDING, role="charitable")
+).charitable("lemma-8.symmetrization", every(CLASSES), TO_ROUNDING)
 def excess_of_exchanges(run: Run) -> np.ndarray:
     r"""For random finite classes sup (L_S - L_S'), averaged over exchanges, is at most the complexities on S and S'.
     $$\mathbb{E}_\sigma \sup_{f \in \mathcal{F}} \frac{1}{m} \sum_{i=1}^{m} \sigma_i \left( f(\mathbf{x}_i) -
@@ -34,15 +34,14 @@ PROOF = statement(
     instance="A single function whose loss is a fair coin, and 25 samples: 0 without absolute values, .111 with them.",
     corrected="Without them (37) is at most (39), and the proof of the lemma goes through.",
 )
-PROOF.also("generalization.lemma-8.symmetrization", role="charitable")
+PROOF.also("lemma-8.symmetrization", role="charitable")
 
 
-@PROOF.claim(
-    "generalization.lemma-8.absolute-values",
+@PROOF.literal(
+    "lemma-8.absolute-values",
     COIN.over("num_samples"),
     equality(lambda run: np.abs(difference(run)), margin=0.05),
-    role="literal",
-    replaced_by="generalization.lemma-8.symmetrization",
+    instead="lemma-8.symmetrization",
 )
 def signed_difference(run: Run) -> np.ndarray:
     r"""The mean of sup (L_S - L_S') is that of sup |L_S - L_S'|, for a single function whose loss is a fair coin.

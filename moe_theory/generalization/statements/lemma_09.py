@@ -15,7 +15,7 @@ from moe_theory.verify.statement import statement
     says="A C-Lipschitz loss raises the Rademacher complexity by a factor of C at most."
     r"$$\mathcal{R}_m(\ell \circ \mathcal{H}) \le C\, \mathcal{R}_m(\mathcal{H})$$",
     hypotheses=[DEFINITION_1],
-).claim("generalization.lemma-9.contraction", every(CLASSES), TO_ROUNDING, role="charitable")
+).charitable("lemma-9.contraction", every(CLASSES), TO_ROUNDING)
 def excess_of_composed(run: Run) -> np.ndarray:
     r"""For random finite classes and random labels the ramp loss at least halves the empirical Rademacher complexity.
     $$\mathcal{R}_{\mathcal{S}}(\ell \circ \mathcal{H}) \le C\, \mathcal{R}_{\mathcal{S}}(\mathcal{H}),

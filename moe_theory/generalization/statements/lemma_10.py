@@ -14,11 +14,10 @@ from moe_theory.verify.statement import statement
     says="Convex combinations of a class's functions, the same for all inputs, have that class's Rademacher "
     "complexity.",
     hypotheses=[DEFINITION_1],
-).claim(
-    "generalization.lemma-10.hull",
+).charitable(
+    "lemma-10.hull",
     CLASSES.together(*CLASSES.cells),
     TO_ROUNDING,
-    role="charitable",
     labels=[f"{cell}, {part}" for part in ("random", "best") for cell in CLASSES.cells],
 )
 def beyond_best(*runs: Run) -> np.ndarray:

@@ -53,9 +53,7 @@ def largest_over_sizes(fall: Callable[[np.ndarray], np.ndarray]) -> float:
     return max(float(np.max(fall(term), initial=0.0)) for term in terms)
 
 
-@TERM.claim(
-    "generalization.remark.monotone", ANY, FLAT, role="charitable", where=REMARK, labels=["largest fall"], exact=True
-)
+@TERM.charitable("remark.monotone", ANY, FLAT, where=REMARK, labels=["largest fall"], exact=True)
 def largest_fall(run: Run) -> np.ndarray:
     r"""The term that is to explain sparsity never falls as k grows, for every T up to 64.
     $$\sqrt{k \left( 1 + \log \frac{T}{k} \right)} \le \sqrt{(k + 1) \left( 1 + \log \frac{T}{k + 1} \right)},
@@ -63,13 +61,12 @@ def largest_fall(run: Run) -> np.ndarray:
     return alike(run, largest_over_sizes(lambda term: -np.diff(term)))
 
 
-@TERM.claim(
-    "generalization.remark.factor-k",
+@TERM.literal(
+    "remark.factor-k",
     dataclasses.replace(ANY, abscissa=FEW_OF_MANY),
     rate(at_least=1.0),
-    role="literal",
     where=f"{REMARK}, last sentence, read as a gain of order k",
-    replaced_by="generalization.remark.factor-root-k",
+    instead="remark.factor-root-k",
     exact=True,
 )
 def term_of_few(run: Run) -> np.ndarray:
@@ -78,11 +75,10 @@ def term_of_few(run: Run) -> np.ndarray:
     return alike(run, theory.sparsity_term(MANY, np.array(FEW_OF_MANY)))
 
 
-@TERM.claim(
-    "generalization.remark.factor-root-k",
+@TERM.replacement(
+    "remark.factor-root-k",
     ANY,
     FLAT,
-    role="corrected",
     where="replaces the remark on sparsity awareness, last sentence",
     labels=["largest excess"],
     exact=True,
@@ -104,27 +100,23 @@ FEWER, MORE = (
     for side in range(2)
 )
 LABELS = [f"k = {few} and {more}, W = {norm:g}" for norm in NORMS for few, more in STEPS]
-FEWER_ACTIVE.claim(
-    "generalization.remark.fewer-experts",
+FEWER_ACTIVE.literal(
+    "remark.fewer-experts",
     LINEAR_ROUTER,
     ordering(below=each_of(MORE, shows("routed"))),
-    role="literal",
     where=f"{REMARK}: fewer active experts, smaller error",
-    says=r"""With a given linear router, whose d_N is 0, linear experts are less complex the fewer of them are active.
-    $$\mathcal{R}_m(\mathcal{F}(T, k)) < \mathcal{R}_m(\mathcal{F}(T, 2k))$$""",
     labels=LABELS,
-    replaced_by="generalization.remark.more-experts",
-)(each_of(FEWER, shows("routed")))
-FEWER_ACTIVE.claim(
-    "generalization.remark.more-experts",
+    instead="remark.more-experts",
+).says(r"""With a given linear router, whose d_N is 0, linear experts are less complex the fewer of them are active.
+    $$\mathcal{R}_m(\mathcal{F}(T, k)) < \mathcal{R}_m(\mathcal{F}(T, 2k))$$""")(each_of(FEWER, shows("routed")))
+FEWER_ACTIVE.replacement(
+    "remark.more-experts",
     LINEAR_ROUTER,
     ordering(below=each_of(FEWER, shows("routed"))),
-    role="corrected",
     where="replaces the remark on sparsity awareness, for a given router",
-    says=r"""With a given linear router, linear experts are less complex the more of them are active.
-    $$\mathcal{R}_m(\mathcal{F}(T, 2k)) < \mathcal{R}_m(\mathcal{F}(T, k))$$""",
     labels=LABELS,
-)(each_of(MORE, shows("routed")))
+).says(r"""With a given linear router, linear experts are less complex the more of them are active.
+    $$\mathcal{R}_m(\mathcal{F}(T, 2k)) < \mathcal{R}_m(\mathcal{F}(T, k))$$""")(each_of(MORE, shows("routed")))
 
 # What training reaches, not the supremum: there is no order at the largest norm, where every k can do nearly what k = 1
 # can, and training does about as well for each.
@@ -136,26 +128,22 @@ for name, norm in zip(("tame", "middling", "sharp"), experiments.FIT_NORMS, stri
     labels = [f"k = {few} and {many}" for few, many in itertools.pairwise(FIT_ACTIVE)]
     says = f"With router norms up to {norm:g}, training fits random labels less well the"
     other = None if name == "sharp" else f"generalization.remark.more-experts-learned-{name}"
-    FEWER_ACTIVE.claim(
-        f"generalization.remark.fewer-experts-learned-{name}",
+    FEWER_ACTIVE.literal(
+        f"remark.fewer-experts-learned-{name}",
         FITS,
         ordering(below=more),
-        role="literal",
         where=f"{REMARK}, learned routers with W = {norm:g}",
-        says=f"{says} fewer experts are active.$${LOW} < {HIGH}$$",
         labels=labels,
-        replaced_by=other,
-    )(fewer)
+        instead=other,
+    ).says(f"{says} fewer experts are active.$${LOW} < {HIGH}$$")(fewer)
     if other:
-        FEWER_ACTIVE.claim(
+        FEWER_ACTIVE.replacement(
             other,
             FITS,
             ordering(below=fewer),
-            role="corrected",
             where=f"replaces the remark on sparsity awareness, learned routers with W = {norm:g}",
-            says=f"{says} more experts are active.$${HIGH} < {LOW}$$",
             labels=labels,
-        )(more)
+        ).says(f"{says} more experts are active.$${HIGH} < {LOW}$$")(more)
 
 MORE_EXPERTS = statement(
     "remark-more-experts",
@@ -174,13 +162,12 @@ SAMPLES = experiments.GROWING_SAMPLES[-1]
 GROWING = CELLS.over({cell_name(T=number, m=SAMPLES): number for number in experiments.GROWING_EXPERTS})
 
 
-@MORE_EXPERTS.claim(
-    "generalization.remark.log-experts",
+@MORE_EXPERTS.charitable(
+    "remark.log-experts",
     GROWING,
     rate(at_most=0.0),
-    role="charitable",
     where="Remark on sparsity awareness: more experts harm by O(log T)",
-    replaced_by="generalization.remark.root-experts",
+    instead="remark.root-experts",
 )
 def complexity_over_logarithm(run: Run) -> np.ndarray:
     r"""With one active expert of T fixed cells, complexity grows with T like 1 + log(T) at most.
@@ -188,12 +175,10 @@ def complexity_over_logarithm(run: Run) -> np.ndarray:
     return shows("masked")(run) / (1 + np.log(int(run.params.num_experts)))
 
 
-MORE_EXPERTS.claim(
-    "generalization.remark.root-experts",
+MORE_EXPERTS.replacement(
+    "remark.root-experts",
     GROWING,
     rate(equal=0.5, margin=0.05),
-    role="corrected",
     where="replaces the remark on sparsity awareness, growth with T",
-    says=r"""With one active expert of T fixed cells, complexity grows like sqrt(T) as long as T is well below m.
-    $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \Theta(\sqrt{T})$$""",
-)(shows("masked"))
+).says(r"""With one active expert of T fixed cells, complexity grows like sqrt(T) as long as T is well below m.
+    $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \Theta(\sqrt{T})$$""")(shows("masked"))

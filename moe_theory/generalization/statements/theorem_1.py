@@ -87,29 +87,23 @@ def learned_bound(run: Run) -> float:
 
 def fails(id: str, runs: Selection, bound: Bound, says: str, instead: str | None = None, **about) -> None:
     """Claims that gaps seldom exceed the theorem's bound, with the constants of its proof."""
-    THEOREM_1.claim(
-        f"generalization.theorem-1.{id}",
-        runs,
-        counterexample(allowed=delta_of),
-        role="literal",
-        says=f"{says} no more often than delta.{EQUATION_8}",
-        replaced_by=f"generalization.repaired.{instead or id}",
-        **about,
-    )(lambda run: gap_of(run) > bound(run))
+    THEOREM_1.literal(
+        f"theorem-1.{id}", runs, counterexample(allowed=delta_of), instead=f"repaired.{instead or id}", **about
+    ).says(f"{says} no more often than delta.{EQUATION_8}")(lambda run: gap_of(run) > bound(run))
 
 
 FIXED_CELLS = CELLS.over([cell_name(T=experiments.FIXED_EXPERTS, m=experiments.FIXED_SAMPLES)])
 SAYS = "With 5000 fixed cells, k = 1 and experts +1 or -1, the gap exceeds (23)"
 fails("fixed-router", FIXED_CELLS, constants_bound, SAYS, "symmetrization")
-THEOREM_1.claim(
-    "generalization.theorem-1.any-constant",
+THEOREM_1.charitable(
+    "theorem-1.any-constant",
     CELLS.over({cell_name(T=experiments.PER_SAMPLE * m, m=m): m for m in SAMPLES}),
     rate(at_most=0.0),
-    role="charitable",
     where="Theorem 1, Eq. (8), whatever the constant in its O(), with T = 10 m",
-    says="With ten fixed cells for each sample, the ratio of the gap to (23) stays bounded as m grows."
-    rf"$$\frac{{\mathbb{{E}} \sup_f {GAP}}}{{{BOUND}}} = \mathcal{{O}}(1), \quad T = 10 m$$",
-    replaced_by="generalization.repaired.symmetrization",
+    instead="repaired.symmetrization",
+).says(
+    "With ten fixed cells for each sample, the ratio of the gap to (23) stays bounded as m grows."
+    rf"$$\frac{{\mathbb{{E}} \sup_f {GAP}}}{{{BOUND}}} = \mathcal{{O}}(1), \quad T = 10 m$$"
 )(lambda run: gap_of(run) / constants_bound(run))  # in the limit too: the gap stays near .476, and the bound falls to 0
 SAYS = "With 64 experts in balls, k = 1 and a learned linear router, the gap exceeds (23)"
 fails("learned-router", every(experiments.LEARNED_CELLS), learned_bound, SAYS)
@@ -157,12 +151,8 @@ def seldom(
 ) -> None:
     """Claims that gaps seldom exceed a bound, which is trivial where it is not below the largest gap there could be."""
     THEOREM_1.claim(
-        f"generalization.{id}",
-        runs,
-        probability(at_most=delta_of, trivial=lambda run: float(not bound(run) >= most)),
-        says=f"{says} no more often than delta.{formula}",
-        **about,
-    )(lambda run: gap(run) > bound(run))
+        f"{id}", runs, probability(at_most=delta_of, trivial=lambda run: float(not bound(run) >= most)), **about
+    ).says(f"{says} no more often than delta.{formula}")(lambda run: gap(run) > bound(run))
 
 
 def holds(id: str, part: str, runs: Selection, bound: Bound, says: str, most: float = RANDOM_LABELS, **about) -> None:
@@ -186,16 +176,16 @@ MEMORISED_GAP = {"most": 1.0, "gap": lambda run: run.records.memorised[-1]}
 holds("symmetrization", "its first term", MEMORISED_CELLS, memorised, SAYS, **MEMORISED_GAP)
 
 
-@THEOREM_1.claim(
-    "generalization.repaired.masks",
+@THEOREM_1.replacement(
+    "repaired.masks",
     experiments.SINGLE.at(experiments.SINGLE_CELL),
     identity(within=0.0),
-    role="corrected",
     where="replaces Theorem 1, Eq. (8), its second term",
-    says="With a router that memorises, the gap, the same for every sample and over 3/5 of the bound, is below it."
-    rf"$$\sup_f {GAP} \le {CORRECTED}$$",
     labels=["m = 1e4"],
     exact=True,
+).says(
+    "With a router that memorises, the gap, the same for every sample and over 3/5 of the bound, is below it."
+    rf"$$\sup_f {GAP} \le {CORRECTED}$$"
 )
 def excess_of_memorising(run: Run) -> np.ndarray:
     """Excess over its bound of the gap of a router that memorises: constant experts, +1 and -1, labels all +1.
@@ -250,16 +240,15 @@ for name, fits, part, settings in (
     ("random-labels", experiments.FITS, "150 configurations", "In 150 settings of T, k, m and W"),
     ("some-of-many", experiments.MANY_FITS, "1 < k < T", "With 2 to 4 of 3 to 8 experts active"),
 ):
-    THEOREM_1.claim(
-        f"generalization.repaired.{name}",
+    THEOREM_1.replacement(
+        f"repaired.{name}",
         fits,
         probability(at_most=lambda runs: delta_of(next(iter(runs.values())))),
-        role="corrected",
         where=f"replaces Theorem 1, Eq. (8), {part}",
-        says=f"{settings} any gap exceeds its bound at delta / {len(fits.cells)} no more often than delta."
-        f"{CORRECTED_8}",
         labels=forms_at_risk,
-    )(exceeds_anywhere)
+    ).says(f"{settings} any gap exceeds its bound at delta / {len(fits.cells)} no more often than delta.{CORRECTED_8}")(
+        exceeds_anywhere
+    )
 
 # What training finds is far from the largest gap of its class, which is what the theorem bounds.
 PRINTED = {"role": "ours", "where": "Theorem 1, Eqs. (8) and (23), for what training finds", "formula": EQUATION_8}
