@@ -2,8 +2,8 @@
 
 import dataclasses
 import json
-import sys
 import math
+import sys
 from collections import Counter
 from collections.abc import Container, Mapping
 from importlib import resources
