@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import sys
 from collections import Counter
 from collections.abc import Container, Mapping
 from importlib import resources
@@ -74,7 +75,11 @@ def read() -> dict[str, Recorded]:
 
     Raises: InvalidReportError for a file that is damaged or of another schema.
     """
-    paths = {name: resources.files(paper.package).joinpath(NAME) for name, paper in all_papers().items()}
+    paths = {
+        name: resources.files(paper.package).joinpath(NAME)
+        for name, paper in all_papers().items()
+        if hasattr(sys.modules[paper.package], "__path__")  # a paper of one module has no folder to keep a record in
+    }
     return {name: parsed(path.read_text(encoding="utf-8"), str(path)) for name, path in paths.items() if path.is_file()}
 
 

@@ -354,7 +354,7 @@ def _of_paper(paper: str) -> Sequence[Statement]:
     for other in all_papers().values():
         if paper in other.answers_for:
             other.import_claims()
-    return [each for each in declared() if each.paper == paper]
+    return [each.plain for each in declared() if each.paper == paper]
 
 
 def worded(text: str) -> tuple[str, str]:

@@ -10,10 +10,8 @@ from moe_theory.continual import experiments
 from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, counterexample, probability, rate, statement
 
-GRID, QUIET = (
-    experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS),
-    experiments.ROUTER_GRID.over(experiments.SMALL_NOISE_CELLS),
-)
+GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
+QUIET = experiments.ROUTER_GRID.over(experiments.SMALL_NOISE_CELLS)
 EVEN = Hypothesis("beta_t is constant", lambda dims, run: run.params.min_strength == run.params.max_strength)
 
 SAME_SIGNAL = statement(

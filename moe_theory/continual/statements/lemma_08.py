@@ -6,10 +6,8 @@ from moe_theory.continual import experiments
 from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, probability, rate, statement
 
-BY_EXPERTS, BLIND = (
-    experiments.ROUTER_EXPERT_GRID.over(experiments.EXPERT_CELLS),
-    experiments.ROUTER_EXPERT_GRID.over(experiments.UNIFORM_CELLS),
-)
+BY_EXPERTS = experiments.ROUTER_EXPERT_GRID.over(experiments.EXPERT_CELLS)
+BLIND = experiments.ROUTER_EXPERT_GRID.over(experiments.UNIFORM_CELLS)
 OUTWEIGHED = Hypothesis("lambda outweighs gate outputs", lambda dims, run: run.params.perturbation_scale >= 100)
 
 LEMMA_8 = statement(

@@ -12,10 +12,8 @@ from moe_theory.verify.statement import equality, probability, rate, statement
 
 UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
 LEARNED = 1e-4  # of the truths' mean square: squared errors below are too near to rounding for a ratio
-MANY, FEW = (
-    experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST),
-    experiments.SPECIALIZATION.over(experiments.FEW_SMALLEST),
-)
+MANY = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST)
+FEW = experiments.SPECIALIZATION.over(experiments.FEW_SMALLEST)
 LIKELY = probability(at_least=1 - experiments.FAILURE)
 OPEN = """Judged at the smallest sigma_0 of the grid, 0.003, with 0.05 for o(1), which are choices of ours: whether
 the probability tends to 1 takes smaller sigma_0."""
@@ -36,7 +34,7 @@ TASK_MODELS = statement(
     where="Proposition 1 (M > N version)",
     says=r"""With more experts than tasks no expert's model moves any more after T1.
     $$w_{T_1+1}^{(m)} = \cdots = w_T^{(m)}$$""",
-    hypotheses=[*experiments.MORE, experiments.PAST_T1],
+    hypotheses=[experiments.IN_RANGE, experiments.PAST_T1],
     why="""It rests on Lemma 3, by which an expert does not move when its task repeats. It does: s samples show the
     truth on s of d directions only, so that each repeat takes away a part of the error and none takes all.""",
     instance="M = 12, N = 6, sigma_0 = 0.003: in 64 of 64 runs some expert moves after T1 by more than a thousandth of "
@@ -83,6 +81,7 @@ def is_always_stable(run: Run) -> np.ndarray:
     MANY,
     LIKELY,
     where="Proposition 1, and its full version, case 1",
+    hypotheses=[experiments.MORE_EXPERTS],
     instead="proposition-1.contraction",
 )
 def is_unchanged(run: Run) -> np.ndarray:

@@ -6,10 +6,8 @@ from moe_theory.continual import experiments
 from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, equality, probability, statement
 
-MANY, FEW = (
-    experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST),
-    experiments.SPECIALIZATION.over(experiments.FEW_SMALLEST),
-)
+MANY = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST)
+FEW = experiments.SPECIALIZATION.over(experiments.FEW_SMALLEST)
 AT_FIGURE_2 = experiments.SPECIALIZATION.over(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2)
 SHARE_MARGIN = 0.1  # of a share 1/|M_n|
 WHY = """The proof takes from Proposition 2 that outputs outside a set are lower by Theta(sigma_0^0.75), far more
