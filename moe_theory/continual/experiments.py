@@ -447,7 +447,7 @@ SMALL_NOISE = Hypothesis("sigma_t = O(sigma_0)", lambda dims, run: run.params.no
 IN_RANGE = Hypothesis("0 < sigma_0 < 1", lambda dims, run: 0 < run.params.truth_scale < 1)
 PAST_T1 = Hypothesis("the run goes on past T1", lambda dims, run: run.rounds[-1] > stage_rounds(run.params))
 ENDLESS = Hypothesis("gates are never fixed", lambda dims, run: not run.params.terminate)
-MORE, FEWER = (IN_RANGE, MORE_EXPERTS), (IN_RANGE, FEWER_EXPERTS, ALIKE)
+MORE, FEWER = (MORE_EXPERTS,), (FEWER_EXPERTS, ALIKE)
 
 
 def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:

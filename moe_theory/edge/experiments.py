@@ -174,10 +174,7 @@ SETTING = (
         lambda dims, run: run.params.cluster_spread <= run.params.truth_scale**2,
     ),
 )
-EXPLORES = (
-    *SETTING,
-    Hypothesis("T_1 rounds are run", lambda dims, run: run.rounds[-1] >= exploration_rounds(run.params)),
-)
+EXPLORES = (Hypothesis("T_1 rounds are run", lambda dims, run: run.rounds[-1] >= exploration_rounds(run.params)),)
 CONVERGES = (
     *EXPLORES,
     Hypothesis("more servers than clusters, M > N", lambda dims, run: run.params.num_experts > dims.num_tasks),

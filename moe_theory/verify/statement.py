@@ -228,6 +228,7 @@ class Declaration:
 
 _OVER_A_GRID = {"rate", *LIMITS}
 _DECLARED: dict[tuple[str, str], Declared] = {}
+_SUPPOSED: dict[str, tuple[Hypothesis, ...]] = {}  # by package
 
 
 def statement(
@@ -280,7 +281,8 @@ def statement(
         >>> verdict.status is mt.Status.SUPPORTED
         True
     """
-    module, hypotheses = _caller(), tuple(hypotheses)
+    module = _caller()
+    hypotheses = (*_SUPPOSED.get(module.rpartition(".")[0], ()), *hypotheses)
     home = next((name for name in paper_names() if f"{module}.".startswith(f"{paper_package(name)}.")), None)
     paper = paper or home
     if paper is None:
@@ -315,6 +317,11 @@ def statement(
     )
     _DECLARED[paper, id] = made
     return made
+
+
+def suppose(*hypotheses: Hypothesis) -> None:
+    """What every statement supposes that the modules of the calling package declare from now on."""
+    _SUPPOSED[_caller()] = hypotheses
 
 
 def declared() -> list[Declared]:

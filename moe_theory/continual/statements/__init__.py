@@ -1,30 +1,15 @@
 """Statements of the continual-learning paper, a file a number, and the claims that test them."""
 
-# isort: off
-# In the paper's order, in which reports list them.
-from moe_theory.continual.statements import lemma_01 as lemma_01
-from moe_theory.continual.statements import proposition_1 as proposition_1
-from moe_theory.continual.statements import proposition_2 as proposition_2
-from moe_theory.continual.statements import proposition_3 as proposition_3
-from moe_theory.continual.statements import proposition_4 as proposition_4
-from moe_theory.continual.statements import theorem_1 as theorem_1
-from moe_theory.continual.statements import theorem_2 as theorem_2
-from moe_theory.continual.statements import figure_2 as figure_2
-from moe_theory.continual.statements import figure_8 as figure_8
-from moe_theory.continual.statements import figure_9 as figure_9
-from moe_theory.continual.statements import lemma_02 as lemma_02
-from moe_theory.continual.statements import corollary_1 as corollary_1
-from moe_theory.continual.statements import lemma_03 as lemma_03
-from moe_theory.continual.statements import lemma_04 as lemma_04
-from moe_theory.continual.statements import lemma_05 as lemma_05
-from moe_theory.continual.statements import lemma_06 as lemma_06
-from moe_theory.continual.statements import lemma_07 as lemma_07
-from moe_theory.continual.statements import lemma_08 as lemma_08
-from moe_theory.continual.statements import lemma_09 as lemma_09
-from moe_theory.continual.statements import lemma_10 as lemma_10
-from moe_theory.continual.statements import lemma_11 as lemma_11
-from moe_theory.continual.statements import lemma_12 as lemma_12
-from moe_theory.continual.statements import lemma_13 as lemma_13
-from moe_theory.continual.statements import lemma_14 as lemma_14
-from moe_theory.continual.statements import lemma_15 as lemma_15
-from moe_theory.continual.statements import lemma_16 as lemma_16
+from importlib import import_module
+
+from moe_theory.continual.experiments import IN_RANGE
+from moe_theory.verify.statement import suppose
+
+suppose(IN_RANGE)
+IN_ITS_ORDER = """
+    lemma_01 proposition_1 proposition_2 proposition_3 proposition_4 theorem_1 theorem_2 figure_2
+    figure_8 figure_9 lemma_02 corollary_1 lemma_03 lemma_04 lemma_05 lemma_06 lemma_07 lemma_08
+    lemma_09 lemma_10 lemma_11 lemma_12 lemma_13 lemma_14 lemma_15 lemma_16
+"""
+for name in IN_ITS_ORDER.split():  # which is that of the claims in every report
+    import_module(f"{__name__}.{name}")

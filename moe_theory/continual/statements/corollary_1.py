@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.continual.corrected import routing_probabilities
-from moe_theory.continual.experiments import IN_RANGE, ROUTER_GRID, SMALL_NOISE, SMALL_NOISE_CELLS, gate_output_pairs
+from moe_theory.continual.experiments import ROUTER_GRID, SMALL_NOISE, SMALL_NOISE_CELLS, gate_output_pairs
 from moe_theory.runs import Run
 from moe_theory.verify.statement import rate, statement
 
@@ -14,7 +14,7 @@ COROLLARY_1 = statement(
     where="Corollary 1",
     says=r"""Arrivals of one ground truth have routing probabilities within O(lambda M^2 sigma_0^1.5).
     $$\|p - \hat{p}\|_\infty = O(\lambda M^2 \sigma_0^{1.5}), \lambda = \Theta(\sigma_0^{1.25})$$""",
-    hypotheses=[IN_RANGE, SMALL_NOISE],
+    hypotheses=[SMALL_NOISE],
     why="""It multiplies Lemma 1's gap by the constant of Lemma 2, and inherits its slip: lambda M^2 stands for M^2 /
     lambda. As lambda shrinks, the same gap of outputs moves the probabilities more, not less.""",
     instance="At lambda = sigma_0^1.25 the probabilities' gap shrinks like sigma_0^0.68, where 2.75 is claimed.",

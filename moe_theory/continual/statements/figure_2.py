@@ -16,20 +16,17 @@ AGAINST_ONE = experiments.FIGURE_2.together(*TERMINATED, experiments.SINGLE)
 TEN_AND_TWENTY = experiments.FIGURE_2.together(experiments.cell_name(10), experiments.cell_name(20))
 METRICS = ("forgetting", "generalization_error")
 ALMOST_ZERO = 0.05  # of a single expert's error: our reading of "almost zero"
-SUPPOSED = [experiments.IN_RANGE]
 
 RISE = statement(
     "figure-2-rise",
     where="Sec. 6, Fig. 2 (a), (c)",
     says=r"""While experts explore, forgetting and overall generalization error both grow before they fall.
     $$\mathbb{E}[F_{10}] < \mathbb{E}[F_{T_1}], \quad \mathbb{E}[G_{10}] < \mathbb{E}[G_{T_1}]$$""",
-    hypotheses=SUPPOSED,
 )
 ZERO = statement(
     "figure-2-almost-zero",
     where="Sec. 6, Fig. 2 (a), (c)",
     says="Both metrics settle next to zero for every Mixture-of-Experts that stops updating its gates.",
-    hypotheses=SUPPOSED,
     note="""At most 5 % of a single expert's error is our reading of it, and whether it comes true depends on the
     signals.""",
 )
@@ -37,26 +34,22 @@ WORSE = statement(
     "figure-2-endless",
     where="Sec. 6, Fig. 2 (b), (d)",
     says="Gates that are updated for ever do worse on both metrics than gates whose updates stop.",
-    hypotheses=SUPPOSED,
 )
 SWINGS = statement(
     "figure-2-oscillation",
     where="Sec. 6, Fig. 2 (b), (d)",
     says="Gates that are updated for ever make both metrics swing widely.",
-    hypotheses=SUPPOSED,
     note="Ups and downs between records, less the net change, are our measure of it.",
 )
 MISROUTING = statement(
     "figure-2-misrouting",
     where="Sec. 6, Fig. 2 (b), (d)",
     says="The cause is that a router which goes on learning comes to pick experts of the wrong kind.",
-    hypotheses=SUPPOSED,
 )
 AGAINST_SINGLE = statement(
     "figure-2-single-expert",
     where="Sec. 6, Fig. 2 (a), (c)",
     says="A Mixture-of-Experts that stops updating its gates beats one expert clearly on both metrics.",
-    hypotheses=SUPPOSED,
 )
 SLOWER = statement(
     "figure-2-more-experts-slower",
@@ -64,14 +57,12 @@ SLOWER = statement(
     says=r"""Once there are more experts than tasks, further ones make convergence take longer.
     $$\sum_{t = 20, 40, \ldots, T} \mathbb{E}[G_t \mid M = 10] < \sum_{t = 20, 40, \ldots, T} \mathbb{E}[G_t \mid M
     = 20]$$""",
-    hypotheses=SUPPOSED,
 )
 NO_BETTER = statement(
     "figure-2-more-experts-no-better",
     where="Sec. 6, Fig. 2, M = 10 against M = 20",
     says=r"""Once there are more experts than tasks, further ones do not make the outcome better.
     $$\mathbb{E}[G_T \mid M = 10] \le 1.05\, \mathbb{E}[G_T \mid M = 20]$$""",
-    hypotheses=SUPPOSED,
 )
 
 Measure = Callable[[Run], np.ndarray]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.continual.experiments import FIGURE_8, IN_RANGE, THRESHOLDS, effective_experts, stage_rounds
+from moe_theory.continual.experiments import FIGURE_8, THRESHOLDS, effective_experts, stage_rounds
 from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, equality, ordering, statement
 
@@ -19,7 +19,6 @@ IMBALANCE = statement(
     says=r"""A threshold above lambda ends learning while one expert of a cluster is ahead by more than the noise, so
     loads stay unequal.
     $$\Gamma > \lambda \geq \Gamma' \Rightarrow \exp H(\Gamma) < \exp H(\Gamma')$$""",
-    hypotheses=[IN_RANGE],
     note="Within what was run the threshold makes no difference to the number of experts in use.",
 )
 BALANCE = statement(
@@ -28,7 +27,6 @@ BALANCE = statement(
     says=r"""A threshold of at most lambda leaves gaps that the noise bridges, so specialists of one cluster share its
     tasks.
     $$\Gamma \leq \lambda \Rightarrow \mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}$$""",
-    hypotheses=[IN_RANGE],
     note="An even share within a tenth is our reading of balance: the leader of a set gets almost twice that.",
 )
 

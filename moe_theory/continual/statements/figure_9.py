@@ -15,7 +15,6 @@ FORGETTING = statement(
     where="Appendix A.7, Fig. 9",
     says=r"""Forgetting hardly depends on the threshold.
     $$\mathbb{E}[F_T(\Gamma)] = \mathbb{E}[F_T(\sigma_0^{0.75})]$$""",
-    hypotheses=[experiments.IN_RANGE],
 )
 GENERALIZATION_ERROR = statement(
     "figure-9-generalization-error",
@@ -23,14 +22,12 @@ GENERALIZATION_ERROR = statement(
     says=r"""The two smaller thresholds, with balanced loads, end with less generalization error than the two larger
     ones.
     $$\Gamma > \lambda \geq \Gamma' \Rightarrow \mathbb{E}[G_T(\Gamma')] < \mathbb{E}[G_T(\Gamma)]$$""",
-    hypotheses=[experiments.IN_RANGE],
 )
 DIVERSITY = statement(
     "figure-9-diversity",
     where="Appendix A.7, Fig. 9",
     says=r"""Diverse experts have less generalization error than a single overfitted model.
     $$\mathbb{E}[G_T^{M=5}] < \mathbb{E}[G_T^{M=1}]$$""",
-    hypotheses=[experiments.IN_RANGE],
 )
 
 

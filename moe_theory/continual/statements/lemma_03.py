@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.continual.experiments import FEW, HISTORY, IN_RANGE, SINGLE, repeats_of, truth_length
+from moe_theory.continual.experiments import FEW, HISTORY, SINGLE, repeats_of, truth_length
 from moe_theory.continual.theory import error_contraction
 from moe_theory.runs import Run
 from moe_theory.verify.statement import equality, identity, statement
@@ -13,7 +13,6 @@ LEMMA_3 = statement(
     says=r"""An expert that gets the same task again as last time does not change.
     $$\mathbf{w}_{n_t} = \mathbf{w}_{n_\tau} \;\Rightarrow\; \mathbf{w}_t^{(m_t)} = \mathbf{w}_{t-1}^{(m_t)} =
     \cdots = \mathbf{w}_\tau^{(m_t)}$$""",
-    hypotheses=[IN_RANGE],
     why="""An arrival has s samples in d > s dimensions. It shows the expert the truth on their span only, and the
     samples of the next arrival of that task span another one: the expert moves again, unless it knew the truth already.
     The paper leaves the proof out.""",

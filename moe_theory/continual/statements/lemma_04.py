@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from moe_theory.continual.algorithm import State, balance_cost, draw, learn
-from moe_theory.continual.experiments import FEW, IN_RANGE, ROUTING, at_rounds
+from moe_theory.continual.experiments import FEW, ROUTING, at_rounds
 from moe_theory.continual.params import Params
 from moe_theory.core import gating
 from moe_theory.core.random import root_key
@@ -20,7 +20,6 @@ LEMMA_4 = statement(
     where="Lemma 4",
     says=r"""In every round the gates' gradients of the task loss cancel when summed over experts.
     $$\sum_{m=1}^{M} \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{\text{task}} = \mathbf{0}$$""",
-    hypotheses=[IN_RANGE],
 )
 
 

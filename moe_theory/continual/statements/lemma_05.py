@@ -15,7 +15,6 @@ GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
     says=r"""Up to T1 the largest entry of each gate's gradient is at least of order sigma_0.
     $$\min_{t \leq T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty \geq \min_{t \leq T_1, m}
     \|\nabla_{\theta_t^{(m)}} L_t^{aux}\|_\infty = \Omega(\sigma_0)$$""",
-    hypotheses=[experiments.IN_RANGE],
 ).charitable("lemma-5.exploration", GRID, rate(at_most=1.0), where="Lemma 5, Eq. (31), first case")
 def least_explored_gradient(run: Run) -> np.ndarray:
     r"""In every round up to T1, the task loss's gradient at every expert is of order sigma_0 or larger.
@@ -33,7 +32,7 @@ def least_explored_gradient(run: Run) -> np.ndarray:
     where="Appendix D, Lemma 5, Eq. (31), second case",
     says=r"""After T1 the largest entry of each gate's gradient is at most of order sigma_0.
     $$\max_{t > T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty = O(\sigma_0)$$""",
-    hypotheses=[experiments.IN_RANGE, experiments.PAST_T1],
+    hypotheses=[experiments.PAST_T1],
 ).charitable("lemma-5.routing", GRID, rate(at_least=1.0), where="Lemma 5, Eq. (31), second case")
 def largest_routed_gradient(run: Run) -> np.ndarray:
     r"""In the rounds past T1, of which 100 are tested, its gradient at every expert is O(sigma_0).

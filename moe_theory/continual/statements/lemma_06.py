@@ -13,7 +13,6 @@ LEMMA_6 = statement(
     where="Lemma 6",
     says=r"""No gate ever has an entry above O(sigma_0^0.5).
     $$\|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})$$""",
-    hypotheses=[experiments.IN_RANGE],
 )
 
 

@@ -13,7 +13,6 @@ CHOSEN = statement(
     where="Lemma 7, first case",
     says=r"""Up to T1 a round lowers the chosen expert's output for a signal by O(sigma_0).
     $$|\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_n \rangle| = O(\sigma_0)$$""",
-    hypotheses=[experiments.IN_RANGE],
     why="""The order is right, the sign not for every signal. The gate steps along the features' sum, about beta_t
     v_{n_t}: what the step does to the output for v_n has the sign of the product of v_{n_t} and v_n, which may be
     negative.""",
@@ -26,7 +25,6 @@ OTHERS = statement(
     "lemma-7-others",
     where="Lemma 7, second case",
     says="Up to T1 a round raises every other expert's output for a signal by O(sigma_0 / M).",
-    hypotheses=[experiments.IN_RANGE],
 )
 OTHERS.also("lemma-7.sign-own", role="corrected")
 

@@ -15,7 +15,6 @@ LEMMA_8 = statement(
     where="Lemma 8, Eq. (32)",
     says="""When exploration ends every expert has had a share of the tasks within O(eta^0.5 / M) of 1/M, except
     with probability delta.""",
-    hypotheses=[experiments.IN_RANGE],
     why="""Hoeffding's inequality is for independent terms, but routes depend on each other: who is chosen moves the
     gates, which choose. Taken for granted, it gives eta^0.5 M^-0.5 for T1 = M / eta and not eta^0.5 / M, as the proof
     has it.""",

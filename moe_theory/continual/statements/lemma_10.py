@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.continual.experiments import IN_RANGE, ROUTER_GRID, ROUTER_SCALE, gate_output_pairs, router_cell
+from moe_theory.continual.experiments import ROUTER_GRID, ROUTER_SCALE, gate_output_pairs, router_cell
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Selection
 from moe_theory.verify.statement import identity, rate, statement
@@ -22,14 +22,12 @@ CLOSE = statement(
     where="Appendix E, Lemma 10, first sentence",
     says=r"""Where two gate outputs are close, their probabilities differ by no more than the order of the outputs' gap.
     $$\delta_\Theta \to 0 \Rightarrow |\pi_m - \pi_{m'}| = O(\delta_\Theta)$$""",
-    hypotheses=[IN_RANGE],
 )
 APART = statement(
     "lemma-10-apart",
     where="Appendix E, Lemma 10, second sentence",
     says=r"""Where two gate outputs are not close, their probabilities differ by at least the order of the outputs' gap.
     $$|\pi_m - \pi_{m'}| = \Omega(\delta_\Theta)$$""",
-    hypotheses=[IN_RANGE],
     why="""A bound on the gap is missing: two probabilities differ by at most 1, so no multiple of delta stays below
     their difference as delta grows. Lemma 6 keeps gate outputs small, and for bounded gaps the statement holds.""",
     instance="From delta = 2 to 128 the difference does not grow (slope 0.00 at the large end, where 1 is claimed).",

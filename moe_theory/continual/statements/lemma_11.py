@@ -20,7 +20,6 @@ TASKS = statement(
     where="Appendix E, Lemma 11, M > N",
     says=r"""With Omega(N ln N) experts every task has a specialist, except with vanishing probability.
     $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n \in [N]\right) \geq 1 - \delta$$""",
-    hypotheses=[experiments.IN_RANGE],
     why="""An expert specialises in the task for which its own gate output is largest, (11). The proof lets each be any
     of the N tasks with probability 1/N, independently of other experts. They are not independent: an arrival lowers the
     gate of the one expert that serves it and raises the gates of all others together, since the gradients sum to 0 over
@@ -41,7 +40,6 @@ CLUSTERS = statement(
     says=r"""With Omega(K ln K) experts, though fewer than tasks, every cluster has a specialist, except with vanishing
     probability.
     $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""",
-    hypotheses=[experiments.IN_RANGE],
     note="Tested for two clusters.",
 )
 CLUSTERS.also("lemma-11.product", role="step")

@@ -13,7 +13,7 @@ LEMMA_14 = statement(
     entry.
     $$\|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{task} - \nabla_{\theta_t^{(m_t)}} \mathcal{L}_t^{task}\|_\infty =
     \mathcal{O}(\sigma_0)$$""",
-    hypotheses=[experiments.IN_RANGE, experiments.ENDLESS],
+    hypotheses=[experiments.ENDLESS],
 )
 
 

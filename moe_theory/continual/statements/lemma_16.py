@@ -29,7 +29,6 @@ HISTORY = statement(
     met.
     $$\mathbb{E}\|w_t^{(m_i)} - w_{n_i}\|^2 = r^{L_t^{(m_i)}} \mathbb{E}\|w_{n_i}\|^2 + \sum_{l=1}^{L_t^{(m_i)}} (1
     - r) r^{L_t^{(m_i)} - l} \mathbb{E}\|w_{\tau(l)} - w_{n_i}\|^2$$""",
-    hypotheses=[experiments.IN_RANGE],
     why="""The proof takes the projector P on an arrival's samples to be uniformly random, so that E P = (s/d) I. One of
     the samples is the signal beta v_n, which is always there: where v_n is proportional to w_n, it always shows the
     truth's own direction. Only for signals that have nothing to do with the truths does (42) hold.""",

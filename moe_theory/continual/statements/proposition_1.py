@@ -34,7 +34,7 @@ TASK_MODELS = statement(
     where="Proposition 1 (M > N version)",
     says=r"""With more experts than tasks no expert's model moves any more after T1.
     $$w_{T_1+1}^{(m)} = \cdots = w_T^{(m)}$$""",
-    hypotheses=[experiments.IN_RANGE, experiments.PAST_T1],
+    hypotheses=[experiments.PAST_T1],
     why="""It rests on Lemma 3, by which an expert does not move when its task repeats. It does: s samples show the
     truth on s of d directions only, so that each repeat takes away a part of the error and none takes all.""",
     instance="M = 12, N = 6, sigma_0 = 0.003: in 64 of 64 runs some expert moves after T1 by more than a thousandth of "

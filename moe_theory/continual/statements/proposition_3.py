@@ -23,14 +23,12 @@ TERMINATION = statement(
     where="Proposition 3, first sentence",
     says=r"""Algorithm 1 has stopped updating the gates by a round T2 of order sigma_0^-0.25 M / eta.
     $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)$$""",
-    hypotheses=[experiments.IN_RANGE],
 )
 TASKS = statement(
     "proposition-3-more-experts",
     where="Proposition 3 (M > N version)",
     says=r"""After T2 an arriving task goes to each of its specialists equally often, and to no other expert.
     $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2$$""",
-    hypotheses=[experiments.IN_RANGE],
     why=WHY,
     instance="M = 12, N = 6, sigma_0 = 0.003: 34 % of the arrivals past T2 go to an expert outside their task's set.",
     corrected=CORRECTED,
@@ -41,7 +39,6 @@ CLUSTERS = statement(
     says=r"""After T2, with fewer experts than tasks, an arriving task goes to each specialist of its cluster equally
     often.
     $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}, \quad t > T_2$$""",
-    hypotheses=[experiments.IN_RANGE],
     why=WHY,
     instance="M = 5, N = 6, K = 3, sigma_0 = 0.003: 24 % of the arrivals past T2 go outside their cluster's set.",
     corrected=CORRECTED,

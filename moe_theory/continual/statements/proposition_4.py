@@ -16,7 +16,7 @@ COVARIANCES = (
 )
 ALONE = experiments.SINGLE_EXPERT.at(experiments.SINGLE)
 LAST = experiments.SINGLE_EXPERT.num_rounds
-SUPPOSED = [experiments.IN_RANGE, Hypothesis("one expert, M = 1", lambda dims, run: run.params.num_experts == 1)]
+SUPPOSED = [Hypothesis("one expert, M = 1", lambda dims, run: run.params.num_experts == 1)]
 
 FORGETTING = statement(
     "proposition-4-forgetting",

@@ -26,7 +26,7 @@ FORGETTING = statement(
     where="Theorem 1, Eq. (19)",
     says="With enough experts the expected forgetting during exploration stays under a bound made of the experts' "
     "loads." + EQUATION_19,
-    hypotheses=[experiments.IN_RANGE, ENOUGH],
+    hypotheses=[ENOUGH],
     why="""It loses the same term as (17): among the tasks that an expert has learned is the one whose error is asked
     for, at distance 0 from itself and not Delta. Nor is (43) true, by which an expert's tasks are more alike than
     random ones: in exploration its next task is seldom its last one. And E P = (s/d) I asks for samples that are all
@@ -41,7 +41,7 @@ DECAY = statement(
     where="Theorem 1, below Eq. (19)",
     says=r"""After exploration nothing more is forgotten, so expected forgetting falls like (T1 - 1)/(t - 1).
     $$\mathbb{E}[F_t] = \frac{T_1 - 1}{t - 1}\, \mathbb{E}[F_{T_1}], \quad T_1 < t \le T$$""",
-    hypotheses=[experiments.IN_RANGE, ENOUGH],
+    hypotheses=[ENOUGH],
     why="""It supposes that no expert moves after T1, Proposition 1, which rests on Lemma 3: that a repeat of its task
     leaves an expert as it is. Experts go on learning, and forgetting, after T1.""",
     instance="M = 20, N = 6, T1 = 40, at t = 100: forgetting is 2.14, where 0.82 is claimed.",
@@ -53,7 +53,7 @@ GENERALIZATION_ERROR = statement(
     $$\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} \left\{ \frac{r^{L_{T_1}^{(m_\tau)}}}{N} \sum_{n=1}^{N}
     \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{1 - r^{L_{T_1}^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert
     \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad 100 \le T \le 2000$$""",
-    hypotheses=[experiments.IN_RANGE, ENOUGH],
+    hypotheses=[ENOUGH],
     why="""Soon after T1 it is exceeded where signals are proportional to truths, since E P = (s/d) I asks for samples
     that are all Gaussian. Later it holds, as it does for random routing.""",
     instance="M = 20, N = 6, signals w_n / sigma_0, at T = 70: the error is 3.01 +- 0.02, the bound 2.98.",

@@ -4,7 +4,10 @@ The runs here are on digits and mostly with smaller networks, which is our choic
 papers' data by `moe-theory deep`. So they are `literal`: where the sentence is not seen here, it is open and not false.
 """
 
-# isort: off
-from moe_theory.deep.statements import figures_3_to_7 as figures_3_to_7
-from moe_theory.deep.statements import tables_1_and_2 as tables_1_and_2
-from moe_theory.deep.statements import edge_figure_4 as edge_figure_4
+from importlib import import_module
+
+IN_ITS_ORDER = """
+    figures_3_to_7 tables_1_and_2 edge_figure_4
+"""
+for name in IN_ITS_ORDER.split():  # which is that of the claims in every report
+    import_module(f"{__name__}.{name}")

@@ -5,7 +5,7 @@ Per coordinate is the reading in which most of them can be true, and decides; th
 
 import numpy as np
 
-from moe_theory.edge.experiments import ADAPTIVE, BY_ENOUGH, FASTEST, NEAREST, SETTING, error_at, final_error
+from moe_theory.edge.experiments import ADAPTIVE, BY_ENOUGH, FASTEST, NEAREST, error_at, final_error
 from moe_theory.edge.params import FIGURE_3_FEATURES, SIGMA_0
 from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, ordering, statement
@@ -26,7 +26,6 @@ BELOW_VARIANCE = statement(
     "figure-3-below-variance",
     where="Sec. VI, Fig. 3 (a)",
     says="For 30, 50 and 70 servers that error gets below sigma_0^2 = 0.36.",
-    hypotheses=SETTING,
     why=BLIND,
     instance="v = w, M = 30: kappa is 0.09, and the error per coordinate ends at 0.81.",
 )
@@ -43,7 +42,6 @@ TOO_FEW = statement(
     "figure-3-too-few",
     where="Sec. VI, Fig. 3 (a)",
     says="Ten servers are too few to keep an idle one of the right kind, and the error stays higher.",
-    hypotheses=SETTING,
 )
 TOO_FEW.figure(
     "figure-3.too-few", TEN, bound(at_least=VARIANCE), where="Sec. VI, Fig. 3 (a), G / p"
@@ -59,7 +57,6 @@ TOO_FEW.literal(
     "figure-3-decreases",
     where="Sec. VI, Fig. 3 (a)",
     says="For 30, 50 and 70 servers the error of Algorithm 1 goes down over time.",
-    hypotheses=SETTING,
     why=BLIND,
     instance="v = w, M = 70: kappa is 0.04, and the error is 10.2 after 300 rounds and 12.0 after 3000.",
 ).figure("figure-3.decreases", BY_ENOUGH, ordering(below=error_at(300)))
@@ -73,7 +70,6 @@ def error_decreases(run: Run) -> np.ndarray:
     "figure-3-more-servers",
     where="Sec. VI, Fig. 3 (a), M = 50 against M = 70",
     says="Servers beyond those needed for convergence delay it and leave a larger error at the same horizon.",
-    hypotheses=SETTING,
     why=BLIND + " Then more servers mean fewer tasks each, and a slightly smaller error.",
     instance="Signals apart from the truths: kappa is 0.01; M = 50 ends at 9.88 and M = 70 at 9.80.",
 ).figure(
@@ -93,13 +89,11 @@ EXCEEDS = statement(
     "figure-3-offloading-exceeds",
     where="Sec. VI, Fig. 3 (b)",
     says="Offloading to the nearest or the most powerful server has errors clearly above sigma_0 = 0.6.",
-    hypotheses=SETTING,
 )
 INCREASES = statement(
     "figure-3-offloading-increases",
     where="Sec. VI, Fig. 3 (b)",
     says="Without specialists the error of those strategies grows over time.",
-    hypotheses=SETTING,
 )
 for server, cells, condition, models in (
     ("nearest", BY_NEAREST, "nearest", "a squared distance of models"),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.edge.experiments import ADAPTIVE, SETTING
+from moe_theory.edge.experiments import ADAPTIVE
 from moe_theory.runs import Run
 from moe_theory.verify.statement import identity, statement
 
@@ -27,7 +27,6 @@ def gaps_of_pairs(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     says=r"""Where two gate outputs are close, their probabilities differ by no more than the order of the outputs' gap.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}(\delta_\Theta), \quad
     \delta_\Theta = \left\lvert h_m - h_{m'} \right\rvert = o(1)$$""",
-    hypotheses=SETTING,
 ).charitable("lemma-5.upper", PAIRS, identity(within=TOLERANCE), where="Lemma 5, first case")
 def lipschitz_excess(run: Run) -> np.ndarray:
     r"""|pi_m - pi_m'| is at most half of |h_m - h_m'|, for all pairs of experts.
@@ -42,7 +41,6 @@ LEMMA_5_APART = statement(
     says=r"""Where two gate outputs are not close, their probabilities differ by at least the order of the outputs' gap.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \Omega(\delta_\Theta), \quad
     \delta_\Theta = \left\lvert h_m - h_{m'} \right\rvert$$""",
-    hypotheses=SETTING,
     why="""The proof uses |e^x - 1| > |x|, which is false for x < 0. And its factor pi_m' is no constant: it is as small
     as a third expert that leads both makes it.""",
     instance="Three experts with outputs a, 1 and 0: the last two differ by 1 in output and by less than 2 e^-a in "

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.edge.experiments import CONVERGES, FIRST_TASKS, HISTORY, HISTORY_DIMS, SETTING, exploration_rounds
+from moe_theory.edge.experiments import CONVERGES, FIRST_TASKS, HISTORY, HISTORY_DIMS, exploration_rounds
 from moe_theory.edge.theory import overparameterization_ratio
 from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, equality, statement
@@ -36,7 +36,6 @@ def history_sum(run: Run) -> np.ndarray:
     r^{L_t^{(m_i)}} \mathbb{E}\left\lVert \mathbf{w}_{n_i} \right\rVert^2 + \sum_{l=1}^{L_t^{(m_i)}} (1 - r)\,
     r^{L_t^{(m_i)} - l} \mathbb{E}\left\lVert \mathbf{w}_{\tau^{(m_i)}(l)} - \mathbf{w}_{n_i} \right\rVert^2$$""",
     hypotheses=(
-        *SETTING,
         Hypothesis("at most T_1 rounds are run", lambda dims, run: run.rounds[-1] <= exploration_rounds(run.params)),
     ),
     why="""E|P(w - w')|^2 = (s/p)|w - w'|^2 needs features without a preferred direction. One column is the signal:

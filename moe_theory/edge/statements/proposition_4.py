@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.edge import corrected, experiments, theory
-from moe_theory.edge.experiments import FASTEST, FIGURE_3_DIMS, NEAREST, SETTING
+from moe_theory.edge.experiments import FASTEST, FIGURE_3_DIMS, NEAREST
 from moe_theory.runs import Run
 from moe_theory.verify.statement import equality, statement
 
@@ -45,7 +45,6 @@ PROPOSITION_4 = statement(
     where="Proposition 4, Eq. (22)",
     says="Always choosing the nearest or the most powerful server has an expected error that mixes the truths' norm "
     "and the task gap by loads." + EQUATION_22,
-    hypotheses=SETTING,
     why="""(34), which the proof sums, has no error between a task and itself; the last step puts the mean distance of
     two random tasks there, so that every task counts its own arrival. And (34) needs features without a preferred
     direction: signals along the truths make the error a fifth larger.""",
@@ -81,7 +80,6 @@ statement(
     "proposition-4-limit",
     where="Proposition 4, last line",
     says=f"With a growing horizon that error approaches the mean squared distance of two random tasks.{LIMIT}",
-    hypotheses=SETTING,
     why="""It is the fixed point of (34), so it holds for signals that are drawn apart from the truths. A signal along
     its task's truth gives the features a preferred direction, and another fixed point.""",
     instance="Nearest server, M = 10, T = 3000: with signals along the truths the error is 12.2, the gap 10.2.",

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from moe_theory.generalization import experiments, instances, theory
-from moe_theory.generalization.experiments import DEFINITION_1, LEARNED_EXPERTS, delta_of
+from moe_theory.generalization.experiments import LEARNED_EXPERTS, delta_of
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
 from moe_theory.verify.statement import alike, identity, statement
@@ -17,7 +17,6 @@ COROLLARY_4 = statement(
     "corollary-4",
     where="Corollary 4, Eq. (9)",
     says="Theorem 1 holds for network experts and routers with Lemma 3 and Lemma 2 in place of their complexities.",
-    hypotheses=[DEFINITION_1],
     why="""With the constant 1 in front it fails as Theorem 1 does: experts that share the inputs among them fit sqrt(T)
     times as much as one. What is tested is one T alone, which leaves it open for larger constants; as T grows the
     excess does too in closed form, 1.5 times the bound at T = 64 and m = 10^10, 13.5 times at T = 4096 and m = 10^18,

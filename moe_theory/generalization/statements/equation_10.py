@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.generalization import experiments, theory
-from moe_theory.generalization.experiments import CELL_GAPS, DEFINITION_1, FEW_CELL_SAMPLES, is_beyond
+from moe_theory.generalization.experiments import CELL_GAPS, FEW_CELL_SAMPLES, is_beyond
 from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, bound, statement
 
@@ -24,7 +24,6 @@ def gaps_of(run: Run) -> np.ndarray:
     says="A gap to the true risk is at most twice as likely as half of it to the risk on a second sample, once "
     r"exp(-eps^2 m/2) is at most 1/4.$$e^{-\epsilon^2 m / 2} \le \frac{1}{4}$$",
     hypotheses=[
-        DEFINITION_1,
         Hypothesis(
             "exp(-eps^2 m / 2) is at most 1/4",
             lambda dims, run: np.all(np.exp(-(gaps_of(run) ** 2) * int(run.params.num_samples) / 2) <= MOST_DOUBT),

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from moe_theory.generalization import experiments
-from moe_theory.generalization.experiments import CLASSES, DEFINITION_1, LONE_POINT, LONE_SAMPLES, every, shown
+from moe_theory.generalization.experiments import CLASSES, LONE_POINT, LONE_SAMPLES, every, shown
 from moe_theory.generalization.instances import NUM_INPUTS, NUM_LONE
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
@@ -18,7 +18,6 @@ EQUATION_15 = statement(
     where="Eqs. (13) to (15), with (17) to (20)",
     says="The chance of a gap is at most 2 Gamma times the largest chance for a single mask, which is then treated as "
     "if chosen before the sample.",
-    hypotheses=[DEFINITION_1],
     why="""The Gamma masks of (13) are those that a router leaves on this sample, so that the events of (14) are
     conditioned on the sample, and McDiarmid's inequality in (20), for a mask given beforehand, says nothing of them.
     Read so that (20) applies, (15) is false: a mask picked after the sample can single out inputs that no mask chosen

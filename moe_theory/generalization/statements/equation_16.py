@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from moe_theory.generalization import corrected, experiments, theory
-from moe_theory.generalization.experiments import DEFINITION_1, EXACTLY, FORMULA, LABELINGS, every, shown
+from moe_theory.generalization.experiments import EXACTLY, FORMULA, LABELINGS, every, shown
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import alike, statement
@@ -15,7 +15,6 @@ EQUATION_16 = statement(
     where="Eq. (16)",
     says="Routers with Natarajan dimension d_N give 2m inputs at most binom(T, k)^(2 d_N) (2m)^(d_N) masks."
     r"$$\Gamma \le \binom{T}{k}^{2 d_N} \cdot (2m)^{d_N}$$",
-    hypotheses=[DEFINITION_1],
 )
 BY_SIZES = every(LABELINGS)
 

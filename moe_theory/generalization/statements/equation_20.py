@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 
 from moe_theory.generalization import corrected, experiments, theory
-from moe_theory.generalization.experiments import COIN, DEFINITION_1, EXACTLY, FORMULA, cell_name, difference
+from moe_theory.generalization.experiments import COIN, EXACTLY, FORMULA, cell_name, difference
 from moe_theory.runs import Run
 from moe_theory.verify.statement import alike, probability, statement
 
@@ -21,7 +21,6 @@ EQUATION_20 = statement(
     where="Eqs. (18) to (20)",
     says="For any mask phi(S, S') exceeds its mean by x with probability at most exp(-2 m x^2), by McDiarmid's "
     rf"inequality.$${TAIL} \le e^{{-2 m x^2}}$$",
-    hypotheses=[DEFINITION_1],
     why="""The exponent is that of a function of m samples, and phi is one of 2m, those of S and of S': McDiarmid's
     inequality gives half of it. The slip changes the constant inside the root of (8) alone.""",
     instance="""One function whose loss is a fair coin, m = 1: phi is 1 with probability 1/4, and exp(-2) is .135. At

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from moe_theory.generalization import theory
-from moe_theory.generalization.experiments import DEFINITION_1, EXACTLY, FORMULA
+from moe_theory.generalization.experiments import EXACTLY, FORMULA
 from moe_theory.runs import Run
 from moe_theory.verify.statement import alike, statement
 
@@ -16,7 +16,6 @@ EQUATION_22 = statement(
     where="Eq. (22)",
     says="Solving the union bound for the gap that leaves a chance of delta gives twice the mean of phi and a square "
     r"root.$$2\, \mathbb{E} \phi + 2 \sqrt{\frac{\log \Gamma + \log(4 / \delta)}{2m}}$$",
-    hypotheses=[DEFINITION_1],
     note="What the remark says of the term of (23), that it grows with k, is not so of (22), which the paper does not "
     "say; grows-with-k is on record for whoever takes the tighter form.",
 )
@@ -25,7 +24,6 @@ EQUATION_23 = statement(
     where="Eqs. (22) and (23)",
     says="Replacing the binomial coefficient by (e T/k)^k only raises the bound."
     r"$$\log \binom{T}{k} \le k \left( 1 + \log \frac{T}{k} \right)$$",
-    hypotheses=[DEFINITION_1],
 )
 
 

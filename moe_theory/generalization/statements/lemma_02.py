@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.generalization import complexity
-from moe_theory.generalization.experiments import DEFINITION_1, LONE_CELL, LONE_POINT
+from moe_theory.generalization.experiments import LONE_CELL, LONE_POINT
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Selection
 from moe_theory.verify.statement import alike, rate, statement
@@ -16,7 +16,6 @@ NUM_FEATURES = (2, 4, 8, 16)
     where="Lemma 2",
     says="The Natarajan dimension of ReLU networks of p parameters and d outputs is O(d p^2)."
     r"$$d_N = \mathcal{O}(d\, p^2)$$",
-    hypotheses=[DEFINITION_1],
     untestable="Cited, with an unnamed constant: the dimension of networks with hidden layers is not known exactly. "
     "That of linear routers of two experts is, but grows like p, so that it leaves p^2 untested.",
 ).ours(

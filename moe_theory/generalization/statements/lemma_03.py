@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.generalization import experiments, theory
-from moe_theory.generalization.experiments import DEFINITION_1, NETWORKS, ROUTER_SAMPLES, cell_name, every, shows
+from moe_theory.generalization.experiments import NETWORKS, ROUTER_SAMPLES, cell_name, every, shows
 from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, equality, statement
 
@@ -17,7 +17,6 @@ LEMMA_3 = statement(
     "Rademacher complexity of networks."
     r"$$\mathcal{R}_m(\mathcal{H}) \le \frac{c}{\sqrt{m}} \prod_{i=1}^{r} K_i \left( \sum_{i=1}^{r} "
     r"\frac{b_i^{2/3}}{K_i^{2/3}} \right)^{3/2}$$",
-    hypotheses=[DEFINITION_1],
     note="The theorem that it cites has logarithms of the width and of m besides. Tested where the complexity is "
     "known, at one layer, and from below at two, with slack 7; deeper networks are not tested.",
 )

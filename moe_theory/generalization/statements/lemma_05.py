@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.generalization import corrected, experiments
-from moe_theory.generalization.experiments import DEFINITION_1, LINEAR_ROUTER, SPARSE_EXPERTS, every, shown, shows
+from moe_theory.generalization.experiments import LINEAR_ROUTER, SPARSE_EXPERTS, every, shown, shows
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, equality, statement
@@ -20,7 +20,6 @@ LEMMA_5 = statement(
     "lemma-5",
     where="Lemma 5, Eq. (24)",
     says=f"Given the mask, the mean of phi is at most 2 C times the Rademacher complexity of one expert.{EQUATION_24}",
-    hypotheses=[DEFINITION_1],
     why="""Its proof takes gates that depend on the input for one convex combination of the experts, in (31), and so
     loses all experts but one. With k = 1 the class of all models with a given mask is a product over the experts,
     each with its own inputs, and about sqrt(T) times as complex as one.""",
@@ -55,7 +54,6 @@ EQUATION_31 = statement(
     where="Lemma 5, proof, Eqs. (29) to (32)",
     says="Gates that depend on the input can be replaced by the worst single point of the simplex, so that all T "
     r"experts are no richer than one.$$\mathcal{R}_m(\mathcal{F}_\mu) \le \mathcal{R}_m(\mathcal{H})$$",
-    hypotheses=[DEFINITION_1],
     why="""The gates of (30) are a point of the simplex for each input, and (31) takes the supremum over one point for
     all inputs. Gates that differ let the sample be divided among the experts, each of which then fits its own part.""",
     instance="""Two cells of probability 1/2, each with an expert +1 or -1, and two samples: the complexity is 3/4, and

@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.generalization import experiments, theory
-from moe_theory.generalization.experiments import DEFINITION_1, LABELING_DIMS, LABELINGS, cell_name, shown
+from moe_theory.generalization.experiments import LABELING_DIMS, LABELINGS, cell_name, shown
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import statement
@@ -16,7 +16,6 @@ COUNTS = [experts for experts, active in experiments.LABELING_SIZES if active ==
     where="Lemma 6, Eq. (33)",
     says="A class of functions from m points to k labels has at most m^(d_N) k^(2 d_N) members."
     r"$$\tau_{\mathcal{H}}(m) \le m^{d_N} \cdot k^{2 d_N}$$",
-    hypotheses=[DEFINITION_1],
 ).charitable(
     "lemma-6.growth",
     LABELINGS.over([cell_name(T=count, k=1) for count in COUNTS]),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.generalization import experiments, theory
-from moe_theory.generalization.experiments import CELL_GAPS, DEFINITION_1, difference, is_beyond, shown
+from moe_theory.generalization.experiments import CELL_GAPS, difference, is_beyond, shown
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import bound, identity, statement
@@ -21,7 +21,6 @@ LEMMA_7 = statement(
     "lemma-7",
     where="Lemma 7, Eqs. (34) and (35)",
     says=f"Up to a factor near 1 a gap of eps is at most as likely as one of eps/2 between two samples.{TRUE_GAP}",
-    hypotheses=[DEFINITION_1],
     note="As printed both sides are gaps between the two samples, which holds for every number; (10) needs the true "
     "risk on the left.",
 )

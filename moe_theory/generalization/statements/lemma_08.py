@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.generalization.experiments import CLASSES, COIN, DEFINITION_1, TO_ROUNDING, difference, every, shown
+from moe_theory.generalization.experiments import CLASSES, COIN, TO_ROUNDING, difference, every, shown
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import equality, statement
@@ -15,7 +15,6 @@ from moe_theory.verify.statement import equality, statement
     "complexity."
     r"$$\mathbb{E} \sup_{f \in \mathcal{F}} \left( \frac{1}{m} \sum_{i=1}^{m} f(\mathbf{x}_i) - "
     r"\frac{1}{m} \sum_{i=1}^{m} f(\mathbf{x}'_i) \right) \le 2 \mathcal{R}_m(\mathcal{F})$$",
-    hypotheses=[DEFINITION_1],
 ).charitable("lemma-8.symmetrization", every(CLASSES), TO_ROUNDING)
 def excess_of_exchanges(run: Run) -> np.ndarray:
     r"""For random finite classes sup (L_S - L_S'), averaged over exchanges, is at most the complexities on S and S'.
@@ -28,7 +27,6 @@ PROOF = statement(
     "lemma-8-proof",
     where="Lemma 8, proof, Eqs. (37) and (38)",
     says="That mean stays the same with absolute values around the difference.",
-    hypotheses=[DEFINITION_1],
     why="""Absolute values can only raise the supremum, and do unless the class has a loss's mirror image with every
     loss. They are a slip: the next line drops them again, and the lemma does not need them.""",
     instance="A single function whose loss is a fair coin, and 25 samples: 0 without absolute values, .111 with them.",

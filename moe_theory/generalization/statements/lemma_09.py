@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.generalization.experiments import CLASSES, DEFINITION_1, TO_ROUNDING, every, shown
+from moe_theory.generalization.experiments import CLASSES, TO_ROUNDING, every, shown
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
@@ -14,7 +14,6 @@ from moe_theory.verify.statement import statement
     where="Lemma 9",
     says="A C-Lipschitz loss raises the Rademacher complexity by a factor of C at most."
     r"$$\mathcal{R}_m(\ell \circ \mathcal{H}) \le C\, \mathcal{R}_m(\mathcal{H})$$",
-    hypotheses=[DEFINITION_1],
 ).charitable("lemma-9.contraction", every(CLASSES), TO_ROUNDING)
 def excess_of_composed(run: Run) -> np.ndarray:
     r"""For random finite classes and random labels the ramp loss at least halves the empirical Rademacher complexity.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.generalization.experiments import CLASSES, DEFINITION_1, TO_ROUNDING, shown
+from moe_theory.generalization.experiments import CLASSES, TO_ROUNDING, shown
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import statement
@@ -13,7 +13,6 @@ from moe_theory.verify.statement import statement
     where="Lemma 10, Eq. (42)",
     says="Convex combinations of a class's functions, the same for all inputs, have that class's Rademacher "
     "complexity.",
-    hypotheses=[DEFINITION_1],
 ).charitable(
     "lemma-10.hull",
     CLASSES.together(*CLASSES.cells),

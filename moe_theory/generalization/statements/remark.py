@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from moe_theory.generalization import experiments, theory
-from moe_theory.generalization.experiments import CELLS, DEFINITION_1, FITS, LINEAR_ROUTER, cell_name, gap_of, shows
+from moe_theory.generalization.experiments import CELLS, FITS, LINEAR_ROUTER, cell_name, gap_of, shows
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.statement import alike, identity, ordering, rate, statement
@@ -24,7 +24,6 @@ TERM = statement(
     where="Section 1 and the remark on sparsity awareness",
     says="The bound grows with k, up to k = T, through its term in k and T, and falls by a factor of O(k) with fewer."
     r"$$\sqrt{k \left( 1 + \log \frac{T}{k} \right)}$$",
-    hypotheses=[DEFINITION_1],
     why="The term does grow with k. Read as a gain of order k, the factor is too large: it is at most sqrt(k).",
     instance="Of 4096 experts, 64 active ones have a term 6.0 times that of a single one, not 64 times.",
     corrected=r"""Going from k active experts to one lowers the term by a factor of at most sqrt(k).
@@ -34,7 +33,6 @@ FEWER_ACTIVE = statement(
     "remark-fewer-active",
     where="Section 1 and the remark on sparsity awareness",
     says="Sparse MoE generalizes better the fewer experts it selects.",
-    hypotheses=[DEFINITION_1],
     why="""That is read off an upper bound. For a given router it is the other way round: experts that share an input
     average out, and the capacity falls with k like the root of the mean square gate. Where the router is learned it
     depends on how large its weights may be. The classes are ours, and the paper names none: a class that it
@@ -149,7 +147,6 @@ MORE_EXPERTS = statement(
     "remark-more-experts",
     where="Remark on sparsity awareness",
     says="More experts in parallel cost no more than a factor that is logarithmic in T.",
-    hypotheses=[DEFINITION_1],
     why="""The logarithm counts masks, and the bound forgets that T experts fit more than one does: Theorem 1 lost the
     factor where gates that depend on the input became one convex combination. With one active expert in each of T
     fixed cells the class is a product of T classes, and its capacity grows like sqrt(T).""",

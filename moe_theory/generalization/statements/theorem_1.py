@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.generalization import complexity, corrected, experiments
-from moe_theory.generalization.experiments import CELLS, DEFINITION_1, NATURAL, cell_name, delta_of, every, gap_of
+from moe_theory.generalization.experiments import CELLS, NATURAL, cell_name, delta_of, every, gap_of
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.generalization.theory import Real
 from moe_theory.runs import Run
@@ -40,7 +40,6 @@ THEOREM_1 = statement(
     says="With probability 1 - delta no sparse MoE of the class has a generalization error above a bound by one "
     "expert's Rademacher complexity, d_N, k and log T."
     rf"$${LARGEST_GAP} = \mathcal{{O}}\left( {BOUND} \right)$$",
-    hypotheses=[DEFINITION_1],
     why="""T experts that share the inputs among them fit more labels than one expert can, but the bound charges for the
     complexity of one. The proof loses the others in (30) to (31), where gates that depend on the input are replaced by
     one convex combination for all inputs: Lemma 10 then says that T experts are no richer than one. With a fixed

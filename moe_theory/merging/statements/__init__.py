@@ -1,26 +1,11 @@
 """Statements of the paper on expert merging, one file a number, each with the right statement where it is wrong."""
 
-# isort: off
-# The paper's order, which is that of every report.
-from moe_theory.merging.statements import abstract as abstract
-from moe_theory.merging.statements import table_1 as table_1
-from moe_theory.merging.statements import equation_1 as equation_1
-from moe_theory.merging.statements import equation_3 as equation_3
-from moe_theory.merging.statements import assumption_1 as assumption_1
-from moe_theory.merging.statements import lemma_1 as lemma_1
-from moe_theory.merging.statements import regret as regret
-from moe_theory.merging.statements import assumption_2 as assumption_2
-from moe_theory.merging.statements import theorem_1 as theorem_1
-from moe_theory.merging.statements import remark as remark
-from moe_theory.merging.statements import figure_2 as figure_2
-from moe_theory.merging.statements import figure_3 as figure_3
-from moe_theory.merging.statements import table_2 as table_2
-from moe_theory.merging.statements import figure_4 as figure_4
-from moe_theory.merging.statements import figure_5 as figure_5
-from moe_theory.merging.statements import figure_6 as figure_6
-from moe_theory.merging.statements import figure_7 as figure_7
-from moe_theory.merging.statements import assumption_3 as assumption_3
-from moe_theory.merging.statements import lemma_2 as lemma_2
-from moe_theory.merging.statements import equation_8 as equation_8
-from moe_theory.merging.statements import lemma_3 as lemma_3
-from moe_theory.merging.statements import lemma_4 as lemma_4
+from importlib import import_module
+
+IN_ITS_ORDER = """
+    abstract table_1 equation_1 equation_3 assumption_1 lemma_1 regret assumption_2 theorem_1 remark
+    figure_2 figure_3 table_2 figure_4 figure_5 figure_6 figure_7 assumption_3 lemma_2 equation_8
+    lemma_3 lemma_4
+"""
+for name in IN_ITS_ORDER.split():  # which is that of the claims in every report
+    import_module(f"{__name__}.{name}")
