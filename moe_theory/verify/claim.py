@@ -1,7 +1,6 @@
 """Claims: numbered statements made executable, and the experiments that their evidence comes from."""
 
 import dataclasses
-import inspect
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -361,37 +360,6 @@ def require_replicates_last(function: Callable[..., Any], shape: tuple[int, ...]
 _REGISTERED: dict[str, Claim] = {}
 
 
-def claim(
-    id: str, *, paper: str, where: str, kind: Kind, margin: float = 0.0, replaced_by: str | None = None
-) -> Callable[[type], Claim]:
-    """Class decorator that registers a claim.
-
-    The class's docstring is the statement; its attributes are those of `Claim`: `experiment`, `observe`, and where the
-    kind asks for them `predict`, `side` and `abscissa`, then optionally `scale`, `labels`, `hypotheses`, `trivial`.
-    Functions take no `self`.
-
-    Returns: the `Claim`.
-    Raises: InvalidClaimError for an incomplete declaration, or an id that is taken.
-    """
-
-    def declare(declaration: type) -> Claim:
-        declared = {name: value for name, value in vars(declaration).items() if not name.startswith("_")}
-        unknown = sorted(declared.keys() - {field.name for field in dataclasses.fields(Claim)})
-        if unknown:
-            raise InvalidClaimError(f"claim {id}: {', '.join(unknown)} is no attribute of a claim.")
-        missing = [name for name in ("experiment", "observe") if name not in declared]
-        if missing:
-            raise InvalidClaimError(f"claim {id}: declare {' and '.join(missing)}.")
-        attributes: dict[str, Any] = {
-            name: value.__func__ if isinstance(value, staticmethod) else value for name, value in declared.items()
-        }
-        statement, module = inspect.cleandoc(declaration.__doc__ or ""), declaration.__module__
-        about: dict[str, Any] = {"id": id, "paper": paper, "where": where, "kind": kind, "margin": margin}
-        return register(Claim(**about, statement=statement, replaced_by=replaced_by, module=module, **attributes))
-
-    return declare
-
-
 def register(claim: Claim) -> Claim:
     """Adds a claim to those there are. Raises: InvalidClaimError for an id that is taken."""
     if claim.id in _REGISTERED:
@@ -408,26 +376,6 @@ def registered() -> dict[str, Claim]:
 Values = Callable[[Runs], np.ndarray]  # one number a replicate (B,), or a row of components (B, V)
 
 
-def named(*labels: str) -> Callable[[Runs], list[str]]:
-    return lambda runs: list(labels)
-
-
-def alike(run: Run, numbers: Any) -> np.ndarray:
-    """The same number, or components (V,), for every replicate of a run: what is known without its draws."""
-    numbers = np.asarray(numbers, np.float64)
-    return np.broadcast_to(numbers, (len(run.replicates), *numbers.shape))
-
-
-def computed(cell: str, value: Callable[[], Any]) -> Values:
-    """Numbers (V,) that are computed and not drawn: the same for every replicate of a cell."""
-    return lambda runs: alike(runs[cell], np.atleast_1d(value()))
-
-
 def excess(observed: np.ndarray, bound: Any) -> np.ndarray:
     """How far beyond its bound a number is; 0 for one that is not."""
     return np.maximum(observed - bound, 0)
-
-
-def over(cells: Sequence[str], value: Callable[[Run], np.ndarray]) -> Values:
-    """`value` of each cell's run (B,), one component a cell."""
-    return lambda runs: np.stack([value(runs[cell]) for cell in cells], axis=1)

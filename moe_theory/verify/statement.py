@@ -141,8 +141,6 @@ class Declared(Statement):
         hypotheses: Iterable[Hypothesis] = (),
         instead: str | None = None,
         exact: bool = False,
-        says: str | None = None,
-        replaced_by: str | None = None,
     ) -> "Declaration":
         """Decorates the function that measures what a claim is about, and registers the claim.
 
@@ -163,7 +161,6 @@ class Declared(Statement):
             exact: whether nothing random enters: algebra, enumeration, a constructed instance.
         Raises: InvalidStatementError for another role.
         """
-        instead = instead or replaced_by
         if role not in list(Role):
             raise InvalidStatementError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
@@ -188,7 +185,7 @@ class Declared(Statement):
             "module": _caller(),
             "is_computed": exact,
         }
-        return Declaration(self, Role(role), selection, about, says)
+        return Declaration(self, Role(role), selection, about)
 
     charitable = functools.partialmethod(claim, role=Role.CHARITABLE)
     literal = functools.partialmethod(claim, role=Role.LITERAL)
@@ -357,7 +354,7 @@ def _of_paper(paper: str) -> Sequence[Statement]:
     for other in all_papers().values():
         if paper in other.answers_for:
             other.import_claims()
-    return [each for each in declared() if each.paper == paper]
+    return [each.plain for each in declared() if each.paper == paper]
 
 
 def worded(text: str) -> tuple[str, str]:

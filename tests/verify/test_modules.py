@@ -33,7 +33,7 @@ BROKEN = """
     MINE, FIVE = statement("mine", paper="continual", where="my notes", says="Some work."), HISTORY.at("M = 5")
 
     def add(name, runs, function):
-        MINE.claim(name, runs, bound(at_most=1.0), role="ours", says="Broken.")(function)
+        MINE.ours(name, runs, bound(at_most=1.0)).says("Broken.")(function)
 
     def stacked(run):
         return np.stack([run.records.error, run.rounds])

@@ -47,8 +47,7 @@ def made(**changes) -> statement.Declared:
 
 def claimed(runs, criterion, function, of: statement.Declared | None = None, **options):
     """The claim that a function makes about a selection of the runs."""
-    options = {"role": "literal", "says": "It falls."} | options
-    (of or made()).claim("mine.claim", runs, criterion, **options)(function)
+    (of or made()).claim("mine.claim", runs, criterion, **{"role": "literal"} | options).says("It falls.")(function)
     return registered()["mine.claim"]
 
 
@@ -208,10 +207,10 @@ def test_runs_that_break_a_hypothesis_are_named(runs, own, reason):
 
 def test_claims_of_one_function_have_roles_in_their_order():
     of = made(says="Something falls. $$x$$", where="Lemma 0, Eq. (1)")
-    options: dict[str, Any] = {"where": "Lemma 0, at 4", "replaced_by": "mine.three", "exact": True}
+    options: dict[str, Any] = {"where": "Lemma 0, at 4", "instead": "mine.three", "exact": True}
 
     @of.claim("mine.one", PAIR, bound(at_most=1.0), role="charitable")
-    @of.claim("mine.two", PAIR, probability(at_least=0.9), role="step", says="It falls at 4. $$z$$", **options)
+    @of.step("mine.two", PAIR, probability(at_least=0.9), **options).says("It falls at 4. $$z$$")
     def falls(run):
         r"""It falls.  $$y
         \le 1$$
