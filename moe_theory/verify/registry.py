@@ -46,6 +46,8 @@ def claims(pattern: str = "*") -> list[Claim]:
 
     Examples:
         >>> import moe_theory as mt
+        >>> all(isinstance(claim, mt.Claim) for claim in mt.claims())
+        True
         >>> {claim.paper for claim in mt.claims()} >= {"continual", "edge", "generalization", "merging", "deep"}
         True
     """

@@ -198,7 +198,7 @@ def test_the_page_s_paper_has_everything(tmp_path):
     page = docs["papers/allocations.md"]
     missing = "not recorded yet: run <code>moe-theory verify allocations</code>"
     assert page.count(missing) == 2  # of the paper and of its claim
-    for shown in (listed["statement"], "return run.records[-1]", "<code>allocations.py</code>"):
+    for shown in (listed["statement"], "largest_load", "<code>allocations.py</code>"):
         assert shown in page
     (line,) = re.findall(r'href="../source/allocations.html#(line-\d+)"', page)
     assert f'id="{line}"' in docs["source/allocations.md"]
