@@ -9,7 +9,9 @@ from moe_theory.cli.output import open_console, print_json
 
 
 @click.command(
-    epilog=examples("moe-theory why generalization.theorem-1", "moe-theory why continual.lemma-11 --script | python -")
+    epilog=examples(
+        "moe-theory why generalization.theorem-1", "moe-theory why edge.proposition-4 --script > witness.py"
+    )
 )
 @click.argument("name", metavar="STATEMENT")
 @click.option("--script", is_flag=True, help="Print the witness, a NumPy script that shows it false, instead.")

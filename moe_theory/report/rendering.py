@@ -112,6 +112,7 @@ def templates() -> "jinja2.Environment":
         "number_line": panels.number_line,
         "repeat_words": wording.repeat_words,
         "sentence": wording.sentence,
+        "tested": wording.tested,
         "statement_anchor": wording.statement_anchor,
         "statement_counts": wording.statement_counts,
         "statement_status": wording.statement_status,

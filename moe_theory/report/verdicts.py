@@ -1,5 +1,6 @@
 """Statements, claims and verdicts in a terminal: tables, what a verification says at its end, and why."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from rich.table import Table
@@ -15,6 +16,7 @@ from moe_theory.report.wording import (
     statement_status,
     status_counts,
     summary,
+    tested,
 )
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.status import Judged, StatementStatus
@@ -97,13 +99,14 @@ def why_lines(known: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, str
     parts = [
         ("says", " ".join(of.says.split()) + (f"\n{of.formula}" if of.formula else "")),
         ("status", known.words or "open"),
-        ("found", f"{sentence(shown)} [{shown.claim}, {shown.setting}]" if shown else ""),
+        ("tested", f"{tested(shown)} [{shown.claim}, reading {shown.setting}]" if shown else ""),
+        ("found", sentence(shown) if shown else ""),
         ("why", " ".join((of.untestable or of.why).split())),
         ("smallest", " ".join(of.instance.split())),
         ("instead", " ".join(of.corrected.split()) + (f"\n{of.corrected_formula}" if of.corrected_formula else "")),
         ("note", " ".join(of.note.split())),
-        ("repeat", shown.command if shown else ""),
-        ("witness", f"moe-theory why {of.name} --script | python -" if of.witness else ""),
+        ("repeat", re.sub(r" --(?:error|replicates) [^ ]+", "", shown.command) if shown else ""),
+        ("witness", f"moe-theory why {of.name} --script > witness.py && python witness.py" if of.witness else ""),
     ]
     return [
         (name, " \n".join(text.split("\n")) if name in {"says", "instead"} else text) for name, text in parts if text

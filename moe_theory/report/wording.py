@@ -178,6 +178,11 @@ def measured(verdict: Verdict) -> str:
     return with_error(verdict.observed, verdict.standard_error)
 
 
+def tested(verdict: Verdict) -> str:
+    """What the claim says, in its first sentence or two."""
+    return " ".join(verdict.statement.partition("\n\n")[0].split())
+
+
 def sentence(verdict: Verdict) -> str:
     """What was found, in a sentence that has the numbers which decide."""
     match verdict.status:
@@ -212,7 +217,7 @@ def sentence(verdict: Verdict) -> str:
             return f"Off by {most}{number(verdict.observed)}{at}."
         case "probability":
             side = "at least" if verdict.side == "at_least" else "at most"
-            return f"{measured(verdict)} samples{at}; {side} {percentage(verdict.predicted)} are claimed."
+            return f"In {measured(verdict)} runs{at}; claimed: {side} {percentage(verdict.predicted)}."
         case "counterexample":
             allowed = f"{percentage(verdict.predicted)} may" if verdict.predicted else "none may"
             return f"{measured(verdict)} instances violate it{at}; {allowed}."

@@ -124,9 +124,8 @@ WORSE.figure(
     where="Sec. 6, Fig. 2 (a), (b)",
     labels=BY_SIZE,
 ).says(r"""Terminating the gate updates ends in less forgetting than never terminating them, for every size of MoE.
-    $$\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{continue}], \quad M \in \{5, 10, 20\}$$""")(
-    of_first(final("forgetting"))
-)
+    $$\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{continue}], \quad M \in \{5, 10, 20\}$$
+    """)(of_first(final("forgetting")))
 WORSE.figure(
     "figure-2.termination-generalization",
     BOTH,
@@ -134,9 +133,8 @@ WORSE.figure(
     where="Sec. 6, Fig. 2 (c), (d)",
     labels=BY_SIZE,
 ).says(r"""Terminating the gate updates ends in less overall generalization error than never terminating them.
-    $$\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{continue}], \quad M \in \{5, 10, 20\}$$""")(
-    of_first(final("generalization_error"))
-)
+    $$\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{continue}], \quad M \in \{5, 10, 20\}$$
+    """)(of_first(final("generalization_error")))
 SWINGS.literal(
     "figure-2.oscillation-forgetting",
     BOTH,
@@ -158,9 +156,8 @@ SWINGS.literal(
 MISROUTING.figure("figure-2.misrouting", BOTH, ordering(below=of_rest(mean_move)), labels=BY_SIZE).says(r"""
     Without termination tasks reach less suitable experts: the chosen expert has to move farther, over t > 1000.
     $$\mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{terminate}\right] <
-    \mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{continue}\right], \quad t > 1000$$""")(
-    of_first(mean_move)
-)
+    \mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{continue}\right], \quad t > 1000$$
+    """)(of_first(mean_move))
 AGAINST_SINGLE.figure(
     "figure-2.moe-forgetting",
     AGAINST_ONE,
@@ -168,9 +165,8 @@ AGAINST_SINGLE.figure(
     where="Sec. 6, Fig. 2 (a)",
     labels=BY_SIZE,
 ).says(r"""A Mixture-of-Experts with termination forgets less than a single expert.
-    $$\mathbb{E}[F_T \mid M] < \mathbb{E}[F_T \mid M = 1], \quad M \in \{5, 10, 20\}$$""")(
-    of_first(final("forgetting"))
-)
+    $$\mathbb{E}[F_T \mid M] < \mathbb{E}[F_T \mid M = 1], \quad M \in \{5, 10, 20\}$$
+    """)(of_first(final("forgetting")))
 AGAINST_SINGLE.figure(
     "figure-2.moe-generalization",
     AGAINST_ONE,
@@ -178,9 +174,8 @@ AGAINST_SINGLE.figure(
     where="Sec. 6, Fig. 2 (c)",
     labels=BY_SIZE,
 ).says(r"""A Mixture-of-Experts with termination generalizes better than a single expert.
-    $$\mathbb{E}[G_T \mid M] < \mathbb{E}[G_T \mid M = 1], \quad M \in \{5, 10, 20\}$$""")(
-    of_first(final("generalization_error"))
-)
+    $$\mathbb{E}[G_T \mid M] < \mathbb{E}[G_T \mid M = 1], \quad M \in \{5, 10, 20\}$$
+    """)(of_first(final("generalization_error")))
 
 
 def tolerated(*runs: Run) -> np.ndarray:
@@ -217,6 +212,5 @@ NO_BETTER.figure(
     where="Sec. 6, Fig. 2 (c)",
     labels=experiments.at_rounds(experiments.FIGURE_2.num_rounds),
 ).says(r"""Beyond M > N more experts do not improve the result: M = 10 ends no worse than M = 20, within 5 %.
-    $$\mathbb{E}[G_T \mid M = 10] \le 1.05\, \mathbb{E}[G_T \mid M = 20]$$""")(
-    lambda ten, twenty: final("generalization_error")(ten)
-)
+    $$\mathbb{E}[G_T \mid M = 10] \le 1.05\, \mathbb{E}[G_T \mid M = 20]$$
+    """)(lambda ten, twenty: final("generalization_error")(ten))

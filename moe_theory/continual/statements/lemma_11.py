@@ -18,19 +18,20 @@ BY_SIZES = [f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in CO
 TASKS = statement(
     "lemma-11-more-experts",
     where="Appendix E, Lemma 11, M > N",
-    says=r"""With Omega(N ln N) experts every task has a specialist, except with vanishing probability.
+    says=r"""With Omega(N ln N) experts, in the proof N ln(N/delta), every task has a specialist but for chance delta.
     $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n \in [N]\right) \geq 1 - \delta$$""",
-    why="""An expert specialises in the task for which its own gate output is largest, (11). The proof lets each be any
-    of the N tasks with probability 1/N, independently of other experts. They are not independent: an arrival lowers the
-    gate of the one expert that serves it and raises the gates of all others together, since the gradients sum to 0 over
-    experts (Lemma 4). So all experts that lead for no task come to have almost the same gate and the same favourite
-    task: nearly everybody specialises in one task. More experts do not help, and a smaller sigma_0 makes it worse.""",
-    instance="""N = 6 orthonormal signals, sigma_0 = 0.01, M = 29 >= N ln(N / 0.05): in none of 12 runs has every task a
-    specialist; 3 tasks have none, and 93 % of the experts specialise in one. With M = 116 it is 98 %, in none of 12
-    again.""",
-    corrected=r"""If experts fell into sets independently and uniformly, the union bound would give the lemma. The
-    product (1 - (1 - 1/N)^M)^N that the proof has in between is no lower bound even then: at N = M = 2 it is 9/16, and
-    the probability 1/2. For Algorithm 1 no bound of this kind is known.
+    why="""An expert specialises in the task for which its own gate output is largest, (11); M_n is the set of those who
+    do in task n. By symmetry each expert is in M_n with probability 1/N, and the proof tacitly takes experts as
+    independent. They are not: a round lowers the gate output of the expert chosen and raises those of all others by
+    about the same amount, since the gradients sum to 0 over experts (Lemma 4). So experts that are seldom chosen keep
+    nearly equal gates and share one favourite task. More experts do not help, and a smaller sigma_0, the scale of the
+    truths and of the steps, makes it worse.""",
+    instance="""N = 6 orthonormal signals, sigma_0 = 0.01, M = 29 >= N ln(N / 0.05): in 0 of 12 runs has every task a
+    specialist; about 3 tasks have none, and 93 % of the experts share one. With four times as many, M = 116, it is 0 of
+    12 and 98 %: no larger constant in the Omega helps.""",
+    corrected=r"""For Algorithm 1 no bound of this kind is known. Were experts independent and uniform, the union bound
+    would give the one below. The product (1 - (1 - 1/N)^M)^N that the proof has in between is no lower bound even then:
+    at N = M = 2 it is 9/16, and the probability 1/2.
     $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq 1 - N \left(1 - \frac{1}{N}\right)^M$$""",
     witness="lemma_11.py",
 )
@@ -107,6 +108,5 @@ TASKS.replacement(
 
     By how much the exact probability falls short of that, for several N and M. Experts of Algorithm 1 do not fall so:
     they share a pool, whose longest signals draw most of them.
-    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq 1 - N \left(1 - \frac{1}{N}\right)^M$$""")(
-    shortfalls(corrected.lemma_11)
-)
+    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq 1 - N \left(1 - \frac{1}{N}\right)^M$$
+    """)(shortfalls(corrected.lemma_11))

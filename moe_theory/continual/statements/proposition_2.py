@@ -117,9 +117,8 @@ SAME_SET.charitable(
     With M > N and no termination, at t_1 gate outputs of two experts of the task's set are O(sigma_0^1.75) apart.
 
     The largest gap in the set, 0 in a set of fewer than two.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""")(
-    own_gap
-)
+    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$
+    """)(own_gap)
 SAME_SET_FEW.charitable(
     "proposition-2.same-set-clusters",
     BY_FEW,
@@ -127,9 +126,8 @@ SAME_SET_FEW.charitable(
     where="Proposition 2, full version, item 1, first case, M < N",
     instead="proposition-2.same-set-clusters-order",
 ).says(r"""With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0^1.75) apart.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""")(
-    own_gap
-)
+    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$
+    """)(own_gap)
 SAME_SET.replacement(
     "proposition-2.same-set-order", BY_MANY, rate(at_least=1.0), where="replaces Proposition 2, Eq. (12), first case"
 ).says(r"""With M > N and no termination, at t_1 gate outputs in a task's set are O(sigma_0) apart.
@@ -152,9 +150,8 @@ OTHER_SET.charitable(
 ).says(r"""With M > N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
 
     The mean gap over pairs of an expert of the arriving task's set and another.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$""")(
-    other_gap
-)
+    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$
+    """)(other_gap)
 OTHER_SET_FEW.charitable(
     "proposition-2.other-set-clusters",
     BY_FEW,
@@ -162,24 +159,21 @@ OTHER_SET_FEW.charitable(
     where="Proposition 2, full version, item 1, second case, M < N",
     instead="proposition-2.other-set-clusters-order",
 ).says(r"""With M < N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$""")(
-    other_gap
-)
+    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$
+    """)(other_gap)
 OTHER_SET.replacement(
     "proposition-2.other-set-order", BY_MANY, rate(at_least=0.75), where="replaces Proposition 2, Eq. (12), second case"
 ).says(r"""With M > N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{0.75})$$""")(
-    other_gap
-)
+    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{0.75})$$
+    """)(other_gap)
 OTHER_SET_FEW.replacement(
     "proposition-2.other-set-clusters-order",
     BY_FEW,
     rate(at_least=0.75),
     where="replaces Proposition 2, full version, item 1, second case, M < N",
 ).says(r"""With M < N and no termination, at t_1 experts of different sets have outputs at most O(sigma_0^.75) apart.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{0.75})$$""")(
-    other_gap
-)
+    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{0.75})$$
+    """)(other_gap)
 ALL.literal(
     "proposition-2.all-experts",
     BY_MANY_LONG,
@@ -187,9 +181,8 @@ ALL.literal(
     where="Proposition 2, Eq. (13), and its full version, M > N",
     instead="proposition-2.all-experts-order",
 ).says(r"""With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.
-    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""")(
-    any_gap
-)
+    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$
+    """)(any_gap)
 ALL_FEW.literal(
     "proposition-2.all-experts-clusters",
     BY_FEW_LONG,
@@ -197,9 +190,8 @@ ALL_FEW.literal(
     where="Proposition 2, full version, item 2, M < N",
     instead="proposition-2.all-experts-clusters-order",
 ).says(r"""With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.
-    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""")(
-    any_gap
-)
+    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$
+    """)(any_gap)
 ALL.replacement(
     "proposition-2.all-experts-order", BY_MANY_LONG, rate(at_least=1.0), where="replaces Proposition 2, Eq. (13)"
 ).says(r"""With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.

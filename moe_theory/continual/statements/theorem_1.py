@@ -96,9 +96,8 @@ DECAY.charitable(
     equality(frozen_forgetting, margin=0.05, scale=task_gap),
     labels=experiments.at_rounds(*LATE),
 ).says(r"""After exploration nothing more is forgotten: E[F_t] = (T1 - 1)/(t - 1) E[F_T1] for t > T1.
-    $$\mathbb{E}[F_t] = \frac{T_1 - 1}{t - 1}\, \mathbb{E}[F_{T_1}], \quad T_1 < t \le T$$""")(
-    experiments.metric("forgetting", *LATE)
-)
+    $$\mathbb{E}[F_t] = \frac{T_1 - 1}{t - 1}\, \mathbb{E}[F_{T_1}], \quad T_1 < t \le T$$
+    """)(experiments.metric("forgetting", *LATE))
 GENERALIZATION_ERROR.charitable(
     "theorem-1.generalization-error",
     experiments.FIGURE_2.at(experiments.MANY),
@@ -108,9 +107,8 @@ GENERALIZATION_ERROR.charitable(
     With more experts than tasks, the expected overall generalization error is below (20), for T from 100 to 2000.
     $$\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} \left\{ \frac{r^{L_{T_1}^{(m_\tau)}}}{N} \sum_{n=1}^{N}
     \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{1 - r^{L_{T_1}^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert
-    \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad 100 \le T \le 2000$$""")(
-    experiments.metric("generalization_error", *LATE)
-)
+    \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad 100 \le T \le 2000$$
+    """)(experiments.metric("generalization_error", *LATE))
 GENERALIZATION_ERROR.literal(
     "theorem-1.generalization-error-early",
     experiments.JUST_EXPLORED.at(experiments.MANY),
@@ -120,6 +118,5 @@ GENERALIZATION_ERROR.literal(
     With more experts than tasks, the expected overall generalization error is below (20), for T from 50 to 100.
     $$\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} \left\{ \frac{r^{L_{T_1}^{(m_\tau)}}}{N} \sum_{n=1}^{N}
     \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{1 - r^{L_{T_1}^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert
-    \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad 50 \le T \le 100$$""")(
-    experiments.metric("generalization_error", *JUST_AFTER)
-)
+    \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad 50 \le T \le 100$$
+    """)(experiments.metric("generalization_error", *JUST_AFTER))

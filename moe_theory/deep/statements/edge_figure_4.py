@@ -102,9 +102,8 @@ GAIN = statement(
 GAIN.literal(
     "edge-figure-4.gain", EDGE_MNIST, ordering(below=errors_of(ENOUGH, *EXISTING)), where=WHERE, labels=EXISTING
 ).says(r"""With 10 servers the adaptive gate has a smaller final error than the nearest and the fastest server.
-    $$\mathbb{E}[G_T \mid \text{adaptive}] < \mathbb{E}[G_T \mid \text{existing}], \quad M = 10$$""")(
-    errors_of(ENOUGH, *("adaptive",) * len(EXISTING))
-)
+    $$\mathbb{E}[G_T \mid \text{adaptive}] < \mathbb{E}[G_T \mid \text{existing}], \quad M = 10$$
+    """)(errors_of(ENOUGH, *("adaptive",) * len(EXISTING)))
 GAIN.ours(
     "edge-figure-4.chance",
     EDGE_MNIST,
@@ -112,6 +111,5 @@ GAIN.ours(
     where=f"beside {WHERE}",
     labels=["uniform"],
 ).says(r"""With 10 servers the adaptive gate also has a smaller final error than a random server.
-    $$\mathbb{E}[G_T \mid \text{adaptive}] < \mathbb{E}[G_T \mid \text{uniform}], \quad M = 10$$""")(
-    errors_of(ENOUGH, "adaptive")
-)
+    $$\mathbb{E}[G_T \mid \text{adaptive}] < \mathbb{E}[G_T \mid \text{uniform}], \quad M = 10$$
+    """)(errors_of(ENOUGH, "adaptive"))

@@ -97,9 +97,8 @@ REMARK.charitable(
     instead="remark.neural-part",
     exact=True,
 ).says(f"""The right side of (6), of a given effective dimension, is O(sqrt(T) log T).
-    $${NEURAL} + T + 1 = {ROOT}$$""")(
-    lambda run: alike(run, [(it.confidence + it.norm + it.remainder) / np.log(size) for size, it in parts()])
-)
+    $${NEURAL} + T + 1 = {ROOT}$$
+    """)(lambda run: alike(run, [(it.confidence + it.norm + it.remainder) / np.log(size) for size, it in parts()]))
 REMARK.replacement(
     "remark.neural-part",
     BOUNDS,
@@ -107,6 +106,5 @@ REMARK.replacement(
     where="replaces the remark on Theorem 1, without the T + 1 of (6)",
     exact=True,
 ).says(f"""Without T + 1, of a given effective dimension, the right side of (6) is O(sqrt(T) log T).
-    $${NEURAL} = {ROOT}$$""")(
-    lambda run: alike(run, [(it.confidence + it.norm) / np.log(size) for size, it in parts()])
-)
+    $${NEURAL} = {ROOT}$$
+    """)(lambda run: alike(run, [(it.confidence + it.norm) / np.log(size) for size, it in parts()]))

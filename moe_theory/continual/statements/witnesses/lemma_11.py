@@ -38,7 +38,7 @@ def explored_sets(rng: np.random.Generator, num_experts: int) -> np.ndarray:
 
 def main() -> int:
     rng = np.random.default_rng(0)
-    print(f"N = {TASKS}: Lemma 11 says that no task is without an expert in 95 % of runs from M = {ENOUGH} on")
+    print(f"N = {TASKS}: with M >= {ENOUGH} every task should have an expert in 95 % of runs")
     covered = []
     for num_experts in (ENOUGH, 4 * ENOUGH):
         sizes = np.array([explored_sets(rng, num_experts) for _ in range(RUNS)])

@@ -36,7 +36,7 @@ def main() -> int:
     print(f"W = {norm:g}, Delta = {gap:g}, r = {RATIO:g}, t = {ROUNDS}")
     print(f"(17) says that forgetting is {printed:.3f}")
     print(f"{EXPERTS} simulated experts forget {mean:.3f} +- {error:.3f}")
-    print(f"with the term l = i of Appendix H kept, where the distance is 0, (17) says {repaired:.3f}")
+    print(f"with distance 0 in the term l = tau (Appendix H: i) the formula says {repaired:.3f}")
     return 0 if abs(mean - printed) > 6 * error else 1
 
 
