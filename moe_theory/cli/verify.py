@@ -164,6 +164,7 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
                 judged.append(verdict)
                 progress.at(f"{len(judged)} of {request.num_verdicts} decided")
 
+            progress.at(f"0 of {request.num_verdicts} decided")
             report = carry_out(request, archive=archive, progress=progress, on_verdict=show, command=command_line())
     except KeyboardInterrupt:
         stop("interrupted; the samples taken so far are kept: the same command resumes from them")

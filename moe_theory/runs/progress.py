@@ -8,7 +8,7 @@ from typing import Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
 SECONDS_BETWEEN_LINES = 10
@@ -109,11 +109,11 @@ class _Lines(_Timed):
             self._printed = time.monotonic()
             facts = [self._place, self.shown_rate]
             if self._is_timed:
-                facts[:0] = [f"{self.done / max(self.planned, 1):.0%} of the replicate-rounds of this run done"]
-                if self.rate:
-                    left = datetime.timedelta(seconds=round((self.planned - self.done) / self.rate))
-                    facts += [f"{left} left"]
-            self._console.print(f"{self._activity}: {', '.join(filter(None, facts))}", highlight=False, markup=False)
+                facts.insert(0, f"{self.done / max(self.planned, 1):.0%} of the replicate-rounds of this run done")
+            if self._is_timed and self.rate:
+                facts.append(f"{datetime.timedelta(seconds=round((self.planned - self.done) / self.rate))} left")
+            told = ", ".join(filter(None, facts))
+            self._console.print(f"{self._activity}: {told}" if told else self._activity, highlight=False, markup=False)
 
     def at(self, place: str) -> None:
         self._place = place
@@ -159,15 +159,14 @@ def terminal_progress(
     if not console.is_terminal:
         yield _Lines(console, is_timed)
         return
-    facts = [TextColumn("{task.description}", markup=False), TextColumn("{task.fields[place]}", markup=False)]
-    if is_timed:
-        facts[1:1] = [TextColumn("{task.percentage:>3.0f}%")]
-        facts += [TimeRemainingColumn(), TextColumn("left")]
-    if console.width >= WIDE:
-        facts[1:1] = [BarColumn(bar_width=24)] * is_timed
-        rate = TextColumn("{task.fields[rate]}")
-        facts[len(facts) - 2 * is_timed :] = [rate, TimeElapsedColumn(), *facts[len(facts) - 2 * is_timed :]]
-    bar = RichProgress(*facts, console=console)
+    is_wide = console.width >= WIDE
+    share: list[ProgressColumn] = [TextColumn("{task.percentage:>3.0f}%")] if is_timed else []
+    left: list[ProgressColumn] = [TimeRemainingColumn(), TextColumn("left")] if is_timed else []
+    rate: list[ProgressColumn] = [TextColumn("{task.fields[rate]}"), TimeElapsedColumn()] if is_wide else []
+    if is_wide and is_timed:
+        share.insert(0, BarColumn(bar_width=24))
+    what, place = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[place]}", markup=False)
+    bar = RichProgress(what, *share, place, *rate, *left, console=console)
 
     def view() -> RenderableType:
         return bar if header is None else Group(header(console), bar)

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from moe_theory.report import panels, plots
 from moe_theory.verify.registry import all_claims
+from moe_theory.verify.statement import bearing
 from moe_theory.verify.verdict import Curve, Look, Report, Status, Stop, Verdict
 
 READINGS = {
@@ -63,6 +64,7 @@ def report(num_verdicts: int = 90, error: float = 0.01) -> Report:
         },
         budget=900.0,
         finished="2026-11-22T08:00:00+00:00",
+        statements=bearing(verdict.claim for verdict in verdicts),
     )
 
 

@@ -79,6 +79,23 @@ def test_every_verdict_has_its_card(report, page):
             assert words in card
 
 
+def test_every_statement_has_one_card_in_the_order_that_people_ask(report, page, text):
+    made = to_markdown(report)
+    for known in wording.judged_statements(report):
+        of = known.statement
+        words = " ".join(page.words[wording.statement_anchor(of)].split())
+        shown = wording.decisive(known, report.verdicts)
+        asked = [of.where, wording.statement_status(known), of.says, *([wording.sentence(shown)] if shown else [])]
+        asked += [f"Why. {of.why}"] * bool(of.why) + [f"What holds instead. {of.corrected}"] * bool(of.corrected)
+        asked += [shown.command] if shown else []
+        places = [words.index(" ".join(each.split())) for each in asked]
+        assert places == sorted(places), of.name
+        assert f"## {of.where} ({of.paper}): {known.words}".split("(")[0] in made
+    counts = wording.statement_counts(wording.judged_statements(report))
+    assert f"{sum(counts.values())} statements: " in text
+    assert set(counts) >= {"false", "open"}
+
+
 def test_links_lead_somewhere_and_nothing_is_loaded(page, text):
     names = set(page.attributes("id"))
     for address in page.attributes("href"):
