@@ -73,7 +73,10 @@ def declaration(claim: Claim, is_public: Callable[[Any], bool]) -> Declaration |
         is_public: of an object, whether it is described elsewhere: what such a function calls is not followed.
     """
     module = importlib.import_module(claim.module)
-    found = [node for node in _tree(module).body if any(_names(inner, claim.id) for inner in ast.walk(node))]
+    ids = {claim.id, claim.id.removeprefix(f"{claim.paper}.")}
+    body = _tree(module).body
+    spelled = [node for node in body if any(_is_text(inner, ids) for inner in ast.walk(node))]
+    found = spelled or [node for node in body if any(_fits(inner, ids) for inner in ast.walk(node))]
     if not found:
         return None
     decorators = found[0].decorator_list if isinstance(found[0], ast.FunctionDef) else []
@@ -82,14 +85,16 @@ def declaration(claim: Claim, is_public: Callable[[Any], bool]) -> Declaration |
     return Declaration(module, first, found[0].end_lineno or first, tuple(calls))
 
 
-def _names(node: ast.AST, id: str) -> bool:
-    """Whether an expression spells out a claim's id, as far as it is written."""
-    if isinstance(node, ast.Constant):
-        return node.value == id
-    if isinstance(node, ast.JoinedStr):
-        texts = [re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".+" for part in node.values]
-        return id.count(".") > 1 and texts[0] != ".+" and re.fullmatch("".join(texts), id) is not None
-    return False
+def _is_text(node: ast.AST, ids: set[str]) -> bool:
+    return isinstance(node, ast.Constant) and node.value in ids
+
+
+def _fits(node: ast.AST, ids: set[str]) -> bool:
+    """Whether a text that is put together may be one of these ids: what is written of it is."""
+    if not isinstance(node, ast.JoinedStr) or not any(isinstance(part, ast.Constant) for part in node.values):
+        return False
+    texts = [re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".+" for part in node.values]
+    return any(re.fullmatch("".join(texts), id) for id in ids)
 
 
 def _page(module: ModuleType) -> str:

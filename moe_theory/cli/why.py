@@ -8,14 +8,13 @@ from moe_theory.cli.options import examples, json_option
 from moe_theory.cli.output import open_console, print_json
 
 
-@click.command(
-    epilog=examples(
-        "moe-theory why generalization.theorem-1", "moe-theory why edge.proposition-4 --script > witness.py"
-    )
-)
+@click.command(epilog=examples("moe-theory why generalization.theorem-1"))
 @click.argument("name", metavar="STATEMENT")
 @click.option("--script", is_flag=True, help="Print the witness, a NumPy script that shows it false, instead.")
-@json_option("as of `moe-theory statements`, with found, the sentence of the verdict that decides.")
+@json_option(
+    "a list of the statements, each as of `moe-theory statements` (id, status, status_by_reading, ...), with found, "
+    "the sentence of the verdict that decides."
+)
 def why(name: str, script: bool, as_json: bool) -> None:
     """Say why a statement has its status, from the recorded runs.
 

@@ -41,7 +41,8 @@ def checked(kind: TypeAdapter[_T], given: Any, *key: str, error_type: type[MoeTh
             template = _MESSAGES.get(found["type"])
             problem = template.format(**context) if template else found["msg"]
             value = "" if found["type"] in _OF_LISTS else f"={shortened(found['input'])}"
-            error = error_type(f"{where[-1]}{value} {problem}")
+            name = where[-1] if where[-1].isprintable() else shortened(where[-1])
+            error = error_type(f"{name}{value} {problem}")
         error.key = where
         raise error from None
 

@@ -50,6 +50,9 @@ def claims(pattern: str = "*") -> list[Claim]:
         True
         >>> {claim.paper for claim in mt.claims()} >= {"continual", "edge", "generalization", "merging", "deep"}
         True
+        >>> (lemma,) = mt.claims("continual.lemma-4")
+        >>> isinstance(lemma, mt.Claim), lemma.where
+        (True, 'Lemma 4')
     """
     return select_claims([pattern])
 

@@ -35,6 +35,8 @@ DOCUMENTS = {
     "moe-theory sweep grid.toml --dry-run": {"cells", "shape", "replicates", "chunks"},
     "moe-theory sweep grid.toml": {"schema", "specification", "digest", "coverage", "round", "cells"},
     "sweep show": {"schema", "specification", "digest", "coverage", "round", "cells"},
+    "statements": {"id", "paper", "where", "says", "formula", "why", "corrected", "roles", "status"},
+    "why": {"id", "status", "status_by_reading", "found"},
     "figures": set(),
     "report": {"schema", "summary", "command", "seed", "error", "versions", "verdicts"},
     "bound": {"schema", "setting", "known", "bounds"},
