@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.continual.corrected import routing_probabilities
 from moe_theory.continual.experiments import ROUTER_GRID, SMALL_NOISE, SMALL_NOISE_CELLS, gate_output_pairs
-from moe_theory.runs import Run
 from moe_theory.verify.statement import rate, statement
 
 QUIET = ROUTER_GRID.over(SMALL_NOISE_CELLS)
@@ -32,6 +31,6 @@ COROLLARY_1 = statement(
 @COROLLARY_1.charitable("corollary-1.lipschitz", QUIET, rate(at_least=0.25), where="replaces Corollary 1").says(r"""
     Where noise is O(sigma_0), they are routed with probabilities within O(sigma_0^1.5/lambda) = O(sigma_0^0.25).
     $$\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda), \lambda = \Theta(\sigma_0^{1.25})$$""")
-def probability_gap(run: Run) -> np.ndarray:
+def probability_gap(run) -> np.ndarray:
     probabilities = routing_probabilities(gate_output_pairs(run), float(run.params.perturbation_scale))
     return np.abs(np.diff(probabilities, axis=1)).max(axis=(1, 2))

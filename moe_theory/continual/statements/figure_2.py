@@ -82,21 +82,21 @@ def final(name: str) -> Measure:
     return lambda run: experiments.metric(name, experiments.FIGURE_2.num_rounds)(run)[0]
 
 
-def second_half(run: Run, name: str) -> np.ndarray:
+def second_half(run, name: str) -> np.ndarray:
     return getattr(run.records, name)[run.rounds > experiments.FIGURE_2.num_rounds // 2].astype(np.float64)
 
 
 def swing(name: str) -> Measure:
     """How far a metric goes up and down between records of the second half, beyond what it changes in all."""
 
-    def beyond_change(run: Run) -> np.ndarray:
+    def beyond_change(run) -> np.ndarray:
         steps = np.diff(second_half(run, name), axis=0)
         return np.abs(steps).sum(axis=0) - np.abs(steps.sum(axis=0))  # 0 for a metric that only falls
 
     return beyond_change
 
 
-def mean_move(run: Run) -> np.ndarray:
+def mean_move(run) -> np.ndarray:
     return second_half(run, "update_norm").mean(axis=0)
 
 
@@ -105,7 +105,7 @@ def early(round: int) -> Measure:
     return lambda run: np.concatenate([experiments.metric(name, round)(run) for name in METRICS])
 
 
-def mean_error(run: Run) -> np.ndarray:
+def mean_error(run) -> np.ndarray:
     return experiments.metric("generalization_error")(run).T.mean(axis=1)
 
 
@@ -178,7 +178,7 @@ AGAINST_SINGLE.figure(
     """)(of_first(final("generalization_error")))
 
 
-def tolerated(*runs: Run) -> np.ndarray:
+def tolerated(*runs) -> np.ndarray:
     single = runs[-1]
     return np.stack([ALMOST_ZERO * final(name)(single) for name in METRICS for _ in MOE_SIZES])
 
@@ -189,7 +189,7 @@ def tolerated(*runs: Run) -> np.ndarray:
     bound(at_most=tolerated),
     labels=[f"{name}, M = {size}" for name in ("forgetting", "generalization error") for size in MOE_SIZES],
 )
-def both_final(*runs: Run) -> np.ndarray:
+def both_final(*runs) -> np.ndarray:
     r"""With termination both metrics end at almost zero, read as at most 5 % of a single expert's.
     $$\mathbb{E}[F_T \mid M = 10] \le 0.05\, \mathbb{E}[F_T \mid M = 1], \quad \mathbb{E}[G_T \mid M = 10] \le
     0.05\, \mathbb{E}[G_T \mid M = 1]$$"""

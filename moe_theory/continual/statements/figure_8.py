@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.continual.experiments import FIGURE_8, THRESHOLDS, effective_experts, stage_rounds
-from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, equality, ordering, statement
 
 CELLS = tuple(THRESHOLDS)
@@ -31,20 +30,20 @@ BALANCE = statement(
 )
 
 
-def counted(run: Run) -> np.ndarray:
+def counted(run) -> np.ndarray:
     """Arrivals past termination, or past T1 where gates are never fixed (T, B)."""
     terminated = run.records.terminated
     return terminated | (~terminated[-1] & (run.rounds > stage_rounds(run.params))[:, None])
 
 
-def evenness(run: Run) -> np.ndarray:
+def evenness(run) -> np.ndarray:
     """The number of experts in use (B,)."""
     is_counted, experts = counted(run), range(FIGURE_8.dims.max_experts)
     loads = np.stack([np.sum(is_counted & (run.records.expert == expert), axis=0) for expert in experts])
     return effective_experts(loads[None].astype(np.float64))[0]
 
 
-def evenness_of_small(*runs: Run) -> np.ndarray:
+def evenness_of_small(*runs) -> np.ndarray:
     return np.stack([evenness(run) for run in runs[len(LARGE) :]])
 
 
@@ -54,7 +53,7 @@ def evenness_of_small(*runs: Run) -> np.ndarray:
     bound(at_least=lambda run: NEARLY_ALWAYS * np.mean(counted(run), axis=0)),
     where="App. A.7, Fig. 8 (a), (b)",
 )
-def leads(run: Run) -> np.ndarray:
+def leads(run) -> np.ndarray:
     r"""With Gamma > lambda noise does not turn the router from the expert of highest gate output: 95 % of the arrivals.
 
     Arrivals past termination (past T1 without one), as shares of all rounds, as is what is asked for.
@@ -82,11 +81,11 @@ def leads(run: Run) -> np.ndarray:
     labels=["(a) and (c)", "(b) and (d)"],
 ).says(r"""The threshold decides little: as many experts are in use for Gamma > lambda as for others, to 5 %.
     $$\exp H(\Gamma) = \exp H(\Gamma'), \quad \Gamma > \lambda \geq \Gamma'$$""")
-def evenness_of_large(*runs: Run) -> np.ndarray:
+def evenness_of_large(*runs) -> np.ndarray:
     return np.stack([evenness(run) for run in runs[: len(LARGE)]])
 
 
-def contested(run: Run) -> np.ndarray:
+def contested(run) -> np.ndarray:
     return counted(run) & (run.records.set_size >= 2)
 
 
@@ -96,7 +95,7 @@ def contested(run: Run) -> np.ndarray:
     equality(lambda run: np.mean(contested(run) / np.maximum(run.records.set_size, 1), axis=0), margin=SHARE_MARGIN),
     where="App. A.7, Fig. 8 (c), (d)",
 )
-def leader_share(run: Run) -> np.ndarray:
+def leader_share(run) -> np.ndarray:
     r"""With Gamma at most lambda experts of one set share its arrivals evenly: its leader has 1/|M_k| of them.
 
     Past termination (past T1 without one), over arrivals with at least two experts in their set.

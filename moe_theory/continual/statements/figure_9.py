@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.runs import Run
 from moe_theory.verify.statement import equality, ordering, statement
 
 FIRST, *OTHERS = experiments.THRESHOLDS
@@ -31,11 +30,11 @@ DIVERSITY = statement(
 )
 
 
-def final_forgetting(run: Run) -> np.ndarray:
+def final_forgetting(run) -> np.ndarray:
     return run.records.forgetting[-1].astype(np.float64)
 
 
-def final_error(run: Run) -> np.ndarray:
+def final_error(run) -> np.ndarray:
     return run.records.generalization_error[-1].astype(np.float64)
 
 
@@ -50,7 +49,7 @@ def final_error(run: Run) -> np.ndarray:
     where="App. A.7, Fig. 9",
     labels=OTHERS,
 )
-def forgetting_of_others(first: Run, *others: Run) -> np.ndarray:
+def forgetting_of_others(first, *others) -> np.ndarray:
     r"""Forgetting at the end hardly depends on the threshold: to 5 % of the gap between tasks.
     $$\mathbb{E}[F_T(\Gamma)] = \mathbb{E}[F_T(\sigma_0^{0.75})]$$"""
     return np.stack([final_forgetting(run) for run in others])
@@ -63,7 +62,7 @@ def forgetting_of_others(first: Run, *others: Run) -> np.ndarray:
     where="App. A.7, Fig. 9",
     labels=[f"{small} below {large}" for small in SMALL for large in LARGE],
 )
-def error_of_small(*runs: Run) -> np.ndarray:
+def error_of_small(*runs) -> np.ndarray:
     r"""Balanced loads, with Gamma at most lambda, end in less overall generalization error than Gamma > lambda.
     $$\Gamma > \lambda \geq \Gamma' \Rightarrow \mathbb{E}[G_T(\Gamma')] < \mathbb{E}[G_T(\Gamma)]$$"""
     return np.stack([final_error(run) for run in runs[2:] for _ in LARGE])
@@ -76,7 +75,7 @@ def error_of_small(*runs: Run) -> np.ndarray:
     where="App. A.7, Fig. 9",
     labels=[experiments.threshold_name(experiments.PERTURBATION_POWER)],
 )
-def error_of_five(five: Run, single: Run) -> np.ndarray:
+def error_of_five(five, single) -> np.ndarray:
     r"""Diverse experts have less overall generalization error than one model for all tasks; M = 5 against M = 1.
     $$\mathbb{E}[G_T^{M=5}] < \mathbb{E}[G_T^{M=1}]$$"""
     return final_error(five)

@@ -7,7 +7,6 @@ does.
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, counterexample, probability, rate, statement
 
 GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
@@ -84,7 +83,7 @@ SAME_CLUSTER = statement(
 ).says(r"""Where noise is O(sigma_0) and a cluster's signals are within O(sigma_0^1.5), so are its tasks' outputs.
     $$\sigma_t = O(\sigma_0), \|v_n - v_{n'}\|_\infty = O(\sigma_0^{1.5}) \Rightarrow |h_m(X, \theta_t^{(m)}) -
     h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})$$""")
-def output_gap(run: Run) -> np.ndarray:
+def output_gap(run) -> np.ndarray:
     """max_m |h_m(X) - h_m(X~)|."""
     return np.abs(np.diff(experiments.gate_output_pairs(run), axis=1)).max(axis=(1, 2))
 
@@ -96,7 +95,7 @@ def output_gap(run: Run) -> np.ndarray:
     where="Lemma 1, with probability at least 1 - o(1)",
     instead="lemma-1.small-noise-probability",
 )
-def exceeds_proof(run: Run) -> np.ndarray:
+def exceeds_proof(run) -> np.ndarray:
     r"""The proof's bound on that gap, with its constant s d max |theta| for each matrix, fails with vanishing chance.
 
     Vanishing is read as at most 0.05, at every sigma_0 of the grid down to 0.000625.
@@ -113,7 +112,7 @@ def exceeds_proof(run: Run) -> np.ndarray:
     where="Lemma 1, proof, first display",
     instead="lemma-1.small-noise-probability",
 )
-def exceeds_product(run: Run) -> np.ndarray:
+def exceeds_product(run) -> np.ndarray:
     r"""The noise moves no gate output by more than the gates' largest entry times the size of the sum of its entries.
 
     The proof's step to that sum, in which entries of both signs cancel. The left side is taken at the gates of round
@@ -132,7 +131,7 @@ def exceeds_product(run: Run) -> np.ndarray:
     where="replaces Lemma 1, with probability at least 1 - o(1)",
     hypotheses=[EVEN],
 )
-def exceeds_tail(run: Run) -> np.ndarray:
+def exceeds_tail(run) -> np.ndarray:
     r"""The gaps of all experts are within sigma_t (4 (s - 1) ln(2M/delta))^0.5 |theta|, but for chance delta = 0.05.
 
     That is O(sigma_0^1.5) where sigma_t is O(sigma_0) and gates are O(sigma_0^0.5); strengths beta_t are equal.

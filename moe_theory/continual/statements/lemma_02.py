@@ -5,7 +5,6 @@ from jaxtyping import Float
 
 from moe_theory.continual import corrected
 from moe_theory.continual.experiments import ROUTER_GRID, ROUTER_SCALE, draws_of, router_cell
-from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, counterexample, equality, identity, statement
 
 SIZES = (2, 5, 10)  # M
@@ -30,7 +29,7 @@ LEMMA_2 = statement(
 
 
 def output_pairs(
-    run: Run, num_experts: int, spread: float, change: float
+    run, num_experts: int, spread: float, change: float
 ) -> tuple[Float[np.ndarray, "B pairs M"], Float[np.ndarray, "B pairs M"]]:
     """Pairs h, h^ in units of lambda: h over a width of up to `spread`, and h^ apart by up to `change`.
 
@@ -45,7 +44,7 @@ def output_pairs(
     return before, before + change * units[..., 1:] * moves
 
 
-def steepness(run: Run, num_experts: int, spread: float, change: float) -> Float[np.ndarray, "B pairs"]:
+def steepness(run, num_experts: int, spread: float, change: float) -> Float[np.ndarray, "B pairs"]:
     """|p - p^|_inf / |h - h^|_inf at the run's lambda."""
     scale = float(run.params.perturbation_scale)
     before, after = (scale * part for part in output_pairs(run, num_experts, spread, change))
@@ -54,7 +53,7 @@ def steepness(run: Run, num_experts: int, spread: float, change: float) -> Float
 
 
 @LEMMA_2.literal("lemma-2.constant", PERTURBED, counterexample(), labels=BY_SIZE, instead="lemma-2.lipschitz")
-def exceeds_constant(run: Run) -> np.ndarray:
+def exceeds_constant(run) -> np.ndarray:
     r"""Routing probabilities move by at most lambda M^2 times the largest move of a gate output.
 
     Instances, all four of a replicate: outputs within lambda/4 of 0, moved by up to lambda/4, at lambda = 0.04^1.25.
@@ -64,7 +63,7 @@ def exceeds_constant(run: Run) -> np.ndarray:
 
 
 @LEMMA_2.charitable("lemma-2.lipschitz", PERTURBED, identity(within=1e-6), where="replaces Lemma 2", labels=BY_SIZE)
-def excess_over_lipschitz(run: Run) -> np.ndarray:
+def excess_over_lipschitz(run) -> np.ndarray:
     r"""Routing probabilities move by at most 2/lambda times the largest move of a gate output, for every M.
 
     The largest relative excess over outputs within lambda of 0, moved by up to lambda.
@@ -75,7 +74,7 @@ def excess_over_lipschitz(run: Run) -> np.ndarray:
 
 
 @LEMMA_2.replacement("lemma-2.sharp", PERTURBED, equality(1.0, margin=0.01), labels=BY_SIZE)
-def attained_share(run: Run) -> np.ndarray:
+def attained_share(run) -> np.ndarray:
     r"""No constant below 2/lambda will do: nearly equal outputs, one raised and all others lowered a little, attain it.
 
     The share of 2/lambda that is attained with outputs within 0.001 lambda of 0, moved by up to 0.001 lambda.

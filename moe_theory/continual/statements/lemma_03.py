@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.continual.experiments import FEW, HISTORY, SINGLE, repeats_of, truth_length
 from moe_theory.continual.theory import error_contraction
-from moe_theory.runs import Run
 from moe_theory.verify.statement import equality, identity, statement
 
 LEMMA_3 = statement(
@@ -25,7 +24,7 @@ LEMMA_3 = statement(
 
 
 @LEMMA_3.charitable("lemma-3", HISTORY.at(FEW), identity(within=1e-3), labels=[FEW], instead="lemma-3.contraction")
-def largest_repeat_move(run: Run) -> np.ndarray:
+def largest_repeat_move(run) -> np.ndarray:
     r"""An expert whose last task comes again does not change; its largest move, over the truths' root mean square.
     $$\mathbf{w}_{n_t} = \mathbf{w}_{n_\tau} \;\Rightarrow\; \mathbf{w}_t^{(m_t)} = \mathbf{w}_{t-1}^{(m_t)} =
     \cdots = \mathbf{w}_\tau^{(m_t)}$$"""
@@ -33,7 +32,7 @@ def largest_repeat_move(run: Run) -> np.ndarray:
     return largest / truth_length(run)
 
 
-def contracted_errors_before_repeats(run: Run) -> np.ndarray:
+def contracted_errors_before_repeats(run) -> np.ndarray:
     # A move is orthogonal to what it leaves, so the squared error before it is the sum of both squares.
     before = run.records.error.astype(np.float64) + run.records.update_norm.astype(np.float64) ** 2
     contraction = error_contraction(HISTORY.dims.num_features, HISTORY.dims.num_samples)
@@ -43,7 +42,7 @@ def contracted_errors_before_repeats(run: Run) -> np.ndarray:
 @LEMMA_3.replacement(
     "lemma-3.contraction", HISTORY.at(SINGLE), equality(contracted_errors_before_repeats, margin=0.02), labels=[SINGLE]
 )
-def errors_after_repeats(run: Run) -> np.ndarray:
+def errors_after_repeats(run) -> np.ndarray:
     r"""A repeat multiplies an expert's expected squared error by (d - s)/(d - 1).
     $$\mathbf{w}_{n_t} = \mathbf{w}_{n_\tau} \;\Rightarrow\; \mathbb{E}\left\lVert \mathbf{w}_t^{(m_t)} -
     \mathbf{w}_{n_t} \right\rVert^2 = \frac{d - s}{d - 1}\, \mathbb{E}\left\lVert \mathbf{w}_{t-1}^{(m_t)} -

@@ -10,7 +10,6 @@ from moe_theory.continual.experiments import FEW, ROUTING, at_rounds
 from moe_theory.continual.params import Params
 from moe_theory.core import gating
 from moe_theory.core.random import root_key
-from moe_theory.runs import Run
 from moe_theory.verify.statement import identity, statement
 
 BLOCK = 64  # replicates that the compiled function takes at once
@@ -41,7 +40,7 @@ def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Fl
 
 
 @LEMMA_4.charitable("lemma-4", ROUTING.at(FEW), identity(within=1e-5), labels=at_rounds(ROUTING.num_rounds + 1))
-def gradient_imbalance(run: Run) -> np.ndarray:
+def gradient_imbalance(run) -> np.ndarray:
     r"""The task loss's gradients in the gates sum to zero over experts; their sum over their largest entry.
     $$\sum_{m=1}^{M} \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{\text{task}} = \mathbf{0}$$"""
     blocks = [slice(start, start + BLOCK) for start in range(0, len(run.replicates), BLOCK)]

@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.runs import Run
 from moe_theory.verify.statement import rate, statement
 
 GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
@@ -16,7 +15,7 @@ GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
     $$\min_{t \leq T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty \geq \min_{t \leq T_1, m}
     \|\nabla_{\theta_t^{(m)}} L_t^{aux}\|_\infty = \Omega(\sigma_0)$$""",
 ).charitable("lemma-5.exploration", GRID, rate(at_most=1.0), where="Lemma 5, Eq. (31), first case")
-def least_explored_gradient(run: Run) -> np.ndarray:
+def least_explored_gradient(run) -> np.ndarray:
     r"""In every round up to T1, the task loss's gradient at every expert is of order sigma_0 or larger.
 
     Tested, as it is proved, on the auxiliary loss's part alone: the locality loss's has the same sign, so the whole is
@@ -34,7 +33,7 @@ def least_explored_gradient(run: Run) -> np.ndarray:
     $$\max_{t > T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty = O(\sigma_0)$$""",
     hypotheses=[experiments.PAST_T1],
 ).charitable("lemma-5.routing", GRID, rate(at_least=1.0), where="Lemma 5, Eq. (31), second case")
-def largest_routed_gradient(run: Run) -> np.ndarray:
+def largest_routed_gradient(run) -> np.ndarray:
     r"""In the rounds past T1, of which 100 are tested, its gradient at every expert is O(sigma_0).
     $$\max_{t > T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty = O(\sigma_0)$$"""
     first = experiments.stage_rounds(run.params)

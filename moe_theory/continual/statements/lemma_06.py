@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.runs import Run
 from moe_theory.verify.statement import identity, rate, statement
 
 GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
@@ -28,12 +27,12 @@ LEMMA_6 = statement(
     hypotheses=[experiments.FEWER_EXPERTS],
 ).says(r"""In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with fewer experts than tasks.
     $$M < N \Rightarrow \|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})$$""")
-def largest_gate(run: Run) -> np.ndarray:
+def largest_gate(run) -> np.ndarray:
     return run.records.gate_size.max(axis=0).astype(np.float64)
 
 
 @LEMMA_6.step("lemma-6.bound", GRID, identity(within=1e-6), where="Lemma 6, proof")
-def gate_excess(run: Run) -> np.ndarray:
+def gate_excess(run) -> np.ndarray:
     r"""No gate's entry exceeds eta T1 alpha M up to T1, nor that and eta (T - T1) alpha M / T1 after it.
 
     The proof's explicit bound, which leaves out what the locality loss adds; the largest relative excess.

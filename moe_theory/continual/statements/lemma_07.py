@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.runs import Run
 from moe_theory.verify.statement import counterexample, identity, rate, statement
 
 GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
@@ -30,7 +29,7 @@ OTHERS.also("lemma-7.sign-own", role="corrected")
 
 
 @CHOSEN.charitable("lemma-7.chosen", GRID, rate(at_least=1.0))
-def chosen_change(run: Run) -> np.ndarray:
+def chosen_change(run) -> np.ndarray:
     r"""In a round up to T1, the chosen expert's output for any signal changes by O(sigma_0) in size.
     $$|\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_n \rangle| = O(\sigma_0)$$"""
     return experiments.explored(run, "chosen_change").max(axis=0)
@@ -45,12 +44,12 @@ def chosen_change(run: Run) -> np.ndarray:
 ).says(r"""
     In a round up to T1, every other expert's output for any signal changes by O(1/M) in size, for fixed sigma_0.
     $$m \neq m_t \Rightarrow |\langle \theta_{t+1}^{(m)} - \theta_t^{(m)}, v_n \rangle| = O(M^{-1})$$""")
-def others_change(run: Run) -> np.ndarray:
+def others_change(run) -> np.ndarray:
     return experiments.explored(run, "others_change").max(axis=0)
 
 
 @CHOSEN.literal("lemma-7.sign", GRID, counterexample(), where="Lemma 7, for any signal", instead="lemma-7.sign-own")
-def rises_once(run: Run) -> np.ndarray:
+def rises_once(run) -> np.ndarray:
     r"""In every round up to T1, the chosen expert's output falls for all signals.
 
     The minus sign before O(sigma_0), which the text below the lemma takes for a fall; a run in which it rises for
@@ -66,7 +65,7 @@ def rises_once(run: Run) -> np.ndarray:
     where="replaces Lemma 7, signs",
     hypotheses=[experiments.SMALL_NOISE],
 )
-def largest_wrong_sign(run: Run) -> np.ndarray:
+def largest_wrong_sign(run) -> np.ndarray:
     r"""Where the noise is O(sigma_0), the chosen expert's output for the arriving task's signal falls and others' rise.
 
     The largest change of the wrong sign up to T1, over sigma_0.

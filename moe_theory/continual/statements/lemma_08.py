@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, probability, rate, statement
 
 BY_EXPERTS = experiments.ROUTER_EXPERT_GRID.over(experiments.EXPERT_CELLS)
@@ -25,7 +24,7 @@ LEMMA_8 = statement(
 )
 
 
-def share_gaps(run: Run) -> np.ndarray:
+def share_gaps(run) -> np.ndarray:
     """|f_T1(m) - 1/M| of every expert (M, B)."""
     count = int(run.params.num_experts)
     return np.abs(
@@ -60,7 +59,7 @@ def share_gaps(run: Run) -> np.ndarray:
     Routes are then independent and uniform, as the proof supposes; lambda is 1000. O(M^-0.5) is what Hoeffding's
     inequality gives, and not sharp: the largest distance of such shares is of order eta^0.5 M^-1 (ln M)^0.5.
     $$\lambda \gg \|h\|_\infty \Rightarrow |f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})$$""")
-def largest_gap(run: Run) -> np.ndarray:
+def largest_gap(run) -> np.ndarray:
     """max_m |f_T1(m) - 1/M|."""
     return share_gaps(run).max(axis=0)
 
@@ -84,7 +83,7 @@ def largest_gap(run: Run) -> np.ndarray:
 
     Its number of tasks is then binomial with mean T1/M = 1/eta, so that the distance is of order eta^0.5 / M.
     $$\lambda \gg \|h\|_\infty \Rightarrow |f_{T_1}^{(1)} - \frac{1}{M}| = O(\eta^{0.5} M^{-1})$$""")
-def first_gap(run: Run) -> np.ndarray:
+def first_gap(run) -> np.ndarray:
     """|f_T1(1) - 1/M|, of one expert that is fixed before the run."""
     return share_gaps(run)[0]
 
@@ -108,7 +107,7 @@ def first_gap(run: Run) -> np.ndarray:
 ).says(r"""There every share is within (ln(2M/delta) / (2 T1))^0.5 of 1/M, but for chance delta = 0.05.
     $$\lambda \gg \|h\|_\infty \Rightarrow P(\exists m: |f_{T_1}^{(m)} - \frac{1}{M}| > \epsilon) \leq 2 M \exp (-2
     \epsilon^2 T_1) = \delta$$""")
-def exceeds_hoeffding(run: Run) -> np.ndarray:
+def exceeds_hoeffding(run) -> np.ndarray:
     """Whether some expert's share is farther from 1/M than (ln(2M/delta) / (2 T1))^0.5."""
     rounds = experiments.stage_rounds(run.params)
     return largest_gap(run) > np.sqrt(np.log(2 * int(run.params.num_experts) / experiments.FAILURE) / (2 * rounds))

@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.runs import Run
 from moe_theory.verify.statement import rate, statement
 
 LEMMA_9 = statement(
@@ -28,6 +27,6 @@ LEMMA_9 = statement(
 ).says(r"""
     At T1 the gates of two experts are within O(1) of each other for many experts: the bound does not grow with M.
     $$\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(M^0)$$""")
-def final_gate_gap(run: Run) -> np.ndarray:
+def final_gate_gap(run) -> np.ndarray:
     """max |theta_T1^(m) - theta_T1^(m')|: the gates that route in round T1 are those after round T1 - 1."""
     return experiments.explored(run, "gate_gap")[-2]

@@ -41,7 +41,7 @@ def set_apart(*gaps: float) -> Selection:
     return Selection(ROUTER_GRID, (CELL,), tuple(f"delta = {gap:g}" for gap in gaps), gaps)
 
 
-def probabilities_at(run: Run, *gaps: float) -> Float[np.ndarray, "B gaps 2"]:
+def probabilities_at(run, *gaps: float) -> Float[np.ndarray, "B gaps 2"]:
     outputs = np.repeat(gate_output_pairs(run)[:, :1], len(gaps), axis=1)
     outputs[..., 0] = outputs[..., 1] + np.asarray(gaps)
     weights = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
@@ -76,7 +76,7 @@ APART.charitable(
 @APART.step(
     "lemma-10.smaller", set_apart(*GAPS), identity(within=TOLERANCE), where="Lemma 10, proof of the second case"
 )
-def shortfall(run: Run) -> np.ndarray:
+def shortfall(run) -> np.ndarray:
     r"""They differ by at least min(pi_m, pi_m') delta, at small gaps and at large ones; the largest shortfall.
 
     The proof's step, whose pi_m' is that of the expert of lower gate output.
@@ -89,7 +89,7 @@ def shortfall(run: Run) -> np.ndarray:
 @APART.replacement(
     "lemma-10.exact", set_apart(*GAPS), identity(within=TOLERANCE), where="replaces Lemma 10, second case"
 )
-def error_of_exact(run: Run) -> np.ndarray:
+def error_of_exact(run) -> np.ndarray:
     r"""They differ by exactly (pi_m + pi_m') tanh(delta/2), which grows like delta for small gaps and stays below 1.
     $$|\pi_m - \pi_{m'}| = (\pi_m + \pi_{m'}) \tanh (\delta_\Theta / 2)$$"""
     exact = probabilities_at(run, *GAPS).sum(axis=-1) * np.tanh(np.asarray(GAPS) / 2)

@@ -68,7 +68,7 @@ CLUSTERS.also("lemma-11.union", role="corrected")
 ).says(r"""
     With M = K ln(K/delta) < N experts, at T1 every cluster has one that is best at a task of it, but for delta.
     $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""")
-def no_set_is_empty(run: Run) -> np.ndarray:
+def no_set_is_empty(run) -> np.ndarray:
     sets = run.records.sets[np.searchsorted(run.rounds, experiments.stage_rounds(run.params))][
         : int(run.params.num_experts)
     ]

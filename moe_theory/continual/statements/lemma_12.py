@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.runs import Run
 from moe_theory.verify.statement import identity, rate, statement
 
 UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
@@ -48,7 +47,7 @@ TASKS.also("proposition-1.contraction", role="corrected")
     where="Lemma 12, case 1",
     instead="proposition-1.contraction",
 )
-def largest_correct_gradient(run: Run) -> np.ndarray:
+def largest_correct_gradient(run) -> np.ndarray:
     r"""With M > N, a task that meets an expert of its set moves nothing, so the locality loss has no gradient.
 
     The largest entry of that gradient after T1, over the truths' root mean square.
@@ -71,7 +70,7 @@ def largest_correct_gradient(run: Run) -> np.ndarray:
 ).says(r"""With M < N, that gradient is O(sigma_0), the order of the distance of any model to any truth.
     $$m_t \in \mathcal{M}_k \Rightarrow \|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc}\|_\infty =
     \mathcal{O}(\sigma_0)$$""")
-def correct_gradient(run: Run) -> np.ndarray:
+def correct_gradient(run) -> np.ndarray:
     """The mean locality gradient of arrivals of T1 + 1, ..., t_1 that meet an expert of their set."""
     rows = experiments.router_learning(run)
     gradients, is_inside = run.records.locality_gradient[rows], run.records.is_inside[rows]

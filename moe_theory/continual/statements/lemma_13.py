@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.runs import Run
 from moe_theory.verify.statement import probability, statement
 
 OPEN = """Judged at the smallest sigma_0 of the grid, 0.003, with 0.05 for o(1), which are choices of ours: whether
@@ -49,5 +48,5 @@ CLUSTERS = statement(
     With M < N, from T1 + 2 on an expert's probability is larger for its cluster's tasks than others, up to delta.
     $$\pi_m(X_n, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_k, w_n \in \mathcal{W}_k, w_{n'}
     \notin \mathcal{W}_k$$""")
-def is_always_separated(run: Run) -> np.ndarray:
+def is_always_separated(run) -> np.ndarray:
     return np.all(run.records.is_separated[experiments.past_exploration(run)], axis=0)

@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.runs import Run
 from moe_theory.verify.statement import rate, statement
 
 LEMMA_14 = statement(
@@ -33,5 +32,5 @@ LEMMA_14 = statement(
 ).says(r"""From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M < N.
     $$\|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{task} - \nabla_{\theta_t^{(m_t)}} \mathcal{L}_t^{task}\|_\infty =
     \mathcal{O}(\sigma_0)$$""")
-def largest_gradient_gap(run: Run) -> np.ndarray:
+def largest_gradient_gap(run) -> np.ndarray:
     return run.records.gradient_gap[experiments.router_learning(run)].max(axis=0).astype(np.float64)

@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.runs import Run
 from moe_theory.verify.statement import probability, statement
 
 WHY = """A set says for which signal an expert's own output is largest, (11), and nothing of how it compares with
@@ -49,5 +48,5 @@ CLUSTERS = statement(
 ).says(r"""With M < N, from T1 + 1 to t_1 experts of a cluster's set have larger probabilities for it than all others.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""")
-def is_always_ordered(run: Run) -> np.ndarray:
+def is_always_ordered(run) -> np.ndarray:
     return np.all(run.records.is_ordered[experiments.router_learning(run)], axis=0)

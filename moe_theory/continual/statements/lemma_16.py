@@ -46,7 +46,7 @@ FROZEN.also("proposition-1.contraction", role="corrected")
     identity(within=1e-3),
     instead="proposition-1.contraction",
 )
-def largest_distance_change(run: Run) -> np.ndarray:
+def largest_distance_change(run) -> np.ndarray:
     r"""After T1 the squared error of an arrival's expert is what it was at T1 for that arrival's truth; M > N.
 
     The largest change over rounds, over the truths' mean square.
@@ -57,7 +57,7 @@ def largest_distance_change(run: Run) -> np.ndarray:
     )
 
 
-def history(run: Run) -> np.ndarray:
+def history(run) -> np.ndarray:
     rows = slice(experiments.stage_rounds(run.params))
     truths, dims = run.state.pool.truths.astype(np.float64), experiments.NO_TERMINATION.dims
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
@@ -65,7 +65,7 @@ def history(run: Run) -> np.ndarray:
 
 
 @HISTORY.charitable("lemma-16.history", LARGEST, equality(history, margin=0.02), instead="lemma-16.step")
-def explored_error(run: Run) -> np.ndarray:
+def explored_error(run) -> np.ndarray:
     r"""At T1 the arrivals' mean squared error is that of (42), from the truths that each expert has met in order.
     $$\mathbb{E}\|w_t^{(m_i)} - w_{n_i}\|^2 = r^{L_t^{(m_i)}} \mathbb{E}\|w_{n_i}\|^2 + \sum_{l=1}^{L_t^{(m_i)}} (1
     - r) r^{L_t^{(m_i)} - l} \mathbb{E}\|w_{\tau(l)} - w_{n_i}\|^2$$"""

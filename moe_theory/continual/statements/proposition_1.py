@@ -7,7 +7,6 @@ import numpy as np
 
 from moe_theory.continual import experiments
 from moe_theory.continual.theory import error_contraction
-from moe_theory.runs import Run
 from moe_theory.verify.statement import equality, probability, rate, statement
 
 UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
@@ -72,7 +71,7 @@ CLUSTER_MODELS.also("proposition-1.contraction", role="corrected")
 @CLUSTER_SETS.literal("proposition-1.sets-clusters", FEW, LIKELY, where="Proposition 1, full version, case 2").says(r"""
     With M < N, every expert keeps its cluster's set in all rounds after T1, with probability at least 1 - delta.
     $$\mathbb{P}\left(m \in \mathcal{M}_k \text{ for all } t > T_1\right) \geq 1 - \delta$$""")
-def is_always_stable(run: Run) -> np.ndarray:
+def is_always_stable(run) -> np.ndarray:
     return np.all(run.records.is_stable[experiments.past_exploration(run)], axis=0)
 
 
@@ -84,7 +83,7 @@ def is_always_stable(run: Run) -> np.ndarray:
     hypotheses=[experiments.MORE_EXPERTS],
     instead="proposition-1.contraction",
 )
-def is_unchanged(run: Run) -> np.ndarray:
+def is_unchanged(run) -> np.ndarray:
     r"""With M > N, no expert moves after round T1 + 1, with probability at least 1 - delta.
 
     No move is one of at most a thousandth of the truths' root mean square, in every entry.
@@ -99,13 +98,13 @@ def is_unchanged(run: Run) -> np.ndarray:
     where="Proposition 1, full version, case 2",
     instead="proposition-1.contraction",
 )
-def largest_drift(run: Run) -> np.ndarray:
+def largest_drift(run) -> np.ndarray:
     r"""With M < N, every expert stays within O(sigma_0^1.5) of what it was at round T1 + 1, in all later rounds.
     $$\|w_t^{(m)} - w_{T_1+1}^{(m)}\|_\infty = \mathcal{O}(\sigma_0^{1.5})$$"""
     return run.records.drift.max(axis=0).astype(np.float64)
 
 
-def late_repeats(run: Run) -> tuple[np.ndarray, np.ndarray]:
+def late_repeats(run) -> tuple[np.ndarray, np.ndarray]:
     """Where past T1 an expert repeats a task that it has not learned up to rounding, and its squared error before."""
     # A move is orthogonal to what it leaves, so the squared error before it is the sum of both squares.
     before = run.records.error + run.records.update_norm.astype(np.float64) ** 2
@@ -114,7 +113,7 @@ def late_repeats(run: Run) -> tuple[np.ndarray, np.ndarray]:
     return repeats, before
 
 
-def contracted_errors(run: Run) -> np.ndarray:
+def contracted_errors(run) -> np.ndarray:
     contraction = error_contraction(
         experiments.SPECIALIZATION.dims.num_features, experiments.SPECIALIZATION.dims.num_samples
     )
@@ -127,7 +126,7 @@ def contracted_errors(run: Run) -> np.ndarray:
     equality(contracted_errors, margin=0.02),
     where="replaces Proposition 1 and Lemma 12",
 )
-def remaining_errors(run: Run) -> np.ndarray:
+def remaining_errors(run) -> np.ndarray:
     r"""After T1 a repeat of an expert's last task leaves (d - s)/(d - 1) of its squared error, in expectation.
 
     Sums over repeats of what is left, as a fraction, where the error before is not down to rounding.
@@ -144,5 +143,5 @@ def remaining_errors(run: Run) -> np.ndarray:
     "proposition-1.order-clusters", FEW, LIKELY, where="Proposition 1, proof: Eq. (34), M < N"
 ).says(r"""With M < N, at T1 for each signal the experts of its cluster's set are above all others, up to delta.
     $$\pi_m(X_k, \Theta_{T_1}) > \pi_{m'}(X_k, \Theta_{T_1}), \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""")
-def is_ordered_at_end(run: Run) -> np.ndarray:
+def is_ordered_at_end(run) -> np.ndarray:
     return run.records.is_ordered[experiments.stage_rounds(run.params) - 1]

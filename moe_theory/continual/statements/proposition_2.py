@@ -97,7 +97,7 @@ ALL_FEW = statement(
 def average(gap: str, power: float) -> Callable[[Run], np.ndarray]:
     """A recorded gap, averaged over the rounds up to t_1 or t_2."""
 
-    def mean_gap(run: Run) -> np.ndarray:
+    def mean_gap(run) -> np.ndarray:
         time = experiments.stage_rounds(run.params, power)
         return getattr(run.records, gap)[time - WINDOW : time].mean(axis=0, dtype=np.float64)
 

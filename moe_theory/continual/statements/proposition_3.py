@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, equality, probability, statement
 
 MANY = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST)
@@ -62,11 +61,11 @@ CLUSTERS.also("proposition-3.leader", role="corrected")
 
     With probability at least 1 - delta. O() is about the limit of small sigma_0, which says nothing of a single point.
     $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M), \quad \sigma_0 = 0.4$$""")
-def is_terminated(run: Run) -> np.ndarray:
+def is_terminated(run) -> np.ndarray:
     return run.records.terminated[experiments.stage_rounds(run.params, experiments.T2_POWER)]
 
 
-def fixed(run: Run) -> np.ndarray:
+def fixed(run) -> np.ndarray:
     """Arrivals past T2 with the gates fixed, whose set is not empty (T, B)."""
     is_late = run.rounds > experiments.stage_rounds(run.params, experiments.T2_POWER)
     return run.records.terminated & is_late[:, None] & (run.records.set_size >= 1)
@@ -76,7 +75,7 @@ def share(happens: np.ndarray) -> np.ndarray:
     return np.asarray(np.mean(happens, axis=0, dtype=np.float64))
 
 
-def tolerated_outside(run: Run) -> np.ndarray:
+def tolerated_outside(run) -> np.ndarray:
     return experiments.FAILURE * share(fixed(run))
 
 
@@ -105,20 +104,20 @@ def tolerated_outside(run: Run) -> np.ndarray:
 
     Both cases, at most a fraction delta of arrivals. O() is about the limit of small sigma_0, not of a single point.
     $$\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2, \sigma_0 = 0.4$$""")
-def outside(run: Run) -> np.ndarray:
+def outside(run) -> np.ndarray:
     return share(fixed(run) & ~run.records.is_inside)
 
 
-def contested(run: Run) -> np.ndarray:
+def contested(run) -> np.ndarray:
     """Of those arrivals the ones with at least two experts in the set (T, B)."""
     return fixed(run) & (run.records.set_size >= 2)
 
 
-def even_share(run: Run) -> np.ndarray:
+def even_share(run) -> np.ndarray:
     return share(contested(run) / np.maximum(run.records.set_size, 1))
 
 
-def bounded_share(run: Run) -> np.ndarray:
+def bounded_share(run) -> np.ndarray:
     gap = run.records.own_gap.astype(np.float64) / float(run.params.perturbation_scale)
     return share(contested(run) * np.minimum(1 / np.maximum(run.records.set_size, 1) + gap, 1))
 
@@ -169,5 +168,5 @@ def bounded_share(run: Run) -> np.ndarray:
     The density of r_m is 1/lambda: to close a gap moves the chance to win by the gap over lambda or less.
     $$\mathbb{P}(m_t = m) \leq \frac{1}{|\mathcal{M}_{n_t}|} + \frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}}
     |h_m - h_{m'}|$$""")
-def leader_share(run: Run) -> np.ndarray:
+def leader_share(run) -> np.ndarray:
     return share(contested(run) & run.records.led)

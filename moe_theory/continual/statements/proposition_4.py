@@ -62,13 +62,13 @@ GENERALIZATION_ERROR = statement(
 )
 
 
-def single_expert_gaps(run: Run) -> theory.Gaps:
+def single_expert_gaps(run) -> theory.Gaps:
     """Gaps of the shared pools (B,), computed once a pool."""
     pools, places = experiments.shared_pools_of(run)
     return theory.Gaps(*np.transpose([theory.gaps(pool) for pool in pools])[:, places])
 
 
-def task_gap(run: Run) -> np.ndarray:
+def task_gap(run) -> np.ndarray:
     return np.asarray(single_expert_gaps(run).task_gap)[None]
 
 

@@ -64,7 +64,7 @@ GENERALIZATION_ERROR = statement(
 def printed(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
     """What the theorem says at some of the recorded rounds (V, B)."""
 
-    def values(run: Run) -> np.ndarray:
+    def values(run) -> np.ndarray:
         return getattr(experiments.bounds_of(run, experiments.FIGURE_2.dims), name)[
             np.searchsorted(run.rounds, rounds)
         ].astype(np.float64)
@@ -72,12 +72,12 @@ def printed(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
     return values
 
 
-def frozen_forgetting(run: Run) -> np.ndarray:
+def frozen_forgetting(run) -> np.ndarray:
     explored = experiments.stage_rounds(run.params)
     return experiments.metric("forgetting", explored)(run) * (explored - 1) / (np.array(LATE)[:, None] - 1)
 
 
-def task_gap(run: Run) -> np.ndarray:
+def task_gap(run) -> np.ndarray:
     return np.asarray(experiments.gaps_of(run).task_gap)[None]
 
 

@@ -77,7 +77,7 @@ GENERALIZATION_ERROR = statement(
 def printed(name: str, *rounds: int, form: Callable[..., theory.Bound]) -> Callable[[Run], np.ndarray]:
     """What a theorem says at some of the recorded rounds (V, B)."""
 
-    def values(run: Run) -> np.ndarray:
+    def values(run) -> np.ndarray:
         said = getattr(experiments.bounds_of(run, experiments.FIGURE_2.dims, form), name)
         return said[np.searchsorted(run.rounds, rounds)].astype(np.float64)
 

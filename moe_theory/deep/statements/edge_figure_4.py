@@ -6,7 +6,6 @@ import numpy as np
 
 from moe_theory.deep.experiments import EDGE_MNIST, final
 from moe_theory.deep.presets import server_cell
-from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.statement import Hypothesis, equality, identity, ordering, statement
 
@@ -65,7 +64,7 @@ for name, words, power in (("sigma-0", "variance", 1.0), ("sigma-0-deviation", "
     where=f"replaces {WHERE}",
     labels=["sum of the elements' variances"],
 )
-def variance_excess(run: Run) -> np.ndarray:
+def variance_excess(run) -> np.ndarray:
     r"""Images of norm 1 and p pixels have a mean variance of at most 1/p: a deviation of 0.1 needs p < 100.
     $$p \sigma_0^2 \le 1$$"""
     return np.maximum(np.asarray(run.records.total_variance[-1]) - 1.0, 0)

@@ -7,7 +7,6 @@ import numpy as np
 from moe_theory.deep import experiments
 from moe_theory.deep.experiments import DRIVE, DRIVE_EXPERTS, EXPLORES, STRONG, WEAK, by_size, drive_cell, of_experts
 from moe_theory.deep.gate import FREEZING_DRIVES
-from moe_theory.runs import Run
 from moe_theory.verify import Experiment
 from moe_theory.verify.statement import Hypothesis, bound, ordering, statement
 
@@ -117,7 +116,7 @@ NECESSARY = 1.25  # our reading of "poor performance": an error 25 % larger
 COSTS = r"""$$\mathbb{E}[G_T \mid \text{no termination}] \ge \frac{5}{4} \mathbb{E}[G_T \mid \text{terminate}]$$"""
 
 
-def median_drive(run: Run) -> float:
+def median_drive(run) -> float:
     """The median of kappa."""
     return float(np.median(np.asarray(run.records.drive)))
 
@@ -162,5 +161,5 @@ BY_A_QUARTER = bound(at_least=lambda endless, ended: NECESSARY * final_error(end
     "Where gate steps move the router little (kappa below 10), never terminating costs at least 25 % more error."
     + COSTS
 )
-def error_without_termination(endless: Run, ended: Run) -> np.ndarray:
+def error_without_termination(endless, ended) -> np.ndarray:
     return final_error(endless)

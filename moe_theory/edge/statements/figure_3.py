@@ -7,7 +7,6 @@ import numpy as np
 
 from moe_theory.edge.experiments import ADAPTIVE, BY_ENOUGH, FASTEST, NEAREST, error_at, final_error
 from moe_theory.edge.params import FIGURE_3_FEATURES, SIGMA_0
-from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, ordering, statement
 
 VARIANCE = SIGMA_0**2
@@ -17,7 +16,7 @@ TEN = ADAPTIVE.over("num_experts", 10)
 BY_NEAREST, BY_FASTEST = NEAREST.over("num_experts"), FASTEST.over("num_experts")
 
 
-def per_coordinate(run: Run) -> np.ndarray:
+def per_coordinate(run) -> np.ndarray:
     """The final error over the number of features (B,)."""
     return final_error(run) / FIGURE_3_FEATURES
 
@@ -60,7 +59,7 @@ TOO_FEW.literal(
     why=BLIND,
     instance="v = w, M = 70: kappa is 0.04, and the error is 10.2 after 300 rounds and 12.0 after 3000.",
 ).figure("figure-3.decreases", BY_ENOUGH, ordering(below=error_at(300)))
-def error_decreases(run: Run) -> np.ndarray:
+def error_decreases(run) -> np.ndarray:
     r"""With M = 30, 50 or 70 servers the error is lower at the end than after 300 rounds.
     $$\mathbb{E}[G_T] < \mathbb{E}[G_{300}], \quad M \in \{30, 50, 70\}$$"""
     return final_error(run)
@@ -79,7 +78,7 @@ def error_decreases(run: Run) -> np.ndarray:
     where="Sec. VI, Fig. 3 (a)",
     labels=["M = 70"],
 )
-def error_of_fewer(fewer: Run, more: Run) -> np.ndarray:
+def error_of_fewer(fewer, more) -> np.ndarray:
     r"""Beyond sufficiency more servers worsen the error within the same horizon: M = 50 ends below M = 70.
     $$\mathbb{E}[G_T \mid M = 50] < \mathbb{E}[G_T \mid M = 70]$$"""
     return final_error(fewer)

@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.edge.experiments import BY_SCALE, EXPLORES, SCALE_DIMS, explored
 from moe_theory.edge.params import PROPORTIONAL
-from moe_theory.runs import Run
 from moe_theory.verify.statement import rate, statement
 
 
@@ -17,7 +16,7 @@ from moe_theory.verify.statement import rate, statement
     hypotheses=EXPLORES,
     note="Its proof leaves out that strengths beta_t differ, and lets the noise columns vanish faster than sigma_0^2.",
 ).literal("lemma-2.outputs", BY_SCALE, rate(at_least=1))
-def output_gap(run: Run) -> np.ndarray:
+def output_gap(run) -> np.ndarray:
     r"""Two tasks of one cluster have gate outputs within O(sigma_0) of each other, in root mean square.
     $$\left( \mathbb{E}\left\lvert h_m(\mathbf{X}, \theta_t^{(m)}) - h_m(\tilde{\mathbf{X}},
     \theta_t^{(m)}) \right\rvert^2 \right)^{1/2} = \mathcal{O}(\sigma_0),

@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.edge.experiments import BY_SCALE, EXPLORES, explored
-from moe_theory.runs import Run
 from moe_theory.verify.statement import rate, statement
 
 
@@ -14,7 +13,7 @@ from moe_theory.verify.statement import rate, statement
     $$\left\lVert \theta_t^{(m)} \right\rVert_\infty = \mathcal{O}(\sigma_0^{1/2}), \quad 1 \le t \le T_1$$""",
     hypotheses=EXPLORES,
 ).literal("lemma-4.gates", BY_SCALE, rate(at_least=0.5), where="Lemma 4")
-def largest_gate(run: Run) -> np.ndarray:
+def largest_gate(run) -> np.ndarray:
     r"""Up to T1 the gates stay O(sigma_0^(1/2)) in every entry.
     $$\left\lVert \theta_t^{(m)} \right\rVert_\infty = \mathcal{O}(\sigma_0^{1/2}), \quad 1 \le t \le T_1$$"""
     return explored(run, "gate_size").max(axis=0)

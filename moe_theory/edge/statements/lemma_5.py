@@ -3,13 +3,12 @@
 import numpy as np
 
 from moe_theory.edge.experiments import ADAPTIVE
-from moe_theory.runs import Run
 from moe_theory.verify.statement import identity, statement
 
 PAIRS, TOLERANCE = ADAPTIVE.over("num_experts", 10, 50), 1e-6  # of float32 probabilities
 
 
-def gaps_of_pairs(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def gaps_of_pairs(run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """|h_m - h_m'|, |pi_m - pi_m'| and pi_m' of all ordered pairs of experts at the last round (M, M, B)."""
     count = int(run.params.num_experts)
     outputs = run.records.gate_outputs[-1][:count].astype(np.float64)
@@ -28,7 +27,7 @@ def gaps_of_pairs(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}(\delta_\Theta), \quad
     \delta_\Theta = \left\lvert h_m - h_{m'} \right\rvert = o(1)$$""",
 ).charitable("lemma-5.upper", PAIRS, identity(within=TOLERANCE), where="Lemma 5, first case")
-def lipschitz_excess(run: Run) -> np.ndarray:
+def lipschitz_excess(run) -> np.ndarray:
     r"""|pi_m - pi_m'| is at most half of |h_m - h_m'|, for all pairs of experts.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert \le \frac{1}{2} \left\lvert h_m - h_{m'} \right\rvert$$"""
     gap, difference, _ = gaps_of_pairs(run)
@@ -57,7 +56,7 @@ LEMMA_5_APART = statement(
     where="Lemma 5, proof of the second case",
     instead="lemma-5.lower-of-the-smaller",
 )
-def printed_shortfall(run: Run) -> np.ndarray:
+def printed_shortfall(run) -> np.ndarray:
     r"""|pi_m - pi_m'| is at least pi_m' |h_m - h_m'|, for all ordered pairs of experts.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \pi_{m'} \left\lvert h_m - h_{m'} \right\rvert$$"""
     gap, difference, other = gaps_of_pairs(run)
@@ -67,7 +66,7 @@ def printed_shortfall(run: Run) -> np.ndarray:
 @LEMMA_5_APART.replacement(
     "lemma-5.lower-of-the-smaller", PAIRS, identity(within=TOLERANCE), where="replaces Lemma 5, second case"
 )
-def smaller_shortfall(run: Run) -> np.ndarray:
+def smaller_shortfall(run) -> np.ndarray:
     r"""|pi_m - pi_m'| is at least min(pi_m, pi_m') |h_m - h_m'|, for all pairs of experts.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \min(\pi_m, \pi_{m'}) \left\lvert h_m - h_{m'} \right\rvert$$"""
     gap, difference, other = gaps_of_pairs(run)

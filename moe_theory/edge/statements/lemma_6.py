@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.edge.experiments import ADAPTIVE, EXPLORES, FAILURE, explored_record
-from moe_theory.runs import Run
 from moe_theory.verify.statement import probability, statement
 
 
@@ -20,7 +19,7 @@ from moe_theory.verify.statement import probability, statement
 ).literal(
     "lemma-6.order", ADAPTIVE.over("num_experts", 10, 50), probability(at_most=FAILURE), where="Lemma 6, Eq. (27)"
 )
-def any_disorder(run: Run) -> np.ndarray:
+def any_disorder(run) -> np.ndarray:
     r"""At T1 an expert whose output is largest for kind n has its largest probability there, but for chance delta.
     $$\mathbb{P}\left[ \exists\, m \in \mathcal{M}_n, n' \neq n :
     \pi_m(\mathbf{X}_n, \Theta_{T_1}) \le \pi_m(\mathbf{X}_{n'}, \Theta_{T_1}) \right] \le \delta$$"""

@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.edge.experiments import BY_RATE, BY_SERVERS, EXPLORES, FAILURE, exploration_rounds, explored
-from moe_theory.runs import Run
 from moe_theory.verify.statement import probability, rate, statement
 
 LEMMA_7 = statement(
@@ -26,7 +25,7 @@ LEMMA_7 = statement(
 ).says(r"""At T1 every expert's share of the tasks is within O(eta^(1/2)) of 1/M, for small eta.
     $$\left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert = \mathcal{O}(\eta^{1/2}), \quad m \in \mathbb{M}$$""")
 @LEMMA_7.literal("lemma-7.loads", BY_SERVERS, rate(at_most=-1))
-def largest_gap(run: Run) -> np.ndarray:
+def largest_gap(run) -> np.ndarray:
     r"""At T1 every expert's share of the tasks is within O(1/M) of 1/M.
     $$\left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert = \mathcal{O}(M^{-1}), \quad m \in \mathbb{M}$$"""
     return explored(run, "load_gap")[-1]
@@ -35,7 +34,7 @@ def largest_gap(run: Run) -> np.ndarray:
 @LEMMA_7.step(
     "lemma-7.hoeffding", BY_SERVERS, probability(at_most=FAILURE), where="Lemma 7, proof: 1 - 2 M exp(-2 eps^2 T1)"
 )
-def exceeds_hoeffding(run: Run) -> np.ndarray:
+def exceeds_hoeffding(run) -> np.ndarray:
     r"""At T1 every expert's share is within Hoeffding's eps = (ln(2M/delta) / (2 T1))^(1/2), but for chance delta.
     $$\mathbb{P}\left[ \underset{m \in \mathbb{M}}{\max} \left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert >
     \sqrt{\frac{\ln(2 M / \delta)}{2\, T_1}} \right] \le \delta$$"""

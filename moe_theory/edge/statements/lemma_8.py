@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.edge.experiments import BY_RATE, BY_SCALE, EXPLORES, explored
-from moe_theory.runs import Run
 from moe_theory.verify.statement import rate, statement
 
 GAP = r"""$$\left\lVert \theta_{T_1}^{(m)} - \theta_{T_1}^{(m')} \right\rVert_\infty = \mathcal{O}(%s),
@@ -24,5 +23,5 @@ LEMMA_8 = statement(
 @LEMMA_8.literal("lemma-8.scale", BY_SCALE, rate(at_least=1)).says(
     "At T1 the gates of two experts are within O(sigma_0) of each other in every entry." + GAP % r"\sigma_0"
 )
-def largest_difference(run: Run) -> np.ndarray:
+def largest_difference(run) -> np.ndarray:
     return explored(run, "gate_gap")[-1]

@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.edge.experiments import CONVERGES, FIRST_TASKS, HISTORY, HISTORY_DIMS, exploration_rounds
 from moe_theory.edge.theory import overparameterization_ratio
-from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, equality, statement
 
 LEMMA_9_SETTLED = statement(
@@ -20,7 +19,7 @@ LEMMA_9_SETTLED = statement(
 LEMMA_9_SETTLED.also("proposition-3.experts", role="literal")
 
 
-def history_sum(run: Run) -> np.ndarray:
+def history_sum(run) -> np.ndarray:
     """The mean over a run's tasks of the right side of (34), from the experts they went to (B,)."""
     records = run.records
     starts = range(0, records.expert.shape[1], 256)  # in parts: the table of all pairs of tasks is large
@@ -50,7 +49,7 @@ def history_sum(run: Run) -> np.ndarray:
     where="Lemma 9, Eq. (34)",
     labels=[f"t = {HISTORY.num_rounds}"],
 )
-def last_error(run: Run) -> np.ndarray:
+def last_error(run) -> np.ndarray:
     r"""Under uniform routing the mean error is that of (34), from the truths that each expert has met in their order.
     $$\mathbb{E}\, \frac{1}{t} \sum_{i=1}^{t} \left\lVert \mathbf{w}_t^{(m_i)} - \mathbf{w}_{n_i} \right\rVert^2 =
     \mathbb{E}\, \frac{1}{t} \sum_{i=1}^{t} \left( r^{L_t^{(m_i)}} \left\lVert \mathbf{w}_{n_i} \right\rVert^2 +

@@ -90,7 +90,7 @@ QUANTILE.replacement(
     where="replaces Proposition 1, Eq. (16), for the task that arrives",
     labels=[f"{SERVING} specialists"],
 )
-def is_unserved(run: Run) -> np.ndarray:
+def is_unserved(run) -> np.ndarray:
     r"""So many specialists that the kinds of d_u - 1 earlier tasks leave one idle for the next, but for chance delta.
     $$\mathbb{P}[\text{at least } k \text{ of the last } d_u - 1 \text{ tasks are in } \mathcal{W}_n] \le \delta,
     \quad k = \min\left\{ j : \mathbb{P}[\text{Binomial}(d_u - 1, 1/N) \ge j] < \delta \right\}$$"""
@@ -107,7 +107,7 @@ def is_unserved(run: Run) -> np.ndarray:
     hypotheses=ENOUGH_SERVERS,
     note="The proof lets every expert choose its kind by itself and evenly, though all follow the same tasks.",
 ).literal("proposition-1.specialists", PAST_T1, AT_MOST_DELTA, where="Proposition 1, proof: M_n has M_th members")
-def too_few_specialists(run: Run) -> np.ndarray:
+def too_few_specialists(run) -> np.ndarray:
     r"""Past T1, with M = N M_th ln(1/delta), fewer than M_th specialise in the arriving kind: at most delta.
     $$\mathbb{P}\left[ \left\lvert \mathcal{M}_n \right\rvert < M_{th} \right] \le \delta,
     \quad M = N M_{th} \ln\left( \frac{1}{\delta} \right), \; t > T_1$$"""
@@ -122,7 +122,7 @@ def too_few_specialists(run: Run) -> np.ndarray:
     \quad \mathbf{w}_t \in \mathcal{W}_n$$""",
     hypotheses=ENOUGH_SERVERS,
 ).literal("proposition-1.availability", PAST_T1, AT_MOST_DELTA)
-def no_idle_specialist(run: Run) -> np.ndarray:
+def no_idle_specialist(run) -> np.ndarray:
     r"""Past T1, with M = N M_th ln(1/delta), no idle one specialises in the arriving kind: at most delta.
     $$\mathbb{P}\left[ \gamma_t^{(m)} = 0 \text{ for all } m \in \mathcal{M}_n \right] \le \delta,
     \quad M = N M_{th} \ln\left( \frac{1}{\delta} \right), \; t > T_1$$"""

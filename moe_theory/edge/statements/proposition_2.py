@@ -4,13 +4,12 @@ import numpy as np
 
 from moe_theory.edge.experiments import BY_EXPLORED, CONVERGES, FAILURE, misrouted_share, specialists
 from moe_theory.edge.params import SIGMA_0
-from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, identity, probability, statement
 
 CONSTANT = 1.0  # of sigma_0^e in an O() or Omega()
 
 
-def probabilities_of(run: Run) -> np.ndarray:
+def probabilities_of(run) -> np.ndarray:
     """pi of the existing experts at the last round (M, B)."""
     return run.records.gate_probabilities[-1][: int(run.params.num_experts)].astype(np.float64)
 
@@ -25,7 +24,7 @@ def probabilities_of(run: Run) -> np.ndarray:
 ).literal(
     "proposition-2.same-set", BY_EXPLORED, probability(at_most=FAILURE), where="Proposition 2, Eq. (17), first line"
 )
-def same_gaps(run: Run) -> np.ndarray:
+def same_gaps(run) -> np.ndarray:
     r"""Past T1 all specialists of the arriving kind have gate probabilities within sigma_0, but for chance delta.
     $$\mathbb{P}\left[ \underset{m, m' \in \mathcal{M}_n}{\max}
     \left\lvert \pi_m - \pi_{m'} \right\rvert > \sigma_0 \right] \le \delta,
@@ -59,7 +58,7 @@ OTHER_SET = statement(
     where="Proposition 2, Eq. (17), second line",
     instead="proposition-2.share",
 )
-def other_gaps(run: Run) -> np.ndarray:
+def other_gaps(run) -> np.ndarray:
     r"""Past T1 specialists and other experts have gate probabilities sigma_0^(1/2) apart, but for chance delta.
     $$\mathbb{P}\left[ \underset{m \in \mathcal{M}_n, m' \notin \mathcal{M}_n}{\min}
     \left\lvert \pi_m - \pi_{m'} \right\rvert < \sigma_0^{1/2} \right] \le \delta,
@@ -73,7 +72,7 @@ def other_gaps(run: Run) -> np.ndarray:
 @OTHER_SET.replacement(
     "proposition-2.share", BY_EXPLORED, identity(within=1e-6), where="replaces Proposition 2, Eq. (17), second line"
 )
-def share_excess(run: Run) -> np.ndarray:
+def share_excess(run) -> np.ndarray:
     r"""Probabilities sum to 1: some specialist's is at most 1 / |M_n|, and its gap to any smaller one.
     $$\sum_{m \in \mathbb{M}} \pi_m = 1 \;\Rightarrow\; \underset{m \in \mathcal{M}_n}{\min}\, \pi_m \le
     \frac{1}{\left\lvert \mathcal{M}_n \right\rvert}$$"""

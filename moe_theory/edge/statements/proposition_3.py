@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.edge.experiments import BY_EXPLORED, CONVERGES, FAILURE, explored_record
 from moe_theory.edge.params import SIGMA_0
-from moe_theory.runs import Run
 from moe_theory.verify.statement import probability, statement
 
 DRIFT = 3.0  # of sigma_0^2, a wide reading of O(): truths of a cluster are about 1 sigma_0^2 apart
@@ -21,7 +20,7 @@ DRIFT = 3.0  # of sigma_0^2, a wide reading of O(): truths of a cluster are abou
     instance="In Fig. 3's settings, M = 30, some entry moves by more than 3 sigma_0^2 in every run.",
     note="(18) measures from a T_2 that the paper does not define; read as T1.",
 ).literal("proposition-3.experts", BY_EXPLORED, probability(at_most=FAILURE))
-def has_drifted(run: Run) -> np.ndarray:
+def has_drifted(run) -> np.ndarray:
     r"""From T1 to T no expert's model moves by more than 3 sigma_0^2 in any entry, but for chance delta.
     $$\mathbb{P}\left[ \underset{m \in \mathbb{M}}{\max}
     \left\lVert \mathbf{w}_T^{(m)} - \mathbf{w}_{T_1}^{(m)} \right\rVert_\infty > 3 \sigma_0^2 \right] \le \delta$$"""

@@ -13,12 +13,12 @@ STEADY = 1000  # from this round on errors are averaged over the recorded rounds
 BY_NEAREST, BY_FASTEST = NEAREST.over("num_experts", 10, 50), FASTEST.over("num_experts", 10, 50)
 
 
-def steady(run: Run, errors: np.ndarray) -> np.ndarray:
+def steady(run, errors: np.ndarray) -> np.ndarray:
     """The mean of errors (R, B) over the recorded rounds from `STEADY` on."""
     return errors[run.rounds >= STEADY].astype(np.float64).mean(axis=0)
 
 
-def observed(run: Run) -> np.ndarray:
+def observed(run) -> np.ndarray:
     return steady(run, run.records.flushed)
 
 
@@ -27,7 +27,7 @@ def by(formula: Callable) -> Callable[[Run], np.ndarray]:
     return lambda run: steady(run, experiments.proposition_4(run, FIGURE_3_DIMS, formula))
 
 
-def exact(run: Run) -> np.ndarray:
+def exact(run) -> np.ndarray:
     return steady(run, experiments.exact_errors(run, FIGURE_3_DIMS))
 
 

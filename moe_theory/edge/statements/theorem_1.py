@@ -6,7 +6,6 @@ import numpy as np
 
 from moe_theory.edge import corrected, experiments, theory
 from moe_theory.edge.experiments import BY_ENOUGH, BY_EXPLORED, CONVERGES, ENOUGH, FIGURE_3_DIMS, final_error
-from moe_theory.runs import Run
 from moe_theory.verify.statement import Criterion, Hypothesis, bound, ordering, statement
 
 RATIO = theory.overparameterization_ratio(FIGURE_3_DIMS.num_features, FIGURE_3_DIMS.num_samples)
@@ -14,7 +13,7 @@ FLOOR = 1.0  # of the gap inside a cluster: our reading of G^4 = O(sigma_0^2)
 SUFFICIENT = Hypothesis("as many servers as Fig. 3 calls enough", lambda dims, run: run.params.num_experts >= ENOUGH[0])
 
 
-def task_gap(run: Run) -> np.ndarray:
+def task_gap(run) -> np.ndarray:
     """The mean squared distance of two tasks: what one expert's error tends to (B,)."""
     return np.asarray(experiments.gaps_of(run).task_gap)
 
@@ -22,7 +21,7 @@ def task_gap(run: Run) -> np.ndarray:
 def below(formula: Callable) -> Criterion:
     """A bound by (23), or its correction, from each replicate's loads, L_T1 from the first record past T1."""
 
-    def value(run: Run) -> np.ndarray:
+    def value(run) -> np.ndarray:
         pool_gaps, loads = experiments.gaps_of(run), experiments.loads_of(run)
         explored = loads[experiments.explored_record(run)]
         tasks = run.rounds[-1] - run.state.dropped
@@ -32,7 +31,7 @@ def below(formula: Callable) -> Criterion:
     return bound(at_most=value, margin=0.02, trivial=task_gap)
 
 
-def blind_error(run: Run) -> np.ndarray:
+def blind_error(run) -> np.ndarray:
     """The exact error, at the end, of routing that is blind to the task but has the same loads (B,)."""
     final = run._replace(records=run.records._replace(loads=run.records.loads[-1:]))
     return experiments.exact_errors(final, FIGURE_3_DIMS)[0]

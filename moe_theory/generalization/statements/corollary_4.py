@@ -7,7 +7,6 @@ import numpy as np
 from moe_theory.generalization import experiments, instances, theory
 from moe_theory.generalization.experiments import LEARNED_EXPERTS, delta_of
 from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.runs import Run
 from moe_theory.verify.statement import alike, identity, statement
 
 NUM_SAMPLES = 10**10  # at which Lemma 2's p^2 outputs no longer make the bound vacuous
@@ -38,7 +37,7 @@ COROLLARY_4 = statement(
     $$\sup_f \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{D}}(f) \right\rvert \le 4 C \frac{c}{\sqrt{m}}
     \prod_{i=1}^{r} K_i \left( \sum_{i=1}^{r} \frac{b_i^{2/3}}{K_i^{2/3}} \right)^{3/2} +
     2 \sqrt{\frac{2 k d p^2 \left( 1 + \log \frac{T}{k} \right) + d p^2 \log(2m) + \log(4/\delta)}{2m}}$$""")
-def excess(run: Run) -> np.ndarray:
+def excess(run) -> np.ndarray:
     """Excess over (9) of the gap of `instances.learned_cells`, the same for every sample of this size.
 
     An input has a coordinate and a constant, arbitrarily small, which the router reads with 128 arbitrarily large

@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import CELL_GAPS, FEW_CELL_SAMPLES, is_beyond
-from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, bound, statement
 
 MOST_DOUBT = 1 / 4  # what (10) supposes exp(-eps^2 m / 2) to be at most
@@ -14,7 +13,7 @@ GAPS = {
 }
 
 
-def gaps_of(run: Run) -> np.ndarray:
+def gaps_of(run) -> np.ndarray:
     return np.array(GAPS[int(run.params.num_experts)])
 
 
@@ -35,7 +34,7 @@ def gaps_of(run: Run) -> np.ndarray:
     bound(at_most=lambda run: 2 * is_beyond(run, "paired_absolute", gaps_of(run) / 2)),
     labels=[f"T = {experts}, gap {gap}" for experts, gaps in GAPS.items() for gap in gaps],
 )
-def is_beyond_gap(run: Run) -> np.ndarray:
+def is_beyond_gap(run) -> np.ndarray:
     r"""Where exp(-eps^2 m/2) <= 1/4 a gap to the true risk is at most twice as likely as half of it to a ghost's.
     $$\mathbb{P}\left( \sup_f \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{D}}(f) \right\rvert \ge
     \epsilon \right) \le 2\, \mathbb{P}\left( \sup_f \left\lvert L_{\mathcal{S}}(f) -

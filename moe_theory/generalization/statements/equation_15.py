@@ -7,7 +7,6 @@ import numpy as np
 from moe_theory.generalization import experiments
 from moe_theory.generalization.experiments import CLASSES, LONE_POINT, LONE_SAMPLES, every, shown
 from moe_theory.generalization.instances import NUM_INPUTS, NUM_LONE
-from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import probability, statement
 
@@ -39,7 +38,7 @@ EQUATION_15 = statement(
     where="Eqs. (13) to (15), as (17) to (20) read them",
     instead="equation-15.centred-massart",
 )
-def has_gap(run: Run) -> np.ndarray:
+def has_gap(run) -> np.ndarray:
     r"""With Gamma masks on 2m samples a gap is at most 2 Gamma times as likely as for one mask chosen beforehand.
     $$\mathbb{P}\left( \sup_{\mu} \sup_{h} \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{S}'}(f) \right\rvert \ge
     \frac{\epsilon}{2} \right) \le 2\, \Gamma\, \sup_{\mu^*} \mathbb{P}\left( \sup_h L_{\mathcal{S}}(f) -
@@ -53,7 +52,7 @@ def has_gap(run: Run) -> np.ndarray:
 @EQUATION_15.replacement(
     "equation-15.centred-massart", every(CLASSES), experiments.TO_ROUNDING, where="replaces Eqs. (13) to (15)"
 )
-def massart_excess(run: Run) -> np.ndarray:
+def massart_excess(run) -> np.ndarray:
     r"""A random union of Gamma finite classes of losses exceeds its largest part by at most sqrt(log Gamma / (2m)).
     $$\mathbb{E}_\sigma \underset{\mu}{\max}\, Z_\mu \le \underset{\mu}{\max}\, \mathbb{E}_\sigma Z_\mu +
     \sqrt{\frac{\log \Gamma}{2m}}, \quad Z_\mu = \sup_{f \in \mathcal{F}_\mu} \frac{1}{m} \sum_{i=1}^{m}

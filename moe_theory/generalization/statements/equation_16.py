@@ -6,7 +6,6 @@ import numpy as np
 
 from moe_theory.generalization import corrected, experiments, theory
 from moe_theory.generalization.experiments import EXACTLY, FORMULA, LABELINGS, every, shown
-from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import alike, statement
 
@@ -20,7 +19,7 @@ BY_SIZES = every(LABELINGS)
 
 
 @EQUATION_16.charitable("equation-16.masks", BY_SIZES, experiments.TO_ROUNDING)
-def mask_excess(run: Run) -> np.ndarray:
+def mask_excess(run) -> np.ndarray:
     r"""The masks of 256 linear routers on up to 4 points are no more than (16) allows, for their own d_N.
     $$\Gamma \le \binom{T}{k}^{2 d_N} \cdot (2m)^{d_N}$$"""
     experts, active, _ = experiments.sizes_of(run.params)
@@ -49,7 +48,7 @@ def cover_excesses() -> np.ndarray:
 
 
 @EQUATION_16.charitable("equation-16.cover-count", FORMULA, EXACTLY, labels=["T = 2, k = 1"], exact=True)
-def cover_excess(run: Run) -> np.ndarray:
+def cover_excess(run) -> np.ndarray:
     r"""All masks of linear routers of two experts, which can be counted, are no more than (16) allows with d_N = d.
     $$2 \sum_{i=0}^{d-1} \binom{2m - 1}{i} \le 2^{2d} \cdot (2m)^{d}$$"""
     return alike(run, cover_excesses()[0])
@@ -62,7 +61,7 @@ def cover_excess(run: Run) -> np.ndarray:
     where="replaces Eq. (16)",
     labels=[*LABELINGS.cells, "all masks at T = 2"],
 )
-def excess_over_signs(*runs: Run) -> np.ndarray:
+def excess_over_signs(*runs) -> np.ndarray:
     r"""Linear routers have no more masks than Sauer and Shelah count of the signs that differences of logits have.
     $$\log \Gamma(m) \le (T - 1)\, d\, \log \frac{e\, m\, T}{2 d}$$"""
     points, found = np.arange(1, LABELINGS.dims.max_samples + 1), []

@@ -7,7 +7,6 @@ from scipy import stats
 
 from moe_theory.generalization import corrected, experiments, theory
 from moe_theory.generalization.experiments import COIN, EXACTLY, FORMULA, cell_name, difference
-from moe_theory.runs import Run
 from moe_theory.verify.statement import alike, probability, statement
 
 SAMPLES = experiments.COIN_SAMPLES[-1]
@@ -44,7 +43,7 @@ EQUATION_20 = statement(
     "For one function whose loss is a fair coin phi exceeds its mean by x with probability at most exp(-m x^2)."
     rf"$${TAIL} \le e^{{-m x^2}}, \quad x = \frac{{2.5}}{{\sqrt{{2m}}}}$$"
 )
-def is_in_tail(run: Run) -> np.ndarray:
+def is_in_tail(run) -> np.ndarray:
     return difference(run) >= EXCESS
 
 
@@ -63,14 +62,14 @@ def largest_ratio(tail) -> float:
 
 
 @EQUATION_20.literal("equation-20.exact-tail", FORMULA, EXACTLY, instead="equation-20.mcdiarmid-exact-tail", **COMPUTED)
-def ratio_to_printed(run: Run) -> np.ndarray:
+def ratio_to_printed(run) -> np.ndarray:
     r"""That tail, exactly and for every x, is at most exp(-2 m x^2): no logarithm of their ratio is above 0.
     $$2^{-2m} \sum_{i = m + m x}^{2m} \binom{2m}{i} \le e^{-2 m x^2}$$"""
     return alike(run, largest_ratio(theory.tail_printed))
 
 
 @EQUATION_20.charitable("equation-20.mcdiarmid-exact-tail", FORMULA, EXACTLY, where="replaces Eq. (20)", **COMPUTED)
-def ratio_to_corrected(run: Run) -> np.ndarray:
+def ratio_to_corrected(run) -> np.ndarray:
     r"""That tail, exactly and for every x, is at most exp(-m x^2): no logarithm of their ratio is above 0.
     $$2^{-2m} \sum_{i = m + m x}^{2m} \binom{2m}{i} \le e^{-m x^2}$$"""
     return alike(run, largest_ratio(corrected.tail))

@@ -6,7 +6,6 @@ import numpy as np
 
 from moe_theory.generalization import theory
 from moe_theory.generalization.experiments import EXACTLY, FORMULA
-from moe_theory.runs import Run
 from moe_theory.verify.statement import alike, statement
 
 COMPUTED = {"labels": ["T up to 64"], "exact": True}
@@ -42,7 +41,7 @@ def sparsity_grid() -> dict[str, np.ndarray]:
 
 
 @EQUATION_22.charitable("equation-22.inversion", FORMULA, EXACTLY, **COMPUTED)
-def inversion_error(run: Run) -> np.ndarray:
+def inversion_error(run) -> np.ndarray:
     r"""(22) is what (10), (15), (16) and (20) give together, as the gap at which they leave a chance of delta.
     $$4\, \Gamma\, e^{-2m \left( \frac{\epsilon}{2} - \mathbb{E} \phi \right)^2} = \delta
     \quad \text{at } \epsilon = 2\, \mathbb{E} \phi + 2 \sqrt{\frac{\log \Gamma + \log(4 / \delta)}{2m}}$$"""
@@ -54,7 +53,7 @@ def inversion_error(run: Run) -> np.ndarray:
 
 
 @EQUATION_23.charitable("equation-23.binomial", FORMULA, EXACTLY, **COMPUTED)
-def binomial_excess(run: Run) -> np.ndarray:
+def binomial_excess(run) -> np.ndarray:
     r"""Bounding the binomial coefficient only raises the bound: (22) is at most (23), for every k up to T = 64.
     $$\log \binom{T}{k} \le k \left( 1 + \log \frac{T}{k} \right)$$"""
     grid = sparsity_grid()
@@ -78,14 +77,14 @@ def largest_drop(most: float) -> float:
     instead="equation-22.grows-to-half",
     **COMPUTED,
 )
-def largest_drop_to_all(run: Run) -> np.ndarray:
+def largest_drop_to_all(run) -> np.ndarray:
     r"""(22) grows with k up to T: the largest share of itself that it loses with one more active expert is 0.
     $$k \mapsto 2 \sqrt{\frac{2 d_N \log \binom{T}{k} + d_N \log(2m) + \log(4/\delta)}{2m}} \text{ increases}$$"""
     return alike(run, largest_drop(1))
 
 
 @EQUATION_22.ours("equation-22.grows-to-half", FORMULA, EXACTLY, where="replaces the remark on Eq. (22)", **COMPUTED)
-def largest_drop_to_half(run: Run) -> np.ndarray:
+def largest_drop_to_half(run) -> np.ndarray:
     r"""(22) grows with k up to T/2, where a mask is most of a choice.
     $$\binom{T}{k - 1} \le \binom{T}{k}, \quad k \le \frac{T}{2}$$"""
     return alike(run, largest_drop(0.5))

@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.generalization import complexity
 from moe_theory.generalization.experiments import LONE_CELL, LONE_POINT
-from moe_theory.runs import Run
 from moe_theory.verify.claim import Selection
 from moe_theory.verify.statement import alike, rate, statement
 
@@ -25,7 +24,7 @@ NUM_FEATURES = (2, 4, 8, 16)
     labels=[f"d = {features}" for features in NUM_FEATURES],
     exact=True,
 )
-def dimension(run: Run) -> np.ndarray:
+def dimension(run) -> np.ndarray:
     r"""Linear routers of two experts, p = 2d parameters and d_N = d, have a d_N that grows no faster than p squared.
     $$d_N = d = \frac{p}{2} = \mathcal{O}(p^2)$$"""
     return alike(run, [complexity.natarajan("linear", 2, 1, features) for features in NUM_FEATURES])

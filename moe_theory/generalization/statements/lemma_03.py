@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import NETWORKS, ROUTER_SAMPLES, cell_name, every, shows
-from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, equality, statement
 
 LONE_EXPERT = experiments.LINEAR_ROUTER.at(experiments.router_name(2, 1, 1.0))
@@ -22,7 +21,7 @@ LEMMA_3 = statement(
 )
 
 
-def ball_bound(run: Run) -> float:
+def ball_bound(run) -> float:
     norm = float(run.params.expert_norm)
     return float(theory.lemma_3(ROUTER_SAMPLES, 1.0, [norm], [norm]))
 
@@ -37,7 +36,7 @@ LEMMA_3.ours("lemma-3.one-layer-is-tight", LONE_EXPERT, equality(ball_bound, mar
 )(shows("lone"))
 
 
-def network_bound(run: Run) -> float:
+def network_bound(run) -> float:
     """Lemma 3 for two layers with Frobenius norms of at most B: row norms of the first sum to sqrt(width) B at most."""
     norm = float(run.params.expert_norm)
     row_norms = [experiments.NETWORK_WIDTH**0.5 * norm, norm]
@@ -45,7 +44,7 @@ def network_bound(run: Run) -> float:
 
 
 @LEMMA_3.charitable("lemma-3.two-layers", every(NETWORKS), bound(at_most=network_bound))
-def reached_complexity(run: Run) -> np.ndarray:
+def reached_complexity(run) -> np.ndarray:
     r"""What training reaches of the Rademacher complexity of networks of two layers is at most Lemma 3's bound.
     $$\mathcal{R}_m(\mathcal{H}) \le \frac{c}{\sqrt{m}}\, K_1 K_2 \left( \frac{b_1^{2/3}}{K_1^{2/3}} +
     \frac{b_2^{2/3}}{K_2^{2/3}} \right)^{3/2}, \quad r = 2$$"""

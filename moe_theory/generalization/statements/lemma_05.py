@@ -5,7 +5,6 @@ import numpy as np
 from moe_theory.generalization import corrected, experiments
 from moe_theory.generalization.experiments import LINEAR_ROUTER, SPARSE_EXPERTS, every, shown, shows
 from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, equality, statement
 
 BY_CELLS = experiments.FEW_CELLS.over("num_experts")
@@ -64,18 +63,18 @@ EQUATION_31 = statement(
 )
 
 
-def product_bound(run: Run) -> float:
+def product_bound(run) -> float:
     experts, _, samples = experiments.sizes_of(run.params)
     return float(corrected.product_complexity(experts, samples))
 
 
-def fixed_router_bound(run: Run) -> np.ndarray:
+def fixed_router_bound(run) -> np.ndarray:
     experts, _, samples = experiments.sizes_of(run.params)
     gate, norm = shown(run, "mean_square_gate"), float(run.params.expert_norm)
     return np.asarray(corrected.fixed_router_complexity(experts, samples, gate, norm))
 
 
-def scaled(run: Run) -> np.ndarray:
+def scaled(run) -> np.ndarray:
     """sqrt(T A) times one expert's complexity. Loads that differ, and inputs that a router has picked, are what it is
     too large by: both are of second order in how far the T sums are from being of equal size and isotropic.
     """

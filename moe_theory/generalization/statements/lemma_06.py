@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import LABELING_DIMS, LABELINGS, cell_name, shown
-from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import statement
 
@@ -22,7 +21,7 @@ COUNTS = [experts for experts, active in experiments.LABELING_SIZES if active ==
     experiments.TO_ROUNDING,
     labels=[f"{count} labels" for count in COUNTS],
 )
-def excess_of_growth(run: Run) -> np.ndarray:
+def excess_of_growth(run) -> np.ndarray:
     r"""No random class of functions from m <= 4 points to k = 2 or 3 labels exceeds m^d k^(2d), d its d_N.
     $$\tau_{\mathcal{H}}(m) \le m^{d_N} \cdot k^{2 d_N}$$"""
     points = np.arange(1, LABELING_DIMS.max_samples + 1)[:, None]

@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import CELL_GAPS, difference, is_beyond, shown
-from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import bound, identity, statement
 
@@ -26,26 +25,26 @@ LEMMA_7 = statement(
 )
 
 
-def gaps_of(run: Run) -> np.ndarray:
+def gaps_of(run) -> np.ndarray:
     return np.array(CELL_GAPS[int(run.params.num_experts)])
 
 
-def coin_gaps(run: Run) -> np.ndarray:
+def coin_gaps(run) -> np.ndarray:
     return np.array(COIN_GAPS[int(run.params.num_samples)])[:, None]
 
 
-def weighted(run: Run, name: str) -> np.ndarray:
+def weighted(run, name: str) -> np.ndarray:
     """Whether a gap is above each of its cell's, times the factor of ghost sampling (V, B)."""
     gaps = gaps_of(run)
     return theory.ghost_factor(int(run.params.num_samples), gaps[:, None]) * is_beyond(run, name, gaps)
 
 
-def is_beyond_half(run: Run) -> np.ndarray:
+def is_beyond_half(run) -> np.ndarray:
     return is_beyond(run, "paired_absolute", gaps_of(run) / 2)
 
 
 @LEMMA_7.literal("lemma-7.as-printed", BY_CELLS, identity(within=0.0), labels=OF_CELLS)
-def excess_as_printed(run: Run) -> np.ndarray:
+def excess_as_printed(run) -> np.ndarray:
     r"""With S' on both sides ghost sampling holds draw by draw, as it says no more than that eps is above eps/2.
     $$\left(1 - 2 e^{-\epsilon^2 m / 2}\right) \mathbb{P}\left[ \sup_h \left\lvert L_{\mathcal{S}}(h) -
     L_{\mathcal{S}'}(h) \right\rvert > \epsilon \right] \le \mathbb{P}\left[ \sup_h \left\lvert
@@ -74,6 +73,6 @@ LEMMA_7.charitable(
     "Ghost sampling holds with the true risk on its left, for a class of one function whose loss is a fair coin."
     f"{TRUE_GAP}"
 )
-def weighted_coin(run: Run) -> np.ndarray:
+def weighted_coin(run) -> np.ndarray:
     is_above = np.abs(shown(run, "risk") - 0.5) > coin_gaps(run)
     return theory.ghost_factor(int(run.params.num_samples), coin_gaps(run)) * is_above

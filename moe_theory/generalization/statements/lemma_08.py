@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.generalization.experiments import CLASSES, COIN, TO_ROUNDING, difference, every, shown
-from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import equality, statement
 
@@ -16,7 +15,7 @@ from moe_theory.verify.statement import equality, statement
     r"$$\mathbb{E} \sup_{f \in \mathcal{F}} \left( \frac{1}{m} \sum_{i=1}^{m} f(\mathbf{x}_i) - "
     r"\frac{1}{m} \sum_{i=1}^{m} f(\mathbf{x}'_i) \right) \le 2 \mathcal{R}_m(\mathcal{F})$$",
 ).charitable("lemma-8.symmetrization", every(CLASSES), TO_ROUNDING)
-def excess_of_exchanges(run: Run) -> np.ndarray:
+def excess_of_exchanges(run) -> np.ndarray:
     r"""For random finite classes sup (L_S - L_S'), averaged over exchanges, is at most the complexities on S and S'.
     $$\mathbb{E}_\sigma \sup_{f \in \mathcal{F}} \frac{1}{m} \sum_{i=1}^{m} \sigma_i \left( f(\mathbf{x}_i) -
     f(\mathbf{x}'_i) \right) \le \mathcal{R}_{\mathcal{S}}(\mathcal{F}) + \mathcal{R}_{\mathcal{S}'}(\mathcal{F})$$"""
@@ -41,7 +40,7 @@ PROOF.also("lemma-8.symmetrization", role="charitable")
     equality(lambda run: np.abs(difference(run)), margin=0.05),
     instead="lemma-8.symmetrization",
 )
-def signed_difference(run: Run) -> np.ndarray:
+def signed_difference(run) -> np.ndarray:
     r"""The mean of sup (L_S - L_S') is that of sup |L_S - L_S'|, for a single function whose loss is a fair coin.
     $$\mathbb{E} \sup_{f} \left( L_{\mathcal{S}}(f) - L_{\mathcal{S}'}(f) \right) =
     \mathbb{E} \sup_{f} \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{S}'}(f) \right\rvert$$"""

@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.generalization.experiments import CLASSES, TO_ROUNDING, shown
-from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import statement
 
@@ -19,7 +18,7 @@ from moe_theory.verify.statement import statement
     TO_ROUNDING,
     labels=[f"{cell}, {part}" for part in ("random", "best") for cell in CLASSES.cells],
 )
-def beyond_best(*runs: Run) -> np.ndarray:
+def beyond_best(*runs) -> np.ndarray:
     r"""A convex combination that is the same for all inputs adds nothing: none is beyond the best of its functions.
     $$\mathbb{E}_\sigma \sup_{\lambda \in \Delta,\, h_j \in \mathcal{H}} \frac{1}{m} \sum_{i=1}^{m} \sigma_i
     \sum_{j=1}^{T} \lambda_j h_j(\mathbf{x}_i) = \mathcal{R}_{\mathcal{S}}(\mathcal{H})$$"""

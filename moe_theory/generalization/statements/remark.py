@@ -52,7 +52,7 @@ def largest_over_sizes(fall: Callable[[np.ndarray], np.ndarray]) -> float:
 
 
 @TERM.charitable("remark.monotone", ANY, FLAT, where=REMARK, labels=["largest fall"], exact=True)
-def largest_fall(run: Run) -> np.ndarray:
+def largest_fall(run) -> np.ndarray:
     r"""The term that is to explain sparsity never falls as k grows, for every T up to 64.
     $$\sqrt{k \left( 1 + \log \frac{T}{k} \right)} \le \sqrt{(k + 1) \left( 1 + \log \frac{T}{k + 1} \right)},
     \quad 1 \le k < T$$"""
@@ -67,7 +67,7 @@ def largest_fall(run: Run) -> np.ndarray:
     instead="remark.factor-root-k",
     exact=True,
 )
-def term_of_few(run: Run) -> np.ndarray:
+def term_of_few(run) -> np.ndarray:
     r"""Of 4096 experts, the term with k of them active is k times that with one, up to a constant.
     $$\sqrt{k \left( 1 + \log \frac{T}{k} \right)} = \Omega(k)$$"""
     return alike(run, theory.sparsity_term(MANY, np.array(FEW_OF_MANY)))
@@ -81,7 +81,7 @@ def term_of_few(run: Run) -> np.ndarray:
     labels=["largest excess"],
     exact=True,
 )
-def largest_excess(run: Run) -> np.ndarray:
+def largest_excess(run) -> np.ndarray:
     r"""Going from k active experts to one lowers the term by a factor of at most sqrt(k), for every T up to 64.
     $$\sqrt{k \left( 1 + \log \frac{T}{k} \right)} \le \sqrt{k (1 + \log T)}, \quad 1 \le k \le T$$"""
     return alike(run, largest_over_sizes(lambda term: term - np.sqrt(np.arange(1, len(term) + 1)) * term[0]))
@@ -166,7 +166,7 @@ GROWING = CELLS.over({cell_name(T=number, m=SAMPLES): number for number in exper
     where="Remark on sparsity awareness: more experts harm by O(log T)",
     instead="remark.root-experts",
 )
-def complexity_over_logarithm(run: Run) -> np.ndarray:
+def complexity_over_logarithm(run) -> np.ndarray:
     r"""With one active expert of T fixed cells, complexity grows with T like 1 + log(T) at most.
     $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \mathcal{O}(1 + \log T)$$"""
     return shows("masked")(run) / (1 + np.log(int(run.params.num_experts)))

@@ -62,7 +62,7 @@ THEOREM_1 = statement(
 )
 
 
-def constants_bound(run: Run, router: str = "fixed", least_natarajan: float = GRANTED) -> float:
+def constants_bound(run, router: str = "fixed", least_natarajan: float = GRANTED) -> float:
     """(23) for the experts +1 and -1."""
     rademacher = complexity.constants(int(run.params.num_samples))
     return experiments.theorem_1_at(run.params, rademacher, router, 1, least_natarajan)
@@ -71,14 +71,14 @@ def constants_bound(run: Run, router: str = "fixed", least_natarajan: float = GR
 def linear_bound(num_features: int) -> Bound:
     """(23) for linear experts and routers, with R_m(H) at its upper bound B / sqrt(m)."""
 
-    def bound(run: Run) -> float:
+    def bound(run) -> float:
         radius = float(run.params.expert_norm) / math.sqrt(int(run.params.num_samples))
         return experiments.theorem_1_at(run.params, radius, "linear", num_features)
 
     return bound
 
 
-def learned_bound(run: Run) -> float:
+def learned_bound(run) -> float:
     """(23) for experts in a ball of radius sqrt(m/T) and a linear router on two coordinates."""
     rademacher = 1 / math.sqrt(experiments.LEARNED_EXPERTS)
     return experiments.theorem_1_at(run.params, rademacher, "linear", experiments.LEARNED_FEATURES)
@@ -118,23 +118,23 @@ SAYS = "Fitted to random labels, k = T = 32 linear experts have a gap that excee
 fails("natural", every(NATURAL), linear_bound(experiments.NATURAL_FEATURES), SAYS)
 
 
-def uniform(run: Run, rademacher: Real, log_patterns: float = 0.0) -> float:
+def uniform(run, rademacher: Real, log_patterns: float = 0.0) -> float:
     """The corrected bound for masks of this complexity and number."""
     samples = int(run.params.num_samples)
     return float(corrected.uniform(float(rademacher), log_patterns, samples, LIPSCHITZ, delta_of(run)))
 
 
-def product(run: Run) -> float:
+def product(run) -> float:
     experts, _, samples = experiments.sizes_of(run.params)
     return uniform(run, corrected.product_complexity(experts, samples, 1.0))
 
 
-def memorised(run: Run) -> float:
+def memorised(run) -> float:
     experts, _, samples = experiments.sizes_of(run.params)
     return uniform(run, corrected.cells_complexity(experts, samples))
 
 
-def learned(run: Run) -> float:
+def learned(run) -> float:
     experts, _, samples = experiments.sizes_of(run.params)
     patterns = float(corrected.log_mask_patterns(experts, 1, samples, experiments.LEARNED_FEATURES))
     return uniform(run, corrected.product_complexity(experts, samples, math.sqrt(samples / experts)), patterns)
@@ -186,7 +186,7 @@ holds("symmetrization", "its first term", MEMORISED_CELLS, memorised, SAYS, **ME
     "With a router that memorises, the gap, the same for every sample and over 3/5 of the bound, is below it."
     rf"$$\sup_f {GAP} \le {CORRECTED}$$"
 )
-def excess_of_memorising(run: Run) -> np.ndarray:
+def excess_of_memorising(run) -> np.ndarray:
     """Excess over its bound of the gap of a router that memorises: constant experts, +1 and -1, labels all +1.
 
     A share q of inputs have features that are orthonormal, no two alike; the others are one more such vector. A linear

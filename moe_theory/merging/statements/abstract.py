@@ -9,7 +9,6 @@ import numpy as np
 
 from moe_theory.merging.experiments import MERGES, ON_REWARDS, SERVING, TANBR_ON, TIMED, WORDS, is_faster, recorded
 from moe_theory.merging.serving.methods import MERGED
-from moe_theory.runs import Run
 from moe_theory.verify.statement import Declared, bound, probability, statement
 
 SLOTS = (32, 64, 128, 256, 512)  # where growth is looked at
@@ -30,7 +29,7 @@ SUBLINEAR = statement(
 SUBLINEAR.also("remark.bound", role="step")
 
 
-def exponent(run: Run, is_per_log: bool) -> np.ndarray:
+def exponent(run, is_per_log: bool) -> np.ndarray:
     """Slope of log R_t over log t at `SLOTS`, in each world (B,); of R_t / log t where a logarithm is claimed too."""
     regret = recorded(run, "cumulative_regret")[np.searchsorted(run.rounds, SLOTS)]
     places = np.log(SLOTS)
@@ -86,7 +85,7 @@ MEMORY = statement(
 )
 
 
-def share_of(run: Run, field: str) -> np.ndarray:
+def share_of(run, field: str) -> np.ndarray:
     """Bytes with one merged expert as a share of those with all experts (B,)."""
     methods = (run.records[name] for name in (MERGED, "token-top-1-capacity"))
     merged, every = (np.asarray(getattr(method, field)[0], np.float64) for method in methods)

@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.merging import tree
 from moe_theory.merging.experiments import ABLATION, CONFIDENCE, CYCLIC, ON_TREES, TREES, by_ratio, recorded
-from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import identity, probability, statement
 
@@ -26,7 +25,7 @@ ASSUMPTION_1 = statement(
     where="Assumption 1, ii a), at the paper's rho and nu_1, in the sup norm",
     instead="assumption-1.cyclic",
 )
-def diameter_excess(run: Run) -> np.ndarray:
+def diameter_excess(run) -> np.ndarray:
     r"""Leaves of depth h, or what the simplex leaves of them, are at most nu_1 rho^h in diameter, in any coordinate.
     $$\mathrm{diam}(\mathcal{H}_{h,i}) \le \nu_1 \rho^h$$"""
     return _excess(run, is_cut=True)
@@ -39,7 +38,7 @@ def diameter_excess(run: Run) -> np.ndarray:
     where="replaces Assumption 1, ii a): cyclic splits, rho = 2^(-1/K), nu_1 = 2^((K-1)/K) for 1",
     labels=["largest excess"],
 )
-def cyclic_excess(run: Run) -> np.ndarray:
+def cyclic_excess(run) -> np.ndarray:
     r"""Split along one coordinate after another, leaves are within nu_1 rho^h, rho = 2^(-1/K), nu_1 = 2^((K-1)/K).
     $$\mathrm{diam}(\mathcal{H}_{h,i}) \le \nu_1 2^{-h/K}$$"""
     return _excess(run, is_cut=False)
@@ -51,13 +50,13 @@ def cyclic_excess(run: Run) -> np.ndarray:
     probability(at_least=1 - CONFIDENCE),
     where="Assumption 1, iii) and iv), as Lemma 4 uses it",
 )
-def is_near_best(run: Run) -> np.ndarray:
+def is_near_best(run) -> np.ndarray:
     r"""The leaf with the best weights has a candidate within nu_1 rho^h of their reward, in all recorded slots.
     $$f^*(x_t^*) - f^*(x_{h_t^*, i_t^*}) \le \nu_1 \rho^{h_t^*}$$"""
     return np.all(recorded(run, "best_gap") <= _allowed(run, recorded(run, "best_depth")), axis=0)
 
 
-def _excess(run: Run, is_cut: bool) -> np.ndarray:
+def _excess(run, is_cut: bool) -> np.ndarray:
     """By how much the longest side of the worst leaf at the end exceeds nu_1 rho^h (B,)."""
     leaves = run.state.tree
     lower, upper = (np.moveaxis(np.asarray(side, np.float64), 1, -1) for side in (leaves.lower, leaves.upper))
@@ -67,5 +66,5 @@ def _excess(run: Run, is_cut: bool) -> np.ndarray:
     return excess(sides, _allowed(run, np.asarray(leaves.depth, np.float64))).max(axis=0)
 
 
-def _allowed(run: Run, depth: np.ndarray) -> np.ndarray:
+def _allowed(run, depth: np.ndarray) -> np.ndarray:
     return float(run.params.smoothness) * float(run.params.smoothness_ratio) ** depth

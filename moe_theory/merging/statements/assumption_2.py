@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.merging import theory
 from moe_theory.merging.experiments import ON_TREES, SMOOTHNESS_RATIOS, TREES, by_ratio, tree_cell
-from moe_theory.runs import Run
 from moe_theory.verify.statement import counterexample, identity, statement
 
 ASSUMPTION_2 = statement(
@@ -19,7 +18,7 @@ ASSUMPTION_2 = statement(
 
 
 @ASSUMPTION_2.literal("assumption-2.unit-norm", by_ratio("uniform"), identity(within=1e-3), where="Assumption 2")
-def norm_error(run: Run) -> np.ndarray:
+def norm_error(run) -> np.ndarray:
     r"""Candidates have Euclidean norm 1. $$\lVert x \rVert_2 = 1, \quad x \in \mathcal{X}_T$$"""
     norms = np.sqrt(np.sum(np.asarray(run.state.tree.point, np.float64) ** 2, axis=1))
     return np.where(run.state.tree.active, np.abs(norms - 1), 0).max(axis=0)
@@ -31,7 +30,7 @@ def norm_error(run: Run) -> np.ndarray:
     counterexample(),
     where="Assumption 2, of the candidates of two slots in a row",
 )
-def is_singular(run: Run) -> np.ndarray:
+def is_singular(run) -> np.ndarray:
     r"""The NTK matrix of all candidates of all slots has no eigenvalue 0, though a leaf that stays is one in each.
     $$M \succeq \lambda_0 I, \quad \lambda_0 > 0$$"""
     leaves, found = run.state.tree, []

@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.merging.experiments import DIMS, MERGES, computed
-from moe_theory.runs import Run
 from moe_theory.verify.statement import alike, identity, statement
 
 DEPTHS = (2, 3)  # L
@@ -26,7 +25,7 @@ EQUATION_3 = statement(
     where="below Eq. (3): the number of parameters",
     exact=True,
 )
-def difference(run: Run) -> np.ndarray:
+def difference(run) -> np.ndarray:
     """The number of parameters that the paper gives is that of the L matrices that (3) multiplies.
     $$p = wK + wV + w^2 (L - 1)$$"""
     width, ends = DIMS.width, DIMS.width * (DIMS.max_experts + DIMS.num_tasks)

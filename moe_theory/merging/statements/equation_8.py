@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.merging import theory
 from moe_theory.merging.experiments import BY_RATIO, ON_TREES, SMOOTHNESS_RATIOS, by_ratio, candidates, computed
-from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import alike, identity, statement
 
@@ -32,7 +31,7 @@ EQUATION_8 = statement(
     where="Eq. (8), first inequality, C = 1",
     instead="lemma-1.leaves",
 )
-def candidates_beyond(run: Run) -> np.ndarray:
+def candidates_beyond(run) -> np.ndarray:
     r"""There are at slot t no more candidates than (8) says, from the first slot on.
     $$N_t \le 2^{1/(1-\rho)} \frac{t \nu_1^2}{C^2 \log(T/\delta)}$$"""
     bound = theory.leaf_bound_at(run.rounds.astype(float), int(run.rounds[-1]), run.params)
@@ -47,7 +46,7 @@ def candidates_beyond(run: Run) -> np.ndarray:
     instead="equation-8.right-power",
     exact=True,
 )
-def power_error(run: Run) -> np.ndarray:
+def power_error(run) -> np.ndarray:
     r"""2 to the power of a multiple of log X is that power of 2 times X, relative to the larger.
     $$2^{\frac{1}{1-\rho} \log X} = 2^{1/(1-\rho)} X$$"""
     return alike(run, np.abs(POWER - 2**RATES * X) / np.maximum(POWER, 2**RATES * X))
@@ -60,7 +59,7 @@ def power_error(run: Run) -> np.ndarray:
     where="replaces Eq. (8), its algebra",
     exact=True,
 )
-def right_power_error(run: Run) -> np.ndarray:
+def right_power_error(run) -> np.ndarray:
     r"""2 to the power of a multiple of log X is X to that multiple of log 2.
     $$2^{\frac{1}{1-\rho} \log X} = X^{\log 2/(1-\rho)}$$"""
     said = X ** (RATES * np.log(2))

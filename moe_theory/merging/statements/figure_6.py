@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.merging import uncertainty
 from moe_theory.merging.experiments import MERGES, ROUTED_EXPERTS, ROUTING, STEPS, increases, routed_cell
-from moe_theory.runs import Run
 from moe_theory.verify.statement import ordering, probability, statement
 
 LEAVES = 20  # feasible ones
@@ -30,7 +29,7 @@ for form, id, words in (
     )(lambda run: seconds(run) < MOST_SECONDS)
 
 
-def seconds(run: Run) -> np.ndarray:
+def seconds(run) -> np.ndarray:
     """Of a choice in each repetition (B,)."""
     return np.asarray(run.records.seconds[0], np.float64)
 
@@ -42,13 +41,13 @@ def seconds(run: Run) -> np.ndarray:
     where="Section V-D, Fig. 6",
     labels=[f"K = {number}" for number in ROUTED_EXPERTS[1:]],
 )
-def takes_longer(*runs: Run) -> np.ndarray:
+def takes_longer(*runs) -> np.ndarray:
     r"""In most repetitions a choice, with the diagonal of Z, takes longer the more experts there are.
     $$\mathbb{P}(s_K < s_{K'}) \ge \frac{1}{2}, \quad K < K'$$"""
     return increases([seconds(run) for run in runs])
 
 
-def first_slots(*runs: Run) -> np.ndarray:
+def first_slots(*runs) -> np.ndarray:
     """The first slot with 20 feasible leaves of each run, one past the last where there never are as many (V, B)."""
     enough = [np.asarray(run.records.num_active) >= LEAVES for run in runs]
     return np.stack([np.where(has.any(axis=0), 1.0 + np.argmax(has, axis=0), 1.0 + len(has)) for has in enough])
@@ -61,7 +60,7 @@ def first_slots(*runs: Run) -> np.ndarray:
     where="Section V-D, Fig. 6",
     labels=list(STEPS.cells)[1:],
 )
-def steps_of_fewer(*runs: Run) -> np.ndarray:
+def steps_of_fewer(*runs) -> np.ndarray:
     r"""With more experts it takes more slots until a tree whose leaves are picked at random has 20 feasible ones.
     $$\mathbb{E}[t_{20}(K)] < \mathbb{E}[t_{20}(K')], \quad K < K'$$"""
     return first_slots(*runs[:-1])

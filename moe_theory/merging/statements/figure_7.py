@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 
 from moe_theory.merging.experiments import ABLATION, ON_REWARDS, SMOOTHNESS_RATIOS, increases, mean_value, recorded
-from moe_theory.runs import Run
 from moe_theory.verify.statement import probability, statement
 
 RATIOS, RATES = (
@@ -24,28 +23,28 @@ FIGURE_7 = statement(
 
 
 @FIGURE_7.literal("figure-7.conservative", RATIOS, MOSTLY, where=WHERE, labels=PAIRS)
-def leaves_increase(*runs: Run) -> np.ndarray:
+def leaves_increase(*runs) -> np.ndarray:
     r"""A smaller rho makes the tree split later: in most worlds it has fewer candidates in the end.
     $$N_T(\rho) < N_T(\rho'), \quad \rho < \rho'$$"""
     return increases([recorded(run, "num_leaves")[-1] for run in runs])
 
 
 @FIGURE_7.literal("figure-7.small-ratio", RATIOS, MOSTLY, where=WHERE, labels=PAIRS)
-def late_value_increases(*runs: Run) -> np.ndarray:
+def late_value_increases(*runs) -> np.ndarray:
     r"""A smaller rho ends, in most worlds, in a lower mean reward over the last quarter of the slots.
     $$\bar{f}(\rho) < \bar{f}(\rho'), \quad \rho < \rho'$$"""
     return increases([mean_value(run, 384, 512) for run in runs])
 
 
 @FIGURE_7.literal("figure-7.fast-start", RATIOS, MOSTLY, where=WHERE, labels=PAIRS)
-def early_value_decreases(*runs: Run) -> np.ndarray:
+def early_value_decreases(*runs) -> np.ndarray:
     r"""A smaller rho learns faster at first: in most worlds the mean reward of the first quarter is higher.
     $$\bar{f}(\rho') < \bar{f}(\rho), \quad \rho < \rho'$$"""
     return increases([-mean_value(run, 0, 128) for run in runs])
 
 
 @FIGURE_7.literal("figure-7.learning-rate", RATES, MOSTLY, where=WHERE, labels=["0.5"])
-def early_value_increases(*runs: Run) -> np.ndarray:
+def early_value_increases(*runs) -> np.ndarray:
     r"""A larger learning rate converges faster: in most worlds the mean reward of the first quarter is higher.
     $$\bar{f}(\eta) < \bar{f}(\eta'), \quad \eta < \eta'$$"""
     return increases([mean_value(run, 0, 128) for run in runs])

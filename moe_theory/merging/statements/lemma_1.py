@@ -7,7 +7,6 @@ import numpy as np
 
 from moe_theory.merging import corrected, theory
 from moe_theory.merging.experiments import ON_TREES, TREES_BY_RATIO, by_ratio, candidates, worst_excess
-from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, excess
 from moe_theory.verify.statement import identity, statement
 
@@ -42,7 +41,7 @@ LEMMA_1 = statement(
     where="Lemma 1, Eq. (5), C = 30",
     instead="lemma-1.leaves",
 ).says(f"With a large C there are at no slot more candidates than (5) says. $${EQUATION_5}$$")
-def candidates_beyond(run: Run) -> np.ndarray:
+def candidates_beyond(run) -> np.ndarray:
     """Excess over (5) in the worst slot (B,)."""
     return excess(candidates(run), theory.leaf_bound(int(run.rounds[-1]), run.params)).max(axis=0)
 

@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.merging import corrected, theory
 from moe_theory.merging.experiments import ON_TREES, TREES_BY_RATIO, by_ratio, computed, recorded, worst_excess
-from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, excess
 from moe_theory.verify.statement import alike, identity, statement
 
@@ -41,7 +40,7 @@ LEMMA_2 = statement(
     where="Lemma 2, Eq. (7), C = 30",
     instead="lemma-2.right-depth",
 ).says(f"With a large C the tree is at no slot deeper than (7) says. $${EQUATION_7}$$")
-def depth_beyond(run: Run) -> np.ndarray:
+def depth_beyond(run) -> np.ndarray:
     """Excess over (7) in the worst slot (B,)."""
     return excess(recorded(run, "max_depth"), theory.depth_bound(int(run.rounds[-1]), run.params)).max(axis=0)
 
@@ -53,7 +52,7 @@ def depth_beyond(run: Run) -> np.ndarray:
     where="Lemma 2, proof, the bound before its last step, C = 1",
     instead="lemma-2.right-depth",
 )
-def depth_beyond_step(run: Run) -> np.ndarray:
+def depth_beyond_step(run) -> np.ndarray:
     r"""Before its last step, the proof bounds the depth at each slot from the third on by half a logarithm.
     $$H(t) \le \frac{1}{2 \log(1/\rho)} \log \frac{t \nu_1^2}{C^2 \log(t/\delta)}$$"""
     times = run.rounds[2:].astype(float)  # t/log(t/delta) has its minimum at e delta
@@ -87,7 +86,7 @@ def depth_beyond_simple(runs: Runs) -> np.ndarray:
     instead="lemma-2.log-time-right",
     exact=True,
 )
-def log_time(run: Run) -> np.ndarray:
+def log_time(run) -> np.ndarray:
     r"""A logarithm of an earlier slot is at least that of the last.
     $$\log(t/\delta) \ge \log(T/\delta), \quad t \le T$$"""
     return alike(run, np.log(TIMES[-1]) - np.log(TIMES).min())
@@ -100,7 +99,7 @@ def log_time(run: Run) -> np.ndarray:
     where="replaces the step of Lemma 2's proof to T",
     exact=True,
 )
-def log_time_right(run: Run) -> np.ndarray:
+def log_time_right(run) -> np.ndarray:
     r"""What the step is for holds from t = e delta on: t / log(t/delta) grows with t.
     $$\frac{t}{\log(t/\delta)} \le \frac{T}{\log(T/\delta)}, \quad e \delta \le t \le T$$"""
     return alike(run, excess(-np.diff(TIMES / np.log(TIMES)), 0).max())
@@ -109,7 +108,7 @@ def log_time_right(run: Run) -> np.ndarray:
 @LEMMA_2.step(
     "lemma-2.log-ratio", computed("largest shortfall"), EXACTLY, where="Lemma 2, proof, last step", exact=True
 )
-def log_ratio(run: Run) -> np.ndarray:
+def log_ratio(run) -> np.ndarray:
     r"""2 log(1/rho) is at least 1 - rho. $$2 \log(1/\rho) \ge 1 - \rho, \quad 0 < \rho < 1$$"""
     ratios = np.linspace(0, 1, 1001)[1:-1]
     return alike(run, excess(1 - ratios, 2 * np.log(1 / ratios)).max())

@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.merging.experiments import DIMS, IS_WIDE, ON_TREES, TANBR_ON, recorded
-from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import identity, statement
 
@@ -30,7 +29,7 @@ LEMMA_3 = statement(
     where="Lemma 3, of a network of width 64",
     labels=["largest excess"],
 ).says(f"Tanbr's network of width 64 stays within 2 sqrt(t/(w lambda)) of where it began. $${DISTANCE}$$")
-def distance_beyond(run: Run) -> np.ndarray:
+def distance_beyond(run) -> np.ndarray:
     """By how much the network is further from its start, at the worst recorded slot (B,)."""
     allowed = 2 * np.sqrt(run.rounds / (DIMS.width * float(run.params.regularization)))
     return excess(recorded(run, "distance"), allowed[:, None]).max(axis=0)

@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.merging import theory
 from moe_theory.merging.experiments import ABLATION, CONFIDENCE, IS_LINEAR, IS_WIDE, ON_REWARDS, TANBR_ON, recorded
-from moe_theory.runs import Run
 from moe_theory.verify.statement import probability, statement
 
 GAP = r"f^*(x_t^*) - f^*(x_t) \le 2 \min\{\gamma \lVert g / \sqrt{w} \rVert_{Z_{t-1}^{-1}}, 1\} + \nu_1 \rho^{h_t}"
@@ -37,7 +36,7 @@ LEMMA_4 = statement(
     "At each rho of the paper slots lose at most twice their confidence width and nu_1 rho^h, all recorded ones. "
     f"$${GAP}$$"
 )
-def is_within(run: Run) -> np.ndarray:
+def is_within(run) -> np.ndarray:
     """Whether every recorded slot loses at most (9) without the terms for the network's width (B,)."""
     allowed = theory.gap_bound(recorded(run, "width"), 0.0, recorded(run, "depth"), run.params)
     return np.all(recorded(run, "regret") <= np.asarray(allowed), axis=0)

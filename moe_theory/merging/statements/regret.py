@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.merging import policies
 from moe_theory.merging.experiments import ON_REWARDS, SURFACE, recorded
-from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.statement import counterexample, identity, statement
 
@@ -27,7 +26,7 @@ REGRET = statement(
 @REGRET.literal(
     "regret.mean-of-bests", SURFACE["shares"].at(policies.MIX), counterexample(), instead="regret.best-weights"
 )
-def loses(run: Run) -> np.ndarray:
+def loses(run) -> np.ndarray:
     r"""No weights earn more than the tasks' own best weights, averaged with the task mix.
     $$x_t^* = \psi_t \mathrm{argmax}_x f^*(x)$$"""
     # On this reward the tasks' own best weights are the experts, and their mean with the mix is what `mix` plays.

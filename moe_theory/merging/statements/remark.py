@@ -43,7 +43,7 @@ REMARK = statement(
 def sums_over(log_power: float) -> Callable[[Run], np.ndarray]:
     """sum of nu_1 rho^(h_t) at `GROWING` (V, B), over the power of log T that is claimed beside that of T."""
 
-    def values(run: Run) -> np.ndarray:
+    def values(run) -> np.ndarray:
         sums = recorded(run, "cumulative_discretization")[np.searchsorted(run.rounds, GROWING)]
         return sums / (np.log(GROWING) ** log_power)[:, None]
 
@@ -75,7 +75,7 @@ REMARK.replacement(
     where="replaces the remark on Theorem 1, at finite T",
     labels=BY_RATIO,
 )
-def relative_excess(run: Run) -> np.ndarray:
+def relative_excess(run) -> np.ndarray:
     r"""The sum is at most what T pulls give that fill up the smallest depths first, relative to that.
     $$\sum_{t \le T} \nu_1 \rho^{h_t} \le \nu_1 \min_H \left[ T \rho^H +
     \sum_{h < H} 2^h m_h (\rho^h - \rho^H) \right]$$"""

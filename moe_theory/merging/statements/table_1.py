@@ -3,7 +3,6 @@
 import numpy as np
 
 from moe_theory.merging.experiments import MERGES, SERVING, computed, is_faster
-from moe_theory.runs import Run
 from moe_theory.verify.statement import alike, identity, probability, statement
 
 # Seconds with 1, 2 and 3 experts active, then those where all experts are merged.
@@ -28,7 +27,7 @@ TABLE_1.also(*(f"figure-3.latency-smear-token-{build}" for build in ("linear", "
     where="Section I, of Table I as printed",
     exact=True,
 )
-def distance_to_35(run: Run) -> np.ndarray:
+def distance_to_35(run) -> np.ndarray:
     r"""Table I's task-level rows save about 35 % of the seconds of its token-level rows, to within 5 %.
     $$\left\lvert 1 - \frac{s_{\text{task}}}{s_{\text{token}}} - 0.35 \right\rvert \le 0.05$$"""
     return alike(run, np.abs(1 - TASK / TOKEN - SAVED))

@@ -4,7 +4,6 @@ import numpy as np
 
 from moe_theory.merging import policies
 from moe_theory.merging.experiments import MERGES, TESTBED_METHODS, TESTBEDS, computed, late_accuracy
-from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import alike, identity, probability, statement
 
@@ -39,7 +38,7 @@ TABLE_2 = statement(
 @TABLE_2.literal(
     "table-2.averages", computed(*COLUMNS), identity(within=0.005 + 1e-9), where="Table II, last column", exact=True
 )
-def error_of_average(run: Run) -> np.ndarray:
+def error_of_average(run) -> np.ndarray:
     r"""Each average of Table II is the mean over tasks of the mean of a task's metrics, to its last digit.
     $$\left\lvert \bar{a} - \frac{1}{8} \sum_v a_v \right\rvert \le 0.005$$"""
     return alike(run, np.abs(BY_TASK.mean(axis=1) - AVERAGES))
@@ -52,7 +51,7 @@ def error_of_average(run: Run) -> np.ndarray:
     where="Section V-B: better performance on individual tasks, of Table II as printed",
     exact=True,
 )
-def lead_of_best_rival(run: Run) -> np.ndarray:
+def lead_of_best_rival(run) -> np.ndarray:
     r"""On every task of Table II Tanbr's mean metric is at least that of every rival.
     $$a_v^{\text{Tanbr}} \ge \max_m a_v^m, \quad v = 1, \dots, 8$$"""
     return alike(run, excess(BY_TASK[1:].max(axis=0), BY_TASK[0]))

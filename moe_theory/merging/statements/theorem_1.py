@@ -6,7 +6,6 @@ import numpy as np
 
 from moe_theory.merging import corrected, theory
 from moe_theory.merging.experiments import CONFIDENCE, NUM_ROUNDS, ON_REWARDS, TANBR_ON, recorded
-from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, statement
 
 TANBR = dataclasses.replace(TANBR_ON["peaked"], labels=("R_T",))
@@ -32,7 +31,7 @@ THEOREM_1 = statement(
 )
 
 
-def neural(run: Run) -> np.ndarray:
+def neural(run) -> np.ndarray:
     """(6) without T + 1, with the determinant of Z, of the gradients of the weights picked, for that of M (B,)."""
     leaves = float(theory.leaf_bound(float(NUM_ROUNDS), run.params))
     information = np.log1p(NUM_ROUNDS * leaves / float(run.params.regularization))
@@ -41,7 +40,7 @@ def neural(run: Run) -> np.ndarray:
     return np.array([part.confidence + part.norm for part in parts])
 
 
-def corrected_side(run: Run) -> np.ndarray:
+def corrected_side(run) -> np.ndarray:
     """The same and the largest sum of nu_1 rho^h (B,)."""
     return np.array([corrected.regret_bound(NUM_ROUNDS, part, run.params) for part in neural(run)])
 
@@ -68,6 +67,6 @@ def corrected_side(run: Run) -> np.ndarray:
     "Tanbr's regret is at most the neural part of (6) and the largest sum of nu_1 rho^h, without 2 sum Gamma-bar. "
     f"$${RIGHT}$$"
 )
-def regret(run: Run) -> np.ndarray:
+def regret(run) -> np.ndarray:
     """R_T (B,)."""
     return recorded(run, "cumulative_regret")[-1]
