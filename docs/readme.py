@@ -88,12 +88,17 @@ def papers(runs: dict[str, recorded.Recorded]) -> str:
         ("", *(f"[`{paper}`](#{_anchor(TITLES[paper])})" for paper in known)),
         ("statements", *(str(len(found)) for found in known.values())),
         *((status, *(str(each.get(status, "")) for each in counts.values())) for status in statuses),
-        ("claims", *(str(len({id for each in found for id in each.statement.roles})) for found in known.values())),
+        ("claims", *(str(len(_own_claims(found))) for found in known.values())),
         ("readings", *(str(len(runs[paper].readings)) for paper in known)),
         ("recorded", *(runs[paper].finished[:10] for paper in known)),
     ]
     lines = [_row(*row) for row in rows]
     return "\n".join([lines[0], _rule(1, len(known)), *lines[1:]])
+
+
+def _own_claims(known: Sequence[Judged]) -> set[str]:
+    """The claims of the paper itself; those of `deep` about its figures stand apart."""
+    return {id for each in known for id in each.statement.roles if id.startswith(f"{each.statement.paper}.")}
 
 
 def gallery() -> str:

@@ -28,5 +28,6 @@ def statements(patterns: tuple[str, ...], as_json: bool) -> None:
         print_json([dataclasses.asdict(each.statement) | wording.status_json(each) for each in known])
         return
     console = open_console()
-    console.print(verdicts.statements_table(known))
+    for line in verdicts.statement_lines(known, console.width):
+        console.print(line, no_wrap=True, overflow="ignore", crop=False)
     print_lines(console, f"{len(known)} statements: {wording.status_counts(known)}")

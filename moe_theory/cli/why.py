@@ -10,7 +10,7 @@ from moe_theory.cli.output import open_console, print_json
 
 @click.command(epilog=examples("moe-theory why generalization.theorem-1"))
 @click.argument("name", metavar="STATEMENT")
-@click.option("--script", is_flag=True, help="Print the witness, a NumPy script that shows it false, instead.")
+@click.option("--script", is_flag=True, help="Print the witness, a NumPy script that shows what fails, instead.")
 @json_option(
     "a list of the statements, each as of `moe-theory statements` (id, status, status_by_reading, ...), with found, "
     "the sentence of the verdict that decides."
@@ -29,7 +29,8 @@ def why(name: str, script: bool, as_json: bool) -> None:
 
     found = judged_statements(name)
     if script:
-        for text in dict.fromkeys(each.statement.script() for each in found):
+        having = [each.statement for each in found if each.statement.witness] or [found[0].statement]
+        for text in dict.fromkeys(each.script() for each in having):
             click.echo(text, nl=False)
         return
     known = recorded_verdicts()

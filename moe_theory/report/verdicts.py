@@ -1,12 +1,12 @@
 """Statements, claims and verdicts in a terminal: tables, what a verification says at its end, and why."""
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.table import Table
 from rich.text import Text
 
 from moe_theory.report.wording import (
+    again,
     claimed,
     cut_short,
     decisive,
@@ -17,6 +17,7 @@ from moe_theory.report.wording import (
     status_counts,
     summary,
     tested,
+    unsaid,
 )
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.status import Judged, StatementStatus
@@ -75,21 +76,15 @@ def claims_table(claims: Iterable[Claim]) -> Table:
     return table
 
 
-def statements_table(found: Sequence[Judged]) -> Table:
+def statement_lines(found: Sequence[Judged], width: int) -> Iterator[Text]:
     """A line a statement: its status, its name and what it says, cut where the terminal ends."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    rows = [(statement_status(each), each.statement.name) for each in found]
-    for place in range(2):
-        table.add_column(no_wrap=True, min_width=max((len(row[place]) for row in rows), default=0))
-    table.add_column(no_wrap=True, overflow="ellipsis")
-    for each in found:
-        status = statement_status(each)
-        table.add_row(
-            Text(status, _STATUS_STYLES.get(status, "magenta")),
-            each.statement.name,
-            Text(" ".join(each.statement.says.split())),
-        )
-    return table
+    rows = [(statement_status(each), each.statement.name, " ".join(each.statement.says.split())) for each in found]
+    first, second = (max((len(row[place]) for row in rows), default=0) for place in range(2))
+    for status, name, says in rows:
+        line = Text(f"{status:{first}}", _STATUS_STYLES.get(status, "magenta"))
+        line.append(f"  {name:{second}}  {says}", "default not bold")
+        line.truncate(width, overflow="ellipsis")
+        yield line
 
 
 def why_lines(known: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
@@ -101,11 +96,11 @@ def why_lines(known: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, str
         ("status", known.words or "open"),
         ("tested", f"{tested(shown)} [{shown.claim}, reading {shown.setting}]" if shown else ""),
         ("found", sentence(shown) if shown else ""),
-        ("why", " ".join((of.untestable or of.why).split())),
+        ("why", " ".join((of.untestable or of.why or unsaid(known)).split())),
         ("smallest", " ".join(of.instance.split())),
         ("instead", " ".join(of.corrected.split()) + (f"\n{of.corrected_formula}" if of.corrected_formula else "")),
         ("note", " ".join(of.note.split())),
-        ("repeat", re.sub(r" --(?:error|replicates) [^ ]+", "", shown.command) if shown else ""),
+        ("repeat", again(shown) if shown else ""),
         ("witness", f"moe-theory why {of.name} --script > witness.py && python witness.py" if of.witness else ""),
     ]
     return [

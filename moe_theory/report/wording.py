@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from urllib.parse import quote
 
 from moe_theory.verify.claim import LIMITS
 from moe_theory.verify.status import Judged, StatementStatus, deciding, judged
-from moe_theory.verify.verdict import Report, Statement, Status, Stop, Verdict
+from moe_theory.verify.verdict import Report, Role, Statement, Status, Stop, Verdict
 
 STATEMENT_MEANINGS: dict[str, str] = {
     StatementStatus.HOLDS: "In its most favourable reading, within the margins of the claims that decide it.",
@@ -96,7 +97,7 @@ def number(value: float | int) -> str:
     """A count as it is, another number to four digits, a dash where there is none."""
     if isinstance(value, int):
         return str(value)
-    return format(value, ".4g") if math.isfinite(value) else "–"
+    return format(value + 0.0, ".4g") if math.isfinite(value) else "–"
 
 
 def status_word(status: Status) -> str:
@@ -427,7 +428,23 @@ def decisive(known: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
     ids = [id for each in known.by_reading.values() for id in each.decided_by] or deciding(known.statement)
     own = {(verdict.claim, verdict.setting): verdict for verdict in verdicts if verdict.claim in known.statement.roles}
     by_id = [verdict for id in ids for (claim, _), verdict in own.items() if claim == id]
-    return next((each for each in by_id if each.status is Status.REFUTED), by_id[0] if by_id else None)
+    telling = (Status.REFUTED, Status.INCONCLUSIVE, Status.ERROR, *Status)
+    return min(by_id, key=lambda verdict: telling.index(verdict.status), default=None)
+
+
+def unsaid(known: Judged) -> str:
+    """Why a statement is open that does not say so itself."""
+    of = known.statement
+    if statement_status(known) != StatementStatus.OPEN or of.why or of.note or of.untestable:
+        return ""
+    if all(of.roles[id] is Role.LITERAL for id in deciding(of)):
+        return "Tested only with constants, grids or data of our choice, which can leave it open but not refute it."
+    return "The replicates that were run do not decide it."
+
+
+def again(verdict: Verdict) -> str:
+    """The command that repeats a verdict, as somebody would type it."""
+    return re.sub(r" --(?:error|replicates) [^ ]+", "", verdict.command)
 
 
 def claim_anchor(claim: str) -> str:

@@ -7,7 +7,7 @@
         "After T1 every expert's share is within O(1/M) of 1/M.  $$...$$"
         return share_gaps(run).max(axis=0)
 
-A statement's status is derived from the verdicts on its claims by their roles (`verify.finding`), and nobody types it.
+A statement's status is derived from the verdicts on its claims by their roles (`verify.status`), and nobody types it.
 """
 
 import dataclasses
@@ -336,8 +336,8 @@ def bearing(claims: Iterable[str]) -> list[Statement]:
 
 
 def statements(pattern: str = "*") -> list[Statement]:
-    """The statements whose names match, paper after paper: a name such as "continual.lemma-8", a glob over names, a
-    paper's name for all of it, or the id of a claim for the statements that it is of.
+    """The statements whose names match, paper after paper: a name such as "continual.lemma-8", also
+    of several cases, "continual.lemma-11"; a glob over names; a paper's name; or a claim's id, for what it is of.
 
     Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested.
 
@@ -351,6 +351,7 @@ def statements(pattern: str = "*") -> list[Statement]:
     head = pattern.partition(".")[0]
     every = [each for paper in ([head] if head in paper_names() else all_papers()) for each in _of_paper(paper)]
     found = [each for each in every if fnmatch.fnmatchcase(each.name, pattern) or pattern in each.roles]
+    found = found or [each for each in every if each.name.startswith(f"{pattern}-")]  # the cases of one number
     if not found:
         raise unknown_name("statement", pattern, [*(each.name for each in every), *paper_names()])
     return found

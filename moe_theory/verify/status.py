@@ -55,6 +55,7 @@ class Judged:
 
     statement: Statement
     by_reading: dict[str, Finding]  # by the setting of its verdicts; none where no claim of it was judged
+    broken: tuple[str, ...] = ()  # settings in which its hypotheses fail
 
     @property
     def missing(self) -> list[str]:
@@ -77,14 +78,14 @@ class Judged:
     @property
     def words(self) -> str:
         """ "false (exact)", or "false under unit-signal, holds under strong-signal"."""
-        if self.finding is not None:
-            known = f" ({self.finding.known})" if self.finding.known else ""
-            return f"{self.finding.status}{known}"
-        return ", ".join(
-            f"{status} under {listed([name for name, each in self.by_reading.items() if each.status is status])}"
+        named = {
+            status: [name for name, each in self.by_reading.items() if each.status is status]
             for status in StatementStatus
-            if any(each.status is status for each in self.by_reading.values())
-        )
+        }
+        said = [f"{status} under {listed(names)}" for status, names in named.items() if names]
+        if self.finding is not None:
+            said = [f"{self.finding.status} ({self.finding.known})" if self.finding.known else str(self.finding.status)]
+        return ", ".join([*said, *([f"not applicable under {listed(list(self.broken))}"] if self.broken else [])])
 
 
 def judged(statement: Statement, verdicts: Iterable[Verdict]) -> Judged:
@@ -94,7 +95,8 @@ def judged(statement: Statement, verdicts: Iterable[Verdict]) -> Judged:
         for setting in verdict.settings if verdict.claim in statement.roles else ():
             by_reading.setdefault(setting, {})[verdict.claim] = verdict
     found = {reading: find(statement, own) for reading, own in by_reading.items()}
-    return Judged(statement, {reading: each for reading, each in found.items() if each is not None})
+    known = {reading: each for reading, each in found.items() if each is not None}
+    return Judged(statement, known, tuple(reading for reading in found if reading not in known))
 
 
 def deciding(statement: Statement) -> list[str]:

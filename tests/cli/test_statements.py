@@ -5,18 +5,22 @@ import json
 
 import pytest
 
+from moe_theory.report import wording
 from moe_theory.verify import recorded
 from moe_theory.verify.statement import statements
 
 HALF_A_SCREEN = 26
 
 
-def test_a_line_a_statement(ran):
-    lines = ran("statements", "edge").out.splitlines()
-    names = [each.name for each in statements("edge")]
+@pytest.mark.parametrize("paper", ["continual", "edge", "generalization", "merging"])
+def test_a_line_a_statement(ran, paper):
+    lines = ran("statements", paper).out.splitlines()
+    known = recorded.judged_statements(paper)
+    names = [each.statement.name for each in known]
     assert len(lines) == len(names) + 1
-    for line, name in zip(lines, names, strict=False):
-        assert name in line
+    for line, each in zip(lines, known, strict=False):
+        assert line.startswith(wording.statement_status(each))
+        assert f"  {each.statement.name}  " in line
     assert lines[-1].startswith(f"{len(names)} statements: ")
 
 
@@ -46,6 +50,18 @@ def test_why_is_there_for_every_status(ran, name):
 def test_the_witness_is_printed_as_it_is(ran):
     (theorem,) = statements("generalization.theorem-1")
     assert ran("why", theorem.name, "--script").out == theorem.script()
+
+
+def test_a_number_stands_for_its_cases(ran):
+    found = json.loads(ran("why", "continual.lemma-11", "--json").out)
+    assert [each["id"] for each in found] == ["lemma-11-more-experts", "lemma-11-fewer-experts"]
+    assert ran("why", "continual.lemma-11", "--script").out == statements("continual.lemma-11-more-experts")[0].script()
+
+
+def test_an_open_statement_says_why_it_is_open(ran):
+    for known in recorded.judged_statements():
+        if wording.statement_status(known) == "open":
+            assert known.statement.why or known.statement.note or wording.unsaid(known), known.statement.name
 
 
 def test_what_is_not_there_is_one_line(refused):

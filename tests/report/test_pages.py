@@ -87,7 +87,7 @@ def test_every_statement_has_one_card_in_the_order_that_people_ask(report, page,
         shown = wording.decisive(known, report.verdicts)
         asked = [of.where, wording.statement_status(known), of.says, *([wording.sentence(shown)] if shown else [])]
         asked += [f"Why. {of.why}"] * bool(of.why) + [f"What holds instead. {of.corrected}"] * bool(of.corrected)
-        asked += [shown.command] if shown else []
+        asked += [wording.again(shown)] if shown else []
         places = [words.index(" ".join(each.split())) for each in asked]
         assert places == sorted(places), of.name
         assert f"## {of.where} ({of.paper}): {known.words}".split("(")[0] in made

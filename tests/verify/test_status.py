@@ -102,6 +102,13 @@ def test_readings_that_differ_are_shown_as_such():
     assert judged(about, verdicts).words == "false (simulated)"
 
 
+def test_a_reading_that_breaks_the_hypotheses_is_told():
+    about, verdicts = made_up("charitable:r")
+    _, broken = made_up("charitable:n", reading="alike")
+    assert judged(about, [*verdicts, *broken]).words == "false (simulated), not applicable under alike"
+    assert judged(about, broken).words == "not applicable under alike"
+
+
 def test_a_statement_that_cannot_be_tested_needs_no_verdict():
     about = Statement("b", "a", "Lemma 1", "Something.", untestable="It is a definition.")
     assert judged(about, []).finding == Finding(StatementStatus.NOT_TESTABLE)

@@ -24,8 +24,8 @@ ROOT = r"\mathcal{O}(\sqrt{T} \log T)"
 REMARK = statement(
     "remark",
     where="Remark on Theorem 1",
-    says=r"""The bound of Theorem 1, and so the regret, is O(d sqrt(T) log T).
-    $$R_T = \mathcal{O}(\tilde{d} \sqrt{T} \log T)$$""",
+    says=r"""The right side of (6), the bound of Theorem 1, is O(d sqrt(T) log T).
+    $$\text{(6)} = \mathcal{O}(\tilde{d} \sqrt{T} \log T)$$""",
     hypotheses=ON_TREES,
     why="""The right side of (6) has + T + 1, which the remark drops, so that it is linear in T. T stands for the sum of
     nu_1 rho^h over the leaves picked in (10), and that sum need not be O(sqrt(T) log T) either: the threshold (2) lets
