@@ -75,14 +75,21 @@ def declaration(claim: Claim, is_public: Callable[[Any], bool]) -> Declaration |
     module = importlib.import_module(claim.module)
     ids = {claim.id, claim.id.removeprefix(f"{claim.paper}.")}
     body = _tree(module).body
+    declared = [node for node in body if any(_declares(inner, ids) for inner in ast.walk(node))]
     spelled = [node for node in body if any(_is_text(inner, ids) for inner in ast.walk(node))]
-    found = spelled or [node for node in body if any(_fits(inner, ids) for inner in ast.walk(node))]
+    found = declared or spelled or [node for node in body if any(_fits(inner, ids) for inner in ast.walk(node))]
     if not found:
         return None
     decorators = found[0].decorator_list if isinstance(found[0], ast.FunctionDef) else []
     first = min([found[0].lineno, *(decorator.lineno for decorator in decorators)])
     calls = _reached(found[0], module, is_public, set())
     return Declaration(module, first, found[0].end_lineno or first, tuple(calls))
+
+
+def _declares(node: ast.AST, ids: set[str]) -> bool:
+    """Whether a call of a statement's method names one of these ids first."""
+    is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and bool(node.args)
+    return is_method and _is_text(node.args[0], ids)
 
 
 def _is_text(node: ast.AST, ids: set[str]) -> bool:

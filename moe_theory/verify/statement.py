@@ -362,7 +362,9 @@ def _of_paper(paper: str) -> Sequence[Statement]:
     for other in all_papers().values():
         if paper in other.answers_for:
             other.import_claims()
-    return [each.plain for each in declared() if each.paper == paper]
+    found = [each for each in declared() if each.paper == paper]
+    found.sort(key=lambda each: each.judged_under != paper)  # its own first, whichever paper was imported first
+    return [each.plain for each in found]
 
 
 def worded(text: str) -> tuple[str, str]:

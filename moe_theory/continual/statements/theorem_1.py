@@ -52,7 +52,7 @@ GENERALIZATION_ERROR = statement(
     says=r"""With enough experts the expected overall generalization error stays under a bound made of the loads at T1.
     $$\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} \left\{ \frac{r^{L_{T_1}^{(m_\tau)}}}{N} \sum_{n=1}^{N}
     \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{1 - r^{L_{T_1}^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert
-    \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad 100 \le T \le 2000$$""",
+    \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}$$""",
     hypotheses=[ENOUGH],
     why="""Soon after T1 it is exceeded where signals are proportional to truths, since E P = (s/d) I asks for samples
     that are all Gaussian. Later it holds, as it does for random routing.""",
