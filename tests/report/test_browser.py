@@ -93,8 +93,12 @@ def shown(page):
 
 
 def anchors(report, **wanted):
+    """The cards with such verdicts, in the page's order: with their statements, then those of none."""
     chosen = (each for each in report.verdicts if all(getattr(each, name) == value for name, value in wanted.items()))
-    return list(dict.fromkeys(wording.claim_anchor(verdict.claim) for verdict in chosen))
+    found = {verdict.claim for verdict in chosen}
+    chapters = wording.arranged(report)
+    of_chapters = ([*(each for _, own in chapter.statements for each in own), *chapter.others] for chapter in chapters)
+    return [wording.claim_anchor(entry.claim) for own in of_chapters for entry in own if entry.claim in found]
 
 
 def overflow(page):
