@@ -33,7 +33,7 @@ def why(name: str, script: bool, as_json: bool) -> None:
         for text in dict.fromkeys(each.script() for each in having):
             click.echo(text, nl=False)
         return
-    known = recorded_verdicts()
+    known = recorded_verdicts(each.statement for each in found)
     if as_json:
         decided = [(each, wording.decisive(each, known)) for each in found]
         print_json(

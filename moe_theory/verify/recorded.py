@@ -5,7 +5,7 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Any
 
@@ -15,7 +15,7 @@ from moe_theory.verify.claim import Claim
 from moe_theory.verify.registry import declared_claims
 from moe_theory.verify.statement import statements
 from moe_theory.verify.status import Judged, judged
-from moe_theory.verify.verdict import Status, Stop, Verdict
+from moe_theory.verify.verdict import Statement, Status, Stop, Verdict
 
 NAME = "recorded.json"
 SCHEMA = "moe-theory/recorded/1"
@@ -86,13 +86,15 @@ def read() -> dict[str, Recorded]:
 def judged_statements(pattern: str = "*") -> list[Judged]:
     """The statements whose names match, with the statuses that follow from the recorded runs; as `statements`."""
     chosen = statements(pattern)
-    papers = {id.partition(".")[0] for each in chosen for id in each.roles}
-    verdicts = recorded_verdicts(papers)
+    verdicts = recorded_verdicts(chosen)
     return [judged(each, verdicts) for each in chosen]
 
 
-def recorded_verdicts(papers: Container[str] | None = None) -> list[Verdict]:
-    """The verdicts of all recorded runs, or of those of these papers."""
+def recorded_verdicts(of: Iterable[Statement] | None = None) -> list[Verdict]:
+    """The verdicts of all recorded runs, or of those that judge claims of these statements; no other paper's claims
+    are imported.
+    """
+    papers = None if of is None else {id.partition(".")[0] for each in of for id in each.roles}
     return [verdict for name, run in read().items() if papers is None or name in papers for verdict in run.whole()]
 
 

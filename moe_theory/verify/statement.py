@@ -2,7 +2,7 @@
 
     LEMMA_8 = statement("lemma-8", where="Lemma 8, Eq. (32)", says="...", why="...", corrected="...")
 
-    @LEMMA_8.claim("continual.lemma-8.experts", GRID.over("num_experts"), rate(at_most=-1), role="charitable")
+    @LEMMA_8.charitable("lemma-8.experts", GRID.over("num_experts"), rate(at_most=-1))
     def largest_gap(run):
         "After T1 every expert's share is within O(1/M) of 1/M.  $$...$$"
         return share_gaps(run).max(axis=0)
