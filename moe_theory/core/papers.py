@@ -61,8 +61,7 @@ class Paper:
     readings: Mapping[str, Reading]  # by name
     default_readings: tuple[str, ...] = ()  # that claims are judged under unless others are named; all unless given
     citation: str = ""  # its BibTeX entry
-    claims: str = ""  # the module whose import declares them
-    statements: str = ""  # the module that declares its numbered statements
+    statements: str = ""  # the module whose import declares its statements and their claims
     answers_for: tuple[str, ...] = ()  # papers whose statements its claims answer for, where it has none of its own
     figures: str = ""  # "module:attribute" of its figures, a mapping by name
     overview: str = ""  # "module:attribute" of its panel in the picture of all papers, a `verify.figures.Panel`
@@ -88,9 +87,8 @@ class Paper:
         return self.readings[name]
 
     def import_claims(self) -> None:
-        for module in (self.claims, self.statements):
-            if module:
-                importlib.import_module(module)
+        if self.statements:
+            importlib.import_module(self.statements)
 
     def import_figures(self) -> Mapping[str, Any]:
         """The figures by name, each a `verify.figures.FigureSpec`."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from moe_theory.verify.claim import LIMITS
-from moe_theory.verify.status import Judged, StatementStatus, deciding, judged
+from moe_theory.verify.status import Judged, StatementStatus, deciding, judged, listed
 from moe_theory.verify.verdict import Report, Role, Statement, Status, Stop, Verdict
 
 STATEMENT_MEANINGS: dict[str, str] = {
@@ -469,7 +469,7 @@ def gist(chapters: Sequence[Chapter]) -> str:
     entries = [entry for chapter in chapters for entry in chapter.entries]
     kinds = Counter(_everywhere({verdict.status for verdict in entry.verdicts}) for entry in entries)
     said = [f"{kinds[end]} {end if kinds[end] > 1 else one}" for end, one in _ENDS.items() if kinds[end]]
-    return f"Of {len(entries)} {'claim' if len(entries) == 1 else 'claims'}, {_listed(said)}." if entries else ""
+    return f"Of {len(entries)} {'claim' if len(entries) == 1 else 'claims'}, {listed(said)}." if entries else ""
 
 
 def error_words(report: Report) -> str:
@@ -500,10 +500,6 @@ def _everywhere(statuses: set[Status]) -> str:
     if Status.REFUTED in tested and tested & _HOLDS:
         return "depend on the reading"
     return "are undecided somewhere"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _safe(name: str) -> str:

@@ -86,7 +86,7 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
         matches = _matching(pattern, declared_claims()) or _matching(pattern, all_claims())
         if not matches and pattern in paper_names():
             raise UnknownNameError(
-                f"paper {pattern!r} has no claim: `claims` of its PAPER must name the module that declares them, with "
+                f"paper {pattern!r} has no claim: `statements` of its PAPER must name the module that declares them, with "
                 f"ids that begin with '{pattern}.'."
             )
         if not matches:

@@ -147,6 +147,6 @@ def _shows_nothing(verdict: Verdict) -> bool:
     return verdict.kind == "counterexample" and verdict.status is Status.INCONCLUSIVE
 
 
-def listed(words: list[str]) -> str:
+def listed(words: Sequence[str]) -> str:
     """ "a, b and c"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
