@@ -86,8 +86,8 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
         matches = _matching(pattern, declared_claims()) or _matching(pattern, all_claims())
         if not matches and pattern in paper_names():
             raise UnknownNameError(
-                f"paper {pattern!r} has no claim: `statements` of its PAPER must name the module that declares them, with "
-                f"ids that begin with '{pattern}.'."
+                f"paper {pattern!r} has no claim: `statements` of its PAPER must name the module that declares them, "
+                f"with ids that begin with '{pattern}.'."
             )
         if not matches:
             tiers = {tier_of(claim) for claim in claims()}
