@@ -161,7 +161,7 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
     try:
         with terminal_progress(console) as progress:
             log.begin(progress)
-            made = runs.run_plan(plan, log.record, threads)
+            made = runs.run_plan(plan, log.record, threads, log.wait)
     except KeyboardInterrupt:
         stop_at_once(f"interrupted; {log.kept(folder)}")
     summary, report = summarize(plan, made), judged(plan, made)
@@ -249,6 +249,10 @@ class _Log:
             elif not self._is_running:  # a part is done, so that there is a program
                 self._is_running = True
                 self._progress.running("rounds")
+
+    def wait(self, told: str) -> None:
+        self._is_running = False
+        self._progress.running(f"nothing: {told}")
 
     def kept(self, folder: Path) -> str:
         from moe_theory.deep.runs import Stored

@@ -18,7 +18,7 @@ from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.presets import preset
 from moe_theory.report import deep, merging, pages, plots
 from moe_theory.runs.files import read_json
-from moe_theory.runs.store import MANIFEST, Store
+from moe_theory.sweep.manifest import MANIFEST, read_manifest
 from moe_theory.sweep.systems import sweepable
 from moe_theory.verify import explore
 from moe_theory.verify.claim import Claim
@@ -161,7 +161,7 @@ def _of_exploration(run: str, path: Path) -> Bearing:
 
 
 def _of_sweep(run: str, path: Path) -> Bearing:
-    specification = Store(path).manifest()["specification"]
+    specification = read_manifest(path)["specification"]
     kind = sweepable(specification["system"])
     chosen = [
         claim

@@ -31,6 +31,7 @@ from moe_theory.runs.files import digest
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.store import Store
 from moe_theory.sweep import runner
+from moe_theory.sweep.manifest import read_manifest
 from moe_theory.sweep.plan import Plan, PlannedChunk, chunk_shapes
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.systems import Sweepable, sweepable
@@ -119,7 +120,7 @@ class Results:
         Raises: InvalidRunError where there is no sweep; MissingChunkError where chunks are missing.
         """
         store = Store(Path(path))
-        manifest = store.manifest()
+        manifest = read_manifest(store.folder)
         return cls(Plan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"]), store, partial)
 
     def __repr__(self) -> str:
@@ -304,7 +305,7 @@ class Results:
     def _read(self, chunk: PlannedChunk) -> Arrays | None:
         """A chunk's replicates that count; None if it is missing or damaged, where that is allowed."""
         try:
-            arrays = self.store.read(chunk.name)
+            arrays = self.store.read(chunk.name, chunk.task)
         except (MissingChunkError, DamagedChunkError) as failure:
             self._present[chunk.cell] = [other for other in self._present[chunk.cell] if other.name != chunk.name]
             self.damaged[chunk.name] = str(failure)
