@@ -168,8 +168,7 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
             report = carry_out(request, archive=archive, progress=progress, on_verdict=show, command=command_line())
     except KeyboardInterrupt:
         stop("interrupted; the samples taken so far are kept: the same command resumes from them")
-    numbers = pages.write_numbers(report, folder)
-    page = pages.write_pages(report, folder)[0]
+    page, _, numbers = pages.write_report(report, folder, pages.NUMBERS)
     if as_json:
         click.echo(pages.to_json(report), nl=False)
         return

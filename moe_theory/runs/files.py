@@ -33,7 +33,7 @@ TASK = "task"  # the part of an entry's file that holds the task
 SEAL = "sha256"  # the key of a document that holds its digest
 DIGEST_SIZE = 64  # characters
 _PREFIX = "observable."  # keeps arrays apart from the task
-_JOURNAL = ".replacing"  # the file that lists what is to be put in its place
+JOURNAL = ".replacing"  # the file that lists what is to be put in its place
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)  # of file systems without hard links
 _NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EINVAL)  # of folders that somebody else made
 
@@ -92,9 +92,13 @@ def finish_replacing(folder: Path) -> None:
     """Finish what a process that has been stopped, or is at it, has begun to replace here: anybody may, and again.
     Raises: OutputError where the folder cannot be written.
     """
-    journal = folder / _JOURNAL
+    journal = folder / JOURNAL
     try:
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError), journal.open("rb") as file:
+        file = journal.open("rb")
+    except OSError:  # there is none
+        return
+    try:
+        with file, contextlib.suppress(FileNotFoundError):  # somebody else was faster
             for temporary, name in _journaled(journal, file.read()).items():
                 with contextlib.suppress(FileNotFoundError):  # it is in its place already
                     _put(folder / temporary, folder / name)
@@ -110,7 +114,7 @@ def finish_replacing(folder: Path) -> None:
 
 def _record(folder: Path, temporaries: Mapping[str, Path], unfinished: list[Path]) -> None:
     """Write the journal; from then on the temporary files are needed."""
-    draft = folder / f"{_JOURNAL}.{uuid.uuid4().hex[:12]}{SUFFIX}"
+    draft = folder / f"{JOURNAL}.{uuid.uuid4().hex[:12]}{SUFFIX}"
     unfinished.append(draft)
     draft.write_text(sealed({temporary.name: name for name, temporary in temporaries.items()}))
     _sync(draft)
@@ -119,7 +123,7 @@ def _record(folder: Path, temporaries: Mapping[str, Path], unfinished: list[Path
     try:
         while True:
             try:
-                os.link(draft, folder / _JOURNAL)
+                os.link(draft, folder / JOURNAL)
                 break
             except FileExistsError:  # what another process has begun comes first
                 finish_replacing(folder)
@@ -128,7 +132,7 @@ def _record(folder: Path, temporaries: Mapping[str, Path], unfinished: list[Path
         if failure.errno not in _NO_LINKS:
             raise
         unfinished[:] = []
-        os.replace(draft, folder / _JOURNAL)
+        os.replace(draft, folder / JOURNAL)
     _sync(folder)
 
 
@@ -250,7 +254,7 @@ def unsealed(data: bytes, is_sealed: bool = True) -> dict[str, Any]:
     """
     document = _parsed(data)
     if not isinstance(document, dict):
-        raise ValueError("it is no JSON document")
+        raise ValueError("it is no JSON object")
     seal = document.pop(SEAL, None)
     if (is_sealed or seal is not None) and seal != digest(document):
         raise ValueError("its digest does not match its content: it is changed")

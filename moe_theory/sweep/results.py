@@ -6,6 +6,7 @@ import json
 import math
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -456,6 +457,7 @@ class _Cache:
         self._kept: collections.OrderedDict[Any, tuple[Any, int]] = collections.OrderedDict()  # value, bytes
         self._bytes = 0
         self._lock = threading.Lock()
+        _CACHES.add(self)
 
     def get(self, key: Any, make: Callable[[], Any]) -> Any:
         with self._lock:
@@ -474,6 +476,19 @@ class _Cache:
 
     def __setstate__(self, state: dict[str, int]) -> None:
         self.__init__(**state)
+
+
+_CACHES: weakref.WeakSet[_Cache] = weakref.WeakSet()
+
+
+def _unlock() -> None:
+    """In a forked child, which does not have the threads that may have held the locks."""
+    for cache in _CACHES:
+        cache._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
 
 
 def _size(value: Any) -> int:

@@ -34,10 +34,10 @@ def ids(*patterns: str) -> list[str]:
     return [claim.id for claim in select_claims(patterns)]
 
 
-@pytest.mark.parametrize("write", [pages.write_numbers, pages.write_report])
-def test_every_verdict_of_a_report_is_there_by_paper(write, tmp_path, cited):
+@pytest.mark.parametrize("numbers", [pages.NUMBERS, pages.REPORT_JSON])
+def test_every_verdict_of_a_report_is_there_by_paper(numbers, tmp_path, cited):
     report = samples.report()
-    write(report, tmp_path)
+    (tmp_path / numbers).write_text(pages.to_json(report))
     document = cited(tmp_path)
     told = [
         (paper["paper"], each["claim"], verdict["status"], verdict["setting"])
@@ -57,7 +57,7 @@ def test_every_verdict_of_a_report_is_there_by_paper(write, tmp_path, cited):
 
 
 def test_people_get_a_table_a_paragraph_and_bibtex(tmp_path, ran):
-    pages.write_numbers(samples.report(), tmp_path)
+    (tmp_path / pages.NUMBERS).write_text(pages.to_json(samples.report()))
     page = ran("cite", tmp_path).out
     for part in ("Theory on Mixture-of-Experts in Continual Learning", "REFUTED", "% LaTeX", r"moe\_theory", "@misc{"):
         assert part in page
