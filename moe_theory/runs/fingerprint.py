@@ -46,7 +46,8 @@ MADE_OF_FIELDS = frozenset("__new__ _make _replace __replace__ __repr__ _asdict 
 # Whose wrappers refuse calls and change none.
 CHECKERS = ("jaxtyping", "beartype")
 # Objects without a value, or whose value is only kept for speed.
-VALUELESS = (type(threading.Lock()), type(threading.RLock()), threading.local, threading.Event, logging.Logger)
+VALUELESS = (type(threading.Lock()), type(threading.RLock()), threading.local)
+VALUELESS += (threading.Condition, threading.Event, threading.Semaphore, logging.Logger)
 VALUELESS += (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
 # What finds code by a name that is not in the code that calls it.
 BY_NAME = (eval, exec, globals, __import__, importlib.import_module, pkgutil.resolve_name, sys.modules)
@@ -110,6 +111,8 @@ class Digests:
     def _members(self, each: Any) -> Sequence[Any]:
         """A word for an object's kind, and what tells it from others of that kind."""
         kind = type(each)
+        if each is code_digest or each is Digests:  # of what it is asked for, whoever asks counts
+            return ("digest",)
         if hasattr(kind, OWN):
             return ("parts", getattr(kind, OWN)(each))
         if kind in (list, tuple):
@@ -162,8 +165,8 @@ class Digests:
         code = _read(function.__code__)
         named = [_resolved(chain, function.__globals__) for chain in code.chains]
         named += [value for each in code.imports for value in _imported(each, function.__globals__)]
-        if any(value is other for value in named for other in BY_NAME):
-            named.append(_sources(home))
+        if any(_finds_by_name(value) for value in named):
+            named = [*(value for value in named if not _finds_by_name(value)), _sources(home)]
         defaults = (function.__defaults__, function.__kwdefaults__)
         return ("function", function.__name__, code.text, *defaults, *cells, own, *named)
 
@@ -283,9 +286,13 @@ def _resolved(chain: Sequence[str], namespace: Mapping[str, Any]) -> Any:
         home, value = value.__name__, getattr(value, name, _Missing)
         if value is _Missing:
             return ("missing", home, *chain[place:])
-        if not isinstance(value, types.ModuleType) and not any(value is each for each in BY_NAME) and _library(home):
+        if not isinstance(value, types.ModuleType) and not _finds_by_name(value) and _library(home):
             return ("library", _library(home), home, name)
     return value
+
+
+def _finds_by_name(value: Any) -> bool:
+    return any(value is each for each in BY_NAME)
 
 
 class _Missing:
@@ -347,7 +354,7 @@ def _jitted(each: Any) -> Sequence[Any]:
 
 
 def _class(each: type) -> Sequence[Any]:
-    if each.__module__.partition(".")[0] in CHECKERS:
+    if str(each.__module__).partition(".")[0] in CHECKERS:
         return ("library", each.__module__, each.__qualname__)
     left_out = DECLARATIVE | (MADE_OF_FIELDS if hasattr(each, "_fields") and tuple in each.__bases__ else set())
     descriptors = (type(_Code.text), types.MemberDescriptorType, types.GetSetDescriptorType)

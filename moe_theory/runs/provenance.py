@@ -33,14 +33,14 @@ INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors
 
 def fingerprint(code: str = "") -> dict[str, str]:
     """What decides the numbers that code of this digest (`runs.fingerprint`) computes on this machine, inputs apart."""
-    known = versions()
+    known, options = versions(), jax.config.values
     return {
         **{name: known[name] for name in ("moe-theory", "jax", "jaxlib", "optax")},
         "code": code[:16],
         "backend": backend(),
         "processor": _processor(),
         "configuration": ", ".join(
-            [*(f"{option}={jax.config.values.get(option)}" for option in DECISIVE_OPTIONS), *_compiler_flags()]
+            [*(f"{option}={options.get(option)}" for option in DECISIVE_OPTIONS), *_compiler_flags()]
         ),
     }
 

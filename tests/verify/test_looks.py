@@ -201,12 +201,12 @@ def test_samples_of_anything_else_are_taken_anew(ran, tmp_path, damage):
     if damage == "seed":
         request = request_for(OPEN, seed=6)
     elif damage == "claim":
-        request = request_for(dataclasses.replace(OPEN, margin=0.01))
+        request = request_for(dataclasses.replace(OPEN, observe=noise_of(0.001)))
     elif damage == "bytes":
         path.write_bytes(path.read_bytes()[:200])
     else:
         contents = dict(np.load(path))
-        np.savez(path, **{**contents, "observed": contents["observed"][:10]})
+        np.savez(path, **{**contents, "observable.observed": contents["observable.observed"][:10]})
     ran.clear()
     session.carry_out(request, archive=archive)
     assert ran[0][1] == 0
