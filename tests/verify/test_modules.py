@@ -5,6 +5,7 @@ import textwrap
 
 import pytest
 
+from moe_theory.continual.experiments import HISTORY
 from moe_theory.core.errors import InvalidClaimError
 from moe_theory.runs import Progress
 from moe_theory.verify import Status, claim, evidence, session, statement
@@ -161,7 +162,7 @@ LOSING = {
 
 @pytest.mark.parametrize("what", [*KEEPING, *LOSING])
 def test_an_edit_takes_anew_exactly_the_samples_that_it_decides(what, tmp_path, monkeypatch):
-    """Judged, edited and judged again: the work of the second time, in replicates of a hundred rounds."""
+    """Judged, edited and judged again: whose samples are taken each time, and how many replicates of cells run."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two files of one second look alike
     texts = {"my_claims.py": TWO.replace("import bound", "import bound\n    from bounds import LARGE")}
     texts["bounds.py"] = NEIGHBOUR
@@ -176,12 +177,22 @@ def test_an_edit_takes_anew_exactly_the_samples_that_it_decides(what, tmp_path, 
                 table.pop(name, None)
         sys.modules.pop("bounds", None)
         load_claims(tmp_path / "my_claims.py")
-        done = Work()
-        request = session.check_request("mine.*", ["unit-signal"], 64)
-        session.carry_out(request, archive=evidence.Archive(tmp_path / "samples"), progress=done)
-        work.append(done.replicate_rounds / 100)
+        done, archive = Work(), Watched(tmp_path / "samples")
+        session.carry_out(session.check_request("mine.*", ["unit-signal"], 64), archive=archive, progress=done)
+        work.append((archive.saved, done.replicate_rounds / len(HISTORY.cells) / HISTORY.num_rounds))
     sys.modules.pop("bounds")
-    assert work == [2 * 64, 64 * (what in LOSING)]
+    again = (["mine.errors"], 64) if what in LOSING else ([], 0)
+    assert work == [(["mine.moves", "mine.errors"], 64), again]
+
+
+class Watched(evidence.Archive):
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.saved = []
+
+    def save(self, claim, *arguments):
+        super().save(claim, *arguments)
+        self.saved.append(claim.id)
 
 
 class Work(Progress):
