@@ -14,8 +14,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from jax import lax
 
 from moe_theory import continual, edge
@@ -385,8 +383,7 @@ def test_what_is_costly_is_drawn() -> None:
 class Real(NamedTuple):
     """A paper's step, and how many numbers a round of it draws."""
 
-    step: Callable[[Any, Any, Any], Any]
-    state: Any
+    system: Any
     params: Any
     num_draws: int
 
@@ -395,12 +392,12 @@ def real_cases() -> dict[str, Callable[[], Real]]:
     def learning(dims, **changes):
         system, params = continual.system(dims), jax.tree.map(jnp.asarray, continual.Params(**changes))
         draws = 3 + dims.num_features * dims.num_samples + dims.max_experts  # task, slot, strength; noise; r
-        return Real(system.step, system.init(jax.random.key(9), params), params, draws)
+        return Real(system, params, draws)
 
     def serving(dims, **changes):
         system, params = edge.system(dims), jax.tree.map(jnp.asarray, edge.Params(**changes))
         draws = 6 + dims.num_features * (1 + dims.num_samples) + 3 * dims.max_experts
-        return Real(system.step, system.init(jax.random.key(9), params), params, draws)
+        return Real(system, params, draws)
 
     return {
         "continual": lambda: learning(continual.Dims(10, 6, 10, 6), num_experts=10),
@@ -419,7 +416,8 @@ def test_a_paper_s_arrivals_do_not_wait_for_its_state(name: str) -> None:
 
     Twice a round's draws is stored, and 20 numbers in the smallest: features, their projections, products with a pool.
     """
-    step, state, params, num_draws = real_cases()[name]()
+    system, params, num_draws = real_cases()[name]()
+    step, state = system.step, jax.eval_shape(system.init, KEY, params)
     split = split_step(step, KEY, state, params)
     drawn, prepared = shapes_of(split, state, params)
     assert sum(value.size for value in drawn) <= num_draws
@@ -441,18 +439,15 @@ def test_a_paper_s_step_is_its_parts(name: str) -> None:
     Without optimisation every operation rounds alike, so the parts agree with the step to the last bit. Everything is
     prepared from the state before the first round, with the round that will be.
     """
-    step, start, params, _ = real_cases()[name]()
+    system, params, _ = real_cases()[name]()
+    step, start = system.step, quickly(system.init)(jax.random.key(9), params)
     split = split_step(step, KEY, start, params)
 
     def parts_of(key, state, params):
         early = start._replace(round=state.round - AHEAD)
         return in_parts(split, key, early, state, params)
 
-    def compiled(function):
-        options = {"xla_backend_optimization_level": 0}
-        return jax.jit(function).lower(KEY, start, params).compile(compiler_options=options)
-
-    whole, parts, state = compiled(step), compiled(parts_of), start
+    whole, parts, state = quickly(step), quickly(parts_of), start
     for time in range(30):
         expected = whole(jax.random.key(time), state, params)
         assert_equal(parts(jax.random.key(time), state, params), expected)
@@ -481,22 +476,16 @@ BINARY = [
 ]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
-@given(
-    steps=st.lists(st.tuples(st.integers(0, 15), st.integers(0, 11), st.integers(0, 11)), min_size=1, max_size=7),
-    changed=st.sets(st.integers(0, 2)),
-    clock=st.sampled_from(list(CLOCKS)),
-    shown=st.sets(st.integers(0, 11), max_size=3),
-)
-def test_random_steps_are_their_parts(steps, changed, clock, shown) -> None:
-    """Would catch a rule that is right for the steps above and wrong where kept, changed and drawn values meet.
+class Three(NamedTuple):
+    leaves: Any
+    round: Any
 
-    The leaves of the state that are not in `changed` pass through; the rest is spoiled for the parts that go ahead.
-    """
 
-    class Three(NamedTuple):
-        leaves: Any
-        round: Any
+def random_step(rng: np.random.Generator) -> tuple[Callable[[Any, Any, Any], Any], Callable[[Three], Three]]:
+    """A step, and what the parts that go ahead may know of a state: leaves that the step passes through."""
+    steps = [(rng.integers(16), *rng.integers(12, size=2)) for _ in range(rng.integers(1, 8))]
+    changed, shown = set(rng.integers(3, size=rng.integers(4))), set(rng.integers(12, size=rng.integers(4)))
+    clock = CLOCKS[rng.choice(list(CLOCKS))]
 
     def step(key, state, params):
         first, second = jax.random.split(key)
@@ -510,16 +499,32 @@ def test_random_steps_are_their_parts(steps, changed, clock, shown) -> None:
             jnp.clip(values[-1 - place] + leaf, -9, 9) if place in changed else leaf
             for place, leaf in enumerate(state.leaves)
         ]
-        time = CLOCKS[clock].after(state.round, state.leaves[0], params)
+        time = clock.after(state.round, state.leaves[0], params)
         return Three(leaves, time), [values[place % len(values)] for place in sorted(shown)]
 
+    def early(state):
+        leaves = [jnp.full(3, jnp.nan) if place in changed else leaf for place, leaf in enumerate(state.leaves)]
+        return Three(leaves, state.round - AHEAD)
+
+    return step, early
+
+
+def test_random_steps_are_their_parts() -> None:
+    """Would catch a rule that is right for the steps above and wrong where kept, changed and drawn values meet."""
+    rng = np.random.default_rng(0)
+    made = [random_step(rng) for _ in range(60)]
     state = Three([STATE.pool, STATE.x, jnp.array([0.5, 0.25, -3.0])], jnp.int32(2))
-    early = Three(
-        [jnp.full(3, jnp.nan) if place in changed else leaf for place, leaf in enumerate(state.leaves)],
-        state.round - AHEAD,
-    )
-    split = split_step(step, KEY, state, PARAMS)
-    assert_equal(in_parts(split, KEY, early, state, PARAMS), step(KEY, state, PARAMS))
+    splits = [split_step(step, KEY, state, PARAMS) for step, _ in made]
+
+    @quickly
+    def both(state):
+        return [
+            (in_parts(split, KEY, early(state), state, PARAMS), step(KEY, state, PARAMS))
+            for split, (step, early) in zip(splits, made, strict=True)
+        ]
+
+    for actual, expected in both(state):
+        assert_equal(actual, expected)
 
 
 class Programs(NamedTuple):
