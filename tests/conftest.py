@@ -18,6 +18,9 @@ import pytest
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "programs"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
+# Each of two workers has one core: threads of BLAS would spin while they wait for one another.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Tracing makes objects by the million that last, which Python would look through again and again.
 gc.set_threshold(50_000, 10, 10)
 
