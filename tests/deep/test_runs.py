@@ -29,6 +29,10 @@ def plan_of(folder=None, **changes):
     return runs.Plan(data=datasets.load("digits"), reading=reading("balanced"), **request)
 
 
+def path_of(plan, cell, replicate):
+    return plan.store.path(runs.name_of(cell, replicate))
+
+
 class CutError(Exception):
     """The power fails."""
 
@@ -91,28 +95,28 @@ def test_a_complete_run_keeps_no_weights(undisturbed, tmp_path):
     sizes = {}
 
     def on_step(step):
-        sizes[step.cell, step.done] = plan.path(step.cell, 0).stat().st_size if step.done else 0
+        sizes[step.cell, step.done] = path_of(plan, step.cell, 0).stat().st_size if step.done else 0
 
     runs.run_plan(plan, on_step, num_threads=1)
     assert sizes["M = 4", ROUNDS] < sizes["M = 4", EVERY] / 3
-    with np.load(plan.path("M = 4", 0)) as kept:
+    with np.load(path_of(plan, "M = 4", 0)) as kept:
         assert not [name for name in kept.files if "state" in name]
 
 
 def test_damaged_files_and_those_of_something_else_are_computed_anew(undisturbed, tmp_path):
     plan = plan_of(tmp_path)
     runs.run_plan(plan)
-    path = plan.path("M = 4", 1)
+    path = path_of(plan, "M = 4", 1)
     whole = path.read_bytes()
     middle = len(whole) // 2
     flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
-    other_seed = plan.path("M = 4", 0).read_bytes()
+    other_seed = path_of(plan, "M = 4", 0).read_bytes()
     for contents, what in (
         (b"", Stored.DAMAGED),
         (whole[:-100], Stored.DAMAGED),
         (flipped, Stored.DAMAGED),
         (other_seed, Stored.OTHER),
-        (plan.path("M = 1", 1).read_bytes(), Stored.OTHER),
+        (path_of(plan, "M = 1", 1).read_bytes(), Stored.OTHER),
     ):
         path.write_bytes(contents)
         again, found = found_in(plan)
@@ -141,8 +145,7 @@ def test_another_setting_shares_no_file(undisturbed, tmp_path, changes):
     other = dataclasses.replace(plan, **changes)
     shared = runs._Shared(other, lambda step: None)
     for cell, params in other.params().items():
-        identity = runs._identity(shared.common_key, cell, 0, params)
-        assert runs._load(other.path(cell, 0), identity, ROUNDS)[0] is Stored.OTHER
+        assert runs.load(other, cell, 0, runs._task(shared.common_key, cell, 0, params))[0] is Stored.OTHER
 
 
 def test_what_is_forgotten_is_run_anew(undisturbed, tmp_path):
@@ -214,7 +217,7 @@ def test_threads_run_in_the_precision_of_their_caller(monkeypatch, tmp_path):
     seen = []
 
     def run(self, cell, replicate, params):
-        seen.append((is_x64(), runs._identity(self.common_key, cell, replicate, params)))
+        seen.append((is_x64(), runs._task(self.common_key, cell, replicate, params)))
         return self.plan.preset.dims  # anything that is not looked at
 
     monkeypatch.setattr(runs._Shared, "_run", run)

@@ -19,10 +19,10 @@ from moe_theory import root_key, simulate_batch
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.runs import Progress, machine
 from moe_theory.runs.files import unpack
-from moe_theory.runs.store import Store, chunk_name
 from moe_theory.runs.workers import DevicePool, ExecutorPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
+from moe_theory.sweep.manifest import read_manifest
 from moe_theory.sweep.results import Sweep
 from moe_theory.sweep.systems import sweepable
 
@@ -61,6 +61,7 @@ def test_two_cpu_devices_give_the_same_bytes(undisturbed, tmp_path):
 import jax
 jax.config.update("jax_num_cpu_devices", 2)
 from moe_theory.sweep import runner
+from moe_theory.sweep.manifest import read_manifest
 from moe_theory.sweep.results import Sweep
 assert len(jax.local_devices()) == 2
 runner.run(Sweep(**{ARGUMENTS!r}), {str(tmp_path)!r})
@@ -90,7 +91,7 @@ def test_a_chunk_holds_what_simulate_batch_gives(undisturbed):
     _, records = simulate_batch(
         kind.system(cell.dims, cell.choices), root_key(0), list(range(16, 32)), cell.params, 30, 10, observe=observe
     )
-    stored = unpack(undisturbed[f"{chunk.name}.npz"])[1]
+    stored = unpack(undisturbed[f"{Path(chunk.name).name}.npz"])[1]
     for name, values in records.items():
         np.testing.assert_allclose(stored[name], values, rtol=2e-5)
 
@@ -105,14 +106,18 @@ def test_a_name_depends_on_everything_that_decides_numbers():
         "fingerprint": task["fingerprint"] | {"jaxlib": "0"},
     }  # fmt: skip
     assert changes.keys() | {"system", "version"} == task.keys()
-    assert len({chunk_name(task | {key: value}) for key, value in changes.items()} | {chunk_name(task)}) == 13
+    assert (
+        len({planning.chunk_name(task | {key: value}) for key, value in changes.items()} | {planning.chunk_name(task)})
+        == 13
+    )
     assert len({chunk.name for chunk in plan.chunks}) == len(plan.chunks)
     assert len(plan.programs) == 1  # cells of one shape
 
 
 def test_double_precision_is_the_specification_s_choice(tmp_path):
     outcome = runner.run(Sweep(**{**ARGUMENTS, "precision": "float64"}), tmp_path)
-    assert outcome.store.read(outcome.plan.chunks[0].name)["forgetting"].dtype == np.float64
+    chunk = outcome.plan.chunks[0]
+    assert outcome.store.read(chunk.name, chunk.task)["forgetting"].dtype == np.float64
     assert jax.numpy.result_type(float) == np.float32 or jax.config.jax_enable_x64
 
 
@@ -164,7 +169,7 @@ def test_threads_of_one_process_share_the_work_of_one_folder(undisturbed, tmp_pa
     for run in runs:
         run.join()
     assert files(tmp_path) == undisturbed
-    assert sum(run["computed"] for run in Store(tmp_path).manifest()["runs"]) == 18
+    assert sum(run["computed"] for run in read_manifest(tmp_path)["runs"]) == 18
 
 
 class Failing(Executor):
@@ -240,7 +245,7 @@ def test_an_interrupt_keeps_what_is_done_and_in_hand(undisturbed, tmp_path):
     kept = files(tmp_path)
     assert 3 <= len(kept) < 18
     assert kept.items() <= undisturbed.items()
-    assert Store(tmp_path).manifest()["runs"][0]["finished"] is not None
+    assert read_manifest(tmp_path)["runs"][0]["finished"] is not None
     assert runner.run(SWEEP, tmp_path).counts.present == len(kept)
 
 
@@ -255,7 +260,7 @@ def test_two_processes_share_the_work_of_one_folder(undisturbed, tmp_path):
         _, said = process.communicate()
         assert process.returncode == 0, said
     assert files(tmp_path / "run") == undisturbed
-    runs = Store(tmp_path / "run").manifest()["runs"]
+    runs = read_manifest(tmp_path / "run")["runs"]
     assert len(runs) == 2
     assert sum(run["computed"] for run in runs) == 18
 
@@ -265,7 +270,7 @@ def test_a_chunk_that_another_process_has_is_waited_for(undisturbed, tmp_path):
     code = f"""
 import sys
 from pathlib import Path
-from moe_theory.runs.store import Store, chunk_name
+from moe_theory.runs.store import Store
 store = Store(Path({str(tmp_path)!r}))
 assert store.claim({held!r})
 print("held", flush=True)
@@ -278,7 +283,7 @@ sys.stdin.read()
     while len(files(tmp_path)) < 17:
         run.join(0.05)
         assert run.is_alive()
-    assert f"{held}.npz" not in files(tmp_path)
+    assert f"{Path(held).name}.npz" not in files(tmp_path)
     other.kill()
     other.communicate()
     run.join()
