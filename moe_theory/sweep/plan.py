@@ -21,8 +21,7 @@ from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import check_system, recorded_rounds
 from moe_theory.runs import machine, provenance
 from moe_theory.runs.cells import Cell, Chunk, compute_chunk
-from moe_theory.runs.files import pack
-from moe_theory.runs.store import chunk_name
+from moe_theory.runs.files import digest, pack
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.systems import sweepable
@@ -40,7 +39,7 @@ _COMPILING: dict[Hashable, threading.Lock] = {}
 
 
 class PlannedChunk(NamedTuple):
-    name: str
+    name: str  # in the sweep's store
     cell: int  # position in the grid
     first: int  # replicate
     num_kept: int  # replicates that count; the others are used when the sweep asks for more replicates
@@ -118,6 +117,12 @@ class Plan:
                     f"a chunk of {task['width']} replicates takes {need.of(task['width']) / 1e9:.1f} GB, and "
                     f"{num_workers} are computed at once, in {available / 1e9:.1f} GB of memory. {way_out}."
                 )
+
+
+def chunk_name(task: Task) -> str:
+    """A chunk's name in the sweep's folder: folders hold the files of a million chunks."""
+    known = digest(task)[:40]
+    return f"chunks/{known[:2]}/{known}"
 
 
 def fingerprint(system: str) -> dict[str, str]:

@@ -2,10 +2,10 @@
 
 import ast
 import functools
+import glob
 import hashlib
-import io
+import re
 import sys
-import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,10 +16,11 @@ import numpy as np
 from jaxtyping import Float
 
 import moe_theory
-from moe_theory.core.errors import InvalidClaimError
+from moe_theory.core.errors import DamagedChunkError, InvalidClaimError, InvalidRunError, MissingChunkError
 from moe_theory.runs import Cell, Progress, replicate_rounds, run_cells
-from moe_theory.runs.files import write_whole
+from moe_theory.runs.files import pack
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
+from moe_theory.runs.store import Store
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike, Runs, require_replicates_last
 
 SHOWN_BY = {"cli", "report", "tour"}  # folders of the package that decide no numbers
@@ -149,12 +150,21 @@ def labels_of(claim: Claim, runs: Runs, rounds: np.ndarray, num_components: int)
 
 
 class Archive:
-    """Samples in a folder, one file a claim and reading, so that a verification resumes where it stopped. A file counts
-    only if everything that its numbers depend on is the same; any other one, or a damaged one, is ignored and replaced.
+    """Samples in a folder, one file a claim and setting, so that a verification resumes where it stopped. The file's
+    name has a digest of everything that its numbers depend on; one that is damaged is ignored and replaced.
+
+    `store` has the claims: `name_of` says which name stands for a claim's samples.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        """Raises: InvalidRunError for a folder of an earlier version."""
+        self.store = Store(folder, "make room or name another --out")
+        self.store.remove_leftovers()
+        if any(not _CURRENT.search(path.name) for path in folder.glob("*.npz")):
+            raise InvalidRunError(
+                f"{folder} holds samples of an earlier version, which this one cannot use. Name another --out, or give "
+                "--fresh to discard them."
+            )
 
     def load(
         self, claim: Claim, reading: ReadingLike, seed: int, also: Sequence[str] = ()
@@ -162,19 +172,20 @@ class Archive:
         """The samples of replicates 0, 1, ... and the components' names; None where there are none that count, for the
         readings `also` too.
         """
+        key = key_of(claim, reading, seed)
         try:
-            with self._path(claim, reading).open("rb") as file, np.load(file) as kept:
-                if str(kept["key"]) != key_of(claim, reading, seed) or not {*also} <= {*kept["also"].tolist()}:
-                    return None
-                count = int(kept["count"])
-                parts = {
-                    name: np.ascontiguousarray(np.broadcast_to(kept[name], (count, kept[name].shape[1])))
-                    for name in Samples._fields
-                    if name in kept
-                }
-                return Samples(**parts), [str(label) for label in kept["labels"]]
-        except (OSError, KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile):
+            kept = self.store.read(_name(claim, reading, key), {"key": key})
+        except (MissingChunkError, DamagedChunkError):
             return None
+        if not {*also} <= {*kept["also"].tolist()}:
+            return None
+        count = int(kept["count"])
+        parts = {
+            name: np.ascontiguousarray(np.broadcast_to(kept[name], (count, kept[name].shape[1])))
+            for name in Samples._fields
+            if name in kept
+        }
+        return Samples(**parts), [str(label) for label in kept["labels"]]
 
     def save(
         self,
@@ -185,25 +196,41 @@ class Archive:
         labels: list[str],
         also: Sequence[str] = (),
     ) -> None:
-        """Write samples over those there are, with the other readings that they were seen not to depend on. Raises:
-        OutputError where the folder cannot be written.
+        """Write samples over those there are, with the other readings that they were seen not to depend on; others of
+        the same claim and setting go. Raises: OutputError where the folder cannot be written.
         """
-        path = self._path(claim, reading)
+        key, label = key_of(claim, reading, seed), _label(claim, reading)
+        name = _name(claim, reading, key)
         known = {name: part for name, part in samples._asdict().items() if part is not None}
         # One row for all, where all replicates have the same.
         contents = {name: part[:1] if np.all(part == part[:1]) else part for name, part in known.items()}
-        contents |= {"key": key_of(claim, reading, seed), "count": samples.num_replicates, "labels": labels}
+        contents |= {"count": np.int64(samples.num_replicates), "labels": np.array(labels, str)}
         contents["also"] = np.array(also, str)
-        buffer = io.BytesIO()
-        np.savez(buffer, **contents)
-        write_whole(path, buffer.getvalue(), "make room or name another --out")
+        self.store.write(name, pack({"key": key}, contents))
+        for path in self.store.folder.glob(f"{glob.escape(label)}-*.npz"):
+            if _CURRENT.sub("", path.name) == label and path != self.store.path(name):
+                path.unlink(missing_ok=True)
 
-    def clear(self) -> None:
-        for path in self.folder.glob("*.npz"):
-            path.unlink()
+    def name_of(self, claim: Claim, reading: ReadingLike, seed: int) -> str:
+        """The name of a claim's samples in the store."""
+        return _name(claim, reading, key_of(claim, reading, seed))
 
-    def _path(self, claim: Claim, reading: ReadingLike) -> Path:
-        return self.folder / f"{claim.id}@{quote(reading.name, safe=' ,=')}.npz"
+
+def clear_samples(folder: Path) -> None:
+    """Remove samples, those of earlier versions too."""
+    for path in folder.glob("*.npz"):
+        path.unlink(missing_ok=True)
+
+
+_CURRENT = re.compile(r"-[0-9a-f]{16}\.npz$")
+
+
+def _name(claim: Claim, reading: ReadingLike, key: str) -> str:
+    return f"{_label(claim, reading)}-{key[:16]}"
+
+
+def _label(claim: Claim, reading: ReadingLike) -> str:
+    return f"{claim.id}@{quote(reading.name, safe=' ,=')}"
 
 
 def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:

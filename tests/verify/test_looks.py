@@ -206,7 +206,7 @@ def test_samples_of_anything_else_are_taken_anew(ran, tmp_path, damage):
         path.write_bytes(path.read_bytes()[:200])
     else:
         contents = dict(np.load(path))
-        np.savez(path, **{**contents, "observed": contents["observed"][:10]})
+        np.savez(path, **{**contents, "observable.observed": contents["observable.observed"][:10]})
     ran.clear()
     session.carry_out(request, archive=archive)
     assert ran[0][1] == 0

@@ -20,7 +20,7 @@ from moe_theory.merging.serving import routing
 from moe_theory.merging.serving.methods import Deployment
 from moe_theory.merging.serving.routing import KINDS, SOFT, TOKEN, Kind, Router, Routers
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.checkpoint import InvalidCheckpointError, read_safetensors, write_safetensors
+from moe_theory.merging.testbed.checkpoint import InvalidCheckpointError, read_kept, write_kept
 from moe_theory.merging.testbed.tasks import TRAIN, Examples, Setting, Slot, draw_slot, examples
 from moe_theory.merging.testbed.transformer import Experts, Model, MoE
 
@@ -163,7 +163,7 @@ def deployed(
             key = jax.random.fold_in(root_key(setting.seed), 1000 + number)
             found = train(KINDS[kind], model, data, setting.num_tasks, key, num_steps)
             try:
-                write_safetensors(path, _arrays(found), {"router": kind})
+                write_kept(path, _arrays(found), {"router": kind})
             except OutputError as failure:
                 progress(f"the trained router is not kept: {failure}")
         made[kind] = found
@@ -175,7 +175,7 @@ def _stored(path: Path) -> Routers | None:
     if not path.exists():
         return None
     try:
-        arrays = read_safetensors(path)[0]
+        arrays = read_kept(path)
         return tuple(
             Router(jnp.asarray(arrays[f"{layer}.weights"]), jnp.asarray(arrays[f"{layer}.bias"]))
             for layer in range(len(arrays) // 2)
