@@ -13,11 +13,11 @@ verify: $(STAMP)
 	$(BIN)/moe-theory verify $(FIRST_LOOK) --reading quick --out runs/verify
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist=loadfile
 
-# The few tests that `make test` leaves out: killed sweeps and clusters, and trees under another seed.
+# What `make test` leaves out because it takes long, such as killed sweeps and clusters and the whole tour.
 thorough: $(STAMP)
-	$(BIN)/python -m pytest -n 2 -m thorough
+	$(BIN)/python -m pytest -n 2 --dist=loadfile -m thorough
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
