@@ -59,5 +59,6 @@ $(STAMP): pyproject.toml
 	  { echo "moe_theory needs Python >= 3.11; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	rm -rf .venv
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
+	$(BIN)/python -m compileall -qq -j 0 .venv/lib || true  # on all cores; some packages ship files that do not compile
 	touch $@
