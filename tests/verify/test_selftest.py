@@ -104,8 +104,8 @@ def defects():
         return float(stats.t.isf(error / 2, len(samples) - 1))
 
     edge = chosen("upper_bound", "edge")
-    several = chosen("upper_bound", "edge", num_components=8)
-    events = chosen("probability", "edge", num_components=4, side="at_least")
+    several = chosen("upper_bound", "false by 1", num_components=8)
+    events = chosen("probability", "true", num_components=4, side="at_least")
     yield "every look spends all", interim, "alpha_spent", lambda error, number: error, edge
     yield "critical value too small", judgement, "scheme_for", shrunk, edge
     yield "components as if alone", intervals, "_largest_t", alone, several
