@@ -202,7 +202,7 @@ def test_samples_of_anything_else_are_taken_anew(ran, tmp_path, damage):
     if damage == "seed":
         request = request_for(OPEN, seed=6)
     elif damage == "claim":
-        request = request_for(dataclasses.replace(OPEN, margin=0.01))
+        request = request_for(dataclasses.replace(OPEN, observe=noise_of(0.001)))
     elif damage == "bytes":
         path.write_bytes(path.read_bytes()[:200])
     else:
