@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.papers import all_papers
+from moe_theory.runs import fingerprint
 from moe_theory.runs.fingerprint import Digests, code_digest
+from moe_theory.verify import registry
 
 MODULE = '''
 """A module."""
@@ -30,6 +33,17 @@ import far
 TABLE = {"a": [1.0, 2.0], "b": np.arange(3)}
 KINDS = {"round", "square"}
 SCALE = 0.5
+
+
+class Leaf:
+    pass
+
+
+def taken_apart(leaf):
+    return (leaf, 53), None
+
+
+jax.tree_util.register_pytree_node(Leaf, taken_apart, lambda _, parts: parts[0])
 
 
 def message(name):
@@ -207,6 +221,8 @@ OTHER = {
     "an import inside": ("x + 41", "x + 42", "near"),
     "a module's module": ("x + 43", "x + 44", "nested"),
     "a cycle": ("return n != 0", "return n > 0"),
+    "what JAX is given": ("leaf, 53", "leaf, 54"),
+    "what is given in place": ("parts[0]", "parts[1]"),
     "what is caught": ("ZeroDivisionError", "OverflowError"),
 }
 
@@ -300,3 +316,11 @@ def test_an_object_is_read_once_and_may_say_what_counts_of_it():
     before = digests.of(value)
     value.append(2)
     assert digests.of(value) == before != Digests().of(value)
+
+
+def test_this_package_s_statements_give_libraries_nothing_that_decides_a_number():
+    registry.all_claims()
+    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == "moe_theory"]
+    given = {module.__name__ for module in modules if fingerprint._given_away(module)}
+    importing = {f"{paper.package}.statements" for paper in all_papers().values()}
+    assert given - fingerprint.NEUTRAL - importing <= {"moe_theory.verify"}  # which is made callable
