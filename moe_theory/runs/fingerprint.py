@@ -41,7 +41,7 @@ from moe_theory.core.papers import paper_names, paper_package
 DECLARATIVE = frozenset(
     "__doc__ __module__ __qualname__ __annotations__ __annotate__ __annotate_func__ __annotations_cache__ __dict__ "
     "__weakref__ __firstlineno__ __static_attributes__ __orig_bases__ __parameters__ __type_params__ "
-    "__classdictcell__ _abc_impl".split()
+    "__classdictcell__ __slotnames__ _abc_impl".split()
 )
 # Of a named tuple, what follows from its fields and their defaults.
 MADE_OF_FIELDS = frozenset("__new__ _make _replace __replace__ __repr__ _asdict __getnewargs__".split())
@@ -425,7 +425,7 @@ def _instance(each: Any) -> Sequence[Any]:
     def lasting(state: Any) -> Any:
         if not isinstance(state, dict):
             return state
-        return {name: value for name, value in state.items() if name not in DECLARATIVE | cached}
+        return {name: value for name, value in state.items() if name not in DECLARATIVE | cached} or None
 
     own = lasting(getattr(each, "__dict__", None))
     if isinstance(reduced, str):

@@ -142,6 +142,7 @@ def odd(n):
 PARTIAL = functools.partial(scaled, 23)
 PAIR = Pair(lambda x: x + 29)
 CUBE = power(3)
+MODEL = Model(0.75)
 
 
 def root(x: float, function=third, *, least=31) -> float:
@@ -163,7 +164,7 @@ def root(x: float, function=third, *, least=31) -> float:
     found = [first(each) for each in TABLE["a"]] + [Model(x).shifted(Local.places), Model(x).doubled]
     found += [decorated(x), compiled(x), cached(x), PARTIAL(x), PAIR.make(x), CUBE(x), helper(x), Size().height]
     try:
-        return sum(found) + added(x) + function(least) + Color.RED.value.count("e") + even(4)
+        return sum(found) * MODEL.rate + added(x) + function(least) + Color.RED.value.count("e") + even(4)
     except ZeroDivisionError:
         return -1.0
 '''
@@ -190,7 +191,7 @@ SAME = {
 OTHER = {
     "a constant": ("return -1.0", "return -2.0"),
     "a constant's type": ("return -1.0", "return -1"),
-    "an operator": ("sum(found) + added", "sum(found) - added"),
+    "an operator": ("rate + added", "rate - added"),
     "a helper three calls away": ("x * 7", "x * 8"),
     "a default": ("function=third", "function=second"),
     "a keyword's default": ("least=31", "least=32"),
@@ -210,6 +211,7 @@ OTHER = {
     "a global number": ("SCALE = 0.5", "SCALE = 0.25"),
     "a global table": ("[1.0, 2.0]", "[1.0, 3.0]"),
     "an array in a table": ("np.arange(3)", "np.arange(3.0)"),
+    "an instance": ("Model(0.75)", "Model(0.5)"),
     "a set": ('{"round", "square"}', '{"round", "oval"}'),
     "a compiled function": ("jnp.sin(x) + 17", "jnp.cos(x) + 17"),
     "how a function is compiled": ("@jax.jit", "@functools.partial(jax.jit, static_argnums=0)"),
@@ -244,7 +246,12 @@ def digest(tmp_path, monkeypatch):
         for name, text in texts.items():
             (tmp_path / f"{name}.py").write_text(text)
         importlib.invalidate_caches()
-        return code_digest(importlib.import_module("own").root)
+        own = importlib.import_module("own")
+        found = code_digest(own.root)
+        own.root(1.0)
+        vars(own.PARTIAL)
+        assert code_digest(own.root) == found  # use changes nothing
+        return found
 
     yield of
     for name in ("own", "near", "far", "nested"):
