@@ -2,7 +2,6 @@
 
 import functools
 import math
-import threading
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from moe_theory.core import vmap
+from moe_theory.core import programs, vmap
 from moe_theory.core.ahead import split_step
 from moe_theory.core.batching import one_replicate, trailing_vmap
 from moe_theory.core.constraints import is_known
@@ -35,8 +34,6 @@ _FURTHER = {"xla_cpu_experimental_ynn_fusion_type": "", "xla_cpu_copy_insertion_
 
 _UNTESTED = (0, 12)  # the first version of JAX whose programs nobody has looked at
 _STATIC = (0, 4, 5, 6, 7, 8)  # places of `run`'s arguments that a program is compiled for
-
-_MAKING = threading.Lock()  # threads that begin together are to share what one of them compiles
 
 
 def run(
@@ -76,7 +73,7 @@ def platform_of(keys: Any, state: Any, params: Any) -> str | None:
 
 def program(platform: str | None, is_plain: bool = False) -> Any:
     """`run` as compiled for a platform; for None, as part of a program of somebody else, who says how to compile it."""
-    with _MAKING:
+    with programs.compiled_once((platform, is_plain)):
         return _program(platform, is_plain or not can_rewrite())
 
 

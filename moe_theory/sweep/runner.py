@@ -15,7 +15,7 @@ from moe_theory.runs import machine, provenance
 from moe_theory.runs.files import made_folder
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.store import Store
-from moe_theory.runs.workers import DevicePool, ExecutorPool, WorkerPool
+from moe_theory.runs.workers import DeviceExecutor, DevicePool, ExecutorPool, WorkerPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.dask import dask_pool
 from moe_theory.sweep.plan import Plan, PlannedChunk, program_of
@@ -204,7 +204,8 @@ class _Dispatcher:
             self._done(chunk, 0)
             return executor
         try:
-            self.in_flight[executor.submit(planning.compute, chunk.task)] = chunk
+            named = {"program": program_of(chunk.task)} if isinstance(executor, DeviceExecutor) else {}
+            self.in_flight[executor.submit(planning.compute, chunk.task, **named)] = chunk
         except Exception as failure:
             if not self.pool.is_loss(failure):
                 raise

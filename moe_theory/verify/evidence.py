@@ -5,6 +5,7 @@ import functools
 import hashlib
 import io
 import sys
+import time
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +18,8 @@ from jaxtyping import Float
 
 import moe_theory
 from moe_theory.core.errors import InvalidClaimError
-from moe_theory.runs import Cell, Progress, replicate_rounds, run_cells
+from moe_theory.runs import Cell, Progress, replicate_rounds
+from moe_theory.runs.cells import RunningCells
 from moe_theory.runs.files import write_whole
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike, Runs, require_replicates_last
@@ -25,28 +27,59 @@ from moe_theory.verify.claim import Claim, Experiment, ReadingLike, Runs, requir
 SHOWN_BY = {"cli", "report", "tour"}  # folders of the package that decide no numbers
 
 
-def take_runs(
+def runs_of(
     experiment: Experiment, cells: Sequence[Cell], first: int, last: int, seed: int, progress: Progress, what: str
-) -> Runs:
-    """Runs of the cells, of replicates `first` to `last` - 1: simulated, measured, or read from a stored sweep.
+) -> "RunningCells | RunsAtOnce":
+    """Runs of the cells, of replicates `first` to `last` - 1: to be simulated, measured, or read from a stored sweep.
 
-    Raises: MissingChunkError for a chunk of a stored sweep that is damaged.
+    Raises, here or when they are made: MissingChunkError for a chunk of a stored sweep that is damaged.
     """
     count = last - first
     if experiment.measure is None and experiment.stored is None:
-        width = experiment.width
-        return run_cells(
-            cells, count, first=first, seed=seed, width=width, progress=progress, what=what, is_announced=True
-        )
-    progress.running(what)
-    if experiment.measure is not None:
-        runs = experiment.measure(cells, first, count, seed)
-    else:
-        stored: Any = experiment.stored
-        found = stored.runs(first, count)
-        runs = {cell.name: found[cell.name] for cell in cells}
-    progress.advance(replicate_rounds(cells, count))
-    return runs
+        return RunningCells(cells, count, first, seed, experiment.width, progress, what)
+
+    def make() -> Runs:
+        progress.add_work(replicate_rounds(cells, count))
+        progress.running(what)
+        if experiment.measure is not None:
+            runs = experiment.measure(cells, first, count, seed)
+        else:
+            stored: Any = experiment.stored
+            found = stored.runs(first, count)
+            runs = {cell.name: found[cell.name] for cell in cells}
+        progress.advance(replicate_rounds(cells, count))
+        return runs
+
+    return RunsAtOnce(make)
+
+
+class RunsAtOnce:
+    """Runs that the waiting thread makes by itself, in the manner of `RunningCells`."""
+
+    num_bytes = 0  # that are known of
+
+    def __init__(self, make: Callable[[], Runs]) -> None:
+        self._make, self._runs, self.seconds = make, None, 0.0
+
+    @property
+    def is_finished(self) -> bool:
+        return self._runs is not None
+
+    def begin(self, tell: Callable[[Callable[[], None]], None], rank: tuple[int, ...] = ()) -> None:
+        del rank
+        tell(self._take)
+
+    def cancel(self) -> None:
+        """Nothing: it is made or not."""
+
+    def runs(self) -> Runs:
+        assert self._runs is not None  # the caller has looked
+        return self._runs
+
+    def _take(self) -> None:
+        began = time.monotonic()
+        self._runs = self._make()
+        self.seconds = time.monotonic() - began
 
 
 class Samples(NamedTuple):
