@@ -16,6 +16,7 @@ from moe_theory.core.papers import all_papers
 PACKAGES = (*(paper.package for paper in all_papers().values()), "moe_theory.verify", "moe_theory.sweep")
 
 
+@functools.cache
 def public_names() -> dict[str, Any]:
     """Every public name by its dotted path, as users write it.
 

@@ -1,8 +1,10 @@
 """What holds for all tests."""
 
+import ctypes
 import functools
 import gc
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +17,9 @@ import pytest
 # processes inherit this. Set before anything imports JAX.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "programs"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+
+# Each of two workers has one core: threads of BLAS would spin while they wait for one another.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Tracing makes objects by the million that last, which Python would look through again and again.
 gc.set_threshold(50_000, 10, 10)
@@ -33,6 +38,42 @@ FOR_USERS = {
     "xla_backend_optimization_level": 3,
     "xla_cpu_parallel_codegen_split_count": 32,
 }
+
+
+MOST_MEMORY, MUCH_MEMORY = 1.5e9, 0.9e9  # bytes that a process of the suite may hold, and that make it free some
+STATM = Path("/proc/self/statm")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Free what was compiled once it is much: programs that are needed again are read from disk."""
+    if "jax" in sys.modules and STATM.exists():
+        held = int(STATM.read_text().split()[1]) * resource.getpagesize()
+        if held > MUCH_MEMORY:
+            sys.modules["jax"].clear_caches()
+            gc.collect()
+            ctypes.CDLL(None).malloc_trim(0)
+
+
+def spent() -> tuple[float, float]:
+    """Processor time in seconds of this process and those that it has waited for, and the most bytes that one held."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    unit = 1 if sys.platform == "darwin" else 1024
+    return sum(each.ru_utime + each.ru_stime for each in used), unit * max(each.ru_maxrss for each in used)
+
+
+@pytest.hookimpl(trylast=True)  # when the workers of xdist have ended
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if spent()[1] > MOST_MEMORY and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    seconds, held = spent()
+    said = f"processor time {seconds / 60:.1f} min, most memory of a process {held / 1e9:.2f} GB"
+    terminalreporter.write_line(said, yellow=held > MOST_MEMORY)
+    if held > MOST_MEMORY:
+        terminalreporter.write_line(f"FAILED: a process held more than {MOST_MEMORY / 1e9} GB", red=True)
 
 
 def compile_quickly() -> None:

@@ -1,7 +1,6 @@
 """`moe-theory deep`."""
 
 import dataclasses
-import json
 import threading
 from collections import Counter
 from pathlib import Path
@@ -161,13 +160,13 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
     try:
         with terminal_progress(console) as progress:
             log.begin(progress)
-            made = runs.run_plan(plan, log.record, threads)
+            made = runs.run_plan(plan, log.record, threads, log.wait)
     except KeyboardInterrupt:
         stop_at_once(f"interrupted; {log.kept(folder)}")
     summary, report = summarize(plan, made), judged(plan, made)
     paths = _write(plan, made, summary, report, folder)
     if as_json:
-        print_json(pages.to_json(plan, summary, report.verdicts, paths))
+        click.echo(paths[1].read_text(), nl=False)
         return
     _show(summary, report, console)
     print_lines(console, *log.lines(), *(f"wrote {path}" for path in paths))
@@ -198,15 +197,17 @@ def judged(plan: "Plan", made: "Runs") -> "Report":
 def _write(plan: "Plan", made: "Runs", summary: "Summary", report: "Report", folder: Path) -> list[Path]:
     from moe_theory.deep.runs import dataset
     from moe_theory.report import deep as pages
-    from moe_theory.report.pages import write_numbers
-    from moe_theory.runs.files import write_text, write_whole
+    from moe_theory.report.pages import to_json
+    from moe_theory.runs.files import sealed, whole_set
     from moe_theory.sweep.dataset import to_netcdf
 
     paths = [folder / name for name in pages.NAMES]
-    to_netcdf(dataset(plan, made, command_line()), paths[0])
-    write_text(paths[1], json.dumps(pages.to_json(plan, summary, report.verdicts, paths), indent=2) + "\n")
-    write_numbers(report, folder)
-    write_whole(paths[3], pages.picture(plan, made, summary))
+    with whole_set(folder, pages.NAMES) as temporaries:
+        results, numbers, verdicts, picture = temporaries.values()
+        to_netcdf(dataset(plan, made, command_line()), results)
+        numbers.write_text(sealed(pages.to_json(plan, summary, report.verdicts, paths)))
+        verdicts.write_text(to_json(report))
+        picture.write_bytes(pages.picture(plan, made, summary))
     return paths
 
 
@@ -249,6 +250,10 @@ class _Log:
             elif not self._is_running:  # a part is done, so that there is a program
                 self._is_running = True
                 self._progress.running("rounds")
+
+    def wait(self, told: str) -> None:
+        self._is_running = False
+        self._progress.running(f"nothing: {told}")
 
     def kept(self, folder: Path) -> str:
         from moe_theory.deep.runs import Stored

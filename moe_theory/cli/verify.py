@@ -140,7 +140,7 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
-    from moe_theory.verify.evidence import Archive
+    from moe_theory.verify.evidence import Archive, clear_samples
     from moe_theory.verify.session import carry_out
 
     if request.budget is not None:
@@ -148,9 +148,9 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
         request = dataclasses.replace(request, reserve=reserve)
     folder = prepare_folder(out, (pages.NUMBERS, *pages.PAGE_NAMES))
     keep_programs(folder / "programs")
-    archive = Archive(folder / "samples")
     if fresh:
-        archive.clear()
+        clear_samples(folder / "samples")
+    archive = Archive(folder / "samples")
     console = open_console(to_stderr=as_json)
     judged: list = []
     try:
@@ -168,8 +168,7 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
             report = carry_out(request, archive=archive, progress=progress, on_verdict=show, command=command_line())
     except KeyboardInterrupt:
         stop("interrupted; the samples taken so far are kept: the same command resumes from them")
-    numbers = pages.write_numbers(report, folder)
-    page = pages.write_pages(report, folder)[0]
+    page, _, numbers = pages.write_report(report, folder, pages.NUMBERS)
     if as_json:
         click.echo(pages.to_json(report), nl=False)
         return

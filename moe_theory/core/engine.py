@@ -14,6 +14,7 @@ from moe_theory.core import programs, vmap
 from moe_theory.core.ahead import split_step
 from moe_theory.core.batching import one_replicate, trailing_vmap
 from moe_theory.core.constraints import is_known
+from moe_theory.core.forks import require_own_jax
 from moe_theory.core.numerics import stored
 from moe_theory.core.random import step_key
 
@@ -50,8 +51,9 @@ def run(
 ) -> tuple[Any, Any]:
     """Final state and stacked records of a run, from `state` or, where that is None, from the system's own start. With
     `is_batch`, keys (B,) and every leaf of states and records end in the replicate axis. With `is_plain` the run is
-    `vmap.run`, as it is where this JAX's programs cannot be rewritten.
+    `vmap.run`, as it is where this JAX's programs cannot be rewritten. Raises: InvalidRunError in a forked child.
     """
+    require_own_jax()
     arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch)
     return program(platform_of(keys, state, params), is_plain)(*arguments)
 

@@ -63,15 +63,22 @@ class InvalidReportError(MoeTheoryError):
 
 
 class MissingChunkError(MoeTheoryError):
-    """A chunk of a sweep that is not there (yet)."""
+    """Something kept, such as a chunk of a sweep, that is not there (yet)."""
 
 
 class DamagedChunkError(MoeTheoryError):
-    """A chunk's file that is not whole, or not what its name says."""
+    """A file of something kept that is not whole."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path} is damaged: {reason}. Run the sweep again: it is computed anew.")
+        super().__init__(f"{path} is damaged: {reason}. Run the same command again: it is computed anew.")
         self.reason = reason
+
+
+class OtherChunkError(DamagedChunkError):
+    """A whole file of something else than what its name says."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "it holds something else")
 
 
 class MissingDataError(MoeTheoryError):

@@ -12,12 +12,14 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.forks import require_own_jax
 
 
 def root_key(seed: int) -> Key[Array, ""]:
     """The key of a whole experiment, from one integer seed (threefry: the same bits on every backend).
 
-    Raises: InvalidRunError unless `seed` is a whole number of 32 bits (without x64, larger ones would alias).
+    Raises: InvalidRunError unless `seed` is a whole number of 32 bits (without x64, larger ones would alias); and in a
+        forked child of a process that has used JAX.
 
     Examples:
         >>> import moe_theory as mt
@@ -29,6 +31,7 @@ def root_key(seed: int) -> Key[Array, ""]:
     """
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
         raise InvalidRunError(f"seed={seed!r} must be a whole number in [0, 2**32): others would alias. Change seed.")
+    require_own_jax()
     # Its words are written out, because `jax.random.key` adds an offset that the environment may set.
     return jax.random.wrap_key_data(jnp.array([0, seed], jnp.uint32), impl="threefry2x32")
 

@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,7 +26,14 @@ from jaxtyping import Array, Key, PyTree, Shaped
 
 from moe_theory.core import engine
 from moe_theory.core.constraints import typed
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
+from moe_theory.core.errors import (
+    DamagedChunkError,
+    InvalidParamsError,
+    InvalidRunError,
+    MissingChunkError,
+    OtherChunkError,
+    unknown_name,
+)
 from moe_theory.core.random import replicate_keys, root_key, step_key
 from moe_theory.core.system import System, observe_info
 from moe_theory.deep import continual, edge
@@ -34,12 +42,14 @@ from moe_theory.deep.params import Params, check_params
 from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
 from moe_theory.deep.tasks import Pool, on_device, pool_of
 from moe_theory.runs import Run
-from moe_theory.runs.files import digest, pack, unpack, write_whole
+from moe_theory.runs.files import pack
+from moe_theory.runs.fingerprint import code_digest
+from moe_theory.runs.locks import held_by
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
+from moe_theory.runs.store import Store
 from moe_theory.verify.claim import ReadingLike, Runs
 
 EVERY = 10  # rounds between checkpoints
-SOURCES = ("core", "continual", "edge", "deep")  # folders of the code that determines the numbers
 # Parameters that a paper's system ignores.
 WITHOUT_EFFECT = {
     CONTINUAL: Params._fields[Params._fields.index("policy") :],
@@ -47,6 +57,7 @@ WITHOUT_EFFECT = {
 }
 EXPERT = "expert_index"  # dimension of records with one entry for each expert
 WAY_OUT = "make room or name another --out"
+POLL = 0.2  # seconds between looks at what other processes are doing
 _RECORD, _STATE = "record.", "state."  # prefixes of names of arrays
 
 
@@ -105,24 +116,28 @@ class Plan:
             check_params(self.preset.dims, params, len(self.preset.classes))
         return found
 
-    def path(self, cell: str, replicate: int) -> Path | None:
-        slug = re.sub(r"[^a-z0-9]+", "-", cell.lower()).strip("-")
-        return None if self.folder is None else self.folder / slug / f"{replicate}.npz"
+    @functools.cached_property
+    def store(self) -> Store | None:
+        return None if self.folder is None else Store(self.folder, WAY_OUT)
 
     def forget(self) -> None:
+        """Remove all runs of these cells."""
         for cell in self.preset.cells():
-            path = self.path(cell, 0)
-            for file in [] if path is None else path.parent.glob("*.npz"):
+            for file in [] if self.folder is None else (self.folder / name_of(cell, 0)).parent.glob("*.npz"):
                 file.unlink(missing_ok=True)
+
+
+def name_of(cell: str, replicate: int) -> str:
+    """The name of a run in its plan's store."""
+    return f"{re.sub(r'[^a-z0-9]+', '-', cell.lower()).strip('-')}/{replicate}"
 
 
 def count_stored(plan: Plan) -> Counter[Stored]:
     cells, common = plan.params(), _common_key(plan)
-    paths = {(cell, replicate): plan.path(cell, replicate) for replicate in range(plan.replicates) for cell in cells}
     return Counter(
-        _load(path, _identity(common, *job, cells[job[0]]), plan.preset.num_rounds)[0]
-        for job, path in paths.items()
-        if path is not None
+        load(plan, cell, replicate, _task(common, cell, replicate, params))[0]
+        for replicate in range(plan.replicates if plan.store is not None else 0)
+        for cell, params in cells.items()
     )
 
 
@@ -143,33 +158,47 @@ class Step(NamedTuple):
     stored: Stored | None  # in the first step only
 
 
-def run_plan(plan: Plan, on_step: Callable[[Step], None] = lambda step: None, num_threads: int = 2) -> Runs:
+def run_plan(
+    plan: Plan,
+    on_step: Callable[[Step], None] = lambda step: None,
+    num_threads: int = 2,
+    on_wait: Callable[[str], None] = lambda told: None,
+) -> Runs:
     """Run what is not stored yet; all records by the cells' names, as claims and figures take them.
 
     Args:
         on_step: called from threads after every part is stored; an exception that it raises ends the runs.
+        on_wait: told which other processes are at the runs that are left.
     Raises: OutputError for a folder that cannot be written.
     """
     cells = plan.params()
     shared = _Shared(plan, on_step)
+    if plan.store is not None:
+        plan.store.remove_leftovers()
     pool = concurrent.futures.ThreadPoolExecutor(num_threads, "deep")
-    futures = {
-        (cell, replicate): pool.submit(shared.run, cell, replicate, params)
-        for replicate in range(plan.replicates)
-        for cell, params in cells.items()
-    }
+    found: dict[tuple[str, int], PyTree] = {}
+    left = [(cell, replicate) for replicate in range(plan.replicates) for cell in cells]
     try:
-        concurrent.futures.wait(futures.values(), return_when=concurrent.futures.FIRST_EXCEPTION)
-        failure = next(filter(None, (each.exception() for each in futures.values() if each.done())), None)
-        if failure is not None:
-            raise failure
+        while left:
+            futures = {job: pool.submit(shared.run, *job, cells[job[0]]) for job in left}
+            concurrent.futures.wait(futures.values(), return_when=concurrent.futures.FIRST_EXCEPTION)
+            failure = next(filter(None, (each.exception() for each in futures.values() if each.done())), None)
+            if failure is not None:
+                raise failure
+            found |= {job: future.result() for job, future in futures.items()}
+            left = [job for job in left if found[job] is None]
+            if left and plan.store is not None:
+                on_wait(held_by([plan.store.holder(name_of(*job)) for job in left], "run", "runs"))
+                time.sleep(POLL)
     except BaseException as failure:
         shared.is_stopped.set()
         # An interrupt does not wait for running parts, which may take minutes.
         pool.shutdown(wait=not isinstance(failure, KeyboardInterrupt), cancel_futures=True)
         raise
     pool.shutdown()
-    return _stacked(plan, cells, {job: future.result() for job, future in futures.items()})
+    if plan.store is not None:
+        plan.store.close()
+    return _stacked(plan, cells, found)
 
 
 def dataset(plan: Plan, runs: Runs, command: str = "") -> xr.Dataset:
@@ -206,23 +235,22 @@ class Checkpoint(NamedTuple):
     state: list[np.ndarray]  # leaves of the state; none once the run is complete
 
 
-def _load(path: Path, identity: str, num_rounds: int) -> tuple[Stored, Checkpoint | None]:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
+def load(plan: Plan, cell: str, replicate: int, task: Mapping[str, Any]) -> tuple[Stored, Checkpoint | None]:
+    """What is stored of a run, and how far it is."""
+    if plan.store is None:
         return Stored.MISSING, None
-    except OSError:
-        return Stored.DAMAGED, None
     try:
-        task, arrays = unpack(data)
-        if task["identity"] != identity:
-            return Stored.OTHER, None
-        records = {name.removeprefix(_RECORD): array for name, array in arrays.items() if name.startswith(_RECORD)}
-        state = [arrays[f"{_STATE}{place}"] for place in range(len(arrays) - len(records))]
-        found = Checkpoint(task["done"], records, state)
-    except (ValueError, KeyError, TypeError):
+        arrays = plan.store.read(name_of(cell, replicate), task)
+    except MissingChunkError:
+        return Stored.MISSING, None
+    except OtherChunkError:
+        return Stored.OTHER, None
+    except DamagedChunkError:
         return Stored.DAMAGED, None
-    return (Stored.COMPLETE if found.done == num_rounds else Stored.PARTIAL), found
+    records = {name.removeprefix(_RECORD): array for name, array in arrays.items() if name.startswith(_RECORD)}
+    state = [arrays[f"{_STATE}{place}"] for place in range(len(arrays) - len(records))]
+    found = Checkpoint(len(next(iter(records.values()))), records, state)
+    return (Stored.COMPLETE if found.done == plan.preset.num_rounds else Stored.PARTIAL), found
 
 
 def _leaves_of(state: Any) -> list[np.ndarray]:
@@ -259,14 +287,22 @@ class _Shared:
         self._compiling = threading.Lock()
         self._compiled: set[int] = set()  # lengths of parts whose programs are compiled
 
-    def run(self, cell: str, replicate: int, params: Params) -> PyTree:
-        with jax.enable_x64(self.is_x64):
-            return self._run(cell, replicate, params)
+    def run(self, cell: str, replicate: int, params: Params) -> PyTree | None:
+        """A run's records; None while another process is at it."""
+        store, name = self.plan.store, name_of(cell, replicate)
+        if store is not None and not store.claim(name):
+            return None
+        try:
+            with jax.enable_x64(self.is_x64):
+                return self._run(cell, replicate, params)
+        finally:
+            if store is not None:
+                store.release(name)
 
     def _run(self, cell: str, replicate: int, params: Params) -> PyTree:
         num_rounds, info = self.plan.preset.num_rounds, paper_of(self.plan.preset).Info
-        path, identity = self.plan.path(cell, replicate), _identity(self.common_key, cell, replicate, params)
-        stored, kept = (Stored.MISSING, None) if path is None else _load(path, identity, num_rounds)
+        task = _task(self.common_key, cell, replicate, params)
+        stored, kept = load(self.plan, cell, replicate, task)
         done, pieces = (0, []) if kept is None else (kept.done, [kept.records])
         self.on_step(Step(cell, replicate, done, done, stored))
         key = replicate_keys(root_key(self.plan.seed), jnp.array([replicate]))[0]
@@ -281,11 +317,11 @@ class _Shared:
             state, piece = self._advance(key, state, params, rounds)
             done += rounds
             pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
-            if path is not None:
+            if self.plan.store is not None:
                 arrays = {_RECORD + name: array for name, array in _joined(pieces).items()}
                 if done < num_rounds:
                     arrays |= {f"{_STATE}{place}": leaf for place, leaf in enumerate(_leaves_of(state))}
-                write_whole(path, pack({"identity": identity, "done": done}, arrays), WAY_OUT)
+                self.plan.store.write(name_of(cell, replicate), pack(task, arrays))
             self.on_step(Step(cell, replicate, done, rounds, None))
         return info(**_joined(pieces))
 
@@ -315,13 +351,19 @@ def _common_key(plan: Plan) -> dict[str, Any]:
         "seed": plan.seed,
         "every": plan.every,
         "x64": is_x64(),
-        "fingerprint": fingerprint(*SOURCES),
+        "fingerprint": fingerprint(_code(paper_of(plan.preset))),
     }
 
 
-def _identity(common: Mapping[str, Any], cell: str, replicate: int, params: Params) -> str:
-    own = {"cell": cell, "replicate": replicate, "params": params._asdict()}
-    return digest({**common, **own})
+@functools.cache
+def _code(paper: Any) -> str:
+    """A digest of what determines the numbers of a paper's runs."""
+    draws = (root_key, replicate_keys, step_key, pool_of, on_device)
+    return code_digest(paper.system, paper.begin, paper.Info, draws, engine.run, observe_info)
+
+
+def _task(common: Mapping[str, Any], cell: str, replicate: int, params: Params) -> dict[str, Any]:
+    return {**common, "cell": cell, "replicate": replicate, "params": params._asdict()}
 
 
 def paper_of(preset: Preset) -> Any:

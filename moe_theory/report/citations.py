@@ -17,8 +17,8 @@ from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_pl
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.presets import preset
 from moe_theory.report import deep, merging, pages, plots
-from moe_theory.runs.files import read_json
-from moe_theory.runs.store import MANIFEST, Store
+from moe_theory.runs.files import finish_replacing, unsealed
+from moe_theory.sweep.manifest import MANIFEST, read_manifest
 from moe_theory.sweep.systems import sweepable
 from moe_theory.verify import explore
 from moe_theory.verify.claim import Claim
@@ -111,6 +111,7 @@ def bearing_of(run: str) -> Bearing:
     Raises: InvalidReportError for a place that holds nothing of these; UnknownNameError for what is neither.
     """
     path = Path(run)
+    finish_replacing(path if path.is_dir() else path.parent)
     if run in paper_names() or not path.exists():
         if "/" in run or path.suffix in (".json", ".csv", ".svg"):
             raise InvalidReportError(
@@ -161,7 +162,7 @@ def _of_exploration(run: str, path: Path) -> Bearing:
 
 
 def _of_sweep(run: str, path: Path) -> Bearing:
-    specification = Store(path).manifest()["specification"]
+    specification = read_manifest(path)["specification"]
     kind = sweepable(specification["system"])
     chosen = [
         claim
@@ -234,12 +235,12 @@ def _schema(file: Path) -> str | None:
         document = _json(file)
     except MoeTheoryError:
         return None
-    return document.get("schema") if isinstance(document, dict) else None
+    return document.get("schema")
 
 
-def _json(file: Path) -> Any:
+def _json(file: Path) -> dict[str, Any]:
     try:
-        return read_json(file)
+        return unsealed(file.read_bytes(), is_sealed=False)  # earlier ones are not
     except (OSError, ValueError) as failure:
         raise InvalidReportError(f"{file} cannot be read as JSON ({failure}). Run what wrote it again.") from None
 

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from rich.text import Text
 from moe_theory.report.panels import ALLOWED, OBSERVED, PREDICTED
 from moe_theory.report.plots import PAGE_WIDTH, render
 from moe_theory.report.wording import allowed_sides
-from moe_theory.runs.files import write_text
+from moe_theory.runs.files import sealed, write_together
 from moe_theory.verify.explore import Axis, Exploration, Point
 from moe_theory.verify.verdict import Status
 
@@ -55,11 +54,9 @@ def paths_of(folder: Path, claim: str) -> list[Path]:
 
 def write_exploration(exploration: Exploration, folder: Path) -> list[Path]:
     """Write picture, numbers and document into `folder`; their paths. Raises: OutputError if it cannot take them."""
-    paths = paths_of(folder, exploration.claim)
-    document = json.dumps(exploration.to_json(), indent=2, allow_nan=False) + "\n"
-    for path, text in zip(paths, (to_svg(exploration), to_csv(exploration), document), strict=True):
-        write_text(path, text)
-    return paths
+    names = [path.name for path in paths_of(folder, exploration.claim)]
+    texts = (to_svg(exploration), to_csv(exploration), sealed(exploration.to_json()))
+    return write_together(folder, dict(zip(names, texts, strict=True)))
 
 
 def to_svg(exploration: Exploration) -> str:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from moe_theory.merging.online import Row
 from moe_theory.report.plots import PAGE_WIDTH, render_as
-from moe_theory.runs.files import write_text, write_whole
+from moe_theory.runs.files import write_together
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -112,12 +112,10 @@ def to_json(rows: Sequence[Row], policy: str, equal: float | None, paths: Sequen
 
 def write(rows: Sequence[Row], policy: str, equal: float | None, folder: Path) -> list[Path]:
     """Write numbers and figure into the folder; returns their paths. Raises: OutputError if they cannot be written."""
-    paths = [folder / name for name in NAMES]
-    write_text(paths[0], _csv(rows))
     title = f"Rewards and merging weights of {policy} over slots"
     caption = summary(rows, policy, equal)
-    write_whole(paths[1], render_as("svg", title, SIZE, lambda figure: _draw(figure, rows, equal), caption))
-    return paths
+    picture = render_as("svg", title, SIZE, lambda figure: _draw(figure, rows, equal), caption)
+    return write_together(folder, dict(zip(NAMES, (_csv(rows), picture), strict=True)))
 
 
 def _csv(rows: Sequence[Row]) -> str:

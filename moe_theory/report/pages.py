@@ -1,15 +1,14 @@
 """Reports on disk: written as a page, as Markdown and as JSON, and read again, several as one."""
 
 import dataclasses
-import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from moe_theory.core.errors import InvalidReportError, shortened
 from moe_theory.report import wording
 from moe_theory.report.rendering import to_html, to_markdown
-from moe_theory.runs.files import read_json, write_text
+from moe_theory.runs.files import JOURNAL, finish_replacing, sealed, unsealed, write_together
 from moe_theory.verify.verdict import ID_WORDS, Report, Status, Verdict, is_id
 
 SCHEMA = "moe-theory/verdicts/4"
@@ -27,32 +26,15 @@ def to_json(report: Report) -> str:
     document = {"schema": SCHEMA, "summary": summary, **report.to_json()}
     for statement, known in zip(document["statements"], wording.judged_statements(report), strict=True):
         statement |= wording.status_json(known)
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+    return sealed(document)
 
 
-def write_numbers(report: Report, folder: Path) -> Path:
-    """Write `verdicts.json`, from which every page can be made again; its path. Raises: OutputError."""
-    path = folder / NUMBERS
-    write_text(path, to_json(report))
-    return path
-
-
-def write_pages(report: Report, folder: Path) -> list[Path]:
-    """Write `report.html` and `report.md` into `folder`; their paths. Raises: OutputError."""
-    return _written(folder, dict(zip(PAGE_NAMES, (to_html(report), to_markdown(report)), strict=True)))
-
-
-def write_report(report: Report, folder: Path) -> list[Path]:
-    """Write the pages, and `report.json` with their numbers, into `folder`; the paths. Raises: OutputError."""
+def write_report(report: Report, folder: Path, numbers: str = REPORT_JSON) -> list[Path]:
+    """Write the pages, `report.html` and `report.md`, and the file `numbers`, from which they can be made again, into
+    `folder`, all or none; the paths. Raises: OutputError.
+    """
     texts = (to_html(report), to_markdown(report), to_json(report))
-    return _written(folder, dict(zip(OWN_NAMES, texts, strict=True)))
-
-
-def _written(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Files in `folder`, none of which is replaced before all of them could be made."""
-    for name, text in texts.items():
-        write_text(folder / name, text)
-    return [folder / name for name in texts]
+    return write_together(folder, dict(zip((*PAGE_NAMES, numbers), texts, strict=True)))
 
 
 def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
@@ -114,10 +96,13 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
 
 def numbers_below(folder: Path) -> list[Path]:
     """The `verdicts.json` in a folder and those below it, by name; no deeper, so that naming `/` takes no minutes."""
+    for journal in [found for depth in range(DEPTH + 1) for found in folder.glob("*/" * depth + JOURNAL)]:
+        finish_replacing(journal.parent)
     return sorted(file for depth in range(DEPTH + 1) for file in folder.glob("*/" * depth + NUMBERS))
 
 
 def _files(path: Path) -> list[Path]:
+    finish_replacing(path.parent)
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -132,11 +117,11 @@ def _files(path: Path) -> list[Path]:
 
 def _read(path: Path) -> Report:
     try:
-        document = read_json(path)
+        document = unsealed(path.read_bytes(), is_sealed=False)  # earlier ones are not
     except (OSError, ValueError) as failure:
         reason = " ".join(str(getattr(failure, "strerror", None) or failure).split())
         raise InvalidReportError(f"{path} cannot be read as JSON ({reason}). Run `moe-theory verify` again.") from None
-    schema = document.get("schema") if isinstance(document, dict) else None
+    schema = document.get("schema")
     if schema == OLDER:
         document |= {"statements": []}
         for verdict in document.get("verdicts") or ():

@@ -20,7 +20,7 @@ from moe_theory.core.errors import InvalidRunError, unknown_name
 from moe_theory.core.papers import find_paper, paper_names
 from moe_theory.core.random import root_key
 from moe_theory.runs import Progress, quiet
-from moe_theory.runs.files import prepare_folder, write_text
+from moe_theory.runs.files import prepare_folder, write_together
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.registry import SPECIAL_NAMES, select_readings
 
@@ -76,10 +76,7 @@ def make_figures(
     for figure in chosen:
         data = figure.compute(choice, replicates or figure.replicates, seed, progress)
         svg = render(figure.title, figure.size, lambda canvas: figure.draw(data, canvas), figure.caption(data))  # noqa: B023
-        for suffix, text in ((".svg", svg), (".csv", to_csv(data))):
-            path = folder / f"{figure.name}{suffix}"
-            write_text(path, text)
-            paths.append(path)
+        paths += write_together(folder, {f"{figure.name}.svg": svg, f"{figure.name}.csv": to_csv(data)})
     return paths
 
 

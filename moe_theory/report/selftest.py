@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from moe_theory.report.plots import PAGE_WIDTH, render
-from moe_theory.runs.files import write_text
+from moe_theory.runs.files import write_together
 from moe_theory.verify.claim import KINDS, Kind
 from moe_theory.verify.planted import REPLICATES
 from moe_theory.verify.selftest import CONFIDENCE, Row, SelfTest
@@ -56,11 +56,8 @@ def closing_line(result: SelfTest) -> str:
 
 def write_picture(result: SelfTest, folder: Path) -> list[Path]:
     """Write the picture and the numbers behind it. Raises: OutputError if the folder cannot take them."""
-    paths = [folder / PICTURE, folder / NUMBERS]
     picture = render("The engine's own test", SIZE, lambda canvas: _draw(result, canvas), _caption(result))
-    for path, text in zip(paths, (picture, _to_csv(result.rows)), strict=True):
-        write_text(path, text)
-    return paths
+    return write_together(folder, {PICTURE: picture, NUMBERS: _to_csv(result.rows)})
 
 
 def _to_csv(rows: Sequence[Row]) -> str:

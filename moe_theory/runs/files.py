@@ -1,10 +1,12 @@
-"""Files that are there whole or not at all, whoever else writes the same one and whenever the process ends.
+"""Files that are there whole or not at all, whoever else writes the same one and whenever the process or the machine
+stops. What has been written once is durable.
 
-A chunk's file is an npz without pickles that holds its task. The archive's comment is a digest of every byte before it,
-so that no change of the file goes unseen.
+An entry's file is an npz without pickles that holds its task. The archive's comment is a digest of every byte before
+it, so that no change of the file goes unseen. A JSON document has the digest of its content in it.
 """
 
 import contextlib
+import errno
 import hashlib
 import io
 import json
@@ -12,6 +14,7 @@ import os
 import shutil
 import struct
 import tempfile
+import time
 import uuid
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,63 +27,198 @@ from jaxtyping import Shaped
 from moe_theory.core.errors import OutputError
 
 SUFFIX = ".part"  # of what is being written
+ABANDONED = 600.0  # seconds after which nobody is still writing a file
 WAY_OUT = "make room or name another place"
-TASK = "task"  # the entry of a chunk's file that holds the task
+TASK = "task"  # the part of an entry's file that holds the task
+SEAL = "sha256"  # the key of a document that holds its digest
 DIGEST_SIZE = 64  # characters
-_PREFIX = "observable."  # keeps observables apart from the task
+_PREFIX = "observable."  # keeps arrays apart from the task
+JOURNAL = ".replacing"  # the file that lists what is to be put in its place
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)  # of file systems without hard links
+_NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EINVAL)  # of folders that somebody else made
 
 Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
 
+_DURABLE: set[tuple[int, int]] = set()  # folders, by device and inode, whose names survive a power cut
+
 
 @contextlib.contextmanager
-def whole(path: Path, way_out: str = WAY_OUT, is_durable: bool = False) -> Iterator[Path]:
-    """A temporary name in the same folder, of a file or a folder, which becomes `path` in the end.
+def whole(path: Path, way_out: str = WAY_OUT) -> Iterator[Path]:
+    """A temporary name in the same folder, of a file or a folder, which becomes `path` in the end, durably.
 
     Args:
         way_out: what a user may do about a place that cannot be written.
-        is_durable: whether its name must survive a crash of the machine from then on.
     Raises: OutputError where it cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}{SUFFIX}")
+    with whole_set(path.parent, [path.name], way_out) as temporaries:
+        yield temporaries[path.name]
+
+
+@contextlib.contextmanager
+def whole_set(folder: Path, names: Iterable[str], way_out: str = WAY_OUT) -> Iterator[dict[str, Path]]:
+    """As `whole`, of files that become those of these names together: a process that stops in between leaves a journal,
+    by which `finish_replacing` puts the others in their places.
+
+    Raises: OutputError where one cannot be written; all are then as before.
+    """
+    mark = uuid.uuid4().hex[:12]
+    temporaries = {name: folder / f".{name}.{mark}{SUFFIX}" for name in names}
+    unfinished = list(temporaries.values())
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        if path.is_dir() and temporary.is_dir():
-            _replace_folder(temporary, path)
+        folder.mkdir(parents=True, exist_ok=True)
+        yield temporaries
+        for name, temporary in temporaries.items():
+            _sync_tree(temporary)
+            if (folder / name).is_dir() and not temporary.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        _keep_names_of(folder)
+        finish_replacing(folder)
+        if len(temporaries) > 1 or any((folder / name).is_dir() for name in temporaries):
+            _record(folder, temporaries, unfinished)
+            finish_replacing(folder)
         else:
-            temporary.replace(path)
-        if is_durable:
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            os.replace(*temporaries.values(), *(folder / name for name in temporaries))
+            _sync(folder)
     except OSError as failure:
-        raise OutputError(f"{path} cannot be written ({failure.strerror or failure}): {way_out}.") from None
+        place = folder / next(iter(temporaries)) if len(temporaries) == 1 else folder
+        raise OutputError(f"{place} cannot be written ({failure.strerror or failure}): {way_out}.") from None
     finally:
-        with contextlib.suppress(OSError):
-            shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink(missing_ok=True)
+        for temporary in unfinished:
+            with contextlib.suppress(OSError):
+                shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink(missing_ok=True)
 
 
-def _replace_folder(new: Path, path: Path) -> None:
-    """Put a folder in the place of another, which goes when the new one is there: they cannot be exchanged at once."""
-    old = path.with_name(f"{new.name}.old")
-    path.rename(old)
+def finish_replacing(folder: Path) -> None:
+    """Finish what a process that has been stopped, or is at it, has begun to replace here: anybody may, and again.
+    Raises: OutputError where the folder cannot be written.
+    """
+    journal = folder / JOURNAL
     try:
-        new.rename(path)
-    except OSError:
-        old.rename(path)
-        raise
+        file = journal.open("rb")
+    except OSError:  # there is none
+        return
+    try:
+        with file, contextlib.suppress(FileNotFoundError):  # somebody else was faster
+            for temporary, name in _journaled(journal, file.read()).items():
+                with contextlib.suppress(FileNotFoundError):  # it is in its place already
+                    _put(folder / temporary, folder / name)
+            _sync(folder)
+            if os.path.samestat(os.fstat(file.fileno()), os.stat(journal)):  # not that of somebody else, by now
+                os.unlink(journal)
+    except OSError as failure:
+        raise OutputError(
+            f"{folder} has files that are to be replaced together, and cannot be written "
+            f"({failure.strerror or failure}): make it writable."
+        ) from None
+
+
+def _record(folder: Path, temporaries: Mapping[str, Path], unfinished: list[Path]) -> None:
+    """Write the journal; from then on the temporary files are needed."""
+    draft = folder / f"{JOURNAL}.{uuid.uuid4().hex[:12]}{SUFFIX}"
+    unfinished.append(draft)
+    draft.write_text(sealed({temporary.name: name for name, temporary in temporaries.items()}))
+    _sync(draft)
+    _sync(folder)
+    unfinished[:] = [draft]  # before the journal is there: an interrupt may come at any time
+    try:
+        while True:
+            try:
+                os.link(draft, folder / JOURNAL)
+                break
+            except FileExistsError:  # what another process has begun comes first
+                finish_replacing(folder)
+    except OSError as failure:
+        unfinished.extend(temporaries.values())
+        if failure.errno not in _NO_LINKS:
+            raise
+        unfinished[:] = []
+        os.replace(draft, folder / JOURNAL)
+    _sync(folder)
+
+
+def _journaled(journal: Path, data: bytes) -> dict[str, str]:
+    try:
+        names = unsealed(data)
+        if any(Path(name).name != name for pair in names.items() for name in pair):
+            raise ValueError("it names files elsewhere")
+    except ValueError as failure:
+        raise OutputError(
+            f"{journal} is damaged ({failure}): delete it, then run the command that writes there again."
+        ) from None
+    return names
+
+
+def _put(temporary: Path, path: Path) -> None:
+    """Put a file or a folder in its place; a folder that is there goes: two cannot be exchanged at once."""
+    if not temporary.is_dir() or not path.is_dir():
+        os.replace(temporary, path)
+        return
+    old = path.with_name(f"{temporary.name}.old{SUFFIX}")
+    os.replace(path, old)
+    os.replace(temporary, path)
     shutil.rmtree(old)
 
 
-def write_whole(path: Path, data: bytes, way_out: str = WAY_OUT, is_durable: bool = False) -> None:
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _sync_tree(path: Path) -> None:
+    if path.is_dir():
+        for below in path.iterdir():
+            _sync_tree(below)
+    _sync(path)
+
+
+def _keep_names_of(folder: Path) -> None:
+    """Make the names of a folder, and of those that it is in, survive a power cut. Another process may have made some
+    of them, and not be done with this."""
+    folder, new = folder.resolve(), []
+    for each in (folder, *folder.parents[:-1]):
+        known = each.stat()
+        if (known.st_dev, known.st_ino) in _DURABLE:
+            break
+        new.append((known.st_dev, known.st_ino))
+        try:
+            _sync(each.parent)
+        except OSError as failure:
+            if failure.errno not in _NOT_OURS:
+                raise
+    _DURABLE.update(new)
+
+
+def write_whole(path: Path, data: bytes, way_out: str = WAY_OUT) -> None:
     """Write a file, as `whole` does. Raises: OutputError where it cannot be written."""
-    with whole(path, way_out, is_durable) as temporary, temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        if is_durable:
-            os.fsync(file.fileno())
+    write_together(path.parent, {path.name: data}, way_out)
+
+
+def write_together(folder: Path, contents: Mapping[str, str | bytes], way_out: str = WAY_OUT) -> list[Path]:
+    """Write files by their names, as `whole_set` does; their paths. Lone surrogates of texts, which names of files and
+    messages may have, are escaped. Raises: OutputError where one cannot be written; none is then.
+    """
+    with whole_set(folder, contents, way_out) as temporaries:
+        for name, content in contents.items():
+            data = content if isinstance(content, bytes) else content.encode(errors="backslashreplace")
+            temporaries[name].write_bytes(data)
+    return [folder / name for name in contents]
+
+
+def write_text(path: Path, text: str, way_out: str = WAY_OUT) -> None:
+    """Write a text file, as `write_together` does. Raises: OutputError where it cannot be written."""
+    write_together(path.parent, {path.name: text}, way_out)
+
+
+def remove_leftovers(folder: Path, pattern: str = "") -> None:
+    """Remove half-written files of killed processes, but none that a living one may be writing."""
+    finish_replacing(folder)
+    for path in folder.glob(f"{pattern}.*{SUFFIX}"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > ABANDONED:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def made_folder(folder: str | os.PathLike[str]) -> Path:
@@ -104,6 +242,25 @@ def digest(data: Mapping[str, Any]) -> str:
     return hashlib.sha256(_canonical(data)).hexdigest()
 
 
+def sealed(document: Mapping[str, Any]) -> str:
+    """A JSON document with a digest of its content."""
+    plain = json.loads(json.dumps(document, allow_nan=False))
+    return json.dumps({**plain, SEAL: digest(plain)}, indent=2) + "\n"
+
+
+def unsealed(data: bytes, is_sealed: bool = True) -> dict[str, Any]:
+    """A sealed document, without its digest; or one without a digest, unless `is_sealed`. Raises: ValueError for what
+    is none, or another one than was written.
+    """
+    document = _parsed(data)
+    if not isinstance(document, dict):
+        raise ValueError("it is no JSON object")
+    seal = document.pop(SEAL, None)
+    if (is_sealed or seal is not None) and seal != digest(document):
+        raise ValueError("its digest does not match its content: it is changed")
+    return document
+
+
 def pack(task: Mapping[str, Any], arrays: Arrays) -> bytes:
     buffer = io.BytesIO()
     entries: dict[str, Any] = {_PREFIX + name: array for name, array in sorted(arrays.items())}
@@ -113,7 +270,7 @@ def pack(task: Mapping[str, Any], arrays: Arrays) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """A chunk's task and arrays. Raises: ValueError that says what is wrong with the bytes."""
+    """An entry's task and arrays. Raises: ValueError that says what is wrong with the bytes."""
     if not data:
         raise ValueError("it is empty")
     if _checksum(data[:-DIGEST_SIZE]) != data[-DIGEST_SIZE:]:
@@ -123,7 +280,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             task = json.loads(file[TASK].tobytes())
             return task, {name.removeprefix(_PREFIX): file[name] for name in file.files if name.startswith(_PREFIX)}
     except (KeyError, OSError, EOFError, zipfile.BadZipFile) as failure:
-        raise ValueError(f"it is no chunk ({failure})") from None
+        raise ValueError(f"it is no entry ({failure})") from None
 
 
 def _canonical(data: Mapping[str, Any]) -> bytes:
@@ -146,6 +303,7 @@ def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> P
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
+        remove_leftovers(folder)
     except OSError as failure:
         reason = failure.strerror or failure
         raise OutputError(
@@ -158,13 +316,10 @@ def read_json(path: Path) -> Any:
     """What a JSON file holds. Raises: OSError; ValueError for what is no JSON, NaN and lone surrogates among it, or
     nested 200 deep.
     """
+    return _parsed(path.read_bytes())
+
+
+def _parsed(data: bytes) -> Any:
     from pydantic_core import from_json
 
-    return from_json(path.read_bytes(), allow_inf_nan=False)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file, as `whole` does, with escapes for lone surrogates, which names of files and messages may have.
-    Raises: OutputError where it cannot be written.
-    """
-    write_whole(path, text.encode(errors="backslashreplace"))
+    return from_json(data, allow_inf_nan=False)

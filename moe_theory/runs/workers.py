@@ -106,7 +106,9 @@ class DeviceExecutor(Executor):
     def _taken(self) -> "tuple[_Job, contextlib.ExitStack]":
         """The next job, and the use of its program."""
         with programs.changed, contextlib.ExitStack() as use:
-            job = programs.changed.wait_for(self._next)
+            programs.changed.wait_for(self._next)
+            job = self._next()
+            assert job is not None  # it has been waited for
             self._jobs.remove(job)
             if job.program is not None:
                 use.enter_context(programs.compiled_once(job.program))

@@ -20,8 +20,7 @@ from moe_theory.core.programs import compiled_once
 from moe_theory.core.system import check_system, recorded_rounds
 from moe_theory.runs import machine, provenance
 from moe_theory.runs.cells import Cell, Chunk, compute_chunk
-from moe_theory.runs.files import pack
-from moe_theory.runs.store import chunk_name
+from moe_theory.runs.files import digest, pack
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.systems import sweepable
@@ -36,7 +35,7 @@ _FITTING: dict[Hashable, int] = {}  # replicates that fit a core's cache, by sta
 
 
 class PlannedChunk(NamedTuple):
-    name: str
+    name: str  # in the sweep's store
     cell: int  # position in the grid
     first: int  # replicate
     num_kept: int  # replicates that count; the others are used when the sweep asks for more replicates
@@ -116,9 +115,15 @@ class Plan:
                 )
 
 
+def chunk_name(task: Task) -> str:
+    """A chunk's name in the sweep's folder: folders hold the files of a million chunks."""
+    known = digest(task)[:40]
+    return f"chunks/{known[:2]}/{known}"
+
+
 def fingerprint(system: str) -> dict[str, str]:
     """What decides numbers besides a task, on the machine where this runs."""
-    return provenance.fingerprint(*sweepable(system).sources)
+    return provenance.fingerprint(sweepable(system).code)
 
 
 def program_of(task: Task) -> Hashable:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -31,6 +32,7 @@ from moe_theory.runs.files import digest
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.store import Store
 from moe_theory.sweep import runner
+from moe_theory.sweep.manifest import read_manifest
 from moe_theory.sweep.plan import Plan, PlannedChunk, chunk_shapes
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.systems import Sweepable, sweepable
@@ -119,7 +121,7 @@ class Results:
         Raises: InvalidRunError where there is no sweep; MissingChunkError where chunks are missing.
         """
         store = Store(Path(path))
-        manifest = store.manifest()
+        manifest = read_manifest(store.folder)
         return cls(Plan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"]), store, partial)
 
     def __repr__(self) -> str:
@@ -304,7 +306,7 @@ class Results:
     def _read(self, chunk: PlannedChunk) -> Arrays | None:
         """A chunk's replicates that count; None if it is missing or damaged, where that is allowed."""
         try:
-            arrays = self.store.read(chunk.name)
+            arrays = self.store.read(chunk.name, chunk.task)
         except (MissingChunkError, DamagedChunkError) as failure:
             self._present[chunk.cell] = [other for other in self._present[chunk.cell] if other.name != chunk.name]
             self.damaged[chunk.name] = str(failure)
@@ -455,6 +457,7 @@ class _Cache:
         self._kept: collections.OrderedDict[Any, tuple[Any, int]] = collections.OrderedDict()  # value, bytes
         self._bytes = 0
         self._lock = threading.Lock()
+        _CACHES.add(self)
 
     def get(self, key: Any, make: Callable[[], Any]) -> Any:
         with self._lock:
@@ -473,6 +476,19 @@ class _Cache:
 
     def __setstate__(self, state: dict[str, int]) -> None:
         self.__init__(**state)
+
+
+_CACHES: weakref.WeakSet[_Cache] = weakref.WeakSet()
+
+
+def _unlock() -> None:
+    """In a forked child, which does not have the threads that may have held the locks."""
+    for cache in _CACHES:
+        cache._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
 
 
 def _size(value: Any) -> int:

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import os
 import platform
 import time
@@ -10,20 +11,23 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from typing import Any
 
-from moe_theory.core.errors import ExecutorLostError, InvalidRunError
+from moe_theory.core.errors import DamagedChunkError, ExecutorLostError, InvalidRunError, MissingChunkError
 from moe_theory.runs import machine, provenance
 from moe_theory.runs.files import made_folder
+from moe_theory.runs.locks import held_by
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import DeviceExecutor, DevicePool, ExecutorPool, WorkerPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.dask import dask_pool
+from moe_theory.sweep.manifest import recorded, require_version
 from moe_theory.sweep.plan import Plan, PlannedChunk, program_of
 from moe_theory.sweep.specification import Specification
 
 TASKS_AHEAD = 2  # in flight for each worker, so that none waits for the disk
 MOST_LOSSES = 5  # of workers in a row, with nothing finished between them
 POLL = 0.2  # seconds between looks at what other processes are doing
+WAY_OUT = "finished chunks are kept. Make room there or make it writable, then run the same command again"
 
 
 @dataclasses.dataclass
@@ -65,13 +69,14 @@ def run(
     Raises: OutputError, InvalidRunError, ExecutorLostError; whatever was finished before is kept.
     """
     pool = DevicePool() if pool is None else pool
-    store = Store(made_folder(folder))
+    store = Store(made_folder(folder), WAY_OUT)
+    require_version(store.folder)
     try:
         progress.running(f"a first task on {pool.description}")
         plan = Plan(sweep, fingerprint_of(pool, sweep.system))
         plan.require_memory(pool.num_local)
         record = _record(pool, plan.fingerprint, arguments)
-        with store.recorded(sweep.to_json(), plan.fingerprint, record):
+        with recorded(store.folder, sweep.to_json(), plan.fingerprint, record):
             store.remove_leftovers()
             counts, missing = find_missing(plan, store)
             try:
@@ -113,13 +118,14 @@ def find_missing(plan: Plan, store: Store) -> tuple[ChunkCounts, list[PlannedChu
     """What is there and whole, and the chunks to compute."""
     counts, missing = ChunkCounts(num_chunks=len(plan.chunks)), []
     for chunk in plan.chunks:
-        if chunk.name not in store:
-            missing.append(chunk)
-        elif (reason := store.damage(chunk.name)) is not None:
-            counts.damaged[chunk.name] = reason
-            missing.append(chunk)
-        else:
+        try:
+            store.read(chunk.name, chunk.task)
             counts.present += 1
+        except MissingChunkError:
+            missing.append(chunk)
+        except DamagedChunkError as failure:
+            counts.damaged[chunk.name] = failure.reason
+            missing.append(chunk)
     return counts, missing
 
 
@@ -173,7 +179,8 @@ class _Dispatcher:
                 executor = self._reopened(lost[0]) if lost else executor
             elif self.busy:
                 self.is_compiling = None
-                self.progress.running(f"nothing: other processes are computing {len(self.busy):,} chunks")
+                holders = [self.store.holder(chunk.name) for chunk in self.busy]
+                self.progress.running(f"nothing: {held_by(holders, 'chunk', 'chunks')}")
                 time.sleep(POLL)
             # What others have not finished by the time everything else is done may have been left behind by them.
             if not self.waiting:
@@ -204,8 +211,10 @@ class _Dispatcher:
             self._done(chunk, 0)
             return executor
         try:
-            named = {"program": program_of(chunk.task)} if isinstance(executor, DeviceExecutor) else {}
-            self.in_flight[executor.submit(planning.compute, chunk.task, **named)] = chunk
+            submit = executor.submit
+            if isinstance(executor, DeviceExecutor):
+                submit = functools.partial(submit, program=program_of(chunk.task))
+            self.in_flight[submit(planning.compute, chunk.task)] = chunk
         except Exception as failure:
             if not self.pool.is_loss(failure):
                 raise

@@ -13,6 +13,8 @@ from rich.console import Console
 from moe_theory import __version__
 from moe_theory.core.papers import all_papers, paper_names
 from moe_theory.report import citations, pages, plots
+from moe_theory.runs.files import sealed
+from moe_theory.sweep.manifest import SCHEMA
 from moe_theory.sweep.systems import system_names
 from moe_theory.verify.registry import select_claims
 from moe_theory.verify.verdict import Status
@@ -34,10 +36,10 @@ def ids(*patterns: str) -> list[str]:
     return [claim.id for claim in select_claims(patterns)]
 
 
-@pytest.mark.parametrize("write", [pages.write_numbers, pages.write_report])
-def test_every_verdict_of_a_report_is_there_by_paper(write, tmp_path, cited):
-    report = samples.report()
-    write(report, tmp_path)
+@pytest.mark.parametrize("numbers", [pages.NUMBERS, pages.REPORT_JSON])
+def test_every_verdict_of_a_report_is_there_by_paper(numbers, tmp_path, cited):
+    report = samples.report(24)  # of every status
+    (tmp_path / numbers).write_text(pages.to_json(report))
     document = cited(tmp_path)
     told = [
         (paper["paper"], each["claim"], verdict["status"], verdict["setting"])
@@ -57,7 +59,7 @@ def test_every_verdict_of_a_report_is_there_by_paper(write, tmp_path, cited):
 
 
 def test_people_get_a_table_a_paragraph_and_bibtex(tmp_path, ran):
-    pages.write_numbers(samples.report(), tmp_path)
+    (tmp_path / pages.NUMBERS).write_text(pages.to_json(samples.report(24)))
     page = ran("cite", tmp_path).out
     for part in ("Theory on Mixture-of-Experts in Continual Learning", "REFUTED", "% LaTeX", r"moe\_theory", "@misc{"):
         assert part in page
@@ -89,8 +91,8 @@ def test_a_map_says_where_its_claim_holds(tmp_path, cited, refused):
 
 @pytest.mark.parametrize("system", system_names())
 def test_a_sweep_bears_on_what_is_judged_on_its_system(system, tmp_path, cited, refused):
-    manifest = {"schema": "moe-theory/sweep/1", "specification": {"system": system}, "fingerprint": {}, "runs": []}
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    manifest = {"schema": SCHEMA, "specification": {"system": system}, "fingerprint": {}}
+    (tmp_path / "manifest.json").write_text(sealed(manifest))
     document = cited(tmp_path)
     assert list(claims_of(document)) == [system]
     told = claims_of(document)[system]
@@ -99,13 +101,13 @@ def test_a_sweep_bears_on_what_is_judged_on_its_system(system, tmp_path, cited, 
     assert not any(each["verdicts"] for each in document["papers"][0]["statements"])
     assert document["note"].startswith("Nothing is judged here")
     manifest["specification"] = {}
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    (tmp_path / "manifest.json").write_text(sealed(manifest))
     assert "is damaged" in refused("cite", tmp_path)
 
 
 def test_what_is_computed_without_a_sweep_s_system_is_not_listed(tmp_path):
-    manifest = {"schema": "moe-theory/sweep/1", "specification": {"system": "generalization"}}
-    (tmp_path / "manifest.json").write_text(json.dumps({**manifest, "fingerprint": {}, "runs": []}))
+    manifest = {"schema": SCHEMA, "specification": {"system": "generalization"}, "fingerprint": {}}
+    (tmp_path / "manifest.json").write_text(sealed(manifest))
     told = citations.bearing_of(str(tmp_path)).papers["generalization"]
     assert [each.claim for each in told] == ids("generalization:learned")
 

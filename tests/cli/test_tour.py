@@ -82,38 +82,40 @@ def run_here(command, **options):
     return subprocess.CompletedProcess(command, 0, printed.getvalue())
 
 
-def test_the_whole_tour_makes_its_pictures_and_its_page(forgotten, ran, tmp_path, monkeypatch):
+@pytest.mark.parametrize("last", [3, pytest.param(10, marks=pytest.mark.thorough)])
+def test_the_tour_makes_its_pictures_and_its_page(last, forgotten, ran, tmp_path, monkeypatch):
     small = steps.script()
     for name, value in SMALL.items():
         small = steps.with_value(small, name, value)
     monkeypatch.setattr(steps, "script", lambda: small)
     monkeypatch.setattr(subprocess, "run", run_here)
     out = tmp_path / "tour"
-    streams = ran("tour", "--out", out, "--json")
+    streams = ran("tour", "--steps", f"1-{last}", "--out", out, "--json")
     taken = json.loads(streams.out)
-    assert [entry["step"] for entry in taken] == list(range(1, 11))
+    assert [entry["step"] for entry in taken] == list(range(1, last + 1))
     for entry in taken:
         assert entry["title"] in streams.err
         assert [f"{entry['step']:02d}-" in path for path in entry["pictures"]] == [True], entry
     numbers = {name: value for entry in taken for name, value in entry["numbers"].items()}
     assert numbers["agreeing"] == 60
-    assert 0 <= numbers["stopped"] <= 1
-    for verdict in numbers["verdicts"]:
-        assert f"{verdict['claim']}: {verdict['status']}" in taken[8]["output"]
-    assert f"{numbers['own']['claim']}: {numbers['own']['status']}" in taken[9]["output"]
-    assert numbers["own"]["status"] in {"REFUTED", "INCONCLUSIVE"}, "two experts a task forget more"
+    if last == 10:
+        assert 0 <= numbers["stopped"] <= 1
+        for verdict in numbers["verdicts"]:
+            assert f"{verdict['claim']}: {verdict['status']}" in taken[8]["output"]
+        assert f"{numbers['own']['claim']}: {numbers['own']['status']}" in taken[9]["output"]
+        assert numbers["own"]["status"] in {"REFUTED", "INCONCLUSIVE"}, "two experts a task forget more"
+        assert (out / "report" / "report.html").is_file()
 
     text = (out / "tour.html").read_text()
     page = samples.Page(text)
     assert not page.open + page.wrong
     pictures = [attributes for tag, attributes, _ in page.elements if tag == "img"]
-    assert len(pictures) == 10
+    assert len(pictures) == last
     assert all(picture["alt"] for picture in pictures)
     links = page.attributes("href") + page.attributes("src")
     assert all(link.startswith(("data:image/svg+xml;base64,", "#")) for link in links)
     assert {link.removeprefix("#") for link in links if link.startswith("#")} <= set(page.attributes("id"))
     assert (out / "tour.py").read_text() == steps.with_value(small, "OUT", f'Path("{out}")')
-    assert (out / "report" / "report.html").is_file()
 
 
 def test_a_step_s_numbers_output_and_pictures_are_found(toy, ran, tmp_path):

@@ -144,13 +144,13 @@ def test_what_is_not_a_whole_run_of_one_paper_is_not_recorded(tmp_path, capsys):
         [verdict], "moe-theory verify deep --out 'a place' --seed 1", 1, 0.01, {}, False, {}, finished="2026"
     )
     report.readings["deep.balanced"] = "halves"
-    pages.write_numbers(report, tmp_path)
+    (tmp_path / pages.NUMBERS).write_text(pages.to_json(report))
     with pytest.raises(SystemExit):
         record.main([str(tmp_path)])
     assert "no verdict on" in capsys.readouterr().err
     all_of_it = [Verdict(**(vars(verdict) | {"claim": each.id})) for each in registry.select_claims(["deep"])]
     report.verdicts[:] = all_of_it[::-1]
-    pages.write_numbers(report, tmp_path)
+    (tmp_path / pages.NUMBERS).write_text(pages.to_json(report))
     trimmed = record.trimmed(tmp_path)
     assert trimmed.command == "moe-theory verify deep --seed 1"
     assert [each["claim"] for each in trimmed.verdicts] == [each.claim for each in all_of_it]

@@ -2,6 +2,7 @@
 taken, and programs that are compiled again."""
 
 import dataclasses
+import os
 
 import chex
 import jax
@@ -17,6 +18,7 @@ from moe_theory.deep.params import Dims
 from moe_theory.deep.presets import preset
 from moe_theory.deep.runs import Stored, dataset
 from moe_theory.runs.provenance import is_x64
+from moe_theory.runs.store import Store
 
 ROUNDS, EVERY = 6, 4  # in parts of 4 and of 2
 DIMS = Dims(4, 3, ROUNDS, num_samples=10, num_tests=8, num_epochs=2, batch_size=10)
@@ -27,6 +29,10 @@ SERVERS = dataclasses.replace(preset("edge-mnist-small"), name="tiny-edge", dims
 def plan_of(folder=None, **changes):
     request = {"preset": TINY, "replicates": 2, "every": EVERY, "folder": folder} | changes
     return runs.Plan(data=datasets.load("digits"), reading=reading("balanced"), **request)
+
+
+def path_of(plan, cell, replicate):
+    return plan.store.path(runs.name_of(cell, replicate))
 
 
 class CutError(Exception):
@@ -91,28 +97,28 @@ def test_a_complete_run_keeps_no_weights(undisturbed, tmp_path):
     sizes = {}
 
     def on_step(step):
-        sizes[step.cell, step.done] = plan.path(step.cell, 0).stat().st_size if step.done else 0
+        sizes[step.cell, step.done] = path_of(plan, step.cell, 0).stat().st_size if step.done else 0
 
     runs.run_plan(plan, on_step, num_threads=1)
     assert sizes["M = 4", ROUNDS] < sizes["M = 4", EVERY] / 3
-    with np.load(plan.path("M = 4", 0)) as kept:
+    with np.load(path_of(plan, "M = 4", 0)) as kept:
         assert not [name for name in kept.files if "state" in name]
 
 
 def test_damaged_files_and_those_of_something_else_are_computed_anew(undisturbed, tmp_path):
     plan = plan_of(tmp_path)
     runs.run_plan(plan)
-    path = plan.path("M = 4", 1)
+    path = path_of(plan, "M = 4", 1)
     whole = path.read_bytes()
     middle = len(whole) // 2
     flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
-    other_seed = plan.path("M = 4", 0).read_bytes()
+    other_seed = path_of(plan, "M = 4", 0).read_bytes()
     for contents, what in (
         (b"", Stored.DAMAGED),
         (whole[:-100], Stored.DAMAGED),
         (flipped, Stored.DAMAGED),
         (other_seed, Stored.OTHER),
-        (plan.path("M = 1", 1).read_bytes(), Stored.OTHER),
+        (path_of(plan, "M = 1", 1).read_bytes(), Stored.OTHER),
     ):
         path.write_bytes(contents)
         again, found = found_in(plan)
@@ -141,8 +147,23 @@ def test_another_setting_shares_no_file(undisturbed, tmp_path, changes):
     other = dataclasses.replace(plan, **changes)
     shared = runs._Shared(other, lambda step: None)
     for cell, params in other.params().items():
-        identity = runs._identity(shared.common_key, cell, 0, params)
-        assert runs._load(other.path(cell, 0), identity, ROUNDS)[0] is Stored.OTHER
+        assert runs.load(other, cell, 0, runs._task(shared.common_key, cell, 0, params))[0] is Stored.OTHER
+
+
+def test_a_run_that_another_process_has_is_waited_for_when_all_else_is_done(undisturbed, tmp_path):
+    plan, told = plan_of(tmp_path), []
+    assert Store(tmp_path).claim(runs.name_of("M = 4", 1))
+
+    def on_wait(words):
+        told.append((words, len(list(tmp_path.rglob("*.npz")))))
+        Store(tmp_path).release(runs.name_of("M = 4", 1))  # as where it ends, with nothing done
+        plan.store.release(runs.name_of("M = 4", 1))
+
+    assert_same(runs.run_plan(plan, on_wait=on_wait), undisturbed)
+    ((words, done),) = told
+    assert words.startswith(f"process {os.getpid()} on ")
+    assert " holds 1 run since " in words
+    assert done == 2 * len(undisturbed) - 1
 
 
 def test_what_is_forgotten_is_run_anew(undisturbed, tmp_path):
@@ -214,7 +235,7 @@ def test_threads_run_in_the_precision_of_their_caller(monkeypatch, tmp_path):
     seen = []
 
     def run(self, cell, replicate, params):
-        seen.append((is_x64(), runs._identity(self.common_key, cell, replicate, params)))
+        seen.append((is_x64(), runs._task(self.common_key, cell, replicate, params)))
         return self.plan.preset.dims  # anything that is not looked at
 
     monkeypatch.setattr(runs._Shared, "_run", run)

@@ -248,8 +248,9 @@ class Reference:
     def _mean_error(self, models: list[np.ndarray]) -> float:
         if not self.routed:
             return 0.0
-        gaps = [models[task.server.index] - task.arrival.truth for task in self.routed]
-        return float(sum(gap @ gap for gap in gaps) / len(gaps))
+        served = np.take(models, [task.server.index for task in self.routed], axis=0)
+        gaps = served - np.array([task.arrival.truth for task in self.routed])
+        return float(np.sum(gaps**2) / len(gaps))
 
 
 def gate_output(server: Server, arrival: Arrival) -> float:

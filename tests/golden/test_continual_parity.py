@@ -1,7 +1,7 @@
 """The package's continual-learning round against a plain NumPy loop of the paper.
 
-Runs without termination are chaotic, so whole trajectories are never compared. The loop is driven along, and in every
-round the package takes one round from the loop's state. The streamed metrics need their own past: there the package is
+Runs without termination are chaotic, so whole trajectories are never compared. The loop is driven along, and the
+package takes each round from the loop's state. The streamed metrics need their own past: there the package is
 driven along and the loop takes its routes; models and metrics then no longer depend on the gates, so that whole runs
 may be compared.
 
@@ -9,8 +9,9 @@ Both sides get the same bits: what the package is given is rounded to its precis
 """
 
 import copy
+import functools
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,16 +20,28 @@ import pytest
 
 from moe_theory import continual
 
-from .continual_loop import Outcome, Reference, Settings, minimum_norm_update
-
-pytestmark = pytest.mark.usefixtures("compiled_to_run")
+from .continual_loop import Reference, Settings, minimum_norm_update
 
 NUM_TASKS, NUM_FEATURES, NUM_SAMPLES = 6, 10, 6  # Fig. 2 (Appendix A.2)
 NUM_ROUNDS = 50
 TOLERANCES = {"float64": 1e-12, "float32": 1e-5}  # absolute plus relative to an array's largest entry
 CLEARANCE = 1e-4  # no decision of a drawn round is closer than this, so that rounding cannot decide it
 
-learn = jax.jit(continual.learn, static_argnames="max_active")
+Draw = tuple[int, np.ndarray, np.ndarray]  # task, features (d, s), perturbation (M,)
+
+
+@functools.partial(jax.jit, static_argnames="max_active")
+def play(start, rounds, params, max_active):
+    """States and infos after every round, which brings its truths, and may begin with a state of its own."""
+
+    def one(state, round):
+        own, has_own, truths, *drawn = round
+        state = jax.tree.map(lambda before, given: jnp.where(has_own, given, before), state, own)
+        state = state._replace(pool=state.pool._replace(truths=truths))
+        state, info = continual.learn(state, *drawn, params, max_active=max_active)
+        return state, (state, info)
+
+    return jax.lax.scan(one, start, rounds)[1]
 
 
 class Scenario(NamedTuple):
@@ -89,75 +102,83 @@ def precision(request: pytest.FixtureRequest) -> Iterator[np.dtype]:
         yield np.dtype(request.param)
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+every_scenario = pytest.mark.parametrize(
+    ("scenario", "precision"),
+    [
+        pytest.param(scenario, precision, id=f"{precision}-{scenario.name}")
+        for scenario in SCENARIOS
+        for precision in TOLERANCES
+        if precision == "float64" or scenario.params.num_experts == 10
+    ],
+    indirect=["precision"],
+)
+
+
+@every_scenario
 def test_every_round_agrees_with_the_paper_from_the_same_state(scenario: Scenario, precision: np.dtype) -> None:
     """Would catch a slip in (1)-(9), (27)-(30) or lines 5 to 13: routing, padding, f_t, T1, flags, the last update."""
     world = World(scenario, precision)
     reference, M = world.reference, scenario.params.num_experts
-    start = world.begin()
-    terminated_at = None
+    starts, draws, expected = [], [], []
     for _ in range(NUM_ROUNDS):
         reference.w, reference.theta = world.rounded(reference.w), world.rounded(reference.theta)
-        task, features, perturbation = world.draw_clear()
-        state = start._replace(
-            experts=world.padded(reference.w),
-            gates=world.padded(reference.theta),
-            visits=world.padded(reference.visits),
-            converged=world.padded(reference.flags),
-            terminated=np.asarray(reference.terminated),
-            round=np.asarray(reference.t, np.int32),
-        )
-        after, info = world.take_round(state, task, features, perturbation)
+        task, features, perturbation = drawn = world.draw_clear()
+        draws.append(drawn)
+        starts.append(world.as_the_loop())
         outcome = reference.learn(task, features, perturbation[:M])
-        assert_routed(info, after.visits - state.visits, outcome)
-        np.testing.assert_array_equal(after.visits[:M], reference.visits)
-        np.testing.assert_array_equal(after.converged[:M], reference.flags)
-        assert after.terminated == reference.terminated
-        assert after.round == reference.t
-        world.assert_close("experts", after.experts[:M], reference.w)
-        world.assert_close("gates", after.gates[:M], reference.theta)
-        world.assert_close("gate outputs", info.gate_outputs[:M], outcome.h)
-        world.assert_close("gate probabilities", info.gate_probabilities[:M], outcome.pi)
-        world.assert_close("update norm", info.update_norm, outcome.update_norm)
-        world.assert_close("error", info.error, reference.error())
-        assert not np.any(info.gate_probabilities[M:])
-        assert not np.any(after.experts[M:])
-        assert not np.any(after.gates[M:])
-        if reference.terminated and terminated_at is None:
-            terminated_at = reference.t
+        expected.append(
+            {
+                "expert": outcome.chosen[0],
+                "visits": reference.visits.copy(),
+                "converged": reference.flags.copy(),
+                "terminated": reference.terminated,
+                "round": reference.t,
+                "experts": reference.w,
+                "gates": reference.theta,
+                "gate_outputs": outcome.h,
+                "gate_probabilities": outcome.pi,
+                "update_norm": outcome.update_norm,
+                "error": reference.error(),
+            }
+        )
+    states, infos = world.take_rounds(draws, starts)
+    world.assert_as_expected(states, infos, expected)
+    for padding in (infos.gate_probabilities, states.experts, states.gates):
+        assert not np.any(padding[:, M:])
+    terminated = [each["terminated"] for each in expected]
     assert reference.settings.T1 + 1 < NUM_ROUNDS
+    assert any(terminated) == scenario.params.terminate, "a run must see its own termination: half of Algorithm 1"
     if scenario.params.terminate:
-        assert terminated_at is not None, "the run must see its own termination, or half of Algorithm 1 is not tested"
-        assert reference.settings.T1 < terminated_at < NUM_ROUNDS
-    else:
-        assert terminated_at is None
+        assert reference.settings.T1 < 1 + terminated.index(True) < NUM_ROUNDS
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@every_scenario
 def test_streamed_metrics_are_the_sums_over_all_past_rounds(scenario: Scenario, precision: np.dtype) -> None:
     """Would catch a streaming error in (15) or (16), also of truths that drift in the second half, or a state that does
     not carry what the next round needs."""
     world = World(scenario, precision)
     reference, M = world.reference, scenario.params.num_experts
-    state = world.begin()
+    draws, truths, expected = [], [], []
     for round in range(NUM_ROUNDS):
-        if round > NUM_ROUNDS // 2:
-            state = state._replace(pool=state.pool._replace(truths=world.drift()))
-        task, features, perturbation = world.draw()
-        visits = state.visits
-        state, info = world.take_round(state, task, features, perturbation)
-        routes = [int(expert) for expert in np.flatnonzero(state.visits - visits)]
-        assert len(routes) == scenario.params.num_active
-        assert max(routes) < M
-        reference.learn(task, features, perturbation[:M], chosen=routes)
-        np.testing.assert_array_equal(state.visits[:M], reference.visits)
+        truths.append(world.drifted() if round > NUM_ROUNDS // 2 else world.truths)
+        draws.append(world.draw())
+    states, infos = world.take_rounds(draws, truths=truths)
+    chosen = np.diff(states.visits, axis=0, prepend=0) > 0
+    np.testing.assert_array_equal(chosen[:, :M].sum(axis=1), scenario.params.num_active)
+    for is_chosen, (task, features, perturbation), reference.truths in zip(chosen, draws, truths, strict=True):
+        reference.learn(task, features, perturbation[:M], chosen=np.flatnonzero(is_chosen).tolist())
         explored = np.concatenate(reference.chosen[: reference.settings.T1])
-        np.testing.assert_array_equal(state.explored_visits[:M], np.bincount(explored, minlength=M))
-        world.assert_close("experts", state.experts[:M], reference.w)
-        world.assert_close("error", info.error, reference.error())
-        world.assert_close("generalization error", info.generalization_error, reference.generalization_error())
-        if reference.t >= 2:
-            world.assert_close("forgetting", info.forgetting, reference.forgetting())
+        expected.append(
+            {
+                "visits": reference.visits.copy(),
+                "explored_visits": np.bincount(explored, minlength=M),
+                "experts": reference.w.copy(),
+                "error": reference.error(),
+                "generalization_error": reference.generalization_error(),
+                "forgetting": reference.forgetting() if reference.t > 1 else 0.0,
+            }
+        )
+    world.assert_as_expected(states, infos, expected)
 
 
 @pytest.mark.parametrize("num_active", [1, 2, 3])
@@ -166,12 +187,13 @@ def test_a_tie_goes_to_the_lowest_index(num_active: int, precision: np.dtype) ->
     params = continual.Params(num_experts=4, num_active=num_active)
     world = World(Scenario("tie", params), precision)
     task, features, _ = world.draw()
-    for perturbation, first in ((np.zeros(10), 0), (np.array([0, 0.1, 0, 0.1, 9, 0, 0, 0, 0, 0]), 1)):
+    draws = [(task, features, np.zeros(10)), (task, features, np.array([0, 0.1, 0, 0.1, 9, 0, 0, 0, 0, 0]))]
+    states, infos = world.take_rounds(draws, [world.begun] * 2)
+    for place, first in enumerate((0, 1)):
         reference = Reference(world.reference.truths, world.reference.settings)
-        outcome = reference.learn(task, features, perturbation[:4])
-        after, info = world.take_round(world.begin(), task, features, perturbation)
-        assert outcome.chosen[0] == first
-        assert_routed(info, after.visits, outcome)
+        outcome = reference.learn(task, features, draws[place][2][:4])
+        assert infos.expert[place] == outcome.chosen[0] == first
+        np.testing.assert_array_equal(states.visits[place, :4], reference.visits)
 
 
 @pytest.mark.parametrize(
@@ -182,13 +204,11 @@ def test_flags_open_in_the_round_after_T1(num_experts: int, learning_rate: float
     params = continual.Params(num_experts=num_experts, learning_rate=learning_rate, termination_threshold=1e6)
     world = World(Scenario("T1", params), precision)
     T1 = world.reference.settings.T1
-    task, features, perturbation = world.draw()
-    for time, opens in ((T1, False), (T1 + 1, True)):
-        state = world.begin()._replace(round=np.asarray(time - 1, np.int32))
-        after, _ = world.take_round(state, task, features, perturbation)
-        np.testing.assert_array_equal(after.converged[:num_experts], opens)
-        assert after.terminated == opens
-        assert np.any(after.gates) == (num_experts > 1 and not opens)
+    states, _ = world.take_rounds([world.draw()], [world.begun_at(T1 - 1), world.begun_at(T1)])
+    for place, opens in enumerate((False, True)):
+        np.testing.assert_array_equal(states.converged[place, :num_experts], opens)
+        assert states.terminated[place] == opens
+        assert np.any(states.gates[place]) == (num_experts > 1 and not opens)
 
 
 @pytest.mark.parametrize(("threshold", "is_near"), [(0.0, False), (1e-6, True)])
@@ -198,13 +218,12 @@ def test_a_gap_equal_to_the_threshold_is_not_below_it(threshold: float, is_near:
     world = World(Scenario("strict", params), precision)
     reference = world.reference
     reference.t = reference.settings.T1
-    task, features, perturbation = world.draw()
-    state = world.begin()._replace(round=np.asarray(reference.t, np.int32))
-    after, _ = world.take_round(state, task, features, perturbation)
+    task, features, perturbation = drawn = world.draw()
+    states, _ = world.take_rounds([drawn], [world.begun_at(reference.t)])
     reference.learn(task, features, perturbation[:3])
     assert reference.terminated == is_near
-    assert after.terminated == is_near
-    np.testing.assert_array_equal(after.converged[:3], reference.flags)
+    assert states.terminated[0] == is_near
+    np.testing.assert_array_equal(states.converged[0, :3], reference.flags)
 
 
 @pytest.mark.parametrize("locality_power", [1.0, 2.0])
@@ -275,7 +294,8 @@ class World:
         )
         self.reference = Reference(self.truths, settings)
 
-    def begin(self) -> continual.State:
+    @functools.cached_property
+    def begun(self) -> continual.State:
         scenario = self.scenario
         dims = continual.Dims(scenario.max_experts, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES, scenario.max_active)
         pool = continual.Pool(
@@ -285,21 +305,47 @@ class World:
         )
         return jax.device_get(continual.begin(dims, scenario.params, pool))
 
-    def drift(self) -> np.ndarray:
-        """Every truth moves by about half its length, for the loop as for the package."""
-        self.reference.truths = self.rounded(self.truths + self.generator.normal(0, 0.2, self.truths.shape))
-        return self.reference.truths.astype(self.precision)
+    def begun_at(self, round: int) -> continual.State:
+        return self.begun._replace(round=np.asarray(round, np.int32))
 
-    def take_round(
-        self, state: continual.State, task: int, features: np.ndarray, perturbation: np.ndarray
+    def as_the_loop(self) -> continual.State:
+        """The package's state with all that the loop has of one."""
+        reference = self.reference
+        return self.begun_at(reference.t)._replace(
+            experts=self.padded(reference.w),
+            gates=self.padded(reference.theta),
+            visits=self.padded(reference.visits),
+            converged=self.padded(reference.flags),
+            terminated=np.asarray(reference.terminated),
+        )
+
+    def drifted(self) -> np.ndarray:
+        """The truths, each moved by about half its length."""
+        return self.rounded(self.truths + self.generator.normal(0, 0.2, self.truths.shape))
+
+    def take_rounds(
+        self,
+        draws: list[Draw],
+        starts: list[continual.State] | None = None,
+        truths: list[np.ndarray] | None = None,
     ) -> tuple[continual.State, continual.Info]:
-        """The package's round, brought to the host."""
-        arrival = continual.Arrival(np.asarray(task), features.astype(self.precision))
-        perturbation = perturbation.astype(self.precision)
-        after = learn(state, arrival, perturbation, self.scenario.params, max_active=self.scenario.max_active)
-        return jax.device_get(after)
+        """The package's states and infos after rounds that follow each other, or of which each has its own start; for
+        one program the last is repeated up to `NUM_ROUNDS`."""
 
-    def draw(self) -> tuple[int, np.ndarray, np.ndarray]:
+        def stacked(values: list[Any]) -> Any:
+            return jax.tree.map(lambda *leaves: np.stack(leaves), *values, *[values[-1]] * (NUM_ROUNDS - len(values)))
+
+        tasks, features, perturbations = stacked(draws)
+        rounds = (
+            stacked(starts or [self.begun]),
+            np.full(NUM_ROUNDS, starts is not None),
+            stacked(truths or [self.truths]).astype(self.precision),
+            continual.Arrival(tasks, features.astype(self.precision)),
+            perturbations.astype(self.precision),
+        )
+        return jax.device_get(play(self.begun, rounds, self.scenario.params, max_active=self.scenario.max_active))
+
+    def draw(self) -> Draw:
         """A round's task, features (d, s) and perturbation; experts that do not exist are perturbed most."""
         params = self.scenario.params
         task = int(self.generator.integers(NUM_TASKS))
@@ -310,7 +356,7 @@ class World:
         perturbation[params.num_experts :] = 1e6
         return task, self.rounded(features), self.rounded(perturbation)
 
-    def draw_clear(self) -> tuple[int, np.ndarray, np.ndarray]:
+    def draw_clear(self) -> Draw:
         """A draw in which neither a route nor a flag of the loop's next round hangs on rounding."""
         settings = self.reference.settings
         for _ in range(1000):
@@ -332,18 +378,20 @@ class World:
         padding = [(0, self.scenario.max_experts - len(array)), *[(0, 0)] * (array.ndim - 1)]
         return np.pad(array, padding).astype(dtypes[array.dtype.kind])
 
-    def assert_close(self, what: str, actual: np.ndarray, expected: np.ndarray | float) -> None:
-        assert actual.dtype == self.precision, what
-        tolerance = TOLERANCES[self.precision.name]
-        error = np.abs(np.asarray(actual, np.float64) - expected).max()
-        bound = tolerance + tolerance * np.abs(expected).max()
-        assert error <= bound, (
-            f"{what} differ by {error:.3g} > {bound:.3g} in round {self.reference.t} of {self.scenario.name}"
-        )
-
-
-def assert_routed(info: continual.Info, new_visits: np.ndarray, outcome: Outcome) -> None:
-    """The package trained the experts that the loop trained, and names the same first choice."""
-    assert info.expert == outcome.chosen[0]
-    np.testing.assert_array_equal(np.flatnonzero(new_visits), sorted(outcome.chosen))
-    np.testing.assert_array_equal(new_visits[np.asarray(outcome.chosen)], 1)
+    def assert_as_expected(
+        self, states: continual.State, infos: continual.Info, expected: list[dict[str, Any]]
+    ) -> None:
+        """By name what the experts that exist have after every round; counts and flags exactly."""
+        actual = infos._asdict() | states._asdict()
+        for name in expected[0]:
+            values = np.array([each[name] for each in expected])
+            shown = actual[name] if values.ndim == 1 else actual[name][:, : self.scenario.params.num_experts]
+            if values.dtype.kind != "f":
+                np.testing.assert_array_equal(shown, values, name)
+                continue
+            assert shown.dtype == self.precision, name
+            error, largest = (np.abs(each).reshape(NUM_ROUNDS, -1).max(axis=1) for each in (shown - values, values))
+            bound = TOLERANCES[self.precision.name] * (1 + largest)
+            wrong = [f"{name} of round {t + 1}: {error[t]:.3g} > {bound[t]:.3g}" for t in np.flatnonzero(error > bound)]
+            assert not wrong
+            assert not np.any(np.isnan(error))

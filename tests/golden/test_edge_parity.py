@@ -201,9 +201,13 @@ def numbered(policy: int) -> Callable[..., jax.Array]:
     return lambda *args: jnp.stack([branch(*args) for branch in branches])[policy]
 
 
-@pytest.mark.parametrize("gate_lag", [0, 1])
+every_policy = pytest.mark.parametrize(
+    ("policy", "gate_lag"), [*zip(POLICIES, (1, 0, 1, 0), strict=True), ("adaptive", 0)]
+)
+
+
+@every_policy
 @pytest.mark.parametrize("max_delay", [None, 6])
-@pytest.mark.parametrize("policy", POLICIES)
 def test_a_run_agrees_with_the_paper(policy: str, max_delay: int | None, gate_lag: int) -> None:
     """Would catch a slip in (1)-(13), (20), (24)-(26), in a round's order or in the sum of steps that fall together."""
     snapshots = assert_runs_agree(Scenario(policy, gate_lag, max_delay=max_delay))
@@ -223,7 +227,7 @@ SHAPES = (
 )
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@settings(max_examples=30, deadline=None, derandomize=True, database=None)
 @given(shape=st.sampled_from(SHAPES), seed=st.integers(0, 2**32 - 1))
 def test_any_run_agrees_with_the_paper_whatever_padded_servers_hold(shape: Scenario, seed: int) -> None:
     """Would catch what the scenarios by hand do not try; and an absent server that reaches the others by a bit."""
@@ -255,8 +259,7 @@ def test_any_run_agrees_with_the_paper_whatever_padded_servers_hold(shape: Scena
         np.testing.assert_array_equal(getattr(states, name), getattr(before[0], name), name)
 
 
-@pytest.mark.parametrize("gate_lag", [0, 1])
-@pytest.mark.parametrize("policy", POLICIES)
+@every_policy
 def test_tasks_that_nobody_can_take_are_dropped(policy: str, gate_lag: int) -> None:
     """Would catch a dropped task that trains a server, moves a gate or counts in (20)."""
     snapshots = assert_runs_agree(Scenario(policy, gate_lag, num_experts=2))
@@ -272,7 +275,7 @@ def test_samples_that_depend_on_each_other_are_fitted(gate_lag: int) -> None:
 
 @pytest.mark.parametrize("gate_lag", [0, 1])
 @pytest.mark.parametrize("capacity", [1, 2, 3])
-@pytest.mark.parametrize(("policy", "max_delay"), [("adaptive", None), ("nearest", None), ("adaptive", 16)])
+@pytest.mark.parametrize(("policy", "max_delay"), [("nearest", None), ("adaptive", 16)])
 def test_servers_that_hold_several_tasks_agree_with_the_paper(
     policy: str, max_delay: int | None, capacity: int, gate_lag: int
 ) -> None:
@@ -289,8 +292,9 @@ def test_servers_that_hold_several_tasks_agree_with_the_paper(
     assert (together >= 5) == (overtaking >= 5) == (capacity > 1), "the data does not try a server with several tasks"
 
 
-@pytest.mark.parametrize("gate_lag", [0, 1])
-@pytest.mark.parametrize(("policy", "capacity"), itertools.product(("adaptive", "nearest"), (1, 2)))
+@pytest.mark.parametrize(
+    ("policy", "capacity", "gate_lag"), [("adaptive", 1, 1), ("adaptive", 2, 0), ("nearest", 2, 1)]
+)
 def test_tasks_wait_at_the_router(policy: str, capacity: int, gate_lag: int) -> None:
     """Would catch another order than first come first served, stale gates, or a queue of another length."""
     setting = {"policy": policy, "capacity": capacity, "gate_lag": gate_lag, "max_delays": (4, 4 * capacity)}
@@ -301,8 +305,9 @@ def test_tasks_wait_at_the_router(policy: str, capacity: int, gate_lag: int) -> 
     assert np.diff(routed).max() >= 2, "the data never routes two tasks in a round"
 
 
-@pytest.mark.parametrize("gate_lag", [0, 1])
-@pytest.mark.parametrize(("policy", "capacity"), itertools.product(("adaptive", "fastest"), (1, 2)))
+@pytest.mark.parametrize(
+    ("policy", "capacity", "gate_lag"), [("adaptive", 1, 1), ("adaptive", 2, 0), ("fastest", 2, 1)]
+)
 def test_tasks_wait_at_the_server_that_is_free_soonest(policy: str, capacity: int, gate_lag: int) -> None:
     """Would catch a wrong forecast of a server's queue, a delay that starts too early, or (9) from the wrong model."""
     setting = {"policy": policy, "capacity": capacity, "gate_lag": gate_lag, "max_delays": (4, 7)}
@@ -344,7 +349,11 @@ def test_a_timetable_of_queues_made_by_hand(
 
 @pytest.mark.parametrize(
     ("policy", "gate_lag", "precision"),
-    [("adaptive", 1, "float32"), ("adaptive", 0, "float64"), ("nearest", 0, "float32")],
+    [
+        ("adaptive", 1, "float64"),
+        ("nearest", 0, "float64"),
+        pytest.param("adaptive", 0, "float32", marks=pytest.mark.thorough),
+    ],
 )
 def test_unused_capacity_changes_no_bit(policy: str, gate_lag: int, precision: str) -> None:
     """Would catch an empty slot that completes, takes part in a sum, or changes the order of one."""
@@ -361,8 +370,10 @@ def test_unused_capacity_changes_no_bit(policy: str, gate_lag: int, precision: s
         assert wide_leaves[name].tobytes() == narrow_leaves[name].tobytes(), f"a sign of zero in {name}"
 
 
-@pytest.mark.parametrize("gate_lag", [0, 1])
-@pytest.mark.parametrize(("policy", "capacity"), [*((policy, 1) for policy in POLICIES), ("adaptive", 3)])
+@pytest.mark.parametrize(
+    ("policy", "capacity", "gate_lag"),
+    [("adaptive", 1, 1), ("nearest", 1, 0), pytest.param("adaptive", 3, 0, marks=pytest.mark.thorough)],
+)
 def test_a_round_in_float32_agrees_with_float64(policy: str, capacity: int, gate_lag: int) -> None:
     """Would catch cancellation in the streamed (20), and a step whose float32 path is another one."""
     scenario = Scenario(policy, gate_lag, 5 if capacity == 1 else 3, capacity, capacity, max_delays=(3, 4))
@@ -473,10 +484,11 @@ class Kept(NamedTuple):
 @pytest.mark.parametrize(
     ("dims", "changes"),
     [
-        (edge.Dims(10, 10, 15, 10), {}),
-        (edge.Dims(10, 1, 15, 10, max_capacity=2), {"capacity": 2, "cluster_spread": 1e-3}),
+        pytest.param(edge.Dims(10, 10, 15, 10), {}, id="orthogonal", marks=pytest.mark.thorough),
+        pytest.param(
+            edge.Dims(10, 1, 15, 10, max_capacity=2), {"capacity": 2, "cluster_spread": 1e-3}, id="tiny-errors"
+        ),
     ],
-    ids=["orthogonal", "tiny-errors"],
 )
 def test_the_streamed_error_stays_accurate_in_float32(dims: edge.Dims, changes: dict[str, object]) -> None:
     """Would catch cancellation: a sum that drifts from its definition where errors are small, over 3000 rounds."""

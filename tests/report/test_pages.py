@@ -249,7 +249,8 @@ def test_files_say_the_same_again(report, tmp_path):
 
 def folder_of(parent, report, *verdicts, **fields):
     parent.mkdir(parents=True, exist_ok=True)
-    pages.write_numbers(dataclasses.replace(report, verdicts=list(verdicts), **fields), parent)
+    made = dataclasses.replace(report, verdicts=list(verdicts), **fields)
+    (parent / pages.NUMBERS).write_text(pages.to_json(made))
     return parent
 
 
@@ -306,7 +307,7 @@ def test_a_made_report_is_not_merged_again(report, tmp_path):
     [
         (None, "holds no verdicts.json"),
         ("{", "cannot be read as JSON"),
-        ("[]", "has schema None"),
+        ("[]", "it is no JSON object"),
         ('{"schema": "moe-theory/verdicts/1", "verdicts": []}', "has schema 'moe-theory/verdicts/1'"),
         ('{"schema": "moe-theory/verdicts/4", "verdicts": [{}]}', "(verdicts[0].claim is missing)"),
         ('{"schema": "moe-theory/verdicts/4", "verdicts": 3}', "is not a whole report (verdicts=3 must be a list)"),
@@ -341,8 +342,9 @@ def places_of(value, path=()):
 
 def test_one_strange_field_is_refused_or_shown(report, tmp_path):
     """Every field in turn, missing or with a few of the strange values: one line, or a page; nothing else."""
-    verdicts = [next(each for each in report.verdicts if each.status is status) for status in Status]
+    verdicts = [next(each for each in report.verdicts if each.status is status) for status in Status][:2]
     document = json.loads(pages.to_json(with_verdicts(report, *verdicts)))
+    del document["sha256"]
     chance, path, shown, refused = random.Random(0), tmp_path / "verdicts.json", {}, []
     for place in places_of(document):
         for strange in (None, "further", *chance.sample(STRANGE, 3)):
@@ -408,4 +410,4 @@ def test_command_line(report, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == json.loads((tmp_path / "out" / "report.json").read_text())
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OutputError):
-        pages.write_report(report, tmp_path / "file")
+        pages.write_report(with_verdicts(report), tmp_path / "file")

@@ -1,7 +1,6 @@
 """Chunks on disk: catches a damaged file taken for whole, half-written files, and failures that lose or hide work."""
 
 import errno
-import json
 import os
 import random
 import shutil
@@ -14,11 +13,14 @@ from moe_theory.core.errors import DamagedChunkError, InvalidRunError, MissingCh
 from moe_theory.runs import files
 from moe_theory.runs.files import pack, unpack
 from moe_theory.runs.store import Store
+from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
-from moe_theory.sweep.results import Sweep
+from moe_theory.sweep.manifest import read_manifest
+from moe_theory.sweep.results import Results, Sweep
 
 ARGUMENTS = {"system": "continual", "rounds": 20, "axes": {"num_experts": [2, 3]}, "replicates": 32, "chunk_width": 16}
 SWEEP = Sweep(**ARGUMENTS)
+PLAN = planning.Plan(SWEEP, planning.fingerprint("continual"))
 TASK = {"rounds": 3}
 
 
@@ -84,25 +86,26 @@ def swap(path):
 
 
 @pytest.mark.parametrize(
-    ("harm", "said"), [(cut, "cut short"), (flip, "changed"), (empty, "empty"), (swap, "another chunk")]
+    ("harm", "said"), [(cut, "cut short"), (flip, "changed"), (empty, "empty"), (swap, "something else")]
 )
 def test_a_damaged_chunk_is_found_named_and_computed_anew(folder, finished, harm, said):
     path = chunk_files(folder)[1]
     harm(path)
+    (chunk,) = (each for each in PLAN.chunks if each.name.endswith(path.stem))
     with pytest.raises(DamagedChunkError, match=said):
-        Store(folder).read(path.stem)
+        Store(folder).read(chunk.name, chunk.task)
     counts = runner.run(SWEEP, folder).counts
     assert (counts.computed, counts.present) == (1, 3)
-    assert list(counts.damaged) == [path.stem]
+    assert list(counts.damaged) == [chunk.name]
     assert [path.read_bytes() for path in chunk_files(folder)] == [path.read_bytes() for path in chunk_files(finished)]
 
 
 def test_a_chunk_that_is_not_there_says_so(tmp_path):
-    with pytest.raises(MissingChunkError, match="run the sweep again"):
-        Store(tmp_path).read("0" * 40)
+    with pytest.raises(MissingChunkError, match="run the same command again"):
+        Store(tmp_path).read("0" * 40, TASK)
 
 
-@pytest.mark.parametrize(("failing", "room"), [("fsync", 6), ("replace", 3)])
+@pytest.mark.parametrize(("failing", "room"), [("fsync", 16), ("replace", 4)])
 def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, finished, monkeypatch, failing, room):
     real, calls = getattr(files.os, failing), []
 
@@ -166,7 +169,7 @@ def test_leftovers_of_a_killed_process_are_swept_up_but_not_what_is_being_writte
 
 def test_the_manifest_keeps_every_run(folder):
     runner.run(SWEEP, folder, arguments=["sweep", "grid.toml"])
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = read_manifest(folder)
     assert manifest["specification"] == SWEEP.to_json()
     first, second = manifest["runs"]
     assert second["argv"] == ["sweep", "grid.toml"]
@@ -177,15 +180,23 @@ def test_the_manifest_keeps_every_run(folder):
         assert "cpu" in run["device"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "other"}', '{"schema": "moe-theory/sweep/1", "runs": 3}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "other"}', '{"schema": "moe-theory/sweep/2", "runs": 3}'])
 def test_a_damaged_manifest_is_written_anew_and_costs_nothing(folder, text):
     (folder / "manifest.json").write_text(text)
     with pytest.raises(InvalidRunError, match=r"manifest"):
-        Store(folder).manifest()
+        read_manifest(folder)
     assert runner.run(SWEEP, folder).counts.computed == 0
-    assert Store(folder).manifest()["specification"] == SWEEP.to_json()
+    assert read_manifest(folder)["specification"] == SWEEP.to_json()
+
+
+def test_a_folder_of_an_earlier_version_is_refused_before_anything_is_computed(tmp_path):
+    (tmp_path / "manifest.json").write_text('{"schema": "moe-theory/sweep/1"}')
+    for use in (Results.open, lambda folder: runner.run(SWEEP, folder)):
+        with pytest.raises(InvalidRunError, match=r"another version \(moe-theory/sweep/1, .* Name another folder"):
+            use(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
 
 
 def test_a_folder_without_a_sweep(tmp_path):
     with pytest.raises(InvalidRunError, match="holds no sweep"):
-        Store(tmp_path).manifest()
+        read_manifest(tmp_path)

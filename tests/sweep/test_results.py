@@ -79,7 +79,7 @@ def cell_at(results, **settings):
 def reads(monkeypatch):
     """Names of the chunks that are read from here on."""
     seen, read = [], Store.read
-    monkeypatch.setattr(Store, "read", lambda store, name: seen.append(name) or read(store, name))
+    monkeypatch.setattr(Store, "read", lambda store, *of: seen.append(of[0]) or read(store, *of))
     return seen
 
 
@@ -383,8 +383,8 @@ def test_cells_of_different_sizes_stand_side_by_side(tmp_path):
 def test_values_that_are_not_finite_stay_so(tmp_path, monkeypatch):
     read = Store.read
 
-    def planted(store, name):
-        arrays = read(store, name)
+    def planted(store, name, task):
+        arrays = read(store, name, task)
         arrays["forgetting"][0, :2] = np.inf, np.nan
         arrays["forgetting"][1, 0] = np.inf
         return arrays

@@ -15,6 +15,7 @@ from moe_theory.runs.files import pack
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import DevicePool
 from moe_theory.sweep import runner
+from moe_theory.sweep.manifest import recorded
 from moe_theory.sweep.plan import Plan, fingerprint
 from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
@@ -43,7 +44,7 @@ def planted(folder, **changes):
     for chunk in plan.chunks:
         noise = np.random.default_rng((chunk.cell, chunk.first)).standard_normal((2, chunk.task["width"]))
         store.write(chunk.name, pack(chunk.task, {"forgetting": noise + 5 + chunk.cell}))
-    with store.recorded(plan.sweep.to_json(), plan.fingerprint, {"started": "now"}):
+    with recorded(store.folder, plan.sweep.to_json(), plan.fingerprint, {"started": "now"}):
         pass
     return Results(plan, store)
 
@@ -170,7 +171,7 @@ def test_samples_belong_to_the_sweep_that_they_come_from(tmp_path):
 
     def key(**changes):
         experiment = Experiment.from_sweep(planted(tmp_path / str(changes), **changes), name="same")
-        return evidence.key_of(make(experiment=experiment), reading, 3)
+        return evidence.Keys().of(make(experiment=experiment), reading, 3)
 
     assert key() == key()
     assert len({key(), key(seed=4), key(params={"noise_scale": 0.2}), key(rounds=3)}) == 4

@@ -6,6 +6,7 @@ tensors are written one by one, so that memory does not grow with the checkpoint
 """
 
 import difflib
+import hashlib
 import itertools
 import json
 import math
@@ -22,7 +23,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from moe_theory.core.errors import InvalidParamsError, MoeTheoryError, OutputError, shortened
-from moe_theory.runs.files import whole
+from moe_theory.runs.files import digest, whole
+
+SEAL = "moe-theory.sha256"  # the digest of a file's content, among its metadata
+_NAME = "moe-theory.name"
 
 
 class InvalidCheckpointError(MoeTheoryError):
@@ -53,7 +57,8 @@ class Header(NamedTuple):
 def read_header(path: Path) -> Header:
     """The metadata of a file, and the names and places of its tensors.
 
-    Raises: InvalidCheckpointError for a file that is missing, damaged or of another format.
+    Raises: InvalidCheckpointError for a file that is missing, damaged or of another format; of files that
+        `write_safetensors` wrote every byte is checked.
     """
     path = Path(path)
     if path.is_dir():
@@ -74,6 +79,8 @@ def read_header(path: Path) -> Header:
         raise InvalidCheckpointError(
             f"{path} cannot be read ({failure.strerror or failure}). Change the path."
         ) from None
+    if SEAL in metadata and metadata[SEAL] != _digest_of(path):
+        raise InvalidCheckpointError(f"{path} is damaged: its digest does not match its content. Write it again.")
     tensors = {}
     for name, (kind, shape) in kinds.items():
         stop = start + _num_bytes(kind, shape)
@@ -101,13 +108,37 @@ def read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]
 
 
 def write_safetensors(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
-    """Write a file atomically. Raises: OutputError where it cannot be written."""
+    """Write a file, whole or not at all, with a digest of its content. Raises: OutputError where it cannot be."""
     with whole(Path(path)) as temporary:
         dense = {name: np.ascontiguousarray(array).reshape(np.shape(array)) for name, array in arrays.items()}
         try:
             save_file(dense, temporary, dict(metadata))
+            save_file(dense, temporary, {**metadata, SEAL: _digest_of(temporary)})
         except SafetensorError as failure:
             raise OSError(str(failure)) from None
+
+
+def read_kept(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a file that `write_kept` wrote. Raises: InvalidCheckpointError for another or a damaged one."""
+    arrays, metadata = read_safetensors(path)
+    if SEAL not in metadata or metadata.get(_NAME) != path.stem:
+        raise InvalidCheckpointError(f"{path} is damaged: it is not what was kept under its name.")
+    return arrays
+
+
+def write_kept(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
+    """As `write_safetensors`, with the file's name in it. Raises: OutputError where it cannot be written."""
+    write_safetensors(path, arrays, {**metadata, _NAME: path.stem})
+
+
+def _digest_of(path: Path) -> str:
+    """A digest of a file's tensors and metadata, itself apart."""
+    with path.open("rb") as file:
+        tensors = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        metadata = tensors.pop("__metadata__", {})
+        metadata.pop(SEAL, None)
+        begun = hashlib.sha256(digest({"tensors": tensors, "metadata": metadata}).encode())
+        return hashlib.file_digest(file, lambda: begun).hexdigest()
 
 
 _PARTS = {"layer": r"\d+", "expert": r"\d+", "name": r".+"}
@@ -440,7 +471,8 @@ def _write_folder(out: Path, found: ExpertTensors, plans: dict[str, list[_Planne
 
 
 def _write_file(out: Path, header: Header, plan: list[_Planned], shares: np.ndarray) -> None:
-    entries: dict[str, object] = {"__metadata__": header.metadata} if header.metadata else {}
+    metadata = {name: text for name, text in header.metadata.items() if name not in (SEAL, _NAME)}
+    entries: dict[str, object] = {"__metadata__": metadata} if metadata else {}
     end = 0
     for tensor in plan:
         first = tensor.sources[0]

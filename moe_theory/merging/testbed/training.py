@@ -4,6 +4,7 @@ Training starts with a dense transformer on all tasks, whose copies then become 
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
 import sys
@@ -20,15 +21,20 @@ from jaxtyping import Array, Float, Int, Key
 from moe_theory.core.errors import OutputError
 from moe_theory.core.random import root_key
 from moe_theory.merging.testbed import transformer
-from moe_theory.merging.testbed.checkpoint import InvalidCheckpointError, read_safetensors, write_safetensors
+from moe_theory.merging.testbed.checkpoint import (
+    InvalidCheckpointError,
+    read_kept,
+    read_safetensors,
+    write_kept,
+    write_safetensors,
+)
 from moe_theory.merging.testbed.tasks import TRAIN, Examples, Setting, Tasks, examples, tasks_of
 from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Model, MoE, Norm
 from moe_theory.runs.files import user_cache
+from moe_theory.runs.fingerprint import code_digest
+from moe_theory.runs.provenance import fingerprint
 
 PATTERN = "layers.{layer}.experts.{expert}.{name}"  # of the experts' tensors
-# What decides the trained weights besides the setting.
-SOURCES = ("../../core/digits.py", "tasks.py", "training.py", "transformer.py")
-_DIGEST = "sha256"  # of the arrays, among the metadata
 
 
 Progress = Callable[[str], None]
@@ -64,15 +70,12 @@ def trained(setting: Setting, progress: Progress = tell, folder: Path | None = N
     path = (cache_folder() if folder is None else Path(folder)) / f"{_name(setting)}.safetensors"
     if path.exists():
         try:
-            arrays, metadata = read_safetensors(path)
-            if metadata.get(_DIGEST) != _digest(arrays):
-                raise InvalidCheckpointError(f"{path} is damaged: its arrays are not those that were written.")
-            return _model(path, arrays)
+            return _model(path, read_kept(path))
         except InvalidCheckpointError as failure:
             progress(f"training again: {failure}")
     model = train(setting, progress)
     try:
-        save_model(path, model, {"setting": json.dumps(dataclasses.asdict(setting))})
+        write_kept(path, arrays_of(model), {"setting": json.dumps(dataclasses.asdict(setting))})
     except OutputError as failure:
         progress(f"the trained model is not kept: {failure}")
     return model
@@ -230,10 +233,9 @@ def model_of(arrays: Mapping[str, np.ndarray]) -> Model:
     return Model(layers=tuple(layers), head_norm=part(Norm, "head_norm."), **rest)
 
 
-def save_model(path: Path, model: Model, metadata: Mapping[str, str] | None = None) -> None:
+def save_model(path: Path, model: Model) -> None:
     """Write a model as a checkpoint with experts by `PATTERN`. Raises: OutputError."""
-    arrays = arrays_of(model)
-    write_safetensors(path, arrays, {**(metadata or {}), _DIGEST: _digest(arrays)})
+    write_safetensors(path, arrays_of(model), {})
 
 
 def load_model(path: Path) -> Model:
@@ -259,15 +261,11 @@ def _model(path: Path, arrays: Mapping[str, np.ndarray]) -> Model:
 
 def _name(setting: Setting) -> str:
     """A hash of what decides the weights."""
-    digest = hashlib.sha256(json.dumps(dataclasses.asdict(setting), sort_keys=True).encode())
-    for name in SOURCES:
-        digest.update((Path(__file__).parent / name).read_bytes())
+    decisive = [dataclasses.asdict(setting), fingerprint(_code())]
+    digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode())
     return f"{setting.tasks}-{digest.hexdigest()[:20]}"
 
 
-def _digest(arrays: Mapping[str, np.ndarray]) -> str:
-    digest = hashlib.sha256()
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.dtype} {array.shape}\n".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+@functools.cache
+def _code() -> str:
+    return code_digest(fit)

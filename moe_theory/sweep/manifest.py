@@ -1,0 +1,77 @@
+"""The records in a sweep's folder. They are for readers: no number depends on them.
+
+| path | what it is |
+| --- | --- |
+| `manifest.json` | the specification that the folder was last run for, and the fingerprint of its machines |
+| `runs/*.json` | who ran it when with what: a file each, so that no run waits for another one |
+"""
+
+import contextlib
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from moe_theory.core.errors import InvalidRunError, OutputError
+from moe_theory.runs.files import read_json, sealed, unsealed, write_text
+
+SCHEMA = "moe-theory/sweep/2"
+MANIFEST = "manifest.json"
+WAY_OUT = "name a folder that you may write to, with room in it"
+_RUNS = "runs"
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest, with all `runs`, the first one first. Raises: InvalidRunError where there is none, or one that is
+    damaged or of another version.
+    """
+    path = folder / MANIFEST
+    require_version(folder)
+    try:
+        manifest = unsealed(path.read_bytes())
+    except FileNotFoundError:
+        raise InvalidRunError(f"{folder} holds no sweep: there is no {MANIFEST} in it. Name another folder.") from None
+    except (OSError, ValueError) as failure:
+        raise InvalidRunError(
+            f"{path} cannot be read ({failure}): run the sweep again, which computes nothing twice."
+        ) from None
+    if manifest.get("schema") != SCHEMA:
+        raise InvalidRunError(f"{path} is no manifest of a sweep ({SCHEMA}). Name another folder.")
+    return manifest | {"runs": _runs(folder)}
+
+
+def require_version(folder: Path) -> None:
+    """Raise InvalidRunError for the folder of a sweep that another version of this package ran."""
+    try:
+        manifest = read_json(folder / MANIFEST)
+    except (OSError, ValueError):  # there is none, or a damaged one
+        return
+    schema = manifest.get("schema") if isinstance(manifest, dict) else None
+    if schema != SCHEMA and str(schema).startswith(SCHEMA[:-1]):
+        raise InvalidRunError(
+            f"{folder} holds a sweep of another version ({schema}, not {SCHEMA}), whose chunks this one cannot use. "
+            "Name another folder, or delete this one."
+        )
+
+
+@contextlib.contextmanager
+def recorded(folder: Path, specification: Mapping[str, Any], fingerprint: Mapping[str, str], run: dict) -> Iterator:
+    """Record a run when it begins, and again when it ends with what `run` has become. Raises: OutputError."""
+    manifest = {"schema": SCHEMA, "specification": specification, "fingerprint": dict(fingerprint)}
+    write_text(folder / MANIFEST, sealed(manifest), WAY_OUT)
+    path = folder / _RUNS / f"{run['started'].replace(':', '')}-{uuid.uuid4().hex[:8]}.json"
+    write_text(path, sealed(run), WAY_OUT)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OutputError):  # a full disk is told by whatever met it first
+            write_text(path, sealed(run), WAY_OUT)
+
+
+def _runs(folder: Path) -> list[dict[str, Any]]:
+    """The runs whose records are whole."""
+    found = []
+    for path in sorted((folder / _RUNS).glob("*.json")):
+        with contextlib.suppress(OSError, ValueError):
+            found.append(unsealed(path.read_bytes()))
+    return found
