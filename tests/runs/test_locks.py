@@ -13,8 +13,11 @@ from moe_theory.core.errors import InvalidRunError
 from moe_theory.runs.files import pack
 from moe_theory.runs.locks import Holder, held_by
 from moe_theory.runs.store import Store
+from moe_theory.sweep import results
 
 TASK, FORKS, LIMIT = {"first": 0}, 60, 60  # the limit in seconds: a child that hangs fails, and does not hang the suite
+
+FORK_WARNINGS = "ignore:.*fork"  # of JAX and of Python: they are what is tested
 
 
 @pytest.fixture
@@ -41,6 +44,7 @@ def all_fine(children):
     return [os.waitpid(child, 0)[1] for child in children] == [0] * len(children)
 
 
+@pytest.mark.filterwarnings(FORK_WARNINGS)
 def test_one_thread_or_process_has_a_name_and_says_so(store):
     assert store.claim("a")
     assert not Store(store.folder).claim("a")
@@ -75,7 +79,14 @@ def test_holders_are_told_by_process(store):
         assert store.holder("a") is None
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")
+@pytest.mark.filterwarnings(FORK_WARNINGS)
+def test_a_forked_child_reads_what_a_thread_of_its_parent_was_reading():
+    cache = results._Cache(100)
+    with cache._lock:
+        assert all_fine([in_child(lambda: cache.get("cell", lambda: 1))])
+
+
+@pytest.mark.filterwarnings(FORK_WARNINGS)
 def test_forked_children_do_not_wait_for_threads_that_they_do_not_have(store):
     """The parent's threads claim and write all the while; a child keeps what is its own, and is told what it cannot."""
     mt.root_key(0)  # JAX is used
