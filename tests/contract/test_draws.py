@@ -103,17 +103,16 @@ def at(place: int, batch: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf[..., place], batch)
 
 
-every_system = pytest.mark.parametrize("dims", [DIMS, EDGE_DIMS], ids=["continual", "edge"])
-
-
-@every_system
+@pytest.mark.parametrize("dims", [DIMS, EDGE_DIMS], ids=["continual", "edge"])
 def test_a_replicate_draws_the_same_alone_and_in_a_batch(dims: Any) -> None:
     """Would catch draws that hang on the batch or on how it was compiled; to the bit."""
     assert_same(at(int(np.flatnonzero(names(dims) == REPLICATE)[0]), many(dims)), alone(dims))
 
 
 @pytest.mark.usefixtures("compiled_for_users")
-@every_system
+@pytest.mark.parametrize(
+    "dims", [pytest.param(DIMS, id="continual"), pytest.param(EDGE_DIMS, id="edge", marks=pytest.mark.thorough)]
+)
 def test_draws_are_the_same_however_users_programs_round(dims: Any) -> None:
     """Would catch draws that hang on the place in a batch, and sums that XLA joins in one batch and not in another,
     when it optimises in full; to the bit."""
@@ -267,8 +266,8 @@ def newest(state: edge.State, info: edge.Info) -> Newest:
 
 @pytest.mark.parametrize(
     "policies",
-    [("adaptive", "uniform"), pytest.param(tuple(edge.policies.POLICIES), marks=pytest.mark.thorough)],
-    ids=["two", "all"],
+    [("adaptive",), pytest.param(tuple(edge.policies.POLICIES), marks=pytest.mark.thorough)],
+    ids=["one", "all"],
 )
 def test_every_policy_meets_the_same_arrivals(policies: tuple[str, ...]) -> None:
     """Would catch a comparison of policies on different tasks, delays or servers."""

@@ -41,7 +41,10 @@ def rounds_from(case: Case) -> Any:
     return jax.jit(run)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case.name, marks=[pytest.mark.thorough] * case.name.startswith("deep")) for case in CASES],
+)
 def test_a_state_that_is_no_number_gives_no_number(case):
     """Would catch a NaN gate that sends every task nowhere, or to the first expert, under an error that looks sound."""
     run = rounds_from(case)

@@ -156,7 +156,7 @@ COMPILED = [
         case,
         x64,
         id=f"{case.name}-{'float64' if x64 else 'float32'}",
-        marks=[pytest.mark.thorough] * (x64 or case.name == "deep-continual"),
+        marks=[pytest.mark.thorough] * (x64 or case.name not in ("continual", "edge")),
     )
     for case in CASES
     for x64 in (False, True)
