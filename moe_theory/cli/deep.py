@@ -166,7 +166,7 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
     summary, report = summarize(plan, made), judged(plan, made)
     paths = _write(plan, made, summary, report, folder)
     if as_json:
-        print_json(pages.to_json(plan, summary, report.verdicts, paths))
+        click.echo(paths[1].read_text(), nl=False)
         return
     _show(summary, report, console)
     print_lines(console, *log.lines(), *(f"wrote {path}" for path in paths))

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from moe_theory.cli.options import examples, json_option, module_option, out_option, seed_option
-from moe_theory.cli.output import command_line, open_console, print_json, print_lines
+from moe_theory.cli.output import command_line, open_console, print_lines
 
 
 @click.command(epilog=examples("moe-theory explore continual.lemma-4 --over noise_scale=0.05..0.2 --points 2"))
@@ -59,6 +59,6 @@ def explore(claim: str, module: Path | None, out: Path, as_json: bool, **asked: 
         found = carry_out_search(plan, progress=progress, on_point=judged.append, command=command_line())
     paths = exploration.write_exploration(found, folder)
     if as_json:
-        print_json(found.to_json())
+        click.echo(paths[2].read_text(), nl=False)
     else:
         print_lines(console, *found.summary(), *found.failures(), found.assurance(), *paths)

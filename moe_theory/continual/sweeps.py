@@ -39,5 +39,4 @@ SWEEPABLE = Sweepable(
         Observable("gate_probabilities", "softmax pi_m", lambda state, info: info.gate_probabilities, EXPERTS),
     ),
     default_observables=("forgetting", "generalization_error"),
-    sources=("core", "continual"),
 )

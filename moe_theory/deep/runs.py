@@ -43,13 +43,13 @@ from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
 from moe_theory.deep.tasks import Pool, on_device, pool_of
 from moe_theory.runs import Run
 from moe_theory.runs.files import pack
+from moe_theory.runs.fingerprint import code_digest
 from moe_theory.runs.locks import held_by
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.runs.store import Store
 from moe_theory.verify.claim import ReadingLike, Runs
 
 EVERY = 10  # rounds between checkpoints
-SOURCES = ("core", "continual", "edge", "deep")  # folders of the code that determines the numbers
 # Parameters that a paper's system ignores.
 WITHOUT_EFFECT = {
     CONTINUAL: Params._fields[Params._fields.index("policy") :],
@@ -351,8 +351,15 @@ def _common_key(plan: Plan) -> dict[str, Any]:
         "seed": plan.seed,
         "every": plan.every,
         "x64": is_x64(),
-        "fingerprint": fingerprint(*SOURCES),
+        "fingerprint": fingerprint(_code(paper_of(plan.preset))),
     }
+
+
+@functools.cache
+def _code(paper: Any) -> str:
+    """A digest of what determines the numbers of a paper's runs."""
+    draws = (root_key, replicate_keys, step_key, pool_of, on_device)
+    return code_digest(paper.system, paper.begin, paper.Info, draws, engine.run, observe_info)
 
 
 def _task(common: Mapping[str, Any], cell: str, replicate: int, params: Params) -> dict[str, Any]:

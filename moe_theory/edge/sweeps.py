@@ -44,5 +44,4 @@ SWEEPABLE = Sweepable(
         Observable("gate_outputs", "h_m without the perturbation", lambda state, info: info.gate_outputs, EXPERTS),
     ),
     default_observables=("generalization_error", "dropped"),
-    sources=("core", "edge"),
 )

@@ -26,5 +26,4 @@ SWEEPABLE = Sweepable(
         ),
     ),
     default_observables=("gap", "empirical_risk"),
-    sources=("core", "generalization"),
 )

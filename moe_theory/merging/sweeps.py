@@ -50,5 +50,4 @@ SWEEPABLE = Sweepable(
         Observable("weights", "x_t", lambda state, info: info.pick.weights, EXPERTS),
     ),
     default_observables=("regret", "mean_value"),
-    sources=("core", "merging"),
 )

@@ -24,7 +24,7 @@ import threading
 import types
 import typing
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,16 +41,19 @@ DECLARATIVE = frozenset(
     "__weakref__ __firstlineno__ __static_attributes__ __orig_bases__ __parameters__ __type_params__ "
     "__classdictcell__ _abc_impl".split()
 )
+# Of a named tuple, what follows from its fields and their defaults.
+MADE_OF_FIELDS = frozenset("__new__ _make _replace __replace__ __repr__ _asdict __getnewargs__".split())
 # Whose wrappers refuse calls and change none.
 CHECKERS = ("jaxtyping", "beartype")
 # Objects without a value, or whose value is only kept for speed.
-VALUELESS = (type(threading.Lock()), type(threading.RLock()), threading.local, threading.Event, logging.Logger)
+VALUELESS = (type(threading.Lock()), type(threading.RLock()), threading.local)
+VALUELESS += (threading.Condition, threading.Event, threading.Semaphore, logging.Logger)
 VALUELESS += (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
 # What finds code by a name that is not in the code that calls it.
 BY_NAME = (eval, exec, globals, __import__, importlib.import_module, pkgutil.resolve_name, sys.modules)
 CACHED = type(functools.cache(len))
-
-Parts = Mapping[type, Callable[[Any], Any]]
+# A method by which objects say what counts of them, in place of their type and all that they hold.
+OWN = "__fingerprint__"
 
 
 def code_digest(*roots: Any) -> str:
@@ -69,51 +72,49 @@ def code_digest(*roots: Any) -> str:
 
 
 class Digests:
-    """Digests of objects that share what they reach. Each is read once: a change of it after that is not noticed.
+    """Digests of objects that share what they reach. Each is read once: a change of it after that is not noticed."""
 
-    Args:
-        parts: what counts of objects of these types, in place of the type and all they hold.
-    """
-
-    def __init__(self, parts: Parts | None = None) -> None:
-        self._parts = dict(parts or {})
+    def __init__(self) -> None:
         self._nodes: dict[int, _Node] = {}
 
     def of(self, *roots: Any) -> str:
         """As `code_digest`."""
-        digest, numbers = hashlib.sha256(), {}
-        waiting = list(roots[::-1])
+        texts, numbers = [], {}
+        waiting = [self._node(each) for each in roots[::-1]]
         while waiting:
-            each = waiting.pop()
-            node = self._node(each)
+            node = waiting.pop()
+            if node in numbers:  # a cycle, or known already
+                texts.append(b"#%d" % numbers[node])
+                continue
             if node.children:
-                if id(each) in numbers:  # a cycle, or known already
-                    digest.update(b"#%d" % numbers[id(each)])
-                    continue
-                numbers[id(each)] = len(numbers)
-            digest.update(node.text)
-            waiting.extend(node.children[::-1])
-        return digest.hexdigest()
+                numbers[node] = len(numbers)
+                if not node.nodes:
+                    node.nodes = [self._node(each) for each in node.children[::-1]]
+                waiting.extend(node.nodes)
+            texts.append(node.text)
+        return hashlib.sha256(b"".join(texts)).hexdigest()
 
     def _node(self, each: Any) -> "_Node":
-        if id(each) in self._nodes:
-            return self._nodes[id(each)]
-        text = _atom(each)
-        if text is not None:
-            return _Node(text, (), None)
-        kind, *members = self._members(each)
-        texts = [_atom(member) for member in members]
-        children = tuple(member for member, text in zip(members, texts, strict=True) if text is None)
-        # Of each child its place: what it is follows.
-        text = b"(%s %s)" % (kind.encode(), b" ".join(b"@" if text is None else text for text in texts))
-        node = self._nodes[id(each)] = _Node(text, children, each)
+        node = self._nodes.get(id(each))
+        if node is None:
+            text = _atom(each)
+            if text is not None:
+                return _Node(text, (), None)
+            kind, *members = self._members(each)
+            texts = [_atom(member) for member in members]
+            children = tuple(member for member, text in zip(members, texts, strict=True) if text is None)
+            # Of each child its place: what it is follows.
+            text = b"(%s %s)" % (kind.encode(), b" ".join(b"@" if text is None else text for text in texts))
+            node = self._nodes[id(each)] = _Node(text, children, each)
         return node
 
     def _members(self, each: Any) -> Sequence[Any]:
         """A word for an object's kind, and what tells it from others of that kind."""
         kind = type(each)
-        if kind in self._parts:
-            return ("parts", self._parts[kind](each))
+        if each is code_digest or each is Digests:  # of what it is asked for, whoever asks counts
+            return ("digest",)
+        if hasattr(kind, OWN):
+            return ("parts", getattr(kind, OWN)(each))
         if kind in (list, tuple):
             return (kind.__name__, *each)
         if kind in (dict, types.MappingProxyType):
@@ -164,8 +165,8 @@ class Digests:
         code = _read(function.__code__)
         named = [_resolved(chain, function.__globals__) for chain in code.chains]
         named += [value for each in code.imports for value in _imported(each, function.__globals__)]
-        if any(value is other for value in named for other in BY_NAME):
-            named.append(_sources(home))
+        if any(_finds_by_name(value) for value in named):
+            named = [*(value for value in named if not _finds_by_name(value)), _sources(home)]
         defaults = (function.__defaults__, function.__kwdefaults__)
         return ("function", function.__name__, code.text, *defaults, *cells, own, *named)
 
@@ -178,10 +179,13 @@ class Digests:
         return b"", name if name[-2:] != ".." else self.of(each)
 
 
-class _Node(NamedTuple):
-    text: bytes  # what tells it apart by itself
-    children: tuple[Any, ...]  # what else counts of it
-    kept: Any  # the object, so that no other one has its id
+class _Node:
+    """An object as it was read: what tells it apart by itself, and what else counts of it."""
+
+    def __init__(self, text: bytes, children: tuple[Any, ...], kept: Any) -> None:
+        self.text, self.children = text, children
+        self.nodes: list[_Node] = []  # of the children, the last one first, once they are read
+        self.kept = kept  # so that no other object has its id
 
 
 def _atom(each: Any) -> bytes | None:
@@ -282,9 +286,13 @@ def _resolved(chain: Sequence[str], namespace: Mapping[str, Any]) -> Any:
         home, value = value.__name__, getattr(value, name, _Missing)
         if value is _Missing:
             return ("missing", home, *chain[place:])
-        if not isinstance(value, types.ModuleType) and not any(value is each for each in BY_NAME) and _library(home):
+        if not isinstance(value, types.ModuleType) and not _finds_by_name(value) and _library(home):
             return ("library", _library(home), home, name)
     return value
+
+
+def _finds_by_name(value: Any) -> bool:
+    return any(value is each for each in BY_NAME)
 
 
 class _Missing:
@@ -346,13 +354,12 @@ def _jitted(each: Any) -> Sequence[Any]:
 
 
 def _class(each: type) -> Sequence[Any]:
-    if each.__module__.partition(".")[0] in CHECKERS:
+    if str(each.__module__).partition(".")[0] in CHECKERS:
         return ("library", each.__module__, each.__qualname__)
-    descriptors = (type(_Node.text), types.MemberDescriptorType, types.GetSetDescriptorType)
+    left_out = DECLARATIVE | (MADE_OF_FIELDS if hasattr(each, "_fields") and tuple in each.__bases__ else set())
+    descriptors = (type(_Code.text), types.MemberDescriptorType, types.GetSetDescriptorType)
     own = {
-        name: value
-        for name, value in vars(each).items()
-        if name not in DECLARATIVE and not isinstance(value, descriptors)
+        name: value for name, value in vars(each).items() if name not in left_out and not isinstance(value, descriptors)
     }
     hints = {}
     with contextlib.suppress(Exception):  # a hint may name what is not there

@@ -1,8 +1,7 @@
-"""What numbers depend on besides the request: versions, source code, processor, compiler flags."""
+"""What numbers depend on besides the request and the code: versions, processor, compiler flags."""
 
 import datetime
 import functools
-import hashlib
 import os
 import platform
 from importlib import metadata
@@ -32,16 +31,16 @@ NEUTRAL_FLAGS = ("--xla_force_host_platform_device_count", "--xla_dump")  # XLA'
 INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors can be made to compute alike
 
 
-def fingerprint(*folders: str) -> dict[str, str]:
-    """What decides the numbers that code in these folders of the package computes on this machine, inputs apart."""
-    known = versions()
+def fingerprint(code: str = "") -> dict[str, str]:
+    """What decides the numbers that code of this digest (`runs.fingerprint`) computes on this machine, inputs apart."""
+    known, options = versions(), jax.config.values
     return {
         **{name: known[name] for name in ("moe-theory", "jax", "jaxlib", "optax")},
-        "source": source_digest(*folders)[:16],
+        "code": code[:16],
         "backend": backend(),
         "processor": _processor(),
         "configuration": ", ".join(
-            [*(f"{option}={jax.config.values.get(option)}" for option in DECISIVE_OPTIONS), *_compiler_flags()]
+            [*(f"{option}={options.get(option)}" for option in DECISIVE_OPTIONS), *_compiler_flags()]
         ),
     }
 
@@ -65,21 +64,6 @@ def is_x64() -> bool:
 
 def backend() -> str:
     return jax.default_backend()
-
-
-@functools.cache
-def source_digest(*folders: str) -> str:
-    """A digest of source files: of folders such as "core", or files and folders outside the package by their paths;
-    of the whole package unless given."""
-    root = Path(moe_theory.__file__).parent
-    given = [root / folder for folder in folders]
-    named = (path for each in given for path in ([each] if each.is_file() else each.glob("*.py")))
-    paths = named if folders else root.rglob("*.py")
-    digest = hashlib.sha256()
-    for path in sorted(paths):
-        digest.update(str(path).removeprefix(f"{root}/").encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 @functools.cache

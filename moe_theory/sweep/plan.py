@@ -127,7 +127,7 @@ def chunk_name(task: Task) -> str:
 
 def fingerprint(system: str) -> dict[str, str]:
     """What decides numbers besides a task, on the machine where this runs."""
-    return provenance.fingerprint(*sweepable(system).sources)
+    return provenance.fingerprint(sweepable(system).code)
 
 
 def program_of(task: Task) -> Hashable:

@@ -15,6 +15,8 @@ from moe_theory.core import constraints
 from moe_theory.core.errors import unknown_name
 from moe_theory.core.papers import Reading, all_papers, find_paper, paper_names
 from moe_theory.core.system import Info, Observe, State, System
+from moe_theory.runs.cells import compute_chunk
+from moe_theory.runs.fingerprint import code_digest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,13 +40,19 @@ class Sweepable:
     build: Callable[..., System]  # (dims, **choices) -> the same object for equal arguments
     observables: Mapping[str, Observable]
     default_observables: tuple[str, ...]
-    sources: tuple[str, ...]  # that decide the numbers: folders of the package, or paths of other files and folders
     # Sizes unless given; `max_experts` is the largest num_experts of the grid.
     default_dims: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     # Static choices, such as a policy, by their names; the first is the default.
     choices: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     # (dims, params): raises InvalidParamsError.
     check: Callable[[Any, Any], Any] = lambda dims, params: constraints.check(params, dims)
+
+    @functools.cached_property
+    def code(self) -> str:
+        """A digest of what decides the numbers of its runs besides a task."""
+        params = type(self.readings[self.default_reading].defaults)
+        reads = {name: each.read for name, each in self.observables.items()}
+        return code_digest(self.build, self.dims, params, self.choices, reads, compute_chunk)
 
     @property
     def default_reading(self) -> str:

@@ -94,6 +94,10 @@ class Experiment:
     def __hash__(self) -> int:
         return id(self)
 
+    def __fingerprint__(self) -> Any:
+        kept = {"stored": self.stored and self.stored.digest}
+        return {**vars(self), **kept}, Experiment.cells_under, Experiment.over, Experiment.at, Experiment.together
+
     def system_of(self, cell: str) -> System:
         """The system that a cell runs."""
         return self.systems.get(cell, self.system)
@@ -202,6 +206,9 @@ class Selection:
     labels: tuple[str, ...] | None = None  # of the components
     abscissa: tuple[float, ...] | None = None
     is_joint: bool = False
+
+    def __fingerprint__(self) -> Any:
+        return Selection, self.cells, self.labels, self.is_joint
 
     def __post_init__(self) -> None:
         if self.cells == ():

@@ -1,11 +1,9 @@
 """Evidence: runs of an experiment, the samples that claims take from them, and samples kept on disk."""
 
-import ast
-import functools
 import glob
 import hashlib
 import re
-import sys
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,15 +13,17 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-import moe_theory
 from moe_theory.core.errors import DamagedChunkError, InvalidClaimError, InvalidRunError, MissingChunkError
 from moe_theory.runs import Cell, Progress, replicate_rounds, run_cells
+from moe_theory.runs.cells import chunk_of, compute_chunk
 from moe_theory.runs.files import pack
+from moe_theory.runs.fingerprint import Digests
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.runs.store import Store
-from moe_theory.verify.claim import Claim, Experiment, ReadingLike, Runs, require_replicates_last
+from moe_theory.verify.claim import LIMITS, Claim, Experiment, ReadingLike, Runs, require_replicates_last
 
-SHOWN_BY = {"cli", "report", "tour"}  # folders of the package that decide no numbers
+EXPONENTS = {"rate", "limit_rate"}  # kinds of claims whose prediction is one number for all components
+EVENTS = {"probability", "counterexample", "limit_probability"}  # whose components happen or do not
 
 
 def take_runs(
@@ -51,11 +51,13 @@ def take_runs(
 
 
 class Samples(NamedTuple):
-    """What a verdict is made from, in float64: one row a replicate, one column a component."""
+    """What is measured for a claim, in float64: one row a replicate, one column a component. What its kind, its side
+    and its margin make of that is for judgements.
+    """
 
     observed: Float[np.ndarray, "B V"]
-    predicted: Float[np.ndarray, "B V"]  # of a rate (B, 1), its exponent
-    allowed: Float[np.ndarray, "B V"]  # the margin in the difference's own unit
+    predicted: Float[np.ndarray, "B V"] | None = None  # of a rate (B, 1), its exponent
+    scale: Float[np.ndarray, "B V"] | None = None  # what the margin is a fraction of
     trivial: Float[np.ndarray, "B V"] | None = None  # the bound that holds anyway
 
     @property
@@ -80,15 +82,8 @@ class Samples(NamedTuple):
                 f"observe gave {self.observed.shape[1]} components, and {earlier.observed.shape[1]} for the "
                 "replicates before"
             )
-        trivial = None
-        if earlier.trivial is not None and self.trivial is not None:
-            trivial = np.concatenate([earlier.trivial, self.trivial])
-        return Samples(
-            np.concatenate([earlier.observed, self.observed]),
-            np.concatenate([earlier.predicted, self.predicted]),
-            np.concatenate([earlier.allowed, self.allowed]),
-            trivial,
-        )
+        pairs = zip(earlier, self, strict=True)
+        return Samples(*(None if now is None else np.concatenate([before, now]) for before, now in pairs))
 
 
 def failed_hypotheses(claim: Claim, runs: Runs) -> list[str]:
@@ -98,28 +93,26 @@ def failed_hypotheses(claim: Claim, runs: Runs) -> list[str]:
 def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     """The samples of a batch of replicates. Raises: InvalidClaimError for shapes or values that cannot be judged."""
     observed = _observed(claim, runs, num_replicates)
-    if claim.kind == "identity":
-        return Samples(observed, np.zeros_like(observed), np.full_like(observed, claim.margin))
     if claim.abscissa is not None and len(claim.abscissa) != observed.shape[1]:
         raise InvalidClaimError(f"{len(claim.abscissa)} grid points for {observed.shape[1]} components")
-    if claim.kind in {"rate", "limit_rate"}:
-        exponent = _broadcast(claim, "predict", _call(claim.predict, None, runs), observed[:, :1])
-        return Samples(observed, exponent, np.full_like(exponent, claim.margin))
-    is_limit = claim.kind == "limit_probability"
-    limit = float(is_limit and claim.side == "at_least")
-    predicted = _broadcast(claim, "predict", _call(claim.predict, limit, runs), observed)
-    if claim.kind in {"probability", "counterexample", "limit_probability"}:
-        if not np.all((observed == 0) | (observed == 1)):
-            raise InvalidClaimError("observe gave values other than True and False, and an event happens or does not")
-        if is_limit:
-            return Samples(observed, predicted, np.full_like(observed, claim.margin))
-        always = _broadcast(claim, "trivial", _call(claim.trivial, float(claim.side != "at_least"), runs), observed)
-        return Samples(observed, predicted, np.full_like(observed, claim.margin), always)
-    if claim.kind == "limit_ordering":
-        return Samples(observed, predicted, np.full_like(observed, claim.margin))
-    scale = _broadcast(claim, "scale", _call(claim.scale, np.abs(predicted), runs), observed)
-    trivial = None if claim.trivial is None else _broadcast(claim, "trivial", claim.trivial(runs), observed)
-    return Samples(observed, predicted, scale * claim.margin, trivial)
+    like, parts = observed[:, :1] if claim.kind in EXPONENTS else observed, {}
+    for field, name, function in _asked(claim):
+        parts[field] = None if function is None else _broadcast(claim, name, function(runs), like)
+    if claim.kind in EVENTS and not np.all((observed == 0) | (observed == 1)):
+        raise InvalidClaimError("observe gave values other than True and False, and an event happens or does not")
+    return Samples(observed, **parts)
+
+
+def _asked(claim: Claim) -> list[tuple[str, str, Callable[[Runs], Any] | None]]:
+    """What samples of a claim's kind have beside what it observes: field, name and function."""
+    every = (
+        ("predicted", "predict", claim.predict),
+        ("scale", "scale", claim.scale),
+        ("trivial", "trivial", claim.trivial),
+    )
+    taken = {"identity": (), "probability": ("predicted", "trivial"), "counterexample": ("predicted", "trivial")}
+    fields = taken.get(claim.kind, ("predicted",) if claim.kind in {"rate", *LIMITS} else Samples._fields)
+    return [each for each in every if each[0] in fields]
 
 
 def find_overflows(runs: Runs) -> dict[str, str]:
@@ -158,7 +151,7 @@ class Archive:
 
     def __init__(self, folder: Path) -> None:
         """Raises: InvalidRunError for a folder of an earlier version."""
-        self.store = Store(folder, "make room or name another --out")
+        self.store, self._keys = Store(folder, "make room or name another --out"), Keys()
         self.store.remove_leftovers()
         if any(not _CURRENT.search(path.name) for path in folder.glob("*.npz")):
             raise InvalidRunError(
@@ -172,7 +165,7 @@ class Archive:
         """The samples of replicates 0, 1, ... and the components' names; None where there are none that count, for the
         readings `also` too.
         """
-        key = key_of(claim, reading, seed)
+        key = self._keys.of(claim, reading, seed)
         try:
             kept = self.store.read(_name(claim, reading, key), {"key": key})
         except (MissingChunkError, DamagedChunkError):
@@ -199,7 +192,7 @@ class Archive:
         """Write samples over those there are, with the other readings that they were seen not to depend on; others of
         the same claim and setting go. Raises: OutputError where the folder cannot be written.
         """
-        key, label = key_of(claim, reading, seed), _label(claim, reading)
+        key, label = self._keys.of(claim, reading, seed), _label(claim, reading)
         name = _name(claim, reading, key)
         known = {name: part for name, part in samples._asdict().items() if part is not None}
         # One row for all, where all replicates have the same.
@@ -213,7 +206,7 @@ class Archive:
 
     def name_of(self, claim: Claim, reading: ReadingLike, seed: int) -> str:
         """The name of a claim's samples in the store."""
-        return _name(claim, reading, key_of(claim, reading, seed))
+        return _name(claim, reading, self._keys.of(claim, reading, seed))
 
 
 def clear_samples(folder: Path) -> None:
@@ -233,64 +226,58 @@ def _label(claim: Claim, reading: ReadingLike) -> str:
     return f"{claim.id}@{quote(reading.name, safe=' ,=')}"
 
 
-def key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
-    """A digest of everything that decides a claim's samples: source, parameters, seed, precision, versions."""
-    experiment = claim.experiment
-    own = hashlib.sha256()
-    for path in sources_of(claim):
-        own.update(str(path).encode())
-        own.update(path.read_bytes())
-    cells = {name: reading.params(**overrides) for name, overrides in experiment.cells.items()}
-    stored = "" if experiment.stored is None else experiment.stored.digest
-    parts = (
-        repr(fingerprint(*_shared_sources())),
-        own.hexdigest(),
-        claim.id,
-        repr((claim.kind, claim.margin, claim.side, claim.abscissa)),
-        repr((experiment.name, experiment.dims, experiment.num_rounds, experiment.record_every)),
-        repr(cells),
-        stored,
-        repr((seed, is_x64(), versions())),
-    )
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-def sources_of(claim: Claim) -> list[Path]:
-    """The files beside those that all claims share that a claim's numbers may depend on. Of a claim of this package the
-    file of its statement, and what that imports from its folder; of another one, where any function may decide a
-    sample, the file or the package that declares it, and everything imported from its folder.
+class Keys:
+    """Keys of claims' samples: digests of everything that decides them, which is code, parameters, seed, precision,
+    versions and machine. What they share is read once, so that they are of one verification. Where a function names a
+    value that cannot be told, such as an open file's, no later verification has the same key.
     """
-    home = sys.modules.get(claim.module.partition(".")[0])
-    if home is None or not getattr(home, "__file__", None):
-        return []
-    if claim.module.startswith("moe_theory."):
-        return sorted(_with_neighbours(claim.module, set()))
-    own = Path(str(home.__file__)).resolve()
-    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    imported = {Path(file).resolve() for file in files if file}
-    return sorted({own} | {file for file in imported if file.suffix == ".py" and own.parent in file.parents})
+
+    def __init__(self) -> None:
+        self._digests = Digests()
+        self._known: dict[tuple[int, ...], str] = {}  # by the ids of what they are keys of
+        self._kept: list[Any] = []  # these, so that nothing else has their ids
+
+    def of(self, claim: Claim, reading: ReadingLike, seed: int) -> str:
+        parts = (
+            self._digest(_functions, claim),
+            self._digest(_code, claim.experiment),
+            self._digest(_params, claim.experiment, reading),
+            fingerprint(),
+            versions(),
+            is_x64(),
+            seed,
+        )
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def _digest(self, parts: Callable[..., Any], *of: Any) -> str:
+        place = tuple(map(id, of))
+        if place not in self._known:
+            self._kept.append(of)
+            try:
+                self._known[place] = self._digests.of(parts(*of))
+            except InvalidRunError:
+                self._known[place] = uuid.uuid4().hex
+        return self._known[place]
 
 
-def _with_neighbours(module: str, known: set[Path]) -> set[Path]:
-    """A module's file, and those of the modules of its folder that it imports."""
-    path = Path(str(sys.modules[module].__file__)).resolve()
-    if path not in known:
-        known.add(path)
-        folder = module.rpartition(".")[0]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(folder):
-                for name in (node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)):
-                    if name != folder and name in sys.modules:
-                        _with_neighbours(name, known)
-    return known
+def _functions(claim: Claim) -> Any:
+    functions = [claim.observe, *(function for *_, function in _asked(claim)), claim.labels, claim.hypotheses]
+    return functions, claim.abscissa, claim.kind in EXPONENTS, claim.kind in EVENTS, claim.function is None
 
 
-@functools.cache
-def _shared_sources() -> tuple[str, ...]:
-    """The package's files that may decide any claim's numbers: all but statements, and what only shows results."""
-    root = Path(moe_theory.__file__).parent
-    files = (path.relative_to(root) for path in root.rglob("*.py"))
-    return tuple(sorted(str(path) for path in files if not {"statements", *SHOWN_BY} & set(path.parts[:-1])))
+def _code(experiment: Experiment) -> Any:
+    """What makes an experiment's runs and takes samples of them, but for the parameters."""
+    from moe_theory.verify.interim import SequentialTest  # which takes samples by what is here
+
+    takes = (SequentialTest.extend, collect, failed_hypotheses, labels_of, find_overflows, compute_chunk, chunk_of)
+    run = (experiment.num_rounds, experiment.record_every, experiment.keeps_state, experiment.width)
+    functions = (experiment.observe, experiment.start, experiment.measure)
+    systems = {name: experiment.system_of(name) for name in experiment.cells}
+    return takes, run, functions, systems, experiment.dims, experiment.stored and experiment.stored.digest
+
+
+def _params(experiment: Experiment, reading: ReadingLike) -> Any:
+    return {name: reading.params(**overrides) for name, overrides in experiment.cells.items()}
 
 
 def _call(function: Callable | None, default: Any, *arguments: Any) -> Any:

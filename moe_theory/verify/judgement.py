@@ -30,6 +30,7 @@ from moe_theory.verify.intervals import (
 from moe_theory.verify.verdict import Curve, Look, Status, Verdict
 
 Values = Float[np.ndarray, "B V"]  # a row a replicate, a column a component
+SCALED = {"equality", "upper_bound", "lower_bound", "ordering"}  # kinds whose margin is a fraction of a scale
 MOST_DIGITS = 6  # after the point, in words
 SLOWEST_FALL = 0.05  # exponent of decay below which a probability does not tend to 0: a fifth in two decades
 
@@ -38,6 +39,32 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
     """The verdict `blank`, filled in from a look at these samples at this error, and the look. Raises:
     InvalidClaimError where the samples have no verdict, such as means without a logarithm.
     """
+    return _examine(claim, compared(claim, samples), labels, error, blank)
+
+
+class Compared(NamedTuple):
+    """What a test of a claim compares: its samples, completed by what its kind, its side and its margin say."""
+
+    observed: Values
+    predicted: Values  # of a rate (B, 1), its exponent
+    allowed: Values  # the margin in the difference's own unit
+    trivial: Values | None  # the bound that holds anyway
+
+
+def compared(claim: Claim, samples: Samples) -> Compared:
+    """What is compared of a claim's samples."""
+    observed, predicted, scale, trivial = samples
+    if predicted is None:  # of an identity or a counterexample 0, of a limit what the probability tends to
+        predicted = np.full_like(observed, claim.side == "at_least")
+    allowed = np.full_like(predicted, claim.margin)
+    if claim.kind in SCALED:
+        allowed = (np.abs(predicted) if scale is None else scale) * claim.margin
+    if trivial is None and claim.kind in {"probability", "counterexample"}:
+        trivial = np.full_like(observed, claim.side != "at_least")
+    return Compared(observed, predicted, allowed, trivial)
+
+
+def _examine(claim: Claim, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
     if claim.kind in {"rate", "limit_rate"}:
         return _examine_rate(claim, samples, labels, error, blank)
     if claim.kind == "limit_ordering":
@@ -287,7 +314,7 @@ def _decide(excess: np.ndarray, beyond: np.ndarray) -> Status:
     return Status.SUPPORTED if np.all(excess <= 0) else Status.INCONCLUSIVE
 
 
-def _test(claim: Claim, samples: Samples, error: float) -> Judgement:
+def _test(claim: Claim, samples: Compared, error: float) -> Judgement:
     observed, predicted, allowed, _ = samples
     match claim.kind:
         case "identity":
@@ -310,7 +337,7 @@ def _test(claim: Claim, samples: Samples, error: float) -> Judgement:
 
 
 def _examine_rate(
-    claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict
+    claim: Claim, samples: Compared, labels: list[str], error: float, blank: Verdict
 ) -> tuple[Verdict, Look]:
     """Test the slope over the whole grid and that at its asymptotic end; the curve has the means. An exponent is of a
     limit: a grid that shows it at both supports it, and only the end nearest the limit refutes it. Of a limit itself,
@@ -366,7 +393,7 @@ def _examine_rate(
 
 
 def _examine_limit_ordering(
-    claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict
+    claim: Claim, samples: Compared, labels: list[str], error: float, blank: Verdict
 ) -> tuple[Verdict, Look]:
     """Test the log ratio of the smaller side to the larger at the points of the last decade and a step further; the
     curve has the means.
@@ -403,7 +430,7 @@ def _examine_limit_ordering(
     return verdict, _look(verdict, samples, float(measured[worst]), error)
 
 
-def _vacuous(claim: Claim, samples: Samples, verdict: Verdict, worst: int) -> Verdict:
+def _vacuous(claim: Claim, samples: Compared, verdict: Verdict, worst: int) -> Verdict:
     """VACUOUS in place of SUPPORTED, for a bound that holds anyway."""
     if verdict.status is not Status.SUPPORTED or samples.trivial is None:
         return verdict
@@ -428,9 +455,9 @@ def _numbers(judgement: Judgement) -> dict:
     }
 
 
-def _look(verdict: Verdict, samples: Samples, estimate: float, error: float) -> Look:
+def _look(verdict: Verdict, samples: Compared, estimate: float, error: float) -> Look:
     low, high = verdict.interval
-    return Look(samples.num_replicates, verdict.at, estimate, low, high, error)
+    return Look(len(samples.observed), verdict.at, estimate, low, high, error)
 
 
 def _curve(labels: list[str], *parts: np.ndarray) -> Curve:

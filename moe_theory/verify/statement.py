@@ -36,6 +36,9 @@ class Hypothesis:
     text: str  # "signals are orthogonal"
     holds: Callable[[Any, Run], Any]  # (dims, run) -> bool, or one a replicate
 
+    def __fingerprint__(self) -> Any:
+        return self.holds
+
 
 @dataclasses.dataclass(frozen=True)
 class Criterion:

@@ -38,7 +38,7 @@ def ids(*patterns: str) -> list[str]:
 
 @pytest.mark.parametrize("numbers", [pages.NUMBERS, pages.REPORT_JSON])
 def test_every_verdict_of_a_report_is_there_by_paper(numbers, tmp_path, cited):
-    report = samples.report()
+    report = samples.report(24)  # of every status
     (tmp_path / numbers).write_text(pages.to_json(report))
     document = cited(tmp_path)
     told = [
@@ -59,7 +59,7 @@ def test_every_verdict_of_a_report_is_there_by_paper(numbers, tmp_path, cited):
 
 
 def test_people_get_a_table_a_paragraph_and_bibtex(tmp_path, ran):
-    (tmp_path / pages.NUMBERS).write_text(pages.to_json(samples.report()))
+    (tmp_path / pages.NUMBERS).write_text(pages.to_json(samples.report(24)))
     page = ran("cite", tmp_path).out
     for part in ("Theory on Mixture-of-Experts in Continual Learning", "REFUTED", "% LaTeX", r"moe\_theory", "@misc{"):
         assert part in page

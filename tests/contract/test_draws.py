@@ -1,7 +1,6 @@
-"""A replicate's draws depend on its name alone, and have the distributions that Definition 1 states.
+"""A replicate's draws depend on its name alone. Their laws are in tests/statistical/test_laws.py.
 
-The engine runs a system that only draws and shows what it drew. Levels: every test of a distribution fails a true one
-with probability below LEVEL (Kolmogorov-Smirnov, chi-square), and its seed is fixed.
+The engine runs a system that only draws and shows what it drew.
 """
 
 import functools
@@ -12,14 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
 
 import moe_theory as mt
 from moe_theory import continual, edge
 
 pytestmark = pytest.mark.usefixtures("compiled_to_run")
 
-LEVEL = 1e-7
 ROOT = mt.root_key(7)
 DIMS = continual.Dims(max_experts=10, num_tasks=6, num_features=10, num_samples=6)  # Fig. 2 (Appendix A.2)
 PARAMS = continual.Params(min_strength=0.25, max_strength=1.5, noise_scale=0.3, num_clusters=6)
@@ -147,72 +144,6 @@ def test_replicates_and_rounds_draw_apart() -> None:
     assert len(np.unique(rounds[:, :40], axis=0)) == NUM_ROUNDS
     assert len({tuple(column) for column in drawn.pool.truths.reshape(60, -1).T}) == 512
     assert len({tuple(column) for column in drawn.features.reshape(-1, 512).T}) == 512
-
-
-@functools.cache
-def parts() -> tuple[np.ndarray, ...]:
-    """Task, slot and strength (rounds, 512), and the noise columns (rounds, d, s - 1, 512), found in the features."""
-    drawn = many()
-    signals = np.take_along_axis(drawn.pool.signals[None], drawn.task[:, None, None, :], axis=1)[:, 0]  # (T, d, B)
-    overlaps = np.einsum("tdsb,tdb->tsb", drawn.features, signals)
-    lengths = np.einsum("tdb,tdb->tb", signals, signals)
-    strengths = overlaps / lengths[:, None]
-    left = np.abs(drawn.features - strengths[:, None] * signals[:, :, None]).max(axis=1)  # (T, s, B)
-    slot = left.argmin(axis=1)
-    assert np.take_along_axis(left, slot[:, None], axis=1).max() < 1e-5  # one column is a multiple of the signal
-    assert np.sort(left, axis=1)[:, 1].min() > 1e-4  # and only one
-    strength = np.take_along_axis(strengths, slot[:, None], axis=1)[:, 0]
-    is_noise = np.arange(6)[None, :, None] != slot[:, None]
-    noise = np.moveaxis(drawn.features, 1, -1)[is_noise]
-    return drawn.task, slot, strength, noise
-
-
-def assert_uniform_counts(values: np.ndarray, bound: int) -> None:
-    assert values.min() >= 0
-    assert values.max() < bound
-    assert stats.chisquare(np.bincount(values.ravel(), minlength=bound)).pvalue > LEVEL
-
-
-def test_tasks_and_slots_are_uniform_and_independent() -> None:
-    """Would catch an index that favours an end, never reaches one, or hangs on the other index or the round before."""
-    task, slot, _, _ = parts()
-    assert_uniform_counts(task, 6)
-    assert_uniform_counts(slot, 6)
-    assert_uniform_counts(6 * task + slot, 36)
-    assert_uniform_counts(6 * task[1:] + task[:-1], 36)
-    assert_uniform_counts(6 * task[:, 1:] + task[:, :-1], 36)
-
-
-def test_strengths_are_uniform_above_the_least_up_to_the_most() -> None:
-    """Would catch an interval that is shifted, scaled by the wrong end, or hangs on the task."""
-    task, _, strength, _ = parts()
-    low, high = 0.25, 1.5
-    assert low - 1e-5 < strength.min() < low + 0.01
-    assert high + 1e-5 > strength.max() > high - 0.01
-    assert stats.kstest(strength.ravel(), stats.uniform(low, high - low).cdf).pvalue > LEVEL
-    assert stats.ks_2samp(strength[task < 3], strength[task >= 3]).pvalue > LEVEL
-
-
-def test_perturbations_are_uniform_from_zero_to_lambda() -> None:
-    """Would catch a symmetric perturbation, another scale, or experts that share one."""
-    perturbation = many().perturbation
-    scale = PARAMS.perturbation_scale
-    assert 0 <= perturbation.min() < 0.01 * scale
-    assert np.float32(scale) >= perturbation.max() > 0.99 * scale
-    for expert in range(10):
-        assert stats.kstest(perturbation[:, expert].ravel(), stats.uniform(0, scale).cdf).pvalue > LEVEL
-    assert_uniform_counts(perturbation.argmax(axis=1), 10)
-    for one, other in ((0, 1), (4, 9)):
-        assert stats.pearsonr(perturbation[:, one].ravel(), perturbation[:, other].ravel()).pvalue > LEVEL
-
-
-def test_noise_is_normal_with_the_deviation_sigma_t() -> None:
-    """Would catch a variance for a deviation, a truncated tail, or columns that are correlated."""
-    noise = parts()[3].reshape(-1, 10)
-    assert len(noise) == NUM_ROUNDS * 512 * 5
-    assert stats.kstest(noise.ravel(), stats.norm(0, PARAMS.noise_scale).cdf).pvalue > LEVEL
-    assert stats.pearsonr(noise[:, 0], noise[:, 1]).pvalue > LEVEL
-    assert stats.pearsonr(noise[:-1, 0], noise[1:, 0]).pvalue > LEVEL
 
 
 @pytest.mark.parametrize("low", [0.0, 0.7])

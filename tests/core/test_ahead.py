@@ -1,10 +1,11 @@
 """`split_step`: the parts together are the step, and each holds what it should and nothing that it may not know.
 
 Wherever the parts that go ahead are run here, they are given a state of AHEAD rounds earlier, moved on by `count`, and
-leaves that steps change are spoiled. The parts run operation by operation, as the step does, so toy steps must agree to
-the last bit.
+leaves that steps change are spoiled. Programs are not optimised, or run operation by operation, so toy steps must agree
+to the last bit.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -13,13 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from jax import lax
 
 from moe_theory import continual, edge
 from moe_theory.core.ahead import Split, split_step
 
+quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 KEY = jax.random.key(0)
 PARAMS = (jnp.float32(0.7), {"count": jnp.int32(3)})
 TABLE = np.array([3.0, 1.0, 2.0], np.float32)  # closed over: a constant of the traced program
@@ -48,6 +48,16 @@ def in_parts(split: Split, key: Any, early: Any, state: Any, params: Any) -> Any
     """The step of `state`, from what is known AHEAD rounds before it."""
     early = split.count(early, jnp.int32(AHEAD))
     return split.act(split.prepare(split.draw(key, early, params), early, params), state, params)
+
+
+def assert_parts_are(step: Callable[[Any, Any, Any], Any], split: Split, early: Any, state: Any) -> None:
+    """By one program, in which nothing is optimised: every operation rounds alike wherever it stands."""
+
+    @quickly
+    def both(early, state):
+        return in_parts(split, KEY, early, state, PARAMS), step(KEY, state, PARAMS)
+
+    assert_equal(*both(early, state))
 
 
 class Case(NamedTuple):
@@ -180,22 +190,42 @@ CASES = {
 CHANGING_POOL = {"swapped", "constant-leaf"}
 
 
+@functools.cache
+def results() -> dict[str, list[tuple[Any, Any]]]:
+    """What the parts of every case give, and what its step gives, from two keys and states: by one program."""
+    splits = {name: split_step(case.step, KEY, STATE, PARAMS) for name, case in CASES.items()}  # for another key
+
+    @quickly
+    def both(key, state, params):
+        pairs = {}
+        for name, case in CASES.items():
+            early = spoiled(state)
+            if not is_next(name) or name in CHANGING_POOL:
+                early = early._replace(pool=jnp.full(3, jnp.nan))
+            pairs[name] = in_parts(splits[name], key, early, state, params), case.step(key, state, params)
+        return pairs
+
+    found = []
+    for seed in (1, 2):
+        state = State(STATE.pool / seed, seed * STATE.x, STATE.round + seed)
+        found.append(both(jax.random.key(seed), state, (PARAMS[0] / seed, PARAMS[1])))
+    return {name: [each[name] for each in found] for name in CASES}
+
+
+def is_next(name: str) -> bool:
+    """Whether the first result of a case's step is the next state."""
+    return isinstance(jax.eval_shape(CASES[name].step, KEY, STATE, PARAMS), tuple) and name not in PLAIN_RESULTS
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_the_parts_one_after_another_are_the_step(name: str) -> None:
     """Would catch work done before what it depends on is known, a lost output, a part computed for another key, a split
     that leaves everything, or nothing, to the last part, and a draw that is hashed ahead and hashed again.
     """
     case = CASES[name]
-    split = split_step(case.step, KEY, STATE, PARAMS)  # traced for another key than it is used with
-    is_next = isinstance(jax.eval_shape(case.step, KEY, STATE, PARAMS), tuple) and name not in PLAIN_RESULTS
-    for seed in (1, 2):
-        key = jax.random.key(seed)
-        state = State(STATE.pool / seed, seed * STATE.x, STATE.round + seed)
-        early = spoiled(state)
-        if not is_next or name in CHANGING_POOL:
-            early = early._replace(pool=jnp.full(3, jnp.nan))
-        params = (PARAMS[0] / seed, PARAMS[1])
-        assert_equal(in_parts(split, key, early, state, params), case.step(key, state, params))
+    split = split_step(case.step, KEY, STATE, PARAMS)
+    for actual, expected in results()[name]:
+        assert_equal(actual, expected)
     prepared = shapes_of(split, STATE, PARAMS)[1]
     assert case.num_prepared is None or len(prepared) == case.num_prepared
     whole, parts = jax.make_jaxpr(case.step)(KEY, STATE, PARAMS).jaxpr, programs_of(split, STATE, PARAMS)
@@ -254,7 +284,7 @@ def test_a_round_is_known_ahead_only_where_each_step_adds_one_or_none(name: str)
     assert ("random_bits" in operations(parts.draw)) == is_known
     assert ("random_bits" in operations(parts.act)) != is_known
     early = spoiled(STATE)._replace(round=STATE.round - AHEAD * moves)
-    assert_equal(in_parts(split, KEY, early, STATE, PARAMS), step(KEY, STATE, PARAMS))
+    assert_parts_are(step, split, early, STATE)
     assert int(split.count(STATE, jnp.int32(3)).round) == STATE.round + 3 * is_known * moves
 
 
@@ -280,7 +310,7 @@ def test_counters_of_rounds_are_known_by_any_name(name: str) -> None:
     split = split_step(step, KEY, state, PARAMS)
     assert ("random_bits" in operations(programs_of(split, state, PARAMS).draw)) == is_known
     early = {"count": start - AHEAD, "round": state["round"] - AHEAD, "n": jnp.float32(jnp.nan)}
-    assert_equal(in_parts(split, KEY, early, state, PARAMS), step(KEY, state, PARAMS))
+    assert_parts_are(step, split, early, state)
     moved = split.count(state, jnp.int32(3))
     assert moved["count"].dtype == start.dtype
     assert moved["round"] == 43
@@ -325,7 +355,7 @@ def test_what_is_larger_than_its_sources_is_not_stored(expand: Callable[..., Any
 
     split = split_step(step, KEY, STATE, PARAMS)
     assert sum(value.size for value in shapes_of(split, STATE, PARAMS)[1]) <= 4
-    assert_equal(in_parts(split, KEY, spoiled(STATE), STATE, PARAMS), step(KEY, STATE, PARAMS))
+    assert_parts_are(step, split, spoiled(STATE), STATE)
 
 
 COSTLY = {"random_bits", "random_split", "random_fold_in", "erf_inv", "exp", "log", "log1p", "expm1", "pow", "sort"}
@@ -347,14 +377,13 @@ def test_what_is_costly_is_drawn() -> None:
     assert {"random_bits", "log", "cumsum", "sort"} <= set(operations(parts.draw))
     assert not COSTLY & set(operations(parts.prepare))
     assert not COSTLY & set(operations(parts.act))
-    assert_equal(in_parts(split, KEY, spoiled(STATE), STATE, PARAMS), step(KEY, STATE, PARAMS))
+    assert_parts_are(step, split, spoiled(STATE), STATE)
 
 
 class Real(NamedTuple):
     """A paper's step, and how many numbers a round of it draws."""
 
-    step: Callable[[Any, Any, Any], Any]
-    state: Any
+    system: Any
     params: Any
     num_draws: int
 
@@ -363,12 +392,12 @@ def real_cases() -> dict[str, Callable[[], Real]]:
     def learning(dims, **changes):
         system, params = continual.system(dims), jax.tree.map(jnp.asarray, continual.Params(**changes))
         draws = 3 + dims.num_features * dims.num_samples + dims.max_experts  # task, slot, strength; noise; r
-        return Real(system.step, system.init(jax.random.key(9), params), params, draws)
+        return Real(system, params, draws)
 
     def serving(dims, **changes):
         system, params = edge.system(dims), jax.tree.map(jnp.asarray, edge.Params(**changes))
         draws = 6 + dims.num_features * (1 + dims.num_samples) + 3 * dims.max_experts
-        return Real(system.step, system.init(jax.random.key(9), params), params, draws)
+        return Real(system, params, draws)
 
     return {
         "continual": lambda: learning(continual.Dims(10, 6, 10, 6), num_experts=10),
@@ -387,7 +416,8 @@ def test_a_paper_s_arrivals_do_not_wait_for_its_state(name: str) -> None:
 
     Twice a round's draws is stored, and 20 numbers in the smallest: features, their projections, products with a pool.
     """
-    step, state, params, num_draws = real_cases()[name]()
+    system, params, num_draws = real_cases()[name]()
+    step, state = system.step, jax.eval_shape(system.init, KEY, params)
     split = split_step(step, KEY, state, params)
     drawn, prepared = shapes_of(split, state, params)
     assert sum(value.size for value in drawn) <= num_draws
@@ -409,18 +439,15 @@ def test_a_paper_s_step_is_its_parts(name: str) -> None:
     Without optimisation every operation rounds alike, so the parts agree with the step to the last bit. Everything is
     prepared from the state before the first round, with the round that will be.
     """
-    step, start, params, _ = real_cases()[name]()
+    system, params, _ = real_cases()[name]()
+    step, start = system.step, quickly(system.init)(jax.random.key(9), params)
     split = split_step(step, KEY, start, params)
 
     def parts_of(key, state, params):
         early = start._replace(round=state.round - AHEAD)
         return in_parts(split, key, early, state, params)
 
-    def compiled(function):
-        options = {"xla_backend_optimization_level": 0}
-        return jax.jit(function).lower(KEY, start, params).compile(compiler_options=options)
-
-    whole, parts, state = compiled(step), compiled(parts_of), start
+    whole, parts, state = quickly(step), quickly(parts_of), start
     for time in range(30):
         expected = whole(jax.random.key(time), state, params)
         assert_equal(parts(jax.random.key(time), state, params), expected)
@@ -449,22 +476,16 @@ BINARY = [
 ]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
-@given(
-    steps=st.lists(st.tuples(st.integers(0, 15), st.integers(0, 11), st.integers(0, 11)), min_size=1, max_size=7),
-    changed=st.sets(st.integers(0, 2)),
-    clock=st.sampled_from(list(CLOCKS)),
-    shown=st.sets(st.integers(0, 11), max_size=3),
-)
-def test_random_steps_are_their_parts(steps, changed, clock, shown) -> None:
-    """Would catch a rule that is right for the steps above and wrong where kept, changed and drawn values meet.
+class Three(NamedTuple):
+    leaves: Any
+    round: Any
 
-    The leaves of the state that are not in `changed` pass through; the rest is spoiled for the parts that go ahead.
-    """
 
-    class Three(NamedTuple):
-        leaves: Any
-        round: Any
+def random_step(rng: np.random.Generator) -> tuple[Callable[[Any, Any, Any], Any], Callable[[Three], Three]]:
+    """A step, and what the parts that go ahead may know of a state: leaves that the step passes through."""
+    steps = [(rng.integers(16), *rng.integers(12, size=2)) for _ in range(rng.integers(1, 8))]
+    changed, shown = set(rng.integers(3, size=rng.integers(4))), set(rng.integers(12, size=rng.integers(4)))
+    clock = CLOCKS[rng.choice(list(CLOCKS))]
 
     def step(key, state, params):
         first, second = jax.random.split(key)
@@ -478,16 +499,32 @@ def test_random_steps_are_their_parts(steps, changed, clock, shown) -> None:
             jnp.clip(values[-1 - place] + leaf, -9, 9) if place in changed else leaf
             for place, leaf in enumerate(state.leaves)
         ]
-        time = CLOCKS[clock].after(state.round, state.leaves[0], params)
+        time = clock.after(state.round, state.leaves[0], params)
         return Three(leaves, time), [values[place % len(values)] for place in sorted(shown)]
 
+    def early(state):
+        leaves = [jnp.full(3, jnp.nan) if place in changed else leaf for place, leaf in enumerate(state.leaves)]
+        return Three(leaves, state.round - AHEAD)
+
+    return step, early
+
+
+def test_random_steps_are_their_parts() -> None:
+    """Would catch a rule that is right for the steps above and wrong where kept, changed and drawn values meet."""
+    rng = np.random.default_rng(0)
+    made = [random_step(rng) for _ in range(60)]
     state = Three([STATE.pool, STATE.x, jnp.array([0.5, 0.25, -3.0])], jnp.int32(2))
-    early = Three(
-        [jnp.full(3, jnp.nan) if place in changed else leaf for place, leaf in enumerate(state.leaves)],
-        state.round - AHEAD,
-    )
-    split = split_step(step, KEY, state, PARAMS)
-    assert_equal(in_parts(split, KEY, early, state, PARAMS), step(KEY, state, PARAMS))
+    splits = [split_step(step, KEY, state, PARAMS) for step, _ in made]
+
+    @quickly
+    def both(state):
+        return [
+            (in_parts(split, KEY, early(state), state, PARAMS), step(KEY, state, PARAMS))
+            for split, (step, early) in zip(splits, made, strict=True)
+        ]
+
+    for actual, expected in both(state):
+        assert_equal(actual, expected)
 
 
 class Programs(NamedTuple):

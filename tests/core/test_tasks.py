@@ -1,4 +1,4 @@
-"""Pools and arrivals: their structure here, their distributions in tests/contract/test_draws.py."""
+"""Pools and arrivals: their structure here, their laws in tests/statistical/test_laws.py."""
 
 import functools
 
@@ -10,7 +10,6 @@ from scipy import stats
 
 from moe_theory.core import random, tasks
 
-LEVEL = 1e-7  # probability that a test of a distribution fails a true one; seeds are fixed
 NUM_POOLS = 400
 SCALES = tasks.PoolScales(
     truth_scale=0.5,
@@ -33,24 +32,10 @@ def pools(num_tasks=8, num_features=5, **changes):
     return jax.device_get(draw_pools(num_tasks, num_features, SCALES._replace(**changes)))
 
 
-def assert_normal(values, deviation):
-    assert stats.kstest(np.ravel(values), stats.norm(0, deviation).cdf).pvalue > LEVEL
-
-
 @pytest.mark.parametrize("num_clusters", [1, 3, 7, 8, 50])
 def test_task_n_belongs_to_cluster_n_mod_k(num_clusters):
     """Would catch a traced K that is ignored, or clusters in blocks; K >= N has a cluster for each task."""
     np.testing.assert_array_equal(pools(num_clusters=num_clusters).clusters[0], np.arange(8) % num_clusters)
-
-
-def test_members_spread_around_a_shared_centre():
-    """Would catch a spread that is a variance, shared by the members, or added to nobody."""
-    truths = pools().truths
-    within = truths[:, 0] - truths[:, 3]  # tasks 0 and 3 share cluster 0
-    assert_normal(within, 0.1 * 2**0.5)
-    assert_normal(truths[:, 0] - truths[:, 1], (2 * (0.5**2 + 0.1**2)) ** 0.5)
-    assert_normal(truths[:, 5], (0.5**2 + 0.1**2) ** 0.5)
-    assert stats.pearsonr(within.ravel(), (truths[:, 1] - truths[:, 4]).ravel()).pvalue > LEVEL
 
 
 def test_without_spread_members_are_equal():
@@ -63,16 +48,9 @@ def test_without_spread_members_are_equal():
 
 @pytest.mark.parametrize("num_clusters", [8, 9, 1000])
 def test_tasks_without_clusters_have_no_spread(num_clusters):
-    """Would catch a spread added to clusters of one: N tasks without clusters are N(0, sigma_0)."""
+    """Would catch a spread added to clusters of one."""
     plain = pools(num_clusters=num_clusters, cluster_spread=25.0)
     np.testing.assert_array_equal(plain.truths, pools(num_clusters=8, cluster_spread=0.0).truths)
-    assert_normal(plain.truths, 0.5)
-
-
-def test_sigma_0_is_a_deviation_or_a_variance():
-    """Would catch a reading that is ignored, or a square in place of a root."""
-    assert_normal(pools(num_clusters=8).truths, 0.5)
-    assert_normal(pools(num_clusters=8, scale_is_variance=True).truths, 0.5**0.5)
 
 
 def test_signals_follow_the_truths_or_stand_apart():
@@ -80,8 +58,6 @@ def test_signals_follow_the_truths_or_stand_apart():
     proportional = pools()
     assert np.abs(proportional.signals - 3 * proportional.truths).max() < 1e-5
     apart = pools(independent_signals=True, scale_is_variance=True)
-    assert_normal(apart.signals, 3 * 0.5**0.5)
-    assert stats.pearsonr(apart.signals.ravel(), apart.truths.ravel()).pvalue > LEVEL
     np.testing.assert_array_equal(apart.truths, pools(scale_is_variance=True).truths)
 
 
@@ -137,7 +113,6 @@ def test_uniforms_are_open_and_a_longer_array_begins_with_the_shorter(x64):
         assert long.dtype == dtype
         assert -1 < long.min() < -0.999
         assert 0.999 < long.max() < 1
-        assert stats.kstest(long, stats.uniform(-1, 2).cdf).pvalue > LEVEL
         normals = np.asarray(random.normals(jnp.asarray(long)))
         assert np.abs(normals - stats.norm.ppf((1 + long.astype(float)) / 2)).max() < (1e-10 if x64 else 1e-3)
         ends = np.array([np.nextafter(-1, 0, dtype=dtype), np.nextafter(1, 0, dtype=dtype)])

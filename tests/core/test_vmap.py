@@ -1,15 +1,34 @@
 """The plain engine: catches a JAX that cannot be rewritten and is not noticed, or that ends in an error."""
 
+from typing import Any, NamedTuple
+
 import chex
 import jax
+import jax.numpy as jnp
 import pytest
 
 import moe_theory as mt
-from moe_theory import continual
 from moe_theory.core import engine
 
-SYSTEM = continual.system(continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2))
-PARAMS = continual.Params(num_experts=3)
+
+class State(NamedTuple):
+    """Of a walk with random turns; every paper's system runs by both engines in tests/contract/test_systems.py."""
+
+    place: Any
+    round: Any
+
+
+def init(key, params):
+    return State(jax.random.normal(key, (2,)), jnp.int32(0))
+
+
+def step(key, state, params):
+    jump = params * jax.random.normal(key, (2,))
+    place = jnp.where(jump[0] < 0, state.place[::-1], 0.9 * state.place) + jump
+    return State(place, state.round + 1), jnp.sum(place)
+
+
+SYSTEM = mt.System(init, step)
 
 
 @pytest.fixture
@@ -22,7 +41,7 @@ def later_jax(monkeypatch):
 
 
 def run(**options):
-    return mt.simulate_batch(SYSTEM, mt.root_key(5), 3, PARAMS, num_rounds=5, record_every=2, **options)
+    return mt.simulate_batch(SYSTEM, mt.root_key(5), 3, 0.5, num_rounds=5, record_every=2, **options)
 
 
 def test_records_and_resumed_runs_agree():

@@ -2,6 +2,7 @@
 taken, and programs that are compiled again."""
 
 import dataclasses
+import os
 
 import chex
 import jax
@@ -17,6 +18,7 @@ from moe_theory.deep.params import Dims
 from moe_theory.deep.presets import preset
 from moe_theory.deep.runs import Stored, dataset
 from moe_theory.runs.provenance import is_x64
+from moe_theory.runs.store import Store
 
 ROUNDS, EVERY = 6, 4  # in parts of 4 and of 2
 DIMS = Dims(4, 3, ROUNDS, num_samples=10, num_tests=8, num_epochs=2, batch_size=10)
@@ -146,6 +148,22 @@ def test_another_setting_shares_no_file(undisturbed, tmp_path, changes):
     shared = runs._Shared(other, lambda step: None)
     for cell, params in other.params().items():
         assert runs.load(other, cell, 0, runs._task(shared.common_key, cell, 0, params))[0] is Stored.OTHER
+
+
+def test_a_run_that_another_process_has_is_waited_for_when_all_else_is_done(undisturbed, tmp_path):
+    plan, told = plan_of(tmp_path), []
+    assert Store(tmp_path).claim(runs.name_of("M = 4", 1))
+
+    def on_wait(words):
+        told.append((words, len(list(tmp_path.rglob("*.npz")))))
+        Store(tmp_path).release(runs.name_of("M = 4", 1))  # as where it ends, with nothing done
+        plan.store.release(runs.name_of("M = 4", 1))
+
+    assert_same(runs.run_plan(plan, on_wait=on_wait), undisturbed)
+    ((words, done),) = told
+    assert words.startswith(f"process {os.getpid()} on ")
+    assert " holds 1 run since " in words
+    assert done == 2 * len(undisturbed) - 1
 
 
 def test_what_is_forgotten_is_run_anew(undisturbed, tmp_path):

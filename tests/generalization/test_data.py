@@ -1,14 +1,10 @@
-"""Distributions that samples are from, by their frequencies and exact risks: catches a sample of another distribution.
-
-Chi-square tests at 1e-7 on fixed seeds.
-"""
+"""Samples and exact risks of the distributions whose laws are in tests/statistical/test_laws.py."""
 
 import functools
 
 import jax
 import numpy as np
 import pytest
-from scipy import stats
 
 from moe_theory import root_key
 from moe_theory.core.errors import InvalidDimsError, UnknownNameError
@@ -16,50 +12,10 @@ from moe_theory.generalization import data, model
 from moe_theory.generalization.model import Dims, Params
 from moe_theory.generalization.training import system
 
-LEAST = 1e-7
-SIZE = 20_000
 KEY = root_key(3)
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 draw_sample = quickly(data.draw_sample, static_argnums=(1, 3))
 draw_teacher = quickly(data.draw_teacher, static_argnums=1)
-FEATURES = {"random-labels": 3, "teacher": 3, "digits": 64}
-
-
-def drawn(name, noise):
-    dims = Dims(4, FEATURES[name], SIZE)
-    teacher = data.draw_teacher(root_key(1), dims) if name == "teacher" else None
-    sample = data.draw_sample(root_key(2), dims, Params(num_samples=SIZE, label_noise=noise), name, teacher)
-    return dims, teacher, sample
-
-
-def is_fair(happened, chance):
-    return stats.binomtest(int(np.sum(happened)), len(happened), chance).pvalue > LEAST
-
-
-@pytest.mark.parametrize("name", ["teacher", "digits"])
-def test_inputs_are_uniform_on_the_population_and_labels_flipped_as_often_as_said(name):
-    dims, teacher, sample = drawn(name, 0.3)
-    population = data.population(dims, name).astype(np.float32)
-    places = {row.tobytes(): place for place, row in enumerate(population)}
-    chosen = np.array([places[row.tobytes()] for row in np.asarray(sample.features)])
-    eighths = np.bincount(chosen * 8 // len(population), minlength=8)
-    expected = np.bincount(np.arange(len(population)) * 8 // len(population)) * SIZE / len(population)
-    assert stats.chisquare(eighths, expected).pvalue > LEAST
-    if name == "teacher":
-        clean = np.asarray(data.teacher_labels(teacher, sample.features))
-    else:
-        clean = data._digits()[1][chosen]
-    assert is_fair(np.asarray(sample.labels) != clean, 0.3)
-
-
-def test_random_labels_are_fair_coins_and_their_inputs_on_the_sphere():
-    _, _, sample = drawn("random-labels", 0.0)
-    features, labels = np.asarray(sample.features), np.asarray(sample.labels)
-    np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1, rtol=1e-5)
-    assert is_fair(labels > 0, 0.5)
-    for column in features.T:  # a coordinate of a uniform point of the sphere in three dimensions is uniform
-        assert stats.chisquare(np.histogram(column, 10, (-1, 1))[0]).pvalue > LEAST
-        assert is_fair((column > 0) == (labels > 0), 0.5)
 
 
 @pytest.mark.parametrize("name", data.DATA)

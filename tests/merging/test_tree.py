@@ -16,7 +16,6 @@ from moe_theory.merging.params import (
     FILLED_POINT,
     LINE_POINT,
     RANDOM_POINT,
-    RANDOM_SPLIT,
     Dims,
     Params,
 )
@@ -137,18 +136,6 @@ def test_truncation_keeps_the_largest_and_of_equal_ones_the_first():
 def params_of(**changes):
     values = Params(num_experts=3, max_active=2, split_constant=1.0, smoothness_ratio=0.5, split_rule=CYCLIC_SPLIT)
     return jax.tree.map(jnp.asarray, values._replace(**changes))
-
-
-def test_random_splits_choose_real_experts_equally_often(pull, begin):
-    """Chi-square with 2 degrees of freedom at 1e-7; padded experts are never cut."""
-    params, key = params_of(split_rule=RANDOM_SPLIT), jax.random.key(0)
-    tree = begin(key, DIMS, params)
-    number = 150
-    keys = jax.random.split(jax.random.key(7), number)
-    chosen = [int(pull(key, tree, jnp.int32(0), jnp.int32(1), params)[1].dimension) for key in keys]
-    counts = np.bincount(chosen, minlength=K)
-    assert counts[3] == 0
-    assert np.sum((counts[:3] - number / 3) ** 2) / (number / 3) < 32.3
 
 
 @pytest.mark.parametrize("is_double", [False, True])

@@ -84,9 +84,9 @@ def test_csv_keeps_numbers_beside_their_coordinates():
 
 def test_comes_out_the_same_again(shortened, tmp_path):
     """Bytes depend neither on the date nor on the user's matplotlib configuration."""
-    first = plots.make_figures("continual", ["figure-8"], replicates=2, out=tmp_path / "first")
+    first = plots.make_figures("continual", ["figure-8"], replicates=3, out=tmp_path / "first")
     with matplotlib.rc_context({"font.size": 20, "svg.hashsalt": "other", "axes.grid": True}):
-        again = plots.make_figures("continual", ["figure-8"], replicates=2, out=tmp_path / "again")
+        again = plots.make_figures("continual", ["figure-8"], replicates=3, out=tmp_path / "again")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
 
 
@@ -134,7 +134,7 @@ def test_unknown_paper():
 def test_unwritable_folder_is_one_line_and_computes_nothing(shortened, tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OutputError) as caught:
-        plots.make_figures("continual", ["figure-8"], replicates=2, out=tmp_path / "file")
+        plots.make_figures("continual", ["figure-8"], replicates=3, out=tmp_path / "file")
     assert "\n" not in str(caught.value)
     assert shortened == []
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

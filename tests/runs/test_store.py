@@ -16,7 +16,7 @@ from moe_theory.runs.store import Store
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
 from moe_theory.sweep.manifest import read_manifest
-from moe_theory.sweep.results import Sweep
+from moe_theory.sweep.results import Results, Sweep
 
 ARGUMENTS = {"system": "continual", "rounds": 20, "axes": {"num_experts": [2, 3]}, "replicates": 32, "chunk_width": 16}
 SWEEP = Sweep(**ARGUMENTS)
@@ -187,6 +187,14 @@ def test_a_damaged_manifest_is_written_anew_and_costs_nothing(folder, text):
         read_manifest(folder)
     assert runner.run(SWEEP, folder).counts.computed == 0
     assert read_manifest(folder)["specification"] == SWEEP.to_json()
+
+
+def test_a_folder_of_an_earlier_version_is_refused_before_anything_is_computed(tmp_path):
+    (tmp_path / "manifest.json").write_text('{"schema": "moe-theory/sweep/1"}')
+    for use in (Results.open, lambda folder: runner.run(SWEEP, folder)):
+        with pytest.raises(InvalidRunError, match=r"another version \(moe-theory/sweep/1, .* Name another folder"):
+            use(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
 
 
 def test_a_folder_without_a_sweep(tmp_path):

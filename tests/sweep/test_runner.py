@@ -3,7 +3,10 @@
 import json
 import multiprocessing
 import os
+import platform
 import queue
+import re
+import signal
 import subprocess
 import sys
 import threading
@@ -27,8 +30,6 @@ from moe_theory.sweep.results import Sweep
 from moe_theory.sweep.systems import sweepable
 
 from .swept import ARGUMENTS, SWEEP, files
-
-ROOT = Path(__file__).parents[2]
 
 
 class Reversed(ThreadPoolExecutor):
@@ -128,25 +129,17 @@ def test_a_worker_with_other_versions_refuses():
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"),
+    ("flag", "changes_numbers"),
     [
-        ("JAX_THREEFRY_PARTITIONABLE", "0"),
-        ("XLA_FLAGS", "--xla_cpu_max_isa=SSE4_2"),
-        ("XLA_FLAGS", "--xla_cpu_enable_fast_math=true"),
+        ("--xla_cpu_max_isa=SSE4_2", True),
+        ("--xla_cpu_enable_fast_math=true", True),
+        ("--xla_force_host_platform_device_count=4", False),
     ],
 )
-def test_a_machine_that_computes_other_numbers_is_told_by_its_fingerprint(variable, value):
-    code = "import json; from moe_theory.sweep import plan; print(json.dumps(plan.fingerprint('continual')))"
-    environment = os.environ | {variable: f"{os.environ.get(variable, '')} {value}".strip()}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) != planning.fingerprint("continual")
-
-
-def test_flags_that_change_no_number_change_no_name(monkeypatch):
+def test_flags_that_change_numbers_change_the_fingerprint(monkeypatch, flag, changes_numbers):
     before = planning.fingerprint("continual")
-    flags = os.environ.get("XLA_FLAGS", "")
-    monkeypatch.setenv("XLA_FLAGS", f"{flags} --xla_force_host_platform_device_count=4")
-    assert planning.fingerprint("continual") == before
+    monkeypatch.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} {flag}")
+    assert (planning.fingerprint("continual") != before) is changes_numbers
 
 
 def test_too_many_chunks_are_refused_at_once():
@@ -249,6 +242,7 @@ def test_an_interrupt_keeps_what_is_done_and_in_hand(undisturbed, tmp_path):
     assert runner.run(SWEEP, tmp_path).counts.present == len(kept)
 
 
+@pytest.mark.thorough
 def test_two_processes_share_the_work_of_one_folder(undisturbed, tmp_path):
     specification = tmp_path / "grid.toml"
     lines = [f"{name} = {json.dumps(value)}" for name, value in ARGUMENTS.items() if name != "axes"]
@@ -265,7 +259,16 @@ def test_two_processes_share_the_work_of_one_folder(undisturbed, tmp_path):
     assert sum(run["computed"] for run in runs) == 18
 
 
-def test_a_chunk_that_another_process_has_is_waited_for(undisturbed, tmp_path):
+class Listening(Progress):
+    def __init__(self):
+        self.told = []
+
+    def running(self, what):
+        self.told.append(what)
+
+
+def test_a_chunk_that_a_stopped_process_has_is_waited_for_when_all_else_is_done(undisturbed, tmp_path):
+    """Would catch a run that hangs without a word behind another one, or that says nothing of who has what."""
     held = planning.Plan(SWEEP, planning.fingerprint("continual")).chunks[0].name
     code = f"""
 import sys
@@ -278,11 +281,15 @@ sys.stdin.read()
 """
     other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert other.stdout.readline() == b"held\n"
-    run = threading.Thread(target=runner.run, args=(SWEEP, tmp_path))
+    other.send_signal(signal.SIGSTOP)
+    progress = Listening()
+    run = threading.Thread(target=runner.run, args=(SWEEP, tmp_path), kwargs={"progress": progress})
     run.start()
-    while len(files(tmp_path)) < 17:
+    while len(files(tmp_path)) < 17 or not progress.told[-1].startswith("nothing: "):
         run.join(0.05)
         assert run.is_alive()
+    said = rf"process {other.pid} on {platform.node()}, which is stopped, holds 1 chunk since \d\d:\d\d"
+    assert re.fullmatch(f"nothing: {said}", progress.told[-1])
     assert f"{Path(held).name}.npz" not in files(tmp_path)
     other.kill()
     other.communicate()
@@ -302,13 +309,3 @@ def test_chunks_that_do_not_fit_in_memory_are_refused_beforehand(tmp_path, monke
     assert not files(tmp_path)
     narrower = Sweep(**{**ARGUMENTS, "chunk_width": fitting, "replicates": 2**20, "record_every": 1})
     planning.Plan(narrower, plan.fingerprint).require_memory(2)
-
-
-@pytest.mark.thorough
-def test_killed_at_random_moments_and_resumed():
-    script = ROOT / "benchmarks" / "sweep_kills.py"
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=1"  # runs are what costs
-    environment = os.environ | {"XLA_FLAGS": flags.strip()}
-    done = subprocess.run([sys.executable, script, "--kills", "3"], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 kills" in done.stdout

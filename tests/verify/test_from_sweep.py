@@ -171,7 +171,7 @@ def test_samples_belong_to_the_sweep_that_they_come_from(tmp_path):
 
     def key(**changes):
         experiment = Experiment.from_sweep(planted(tmp_path / str(changes), **changes), name="same")
-        return evidence.key_of(make(experiment=experiment), reading, 3)
+        return evidence.Keys().of(make(experiment=experiment), reading, 3)
 
     assert key() == key()
     assert len({key(), key(seed=4), key(params={"noise_scale": 0.2}), key(rounds=3)}) == 4

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from moe_theory import continual
+from moe_theory.core.errors import InvalidRunError
 from moe_theory.runs import Run
 from moe_theory.verify import Status, evidence, session
-from moe_theory.verify.evidence import Archive, Samples
+from moe_theory.verify.evidence import Archive, Samples, clear_samples
 from moe_theory.verify.interim import SequentialTest, alpha_spent, look_sizes
 from moe_theory.verify.request import blank_verdict, resolve
 from moe_theory.verify.verdict import Report, Stop
@@ -201,7 +202,7 @@ def test_samples_of_anything_else_are_taken_anew(ran, tmp_path, damage):
     if damage == "seed":
         request = request_for(OPEN, seed=6)
     elif damage == "claim":
-        request = request_for(dataclasses.replace(OPEN, margin=0.01))
+        request = request_for(dataclasses.replace(OPEN, observe=noise_of(0.001)))
     elif damage == "bytes":
         path.write_bytes(path.read_bytes()[:200])
     else:
@@ -210,6 +211,15 @@ def test_samples_of_anything_else_are_taken_anew(ran, tmp_path, damage):
     ran.clear()
     session.carry_out(request, archive=archive)
     assert ran[0][1] == 0
+    assert len(list(tmp_path.glob("*.npz"))) == 1, "stale samples of the same claim and setting go"
+
+
+def test_samples_of_an_earlier_version_are_refused_in_one_line(tmp_path):
+    np.savez(tmp_path / f"{OPEN.id}@mine.npz", key="x")
+    with pytest.raises(InvalidRunError, match=r"earlier version.*another --out.*--fresh"):
+        Archive(tmp_path)
+    clear_samples(tmp_path)
+    Archive(tmp_path)
 
 
 def test_a_report_is_read_as_it_was_written(ran):

@@ -2,12 +2,13 @@
 
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
+from moe_theory.continual.experiments import HISTORY
 from moe_theory.core.errors import InvalidClaimError
-from moe_theory.verify import Status, evidence, registry, session
+from moe_theory.runs import Progress
+from moe_theory.verify import Status, claim, evidence, session, statement
 from moe_theory.verify.registry import load_claims
 
 pytestmark = pytest.mark.usefixtures("forgotten")
@@ -129,37 +130,73 @@ def test_a_file_that_does_not_work_says_why_in_a_line(tmp_path, text, message):
         load_claims(tmp_path / "missing.py")
 
 
-def test_samples_belong_to_the_files_that_they_come_from(tmp_path):
-    """Catches samples of an edited claim, or of an edited neighbour of it, that are taken for current."""
-    (tmp_path / "bounds.py").write_text("LARGE = 10.0\n")
-    path = written(
-        tmp_path, OWN.replace("import bound", "import bound\n    from bounds import LARGE").replace("10.0", "LARGE")
-    )
-    (id,) = load_claims(path)
-    reading = registry.readings_of("continual")["unit-signal"]
+TWO = (
+    OWN
+    + """
+    BELOW = 10.0
 
-    def key():
-        return evidence.key_of(registry.all_claims()[id], reading, 0)
+    @MOVES.claim("mine.errors", HISTORY.at("M = 1"), bound(at_most=LARGE, margin=0.5), role="charitable")
+    def last_error(run):
+        '''An error is below a bound.'''
+        return scaled(run.records.error[-1])
 
-    keys = [key(), key()]
-    assert keys[0] == keys[1]
-    (tmp_path / "bounds.py").write_text("LARGE = 11.0\n")
-    keys.append(key())
-    path.write_text(path.read_text() + "# changed\n")
-    keys.append(key())
-    assert len(set(keys)) == 3
+    def scaled(error):
+        return 2 * error
+"""
+)
+NEIGHBOUR = "LARGE = 10.0\nSMALL = 0.1\n"
+KEEPING = {
+    "a docstring": ("An error is below a bound.", "What an error is."),
+    "a statement's words": ("Experts move in small steps.", "They move."),
+    "a margin": ("margin=0.5", "margin=0.25"),
+    "a comment": ("def scaled", "# twice\n    def scaled"),
+    "what no claim names": ("BELOW = 10.0", "BELOW = 11.0"),
+    "what no claim names of a neighbour": ("SMALL = 0.1", "SMALL = 0.2"),
+}
+LOSING = {
+    "a helper": ("2 * error", "3 * error"),
+    "a measurement": ("scaled(run.records.error[-1])", "scaled(run.records.error[0])"),
+    "a neighbour's number": ("LARGE = 10.0", "LARGE = 20.0"),
+}
+
+
+@pytest.mark.parametrize("what", [*KEEPING, *LOSING])
+def test_an_edit_takes_anew_exactly_the_samples_that_it_decides(what, tmp_path, monkeypatch):
+    """Judged, edited and judged again: whose samples are taken each time, and how many replicates of cells run."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two files of one second look alike
+    texts = {"my_claims.py": TWO.replace("import bound", "import bound\n    from bounds import LARGE")}
+    texts["bounds.py"] = NEIGHBOUR
+    work = []
+    for edit in (("", ""), (KEEPING | LOSING)[what]):
+        assert any(edit[0] in text for text in texts.values())
+        for name, text in texts.items():
+            (tmp_path / name).write_text(textwrap.dedent(text.replace(*edit)))
+        declared = [key for key, each in statement._DECLARED.items() if each.id == "moves"]
+        for table, names in ((claim._REGISTERED, ["mine.moves", "mine.errors"]), (statement._DECLARED, declared)):
+            for name in names:
+                table.pop(name, None)
+        sys.modules.pop("bounds", None)
+        load_claims(tmp_path / "my_claims.py")
+        done, archive = Work(), Watched(tmp_path / "samples")
+        session.carry_out(session.check_request("mine.*", ["unit-signal"], 64), archive=archive, progress=done)
+        work.append((archive.saved, done.replicate_rounds / len(HISTORY.cells) / HISTORY.num_rounds))
     sys.modules.pop("bounds")
+    again = (["mine.errors"], 64) if what in LOSING else ([], 0)
+    assert work == [(["mine.moves", "mine.errors"], 64), again]
 
 
-def test_an_edit_of_a_statement_s_file_forgets_the_samples_of_its_claims_alone(monkeypatch):
-    claims = [registry.all_claims()[id] for id in ("edge.lemma-5.lower", "edge.lemma-6.order")]
-    reading = registry.readings_of("edge")["sibling"]
-    before = [evidence.key_of(claim, reading, 0) for claim in claims]
-    (edited,), read = evidence.sources_of(claims[0]), Path.read_bytes
-    assert edited.name == "lemma_5.py"
-    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"# edited" * (path == edited))
-    after = [evidence.key_of(claim, reading, 0) for claim in claims]
-    assert [old == new for old, new in zip(before, after, strict=True)] == [False, True]
-    shared = evidence._shared_sources()
-    assert {"core/engine.py", "edge/experiments.py", "edge/theory.py", "verify/judgement.py"} <= set(shared)
-    assert not [path for path in shared if "statements" in path or path.startswith(("report/", "cli/"))]
+class Watched(evidence.Archive):
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.saved = []
+
+    def save(self, claim, *arguments):
+        super().save(claim, *arguments)
+        self.saved.append(claim.id)
+
+
+class Work(Progress):
+    replicate_rounds = 0
+
+    def advance(self, replicate_rounds):
+        self.replicate_rounds += replicate_rounds

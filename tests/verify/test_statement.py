@@ -7,7 +7,7 @@ import pytest
 
 from moe_theory.core.errors import InvalidClaimError, InvalidStatementError
 from moe_theory.runs import Run
-from moe_theory.verify import Status, evidence, session, statement
+from moe_theory.verify import Status, evidence, judgement, session, statement
 from moe_theory.verify.claim import registered
 from moe_theory.verify.statement import Hypothesis, alike, bound, identity, ordering, probability, rate
 from moe_theory.verify.verdict import Role
@@ -121,8 +121,10 @@ def test_a_function_of_a_run_gives_a_row_a_replicate_and_a_column_a_component(ru
 )
 def test_what_is_claimed_may_be_a_function_of_the_same_run(value, expected):
     found = samples(PAIR, bound(at_most=value, margin=0.5, scale=value, trivial=value), first)
-    for part, factor in ((found.predicted, 1), (found.allowed, 0.5), (found.trivial, 1)):
-        np.testing.assert_array_equal(part, factor * expected)
+    for part in (found.predicted, found.scale, found.trivial):
+        np.testing.assert_array_equal(part, expected)
+    allowed = judgement.compared(registered()["mine.claim"], found).allowed
+    np.testing.assert_array_equal(allowed, 0.5 * np.asarray(expected))
 
 
 def test_an_ordering_compares_the_runs_it_is_given_together():

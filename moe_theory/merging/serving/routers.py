@@ -23,6 +23,8 @@ from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.checkpoint import InvalidCheckpointError, read_kept, write_kept
 from moe_theory.merging.testbed.tasks import TRAIN, Examples, Setting, Slot, draw_slot, examples
 from moe_theory.merging.testbed.transformer import Experts, Model, MoE
+from moe_theory.runs.fingerprint import code_digest
+from moe_theory.runs.provenance import fingerprint
 
 NUM_STEPS = 300
 BATCH_SIZE = 128
@@ -134,10 +136,6 @@ def _reinforced_loss(routers: Routers, kind: Kind, model: Model, batch: Slot, ke
     return jnp.mean(advantage * sum(surprise, jnp.zeros(advantage.shape, jnp.float32)))
 
 
-# What decides trained routers besides the model.
-SOURCES = ("routers.py", "routing.py", "../testbed/tasks.py")
-
-
 def deployed(
     setting: Setting,
     kinds: Sequence[str] = tuple(KINDS),
@@ -156,11 +154,11 @@ def deployed(
     for number, kind in enumerate(KINDS):
         if kind not in kinds:
             continue
-        path = place / f"{_name(setting, kind, num_steps, model)}.safetensors"
+        key = jax.random.fold_in(root_key(setting.seed), 1000 + number)
+        path = place / f"{_name(setting, kind, num_steps, model, key)}.safetensors"
         found = _stored(path)
         if found is None:
             progress(f"router: {kind}, {num_steps} steps")
-            key = jax.random.fold_in(root_key(setting.seed), 1000 + number)
             found = train(KINDS[kind], model, data, setting.num_tasks, key, num_steps)
             try:
                 write_kept(path, _arrays(found), {"router": kind})
@@ -190,11 +188,16 @@ def _arrays(made: Routers) -> dict[str, np.ndarray]:
     }
 
 
-def _name(setting: Setting, kind: str, num_steps: int, model: Model) -> str:
+def _name(setting: Setting, kind: str, num_steps: int, model: Model, key: Key[Array, ""]) -> str:
     """Name of the router's file, with a hash of what decides it."""
-    digest = hashlib.sha256(json.dumps([dataclasses.asdict(setting), kind, num_steps], sort_keys=True).encode())
-    for name in SOURCES:
-        digest.update((Path(__file__).parent / name).read_bytes())
+    words = jax.random.key_data(key).tolist()
+    decisive = [dataclasses.asdict(setting), kind, num_steps, words, fingerprint(_code())]
+    digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode())
     for array in training.arrays_of(model).values():
         digest.update(np.ascontiguousarray(array).tobytes())
     return f"router-{kind}-{digest.hexdigest()[:20]}"
+
+
+@functools.cache
+def _code() -> str:
+    return code_digest(train, examples, KINDS)

@@ -4,6 +4,7 @@ Training starts with a dense transformer on all tasks, whose copies then become 
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
 import sys
@@ -30,10 +31,10 @@ from moe_theory.merging.testbed.checkpoint import (
 from moe_theory.merging.testbed.tasks import TRAIN, Examples, Setting, Tasks, examples, tasks_of
 from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Model, MoE, Norm
 from moe_theory.runs.files import user_cache
+from moe_theory.runs.fingerprint import code_digest
+from moe_theory.runs.provenance import fingerprint
 
 PATTERN = "layers.{layer}.experts.{expert}.{name}"  # of the experts' tensors
-# What decides the trained weights besides the setting.
-SOURCES = ("../../core/digits.py", "tasks.py", "training.py", "transformer.py")
 
 
 Progress = Callable[[str], None]
@@ -260,7 +261,11 @@ def _model(path: Path, arrays: Mapping[str, np.ndarray]) -> Model:
 
 def _name(setting: Setting) -> str:
     """A hash of what decides the weights."""
-    digest = hashlib.sha256(json.dumps(dataclasses.asdict(setting), sort_keys=True).encode())
-    for name in SOURCES:
-        digest.update((Path(__file__).parent / name).read_bytes())
+    decisive = [dataclasses.asdict(setting), fingerprint(_code())]
+    digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode())
     return f"{setting.tasks}-{digest.hexdigest()[:20]}"
+
+
+@functools.cache
+def _code() -> str:
+    return code_digest(fit)
