@@ -15,8 +15,6 @@ import pytest
 import moe_theory as mt
 from moe_theory import continual, edge
 
-pytestmark = pytest.mark.usefixtures("compiled_to_run")
-
 ROOT = mt.root_key(7)
 DIMS = continual.Dims(max_experts=10, num_tasks=6, num_features=10, num_samples=6)  # Fig. 2 (Appendix A.2)
 PARAMS = continual.Params(min_strength=0.25, max_strength=1.5, noise_scale=0.3, num_clusters=6)
