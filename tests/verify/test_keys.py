@@ -1,0 +1,77 @@
+"""Keys of all claims' samples: catches samples thrown away for a word, and samples kept of code that has changed."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import moe_theory
+from moe_theory.verify import registry
+from moe_theory.verify.evidence import Keys
+
+CHILD = """
+import json, sys, tests.verify.test_keys as these
+json.dump(these.keys(), sys.stdout)
+"""
+WORDS = {  # what people read, and how samples are judged
+    "core/engine.py": [
+        ("What is known ahead is done", "All known ahead is done"),
+        ('"""Final state', '"""A final state'),
+    ],
+    "report/wording.py": [("Not decided by what was run.", "What was run does not decide it.")],
+    "edge/statements/lemma_5.py": [
+        ("10, 50), 1e-6  # of", "10, 50), 2e-6  # of"),
+        ("is at most half of", "is no more than half of"),
+        ("no constant", "not constant"),
+    ],
+}
+CODE = {
+    "continual/algorithm.py": [("jnp.sqrt(jnp.sum(squared_moves))", "jnp.sqrt(jnp.sum(squared_moves) + 0)")],
+    "edge/statements/lemma_5.py": [("gap / 2", "gap / 3")],
+}
+
+
+def keys():
+    """Of each claim under its paper's quick reading."""
+    made, found = Keys(), {}
+    for claim in registry.all_claims().values():
+        reading = next(iter(registry.readings_of(claim.paper).values()))
+        found[claim.id] = made.of(claim, reading, 0)
+    return found
+
+
+@pytest.fixture(scope="module")
+def before():
+    return keys()
+
+
+def edited(folder, edits):
+    """The keys as another process has them, of a copy of the package with these edits."""
+    package = folder / "moe_theory"
+    shutil.copytree(Path(moe_theory.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, changes in edits.items():
+        text = (package / name).read_text()
+        for old, new in changes:
+            assert text.count(old) == 1, (name, old)
+            text = text.replace(old, new)
+        (package / name).write_text(text)
+    roots = [str(folder), str(Path(__file__).parents[2])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(roots), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, "-c", CHILD], env=environment, capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def test_words_and_margins_keep_all_samples(before, tmp_path):
+    assert edited(tmp_path, WORDS) == before
+
+
+def test_code_loses_the_samples_that_it_decides_and_no_others(before, tmp_path):
+    after = edited(tmp_path, CODE)
+    changed = {id for id in before if after[id] != before[id]}
+    simulating = {id for id, claim in registry.all_claims().items() if claim.paper == "continual"}
+    assert changed == simulating | {"edge.lemma-5.upper"}
