@@ -1,5 +1,6 @@
 """What decides kept numbers is told by code and values: catches an edit that goes unnoticed, and a text that counts."""
 
+import contextlib
 import importlib
 import os
 import subprocess
@@ -248,8 +249,9 @@ def digest(tmp_path, monkeypatch):
         importlib.invalidate_caches()
         own = importlib.import_module("own")
         found = code_digest(own.root)
-        own.root(1.0)
         vars(own.PARTIAL)
+        with contextlib.suppress(AttributeError):  # of what an edit takes away
+            own.root(1.0)
         assert code_digest(own.root) == found  # use changes nothing
         return found
 
@@ -328,6 +330,11 @@ def test_an_object_is_read_once_and_may_say_what_counts_of_it():
 def test_this_package_s_statements_give_libraries_nothing_that_decides_a_number():
     registry.all_claims()
     modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == "moe_theory"]
-    given = {module.__name__ for module in modules if fingerprint._given_away(module)}
+    given = {
+        module.__name__
+        for module in modules
+        for text in fingerprint._given_away(module)
+        if isinstance(text, str) and "register_at_fork" not in text
+    }
     importing = {f"{paper.package}.statements" for paper in all_papers().values()}
-    assert given - fingerprint.NEUTRAL - importing <= {"moe_theory.verify"}  # which is made callable
+    assert given - importing <= {"moe_theory.verify"}  # which is made callable
