@@ -2,7 +2,6 @@
 
 import functools
 import math
-import threading
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from moe_theory.core import vmap
+from moe_theory.core import programs, vmap
 from moe_theory.core.ahead import split_step
 from moe_theory.core.batching import one_replicate, trailing_vmap
 from moe_theory.core.constraints import is_known
@@ -36,8 +35,6 @@ _FURTHER = {"xla_cpu_experimental_ynn_fusion_type": "", "xla_cpu_copy_insertion_
 
 _UNTESTED = (0, 12)  # the first version of JAX whose programs nobody has looked at
 _STATIC = (0, 4, 5, 6, 7, 8)  # places of `run`'s arguments that a program is compiled for
-
-_MAKING = threading.Lock()  # threads that begin together are to share what one of them compiles
 
 
 def run(
@@ -78,7 +75,7 @@ def platform_of(keys: Any, state: Any, params: Any) -> str | None:
 
 def program(platform: str | None, is_plain: bool = False) -> Any:
     """`run` as compiled for a platform; for None, as part of a program of somebody else, who says how to compile it."""
-    with _MAKING:
+    with programs.compiled_once((platform, is_plain)):
         return _program(platform, is_plain or not can_rewrite())
 
 
@@ -174,6 +171,7 @@ class _Machine(NamedTuple):
     draw: Callable[[Any], Any]  # times (K,) -> what is known ahead of those rounds (K, ...)
     act: Callable[[Any, Any], tuple[Any, list[Any]]]  # that of a round, state -> state, the leaves of info observed
     record: Callable[[Any, list[Any]], Any]  # state, those leaves -> what is kept
+    blank: list[Any]  # zeros like those leaves, which a loop over rounds carries before its first round
 
 
 def _run(stores: bool, *arguments: Any) -> tuple[Any, Any]:
@@ -220,15 +218,19 @@ def _machine(system, keys, state, first, params, observe, reduce, is_batch, stor
         state, info = act_round(prepared, state, params)
         return state, [leaf for leaf, is_read in zip(jax.tree.leaves(info), is_observed, strict=True) if is_read]
 
+    size = jnp.shape(keys) if is_batch else ()
+
+    def zeros(are_read: bool) -> list[Any]:
+        pairs = zip(jax.tree.leaves(one_info), is_observed, strict=True)
+        return [jnp.zeros((*leaf.shape, *size), leaf.dtype) for leaf, is_read in pairs if is_read is are_read]
+
     def record(state, leaves):
-        size = jnp.shape(keys) if is_batch else ()
-        unread = (jnp.zeros((*leaf.shape, *size), leaf.dtype) for leaf in jax.tree.leaves(one_info))
-        read = iter(leaves)
-        filled = [next(read) if is_read else blank for blank, is_read in zip(unread, is_observed, strict=True)]
+        read, unread = iter(leaves), iter(zeros(are_read=False))
+        filled = [next(read if is_read else unread) for is_read in is_observed]
         observed = observe_round(state, jax.tree.unflatten(structure, filled))
         return observed if reduce is None else jax.tree.map(reduce, observed)
 
-    return _Machine(draw=jax.vmap(draw), act=act, record=record)
+    return _Machine(draw=jax.vmap(draw), act=act, record=record, blank=zeros(are_read=True))
 
 
 def _batching(is_batch: bool, stores: bool) -> Callable[..., Any]:
@@ -241,7 +243,6 @@ def _run_records(machine: _Machine, state: Any, first: Any, count: int, stride: 
     """
     ahead = _largest_divisor(stride, ROUNDS_AHEAD)
     shared = _largest_divisor(count, ROUNDS_AHEAD // stride) if stride <= ROUNDS_AHEAD else 1
-    blank = _blank_info(machine, state)
 
     # Lengths are spelled out: a system that draws nothing has no arrays to tell them.
     def play(carry, draws, length):
@@ -251,12 +252,12 @@ def _run_records(machine: _Machine, state: Any, first: Any, count: int, stride: 
         def part(carry, offset):
             return play(carry, machine.draw(time + offset + jnp.arange(ahead)), ahead), None
 
-        state, info = jax.lax.scan(part, (state, blank), jnp.arange(0, stride, ahead))[0]
+        state, info = jax.lax.scan(part, (state, machine.blank), jnp.arange(0, stride, ahead))[0]
         return state, jax.tree.map(lambda leaf: leaf[None], machine.record(state, info))
 
     def short_block(state, time):
         def one_record(state, draws):
-            state, info = play((state, blank), draws, stride)
+            state, info = play((state, machine.blank), draws, stride)
             return state, machine.record(state, info)
 
         draws = machine.draw(time + jnp.arange(shared * stride))
@@ -273,16 +274,6 @@ def _reads(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bo
     program = jax.make_jaxpr(observe)(state, info).jaxpr
     looked_at = {id(atom) for equation in program.eqns for atom in equation.invars} | set(map(id, program.outvars))
     return [id(variable) in looked_at for variable in program.invars[len(jax.tree.leaves(state)) :]]
-
-
-def _blank_info(machine: _Machine, state: Any) -> list[Any]:
-    """Zeros for what a loop over rounds carries of an info before its first round."""
-
-    def one_round(state):
-        draws = jax.tree.map(lambda leaf: leaf[0], machine.draw(jnp.zeros(1, jnp.int32)))
-        return machine.act(draws, state)[1]
-
-    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(one_round, state))
 
 
 def _largest_divisor(number: int, limit: int) -> int:

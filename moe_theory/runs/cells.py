@@ -1,12 +1,15 @@
-"""Run cells of a system: chunks of replicates on a thread for every core, the same numbers whatever the order.
+"""Run cells of a system: chunks of replicates on this process's workers, the same numbers whatever the order.
 
 The unit of work is a chunk, a fixed number of replicates of one cell. Chunks of another width have the same draws, and
 may round differently.
 """
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import jax
@@ -14,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int, PyTree
 
-from moe_theory.core import engine
+from moe_theory.core import engine, programs
 from moe_theory.core.engine import BLOCK_WIDTH, width_for
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.random import replicate_keys, root_key
@@ -28,14 +31,14 @@ from moe_theory.core.system import (
     observe_info,
     recorded_rounds,
 )
-from moe_theory.runs.machine import available_cores, machine_memory
+from moe_theory.runs.machine import machine_memory
 from moe_theory.runs.progress import Progress, quiet
+from moe_theory.runs.provenance import is_x64
+from moe_theory.runs.workers import device_executor
 
 Start = Callable[[Any, np.ndarray, Params], State]  # (root key, replicates, params) -> initial states (..., B)
 Job = tuple[str, int]  # a cell's name and a chunk's number
 Outcome = tuple[PyTree, PyTree]  # final states and records of a chunk
-
-_COMPILED: set[Hashable] = set()  # programs that this process has run: what tells compiling from running
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +94,6 @@ def run_cells(
     num_threads: int | None = None,
     progress: Progress = quiet,
     what: str | None = None,
-    is_announced: bool = False,
 ) -> Mapping[str, Run]:
     """Run `num_replicates` replicates, from number `first` on, of every cell; the runs by the cells' names.
 
@@ -100,9 +102,8 @@ def run_cells(
 
     Args:
         width: replicates of a chunk; suits the size of each cell's state unless given.
-        num_threads: chunks computed at once; one a core unless given.
+        num_threads: chunks computed at once, at most; as many as there are workers unless given.
         what: what the progress calls it; the cells' names unless given.
-        is_announced: whether the caller has added this work to the progress already.
     Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
 
     Examples:
@@ -115,52 +116,131 @@ def run_cells(
         >>> run.records.forgetting.shape, sweep.replicate_rounds(cells, 64)  # 2 cells of 4 rounds
         ((4, 64), 512)
     """
-    if num_replicates < 1:
-        raise InvalidRunError(f"replicates={num_replicates} must be at least 1. Raise replicates.")
-    widths = {}
-    for cell in cells:
-        check_run(cell.num_rounds, cell.record_every)
-        state = check_system(cell.system, cell.params)
-        widths[cell.name] = width or width_for(state)
-    by_name = {cell.name: cell for cell in cells}
-    if len(by_name) < len(cells):
-        raise InvalidRunError(f"cells must have different names, not {[cell.name for cell in cells]}.")
-    if not is_announced:
-        progress.add_work(replicate_rounds(cells, num_replicates))
-    what = what or ", ".join(by_name)
-    done: dict[Job, Outcome] = {}
+    done: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    running = RunningCells(cells, num_replicates, first, seed, width, progress, what)
+    running.begin(done.put, num_threads=num_threads)
+    try:
+        while not running.is_finished:
+            done.get()()
+    except BaseException:
+        running.cancel()
+        raise
+    return running.runs()
 
-    def compute(job: Job) -> Outcome:
+
+class RunningCells:
+    """Cells whose chunks are computed by this process's workers, while the caller waits for others too.
+
+    The first chunk of a program comes alone: it shows what all of them need. Arguments and errors as of `run_cells`.
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        num_replicates: int,
+        first: int = 0,
+        seed: int = 0,
+        width: int | None = None,
+        progress: Progress = quiet,
+        what: str | None = None,
+    ) -> None:
+        if num_replicates < 1:
+            raise InvalidRunError(f"replicates={num_replicates} must be at least 1. Raise replicates.")
+        self.num_replicates, self.first, self.seed, self.progress = num_replicates, first, seed, progress
+        self._widths: dict[str, int] = {}
+        self._jobs: dict[Hashable, list[str]] = {}  # cells by their programs
+        for cell in cells:
+            check_run(cell.num_rounds, cell.record_every)
+            state = check_system(cell.system, cell.params)
+            self._widths[cell.name] = width or width_for(state)
+            self._jobs.setdefault(self._program_of(cell), []).append(cell.name)
+        self._cells = {cell.name: cell for cell in cells}
+        if len(self._cells) < len(cells):
+            raise InvalidRunError(f"cells must have different names, not {[cell.name for cell in cells]}.")
+        self._counts = {name: -(-num_replicates // self._widths[name]) for name in self._cells}
+        self.what = what or ", ".join(self._cells)
+        self.seconds = 0.0  # that workers have spent
+        self.num_bytes = 0  # that the runs need, as far as is known
+        self._done: dict[Job, Outcome] = {}
+        self._running: set[Future] = set()
+        self._waiting: deque[Job] = deque()
+
+    @property
+    def is_finished(self) -> bool:
+        return len(self._done) == sum(self._counts.values())
+
+    def begin(
+        self, tell: Callable[[Callable[[], None]], None], rank: tuple[int, ...] = (), num_threads: int | None = None
+    ) -> None:
+        """Compute, at most `num_threads` chunks at once. What there is to do when one is done goes to `tell`: call it,
+        in the thread that waits, and see whether all `is_finished`. Of all that workers could do they do the lowest
+        `rank` first.
+        """
+        self._tell, self._most, self._rank = tell, num_threads, rank
+        self.progress.add_work(replicate_rounds(list(self._cells.values()), self.num_replicates))
+        self._is_compiling = not all(map(programs.is_compiled, self._jobs))
+        (self.progress.compiling if self._is_compiling else self.progress.running)(self.what)
+        self._waiting.extend((names[0], 0) for names in self._jobs.values())
+        self._submit()
+
+    def cancel(self) -> None:
+        """Compute no more than the chunks that are being computed."""
+        self._waiting.clear()
+        for future in self._running:
+            future.cancel()
+
+    def runs(self) -> Mapping[str, Run]:
+        """The runs, once all chunks are there."""
+        parts = {name: [self._done[name, index] for index in range(self._counts[name])] for name in self._cells}
+        return {name: _joined(cell, parts[name], self.first) for name, cell in self._cells.items()}
+
+    def _submit(self) -> None:
+        while self._waiting and (self._most is None or len(self._running) < self._most):
+            job = self._waiting.popleft()
+            program = self._program_of(self._cells[job[0]])
+            future = device_executor().submit(self._compute, job, program=program, rank=self._rank)
+            self._running.add(future)
+            future.add_done_callback(lambda future, job=job: self._tell(lambda: self._take(job, future)))
+
+    def _compute(self, job: Job) -> tuple[Outcome, float]:
+        began = time.monotonic()
+        return compute_chunk(self._chunk(job), self.seed), time.monotonic() - began
+
+    def _take(self, job: Job, future: Future) -> None:
+        self._running.discard(future)
+        self._done[job], seconds = future.result()
+        self.seconds += seconds
+        self.progress.advance(self._chunk(job).replicate_rounds)
+        names = self._jobs.get(self._program_of(self._cells[job[0]]), [])
+        if job == (names[0], 0):
+            self._require_memory(self._done[job], sum(self._counts[name] for name in names))
+            every = ((name, index) for name in names for index in range(self._counts[name]))
+            self._waiting.extend(each for each in every if each != job)
+            if self._is_compiling and all((names[0], 0) in self._done for names in self._jobs.values()):
+                self._is_compiling = False
+                if not self.is_finished:
+                    self.progress.running(self.what)
+        self._submit()
+
+    def _program_of(self, cell: Cell) -> Hashable:
+        run = (cell.system, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
+        return (*run, self._widths[cell.name], is_x64())
+
+    def _chunk(self, job: Job) -> Chunk:
         name, index = job
-        return compute_chunk(chunk_of(by_name[name], index, num_replicates, widths[name], first), seed)
+        return chunk_of(self._cells[name], index, self.num_replicates, self._widths[name], self.first)
 
-    def keep(job: Job, outcome: Outcome) -> None:
-        name, index = job
-        done[job] = outcome
-        progress.advance(chunk_of(by_name[name], index, num_replicates, widths[name], first).replicate_rounds)
-
-    # One chunk of each program first, alone: threads would compile the same program twice.
-    first_of: dict[Hashable, str] = {}
-    for cell in cells:
-        program = (cell.system, cell.num_rounds, cell.record_every, cell.observe, cell.start is None, widths[cell.name])
-        first_of.setdefault(program, cell.name)
-    for program, name in first_of.items():
-        if program in _COMPILED:
-            progress.running(what)
-        else:
-            progress.compiling(what)
-        _COMPILED.add(program)
-        keep((name, 0), compute((name, 0)))
-    counts = {name: -(-num_replicates // widths[name]) for name in by_name}
-    _check_memory(done.values(), sum(counts.values()), num_replicates)
-    waiting = [job for name in by_name for index in range(counts[name]) if (job := (name, index)) not in done]
-    if waiting:
-        progress.running(what)
-        _run_parallel(waiting, compute, keep, num_threads or available_cores())
-    return {
-        name: _joined(cell, [done[name, index] for index in range(counts[name])], first)
-        for name, cell in by_name.items()
-    }
+    def _require_memory(self, outcome: Outcome, num_chunks: int) -> None:
+        """Refuse what will not fit, judged by the first chunks, before much has been spent."""
+        # Joining chunks holds them twice for a while.
+        self.num_bytes += 2 * num_chunks * sum(leaf.nbytes for leaf in jax.tree.leaves(outcome))
+        available = machine_memory()
+        if self.num_bytes > available:
+            fitting = int(self.num_replicates * available / self.num_bytes)
+            raise InvalidRunError(
+                f"replicates={self.num_replicates} would need {self.num_bytes / 1e9:.0f} GB of this machine's "
+                f"{available / 1e9:.0f} GB. Lower replicates to {fitting} or record less often."
+            )
 
 
 def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
@@ -195,31 +275,3 @@ def _joined(cell: Cell, parts: list[Outcome], first: int) -> Run:
     state, records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *parts)
     num_replicates = jnp.shape(jax.tree.leaves(records)[0])[-1]
     return Run(cell.params, cell.rounds, np.arange(first, first + num_replicates), state, records)
-
-
-def _check_memory(outcomes: Iterable[Outcome], num_chunks: int, num_replicates: int) -> None:
-    """Refuse what will not fit, judged by the first chunks, before much has been spent."""
-    sizes = [sum(leaf.nbytes for leaf in jax.tree.leaves(outcome)) for outcome in outcomes]
-    # Joining chunks holds them twice for a while.
-    needed, available = 2 * max(sizes) * num_chunks, machine_memory()
-    if needed > available:
-        fitting = int(num_replicates * available / needed)
-        raise InvalidRunError(
-            f"replicates={num_replicates} would need {needed / 1e9:.0f} GB of this machine's {available / 1e9:.0f} GB. "
-            f"Lower replicates to {fitting} or record less often."
-        )
-
-
-def _run_parallel(
-    waiting: list[Job], compute: Callable[[Job], Outcome], keep: Callable[[Job, Outcome], None], num_threads: int
-) -> None:
-    with ThreadPoolExecutor(num_threads) as pool:
-        running: dict[Future, Job] = {pool.submit(compute, job): job for job in waiting}
-        try:
-            while running:
-                finished, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    keep(running.pop(future), future.result())
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise

@@ -1,15 +1,21 @@
 """Worker pools: threads on this machine's devices, or the workers of any `concurrent.futures.Executor`."""
 
+import bisect
+import contextlib
+import functools
 import itertools
+import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol
 
 import jax
 
+from moe_theory.core import programs
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.runs.machine import available_cores
+from moe_theory.runs.provenance import is_x64
 
 UNKNOWN_WORKERS = 64  # of an executor that does not say; it queues what it has no worker for
 
@@ -47,6 +53,95 @@ class WorkerPool(Protocol):
         ...
 
 
+class DeviceExecutor(Executor):
+    """Threads, each on one of this machine's devices.
+
+    Jobs are taken by rank and then in their order, but none whose program another thread compiles: meanwhile a thread
+    takes a later one.
+    """
+
+    def __init__(self, num_workers: int) -> None:
+        self._jobs: list[_Job] = []
+        self._numbers, self._places = itertools.count(), itertools.count()
+        self._own = threading.local()
+        self._threads = ThreadPoolExecutor(num_workers, "moe-theory", initializer=self._take_device)
+
+    def submit(
+        self,
+        function: Callable[..., Any],
+        /,
+        *arguments: Any,
+        program: Hashable = None,
+        rank: tuple[int, ...] = (),
+        **options: Any,
+    ) -> Future:
+        """Compute function(*arguments, **options), which runs `program` if one is named; the lowest `rank` is first."""
+        call = functools.partial(function, *arguments, **options)
+        job = _Job(rank, next(self._numbers), program, is_x64(), call, Future())
+        with programs.changed:
+            bisect.insort(self._jobs, job)
+            programs.changed.notify_all()
+        self._threads.submit(self._work)
+        return job.future
+
+    def _take_device(self) -> None:
+        devices = jax.local_devices()
+        self._own.device = devices[next(self._places) % len(devices)] if len(devices) > 1 else None
+
+    def _work(self) -> None:
+        device = self._own.device
+        with contextlib.nullcontext() if device is None else jax.default_device(device):
+            job, use = self._taken()
+            try:
+                with use, jax.enable_x64(job.is_x64) if job.is_x64 != is_x64() else contextlib.nullcontext():
+                    if not job.future.set_running_or_notify_cancel():
+                        raise CancelledError
+                    result = job.call()
+            except BaseException as failure:
+                if not job.future.cancelled():
+                    job.future.set_exception(failure)
+            else:
+                job.future.set_result(result)
+
+    def _taken(self) -> "tuple[_Job, contextlib.ExitStack]":
+        """The next job, and the use of its program."""
+        with programs.changed, contextlib.ExitStack() as use:
+            programs.changed.wait_for(self._next)
+            job = self._next()
+            assert job is not None  # it has been waited for
+            self._jobs.remove(job)
+            if job.program is not None:
+                use.enter_context(programs.compiled_once(job.program))
+            return job, use.pop_all()
+
+    def _next(self) -> "_Job | None":
+        return next((job for job in self._jobs if not programs.is_compiling(job.program)), None)
+
+
+class _Job(NamedTuple):
+    rank: tuple[int, ...]
+    number: int
+    program: Hashable
+    is_x64: bool  # threads do not inherit it
+    call: Callable[[], Any]
+    future: Future
+
+
+def num_device_workers() -> int:
+    """One for each device or, where a CPU is the only one, for each core: they compile once and share it."""
+    devices = jax.local_devices()
+    return available_cores() if len(devices) == 1 and devices[0].platform == "cpu" else len(devices)
+
+
+def device_executor(num_workers: int | None = None) -> DeviceExecutor:
+    """The executor with so many threads that all work of this process shares."""
+    return _device_executor(num_workers or num_device_workers())
+
+
+_device_executor = functools.cache(DeviceExecutor)
+os.register_at_fork(after_in_child=_device_executor.cache_clear)  # a forked process has none of the threads
+
+
 class DevicePool:
     """Threads, each on one of this machine's devices."""
 
@@ -55,20 +150,16 @@ class DevicePool:
     def __init__(self, num_workers: int | None = None) -> None:
         if num_workers is not None and num_workers < 1:
             raise InvalidRunError(f"devices={num_workers} must be at least 1. Raise devices.")
-        devices, platform = jax.local_devices(), jax.local_devices()[0].platform
-        # On a CPU with one device a worker a core, which compile once and share it.
-        default = len(devices) if len(devices) > 1 or platform != "cpu" else available_cores()
-        self.num_workers = self.num_local = num_workers or default
+        self.num_workers = self.num_local = num_workers or num_device_workers()
+        platform = jax.local_devices()[0].platform
         self.description = f"{self.num_workers} {platform} worker{'s' if self.num_workers > 1 else ''}"
-        self._executor: _DeviceExecutor | None = None
 
     @property
     def num_devices(self) -> int:
         return min(self.num_workers, len(jax.local_devices()))
 
     def open(self) -> Executor:
-        self._executor = self._executor or _DeviceExecutor(self.num_workers)
-        return self._executor
+        return device_executor(self.num_workers)
 
     def is_loss(self, failure: BaseException) -> bool:
         """Never: threads end with their process."""
@@ -76,9 +167,7 @@ class DevicePool:
         return False
 
     def close(self) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
-            self._executor = None
+        """Nothing: other work of this process shares them."""
 
 
 class ExecutorPool:
@@ -107,21 +196,3 @@ class ExecutorPool:
 
     def close(self) -> None:
         """Nothing: its owner closes it."""
-
-
-class _DeviceExecutor(ThreadPoolExecutor):
-    def __init__(self, num_workers: int) -> None:
-        self._own = threading.local()
-        self._places = itertools.count()
-        super().__init__(num_workers, "sweep", initializer=self._take_device)
-
-    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future:
-        return super().submit(self._on_device, function, *arguments, **options)
-
-    def _take_device(self) -> None:
-        devices = jax.local_devices()
-        self._own.device = devices[next(self._places) % len(devices)]
-
-    def _on_device(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        with jax.default_device(self._own.device):
-            return function(*arguments, **options)

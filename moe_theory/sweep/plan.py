@@ -4,13 +4,11 @@ A chunk's name is a digest of its task, which holds everything that decides its 
 and the bytes that come back are the chunk's file, wherever and in whatever order it was computed.
 """
 
-import contextlib
 import dataclasses
 import functools
 import json
 import math
-import threading
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -18,6 +16,7 @@ import numpy as np
 
 from moe_theory.core.engine import width_for
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.programs import compiled_once
 from moe_theory.core.system import check_system, recorded_rounds
 from moe_theory.runs import machine, provenance
 from moe_theory.runs.cells import Cell, Chunk, compute_chunk
@@ -33,9 +32,6 @@ ACCELERATOR_WIDTH = 4096
 MOST_CHUNKS = 1_000_000
 
 _FITTING: dict[Hashable, int] = {}  # replicates that fit a core's cache, by static shape
-# Of this process, by device and program.
-_COMPILED: set[Hashable] = set()
-_COMPILING: dict[Hashable, threading.Lock] = {}
 
 
 class PlannedChunk(NamedTuple):
@@ -146,7 +142,7 @@ def compute(task: Task) -> bytes:
             "settings on all machines of a sweep; processors of different kinds compute alike with the same "
             f"{provenance.INSTRUCTION_CAP}AVX2, say, in XLA_FLAGS on all of them."
         )
-    with jax.enable_x64(task["precision"] == "float64"), _compiling_once(task):
+    with jax.enable_x64(task["precision"] == "float64"), compiled_once(program_of(task)):
         cell, end = _cell(task), task["first"] + task["width"]
         parts = [
             compute_chunk(
@@ -179,21 +175,6 @@ def _cell(task: Task) -> Cell:
     params = type(kind.readings[kind.default_reading].defaults)(**task["params"])
     system, observe = kind.system(dims, task["choices"]), kind.observe(task["observables"])
     return Cell("sweep", system, params, task["rounds"], task["record_every"], observe)
-
-
-@contextlib.contextmanager
-def _compiling_once(task: Task) -> Iterator[None]:
-    """Make threads wait for the first of them to compile a program, rather than compile it too."""
-    program = (jax.config.jax_default_device, program_of(task))  # pyright: ignore[reportAttributeAccessIssue]
-    if program in _COMPILED:
-        yield
-        return
-    with contextlib.ExitStack() as held:
-        held.enter_context(_COMPILING.setdefault(program, threading.Lock()))
-        if program in _COMPILED:  # by the thread that had the lock before
-            held.close()
-        yield
-        _COMPILED.add(program)
 
 
 def _widths(sweep: Specification, cell: SweepCell, backend: str) -> tuple[int, int]:

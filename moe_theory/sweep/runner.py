@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import os
 import platform
 import time
@@ -16,7 +17,7 @@ from moe_theory.runs.files import made_folder
 from moe_theory.runs.locks import held_by
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.store import Store
-from moe_theory.runs.workers import DevicePool, ExecutorPool, WorkerPool
+from moe_theory.runs.workers import DeviceExecutor, DevicePool, ExecutorPool, WorkerPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.dask import dask_pool
 from moe_theory.sweep.manifest import recorded, require_version
@@ -210,7 +211,10 @@ class _Dispatcher:
             self._done(chunk, 0)
             return executor
         try:
-            self.in_flight[executor.submit(planning.compute, chunk.task)] = chunk
+            submit = executor.submit
+            if isinstance(executor, DeviceExecutor):
+                submit = functools.partial(submit, program=program_of(chunk.task))
+            self.in_flight[submit(planning.compute, chunk.task)] = chunk
         except Exception as failure:
             if not self.pool.is_loss(failure):
                 raise

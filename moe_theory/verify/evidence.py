@@ -3,6 +3,7 @@
 import glob
 import hashlib
 import re
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,8 +15,8 @@ import numpy as np
 from jaxtyping import Float
 
 from moe_theory.core.errors import DamagedChunkError, InvalidClaimError, InvalidRunError, MissingChunkError
-from moe_theory.runs import Cell, Progress, replicate_rounds, run_cells
-from moe_theory.runs.cells import chunk_of, compute_chunk
+from moe_theory.runs import Cell, Progress, replicate_rounds
+from moe_theory.runs.cells import RunningCells, chunk_of, compute_chunk
 from moe_theory.runs.files import pack
 from moe_theory.runs.fingerprint import Digests
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
@@ -26,28 +27,59 @@ EXPONENTS = {"rate", "limit_rate"}  # kinds of claims whose prediction is one nu
 EVENTS = {"probability", "counterexample", "limit_probability"}  # whose components happen or do not
 
 
-def take_runs(
+def runs_of(
     experiment: Experiment, cells: Sequence[Cell], first: int, last: int, seed: int, progress: Progress, what: str
-) -> Runs:
-    """Runs of the cells, of replicates `first` to `last` - 1: simulated, measured, or read from a stored sweep.
+) -> "RunningCells | RunsAtOnce":
+    """Runs of the cells, of replicates `first` to `last` - 1: to be simulated, measured, or read from a stored sweep.
 
-    Raises: MissingChunkError for a chunk of a stored sweep that is damaged.
+    Raises, here or when they are made: MissingChunkError for a chunk of a stored sweep that is damaged.
     """
     count = last - first
     if experiment.measure is None and experiment.stored is None:
-        width = experiment.width
-        return run_cells(
-            cells, count, first=first, seed=seed, width=width, progress=progress, what=what, is_announced=True
-        )
-    progress.running(what)
-    if experiment.measure is not None:
-        runs = experiment.measure(cells, first, count, seed)
-    else:
-        stored: Any = experiment.stored
-        found = stored.runs(first, count)
-        runs = {cell.name: found[cell.name] for cell in cells}
-    progress.advance(replicate_rounds(cells, count))
-    return runs
+        return RunningCells(cells, count, first, seed, experiment.width, progress, what)
+
+    def make() -> Runs:
+        progress.add_work(replicate_rounds(cells, count))
+        progress.running(what)
+        if experiment.measure is not None:
+            runs = experiment.measure(cells, first, count, seed)
+        else:
+            stored: Any = experiment.stored
+            found = stored.runs(first, count)
+            runs = {cell.name: found[cell.name] for cell in cells}
+        progress.advance(replicate_rounds(cells, count))
+        return runs
+
+    return RunsAtOnce(make)
+
+
+class RunsAtOnce:
+    """Runs that the waiting thread makes by itself, in the manner of `RunningCells`."""
+
+    num_bytes = 0  # that are known of
+
+    def __init__(self, make: Callable[[], Runs]) -> None:
+        self._make, self._runs, self.seconds = make, None, 0.0
+
+    @property
+    def is_finished(self) -> bool:
+        return self._runs is not None
+
+    def begin(self, tell: Callable[[Callable[[], None]], None], rank: tuple[int, ...] = ()) -> None:
+        del rank
+        tell(self._take)
+
+    def cancel(self) -> None:
+        """Nothing: it is made or not."""
+
+    def runs(self) -> Runs:
+        assert self._runs is not None  # the caller has looked
+        return self._runs
+
+    def _take(self) -> None:
+        began = time.monotonic()
+        self._runs = self._make()
+        self.seconds = time.monotonic() - began
 
 
 class Samples(NamedTuple):

@@ -21,8 +21,9 @@ from moe_theory.runs import Progress, quiet
 from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verify import registry
 from moe_theory.verify.claim import Claim, ReadingLike
+from moe_theory.verify.interim import SequentialTest
 from moe_theory.verify.request import FAMILY_ERROR, adjusted, check_request, require_free, resolve
-from moe_theory.verify.session import StudyMonitor
+from moe_theory.verify.session import StudyMonitor, take_looks
 from moe_theory.verify.verdict import Status, Verdict
 
 Number = bool | int | float
@@ -352,16 +353,15 @@ def _judge(
     plan: Plan, wanted: Sequence[Coordinates], level: int, pace: dict, progress: Progress, on_point: OnPoint | None
 ) -> list[Point]:
     """Points of one level: the first look at all of them, then the second at those undecided, and so on."""
-    waiting = {coordinates: plan.monitor(coordinates, pace) for coordinates in wanted}
+    monitors = {plan.monitor(coordinates, pace): coordinates for coordinates in wanted}
     points = []
-    while waiting:
-        progress.add_work(sum(monitor.work for monitor in waiting.values()))
-        for coordinates, monitor in list(waiting.items()):
-            for test in monitor.look(progress):
-                del waiting[coordinates]
-                points.append(Point(coordinates, level, test.latest))
-                if on_point is not None:
-                    on_point(points[-1])
+
+    def end(monitor: StudyMonitor, test: SequentialTest) -> None:
+        points.append(Point(monitors[monitor], level, test.latest))
+        if on_point is not None:
+            on_point(points[-1])
+
+    take_looks(list(monitors), progress, end)
     return points
 
 

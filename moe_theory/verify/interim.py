@@ -112,7 +112,7 @@ class SequentialTest:
             self.samples = samples.from_place(self.count - int(replicates[0])).after(self.samples)
             self.cells = runs.read
         except Exception as failure:  # of the claim's own code: an ERROR of this claim alone
-            self._fail(failure, int(replicates[-1]) + 1)
+            self.fail(failure, int(replicates[-1]) + 1)
 
     def look(self, count: int) -> None:
         """Judge the first `count` replicates, at what this look may spend."""
@@ -122,7 +122,7 @@ class SequentialTest:
             samples = self.samples.first(count)
             verdict, look = judgement.examine(self.claim, samples, self.labels, error, self.blank)
         except Exception as failure:
-            self._fail(failure, count)
+            self.fail(failure, count)
             return
         self.looks.append(look)
         self.latest = dataclasses.replace(self._repeatable(verdict, count), looks=list(self.looks))
@@ -138,7 +138,7 @@ class SequentialTest:
             self.latest = dataclasses.replace(self.latest, status=Status.INCONCLUSIVE, command=self.blank.command)
         self.has_ended = True
 
-    def _fail(self, failure: Exception, count: int) -> None:
+    def fail(self, failure: Exception, count: int) -> None:
         self._end(Status.ERROR, f"{type(failure).__name__}: {failure}{_nearest(failure)}{frames(failure)}", count)
 
     def _end(self, status: Status, reason: str, count: int) -> None:

@@ -4,20 +4,28 @@ The claims of one experiment share its runs. Only the samples that claims take f
 with the claims' components and not with the states, and samples can be kept on disk to resume from.
 """
 
+import heapq
 import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from queue import SimpleQueue
 from typing import Any
 
-from moe_theory.runs import Cell, Progress, Run, quiet, replicate_rounds
+from moe_theory.core.errors import MoeTheoryError
+from moe_theory.runs import Cell, Progress, Run, quiet
+from moe_theory.runs.cells import RunningCells
+from moe_theory.runs.machine import machine_memory
 from moe_theory.runs.provenance import is_x64, now, versions
+from moe_theory.runs.workers import num_device_workers
 from moe_theory.verify.claim import Claim, Experiment
-from moe_theory.verify.evidence import Archive, find_overflows, take_runs
+from moe_theory.verify.evidence import Archive, RunsAtOnce, find_overflows, runs_of
 from moe_theory.verify.interim import SequentialTest
 from moe_theory.verify.request import FAMILY_ERROR, Request, Study, blank_verdict, check_request
 from moe_theory.verify.statement import bearing
 from moe_theory.verify.verdict import Report, Stop, Verdict
 
 UNKNOWN_SECONDS = 3.0  # that a look is taken to need at an experiment of which nothing has been run or compiled
+STUDIES_AHEAD = 2  # under way beside one a worker, so that none waits for the next
+MEMORY_SHARE = 0.5  # of the machine's, that runs under way may take
 
 
 def verify(
@@ -69,18 +77,14 @@ def carry_out(
     command: str = "",
 ) -> Report:
     """Judge what is asked for: the first look of all studies, then the second of those undecided, and so on."""
-    began, pace = time.monotonic(), {}
+    pace: dict[Experiment, float] = {}
     monitors = [StudyMonitor(study, archive, pace) for study in request.studies]
-    waiting = monitors
-    while waiting:
-        progress.add_work(sum(monitor.work for monitor in waiting))
-        for monitor in waiting:
-            expected = time.monotonic() - began + monitor.expected_seconds() + request.reserve
-            has_time = request.budget is None or expected < request.budget
-            for test in monitor.look(progress) if has_time else monitor.stop(Stop.BUDGET):
-                if on_verdict is not None:
-                    on_verdict(test.latest)
-        waiting = [monitor for monitor in waiting if monitor.undecided]
+
+    def tell(_: StudyMonitor, test: SequentialTest) -> None:
+        if on_verdict is not None:
+            on_verdict(test.latest)
+
+    take_looks(monitors, progress, tell, None if request.budget is None else request.budget - request.reserve)
     order = {id: place for place, id in enumerate(request.claims)}
     verdicts = [test.latest for monitor in monitors for test in monitor.tests]
     return Report(
@@ -96,6 +100,73 @@ def carry_out(
         seconds={monitor.study.name: round(monitor.seconds, 1) for monitor in monitors},
         statements=bearing(request.claims),
     )
+
+
+def take_looks(
+    monitors: Sequence["StudyMonitor"],
+    progress: Progress,
+    on_end: Callable[["StudyMonitor", SequentialTest], None],
+    budget: float | None = None,
+) -> None:
+    """Look at studies until all their tests have ended, or the seconds of the budget.
+
+    Several are under way at once, and one is looked at while the runs of others are made; earlier looks come first.
+    Which of them is done first changes no number. Runs that are measured, some of them by clocks, have the machine
+    alone.
+    """
+    began, done = time.monotonic(), SimpleQueue[tuple[int, Callable[[], None]]]()
+    waiting = [(*monitor.rank, place) for place, monitor in enumerate(monitors)]
+    heapq.heapify(waiting)
+    under_way: dict[int, StudyMonitor] = {}
+
+    def has_time(*studies: StudyMonitor) -> bool:
+        expected = sum(monitor.expected_seconds() for monitor in studies)
+        return budget is None or time.monotonic() - began + expected < budget
+
+    def has_room(monitor: StudyMonitor) -> bool:
+        every = [monitor, *under_way.values()]
+        if any(each.is_alone for each in every) or len(every) > num_device_workers() + STUDIES_AHEAD:
+            return False
+        return sum(each.expected_bytes() for each in every) < MEMORY_SHARE * machine_memory() and has_time(*every)
+
+    def end(monitor: StudyMonitor, tests: Sequence[SequentialTest]) -> None:
+        for test in tests:
+            on_end(monitor, test)
+
+    try:
+        while waiting or under_way:
+            while waiting and (not under_way or has_room(monitors[waiting[0][-1]])):
+                *rank, place = heapq.heappop(waiting)
+                monitor = monitors[place]
+                if not has_time(monitor):
+                    end(monitor, monitor.stop(Stop.BUDGET))
+                    continue
+                under_way[place] = monitor
+                monitor.begin(lambda call, place=place: done.put((place, call)), (*rank, place), progress)
+            if not under_way:
+                break
+            place, call = done.get()
+            monitor = under_way.get(place)
+            if monitor is None:  # it has failed
+                continue
+            try:
+                call()
+            except MoeTheoryError:
+                raise
+            except Exception as failure:  # of the study's own code: an ERROR of its claims alone
+                ended = monitor.fail(failure)
+            else:
+                if not monitor.is_ready:
+                    continue
+                ended = monitor.look()
+            del under_way[place]
+            end(monitor, ended)
+            if monitor.undecided:
+                heapq.heappush(waiting, (*monitor.rank, place))
+    except BaseException:
+        for monitor in under_way.values():
+            monitor.cancel()
+        raise
 
 
 def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error: float) -> Verdict:
@@ -118,6 +189,9 @@ class StudyMonitor:
         self.seconds = 0.0
         self.pace = {} if pace is None else pace  # seconds a replicate, shared by studies
         self._looks = iter(study.looks)
+        self._num_looks = 0
+        self._runs: RunningCells | RunsAtOnce | None = None  # that are being made
+        self._bytes_each = 0.0  # of a replicate of them
         self._target = next(self._looks)  # replicates of the next look
         self.tests = [
             SequentialTest(claim, blank, study.least_replicates, between=between)
@@ -134,8 +208,18 @@ class StudyMonitor:
         return [test for test in self.tests if not test.has_ended]
 
     @property
-    def work(self) -> int:
-        return replicate_rounds(self._needed_cells, self._target - self._known)
+    def is_alone(self) -> bool:
+        return self.study.experiment.measure is not None
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """What is looked at first has the lowest."""
+        return self._num_looks, int(self.is_alone)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there are the runs that the next look needs."""
+        return self._runs is None or self._runs.is_finished
 
     def expected_seconds(self) -> float:
         share = len(self._needed_cells) / len(self.study.cells)
@@ -143,25 +227,54 @@ class StudyMonitor:
             return UNKNOWN_SECONDS
         return (self._target - self._known) * share * self.pace.get(self.study.experiment, 0.0)
 
-    def look(self, progress: Progress) -> list[SequentialTest]:
-        """Run what the next look needs and take it; the tests that it ends."""
-        began, undecided, known, cells = time.monotonic(), self.undecided, self._known, self._needed_cells
-        if known < self._target:
-            self._sample(cells, known, undecided, progress)
+    def expected_bytes(self) -> float:
+        return (self._target - self._known) * self._bytes_each
+
+    def begin(self, tell: Callable[[Callable[[], None]], None], rank: tuple[int, ...], progress: Progress) -> None:
+        """Begin the runs that the next look needs: call what goes to `tell` until it `is_ready`."""
+        study, known, last = self.study, self._known, self._target
+        if known < last:
+            what = f"{study.name}, replicates {known} to {last - 1}"
+            self._runs = runs_of(study.experiment, self._needed_cells, known, last, study.seed, progress, what)
+            self._runs.begin(tell, rank)
+        else:
+            tell(lambda: None)
+
+    def cancel(self) -> None:
+        if self._runs is not None:
+            self._runs.cancel()
+
+    def look(self) -> list[SequentialTest]:
+        """Take the next look; the tests that it ends."""
+        began, undecided, known, running = time.monotonic(), self.undecided, self._known, self._runs
+        share = len(self._needed_cells) / len(self.study.cells)
+        if running is not None:
+            self._extend(running.runs(), undecided)
+            self._runs = None
         for test in undecided:
             if not test.has_ended:
                 test.look(self._target)
         spent = time.monotonic() - began
-        self.seconds += spent
-        if known < self._target:
-            share = len(cells) / len(self.study.cells)
+        if running is not None:
+            spent += running.seconds / num_device_workers()
             self.pace[self.study.experiment] = spent / (self._target - known) / share
+            self._bytes_each = running.num_bytes / (self._target - known)
+        self.seconds += spent
+        self._num_looks += 1
         following = next(self._looks, None)
         if following is None:
             self.stop(Stop.REPLICATES)
         else:
             self._target = following
         return [test for test in undecided if test.has_ended]
+
+    def fail(self, failure: Exception) -> list[SequentialTest]:
+        """End all tests for what the making of the runs has raised."""
+        self.cancel()
+        undecided = self.undecided
+        for test in undecided:
+            test.fail(failure, self._target)
+        return undecided
 
     def stop(self, why: Stop) -> list[SequentialTest]:
         undecided = self.undecided
@@ -179,14 +292,11 @@ class StudyMonitor:
         needed = set().union(*(cells for cells in read if cells is not None))
         return [cell for cell in self.study.cells if None in read or cell.name in needed]
 
-    def _sample(self, cells: list[Cell], known: int, undecided: list[SequentialTest], progress: Progress) -> None:
-        study, last = self.study, self._target
-        what = f"{study.name}, replicates {known} to {last - 1}"
-        runs = take_runs(study.experiment, cells, known, last, study.seed, progress, what)
+    def _extend(self, runs: Mapping[str, Run], undecided: list[SequentialTest]) -> None:
         overflows = find_overflows(runs)
         for test in undecided:
-            if test.count < last:
+            if test.count < self._target:
                 test.extend(runs, overflows)
                 if self.archive is not None and test.samples is not None:
-                    of = (test.claim, study.reading, study.seed)
+                    of = (test.claim, self.study.reading, self.study.seed)
                     self.archive.save(*of, test.samples, test.labels, test.watched)

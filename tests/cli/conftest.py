@@ -37,4 +37,4 @@ def refused(capsys):
 @pytest.fixture
 def no_work(monkeypatch):
     """Fails a test in which an experiment runs."""
-    monkeypatch.setattr(evidence, "run_cells", lambda *given, **options: pytest.fail("ran before the refusal"))
+    monkeypatch.setattr(evidence, "RunningCells", lambda *given: pytest.fail("ran before the refusal"))

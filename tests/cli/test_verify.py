@@ -114,10 +114,8 @@ def test_verify_resumes_from_its_samples_unless_told_not_to(ran, tmp_path, monke
     ran(*VERIFY, "--out", tmp_path)
     first = (tmp_path / "verdicts.json").read_text()
     calls = []
-    run_cells = evidence.run_cells
-    monkeypatch.setattr(
-        evidence, "run_cells", lambda *given, **options: calls.append(1) or run_cells(*given, **options)
-    )
+    running_cells = evidence.RunningCells
+    monkeypatch.setattr(evidence, "RunningCells", lambda *given: calls.append(1) or running_cells(*given))
     ran(*VERIFY, "--out", tmp_path)
     assert not calls
     again, before = json.loads((tmp_path / "verdicts.json").read_text()), json.loads(first)
@@ -176,9 +174,9 @@ def test_lists(ran):
 
 
 def test_an_interrupt_is_one_line(refused, monkeypatch, tmp_path):
-    def interrupt(*arguments, **options):
+    def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evidence, "run_cells", interrupt)
+    monkeypatch.setattr(evidence, "RunningCells", interrupt)
     assert "the same command resumes" in refused(*VERIFY, "--out", tmp_path, code=130)
     assert list(tmp_path.iterdir()) == []

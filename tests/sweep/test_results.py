@@ -7,7 +7,6 @@ import json
 import os
 import pickle
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd

@@ -51,7 +51,7 @@ def planted(folder, **changes):
 
 @pytest.fixture(autouse=True)
 def nothing_is_simulated(forgotten, monkeypatch):
-    monkeypatch.setattr(evidence, "run_cells", lambda *arguments, **options: pytest.fail("simulated"))
+    monkeypatch.setattr(evidence, "RunningCells", lambda *arguments: pytest.fail("simulated"))
 
 
 def declared(experiment, **changes):

@@ -11,7 +11,7 @@ from moe_theory import continual
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.runs import Run
 from moe_theory.verify import Status, evidence, session
-from moe_theory.verify.evidence import Archive, Samples, clear_samples
+from moe_theory.verify.evidence import Archive, RunsAtOnce, Samples, clear_samples
 from moe_theory.verify.interim import SequentialTest, alpha_spent, look_sizes
 from moe_theory.verify.request import blank_verdict, resolve
 from moe_theory.verify.verdict import Report, Stop
@@ -40,11 +40,11 @@ def ran(monkeypatch):
     """Which replicates of which cells were run, with noise in place of simulations."""
     calls = []
 
-    def run_cells(cells, num_replicates, *, first=0, **options):
+    def running_cells(cells, num_replicates, first, *options):
         calls.append((tuple(cell.name for cell in cells), first, first + num_replicates))
-        return {cell.name: run_of(first, first + num_replicates) for cell in cells}
+        return RunsAtOnce(lambda: {cell.name: run_of(first, first + num_replicates) for cell in cells})
 
-    monkeypatch.setattr(evidence, "run_cells", run_cells)
+    monkeypatch.setattr(evidence, "RunningCells", running_cells)
     return calls
 
 

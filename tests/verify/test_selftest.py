@@ -35,7 +35,7 @@ def is_quick(planted):
     return planted.law == "normal" and (planted.kind not in {"rate", "limit_rate"} or planted.side == "equal")
 
 
-def tested(*conditions):
+def outcome_of(*conditions):
     return selftest.self_test(conditions, seed=4, most_claims=200, tolerance=0.2)
 
 
@@ -49,12 +49,12 @@ MAIN = [
 @pytest.fixture(scope="module")
 def reduced():
     """The whole, but for conditions that take long or are like others."""
-    return tested(*filter(is_quick, MAIN))
+    return outcome_of(*filter(is_quick, MAIN))
 
 
 @pytest.mark.thorough
 def test_the_engine_passes_under_other_laws_and_for_slopes_of_one_side():
-    found = tested(*(each for each in MAIN if not is_quick(each)))
+    found = outcome_of(*(each for each in MAIN if not is_quick(each)))
     assert found.passed, [row for row in found.rows if not row.is_ok]
 
 

@@ -135,14 +135,15 @@ def test_a_claim_that_fails_is_an_error_of_its_own(changes, message):
     ],
 )
 def test_a_request_is_refused_before_anything_runs(changes, error, monkeypatch):
-    monkeypatch.setattr(evidence, "run_cells", lambda *arguments, **options: pytest.fail("ran"))
+    monkeypatch.setattr(evidence, "RunningCells", lambda *arguments: pytest.fail("ran"))
     with pytest.raises(error):
         verify(**{"patterns": "continual.lemma-4", **changes})
 
 
 def test_the_error_is_split_over_verdicts_and_experiments_run_once_a_reading(monkeypatch):
     calls = []
-    monkeypatch.setattr(evidence, "run_cells", lambda cells, *arguments, **options: calls.append(cells) or RUNS)
+    made = evidence.RunsAtOnce(lambda: RUNS)
+    monkeypatch.setattr(evidence, "RunningCells", lambda cells, *arguments: calls.append(cells) or made)
     verdicts = verify(["continual.lemma-3", "continual.lemma-3.*", "continual.lemma-4"], error=0.06)
     assert len(verdicts) == 6  # three claims under two readings
     assert len(calls) == 4  # two experiments under two readings; the claims fail on these runs, and so at once
