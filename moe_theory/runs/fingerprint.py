@@ -32,7 +32,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.papers import paper_names, paper_package
@@ -118,7 +120,7 @@ class Digests:
     def _members(self, each: Any) -> Sequence[Any]:
         """A word for an object's kind, and what tells it from others of that kind."""
         kind = type(each)
-        if isinstance(each, (type, types.FunctionType)) and each.__module__ in NEUTRAL:
+        if issubclass(kind, (type, types.FunctionType)) and each.__module__ in NEUTRAL:
             return ("neutral", each.__module__)
         if hasattr(kind, OWN):
             return ("parts", getattr(kind, OWN)(each))
@@ -209,8 +211,8 @@ def _atom(each: Any) -> bytes | None:
         text = each.hex().encode()
     elif kind in (bool, int, complex, type(None), type(...), type(NotImplemented)):
         text = repr(each).encode()
-    elif isinstance(each, jax.Array) and not isinstance(each, jax.core.Tracer):
-        is_key = jax.dtypes.issubdtype(each.dtype, jax.dtypes.prng_key)
+    elif isinstance(each, jax.Array) and not isinstance(each, Tracer):
+        is_key = jnp.issubdtype(each.dtype, jax.dtypes.prng_key)
         words = np.asarray(jax.random.key_data(each) if is_key else each)
         text = f"{jax.typeof(each)} {getattr(jax.typeof(each), 'weak_type', '')} ".encode() + words.tobytes()
     elif (kind is np.ndarray or isinstance(each, np.generic)) and not each.dtype.hasobject:
@@ -409,7 +411,7 @@ def _instance(each: Any) -> Sequence[Any]:
     kind = type(each)
     try:
         reduce = copyreg.dispatch_table.get(kind)
-        reduced = reduce(each) if reduce else each.__reduce_ex__(4)
+        reduced: Any = reduce(each) if reduce else each.__reduce_ex__(4)
     except Exception as failure:
         raise InvalidRunError(
             f"a value of type {kind.__module__}.{kind.__qualname__} cannot be told, so that nothing it decides can be "

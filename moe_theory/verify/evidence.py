@@ -114,8 +114,9 @@ class Samples(NamedTuple):
                 f"observe gave {self.observed.shape[1]} components, and {earlier.observed.shape[1]} for the "
                 "replicates before"
             )
-        pairs = zip(earlier, self, strict=True)
-        return Samples(*(None if now is None else np.concatenate([before, now]) for before, now in pairs))
+        pairs: Any = zip(earlier, self, strict=True)
+        parts: Any = (None if now is None else np.concatenate([before, now]) for before, now in pairs)
+        return Samples(*parts)
 
 
 def failed_hypotheses(claim: Claim, runs: Runs) -> list[str]:
