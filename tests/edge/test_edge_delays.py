@@ -45,8 +45,7 @@ def program(law: delays.Law, dims: edge.Dims = DIMS) -> Any:
             edge.draw(keys[2], dims, pool, positions, params, law),
         )
 
-    # Here running is what costs.
-    return jax.jit(jax.vmap(draw, in_axes=(0, None)), compiler_options={"xla_backend_optimization_level": 1})
+    return jax.jit(jax.vmap(draw, in_axes=(0, None)))
 
 
 def drawn(law: delays.Law = delays.uniform, params: edge.Params = PARAMS, dims: edge.Dims = DIMS) -> Drawn:
