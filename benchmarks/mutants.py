@@ -252,12 +252,15 @@ def stages(tree: Path, file: str, seconds: dict[str, float], limit: float) -> li
     import_of = re.compile(
         rf"moe_theory\.{folder}\.{name}\b|from moe_theory\.{folder} import [^\n]*\b{name}\b|{folder}\.{name}\."
     )
+    users = [path for path in tree.glob("moe_theory/*/*.py") if import_of.search(path.read_text())]
     for test in tests:
         text, within = (tree / test).read_text(), f"tests/{folder}/" in test
         if within and name in Path(test).stem:
             near.append(test)
         elif import_of.search(text) and any(f"tests/{other}/" in test for other in {folder, *folders}):
             (near if within else named).append(test)
+        elif any(f"tests/{user.parent.name}/" in test and user.stem in Path(test).stem for user in users):
+            named.append(test)
         elif within:
             same.append(test)
     rest = [

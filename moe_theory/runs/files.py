@@ -155,7 +155,11 @@ def _put(temporary: Path, path: Path) -> None:
         return
     old = path.with_name(f"{temporary.name}.old{SUFFIX}")
     os.replace(path, old)
-    os.replace(temporary, path)
+    try:
+        os.replace(temporary, path)
+    except OSError:
+        os.replace(old, path)
+        raise
     shutil.rmtree(old)
 
 

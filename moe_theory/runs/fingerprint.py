@@ -6,6 +6,7 @@ the library's version; this package and those of papers are followed wherever th
 by name at run time (`eval`, `importlib.import_module`, ...), the text of all files of its package counts.
 """
 
+import ast
 import builtins
 import contextlib
 import copyreg
@@ -16,6 +17,7 @@ import functools
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import logging
 import pkgutil
 import sys
@@ -39,10 +41,14 @@ from moe_theory.core.papers import paper_names, paper_package
 DECLARATIVE = frozenset(
     "__doc__ __module__ __qualname__ __annotations__ __annotate__ __annotate_func__ __annotations_cache__ __dict__ "
     "__weakref__ __firstlineno__ __static_attributes__ __orig_bases__ __parameters__ __type_params__ "
-    "__classdictcell__ _abc_impl".split()
+    "__classdictcell__ __slotnames__ _abc_impl".split()
 )
 # Of a named tuple, what follows from its fields and their defaults.
 MADE_OF_FIELDS = frozenset("__new__ _make _replace __replace__ __repr__ _asdict __getnewargs__".split())
+# Modules that say when something is done, whether and who is told, and never what.
+NEUTRAL = frozenset(
+    f"moe_theory.{name}" for name in "core.forks core.programs runs.fingerprint runs.locks runs.progress".split()
+)
 # Whose wrappers refuse calls and change none.
 CHECKERS = ("jaxtyping", "beartype")
 # Objects without a value, or whose value is only kept for speed.
@@ -76,6 +82,7 @@ class Digests:
 
     def __init__(self) -> None:
         self._nodes: dict[int, _Node] = {}
+        self._given: dict[str, list[Any]] = {}  # by module
 
     def of(self, *roots: Any) -> str:
         """As `code_digest`."""
@@ -111,8 +118,8 @@ class Digests:
     def _members(self, each: Any) -> Sequence[Any]:
         """A word for an object's kind, and what tells it from others of that kind."""
         kind = type(each)
-        if each is code_digest or each is Digests:  # of what it is asked for, whoever asks counts
-            return ("digest",)
+        if isinstance(each, (type, types.FunctionType)) and each.__module__ in NEUTRAL:
+            return ("neutral", each.__module__)
         if hasattr(kind, OWN):
             return ("parts", getattr(kind, OWN)(each))
         if kind in (list, tuple):
@@ -167,8 +174,11 @@ class Digests:
         named += [value for each in code.imports for value in _imported(each, function.__globals__)]
         if any(_finds_by_name(value) for value in named):
             named = [*(value for value in named if not _finds_by_name(value)), _sources(home)]
+        if home not in self._given:
+            is_own = home.partition(".")[0] == "moe_theory"  # which gives away nothing, as a test sees to
+            self._given[home] = [] if is_own else _given_away(sys.modules.get(home))
         defaults = (function.__defaults__, function.__kwdefaults__)
-        return ("function", function.__name__, code.text, *defaults, *cells, own, *named)
+        return ("function", function.__name__, code.text, *defaults, *cells, own or None, *named, self._given[home])
 
     def _rank(self, each: Any) -> tuple[bytes, str]:
         """What members of a set are sorted by: the same wherever they are."""
@@ -318,6 +328,31 @@ def _imported(wanted: tuple[str, int, tuple[str, ...]], namespace: Mapping[str, 
         return [("missing", name, *names)]
 
 
+def _given_away(module: types.ModuleType | None) -> list[Any]:
+    """What a module's statements give to libraries, such as functions by which JAX takes a class apart."""
+    try:
+        waiting: list[Any] = ast.parse(inspect.getsource(module)).body  # pyright: ignore[reportArgumentType]
+    except (OSError, TypeError, SyntaxError):
+        return []
+    namespace, found = vars(module), []
+    for statement in waiting:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        for part in ("body", "orelse", "finalbody", "handlers"):
+            waiting.extend(getattr(statement, part, ()))
+        root = getattr(statement, "value", None) if isinstance(statement, ast.Expr) else None
+        if isinstance(statement, (ast.Assign, ast.AugAssign)):
+            root = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        names = [each.id for each in ast.walk(statement) if isinstance(each, ast.Name) and each.id in namespace]
+        is_part = isinstance(root, (ast.Attribute, ast.Subscript, ast.Call))
+        while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
+            root = root.func if isinstance(root, ast.Call) else root.value
+        owner = namespace.get(root.id) if isinstance(root, ast.Name) else None
+        if is_part and (_leaf(owner) or (isinstance(owner, types.ModuleType) and _library(owner.__name__))):
+            found += [ast.dump(statement), *(namespace[name] for name in names)]
+    return found
+
+
 def _module(module: types.ModuleType) -> Sequence[Any]:
     """A module that is handed on, so that anything of it may be used."""
     name = module.__name__
@@ -390,7 +425,7 @@ def _instance(each: Any) -> Sequence[Any]:
     def lasting(state: Any) -> Any:
         if not isinstance(state, dict):
             return state
-        return {name: value for name, value in state.items() if name not in DECLARATIVE | cached}
+        return {name: value for name, value in state.items() if name not in DECLARATIVE | cached} or None
 
     own = lasting(getattr(each, "__dict__", None))
     if isinstance(reduced, str):

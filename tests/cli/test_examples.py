@@ -1,7 +1,8 @@
 """The examples of the commands' help, run as a newcomer would, one after another in one folder.
 
-Catches a command without an example, and an example that no longer runs or prints nothing. Replaced is what takes
-minutes whatever is asked: training of the small transformer, data sets' sizes, and the processes that measure.
+Catches a command without an example, and an example that no longer runs or prints nothing. That each parses is tested
+in `test_printed.py`, and each command on less in its own file. Replaced is what takes minutes whatever is asked:
+training of the small transformer, data sets' sizes, and the processes that measure.
 """
 
 import contextlib
@@ -60,6 +61,11 @@ def document_of(name: str) -> str | None:
     return next((option.help for option in cli.command(name).params if "--json" in option.opts), None)
 
 
+def command_of(name: str) -> str:
+    """The command of a key of `DOCUMENTS`."""
+    return name.split()[1] if name.startswith("moe-theory") else name
+
+
 @pytest.fixture(scope="module")
 def session_folder(tmp_path_factory):
     """A folder where all examples have run, what each printed, and what it printed with --json."""
@@ -95,16 +101,21 @@ def _untrained(setting: Setting, *_):
     return transformer.replace_experts(model, copies)
 
 
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_has_an_example(name):
+    examples = examples_of(name)
+    assert examples
+    assert all(example.startswith(f"moe-theory {name.split()[0]}") for example in examples)
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in cli.COMMANDS if name not in ELSEWHERE])
 def test_the_example_runs(name, session_folder):
     _, printed, _ = session_folder
-    examples = examples_of(name)
-    assert examples
-    for example in examples:
-        assert example.startswith(f"moe-theory {name.split()[0]}")
-        assert printed[example].strip()
+    assert all(printed[example].strip() for example in examples_of(name))
 
 
+@pytest.mark.thorough
 def test_they_leave_what_their_help_says(session_folder):
     folder, _, _ = session_folder
     for made in (
@@ -120,16 +131,22 @@ def test_they_leave_what_their_help_says(session_folder):
         assert (folder / made).is_file(), made
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_json_is_one_document_of_the_shape_that_the_help_says(name, session_folder):
     _, _, documents = session_folder
-    command = name.split()[1] if name.startswith("moe-theory") else name
+    command = command_of(name)
     for example in examples_of(command):
         if name in (command, example):
             document = json.loads(documents[example])
             rows = document if isinstance(document, list) else [document]
             assert rows
             assert all(DOCUMENTS[name] <= set(row) for row in rows)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_help_names_what_the_document_has(name):
+    command = command_of(name)
     words = document_of(command)
     assert words is not None
     assert words.startswith("Print JSON: ")
@@ -141,5 +158,4 @@ def test_json_is_one_document_of_the_shape_that_the_help_says(name, session_fold
 def test_every_command_that_prints_a_table_has_a_document():
     without = {name for name in cli.COMMANDS if document_of(name) is None}
     assert without == {"completion"}
-    named = {name.split()[1] if name.startswith("moe-theory") else name for name in DOCUMENTS}
-    assert named == {*cli.COMMANDS} - without - {*ELSEWHERE}
+    assert {*map(command_of, DOCUMENTS)} == {*cli.COMMANDS} - without - {*ELSEWHERE}

@@ -64,7 +64,7 @@ def test_probabilities_at_a_gap_are_those_of_its_log_odds():
     assert np.all(probabilities.sum(axis=-1) < 1)
 
 
-@pytest.mark.parametrize("reading", ["unit-signal", "independent-signal"])
+@pytest.mark.parametrize("reading", ["unit-signal", pytest.param("independent-signal", marks=pytest.mark.thorough)])
 def test_what_is_observed_of_a_replicate_does_not_depend_on_others(reading):
     for study in check_request(LEMMAS, reading).studies:
         runs = run_cells(study.cells, 6, seed=1, width=6)

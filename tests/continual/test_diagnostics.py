@@ -37,16 +37,23 @@ def finite_gradient(gates, gate_input, costs, step=1e-6):
     return gradient
 
 
+STEPPED = continual.Dims(max_experts=5, num_tasks=4, num_features=6, num_samples=3)
+
+
+@jax.jit
+def last_round(key, before, params):
+    arrival, _ = draw(key, STEPPED, before.pool, params)
+    stepped, steps = diagnostics.system_with_gate_steps(STEPPED).step(key, before, params)
+    return arrival, system(STEPPED).step(key, before, params), stepped, steps
+
+
 @pytest.mark.parametrize("locality_power", [1.0, 2.0])
 def test_a_gate_step_is_that_of_finite_differences_of_the_task_loss(locality_power):
-    dims = continual.Dims(max_experts=5, num_tasks=4, num_features=6, num_samples=3)
     params = continual.Params(num_experts=4, locality_power=locality_power, terminate=False)
     key, time = jax.random.fold_in(root_key(9), 0), 12
     with jax.enable_x64(True):
-        before, _ = mt.simulate(system(dims), key, params, time)
-        arrival, _ = draw(step_key(key, time + 1), dims, before.pool, params)
-        after, info = system(dims).step(step_key(key, time + 1), before, params)
-        stepped, steps = diagnostics.system_with_gate_steps(dims).step(step_key(key, time + 1), before, params)
+        before, _ = mt.simulate(system(STEPPED), key, params, time)
+        arrival, (after, info), stepped, steps = last_round(step_key(key, time + 1), before, params)
     chex.assert_trees_all_equal(after, stepped)
 
     chosen, gate_input = int(info.expert), np.asarray(arrival.features).sum(axis=1)
@@ -90,15 +97,19 @@ class Round(NamedTuple):
 def rounds():
     """One replicate of the tracked system; each of its rounds again by the plain one."""
     plain, system = continual.system(DIMS), diagnostics.system_with_diagnostics(DIMS)
-    step, tracked_step = jax.jit(plain.step), jax.jit(system.step)
     key = mt.root_key(7)
-    tracked, seen = system.init(key, PARAMS), []
-    for time in range(1, NUM_ROUNDS + 1):
+
+    @jax.jit
+    def step(time, tracked):
         round_key, before = jax.random.fold_in(key, time), tracked.state
         arrival, _ = draw(round_key, DIMS, before.pool, PARAMS)
-        after, info = step(round_key, before, PARAMS)
-        tracked, shown = tracked_step(round_key, tracked, PARAMS)
-        seen.append(Round(before, after, info, np.asarray(arrival.features, float), tracked, shown))
+        after, info = plain.step(round_key, before, PARAMS)
+        return Round(before, after, info, arrival.features, *system.step(round_key, tracked, PARAMS))
+
+    tracked, seen = jax.jit(system.init)(key, PARAMS), []
+    for time in range(1, NUM_ROUNDS + 1):
+        seen.append(jax.device_get(step(time, tracked)))
+        tracked = seen[-1].tracked
     return seen
 
 
@@ -129,7 +140,7 @@ def test_tracking_changes_nothing(rounds):
 
 def test_sets_and_gaps_are_those_of_the_gates_that_route(rounds):
     """Would catch gates after the round, a padded expert in a set, or gaps of the wrong pairs."""
-    sizes = set()
+    sizes, observe = set(), jax.jit(experiments.observe_gate_span)
     for seen in rounds[1:]:  # before the first step all gates tie
         sets, outputs = sets_by_loop(seen.before), np.asarray(seen.info.gate_outputs, float)[:NUM_EXPERTS]
         own = [m for m in range(NUM_EXPERTS) if sets[m] == int(seen.before.pool.clusters[int(seen.info.task)])]
@@ -144,7 +155,7 @@ def test_sets_and_gaps_are_those_of_the_gates_that_route(rounds):
         across = [abs(outputs[a] - outputs[b]) for a, b in itertools.product(own, others)]
         assert float(seen.shown.own_gap) == pytest.approx(own_gap, rel=1e-4, abs=1e-5)
         assert float(seen.shown.other_gap) == pytest.approx(np.mean(across) if across else 0, rel=1e-4, abs=1e-5)
-        span = experiments.observe_gate_span(seen.after, seen.info)
+        span = observe(seen.after, seen.info)
         assert float(span.any_gap) == pytest.approx(np.ptp(outputs), rel=1e-4, abs=1e-5)
     assert len(sizes) > 2
 
@@ -179,14 +190,15 @@ def test_sets_are_compared_with_those_after_exploration(rounds):
 
 def test_order_and_separation_on_gates_made_for_it():
     """Would catch experts compared where signals should be, or an expert that does not exist counted."""
-    exists, clusters = jnp.array([True, True, False]), jnp.array([0, 1])
-    apart = jnp.array([[2.0, 0.0], [0.0, 2.0], [9.0, 9.0]])
-    assert diagnostics.is_ordered(apart, jnp.array([0, 1, 0]), exists, clusters)
-    assert diagnostics.is_separated(apart, jnp.array([0, 1, 0]), exists, clusters)
-    assert not diagnostics.is_separated(apart, jnp.array([1, 0, 0]), exists, clusters)
-    outbid = jnp.array([[2.0, 0.0], [3.0, 4.0], [0.0, 0.0]])  # the second expert is above the first for both signals
-    assert not diagnostics.is_ordered(outbid, jnp.array([0, 1, 0]), exists, clusters)
-    assert diagnostics.is_separated(outbid, jnp.array([0, 1, 0]), exists, clusters)
+    is_ordered, is_separated = jax.jit(diagnostics.is_ordered), jax.jit(diagnostics.is_separated)
+    exists, clusters = np.array([True, True, False]), np.array([0, 1])
+    apart = np.array([[2.0, 0.0], [0.0, 2.0], [9.0, 9.0]])
+    assert is_ordered(apart, np.array([0, 1, 0]), exists, clusters)
+    assert is_separated(apart, np.array([0, 1, 0]), exists, clusters)
+    assert not is_separated(apart, np.array([1, 0, 0]), exists, clusters)
+    outbid = np.array([[2.0, 0.0], [3.0, 4.0], [0.0, 0.0]])  # the second expert is above the first for both signals
+    assert not is_ordered(outbid, np.array([0, 1, 0]), exists, clusters)
+    assert is_separated(outbid, np.array([0, 1, 0]), exists, clusters)
 
 
 def test_moves_are_measured_from_the_end_of_exploration(rounds):
@@ -209,12 +221,17 @@ def test_moves_are_measured_from_the_end_of_exploration(rounds):
 def test_gradients_are_those_of_automatic_differentiation(rounds):
     """Would catch a cost left out, a wrong sign between experts, or the signal in place of the gate's input."""
     exists = np.arange(DIMS.max_experts) < NUM_EXPERTS
-    for seen in rounds[1:]:
-        gate_input = jnp.asarray(seen.features.sum(axis=1), seen.before.gates.dtype)
+
+    @jax.jit
+    def gradients(seen):
+        gate_input = seen.features.sum(axis=1)
         moved = jnp.where(seen.info.chosen, locality_cost(seen.info.update_norm**2, PARAMS), 0)
         balance = jnp.where(seen.info.chosen, balance_cost(seen.after.visits, seen.after.round, PARAMS), 0)
-        locality = jax.grad(gating.task_loss)(seen.before.gates, gate_input, exists, moved)
-        whole = np.asarray(jax.grad(gating.task_loss)(seen.before.gates, gate_input, exists, moved + balance))
+        costs = jnp.stack([moved, moved + balance])
+        return jax.vmap(lambda costs: jax.grad(gating.task_loss)(seen.before.gates, gate_input, exists, costs))(costs)
+
+    for seen in rounds[1:]:
+        locality, whole = np.asarray(gradients(seen))
         gap = np.abs(whole[:NUM_EXPERTS] - whole[int(seen.info.expert)]).max()
         largest = float(np.abs(locality).max())
         assert float(seen.shown.locality_gradient) == pytest.approx(largest, rel=1e-3, abs=1e-6)

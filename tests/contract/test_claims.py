@@ -1,7 +1,7 @@
-"""Every registered claim from end to end, with few replicates: catches one that raises, or cannot be written down.
+"""Registered claims from end to end, with few replicates: catches one that raises, or cannot be written down.
 
-Those of `continual`, and the exact ones of `generalization`, are judged by tests/statistical/test_seeds.py, with more
-replicates.
+In `make test` those on the runs that many claims share, in `make thorough` all others; see also
+tests/statistical/test_seeds.py.
 """
 
 import dataclasses
@@ -11,11 +11,15 @@ from written_down import check_written_down
 
 from moe_theory.core.papers import find_paper
 from moe_theory.runs import Cell, run_cells
-from moe_theory.verify import registry
 from moe_theory.verify.request import check_request
 from moe_theory.verify.session import judge
 
 FEW = 4
+SHARED = {
+    "continual": {"router-grid", "specialization", "no-termination", "figure-2", "router-expert-grid"},
+    "edge": {"scales"},
+    "generalization": {"fixed-cells", "natural"},
+}
 
 
 def shortened(cell: Cell) -> Cell:
@@ -23,14 +27,16 @@ def shortened(cell: Cell) -> Cell:
     return dataclasses.replace(cell, num_rounds=2, record_every=2)
 
 
-@pytest.mark.parametrize("asked", ["edge", "generalization:learned"])
-def test_every_claim_is_judged_and_written_down(asked):
-    claims = registry.select_claims([asked])
-    paper = claims[0].paper
+@pytest.mark.parametrize("is_shared", [True, pytest.param(False, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("paper", SHARED)
+def test_claims_are_judged_and_written_down(paper, is_shared):
     reading = find_paper(paper).reading_names("quick")[0]
+    studies = check_request(paper, reading).studies
+    studies = [study for study in studies if (study.experiment.name in SHARED[paper]) == is_shared]
     judged = []
-    for study in check_request(asked, reading).studies:
+    for study in studies:
         cells = [shortened(cell) if study.experiment.tier == "learned" else cell for cell in study.cells]
         runs = run_cells(cells, FEW, seed=0, width=FEW)
         judged += [judge(claim, reading, runs, 0, 1e-4) for claim in study.claims]
-    check_written_down(judged, claims)
+    check_written_down(judged, [claim for study in studies for claim in study.claims])
+    assert len({study.experiment.name for study in studies} & SHARED[paper]) == is_shared * len(SHARED[paper])

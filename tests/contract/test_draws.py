@@ -15,8 +15,6 @@ import pytest
 import moe_theory as mt
 from moe_theory import continual, edge
 
-pytestmark = pytest.mark.usefixtures("compiled_to_run")
-
 ROOT = mt.root_key(7)
 DIMS = continual.Dims(max_experts=10, num_tasks=6, num_features=10, num_samples=6)  # Fig. 2 (Appendix A.2)
 PARAMS = continual.Params(min_strength=0.25, max_strength=1.5, noise_scale=0.3, num_clusters=6)
@@ -28,7 +26,6 @@ assert_same = functools.partial(chex.assert_trees_all_equal, strict=True)  # dty
 EDGE_DIMS = edge.Dims(max_experts=10, num_tasks=6, num_features=5, num_samples=3)
 EDGE_PARAMS = edge.Params(num_experts=10, min_strength=0.25, cluster_spread=0.5, uplink_delay=8.0)
 LAWS = (edge.delays.uniform, edge.delays.geometric, edge.delays.by_distance)
-every_law = pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 
 
 class Drawn(NamedTuple):
@@ -41,26 +38,33 @@ class Drawn(NamedTuple):
 
 
 class Network(NamedTuple):
-    """The same of `edge`."""
+    """The same of `edge`, under every law of delays."""
 
     pool: Any
-    execution_delay: Any
-    arrivals: edge.Arrival
+    execution_delay: Any  # (2, M) under the first two laws: none executes by distance
+    arrivals: tuple[edge.Arrival, ...]
 
 
 @functools.cache
-def drawing(dims: Any = DIMS, law: edge.delays.Law | None = None) -> mt.System:
+def drawing(dims: Any = DIMS) -> mt.System:
     """The system without learning, and without servers: a round shows what it draws."""
+    if isinstance(dims, edge.Dims):
+        starts = [edge.system(dims, execution=law).init for law in LAWS[:2]]
 
-    def step(key, state, params):
-        if law is None:
-            drawn = continual.draw(key, dims, state.pool, params)
-        else:
-            drawn = edge.draw(key, dims, state.pool, state.positions, params, law)
-        return state._replace(round=state.round + 1), drawn
+        def init(key, params):
+            states = [start(key, params) for start in starts]
+            return states[0]._replace(execution_delay=jnp.stack([state.execution_delay for state in states]))
 
-    execution = edge.delays.uniform if law is edge.delays.by_distance else law
-    return mt.System((edge.system(dims, execution=execution) if law else continual.system(dims)).init, step)
+        def draw(key, state, params):
+            return tuple(edge.draw(key, dims, state.pool, state.positions, params, law) for law in LAWS)
+
+    else:
+        init = continual.system(dims).init
+
+        def draw(key, state, params):
+            return continual.draw(key, dims, state.pool, params)
+
+    return mt.System(init, lambda key, state, params: (state._replace(round=state.round + 1), draw(key, state, params)))
 
 
 def shown(run: Any) -> Drawn | Network:
@@ -71,46 +75,47 @@ def shown(run: Any) -> Drawn | Network:
     return Drawn(state.pool, arrival.features, arrival.task, perturbation)
 
 
-@functools.cache
-def alone(dims: Any = DIMS, law: edge.delays.Law | None = None) -> Drawn | Network:
-    params = EDGE_PARAMS if law else PARAMS
-    return shown(mt.simulate(drawing(dims, law), jax.random.fold_in(ROOT, REPLICATE), params, NUM_ROUNDS))
+def params_of(dims: Any) -> Any:
+    return EDGE_PARAMS if isinstance(dims, edge.Dims) else PARAMS
 
 
 @functools.cache
-def many() -> Drawn:
-    """512 replicates, their names in no order."""
-    return shown(mt.simulate_batch(drawing(), ROOT, names(), PARAMS, NUM_ROUNDS))
+def alone(dims: Any = DIMS) -> Drawn | Network:
+    return shown(mt.simulate(drawing(dims), jax.random.fold_in(ROOT, REPLICATE), params_of(dims), NUM_ROUNDS))
 
 
-def names() -> np.ndarray:
-    return np.random.default_rng(0).permutation(512)
+@functools.cache
+def many(dims: Any = DIMS) -> Drawn | Network:
+    return shown(mt.simulate_batch(drawing(dims), ROOT, names(dims), params_of(dims), NUM_ROUNDS))
+
+
+def names(dims: Any = DIMS) -> np.ndarray:
+    """512 or 64 replicates, in no order."""
+    return np.random.default_rng(0).permutation(64 if isinstance(dims, edge.Dims) else 512)
 
 
 def at(place: int, batch: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf[..., place], batch)
 
 
-def assert_same_at_every_place(dims: Any, law: edge.delays.Law | None, expected: Drawn | Network) -> None:
-    for place in (0, 4, 6):
-        batch = np.insert(np.delete(np.arange(20, 27), place), place, REPLICATE)
-        run = mt.simulate_batch(drawing(dims, law), ROOT, batch, EDGE_PARAMS if law else PARAMS, NUM_ROUNDS)
-        assert_same(at(place, shown(run)), expected)
-
-
-@pytest.mark.parametrize(("dims", "law"), [(DIMS, None), *((EDGE_DIMS, law) for law in LAWS)])
-def test_a_replicate_draws_the_same_alone_and_in_any_batch(dims: Any, law: edge.delays.Law | None) -> None:
-    """Would catch draws that hang on the batch's size, on the place in it, or on how it was compiled; to the bit."""
-    assert_same_at_every_place(dims, law, alone(dims, law))
-    if law is None:
-        assert_same(at(int(np.flatnonzero(names() == REPLICATE)[0]), many()), alone())
+@pytest.mark.parametrize("dims", [DIMS, EDGE_DIMS], ids=["continual", "edge"])
+def test_a_replicate_draws_the_same_alone_and_in_a_batch(dims: Any) -> None:
+    """Would catch draws that hang on the batch or on how it was compiled; to the bit."""
+    assert_same(at(int(np.flatnonzero(names(dims) == REPLICATE)[0]), many(dims)), alone(dims))
 
 
 @pytest.mark.usefixtures("compiled_for_users")
-@pytest.mark.parametrize(("dims", "law"), [(DIMS, None), (EDGE_DIMS, edge.delays.by_distance)])
-def test_draws_are_the_same_however_users_programs_round(dims: Any, law: edge.delays.Law | None) -> None:
-    """Would catch sums that XLA joins in one batch and not in another, when it optimises in full; to the bit."""
-    assert_same_at_every_place(dims, law, alone.__wrapped__(dims, law))
+@pytest.mark.parametrize(
+    "dims", [pytest.param(DIMS, id="continual"), pytest.param(EDGE_DIMS, id="edge", marks=pytest.mark.thorough)]
+)
+def test_draws_are_the_same_however_users_programs_round(dims: Any) -> None:
+    """Would catch draws that hang on the place in a batch, and sums that XLA joins in one batch and not in another,
+    when it optimises in full; to the bit."""
+    expected = alone.__wrapped__(dims)
+    for place in (0, 4, 6):
+        batch = np.insert(np.delete(np.arange(20, 27), place), place, REPLICATE)
+        run = mt.simulate_batch(drawing(dims), ROOT, batch, params_of(dims), NUM_ROUNDS)
+        assert_same(at(place, shown(run)), expected)
 
 
 def test_padding_to_more_experts_changes_no_draw() -> None:
@@ -152,24 +157,24 @@ def test_equal_ends_give_a_constant_strength_and_no_noise_means_none(low: float)
     assert np.count_nonzero(arrival.features) == (50 if low else 0)
 
 
-@every_law
-def test_padding_a_network_changes_no_draw(law: edge.delays.Law) -> None:
+def test_padding_a_network_changes_no_draw() -> None:
     """Would catch a sweep over M that compares different tasks, or other delays of the servers that stay."""
-    padded = alone(edge.Dims(20, 6, 5, 3), law)
+    padded = alone(edge.Dims(20, 6, 5, 3))
     per_server = ("transfer_delay", "distance", "perturbation", "uniform")
-    assert padded.arrivals.uniform.shape == (NUM_ROUNDS, 20)
-    cut = padded.arrivals._replace(**{name: getattr(padded.arrivals, name)[:, :10] for name in per_server})
-    assert_same(Network(padded.pool, padded.execution_delay[:10], cut), alone(EDGE_DIMS, law))
+    assert [drawn.uniform.shape for drawn in padded.arrivals] == [(NUM_ROUNDS, 20)] * 3
+    cut = tuple(
+        drawn._replace(**{name: getattr(drawn, name)[:, :10] for name in per_server}) for drawn in padded.arrivals
+    )
+    assert_same(Network(padded.pool, padded.execution_delay[:, :10], cut), alone(EDGE_DIMS))
 
 
 def test_networks_and_rounds_draw_apart() -> None:
     """Would catch a key used twice: in two rounds or replicates, or for the executions and the pool."""
-    batch = mt.simulate_batch(drawing(EDGE_DIMS, LAWS[0]), ROOT, np.arange(64), EDGE_PARAMS, NUM_ROUNDS)
-    state, arrivals = jax.device_get(batch)
+    pool, executions, (arrivals, *_) = many(EDGE_DIMS)
     uniforms = np.moveaxis(arrivals.uniform, -1, 1).reshape(-1, 10)
     assert len(np.unique(uniforms, axis=0)) == len(uniforms)
-    assert len({tuple(column) for column in state.pool.truths.reshape(30, -1).T}) == 64
-    assert len(np.unique(state.execution_delay, axis=1).T) > 60
+    assert len({tuple(column) for column in pool.truths.reshape(30, -1).T}) == 64
+    assert len(np.unique(executions[0], axis=1).T) > 60
     assert len({tuple(column) for column in arrivals.transfer_delay.reshape(-1, 64).T}) == 64
 
 
@@ -188,13 +193,26 @@ def newest(state: edge.State, info: edge.Info) -> Newest:
     return Newest(info.task, info.expert, info.delay, gate_input)
 
 
-def test_every_policy_meets_the_same_arrivals() -> None:
+@pytest.mark.parametrize(
+    "policies",
+    [("adaptive",), pytest.param(tuple(edge.policies.POLICIES), marks=pytest.mark.thorough)],
+    ids=["one", "all"],
+)
+def test_every_policy_meets_the_same_arrivals(policies: tuple[str, ...]) -> None:
     """Would catch a comparison of policies on different tasks, delays or servers."""
-    pool, execution, arrivals = alone(EDGE_DIMS, LAWS[0])
+    pool, (execution, _), (arrivals, *_) = alone(EDGE_DIMS)
+    first = {  # at gates of zero
+        "adaptive": arrivals.perturbation[0],
+        "nearest": -arrivals.distance[0],
+        "fastest": -execution,
+        "uniform": arrivals.uniform[0],
+    }
     key, went = jax.random.fold_in(ROOT, REPLICATE), []
-    for policy in edge.policies.POLICIES.values():
+    for policy in policies:
         state, seen = jax.device_get(
-            mt.simulate(edge.system(EDGE_DIMS, policy), key, EDGE_PARAMS, NUM_ROUNDS, observe=newest)
+            mt.simulate(
+                edge.system(EDGE_DIMS, edge.policies.POLICIES[policy]), key, EDGE_PARAMS, NUM_ROUNDS, observe=newest
+            )
         )
         assert_same((state.pool, state.execution_delay), (pool, execution))
         np.testing.assert_array_equal(seen.task, arrivals.task)
@@ -202,7 +220,6 @@ def test_every_policy_meets_the_same_arrivals() -> None:
         totals = arrivals.transfer_delay + execution
         np.testing.assert_array_equal(seen.delay, totals[np.arange(NUM_ROUNDS), seen.expert])
         assert np.abs(seen.gate_input - arrivals.features.sum(axis=2)).max() < 1e-6
+        assert seen.expert[0] == np.argmax(first[policy])
         went.append(tuple(seen.expert))
     assert len(set(went)) == len(went)
-    first = (arrivals.perturbation, -arrivals.distance, -execution[None], arrivals.uniform)  # at gates of zero
-    assert [experts[0] for experts in went] == [np.argmax(scores[0]) for scores in first]

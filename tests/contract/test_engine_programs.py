@@ -152,7 +152,7 @@ SYSTEMS = {
 }
 
 
-ALONE = {"draws-inside-loops", "another-state", "draws-nothing", "round-that-stays", "round-by-two"}
+ALONE = {"draws-inside-loops", "another-state", "draws-nothing"}
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -184,14 +184,15 @@ def draws_words(key, state, params):
 def test_a_batch_draws_what_jax_would_in_either_mode() -> None:
     """Would catch numbers that are JAX's in one mode alone, and a compiled program that outlives its mode."""
     system = system_of(draws_words)
-    before, _ = run_as_its_loop(system, True)
+    before, _ = run_as_its_loop(system, False)
     with jax.threefry_partitionable(False):
         older, _ = run_as_its_loop(system, True)
     assert not np.array_equal(before, older)
-    np.testing.assert_array_equal(run_as_its_loop(system, False)[0], before)
+    again, _ = mt.simulate_batch(system, ROOT, NUM_REPLICATES, jnp.float32(1.5), NUM_ROUNDS)[1]
+    np.testing.assert_array_equal(again, before)
 
 
-@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
+@pytest.mark.parametrize("impl", ["rbg", pytest.param("unsafe_rbg", marks=pytest.mark.thorough)])
 def test_other_generators_run_and_repeat(impl: str) -> None:
     """Would catch keys of another kind that are read as threefry's, and a run that does not repeat.
 
@@ -227,7 +228,12 @@ def first_of(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf[0], tree)
 
 
-@pytest.mark.parametrize("name", INSIDE)
+INSIDE_OTHERS = {"jit-of-the-key", "jit-of-nothing", "scan"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.thorough] * (name in INSIDE_OTHERS)) for name in INSIDE]
+)
 def test_a_run_inside_somebody_s_program_is_the_run(name: str) -> None:
     """Would catch options for a compiler that a surrounding program cannot take, and other draws inside of it."""
     assert_close(INSIDE[name](), run(1.5))
@@ -243,7 +249,7 @@ def test_a_resumed_run_inside_a_program() -> None:
     assert_close(jax.jit(go_on)(middle), go_on(middle))
 
 
-@pytest.mark.parametrize("is_batch", [False, True])
+@pytest.mark.parametrize("is_batch", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_runs_have_derivatives(is_batch: bool) -> None:
     """Would catch a barrier or a chain without a derivative, or one that drops it; against differences."""
     system = system_of(
@@ -264,9 +270,9 @@ def test_runs_have_derivatives(is_batch: bool) -> None:
 
 def test_systems_run_without_compiling() -> None:
     """Would catch an engine that cannot be stepped through in a debugger."""
-    compiled = mt.simulate_batch(INNER, ROOT, NUM_REPLICATES, 1.5, NUM_ROUNDS)
+    compiled = mt.simulate_batch(SYSTEMS["shows-nothing"], ROOT, 2, 1.5, 2)
     with jax.disable_jit():
-        assert_close(mt.simulate_batch(INNER, ROOT, NUM_REPLICATES, 1.5, NUM_ROUNDS), compiled)
+        assert_close(mt.simulate_batch(SYSTEMS["shows-nothing"], ROOT, 2, 1.5, 2), compiled)
 
 
 on_cpu = pytest.mark.skipif(jax.default_backend() != "cpu", reason="reads the program for a CPU")
@@ -288,7 +294,7 @@ PAPERS = {
 
 @on_cpu
 @pytest.mark.usefixtures("compiled_for_users")
-@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("name", ["continual", pytest.param("edge", marks=pytest.mark.thorough)])
 def test_a_paper_s_program_is_the_one_that_was_meant(name: str) -> None:
     """Would catch barriers that XLA drops, a hash that loops, and rounds that fall apart into more kernels.
 
@@ -324,7 +330,7 @@ def test_barriers_are_kept_by_these_options_alone() -> None:
 
 @on_cpu
 @pytest.mark.usefixtures("compiled_for_users")
-@pytest.mark.parametrize("shape", [(), (3,), (3000,)])
+@pytest.mark.parametrize("shape", [(), (3000,)])
 def test_barriers_pass_through_every_kind_of_small_program(shape: tuple[int, ...]) -> None:
     """Would catch a pass of XLA that hands small loops to an emitter which knows no barriers, and ends the process."""
 
@@ -380,7 +386,11 @@ def loop_of(init: Callable[..., Any], step: Callable[..., Any], key: Any, params
     for time in range(first, first + NUM_ROUNDS):
         state, info = step(jax.random.fold_in(key, time), state, params)
         shown.append(info)
-    return state, jax.tree.map(lambda *leaves: jnp.stack(leaves), *shown)
+    return state, jax.tree.map(stacked, *shown)
+
+
+def stacked(*leaves: Any) -> Any:
+    return jnp.stack(leaves) if jnp.issubdtype(leaves[0].dtype, jax.dtypes.prng_key) else np.stack(leaves)
 
 
 def assert_close(actual: Any, expected: Any, tolerance: float = TOLERANCE) -> None:
@@ -390,7 +400,8 @@ def assert_close(actual: Any, expected: Any, tolerance: float = TOLERANCE) -> No
         assert one.shape == other.shape, path
         if jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
             one, other = jax.random.key_data(one), jax.random.key_data(other)
-        if jnp.issubdtype(one.dtype, jnp.inexact):
+        one, other = np.asarray(one), np.asarray(other)
+        if np.issubdtype(one.dtype, np.inexact):
             assert np.all(np.abs(one - other) <= tolerance * (1 + np.abs(other))), path
         else:
             np.testing.assert_array_equal(one, other, err_msg=str(path))

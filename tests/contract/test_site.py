@@ -11,13 +11,13 @@ from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
-from builder import api, docstrings, papers, sources
+from builder import api, docstrings, papers, pictures, sources
 from gallery import ROOT, entries
 from public import public_names
 
 from moe_theory import claims
 from moe_theory.core.papers import paper_names
-from moe_theory.verify import recorded
+from moe_theory.verify import Claim, recorded
 
 LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
 NO_RESOURCE = {"canonical", "next", "prev", "alternate", "edit"}  # links in a page's head that load nothing
@@ -51,6 +51,21 @@ class Site:
     pages: dict[str, Seen]
 
 
+def test_every_verdict_name_and_figure_has_its_place():
+    """On the pages that the site is built of."""
+    pages = {page.path.removesuffix(".md"): page for page in (*papers.pages(), pictures.page(), *api.pages())}
+    cards = {claim.id: pages[papers.page_of(claim.id)].blocks[claim.id] for claim in own_claims()}
+    described = {name: pages[api.page_of(name)].text for name in public_names() if name != "moe_theory.__version__"}
+    assert [name for name, text in described.items() if not re.search(rf"(::: |[#\"]){re.escape(name)}\b", text)] == []
+    drawn = pages["gallery"].blocks
+    wanted = {f"{entry.paper}-{entry.name}": (entry.svg, entry.csv) for entry in entries()}
+    assert [
+        name for name, files in wanted.items() if any(f'"{path}"' not in drawn[name] for path in files if path)
+    ] == []
+    assert list(unshown_verdicts(cards)) == []
+
+
+@pytest.mark.thorough
 def test_the_site(tmp_path):
     """One test, so that the site is built once however the tests are shared out among processes."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
@@ -86,18 +101,24 @@ def loaded_from_elsewhere(site: Site) -> Iterator[str]:
 
 
 def missing_verdicts(site: Site) -> Iterator[str]:
-    """Of each claim its anchor, and between it and the next the status and the command of each of its verdicts."""
+    """Between the anchor of a claim and the next."""
+    pages = {claim.id: site.pages[f"{papers.page_of(claim.id)}.html"].text for claim in own_claims()}
+    after = {id: page.partition(f'<h3 id="{id}">')[2] for id, page in pages.items()}
+    yield from unshown_verdicts({id: text.partition("<h3 id=")[0] for id, text in after.items()})
+
+
+def own_claims() -> list[Claim]:
+    return [claim for claim in claims() if claim.paper in paper_names()]
+
+
+def unshown_verdicts(cards: dict[str, str]) -> Iterator[str]:
+    """Claims whose card has not the status and the command of each of their verdicts."""
     verdicts = [verdict for record in recorded.read().values() for verdict in record.verdicts]
-    for claim in claims():
-        if claim.paper not in paper_names():
-            continue
-        page = site.pages[f"{papers.page_of(claim.id)}.html"]
-        own = [verdict for verdict in verdicts if verdict["claim"] == claim.id]
-        _, _, after = page.text.partition(f'<h3 id="{claim.id}">')
-        card = after.partition("<h3 id=")[0]
+    for id, card in cards.items():
+        own = [verdict for verdict in verdicts if verdict["claim"] == id]
         shown = [f"s-{verdict['status']}" in card and verdict["reading"] in card for verdict in own]
         if not own or not all(shown) or card.count("mt-command") != len(own):
-            yield f"{claim.id}: {len(own)} verdicts, {sum(shown)} shown"
+            yield f"{id}: {len(own)} verdicts, {sum(shown)} shown"
 
 
 def undescribed_names(site: Site) -> Iterator[str]:

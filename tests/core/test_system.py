@@ -20,9 +20,9 @@ from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.random import replicate_keys
 
 ROOT = mt.root_key(20)
-# Lengths and strides: records that share a block of draws, of one round (13) and of several (4 x 4 in 40), records of
-# a block each, of several (50), a rest of other blocks, of none, and nothing but a rest.
-RUNS = [(1, 7), (13, 1), (13, 7), (40, 4), (40, 16), (97, 50)]
+# Lengths and strides: nothing but a rest, records that share a block of draws, of one round each and of several, and
+# of several blocks each with a rest; batches add a record a block, with a rest.
+RUNS = [(1, 7), (13, 1), (40, 4), (97, 50)]
 DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2)
 PARAMS = continual.Params(num_experts=3, learning_rate=0.3)
 
@@ -104,7 +104,7 @@ def test_a_run_is_the_loop_of_its_rounds(num_rounds: int, record_every: int) -> 
     assert_shown(records, 5, num_rounds, rounds)
 
 
-@pytest.mark.parametrize(("num_rounds", "record_every"), [(1, 1), (40, 4), (97, 50)])
+@pytest.mark.parametrize(("num_rounds", "record_every"), [(1, 1), (40, 16)])
 def test_a_batch_is_the_loop_of_each_replicate(num_rounds: int, record_every: int) -> None:
     """Would catch a replicate that takes part in another, or a batch that records otherwise than a single run."""
     states, records = mt.simulate_batch(toy, ROOT, [5, 0, 77], ToyParams(), num_rounds, record_every)

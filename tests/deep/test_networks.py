@@ -31,7 +31,11 @@ from moe_theory.deep.networks import NETWORKS, Weights, five_layer, mlp, resnet
 KEY = root_key(7)
 TINY = resnet("tiny", (4, 8), 1, batches())  # with stride 2, a shortcut, and running statistics
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-drawn = quickly(networks.stacked, static_argnums=(0, 2, 3, 4))
+stacked = quickly(networks.stacked, static_argnums=(0, 2, 3, 4))
+
+
+def drawn(*arguments):
+    return jax.device_get(stacked(*arguments))
 
 
 def convolved(images, kernel, stride=1, padding=None):
@@ -58,7 +62,7 @@ def slopes_of(kernel_side, stride, padding, shape, num_outputs=3):
         return results
 
     with jax.enable_x64(True):
-        return images, kernel, both(jnp.asarray(images), jnp.asarray(kernel))
+        return images, kernel, both(images, kernel)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +100,13 @@ def test_the_platform_that_a_program_is_lowered_for_chooses_the_form():
 def test_max_pooling_takes_each_squares_maximum_and_shares_the_gradient_of_ties():
     """Would catch overlapping squares, a left-over row that is pooled, and a gradient that counts ties twice."""
     images = np.random.default_rng(0).integers(0, 3, (2, 5, 6, 3)).astype(np.float32)
-    pooled, pull = jax.vjp(max_pool, jnp.asarray(images))
-    shares = np.asarray(pull(jnp.ones_like(pooled))[0])
+
+    @quickly
+    def both(images):
+        pooled, pull = jax.vjp(max_pool, images)
+        return pooled, pull(jnp.ones_like(pooled))[0]
+
+    pooled, shares = map(np.asarray, both(images))
     for row in range(2):
         for column in range(3):
             square = images[:, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2]
@@ -129,9 +138,10 @@ def test_batches_train_by_their_own_moments_and_move_the_running_ones():
     mean, variance = values.mean((0, 1, 2)), values.var((0, 1, 2))
     running = Moments(np.full(5, 0.5), np.full(5, 2.0))
     with jax.enable_x64(True):
-        affine, before = jax.tree.map(jnp.asarray, (Affine(scale, shift), running))
-        trained, after = quickly(batch_normalized, static_argnums=3)(jnp.asarray(values), affine, before, True)
-        evaluated, unmoved = batch_normalized(jnp.asarray(values), affine, after, False)
+        affine = Affine(scale, shift)
+        normalized = quickly(batch_normalized, static_argnums=3)
+        trained, after = normalized(values, affine, running, True)
+        evaluated, unmoved = normalized(values, affine, after, False)
     np.testing.assert_allclose(trained, (values - mean) / np.sqrt(variance + EPSILON) * scale + shift, rtol=1e-10)
     np.testing.assert_allclose(after.mean, (1 - MOMENTUM) * 0.5 + MOMENTUM * mean, rtol=1e-12)
     np.testing.assert_allclose(
@@ -139,21 +149,21 @@ def test_batches_train_by_their_own_moments_and_move_the_running_ones():
     )
     mean, variance = map(np.asarray, after)
     np.testing.assert_allclose(evaluated, (values - mean) / np.sqrt(variance + EPSILON) * scale + shift, rtol=1e-10)
-    assert unmoved is after
+    chex.assert_trees_all_equal(unmoved, after)
 
 
 def test_running_statistics_keep_their_type_and_are_not_differentiated():
     """Would catch a carry whose type changes between rounds, and gradients that flow through the statistics."""
     values, scale, shift = given(2)
     with jax.enable_x64(True):
-        affine = Affine(jnp.asarray(scale), jnp.asarray(shift))
-        running = Moments(jnp.zeros(2, jnp.float32), jnp.ones(2, jnp.float32))
+        affine = Affine(scale, shift)
+        running = Moments(np.zeros(2, np.float32), np.ones(2, np.float32))
 
         def spilled(values):
             after = batch_normalized(values, affine, running, True)[1]
             return jnp.sum(after.mean) + jnp.sum(after.variance), after
 
-        slope, after = quickly(jax.grad(spilled, has_aux=True))(jnp.asarray(values))
+        slope, after = quickly(jax.grad(spilled, has_aux=True))(values)
     assert after.mean.dtype == after.variance.dtype == np.float32
     assert not np.any(slope)
 
@@ -167,21 +177,21 @@ def test_groups_are_normalised_image_by_image():
             part = values[image, :, :, 2 * group : 2 * group + 2]
             expected[image, :, :, 2 * group : 2 * group + 2] = (part - part.mean()) / np.sqrt(part.var() + EPSILON)
     with jax.enable_x64(True):
-        got = group_normalized(jnp.asarray(values), Affine(jnp.asarray(scale), jnp.asarray(shift)), 3)
+        got = quickly(group_normalized, static_argnums=2)(values, Affine(scale, shift), 3)
     np.testing.assert_allclose(got, expected * scale + shift, rtol=1e-10)
     assert groups(4) is groups(4)
 
 
 def test_normalisations_without_meaning_are_refused():
-    affine, running = Affine(jnp.ones(6), jnp.zeros(6)), Moments(jnp.zeros(6), jnp.ones(6))
+    affine, running = Affine(np.ones(6), np.zeros(6)), Moments(np.zeros(6), np.ones(6))
     with pytest.raises(InvalidDimsError, match="num_groups=4 must divide the 6 channels"):
-        group_normalized(jnp.ones((1, 2, 2, 6)), affine, 4)
+        group_normalized(np.ones((1, 2, 2, 6)), affine, 4)
     with pytest.raises(InvalidDimsError, match="more than one value a channel"):
-        batch_normalized(jnp.ones((1, 1, 1, 6)), affine, running, True)
+        batch_normalized(np.ones((1, 1, 1, 6)), affine, running, True)
 
 
 def begun(network, key, shape, num_outputs):
-    return quickly(lambda: network.init(key, shape, num_outputs))()
+    return jax.device_get(quickly(lambda: network.init(key, shape, num_outputs))())
 
 
 def abstract(name, shape, num_outputs):
@@ -243,7 +253,7 @@ def test_the_resnet_halves_its_sides_upwards_and_64_by_its_stem(side, last):
 def test_kernels_start_by_hes_rule_and_biases_at_zero():
     """Would catch a deviation for a variance, fan-out for fan-in, and kernels that share their draws."""
     assert not any(np.any(layer.bias) for layer in begun(NETWORKS["mlp"], KEY, (2, 2, 1), 1).params)
-    kernels = quickly(lambda: he_kernels(KEY, [(3, 3, 16, 32), (300, 40), (300, 40)]))()
+    kernels = jax.device_get(quickly(lambda: he_kernels(KEY, [(3, 3, 16, 32), (300, 40), (300, 40)]))())
     for kernel, fan_in in zip(kernels, (144, 300, 300), strict=True):
         standard = np.asarray(kernel, np.float64) / math.sqrt(2 / fan_in)
         bound = 6 / math.sqrt(standard.size)  # six deviations of the mean, and of the mean square over sqrt(2)
@@ -316,8 +326,8 @@ def test_a_step_of_training_under_vmap_moves_every_parameter_and_statistic():
     """Would catch a layer that is not connected, an expert left out, and a distance that is not the raw sum."""
     with jax.enable_x64(True):
         stack = drawn(TINY, KEY, 2, (5, 4, 2), 1)
-        images = jnp.asarray(np.random.default_rng(2).normal(size=(2, 6, 5, 4, 2)))
-        after, outputs = quickly(trained)(stack, images, jnp.ones(6))
+        images = np.random.default_rng(2).normal(size=(2, 6, 5, 4, 2))
+        after, outputs = quickly(trained)(stack, images, np.ones(6))
         distance = quickly(networks.squared_distance)(after.params, stack.params)
     assert np.all(np.isfinite(outputs))
     for old, new in zip(jax.tree.leaves(stack), jax.tree.leaves(after), strict=True):
@@ -355,7 +365,7 @@ def test_experts_are_the_same_however_many_there_are():
     few, many = (drawn(NETWORKS["mlp"], KEY, num_experts, (8, 8, 1), 1) for num_experts in (1, 5))
     chex.assert_trees_all_equal(few, jax.tree.map(lambda leaf: leaf[:1], many))
     assert len(np.unique(np.asarray(many.params[0].kernel).reshape(5, -1), axis=0)) == 5
-    own = jnp.stack([jax.random.fold_in(KEY, expert) for expert in range(5)])
+    own = quickly(jax.vmap(functools.partial(jax.random.fold_in, KEY)))(np.arange(5))
     chex.assert_trees_all_equal(drawn(NETWORKS["mlp"], own, 5, (8, 8, 1), 1), many)
 
 
@@ -363,14 +373,14 @@ def test_one_expert_is_taken_and_put_back_alone():
     """Would catch a write that touches others, and the -1 of a dropped task taken for the last expert."""
     stack = drawn(NETWORKS["mlp"], KEY, 4, (3, 2, 1), 1)
     put = quickly(networks.with_expert)
-    one = quickly(networks.expert)(stack, jnp.int32(2))
+    one = jax.device_get(quickly(networks.expert)(stack, np.int32(2)))
     chex.assert_trees_all_equal(one, jax.tree.map(lambda leaf: leaf[2], stack))
-    after = put(stack, jnp.int32(1), one)
+    after = jax.device_get(put(stack, np.int32(1), one))
     for old, new, given in zip(*map(jax.tree.leaves, (stack, after, one)), strict=True):
         np.testing.assert_array_equal(np.delete(new, 1, axis=0), np.delete(old, 1, axis=0))
         np.testing.assert_array_equal(new[1], given)
     for outside in (-1, 4):
-        chex.assert_trees_all_equal(put(stack, jnp.int32(outside), one), stack)
+        chex.assert_trees_all_equal(put(stack, np.int32(outside), one), stack)
 
 
 def test_equal_arguments_are_equal_networks():

@@ -46,13 +46,13 @@ def test_the_sum_over_a_history_is_that_of_its_lemma():
 def test_steps_are_those_that_the_gates_take():
     """Would catch a step of another expert, of another kind of task, or with the sign turned."""
     params = edge.reading("orthogonal-signal").params(num_experts=5)
-    step = jax.jit(SYSTEM.step)
+    step, observe_steps = jax.jit(SYSTEM.step), jax.jit(experiments.observe_steps)
     key = mt.root_key(3)
-    state, clear = SYSTEM.init(key, params), 0
+    state, clear = jax.jit(SYSTEM.init)(key, params), 0
     for time in range(1, 60):
         before = state
         state, info = step(jax.random.fold_in(key, time), state, params)
-        shown = experiments.observe_steps(state, info)
+        shown = observe_steps(state, info)
         after, _ = step(jax.random.fold_in(key, time + 1), state, params)
         moved = (np.asarray(after.gates) - np.asarray(state.gates)) / params.learning_rate
         done = np.flatnonzero((before.pending_server >= 0) & (before.pending_until == time))
@@ -66,11 +66,11 @@ def test_steps_are_those_that_the_gates_take():
         assert shown.others_change == pytest.approx(np.delete(drives, server).max(), rel=1e-3, abs=1e-4)
         all_drives = np.asarray(state.gates)[:5] @ np.asarray(state.pool.signals).T
         assert shown.signal_drive == pytest.approx(np.sqrt(np.mean(all_drives**2)), rel=1e-4, abs=1e-6)
-        size = np.abs(state.gates).max()
+        size = np.abs(np.asarray(state.gates)).max()
         assert shown.gate_size == pytest.approx(size)
         spans = np.ptp(np.asarray(state.gates)[:5], axis=0)
         assert shown.gate_gap == pytest.approx(spans.max())
-        shares = np.asarray(state.visits)[:5] / np.sum(state.visits)
+        shares = np.asarray(state.visits)[:5] / np.sum(np.asarray(state.visits))
         assert shown.load_gap == pytest.approx(np.abs(shares - 1 / 5).max(), rel=1e-5)
     assert clear > 10
 
@@ -79,8 +79,8 @@ def test_availability_counts_specialists_of_the_arriving_kind():
     """Would catch specialists of another kind, a padded server that specialises, or a tie that counts."""
     params = edge.reading("orthogonal-signal").params(num_experts=5)
     state, info = mt.simulate(SYSTEM, mt.root_key(1), params, 80, 80)
-    last = jax.tree.map(lambda leaf: leaf[-1], info)
-    shown = experiments.observe_availability(state, last)
+    last = jax.tree.map(lambda leaf: np.asarray(leaf)[-1], info)
+    shown = jax.jit(experiments.observe_availability)(state, last)
     drives = np.asarray(state.gates)[:5] @ np.asarray(state.pool.signals).T
     own = drives[:, int(last.task)]
     expected = np.sum(own > np.delete(drives, int(last.task), axis=1).max(axis=1))

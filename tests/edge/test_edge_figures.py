@@ -208,7 +208,12 @@ def test_timeline_counts_own_kinds(data):
     np.testing.assert_allclose(data["timeline"].own_kind.sel(policy="nearest"), np.mean(shares))
 
 
-@pytest.mark.parametrize("reading", edge.READINGS)
+QUICK = ("orthogonal-signal", "sibling")  # the default, and one with another law of signals
+
+
+@pytest.mark.parametrize(
+    "reading", [name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough) for name in edge.READINGS]
+)
 @pytest.mark.parametrize("name", FIGURES)
 def test_drawing_and_caption(data, name, reading):
     """Under every reading, by programs there are already; axes are named, and the caption says what was run."""

@@ -38,7 +38,7 @@ def test_the_sibling_reading_hardly_moves_a_gate() -> None:
 
 def drawn_means(params: edge.Params, dims: edge.Dims, count: int) -> tuple[float, float, float]:
     """E|w|, E|v|^2 and E[beta^2] over drawn pools and arrivals without noise, which hide nothing."""
-    keys = random.replicate_keys(mt.root_key(5), jnp.arange(count))
+    keys = random.replicate_keys(mt.root_key(5), np.arange(count, dtype=np.uint32))
     values = edge.Params(*(np.asarray(value) for value in params._replace(noise_scale=0.0)))
     lengths, squares, strengths = draws(dims)(keys, values)
     return tuple(float(np.mean(np.asarray(part, np.float64))) for part in (lengths, squares, strengths))
@@ -76,7 +76,7 @@ def test_the_gate_drive_is_eta_times_the_means_over_the_draws(name: str, changes
     standard errors, with a chance below 1e-14.
     """
     params = edge.reading(name).params(**changes)
-    length, square, strength = drawn_means(params, edge.Dims(3, 10, 15, 10), 20_000)
+    length, square, strength = drawn_means(params, edge.Dims(3, 2, 15, 1), 20_000)
     drive = params.learning_rate * length * square * strength / params.num_experts
     assert abs(edge.gate_drive(params, 15) / drive - 1) < 0.06
 

@@ -1,5 +1,6 @@
 """The four counterexamples: bounds by hand, gaps from the f that each returns, and brute force at small size."""
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -132,6 +133,7 @@ def test_the_functions_are_of_their_classes(examples: dict[str, Counterexample])
     assert np.all(counts * instance["margins"] ** 2 <= learned.num_samples / learned.num_experts * (1 + 1e-12))
 
 
+@functools.cache
 def small(name: str) -> Counterexample:
     sizes: dict[str, dict[str, int]] = {
         "fixed_router": {"num_samples": 4, "num_experts": 2},

@@ -25,7 +25,7 @@ def test_samples_are_of_their_population_and_begin_alike(name):
     small, large = Dims(3, features, 40), Dims(3, features, 60)
     key, params = jax.random.key(8), Params(3, num_samples=30)
     teacher = draw_teacher(key, small) if name == data.TEACHER else None
-    sample, other = (draw_sample(key, dims, params, name, teacher) for dims in (small, large))
+    sample, other = (jax.device_get(draw_sample(key, dims, params, name, teacher)) for dims in (small, large))
     for one, two in zip(sample, other, strict=True):
         np.testing.assert_array_equal(one, two[:40])
         assert not np.any(one[30:])
@@ -47,13 +47,14 @@ def test_the_teacher_itself_errs_by_the_noise():
     """Would catch a population labelled by another rule than the sample, and noise that the risk does not count."""
     dims = Dims(data.TEACHER_EXPERTS, 5, 50)
     teacher = draw_teacher(KEY, dims)
-    strong = teacher._replace(experts=(teacher.experts[0] * 1e8,))
+    strong = teacher._replace(experts=(np.float32(1e8) * np.asarray(teacher.experts[0]),))
     true_risk = quickly(data.true_risk, static_argnums=3)
     for noise in (0.0, 0.125):
         risk = true_risk(strong, 1, data.TEACHER_EXPERTS, data.TEACHER, teacher, noise)
         assert abs(risk - noise) < 1e-6
     sample = draw_sample(KEY, dims, Params(4, num_samples=50), data.TEACHER, teacher)
-    assert np.all(sample.labels * model.outputs(teacher, sample.features, 1, data.TEACHER_EXPERTS) > 0)
+    outputs = quickly(model.outputs)(teacher, sample.features, 1, data.TEACHER_EXPERTS)
+    assert np.all(np.asarray(sample.labels) * np.asarray(outputs) > 0)
 
 
 def test_data_there_are_not_are_refused():

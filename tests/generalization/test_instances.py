@@ -39,8 +39,15 @@ def observed(system: Any, params: Params, replicates: int = BLOCK) -> Any:
     return jax.tree.map(lambda leaf: np.asarray(leaf[0], float), jax.device_get(info))
 
 
+@jax.jit
 def round_key(replicate: int) -> Any:
-    return step_key(replicate_keys(ROOT, jnp.asarray([replicate]))[0], jnp.asarray(1))
+    return step_key(replicate_keys(ROOT, jnp.asarray(replicate)[None])[0], jnp.asarray(1))
+
+
+draw_cells = jax.jit(instances.draw_cells, static_argnums=1)
+draws = jax.jit(lambda key, shapes: instances.draws(key, *shapes), static_argnums=1)
+ball_gap = jax.jit(instances.ball_gap)
+class_sizes = jax.jit(instances.class_sizes, static_argnums=(1, 2))
 
 
 def ramp(labels: Any, outputs: Any) -> np.ndarray:
@@ -74,7 +81,7 @@ def test_cells_have_the_suprema_over_all_experts(num_experts: int, num_samples: 
     """Would catch a majority, a half or a count that is wrong, padding that counts, and cells that leave the range."""
     info = observed(instances.cells(DIMS), Params(num_experts=num_experts, num_samples=num_samples))
     for replicate in range(12):
-        drawn = instances.draw_cells(round_key(replicate), DIMS.max_samples)
+        drawn = draw_cells(round_key(replicate), DIMS.max_samples)
         inputs, labels = (np.asarray(part)[:num_samples].T for part in drawn)
         expected = brute_force(np.floor(inputs * num_experts).astype(int), labels, num_experts)
         for name, value in expected.items():
@@ -149,7 +156,7 @@ def test_the_best_outputs_in_a_ball_are_those_of_a_convex_solver() -> None:
     for count in range(1, 5):
         for labels in itertools.product([-1.0, 1.0], repeat=count):
             for squared_radius in (0.5, 2.0, 3.0):
-                gap = instances.ball_gap(jnp.asarray([float(count)]), squared_radius, float(count))
+                gap = ball_gap(np.asarray([float(count)]), squared_radius, float(count))
                 assert abs(best_in_ball(np.asarray(labels), squared_radius) / (2 * count) - gap) < 1e-5
 
 
@@ -174,8 +181,9 @@ def test_learned_cells_cut_a_sample_evenly(num_experts: int, num_samples: int) -
 def test_dense_outputs_fit_every_labelling() -> None:
     """Would catch an output of the wrong sign, losses of another scale, and logits too close."""
     limit = np.tanh(instances.DENSE_LOGIT / 2)  # the gates' outputs for logits that are so far apart at most
+    dense_losses = jax.jit(instances.dense_losses)
     for labels in itertools.product([-1.0, 1.0], repeat=3):
-        gap = 0.5 - np.mean(instances.dense_losses(jnp.asarray(labels)))
+        gap = 0.5 - np.mean(dense_losses(np.asarray(labels)))
         every = itertools.product([-limit, 0, limit], repeat=3)
         assert abs(gap - max(abs(0.5 - ramp(labels, outputs).mean()) for outputs in every)) < TOLERANCE
     for num_experts in (2, 5):
@@ -219,7 +227,7 @@ ROUTER_DIMS = Dims(max_experts=4, num_features=3, max_samples=6)
 
 def drawn(replicate, *shapes):
     """The numbers that a system of one round has drawn in its only round."""
-    return [np.asarray(part, np.float64) for part in instances.draws(round_key(replicate), *shapes)]
+    return [np.asarray(part, np.float64) for part in draws(round_key(replicate), shapes)]
 
 
 def shown(system, replicates=REPLICATES, **sizes):
@@ -227,7 +235,7 @@ def shown(system, replicates=REPLICATES, **sizes):
 
 
 def gaussian(uniforms):
-    return np.asarray(normals(uniforms.astype(np.float32)), np.float64)
+    return np.asarray(jax.jit(normals)(uniforms.astype(np.float32)), np.float64)
 
 
 def mean_supremum(functions):
@@ -290,7 +298,7 @@ def test_sizes_of_a_class_are_those_of_brute_force(points, labels):
     every = np.array(list(itertools.product(range(labels), repeat=points)))
     for density in (0.0, 0.1, 0.5, 1.0):
         is_member = (generator.random(len(every)) < density) | (np.arange(len(every)) == 0)
-        sizes = instances.class_sizes(is_member, points, labels)
+        sizes = class_sizes(is_member, points, labels)
         members = every[is_member]
         assert int(sizes.natarajan) == complexity.natarajan_dimension(members)
         most = [

@@ -31,6 +31,15 @@ def data():
     return examples(SETTING, VALIDATION)
 
 
+@jax.jit
+def logits_of(model, weights, inputs):
+    return transformer.forward(merge.weighted(model, weights), inputs, merge.single)
+
+
+def answers(model, weights, inputs):
+    return np.asarray(logits_of(model, weights, inputs)).argmax(-1)
+
+
 class Ticks:
     """A clock on which every call takes as long as the one that ran said."""
 
@@ -102,7 +111,7 @@ def test_rewards_are_the_models_accuracy(deployment, data):
     """Against answers counted in NumPy; would catch requests beyond the slot's size, and tasks in another's place."""
     reward = evaluation.of_model(deployment.model, data, 2, max_slot_size=64, num_valued=5)
     dims, params = Dims(2, 2), Params(2, 2, slot_size=40)
-    weights = jnp.asarray([0.3, 0.7])
+    weights = np.float32([0.3, 0.7])
 
     @functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
     def slot(key):
@@ -110,11 +119,10 @@ def test_rewards_are_the_models_accuracy(deployment, data):
         mix = reward.mix(world, jnp.int32(1), params)
         return mix, reward.value(world, weights), reward.serve(key, world, weights, mix, params)
 
-    mix, values, feedback = slot(ROOT)
+    mix, values, feedback = jax.device_get(slot(ROOT))
     assert int(feedback.counts.sum()) == 40
     assert abs(float(feedback.counts[0]) - 40 * float(mix[0])) < 25
-    model = merge.weighted(deployment.model, weights)
-    right = np.asarray(transformer.forward(model, data.inputs, merge.single)).argmax(-1) == data.labels
+    right = answers(deployment.model, weights, data.inputs) == data.labels
     chosen = np.linspace(0, len(right) // 2 - 1, 5).astype(int)
     np.testing.assert_allclose(values, right.reshape(2, -1)[:, chosen].mean(axis=1), atol=1e-6)
     hits = np.asarray(feedback.rewards) * np.asarray(feedback.counts)
@@ -148,12 +156,11 @@ def test_the_best_merge_is_at_least_as_good_as_any_expert(deployment, data, monk
     """Would catch a search that ends where it began, or that is scored by the wrong mix."""
     monkeypatch.setattr(evaluation, "SEARCHED", 8)
     monkeypatch.setattr(evaluation, "ASCENT_STEPS", 20)
-    mixes = jnp.asarray([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+    mixes = np.float32([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     search = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})(
         evaluation._best.__wrapped__
     )
-    best = np.asarray(search(deployment.model, jax.tree.map(jnp.asarray, data), mixes, ROOT))
-    merged = merge.weighted(deployment.model, jnp.asarray([0.5, 0.5]))
-    right = np.asarray(transformer.forward(merged, data.inputs, merge.single)).argmax(-1) == data.labels
+    best = np.asarray(search(deployment.model, data, mixes, ROOT))
+    right = answers(deployment.model, np.float32([0.5, 0.5]), data.inputs) == data.labels
     assert np.all(best >= np.asarray(mixes) @ right.reshape(2, -1).mean(axis=1) - 0.02)
     assert best[2] <= (best[0] + best[1]) / 2 + 0.05

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -38,13 +37,14 @@ class Corner:
 
 @pytest.fixture(scope="module")
 def model():
-    return with_experts(training.initial(root_key(0), SETTING, tasks_of(SETTING)))
+    return with_experts(jax.device_get(jax.jit(lambda: training.initial(root_key(0), SETTING, tasks_of(SETTING)))()))
 
 
 def with_experts(model):
     """Three experts a layer, which differ."""
     copies = [
-        jax.tree.map(lambda part: jnp.concatenate([part, part + 0.1, -part]), layer.experts) for layer in model.layers
+        jax.tree.map(lambda part: np.concatenate([part, part + np.float32(0.1), -part]), layer.experts)
+        for layer in model.layers
     ]
     return transformer.replace_experts(model, copies)
 
@@ -121,9 +121,8 @@ def test_requests_are_read_from_a_file(model, tmp_path):
     assert (stream.num_experts, stream.num_tasks, [len(slot.labels) for slot in slots]) == (3, 4, [2, 3])
     weights = np.array([0.2, 0.3, 0.5])
     served = stream.serve(slots[1], weights)
-    merged = merge.weighted(model, jnp.asarray(weights))
-    logits = transformer.forward(merged, jnp.asarray(data.inputs[[0, 900, 400]]), merge.single)
-    right = np.argmax(logits, axis=1) == data.labels[[0, 900, 400]]
+    answer = jax.jit(lambda weights, inputs: transformer.forward(merge.weighted(model, weights), inputs, merge.single))
+    right = np.argmax(np.asarray(answer(weights, data.inputs[[0, 900, 400]])), axis=1) == data.labels[[0, 900, 400]]
     np.testing.assert_array_equal(served.counts, [1, 1, 1, 0])
     np.testing.assert_allclose(served.rewards, [right[0], right[2], right[1], 0])
 
@@ -178,7 +177,7 @@ def serve(experts, slot):
 
 def test_a_file_of_one_s_own_serves_merged_experts(model, tmp_path):
     checkpoint, path = tmp_path / "model.safetensors", tmp_path / "own.py"
-    biases = jnp.asarray([[0.0] * 16, [0.5] * 16, [1.0] * 16], jnp.float32)
+    biases = np.float32([[0.0] * 16, [0.5] * 16, [1.0] * 16])
     layers = tuple(layer._replace(experts=layer.experts._replace(b_out=biases)) for layer in model.layers)
     save_model(checkpoint, model._replace(layers=layers))
     path.write_text(OWN)

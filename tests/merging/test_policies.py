@@ -31,11 +31,11 @@ def test_a_warm_start_picks_the_mix_first_and_then_where_its_bound_is_largest(mo
     policy = tanbr(dims)
     choose, learn = quickly(policy.choose), quickly(policy.learn)
     params = Params(num_experts=4, max_active=3, warm_start=True, smoothness=0.01)
-    memory = quickly(lambda key: policy.begin(key, dims, params))(KEY)
+    memory = jax.device_get(quickly(lambda key: policy.begin(key, dims, params))(KEY))
     rng, mixes = np.random.default_rng(0), []
     for time in range(1, 17):
         mix = rng.dirichlet(np.ones(4)).astype(np.float32)
-        pick = choose(KEY, memory, mix, time, params)
+        pick = jax.device_get(choose(KEY, memory, mix, time, params))
         leaves = int(np.sum(memory.tree.active))
         assert pick.num_candidates == leaves + 1
         assert time > 4 or pick.candidate == dims.max_leaves
@@ -48,7 +48,8 @@ def test_a_warm_start_picks_the_mix_first_and_then_where_its_bound_is_largest(mo
         pulls, arms = np.sum(memory.tree.count), memory.learner.history.num_arms
         # Weights like the mix pay in the first half only.
         reward = np.float32(is_warm == (time <= 8))
-        memory = learn(KEY, memory, pick, mix, Feedback(jnp.full(4, reward), jnp.ones(4, jnp.int32)), time, params)
+        feedback = Feedback(np.full(4, reward), np.ones(4, np.int32))
+        memory = jax.device_get(learn(KEY, memory, pick, mix, feedback, time, params))
         assert memory.learner.history.num_arms == arms + 1 if is_warm else True
         assert np.sum(memory.tree.count) == pulls if is_warm else True
     assert {1, 2, 3, 4} <= set(mixes)
@@ -75,9 +76,8 @@ def test_nucbs_candidates_are_uniform_on_the_simplex_whatever_the_padding():
     """Would catch normalised uniforms, draws that depend on padding, and weights of more than B experts."""
     dims, wider = Dims(4, 2, num_candidates=20_000), Dims(6, 2, num_candidates=20_000)
     points = np.asarray(draw(KEY, dims, Params(num_experts=4, max_active=4)), np.float64)
-    np.testing.assert_array_equal(
-        draw(KEY, wider, Params(num_experts=4, max_active=4))[:, :4], points.astype(np.float32)
-    )
+    padded = np.asarray(draw(KEY, wider, Params(num_experts=4, max_active=4)))
+    np.testing.assert_array_equal(padded[:, :4], points.astype(np.float32))
     # Moments of Dirichlet(1, 1, 1, 1): means 1/4, mean squares 2/20; six deviations of 20,000 draws.
     assert np.max(np.abs(points.mean(axis=0) - 1 / 4)) < 6 * np.sqrt(3 / 80) / np.sqrt(20_000)
     assert np.max(np.abs(np.mean(points**2, axis=0) - 1 / 10)) < 6 * np.sqrt(24 / 840) / np.sqrt(20_000)
@@ -90,11 +90,11 @@ def test_nucb_picks_the_largest_bound_and_remembers_each_slot():
     """Would catch another candidate, a slot that shares an arm, and a mix that is not what bounds are computed for."""
     policy = nucb(DIMS)
     choose, learn = quickly(policy.choose), quickly(policy.learn)
-    memory = quickly(lambda key: policy.begin(key, DIMS, PARAMS))(KEY)
+    memory = jax.device_get(quickly(lambda key: policy.begin(key, DIMS, PARAMS))(KEY))
     rng, tried = np.random.default_rng(1), []
     for time in range(1, 6):
         key, mix = jax.random.fold_in(KEY, time), rng.dirichlet(np.ones(3)).astype(np.float32)
-        pick = choose(key, memory, mix, time, PARAMS)
+        pick = jax.device_get(choose(key, memory, mix, time, PARAMS))
         candidates = np.asarray(draw(key, DIMS, PARAMS))
         g = np.asarray(written(memory.weights, candidates, mix))
         seen = [np.asarray(written(weights, x[None], psi))[0] for weights, x, psi in tried]
@@ -105,7 +105,8 @@ def test_nucb_picks_the_largest_bound_and_remembers_each_slot():
         assert abs(pick.prediction + pick.bonus - bounds.max()) < 1e-4
         np.testing.assert_allclose(pick.weights, candidates[pick.candidate], rtol=1e-6)
         tried.append((memory.weights, pick.weights, mix))
-        memory = learn(key, memory, pick, mix, Feedback(jnp.ones(3), jnp.ones(3, jnp.int32)), time, PARAMS)
+        feedback = Feedback(np.ones(3, np.float32), np.ones(3, np.int32))
+        memory = jax.device_get(learn(key, memory, pick, mix, feedback, time, PARAMS))
     assert memory.history.num_arms == 5
     np.testing.assert_array_equal(memory.history.points[:5], [x for _, x, _ in tried])
 
@@ -195,16 +196,13 @@ def test_every_policy_meets_the_same_world():
         state, info = jax.jit(functools.partial(slots, system(FOUR, rewards.FLAT, name)), compiler_options=QUICKLY)(
             params
         )
-        noise = info.feedback.rewards - jax.vmap(rewards.flat_value, (None, 0))(state.world, info.pick.weights)
-        shown = jnp.where(info.feedback.counts > 0, noise, 0)
-        runs[name] = jax.tree.map(np.asarray, (state.world, info.mix, info.feedback.counts, shown))
-        value = [
-            mix @ (1 - np.sum((np.asarray(state.world.surface) - point) ** 2, axis=1) / 2)
-            for mix, point in zip(np.asarray(info.mix), np.asarray(info.pick.weights), strict=True)
-        ]
-        np.testing.assert_allclose(info.value, value, rtol=1e-5)
-        best = np.asarray(info.mix) @ np.asarray(state.world.surface)
-        lost = ((np.asarray(info.pick.weights) - best) ** 2).sum(axis=1) / 2
+        state, info = jax.device_get((state, info))
+        values = 1 - np.sum((info.pick.weights[:, None] - state.world.surface) ** 2, axis=2) / 2
+        shown = np.where(info.feedback.counts > 0, info.feedback.rewards - values, 0)
+        runs[name] = state.world, info.mix, info.feedback.counts, shown
+        np.testing.assert_allclose(info.value, np.sum(info.mix * values, axis=1), rtol=1e-5)
+        best = info.mix @ state.world.surface
+        lost = ((info.pick.weights - best) ** 2).sum(axis=1) / 2
         np.testing.assert_allclose(info.regret, lost, atol=1e-6)
         np.testing.assert_allclose(info.cumulative_regret, np.cumsum(lost), atol=4e-6)
     jax.tree.map(lambda one, other: np.testing.assert_allclose(one, other, atol=1e-6), *runs.values())

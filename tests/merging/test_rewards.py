@@ -40,7 +40,7 @@ def family(request):
     rng = np.random.default_rng(1)
     points = np.concatenate([np.eye(4), rng.dirichlet(np.full(4, 0.5), 60)])
     points = np.pad(points, ((0, 0), (0, 1)))
-    mixes = rng.dirichlet(np.ones(4), 3)
+    mixes = rng.dirichlet(np.ones(4), 2)
 
     def everything(key, params, points, mixes):
         world = reward.draw(key, DIMS, params)

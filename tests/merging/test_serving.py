@@ -22,7 +22,7 @@ quick = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_l
 
 def random_experts(rng, num_experts=EXPERTS, width=WIDTH, hidden=HIDDEN):
     shapes = ((width, hidden), (hidden,), (hidden, width), (width,))
-    return Experts(*(jnp.asarray(rng.normal(size=(num_experts, *shape)), jnp.float32) for shape in shapes))
+    return Experts(*(np.float32(rng.normal(size=(num_experts, *shape))) for shape in shapes))
 
 
 def outputs_of(expert, token):
@@ -95,15 +95,17 @@ def test_soft_merges_are_one_function():
 def deployment():
     """A random model, with routers that send everything to expert 2, but tags to their own experts."""
     rng = np.random.default_rng(4)
-    model = quick(training.initial, static_argnums=(1, 2))(jax.random.key(0), SETTING, tasks_of(SETTING))
+    model = jax.device_get(
+        quick(training.initial, static_argnums=(1, 2))(jax.random.key(0), SETTING, tasks_of(SETTING))
+    )
     layers = [random_experts(rng, EXPERTS, SETTING.width, SETTING.hidden) for _ in model.layers]
     model = transformer.replace_experts(model, layers)
     made = {}
     for name, kind in KINDS.items():
         is_tagged = kind.level == routing.TASK
-        weights = 50 * jnp.eye(EXPERTS) if is_tagged else jnp.zeros((SETTING.width, EXPERTS))
-        bias = jnp.zeros(EXPERTS) if is_tagged else 50 * jnp.eye(EXPERTS)[2]
-        made[name] = (Router(weights, bias),) * SETTING.num_layers
+        weights = 50 * np.eye(EXPERTS) if is_tagged else np.zeros((SETTING.width, EXPERTS))
+        bias = np.zeros(EXPERTS) if is_tagged else 50 * np.eye(EXPERTS)[2]
+        made[name] = (Router(np.float32(weights), np.float32(bias)),) * SETTING.num_layers
     return Deployment(model, made, examples(SETTING, TRAIN))
 
 
@@ -111,7 +113,7 @@ def deployment():
 def batch(deployment):
     data = deployment.calibration
     places = np.random.default_rng(5).integers(0, len(data.labels), 12)
-    return jnp.asarray(data.inputs[places]), jnp.asarray(data.tasks[places])
+    return data.inputs[places], data.tasks[places]
 
 
 @pytest.fixture(scope="module")
@@ -120,13 +122,13 @@ def by_expert(deployment, batch):
     return np.stack([alone(deployment.model, batch[0], number) for number in range(EXPERTS)])
 
 
-@quick
-def alone(model, inputs, number):
+def by_one(model, inputs, number):
     """Logits by one expert."""
     own = [jax.tree.map(lambda part: part[number][None], experts) for experts in merge.experts_of(model)]
     return transformer.forward(transformer.replace_experts(model, own), inputs, merge.single)
 
 
+alone = quick(by_one)
 NAMES = ("token-top-1-ragged", "token-top-2-dense", "smear-token-linear", "smear-example-materialised", "rl-dense")
 
 
@@ -147,14 +149,14 @@ def test_tags_choose_experts(deployment, batch, by_expert):
     method = METHODS["task-top-1-one-task"]
     serve = quick(method.serve)
     for task in (1, 3):
-        logits = serve(method.prepare(deployment), inputs, jnp.full_like(tags, task))
+        logits = serve(method.prepare(deployment), inputs, np.full_like(tags, task))
         np.testing.assert_allclose(logits, by_expert[task], atol=1e-4)
 
 
 def test_merges_of_a_model(deployment):
     """Would catch weights that miss a layer or a bias; bytes against a count by hand."""
-    weights = jnp.asarray([0.1, 0.2, 0.3, 0.4])
-    merged = merge.weighted(deployment.model, weights)
+    weights = np.float32([0.1, 0.2, 0.3, 0.4])
+    merged = quick(merge.weighted)(deployment.model, weights)
     for own, experts in zip(merge.experts_of(merged), merge.experts_of(deployment.model), strict=True):
         for part, parts in zip(own, experts, strict=True):
             expected = sum(float(weights[e]) * np.asarray(parts[e], np.float64) for e in range(EXPERTS))
@@ -178,22 +180,28 @@ def test_fisher_information_is_of_the_experts_own_predictions(deployment):
     """Against differences of log-probabilities; equal information everywhere makes the average."""
     rng = np.random.default_rng(6)
     experts = random_experts(rng)
-    merged = merge.fisher_average(experts, Experts(*(jnp.full_like(part, 0.3) for part in experts)))
+    merged = quick(merge.fisher_average)(experts, Experts(*(np.full_like(part, 0.3) for part in experts)))
     for part, parts in zip(merged, experts, strict=True):
         np.testing.assert_allclose(part[0], np.mean(parts, axis=0), atol=1e-6)
     first = deployment.model._replace(layers=deployment.model.layers[:1])
     inputs = merge.own_inputs(deployment.calibration, EXPERTS)[:, :2]
-    known = merge.fisher_information(first, jnp.asarray(inputs))
+    known = jax.device_get(merge.fisher_information(first, inputs))
     step = 1e-2
 
+    @functools.partial(quick, static_argnums=0)
     def log_probabilities(expert, shift):
         (own,) = merge.experts_of(first)
-        model = transformer.replace_experts(first, [own._replace(w_out=own.w_out.at[expert, 3, 5].add(shift))])
-        return jax.nn.log_softmax(alone(model, jnp.asarray(inputs[expert]), expert))
+        model = transformer.replace_experts(
+            first, [own._replace(w_out=jnp.asarray(own.w_out).at[expert, 3, 5].add(shift))]
+        )
+        return jax.nn.log_softmax(by_one(model, inputs[expert], expert))
+
+    def found(expert, shift):
+        return np.asarray(log_probabilities(expert, np.float32(shift)))
 
     for expert in (0, 3):
-        slopes = (log_probabilities(expert, step) - log_probabilities(expert, -step)) / (2 * step)
-        expected = np.mean(np.sum(np.exp(log_probabilities(expert, 0.0)) * np.square(slopes), axis=1))
+        slopes = (found(expert, step) - found(expert, -step)) / (2 * step)
+        expected = np.mean(np.sum(np.exp(found(expert, 0.0)) * np.square(slopes), axis=1))
         np.testing.assert_allclose(known[0].w_out[expert, 3, 5], expected, rtol=0.02, atol=1e-7)
 
 
@@ -205,10 +213,10 @@ def test_regmean_is_least_squares(deployment):
     targets = np.concatenate([own @ to for own, to in zip(rows, maps, strict=True)])
     expected = np.linalg.lstsq(np.concatenate(rows), targets, rcond=None)[0]
     grams = np.stack([own.T @ own for own in rows])
-    found = merge.regression_mean(jnp.asarray(maps, jnp.float32), jnp.asarray(grams, jnp.float32), 1.0)
+    found = quick(merge.regression_mean)(np.float32(maps), np.float32(grams), 1.0)
     np.testing.assert_allclose(found, expected, atol=1e-4)
     first = deployment.model._replace(layers=deployment.model.layers[:1])
-    same = [Experts(*(jnp.broadcast_to(part[:1], part.shape) for part in own)) for own in merge.experts_of(first)]
+    same = [Experts(*(np.repeat(part[:1], len(part), axis=0) for part in own)) for own in merge.experts_of(first)]
     merged = merge.regmean(transformer.replace_experts(first, same), deployment.calibration)
     for own, experts in zip(merge.experts_of(merged), same, strict=True):
         for part, parts in zip(own, experts, strict=True):
@@ -219,10 +227,15 @@ def test_regmean_is_least_squares(deployment):
 
 def test_routers_learn_from_experts_that_they_do_not_choose():
     """Would catch gates without a gradient, as that of a single expert is, and gates that are not the hard ones."""
-    scores = jnp.asarray([[[0.3, 0.1, -0.2]]])
     kind = KINDS["token-top-1"]
-    np.testing.assert_allclose(routers.straight_through(kind, scores), [[[1, 0, 0]]], atol=1e-6)
-    gradient = jax.grad(lambda at: jnp.sum(routers.straight_through(kind, at) * jnp.asarray([0.0, 1.0, 0.0])))(scores)
+
+    @quick
+    def gates_and_gradient(scores):
+        gates, pull = jax.vjp(functools.partial(routers.straight_through, kind), scores)
+        return gates, *pull(jnp.zeros_like(gates).at[..., 1].set(1))
+
+    gates, gradient = map(np.asarray, gates_and_gradient(np.float32([[[0.3, 0.1, -0.2]]])))
+    np.testing.assert_allclose(gates, [[[1, 0, 0]]], atol=1e-6)
     assert gradient[0, 0, 1] > 0.1
 
 
@@ -232,12 +245,12 @@ def test_reinforce_is_unbiased(deployment):
     Would catch a baseline that sees its own sample, and a sign. Bounds of six standard errors.
     """
     model = deployment.model._replace(layers=deployment.model.layers[:1], positions=deployment.model.positions[:1])
-    inputs = jnp.asarray(deployment.calibration.inputs[:8, :1])
-    answers = np.stack([alone(model, inputs, number).argmax(-1) for number in range(EXPERTS)])
-    labels = jnp.asarray(np.array([row[i % EXPERTS] for i, row in enumerate(answers.T)]))
-    slot = Slot(inputs, labels, jnp.zeros(8, jnp.int32), jnp.ones(1))
+    inputs = deployment.calibration.inputs[:8, :1]
+    answers = np.stack([np.asarray(alone(model, inputs, number)).argmax(-1) for number in range(EXPERTS)])
+    labels = np.int32([row[i % EXPERTS] for i, row in enumerate(answers.T)])
+    slot = Slot(inputs, labels, np.zeros(8, np.int32), np.ones(1, np.float32))
     kind = KINDS["rl"]
-    start = (Router(jnp.zeros((SETTING.width, EXPERTS)), jnp.asarray([0.4, -0.1, 0.2, 0.0])),)
+    start = (Router(np.zeros((SETTING.width, EXPERTS), np.float32), np.float32([0.4, -0.1, 0.2, 0.0])),)
 
     @quick
     def gradients(keys):

@@ -117,7 +117,7 @@ def model():
     rng = np.random.default_rng(3)
 
     def random(shape):
-        return jnp.asarray(rng.normal(0, 0.7, shape), jnp.float32)
+        return np.float32(rng.normal(0, 0.7, shape))
 
     start = jax.eval_shape(lambda: initial(jax.random.key(0), SMALL, tasks_of(SMALL)))
     experts = [transformer.Experts(*(random((3, *part.shape[1:])) for part in start.layers[0].experts)) for _ in "12"]
@@ -164,7 +164,7 @@ def test_the_forward_pass_is_that_of_a_plain_loop(model):
     weights = np.array([0.5, 0.2, 0.3], np.float32)
 
     def close(moe, experts_of, of=model):
-        ours = jax.jit(lambda of: transformer.forward(of, jnp.asarray(inputs), moe))(of)
+        ours = jax.jit(lambda of: transformer.forward(of, inputs, moe))(of)
         np.testing.assert_allclose(ours, loop_forward(model, inputs, experts_of), rtol=2e-4, atol=2e-4)
 
     def averaged(experts, layer, example):
@@ -172,7 +172,7 @@ def test_the_forward_pass_is_that_of_a_plain_loop(model):
 
     close(only_expert(2), lambda experts, layer, example: tuple(part[2] for part in experts))
     close(transformer.in_groups, lambda experts, layer, example: tuple(part[example // 2] for part in experts))
-    close(merge.single, averaged, merge.weighted(model, jnp.asarray(weights)))
+    close(merge.single, averaged, jax.jit(merge.weighted)(model, weights))
 
 
 def test_an_moe_is_told_its_layer(model):
@@ -188,32 +188,35 @@ def test_an_moe_is_told_its_layer(model):
 
 def test_merging_is_linear_and_an_indicator_picks_its_expert(model):
     experts = model.layers[0].experts
-    first, second = jnp.asarray([0.1, 0.9, 0.0]), jnp.asarray([0.4, 0.0, 0.6])
-    both = transformer.merge_experts(experts, 0.3 * first + 0.7 * second)
-    apart = (transformer.merge_experts(experts, row) for row in (first, second))
+    first, second = np.float32([0.1, 0.9, 0.0]), np.float32([0.4, 0.0, 0.6])
+    merged = jax.jit(transformer.merge_experts)
+    both = merged(experts, np.float32(0.3) * first + np.float32(0.7) * second)
+    apart = (jax.device_get(merged(experts, row)) for row in (first, second))
     for part, one, other in zip(both, *apart, strict=True):
         np.testing.assert_allclose(part, 0.3 * one + 0.7 * other, atol=1e-6)
-    for index, row in enumerate(jnp.eye(3)):
-        for part, whole in zip(transformer.merge_experts(experts, row), experts, strict=True):
+    for index, row in enumerate(np.eye(3, dtype=np.float32)):
+        for part, whole in zip(merged(experts, row), experts, strict=True):
             np.testing.assert_array_equal(part, whole[index][None])
 
 
 def test_slots_follow_their_mix():
     """Labels are those of their inputs; a task of no share is never drawn."""
-    data = Examples(jnp.arange(12.0).reshape(12, 1, 1), jnp.arange(12), jnp.repeat(jnp.arange(4), 3))
-    mix = jnp.asarray([0.5, 0.0, 0.3, 0.2])
-    slot = jax.jit(tasks.draw_slot, static_argnums=3)(jax.random.key(5), data, mix, 30_000)
+    places = np.arange(12, dtype=np.int32)
+    data = Examples(np.float32(places).reshape(12, 1, 1), places, np.repeat(places[:4], 3))
+    mix = np.float32([0.5, 0.0, 0.3, 0.2])
+    draw_slot = jax.jit(tasks.draw_slot, static_argnums=3)
+    slot = jax.device_get(draw_slot(jax.random.key(5), data, mix, 30_000))
     np.testing.assert_array_equal(slot.tasks, slot.labels // 3)
     np.testing.assert_array_equal(slot.inputs[:, 0, 0], slot.labels)
     assert slot.tasks.dtype == jnp.int32
-    last = tasks.draw_slot(jax.random.key(6), data, jnp.asarray([0.7, 0.3, 0.0, 0.0]), 30_000)
-    assert int(last.tasks.max()) == 1
+    last = draw_slot(jax.random.key(6), data, np.float32([0.7, 0.3, 0.0, 0.0]), 30_000)
+    assert np.asarray(last.tasks).max() == 1
 
 
 def test_accuracies_by_task():
     rng = np.random.default_rng(8)
     logits, labels, tasks = rng.normal(size=(50, 3)), rng.integers(0, 3, 50), rng.choice([0, 1, 3], 50)
-    rewards, counts = accuracies(jnp.asarray(logits, jnp.float32), jnp.asarray(labels), jnp.asarray(tasks), 4)
+    rewards, counts = jax.jit(accuracies, static_argnums=3)(np.float32(logits), np.int32(labels), np.int32(tasks), 4)
     for task in range(4):
         own = tasks == task
         expected = np.mean(np.argmax(logits[own], axis=1) == labels[own]) if own.any() else 0
@@ -257,7 +260,8 @@ def test_experts_become_good_at_their_own_tasks(fit, lines):
     assert fit.dense_losses[:5].mean() > fit.dense_losses[-5:].mean() + 0.3
     assert fit.expert_losses[:5].mean() > fit.expert_losses[-5:].mean() + 1
     data = examples(TRAINED, "validation")
-    every = [transformer.forward(fit.model, jnp.asarray(data.inputs), only_expert(k)) for k in range(4)]
+    answer = jax.jit(lambda model, inputs, expert: transformer.forward(model, inputs, only_expert(expert)))
+    every = [np.asarray(answer(fit.model, data.inputs, expert)) for expert in range(4)]
     alone = np.array([(np.argmax(logits, axis=1) == data.labels).reshape(5, -1).mean(axis=1) for logits in every])
     assert np.all(np.diag(alone[:, :4])[1:] > 0.7)
     off = alone[1:, 1:4][~np.eye(3, dtype=bool)]
@@ -268,8 +272,10 @@ def test_experts_become_good_at_their_own_tasks(fit, lines):
 
 
 def test_batches_are_in_order_of_experts():
-    data = Examples(jnp.zeros((15, 1, 1)), jnp.arange(15), jnp.repeat(jnp.arange(5), 3))
-    batch = training.draw_batch(jax.random.key(0), data, 5, 2, 400)
+    places = np.arange(15, dtype=np.int32)
+    data = Examples(np.zeros((15, 1, 1), np.float32), places, np.repeat(places[:5], 3))
+    draw_batch = jax.jit(training.draw_batch, static_argnums=(2, 3, 4))
+    batch = jax.device_get(draw_batch(jax.random.key(0), data, 5, 2, 400))
     assert [set(np.asarray(half).tolist()) for half in np.split(batch.tasks, 2)] == [{0, 2, 4}, {1, 3}]
     assert set(np.asarray(batch.labels).tolist()) == set(range(15))
     np.testing.assert_array_equal(batch.tasks, batch.labels // 3)

@@ -1,5 +1,6 @@
 """What decides kept numbers is told by code and values: catches an edit that goes unnoticed, and a text that counts."""
 
+import contextlib
 import importlib
 import os
 import subprocess
@@ -11,7 +12,10 @@ import numpy as np
 import pytest
 
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.papers import all_papers
+from moe_theory.runs import fingerprint
 from moe_theory.runs.fingerprint import Digests, code_digest
+from moe_theory.verify import registry
 
 MODULE = '''
 """A module."""
@@ -30,6 +34,17 @@ import far
 TABLE = {"a": [1.0, 2.0], "b": np.arange(3)}
 KINDS = {"round", "square"}
 SCALE = 0.5
+
+
+class Leaf:
+    pass
+
+
+def taken_apart(leaf):
+    return (leaf, 53), None
+
+
+jax.tree_util.register_pytree_node(Leaf, taken_apart, lambda _, parts: parts[0])
 
 
 def message(name):
@@ -128,6 +143,7 @@ def odd(n):
 PARTIAL = functools.partial(scaled, 23)
 PAIR = Pair(lambda x: x + 29)
 CUBE = power(3)
+MODEL = Model(0.75)
 
 
 def root(x: float, function=third, *, least=31) -> float:
@@ -149,7 +165,7 @@ def root(x: float, function=third, *, least=31) -> float:
     found = [first(each) for each in TABLE["a"]] + [Model(x).shifted(Local.places), Model(x).doubled]
     found += [decorated(x), compiled(x), cached(x), PARTIAL(x), PAIR.make(x), CUBE(x), helper(x), Size().height]
     try:
-        return sum(found) + added(x) + function(least) + Color.RED.value.count("e") + even(4)
+        return sum(found) * MODEL.rate + added(x) + function(least) + Color.RED.value.count("e") + even(4)
     except ZeroDivisionError:
         return -1.0
 '''
@@ -176,7 +192,7 @@ SAME = {
 OTHER = {
     "a constant": ("return -1.0", "return -2.0"),
     "a constant's type": ("return -1.0", "return -1"),
-    "an operator": ("sum(found) + added", "sum(found) - added"),
+    "an operator": ("rate + added", "rate - added"),
     "a helper three calls away": ("x * 7", "x * 8"),
     "a default": ("function=third", "function=second"),
     "a keyword's default": ("least=31", "least=32"),
@@ -196,6 +212,7 @@ OTHER = {
     "a global number": ("SCALE = 0.5", "SCALE = 0.25"),
     "a global table": ("[1.0, 2.0]", "[1.0, 3.0]"),
     "an array in a table": ("np.arange(3)", "np.arange(3.0)"),
+    "an instance": ("Model(0.75)", "Model(0.5)"),
     "a set": ('{"round", "square"}', '{"round", "oval"}'),
     "a compiled function": ("jnp.sin(x) + 17", "jnp.cos(x) + 17"),
     "how a function is compiled": ("@jax.jit", "@functools.partial(jax.jit, static_argnums=0)"),
@@ -207,6 +224,8 @@ OTHER = {
     "an import inside": ("x + 41", "x + 42", "near"),
     "a module's module": ("x + 43", "x + 44", "nested"),
     "a cycle": ("return n != 0", "return n > 0"),
+    "what JAX is given": ("leaf, 53", "leaf, 54"),
+    "what is given in place": ("parts[0]", "parts[1]"),
     "what is caught": ("ZeroDivisionError", "OverflowError"),
 }
 
@@ -228,7 +247,13 @@ def digest(tmp_path, monkeypatch):
         for name, text in texts.items():
             (tmp_path / f"{name}.py").write_text(text)
         importlib.invalidate_caches()
-        return code_digest(importlib.import_module("own").root)
+        own = importlib.import_module("own")
+        found = code_digest(own.root)
+        vars(own.PARTIAL)
+        with contextlib.suppress(AttributeError):  # of what an edit takes away
+            own.root(1.0)
+        assert code_digest(own.root) == found  # use changes nothing
+        return found
 
     yield of
     for name in ("own", "near", "far", "nested"):
@@ -300,3 +325,16 @@ def test_an_object_is_read_once_and_may_say_what_counts_of_it():
     before = digests.of(value)
     value.append(2)
     assert digests.of(value) == before != Digests().of(value)
+
+
+def test_this_package_s_statements_give_libraries_nothing_that_decides_a_number():
+    registry.all_claims()
+    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == "moe_theory"]
+    given = {
+        module.__name__
+        for module in modules
+        for text in fingerprint._given_away(module)
+        if isinstance(text, str) and "register_at_fork" not in text
+    }
+    importing = {f"{paper.package}.statements" for paper in all_papers().values()}
+    assert given - importing <= {"moe_theory.verify"}  # which is made callable

@@ -19,10 +19,8 @@ import pytest
 import moe_theory as mt
 from moe_theory import continual, edge
 
-pytestmark = pytest.mark.usefixtures("compiled_to_run")
-
 REFERENCE = json.loads(Path(__file__).with_name("engine_reference.json").read_text(encoding="utf-8"))
-SEED, NUM_REPLICATES, NUM_ROUNDS = 2, 500, 60
+SEED, NUM_REPLICATES, NUM_ROUNDS = 2, 128, 60
 
 
 class Case(NamedTuple):

@@ -40,7 +40,7 @@ class Case(NamedTuple):
 
     @property
     def rounds(self) -> np.ndarray:
-        return np.array([2, 5, 20, 40 if self.spread else 100])
+        return np.array([2, 5, 20, 40])
 
     @property
     def pool(self) -> Pool:
@@ -56,7 +56,11 @@ class Case(NamedTuple):
         return Pool(truths, signals, clusters)
 
 
-CASES = [Case(shape, kind) for shape, kind in itertools.product(SHAPES, ("proportional", "independent", "clustered"))]
+CASES = [
+    Case(shape, kind)
+    for shape, kind in itertools.product(SHAPES, ("proportional", "independent", "clustered"))
+    if kind == "independent" or shape != SHAPES[2]  # by far the dearest
+]
 GAUSSIAN_CASES = [Case(shape, "independent", signal="nothing") for shape in SHAPES]
 OWN_CASES = [
     Case(shape, "independent", spread, signal)
@@ -65,18 +69,19 @@ OWN_CASES = [
 
 
 def draw_arrivals(rng, case, size):
-    """Own truths (size, d) and orthonormal bases (size, d, s) of the columns, by Definition 1."""
+    """Own truths (size, d) and columns (size, d, s), by Definition 1."""
     num_features, num_samples, num_tasks = case.shape
     tasks = rng.integers(num_tasks, size=size)
     own = case.pool.truths[tasks] + case.spread * rng.normal(size=(size, num_features))
     columns = rng.normal(scale=0.7, size=(size, num_features, num_samples))
     if case.signal != "nothing":
         columns[:, :, -1] = 2.0 * (own if case.signal == "the own truth" else case.pool.signals[tasks])
-    return own, np.linalg.qr(columns).Q
+    return own, columns
 
 
-def learned(models, own, bases):
-    return models + np.einsum("rds,rs->rd", bases, np.einsum("rds,rd->rs", bases, own - models))
+def learned(models, own, columns):
+    transposed = np.swapaxes(columns, 1, 2)
+    return models + (columns @ np.linalg.solve(transposed @ columns, transposed @ (own - models)[..., None]))[..., 0]
 
 
 @functools.cache
@@ -86,8 +91,8 @@ def simulate(case):
     models = np.zeros((NUM_REPLICATES, case.shape[0]))
     truths, own_errors, observed = [], [], []
     for t in range(1, case.rounds[-1] + 1):
-        own, bases = draw_arrivals(rng, case, NUM_REPLICATES)
-        models = learned(models, own, bases)
+        own, columns = draw_arrivals(rng, case, NUM_REPLICATES)
+        models = learned(models, own, columns)
         truths.append(own)
         own_errors.append(np.sum((models - own) ** 2, axis=1))
         if t in case.rounds:
@@ -179,8 +184,8 @@ def test_loads_predict_a_network_of_experts(case):
     models = np.zeros((NUM_REPLICATES, num_experts, num_features))
     truths = []
     for route in routes:
-        own, bases = draw_arrivals(rng, case, NUM_REPLICATES)
-        models[everyone, route] = learned(models[everyone, route], own, bases)
+        own, columns = draw_arrivals(rng, case, NUM_REPLICATES)
+        models[everyone, route] = learned(models[everyone, route], own, columns)
         truths.append(own)
     final = np.take_along_axis(models, routes.T[:, :, None], axis=1)
     observed = np.mean(np.sum((final - np.swapaxes(truths, 0, 1)) ** 2, axis=-1), axis=1)

@@ -184,11 +184,13 @@ def own_truths() -> np.ndarray:
 
 
 def proportions() -> np.ndarray:
-    """beta_t, as the ratio of what hides in the features and c w_t; NaN if they are not parallel."""
-    own = edge_draws(SIBLING)[2]
+    """beta_t, as the ratio of what hides in the features and c w_t; NaN unless they and the pool's are parallel."""
+    pool, _, own, *_ = edge_draws(SIBLING)
     hidden, signal = own.features.sum(axis=2), 1.7 * own.truth
     strength = np.sum(hidden * signal, axis=1) / np.sum(signal**2, axis=1)
-    return np.where(np.abs(hidden - strength[:, None] * signal).max(axis=1) < 1e-4, strength, np.nan)
+    is_right = np.abs(hidden - strength[:, None] * signal).max(axis=1) < 1e-4
+    is_right &= np.abs(pool.signals - 1.7 * pool.truths).max(axis=(1, 2)) < 1e-4
+    return np.where(is_right, strength, np.nan)
 
 
 def orthogonal() -> np.ndarray:

@@ -54,8 +54,9 @@ def error_with_ratio(shift: float):
     def predict(runs):
         run = runs["M=1"]
         ratio = 1 - DIMS.num_samples / DIMS.num_features + shift
-        gaps = np.array([continual.theory.gaps(pool)[:2] for pool in pools_of(run)])
-        norm, gap = gaps[:, :1], gaps[:, 1:]
+        truths = run.state.pool.truths.astype(float)  # (N, d, B)
+        norm = np.mean(np.sum(truths**2, axis=1), axis=0)[:, None]
+        gap = np.mean(np.sum((truths - truths[:, None]) ** 2, axis=2), axis=(0, 1))[:, None]
         powers = ratio**run.rounds
         return powers * norm + (1 - powers) * (1 - 1 / run.rounds) * gap
 

@@ -4,9 +4,9 @@ import copy
 import errno
 import hashlib
 import json
+import os
 import pickle
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -208,14 +208,14 @@ def test_only_a_folder_of_ours_is_replaced_and_only_by_a_whole_one(statistics, t
     assert [path.name for path in tmp_path.iterdir()] == ["results.zarr"]
     first = contents(target)
     with monkeypatch.context() as patched:
-        rename = Path.rename
+        replace = os.replace
 
         def fails(old, new):
-            if old.suffix == ".part":
+            if old.suffix == ".part" and not old.name.endswith(".old.part"):
                 raise OSError(errno.ENOSPC, "no space")
-            return rename(old, new)
+            return replace(old, new)
 
-        patched.setattr(Path, "rename", fails)
+        patched.setattr(os, "replace", fails)
         with pytest.raises(OutputError, match="no space"):
             results.to_zarr(target)
     assert contents(target) == first
@@ -286,7 +286,7 @@ def test_a_damaged_chunk_is_told_when_it_is_read(tmp_path):
     for _ in range(2):  # every time, and never of fewer replicates
         with pytest.raises(MissingChunkError, match=r"2 of 3 chunks .*damaged"):
             damaged.to_xarray()["forgetting"].load()
-    assert list(damaged.damaged) == [path.stem]
+    assert list(damaged.damaged) == [results.plan.chunks_of(0)[1].name]
     partial = mt.Results.open(tmp_path, partial=True)
     assert partial.to_xarray()["forgetting"].isel(round=0, statistic=0) == 24
     assert partial.coverage.chunks == 2
