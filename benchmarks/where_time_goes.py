@@ -33,12 +33,12 @@ EVENTS = {  # of JAX, by their names
 }
 SPANS = {  # functions by the kind of work that they do
     "simulating": ["moe_theory.runs.cells:compute_chunk"],
-    "runs, and waiting for them": ["moe_theory.verify.evidence:take_runs"],
+    "measuring": ["moe_theory.verify.evidence:RunsAtOnce._take"],
     "dependence of claims": ["moe_theory.verify.request:resolve"],
     "sampling": ["moe_theory.verify.interim:SequentialTest.extend"],
     "judging": ["moe_theory.verify.interim:SequentialTest.look"],
     "keeping": ["moe_theory.verify.evidence:Archive.save", "moe_theory.verify.evidence:Archive.load"],
-    "report": ["moe_theory.report.pages:write_pages", "moe_theory.report.pages:write_numbers"],
+    "report": ["moe_theory.report.pages:write_report"],
 }
 
 

@@ -149,7 +149,7 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
             "discard them."
         )
     folder = prepare_folder(out, pages.NAMES)
-    keep_programs(folder / "programs")
+    keep_programs(fallback=folder / "programs")
     console = open_console(to_stderr=as_json)
     log = _Log(plan)
     print_lines(console, pages.heading(plan))

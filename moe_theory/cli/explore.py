@@ -52,7 +52,7 @@ def explore(claim: str, module: Path | None, out: Path, as_json: bool, **asked: 
         load_claims(module)
     plan = plan_search(claim, **asked, module=None if module is None else str(module))
     folder = prepare_folder(out, [path.name for path in exploration.paths_of(out, plan.claim.id)])
-    keep_programs(folder / "programs")
+    keep_programs(fallback=folder / "programs")
     console = open_console(to_stderr=as_json)
     judged: list = []
     with terminal_progress(console, header=lambda _: exploration.live_counts(judged, plan.most_points)) as progress:

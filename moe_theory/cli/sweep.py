@@ -111,7 +111,7 @@ def _run(
     from moe_theory.sweep.results import Results
 
     grid, folder = _read(specification, out)
-    keep_programs(made_folder(folder) / "programs")
+    keep_programs(fallback=made_folder(folder) / "programs")
     _set_cpu_devices(devices)
     console = open_console(to_stderr=as_json)
     pool = runner.pool_of(dask=dask, devices=devices)

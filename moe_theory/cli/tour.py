@@ -96,7 +96,7 @@ def _walk(plan: "Sequence[Step]", wanted: range, script: Path, console: "Console
     from moe_theory.tour import steps
 
     folder = script.parent
-    keep_programs(folder / "programs")
+    keep_programs(fallback=folder / "programs")
     taken: list[Result] = []
     namespace = {"__name__": "tour"}
     with matplotlib.rc_context():

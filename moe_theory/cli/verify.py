@@ -147,7 +147,7 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
         reserve = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget)
         request = dataclasses.replace(request, reserve=reserve)
     folder = prepare_folder(out, (pages.NUMBERS, *pages.PAGE_NAMES))
-    keep_programs(folder / "programs")
+    keep_programs(fallback=folder / "programs")
     if fresh:
         clear_samples(folder / "samples")
     archive = Archive(folder / "samples")

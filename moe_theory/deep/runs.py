@@ -34,6 +34,7 @@ from moe_theory.core.errors import (
     OtherChunkError,
     unknown_name,
 )
+from moe_theory.core.programs import compiled_once
 from moe_theory.core.random import replicate_keys, root_key, step_key
 from moe_theory.core.system import System, observe_info
 from moe_theory.deep import continual, edge
@@ -47,6 +48,7 @@ from moe_theory.runs.fingerprint import code_digest
 from moe_theory.runs.locks import held_by
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.runs.store import Store
+from moe_theory.runs.workers import device_executor
 from moe_theory.verify.claim import ReadingLike, Runs
 
 EVERY = 10  # rounds between checkpoints
@@ -175,12 +177,12 @@ def run_plan(
     shared = _Shared(plan, on_step)
     if plan.store is not None:
         plan.store.remove_leftovers()
-    pool = concurrent.futures.ThreadPoolExecutor(num_threads, "deep")
+    executor, futures = device_executor(num_threads), {}
     found: dict[tuple[str, int], PyTree] = {}
     left = [(cell, replicate) for replicate in range(plan.replicates) for cell in cells]
     try:
         while left:
-            futures = {job: pool.submit(shared.run, *job, cells[job[0]]) for job in left}
+            futures = {job: executor.submit(shared.run, *job, cells[job[0]]) for job in left}
             concurrent.futures.wait(futures.values(), return_when=concurrent.futures.FIRST_EXCEPTION)
             failure = next(filter(None, (each.exception() for each in futures.values() if each.done())), None)
             if failure is not None:
@@ -192,10 +194,11 @@ def run_plan(
                 time.sleep(POLL)
     except BaseException as failure:
         shared.is_stopped.set()
-        # An interrupt does not wait for running parts, which may take minutes.
-        pool.shutdown(wait=not isinstance(failure, KeyboardInterrupt), cancel_futures=True)
+        for future in futures.values():
+            future.cancel()
+        if not isinstance(failure, KeyboardInterrupt):  # which does not wait for running parts: they may take minutes
+            concurrent.futures.wait(futures.values())
         raise
-    pool.shutdown()
     if plan.store is not None:
         plan.store.close()
     return _stacked(plan, cells, found)
@@ -280,12 +283,9 @@ class _Shared:
     def __init__(self, plan: Plan, on_step: Callable[[Step], None]) -> None:
         self.plan, self.on_step = plan, on_step
         self.is_stopped = threading.Event()
-        self.is_x64 = is_x64()  # threads do not inherit it
         self.pool: Pool = on_device(pool_of(plan.data, plan.preset.classes))
         self.system: System = plan.preset.system(plan.data)
         self.common_key = _common_key(plan)
-        self._compiling = threading.Lock()
-        self._compiled: set[int] = set()  # lengths of parts whose programs are compiled
 
     def run(self, cell: str, replicate: int, params: Params) -> PyTree | None:
         """A run's records; None while another process is at it."""
@@ -293,8 +293,7 @@ class _Shared:
         if store is not None and not store.claim(name):
             return None
         try:
-            with jax.enable_x64(self.is_x64):
-                return self._run(cell, replicate, params)
+            return self._run(cell, replicate, params)
         finally:
             if store is not None:
                 store.release(name)
@@ -327,18 +326,13 @@ class _Shared:
 
     def _begin(self, key: Key[Array, ""], params: Params) -> Any:
         begin = _begin_program(paper_of(self.plan.preset), self.plan.preset.dims)
-        with self._compiling:
+        with compiled_once((begin, is_x64())):
             return begin(step_key(key, jnp.int32(0)), params, self.pool)
 
     def _advance(self, key: Key[Array, ""], state: Any, params: Params, rounds: int) -> tuple[Any, Any]:
-        """Run a part. The first one of its length compiles, while others wait for the program."""
-        arguments = (self.system, key, state, params, rounds, 1, observe_info, None, False)
-        if rounds in self._compiled:
-            state, records = engine.run(*arguments)
-        else:
-            with self._compiling:
-                state, records = engine.run(*arguments)
-                self._compiled.add(rounds)
+        """Run a part."""
+        with compiled_once((self.system, rounds, is_x64())):
+            state, records = engine.run(self.system, key, state, params, rounds, 1, observe_info, None, False)
         return state._replace(pool=self.pool), jax.device_get(records)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from moe_theory.core.errors import MoeTheoryError
 from moe_theory.runs import Cell, Progress, Run, quiet
 from moe_theory.runs.cells import RunningCells
+from moe_theory.runs.locks import Holder, held_by
 from moe_theory.runs.machine import machine_memory
 from moe_theory.runs.provenance import is_x64, now, versions
 from moe_theory.runs.workers import num_device_workers
@@ -25,6 +26,7 @@ from moe_theory.verify.verdict import Report, Stop, Verdict
 
 UNKNOWN_SECONDS = 3.0  # that a look is taken to need at an experiment of which nothing has been run or compiled
 STUDIES_AHEAD = 2  # under way beside one a worker, so that none waits for the next
+POLL = 0.5  # seconds between looks at what other processes hold
 MEMORY_SHARE = 0.5  # of the machine's, that runs under way may take
 
 
@@ -112,12 +114,13 @@ def take_looks(
 
     Several are under way at once, and one is looked at while the runs of others are made; earlier looks come first.
     Which of them is done first changes no number. Runs that are measured, some of them by clocks, have the machine
-    alone.
+    alone. Studies whose samples another process takes come last, when it has left them.
     """
     began, done = time.monotonic(), SimpleQueue[tuple[int, Callable[[], None]]]()
     waiting = [(*monitor.rank, place) for place, monitor in enumerate(monitors)]
     heapq.heapify(waiting)
     under_way: dict[int, StudyMonitor] = {}
+    held: list[tuple[int, ...]] = []  # by other processes
 
     def has_time(*studies: StudyMonitor) -> bool:
         expected = sum(monitor.expected_seconds() for monitor in studies)
@@ -134,17 +137,27 @@ def take_looks(
             on_end(monitor, test)
 
     try:
-        while waiting or under_way:
+        while waiting or under_way or held:
             while waiting and (not under_way or has_room(monitors[waiting[0][-1]])):
                 *rank, place = heapq.heappop(waiting)
                 monitor = monitors[place]
+                is_free = monitor.claim()
                 if not has_time(monitor):
                     end(monitor, monitor.stop(Stop.BUDGET))
+                    monitor.release()
+                    continue
+                if not is_free:
+                    held.append((*rank, place))
                     continue
                 under_way[place] = monitor
                 monitor.begin(lambda call, place=place: done.put((place, call)), (*rank, place), progress)
             if not under_way:
-                break
+                if held:
+                    holders = [monitors[place].holder for *_, place in held]
+                    progress.running(f"nothing: {held_by(holders, 'study', 'studies')}")
+                    time.sleep(POLL)
+                waiting, held = sorted(held), []
+                continue
             place, call = done.get()
             monitor = under_way.get(place)
             if monitor is None:  # it has failed
@@ -163,10 +176,13 @@ def take_looks(
             end(monitor, ended)
             if monitor.undecided:
                 heapq.heappush(waiting, (*monitor.rank, place))
-    except BaseException:
+            else:
+                monitor.release()
+    finally:
         for monitor in under_way.values():
             monitor.cancel()
-        raise
+        for monitor in monitors:
+            monitor.release()
 
 
 def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error: float) -> Verdict:
@@ -197,11 +213,8 @@ class StudyMonitor:
             SequentialTest(claim, blank, study.least_replicates, between=between)
             for claim, blank, between in zip(study.claims, study.blanks, study.between, strict=True)
         ]
-        if archive is not None:
-            for test in self.tests:
-                kept = archive.load(test.claim, study.reading, study.seed, test.watched)
-                if kept is not None:
-                    test.resume(*kept)
+        self.holder: Holder | None = None  # who had some of its samples when they were to be claimed, if known
+        self._names: list[str] = []  # of the samples that it has claimed
 
     @property
     def undecided(self) -> list[SequentialTest]:
@@ -220,6 +233,31 @@ class StudyMonitor:
     def is_ready(self) -> bool:
         """Whether there are the runs that the next look needs."""
         return self._runs is None or self._runs.is_finished
+
+    def claim(self) -> bool:
+        """Keep other processes from the samples of all tests, and read those there are; False where one has some."""
+        if self.archive is None or self._names:
+            return True
+        of = self.study.reading, self.study.seed
+        for test in self.tests:
+            name = self.archive.name_of(test.claim, *of)
+            if not self.archive.store.claim(name):
+                self.release()
+                self.holder = self.archive.store.holder(name)
+                return False
+            self._names.append(name)
+        for test in self.tests:
+            kept = self.archive.load(test.claim, *of, test.watched)
+            if kept is not None:
+                test.resume(*kept)
+        return True
+
+    def release(self) -> None:
+        """Let other processes have its samples."""
+        if self.archive is not None:
+            for name in self._names:
+                self.archive.store.release(name)
+        self._names = []
 
     def expected_seconds(self) -> float:
         share = len(self._needed_cells) / len(self.study.cells)

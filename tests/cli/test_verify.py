@@ -179,4 +179,4 @@ def test_an_interrupt_is_one_line(refused, monkeypatch, tmp_path):
 
     monkeypatch.setattr(evidence, "RunningCells", interrupt)
     assert "the same command resumes" in refused(*VERIFY, "--out", tmp_path, code=130)
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.glob("*.*")) == []

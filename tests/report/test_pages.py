@@ -340,6 +340,7 @@ def places_of(value, path=()):
         yield from places_of(part, (*path, name))
 
 
+@pytest.mark.filterwarnings("ignore:Glyph")  # fonts have none for the strangest labels
 def test_one_strange_field_is_refused_or_shown(report, tmp_path):
     """Every field in turn, missing or with a few of the strange values: one line, or a page; nothing else."""
     verdicts = [next(each for each in report.verdicts if each.status is status) for status in Status][:2]

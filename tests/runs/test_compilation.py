@@ -11,7 +11,7 @@ CODE = """
 import sys
 from pathlib import Path
 from moe_theory.runs.compilation import keep_programs
-keep_programs(Path(sys.argv[1]))
+keep_programs(fallback=Path(sys.argv[1]))
 import jax
 jax.jit(lambda x: x + 1)(2.0)
 print(jax.config.jax_compilation_cache_dir)

@@ -1,6 +1,8 @@
 """Studies that are under way together: catches numbers that depend on which is done first, and one that ends others."""
 
 import queue
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
@@ -9,7 +11,7 @@ import pytest
 
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
-from moe_theory.runs import cells, workers
+from moe_theory.runs import Progress, cells, quiet, workers
 from moe_theory.runs.cells import RunningCells
 from moe_theory.verify import Status, evidence, session
 from moe_theory.verify.evidence import Archive
@@ -109,6 +111,48 @@ def test_an_error_in_the_runs_of_one_study_ends_no_other(monkeypatch):
     assert (broken.status, broken.replicates) == (Status.ERROR, 64)
     assert "ZeroDivisionError: planted" in broken.reason
     assert Status.ERROR not in (one.status, other.status)
+
+
+def test_what_another_process_holds_is_done_last_and_told(tmp_path):
+    request, said = studies(1, 2, 3), []
+    expected = numbers(session.carry_out(request))
+    archive, study = Archive(tmp_path), request.studies[0]
+    held = archive.name_of(study.claims[0], study.reading, study.seed)
+    code = f"""
+import sys
+from pathlib import Path
+from moe_theory.runs.store import Store
+store = Store(Path({str(tmp_path)!r}))
+assert store.claim({held!r})
+print("held", flush=True)
+sys.stdin.read()
+"""
+    other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdout.readline() == b"held\n"
+
+    class Told(Progress):
+        def running(self, what):
+            if what.startswith("nothing"):
+                said.append((what, len(judged)))
+                other.kill()
+                other.communicate()
+
+    judged = []
+    report = session.carry_out(request, archive=archive, progress=Told(), on_verdict=judged.append)
+    assert numbers(report) == expected
+    what, done = said[0]
+    assert f"process {other.pid}" in what
+    assert "holds 1 study since" in what
+    assert done == 2, "all else was done meanwhile"
+
+
+def test_samples_that_another_process_has_taken_are_read(tmp_path, monkeypatch):
+    request = studies(1)
+    begun = session.StudyMonitor(request.studies[0], Archive(tmp_path))
+    expected = numbers(session.carry_out(request, archive=Archive(tmp_path)))
+    monkeypatch.setattr(evidence, "RunningCells", lambda *arguments: pytest.fail("ran"))
+    session.take_looks([begun], quiet, lambda *ended: None)
+    assert [test.latest.to_json() for test in begun.tests] == expected
 
 
 def test_an_interrupt_keeps_the_samples_that_were_taken(monkeypatch, tmp_path):
