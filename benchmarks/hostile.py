@@ -393,16 +393,18 @@ def kill(number: int, seed: int, folder: Path, command: str) -> str:
     """Run a command until it is done, killed at random moments so many times; exits unless all bytes are the same."""
     moments = random.Random(seed)
     (folder / "grid.toml").write_text(SPECIFICATION)
-    _finish(_start(command, folder, "compiled"))
-    began = time.monotonic()
-    _finish(_start(command, folder, "undisturbed"))
-    length, expected = time.monotonic() - began, _contents(folder / "undisturbed")
+    out = folder / "out"  # always the same: the command is in what it writes
+    for _ in range(2):  # the first compiles
+        shutil.rmtree(out, ignore_errors=True)
+        began = time.monotonic()
+        _finish(_start(command, folder))
+    length, expected = time.monotonic() - began, _contents(out)
     kills = runs = 0
     while kills < number:
+        shutil.rmtree(out)
         runs += 1
-        out = f"run-{runs}"
         while True:
-            process = _start(command, folder, out)
+            process = _start(command, folder)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(moments.uniform(0, length) if kills < number else None)
             if process.poll() is None:
@@ -411,18 +413,17 @@ def kill(number: int, seed: int, folder: Path, command: str) -> str:
             if process.wait() != -signal.SIGKILL:
                 break
         _finish(process)
-        found = _contents(folder / out)
+        found = _contents(out)
         if found != expected:
             names = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
             sys.exit(f"{command}, run {runs}, differs from the undisturbed one after {kills} kills, in {names}")
-        shutil.rmtree(folder / out)
     return f"{command}: {kills} kills, {runs} runs: every file identical to the last byte"
 
 
-def _start(command: str, folder: Path, out: str) -> subprocess.Popen:
+def _start(command: str, folder: Path) -> subprocess.Popen:
     """A run of the command line, in a process group of its own."""
     words = [word.format(folder=folder) for word in COMMANDS[command]]
-    line = [sys.executable, "-m", "moe_theory.cli", *words, "--out", str(folder / out)]
+    line = [sys.executable, "-m", "moe_theory.cli", *words, "--out", str(folder / "out")]
     environment = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
     with (folder / "said").open("wb") as said:
         return subprocess.Popen(line, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=said)
