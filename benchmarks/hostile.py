@@ -37,7 +37,7 @@ from moe_theory.runs import files
 from moe_theory.runs.files import finish_replacing, pack, sealed, write_together
 from moe_theory.runs.store import Store
 from moe_theory.sweep import manifest
-from moe_theory.verify import evidence
+from moe_theory.verify import archive, evidence
 from moe_theory.verify.request import check_request
 from moe_theory.verify.verdict import Report, Status, Verdict
 
@@ -83,12 +83,12 @@ class Writers:
 
     def samples(self, version: int) -> None:
         numbers = evidence.Samples(*(_numbers(version, 16 << version, 1) for _ in range(3)))
-        archive = evidence.Archive(self.folder / "samples")
-        archive.save(self.study.claims[0], self.study.reading, 0, numbers, ["mean"])
+        kept = archive.Archive(self.folder / "samples")
+        kept.save(self.study.claims[0], self.study.reading, 0, numbers, ["mean"])
 
     def read_samples(self) -> Any:
-        archive = evidence.Archive(self.folder / "samples")
-        found = archive.load(self.study.claims[0], self.study.reading, 0)
+        kept = archive.Archive(self.folder / "samples")
+        found = kept.load(self.study.claims[0], self.study.reading, 0)
         return None if found is None else {**found[0]._asdict(), "labels": np.array(found[1])}
 
     def checkpoint(self, version: int, last: int = 2) -> None:

@@ -37,7 +37,7 @@ SPANS = {  # functions by the kind of work that they do
     "dependence of claims": ["moe_theory.verify.request:resolve"],
     "sampling": ["moe_theory.verify.interim:SequentialTest.extend"],
     "judging": ["moe_theory.verify.interim:SequentialTest.look"],
-    "keeping": ["moe_theory.verify.evidence:Archive.save", "moe_theory.verify.evidence:Archive.load"],
+    "keeping": ["moe_theory.verify.archive:Archive.save", "moe_theory.verify.archive:Archive.load"],
     "report": ["moe_theory.report.pages:write_report"],
 }
 

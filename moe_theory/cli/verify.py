@@ -140,7 +140,7 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
-    from moe_theory.verify.evidence import Archive, clear_samples
+    from moe_theory.verify.archive import Archive, clear_samples
     from moe_theory.verify.session import carry_out
 
     if request.budget is not None:

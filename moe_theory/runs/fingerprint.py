@@ -47,9 +47,10 @@ DECLARATIVE = frozenset(
 )
 # Of a named tuple, what follows from its fields and their defaults.
 MADE_OF_FIELDS = frozenset("__new__ _make _replace __replace__ __repr__ _asdict __getnewargs__".split())
-# Modules that say when something is done, whether and who is told, and never what.
+# Modules that say when something is done, whether and who is told, and never what; or that give back what was kept.
 NEUTRAL = frozenset(
-    f"moe_theory.{name}" for name in "core.forks core.programs runs.fingerprint runs.locks runs.progress".split()
+    f"moe_theory.{name}"
+    for name in "core.forks core.programs runs.files runs.fingerprint runs.locks runs.progress runs.store".split()
 )
 # Whose wrappers refuse calls and change none.
 CHECKERS = ("jaxtyping", "beartype")

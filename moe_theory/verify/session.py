@@ -17,8 +17,9 @@ from moe_theory.runs.locks import Holder, held_by
 from moe_theory.runs.machine import machine_memory
 from moe_theory.runs.provenance import is_x64, now, versions
 from moe_theory.runs.workers import num_device_workers
+from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim, Experiment
-from moe_theory.verify.evidence import Archive, RunsAtOnce, find_overflows, runs_of
+from moe_theory.verify.evidence import RunsAtOnce, find_overflows, runs_of
 from moe_theory.verify.interim import SequentialTest
 from moe_theory.verify.request import FAMILY_ERROR, Request, Study, blank_verdict, check_request
 from moe_theory.verify.statement import bearing

@@ -10,7 +10,7 @@ import pytest
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
 from moe_theory.verify import Status, session
-from moe_theory.verify.evidence import Archive
+from moe_theory.verify.archive import Archive
 from moe_theory.verify.request import resolve
 
 from .declarations import experiment, make

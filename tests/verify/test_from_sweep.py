@@ -19,7 +19,7 @@ from moe_theory.sweep.manifest import recorded
 from moe_theory.sweep.plan import Plan, fingerprint
 from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
-from moe_theory.verify import Status, claim, evidence, explore, registry, session, statement
+from moe_theory.verify import Status, archive, claim, evidence, explore, registry, session, statement
 from moe_theory.verify.registry import load_claims
 
 from .declarations import make
@@ -171,7 +171,7 @@ def test_samples_belong_to_the_sweep_that_they_come_from(tmp_path):
 
     def key(**changes):
         experiment = Experiment.from_sweep(planted(tmp_path / str(changes), **changes), name="same")
-        return evidence.Keys().of(make(experiment=experiment), reading, 3)
+        return archive.Keys().of(make(experiment=experiment), reading, 3)
 
     assert key() == key()
     assert len({key(), key(seed=4), key(params={"noise_scale": 0.2}), key(rounds=3)}) == 4

@@ -11,7 +11,7 @@ import pytest
 
 import moe_theory
 from moe_theory.verify import registry
-from moe_theory.verify.evidence import Keys
+from moe_theory.verify.archive import Keys
 
 CHILD = """
 import json, sys, tests.verify.test_keys as these

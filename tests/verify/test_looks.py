@@ -11,7 +11,8 @@ from moe_theory import continual
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.runs import Run
 from moe_theory.verify import Status, evidence, session
-from moe_theory.verify.evidence import Archive, RunsAtOnce, Samples, clear_samples
+from moe_theory.verify.archive import Archive, clear_samples
+from moe_theory.verify.evidence import RunsAtOnce, Samples
 from moe_theory.verify.interim import SequentialTest, alpha_spent, look_sizes
 from moe_theory.verify.request import blank_verdict, resolve
 from moe_theory.verify.verdict import Report, Stop

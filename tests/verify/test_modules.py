@@ -8,7 +8,7 @@ import pytest
 from moe_theory.continual.experiments import HISTORY
 from moe_theory.core.errors import InvalidClaimError
 from moe_theory.runs import Progress
-from moe_theory.verify import Status, claim, evidence, session, statement
+from moe_theory.verify import Status, archive, claim, session, statement
 from moe_theory.verify.registry import load_claims
 
 pytestmark = pytest.mark.usefixtures("forgotten")
@@ -185,7 +185,7 @@ def test_an_edit_takes_anew_exactly_the_samples_that_it_decides(what, tmp_path, 
     assert work == [(["mine.moves", "mine.errors"], 64), again]
 
 
-class Watched(evidence.Archive):
+class Watched(archive.Archive):
     def __init__(self, folder):
         super().__init__(folder)
         self.saved = []

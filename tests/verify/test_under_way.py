@@ -14,7 +14,7 @@ from moe_theory.core.system import System
 from moe_theory.runs import Progress, cells, quiet, workers
 from moe_theory.runs.cells import RunningCells
 from moe_theory.verify import Status, evidence, session
-from moe_theory.verify.evidence import Archive
+from moe_theory.verify.archive import Archive
 from moe_theory.verify.request import resolve
 
 from .declarations import experiment, make
