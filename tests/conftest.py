@@ -128,6 +128,29 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_OWN_PAPERS", {})
 
 
+HOLDER = """
+import sys
+from pathlib import Path
+from moe_theory.runs.store import Store
+assert Store(Path(sys.argv[1])).claim(sys.argv[2])
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holding() -> Callable[[Path, str], subprocess.Popen]:
+    """Starts another process, which holds a name in the store of a folder."""
+
+    def hold(folder: Path, name: str) -> subprocess.Popen:
+        command = [sys.executable, "-c", HOLDER, str(folder), name]
+        other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert other.stdout.readline() == b"held\n"
+        return other
+
+    return hold
+
+
 def set_options(patch: pytest.MonkeyPatch, further: dict[str, Any], programs: Callable[..., Any]) -> None:
     from moe_theory.core import engine
 

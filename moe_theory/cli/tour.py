@@ -44,7 +44,7 @@ def tour(asked: str | None, out: Path, only_script: bool, as_json: bool) -> None
     Shows ten steps of words, code and its output, one after another, in a minute or two. Writes into OUT the script
     (tour.py, for you to change; also a notebook), the pictures, and one page of everything, tour.html.
     """
-    from moe_theory.runs.files import prepare_folder, write_text
+    from moe_theory.runs.files import prepare_folder, write_whole
     from moe_theory.tour import steps
 
     place = json.dumps(out.as_posix(), ensure_ascii=False)
@@ -61,7 +61,7 @@ def tour(asked: str | None, out: Path, only_script: bool, as_json: bool) -> None
             f"{script} was changed, or is another version's, and is not overwritten: run it by `python {script}`, or "
             "name another --out."
         )
-    write_text(script, text)
+    write_whole(script, text)
     console = open_console(to_stderr=as_json)
     taken = _walk(plan, wanted, script, console)
     if as_json:
@@ -92,7 +92,7 @@ def _walk(plan: "Sequence[Step]", wanted: range, script: Path, console: "Console
 
     from moe_theory.report import tour
     from moe_theory.runs.compilation import keep_programs
-    from moe_theory.runs.files import write_text
+    from moe_theory.runs.files import write_whole
     from moe_theory.tour import steps
 
     folder = script.parent
@@ -116,7 +116,7 @@ def _walk(plan: "Sequence[Step]", wanted: range, script: Path, console: "Console
                 for line in result.output.splitlines():
                     console.print(line, style="bold", highlight=False, soft_wrap=True)
                 print_lines(console, *(f"picture: {path}" for path in result.pictures))
-                write_text(folder / PAGE, tour.to_html(taken, command_line(), script))
+                write_whole(folder / PAGE, tour.to_html(taken, command_line(), script))
     return taken
 
 

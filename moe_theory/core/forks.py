@@ -1,7 +1,8 @@
-"""Forked children of a process that has used JAX: they cannot use it."""
+"""Forked children: what they begin anew, and that they cannot use JAX where their parent has used it."""
 
 import os
 import sys
+from collections.abc import Callable
 
 from moe_theory.core.errors import InvalidRunError
 
@@ -19,6 +20,12 @@ def require_own_jax() -> None:
         )
 
 
+def after_fork(function: Callable[[], object]) -> None:
+    """Have a forked child call this before anything else, where processes can fork."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=function)
+
+
 def _note_parent() -> None:
     global _parent
     bridge = sys.modules.get("jax._src.xla_bridge")
@@ -26,5 +33,4 @@ def _note_parent() -> None:
         _parent = os.getppid()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_note_parent)
+after_fork(_note_parent)

@@ -195,9 +195,9 @@ def _keep_names_of(folder: Path) -> None:
     _DURABLE.update(new)
 
 
-def write_whole(path: Path, data: bytes, way_out: str = WAY_OUT) -> None:
-    """Write a file, as `whole` does. Raises: OutputError where it cannot be written."""
-    write_together(path.parent, {path.name: data}, way_out)
+def write_whole(path: Path, content: str | bytes, way_out: str = WAY_OUT) -> None:
+    """Write a file, as `write_together` does. Raises: OutputError where it cannot be written."""
+    write_together(path.parent, {path.name: content}, way_out)
 
 
 def write_together(folder: Path, contents: Mapping[str, str | bytes], way_out: str = WAY_OUT) -> list[Path]:
@@ -209,11 +209,6 @@ def write_together(folder: Path, contents: Mapping[str, str | bytes], way_out: s
             data = content if isinstance(content, bytes) else content.encode(errors="backslashreplace")
             temporaries[name].write_bytes(data)
     return [folder / name for name in contents]
-
-
-def write_text(path: Path, text: str, way_out: str = WAY_OUT) -> None:
-    """Write a text file, as `write_together` does. Raises: OutputError where it cannot be written."""
-    write_together(path.parent, {path.name: text}, way_out)
 
 
 def remove_leftovers(folder: Path, pattern: str = "") -> None:

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from moe_theory.core.forks import after_fork
+
 try:
     import fcntl
 except ImportError:  # without record locks processes still never harm each other, but may compute something twice
@@ -126,8 +128,7 @@ class Locks:
             locks._held.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=Locks._after_fork)
+after_fork(Locks._after_fork)
 
 
 def held_by(holders: list[Holder | None], what: str, whats: str) -> str:

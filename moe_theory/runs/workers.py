@@ -4,7 +4,6 @@ import bisect
 import contextlib
 import functools
 import itertools
-import os
 import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
@@ -14,6 +13,7 @@ import jax
 
 from moe_theory.core import programs
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
+from moe_theory.core.forks import after_fork
 from moe_theory.runs.machine import available_cores
 from moe_theory.runs.provenance import is_x64
 
@@ -139,7 +139,7 @@ def device_executor(num_workers: int | None = None) -> DeviceExecutor:
 
 
 _device_executor = functools.cache(DeviceExecutor)
-os.register_at_fork(after_in_child=_device_executor.cache_clear)  # a forked process has none of the threads
+after_fork(_device_executor.cache_clear)  # a forked process has none of the threads
 
 
 class DevicePool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import InvalidRunError, OutputError
-from moe_theory.runs.files import read_json, sealed, unsealed, write_text
+from moe_theory.runs.files import read_json, sealed, unsealed, write_whole
 
 SCHEMA = "moe-theory/sweep/2"
 MANIFEST = "manifest.json"
@@ -58,14 +58,14 @@ def require_version(folder: Path) -> None:
 def recorded(folder: Path, specification: Mapping[str, Any], fingerprint: Mapping[str, str], run: dict) -> Iterator:
     """Record a run when it begins, and again when it ends with what `run` has become. Raises: OutputError."""
     manifest = {"schema": SCHEMA, "specification": specification, "fingerprint": dict(fingerprint)}
-    write_text(folder / MANIFEST, sealed(manifest), WAY_OUT)
+    write_whole(folder / MANIFEST, sealed(manifest), WAY_OUT)
     path = folder / _RUNS / f"{run['started'].replace(':', '')}-{uuid.uuid4().hex[:8]}.json"
-    write_text(path, sealed(run), WAY_OUT)
+    write_whole(path, sealed(run), WAY_OUT)
     try:
         yield
     finally:
         with contextlib.suppress(OutputError):  # a full disk is told by whatever met it first
-            write_text(path, sealed(run), WAY_OUT)
+            write_whole(path, sealed(run), WAY_OUT)
 
 
 def _runs(folder: Path) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ from moe_theory.core.errors import (
     MissingChunkError,
     unknown_name,
 )
+from moe_theory.core.forks import after_fork
 from moe_theory.core.moments import Moments
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import recorded_rounds
@@ -487,8 +488,7 @@ def _unlock() -> None:
         cache._lock = threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock)
+after_fork(_unlock)
 
 
 def _size(value: Any) -> int:

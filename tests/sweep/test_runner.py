@@ -267,20 +267,10 @@ class Listening(Progress):
         self.told.append(what)
 
 
-def test_a_chunk_that_a_stopped_process_has_is_waited_for_when_all_else_is_done(undisturbed, tmp_path):
+def test_a_chunk_that_a_stopped_process_has_is_waited_for_when_all_else_is_done(undisturbed, tmp_path, holding):
     """Would catch a run that hangs without a word behind another one, or that says nothing of who has what."""
     held = planning.Plan(SWEEP, planning.fingerprint("continual")).chunks[0].name
-    code = f"""
-import sys
-from pathlib import Path
-from moe_theory.runs.store import Store
-store = Store(Path({str(tmp_path)!r}))
-assert store.claim({held!r})
-print("held", flush=True)
-sys.stdin.read()
-"""
-    other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert other.stdout.readline() == b"held\n"
+    other = holding(tmp_path, held)
     other.send_signal(signal.SIGSTOP)
     progress = Listening()
     run = threading.Thread(target=runner.run, args=(SWEEP, tmp_path), kwargs={"progress": progress})

@@ -1,8 +1,6 @@
 """Studies that are under way together: catches numbers that depend on which is done first, and one that ends others."""
 
 import queue
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
@@ -113,22 +111,12 @@ def test_an_error_in_the_runs_of_one_study_ends_no_other(monkeypatch):
     assert Status.ERROR not in (one.status, other.status)
 
 
-def test_what_another_process_holds_is_done_last_and_told(tmp_path):
+def test_what_another_process_holds_is_done_last_and_told(tmp_path, holding):
     request, said = studies(1, 2, 3), []
     expected = numbers(session.carry_out(request))
     archive, study = Archive(tmp_path), request.studies[0]
     held = archive.name_of(study.claims[0], study.reading, study.seed)
-    code = f"""
-import sys
-from pathlib import Path
-from moe_theory.runs.store import Store
-store = Store(Path({str(tmp_path)!r}))
-assert store.claim({held!r})
-print("held", flush=True)
-sys.stdin.read()
-"""
-    other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert other.stdout.readline() == b"held\n"
+    other = holding(tmp_path, held)
 
     class Told(Progress):
         def running(self, what):
