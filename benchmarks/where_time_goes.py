@@ -49,7 +49,9 @@ def main(arguments: list[str]) -> None:
         found = {RESULT: f"{scratch}/result.json", "XDG_CACHE_HOME": f"{scratch}/cache"}
         code = f"from {__spec__.name} import measured; measured({[*command, '--out', f'{scratch}/out']!r})"
         began = time.monotonic()
-        subprocess.run([sys.executable, "-c", code], env=os.environ | found, check=True, stdout=subprocess.DEVNULL)
+        done = subprocess.run([sys.executable, "-c", code], env=os.environ | found, stdout=subprocess.DEVNULL)
+        if done.returncode:  # the command has said why
+            raise SystemExit(done.returncode)
         wall = time.monotonic() - began
         print_table(json.loads(Path(found[RESULT]).read_text()), wall)
 
