@@ -132,11 +132,12 @@ SINGLE_EXPERT = Experiment(
 )
 
 JUST_EXPLORED = dataclasses.replace(
-    FIGURE_2, name="just-explored", cells={MANY: {"num_experts": 20}}, num_rounds=100, record_every=10, replicates=16384
-)
-
-JUST_EXPLORED_BY_FEW = dataclasses.replace(
-    JUST_EXPLORED, name="just-explored-by-few", cells={FEW: {"num_experts": 5}}, num_rounds=10, record_every=5
+    FIGURE_2,
+    name="just-explored",
+    cells={MANY: {"num_experts": 20}, FEW: {"num_experts": 5}},
+    num_rounds=100,
+    record_every=5,
+    replicates=16384,
 )
 
 HISTORY = Experiment(

@@ -86,7 +86,7 @@ def printed(name: str, *rounds: int, form: Callable[..., theory.Bound]) -> Calla
 
 EXPLORATION.charitable(
     "theorem-2.exploration-forgetting",
-    experiments.JUST_EXPLORED_BY_FEW.at(experiments.FEW),
+    experiments.JUST_EXPLORED.at(experiments.FEW),
     bound(at_most=printed("forgetting", *EXPLORING, form=theory.theorem_1)),
     where="Theorem 2, first line, Eq. (19)",
     labels=experiments.at_rounds(*EXPLORING),
