@@ -135,7 +135,7 @@ def _list(request: "Request", replicates: int | None, as_json: bool) -> None:
 
 
 def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
-    from moe_theory.report import pages, verdicts
+    from moe_theory.report import pages, panels, verdicts
     from moe_theory.report.verdicts import closing_lines
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
@@ -153,6 +153,7 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
     archive = Archive(folder / "samples")
     console = open_console(to_stderr=as_json)
     judged: list = []
+    pictures = panels.Pictures()
     try:
         with terminal_progress(
             console,
@@ -163,12 +164,13 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
             def show(verdict: "Verdict") -> None:
                 judged.append(verdict)
                 progress.at(f"{len(judged)} of {request.num_verdicts} decided")
+                pictures.of(verdict)  # now, while others are computed
 
             progress.at(f"0 of {request.num_verdicts} decided")
             report = carry_out(request, archive=archive, progress=progress, on_verdict=show, command=command_line())
     except KeyboardInterrupt:
         stop("interrupted; the samples taken so far are kept: the same command resumes from them")
-    page, _, numbers = pages.write_report(report, folder, pages.NUMBERS)
+    page, _, numbers = pages.write_report(report, folder, pages.NUMBERS, pictures)
     if as_json:
         click.echo(pages.to_json(report), nl=False)
         return

@@ -3,7 +3,6 @@
 import dataclasses
 import io
 import math
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -108,30 +107,42 @@ OBSERVED: dict[str, Any] = {"color": "C0", "linewidth": 1, "marker": "o", "marke
 ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
 
 
-def curve_pictures(verdicts: Sequence[Verdict]) -> Iterator[str | None]:
-    """An SVG document for each verdict's curve, None for one without; letters stay text, which keeps them small."""
-    from matplotlib import rcParams
-    from matplotlib.figure import Figure
+class Pictures:
+    """The curves of verdicts as SVG documents, each drawn when it is first asked for: pages that are written once all
+    is judged need not wait for those that somebody has asked for before.
+    """
 
-    with style():
-        rcParams["svg.fonttype"] = "none"
-        figure = Figure()  # one for all: making another for each takes longer than drawing
-        for verdict in verdicts:
-            if verdict.curve is None or not verdict.curve.labels:
-                yield None
-                continue
+    def __init__(self) -> None:
+        from matplotlib.figure import Figure
+
+        self._figure = Figure()  # one for all: making another for each takes longer than drawing
+        self._drawn: dict[int, tuple[Verdict, str | None]] = {}
+
+    def of(self, verdict: Verdict) -> str | None:
+        """None for a verdict without a curve; letters stay text, which keeps documents small."""
+        if id(verdict) not in self._drawn:
+            drawn = None if verdict.curve is None or not verdict.curve.labels else self._draw(verdict, verdict.curve)
+            self._drawn[id(verdict)] = verdict, drawn
+        return self._drawn[id(verdict)][1]
+
+    def _draw(self, verdict: Verdict, curve: Curve) -> str:
+        from matplotlib import rcParams
+
+        figure = self._figure
+        with style():
+            rcParams["svg.fonttype"] = "none"
             figure.clear()
-            size = plot_size(verdict.curve)
+            size = plot_size(curve)
             figure.set_size_inches(size)
             left, bottom, (width, height) = PLOT_EDGES["left"], PLOT_EDGES["bottom"], size
             across, up = width - left - PLOT_EDGES["right"], height - bottom - PLOT_EDGES["top"]
             # Fixed, because laying out takes longer than drawing.
             panel = figure.add_axes((left / width, bottom / height, across / width, up / height))
-            draw_curve(panel, verdict, verdict.curve)
+            draw_curve(panel, verdict, curve)
             _add_legend(figure)
             document = io.StringIO()
             figure.savefig(document, format="svg", metadata={"Date": None, "Creator": None, "Type": None})
-            yield document.getvalue().replace("'DejaVu Sans'", FALLBACK_FONTS)
+        return document.getvalue().replace("'DejaVu Sans'", FALLBACK_FONTS)
 
 
 def plot_size(curve: Curve) -> tuple[float, float]:

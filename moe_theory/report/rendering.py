@@ -10,7 +10,6 @@ import html
 import re
 import typing
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 from moe_theory.report import panels, wording
@@ -41,8 +40,8 @@ CSS_INCH = 96  # pixels
 FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are filtered by
 
 
-def to_html(report: Report) -> str:
-    pictures = {id(verdict): picture for verdict, picture in _pictures(report.verdicts)}
+def to_html(report: Report, pictures: panels.Pictures | None = None) -> str:
+    drawn = panels.Pictures() if pictures is None else pictures
     counts = Counter(verdict.status for verdict in report.verdicts)
     facets = []  # with how many verdicts have each value, statuses in their own order
     for facet in FACETS:
@@ -50,7 +49,7 @@ def to_html(report: Report) -> str:
         order = [status for status in Status if found[status]] if facet == "status" else found
         facets.append((facet, [(str(value), found[value]) for value in order]))
     page = templates().get_template("page.html")
-    return _rendered(page, report, counts=counts, facets=facets, picture=lambda verdict: pictures[id(verdict)])
+    return _rendered(page, report, counts=counts, facets=facets, picture=lambda verdict: _picture(verdict, drawn))
 
 
 def _facet_of(verdict: Verdict, facet: str) -> list[str]:
@@ -159,17 +158,14 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _pictures(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, dict[str, str] | None]]:
-    pictures = []
-    for verdict, svg in zip(verdicts, panels.curve_pictures(verdicts), strict=True):
-        if svg is None or verdict.curve is None:
-            pictures.append((verdict, None))
-            continue
-        source = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
-        described = panels.picture_words(verdict, verdict.curve)
-        width, height = (str(round(CSS_INCH * part)) for part in panels.plot_size(verdict.curve))
-        pictures.append((verdict, {"source": source, "alt": described, "width": width, "height": height}))
-    return pictures
+def _picture(verdict: Verdict, pictures: panels.Pictures) -> dict[str, str] | None:
+    svg = pictures.of(verdict)
+    if svg is None or verdict.curve is None:
+        return None
+    source = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+    described = panels.picture_words(verdict, verdict.curve)
+    width, height = (str(round(CSS_INCH * part)) for part in panels.plot_size(verdict.curve))
+    return {"source": source, "alt": described, "width": width, "height": height}
 
 
 def _markdown(value: Any) -> "Markup":

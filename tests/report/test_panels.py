@@ -52,17 +52,17 @@ def test_shade_is_what_the_claim_allows(kind, below, above):
 def test_pictures_do_not_depend_on_those_before():
     """One figure serves all: catches what is left on it from the last."""
     verdicts = samples.report(30).verdicts
-    together = list(panels.curve_pictures(verdicts))
+    together = list(map(panels.Pictures().of, verdicts))
     assert [picture is None for picture in together] == [verdict.curve is None for verdict in verdicts]
     for verdict, picture in zip(verdicts[-3:], together[-3:], strict=True):
-        assert next(panels.curve_pictures([verdict])) == picture
+        assert panels.Pictures().of(verdict) == picture
         ElementTree.fromstring(picture)
 
 
 @pytest.mark.parametrize("hostile", ["$\\frac{", "a $ b $ c", "<b>&", "_^\\"])
 def test_labels_and_reasons_are_no_mathematics(hostile):
     curve = Curve([hostile], [0.0], [1.0], [0.5], [1.5], [0.0])
-    (picture,) = panels.curve_pictures([samples.verdict(curve=curve)])
+    picture = panels.Pictures().of(samples.verdict(curve=curve))
     ElementTree.fromstring(picture)
 
 
@@ -72,10 +72,10 @@ def test_numbers_that_do_not_exist_are_left_out():
     curve = Curve(["mean"], missing, missing, missing, missing, missing)
     for kind in KINDS:
         if kind != "rate":
-            (picture,) = panels.curve_pictures([samples.verdict(kind=kind, curve=curve, at="mean")])
+            picture = panels.Pictures().of(samples.verdict(kind=kind, curve=curve, at="mean"))
             ElementTree.fromstring(picture)
     grid = Curve(["x = 1", "x = 2"], [1.0, 2.0], *([math.nan] * 2 for _ in range(4)), abscissa=[1.0, 2.0])
-    (picture,) = panels.curve_pictures([samples.verdict(kind="rate", curve=grid)])
+    picture = panels.Pictures().of(samples.verdict(kind="rate", curve=grid))
     ElementTree.fromstring(picture)
 
 

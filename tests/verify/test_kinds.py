@@ -433,7 +433,7 @@ def test_a_rate_with_bars_below_zero_and_one_without_error_are_drawn():
     wild = judged("rate", observe=lambda runs: GRID + 0.5 * (NOISE - NOISE.mean(axis=0)), predict=lambda runs: 1.0)
     flat = judged("rate", observe=lambda runs: np.ones((COUNT, 4)), predict=lambda runs: 0.5)
     made = [wild, flat, probability(COUNT), probability(0, claimed=1.5), rate(1.5, np.nan)]
-    pictures = list(panels.curve_pictures(made))
+    pictures = list(map(panels.Pictures().of, made))
     assert [picture is None for picture in pictures] == [False] * 4 + [True]  # the last has no numbers
     assert all("nan" not in picture for picture in pictures[:4])
 
