@@ -4,6 +4,7 @@
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from moe_theory.continual.algorithm import Info, State, begin, system
 from moe_theory.continual.diagnostics import expert_sets, system_with_diagnostics, system_with_gate_steps
 from moe_theory.continual.params import SIGMA_0, Dims, Params
 from moe_theory.core.batching import trailing_vmap
+from moe_theory.core.engine import BLOCK_WIDTH
 from moe_theory.core.linear import ceil_to_rounds
 from moe_theory.core.random import normals, replicate_keys, root_key, symmetric_uniforms
 from moe_theory.core.system import observe_info
@@ -502,16 +504,31 @@ def repeats_of(run: Run) -> np.ndarray:
 
 def draws_of(run: Run, count: int, stream: int) -> Float[np.ndarray, "B n"]:
     """Numbers uniform on (-1, 1) that belong to each replicate alone."""
-    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root_key(stream), run.replicates)
-    draw = jax.vmap(lambda key: symmetric_uniforms(key, count, np.dtype(np.float32)))
-    return np.asarray(draw(keys), np.float64)
+    return in_blocks(lambda replicates: _draws(root_key(stream), replicates, count), run.replicates).astype(np.float64)
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _draws(root: Key[Array, ""], replicates: Int[Array, " B"], count: int) -> Float[Array, "B n"]:
+    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root, replicates)
+    return jax.vmap(lambda key: symmetric_uniforms(key, count, np.dtype(np.float32)))(keys)
+
+
+def in_blocks(function: Callable[..., Array], *batches: np.ndarray) -> np.ndarray:
+    """A function of replicates (B, ...), in blocks of one size, so that it is compiled once for all B."""
+    count = len(batches[0])
+    starts = range(0, count, BLOCK_WIDTH)
+    rows = [np.minimum(np.arange(start, start + BLOCK_WIDTH), count - 1) for start in starts]
+    return np.concatenate([np.asarray(function(*(batch[row] for batch in batches))) for row in rows])[:count]
 
 
 def noise_sums(run: Run) -> Float[np.ndarray, "B 2 d"]:
     """The sums over the s - 1 noise columns of two feature matrices."""
     shape = (2, ROUTER_DIMS.num_features, ROUTER_DIMS.num_samples - 1)
-    columns = np.asarray(normals(jnp.asarray(draws_of(run, math.prod(shape), 5))), np.float64)
+    columns = in_blocks(_normals, draws_of(run, math.prod(shape), 5)).astype(np.float64)
     return float(run.params.noise_scale) * columns.reshape(-1, *shape).sum(axis=-1)
+
+
+_normals = jax.jit(normals)
 
 
 def gates_of(run: Run) -> Float[np.ndarray, "M d B"]:

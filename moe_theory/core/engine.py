@@ -54,8 +54,16 @@ def run(
     `vmap.run`, as it is where this JAX's programs cannot be rewritten. Raises: InvalidRunError in a forked child.
     """
     require_own_jax()
+    platform = platform_of(keys, state, params)
+    if state is None and platform is not None and not is_plain and can_rewrite():
+        # A program apart, which runs that begin alike share, as those of one step share theirs.
+        with programs.compiled_once((platform, "start")):
+            start = _start_program(platform)
+        state = start(system.init, keys, params, is_batch)
+    if state is not None:
+        system = _Pair(None, system.step)
     arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch)
-    return program(platform_of(keys, state, params), is_plain)(*arguments)
+    return program(platform, is_plain)(*arguments)
 
 
 def trailing(function: Callable[..., Any], is_batched: tuple[bool, ...]) -> Callable[..., Any]:
@@ -81,9 +89,20 @@ def program(platform: str | None, is_plain: bool = False) -> Any:
 
 @functools.cache
 def _program(platform: str | None, is_plain: bool) -> Any:
-    options = cpu_options() if platform == "cpu" and not is_plain else None
+    options = None if is_plain else _options(platform)
     body = vmap.run if is_plain else functools.partial(_run, options is not None)
     return jax.jit(body, static_argnums=_STATIC, compiler_options=options)
+
+
+@functools.cache
+def _start_program(platform: str) -> Any:
+    options = _options(platform)
+    body = functools.partial(_start, options is not None)
+    return jax.jit(body, static_argnums=(0, 3), compiler_options=options)
+
+
+def _options(platform: str | None) -> dict[str, Any] | None:
+    return cpu_options() if platform == "cpu" else None
 
 
 @functools.cache
@@ -133,7 +152,7 @@ def _agrees_on_a_small_run() -> bool:
 
 
 class _Pair(NamedTuple):
-    init: Callable[..., Any]
+    init: Callable[..., Any] | None  # None where a run has begun
     step: Callable[..., Any]
 
 
@@ -177,11 +196,7 @@ class _Machine(NamedTuple):
 def _run(stores: bool, *arguments: Any) -> tuple[Any, Any]:
     """`run` of these arguments, where `stores` says whether barriers store."""
     system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch = arguments
-
-    def start(key, params):
-        return system.init(step_key(key, jnp.int32(0)), params)
-
-    begun = _batching(is_batch, stores)(start, (True, False))(keys, params) if state is None else state
+    begun = _start(stores, system.init, keys, params, is_batch) if state is None else state
     first = jnp.max(begun.round) + 1  # all replicates of a batch are at the same round
     machine = _machine(system, keys, begun, first, params, observe, reduce, is_batch, stores)
     count, rest = divmod(num_rounds, record_every)
@@ -193,6 +208,15 @@ def _run(stores: bool, *arguments: Any) -> tuple[Any, Any]:
         begun, records = _run_records(machine, begun, first + count * record_every, 1, rest)
         pieces.append(records)
     return begun, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *pieces)
+
+
+def _start(stores: bool, init: Callable[..., Any], keys: Any, params: Any, is_batch: bool) -> Any:
+    """The states before round 1."""
+
+    def start(key, params):
+        return init(step_key(key, jnp.int32(0)), params)
+
+    return _batching(is_batch, stores)(start, (True, False))(keys, params)
 
 
 def _machine(system, keys, state, first, params, observe, reduce, is_batch, stores) -> _Machine:

@@ -41,7 +41,7 @@ with 3 + 2J degrees in place of 1 + 2J. The moments of Beta variables give, with
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -202,22 +202,27 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
 
     mean = np.zeros(num_features)
     second_moment, covariance = np.zeros((2, num_features, num_features))  # Sigma, J_t
-    forgetting, generalization_error, error = np.zeros((3, num_rounds))
-    for index in range(num_rounds):
+    states = [(mean, second_moment, covariance)]
+    of_rounds: list[tuple[Any, ...]] = []  # e_t, g_t, tr J_t, tr Sbar J_{t-1}
+    while len(of_rounds) < num_rounds:
         deviation = np.vdot(complement, second_moment) - 2 * mean @ arrivals.residual_mean + residual_norm
-        error[index] = shrinkage * deviation
         second_moment = _mean_sandwich(arrivals, second_moment, own, spread) + drift @ mean + learned_outer
         own_covariance = learned_truth + kept @ mean
         mean = mean_residual @ mean + learned_mean
         earlier_covariance = mean_residual @ covariance
         covariance = earlier_covariance + own_covariance - np.outer(mean, arrivals.truth_mean)
-
-        fresh_error = np.trace(second_moment) + truth_norm - 2 * mean @ arrivals.truth_mean
-        generalization_error[index] = fresh_error - 2 * np.trace(covariance) / (index + 1)
-        if index > 0:
-            excess = 2 * np.trace(earlier_covariance) + np.sum(error[:index])
-            forgetting[index] = fresh_error - excess / index
-    return Exact(forgetting, generalization_error, error)
+        fresh = np.trace(second_moment) + truth_norm - 2 * mean @ arrivals.truth_mean
+        of_rounds.append((shrinkage * deviation, fresh, np.trace(covariance), np.trace(earlier_covariance)))
+        states = [*states[-2:], (mean, second_moment, covariance)]
+        if all(map(np.array_equal, states[0], states[-1])):  # after some rounds nothing moves but last bits, to and fro
+            left = num_rounds - len(of_rounds)
+            of_rounds += (of_rounds[-2:] * left)[:left]
+    error, fresh, covariances, earlier = np.transpose(of_rounds)
+    rounds = np.arange(1, num_rounds + 1)
+    before = np.maximum(rounds - 1, 1)
+    excess = 2 * earlier + [np.sum(error[:index]) for index in range(num_rounds)]
+    forgetting = np.where(rounds > 1, fresh - excess / before, 0.0)
+    return Exact(forgetting, fresh - 2 * covariances / rounds, error)
 
 
 def require_rounds(num_rounds: int) -> None:

@@ -5,6 +5,7 @@ server holds one task at a time in the paper; several where `Dims.max_capacity` 
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -141,6 +142,15 @@ def system(
     """
     check_policy(policy)
 
+    def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
+        arrival = draw(key, dims, state.pool, state.positions, params, transfer)
+        return learn(state, arrival, params, policy, dims=dims)
+
+    return System(_drawn(dims, transfer, execution), step)
+
+
+@functools.lru_cache  # what begins is the same whatever the policy
+def _drawn(dims: Dims, transfer: Law, execution: Law) -> Callable[..., State]:
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
         check_laws(dims, params, transfer, execution)
@@ -149,11 +159,7 @@ def system(
         positions = jnp.asarray(delays.even_map(dims.max_experts), jnp.result_type(float))
         return begin(dims, params, pool, draw_execution(execution_key, dims, positions, params, execution), positions)
 
-    def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        arrival = draw(key, dims, state.pool, state.positions, params, transfer)
-        return learn(state, arrival, params, policy, dims=dims)
-
-    return System(init, step)
+    return init
 
 
 def begin(

@@ -35,6 +35,7 @@ class State(NamedTuple):
     """What is carried from slot to slot."""
 
     tree: trees.Tree
+    rule: Int[Array, ""]  # of the `SELECTIONS`
     discretization: Float[Array, ""]  # sum of nu_1 rho^(h_t) so far
     rest: Float[Array, ""]  # lost to rounding (Kahan)
     round: Int[Array, ""]  # slots done
@@ -53,7 +54,7 @@ class Info(NamedTuple):
     left_out: Int[Array, ""]  # splits that there was no room for; beyond 0 no bound on the tree is about this run
 
 
-@functools.lru_cache  # cells of one rule are one program
+@functools.lru_cache
 def one_rule(dims: Dims, selection: str) -> System:
     """The tree alone under one of the `SELECTIONS`, with `Params` as its parameters.
 
@@ -64,13 +65,10 @@ def one_rule(dims: Dims, selection: str) -> System:
 
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
-        zero = jnp.zeros((), jnp.result_type(float))
-        return State(trees.begin(key, dims, params), discretization=zero, rest=zero, round=jnp.zeros((), jnp.int32))
+        zero, rule = jnp.zeros((), jnp.result_type(float)), jnp.asarray(SELECTIONS[selection], jnp.int32)
+        return State(trees.begin(key, dims, params), rule, zero, rest=zero, round=jnp.zeros((), jnp.int32))
 
-    def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        return _slot(key, state, params, SELECTIONS[selection])
-
-    return System(init, step)
+    return System(init, _slot)
 
 
 def peaked_value(points: Float[Array, "*n K"], num_experts: Int[Scalar, ""]) -> Float[Array, "*n"]:
@@ -92,9 +90,9 @@ def select_leaf(key: Key[Array, ""], tree: trees.Tree, params: Params, selection
     return jnp.argmax(jnp.where(first == jnp.max(first), second, -jnp.inf)).astype(jnp.int32)
 
 
-def _slot(key: Key[Array, ""], state: State, params: Params, selection: Int[Scalar, ""]) -> tuple[State, Info]:
+def _slot(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
     pick_key, pull_key = jax.random.split(key)
-    row = select_leaf(pick_key, state.tree, params, selection)
+    row = select_leaf(pick_key, state.tree, params, state.rule)
     depth = jnp.sum(jnp.where(jnp.arange(state.tree.depth.shape[0]) == row, state.tree.depth, 0), dtype=jnp.int32)
     discretization = leaf_terms(depth, params).astype(state.discretization.dtype)
     tree, _ = trees.split_leaf(pull_key, state.tree, row, state.round + 1, params)
@@ -112,6 +110,4 @@ def _slot(key: Key[Array, ""], state: State, params: Params, selection: Int[Scal
         cumulative_discretization=total,
         left_out=tree.left_out,
     )
-    return State(
-        tree=tree, discretization=total, rest=(total - state.discretization) - term, round=state.round + 1
-    ), info
+    return State(tree, state.rule, total, rest=(total - state.discretization) - term, round=state.round + 1), info

@@ -223,7 +223,7 @@ class RunningCells:
         self._submit()
 
     def _program_of(self, cell: Cell) -> Hashable:
-        run = (cell.system, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
+        run = (cell.system.step, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
         return (*run, self._widths[cell.name], is_x64())
 
     def _chunk(self, job: Job) -> Chunk:
