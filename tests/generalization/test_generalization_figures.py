@@ -189,8 +189,11 @@ def test_tightness_frames_and_names_what_is_violated(data):
     assert frames[0][0].get_xy() == (-0.47, 0.53)  # the first column, the second row
 
 
-@pytest.mark.parametrize("reading", generalization.READINGS)
-@pytest.mark.parametrize("name", FIGURES)
+READINGS = {READING.name: (), "router-dimension": [pytest.mark.thorough]}
+DRAWN = [pytest.param(name, reading, marks=marks) for reading, marks in READINGS.items() for name in FIGURES]
+
+
+@pytest.mark.parametrize(("name", "reading"), [*DRAWN, ("tightness", "router-dimension")])
 def test_drawing_and_caption(data, name, reading):
     """Under every reading, by programs there are already; axes are named, and the caption says what was run."""
     figure, choice = FIGURES[name], generalization.reading(reading)

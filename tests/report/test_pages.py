@@ -1,6 +1,5 @@
 """The page, its Markdown and its JSON: all say the same, whatever the verdicts say, and can be read again."""
 
-import copy
 import dataclasses
 import functools
 import json
@@ -229,7 +228,10 @@ def test_an_empty_report_is_a_page(report):
 
 def test_files_say_the_same_again(report, tmp_path):
     """What is read is what was written, NaN and infinity apart, and writing it again changes no byte."""
-    report = with_verdicts(report, *report.verdicts[:24])  # of every status
+    verdicts = report.verdicts[:24]  # of every status; a few with their pictures
+    report = with_verdicts(
+        report, *verdicts[:6], *(dataclasses.replace(verdict, curve=None) for verdict in verdicts[6:])
+    )
     paths = pages.write_report(report, tmp_path)
     assert [path.name for path in paths] == list(pages.OWN_NAMES)
     again = pages.read_reports([tmp_path])
@@ -346,10 +348,11 @@ def test_one_strange_field_is_refused_or_shown(report, tmp_path):
     verdicts = [next(each for each in report.verdicts if each.status is status) for status in Status][:2]
     document = json.loads(pages.to_json(with_verdicts(report, *verdicts)))
     del document["sha256"]
+    whole = json.dumps(document)
     chance, path, shown, refused = random.Random(0), tmp_path / "verdicts.json", {}, []
     for place in places_of(document):
         for strange in (None, "further", *chance.sample(STRANGE, 3)):
-            changed = copy.deepcopy(document)
+            changed = json.loads(whole)
             *outer, name = place
             at = functools.reduce(operator.getitem, outer, changed)
             if strange is None:
@@ -368,7 +371,14 @@ def test_one_strange_field_is_refused_or_shown(report, tmp_path):
     assert len(refused) > 300
     assert all(len(line) < 800 and "\n" not in line for line in refused)
     assert len(shown) > 40
-    made = with_verdicts(report, *(dataclasses.replace(each, claim=f"x.{n}") for n, each in enumerate(shown.values())))
+    drawn = [verdict.curve for verdict in verdicts]  # curves that are as they were are not drawn again
+    made = with_verdicts(
+        report,
+        *(
+            dataclasses.replace(each, claim=f"x.{number}", curve=None if each.curve in drawn else each.curve)
+            for number, each in enumerate(shown.values())
+        ),
+    )
     assert Page(rendering.to_html(made)).wrong == []
     assert to_markdown(made).encode()
 

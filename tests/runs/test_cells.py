@@ -21,13 +21,13 @@ def cell(name="one", **params):
 
 def test_a_run_is_what_simulate_batch_gives_whatever_the_chunks_and_threads():
     _, expected = simulate_batch(SYSTEM, root_key(3), 10, cell().params, 12, 5, observe=observe)
-    for width, num_threads in ((10, 1), (4, 2), (16, 2)):
-        run = run_cells([cell()], 10, seed=3, width=width, num_threads=num_threads)["one"]
-        np.testing.assert_allclose(run.records, expected, rtol=2e-5)
-        assert run.records.shape == (3, 10)
+    for count, width, num_threads in ((10, 10, 1), (10, 4, 2), (3, 4, 2)):
+        run = run_cells([cell()], count, seed=3, width=width, num_threads=num_threads)["one"]
+        np.testing.assert_allclose(run.records, expected[:, :count], rtol=2e-5)
+        assert run.records.shape == (3, count)
         assert list(run.rounds) == [5, 10, 12]
-        assert list(run.replicates) == list(range(10))
-        assert run.state.experts.shape == (3, 4, 10)
+        assert list(run.replicates) == list(range(count))
+        assert run.state.experts.shape == (3, 4, count)
 
 
 def test_cells_share_random_numbers_and_keep_their_names():
@@ -89,8 +89,8 @@ def test_a_failure_in_a_thread_reaches_the_caller():
 def test_more_than_the_machine_holds_is_refused_after_one_chunk():
     log = Log()
     with pytest.raises(InvalidRunError, match=r"would need .* GB.*Lower replicates to \d+"):
-        run_cells([cell()], 10**9, progress=log)
-    assert log.done == 64 * 12
+        run_cells([cell()], 10**9, width=4, progress=log)
+    assert log.done == 4 * 12
 
 
 def test_only_some_of_the_records_are_kept():

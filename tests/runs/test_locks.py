@@ -15,7 +15,7 @@ from moe_theory.runs.locks import Holder, held_by
 from moe_theory.runs.store import Store
 from moe_theory.sweep import results
 
-TASK, FORKS, LIMIT = {"first": 0}, 60, 60  # the limit in seconds: a child that hangs fails, and does not hang the suite
+TASK, FORKS, LIMIT = {"first": 0}, 20, 60  # the limit in seconds: a child that hangs fails, and does not hang the suite
 
 FORK_WARNINGS = "ignore:.*fork"  # of JAX and of Python: they are what is tested
 

@@ -203,7 +203,7 @@ def test_what_a_task_does_wrong_is_no_loss():
 
 
 def test_closing_waits_for_no_task_and_leaves_no_process():
-    pool = dask_pool("local:2")
+    pool = dask_pool("local:1")
     executor = pool.open()
     first, second = executor.submit(time.sleep, LIMIT), executor.submit(time.sleep, LIMIT)
     assert second.cancel()
