@@ -71,7 +71,7 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran, refused)
     assert f"holds {NUM_RUNS} runs of other settings" in line
     assert "--fresh" in line
     assert (out / "results.nc").read_bytes() == before
-    text = ran("deep", *options, "--set", "gate_scale=5", "--fresh").out
+    text = ran("deep", *options, "--set", "gate_scale=5", "--seeds", 1, "--fresh").out
     assert "reading balanced, gate_scale=5" in text
     assert "resuming" not in text
 

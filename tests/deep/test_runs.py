@@ -73,6 +73,14 @@ def undisturbed():
     return runs.run_plan(plan_of())
 
 
+@pytest.fixture(scope="module")
+def kept(undisturbed, tmp_path_factory):
+    """Of whole runs, which are kept."""
+    plan = plan_of(tmp_path_factory.mktemp("kept"), replicates=1)
+    runs.run_plan(plan)
+    return plan
+
+
 def test_a_resumed_run_equals_an_undisturbed_one(undisturbed, tmp_path):
     plan, before = plan_of(tmp_path), engine.num_programs()
     for number in (1, 2, 2):  # of two parts a run
@@ -132,10 +140,8 @@ def test_damaged_files_and_those_of_something_else_are_computed_anew(undisturbed
     [{"settings": {"gate_scale": "3"}}, {"seed": 1}, {"data": "other pixels"}, {"data": "other labels"}],
     ids=str,
 )
-def test_another_setting_shares_no_file(undisturbed, tmp_path, changes):
-    del undisturbed
-    plan = plan_of(tmp_path, replicates=1)
-    runs.run_plan(plan)
+def test_another_setting_shares_no_file(kept, changes):
+    plan = kept
     if "data" in changes:
         data = plan.data
         pixels, labels = data.train.pixels.copy(), data.train.labels.copy()

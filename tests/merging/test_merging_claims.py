@@ -31,7 +31,7 @@ from moe_theory.runs import Run
 from moe_theory.verify import Status, registry
 from moe_theory.verify.session import judge
 
-REPLICATES = 256
+REPLICATES = 64
 TIERS = (SURFACES_TIER, TESTBED_TIER, CLOCKS_TIER)
 OUT_OF_REACH = {"merging.lemma-3.distance", "merging.lemma-4.gap"}  # what they suppose of the width
 

@@ -101,6 +101,7 @@ def test_a_reward_of_an_absent_task_is_not_looked_at():
 
 
 REGULARIZED = Params(regularization=0.7)
+LOOKED_AT = [0, 1, 2, 30, 62, 63, 64, 65, 100, 127, 128, 160, 191, 192, 198, 199]  # of 200 slots, in tiles of 64
 CANDIDATES = 5
 QUICKLY = {"xla_backend_optimization_level": 0}
 
@@ -145,12 +146,13 @@ def carried(form, seen, candidates):
     return *(np.asarray(record, np.float64) for record in records), memory
 
 
-def written_out(dims, seen, candidates):
-    """The same by np.linalg, from the gradients themselves."""
+def written_out(dims, seen, candidates, looked_at):
+    """The same of some of the slots by np.linalg, from the gradients themselves."""
     rows, wanted = (written(factors) for factors in (seen, candidates))
-    Z, squares, log_dets = REGULARIZED.regularization * np.eye(dims.num_parameters), [], []
-    for g in rows:
-        Z = Z + np.outer(g, g) / dims.width
+    squares, log_dets = [], []
+    for place in looked_at:
+        before = rows[: place + 1]
+        Z = REGULARIZED.regularization * np.eye(dims.num_parameters) + before.T @ before / dims.width
         squares.append(np.sum(wanted * np.linalg.solve(Z, wanted.T).T, axis=1) / dims.width)
         log_dets.append(np.linalg.slogdet(Z / REGULARIZED.regularization)[1])
     return np.array(squares), np.array(log_dets)
@@ -163,11 +165,11 @@ def test_exact_forms_are_the_inverse_written_out(x64, monkeypatch):
     dims = Dims(4, 3, 200, width=16)
     with jax.enable_x64(x64):
         seen, candidates = slots(dims, 200)
-        squares, log_dets = written_out(dims, seen, candidates)
+        squares, log_dets = written_out(dims, seen, candidates, LOOKED_AT)
         for name in (uncertainty.DUAL, uncertainty.FULL):
             actual, actual_log_dets, _ = carried(uncertainty.named(name, dims), seen, candidates)
-            np.testing.assert_allclose(actual, squares, rtol=1e-9 if x64 else 1e-4)
-            np.testing.assert_allclose(actual_log_dets, log_dets, rtol=1e-9 if x64 else 1e-5)
+            np.testing.assert_allclose(actual[LOOKED_AT], squares, rtol=1e-9 if x64 else 1e-4)
+            np.testing.assert_allclose(actual_log_dets[LOOKED_AT], log_dets, rtol=1e-9 if x64 else 1e-5)
 
 
 def test_the_full_inverse_lasts_for_2000_slots_in_single_precision():

@@ -71,6 +71,10 @@ def test_every_kind_of_sweep_is_drawn_the_same_twice(name, tmp_path):
     first = sweeps.draw(results, tmp_path / "deep" / "one.svg").read_bytes()
     assert first == sweeps.draw(results, tmp_path / "two.svg").read_bytes()
     assert b"<svg" in first
+
+
+def test_a_sweep_is_drawn_as_pixels_too(tmp_path):
+    results = planted(tmp_path, **SWEEPS["map"])
     assert sweeps.draw(results, tmp_path / "look.png").read_bytes().startswith(b"\x89PNG")
 
 
