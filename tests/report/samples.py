@@ -118,6 +118,13 @@ def panel_of(verdict: Verdict) -> Axes:
     return drawn[0]
 
 
+def sparing(report: Report) -> Report:
+    """The same with pictures under the first reading of a paper alone: drawing is what costs."""
+    first = {names[0] for names in READINGS.values()}
+    shown = [each if each.reading in first else dataclasses.replace(each, curve=None) for each in report.verdicts]
+    return dataclasses.replace(report, verdicts=shown)
+
+
 class Page(HTMLParser):
     """What a page is made of: its elements with the sections they stand in, and its words."""
 

@@ -45,7 +45,7 @@ CONTRASTS = """() => {
 
 @pytest.fixture(scope="module")
 def report():
-    return samples.report(60)
+    return samples.sparing(samples.report(60))
 
 
 @pytest.fixture(scope="module")

@@ -195,7 +195,7 @@ def test_settings_reach_the_cells_but_not_over_their_own():
 
 @pytest.mark.parametrize("over", [["scale=0..4"], SQUARE, ["scale=0.1..40", "is_doubled=false,true"]])
 def test_the_picture_its_numbers_and_its_document_are_written(over, tmp_path):
-    plan = plan_search(ID, over, refine=1)
+    plan = plan_search(ID, over, refine=1, points=3)
     found = carry_out_search(plan, progress=quiet, command="moe-theory explore this")
     svg, table, document = pictures.write_exploration(found, tmp_path)
     assert svg.read_text().startswith("<?xml")

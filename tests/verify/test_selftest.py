@@ -195,7 +195,7 @@ def test_predictions_agree_with_other_ways_to_them():
 
 def test_the_command_exits_1_when_it_fails(monkeypatch, tmp_path, capsys):
     """Catches a failed self-test that a continuous integration would take for a passed one."""
-    claims = chosen("identity", "true", "false by 4")
+    claims = chosen("identity", "false by 4")
     monkeypatch.setattr(selftest, "planted_conditions", lambda: iter(claims))
     monkeypatch.setattr("moe_theory.runs.machine.available_cores", lambda: 1)
     cli.main(["verify", "--self-test", "--out", str(tmp_path), "--json"])
