@@ -198,10 +198,15 @@ def run_plan(
             future.cancel()
         if not isinstance(failure, KeyboardInterrupt):  # which does not wait for running parts: they may take minutes
             concurrent.futures.wait(futures.values())
+            _close(plan)
         raise
+    _close(plan)
+    return _stacked(plan, cells, found)
+
+
+def _close(plan: Plan) -> None:
     if plan.store is not None:
         plan.store.close()
-    return _stacked(plan, cells, found)
 
 
 def dataset(plan: Plan, runs: Runs, command: str = "") -> xr.Dataset:

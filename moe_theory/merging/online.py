@@ -274,7 +274,7 @@ def from_module(path: Path, checkpoint: Path, pattern: str, seed: int) -> Stream
     module = importlib.util.module_from_spec(specification)
     try:
         specification.loader.exec_module(module)
-    except Exception as failure:
+    except (Exception, SystemExit) as failure:
         raise InvalidStreamError(f"{path} failed: {type(failure).__name__}: {failure}. Change it.") from None
     for name in ("num_tasks", "slots", "serve"):
         if not hasattr(module, name):

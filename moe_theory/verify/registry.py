@@ -128,7 +128,7 @@ def load_claims(path: Path) -> list[str]:
         specification.loader.exec_module(module)
         own = [claim for id, claim in registered().items() if id not in before and not is_of_a_paper(claim)]
         select_claims([claim.id for claim in own])  # so that an id which a paper has is noticed
-    except Exception as failure:  # whatever the user's file raises is told in one line
+    except (Exception, SystemExit) as failure:  # whatever the user's file raises is told in one line
         told = f"{type(failure).__name__}: {failure}{_nearest_argument(failure)}{frames(failure)}"
         raise InvalidClaimError(f"--module {path} cannot be run: {told}") from failure
     finally:

@@ -123,6 +123,7 @@ def test_edges_of_the_bounds_that_hold():
     assert corrected.fixed_router_complexity(50, 10, 1.0, 2.0) == 2.0  # outputs are within B c
     assert corrected.fixed_router_complexity(8, 100, 0.5) == pytest.approx(0.2)
     assert corrected.lipschitz_complexity(8, 1, 100) == corrected.product_complexity(8, 100)
+    assert corrected.product_complexity(4, 100, 2.0, 3.0) == pytest.approx(1.2)
     nothing = corrected.covering(4, 2, 100, 3, expert_norm=0.0)
     assert nothing == pytest.approx(np.sqrt(np.log(40) / 200))
     assert corrected.tail(50, 0.2) == pytest.approx(np.exp(-2))

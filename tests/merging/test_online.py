@@ -193,6 +193,7 @@ def test_a_file_of_one_s_own_serves_merged_experts(model, tmp_path):
         (OWN.replace("num_tasks = 2", ""), "has no num_tasks"),
         (OWN.replace("num_tasks = 2", "num_tasks = 'two'"), "num_tasks='two' must be a whole number"),
         (OWN + "\n1 / 0", "ZeroDivisionError"),
+        (OWN + "\nraise SystemExit", "failed: SystemExit"),
     ],
 )
 def test_a_file_of_one_s_own_that_lacks_something_is_refused(text, said, model, tmp_path):

@@ -106,6 +106,7 @@ def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
     [
         ("import nothing_of_this_name", "ModuleNotFoundError"),
         ("1 +", "SyntaxError"),
+        ("raise SystemExit", "cannot be run: SystemExit"),
         ("x = 1", r"declares no claim: decorate a function with @moe_theory\.statement\(\.\.\.\)\.claim"),
         ("x = 1\nx.y", r"AttributeError: .* \(my_claims\.py, line 2: x\.y\)$"),
         (OWN.replace("mine.moves", "continual.lemma-3"), "registered already"),
