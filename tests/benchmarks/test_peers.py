@@ -119,7 +119,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.thorough] * (case in ("default", "narrow"))) for case in CASES]
+)
 @pytest.mark.parametrize("name", PLAYERS)
 def test_rounds_agree_with_the_package(name, case):
     """Would catch a slip in routing, the update, costs, flags, the last gate step, or either streamed metric."""
@@ -176,7 +178,7 @@ def edge_by_package(params: edge.Params, servers: Servers) -> tuple[edge.State, 
     return jax.tree.map(np.asarray, jax.vmap(play, (0, 1), (0, 1))(*jax.tree.map(jnp.asarray, servers)))
 
 
-@pytest.mark.parametrize(("num_experts", "drops"), [(5, True), (10, False)])
+@pytest.mark.parametrize(("num_experts", "drops"), [(5, True), pytest.param(10, False, marks=pytest.mark.thorough)])
 def test_edge_rounds_agree_with_the_package(num_experts, drops):
     """Would catch a slip in delays, completions, stale gate steps and their lag, drops, the counters, or G_t."""
     params = edge.reading("orthogonal-signal").params(num_experts=num_experts)
@@ -235,9 +237,12 @@ def run_of(name: str, setting: Setting):
 PAIRS = [(name, system) for name in PEERS for system in PEERS[name].systems]
 
 
-@pytest.mark.parametrize(
+every_pair = pytest.mark.parametrize(
     ("name", "system"), [pytest.param(*pair, marks=[pytest.mark.thorough] * (pair[1] == "edge")) for pair in PAIRS]
 )
+
+
+@every_pair
 def test_mean_errors_agree_with_the_engine(name, system):
     """Would catch arrivals, pools or perturbations drawn from another law than the engine's."""
     setting = SETTINGS[system]
@@ -247,7 +252,7 @@ def test_mean_errors_agree_with_the_engine(name, system):
     assert abs(theirs.mean() - ours.mean()) < STANDARD_ERRORS * deviation
 
 
-@pytest.mark.parametrize(("name", "system"), PAIRS)
+@every_pair
 def test_runs_are_in_the_precision_asked(name, system):
     """Would catch a peer that is timed in float32 as if it were float64: the same draws would then end the same."""
     setting = dataclasses.replace(SETTINGS[system], batch=4, num_rounds=30, precision="float64")

@@ -55,7 +55,7 @@ def test_a_state_that_is_no_number_gives_no_number(case):
     for place, (path, leaf) in enumerate(leaves):
         if not jnp.issubdtype(leaf.dtype, jnp.floating):
             continue
-        ruined = [jnp.full_like(each, jnp.nan) if index == place else each for index, (_, each) in enumerate(leaves)]
+        ruined = [np.full_like(each, np.nan) if index == place else each for index, (_, each) in enumerate(leaves)]
         _, seen = jax.device_get(run(jax.tree.unflatten(structure, ruined), case.params))
         for name, values in seen.items():
             if not np.all(np.isnan(values) | (values == sound[name])):

@@ -142,6 +142,7 @@ for command in sys.argv[1:]:
     with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
         main(command.split())
     said[command] = text.getvalue()
+sources.all_claims = lambda: {claim.id: claim for claim in mt.claims("allocations")}  # a page of the own source alone
 pages = (papers.page("allocations"), pictures.page(), *sources.pages(), *api.pages())
 said["docs"] = {page.path: filled(page.text, page.blocks) for page in pages}
 said["docs"]["index.md"] = fragments.with_fragments("<!-- generated: counts -->")

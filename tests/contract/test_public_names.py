@@ -43,7 +43,7 @@ IMPOSSIBLE = {
 ANYWHERE = {"InvalidPaperError"}  # of an installation that is broken
 ARRAYS = {"Array", "ndarray", "ArrayLike", "Numbers"}
 SHAPED = {"Bool", "Float", "Int", "Int32", "Key", "PyTree", "Real", "UInt8", "UInt32"}
-SHAPE = re.compile(r"\(\)|\((\.{3}|[\w*]+),( ?[\w* .+-]+,?)*\)")
+SHAPE = re.compile(r"\(\)|\((\.{3}|[\w*]+),([\w* .+-]+(,[\w* .+-]+)*,?)?\)")
 
 
 class Definition(NamedTuple):
@@ -85,7 +85,7 @@ def top_level(module: ModuleType) -> dict[str, ast.stmt]:
 
 def comment_of(module: ModuleType, node: ast.stmt) -> str:
     """What is written behind a statement, or else right above it or as a string below it."""
-    lines = inspect.getsource(module).splitlines()
+    lines = lines_of(module)
     own = " ".join(lines[node.lineno - 1 : node.end_lineno])
     above = []
     for line in reversed(lines[: node.lineno - 1]):
@@ -97,6 +97,11 @@ def comment_of(module: ModuleType, node: ast.stmt) -> str:
     is_text = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
     behind = own.partition("  # ")[2]
     return " ".join([behind, *above, str(below.value.value) if is_text else ""]).strip()
+
+
+@functools.cache
+def lines_of(module: ModuleType) -> list[str]:
+    return inspect.getsource(module).splitlines()
 
 
 DEFINITIONS = list(definitions())
@@ -192,37 +197,46 @@ def named(each: Definition) -> set[str]:
     return errors
 
 
-def raised(module: ModuleType, node: ast.stmt, seen: frozenset[ast.stmt] = frozenset()) -> set[str]:
+def raised(module: ModuleType, node: ast.stmt) -> set[str]:
     """Names of the package's errors that a function raises, or one of the package that it calls."""
-    if node in seen:
-        return set()
-    seen |= {node}
+    found, seen, ahead = set(), set(), [(module, node)]
+    while ahead:
+        place = ahead.pop()
+        if place not in seen:
+            seen.add(place)
+            errors, called = own_errors(*place)
+            found |= errors
+            ahead += called
+    return found
+
+
+@functools.cache
+def own_errors(module: ModuleType, node: ast.stmt) -> tuple[set[str], list[tuple[ModuleType, ast.stmt]]]:
+    """Those that it raises itself, and what it calls."""
     if isinstance(node, ast.ClassDef):
         made = {"__init__", "__new__", "__post_init__"}
-        return set().union(*(raised(module, own, seen) for own in node.body if getattr(own, "name", "") in made))
-    found: set[str] = set()
+        return set(), [(module, own) for own in node.body if getattr(own, "name", "") in made]
+    found, called = set(), []
     scope = vars(module) | local_imports(node)
-    for inner in statements(node):
+    inside = list(statements(node))
+    thrown = {id(each.exc) for each in inside if isinstance(each, ast.Raise)}
+    for inner in inside:
         if isinstance(inner, ast.Call):
             target = resolved(inner.func, scope)
             target = inspect.unwrap(target) if inspect.isroutine(target) else target
             if isinstance(target, type) and issubclass(target, MoeTheoryError):
                 continue
             home = importlib.import_module(getattr(target, "__module__", None) or "builtins")
-            if home.__name__.startswith("moe_theory.") and not is_raised(inner, node):
+            if home.__name__.startswith("moe_theory.") and id(inner) not in thrown:
                 definition = top_level(home).get(getattr(target, "__name__", ""))
-                found |= raised(home, definition, seen) if definition is not None else set()
+                called += [(home, definition)] if definition is not None else []
         elif isinstance(inner, ast.Raise) and isinstance(inner.exc, ast.Call):
             error = resolved(inner.exc.func, scope)
             if isinstance(error, type) and issubclass(error, MoeTheoryError):
                 found.add(error.__name__)
             elif getattr(error, "__name__", "") == "unknown_name":
                 found.add("UnknownNameError")
-    return found
-
-
-def is_raised(call: ast.Call, node: ast.stmt) -> bool:
-    return any(isinstance(each, ast.Raise) and each.exc is call for each in ast.walk(node))
+    return found, called
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:

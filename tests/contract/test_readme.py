@@ -18,8 +18,6 @@ from moe_theory.verify import Status, Verdict, recorded, registry, session
 from moe_theory.verify.registry import load_claims
 from moe_theory.verify.verdict import Report
 
-pytestmark = pytest.mark.usefixtures("compiled_to_run")
-
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "pages").glob("*.md"))}
@@ -71,6 +69,7 @@ def test_the_pages_blocks_run_as_printed(capsys, tmp_path, monkeypatch):
     assert "Avalanche" in printed  # of the field
 
 
+@pytest.mark.usefixtures("compiled_to_run")
 @pytest.mark.parametrize(
     ("paper", "reading", "statuses"),
     [

@@ -509,10 +509,11 @@ def random_step(rng: np.random.Generator) -> tuple[Callable[[Any, Any, Any], Any
     return step, early
 
 
-def test_random_steps_are_their_parts() -> None:
+@pytest.mark.parametrize(("seed", "count"), [(0, 30), pytest.param(1, 60, marks=pytest.mark.thorough)])
+def test_random_steps_are_their_parts(seed: int, count: int) -> None:
     """Would catch a rule that is right for the steps above and wrong where kept, changed and drawn values meet."""
-    rng = np.random.default_rng(0)
-    made = [random_step(rng) for _ in range(60)]
+    rng = np.random.default_rng(seed)
+    made = [random_step(rng) for _ in range(count)]
     state = Three([STATE.pool, STATE.x, jnp.array([0.5, 0.25, -3.0])], jnp.int32(2))
     splits = [split_step(step, KEY, state, PARAMS) for step, _ in made]
 

@@ -295,19 +295,19 @@ def check(function: Callable[..., Any], is_batched: tuple[bool, ...], arguments:
     """In both modes, in one program."""
 
     def run(arguments):
-        return [both(function, is_batched, arguments, stores) for stores in (False, True)]
+        return pairs_of(function, is_batched, arguments)
 
     for actual, expected in run_quickly(run, arguments, stores=True):
         assert_same(actual, expected)
 
 
-def both(
-    function: Callable[..., Any], is_batched: tuple[bool, ...], arguments: Any, stores: bool = False
-) -> tuple[Any, Any]:
-    """What `trailing_vmap` gives, and what `jax.vmap` gives."""
+def pairs_of(
+    function: Callable[..., Any], is_batched: tuple[bool, ...], arguments: Any, modes: tuple[bool, ...] = (False, True)
+) -> list[tuple[Any, Any]]:
+    """What `trailing_vmap` gives in each mode, and what `jax.vmap` gives."""
     axes = tuple(-1 if flag else None for flag in is_batched)
     expected = jax.vmap(function, in_axes=axes, out_axes=-1)(*arguments)
-    return trailing_vmap(function, is_batched, stores=stores)(*arguments), expected
+    return [(trailing_vmap(function, is_batched, stores=stores)(*arguments), expected) for stores in modes]
 
 
 def run_quickly(function: Callable[[Any], Any], arguments: Any, stores: bool = False) -> Any:
@@ -333,7 +333,7 @@ def results() -> dict[str, list[Any]]:
                 (True, False) if case.name in MOVING_NAMES and operations_of(case) & set(batching._STORED) else (True,)
             )
             try:
-                pairs[case.name] = [both(case.function, case.flags, arguments[case.name], mode) for mode in modes]
+                pairs[case.name] = pairs_of(case.function, case.flags, arguments[case.name], modes)
             except Exception as error:
                 raised[case.name] = error
         return pairs
@@ -357,7 +357,8 @@ def test_every_operation_agrees_with_vmap(case: Case) -> None:
 def test_a_batch_of_another_size_keeps_every_shape(case: Case) -> None:
     """Would catch a rule that takes an array's axis for the batch's, where their sizes differ."""
     arguments = case.arguments(SIZES[1])
-    actual, expected = jax.eval_shape(lambda *arguments: both(case.function, case.flags, arguments), *arguments)
+    shapes = jax.eval_shape(lambda *arguments: pairs_of(case.function, case.flags, arguments, (False,)), *arguments)
+    ((actual, expected),) = shapes
     assert jax.tree.structure(actual) == jax.tree.structure(expected)
     for one, other in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
         assert (one.shape, one.dtype, one.weak_type) == (other.shape, other.dtype, other.weak_type)
@@ -505,9 +506,9 @@ def test_random_compositions_agree_with_vmap(size: int) -> None:
 
     def run(arguments):
         return [
-            both(case.function, case.flags, own, stores)
+            pair
             for case, own in zip(cases, arguments, strict=True)
-            for stores in (False, True)
+            for pair in pairs_of(case.function, case.flags, own)
         ]
 
     for actual, expected in run_quickly(run, [case.arguments(size) for case in cases], stores=True):

@@ -40,7 +40,7 @@ class Scenario(NamedTuple):
     num_experts: int = 8
     capacity: int = 1
     max_capacity: int = 1
-    num_rounds: int = 300
+    num_rounds: int = 200
     max_delays: tuple[int, int] = (3, 3)  # execution 1 to the first, transfer 0 to the second
     max_delay: int | None = None  # what the package is told of the largest delay
     when_busy: str = "drop"
@@ -201,13 +201,12 @@ def numbered(policy: int) -> Callable[..., jax.Array]:
     return lambda *args: jnp.stack([branch(*args) for branch in branches])[policy]
 
 
-every_policy = pytest.mark.parametrize(
-    ("policy", "gate_lag"), [*zip(POLICIES, (1, 0, 1, 0), strict=True), ("adaptive", 0)]
-)
+POLICIES_AND_LAGS = [*zip(POLICIES, (1, 0, 1, 0), strict=True), ("adaptive", 0)]
+every_policy = pytest.mark.parametrize(("policy", "gate_lag"), POLICIES_AND_LAGS)
 
 
 @every_policy
-@pytest.mark.parametrize("max_delay", [None, 6])
+@pytest.mark.parametrize("max_delay", [None, pytest.param(6, marks=pytest.mark.thorough)])
 def test_a_run_agrees_with_the_paper(policy: str, max_delay: int | None, gate_lag: int) -> None:
     """Would catch a slip in (1)-(13), (20), (24)-(26), in a round's order or in the sum of steps that fall together."""
     snapshots = assert_runs_agree(Scenario(policy, gate_lag, max_delay=max_delay))
@@ -219,7 +218,6 @@ def test_a_run_agrees_with_the_paper(policy: str, max_delay: int | None, gate_la
 QUEUE = Scenario(num_experts=3, max_capacity=2, num_rounds=150, max_waiting=2, max_experts=4)
 SHAPES = (
     Scenario(),
-    Scenario(max_delay=6),
     Scenario(max_capacity=3),
     Scenario(max_capacity=3, max_delay=16),
     QUEUE._replace(when_busy="wait"),
@@ -259,11 +257,14 @@ def test_any_run_agrees_with_the_paper_whatever_padded_servers_hold(shape: Scena
         np.testing.assert_array_equal(getattr(states, name), getattr(before[0], name), name)
 
 
-@every_policy
+@pytest.mark.parametrize(
+    ("policy", "gate_lag"),
+    [pytest.param(*pair, marks=[pytest.mark.thorough] * (pair[0] != "adaptive")) for pair in POLICIES_AND_LAGS],
+)
 def test_tasks_that_nobody_can_take_are_dropped(policy: str, gate_lag: int) -> None:
     """Would catch a dropped task that trains a server, moves a gate or counts in (20)."""
     snapshots = assert_runs_agree(Scenario(policy, gate_lag, num_experts=2))
-    assert 30 <= snapshots[-1].dropped <= 270
+    assert 30 <= snapshots[-1].dropped <= 170
     assert any(len(snapshot.outcome.completed) == 2 for snapshot in snapshots)
 
 
@@ -273,9 +274,15 @@ def test_samples_that_depend_on_each_other_are_fitted(gate_lag: int) -> None:
     assert_runs_agree(Scenario("adaptive", gate_lag, integer_features=True))
 
 
-@pytest.mark.parametrize("gate_lag", [0, 1])
-@pytest.mark.parametrize("capacity", [1, 2, 3])
-@pytest.mark.parametrize(("policy", "max_delay"), [("nearest", None), ("adaptive", 16)])
+@pytest.mark.parametrize(
+    ("policy", "max_delay", "capacity", "gate_lag"),
+    [
+        pytest.param(*policy, capacity, gate_lag, marks=[pytest.mark.thorough] * ((capacity + gate_lag) % 2))
+        for policy in (("nearest", None), ("adaptive", 16))
+        for capacity in (1, 2, 3)
+        for gate_lag in (0, 1)
+    ],
+)
 def test_servers_that_hold_several_tasks_agree_with_the_paper(
     policy: str, max_delay: int | None, capacity: int, gate_lag: int
 ) -> None:
@@ -323,8 +330,8 @@ def test_tasks_wait_at_the_server_that_is_free_soonest(policy: str, capacity: in
     [
         ("wait", 1, 1, 2, 3, [0, -2, -2, -2, -1, -1, -2, -1], [0] * 8),
         ("soonest", 1, 1, 2, 3, [0, 0, 0, 0, -1, -1, 0, -1], [0, 2, 4, 6, 0, 0, 6, 0]),
-        ("soonest", 2, 1, 1, 6, [0, 1, 0, 1, -1, -1, 0], [0, 0, 4, 4, 0, 0, 6]),
-        ("soonest", 2, 2, 1, 6, [0, 0, 1, 1, 0, 1, 0], [0, 0, 0, 0, 2, 3, 1]),
+        ("soonest", 2, 1, 2, 6, [0, 1, 0, 1, 0, 1, 0, 1, -1], [0, 0, 4, 4, 8, 8, 12, 12, 0]),
+        ("soonest", 2, 2, 2, 6, [0, 0, 1, 1, 0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 2, 2, 2, 2, 4, 4]),
     ],
 )
 def test_a_timetable_of_queues_made_by_hand(
@@ -492,7 +499,7 @@ class Kept(NamedTuple):
 )
 def test_the_streamed_error_stays_accurate_in_float32(dims: edge.Dims, changes: dict[str, object]) -> None:
     """Would catch cancellation: a sum that drifts from its definition where errors are small, over 3000 rounds."""
-    params = edge.reading("orthogonal-signal").params(num_experts=10, **changes)
+    params = edge.reading("orthogonal-signal").params(num_experts=dims.max_experts, **changes)
     system = edge.system(dims)
 
     def step(key, state, params):

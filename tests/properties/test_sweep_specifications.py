@@ -154,7 +154,7 @@ sound = st.fixed_dictionaries(
 )
 
 
-@fewer
+@settings(always, max_examples=15)
 @given(sound, st.sampled_from(["statistics", "replicates"]), st.lists(st.floats(0, 1), max_size=3, unique=True), scales)
 def test_sound_specifications_are_accepted(axes, keep, quantiles, scale):
     """Would catch checks that refuse what can be run, and round trips that lose an end."""

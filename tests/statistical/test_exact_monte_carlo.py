@@ -128,7 +128,13 @@ def furthest(replicates, expected):
     return np.max(np.abs(np.where(np.abs(difference) < 1e-12, 0.0, difference / np.maximum(errors, 1e-300))))
 
 
-@pytest.mark.parametrize("case", CASES + GAUSSIAN_CASES + OWN_CASES, ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=str(case), marks=[pytest.mark.thorough] * (case.shape == (15, 10, 10)))
+        for case in CASES + GAUSSIAN_CASES + OWN_CASES
+    ],
+)
 def test_the_exact_metrics_predict_the_simulation(case):
     """Catches a wrong moment of signals, or of own truths, in forgetting, generalization error or error."""
     assert furthest(simulate(case), predicted(case)) < THRESHOLD

@@ -60,13 +60,13 @@ class Row(NamedTuple):
     is_independent: bool = True  # whether its columns are
 
 
-def quickly(function: Callable[..., Any], **options: Any) -> Any:
-    return jax.jit(function, compiler_options={"xla_backend_optimization_level": 1}, **options)
+def quickly(function: Callable[..., Any], level: int = 0, **options: Any) -> Any:
+    return jax.jit(function, compiler_options={"xla_backend_optimization_level": level}, **options)
 
 
 def batched(function: Callable[..., Any]) -> Callable[..., Any]:
     """Of one key and parameters: over all keys, as NumPy's arrays, kept by parameters."""
-    program = quickly(jax.vmap(function, in_axes=(0, None)))
+    program = quickly(jax.vmap(function, in_axes=(0, None)), level=1)
 
     @functools.cache
     def draws(params: Any = ()) -> Any:
@@ -346,7 +346,7 @@ def requests() -> np.ndarray:
 def transformer() -> np.ndarray:
     setting = testbed.Setting(width=100, hidden=200, num_layers=1)
     return np.asarray(
-        quickly(lambda: training.initial(KEY, setting, testbed.tasks_of(setting)))().layers[0].experts.w_in
+        quickly(lambda: training.initial(KEY, setting, testbed.tasks_of(setting)).layers[0].experts.w_in)()
     )
 
 
