@@ -57,7 +57,6 @@ def test_other_processes_give_the_same_bytes(undisturbed, tmp_path):
     assert files(tmp_path) == undisturbed
 
 
-@pytest.mark.thorough
 def test_two_cpu_devices_give_the_same_bytes(undisturbed, tmp_path):
     code = f"""
 import jax
