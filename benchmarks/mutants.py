@@ -242,7 +242,8 @@ def choose(tree: Path, number: int, seed: int) -> list[dict[str, Any]]:
 
 def stages(tree: Path, file: str, seconds: dict[str, float], limit: float) -> list[list[str]]:
     """Test files in the order in which they are tried: what names the module, its folder, all others that may reach it;
-    of each kind those first that take least, and none that takes longer than the limit.
+    of each kind those first that take least. Those that take a quarter of the limit come after all others, and none
+    that takes longer than the limit.
     """
     _, folder, name = Path(file).with_suffix("").parts
     tests = sorted(str(path.relative_to(tree)) for path in tree.glob("tests/*/test_*.py"))
@@ -269,9 +270,11 @@ def stages(tree: Path, file: str, seconds: dict[str, float], limit: float) -> li
     if folder in papers(tree):
         rest = [test for test in rest if not any(f"tests/{paper}/" in test for paper in papers(tree))]
         rest.sort(key=lambda test: folder not in Path(test).name)  # its parity with a reference loop
-    later = [*named, *same, *rest]
+    first = [test for test in near if seconds.get(test, 5.0) < limit / 4]
+    later = [test for test in [*near, *named, *same, *rest] if test not in first]
+    later.sort(key=lambda test: seconds.get(test, 5.0) >= limit / 4)  # the dear ones last, or no other would be tried
     batches = [later[start : start + 6] for start in range(0, len(later), 6)]  # collecting all takes long
-    return [stage for stage in (near, *batches) if stage]
+    return [stage for stage in (first, *batches) if stage]
 
 
 class Watch:
