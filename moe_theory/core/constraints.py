@@ -87,7 +87,7 @@ class Squared:
     room: float = 1e4
 
     def complaint(self, name: str, value: Any) -> str | None:
-        dtype = jnp.zeros(()).dtype
+        dtype = jnp.result_type(float)
         low, high = math.sqrt(np.finfo(dtype).tiny) * self.room, math.sqrt(np.finfo(dtype).max) / self.room
         if value == 0 or low <= abs(value) <= high:
             return None
@@ -147,7 +147,7 @@ def check(params: Any, dims: Any = None) -> Values:
                     )
             elif problem := constraint.complaint(name, value.item()):
                 raise InvalidParamsError(f"{name}={value} {problem}")
-        require_representable(name, value.item(), jnp.zeros(()).dtype)
+        require_representable(name, value.item(), jnp.result_type(float))
     for name, constraints in _constraints(type(params)).items():
         for constraint in constraints:
             if isinstance(constraint, AtMost):

@@ -40,7 +40,7 @@ def alpha_spent(error: float, number: int) -> float:
     return error / (number * (number + 1))
 
 
-def frames(failure: Exception) -> str:
+def frames(failure: BaseException) -> str:
     """The last frames of the user's code, the innermost first: " (my_claims.py, line 12: return ...)"."""
     every = traceback.extract_tb(failure.__traceback__)
     outside = [

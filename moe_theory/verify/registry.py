@@ -183,7 +183,7 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
     return [known.readings[name] for name in dict.fromkeys(chosen)]
 
 
-def _nearest_argument(failure: Exception) -> str:
+def _nearest_argument(failure: BaseException) -> str:
     """What a mistyped argument of a statement, a claim or a criterion may have meant."""
     functions = vars(declarations) | {"claim": declarations.Declared.claim}
     found = re.search(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'$", str(failure))

@@ -62,7 +62,7 @@ def edited(folder, edits):
 
 def test_code_loses_the_samples_that_it_decides_and_words_and_margins_lose_none(tmp_path):
     """Words and margins are edited of claims whose code is not: of the engine, and of Lemma 5's other cases."""
-    before, after = keys(), edited(tmp_path, EDITS)
+    before, after = edited(tmp_path / "before", {}), edited(tmp_path / "after", EDITS)
     assert after.keys() == before.keys()
     changed = {id for id in before if after[id] != before[id]}
     simulating = {id for id, claim in registry.all_claims().items() if claim.paper == "continual"}
