@@ -100,12 +100,15 @@ if not is_quick():  # else another of pytest's processes has asked
     compile_quickly()
 
 
-@functools.cache
-def programs_to_run() -> Callable[..., Any]:
-    """The engine's maker of programs, one for all modules that ask for it: what it has compiled is kept."""
+def fresh_programs() -> dict[str, Callable[..., Any]]:
+    """The engine's makers of programs, by name, which have made none so far."""
     from moe_theory.core import engine
 
-    return functools.cache(engine._program.__wrapped__)
+    return {name: functools.cache(getattr(engine, name).__wrapped__) for name in ("_program", "_start_program")}
+
+
+# One set for all modules that ask for it: what they have compiled is kept.
+programs_to_run = functools.cache(fresh_programs)
 
 
 @pytest.fixture(scope="module")
@@ -119,9 +122,7 @@ def compiled_to_run() -> Iterator[None]:
 @pytest.fixture
 def compiled_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's programs as those get them who set no flags of XLA."""
-    from moe_theory.core import engine
-
-    set_options(monkeypatch, FOR_USERS, functools.cache(engine._program.__wrapped__))
+    set_options(monkeypatch, FOR_USERS, fresh_programs())
 
 
 @pytest.fixture
@@ -158,10 +159,11 @@ def holding() -> Callable[[Path, str], subprocess.Popen]:
     return hold
 
 
-def set_options(patch: pytest.MonkeyPatch, further: dict[str, Any], programs: Callable[..., Any]) -> None:
+def set_options(patch: pytest.MonkeyPatch, further: dict[str, Any], programs: dict[str, Callable[..., Any]]) -> None:
     from moe_theory.core import engine
 
     options = engine.cpu_options()
     if options is not None and is_quick():
         patch.setattr(engine, "cpu_options", lambda: options | further)
-    patch.setattr(engine, "_program", programs)
+    for name, maker in programs.items():
+        patch.setattr(engine, name, maker)

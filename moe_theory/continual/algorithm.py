@@ -97,7 +97,7 @@ def system(dims: Dims, *, optimizer: Optimizer = optax.sgd, auxiliary: Auxiliary
 
 
 def on_pool(dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd, auxiliary: Auxiliary = balance_cost) -> System:
-    """Algorithm 1 with one explicit pool for all replicates. Reuse the result: each call compiles a new program.
+    """Algorithm 1 with one explicit pool for all replicates. Reuse the result: each call compiles its start anew.
 
     Source: Algorithm 1 of `continual`.
     Raises: InvalidDimsError if the pool's shapes are not those of `dims`.

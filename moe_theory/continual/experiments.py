@@ -505,7 +505,9 @@ def repeats_of(run: Run) -> np.ndarray:
 
 def draws_of(run: Run, count: int, stream: int) -> Float[np.ndarray, "B n"]:
     """Numbers uniform on (-1, 1) that belong to each replicate alone."""
-    return in_blocks(lambda replicates: _draws(root_key(stream), replicates, count), run.replicates).astype(np.float64)
+    root = root_key(stream)
+    draws = in_blocks(lambda places: _draws(root, run.replicates[places], count), len(run.replicates))
+    return draws.astype(np.float64)
 
 
 @functools.partial(jax.jit, static_argnums=2)
@@ -514,18 +516,17 @@ def _draws(root: Key[Array, ""], replicates: Int[Array, " B"], count: int) -> Fl
     return jax.vmap(lambda key: symmetric_uniforms(key, count, np.dtype(np.float32)))(keys)
 
 
-def in_blocks(function: Callable[..., Array], *batches: np.ndarray) -> np.ndarray:
-    """A function of replicates (B, ...), in blocks of one size, so that it is compiled once for all B."""
-    count = len(batches[0])
-    starts = range(0, count, BLOCK_WIDTH)
-    rows = [np.minimum(np.arange(start, start + BLOCK_WIDTH), count - 1) for start in starts]
-    return np.concatenate([np.asarray(function(*(batch[row] for batch in batches))) for row in rows])[:count]
+def in_blocks(function: Callable[[Int[np.ndarray, " W"]], Array], count: int) -> np.ndarray:
+    """What a function makes of all places below `count`, in blocks of one size, so that it is compiled once for all."""
+    places = [np.minimum(first + np.arange(BLOCK_WIDTH), count - 1) for first in range(0, count, BLOCK_WIDTH)]
+    return np.concatenate([np.asarray(function(block)) for block in places])[:count]
 
 
 def noise_sums(run: Run) -> Float[np.ndarray, "B 2 d"]:
     """The sums over the s - 1 noise columns of two feature matrices."""
     shape = (2, ROUTER_DIMS.num_features, ROUTER_DIMS.num_samples - 1)
-    columns = in_blocks(_normals, draws_of(run, math.prod(shape), 5)).astype(np.float64)
+    draws = draws_of(run, math.prod(shape), 5)
+    columns = in_blocks(lambda places: _normals(draws[places]), len(draws)).astype(np.float64)
     return float(run.params.noise_scale) * columns.reshape(-1, *shape).sum(axis=-1)
 
 

@@ -237,7 +237,7 @@ def on_pool(
 ) -> System:
     """Algorithm 1 with one explicit network for all replicates: pool, execution delays and positions of the servers.
 
-    Reuse the result: each call compiles anew.
+    Reuse the result: each call compiles its start anew.
 
     Source: Algorithm 1 of `edge`.
     Raises: as `begin`; InvalidParamsError where execution and transfer may take less than 1 round together, or more

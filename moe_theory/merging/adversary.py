@@ -66,7 +66,8 @@ def one_rule(dims: Dims, selection: str) -> System:
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
         zero, rule = jnp.zeros((), jnp.result_type(float)), jnp.asarray(SELECTIONS[selection], jnp.int32)
-        return State(trees.begin(key, dims, params), rule, zero, rest=zero, round=jnp.zeros((), jnp.int32))
+        tree = trees.begin(key, dims, params)
+        return State(tree, rule, discretization=zero, rest=zero, round=jnp.zeros((), jnp.int32))
 
     return System(init, _slot)
 
@@ -110,4 +111,5 @@ def _slot(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Inf
         cumulative_discretization=total,
         left_out=tree.left_out,
     )
-    return State(tree, state.rule, total, rest=(total - state.discretization) - term, round=state.round + 1), info
+    rest = (total - state.discretization) - term
+    return state._replace(tree=tree, discretization=total, rest=rest, round=state.round + 1), info

@@ -6,13 +6,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from moe_theory.continual.algorithm import State, balance_cost, draw, learn
-from moe_theory.continual.experiments import FEW, ROUTING, at_rounds
+from moe_theory.continual.experiments import FEW, ROUTING, at_rounds, in_blocks
 from moe_theory.continual.params import Params
 from moe_theory.core import gating
 from moe_theory.core.random import root_key
 from moe_theory.verify.statement import identity, statement
-
-BLOCK = 64  # replicates that the compiled function takes at once
 
 LEMMA_4 = statement(
     "lemma-4",
@@ -43,7 +41,9 @@ def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Fl
 def gradient_imbalance(run) -> np.ndarray:
     r"""The task loss's gradients in the gates sum to zero over experts; their sum over their largest entry.
     $$\sum_{m=1}^{M} \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{\text{task}} = \mathbf{0}$$"""
-    blocks = [slice(start, start + BLOCK) for start in range(0, len(run.replicates), BLOCK)]
-    states = [jax.tree.map(lambda leaf: leaf[..., block], run.state) for block in blocks]  # noqa: B023
-    parts = [imbalances(run.replicates[block], state, run.params) for block, state in zip(blocks, states, strict=True)]
-    return np.concatenate([np.asarray(part) for part in parts])
+
+    def of_block(places: Int[np.ndarray, " W"]) -> Array:
+        state = jax.tree.map(lambda leaf: leaf[..., places], run.state)
+        return imbalances(run.replicates[places], state, run.params)
+
+    return in_blocks(of_block, len(run.replicates))
