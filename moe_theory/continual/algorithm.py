@@ -1,6 +1,7 @@
 """Algorithm 1 of the continual-learning paper: routing, minimum-norm experts, gate updates with early termination."""
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,9 +16,10 @@ from moe_theory.core import gating, metrics
 from moe_theory.core.errors import InvalidDimsError
 from moe_theory.core.linear import minimum_norm_change
 from moe_theory.core.metrics import Metrics
-from moe_theory.core.random import symmetric_uniforms
+from moe_theory.core.numerics import rounded_positive
+from moe_theory.core.random import draws
 from moe_theory.core.system import System
-from moe_theory.core.tasks import Arrival, Pool, check_pool, draw_pool, make_arrival, num_arrival_draws, select_row
+from moe_theory.core.tasks import Arrival, Pool, check_pool, draw_pool, make_arrival, select_row
 
 Optimizer = Callable[[Any], optax.GradientTransformation]  # of a traced learning rate
 # What the auxiliary loss adds to the cost of each expert that is chosen: (visits (M,), time (), params) -> (M,).
@@ -171,12 +173,12 @@ def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[A
         >>> arrival.features.shape, perturbation.shape
         ((4, 2), (3,))
     """
-    split = num_arrival_draws(dims.num_features, dims.num_samples)
-    draws = symmetric_uniforms(key, split + dims.max_experts, pool.truths.dtype)
+    shape, dtype = (dims.num_features, dims.num_samples - 1), pool.truths.dtype
+    units, noise = draws(key, 3 + dims.max_experts, math.prod(shape), dtype)
     arrival = make_arrival(
-        draws[:split], pool, dims.num_samples, params.noise_scale, params.min_strength, params.max_strength
+        units[:3], noise.reshape(shape), pool, params.noise_scale, params.min_strength, params.max_strength
     )
-    return arrival, params.perturbation_scale * (draws[split:] + 1) / 2
+    return arrival, rounded_positive(params.perturbation_scale * units[3:])
 
 
 def learn(

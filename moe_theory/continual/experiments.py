@@ -21,7 +21,7 @@ from moe_theory.continual.params import SIGMA_0, Dims, Params
 from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.engine import BLOCK_WIDTH
 from moe_theory.core.linear import ceil_to_rounds
-from moe_theory.core.random import normals, replicate_keys, root_key, symmetric_uniforms
+from moe_theory.core.random import normals, replicate_keys, root_key, uniforms
 from moe_theory.core.system import observe_info
 from moe_theory.core.tasks import Pool, draw_pool
 from moe_theory.runs import Run
@@ -503,17 +503,19 @@ def repeats_of(run: Run) -> np.ndarray:
     return repeats
 
 
-def draws_of(run: Run, count: int, stream: int) -> Float[np.ndarray, "B n"]:
-    """Numbers uniform on (-1, 1) that belong to each replicate alone."""
+Law = Callable[[Key[Array, ""], int, Any], Array]  # `random.uniforms` or `random.normals`
+
+
+def draws_of(run: Run, count: int, stream: int, law: Law = uniforms) -> Float[np.ndarray, "B n"]:
+    """Numbers that belong to each replicate alone, uniform on (0, 1) unless by another law."""
     root = root_key(stream)
-    draws = in_blocks(lambda places: _draws(root, run.replicates[places], count), len(run.replicates))
+    draws = in_blocks(lambda places: _draws(root, run.replicates[places], count, law), len(run.replicates))
     return draws.astype(np.float64)
 
 
-@functools.partial(jax.jit, static_argnums=2)
-def _draws(root: Key[Array, ""], replicates: Int[Array, " B"], count: int) -> Float[Array, "B n"]:
-    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root, replicates)
-    return jax.vmap(lambda key: symmetric_uniforms(key, count, np.dtype(np.float32)))(keys)
+@functools.partial(jax.jit, static_argnums=(2, 3))
+def _draws(root: Key[Array, ""], replicates: Int[Array, " B"], count: int, law: Law) -> Float[Array, "B n"]:
+    return jax.vmap(lambda key: law(key, count, np.dtype(np.float32)))(replicate_keys(root, replicates))
 
 
 def in_blocks(function: Callable[[Int[np.ndarray, " W"]], Array], count: int) -> np.ndarray:
@@ -525,12 +527,8 @@ def in_blocks(function: Callable[[Int[np.ndarray, " W"]], Array], count: int) ->
 def noise_sums(run: Run) -> Float[np.ndarray, "B 2 d"]:
     """The sums over the s - 1 noise columns of two feature matrices."""
     shape = (2, ROUTER_DIMS.num_features, ROUTER_DIMS.num_samples - 1)
-    draws = draws_of(run, math.prod(shape), 5)
-    columns = in_blocks(lambda places: _normals(draws[places]), len(draws)).astype(np.float64)
+    columns = draws_of(run, math.prod(shape), 5, normals)
     return float(run.params.noise_scale) * columns.reshape(-1, *shape).sum(axis=-1)
-
-
-_normals = jax.jit(normals)
 
 
 def gates_of(run: Run) -> Float[np.ndarray, "M d B"]:
@@ -540,7 +538,7 @@ def gates_of(run: Run) -> Float[np.ndarray, "M d B"]:
 def gate_output_pairs(run: Run) -> Float[np.ndarray, "B 2 M"]:
     """Gate outputs of two tasks of one cluster (of one task where there are no clusters), at the gates of round T."""
     params, num_tasks = run.params, ROUTER_DIMS.num_tasks
-    units = (draws_of(run, 3, 6) + 1) / 2
+    units = draws_of(run, 3, 6)
     first = np.minimum((units[:, 0] * num_tasks).astype(int), num_tasks - 1)
     pair = np.stack([first, (first + int(params.num_clusters)) % num_tasks], axis=1)  # task n is in cluster n mod K
     signals = np.moveaxis(run.state.pool.signals, -1, 0).astype(np.float64)[np.arange(len(pair))[:, None], pair]

@@ -183,5 +183,6 @@ _CHEAP = frozenset(
     "add sub mul div rem max min integer_pow square sqrt rsqrt neg abs sign floor ceil round eq ne lt le gt ge and or "
     "not xor is_finite select_n convert_element_type bitcast_convert_type shift_left shift_right_logical "
     "shift_right_arithmetic stop_gradient copy copy_p clamp iota broadcast_in_dim reshape transpose slice squeeze rev "
-    "split concatenate reduce_sum reduce_max reduce_min reduce_and reduce_or reduce_prod optimization_barrier".split()
+    "split concatenate stack reduce_sum reduce_max reduce_min reduce_and reduce_or reduce_prod random_wrap "
+    "random_unwrap".split()
 )

@@ -167,7 +167,7 @@ _STORED: dict[str, Callable[..., Any]] = {
 }
 
 _SAME_AXES = frozenset(
-    "reduce_sum reduce_max reduce_min reduce_and reduce_or reduce_prod cumsum cumprod cummax cummin concatenate "
+    "reduce_sum reduce_max reduce_min reduce_and reduce_or reduce_prod cumsum cumprod cummax cummin concatenate stack "
     "squeeze rev split optimization_barrier".split()
 )
 

@@ -32,6 +32,11 @@ def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
     return jax.lax.bitcast_convert_type(bits ^ zero.astype(words), product.dtype)
 
 
+def rounded_positive(product: jax.Array) -> jax.Array:
+    """`rounded` of a product that is never negative, by its absolute value, which no compiler knows to be itself."""
+    return jnp.abs(product)
+
+
 def stored(arrays: Any) -> Any:
     """`arrays`, each computed once and stored where a compiler would repeat its computation in every use. In the
     engine's programs for a CPU; elsewhere a compiler may do as it likes.

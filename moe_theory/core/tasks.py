@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 
 from moe_theory.core import random
 from moe_theory.core.errors import InvalidDimsError
-from moe_theory.core.numerics import Numbers, Scalar
+from moe_theory.core.numerics import Numbers, Scalar, rounded_positive
 
 
 class Pool(NamedTuple):
@@ -57,8 +57,8 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, scales: Po
     Source: Section 3.1 and Appendix A.2 of `continual`.
     """
     dtype = jnp.result_type(float)
-    draws = random.symmetric_uniforms(key, 3 * num_tasks * num_features, dtype)
-    centres, members, others = random.normals(draws.reshape(3, num_tasks, num_features))
+    shape = (3, num_tasks, num_features)
+    centres, members, others = random.normals(key, math.prod(shape), dtype).reshape(shape)
     truth_scale = jnp.asarray(scales.truth_scale, dtype)
     deviation = jnp.where(jnp.asarray(scales.scale_is_variance, bool), jnp.sqrt(truth_scale), truth_scale)
     num_clusters = jnp.asarray(scales.num_clusters, int)
@@ -80,15 +80,10 @@ def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:
         )
 
 
-def num_arrival_draws(num_features: int, num_samples: int) -> int:
-    """How many random numbers `make_arrival` needs."""
-    return 3 + num_features * num_samples
-
-
 def make_arrival(
-    draws: Float[Array, " n"],
+    units: Float[Array, "3"],
+    normals: Float[Array, "d s-1"],
     pool: Pool,
-    num_samples: int,
     noise_scale: Float[Scalar, ""],
     min_strength: Float[Scalar, ""],
     max_strength: Float[Scalar, ""],
@@ -99,27 +94,27 @@ def make_arrival(
     a traced integer: one-hot products vectorise over a trailing batch axis where a gather would not.
 
     Args:
-        draws: `num_arrival_draws` independent numbers, uniform on (-1, 1), as `random.symmetric_uniforms` gives them.
-    Source: Definition 1 of `continual`. Shapes: features (num_features, num_samples).
+        units: independent numbers, uniform on (0, 1), as `random.uniforms` gives them.
+        normals: independent standard normals, as `random.normals` gives them, for all columns but the signal's.
+    Source: Definition 1 of `continual`. Shapes: features (d, s).
     """
-    num_tasks, num_features = pool.truths.shape
-    units = (draws[:3] + 1) / 2
-    task = uniform_index(units[0], num_tasks)
-    strength = max_strength - (max_strength - min_strength) * units[2]
+    task = uniform_index(units[0], pool.truths.shape[0])
+    strength = max_strength - rounded_positive((max_strength - min_strength) * units[2])
     signal = strength * select_row(pool.signals, task)
-    noise = noise_scale * random.normals(draws[3:].reshape(num_features, num_samples))
-    return Arrival(task=task, features=hide_signal(signal, noise, units[1]))
+    return Arrival(task=task, features=hide_signal(signal, noise_scale * normals, units[1]))
 
 
 def hide_signal(
-    signal: Float[Array, " d"], noise: Float[Array, "d s"], uniform: Float[Array, ""]
+    signal: Float[Array, " d"], noise: Float[Array, "d s-1"], uniform: Float[Array, ""]
 ) -> Float[Array, "d s"]:
-    """The feature matrix: `signal` in a column picked by `uniform` on (0, 1), `noise` in the others.
+    """The feature matrix: `signal` in a column picked by `uniform` on (0, 1), the columns of `noise` around it.
 
     Source: Definition 1 of both `continual` and `edge`.
     """
-    slot = uniform_index(uniform, noise.shape[1])
-    return jnp.where(jnp.arange(noise.shape[1])[None, :] == slot, signal[:, None], noise)
+    before, after = [*noise.T, signal], [signal, *noise.T]
+    slot = uniform_index(uniform, len(before))
+    others = [jnp.where(place < slot, *pair) for place, pair in enumerate(zip(before, after, strict=True))]
+    return jnp.stack([jnp.where(place == slot, signal, other) for place, other in enumerate(others)], axis=1)
 
 
 def select_row(rows: Shaped[Numbers, "N d"], index: Int[Array, ""]) -> Shaped[Array, " d"]:

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core import constraints, gating
 from moe_theory.core.errors import InvalidParamsError
-from moe_theory.core.random import symmetric_uniforms
+from moe_theory.core.random import uniforms
 from moe_theory.core.system import System
 from moe_theory.deep import evaluation, gate, networks, training
 from moe_theory.deep.evaluation import Past, Tables
@@ -295,7 +295,7 @@ def sent(
     Raises: InvalidParamsError for a law of delays that does not give one whole number for each server.
     """
     distance = jnp.sqrt(jnp.sum(jnp.square(positions - place[None]), axis=1))
-    units = (symmetric_uniforms(key, positions.shape[0] + 1, positions.dtype) + 1) / 2
+    units = uniforms(key, positions.shape[0] + 1, positions.dtype)
     trip = Trip(
         uniform=units[1:],
         least=jnp.asarray(params.min_transfer_delay, jnp.int32),

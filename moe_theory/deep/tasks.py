@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, Key, UInt8
 
 from moe_theory.core import random
 from moe_theory.core.errors import InvalidDimsError
-from moe_theory.core.numerics import Numbers, Scalar
+from moe_theory.core.numerics import Numbers, Scalar, rounded_positive
 from moe_theory.core.tasks import select_row, uniform_index
 from moe_theory.deep.datasets import DataSet, Images
 from moe_theory.deep.params import Dims, Params
@@ -61,7 +61,7 @@ def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[A
     """
     sizes = (3, dims.num_samples, dims.num_tests)
     count = sum(sizes) + 2 * dims.max_experts
-    units = (random.symmetric_uniforms(key, count, jnp.result_type(float)) + 1) / 2
+    units = random.uniforms(key, count, jnp.result_type(float))
     three, images, tests, of_experts = jnp.split(units, [sizes[0], sizes[0] + sizes[1], sum(sizes)])
     noise, uniform = of_experts.reshape(dims.max_experts, 2).T
     task = uniform_index(three[0], dims.num_classes)
@@ -70,7 +70,7 @@ def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[A
         images=sample_rows(pool.train, task, images, params.positive_share),
         batches=_batches(jax.random.fold_in(key, 1), dims),
         tests=sample_rows(pool.test, task, tests, params.positive_share),
-        perturbation=params.perturbation_scale * noise,
+        perturbation=rounded_positive(params.perturbation_scale * noise),
         uniform=uniform,
         distance=jnp.zeros_like(noise),
         transfer_delay=jnp.zeros(noise.shape, jnp.int32),

@@ -5,6 +5,7 @@ server holds one task at a time in the paper; several where `Dims.max_capacity` 
 """
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from moe_theory.core import gating, random
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.linear import minimum_norm_change, orthonormal_rows
-from moe_theory.core.numerics import Numbers, rounded
+from moe_theory.core.numerics import Numbers, rounded, rounded_positive
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Pool, check_pool, hide_signal, select_row, uniform_index
 from moe_theory.edge import delays
@@ -386,18 +387,17 @@ def draw(
         ((4, 2), (3,))
     """
     num_features, num_samples, dtype = dims.num_features, dims.num_samples, pool.truths.dtype
-    sizes = (6, num_features, num_features * num_samples)
-    draws = random.symmetric_uniforms(key, sum(sizes) + 3 * dims.max_experts, dtype)
-    few, own, noise = (draws[sum(sizes[:i]) : sum(sizes[: i + 1])] for i in range(3))
-    perturbation, uniform, for_delays = jnp.moveaxis((draws[sum(sizes) :].reshape(dims.max_experts, 3) + 1) / 2, 1, 0)
-    units = (few + 1) / 2
+    numbers, normals = random.draws(key, 6 + 3 * dims.max_experts, num_features * num_samples, dtype)
+    units, of_servers = numbers[:6], numbers[6:].reshape(dims.max_experts, 3)
+    perturbation, uniform, for_delays = jnp.moveaxis(of_servers, 1, 0)
+    vectors = normals.reshape(num_samples, num_features)
 
     task = uniform_index(units[0], dims.num_tasks)
-    truth = select_row(pool.truths, task) + params.cluster_spread * random.normals(own)
+    truth = select_row(pool.truths, task) + params.cluster_spread * vectors[0]
     is_proportional = jnp.asarray(params.signal_law) == PROPORTIONAL
     direction = jnp.where(is_proportional, params.signal_scale * truth, select_row(pool.signals, task))
-    strength = params.max_strength - (params.max_strength - params.min_strength) * units[2]
-    noise = params.noise_scale * random.normals(noise.reshape(num_features, num_samples))
+    strength = params.max_strength - rounded_positive((params.max_strength - params.min_strength) * units[2])
+    noise = params.noise_scale * vectors[1:].T
     distance = jnp.sqrt(jnp.sum(jnp.square(positions - units[None, 3:5]), axis=1))
     trip = Trip(
         uniform=for_delays,
@@ -414,7 +414,7 @@ def draw(
         truth=truth,
         transfer_delay=bounded_delays(transfer, trip, params),
         distance=distance,
-        perturbation=params.perturbation_scale * perturbation,
+        perturbation=rounded_positive(params.perturbation_scale * perturbation),
         uniform=uniform,
     )
 
@@ -429,7 +429,7 @@ def draw_pool(key: Key[Array, ""], dims: Dims, params: Params) -> Pool:
     """
     dtype = jnp.result_type(float)
     shape = (2, dims.num_tasks, dims.num_features)
-    centres, others = random.normals(random.symmetric_uniforms(key, 2 * shape[1] * shape[2], dtype).reshape(shape))
+    centres, others = random.normals(key, math.prod(shape), dtype).reshape(shape)
     scale = jnp.asarray(params.truth_scale, dtype)
     truths = jnp.where(jnp.asarray(params.scale_is_variance, bool), jnp.sqrt(scale), scale) * centres
     bounded = others / jnp.max(jnp.abs(others), axis=1, keepdims=True)
@@ -440,7 +440,7 @@ def draw_pool(key: Key[Array, ""], dims: Dims, params: Params) -> Pool:
 
 def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2"], params: Params, law: Law) -> Array:
     """Draw each server's execution delay d^ex (M,), in rounds; it stays for the whole run."""
-    uniform = (random.symmetric_uniforms(key, dims.max_experts, positions.dtype) + 1) / 2
+    uniform = random.uniforms(key, dims.max_experts, positions.dtype)
     trip = Trip(
         uniform=uniform,
         least=jnp.asarray(params.min_execution_delay, jnp.int32),

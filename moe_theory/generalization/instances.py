@@ -28,7 +28,7 @@ from moe_theory.core import constraints
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.numerics import Numbers, Scalar
-from moe_theory.core.random import normals, symmetric_uniforms
+from moe_theory.core.random import normals, uniforms
 from moe_theory.core.system import System
 from moe_theory.generalization import model
 from moe_theory.generalization.model import Dims, Params
@@ -186,7 +186,7 @@ def coin(dims: Dims) -> System:
     """A class of one function, whose loss is 0 or 1 with probability 1/2 each."""
 
     def instance(key: Key[Array, ""], params: Params) -> Coin:
-        losses = (_fair_labels(jax.random.uniform(key, (dims.max_samples, 2))) + 1) / 2
+        losses = (_fair_labels(*draws(uniforms, key, (dims.max_samples, 2))) + 1) / 2
         is_drawn = jnp.arange(dims.max_samples) < params.num_samples
         means = jnp.sum(losses * is_drawn[:, None], axis=0) / jnp.asarray(params.num_samples, losses.dtype)
         return Coin(risk=means[0], ghost=means[1])
@@ -196,19 +196,19 @@ def coin(dims: Dims) -> System:
 
 def draw_cells(key: Key[Array, ""], count: int) -> tuple[Float[Array, "m 2"], Float[Array, "m 2"]]:
     """Inputs and labels of `cells`, of the sample and of its ghost."""
-    uniforms = jax.random.uniform(key, (count, 4))
-    return uniforms[:, :2], _fair_labels(uniforms[:, 2:])
+    (units,) = draws(uniforms, key, (count, 4))
+    return units[:, :2], _fair_labels(units[:, 2:])
 
 
 def draw_learned(key: Key[Array, ""], count: int) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
     """The coordinate z of inputs that the router of `learned_cells` sees, uniform on [0, 1), and their labels."""
-    uniforms = jax.random.uniform(key, (count, 2))
-    return uniforms[:, 0], _fair_labels(uniforms[:, 1])
+    (units,) = draws(uniforms, key, (count, 2))
+    return units[:, 0], _fair_labels(units[:, 1])
 
 
 def draw_labels(key: Key[Array, ""], count: int) -> Float[Array, " m"]:
     """Fair labels, of `dense`."""
-    return _fair_labels(jax.random.uniform(key, (count,)))
+    return _fair_labels(*draws(uniforms, key, (count,)))
 
 
 def cell_of(inputs: Float[Array, "*shape"], num_experts: Int[Scalar, ""]) -> Int[Array, "*shape"]:
@@ -252,19 +252,16 @@ def linear_router(dims: Dims) -> System:
     Inputs are uniform on the unit sphere, router rows on the sphere of radius W. Each expert points along its own sum:
     sup over |w_j| <= B of (1/m) sum_i sigma_i sum_j a_j(x_i) w_j.x_i is (B/m) sum_j |sum_i sigma_i a_j(x_i) x_i|.
     """
-    shapes = (
-        (dims.max_samples, dims.num_features),
-        (dims.max_experts, dims.num_features),
-        (NUM_SIGNS, dims.max_samples),
-    )
+    shapes = (dims.max_samples, dims.num_features), (dims.max_experts, dims.num_features)
 
     def instance(key: Key[Array, ""], params: Params) -> Capacity:
-        inputs, rows, toss = draws(key, *shapes)
+        inputs, rows = draws(normals, key, *shapes)
+        (toss,) = draws(uniforms, key, (NUM_SIGNS, dims.max_samples))
         features = _on_sphere(inputs)
         is_drawn = (jnp.arange(dims.max_samples) < params.num_samples).astype(features.dtype)
         rows = params.router_norm * _on_sphere(rows)
         gates = model.gates(features @ rows.T, params.num_active, params.num_experts)
-        signs = jnp.where(toss < 0, -1, 1) * is_drawn
+        signs = _fair_labels(toss) * is_drawn
         samples = jnp.asarray(params.num_samples, features.dtype)
         weighted = (gates[:, :, None] * features[:, None, :]).reshape(dims.max_samples, -1)
         sums = (signs @ weighted).reshape(NUM_SIGNS, dims.max_experts, dims.num_features)
@@ -325,11 +322,12 @@ def function_classes(dims: Dims) -> System:
     num_functions = dims.max_experts**2
 
     def instance(key: Key[Array, ""], params: Params) -> Complexities:
-        size, toss, weights, entries = draws(key, (), (dims.max_samples,), (NUM_MIXTURES, num_functions), (2, *shape))
+        size, toss, weights = draws(uniforms, key, (), (dims.max_samples,), (NUM_MIXTURES, num_functions))
+        (entries,) = draws(normals, key, (2, *shape))
         is_drawn = jnp.arange(dims.max_samples) < params.num_samples
-        scale = jnp.exp(LOG_SCALES[0] + (LOG_SCALES[1] - LOG_SCALES[0]) * (size + 1) / 2)
-        values, ghosts = scale * normals(entries) * is_drawn
-        losses = model.ramp_loss(jnp.where(toss < 0, -1, 1), values) * is_drawn
+        scale = jnp.exp(LOG_SCALES[0] + (LOG_SCALES[1] - LOG_SCALES[0]) * size)
+        values, ghosts = scale * entries * is_drawn
+        losses = model.ramp_loss(_fair_labels(toss), values) * is_drawn
         index = jnp.arange(dims.max_experts)
         exists = (index < params.num_experts)[:, None] & (index < params.num_active)
         samples = jnp.asarray(params.num_samples, values.dtype)
@@ -371,11 +369,11 @@ def labelings(dims: Dims) -> System:
     every = np.array(list(itertools.product(range(dims.max_experts), repeat=dims.max_samples)), np.int32)  # (L^n, n)
 
     def instance(key: Key[Array, ""], params: Params) -> Growth:
-        share, places, inputs, routers = draws(key, (), (len(every),), input_shape, router_shape)
+        share, places = draws(uniforms, key, (), (len(every),))
+        inputs, routers = draws(normals, key, input_shape, router_shape)
         is_allowed = jnp.all(every < params.num_experts, axis=1)
-        density = len(every) ** -jnp.abs(share)
-        is_member = (jnp.abs(places) < density) | (np.arange(len(every)) == 0)
-        outputs = jnp.einsum("rld,nd->rnl", normals(routers), normals(inputs))
+        is_member = (places < len(every) ** -share) | (np.arange(len(every)) == 0)
+        outputs = jnp.einsum("rld,nd->rnl", routers, inputs)
         labels = _mask_labels(outputs.reshape(-1, dims.max_experts), params).reshape(NUM_ROUTERS, -1)
         is_mask = jnp.any(jnp.all(labels[:, None, :] == every, axis=2), axis=0)
         return Growth(
@@ -476,10 +474,10 @@ def lone_points(dims: Dims) -> System:
     return one_round(dims, instance, check)
 
 
-def draws(key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
-    """Arrays of these shapes, uniform on (-1, 1), from one call of the generator, which is sooner compiled."""
+def draws(law: Callable[..., Array], key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
+    """Arrays of these shapes, of `random.uniforms` or `normals`, from one call of it, which is sooner compiled."""
     sizes = [math.prod(shape) for shape in shapes]
-    numbers = symmetric_uniforms(key, sum(sizes), jnp.dtype(jnp.result_type(float)))
+    numbers = law(key, sum(sizes), jnp.result_type(float))
     starts = itertools.accumulate(sizes, initial=0)
     return [
         jax.lax.slice_in_dim(numbers, start, start + size).reshape(shape)
@@ -492,9 +490,9 @@ def all_signs(num_samples: int) -> Float[np.ndarray, "2^m m"]:
     return np.array(list(itertools.product((-1.0, 1.0), repeat=num_samples)))
 
 
-def _fair_labels(uniforms: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+def _fair_labels(units: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """-1 or +1, each with probability exactly 1/2: half of the numbers that a uniform takes are below 1/2."""
-    return jnp.where(uniforms < 0.5, -1, 1).astype(uniforms.dtype)
+    return jnp.where(units < 0.5, -1, 1).astype(units.dtype)
 
 
 def _sorted(values: Float[Array, " m"]) -> Float[Array, " m"]:
@@ -519,8 +517,7 @@ def _check_dense(params: Params) -> None:
         )
 
 
-def _on_sphere(uniforms: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    rows = normals(uniforms)
+def _on_sphere(rows: Float[Array, "n d"]) -> Float[Array, "n d"]:
     return rows / _norms(rows)[:, None]
 
 
@@ -529,12 +526,12 @@ def _norms(rows: Float[Array, "*n d"]) -> Float[Array, "*n"]:
 
 
 def _mixtures(
-    uniforms: Float[Array, "n F"], signs: np.ndarray, values: Float[Array, "T k m"], exists: Bool[Array, "T k"]
+    units: Float[Array, "n F"], signs: np.ndarray, values: Float[Array, "T k m"], exists: Bool[Array, "T k"]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """E_sigma of max_f sum_i sigma_i f(x_i) over random mixtures f, and at the best function itself."""
     functions, exists = values.reshape(-1, values.shape[-1]), exists.reshape(-1)
     table = jnp.asarray(signs, values.dtype)
-    weights = jnp.where(exists, -jnp.log1p(-jnp.abs(uniforms)), 0)
+    weights = jnp.where(exists, -jnp.log(units), 0)
     weights = weights / jnp.sum(weights, axis=1, keepdims=True)
     best = jnp.argmax(jnp.where(exists, table @ functions.T, -jnp.inf), axis=1)
     vertices = (best[:, None] == jnp.arange(len(functions))).astype(values.dtype)

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.errors import InvalidParamsError
-from moe_theory.core.numerics import Scalar, stored
-from moe_theory.core.random import normals, symmetric_uniforms
+from moe_theory.core.numerics import Scalar
+from moe_theory.core.random import draws
 
 ROUNDING = 1e-5  # how far from 1 a sum of weights may be
 PROPOSALS = 8  # for each gamma variable
@@ -51,16 +51,15 @@ def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]
     dtype = jnp.result_type(float)
     shape = jnp.asarray(concentration, dtype)
     scale = shape + 2 / 3
-    draws = symmetric_uniforms(key, count * (2 * PROPOSALS + 1), dtype).reshape(count, 2 * PROPOSALS + 1)
-    draws = stored(draws)
-    deviates, uniforms = normals(draws[:, :PROPOSALS]), (1 + draws[:, PROPOSALS:]) / 2
+    units, deviates = draws(key, count * (1 + PROPOSALS), count * PROPOSALS, dtype)
+    units, deviates = units.reshape(count, 1 + PROPOSALS), deviates.reshape(count, PROPOSALS)
     cubes = (1 + deviates / (3 * jnp.sqrt(scale))) ** 3
     logs = jnp.log(jnp.maximum(cubes, jnp.finfo(dtype).tiny))
-    is_accepted = (cubes > 0) & (jnp.log(uniforms[:, 1:]) < deviates**2 / 2 + scale * (1 - cubes + logs))
+    is_accepted = (cubes > 0) & (jnp.log(units[:, 1:]) < deviates**2 / 2 + scale * (1 - cubes + logs))
     chosen = logs[:, -1]
     for proposal in reversed(range(PROPOSALS - 1)):
         chosen = jnp.where(is_accepted[:, proposal], logs[:, proposal], chosen)
-    return jnp.log(scale) + chosen + jnp.log(uniforms[:, 0]) / shape
+    return jnp.log(scale) + chosen + jnp.log(units[:, 0]) / shape
 
 
 def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Bool[Array, " K"]:

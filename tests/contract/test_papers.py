@@ -208,7 +208,7 @@ def test_a_claim_is_added_to_the_page_s_statement_in_one_file(forgotten):
     file = {"__name__": name.removesuffix(".py").replace("/", ".")}
     exec(whole, file)
     exec(end, file)
-    verdicts = mt.verify("continual.remark-model-gap", readings="quick", replicates=128)
+    verdicts = mt.verify("continual.remark-model-gap", readings="quick", replicates=256)
     assert {verdict.claim: verdict.status for verdict in verdicts} == {
         "continual.remark-model-gap.rise": mt.Status.SUPPORTED,
         "continual.remark-model-gap.square": mt.Status.SUPPORTED,

@@ -358,7 +358,19 @@ def test_what_is_larger_than_its_sources_is_not_stored(expand: Callable[..., Any
     assert_parts_are(step, split, spoiled(STATE), STATE)
 
 
-COSTLY = {"random_bits", "random_split", "random_fold_in", "erf_inv", "exp", "log", "log1p", "expm1", "pow", "sort"}
+COSTLY = {
+    "random_bits",
+    "random_split",
+    "random_fold_in",
+    "optimization_barrier",
+    "erf_inv",
+    "exp",
+    "log",
+    "log1p",
+    "expm1",
+    "pow",
+    "sort",
+}
 COSTLY |= {"tanh", "logistic", "sin", "cos", "cumsum", "dot_general", "scan", "while", "cond", "gather", "top_k"}
 
 
@@ -391,12 +403,12 @@ class Real(NamedTuple):
 def real_cases() -> dict[str, Callable[[], Real]]:
     def learning(dims, **changes):
         system, params = continual.system(dims), jax.tree.map(jnp.asarray, continual.Params(**changes))
-        draws = 3 + dims.num_features * dims.num_samples + dims.max_experts  # task, slot, strength; noise; r
+        draws = 3 + dims.num_features * (dims.num_samples - 1) + dims.max_experts  # task, slot, strength; noise; r
         return Real(system, params, draws)
 
     def serving(dims, **changes):
         system, params = edge.system(dims), jax.tree.map(jnp.asarray, edge.Params(**changes))
-        draws = 6 + dims.num_features * (1 + dims.num_samples) + 3 * dims.max_experts
+        draws = 6 + dims.num_features * dims.num_samples + 3 * dims.max_experts
         return Real(system, params, draws)
 
     return {
@@ -423,12 +435,12 @@ def test_a_paper_s_arrivals_do_not_wait_for_its_state(name: str) -> None:
     assert sum(value.size for value in drawn) <= num_draws
     assert num_draws / 2 <= sum(value.size for value in prepared) <= 2 * num_draws + 20
     parts = programs_of(split, state, params)
-    assert operations(parts.draw)["random_bits"] == 1  # a hash a number and nothing more: one call of the generator
-    assert operations(parts.draw)["erf_inv"] >= 1
-    assert not {"random_bits", "erf_inv", "log"} & set(operations(parts.act))
+    made = operations(parts.draw)
+    assert (made["random_unwrap"], made["log"]) == (1, 2 + (name[:4] == "edge"))  # one call of the generator
+    assert not {"optimization_barrier", "random_unwrap", "log"} & set(operations(parts.act))
     assert not COSTLY & set(operations(parts.prepare))
     whole = operations(jax.make_jaxpr(step)(KEY, state, params).jaxpr)
-    for costly in ("random_bits", "erf_inv", "log"):
+    for costly in ("random_unwrap", "optimization_barrier", "log"):
         assert operations(parts.draw)[costly] == whole[costly]
 
 

@@ -121,6 +121,7 @@ def observe_all(state: Any, info: Any) -> Any:
     return state, info
 
 
+@pytest.mark.usefixtures("compiled_to_run")
 def test_a_resumed_and_strided_batch_is_the_undisturbed_one() -> None:
     """Would catch a field missing from the checkpoint, and recording that changes what happens, to the last bit."""
     run = functools.partial(mt.simulate_batch, continual.system(DIMS), ROOT, 4, PARAMS, observe=observe_all)

@@ -12,7 +12,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
-from moe_theory.core.random import symmetric_uniforms
+from moe_theory.core.random import uniforms
 from moe_theory.core.system import check_system
 from moe_theory.deep import edge, tasks, training
 from moe_theory.deep.params import Dims, Params
@@ -55,7 +55,7 @@ def test_execution_delays_are_no_function_of_the_experts_weights():
     key = jax.random.key(9)
     found = jax.jit(lambda key: edge.system(DIMS, corners(), CLASSES).init(key, params).execution_delay)(key)
     for number in range(50):
-        units = (symmetric_uniforms(jax.random.fold_in(key, number), 3, jnp.float32) + 1) / 2
+        units = uniforms(jax.random.fold_in(key, number), 3, jnp.float32)
         assert not np.any(np.abs(np.asarray(units) - np.asarray(found) / 2**20) < 1e-4)
 
 

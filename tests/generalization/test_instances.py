@@ -17,7 +17,7 @@ from scipy import optimize, stats
 
 import moe_theory as mt
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
-from moe_theory.core.random import normals, replicate_keys, root_key, step_key
+from moe_theory.core.random import normals, replicate_keys, root_key, step_key, uniforms
 from moe_theory.core.system import simulate_batch
 from moe_theory.generalization import complexity, experiments, instances
 from moe_theory.generalization.instances import NUM_SIGNS, linear_router
@@ -45,7 +45,7 @@ def round_key(replicate: int) -> Any:
 
 
 draw_cells = jax.jit(instances.draw_cells, static_argnums=1)
-draws = jax.jit(lambda key, shapes: instances.draws(key, *shapes), static_argnums=1)
+draws = jax.jit(lambda law, key, shapes: instances.draws(law, key, *shapes), static_argnums=(0, 2))
 ball_gap = jax.jit(instances.ball_gap)
 class_sizes = jax.jit(instances.class_sizes, static_argnums=(1, 2))
 
@@ -225,17 +225,13 @@ REPLICATES = 3
 ROUTER_DIMS = Dims(max_experts=4, num_features=3, max_samples=6)
 
 
-def drawn(replicate, *shapes):
+def drawn(law, replicate, *shapes):
     """The numbers that a system of one round has drawn in its only round."""
-    return [np.asarray(part, np.float64) for part in draws(round_key(replicate), shapes)]
+    return [np.asarray(part, np.float64) for part in draws(law, round_key(replicate), shapes)]
 
 
 def shown(system, replicates=REPLICATES, **sizes):
     return observed(system, Params(**sizes), replicates)
-
-
-def gaussian(uniforms):
-    return np.asarray(jax.jit(normals)(uniforms.astype(np.float32)), np.float64)
 
 
 def mean_supremum(functions):
@@ -259,11 +255,12 @@ def test_complexities_are_those_of_all_functions_and_signs(experts, active, samp
     dims = Dims(max_experts=3, num_features=1, max_samples=4)
     info = shown(instances.function_classes(dims), num_experts=experts, num_active=active, num_samples=samples)
     for replicate in range(REPLICATES):
-        size, toss, _, entries = drawn(replicate, (), (4,), (instances.NUM_MIXTURES, 9), (2, 3, 3, 4))
+        size, toss = drawn(uniforms, replicate, (), (4,))
+        (entries,) = drawn(normals, replicate, (2, 3, 3, 4))
         low, high = instances.LOG_SCALES
-        both = math.exp(low + (high - low) * (size + 1) / 2) * gaussian(entries)
+        both = math.exp(low + (high - low) * size) * entries
         values, ghosts = both[:, :experts, :active, :samples]
-        labels = [1 if number >= 0 else -1 for number in toss[:samples]]
+        labels = [1 if number >= 0.5 else -1 for number in toss[:samples]]
         losses = np.array(
             [
                 [[min(max((1 - y * f) / 2, 0), 1) for y, f in zip(labels, row, strict=True)] for row in part]
@@ -313,8 +310,7 @@ def test_masks_are_those_of_the_routers_drawn(experts, active):
     dims = Dims(max_experts=3, num_features=2, max_samples=3)
     info = shown(instances.labelings(dims), num_experts=experts, num_active=active, num_samples=3)
     for replicate in range(REPLICATES):
-        shapes = (), (27,), (3, 2), (instances.NUM_ROUTERS, 3, 2)
-        _, _, inputs, routers = (gaussian(part) for part in drawn(replicate, *shapes))
+        inputs, routers = drawn(normals, replicate, (3, 2), (instances.NUM_ROUTERS, 3, 2))
         rows = []
         for router in routers[:, :experts]:
             logits = inputs @ router.T
@@ -348,8 +344,9 @@ def test_capacity_is_the_best_of_every_expert_for_each_sign(experts, active):
     sizes = {"num_experts": experts, "num_active": active, "num_samples": samples, "router_norm": 3.0}
     info = shown(linear_router(ROUTER_DIMS), expert_norm=norm, **sizes)
     for replicate in range(REPLICATES):
-        inputs, rows, toss = drawn(replicate, (6, 3), (4, 3), (NUM_SIGNS, 6))
-        features, router = ([row / math.hypot(*row) for row in gaussian(part)] for part in (inputs, rows))
+        vectors = drawn(normals, replicate, (6, 3), (4, 3))
+        (toss,) = drawn(uniforms, replicate, (NUM_SIGNS, 6))
+        features, router = ([row / math.hypot(*row) for row in part] for part in vectors)
         routed, lone, squares = 0.0, 0.0, 0.0
         gates = []
         for x in features[:samples]:
@@ -359,7 +356,7 @@ def test_capacity_is_the_best_of_every_expert_for_each_sign(experts, active):
             gates.append([math.exp(logits[place]) / total if place in chosen else 0 for place in range(experts)])
             squares += sum(gate**2 for gate in gates[-1]) / samples
         for row in toss:
-            signs = [1 if number >= 0 else -1 for number in row[:samples]]
+            signs = [1 if number >= 0.5 else -1 for number in row[:samples]]
             signed = [sign * x for sign, x in zip(signs, features, strict=False)]
             for expert in range(experts):
                 total = np.sum([gate[expert] * x for gate, x in zip(gates, signed, strict=True)], axis=0)

@@ -19,7 +19,7 @@ from scipy import stats
 
 import moe_theory as mt
 from moe_theory import continual, edge
-from moe_theory.core.random import symmetric_uniforms
+from moe_theory.core import random
 from moe_theory.deep import layers
 from moe_theory.deep import tasks as images
 from moe_theory.deep.datasets import DataSet, Images
@@ -387,9 +387,10 @@ def definition_1(paper: str, parts: Callable[[], Parts], number: str) -> list[Ro
 
 
 ROWS = [
-    Row("core: uniforms", "random.symmetric_uniforms", "uniform on (-1, 1)",
-        lambda: np.asarray(symmetric_uniforms(KEY, 5 * SIZE, jnp.dtype("float32"))).reshape(SIZE, 5),
-        stats.uniform(-1, 2)),
+    Row("core: uniforms", "random.uniforms", "uniform on (0, 1)",
+        lambda: np.asarray(random.uniforms(KEY, 5 * SIZE, jnp.dtype("float32"))).reshape(SIZE, 5), UNIT),
+    Row("core: normals", "random.normals", "standard normal",
+        lambda: np.asarray(random.normals(KEY, 5 * SIZE, jnp.dtype("float32"))).reshape(SIZE, 5), stats.norm()),
     Row("continual: truths", "system.init", "Appendix A.2: d elements by a normal distribution N(0, sigma_0)",
         lambda: flat(continual_draws(APART)[0].truths), stats.norm(0, TRUTH)),
     Row("continual: signals apart", "system.init", "reading `independent-signal`: drawn apart from the truths, times c",

@@ -11,7 +11,6 @@ from moe_theory import System, continual
 from moe_theory.continual import exact
 from moe_theory.continual.experiments import observe_metrics, pools_of
 from moe_theory.core import random
-from moe_theory.core.random import symmetric_uniforms
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verify import Claim, Experiment, Status, session
 from moe_theory.verify.judgement import judge_upper_bound
@@ -27,10 +26,10 @@ def gaussian_system() -> System:
     drawn = continual.system(DIMS)
 
     def step(key, state, params):
-        draws = symmetric_uniforms(key, 1 + DIMS.num_features * DIMS.num_samples, state.experts.dtype)
-        task = ((draws[0] + 1) / 2 * DIMS.num_tasks).astype(int)
-        features = random.normals(draws[1:]).reshape(DIMS.num_features, DIMS.num_samples)
-        return continual.learn(state, continual.Arrival(task, features), draws[:1] * 0, params)
+        units, normals = random.draws(key, 1, DIMS.num_features * DIMS.num_samples, state.experts.dtype)
+        task = (units[0] * DIMS.num_tasks).astype(int)
+        features = normals.reshape(DIMS.num_features, DIMS.num_samples)
+        return continual.learn(state, continual.Arrival(task, features), units * 0, params)
 
     return System(drawn.init, step)
 

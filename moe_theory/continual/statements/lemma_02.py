@@ -36,11 +36,11 @@ def output_pairs(
     In every other pair one expert rises and all others fall; in the rest experts move at random.
     """
     draws = draws_of(run, NUM_PAIRS * (2 * num_experts + 2), 7).reshape(-1, NUM_PAIRS, 2 * num_experts + 2)
-    units = (draws[..., :2] + 1) / 2
-    before = spread * units[..., :1] * draws[..., 2 : 2 + num_experts]
+    units, signed = draws[..., :2], 2 * draws[..., 2:] - 1
+    before = spread * units[..., :1] * signed[..., :num_experts]
     opposed = np.where(np.arange(num_experts) == 0, 1.0, -1.0)
     is_opposed = (np.arange(NUM_PAIRS) % 2 == 0)[:, None]
-    moves = np.where(is_opposed, opposed, draws[..., 2 + num_experts :])
+    moves = np.where(is_opposed, opposed, signed[..., num_experts:])
     return before, before + change * units[..., 1:] * moves
 
 

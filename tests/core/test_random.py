@@ -1,0 +1,114 @@
+"""The numbers of a round against their definition, written again with Python's integers and NumPy's functions."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory.core import random, threefry
+
+# Random123's own answers (kat_vectors): of the counter and the key that are all 0, all 1, and digits of pi.
+DIGITS = [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344, 0xA4093822, 0x299F31D0, 0x082EFA98, 0xEC4E6C89]
+ANSWERS = {
+    (13, 0): "531c7e4f 39491ee5 2c855a92 3d6abf9a",
+    (13, 1): "c4189358 1c9cc83a d5881c67 6a0a89e0",
+    (13, 2): "4aa71d8f 734738c2 431fc6a8 ae6debf1",
+    (20, 0): "9c6ca96a e17eae66 fc10ecd4 5256a7d8",
+    (20, 1): "2a881696 57012287 f6c7446e a16a6732",
+    (20, 2): "59cd1dbb b8879579 86b5d00c ac8b6d84",
+}
+ROTATIONS = [(10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20)]
+draws = jax.jit(random.draws, static_argnums=(1, 2, 3))
+
+
+def hashed(key, counter, rounds=threefry.ROUNDS):
+    """The block of four words, one integer at a time, as the paper's figures have it: words 1 and 3 take turns."""
+    most = 2**32 - 1
+    keys = [*key, key[0] ^ key[1] ^ key[2] ^ key[3] ^ 0x1BD11BDA]
+    words = [(word + part) & most for word, part in zip(counter, key, strict=True)]
+    for number in range(rounds):
+        partners = (1, 3) if number % 2 == 0 else (3, 1)
+        for first, second, distance in zip((0, 2), partners, ROTATIONS[number % 8], strict=True):
+            words[first] = (words[first] + words[second]) & most
+            turned = (words[second] << distance | words[second] >> (32 - distance)) & most
+            words[second] = turned ^ words[first]
+        if number % 4 == 3:
+            turn = number // 4 + 1
+            words = [(word + keys[(turn + place) % 5]) & most for place, word in enumerate(words)]
+            words[3] = (words[3] + turn) & most
+    return words
+
+
+@pytest.mark.parametrize(("rounds", "which"), ANSWERS)
+def test_blocks_are_those_of_random123(rounds, which):
+    """Would catch a wrong rotation, a word that changes place, a key that comes too late."""
+    counter, key = [([0] * 4, [0] * 4), ([2**32 - 1] * 4, [2**32 - 1] * 4), (DIGITS[:4], DIGITS[4:])][which]
+    expected = [int(word, 16) for word in ANSWERS[rounds, which].split()]
+    assert hashed(key, counter, rounds) == expected
+    words = threefry.threefry4x32([np.uint32(word) for word in key], [jnp.uint32(word) for word in counter], rounds)
+    assert [int(word) for word in words] == expected
+
+
+def expected_draws(key, num_uniforms, num_normals, is_double):
+    """What `draws` is said to give."""
+    words = [*map(int, jax.random.key_data(key)), 0, 0]
+    each = 2 if is_double else 1
+
+    def numbers(stream, count, bits):
+        blocks = [hashed(words, [place, stream, 0, 0]) for place in range(-(-each * count // 4))]
+        flat = np.array(blocks, np.int64).reshape(-1, each)[:count] >> (32 - bits)
+        return [sum(int(part) << bits * (each - 1 - i) for i, part in enumerate(row)) for row in flat]
+
+    def midpoints(stream, count, bits):
+        return (np.array(numbers(stream, count, bits), float) + 0.5) / 2.0 ** (each * bits)
+
+    coarse, fine = (26, 26) if is_double else (23, 31)
+    pairs = num_normals + num_normals % 2
+    radial, angular = midpoints(1, pairs, fine)[::2], midpoints(1, pairs, coarse)[1::2]
+    units = midpoints(0, num_uniforms, coarse)
+    radius, angle = np.sqrt(-2 * np.log(radial)), 2 * np.pi * (angular - 0.5)
+    return units, np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).ravel()[:num_normals]
+
+
+@pytest.mark.parametrize("is_double", [False, True])
+@pytest.mark.parametrize(("num_uniforms", "num_normals"), [(13, 50), (1, 3), (6, 0), (0, 2)])
+def test_numbers_are_those_of_the_documented_generator(num_uniforms, num_normals, is_double):
+    """Would catch another order of words, a counter that normals share with uniforms, or a polynomial that is off."""
+    with jax.enable_x64(is_double):
+        key, dtype = mt.root_key(7), np.dtype(np.float64 if is_double else np.float32)
+        found = draws(key, num_uniforms, num_normals, dtype)
+        expected = expected_draws(key, num_uniforms, num_normals, is_double)
+        tolerances = ((0, 0), (1e-13, 1e-13)) if is_double else ((0, 0), (1e-5, 1e-5))
+        for actual, wanted, (absolute, relative) in zip(found, expected, tolerances, strict=True):
+            assert actual.dtype == dtype
+            np.testing.assert_allclose(actual, wanted, rtol=relative, atol=absolute)
+        np.testing.assert_array_equal(random.uniforms(key, num_uniforms, dtype), found[0])
+        np.testing.assert_array_equal(random.normals(key, num_normals, dtype), found[1])
+
+
+@pytest.mark.parametrize("is_double", [False, True])
+def test_a_longer_array_begins_with_the_shorter(is_double):
+    """Would catch draws that padding changes: uniforms that move with the number of normals, or the reverse."""
+    with jax.enable_x64(is_double):
+        dtype = np.dtype(np.float64 if is_double else np.float32)
+        long = draws(mt.root_key(4), 1001, 1003, dtype)
+        for sizes in ((37, 0), (5, 21), (1000, 1002)):
+            for whole, part, size in zip(long, draws(mt.root_key(4), *sizes, dtype), sizes, strict=True):
+                np.testing.assert_array_equal(part, whole[:size])
+
+
+def test_no_number_is_infinite_or_an_end():
+    """Would catch a uniform that is 0 or 1, or a normal of the logarithm of 0: words of zeros and ones make them."""
+    ends = [jnp.zeros(1, jnp.uint32), jnp.full(1, 2**32 - 1, jnp.uint32)]
+    for dtype, each in ((np.float32, 1), (np.float64, 2)):
+        with jax.enable_x64(dtype == np.float64):
+            for end in ends:
+                assert 0 < random._unit([end] * each, dtype)[0] < 1
+                assert 0 < random._unit([end] * each, dtype, is_fine=True)[0] <= 1
+
+
+def test_keys_of_other_generators_are_taken_word_by_word():
+    """Would catch a key of four words of which two are left out."""
+    key = jax.random.wrap_key_data(jnp.arange(1, 5, dtype=jnp.uint32), impl="rbg")
+    assert hashed([1, 2, 3, 4], [0, 0, 0, 0])[0] >> 9 == float(random.uniforms(key, 1, np.dtype("f4"))[0]) * 2**23 - 0.5

@@ -1,0 +1,151 @@
+"""The generator itself: its words, in the orders in which they are used, by tests of the NIST's battery SP 800-22 and
+Marsaglia's birthday spacings. Keys are fixed, so that a run repeats; a true generator fails with probability below
+LEVEL each. `benchmarks/generator.py` gives the same words, without end, to a longer battery.
+
+Source: L. Bassham et al., A statistical test suite for random and pseudorandom number generators, NIST, 2010.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import moe_theory as mt
+from moe_theory.core import threefry
+from moe_theory.core.random import replicate_keys, step_key
+
+LEVEL = 1e-7
+BLOCKS = 2**18  # of four words
+STREAM = jnp.uint32(1)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def blocks(order: str, rounds: int):
+    """(BLOCKS, 4) words."""
+    root, count = mt.root_key(31), jnp.arange(BLOCKS, dtype=jnp.uint32)
+    if order == "numbers of a round":
+        keys, places = jnp.broadcast_to(jax.random.key_data(root), (BLOCKS, 2)), count
+    elif order == "rounds of a replicate":
+        keys, places = jax.random.key_data(jax.vmap(step_key, in_axes=(None, 0))(root, count)), 0 * count
+    else:
+        keys = jax.vmap(step_key, in_axes=(0, None))(replicate_keys(root, count), 1)
+        keys, places = jax.random.key_data(keys), 0 * count
+    zero = jnp.zeros(BLOCKS, jnp.uint32)
+    return jnp.stack(
+        threefry.threefry4x32([keys[:, 0], keys[:, 1], zero, zero], [places, zero + STREAM, zero, zero], rounds), axis=1
+    )
+
+
+def words_of(order: str, rounds: int = threefry.ROUNDS) -> np.ndarray:
+    return np.asarray(blocks(order, rounds))
+
+
+def bits_of(words: np.ndarray) -> np.ndarray:
+    return np.unpackbits(words.ravel().astype(">u4").view(np.uint8)).astype(np.int8)
+
+
+def frequency(words):
+    """As many ones as zeros: of all bits, and of each place of a word."""
+    bits = bits_of(words).reshape(-1, 32)
+    scores = np.append((2.0 * bits.mean(axis=0) - 1) * np.sqrt(len(bits)), (2.0 * bits.mean() - 1) * np.sqrt(bits.size))
+    return 33 * special.erfc(np.abs(scores) / np.sqrt(2)).min()
+
+
+def block_frequency(words, size=128):
+    """As many in every block."""
+    shares = bits_of(words).reshape(-1, size).mean(axis=1)
+    return stats.chi2.sf(4 * size * np.sum((shares - 0.5) ** 2), len(shares))
+
+
+def runs(words):
+    """As many changes from bit to bit as stays."""
+    bits = bits_of(words)
+    share, count = bits.mean(), len(bits)
+    changes = 1 + np.count_nonzero(np.diff(bits))
+    expected = 2 * count * share * (1 - share)
+    return special.erfc(abs(changes - expected) / (2 * np.sqrt(2 * count) * share * (1 - share)))
+
+
+def cumulative_sums(words):
+    """A walk of the bits that stays within what chance allows; the tail alone, by the reflection principle."""
+    walk = np.cumsum(2 * bits_of(words).astype(np.int64) - 1)
+    return min(1.0, 4 * stats.norm.sf(np.abs(walk).max() / np.sqrt(len(walk))))
+
+
+def spectral(words, size=2**20):
+    """No period: as many peaks of the transform of bits above the 95 % line as chance gives."""
+    peaks = np.abs(np.fft.rfft(2.0 * bits_of(words)[:size] - 1))[: size // 2]
+    found = np.count_nonzero(peaks < np.sqrt(size * np.log(20)))
+    return special.erfc(abs(found - 0.95 * size / 2) / np.sqrt(0.95 * 0.05 * size / 4) / np.sqrt(2))
+
+
+def rank(words):
+    """Ranks of 32 x 32 matrices of bits over the field of two elements."""
+    matrices = words.reshape(-1, 32)[: 2**13].copy()
+    every, ranks = np.arange(len(matrices)), np.zeros(len(matrices), int)
+    for bit in range(32):
+        mask = np.uint32(1 << bit)
+        rows = (matrices & mask != 0) & (np.arange(32) >= ranks[:, None])
+        has = rows.any(axis=1)
+        pivot = np.where(has, rows.argmax(axis=1), 0)
+        top = np.minimum(ranks, 31)
+        pivots, tops = matrices[every, pivot], matrices[every, top]
+        matrices[every, pivot] = np.where(has, tops, pivots)
+        matrices[every, top] = np.where(has, pivots, tops)
+        below = (matrices & mask != 0) & (np.arange(32) > top[:, None]) & has[:, None]
+        matrices ^= np.where(below, matrices[every, top][:, None], 0).astype(np.uint32)
+        ranks += has
+    expected = np.array([0.2888, 0.5776, 0.1336]) * len(ranks)
+    found = [np.sum(ranks == 32), np.sum(ranks == 31), np.sum(ranks < 31)]
+    return stats.chisquare(found, expected).pvalue
+
+
+def serial(words):
+    """Pairs of neighbouring words by their first eight bits, at each distance up to a block; and halves of a word."""
+    first = (words.ravel() >> 24).astype(np.int64)
+    tables = [first[:-lag] * 256 + first[lag:] for lag in (1, 2, 3, 4)]
+    tables += [(words.ravel() & 0xFFFF).astype(np.int64), (words.ravel() >> 16).astype(np.int64)]
+    return len(tables) * min(stats.chisquare(np.bincount(table, minlength=2**16)).pvalue for table in tables)
+
+
+def birthday_spacings(words, birthdays=2**9, bits=24):
+    """Equal spacings between 512 days of a year of 2^24, over many years: Poisson with mean 2, m^3 / 4n."""
+    days = np.sort((words.ravel() >> (32 - bits)).astype(np.int64).reshape(-1, birthdays), axis=1)
+    spacings = np.sort(np.diff(days, axis=1), axis=1)
+    equal = np.sum(np.diff(spacings, axis=1) == 0, axis=1)
+    mean = birthdays**3 / 2 ** (bits + 2)
+    expected = np.array([*stats.poisson.pmf(range(6), mean), stats.poisson.sf(5, mean)]) * len(equal)
+    found = np.bincount(np.minimum(equal, 6), minlength=7)
+    return stats.chisquare(found, expected).pvalue
+
+
+BATTERY = (frequency, block_frequency, runs, cumulative_sums, spectral, rank, serial, birthday_spacings)
+ORDERS = ("numbers of a round", "rounds of a replicate", "replicates")
+
+
+@pytest.mark.parametrize("test", BATTERY, ids=lambda test: test.__name__)
+@pytest.mark.parametrize("order", ORDERS)
+def test_words_pass(order, test):
+    """Would catch a generator that is not one, or keys and counters that lie too near one another for it."""
+    assert test(words_of(order)) > LEVEL
+
+
+def weak_words(name):
+    place = np.arange(4 * BLOCKS, dtype=np.uint64)
+    if name == "few rounds":
+        return words_of(ORDERS[0], 4)
+    if name == "one word again":
+        return words_of(ORDERS[0])[:, [0, 1, 2, 0]]
+    if name == "a biased bit":
+        return words_of(ORDERS[0]) | np.uint32(1 << 20) * (place.reshape(-1, 4) % 64 == 0).astype(np.uint32)
+    state = place * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+    return (state >> np.uint64(8)).astype(np.uint32).reshape(-1, 4)  # a lattice
+
+
+@pytest.mark.parametrize("name", ["few rounds", "one word again", "a biased bit", "a lattice"])
+def test_weak_words_do_not(name):
+    """Would catch a battery that nothing fails."""
+    assert min(test(weak_words(name)) for test in BATTERY) < LEVEL
