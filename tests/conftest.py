@@ -35,7 +35,7 @@ QUICKLY = (
 TO_RUN = {"xla_backend_optimization_level": 1}
 FOR_USERS = {
     "xla_cpu_use_fusion_emitters": True,
-    "xla_backend_optimization_level": 3,
+    "xla_backend_optimization_level": 2,
     "xla_cpu_parallel_codegen_split_count": 32,
 }
 

@@ -19,9 +19,10 @@ from jax.extend import core as jex_core
 from moe_theory.core import threefry
 from moe_theory.core.numerics import stored
 
-# Sums of up to so many terms are written as chains of additions, which run along the batch a whole register at a time
-# and join the operations around them; XLA's own reductions do neither.
+# Sums are written as chains of additions, which run along the batch a whole register at a time and join the operations
+# around them; XLA's own reductions do neither. Of more terms than a chain has, parts are added first.
 LONGEST_CHAIN = 16
+MOST_TERMS = LONGEST_CHAIN**2  # along an axis
 
 
 class _Value(NamedTuple):
@@ -130,19 +131,29 @@ def _is_stored(equation: Any, operands: list[_Value]) -> bool:
     if name in ("random_bits", "random_fold_in"):
         is_single = all(atom.aval.shape == () for atom in equation.invars)
         return is_single and operands[0].is_batched and threefry.is_served(operands[0].array)
-    return name in _STORED and 0 < _num_terms(equation) <= LONGEST_CHAIN
+    is_chain = name in _STORED and all(0 < size <= MOST_TERMS for size in _sizes(equation))
+    return is_chain and equation.invars[0].aval.dtype not in _NARROW
 
 
-def _num_terms(equation: Any) -> int:
-    return math.prod(equation.invars[0].aval.shape[axis] for axis in equation.params["axes"])
+def _sizes(equation: Any) -> list[int]:
+    """Of the axes of a reduction."""
+    return [equation.invars[0].aval.shape[axis] for axis in equation.params["axes"]]
 
 
 def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any:
-    """A reduction, term by term in their order; one of single terms is not worth storing."""
+    """A reduction, axis by axis; one of single terms is not worth storing."""
     for axis in sorted(equation.params["axes"], reverse=True):
-        terms = [lax.index_in_dim(array, index, axis, keepdims=False) for index in range(array.shape[axis])]
-        array = functools.reduce(combine, terms)
-    return array if _num_terms(equation) == 1 else stored(array)
+        parts, size = [array], array.shape[axis]
+        if size > LONGEST_CHAIN:
+            width = math.isqrt(size)
+            parts = [
+                lax.slice_in_dim(array, start, min(start + width, size), axis=axis) for start in range(0, size, width)
+            ]
+            whole = size // width
+            parts = [stored(functools.reduce(combine, parts[:whole])), *parts[whole:]]
+        terms = [lax.index_in_dim(part, i, axis, keepdims=False) for part in parts for i in range(part.shape[axis])]
+        array = terms[0] if size == 1 else stored(functools.reduce(combine, terms))
+    return array
 
 
 _CALLS = frozenset({"jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call"})
@@ -153,6 +164,8 @@ _ELEMENTWISE = frozenset(
     "convert_element_type shift_left shift_right_logical shift_right_arithmetic stop_gradient copy copy_p "
     "clamp nextafter reduce_precision".split()
 )
+
+_NARROW = (jax.numpy.float16, jax.numpy.bfloat16)  # XLA adds these in float32
 
 _STORED: dict[str, Callable[..., Any]] = {
     "random_bits": lambda equation, keys: stored(

@@ -550,7 +550,7 @@ def _complete(state: State, is_done: Bool[Array, " S"], dims: Dims | None) -> _C
 
 def _complete_one_each(state: State, completion: _Completion, is_done: Bool[Array, " S"]) -> _Completion:
     """Complete at most one task a server."""
-    at_server = _one_hot(state.pending_server, is_done, completion.experts.shape[0])
+    at_server = _one_hot(state.pending_server, is_done, len(state.experts))
     change = jnp.where(is_done[:, None], state.pending_change, 0)
     is_stale = completion.is_stale
     if state.refit is not None:
@@ -561,7 +561,9 @@ def _complete_one_each(state: State, completion: _Completion, is_done: Bool[Arra
         change = jnp.where(is_stale[:, None], refitted, change)
         changed = jnp.any(at_server, axis=0)
         is_stale = is_stale | jnp.any(changed[None, :] & _one_hot(state.pending_server, True, len(changed)), axis=1)
-    move = jnp.sum(jnp.where(at_server[:, :, None], change[:, None, :], 0), axis=0)
+    move = change
+    if not (state.refit is None and _has_own_slots(state, None)):
+        move = jnp.sum(jnp.where(at_server[:, :, None], change[:, None, :], 0), axis=0)
     # Rounded apart from the sums they go into, or unused slots would change last bits.
     zero = jnp.minimum(state.round, 0)
     drift = rounded(state.visits.astype(move.dtype)[:, None] * move, zero)
@@ -614,7 +616,7 @@ def _route(
     wait = jnp.where(is_routed, jnp.maximum(free_from - time, 0), 0)
     until = time + wait + delay
     is_misrouted = is_routed & (_specialty(state, select_row(state.gates, server)) != arrival.task)
-    after = _fill_slot(state, arrival, server, mask, until)
+    after = _fill_slot(state, arrival, server, mask, until, dims)
     slot = (after.pending_server != FREE) & (state.pending_server == FREE)
     slopes = gating.gate_slopes(probabilities, mask.astype(outputs.dtype))
     after = after._replace(
@@ -660,10 +662,20 @@ def _route_queue(
 
 
 def _fill_slot(
-    state: State, arrival: Arrival, server: Int[Array, ""], mask: Bool[Array, " M"], until: Int[Array, ""]
+    state: State,
+    arrival: Arrival,
+    server: Int[Array, ""],
+    mask: Bool[Array, " M"],
+    until: Int[Array, ""],
+    dims: Dims | None,
 ) -> State:
-    """Put the task into the first free slot and count it among its server's; nothing where `mask` is empty."""
-    _, slot = gating.best_expert(jnp.zeros(state.pending_server.shape), state.pending_server == FREE)
+    """Put the task into the first free slot, of its server where each has its own, and count it among its server's;
+    nothing where `mask` is empty.
+    """
+    is_free = state.pending_server == FREE
+    if _has_own_slots(state, dims):
+        is_free = is_free & jnp.repeat(mask, _slots_per_server(dims))
+    _, slot = gating.best_expert(jnp.zeros(is_free.shape), is_free)
     slot = slot & jnp.any(mask)
     model = jnp.sum(jnp.where(mask[:, None], state.experts, 0), axis=0)
     missing = arrival.truth - model
@@ -724,6 +736,11 @@ def _rank_at_server(state: State, counts: Bool[Array, " S"], backwards: bool = F
 def _one_hot(servers: Int[Array, " S"], counts: Bool[Array, " S"] | bool, max_experts: int) -> Bool[Array, "S M"]:
     """Which server each slot's task is at; none for a free slot or one that does not count."""
     return (servers[:, None] == jnp.arange(max_experts)[None, :]) & jnp.asarray(counts)[..., None]
+
+
+def _has_own_slots(state: State, dims: Dims | None) -> bool:
+    """Whether there are slots for all tasks that all servers hold: those of the first server, of the second, ..."""
+    return state.pending_server.shape[0] == len(state.experts) * _slots_per_server(dims)
 
 
 def _slots_per_server(dims: Dims | None) -> int:
