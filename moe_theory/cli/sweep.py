@@ -138,7 +138,10 @@ def _set_cpu_devices(number: int | None) -> None:
     """Let JAX see so many devices where they are a CPU's; without effect once JAX has started."""
     import jax
 
-    if number is not None and number > 0:
+    from moe_theory.runs.workers import check_devices
+
+    if number is not None:
+        check_devices(number)
         with contextlib.suppress(RuntimeError):
             jax.config.update("jax_num_cpu_devices", number)
 

@@ -136,7 +136,8 @@ def _list(request: "Request", replicates: int | None, as_json: bool) -> None:
 
 def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
     from moe_theory.report import pages, panels, verdicts
-    from moe_theory.report.verdicts import closing_lines
+    from moe_theory.report.sweeps import damaged_lines
+    from moe_theory.report.verdicts import closing_lines, samples_line
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
@@ -175,7 +176,8 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
         click.echo(pages.to_json(report), nl=False)
         return
     console.print(verdicts.live_table(report.verdicts, console.width))
-    print_lines(console, *closing_lines(report), f"numbers: {numbers}", f"report: {page}")
+    kept = [*damaged_lines(archive.damaged), samples_line(archive.written, archive.found)]
+    print_lines(console, *closing_lines(report), *kept, f"numbers: {numbers}", f"report: {page}")
 
 
 def _self_test(seed: int, out: Path, as_json: bool) -> None:

@@ -87,7 +87,11 @@ def draws(
 
     Normals come in pairs, by Box and Muller's transform of two uniforms. None is beyond 6.7 in float32, which one of
     10^11 would be, or 8.6 in float64, one of 10^17.
+
+    Raises: TypeError for a `dtype` other than float32 and float64.
     """
+    if dtype not in (jnp.float32, jnp.float64):
+        raise TypeError(f"numbers of type {jnp.dtype(dtype)} are not drawn: ask for float32 or float64.")
     each = jnp.dtype(dtype).itemsize // 4  # words a number
     rows = [-(-each * count // 4) for count in (num_uniforms, num_normals + num_normals % 2)]
     place, stream = (

@@ -82,7 +82,7 @@ class State(NamedTuple):
     residuals: Float[Array, "M p"]  # sum over a server's tasks i of w^(m) - w_i
     squared_error: Float[Array, ""]  # sum over all routed tasks i of |w^(m_i) - w_i|^2
     round: Int[Array, ""]  # rounds done, t
-    pending_server: Int[Array, " S"]  # m_i, or `FREE`
+    pending_server: Int[Array, " S"]  # m_i, or `FREE`; where there are slots for all, those of server 0 come first
     pending_task: Int[Array, " S"]  # kind n_i
     pending_serial: Int[Array, " S"]  # how many tasks were routed before
     pending_until: Int[Array, " S"]  # the round at whose start the task is done
@@ -807,6 +807,13 @@ def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | No
             found = np.shape(getattr(arrival, name))
             raise InvalidDimsError(f"{name} of shape {found} must be {shape}. Change the arrival's {name}.")
     num_slots = state.pending_server.shape[0]
+    if _has_own_slots(state, dims) and is_known(state.pending_server):
+        owners = np.arange(num_slots) // _slots_per_server(dims)
+        if np.any((np.asarray(state.pending_server) != FREE) & (np.asarray(state.pending_server) != owners)):
+            raise InvalidParamsError(
+                "pending_server names servers out of place: a state with slots for all tasks of all servers has those "
+                "of server 0 first. States of earlier versions cannot go on: begin anew."
+            )
     longest = num_slots if dims is None and num_slots < max_experts else fitting.max_delay
     _check_delays("transfer_delay", arrival.transfer_delay, (max_experts,), longest)
     _check_totals(arrival.transfer_delay, state.execution_delay, params, longest)

@@ -386,15 +386,18 @@ def estimate_table(costs: Estimate) -> Table:
 
 
 def closing_lines(counts: ChunkCounts) -> list[str]:
-    lines = [
-        f"damaged, computed again: {name}.npz: {reason}" for name, reason in list(counts.damaged.items())[:MOST_DAMAGED]
-    ]
-    if len(counts.damaged) > MOST_DAMAGED:
-        lines.append(f"and {len(counts.damaged) - MOST_DAMAGED} more damaged chunks, computed again")
     facts = [f"{counts.computed:,} computed", f"{counts.present:,} were there"]
     if counts.elsewhere:
         facts.append(f"{counts.elsewhere:,} computed by other processes")
-    return [*lines, f"{counts.num_chunks:,} chunks: {', '.join(facts)}"]
+    return [*damaged_lines(counts.damaged), f"{counts.num_chunks:,} chunks: {', '.join(facts)}"]
+
+
+def damaged_lines(damaged: Mapping[str, str]) -> list[str]:
+    """What is wrong with kept files, by their names."""
+    lines = [f"damaged, computed again: {name}.npz: {reason}" for name, reason in list(damaged.items())[:MOST_DAMAGED]]
+    if len(damaged) > MOST_DAMAGED:
+        lines.append(f"and {len(damaged) - MOST_DAMAGED} more damaged files, computed again")
+    return lines
 
 
 def _seconds(seconds: float) -> str:

@@ -1,6 +1,6 @@
 """Statements, claims and verdicts in a terminal: tables, what a verification says at its end, and why."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from rich.table import Table
 from rich.text import Text
@@ -126,6 +126,11 @@ def closing_lines(report: Report) -> list[str]:
         "why a statement fails: moe-theory why STATEMENT" if false else "",
     ]
     return [line for line in lines if line]
+
+
+def samples_line(computed: Set[str], found: Set[str]) -> str:
+    """Of how many claims under a reading samples were computed, and of how many those that were kept were enough."""
+    return f"samples: {len(computed):,} computed, {len(found - computed):,} were there"
 
 
 def _false_line(known: Judged, verdicts: Sequence[Verdict]) -> str:

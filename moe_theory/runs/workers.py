@@ -19,6 +19,8 @@ from moe_theory.runs.provenance import is_x64
 
 UNKNOWN_WORKERS = 64  # of an executor that does not say; it queues what it has no worker for
 
+MOST_PER_CORE = 8  # devices that may be asked for
+
 
 class WorkerPool(Protocol):
     """Workers, and how to reconnect when they are lost."""
@@ -133,6 +135,16 @@ def num_device_workers() -> int:
     return available_cores() if len(devices) == 1 and devices[0].platform == "cpu" else len(devices)
 
 
+def check_devices(number: int) -> None:
+    """Refuse what no machine has: each is a thread, and of a CPU a device of its own. Raises: InvalidRunError."""
+    most = MOST_PER_CORE * available_cores()
+    if not 1 <= number <= most:
+        raise InvalidRunError(
+            f"devices={number} must be at least 1, and at most {most}, {MOST_PER_CORE} for each core here: more would "
+            "only wait. Change devices."
+        )
+
+
 def device_executor(num_workers: int | None = None) -> DeviceExecutor:
     """The executor with so many threads that all work of this process shares."""
     return _device_executor(num_workers or num_device_workers())
@@ -148,8 +160,8 @@ class DevicePool:
     grace = None  # a thread cannot be stopped
 
     def __init__(self, num_workers: int | None = None) -> None:
-        if num_workers is not None and num_workers < 1:
-            raise InvalidRunError(f"devices={num_workers} must be at least 1. Raise devices.")
+        if num_workers is not None:
+            check_devices(num_workers)
         self.num_workers = self.num_local = num_workers or num_device_workers()
         platform = jax.local_devices()[0].platform
         self.description = f"{self.num_workers} {platform} worker{'s' if self.num_workers > 1 else ''}"

@@ -22,9 +22,9 @@ from typing import Any
 
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError, MoeTheoryError
 
-FIRST_PATIENCE = 30.0  # seconds in which a scheduler must answer at first: its address may be mistyped
+FIRST_PATIENCE = 6.0  # seconds in which a scheduler must answer at first: its address may be mistyped
 PATIENCE = 120.0  # seconds in which a lost scheduler must answer again
-ATTEMPT = 10.0  # seconds of one attempt to connect
+ATTEMPT = 5.0  # seconds of one attempt to connect
 EMPTY = 10.0  # seconds without workers before a warning
 CLOSING = 3.0  # seconds that closing anything may take
 
@@ -112,10 +112,12 @@ class DaskPool:
             )
         deadline = time.monotonic() + patience
         while True:
-            left = deadline - time.monotonic()
+            timeout = max(1.0, min(deadline - time.monotonic(), ATTEMPT))
             try:
-                return Client(self._scheduler(), timeout=max(1.0, min(left, ATTEMPT)), set_as_default=False)
-            except (OSError, ValueError, KeyError) as failure:
+                address = self._scheduler()
+                asyncio.run(_greet(address, timeout))
+                return Client(address, timeout=timeout, set_as_default=False)
+            except (OSError, ValueError) as failure:
                 if time.monotonic() >= deadline:
                     raise ExecutorLostError(
                         f"no Dask scheduler answers at {self._address} ({failure}): start one (dask scheduler), or "
@@ -129,7 +131,10 @@ class DaskPool:
         """The scheduler's address; one in a file may have changed."""
         if not self._address.startswith("file:"):
             return self._address
-        return json.loads(Path(self._address.removeprefix("file:")).read_text())["address"]
+        found = json.loads(Path(self._address.removeprefix("file:")).read_text())
+        if not isinstance(found, dict) or not isinstance(found.get("address"), str):
+            raise ValueError("the file names no address")
+        return found["address"]
 
     def _count(self) -> int:
         """Threads of all workers; logs a warning once there have been none for a while."""
@@ -153,6 +158,19 @@ class DaskPool:
             with contextlib.suppress(Exception):
                 client.close(timeout=CLOSING)
         self._silence.close()
+
+
+async def _greet(address: str, timeout: float) -> None:
+    """Raise OSError unless a Dask process answers in time: a client would wait for one that says nothing for ever."""
+    from distributed import Security
+    from distributed.comm.core import connect
+
+    arguments = Security().get_connection_args("client")
+    try:
+        comm = await asyncio.wait_for(connect(address, timeout, **arguments), timeout)
+    except TimeoutError:
+        raise OSError(f"no answer within {timeout:.0f} s") from None
+    await comm.close()
 
 
 class _LocalPool(DaskPool):

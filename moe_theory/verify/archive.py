@@ -41,6 +41,9 @@ class Archive:
     def __init__(self, folder: Path) -> None:
         """Raises: InvalidRunError for a folder of an earlier version."""
         self.store, self._keys = Store(folder, "make room or name another --out"), Keys()
+        self.found: set[str] = set()  # entries that were there when they were asked for
+        self.written: set[str] = set()  # entries computed since, or added to
+        self.damaged: dict[str, str] = {}  # why entries that were there count for nothing
         self.store.remove_leftovers()
         if any(not _CURRENT.search(path.name) for path in folder.glob("*.npz")):
             raise InvalidRunError(
@@ -55,12 +58,17 @@ class Archive:
         readings `also` too.
         """
         key = self._keys.of(claim, reading, seed)
+        name = _name(claim, reading, key)
         try:
-            kept = self.store.read(_name(claim, reading, key), {"key": key})
-        except (MissingChunkError, DamagedChunkError):
+            kept = self.store.read(name, {"key": key})
+        except MissingChunkError:
+            return None
+        except DamagedChunkError as failure:
+            self.damaged[name] = failure.reason
             return None
         if not {*also} <= {*kept["also"].tolist()}:
             return None
+        self.found.add(name)
         count = int(kept["count"])
         parts = {
             name: np.ascontiguousarray(np.broadcast_to(kept[name], (count, kept[name].shape[1])))
@@ -89,6 +97,7 @@ class Archive:
         contents |= {"count": np.int64(samples.num_replicates), "labels": np.array(labels, str)}
         contents["also"] = np.array(also, str)
         self.store.write(name, pack({"key": key}, contents))
+        self.written.add(name)
         for path in self.store.folder.glob(f"{glob.escape(label)}-*.npz"):
             if _CURRENT.sub("", path.name) == label and path != self.store.path(name):
                 path.unlink(missing_ok=True)

@@ -111,17 +111,30 @@ def test_verify_writes_its_report_and_ends_with_its_path(ran, tmp_path):
 
 
 def test_verify_resumes_from_its_samples_unless_told_not_to(ran, tmp_path, monkeypatch):
-    ran(*VERIFY, "--out", tmp_path)
+    assert "samples: 1 computed, 0 were there" in ran(*VERIFY, "--out", tmp_path).out
     first = (tmp_path / "verdicts.json").read_text()
     calls = []
     running_cells = evidence.RunningCells
     monkeypatch.setattr(evidence, "RunningCells", lambda *given: calls.append(1) or running_cells(*given))
-    ran(*VERIFY, "--out", tmp_path)
+    assert "samples: 0 computed, 1 were there" in ran(*VERIFY, "--out", tmp_path).out
     assert not calls
     again, before = json.loads((tmp_path / "verdicts.json").read_text()), json.loads(first)
     assert again["verdicts"] == before["verdicts"]
     ran(*VERIFY, "--out", tmp_path, "--fresh")
     assert calls
+
+
+def test_damaged_samples_are_told_and_taken_again(ran, tmp_path):
+    """Would catch a file that was flipped or cut and counts for something, or for nothing without a word."""
+    ran(*VERIFY, "--out", tmp_path)
+    (file,) = (tmp_path / "samples").glob("*.npz")
+    whole = file.read_bytes()
+    for damaged in (whole[:-1], whole[:400] + bytes([whole[400] ^ 1]) + whole[401:]):
+        file.write_bytes(damaged)
+        printed = " ".join(ran(*VERIFY, "--out", tmp_path).out.split())
+        assert f"damaged, computed again: {file.name}: " in printed
+        assert "samples: 1 computed, 0 were there" in printed
+        assert file.read_bytes() == whole
 
 
 def test_it_ends_with_statuses_what_is_false_and_how_to_repeat_it(ran, tmp_path):

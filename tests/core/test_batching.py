@@ -18,7 +18,7 @@ from jax.extend import core as jex_core
 
 from moe_theory import continual
 from moe_theory.core import batching, engine
-from moe_theory.core.batching import LONGEST_CHAIN, one_replicate, trailing_vmap
+from moe_theory.core.batching import LONGEST_CHAIN, MOST_TERMS, one_replicate, trailing_vmap
 
 SIZES = (3, 5)  # of the batch; the arrays' axes have 3 and 2
 TOLERANCE = 1e-5  # of results near 1 in float32: the two programs may round differently
@@ -221,10 +221,10 @@ def outputs() -> list[Case]:
 
 
 def reductions() -> list[Case]:
-    """Reductions on both sides of the longest chain, over several axes and over none, of every kind of number."""
+    """Reductions on both sides of one chain and of chains of chains, over several axes and over none, of every kind of
+    number."""
     cases = []
-    longest = LONGEST_CHAIN
-    for terms in (1, 2, longest, longest + 1):
+    for terms in (1, 2, LONGEST_CHAIN, LONGEST_CHAIN + 1, 53, MOST_TERMS, MOST_TERMS + 1):
         for dtype in (np.float32, np.int32, np.int8, np.uint16, jnp.bfloat16):
             cases.append(Case(f"all-of-{terms}-{np.dtype(dtype)}", reduce_all, ((terms, 2),), dtype=dtype))
         cases.append(Case(f"logic-of-{terms}", reduce_logic, ((terms, 2),), dtype=np.int32))
@@ -234,6 +234,7 @@ def reductions() -> list[Case]:
         ((2, 8, 1), (0, 1)),
         ((4, 4, 2), (0, 1)),
         ((17, 1, 2), (1, 2)),
+        ((2, 36, 20), (1, 2)),
         ((3,), ()),
     ):
         for reduction in (lax.reduce_sum, lax.reduce_max, lax.reduce_min):

@@ -108,6 +108,12 @@ def test_no_number_is_infinite_or_an_end():
                 assert 0 < random._unit([end] * each, dtype, is_fine=True)[0] <= 1
 
 
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16, jnp.int32])
+def test_other_types_are_refused(dtype):
+    with pytest.raises(TypeError, match=f"numbers of type {jnp.dtype(dtype)} are not drawn"):
+        random.uniforms(mt.root_key(0), 3, dtype)
+
+
 def test_keys_of_other_generators_are_taken_word_by_word():
     """Would catch a key of four words of which two are left out."""
     key = jax.random.wrap_key_data(jnp.arange(1, 5, dtype=jnp.uint32), impl="rbg")

@@ -1,5 +1,5 @@
-"""Replicates of each paper by the engine against those of a plain `vmap` of a `scan`: catches a rebuild of the engine
-that changes what a seed gives.
+"""Replicates of each paper by the engine against those of a plain `vmap` of a `scan`: catches an engine that runs
+something else than the step.
 
 Runs are chaotic, so a last bit may send a task elsewhere after some rounds: nearly all replicates agree within 1e-4,
 and 90 % are demanded.
@@ -38,7 +38,7 @@ def observe(state: Any, info: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_engine_s_replicates_are_those_of_a_plain_scan(name: str) -> None:
-    """Would catch other draws for the same names, and arithmetic that differs by more than the order of a sum."""
+    """Would catch a round that is done twice, late or with another's draws, and sums that lose terms."""
     system, params = CASES[name]
 
     def records(plain: bool) -> dict[str, np.ndarray]:

@@ -19,7 +19,6 @@ from moe_theory.core.random import replicate_keys, step_key
 
 LEVEL = 1e-7
 BLOCKS = 2**18  # of four words
-STREAM = jnp.uint32(1)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
@@ -34,9 +33,9 @@ def blocks(order: str, rounds: int):
         keys = jax.vmap(step_key, in_axes=(0, None))(replicate_keys(root, count), 1)
         keys, places = jax.random.key_data(keys), 0 * count
     zero = jnp.zeros(BLOCKS, jnp.uint32)
-    return jnp.stack(
-        threefry.threefry4x32([keys[:, 0], keys[:, 1], zero, zero], [places, zero + STREAM, zero, zero], rounds), axis=1
-    )
+    # Those of uniforms and those of normals, in turns.
+    counter = [places // 2, count % 2, zero, zero]
+    return jnp.stack(threefry.threefry4x32([keys[:, 0], keys[:, 1], zero, zero], counter, rounds), axis=1)
 
 
 def words_of(order: str, rounds: int = threefry.ROUNDS) -> np.ndarray:

@@ -251,9 +251,20 @@ def test_nobody_listening_is_one_line():
     pool.close()
 
 
+def test_a_port_that_says_nothing_is_one_line():
+    """Would catch a wait without an end: something listens there, and is no scheduler."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        pool = dask_pool(f"tcp://127.0.0.1:{mute.getsockname()[1]}", patience=0.5)
+        with pytest.raises(
+            ExecutorLostError, match=r"^no Dask scheduler answers at .* \(no answer within 1 s\): start"
+        ):
+            pool.open()
+        pool.close()
+
+
 def test_a_scheduler_file_that_never_comes_is_one_line(tmp_path):
     file = tmp_path / "scheduler.json"
-    for text in (None, "", json.dumps({"id": "x"})):
+    for text in (None, "", *map(json.dumps, ({"id": "x"}, {"address": 5}, ["tcp://127.0.0.1:1"], None))):
         if text is not None:
             file.write_text(text)
         with pytest.raises(ExecutorLostError, match="no Dask scheduler answers at file:"):
