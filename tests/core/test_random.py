@@ -46,7 +46,8 @@ def test_blocks_are_those_of_random123(rounds, which):
     counter, key = [([0] * 4, [0] * 4), ([2**32 - 1] * 4, [2**32 - 1] * 4), (DIGITS[:4], DIGITS[4:])][which]
     expected = [int(word, 16) for word in ANSWERS[rounds, which].split()]
     assert hashed(key, counter, rounds) == expected
-    words = threefry.threefry4x32([np.uint32(word) for word in key], [jnp.uint32(word) for word in counter], rounds)
+    key, counter = ([jnp.uint32(word) for word in part] for part in (key, counter))
+    words = threefry.threefry4x32(key, counter, rounds)
     assert [int(word) for word in words] == expected
 
 
