@@ -1,12 +1,12 @@
 """Threefry: hashes of a key and a counter into random words, the same bits on every backend.
 
 `threefry4x32`, with twelve rounds, is what this package's own numbers are made of (`core.random`): four words a hash,
-at a sixth of the operations a number of JAX's. `threefry2x32` is JAX's own, with its twenty rounds written out, which
+at a third of the operations a number of JAX's. `threefry2x32` is JAX's own, with its twenty rounds written out, which
 on a CPU JAX keeps in a loop at about six times the cost a number; its bits are those of `jax.random` with
 `jax_threefry_partitionable`, the default there.
 
-Source: J. Salmon, M. Moraes, R. Dror and D. Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC 2011), where twelve
-rounds of threefry4x32 are the fewest that pass all tests of BigCrush.
+Source: J. Salmon, M. Moraes, R. Dror and D. Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC 2011), whose authors
+report twelve rounds of threefry4x32 to pass BigCrush.
 """
 
 import functools
