@@ -3,7 +3,7 @@
     python -m benchmarks.generator rounds | dieharder -g 200 -a
 
 `rounds` are the first block of each round of replicates 0 to 63, round by round: what runs begin with. `numbers` are
-the blocks of one round in their order. Words are little-endian, 32 bits. The quick tests of `make test` are
+the blocks of one key in their order. Words are little-endian, 32 bits. The quick tests of `make test` are
 `tests/statistical/test_generator.py`.
 """
 
@@ -18,8 +18,7 @@ import numpy as np
 from jaxtyping import Array, UInt32
 
 import moe_theory as mt
-from moe_theory.core import threefry
-from moe_theory.core.random import replicate_keys, step_key
+from moe_theory.core.random import NORMALS, block, replicate_keys, step_key
 
 REPLICATES = 64
 PART = 2**14  # blocks for each replicate made together
@@ -30,17 +29,15 @@ def of_rounds(part: UInt32[Array, ""]) -> UInt32[Array, "blocks 4"]:
     """The first blocks of normals of `PART` rounds, of all replicates."""
     keys = replicate_keys(mt.root_key(0), jnp.arange(REPLICATES, dtype=jnp.uint32))
     times = part * PART + jnp.arange(PART, dtype=jnp.uint32)
-    every = jax.vmap(jax.vmap(step_key, in_axes=(0, None)), in_axes=(None, 0))(keys, times)
-    data, zero = jax.random.key_data(every).reshape(-1, 2), jnp.zeros((), jnp.uint32)
-    return jnp.stack(threefry.threefry4x32([*data.T, zero, zero], [zero, zero + 1, zero, zero]), axis=1)
+    every = jax.vmap(jax.vmap(step_key, in_axes=(0, None)), in_axes=(None, 0))(keys, times).ravel()
+    return jnp.stack(jax.vmap(lambda key: block(key, 0, NORMALS))(every), axis=1)
 
 
 @jax.jit
 def of_numbers(part: UInt32[Array, ""]) -> UInt32[Array, "blocks 4"]:
     """Blocks of normals of one key."""
-    data, zero = jax.random.key_data(mt.root_key(0)), jnp.zeros((), jnp.uint32)
     places = part * (PART * REPLICATES) + jnp.arange(PART * REPLICATES, dtype=jnp.uint32)
-    return jnp.stack(threefry.threefry4x32([*data, zero, zero], [places, zero + 1, zero, zero]), axis=1)
+    return jnp.stack(block(mt.root_key(0), places, NORMALS), axis=1)
 
 
 def streamed(order: str) -> Iterator[bytes]:

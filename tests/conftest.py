@@ -35,7 +35,6 @@ QUICKLY = (
 TO_RUN = {"xla_backend_optimization_level": 1}
 FOR_USERS = {
     "xla_cpu_use_fusion_emitters": True,
-    "xla_backend_optimization_level": 2,
     "xla_cpu_parallel_codegen_split_count": 32,
 }
 
@@ -122,7 +121,9 @@ def compiled_to_run() -> Iterator[None]:
 @pytest.fixture
 def compiled_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's programs as those get them who set no flags of XLA."""
-    set_options(monkeypatch, FOR_USERS, fresh_programs())
+    from moe_theory.core import engine
+
+    set_options(monkeypatch, FOR_USERS | engine._FURTHER, fresh_programs())
 
 
 @pytest.fixture

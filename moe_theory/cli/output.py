@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -22,6 +22,7 @@ EXITS = {
     BAD_INPUT: "what was asked for cannot be done: standard error says what to change",
     INTERRUPTED: "it was interrupted (Ctrl-C, SIGTERM): one line says what is kept",
 }
+MOST_DAMAGED = 5  # files that are named
 _LOG_WIDTH = 160  # columns of a log or a pipe
 _LEAST_WIDTH = 20  # columns that tables can be laid out in
 
@@ -42,6 +43,14 @@ def print_lines(console: "Console", *lines: object) -> None:
     """Print plain lines, which the terminal wraps: paths stay whole."""
     for line in lines:
         console.print(str(line), highlight=False, soft_wrap=True)
+
+
+def damaged_lines(damaged: Mapping[str, str]) -> list[str]:
+    """What is wrong with kept files, by their names."""
+    lines = [f"damaged, computed again: {name}.npz: {reason}" for name, reason in list(damaged.items())[:MOST_DAMAGED]]
+    if len(damaged) > MOST_DAMAGED:
+        lines.append(f"and {len(damaged) - MOST_DAMAGED} more damaged files, computed again")
+    return lines
 
 
 def print_json(document: Any) -> None:

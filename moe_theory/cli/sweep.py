@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from moe_theory.cli.options import PATH, examples, json_option, out_option
-from moe_theory.cli.output import open_console, print_json, print_lines, stop_at_once, stoppable
+from moe_theory.cli.output import damaged_lines, open_console, print_json, print_lines, stop_at_once, stoppable
 from moe_theory.core.errors import InvalidRunError, OutputError
 
 if TYPE_CHECKING:
@@ -131,7 +131,8 @@ def _run(
         print_json(sweeps.to_json(results))
         return
     console.print(sweeps.table(results))
-    print_lines(console, *sweeps.closing_lines(outcome.counts), merged, f"look: moe-theory sweep show {folder}")
+    told = [*damaged_lines(outcome.counts.damaged), sweeps.closing_line(outcome.counts)]
+    print_lines(console, *told, merged, f"look: moe-theory sweep show {folder}")
 
 
 def _set_cpu_devices(number: int | None) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from moe_theory.cli.options import examples, json_option, module_option, out_option, seed_option
-from moe_theory.cli.output import FAILED, command_line, open_console, print_json, print_lines, stop
+from moe_theory.cli.output import FAILED, command_line, damaged_lines, open_console, print_json, print_lines, stop
 from moe_theory.core.errors import InvalidRunError
 
 if TYPE_CHECKING:
@@ -136,7 +136,6 @@ def _list(request: "Request", replicates: int | None, as_json: bool) -> None:
 
 def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
     from moe_theory.report import pages, panels, verdicts
-    from moe_theory.report.sweeps import damaged_lines
     from moe_theory.report.verdicts import closing_lines, samples_line
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs

@@ -33,7 +33,9 @@ def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
 
 
 def rounded_positive(product: jax.Array) -> jax.Array:
-    """`rounded` of a product that is never negative, by its absolute value, which no compiler knows to be itself."""
+    """`rounded` of a product of two numbers that is never negative, by its absolute value: no compiler knows that to be
+    the product, as it does of a square.
+    """
     return jnp.abs(product)
 
 

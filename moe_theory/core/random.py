@@ -17,7 +17,9 @@ from jaxtyping import Array, Float, Int, Key, UInt32
 from moe_theory.core import threefry
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.forks import require_own_jax
-from moe_theory.core.numerics import rounded_positive, stored
+from moe_theory.core.numerics import Numbers, rounded_positive, stored
+
+UNIFORMS, NORMALS = 0, 1  # streams of a key's numbers
 
 
 def root_key(seed: int) -> Key[Array, ""]:
@@ -94,22 +96,32 @@ def draws(
         raise TypeError(f"numbers of type {jnp.dtype(dtype)} are not drawn: ask for float32 or float64.")
     each = jnp.dtype(dtype).itemsize // 4  # words a number
     rows = [-(-each * count // 4) for count in (num_uniforms, num_normals + num_normals % 2)]
-    place, stream = (
-        jnp.asarray(part, jnp.uint32) for part in (np.concatenate([*map(np.arange, rows)]), np.repeat([0, 1], rows))
-    )
-    data, zero = jax.random.key_data(key), jnp.zeros((), jnp.uint32)
-    parts = [data[word] if word < data.shape[0] else zero for word in range(4)]
-    words = stored(threefry.threefry4x32(parts, [place, stream, zero, zero]))
+    words = stored(block(key, np.concatenate([*map(np.arange, rows)]), np.repeat([UNIFORMS, NORMALS], rows)))
     of_uniforms, of_normals = (
-        [[word[first:last] for word in words[start : start + each]] for start in range(0, 4, each)]
-        for first, last in ((0, rows[0]), (rows[0], sum(rows)))
+        [[word[own] for word in words[start : start + each]] for start in range(0, 4, each)]
+        for own in (slice(rows[0]), slice(rows[0], None))
     )
     numbers = []
     for radial, angular in zip(of_normals[::2], of_normals[1::2], strict=True):
         radius = jnp.sqrt(-2 * jnp.log(_unit(radial, dtype, is_fine=True)))
         numbers += [radius * part for part in _on_circle(_unit(angular, dtype) - 0.5)]
-    units = [_unit(words, dtype) for words in of_uniforms]
+    units = [_unit(part, dtype) for part in of_uniforms]
     return _joined(units, num_uniforms), _joined(numbers, num_normals)
+
+
+def block(
+    key: Key[Array, ""],
+    place: Int[Numbers, "*n"] | int,
+    stream: Int[Numbers, "*n"] | int,
+    rounds: int = threefry.ROUNDS,
+) -> list[UInt32[Array, "*n"]]:
+    """The four words that numbers of a key are made of at these places of `UNIFORMS` or `NORMALS`: the hashes of
+    (place, stream, 0, 0) by the words of the key, followed by zeros.
+    """
+    data, zero = jax.random.key_data(key), jnp.zeros((), jnp.uint32)
+    words = [data[word] if word < data.shape[0] else zero for word in range(4)]
+    counter = [jnp.asarray(part, jnp.uint32) for part in (place, stream)]
+    return threefry.threefry4x32(words, [*counter, zero, zero], rounds)
 
 
 def _unit(words: list[UInt32[Array, " rows"]], dtype: Any, *, is_fine: bool = False) -> Float[Array, " rows"]:

@@ -363,9 +363,6 @@ def _wrapped(name: str) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-MOST_DAMAGED = 5  # files that are named
-
-
 def estimate_table(costs: Estimate) -> Table:
     table = Table(title="what this sweep takes", title_justify="left", show_header=False)
     shape = " x ".join(f"{size} {name}" for name, size in costs.shape.items())
@@ -385,19 +382,11 @@ def estimate_table(costs: Estimate) -> Table:
     return table
 
 
-def closing_lines(counts: ChunkCounts) -> list[str]:
+def closing_line(counts: ChunkCounts) -> str:
     facts = [f"{counts.computed:,} computed", f"{counts.present:,} were there"]
     if counts.elsewhere:
         facts.append(f"{counts.elsewhere:,} computed by other processes")
-    return [*damaged_lines(counts.damaged), f"{counts.num_chunks:,} chunks: {', '.join(facts)}"]
-
-
-def damaged_lines(damaged: Mapping[str, str]) -> list[str]:
-    """What is wrong with kept files, by their names."""
-    lines = [f"damaged, computed again: {name}.npz: {reason}" for name, reason in list(damaged.items())[:MOST_DAMAGED]]
-    if len(damaged) > MOST_DAMAGED:
-        lines.append(f"and {len(damaged) - MOST_DAMAGED} more damaged files, computed again")
-    return lines
+    return f"{counts.num_chunks:,} chunks: {', '.join(facts)}"
 
 
 def _seconds(seconds: float) -> str:

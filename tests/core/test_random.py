@@ -19,7 +19,6 @@ ANSWERS = {
     (20, 2): "59cd1dbb b8879579 86b5d00c ac8b6d84",
 }
 ROTATIONS = [(10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20)]
-draws = jax.jit(random.draws, static_argnums=(1, 2, 3))
 
 
 def hashed(key, counter, rounds=threefry.ROUNDS):
@@ -78,7 +77,7 @@ def test_numbers_are_those_of_the_documented_generator(num_uniforms, num_normals
     """Would catch another order of words, a counter that normals share with uniforms, or a polynomial that is off."""
     with jax.enable_x64(is_double):
         key, dtype = mt.root_key(7), np.dtype(np.float64 if is_double else np.float32)
-        found = draws(key, num_uniforms, num_normals, dtype)
+        found = random.draws(key, num_uniforms, num_normals, dtype)
         expected = expected_draws(key, num_uniforms, num_normals, is_double)
         tolerances = ((0, 0), (1e-13, 1e-13)) if is_double else ((0, 0), (1e-5, 1e-5))
         for actual, wanted, (absolute, relative) in zip(found, expected, tolerances, strict=True):
@@ -93,9 +92,9 @@ def test_a_longer_array_begins_with_the_shorter(is_double):
     """Would catch draws that padding changes: uniforms that move with the number of normals, or the reverse."""
     with jax.enable_x64(is_double):
         dtype = np.dtype(np.float64 if is_double else np.float32)
-        long = draws(mt.root_key(4), 1001, 1003, dtype)
+        long = random.draws(mt.root_key(4), 1001, 1003, dtype)
         for sizes in ((37, 0), (5, 21), (1000, 1002)):
-            for whole, part, size in zip(long, draws(mt.root_key(4), *sizes, dtype), sizes, strict=True):
+            for whole, part, size in zip(long, random.draws(mt.root_key(4), *sizes, dtype), sizes, strict=True):
                 np.testing.assert_array_equal(part, whole[:size])
 
 

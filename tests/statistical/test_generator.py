@@ -15,7 +15,7 @@ from scipy import special, stats
 
 import moe_theory as mt
 from moe_theory.core import threefry
-from moe_theory.core.random import replicate_keys, step_key
+from moe_theory.core.random import block, replicate_keys, step_key
 
 LEVEL = 1e-7
 BLOCKS = 2**18  # of four words
@@ -25,17 +25,14 @@ BLOCKS = 2**18  # of four words
 def blocks(order: str, rounds: int):
     """(BLOCKS, 4) words."""
     root, count = mt.root_key(31), jnp.arange(BLOCKS, dtype=jnp.uint32)
+    streams = count % 2  # those of uniforms and those of normals, in turns
     if order == "numbers of a round":
-        keys, places = jnp.broadcast_to(jax.random.key_data(root), (BLOCKS, 2)), count
-    elif order == "rounds of a replicate":
-        keys, places = jax.random.key_data(jax.vmap(step_key, in_axes=(None, 0))(root, count)), 0 * count
+        return jnp.stack(block(root, count // 2, streams, rounds), axis=1)
+    if order == "rounds of a replicate":
+        keys = jax.vmap(step_key, in_axes=(None, 0))(root, count)
     else:
         keys = jax.vmap(step_key, in_axes=(0, None))(replicate_keys(root, count), 1)
-        keys, places = jax.random.key_data(keys), 0 * count
-    zero = jnp.zeros(BLOCKS, jnp.uint32)
-    # Those of uniforms and those of normals, in turns.
-    counter = [places // 2, count % 2, zero, zero]
-    return jnp.stack(threefry.threefry4x32([keys[:, 0], keys[:, 1], zero, zero], counter, rounds), axis=1)
+    return jnp.stack(jax.vmap(lambda key, stream: block(key, 0, stream, rounds))(keys, streams), axis=1)
 
 
 def words_of(order: str, rounds: int = threefry.ROUNDS) -> np.ndarray:
