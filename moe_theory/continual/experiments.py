@@ -151,15 +151,6 @@ HISTORY = Experiment(
     replicates=4096,
 )
 
-ROUTING = dataclasses.replace(
-    HISTORY,
-    name="routing",
-    cells={FEW: {"num_experts": 5, "terminate": False}},
-    num_rounds=50,
-    record_every=50,
-    observe=observe_metrics,
-    replicates=1024,
-)
 
 
 # Grids for the O() and Omega() statements about router and gates. On the grid of scales everything shrinks as
@@ -377,7 +368,7 @@ THRESHOLDS = {
 }
 FIGURE_9_DIMS = Dims(5, **SIZES | {"num_tasks": 30})
 
-FIGURE_8 = dataclasses.replace(SPECIALIZATION, name="figure-8", cells=THRESHOLDS, num_rounds=400, replicates=512)
+FIGURE_8 = dataclasses.replace(SPECIALIZATION, name="figure-8", cells=THRESHOLDS, replicates=512)
 
 FIGURE_9 = Experiment(
     name="figure-9",

@@ -179,10 +179,10 @@ def test_json_is_the_only_thing_on_standard_output(ran, tmp_path):
 def test_lists(ran):
     ids = [claim["id"].split("-", 1)[1] for claim in json.loads(ran("claims", "continual.lemma-[34]*", "--json").out)]
     assert ids == ["3", "3.contraction", "4"]
-    assert "continual.lemma-4 under unit-signal: 1024 replicates" in ran("verify", "continual.lemma-4", "--list").out
+    assert "continual.lemma-4 under unit-signal: 4096 replicates" in ran("verify", "continual.lemma-4", "--list").out
     listed = json.loads(ran("verify", "continual.lemma-4", "--list", "--json").out)
-    row = {"claim": "continual.lemma-4", "reading": "unit-signal", "also": [], "experiment": "routing"}
-    assert row | {"replicates": 1024} in listed
+    row = {"claim": "continual.lemma-4", "reading": "unit-signal", "also": [], "experiment": "history"}
+    assert row | {"replicates": 4096} in listed
     assert set(json.loads(ran("figures", "continual", "--list", "--json").out)) == set(plots.figures_of("continual"))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from moe_theory.continual.algorithm import State, balance_cost, draw, learn
-from moe_theory.continual.experiments import FEW, ROUTING, at_rounds, in_blocks
+from moe_theory.continual.experiments import FEW, HISTORY, at_rounds, in_blocks
 from moe_theory.continual.params import Params
 from moe_theory.core import gating
 from moe_theory.core.random import root_key
@@ -25,11 +25,11 @@ def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Fl
     """|sum_m gradient_m| over the largest entry, differentiated by `jax.grad` and not by the system's closed form."""
 
     def imbalance(replicate: Int[Array, ""], state: State) -> Float[Array, ""]:
-        arrival, perturbation = draw(jax.random.fold_in(root_key(4), replicate), ROUTING.dims, state.pool, params)
+        arrival, perturbation = draw(jax.random.fold_in(root_key(4), replicate), HISTORY.dims, state.pool, params)
         after, info = learn(state, arrival, perturbation, params)
         move = info.update_norm**params.locality_power
         costs = jnp.where(info.chosen, move + balance_cost(after.visits, after.round, params), 0)
-        exists = jnp.arange(ROUTING.dims.max_experts) < params.num_experts
+        exists = jnp.arange(HISTORY.dims.max_experts) < params.num_experts
         gradient = jax.grad(gating.task_loss)(state.gates, jnp.sum(arrival.features, axis=1), exists, costs)
         sums, largest = jnp.max(jnp.abs(jnp.sum(gradient, axis=0))), jnp.max(jnp.abs(gradient))
         return jnp.where(largest > 0, sums / jnp.where(largest > 0, largest, 1), sums)  # a saturated gate has none
@@ -37,7 +37,7 @@ def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Fl
     return jax.vmap(imbalance, in_axes=(0, -1))(replicates, state)
 
 
-@LEMMA_4.charitable("lemma-4", ROUTING.at(FEW), identity(within=1e-5), labels=at_rounds(ROUTING.num_rounds + 1))
+@LEMMA_4.charitable("lemma-4", HISTORY.at(FEW), identity(within=1e-5), labels=at_rounds(HISTORY.num_rounds + 1))
 def gradient_imbalance(run) -> np.ndarray:
     r"""The task loss's gradients in the gates sum to zero over experts; their sum over their largest entry.
     $$\sum_{m=1}^{M} \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{\text{task}} = \mathbf{0}$$"""
