@@ -144,6 +144,76 @@ def system_with_diagnostics(dims: Dims) -> System:
     return System(init, step)
 
 
+class Tally(NamedTuple):
+    """The algorithm's state, and what its rounds have shown so far: for runs too long to record."""
+
+    state: State
+    begun: Float[Array, "M d"]  # experts after round T1 + 1
+    sets: Int[Array, " M"]  # each expert's set, by its cluster, at the gates of round T1 + 1
+    was_ordered: Bool[Array, ""]  # (40) at these gates
+    probability_gap: Float[Array, ""]  # largest |pi_m(v_n) - pi_m(v_n')| of different clusters, at these gates
+    is_stable: Bool[Array, ""]  # whether all sets have been those ones since
+    is_separated: Bool[Array, ""]  # (33) in all rounds since
+    drift: Float[Array, ""]  # largest |w_t - w_{T1+1}|_inf of all rounds since
+    rounds_open: Int[Array, ""]  # rounds before the gates were fixed
+
+    @property
+    def pool(self) -> Pool:
+        return self.state.pool
+
+    @property
+    def round(self) -> Int[Array, ""]:
+        return self.state.round
+
+
+class Placed(NamedTuple):
+    """Where the last arrival went: meaningful once the gates are fixed."""
+
+    set_size: Int[Array, ""]  # |M_n| of its task
+    is_inside: Bool[Array, ""]  # whether its expert is in it
+
+
+@functools.lru_cache
+def system_with_tally(dims: Dims) -> System:
+    plain = system(dims)
+
+    def init(key: Key[Array, ""], params: Params) -> Tally:
+        state, yes = plain.init(key, params), jnp.ones((), bool)
+        zero = jnp.zeros((), state.experts.dtype)
+        sets, rounds = jnp.zeros(dims.max_experts, jnp.int32), jnp.zeros((), jnp.int32)
+        return Tally(state, state.experts, sets, yes, zero, yes, yes, zero, rounds)
+
+    def step(key: Key[Array, ""], before: Tally, params: Params) -> tuple[Tally, Info]:
+        state, info = plain.step(key, before.state, params)
+        since = state.round - theory.exploration_rounds(params.num_experts, params.learning_rate)
+        exists = jnp.arange(dims.max_experts) < params.num_experts
+        drives, sets, clusters = signal_outputs(before.state), expert_sets(before.state), state.pool.clusters
+        begun = jnp.where(since <= 1, state.experts, before.begun)
+        drift = jnp.max(jnp.where(exists[:, None], jnp.abs(state.experts - begun), 0))
+        chosen_sets = jnp.where(since <= 1, sets, before.sets)
+        after = Tally(
+            state=state,
+            begun=begun,
+            sets=chosen_sets,
+            was_ordered=jnp.where(since == 1, is_ordered(drives, sets, exists, clusters), before.was_ordered),
+            probability_gap=jnp.where(since == 1, probability_gap(drives, exists, clusters), before.probability_gap),
+            is_stable=before.is_stable & (jnp.all((sets == chosen_sets) | ~exists) | (since <= 1)),
+            is_separated=before.is_separated & (is_separated(drives, chosen_sets, exists, clusters) | (since <= 1)),
+            drift=jnp.maximum(before.drift, drift),
+            rounds_open=before.rounds_open + ~before.state.terminated,
+        )
+        return after, info
+
+    return System(init, step)
+
+
+def observe_place(tally: Tally, info: Info) -> Placed:
+    exists = jnp.arange(info.chosen.shape[0]) < jnp.sum(info.gate_probabilities > 0)
+    is_task = jnp.arange(tally.pool.clusters.shape[0]) == info.task
+    members = exists & (expert_sets(tally.state) == jnp.sum(jnp.where(is_task, tally.pool.clusters, 0)))
+    return Placed(jnp.sum(members), jnp.any(members & info.chosen))
+
+
 def signal_outputs(state: State) -> Float[Array, "M N"]:
     return jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=2)
 
@@ -164,6 +234,15 @@ def is_separated(
     is_own = sets[:, None] == clusters[None, :]
     least = jnp.min(jnp.where(is_own, probabilities, jnp.inf), axis=1)
     return jnp.all((least > jnp.max(jnp.where(is_own, -jnp.inf, probabilities), axis=1)) | ~exists)
+
+
+def probability_gap(
+    drives: Float[Array, "M N"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
+) -> Float[Array, ""]:
+    """The largest difference of an expert's probabilities for signals of two clusters. Source: (35)."""
+    probabilities = jax.nn.softmax(jnp.where(exists[:, None], drives, -jnp.inf), axis=0)
+    gaps = jnp.abs(probabilities[:, :, None] - probabilities[:, None, :])
+    return jnp.max(jnp.where(clusters[:, None] != clusters[None, :], gaps, 0))
 
 
 def is_ordered(

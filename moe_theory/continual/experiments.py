@@ -16,7 +16,13 @@ from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.continual import corrected, theory
 from moe_theory.continual.algorithm import Info, State, begin, system
-from moe_theory.continual.diagnostics import expert_sets, system_with_diagnostics, system_with_gate_steps
+from moe_theory.continual.diagnostics import (
+    expert_sets,
+    observe_place,
+    system_with_diagnostics,
+    system_with_gate_steps,
+    system_with_tally,
+)
 from moe_theory.continual.params import SIGMA_0, Dims, Params
 from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.engine import BLOCK_WIDTH
@@ -151,6 +157,14 @@ HISTORY = Experiment(
     replicates=4096,
 )
 
+
+T2_POWER, RETURN_POWER = 0.25, 0.75  # of sigma_0^-1 in T2 and t_1, and in t_2, for `stage_rounds`
+
+
+def stage_rounds(params: Params, power: float = 0.0) -> int:
+    """ceil(M / eta sigma_0^-power), in rounds: T1 at power 0, T2 and t_1 at `T2_POWER`, t_2 at `RETURN_POWER`."""
+    quotient = float(params.num_experts) / float(params.learning_rate) * float(params.truth_scale) ** -power
+    return int(ceil_to_rounds(quotient))
 
 
 # Grids for the O() and Omega() statements about router and gates. On the grid of scales everything shrinks as
@@ -326,6 +340,51 @@ NO_TERMINATION_LONG = Experiment(
     replicates=512,
 )
 
+# The limit itself, in float64: below sigma_0 = 1e-4 probabilities of two tasks differ by less than float32 can tell.
+# Signals of a cluster are within O(sigma_0^1.5), as the proof of Lemma 1 supposes. The gates of nearly all runs are
+# fixed within a few rounds of T1, after which nothing that is looked at changes, so runs end at 1.25 T1 or soon after.
+LIMIT_SCALES = (1e-6, 1e-5, 1e-4, 1e-3)
+PAST_T1_SHARE = 0.25
+
+
+def limit_params(num_experts: int, scale: float) -> dict[str, Any]:
+    return specialization_params(num_experts, scale) | {"cluster_spread": scale**2.5}
+
+
+MANY_LIMIT, FEW_LIMIT = (
+    {specialization_cell(number, scale): scale for scale in LIMIT_SCALES} for number in (MANY_EXPERTS, FEW_EXPERTS)
+)
+_LIMIT_CELLS = {
+    specialization_cell(number, scale): limit_params(number, scale)
+    for number in (MANY_EXPERTS, FEW_EXPERTS)
+    for scale in LIMIT_SCALES
+}
+
+
+def _limit_lengths() -> dict[str, int]:
+    """Rounds of each cell, of as few numbers as there are scales: each is a program."""
+    own = {
+        name: math.ceil((1 + PAST_T1_SHARE) * stage_rounds(Params()._replace(**changes)))
+        for name, changes in _LIMIT_CELLS.items()
+    }
+    programs = [max(own.values()), *(own[name] for name in list(FEW_LIMIT)[:-1])]
+    return {name: min(length for length in programs if length >= needed) for name, needed in own.items()}
+
+
+_LIMIT_LENGTHS = _limit_lengths()
+LIMIT = Experiment(
+    name="limit",
+    dims=SPECIALIZATION_DIMS,
+    system=system_with_tally(SPECIALIZATION_DIMS),
+    cells=_LIMIT_CELLS,
+    num_rounds=max(_LIMIT_LENGTHS.values()),
+    record_every=max(_LIMIT_LENGTHS.values()),
+    observe=observe_place,
+    replicates=4096,
+    lengths=_LIMIT_LENGTHS,
+    is_double=True,
+)
+
 # Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta).
 COVERAGE_TASKS, COVERAGE_CLUSTERS = 10, 2
 COVERAGE_EXPERTS = {
@@ -380,15 +439,6 @@ FIGURE_9 = Experiment(
     observe=observe_metrics,
     replicates=512,
 )
-
-
-T2_POWER, RETURN_POWER = 0.25, 0.75  # of sigma_0^-1 in T2 and t_1, and in t_2, for `stage_rounds`
-
-
-def stage_rounds(params: Params, power: float = 0.0) -> int:
-    """ceil(M / eta sigma_0^-power), in rounds: T1 at power 0, T2 and t_1 at `T2_POWER`, t_2 at `RETURN_POWER`."""
-    quotient = float(params.num_experts) / float(params.learning_rate) * float(params.truth_scale) ** -power
-    return int(ceil_to_rounds(quotient))
 
 
 def pools_of(run: Run, count: int | None = None) -> list[Pool]:

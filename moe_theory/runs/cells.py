@@ -4,6 +4,7 @@ The unit of work is a chunk, a fixed number of replicates of one cell. Chunks of
 may round differently.
 """
 
+import contextlib
 import dataclasses
 import time
 from collections import deque
@@ -54,6 +55,11 @@ class Cell:
     start: Start | None = None  # initial states other than the system's own, say on shared pools
     keep: tuple[int, ...] | None = None  # which of the recorded rounds, by position, stay in memory; None: all
     keeps_state: bool = True  # whether final states stay in memory; otherwise they are None
+    is_double: bool = False  # whether it runs in float64 whatever the precision of JAX
+
+    def precision(self) -> contextlib.AbstractContextManager[Any]:
+        """Within it JAX has the precision that this cell runs in."""
+        return jax.enable_x64(True) if self.is_double else contextlib.nullcontext()
 
     @property
     def rounds(self) -> Int[np.ndarray, " R"]:
@@ -151,7 +157,8 @@ class RunningCells:
         self._jobs: dict[Hashable, list[str]] = {}  # cells by their programs
         for cell in cells:
             check_run(cell.num_rounds, cell.record_every)
-            state = check_system(cell.system, cell.params)
+            with cell.precision():
+                state = check_system(cell.system, cell.params)
             self._widths[cell.name] = width or width_for(state)
             self._jobs.setdefault(self._program_of(cell), []).append(cell.name)
         self._cells = {cell.name: cell for cell in cells}
@@ -224,7 +231,7 @@ class RunningCells:
 
     def _program_of(self, cell: Cell) -> Hashable:
         run = (cell.system.step, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
-        return (*run, self._widths[cell.name], is_x64())
+        return (*run, self._widths[cell.name], cell.is_double or is_x64())
 
     def _chunk(self, job: Job) -> Chunk:
         name, index = job
@@ -256,6 +263,11 @@ def chunk_of(cell: Cell, index: int, num_replicates: int, width: int = BLOCK_WID
 
 def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
     """Final states and records of a chunk, on the host, without its padding."""
+    with chunk.cell.precision():
+        return _compute_chunk(chunk, seed)
+
+
+def _compute_chunk(chunk: Chunk, seed: int) -> Outcome:
     cell, root = chunk.cell, root_key(seed)
     state = None if cell.start is None else cell.start(root, chunk.replicates, cell.params)
     keys = replicate_keys(root, jnp.asarray(chunk.replicates, jnp.uint32))

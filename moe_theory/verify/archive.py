@@ -167,6 +167,7 @@ def _code(experiment: Experiment) -> Any:
     """What makes an experiment's runs and takes samples of them, but for the parameters."""
     takes = (SequentialTest.extend, collect, failed_hypotheses, labels_of, find_overflows, compute_chunk, chunk_of)
     run = (experiment.num_rounds, experiment.record_every, experiment.keeps_state, experiment.width)
+    run = (*run, experiment.lengths, experiment.is_double)
     functions = (experiment.observe, experiment.start, experiment.measure)
     systems = {name: experiment.system_of(name) for name in experiment.cells}
     return takes, run, functions, systems, experiment.dims, experiment.stored and experiment.stored.digest

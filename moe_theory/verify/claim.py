@@ -86,6 +86,8 @@ class Experiment:
     stored: "Results | None" = None  # a sweep that the runs are read from, instead of simulating them
     tier: str = "simulated"  # what its runs cost: PAPER:TIER names the claims of a tier
     systems: Mapping[str, System] = dataclasses.field(default_factory=dict)  # of cells that have one of their own
+    lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)  # rounds, where a cell has its own number
+    is_double: bool = False  # whether runs are in float64 whatever the precision of all others
     keeps_state: bool = True  # whether runs have final states, for claims that look at them
     data: str = ""  # the data set that its runs are on, where it is not drawn by the package
     width: int | None = None  # replicates that run together; what suits the size of a state unless given
@@ -104,9 +106,18 @@ class Experiment:
 
     def cells_under(self, reading: ReadingLike) -> list[Cell]:
         """The cells with their parameters under a reading."""
-        run = (self.num_rounds, self.record_every, self.observe, self.start)
         return [
-            Cell(name, self.system_of(name), reading.params(**overrides), *run, keeps_state=self.keeps_state)
+            Cell(
+                name,
+                self.system_of(name),
+                reading.params(**overrides),
+                self.lengths.get(name, self.num_rounds),
+                self.record_every,
+                self.observe,
+                self.start,
+                keeps_state=self.keeps_state,
+                is_double=self.is_double,
+            )
             for name, overrides in self.cells.items()
         ]
 

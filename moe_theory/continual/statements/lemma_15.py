@@ -1,9 +1,12 @@
-"""Lemma 15: which of two specialists has the higher probability for a task, while the gates are never fixed."""
+"""Lemma 15: which of two specialists has the higher probability for a task, while the gates are never fixed.
+
+Judged in its first round, T1 + 1, in which no gate has been fixed yet.
+"""
 
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.verify.statement import probability, statement
+from moe_theory.verify.statement import limit_probability, statement
 
 WHY = """A set says for which signal an expert's own output is largest, (11), and nothing of how it compares with
 other experts. The proof gets the comparison from (35), where an upper bound of O(sigma_0^0.5) on differences of
@@ -15,7 +18,7 @@ TASKS = statement(
     says=r"""Between T1 and t1 each of two specialists of different tasks has the higher probability for its own task.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""",
-    hypotheses=[*experiments.MORE, experiments.ENDLESS],
+    hypotheses=experiments.MORE,
     why=WHY,
     instance="M = 12, N = 6, sigma_0 = 0.003: the order is broken in each of 64 runs.",
 )
@@ -26,7 +29,7 @@ CLUSTERS = statement(
     own.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""",
-    hypotheses=[*experiments.FEWER, experiments.ENDLESS],
+    hypotheses=experiments.FEWER,
     why=WHY,
     instance="M = 5, N = 6, K = 3, sigma_0 = 0.003: the order is broken in each of 64 runs.",
 )
@@ -34,19 +37,19 @@ CLUSTERS = statement(
 
 @TASKS.charitable(
     "lemma-15.tasks",
-    experiments.NO_TERMINATION.over(experiments.MANY_SMALLEST),
-    probability(at_least=1 - experiments.FAILURE),
-).says(r"""With M > N, from T1 + 1 to t_1 experts of a task's set have larger probabilities for it than all others.
+    experiments.LIMIT.over(experiments.MANY_LIMIT),
+    limit_probability(to=1, margin=experiments.FAILURE),
+).says(r"""With M > N, at T1 + 1 experts of a task's set have larger probabilities for it than all others, but for o(1).
 
-    All tasks, experts and rounds at once, with probability at least 1 - delta; features are the signals alone.
+    All tasks and experts at once; features are the signals alone.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""")
 @CLUSTERS.charitable(
     "lemma-15.clusters",
-    experiments.NO_TERMINATION.over(experiments.FEW_SMALLEST),
-    probability(at_least=1 - experiments.FAILURE),
-).says(r"""With M < N, from T1 + 1 to t_1 experts of a cluster's set have larger probabilities for it than all others.
+    experiments.LIMIT.over(experiments.FEW_LIMIT),
+    limit_probability(to=1, margin=experiments.FAILURE),
+).says(r"""With M < N, at T1 + 1 experts of a cluster's set have larger probabilities for it than others, but for o(1).
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""")
-def is_always_ordered(run) -> np.ndarray:
-    return np.all(run.records.is_ordered[experiments.router_learning(run)], axis=0)
+def is_ordered_after_exploration(run) -> np.ndarray:
+    return run.state.was_ordered

@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.verify.statement import bound, equality, probability, statement
+from moe_theory.verify.statement import bound, equality, limit_probability, probability, statement
 
 MANY = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST)
 FEW = experiments.SPECIALIZATION.over(experiments.FEW_SMALLEST)
@@ -49,12 +49,22 @@ CLUSTERS.also("proposition-3.leader", role="corrected")
 
 @TERMINATION.charitable(
     "proposition-3.time",
-    experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST + experiments.FEW_SMALLEST),
-    probability(at_least=1 - experiments.FAILURE),
-    where="Proposition 3, T2",
-).says(r"""
-    The gates are fixed from T2 = ceil(M/eta sigma_0^(-1/4)) on, but for delta; the constant of O() is read as 1.
+    experiments.LIMIT.over(experiments.MANY_LIMIT),
+    limit_probability(to=1, margin=experiments.FAILURE),
+    where="Proposition 3, T2, M > N",
+).says(r"""With M > N, the gates are fixed by T2, but for o(1): they are by 1.25 T1, which is sooner.
     $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)$$""")
+@TERMINATION.charitable(
+    "proposition-3.time-clusters",
+    experiments.LIMIT.over(experiments.FEW_LIMIT),
+    limit_probability(to=1, margin=experiments.FAILURE),
+    where="Proposition 3, T2, M < N",
+).says(r"""With M < N, the gates are fixed by T2, but for o(1): they are by the end of runs that are shorter.
+    $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)$$""")
+def is_soon_terminated(run) -> np.ndarray:
+    return run.state.state.terminated
+
+
 @TERMINATION.ours(
     "proposition-3.time-own", AT_FIGURE_2, probability(at_least=1 - experiments.FAILURE), where="Proposition 3, T2"
 ).says(r"""At Fig. 2's sigma_0 = 0.4, a point that refutes no O(), its constant read as 1, gates are fixed from T2 on.
@@ -81,22 +91,27 @@ def tolerated_outside(run) -> np.ndarray:
 
 @TASKS.charitable(
     "proposition-3.inside-tasks",
-    MANY,
-    bound(at_most=tolerated_outside),
+    experiments.LIMIT.over(experiments.MANY_LIMIT),
+    limit_probability(to=0, margin=experiments.FAILURE),
     where="Proposition 3, and its full version, case 1",
     hypotheses=[experiments.MORE_EXPERTS],
-).says(r"""With M > N, once the gates are fixed at most a fraction delta of arrivals goes outside the task's set.
+).says(r"""With M > N, once the gates are fixed an arrival whose set is not empty goes outside it with probability o(1).
 
-    Arrivals past T2 with the gates fixed, whose set is not empty, as shares of all rounds; so is what is allowed.
-    $$\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2$$""")
+    The last arrival of each run.
+    $$\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) = o(1), \quad t > T_2$$""")
 @CLUSTERS.charitable(
     "proposition-3.inside-clusters",
-    FEW,
-    bound(at_most=tolerated_outside),
+    experiments.LIMIT.over(experiments.FEW_LIMIT),
+    limit_probability(to=0, margin=experiments.FAILURE),
     where="Proposition 3, full version, case 2",
     hypotheses=[experiments.FEWER_EXPERTS, experiments.ALIKE],
-).says(r"""With M < N, once the gates are fixed at most a fraction delta of arrivals goes outside the cluster's set.
-    $$\mathbb{P}(m_t \notin \mathcal{M}_k) \leq \delta, \quad t > T_2$$""")
+).says(r"""With M < N, once the gates are fixed an arrival whose cluster has specialists goes to none with chance o(1).
+    $$\mathbb{P}(m_t \notin \mathcal{M}_k) = o(1), \quad t > T_2$$""")
+def is_last_outside(run) -> np.ndarray:
+    last = run.records
+    return (run.state.state.terminated & (last.set_size >= 1) & ~last.is_inside)[-1]
+
+
 @TASKS.ours(
     "proposition-3.inside-own", AT_FIGURE_2, bound(at_most=tolerated_outside), where="Proposition 3, full version"
 ).says(r"""
