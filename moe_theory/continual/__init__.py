@@ -43,7 +43,7 @@ PAPER = Paper(
     figures="moe_theory.continual.figures:FIGURES",
     overview="moe_theory.continual.figures.figure_2:OVERVIEW",
     systems={"continual": "moe_theory.continual.sweeps:SWEEPABLE"},
-    first_look=("continual",),
+    first_look=("continual:simulated",),
     rank=0,
 )
 reading = PAPER.reading  # a reading by its name, as `reading("weak-signal")`

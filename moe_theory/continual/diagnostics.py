@@ -208,10 +208,58 @@ def system_with_tally(dims: Dims) -> System:
 
 
 def observe_place(tally: Tally, info: Info) -> Placed:
-    exists = jnp.arange(info.chosen.shape[0]) < jnp.sum(info.gate_probabilities > 0)
-    is_task = jnp.arange(tally.pool.clusters.shape[0]) == info.task
-    members = exists & (expert_sets(tally.state) == jnp.sum(jnp.where(is_task, tally.pool.clusters, 0)))
+    members = set_of_task(tally.state, info.task) & (info.gate_probabilities > 0)
     return Placed(jnp.sum(members), jnp.any(members & info.chosen))
+
+
+WINDOW = 20  # rounds that a gap at t_1 is averaged over, in which sets and gates hardly change
+
+
+class EndlessTally(NamedTuple):
+    """The state while the gates learn for ever, and what its rounds up to t_1 have shown so far."""
+
+    state: State
+    is_ordered: Bool[Array, ""]  # (40) in all rounds past T1
+    own_gap: Float[Array, ""]  # largest |h_m - h_m'| in the arriving task's set, over the last `WINDOW` rounds
+    other_gap: Float[Array, ""]  # mean |h_m - h_m'| of a member and another expert, likewise
+
+    @property
+    def pool(self) -> Pool:
+        return self.state.pool
+
+    @property
+    def round(self) -> Int[Array, ""]:
+        return self.state.round
+
+
+@functools.lru_cache
+def system_with_endless_tally(dims: Dims) -> System:
+    plain = system(dims)
+
+    def init(key: Key[Array, ""], params: Params) -> EndlessTally:
+        state = plain.init(key, params)
+        zero = jnp.zeros((), state.experts.dtype)
+        return EndlessTally(state, jnp.ones((), bool), zero, zero)
+
+    def step(key: Key[Array, ""], before: EndlessTally, params: Params) -> tuple[EndlessTally, Info]:
+        state, info = plain.step(key, before.state, params)
+        exists = jnp.arange(dims.max_experts) < params.num_experts
+        drives, sets = signal_outputs(before.state), expert_sets(before.state)
+        gaps = set_gaps(info.gate_outputs, exists & set_of_task(before.state, info.task), exists)
+        past = state.round > theory.exploration_rounds(params.num_experts, params.learning_rate)
+        left = theory.termination_rounds(params.num_experts, params.learning_rate, params.truth_scale) - state.round
+        share = jnp.where((left >= 0) & (left < WINDOW), 1 / WINDOW, 0)
+        ordered = is_ordered(drives, sets, exists, state.pool.clusters) | ~past | (left < 0)
+        own_gap, other_gap = before.own_gap + share * gaps[0], before.other_gap + share * gaps[1]
+        return EndlessTally(state, before.is_ordered & ordered, own_gap, other_gap), info
+
+    return System(init, step)
+
+
+def set_of_task(state: State, task: Int[Array, ""]) -> Bool[Array, " M"]:
+    """The experts whose set is that of the task's cluster."""
+    is_task = jnp.arange(state.pool.clusters.shape[0]) == task
+    return expert_sets(state) == jnp.sum(jnp.where(is_task, state.pool.clusters, 0))
 
 
 def signal_outputs(state: State) -> Float[Array, "M N"]:
@@ -254,12 +302,22 @@ def is_ordered(
     return jnp.all(least > jnp.max(jnp.where(is_own | ~exists[:, None], -jnp.inf, drives), axis=0))
 
 
+def set_gaps(
+    outputs: Float[Array, " M"], members: Bool[Array, " M"], exists: Bool[Array, " M"]
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """The largest gap of two outputs in a set, 0 in an empty one, and the mean gap of a member and another expert."""
+    spread = jnp.max(jnp.where(members, outputs, -jnp.inf)) - jnp.min(jnp.where(members, outputs, jnp.inf))
+    is_pair = members[:, None] & (exists & ~members)[None, :]
+    gaps = jnp.abs(outputs[:, None] - outputs[None, :])
+    mean = jnp.sum(jnp.where(is_pair, gaps, 0)) / jnp.maximum(jnp.sum(is_pair), 1)
+    return jnp.where(jnp.any(members), spread, 0), mean
+
+
 def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info: Info, params: Params) -> Diagnostics:
     state, pool = before.state, before.pool
     exists = jnp.arange(state.experts.shape[0]) < params.num_experts
     drives, sets = signal_outputs(state), expert_sets(state)
-    is_task = jnp.arange(pool.clusters.shape[0]) == arrival.task
-    members = exists & (sets == jnp.sum(jnp.where(is_task, pool.clusters, 0)))
+    members = exists & set_of_task(state, arrival.task)
     row = functools.partial(select_row, index=info.expert)
     truth, expert = select_row(pool.truths, arrival.task), row(after.state.experts)
     late = after.round > theory.exploration_rounds(params.num_experts, params.learning_rate) + 1
@@ -268,8 +326,7 @@ def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info:
     expected = corrected.lemma_16(row(state.experts), truth, signal, pool.truths, num_samples)
     outputs, chosen = info.gate_outputs, info.chosen
     highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
-    is_pair = members[:, None] & (exists & ~members)[None, :]
-    gaps = jnp.abs(outputs[:, None] - outputs[None, :])
+    own_gap, other_gap = set_gaps(outputs, members, exists)
     locality_gradient, gradient_gap = _gradients(after.state, arrival, info, params, exists)
     return Diagnostics(
         task=arrival.task,
@@ -282,8 +339,8 @@ def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info:
         is_inside=jnp.any(members & chosen),
         led=jnp.any(members & chosen & (outputs == highest)),
         led_all=jnp.any(chosen & (outputs == jnp.max(jnp.where(exists, outputs, -jnp.inf)))),
-        own_gap=jnp.where(jnp.any(members), highest - jnp.min(jnp.where(members, outputs, jnp.inf)), 0),
-        other_gap=jnp.sum(jnp.where(is_pair, gaps, 0)) / jnp.maximum(jnp.sum(is_pair), 1),
+        own_gap=own_gap,
+        other_gap=other_gap,
         locality_gradient=locality_gradient,
         gradient_gap=gradient_gap,
         is_stable=jnp.all((sets == after.sets) | ~exists),

@@ -6,7 +6,8 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax
@@ -20,6 +21,7 @@ from moe_theory.continual.diagnostics import (
     expert_sets,
     observe_place,
     system_with_diagnostics,
+    system_with_endless_tally,
     system_with_gate_steps,
     system_with_tally,
 )
@@ -32,6 +34,7 @@ from moe_theory.core.system import observe_info
 from moe_theory.core.tasks import Pool, draw_pool
 from moe_theory.runs import Run
 from moe_theory.verify import Experiment
+from moe_theory.verify.claim import Selection
 from moe_theory.verify.statement import Hypothesis
 
 FAILURE = 0.05  # delta: what a probability that the paper leaves at delta, or at o(1), may be at most
@@ -266,10 +269,8 @@ ROUTER_EXPERT_GRID = Experiment(
 
 # A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with the sizes of steps that
 # Algorithm 1 gives them, those of Fig. 2 at its sigma_0. Signals keep entries of order 1 whatever the reading, and the
-# ratio of noise to truths is that of Fig. 2. t_1 lies within the runs, t_2 within those of `NO_TERMINATION_LONG`, which
-# have a grid of their own since t_2 grows as sigma_0^-1.25.
+# ratio of noise to truths is that of Fig. 2. t_1 lies within the runs.
 SPECIALIZATION_SCALES = (0.003125, 0.00625, 0.0125, 0.025)
-NO_TERMINATION_LONG_SCALES = (0.0125, 0.025, 0.05, 0.1)
 MANY_EXPERTS, FEW_EXPERTS = 12, 5  # M > N, where each task is a cluster of its own, and M < N, with K = 3
 SPECIALIZATION_DIMS = Dims(MANY_EXPERTS, **SIZES)
 
@@ -303,9 +304,8 @@ def _specialization_cells(*scales: float, terminate: bool) -> dict[str, dict[str
     }
 
 
-MANY_CELLS, FEW_CELLS, MANY_LONG_CELLS, FEW_LONG_CELLS = (
-    {specialization_cell(number, scale): scale for scale in scales}
-    for scales in (SPECIALIZATION_SCALES, NO_TERMINATION_LONG_SCALES)
+MANY_CELLS, FEW_CELLS = (
+    {specialization_cell(number, scale): scale for scale in SPECIALIZATION_SCALES}
     for number in (MANY_EXPERTS, FEW_EXPERTS)
 )
 MANY_SMALLEST, FEW_SMALLEST = tuple(MANY_CELLS)[:1], tuple(FEW_CELLS)[:1]
@@ -329,62 +329,89 @@ NO_TERMINATION = dataclasses.replace(
     SPECIALIZATION, name="no-termination", cells=_specialization_cells(*SPECIALIZATION_SCALES, terminate=False)
 )
 
-NO_TERMINATION_LONG = Experiment(
-    name="no-termination-long",
-    dims=SPECIALIZATION_DIMS,
-    system=system(SPECIALIZATION_DIMS),
-    cells=_specialization_cells(*NO_TERMINATION_LONG_SCALES, terminate=False),
-    num_rounds=3640,
-    record_every=1,
-    observe=observe_gate_span,
-    replicates=512,
-)
-
-# The limit itself, in float64: below sigma_0 = 1e-4 probabilities of two tasks differ by less than float32 can tell.
-# Signals of a cluster are within O(sigma_0^1.5), as the proof of Lemma 1 supposes. The gates of nearly all runs are
-# fixed within a few rounds of T1, after which nothing that is looked at changes, so runs end at 1.25 T1 or soon after.
+# The limit itself. Below sigma_0 = 1e-4 probabilities of two tasks differ by less than float32 can tell, so runs that
+# compare them are in float64. Signals of a cluster are within O(sigma_0^1.5), as the proof of Lemma 1 supposes. The
+# gates of nearly all runs are fixed within a few rounds of T1, after which nothing that is looked at changes, so runs
+# end at 1.25 T1 or soon after; those whose gates learn for ever end at t_1, or at t_2.
 LIMIT_SCALES = (1e-6, 1e-5, 1e-4, 1e-3)
+T1_LIMIT_SCALES, T2_LIMIT_SCALES = (1e-5, 1e-4, 1e-3, 1e-2), (2e-4, 1e-3, 5e-3, 2e-2)
 PAST_T1_SHARE = 0.25
+LAST_ROUND = 10**7  # a stride beyond the longest run
+SPAN_STRIDE = 20
+LIMIT_TIER = "limit"
 
 
 def limit_params(num_experts: int, scale: float) -> dict[str, Any]:
     return specialization_params(num_experts, scale) | {"cluster_spread": scale**2.5}
 
 
-MANY_LIMIT, FEW_LIMIT = (
-    {specialization_cell(number, scale): scale for scale in LIMIT_SCALES} for number in (MANY_EXPERTS, FEW_EXPERTS)
-)
-_LIMIT_CELLS = {
-    specialization_cell(number, scale): limit_params(number, scale)
-    for number in (MANY_EXPERTS, FEW_EXPERTS)
-    for scale in LIMIT_SCALES
-}
-
-
-def _limit_lengths() -> dict[str, int]:
-    """Rounds of each cell, of as few numbers as there are scales: each is a program."""
-    own = {
-        name: math.ceil((1 + PAST_T1_SHARE) * stage_rounds(Params()._replace(**changes)))
-        for name, changes in _LIMIT_CELLS.items()
+def _limit(
+    name: str,
+    scales: Sequence[float],
+    system: Any,
+    length: Callable[[Params], float],
+    changes: Mapping[str, Any] = MappingProxyType({}),
+    **about: Any,
+) -> tuple[Selection, Selection]:
+    """Runs over a grid of sigma_0, with more experts than tasks and with fewer. Their lengths follow T1, and are of as
+    few numbers as there are scales, since each is a program.
+    """
+    cells = {
+        specialization_cell(number, scale): limit_params(number, scale) | changes
+        for number in (MANY_EXPERTS, FEW_EXPERTS)
+        for scale in scales
     }
-    programs = [max(own.values()), *(own[name] for name in list(FEW_LIMIT)[:-1])]
-    return {name: min(length for length in programs if length >= needed) for name, needed in own.items()}
+    needed = {cell: math.ceil(length(Params()._replace(**own))) for cell, own in cells.items()}
+    of_few = [needed[specialization_cell(FEW_EXPERTS, scale)] for scale in scales[:-1]]
+    programs = sorted({max(needed.values()), *of_few})
+    lengths = {cell: next(each for each in programs if each >= least) for cell, least in needed.items()}
+    experiment = Experiment(
+        name=name,
+        dims=SPECIALIZATION_DIMS,
+        system=system,
+        cells=cells,
+        num_rounds=programs[-1],
+        lengths=lengths,
+        tier=LIMIT_TIER,
+        **about,
+    )
+    many, few = (
+        experiment.over({specialization_cell(number, scale): scale for scale in scales})
+        for number in (MANY_EXPERTS, FEW_EXPERTS)
+    )
+    return many, few
 
 
-_LIMIT_LENGTHS = _limit_lengths()
-LIMIT = Experiment(
-    name="limit",
-    dims=SPECIALIZATION_DIMS,
-    system=system_with_tally(SPECIALIZATION_DIMS),
-    cells=_LIMIT_CELLS,
-    num_rounds=max(_LIMIT_LENGTHS.values()),
-    record_every=max(_LIMIT_LENGTHS.values()),
+LIMIT_MANY, LIMIT_FEW = _limit(
+    "limit",
+    LIMIT_SCALES,
+    system_with_tally(SPECIALIZATION_DIMS),
+    lambda params: (1 + PAST_T1_SHARE) * stage_rounds(params),
+    record_every=LAST_ROUND,
     observe=observe_place,
     replicates=4096,
-    lengths=_LIMIT_LENGTHS,
     is_double=True,
 )
-
+ENDLESS_MANY, ENDLESS_FEW = _limit(
+    "endless-limit",
+    T1_LIMIT_SCALES,
+    system_with_endless_tally(SPECIALIZATION_DIMS),
+    lambda params: stage_rounds(params, T2_POWER),
+    {"terminate": False},
+    record_every=LAST_ROUND,
+    observe=observe_gate_span,
+    replicates=1024,
+)
+RETURN_MANY, RETURN_FEW = _limit(
+    "return-limit",
+    T2_LIMIT_SCALES,
+    system(SPECIALIZATION_DIMS),
+    lambda params: stage_rounds(params, RETURN_POWER),
+    {"terminate": False},
+    record_every=SPAN_STRIDE,
+    observe=observe_gate_span,
+    replicates=256,
+)
 # Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta).
 COVERAGE_TASKS, COVERAGE_CLUSTERS = 10, 2
 COVERAGE_EXPERTS = {
@@ -532,16 +559,21 @@ def truth_length(run: Run) -> np.ndarray:
     return np.sqrt(np.asarray(gaps_of(run).truth_norm))
 
 
-def repeats_of(run: Run) -> np.ndarray:
-    """Where a task meets an expert whose last task was the same one: (T, B) of a full history."""
+def previous_tasks(run: Run) -> np.ndarray:
+    """The task that an arrival's expert has met before it, -1 for none: (T, B) of a full history."""
     tasks, experts = run.records.task, run.records.expert
     lanes = np.arange(tasks.shape[1])
     last = np.full((experts.max() + 1, tasks.shape[1]), -1)
-    repeats = np.zeros(tasks.shape, bool)
+    previous = np.empty(tasks.shape, int)
     for time in range(len(tasks)):
-        repeats[time] = last[experts[time], lanes] == tasks[time]
+        previous[time] = last[experts[time], lanes]
         last[experts[time], lanes] = tasks[time]
-    return repeats
+    return previous
+
+
+def repeats_of(run: Run) -> np.ndarray:
+    """Where a task meets an expert whose last task was the same one: (T, B) of a full history."""
+    return previous_tasks(run) == run.records.task
 
 
 Law = Callable[[Key[Array, ""], int, Any], Array]  # `random.uniforms` or `random.normals`

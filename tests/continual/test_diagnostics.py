@@ -15,6 +15,7 @@ from moe_theory.continual import diagnostics, experiments
 from moe_theory.continual.algorithm import balance_cost, draw, locality_cost, system
 from moe_theory.core import gating
 from moe_theory.core.random import root_key, step_key
+from moe_theory.runs import Cell, run_cells
 
 DIMS = continual.Dims(max_experts=6, num_tasks=4, num_features=6, num_samples=3)
 PARAMS = continual.reading("unit-signal").params(num_experts=5, num_clusters=2, learning_rate=1.0)
@@ -236,3 +237,43 @@ def test_gradients_are_those_of_automatic_differentiation(rounds):
         largest = float(np.abs(locality).max())
         assert float(seen.shown.locality_gradient) == pytest.approx(largest, rel=1e-3, abs=1e-6)
         assert float(seen.shown.gradient_gap) == pytest.approx(gap, rel=1e-3, abs=1e-6)
+
+
+def test_tallies_are_what_records_of_every_round_show():
+    """Would catch a round too many or too few, the wrong anchor, or another round's gaps."""
+    every = diagnostics.system_with_diagnostics(DIMS)
+    tallied, endless = diagnostics.system_with_tally(DIMS), diagnostics.system_with_endless_tally(DIMS)
+    params = continual.reading("unit-signal").params(**experiments.limit_params(NUM_EXPERTS, 0.01))
+    for_ever, first = params._replace(terminate=False), experiments.stage_rounds(params)
+    second = experiments.stage_rounds(params, experiments.T2_POWER)
+    length = second + 10
+    cells = [
+        Cell("rounds", every, params, length, is_double=True),
+        Cell("tally", tallied, params, length, length, diagnostics.observe_place, is_double=True),
+        Cell("endless rounds", every, for_ever, length, is_double=True),
+        Cell("endless tally", endless, for_ever, length, length, experiments.observe_gate_span, is_double=True),
+    ]
+    runs = run_cells(cells, 64, seed=3)
+    shown, tally, since = runs["rounds"].records, runs["tally"].state, slice(first + 1, None)
+    for name in ("is_stable", "is_separated"):
+        np.testing.assert_array_equal(getattr(tally, name), getattr(shown, name)[since].all(axis=0))
+        assert 0 < np.mean(getattr(tally, name)) < 1
+    np.testing.assert_array_equal(tally.was_ordered, shown.is_ordered[first])
+    np.testing.assert_array_equal(tally.rounds_open, np.sum(~shown.terminated, axis=0))
+    np.testing.assert_allclose(tally.drift, shown.drift.max(axis=0), rtol=1e-12)
+    last = runs["tally"].records
+    np.testing.assert_array_equal(last.is_inside[-1], shown.is_inside[-1])
+
+    shown, tally = runs["endless rounds"].records, runs["endless tally"].state
+    np.testing.assert_array_equal(tally.is_ordered, shown.is_ordered[first:second].all(axis=0))
+    for name in ("own_gap", "other_gap"):
+        expected = getattr(shown, name)[second - diagnostics.WINDOW : second].mean(axis=0)
+        np.testing.assert_allclose(getattr(tally, name), expected, rtol=1e-9)
+
+
+def test_the_probability_gap_is_between_clusters():
+    """Would catch tasks of one cluster compared, or two experts in place of two tasks."""
+    drives, clusters = np.log([[4.0, 1.0, 1.0], [1.0, 1.0, 3.0]]), np.array([0, 0, 1])
+    exists = np.array([True, True])
+    found = jax.jit(diagnostics.probability_gap)(drives, exists, clusters)
+    assert float(found) == pytest.approx(0.8 - 0.25, rel=1e-6)  # 4/5 for the first signal, 1/4 for the third

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from moe_theory import continual
 from moe_theory.continual import corrected, experiments, system, theory
 from moe_theory.continual.experiments import FIGURE_2, pools_of
-from moe_theory.continual.figures import FIGURES, figure_2, figure_8
+from moe_theory.continual.figures import FIGURES, figure_2, figure_8, regimes
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verify.figures import STRIDE, closing, provenance
 
@@ -124,6 +124,27 @@ def test_figure_8_draws_the_first_replicate_in_which_thresholds_part():
     assert alone.attrs["share_parting"] == float(parts)
 
 
+def test_regimes_are_those_of_the_runs_at_their_gate_drive(data):
+    """Would catch the drive set by the signals' scale instead of its square, and arrivals of another expert counted."""
+    place, number, ratio = 6, 10, regimes.RATIOS[6]
+    params = regimes.with_ratio(READING.params(num_experts=number), ratio)
+    drive = continual.gate_drive(params, regimes.FIGURE_2_DIMS.num_features)
+    assert drive / params.perturbation_scale == pytest.approx(ratio)
+    cell = Cell("cell", system(regimes.FIGURE_2_DIMS), params, NUM_ROUNDS, 1, regimes.observe)
+    run = run_cells([cell], REPLICATES, seed=SEED)["cell"]
+    shares, clusters = [], run.state.pool.clusters
+    for lane in range(REPLICATES):
+        last, met = {}, []
+        for task, expert in zip(run.records.task[:, lane], run.records.expert[:, lane], strict=True):
+            met.append(expert in last and clusters[last[expert], lane] == clusters[task, lane])
+            last[expert] = task
+        shares.append(np.mean(met[-NUM_ROUNDS // 4 :]))
+    here = data["regimes"].sel(experts=number).isel(ratio=place)
+    assert float(here.own) == pytest.approx(np.mean(shares))
+    ratios = run.records.generalization_error[-1] / experiments.gaps_of(run).task_gap
+    assert float(here.error) == pytest.approx(np.mean(ratios), rel=1e-5)
+
+
 def test_effective_experts_counts_even_loads():
     loads = np.array([[[4.0, 6.0], [4.0, 0.0], [4.0, 6.0]]])  # one round, three experts, two replicates
     np.testing.assert_allclose(experiments.effective_experts(loads), [[3.0, 2.0]])
@@ -143,7 +164,7 @@ def test_drawing_and_caption(data, name):
     figure = Figure(figsize=FIGURES[name].size)
     FIGURES[name].draw(data[name], figure)
     words = " ".join(axes.get_xlabel() + axes.get_ylabel() + axes.get_title("left") for axes in figure.axes)
-    assert "round $t$" in words
+    assert ("gate drive" if name == "regimes" else "round $t$") in words
     assert figure.legends
     caption = FIGURES[name].caption(data[name])
     assert (

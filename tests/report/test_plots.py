@@ -101,10 +101,10 @@ def test_configuration_is_left_as_it_was():
     assert dict(matplotlib.rcParams) == before
 
 
-@pytest.mark.parametrize("names", [(), ("all",), ("figure-9", "figure-2", "figure-8")])
+@pytest.mark.parametrize("names", [(), ("all",), ("regimes", "figure-9", "figure-2", "figure-8")])
 def test_selects_all_in_the_papers_order(names):
     chosen = plots._selected(names, plots.figures_of("continual"))
-    assert [figure.name for figure in chosen] == ["figure-2", "figure-8", "figure-9"]
+    assert [figure.name for figure in chosen] == ["figure-2", "figure-8", "figure-9", "regimes"]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ CLUSTERS = statement(
 
 @TASKS.charitable(
     "lemma-13.tasks",
-    experiments.LIMIT.over(experiments.MANY_LIMIT),
+    experiments.LIMIT_MANY,
     limit_probability(to=1, margin=experiments.FAILURE),
     where="Lemma 13, M > N",
 ).says(r"""
@@ -41,7 +41,7 @@ CLUSTERS = statement(
     $$\pi_m(X_n, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_n, n' \neq n$$""")
 @CLUSTERS.charitable(
     "lemma-13.clusters",
-    experiments.LIMIT.over(experiments.FEW_LIMIT),
+    experiments.LIMIT_FEW,
     limit_probability(to=1, margin=experiments.FAILURE),
     where="Lemma 13, M < N",
 ).says(r"""

@@ -1,7 +1,4 @@
-"""Lemma 15: which of two specialists has the higher probability for a task, while the gates are never fixed.
-
-Judged in its first round, T1 + 1, in which no gate has been fixed yet.
-"""
+"""Lemma 15: which of two specialists has the higher probability for a task, while the gates are never fixed."""
 
 import numpy as np
 
@@ -18,7 +15,7 @@ TASKS = statement(
     says=r"""Between T1 and t1 each of two specialists of different tasks has the higher probability for its own task.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""",
-    hypotheses=experiments.MORE,
+    hypotheses=[*experiments.MORE, experiments.ENDLESS],
     why=WHY,
     instance="M = 12, N = 6, sigma_0 = 0.003: the order is broken in each of 64 runs.",
 )
@@ -29,7 +26,7 @@ CLUSTERS = statement(
     own.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""",
-    hypotheses=experiments.FEWER,
+    hypotheses=[*experiments.FEWER, experiments.ENDLESS],
     why=WHY,
     instance="M = 5, N = 6, K = 3, sigma_0 = 0.003: the order is broken in each of 64 runs.",
 )
@@ -37,19 +34,19 @@ CLUSTERS = statement(
 
 @TASKS.charitable(
     "lemma-15.tasks",
-    experiments.LIMIT.over(experiments.MANY_LIMIT),
+    experiments.ENDLESS_MANY,
     limit_probability(to=1, margin=experiments.FAILURE),
-).says(r"""With M > N, at T1 + 1 experts of a task's set have larger probabilities for it than all others, but for o(1).
+).says(r"""With M > N, from T1 + 1 to t_1 a task's experts have larger probabilities for it than others, but for o(1).
 
-    All tasks and experts at once; features are the signals alone.
+    All tasks, experts and rounds at once; features are the signals alone.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""")
 @CLUSTERS.charitable(
     "lemma-15.clusters",
-    experiments.LIMIT.over(experiments.FEW_LIMIT),
+    experiments.ENDLESS_FEW,
     limit_probability(to=1, margin=experiments.FAILURE),
-).says(r"""With M < N, at T1 + 1 experts of a cluster's set have larger probabilities for it than others, but for o(1).
+).says(r"""With M < N, from T1 + 1 to t_1 a cluster's experts have larger probabilities for it than all others.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""")
-def is_ordered_after_exploration(run) -> np.ndarray:
-    return run.state.was_ordered
+def is_always_ordered(run) -> np.ndarray:
+    return run.state.is_ordered

@@ -11,8 +11,8 @@ from moe_theory.verify.statement import equality, limit_probability, limit_rate,
 
 UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
 LEARNED = 1e-4  # of the truths' mean square: squared errors below are too near to rounding for a ratio
-MANY = experiments.LIMIT.over(experiments.MANY_LIMIT)
-FEW = experiments.LIMIT.over(experiments.FEW_LIMIT)
+MANY = experiments.LIMIT_MANY
+FEW = experiments.LIMIT_FEW
 LIKELY = limit_probability(to=1, margin=experiments.FAILURE)
 EMPTY = """It holds in the limit, and for a reason that says little: Algorithm 1 fixes nearly all gates within a few
 rounds of T1, and what is fixed cannot change. What the sets are worth is another matter, see (34) and Proposition 3."""

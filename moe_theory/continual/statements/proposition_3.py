@@ -49,14 +49,14 @@ CLUSTERS.also("proposition-3.leader", role="corrected")
 
 @TERMINATION.charitable(
     "proposition-3.time",
-    experiments.LIMIT.over(experiments.MANY_LIMIT),
+    experiments.LIMIT_MANY,
     limit_probability(to=1, margin=experiments.FAILURE),
     where="Proposition 3, T2, M > N",
 ).says(r"""With M > N, the gates are fixed by T2, but for o(1): they are by 1.25 T1, which is sooner.
     $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)$$""")
 @TERMINATION.charitable(
     "proposition-3.time-clusters",
-    experiments.LIMIT.over(experiments.FEW_LIMIT),
+    experiments.LIMIT_FEW,
     limit_probability(to=1, margin=experiments.FAILURE),
     where="Proposition 3, T2, M < N",
 ).says(r"""With M < N, the gates are fixed by T2, but for o(1): they are by the end of runs that are shorter.
@@ -91,7 +91,7 @@ def tolerated_outside(run) -> np.ndarray:
 
 @TASKS.charitable(
     "proposition-3.inside-tasks",
-    experiments.LIMIT.over(experiments.MANY_LIMIT),
+    experiments.LIMIT_MANY,
     limit_probability(to=0, margin=experiments.FAILURE),
     where="Proposition 3, and its full version, case 1",
     hypotheses=[experiments.MORE_EXPERTS],
@@ -101,7 +101,7 @@ def tolerated_outside(run) -> np.ndarray:
     $$\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) = o(1), \quad t > T_2$$""")
 @CLUSTERS.charitable(
     "proposition-3.inside-clusters",
-    experiments.LIMIT.over(experiments.FEW_LIMIT),
+    experiments.LIMIT_FEW,
     limit_probability(to=0, margin=experiments.FAILURE),
     where="Proposition 3, full version, case 2",
     hypotheses=[experiments.FEWER_EXPERTS, experiments.ALIKE],

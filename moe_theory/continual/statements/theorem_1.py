@@ -72,6 +72,35 @@ def printed(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
     return values
 
 
+def explored_pairs(run) -> tuple[np.ndarray, np.ndarray]:
+    """For the arrivals up to T1 whether their expert has met a task before, and the squared distance to it (T1, B)."""
+    rows = slice(experiments.stage_rounds(run.params))
+    truths = np.moveaxis(run.state.pool.truths, -1, 0).astype(np.float64)
+    distances = np.sum((truths[:, :, None] - truths[:, None]) ** 2, axis=-1)
+    previous = experiments.previous_tasks(run)[rows]
+    return previous >= 0, distances[np.arange(len(truths)), previous, run.records.task[rows]]
+
+
+def random_distance(run) -> np.ndarray:
+    return explored_pairs(run)[0].mean(axis=0) * np.asarray(experiments.gaps_of(run).task_gap)
+
+
+@FORGETTING.step(
+    "theorem-1.equation-43",
+    experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST + experiments.MANY_FIGURE_2),
+    bound(at_most=random_distance),
+    where="Proof of Theorem 1, Eq. (43)",
+)
+def met_distance(run) -> np.ndarray:
+    r"""Up to T1 a task is nearer to what its expert has met before than two random tasks are to each other.
+
+    The squared distance to the last task that the expert has met, over arrivals whose expert has met one, as shares of
+    all; so is what is allowed. The arrival itself, at distance 0, is not among those met before.
+    $$\mathbb{E}\left[\|w_{\tau(l)} - w_{n_i}\|^2\right] < \frac{1}{N^2} \sum_{n \neq n'} \|w_{n'} - w_n\|^2$$"""
+    has_met, distance = explored_pairs(run)
+    return np.mean(np.where(has_met, distance, 0), axis=0)
+
+
 def frozen_forgetting(run) -> np.ndarray:
     explored = experiments.stage_rounds(run.params)
     return experiments.metric("forgetting", explored)(run) * (explored - 1) / (np.array(LATE)[:, None] - 1)
