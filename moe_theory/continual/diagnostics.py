@@ -144,6 +144,9 @@ def system_with_diagnostics(dims: Dims) -> System:
     return System(init, step)
 
 
+WINDOW = 20  # rounds at whose end, t_1, gaps are averaged, or that are looked at once the gates are fixed
+
+
 class Tally(NamedTuple):
     """The algorithm's state, and what its rounds have shown so far: for runs too long to record."""
 
@@ -156,6 +159,9 @@ class Tally(NamedTuple):
     is_separated: Bool[Array, ""]  # (33) in all rounds since
     drift: Float[Array, ""]  # largest |w_t - w_{T1+1}|_inf of all rounds since
     rounds_open: Int[Array, ""]  # rounds before the gates were fixed
+    was_outside: Bool[
+        Array, ""
+    ]  # whether one of the `WINDOW` arrivals after that left its set, though that has experts
 
     @property
     def pool(self) -> Pool:
@@ -166,13 +172,6 @@ class Tally(NamedTuple):
         return self.state.round
 
 
-class Placed(NamedTuple):
-    """Where the last arrival went: meaningful once the gates are fixed."""
-
-    set_size: Int[Array, ""]  # |M_n| of its task
-    is_inside: Bool[Array, ""]  # whether its expert is in it
-
-
 @functools.lru_cache
 def system_with_tally(dims: Dims) -> System:
     plain = system(dims)
@@ -181,7 +180,7 @@ def system_with_tally(dims: Dims) -> System:
         state, yes = plain.init(key, params), jnp.ones((), bool)
         zero = jnp.zeros((), state.experts.dtype)
         sets, rounds = jnp.zeros(dims.max_experts, jnp.int32), jnp.zeros((), jnp.int32)
-        return Tally(state, state.experts, sets, yes, zero, yes, yes, zero, rounds)
+        return Tally(state, state.experts, sets, yes, zero, yes, yes, zero, rounds, ~yes)
 
     def step(key: Key[Array, ""], before: Tally, params: Params) -> tuple[Tally, Info]:
         state, info = plain.step(key, before.state, params)
@@ -191,6 +190,9 @@ def system_with_tally(dims: Dims) -> System:
         begun = jnp.where(since <= 1, state.experts, before.begun)
         drift = jnp.max(jnp.where(exists[:, None], jnp.abs(state.experts - begun), 0))
         chosen_sets = jnp.where(since <= 1, sets, before.sets)
+        members = exists & set_of_task(before.state, info.task)
+        is_outside = jnp.any(members) & ~jnp.any(members & info.chosen)
+        is_looked_at = before.state.terminated & (state.round <= before.rounds_open + WINDOW)
         after = Tally(
             state=state,
             begun=begun,
@@ -201,18 +203,11 @@ def system_with_tally(dims: Dims) -> System:
             is_separated=before.is_separated & (is_separated(drives, chosen_sets, exists, clusters) | (since <= 1)),
             drift=jnp.maximum(before.drift, drift),
             rounds_open=before.rounds_open + ~before.state.terminated,
+            was_outside=before.was_outside | (is_looked_at & is_outside),
         )
         return after, info
 
     return System(init, step)
-
-
-def observe_place(tally: Tally, info: Info) -> Placed:
-    members = set_of_task(tally.state, info.task) & (info.gate_probabilities > 0)
-    return Placed(jnp.sum(members), jnp.any(members & info.chosen))
-
-
-WINDOW = 20  # rounds that a gap at t_1 is averaged over, in which sets and gates hardly change
 
 
 class EndlessTally(NamedTuple):

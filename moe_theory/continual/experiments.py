@@ -19,7 +19,6 @@ from moe_theory.continual import corrected, theory
 from moe_theory.continual.algorithm import Info, State, begin, system
 from moe_theory.continual.diagnostics import (
     expert_sets,
-    observe_place,
     system_with_diagnostics,
     system_with_endless_tally,
     system_with_gate_steps,
@@ -75,6 +74,11 @@ def observe_gate_span(state: State, info: Info) -> GateSpan:
     exists = info.gate_probabilities > 0
     highest = jnp.max(jnp.where(exists, info.gate_outputs, -jnp.inf))
     return GateSpan(highest - jnp.min(jnp.where(exists, info.gate_outputs, jnp.inf)))
+
+
+def observe_error(state: State, info: Info) -> Float[Array, ""]:
+    del state
+    return info.generalization_error
 
 
 class Sets(NamedTuple):
@@ -388,7 +392,7 @@ LIMIT_MANY, LIMIT_FEW = _limit(
     system_with_tally(SPECIALIZATION_DIMS),
     lambda params: (1 + PAST_T1_SHARE) * stage_rounds(params),
     record_every=LAST_ROUND,
-    observe=observe_place,
+    observe=observe_error,
     replicates=4096,
     is_double=True,
 )

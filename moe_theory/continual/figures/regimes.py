@@ -161,10 +161,10 @@ def _draw_legend(figure: "FigureBase", panel: "Axes") -> None:
 def caption(data: xr.Dataset) -> str:
     least = min(LIMIT_SCALES)
     return (
-        "Over κ/λ, how far a step of the gates moves an output over the perturbation, set through the signals' "
-        "scale: (a) the overall generalization error in units of the task gap Δ, the mean squared distance of two "
-        "random tasks; (b) the share of the last quarter's arrivals whose expert met the same cluster last; (c) the round "
-        f"in which the gates are fixed (the run's length if never), over T₁. N = {FIGURE_2_DIMS.num_tasks}, "
+        "Over κ/λ, how far a step of the gates moves an output over the perturbation, set through the signals' scale: "
+        "(a) the overall generalization error over the task gap Δ, the mean squared distance of two random tasks; (b) "
+        "the share of the last quarter's arrivals whose expert met the same cluster last; (c) the round in which the "
+        f"gates are fixed (the run's length if never), over T₁. N = {FIGURE_2_DIMS.num_tasks}, "
         f"K = {data.attrs['num_clusters']}, 95 % intervals. The arrow is the paper's own limit, Algorithm 1's orders "
         f"from σ₀ = {SIGMA_0:g} to {least:g}.\n" + closing(data)
     )
