@@ -38,7 +38,7 @@ PAPER = Paper(
   url = {https://arxiv.org/abs/2406.16437},
 }""",
     readings=READINGS,
-    default_readings=("unit-signal", "independent-signal"),
+    default_readings=("unit-signal", "independent-signal", "orthogonal-signal", "strong-signal"),
     statements="moe_theory.continual.statements",
     figures="moe_theory.continual.figures:FIGURES",
     overview="moe_theory.continual.figures.figure_2:OVERVIEW",

@@ -216,7 +216,7 @@ class EndlessTally(NamedTuple):
     state: State
     is_ordered: Bool[Array, ""]  # (40) in all rounds past T1
     own_gap: Float[Array, ""]  # largest |h_m - h_m'| in the arriving task's set, over the last `WINDOW` rounds
-    other_gap: Float[Array, ""]  # mean |h_m - h_m'| of a member and another expert, likewise
+    other_gap: Float[Array, ""]  # largest |h_m - h_m'| of experts in different sets, likewise
 
     @property
     def pool(self) -> Pool:
@@ -240,12 +240,15 @@ def system_with_endless_tally(dims: Dims) -> System:
         state, info = plain.step(key, before.state, params)
         exists = jnp.arange(dims.max_experts) < params.num_experts
         drives, sets = signal_outputs(before.state), expert_sets(before.state)
-        gaps = set_gaps(info.gate_outputs, exists & set_of_task(before.state, info.task), exists)
+        own_gap, _ = set_gaps(info.gate_outputs, exists & set_of_task(before.state, info.task), exists)
+        is_apart = (sets[:, None] != sets[None, :]) & exists[:, None] & exists[None, :]
+        gaps = jnp.abs(info.gate_outputs[:, None] - info.gate_outputs[None, :])
+        other_gap = jnp.max(jnp.where(is_apart, gaps, 0))
         past = state.round > theory.exploration_rounds(params.num_experts, params.learning_rate)
         left = theory.termination_rounds(params.num_experts, params.learning_rate, params.truth_scale) - state.round
         share = jnp.where((left >= 0) & (left < WINDOW), 1 / WINDOW, 0)
         ordered = is_ordered(drives, sets, exists, state.pool.clusters) | ~past | (left < 0)
-        own_gap, other_gap = before.own_gap + share * gaps[0], before.other_gap + share * gaps[1]
+        own_gap, other_gap = before.own_gap + share * own_gap, before.other_gap + share * other_gap
         return EndlessTally(state, before.is_ordered & ordered, own_gap, other_gap), info
 
     return System(init, step)

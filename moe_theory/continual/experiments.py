@@ -393,7 +393,7 @@ LIMIT_MANY, LIMIT_FEW = _limit(
     lambda params: (1 + PAST_T1_SHARE) * stage_rounds(params),
     record_every=LAST_ROUND,
     observe=observe_error,
-    replicates=4096,
+    replicates=2048,
     is_double=True,
 )
 ENDLESS_MANY, ENDLESS_FEW = _limit(
@@ -404,7 +404,7 @@ ENDLESS_MANY, ENDLESS_FEW = _limit(
     {"terminate": False},
     record_every=LAST_ROUND,
     observe=observe_gate_span,
-    replicates=1024,
+    replicates=512,
 )
 RETURN_MANY, RETURN_FEW = _limit(
     "return-limit",
@@ -414,7 +414,7 @@ RETURN_MANY, RETURN_FEW = _limit(
     {"terminate": False},
     record_every=SPAN_STRIDE,
     observe=observe_gate_span,
-    replicates=256,
+    replicates=128,
 )
 # Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta).
 COVERAGE_TASKS, COVERAGE_CLUSTERS = 10, 2
@@ -517,12 +517,11 @@ def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R
 
 MORE_EXPERTS = Hypothesis("more experts than tasks, M > N", lambda dims, run: run.params.num_experts > dims.num_tasks)
 FEWER_EXPERTS = Hypothesis("fewer experts than tasks, M < N", lambda dims, run: run.params.num_experts < dims.num_tasks)
-ALIKE = Hypothesis("signals of a cluster are alike", lambda dims, run: not run.params.independent_signals)
 SMALL_NOISE = Hypothesis("sigma_t = O(sigma_0)", lambda dims, run: run.params.noise_scale <= run.params.truth_scale)
 IN_RANGE = Hypothesis("0 < sigma_0 < 1", lambda dims, run: 0 < run.params.truth_scale < 1)
 PAST_T1 = Hypothesis("the run goes on past T1", lambda dims, run: run.rounds[-1] > stage_rounds(run.params))
 ENDLESS = Hypothesis("gates are never fixed", lambda dims, run: not run.params.terminate)
-MORE, FEWER = (MORE_EXPERTS,), (FEWER_EXPERTS, ALIKE)
+MORE, FEWER = (MORE_EXPERTS,), (FEWER_EXPERTS,)
 
 
 def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:

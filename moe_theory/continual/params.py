@@ -3,7 +3,7 @@
 | open in the paper | parameter |
 | --- | --- |
 | scale c of v_n = c w_n ("scaled by a constant", App. A.2) | `signal_scale` |
-| whether v_n is proportional to w_n | `independent_signals` |
+| which signal v_n belongs to a truth | `signal_law` |
 | distribution of beta_t in (0, C] | `min_strength`, `max_strength` |
 | whether sigma_0 in N(0, sigma_0) is a variance or a deviation | `scale_is_variance` |
 | spread of truths inside a cluster, O(sigma_0^1.5) | `cluster_spread` |
@@ -21,7 +21,16 @@ from typing import Annotated, NamedTuple
 from moe_theory.core import constraints
 from moe_theory.core.constraints import AtMost, Count, Flag, NonNegative, PaddedTo, Real, Scale, Size, Within
 from moe_theory.core.papers import Reading
-from moe_theory.core.tasks import PoolScales, mean_norm, mean_square_strength
+from moe_theory.core.tasks import (
+    INDEPENDENT,
+    ORTHOGONAL,
+    PROPORTIONAL,
+    PoolScales,
+    SignalLaw,
+    mean_norm,
+    mean_square_strength,
+    require_orthogonal,
+)
 
 SIGMA_0 = 0.4  # the deviation sigma_0 of Fig. 2 (Appendix A.2), from which several defaults follow
 
@@ -80,7 +89,7 @@ class Params(NamedTuple):
     truth_scale: Scale = SIGMA_0  # sigma_0 of N(0, sigma_0)
     scale_is_variance: Flag = False  # whether sigma_0 is a variance, or a deviation
     signal_scale: Scale = 1 / SIGMA_0  # c of v_n = c w_n
-    independent_signals: Flag = False  # whether v_n is drawn apart from w_n
+    signal_law: SignalLaw = PROPORTIONAL  # v_n = c w_n, or one v_k a cluster: orthogonal, or drawn apart from w_n
     min_strength: LeastStrength = 1.0  # beta_t is uniform on (min_strength, max_strength]
     max_strength: Scale = 1.0  # C, the largest beta_t
     noise_scale: Scale = 0.1  # sigma_t, the deviation of a noise entry of X_t
@@ -95,7 +104,9 @@ class Params(NamedTuple):
 
 def check_params(dims: Dims, params: Params) -> None:
     """Check parameters against their range; traced ones are skipped."""
-    constraints.check(params, dims)
+    values = constraints.check(params, dims)
+    num_signals = min(dims.num_tasks, values.get("num_clusters", 1))
+    require_orthogonal(values.get("signal_law", PROPORTIONAL), num_signals, dims.num_features)
 
 
 # The readings by name; the first is that of `Params`.
@@ -110,9 +121,15 @@ READINGS: dict[str, Reading] = {
         Reading("identical-tasks", "c = 1/sigma_0, no spread inside a cluster", Params(), {"cluster_spread": 0.0}),
         Reading(
             "independent-signal",
-            "signals drawn apart from the truths, c = 1/sigma_0",
+            "signals drawn apart from the truths, one a cluster, c = 1/sigma_0",
             Params(),
-            {"independent_signals": True},
+            {"signal_law": INDEPENDENT},
+        ),
+        Reading(
+            "orthogonal-signal",
+            "orthogonal signals of equal norm, one a cluster, c = 1/sigma_0",
+            Params(),
+            {"signal_law": ORTHOGONAL},
         ),
         Reading("squared-locality", "|w_t - w_{t-1}|^2 in (6)", Params(), {"locality_power": 2.0}),
     )
@@ -133,7 +150,7 @@ def gate_drive(params: Params, num_features: int) -> float:
     deviation = math.sqrt(params.truth_scale) if params.scale_is_variance else float(params.truth_scale)
     spread = float(params.cluster_spread)
     entry = math.hypot(deviation, spread)
-    signal_entry = params.signal_scale * (deviation if params.independent_signals else entry)
+    signal_entry = params.signal_scale * (entry if params.signal_law == PROPORTIONAL else deviation)
     strength_squared = mean_square_strength(float(params.min_strength), float(params.max_strength))
     return float(
         params.learning_rate

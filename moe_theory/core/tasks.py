@@ -4,14 +4,21 @@ The edge-computing paper draws its tasks in the same way, so the pool is shared.
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 
 from moe_theory.core import random
-from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.constraints import OneOf
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.numerics import Numbers, Scalar, rounded_positive
+
+# Laws of the feature signals: which v_n a task has.
+PROPORTIONAL, ORTHOGONAL, INDEPENDENT = 0, 1, 2
+SignalLaw = Annotated[
+    Int[Scalar, ""], OneOf((PROPORTIONAL, ORTHOGONAL, INDEPENDENT), "proportional, orthogonal, independent")
+]
 
 
 class Pool(NamedTuple):
@@ -43,7 +50,7 @@ class PoolScales(NamedTuple):
     truth_scale: Float[Scalar, ""]  # sigma_0 of N(0, sigma_0)
     scale_is_variance: Bool[Scalar, ""]  # whether sigma_0 is the variance of an entry, or its deviation
     signal_scale: Float[Scalar, ""]  # c of v_n = c w_n
-    independent_signals: Bool[Scalar, ""]  # v_n drawn anew with the truths' deviation, instead of v_n = c w_n
+    signal_law: Int[Scalar, ""]  # v_n = c w_n, or one v_k a cluster: orthogonal ones, or drawn apart from the truths
     cluster_spread: Float[Scalar, ""]  # deviation of an entry of w_n around its cluster's centre
     num_clusters: Int[Scalar, ""]  # K; K >= N gives N tasks without clusters
 
@@ -52,7 +59,8 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, scales: Po
     """Draw the ground truths and feature signals of a replicate.
 
     Task n belongs to cluster n mod K, as in Fig. 8 of the paper. Centres are N(0, sigma_0) entrywise; members add
-    N(0, spread^2). With K >= N a cluster has one member and the spread is not added.
+    N(0, spread^2). With K >= N a cluster has one member and the spread is not added. Signals that are not c times the
+    truths are those of the cluster, and have as large squares in the mean as the centres, times c^2.
 
     Source: Section 3.1 and Appendix A.2 of `continual`.
     """
@@ -65,8 +73,32 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, scales: Po
     clusters = jnp.arange(num_tasks) % num_clusters
     spread = jnp.where(num_clusters < num_tasks, scales.cluster_spread, 0.0)
     truths = deviation * centres[clusters] + spread * members
-    signals = scales.signal_scale * jnp.where(jnp.asarray(scales.independent_signals, bool), deviation * others, truths)
-    return Pool(truths=truths, signals=signals, clusters=clusters)
+    law = jnp.asarray(scales.signal_law)
+    orthogonal = math.sqrt(num_features) * orthonormal(others)
+    apart = deviation * jnp.where(law == ORTHOGONAL, orthogonal, others)[clusters]
+    return Pool(truths, scales.signal_scale * jnp.where(law == PROPORTIONAL, truths, apart), clusters)
+
+
+def orthonormal(vectors: Float[Array, "N p"]) -> Float[Array, "N p"]:
+    """Gram-Schmidt on the first p rows; rows beyond have no direction left and are zero."""
+    rows: list[Array] = []
+    for index in range(vectors.shape[0]):
+        row = vectors[index]
+        for _ in range(2):  # once more against rounding
+            for earlier in rows[: vectors.shape[1]]:
+                row = row - earlier * jnp.sum(earlier * row)
+        length = jnp.sqrt(jnp.sum(jnp.square(row)))
+        rows.append(row / length if index < vectors.shape[1] else jnp.zeros_like(row))
+    return jnp.stack(rows)
+
+
+def require_orthogonal(signal_law: int, num_signals: int, num_features: int) -> None:
+    """Raise InvalidParamsError where so many signals cannot be orthogonal to each other."""
+    if signal_law == ORTHOGONAL and num_signals > num_features:
+        raise InvalidParamsError(
+            f"signal_law={ORTHOGONAL} (orthogonal) needs at most num_features={num_features} signals, not "
+            f"{num_signals}: no more are orthogonal. Raise num_features."
+        )
 
 
 def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:

@@ -20,13 +20,20 @@ from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.linear import minimum_norm_change, orthonormal_rows
 from moe_theory.core.numerics import Numbers, rounded, rounded_positive
 from moe_theory.core.system import System
-from moe_theory.core.tasks import Pool, check_pool, hide_signal, select_row, uniform_index
-from moe_theory.edge import delays
-from moe_theory.edge.delays import Law, Table, Trip
-from moe_theory.edge.params import (
+from moe_theory.core.tasks import (
     INDEPENDENT,
     ORTHOGONAL,
     PROPORTIONAL,
+    Pool,
+    check_pool,
+    hide_signal,
+    orthonormal,
+    select_row,
+    uniform_index,
+)
+from moe_theory.edge import delays
+from moe_theory.edge.delays import Law, Table, Trip
+from moe_theory.edge.params import (
     Dims,
     Params,
     check_params,
@@ -434,7 +441,7 @@ def draw_pool(key: Key[Array, ""], dims: Dims, params: Params) -> Pool:
     truths = jnp.where(jnp.asarray(params.scale_is_variance, bool), jnp.sqrt(scale), scale) * centres
     bounded = others / jnp.max(jnp.abs(others), axis=1, keepdims=True)
     law = jnp.asarray(params.signal_law)
-    directions = jnp.where(law == ORTHOGONAL, _orthonormal(others), jnp.where(law == INDEPENDENT, bounded, truths))
+    directions = jnp.where(law == ORTHOGONAL, orthonormal(others), jnp.where(law == INDEPENDENT, bounded, truths))
     return Pool(truths=truths, signals=params.signal_scale * directions, clusters=jnp.arange(dims.num_tasks))
 
 
@@ -768,19 +775,6 @@ def _empty_queue(dims: Dims, dtype: jnp.dtype) -> Queue:
     reals = {name: zeros(dtype, *shape) for name, shape in (data | per_server).items()}
     arrivals = Arrival(task=zeros(jnp.int32), transfer_delay=zeros(jnp.int32, dims.max_experts), **reals)
     return Queue(arrivals, jnp.zeros((), jnp.int32))
-
-
-def _orthonormal(vectors: Float[Array, "N p"]) -> Float[Array, "N p"]:
-    """Gram-Schmidt on the first p rows; rows beyond have no direction left and are zero."""
-    rows: list[Array] = []
-    for index in range(vectors.shape[0]):
-        row = vectors[index]
-        for _ in range(2):  # once more against rounding
-            for earlier in rows[: vectors.shape[1]]:
-                row = row - earlier * jnp.sum(earlier * row)
-        length = jnp.sqrt(jnp.sum(jnp.square(row)))
-        rows.append(row / length if index < vectors.shape[1] else jnp.zeros_like(row))
-    return jnp.stack(rows)
 
 
 def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | None) -> Arrival:

@@ -44,7 +44,15 @@ from moe_theory.core.constraints import (
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
-from moe_theory.core.tasks import mean_norm, mean_square_strength
+from moe_theory.core.tasks import (
+    INDEPENDENT,
+    ORTHOGONAL,
+    PROPORTIONAL,
+    SignalLaw,
+    mean_norm,
+    mean_square_strength,
+    require_orthogonal,
+)
 
 LONGEST_DELAY = 2**20  # rounds of a transfer or an execution: with a full queue ahead, completion must fit 32 bits
 LONGEST_QUEUE = 2**9  # tasks that may wait at a server, for the same reason
@@ -52,8 +60,6 @@ SIGMA_0 = 0.6  # the deviation sigma_0 of Fig. 3 (Section VI), from which severa
 # Entries uniform on an interval of width sigma_0^2 are at most sigma_0^2 apart, as (6) asks, and have this deviation.
 CLUSTER_SPREAD = SIGMA_0**2 / 12**0.5
 
-# Laws of the feature signals: which v_n a task has.
-PROPORTIONAL, ORTHOGONAL, INDEPENDENT = 0, 1, 2
 # What happens to a task that finds all servers busy.
 WHEN_BUSY = {
     "drop": "it is lost, and counted",
@@ -63,9 +69,6 @@ WHEN_BUSY = {
 
 GateStep = Annotated[Real, Within(0, open_low=True, why="at 0 the gates never train and T1 is infinite")]
 GateLag = Annotated[Int[Scalar, ""], OneOf((0, 1), "a gate step follows in the round of its completion, or one later")]
-SignalLaw = Annotated[
-    Int[Scalar, ""], OneOf((PROPORTIONAL, ORTHOGONAL, INDEPENDENT), "proportional, orthogonal, independent")
-]
 Delay = Annotated[Int[Scalar, ""], Whole(0, LONGEST_DELAY, "rounds are counted in 32 bits")]
 StopProbability = Annotated[Real, Within(0, 1, open_low=True, why="it is a probability")]
 
@@ -158,11 +161,7 @@ def check_params(dims: Dims, params: Params) -> None:
     Raises: InvalidParamsError naming the value, the bound and the way out.
     """
     values = constraints.check(params, dims)
-    if values.get("signal_law") == ORTHOGONAL and dims.num_tasks > dims.num_features:
-        raise InvalidParamsError(
-            f"signal_law={ORTHOGONAL} (orthogonal) needs num_tasks={dims.num_tasks} to be at most "
-            f"num_features={dims.num_features}: no more signals are orthogonal. Raise num_features."
-        )
+    require_orthogonal(values.get("signal_law", PROPORTIONAL), dims.num_tasks, dims.num_features)
     ends = [f"{end}_{part}_delay" for end in ("min", "max") for part in ("transfer", "execution")]
     if not set(ends) <= values.keys():
         return

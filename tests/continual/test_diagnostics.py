@@ -239,6 +239,10 @@ def test_gradients_are_those_of_automatic_differentiation(rounds):
         assert float(seen.shown.gradient_gap) == pytest.approx(gap, rel=1e-3, abs=1e-6)
 
 
+def sets_and_outputs(state, info):
+    return diagnostics.expert_sets(state), info.gate_outputs
+
+
 def test_tallies_are_what_records_of_every_round_show():
     """Would catch a round too many or too few, the wrong anchor, or another round's gaps."""
     every = diagnostics.system_with_diagnostics(DIMS)
@@ -252,6 +256,9 @@ def test_tallies_are_what_records_of_every_round_show():
         Cell("tally", tallied, params, length, length, experiments.observe_gate_span, is_double=True),
         Cell("endless rounds", every, for_ever, length, is_double=True),
         Cell("endless tally", endless, for_ever, length, length, experiments.observe_gate_span, is_double=True),
+    ]
+    cells += [
+        Cell("endless outputs", continual.system(DIMS), for_ever, length, observe=sets_and_outputs, is_double=True)
     ]
     runs = run_cells(cells, 64, seed=3)
     shown, tally, since = runs["rounds"].records, runs["tally"].state, slice(first + 1, None)
@@ -270,9 +277,19 @@ def test_tallies_are_what_records_of_every_round_show():
 
     shown, tally = runs["endless rounds"].records, runs["endless tally"].state
     np.testing.assert_array_equal(tally.is_ordered, shown.is_ordered[first:second].all(axis=0))
-    for name in ("own_gap", "other_gap"):
-        expected = getattr(shown, name)[second - diagnostics.WINDOW : second].mean(axis=0)
-        np.testing.assert_allclose(getattr(tally, name), expected, rtol=1e-9)
+    window = slice(second - diagnostics.WINDOW, second)
+    np.testing.assert_allclose(tally.own_gap, shown.own_gap[window].mean(axis=0), rtol=1e-9)
+    sets, outputs = runs["endless outputs"].records
+    for lane in range(4):
+        gaps = [
+            max(
+                abs(outputs[row, a, lane] - outputs[row, b, lane])
+                for a, b in itertools.product(range(NUM_EXPERTS), repeat=2)
+                if sets[row - 1, a, lane] != sets[row - 1, b, lane]  # at the gates that route, before the round
+            )
+            for row in range(second)[window]
+        ]
+        assert tally.other_gap[lane] == pytest.approx(np.mean(gaps), rel=1e-9)
 
 
 def test_the_probability_gap_is_between_clusters():

@@ -10,6 +10,7 @@ import pytest
 import moe_theory as mt
 from moe_theory import continual
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.tasks import PROPORTIONAL
 
 DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2, max_active=2)
 ROOT = mt.root_key(0)
@@ -49,7 +50,7 @@ NON_NEGATIVE = (
     "learning_rate balance_weight perturbation_scale termination_threshold truth_scale signal_scale min_strength "
     "max_strength noise_scale cluster_spread"
 ).split()
-SWITCHES = ("terminate", "accumulate_flags", "scale_is_variance", "independent_signals")
+SWITCHES = ("terminate", "accumulate_flags", "scale_is_variance")
 
 REFUSED = [
     ({"num_experts": 4}, "num_experts=4 must be at most max_experts=3.*Lower num_experts or raise Dims.max_experts"),
@@ -179,7 +180,7 @@ def test_the_gate_drive_is_eta_times_the_means_over_the_draws(name, changes):
     d = 10
     truths = deviation * rng.normal(size=(20_000, d)) + params.cluster_spread * rng.normal(size=(20_000, d))
     apart = deviation * rng.normal(size=(20_000, d))
-    signals = params.signal_scale * (apart if params.independent_signals else truths)
+    signals = params.signal_scale * (truths if params.signal_law == PROPORTIONAL else apart)
     strength = rng.uniform(params.min_strength, params.max_strength, 200_000)
     means = np.mean(np.linalg.norm(truths, axis=1)) * np.mean(np.sum(signals**2, axis=1)) * np.mean(strength**2)
     drive = continual.gate_drive(params, d)

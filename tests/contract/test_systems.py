@@ -48,7 +48,7 @@ SMALL = {
         (
             {"num_experts": 3, "learning_rate": 0.1},
             {"num_experts": 1, "num_clusters": 1, "terminate": False, "noise_scale": 0.0},
-            {"truth_scale": 2.0, "scale_is_variance": True, "independent_signals": True, "locality_power": 2.0},
+            {"truth_scale": 2.0, "scale_is_variance": True, "signal_law": 2, "locality_power": 2.0},
         ),
         {},
     ),

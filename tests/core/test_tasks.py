@@ -14,7 +14,7 @@ SCALES = tasks.PoolScales(
     truth_scale=0.5,
     scale_is_variance=False,
     signal_scale=3.0,
-    independent_signals=False,
+    signal_law=tasks.PROPORTIONAL,
     cluster_spread=0.1,
     num_clusters=3,
 )
@@ -56,8 +56,21 @@ def test_signals_follow_the_truths_or_stand_apart():
     """Would catch a scale that is not applied, and independent signals that are correlated or of another scale."""
     proportional = pools()
     assert np.abs(proportional.signals - 3 * proportional.truths).max() < 1e-5
-    apart = pools(independent_signals=True, scale_is_variance=True)
+    apart = pools(signal_law=tasks.INDEPENDENT, scale_is_variance=True)
     np.testing.assert_array_equal(apart.truths, pools(scale_is_variance=True).truths)
+
+
+@pytest.mark.parametrize("law", [tasks.INDEPENDENT, tasks.ORTHOGONAL])
+def test_a_cluster_shares_its_signal(law):
+    """Would catch a signal a task, signals that are not orthogonal, or of a norm of their own."""
+    drawn = pools(signal_law=law, num_clusters=3)
+    for signals, truths, clusters in zip(drawn.signals, drawn.truths, drawn.clusters, strict=True):
+        for task, cluster in enumerate(clusters):
+            np.testing.assert_array_equal(signals[task], signals[cluster])
+        assert np.abs(signals - 3 * truths).max() > 0.1
+        if law == tasks.ORTHOGONAL:
+            products = signals[:3] @ signals[:3].T
+            np.testing.assert_allclose(products, np.diag(products.diagonal()[:1].repeat(3)), atol=1e-4)
 
 
 POOL = tasks.Pool(jnp.arange(12.0).reshape(4, 3), 10 + jnp.arange(12.0).reshape(4, 3), jnp.arange(4))

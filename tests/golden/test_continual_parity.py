@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from moe_theory import continual
+from moe_theory.core.tasks import PROPORTIONAL
 
 from .continual_loop import Reference, Settings, minimum_norm_update
 
@@ -293,7 +294,7 @@ class World:
         spread = self.generator.normal(0, params.cluster_spread, (NUM_TASKS, NUM_FEATURES))
         truths = centers[self.clusters] + spread
         apart = self.generator.normal(0, deviation, (NUM_TASKS, NUM_FEATURES))
-        signals = params.signal_scale * (apart if params.independent_signals else truths)
+        signals = params.signal_scale * (truths if params.signal_law == PROPORTIONAL else apart[self.clusters])
         self.truths, self.signals = self.rounded(truths), self.rounded(signals)
         settings = Settings(
             M=params.num_experts,

@@ -20,6 +20,7 @@ from scipy import stats
 import moe_theory as mt
 from moe_theory import continual, edge
 from moe_theory.core import random
+from moe_theory.core.tasks import INDEPENDENT, ORTHOGONAL, PROPORTIONAL
 from moe_theory.deep import layers
 from moe_theory.deep import tasks as images
 from moe_theory.deep.datasets import DataSet, Images
@@ -27,7 +28,6 @@ from moe_theory.deep.params import Dims as DeepDims
 from moe_theory.deep.params import Params as DeepParams
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import draw_execution
-from moe_theory.edge.params import INDEPENDENT, ORTHOGONAL, PROPORTIONAL
 from moe_theory.generalization import complexity, data, instances, model
 from moe_theory.merging import network, rewards, tree, weights
 from moe_theory.merging import params as merging
@@ -133,9 +133,9 @@ def continual_draws(key: Any, params: continual.Params) -> Any:
     return pool, *continual.draw(round_key, LEARNING, loud_pool(), params)
 
 
-APART = continual.Params(M, num_clusters=N, truth_scale=TRUTH, signal_scale=3.0, independent_signals=True)
+APART = continual.Params(M, num_clusters=N, truth_scale=TRUTH, signal_scale=3.0, signal_law=INDEPENDENT)
 APART = APART._replace(min_strength=0.25, max_strength=1.5, noise_scale=NOISE, perturbation_scale=PERTURBATION)
-CLUSTERED = APART._replace(independent_signals=False, num_clusters=2, cluster_spread=SPREAD, scale_is_variance=True)
+CLUSTERED = APART._replace(signal_law=PROPORTIONAL, num_clusters=2, cluster_spread=SPREAD, scale_is_variance=True)
 
 
 def continual_parts() -> Parts:

@@ -64,7 +64,7 @@ CLUSTERS.also("lemma-11.union", role="corrected")
     probability(at_least=1 - experiments.FAILURE),
     where="Lemma 11, second case",
     labels=[f"K = {NUM_CLUSTERS}, M = {FEW}"],
-    hypotheses=[experiments.FEWER_EXPERTS, experiments.ALIKE],
+    hypotheses=[experiments.FEWER_EXPERTS],
 ).says(r"""
     With M = K ln(K/delta) < N experts, at T1 every cluster has one that is best at a task of it, but for delta.
     $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""")

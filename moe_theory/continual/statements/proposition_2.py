@@ -1,8 +1,7 @@
 """Proposition 2: gate outputs while the gates are never fixed.
 
 Gaps are of the rounds' own features X_t, averaged over the 20 rounds up to t_1 or over ten of the last 200 up to t_2,
-and sets those of (11) at the gates that route. Pairs in one set and in different ones are taken for the arriving task's
-set, as the proof does.
+and sets those of (11) at the gates that route. The set of a gap within one is the arriving task's, as in the proof.
 """
 
 import numpy as np
@@ -156,7 +155,7 @@ OTHER_SET.charitable(
     instead="proposition-2.other-set-order",
 ).says(r"""With M > N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
 
-    The mean gap over pairs of an expert of the arriving task's set and another.
+    The largest gap of two experts in different sets, so that the claim has the best chance.
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$
     """)(other_gap)
 OTHER_SET_FEW.charitable(

@@ -106,7 +106,7 @@ def tolerated_outside(run) -> np.ndarray:
     experiments.LIMIT_FEW,
     limit_probability(to=0, margin=experiments.FAILURE),
     where="Proposition 3, full version, case 2",
-    hypotheses=[experiments.FEWER_EXPERTS, experiments.ALIKE],
+    hypotheses=[experiments.FEWER_EXPERTS],
 ).says(r"""With M < N, once the gates are fixed an arrival whose cluster has specialists goes to none with chance o(1).
     $$\mathbb{P}(m_t \notin \mathcal{M}_k) = o(1), \quad t > T_2$$""")
 def is_soon_outside(run) -> np.ndarray:
@@ -155,7 +155,7 @@ def bounded_share(run) -> np.ndarray:
     FEW,
     equality(even_share, margin=SHARE_MARGIN),
     where="Proposition 3, full version, case 2",
-    hypotheses=[experiments.FEWER_EXPERTS, experiments.ALIKE],
+    hypotheses=[experiments.FEWER_EXPERTS],
     instead="proposition-3.leader",
 ).says(r"""
     With M < N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_k|.
