@@ -361,7 +361,7 @@ def _limit(
     few numbers as there are scales, since each is a program.
     """
     cells = {
-        specialization_cell(number, scale): limit_params(number, scale) | changes
+        specialization_cell(number, scale): {**limit_params(number, scale), **changes}
         for number in (MANY_EXPERTS, FEW_EXPERTS)
         for scale in scales
     }

@@ -18,6 +18,8 @@ import dataclasses
 import math
 from typing import Annotated, NamedTuple
 
+import numpy as np
+
 from moe_theory.core import constraints
 from moe_theory.core.constraints import AtMost, Count, Flag, NonNegative, PaddedTo, Real, Scale, Size, Within
 from moe_theory.core.papers import Reading
@@ -105,7 +107,7 @@ class Params(NamedTuple):
 def check_params(dims: Dims, params: Params) -> None:
     """Check parameters against their range; traced ones are skipped."""
     values = constraints.check(params, dims)
-    num_signals = min(dims.num_tasks, values.get("num_clusters", 1))
+    num_signals = np.minimum(dims.num_tasks, values.get("num_clusters", 1))
     require_orthogonal(values.get("signal_law", PROPORTIONAL), num_signals, dims.num_features)
 
 

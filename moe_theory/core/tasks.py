@@ -4,9 +4,10 @@ The edge-computing paper draws its tasks in the same way, so the pool is shared.
 """
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 
 from moe_theory.core import random
@@ -92,12 +93,12 @@ def orthonormal(vectors: Float[Array, "N p"]) -> Float[Array, "N p"]:
     return jnp.stack(rows)
 
 
-def require_orthogonal(signal_law: int, num_signals: int, num_features: int) -> None:
+def require_orthogonal(signal_law: Any, num_signals: Any, num_features: int) -> None:
     """Raise InvalidParamsError where so many signals cannot be orthogonal to each other."""
-    if signal_law == ORTHOGONAL and num_signals > num_features:
+    if np.any((np.asarray(signal_law) == ORTHOGONAL) & (np.asarray(num_signals) > num_features)):
         raise InvalidParamsError(
             f"signal_law={ORTHOGONAL} (orthogonal) needs at most num_features={num_features} signals, not "
-            f"{num_signals}: no more are orthogonal. Raise num_features."
+            f"{np.max(num_signals)}: no more are orthogonal. Raise num_features."
         )
 
 

@@ -176,7 +176,7 @@ def largest_probability_gap(run) -> np.ndarray:
 
 
 def most_of_random(run) -> np.ndarray:
-    return HARDLY * experiments.gaps_of(run).task_gap
+    return HARDLY * np.asarray(experiments.gaps_of(run).task_gap)
 
 
 @EQUATION_35.ours("equation-35.nothing-specialises", MANY, bound(at_least=most_of_random))
