@@ -285,7 +285,9 @@ def _check_round(state: State, arrival: Arrival, params: Params, max_active: int
 
 def locality_cost(squared_moves: Float[Array, " k"], params: Params) -> Float[Array, " k"]:
     """|w_t - w_{t-1}|^q of experts that moved by these squared distances. Source: Eq. (6) of `continual`."""
-    return squared_moves ** (params.locality_power / 2)
+    # Not a power, for which no backend has vector instructions; at q = 1 this is the root, to the last bit.
+    logs = jnp.log(jnp.maximum(squared_moves, jnp.finfo(squared_moves.dtype).tiny))
+    return jnp.sqrt(squared_moves) * jnp.exp((params.locality_power - 1) / 2 * logs)
 
 
 def flag_converged(
