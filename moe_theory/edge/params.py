@@ -38,6 +38,7 @@ from moe_theory.core.constraints import (
     Real,
     Scale,
     Size,
+    StepSize,
     Whole,
     Within,
 )
@@ -61,7 +62,7 @@ WHEN_BUSY = {
     "soonest": "it waits at the server that becomes idle soonest",
 }
 
-GateStep = Annotated[Real, Within(0, open_low=True, why="at 0 the gates never train and T1 is infinite")]
+GateStep = Annotated[StepSize, Within(0, open_low=True, why="at 0 the gates never train and T1 is infinite")]
 GateLag = Annotated[Int[Scalar, ""], OneOf((0, 1), "a gate step follows in the round of its completion, or one later")]
 SignalLaw = Annotated[
     Int[Scalar, ""], OneOf((PROPORTIONAL, ORTHOGONAL, INDEPENDENT), "proportional, orthogonal, independent")
