@@ -221,7 +221,7 @@ def check_system(system: System, params: Params) -> State:
     shapes = jax.eval_shape(lambda key: system.init(key, params), jax.eval_shape(lambda: jax.random.key(0)))
     if not hasattr(shapes, "round"):
         raise InvalidRunError(
-            f"the system's state, {shortened(type(shapes).__name__)}, has no field `round`, which the engine counts by: "
+            f"a state of type {shortened(type(shapes).__name__)} has no field `round`, which the engine counts by: "
             "give a NamedTuple a `round`, which `init` begins at jnp.int32(0) and `step` adds 1 to."
         )
     return shapes
