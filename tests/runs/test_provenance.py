@@ -34,7 +34,7 @@ def test_a_changed_option_is_a_changed_fingerprint_and_the_same_root_key(option)
 
 
 def test_the_order_of_compiler_flags_counts(monkeypatch):
-    """Would catch samples of one instruction set that are taken for those of another: of two flags the later one wins."""
+    """Would catch samples of one instruction set taken for those of another: of two flags the later one wins."""
     flags = [f"--xla_cpu_max_isa={name}" for name in ("AVX2", "SSE4_2")]
     known = []
     for given in (flags, flags[::-1]):
