@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from moe_theory import __version__
-from moe_theory.cli.output import EXITS, refuse, stop
+from moe_theory.cli.output import EXITS, harmless, refuse, stop
 from moe_theory.core.errors import MoeTheoryError, OutputError
 
 GROUPS = {  # commands by heading; "sweep show" is `show` of sweep.py
@@ -34,8 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `moe-theory`: run a command, sys.argv's unless given; exits with a code where it is not 0."""
     try:
         app.main(None if arguments is None else list(arguments), "moe-theory", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # as it is where somebody has closed it
+            sys.stdout.flush()
     except click.ClickException as mistake:
+        mistake.message = harmless(mistake.message)
         mistake.show()
         raise SystemExit(mistake.exit_code) from None
     except OSError as failure:  # of a full disk, a name that is too long, a folder without permission

@@ -6,7 +6,6 @@ own. That is all it takes: claims, sweeps, figures, citations and reports ask he
 
 import dataclasses
 import functools
-import importlib
 import pkgutil
 from collections.abc import Mapping
 from importlib import metadata
@@ -88,19 +87,31 @@ class Paper:
 
     def import_claims(self) -> None:
         if self.statements:
-            importlib.import_module(self.statements)
+            self._import("statements", f"{self.statements}:")
 
     def import_figures(self) -> Mapping[str, Any]:
         """The figures by name, each a `verify.figures.FigureSpec`."""
-        return pkgutil.resolve_name(self.figures) if self.figures else {}
+        figures = self._import("figures", self.figures) if self.figures else {}
+        if not isinstance(figures, Mapping):
+            raise InvalidPaperError(f"paper {self.name!r}: figures={self.figures!r} must be a mapping by name.")
+        return figures
 
     def import_overview(self) -> Any:
         """Its panel in the picture of all papers, a `verify.figures.Panel`; None where it has none."""
-        return pkgutil.resolve_name(self.overview) if self.overview else None
+        return self._import("overview", self.overview) if self.overview else None
 
     def import_system(self, name: str) -> Any:
         """One of the systems that a sweep can name, a `sweep.systems.Sweepable`."""
-        return pkgutil.resolve_name(self.systems[name])
+        return self._import(f"systems[{name!r}]", self.systems[name])
+
+    def _import(self, field: str, place: str) -> Any:
+        try:
+            return pkgutil.resolve_name(place)
+        except (ImportError, AttributeError, ValueError) as failure:
+            raise InvalidPaperError(
+                f"paper {self.name!r}: {field}={place!r} cannot be imported ({type(failure).__name__}: {failure}). "
+                "Write it as 'module:attribute'."
+            ) from failure
 
 
 def paper_names() -> list[str]:

@@ -10,6 +10,7 @@ import sys
 import pytest
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from moe_theory import __version__, cli
 from moe_theory.cli import output
@@ -173,6 +174,39 @@ def test_words_are_no_markup(capsys):
             progress.running(words)
             progress.at(words)
         assert "[/b] [k]" in shown.getvalue()
+
+
+HOSTILE = "\x1b]0;title\x07 \x1b[2J \x9b1m \u202e \r over"
+
+
+def test_no_word_of_anybody_controls_the_terminal(capsys, refused, monkeypatch):
+    """Would catch escape codes in a label, a message or a name of a file, which clear the screen."""
+    made = Table(HOSTILE, title=HOSTILE)
+    made.add_row(HOSTILE)
+    console = output.open_console()
+    console.print(made, Text(HOSTILE), HOSTILE)
+    output.print_lines(console, HOSTILE)
+    for is_terminal in (True, False):
+        with terminal_progress(output.open_console()) as progress:
+            monkeypatch.setattr("rich.console.Console.is_terminal", is_terminal)
+            progress.at(HOSTILE)
+    said = [capsys.readouterr().out, refused("report", f"nothing{HOSTILE}")]
+    with pytest.raises(SystemExit):
+        cli.main([f"{HOSTILE}"])
+    said.append(capsys.readouterr().err)
+    for text in said:
+        assert "]0;title" in text
+        assert not re.search("\x1b\\]|\x1b\\[2J|[\x07\x9b\u202e\r]", text)
+
+
+def test_a_refusal_is_one_short_line(refused, monkeypatch):
+    """Would catch a megabyte that a user's own file raises."""
+
+    def fail(context):
+        raise InvalidRunError("long\n" * 10**6)
+
+    monkeypatch.setattr(cli.command("claims"), "invoke", fail)
+    assert len(refused("claims")) < 2 * output.LONGEST_LINE
 
 
 @pytest.mark.parametrize("command", [["claims", "continual.lemma-4"], ["--version"]])
