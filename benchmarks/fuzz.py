@@ -37,10 +37,10 @@ import numpy as np
 
 from moe_theory import cli
 from moe_theory.report import deep
-from moe_theory.runs.files import SEAL, digest, pack, sealed
+from moe_theory.runs.files import SEAL, digest, sealed
 
 SECONDS = 10.0  # of processor time that a command may take, and after Ctrl-C to end
-STEP = 1.0  # seconds between looks at a child
+WORK_SECONDS = 2.0  # of processor time after which what has begun to compute is interrupted
 MOST_MEMORY = 6 << 30  # bytes of addresses for a child beyond those that its parent has
 LONGEST_LINE = 4_000  # characters of a refusal
 ENDS = (0, 1, 2, 130)
@@ -334,14 +334,7 @@ def arrays(chance: random.Random, seeds: Seeds) -> Input:
     made = npy(chance.choice(TYPES), chance.choice(SHAPES), bytes(80))
     if chance.random() < 0.4:
         (file, *_) = sorted((seeds.folder / "sweep" / "chunks").rglob("*.npz"))
-        with np.load(file) as kept:
-            task = json.loads(kept["task"].tobytes())
-            own = {name.removeprefix("observable."): kept[name] for name in kept.files if name != "task"}
-        name = chance.choice(sorted(own))
-        own[name] = chance.choice(
-            [own[name][:1], own[name] * np.nan, own[name].astype(str), np.zeros(0), np.zeros((2, 2, 2), complex)]
-        )
-        data = pack(changed(chance, task) if chance.random() < 0.5 else task, own)
+        data = chance.choice((damaged(chance, file.read_bytes()), made, archive({"task.npy": made}, 2**31)))
         words = ["sweep", "show", "{here}/run", *chance.choice(([], ["--json"], ["--to", "{here}/run/x.nc"]))]
         return Input(words, {"run": seeds.folder / "sweep", f"run/{file.relative_to(seeds.folder / 'sweep')}": data})
     with np.load(seeds.folder / "stream.npz") as kept:
@@ -350,7 +343,7 @@ def arrays(chance: random.Random, seeds: Seeds) -> Input:
     folder = seeds.folder / "odd.npz"
     extremes = [-1, 2**31, 2**62, 10**6, 0]
     if way == 0:
-        array = given[name].copy()
+        array = given[name].astype(np.float64 if given[name].dtype.kind == "f" else np.int64)
         array.flat[chance.randrange(array.size)] = chance.choice(
             [np.nan, np.inf, 1e30] if array.dtype.kind == "f" else extremes
         )
@@ -451,23 +444,14 @@ def specifications(chance: random.Random, seeds: Seeds) -> Input:
     return Input(words, {"grid.toml": data})
 
 
-MODULE = """
-import moe_theory as mt
-from moe_theory import continual
-from moe_theory.verify import *
-{before}
-@mt.statement("{id}", {where}, kind={kind}, {more}).claim("c", {experiment}, {criterion})
-def measure(run):
-    {body}
-"""
 BODIES = (
     "raise ValueError(SAID)", "raise SystemExit(0)", "raise KeyboardInterrupt", "return None", "return SAID",
     "return [float('nan')] * 64", "import os; os.write(1, b''); return run.nothing", "raise Exception('x' * 10**6)",
-    "raise BaseException(SAID)", "def f(): f()\n    f()", "return 10**400", "raise RecursionError", "raise MemoryError",
+    "def f(): f()\n    f()", "return 10**400", "raise RecursionError", "raise MemoryError",
 )  # fmt: skip
 TOPS = (
     "raise SystemExit(0)", "raise SystemExit(SAID)", "import sys; sys.exit()", "raise KeyboardInterrupt", "1 / 0",
-    "raise ValueError(SAID * 10**5)", "raise BaseException(SAID)", "def f(): f()\nf()", "import nothing", "\0", "x = (",
+    "raise ValueError(SAID * 10**5)", "def f(): f()\nf()", "import nothing", "\0", "x = (",
     "raise type(SAID, (Exception,), {})", "class E(Exception):\n    def __str__(self): raise ValueError\nraise E", "",
     "raise OSError(28, SAID)", "raise BrokenPipeError", "# \udcff",
     "READINGS = SAID", "READINGS = {SAID: SAID}", "READINGS = {'a': 1}", "import signal; raise MemoryError(SAID)",
@@ -478,38 +462,44 @@ TOPS = (
 def modules(chance: random.Random, seeds: Seeds) -> Input:
     """A user's own file, which does anything but what it should."""
     said = f"SAID = {SAID!r}\n"
-    if chance.random() < 0.6:
-        text = said + chance.choice(TOPS)
-        own = (seeds.folder / "own.py").read_text() if (seeds.folder / "own.py").exists() else OWN
-        text += "\n" + chance.choice(("", own))
+    own = OWN.replace("WORDS", chance.choice(WORDS))
+    if chance.random() < 0.4:
+        text = said + chance.choice(TOPS) + "\n" + own
     else:
-        text = said + OWN.replace("return 1 + numbers(1)", chance.choice(BODIES)).replace(
-            "WORDS", chance.choice(("SAID", "''", "'a' * 10**5", "'\\ud800'", "'$$x'"))
-        )
+        text = said + own.replace("return run.records.update_norm[-1]", chance.choice(BODIES))
     command = chance.choice(("list", "run", "explore", "run"))
     words = ["verify", "--module", "{here}/own.py", "--list"]
     if command == "run":
-        words = ["verify", "--module", "{here}/own.py", "--replicates", "64", "--out", "{here}/out"]
+        words = [
+            "verify",
+            "--module",
+            "{here}/own.py",
+            "--reading",
+            "quick",
+            "--replicates",
+            "64",
+            "--out",
+            "{here}/out",
+        ]
     elif command == "explore":
-        words = "explore mine.own.c --module {here}/own.py --over noise_scale=0.1,0.2 --replicates 64 --out {here}/out".split()
+        words = ["explore", "mine.moves", "--module", "{here}/own.py", "--over", "noise_scale=0.1,0.2"]
+        words += ["--replicates", "64", "--out", "{here}/out"]
     data = text.encode(errors="surrogateescape")
     return Input([*words, *chance.choice(([], [], ["--json"]))], {"own.py": data})
 
 
 OWN = """
-import numpy as np
-import moe_theory as mt
-from moe_theory.core.papers import Reading
-from moe_theory.verify.statement import statement, inequality
-from moe_theory import continual
+from moe_theory import statement
+from moe_theory.continual.experiments import HISTORY
+from moe_theory.verify.statement import bound
 
-READINGS = {"a": Reading("a", WORDS, continual.Params())}
+MOVES = statement("moves", paper="continual", where=WORDS, says=WORDS)
 
-def numbers(seed):
-    return np.random.default_rng(seed).standard_normal(64)
-
-EXPERIMENT = mt.Experiment("mine", lambda: None, measure=lambda *given: None)
+@MOVES.claim("mine.moves", HISTORY.at("M = 5"), bound(at_most=10.0), role="charitable")
+def last_move(run):
+    return run.records.update_norm[-1]
 """
+WORDS = ("'my notes'", "SAID", "'a' * 10**5", "'\\ud800'", "'$$x'", "''", "1")
 
 
 def options(chance: random.Random, seeds: Seeds) -> Input:
@@ -701,19 +691,16 @@ def carried_out(given: Input) -> Outcome:
         before = contents(here)
         words = [word.replace("{here}", str(here)).replace("\0", "") for word in given.words]  # as of a shell
         environment = {name: value.replace("{here}", str(here)) for name, value in given.environment.items()}
-        began = time.monotonic()
         child = os.fork()
         if not child:
             _child(root, here, words, environment, given)
-        is_stopped, used = _wait(child, root)
-        code = int((root / "code").read_text()) if (root / "code").exists() else -1
+        code, is_stopped, used = _wait(child, root)
         after = contents(here)
         replaced = [name for name, data in before.items() if after.get(name) != data and code == 2]
         written = (root / "written").read_text(errors="replace").splitlines() if (root / "written").exists() else []
         out, err = (
             (root / name).read_text(errors="replace") if (root / name).exists() else "" for name in ("out", "err")
         )
-        del began
         return Outcome(code, out, err, written, replaced, used, (root / "began").exists(), is_stopped)
 
 
@@ -731,31 +718,24 @@ def contents(folder: Path) -> dict[str, bytes]:
     return found
 
 
-def _wait(child: int, root: Path) -> tuple[bool, float]:
-    """Until a child ends; whether it had to be told to, and the processor time that it took."""
-    is_stopped, limit, began = False, SECONDS, time.monotonic()
-    clock = os.sysconf("SC_CLK_TCK")
-    used, step = 0.0, 0.005
+def _wait(child: int, root: Path) -> tuple[int, bool, float]:
+    """Until a child ends: its exit code, whether it had to be told to, and the processor time that it took."""
+    is_stopped, began, step = False, time.monotonic(), 0.005
+    clock, used = os.sysconf("SC_CLK_TCK"), 0.0
     while True:
-        done, _, usage = os.wait4(child, os.WNOHANG)
+        done, status, usage = os.wait4(child, os.WNOHANG)
         if done:
-            return is_stopped, usage.ru_utime + usage.ru_stime
+            return os.waitstatus_to_exitcode(status), is_stopped, usage.ru_utime + usage.ru_stime
         time.sleep(step)
         step = min(2 * step, 0.1)
         with contextlib.suppress(OSError, IndexError):
             used = sum(map(int, Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[11:13])) / clock
-        waited = time.monotonic() - began
-        at_work = (root / "began").exists()
-        if not is_stopped and (used > (2 if at_work else limit) or waited > (6 if at_work else 6 * limit)):
-            (root / "stopped").touch()
-            is_stopped = True
-            os.kill(child, signal.SIGINT)
-            began, used_before = time.monotonic(), used
-        elif is_stopped and waited > 6 * limit + used_before * 0:
+        waited, at_work = time.monotonic() - began, (root / "began").exists()
+        if is_stopped and waited > 6 * SECONDS:
             os.kill(child, signal.SIGKILL)
-            (root / "code").write_text("-9")
-            os.wait4(child, 0)
-            return True, used
+        elif not is_stopped and (used > WORK_SECONDS if at_work else used > SECONDS or waited > 6 * SECONDS):
+            is_stopped, began = True, time.monotonic()
+            os.kill(child, signal.SIGINT)
 
 
 def _child(root: Path, here: Path, words: list[str], environment: dict[str, str], given: Input) -> None:
@@ -764,7 +744,6 @@ def _child(root: Path, here: Path, words: list[str], environment: dict[str, str]
     try:
         os.setsid()
         os.chdir(here)
-        base = os.statvfs  # noqa: F841
         size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (size + MOST_MEMORY, size + MOST_MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -800,9 +779,7 @@ def _child(root: Path, here: Path, words: list[str], environment: dict[str, str]
         with contextlib.suppress(BaseException):
             _WATCHING.clear()
             sys.stderr.flush()
-        with open(root / "code", "w") as file:
-            file.write(str(code))
-        os._exit(0)
+        os._exit(code)
 
 
 def _open_streams(root: Path, given: Input) -> None:
@@ -898,7 +875,7 @@ def broken(given: Input, found: Outcome) -> list[str]:
         told.append("a traceback")
     if found.code not in ENDS:
         told.append(f"ends with {found.code}")
-    if found.is_stopped and (not found.began or found.code == -9):
+    if found.is_stopped and (not found.began or found.code == -signal.SIGKILL):
         told.append("hangs")
     if found.written:
         told.append(f"writes {found.written[0]}")

@@ -35,7 +35,7 @@ def harmless(text: str) -> str:
     return text if text.isprintable() else _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
-_CONTROLS = re.compile(r"[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile(r"[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def open_console(to_stderr: bool = False) -> "Console":

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
-from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, unknown_name
+from moe_theory.core.errors import OWN_CODE, InvalidPaperError, InvalidParamsError, described, unknown_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,9 +107,9 @@ class Paper:
     def _import(self, field: str, place: str) -> Any:
         try:
             return pkgutil.resolve_name(place)
-        except (ImportError, AttributeError, ValueError) as failure:
+        except OWN_CODE as failure:
             raise InvalidPaperError(
-                f"paper {self.name!r}: {field}={place!r} cannot be imported ({type(failure).__name__}: {failure}). "
+                f"paper {self.name!r}: {field}={place!r} cannot be imported ({described(failure)}). "
                 "Write it as 'module:attribute'."
             ) from failure
 
@@ -159,9 +159,9 @@ def _imported(name: str) -> Paper:
     point = _entry_points()[name]
     try:
         paper = point.load()
-    except (ImportError, AttributeError) as failure:
+    except OWN_CODE as failure:
         raise InvalidPaperError(
-            f"paper {name!r}: {point.value!r} cannot be imported ({type(failure).__name__}: {failure}). Fix the "
+            f"paper {name!r}: {point.value!r} cannot be imported ({described(failure)}). Fix the "
             "distribution that registers it, or uninstall it."
         ) from failure
     if not isinstance(paper, Paper) or paper.name != name:

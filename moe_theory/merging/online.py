@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from moe_theory.core.errors import InvalidRewardError, InvalidStreamError, shortened, unknown_name
+from moe_theory.core.errors import OWN_CODE, InvalidRewardError, InvalidStreamError, described, shortened, unknown_name
 from moe_theory.core.random import root_key, step_key
 from moe_theory.merging import monitor as monitors
 from moe_theory.merging import policies
@@ -274,8 +274,8 @@ def from_module(path: Path, checkpoint: Path, pattern: str, seed: int) -> Stream
     module = importlib.util.module_from_spec(specification)
     try:
         specification.loader.exec_module(module)
-    except (Exception, SystemExit) as failure:
-        raise InvalidStreamError(f"{path} failed: {type(failure).__name__}: {failure}. Change it.") from None
+    except OWN_CODE as failure:
+        raise InvalidStreamError(f"{path} failed: {described(failure)}. Change it.") from None
     for name in ("num_tasks", "slots", "serve"):
         if not hasattr(module, name):
             raise InvalidStreamError(
