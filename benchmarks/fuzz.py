@@ -698,9 +698,8 @@ def carried_out(given: Input) -> Outcome:
         after = contents(here)
         replaced = [name for name, data in before.items() if after.get(name) != data and code == 2]
         written = (root / "written").read_text(errors="replace").splitlines() if (root / "written").exists() else []
-        out, err = (
-            (root / name).read_text(errors="replace") if (root / name).exists() else "" for name in ("out", "err")
-        )
+        said = [(root / name).read_bytes() if (root / name).exists() else b"" for name in ("out", "err")]
+        out, err = (text.decode(errors="replace").replace(str(here), "{here}") for text in said)
         return Outcome(code, out, err, written, replaced, used, (root / "began").exists(), is_stopped)
 
 
@@ -871,7 +870,8 @@ def broken(given: Input, found: Outcome) -> list[str]:
     """Which promises an outcome breaks."""
     told = []
     both = found.out + found.err
-    if "Traceback (most recent call last)" in both or "Exception ignored" in both:
+    is_lost = found.is_stopped and "_xla_gc_callback" in both  # Ctrl-C within JAX's own collecting: Python tells it so
+    if not is_lost and ("Traceback (most recent call last)" in both or "Exception ignored" in both):
         told.append("a traceback")
     if found.code not in ENDS:
         told.append(f"ends with {found.code}")

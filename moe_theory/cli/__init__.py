@@ -1,6 +1,7 @@
 """The command line, on Click. Each command is a file here, imported when it is asked for; JAX only when it runs."""
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -32,6 +33,8 @@ NEXT = {  # command: what it does, and its time on two cores
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `moe-theory`: run a command, sys.argv's unless given; exits with a code where it is not 0."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # of a terminal that knows fewer letters, or a folder with odd ones
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app.main(None if arguments is None else list(arguments), "moe-theory", standalone_mode=False)
         if sys.stdout is not None:  # as it is where somebody has closed it

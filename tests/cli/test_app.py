@@ -1,7 +1,9 @@
 """The command line as a newcomer meets it: catches help that overflows a terminal or takes long, a mistake that is not
 explained, completion that a shell cannot use, and an end that is not as declared."""
 
+import functools
 import io
+import os
 import re
 import shutil
 import subprocess
@@ -217,6 +219,18 @@ def test_a_full_disk_is_one_line(command):
         done = subprocess.run([sys.executable, "-c", code, *command], stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
     assert re.fullmatch(r"moe-theory: standard output.*: No space left on device\.\n", done.stderr)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_terminal_that_knows_fewer_letters_gets_escapes(encoding):
+    """Would catch a traceback at an ellipsis or a plus-minus sign, where the locale is C or standard output closed."""
+    code = "import sys; from moe_theory.cli import main; main(['why', 'generalization.theorem-1'])"
+    run = functools.partial(subprocess.run, [sys.executable, "-c", code], stderr=subprocess.PIPE)
+    done = run(env=os.environ | {"PYTHONIOENCODING": encoding}, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode(encoding)
+    done = run(preexec_fn=functools.partial(os.close, 1))
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("columns", [1, 5, 20])
