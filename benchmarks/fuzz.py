@@ -497,6 +497,7 @@ MOVES = statement("moves", paper="continual", where=WORDS, says=WORDS)
 
 @MOVES.claim("mine.moves", HISTORY.at("M = 5"), bound(at_most=10.0), role="charitable")
 def last_move(run):
+    'An expert moves by less than 10 a round.'
     return run.records.update_norm[-1]
 """
 WORDS = ("'my notes'", "SAID", "'a' * 10**5", "'\\ud800'", "'$$x'", "''", "1")
@@ -605,19 +606,21 @@ def environments(chance: random.Random, seeds: Seeds) -> Input:
 
 def journals(chance: random.Random, seeds: Seeds) -> Input:
     """A list of files to be put in their places, which somebody else wrote."""
-    names: Any = chance.choice(
-        [
-            {".a.part": "verdicts.json"}, {".a.part": "../elsewhere"}, {"../file": "verdicts.json"}, {"": ""}, {".": "."},
-            {".a.part": ".."}, {".a.part": "b" * 300}, {".a.part": "\0"}, {".a.part": 1}, {".a.part": None}, [], "x", 1,
-            {"folder": "verdicts.json"}, {".a.part": ".replacing"}, {".replacing": "b"}, {".a.part": {}},
-        ]
-    )  # fmt: skip
+    ours = ".{}.0123456789ab.part"
+    target = chance.choice(
+        ("verdicts.json", "manifest.json", "..", ".", "", "b" * 200, "../file", "\0", ".replacing", 1, None, {})
+    )
+    source = chance.choice((ours.format(target), ours.format("other"), "../file", "folder", "", ".."))
+    names: Any = chance.choice(({source: target}, {source: target}, [], "x"))
     document = {**names, SEAL: digest(names)} if isinstance(names, dict) else names
     data = json.dumps(document).encode()
     data = damaged(chance, data) if chance.random() < 0.2 else data
     words = chance.choice((["report", "{here}/run"], ["cite", "{here}/run"], ["sweep", "show", "{here}/run"]))
     kind = chance.choice(("verify", "sweep"))
-    return Input(words, {"run": seeds.folder / kind, "run/.replacing": data, "run/folder/x": b"x"})
+    return Input(
+        words,
+        {"run": seeds.folder / kind, "run/.replacing": data, "run/folder/x": b"x", "run/" + ours.format("other"): b"x"},
+    )
 
 
 def data_sets(chance: random.Random, seeds: Seeds) -> Input:
