@@ -13,10 +13,15 @@ Inputs run in forked children of one process that has imported everything and us
 
 import argparse
 import contextlib
+import functools
+import gzip
 import importlib
+import io
+import itertools
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -28,7 +33,7 @@ import time
 import traceback
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +49,7 @@ WORK_SECONDS = 2.0  # of processor time after which what has begun to compute is
 MOST_MEMORY = 6 << 30  # bytes of addresses for a child beyond those that its parent has
 LONGEST_LINE = 4_000  # characters of a refusal
 ENDS = (0, 1, 2, 130)
+PROGRESS = re.compile(r"compiling|running|reading|\S.*: [\d,]+ replicates|waiting")  # of work that had begun
 SAID = "\x1b]0;hostile\x07\x1b[2J[/b] [red]"  # escape codes that set a title and clear the screen, and markup
 WORK = (  # where computing begins
     "moe_theory.verify.session.carry_out",
@@ -62,7 +68,7 @@ WORK = (  # where computing begins
 class Input(NamedTuple):
     """A command with all that it meets; `{here}` in its words is its folder."""
 
-    words: list[str]
+    words: Sequence[str]
     files: Mapping[str, bytes | Path] = {}  # by name in the folder; a path is a file or a folder to copy
     environment: Mapping[str, str] = {}
     stdout: str = "file"  # or "full", "closed": a pipe that nobody reads, "none": no such descriptor
@@ -163,32 +169,29 @@ def resealed(document: Any) -> bytes:
 # ---------------------------------------------------------------- what there is to damage
 
 
-class Seeds:
-    """Folders as commands write them, with what other commands print of them."""
-
-    COMMANDS = {
-        "verify": "verify generalization.theorem-1 continual.lemma-4 --reading quick --replicates 64 --out {out}",
-        "explore": "explore generalization.theorem-1.fixed-router --over delta=0.05,0.5 --replicates 64 --refine 0 --out {out}",
-        "sweep": "sweep {here}/grid.toml --out {out}",
-    }
-    GRID = b"""system = "continual"
+FOLDERS = {  # the command that each is written by
+    "verify": "verify generalization.theorem-1 continual.lemma-4 --reading quick --replicates 64",
+    "explore": "explore generalization.theorem-1.fixed-router --over delta=0.05,0.5 --replicates 64 --refine 0",
+    "sweep": "sweep {here}/grid.toml",
+}
+SIZES = """
+[dims]
+num_tasks = 2
+num_features = 3
+num_samples = 2
+"""
+GRID = f"""system = "continual"
 rounds = 4
 replicates = 4
 chunk_width = 2
-[dims]
-num_tasks = 2
-num_features = 3
-num_samples = 2
+{SIZES}
 [axes]
 num_experts = [1, 2]
 """
-    EDGE = b"""system = "edge"
+EDGE = f"""system = "edge"
 rounds = 4
 replicates = 2
-[dims]
-num_tasks = 2
-num_features = 3
-num_samples = 2
+{SIZES}
 [choices]
 execution = "geometric"
 policy = "fastest"
@@ -196,21 +199,31 @@ policy = "fastest"
 geometric_stop = 0.5
 min_strength = "max_strength / 2"
 [axes]
-num_experts = {linspace = [1, 3], num = 2}
+num_experts = {{linspace = [1, 3], num = 2}}
 """
+FORMULAS = (
+    "2 ** 2 ** 2 ** 99", "1 / 0", "x" * 999, "(" * 999, "exp(9999)", "num_experts", "-" * 999 + "1", "1.", "9**9**9",
+)  # fmt: skip
+
+
+class Seeds:
+    """Folders as commands write them, with what other commands print of them."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self._folder = folder
         self.printed: dict[tuple[str, ...], str] = {}
-        if not (folder / "stream.npz").exists():  # kept ones may be used again
-            self.make()
 
-    def make(self) -> None:
-        folder = self.folder
+    @functools.cached_property
+    def folder(self) -> Path:
+        if not (self._folder / "stream.npz").exists():  # kept ones may be used again
+            self._make(self._folder)
+        return self._folder
+
+    def _make(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "grid.toml").write_bytes(self.GRID)
-        for name, line in self.COMMANDS.items():
-            words = [word.format(out=folder / name, here=folder) for word in line.split()]
+        (folder / "grid.toml").write_text(GRID)
+        for name, line in FOLDERS.items():
+            words = [*line.format(here=folder).split(), "--out", str(folder / name)]
             done = subprocess.run([sys.executable, "-m", "moe_theory.cli", *words], capture_output=True, text=True)
             if done.returncode:
                 sys.exit(f"{' '.join(words)} failed: {done.stderr}")
@@ -288,7 +301,7 @@ def documents(chance: random.Random, seeds: Seeds) -> Input:
     return Input(words, {"run": run, f"run/{inside}": new}, same_as=same)
 
 
-def expected(seeds: Seeds, run: Path, words: list[str]) -> str:
+def expected(seeds: Seeds, run: Path, words: Sequence[str]) -> str:
     """What a command prints of an undamaged folder."""
     known = (run.name, *words)
     if known not in seeds.printed:
@@ -414,8 +427,8 @@ def checkpoints(chance: random.Random, seeds: Seeds) -> Input:
 
 def specifications(chance: random.Random, seeds: Seeds) -> Input:
     """Grids whose values and names are anything."""
-    text = chance.choice((Seeds.GRID, Seeds.EDGE)).decode()
-    lines = text.splitlines()
+    text = chance.choice((GRID, EDGE))
+    lines: list[str] = [*text.splitlines()]
     for _ in range(chance.choice((1, 1, 2))):
         at = chance.randrange(len(lines))
         name, _, value = lines[at].partition("=")
@@ -428,7 +441,7 @@ def specifications(chance: random.Random, seeds: Seeds) -> Input:
             [
                 f"{name}={odd}",
                 f"{name}= [{odd}]",
-                f'{name}= "{chance.choice(("2 ** 2 ** 2 ** 99", "1 / 0", "x" * 999, "(" * 999, "exp(9999)", "num_experts", "-" * 999 + "1", "1.", "9**9**9"))}"',
+                f'{name}= "{chance.choice(FORMULAS)}"',
                 f"{name}= {{linspace = [{odd}, 2], num = {chance.choice(WHOLE)}}}",
                 f"{name}= {{logspace = [1, {odd}], num = 3}}",
                 f"{chance.choice(TEXTS[:12])} ={value}",
@@ -455,7 +468,8 @@ TOPS = (
     "raise type(SAID, (Exception,), {})", "class E(Exception):\n    def __str__(self): raise ValueError\nraise E", "",
     "raise OSError(28, SAID)", "raise BrokenPipeError", "# \udcff",
     "READINGS = SAID", "READINGS = {SAID: SAID}", "READINGS = {'a': 1}", "import signal; raise MemoryError(SAID)",
-    "raise UnicodeDecodeError('x', b'', 0, 1, SAID)", "raise UnicodeError('\\ud800')", "raise ExceptionGroup(SAID, [ValueError(SAID)])",
+    "raise UnicodeDecodeError('x', b'', 0, 1, SAID)", "raise UnicodeError('\\ud800')",
+    "raise ExceptionGroup(SAID, [ValueError(SAID)])",
 )  # fmt: skip
 
 
@@ -530,8 +544,8 @@ def options(chance: random.Random, seeds: Seeds) -> Input:
     if name == "verify" and not {"--list", "--replicates"} & {*words}:
         words += ["--replicates", "16"]
     files: dict[str, bytes | Path] = {
-        "run": chance.choice([seeds.folder / each for each in Seeds.COMMANDS]),
-        "grid.toml": Seeds.GRID,
+        "run": chance.choice([seeds.folder / each for each in FOLDERS]),
+        "grid.toml": GRID.encode(),
     }
     return Input(words, files)
 
@@ -548,7 +562,7 @@ SOUND = {
     "folder": ("{here}/run",),
     "folders": ("{here}/run",),
     "specification": ("{here}/grid.toml",),
-    "over": ("noise_scale=0.05..0.2", "signal_scale=1,2", "num_clusters=1..3", "noise_scale=1..1e999", "terminate=false,true"),
+    "over": ("noise_scale=0.05..0.2", "signal_scale=1,2", "num_clusters=1..3", "noise_scale=1..1e999"),
     "reading": ("unit-signal", "quick", "all"),
     "readings": ("unit-signal", "quick", "all"),
     "settings": ("noise_scale=1", "noise_scale=", "=1", "nothing=1", "num_experts=1e30"),
@@ -571,7 +585,7 @@ COMMANDS = (
     ["figures", "--list"],
     ["deep", "--list"],
     ["verify", "continual.lemma-4", "--list"],
-    ["explore", "generalization.theorem-1.fixed-router", "--over", "delta=0.05,0.5", "--replicates", "16", "--refine", "0"],
+    FOLDERS["explore"].split(),
     [],
     ["--help"],
     ["verify", "--help"],
@@ -581,11 +595,13 @@ ENVIRONMENTS: tuple[dict[str, str], ...] = (
     *({"LINES": lines} for lines in ("0", "1", "x", "-1")),
     {"TERM": "dumb"}, {"TERM": SAID}, {"TERM": "nosuch", "FORCE_COLOR": "1"}, {"NO_COLOR": "1"}, {"LC_ALL": "C"},
     {"HOME": "/nowhere"}, {"HOME": ""}, {"HOME": "relative"}, {"XDG_CACHE_HOME": ""}, {"XDG_CACHE_HOME": "{here}/file"},
-    {"XDG_CACHE_HOME": "{here}/\udcff"}, {"XDG_CACHE_HOME": "/proc/x"}, {"TMPDIR": "/nowhere"}, {"TMPDIR": "{here}/file"},
+    {"XDG_CACHE_HOME": "{here}/\udcff"}, {"XDG_CACHE_HOME": "/proc/x"}, {"TMPDIR": "/nowhere"},
+    {"TMPDIR": "{here}/file"},
     {"MPLBACKEND": "nosuch"}, {"MPLBACKEND": "tkagg"}, {"MPLCONFIGDIR": "/proc/x"}, {"MATPLOTLIBRC": "{here}/file"},
     {"XLA_FLAGS": ""}, {"XLA_FLAGS": " \udcff"}, {"TZ": "nosuch"}, {"LANG": SAID}, {"PAGER": SAID}, {"USER": ""},
     {"SOURCE_DATE_EPOCH": "x"},
-    {"FORCE_COLOR": "1"}, {"CLICOLOR_FORCE": "1"}, {"COLORTERM": SAID}, {"JUPYTER_COLUMNS": "x"}, {"TTY_COMPATIBLE": "1"},
+    {"FORCE_COLOR": "1"}, {"CLICOLOR_FORCE": "1"}, {"COLORTERM": SAID}, {"JUPYTER_COLUMNS": "x"},
+    {"TTY_COMPATIBLE": "1"},
 )  # fmt: skip
 
 
@@ -630,11 +646,13 @@ def data_sets(chance: random.Random, seeds: Seeds) -> Input:
         bytes([0, 0, chance.choice((8, 13, 0)), chance.choice((3, 1, 255))]) + struct.pack(">III", *sizes) + bytes(7840)
     )
     labels = bytes([0, 0, 8, 1]) + struct.pack(">I", sizes[0]) + bytes([chance.randrange(256)] * 10)
-    import gzip
-
-    pack_one = chance.choice(
-        (lambda data: data, gzip.compress, lambda data: gzip.compress(data)[:-9], lambda data: damaged(chance, data))
+    packs: tuple[Callable[[bytes], bytes], ...] = (
+        lambda data: data,
+        lambda data: gzip.compress(data),
+        lambda data: gzip.compress(data)[:-9],
+        lambda data: damaged(chance, data),
     )
+    pack_one = chance.choice(packs)
     files: dict[str, bytes | Path] = {}
     for part in ("train", "t10k"):
         end = chance.choice(("", ".gz"))
@@ -692,7 +710,7 @@ def carried_out(given: Input) -> Outcome:
             else:
                 place.write_bytes(content)
         before = contents(here)
-        words = [word.replace("{here}", str(here)).replace("\0", "") for word in given.words]  # as of a shell
+        words = [word.replace("{here}", str(here)).replace("\0", "") for word in given.words]  # a shell passes none on
         environment = {name: value.replace("{here}", str(here)) for name, value in given.environment.items()}
         child = os.fork()
         if not child:
@@ -740,7 +758,7 @@ def _wait(child: int, root: Path) -> tuple[int, bool, float]:
             os.kill(child, signal.SIGINT)
 
 
-def _child(root: Path, here: Path, words: list[str], environment: dict[str, str], given: Input) -> None:
+def _child(root: Path, here: Path, words: Sequence[str], environment: dict[str, str], given: Input) -> None:
     """Be the command; never returns."""
     code = 70
     try:
@@ -798,8 +816,8 @@ def _open_streams(root: Path, given: Input) -> None:
         os.close(read)
     os.dup2(out, 1)
     strict = "strict" if given.encoding != "utf-8" else "surrogateescape"
-    sys.stdout = open(1, "w", encoding=given.encoding, errors=strict, closefd=False)
-    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)
+    sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), given.encoding, strict)
+    sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True)
     if given.stdout == "none":
         os.close(1)
         sys.stdout = None  # as Python has it  # pyright: ignore
@@ -823,7 +841,10 @@ def _mark_work(root: Path) -> None:
 
 
 _WATCHING: list[bool] = []
-_WRITES = {"os.mkdir": 0, "os.remove": 0, "os.rmdir": 0, "os.rename": 1, "os.link": 1, "os.symlink": 1, "os.truncate": 0, "shutil.rmtree": 0}  # fmt: skip
+_WRITES = {  # of Python's audit events, which argument is written
+    "os.mkdir": 0, "os.remove": 0, "os.rmdir": 0, "os.rename": 1, "os.link": 1, "os.symlink": 1, "os.truncate": 0,
+    "shutil.rmtree": 0,
+}  # fmt: skip
 
 
 def _watch(root: Path, allowed: list[str]) -> None:
@@ -848,25 +869,19 @@ def _watch(root: Path, allowed: list[str]) -> None:
         _WATCHING.clear()
         try:
             whole = os.path.normpath(os.path.join(os.getcwd(), os.fsdecode(path)))
-            real = os.path.realpath(whole)
-            for each in allowed:
-                above = [each, *([] if event != "os.mkdir" else [])]
-                if any(
-                    place == one or place.startswith(one.rstrip("/") + "/") for one in above for place in (whole, real)
-                ):
-                    break
-                if os.path.dirname(each) == os.path.dirname(whole) and os.path.basename(each) in os.path.basename(
-                    whole
-                ):
-                    break  # a temporary name beside it
-                if event == "os.mkdir" and each.startswith(whole.rstrip("/") + "/"):
-                    break  # a folder that it is in
-            else:
+            if not any(_may(event, place, each) for each in allowed for place in (whole, os.path.realpath(whole))):
                 os.write(log, f"{event} {whole!r}\n".encode(errors="backslashreplace"))
         finally:
             _WATCHING.append(True)
 
     sys.addaudithook(hook)
+
+
+def _may(event: str, place: str, allowed: str) -> bool:
+    """Whether a place is allowed: at or below one that is, or a temporary name of it; or a folder that it is in."""
+    below, beside = allowed.rstrip("/") + "/", os.path.dirname(place) == os.path.dirname(allowed)
+    is_above = event == "os.mkdir" and below.startswith(place.rstrip("/") + "/")
+    return place == allowed or place.startswith(below) or is_above or (beside and os.path.basename(allowed) in place)
 
 
 def broken(given: Input, found: Outcome) -> list[str]:
@@ -886,13 +901,13 @@ def broken(given: Input, found: Outcome) -> list[str]:
         told.append(f"refuses, and replaces {found.replaced[0]}")
     if found.code == 2:
         lines = found.err.strip().splitlines()
-        is_usage = any(line.startswith("Usage:") for line in lines)
         if not lines and given.stdout == "file":
             told.append("refuses without a word")
-        if not is_usage and sum(line.startswith("moe-theory: ") for line in lines) != 1:
-            told.append("refuses in no line of its own")
-        if not is_usage and not lines[-1:][0].startswith("moe-theory: ") if lines else False:
-            told.append("refuses in more than a line")
+        elif lines and not any(line.startswith("Usage:") for line in lines):  # Click's, of a mistyped option
+            own = [line for line in lines if line.startswith("moe-theory: ")]
+            progress = [line for line in lines[:-1] if PROGRESS.match(line)]
+            if len(own) != 1 or lines[-1] != own[0] or len(lines) - 1 > len(progress):
+                told.append("refuses in more than a line")
         if max(map(len, lines), default=0) > LONGEST_LINE:
             told.append("refuses at length")
     if "\x1b]" in both or "\x1b[2J" in both or "\x07" in both:
@@ -902,18 +917,13 @@ def broken(given: Input, found: Outcome) -> list[str]:
     return told
 
 
-def inputs(seed: int, only: str | None, seeds: Seeds) -> Iterator[tuple[str, int, Input]]:
+def inputs(seed: int, only: str | None, first: int, seeds: Seeds) -> Iterator[tuple[str, int, Input]]:
     """Inputs without end, each by its own number, so that one can be had again."""
     names = [name for name, (often, _) in CLASSES.items() for _ in range(often)]
-    for number in iter(int, 1):
-        del number
-        place = next(_COUNT)
+    for place in itertools.count(first):
         chance = random.Random(f"{seed} {place}")
         name = only or chance.choice(names)
         yield name, place, CLASSES[name][1](chance, seeds)
-
-
-_COUNT = iter(range(10**12))
 
 
 def fuzz(
@@ -923,10 +933,10 @@ def fuzz(
     preload()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         seeds = Seeds(kept or Path(folder))
-        for _ in range(first):
-            next(_COUNT)
-        began, counts, wrong = time.monotonic(), Counter(), []
-        for name, place, given in inputs(seed, only, seeds):
+        if only != "checkpoints":  # which needs none
+            assert seeds.folder
+        counts, wrong, began = Counter(), [], time.monotonic()
+        for name, place, given in inputs(seed, only, first, seeds):
             if time.monotonic() - began > seconds or (number is not None and counts.total() >= number):
                 break
             found = carried_out(given)

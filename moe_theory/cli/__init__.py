@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from moe_theory import __version__
-from moe_theory.cli.output import EXITS, harmless, refuse, stop
+from moe_theory.cli.output import EXITS, brief, refuse, stop
 from moe_theory.core.errors import MoeTheoryError, OutputError
 
 GROUPS = {  # commands by heading; "sweep show" is `show` of sweep.py
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if sys.stdout is not None:  # as it is where somebody has closed it
             sys.stdout.flush()
     except click.ClickException as mistake:
-        mistake.message = harmless(mistake.message)
+        mistake.message = brief(mistake.message)
         mistake.show()
         raise SystemExit(mistake.exit_code) from None
     except OSError as failure:  # of a full disk, a name that is too long, a folder without permission

@@ -35,6 +35,12 @@ def harmless(text: str) -> str:
     return text if text.isprintable() else _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
+def brief(text: str) -> str:
+    """The same of a message, which is cut in the middle where it is long: somebody else's words, as a rule."""
+    text = harmless(text)
+    return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 2 :]}"
+
+
 _CONTROLS = re.compile(r"[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -80,10 +86,7 @@ def command_line() -> str:
 
 
 def refuse(failure: Exception) -> NoReturn:
-    told = " ".join(harmless(str(failure)).split())
-    if len(told) > LONGEST_LINE:  # somebody else's words, as a rule
-        told = f"{told[: LONGEST_LINE // 2]} ... {told[-LONGEST_LINE // 2 :]}"
-    click.echo(f"moe-theory: {told}", err=True)
+    click.echo(f"moe-theory: {brief(' '.join(str(failure).split()))}", err=True)
     raise SystemExit(BAD_INPUT)
 
 

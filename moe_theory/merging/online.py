@@ -229,7 +229,8 @@ def from_file(path: Path, model: Model) -> Requests:
         raise InvalidStreamError(
             f"{path} has no array {missing}: a stream needs {', '.join(ARRAYS)}. Write it with np.savez."
         ) from None
-    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile) as failure:  # TypeError: one array, an .npy
+    except (OSError, ValueError, EOFError, TypeError, MemoryError, zipfile.BadZipFile) as failure:
+        # A TypeError is of one array, an .npy; a MemoryError of one that declares more than there can be.
         raise InvalidStreamError(f"{path} cannot be read as an .npz of arrays ({failure}). Name another.") from None
     count = arrays["inputs"].shape[:1]
     if count in ((), (0,)) or any(

@@ -201,7 +201,7 @@ def test_no_word_of_anybody_controls_the_terminal(capsys, refused, monkeypatch):
         assert not re.search("\x1b\\]|\x1b\\[2J|[\x07\x9b\u202e\r]", text)
 
 
-def test_a_refusal_is_one_short_line(refused, monkeypatch):
+def test_a_refusal_is_one_short_line(refused, capsys, monkeypatch):
     """Would catch a megabyte that a user's own file raises."""
 
     def fail(context):
@@ -209,6 +209,9 @@ def test_a_refusal_is_one_short_line(refused, monkeypatch):
 
     monkeypatch.setattr(cli.command("claims"), "invoke", fail)
     assert len(refused("claims")) < 2 * output.LONGEST_LINE
+    with pytest.raises(SystemExit):
+        cli.main(["verify", "--seed", "9" * 10**5])
+    assert len(capsys.readouterr().err) < 2 * output.LONGEST_LINE
 
 
 @pytest.mark.parametrize("command", [["claims", "continual.lemma-4"], ["--version"]])
