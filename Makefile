@@ -8,7 +8,7 @@ ASK = $(BIN)/python -c 'import shlex; from moe_theory.core.papers import all_pap
 PAPERS = $(shell $(call ASK,*papers))
 FIRST_LOOK = $(shell $(call ASK,shlex.join(glob for paper in papers.values() for glob in paper.first_look)))
 
-.PHONY: verify test thorough lint figures bench docs verdicts readme clean
+.PHONY: verify test thorough fuzz lint figures bench docs verdicts readme clean
 
 verify: $(STAMP)
 	$(BIN)/moe-theory verify $(FIRST_LOOK) --reading quick --out runs/verify
@@ -19,6 +19,10 @@ test: $(STAMP)
 # What `make test` leaves out because it takes long, such as killed sweeps and clusters and the whole tour.
 thorough: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist=loadfile -m thorough
+
+# Five minutes of hostile inputs; fewer with ARGS='--seconds 60', others with ARGS='--seed 2'.
+fuzz: $(STAMP)
+	$(BIN)/python -m benchmarks.fuzz $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

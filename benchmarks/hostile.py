@@ -42,6 +42,7 @@ from moe_theory.verify.request import check_request
 from moe_theory.verify.verdict import Report, Status, Verdict
 
 CLAIM, PRESET, OLD, NEW = "continual.lemma-4", "continual-mnist-small", b"old", b"new"
+TEMPORARY = ".a.0123456789ab.part"  # of a file called a
 PATTERN = "layers.{layer}.experts.{expert}.{name}"
 Read = Callable[[], Any]  # what is read, comparable; None where it is told to be missing or damaged
 
@@ -155,12 +156,12 @@ def kept_files(folder: Path) -> list[Kept]:
     journal.parent.mkdir()
 
     def replaced() -> Any:
-        (folder / "journal" / ".a.part").write_bytes(NEW)
+        (folder / "journal" / TEMPORARY).write_bytes(NEW)
         (folder / "journal" / "a").write_bytes(OLD)
         finish_replacing(folder / "journal")
         return (folder / "journal" / "a").read_bytes()
 
-    journal.write_text(sealed({".a.part": "a"}))
+    journal.write_text(sealed({TEMPORARY: "a"}))
     (samples,) = (folder / "samples").glob("*.npz")
     (run,) = (folder / "sweep" / "runs").glob("*.json")
     partial, complete = (each.plan.store.path(deep_runs.name_of(each.cell, 0)) for each in (made, half))  # pyright: ignore

@@ -1,6 +1,7 @@
 """The command line, on Click. Each command is a file here, imported when it is asked for; JAX only when it runs."""
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from moe_theory import __version__
-from moe_theory.cli.output import EXITS, refuse, stop
+from moe_theory.cli.output import EXITS, brief, refuse, stop
 from moe_theory.core.errors import MoeTheoryError, OutputError
 
 GROUPS = {  # commands by heading; "sweep show" is `show` of sweep.py
@@ -32,10 +33,14 @@ NEXT = {  # command: what it does, and its time on two cores
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `moe-theory`: run a command, sys.argv's unless given; exits with a code where it is not 0."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # of a terminal that knows fewer letters, or a folder with odd ones
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app.main(None if arguments is None else list(arguments), "moe-theory", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # as it is where somebody has closed it
+            sys.stdout.flush()
     except click.ClickException as mistake:
+        mistake.message = brief(mistake.message)
         mistake.show()
         raise SystemExit(mistake.exit_code) from None
     except OSError as failure:  # of a full disk, a name that is too long, a folder without permission

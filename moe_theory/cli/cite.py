@@ -3,7 +3,7 @@
 import click
 
 from moe_theory.cli.options import examples, json_option
-from moe_theory.cli.output import open_console, print_json
+from moe_theory.cli.output import open_console, print_json, print_lines
 
 
 @click.command(epilog=examples("moe-theory cite runs/verify"))
@@ -24,7 +24,7 @@ def cite(source: str, bibtex: bool, as_json: bool) -> None:
     if as_json:
         print_json(citations.to_json(bearing))
     elif bibtex:
-        click.echo(citations.bibtex(bearing))
+        print_lines(open_console(), citations.bibtex(bearing))
     else:
         console = open_console()
         console.print(bearing.note, highlight=False)

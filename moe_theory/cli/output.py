@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shlex
 import signal
 import sys
@@ -14,6 +15,7 @@ import click
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.segment import Segment
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 EXITS = {
@@ -22,16 +24,38 @@ EXITS = {
     BAD_INPUT: "what was asked for cannot be done: standard error says what to change",
     INTERRUPTED: "it was interrupted (Ctrl-C, SIGTERM): one line says what is kept",
 }
+LONGEST_LINE = 2_000  # characters of an error
 MOST_DAMAGED = 5  # files that are named
 _LOG_WIDTH = 160  # columns of a log or a pipe
 _LEAST_WIDTH = 20  # columns that tables can be laid out in
 
 
+def harmless(text: str) -> str:
+    """Text of whoever wrote it, in which no character controls the terminal or turns the direction of a line."""
+    return text if text.isprintable() else _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def brief(text: str) -> str:
+    """The same of a message, which is cut in the middle where it is long: somebody else's words, as a rule."""
+    text = harmless(text)
+    return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 2 :]}"
+
+
+_CONTROLS = re.compile(r"[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
 def open_console(to_stderr: bool = False) -> "Console":
-    """A console that takes no words for markup, wide enough for the tables where it is no terminal."""
+    """A console that takes no words for markup and none for escape codes, wide enough for the tables where it is no
+    terminal.
+    """
     from rich.console import Console
 
-    console = Console(stderr=to_stderr, markup=False, emoji=False)
+    class Harmless(Console):
+        def render(self, renderable: Any, options: Any = None) -> "Iterator[Segment]":
+            for part in super().render(renderable, options):
+                yield part if part.control else part._replace(text=harmless(part.text))
+
+    console = Harmless(stderr=to_stderr, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = _LOG_WIDTH
     elif console.width < _LEAST_WIDTH:  # else it follows the terminal's
@@ -62,7 +86,7 @@ def command_line() -> str:
 
 
 def refuse(failure: Exception) -> NoReturn:
-    click.echo(f"moe-theory: {failure}", err=True)
+    click.echo(f"moe-theory: {brief(' '.join(str(failure).split()))}", err=True)
     raise SystemExit(BAD_INPUT)
 
 

@@ -114,6 +114,7 @@ Real = Float[Scalar, ""]
 NonNegative = Annotated[Real, Within(low=0)]
 Positive = Annotated[Real, Within(low=0, open_low=True)]
 Scale = Annotated[Real, Within(low=0), Squared()]  # of vectors whose squared lengths are computed
+StepSize = Annotated[Real, Within(0, 1e12, why="of what is added to a larger step float32 keeps nothing")]
 Probability = Annotated[Real, Within(0, 1, why="it is a probability")]
 OpenProbability = Annotated[Real, Within(0, 1, open_low=True, open_high=True, why="it is a probability")]
 Flag = Annotated[Bool[Scalar, ""], OneOf((True, False))]

@@ -115,6 +115,18 @@ def shortened(value: Any) -> str:
     return " ".join(_BRIEF.repr(value).split())
 
 
+OWN_CODE = (Exception, SystemExit)  # what somebody's own code may end with, other than by Ctrl-C
+
+
+def described(failure: BaseException) -> str:
+    """What somebody's own code has raised, by its type and its message, which may be no message at all."""
+    try:
+        said = str(failure)
+    except OWN_CODE:
+        said = "its message cannot be told"
+    return f"{type(failure).__name__}: {said}"
+
+
 class _Brief(reprlib.Repr):
     def repr_int(self, x: int, level: int) -> str:  # Python refuses to write integers of some thousand digits
         return repr(x) if abs(x) < 10**40 else "an integer of more than 40 digits"

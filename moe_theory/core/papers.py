@@ -6,13 +6,12 @@ own. That is all it takes: claims, sweeps, figures, citations and reports ask he
 
 import dataclasses
 import functools
-import importlib
 import pkgutil
 from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
-from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, unknown_name
+from moe_theory.core.errors import OWN_CODE, InvalidPaperError, InvalidParamsError, described, unknown_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,19 +87,31 @@ class Paper:
 
     def import_claims(self) -> None:
         if self.statements:
-            importlib.import_module(self.statements)
+            self._import("statements", f"{self.statements}:")
 
     def import_figures(self) -> Mapping[str, Any]:
         """The figures by name, each a `verify.figures.FigureSpec`."""
-        return pkgutil.resolve_name(self.figures) if self.figures else {}
+        figures = self._import("figures", self.figures) if self.figures else {}
+        if not isinstance(figures, Mapping):
+            raise InvalidPaperError(f"paper {self.name!r}: figures={self.figures!r} must be a mapping by name.")
+        return figures
 
     def import_overview(self) -> Any:
         """Its panel in the picture of all papers, a `verify.figures.Panel`; None where it has none."""
-        return pkgutil.resolve_name(self.overview) if self.overview else None
+        return self._import("overview", self.overview) if self.overview else None
 
     def import_system(self, name: str) -> Any:
         """One of the systems that a sweep can name, a `sweep.systems.Sweepable`."""
-        return pkgutil.resolve_name(self.systems[name])
+        return self._import(f"systems[{name!r}]", self.systems[name])
+
+    def _import(self, field: str, place: str) -> Any:
+        try:
+            return pkgutil.resolve_name(place)
+        except OWN_CODE as failure:
+            raise InvalidPaperError(
+                f"paper {self.name!r}: {field}={place!r} cannot be imported ({described(failure)}). "
+                "Write it as 'module:attribute'."
+            ) from failure
 
 
 def paper_names() -> list[str]:
@@ -148,9 +159,9 @@ def _imported(name: str) -> Paper:
     point = _entry_points()[name]
     try:
         paper = point.load()
-    except (ImportError, AttributeError) as failure:
+    except OWN_CODE as failure:
         raise InvalidPaperError(
-            f"paper {name!r}: {point.value!r} cannot be imported ({type(failure).__name__}: {failure}). Fix the "
+            f"paper {name!r}: {point.value!r} cannot be imported ({described(failure)}). Fix the "
             "distribution that registers it, or uninstall it."
         ) from failure
     if not isinstance(paper, Paper) or paper.name != name:

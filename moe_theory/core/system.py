@@ -14,7 +14,7 @@ from jaxtyping import Array, Int, Key, PyTree
 
 from moe_theory.core import engine
 from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidRunError, shortened
 from moe_theory.core.random import replicate_keys, typed_key
 
 Params = Any  # a NamedTuple of arrays or Python numbers, all of them traced
@@ -209,12 +209,19 @@ def check_memory(state: State | None, like: State, num_rounds: int) -> None:
 
 def check_system(system: System, params: Params) -> State:
     """Let the system refuse `params` on the host, before anything is compiled; the shapes of its state. A system's
-    `init` validates the parameters that are concrete; here they are, while its key is abstract.
+    `init` validates the parameters that are concrete; here they are, while its key is abstract. Raises: InvalidRunError
+    for what cannot be run.
     """
+    promotion = jax.config.values["jax_numpy_dtype_promotion"]
+    if promotion != "standard":
+        raise InvalidRunError(
+            f"jax_numpy_dtype_promotion={promotion} refuses sums of a count and a real, which systems have. Set it to "
+            "standard."
+        )
     shapes = jax.eval_shape(lambda key: system.init(key, params), jax.eval_shape(lambda: jax.random.key(0)))
     if not hasattr(shapes, "round"):
-        raise TypeError(
-            "the system's state has no field `round`, by which the engine counts: let `init` begin it at jnp.int32(0) "
-            "and `step` add 1."
+        raise InvalidRunError(
+            f"a state of type {shortened(type(shapes).__name__)} has no field `round`, which the engine counts by: "
+            "give a NamedTuple a `round`, which `init` begins at jnp.int32(0) and `step` adds 1 to."
         )
     return shapes

@@ -151,7 +151,7 @@ def _read(path: Path | str) -> np.ndarray:
     try:
         with open(path, encoding="utf-8") as file:
             lines = [line for line in file if line.strip()]
-        return np.loadtxt(lines, delimiter=",", ndmin=1) if lines else np.zeros(0)
+        return np.loadtxt(lines, delimiter=",", ndmin=1, comments=None) if lines else np.zeros(0)
     except OSError as failure:
         reason = failure.strerror or failure
         raise InvalidParamsError(f"cannot read the table of delays {path}: {reason}. Change the path.") from None

@@ -33,13 +33,13 @@ from moe_theory.core.constraints import (
     AtMost,
     Count,
     Flag,
-    NonNegative,
     OpenProbability,
     PaddedTo,
     Probability,
     Scale,
     Size,
     SizeOrZero,
+    StepSize,
 )
 from moe_theory.core.numerics import Scalar, stored
 from moe_theory.core.papers import Reading as Reading
@@ -86,7 +86,7 @@ class Params(NamedTuple):
     router_norm: Scale = 4.0  # W: rows of a linear router have |v| <= W
     delta: OpenProbability = 0.05  # the probability with which a bound may fail
     whole_router: Flag = False  # d_N of the whole router (Theorem 1), or of its masks (Definition 4)
-    learning_rate: NonNegative = 0.05  # of the optimizer
+    learning_rate: StepSize = 0.05  # of the optimizer
     label_noise: Probability = 0.0  # probability that a teacher's label is flipped
 
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from moe_theory.core.errors import InvalidRewardError, InvalidStreamError, shortened, unknown_name
+from moe_theory.core.errors import OWN_CODE, InvalidRewardError, InvalidStreamError, described, shortened, unknown_name
 from moe_theory.core.random import root_key, step_key
 from moe_theory.merging import monitor as monitors
 from moe_theory.merging import policies
@@ -229,7 +229,8 @@ def from_file(path: Path, model: Model) -> Requests:
         raise InvalidStreamError(
             f"{path} has no array {missing}: a stream needs {', '.join(ARRAYS)}. Write it with np.savez."
         ) from None
-    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile) as failure:  # TypeError: one array, an .npy
+    except (OSError, ValueError, EOFError, TypeError, MemoryError, zipfile.BadZipFile) as failure:
+        # A TypeError is of one array, an .npy; a MemoryError of one that declares more than there can be.
         raise InvalidStreamError(f"{path} cannot be read as an .npz of arrays ({failure}). Name another.") from None
     count = arrays["inputs"].shape[:1]
     if count in ((), (0,)) or any(
@@ -274,8 +275,8 @@ def from_module(path: Path, checkpoint: Path, pattern: str, seed: int) -> Stream
     module = importlib.util.module_from_spec(specification)
     try:
         specification.loader.exec_module(module)
-    except (Exception, SystemExit) as failure:
-        raise InvalidStreamError(f"{path} failed: {type(failure).__name__}: {failure}. Change it.") from None
+    except OWN_CODE as failure:
+        raise InvalidStreamError(f"{path} failed: {described(failure)}. Change it.") from None
     for name in ("num_tasks", "slots", "serve"):
         if not hasattr(module, name):
             raise InvalidStreamError(

@@ -32,7 +32,9 @@ from moe_theory.core.constraints import (
     PaddedTo,
     Positive,
     Real,
+    Scale,
     Size,
+    StepSize,
     Whole,
     Within,
 )
@@ -47,6 +49,8 @@ LINE_POINT, FILLED_POINT, RANDOM_POINT = 0, 1, 2
 
 Rule = Annotated[Int[Scalar, ""], OneOf((0, 1, 2))]
 Share = Annotated[Real, Within(0, 1, open_low=True)]
+Constant = Annotated[Real, Within(1e-6, 1e4, why="(2) has squares of these constants, (4) adds them to rewards")]
+Regularization = Annotated[Real, Within(1e-6, 1e6, why="gradient steps and widths are of its size and of its inverse")]
 Ratio = Annotated[Real, Within(0, 1, open_low=True, open_high=True)]
 
 
@@ -93,17 +97,17 @@ class Params(NamedTuple):
 
     num_experts: Annotated[Int[Scalar, ""], Whole(2), PaddedTo("max_experts")] = 8  # K
     max_active: Annotated[Count, AtMost("num_experts", "a merge is of B of the K experts (1b)")] = 8  # B
-    smoothness: Positive = 1.0  # nu_1 of Assumption 1
+    smoothness: Constant = 1.0  # nu_1 of Assumption 1
     smoothness_ratio: Ratio = 0.9  # rho of Assumption 1
-    split_constant: Positive = 1.0  # C of the threshold (2)
+    split_constant: Constant = 1.0  # C of the threshold (2)
     confidence: Share = 1.0  # delta of the threshold (2); the paper's experiments have 1
     exploration: NonNegative = 0.3  # gamma, in place of gamma_t, whose constants are unknown
-    regularization: Positive = 1.0  # lambda
-    learning_rate: NonNegative = 0.5  # eta w: steps on the mean loss, in units of 1 / width
+    regularization: Regularization = 1.0  # lambda
+    learning_rate: StepSize = 0.5  # eta w: steps on the mean loss, in units of 1 / width
     split_rule: Rule = RANDOM_SPLIT
     point_rule: Rule = LINE_POINT
     warm_start: Flag = False  # whether x = psi is tried first, and stays a candidate: not in the paper
-    noise_scale: NonNegative = 0.1  # deviation of a task's mean reward in a slot about its expectation
+    noise_scale: Scale = 0.1  # deviation of a task's mean reward in a slot about its expectation
     slot_size: Count = 128  # requests in a slot
     mix_concentration: Positive = 1.0  # of the Dirichlet law of the task mix
     mix_drift: NonNegative = 0.0  # amplitude of the mix's drift, 0 for a fixed mix

@@ -95,10 +95,10 @@ def system(
         estimate = watch.estimate(state.monitor, mix)
         pick = chosen.choose(choose_key, state.memory, estimate, time, params)
         feedback = served.serve(serve_key, state.world, pick.weights, mix, params)
-        value = jnp.sum(mix * served.value(state.world, pick.weights))
-        # Weights picked by a network that has diverged are no policy's: nothing is said of their regret.
-        is_blind = jnp.isnan(pick.prediction + pick.bonus)
-        lost = jnp.where(is_blind, jnp.nan, _regret(served, state.world, mix, value, params))
+        # Weights picked by a network that has diverged are no policy's: nothing is said of what they earn or lose.
+        is_blind = ~jnp.isfinite(pick.prediction + pick.bonus)
+        value = jnp.where(is_blind, jnp.nan, jnp.sum(mix * served.value(state.world, pick.weights)))
+        lost = _regret(served, state.world, mix, value, params)
         state = State(
             world=state.world,
             memory=chosen.learn(learn_key, state.memory, pick, estimate, feedback, time, params),

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from moe_theory.core.errors import OutputError
 from moe_theory.runs.files import user_cache
 from moe_theory.runs.provenance import processor_fact
 
@@ -27,6 +28,7 @@ def keep_programs(folder: str | os.PathLike[str] | None = None, *, fallback: Pat
             JAX_COMPILATION_CACHE_DIR, or switches JAX's cache off, keeps that choice.
         fallback: where else, if that cannot be written.
     Returns: the folder; None where programs are not kept, or where the user's environment says so.
+    Raises: OutputError for a folder of the caller's own that cannot be written, where there is no other.
 
     Examples:
         >>> import tempfile
@@ -37,9 +39,12 @@ def keep_programs(folder: str | os.PathLike[str] | None = None, *, fallback: Pat
     if folder is None and VARIABLE in os.environ:
         return None
     wanted = user_cache() / f"programs-{_processor()}" if folder is None else Path(folder)
-    folder = next(filter(_is_writable, [wanted, *([] if fallback is None else [fallback])]), None)
-    if folder is None:
+    found = next(filter(_is_writable, [wanted, *([] if fallback is None else [fallback])]), None)
+    if found is None:
+        if folder is not None:
+            raise OutputError(f"{wanted} cannot be written, so that no program would be kept: name another folder.")
         return None
+    folder = found
     os.environ |= THRESHOLDS | {VARIABLE: str(folder)}
     import jax
 
@@ -60,7 +65,7 @@ def _processor() -> str:
 def _is_writable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
+    except (OSError, ValueError):
         return False
     return os.access(folder, os.W_OK)
 

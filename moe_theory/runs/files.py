@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import struct
 import tempfile
@@ -33,6 +34,7 @@ TASK = "task"  # the part of an entry's file that holds the task
 SEAL = "sha256"  # the key of a document that holds its digest
 DIGEST_SIZE = 64  # characters
 _PREFIX = "observable."  # keeps arrays apart from the task
+_MARK = re.compile("[0-9a-f]{12}")  # of a temporary name
 JOURNAL = ".replacing"  # the file that lists what is to be put in its place
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)  # of file systems without hard links
 _NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EINVAL)  # of folders that somebody else made
@@ -139,13 +141,25 @@ def _record(folder: Path, temporaries: Mapping[str, Path], unfinished: list[Path
 def _journaled(journal: Path, data: bytes) -> dict[str, str]:
     try:
         names = unsealed(data)
-        if any(Path(name).name != name for pair in names.items() for name in pair):
-            raise ValueError("it names files elsewhere")
+        for temporary, name in names.items():
+            mark = temporary.removeprefix(f".{name}.").removesuffix(SUFFIX)
+            if temporary != f".{name}.{mark}{SUFFIX}" or not _MARK.fullmatch(mark) or not _is_name(name):
+                raise ValueError("it names what nobody was writing here")
     except ValueError as failure:
         raise OutputError(
             f"{journal} is damaged ({failure}): delete it, then run the command that writes there again."
         ) from None
     return names
+
+
+def _is_name(name: Any) -> bool:
+    """Whether a file may have this name, in its own folder."""
+    return (
+        isinstance(name, str)
+        and name not in (".", "..", JOURNAL)
+        and os.path.basename(name) == name
+        and "\0" not in name
+    )
 
 
 def _put(temporary: Path, path: Path) -> None:

@@ -36,7 +36,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import OWN_CODE, InvalidRunError
 from moe_theory.core.papers import paper_names, paper_package
 
 # Attributes that say something and decide nothing.
@@ -327,7 +327,7 @@ def _imported(wanted: tuple[str, int, tuple[str, ...]], namespace: Mapping[str, 
             if not hasattr(module, each):
                 importlib.import_module(f"{name}.{each}")
         return [getattr(module, each) for each in names]
-    except Exception:  # whatever keeps it from being imported
+    except OWN_CODE:  # whatever keeps it from being imported
         return [("missing", name, *names)]
 
 

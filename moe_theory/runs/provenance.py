@@ -93,4 +93,5 @@ def _processor() -> str:
 
 
 def _compiler_flags() -> list[str]:
-    return sorted(flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(NEUTRAL_FLAGS))
+    """In their order: of two that contradict each other, XLA takes the later one."""
+    return [flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(NEUTRAL_FLAGS)]

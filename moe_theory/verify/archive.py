@@ -45,7 +45,7 @@ class Archive:
         self.written: set[str] = set()  # entries computed since, or added to
         self.damaged: dict[str, str] = {}  # why entries that were there count for nothing
         self.store.remove_leftovers()
-        if any(not _CURRENT.search(path.name) for path in folder.glob("*.npz")):
+        if any(not _CURRENT.search(path.name) for path in folder.glob(_SAMPLES)):
             raise InvalidRunError(
                 f"{folder} holds samples of an earlier version, which this one cannot use. Name another --out, or give "
                 "--fresh to discard them."
@@ -108,11 +108,12 @@ class Archive:
 
 
 def clear_samples(folder: Path) -> None:
-    """Remove samples, those of earlier versions too."""
-    for path in folder.glob("*.npz"):
+    """Remove samples, those of earlier versions too, and nothing that is somebody else's."""
+    for path in folder.glob(_SAMPLES):
         path.unlink(missing_ok=True)
 
 
+_SAMPLES = "*@*.npz"  # whoever wrote them
 _CURRENT = re.compile(r"-[0-9a-f]{16}\.npz$")
 
 

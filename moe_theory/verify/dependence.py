@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jax.interpreters import partial_eval
 
-from moe_theory.core.errors import InvalidClaimError
+from moe_theory.core.errors import OWN_CODE, InvalidClaimError
 from moe_theory.core.random import root_key
 from moe_theory.core.system import Observe, System
 from moe_theory.runs import Cell, Run
@@ -74,7 +74,7 @@ def is_indifferent(claim: Claim, cells: Sequence[Cell], between: Differences) ->
             for function in (claim.observe, claim.predict, claim.scale, claim.trivial, claim.labels):
                 if function is not None:
                     function(runs)
-    except Exception:  # whatever a guard, or numbers that no run has, make of a claim's own code
+    except OWN_CODE:  # whatever a guard, or numbers that no run has, make of a claim's own code
         return False
     return guard.read is None
 

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.core.errors import OWN_CODE, InvalidRunError, described, unknown_name
 from moe_theory.runs import Run
 from moe_theory.verify import evidence, judgement
 from moe_theory.verify.claim import Claim, Runs
@@ -111,7 +111,7 @@ class SequentialTest:
             guard.check()
             self.samples = samples.from_place(self.count - int(replicates[0])).after(self.samples)
             self.cells = runs.read
-        except Exception as failure:  # of the claim's own code: an ERROR of this claim alone
+        except OWN_CODE as failure:  # of the claim's own code: an ERROR of this claim alone
             self.fail(failure, int(replicates[-1]) + 1)
 
     def look(self, count: int) -> None:
@@ -121,7 +121,7 @@ class SequentialTest:
         try:
             samples = self.samples.first(count)
             verdict, look = judgement.examine(self.claim, samples, self.labels, error, self.blank)
-        except Exception as failure:
+        except OWN_CODE as failure:
             self.fail(failure, count)
             return
         self.looks.append(look)
@@ -138,8 +138,8 @@ class SequentialTest:
             self.latest = dataclasses.replace(self.latest, status=Status.INCONCLUSIVE, command=self.blank.command)
         self.has_ended = True
 
-    def fail(self, failure: Exception, count: int) -> None:
-        self._end(Status.ERROR, f"{type(failure).__name__}: {failure}{_nearest(failure)}{frames(failure)}", count)
+    def fail(self, failure: BaseException, count: int) -> None:
+        self._end(Status.ERROR, f"{described(failure)}{_nearest(failure)}{frames(failure)}", count)
 
     def _end(self, status: Status, reason: str, count: int) -> None:
         stopped = Stop.FAILED if status is Status.ERROR else Stop.DECIDED
@@ -156,7 +156,7 @@ class SequentialTest:
         )
 
 
-def _nearest(failure: Exception) -> str:
+def _nearest(failure: BaseException) -> str:
     """What a mistyped attribute may have meant."""
     if not isinstance(failure, AttributeError) or failure.name is None:
         return ""

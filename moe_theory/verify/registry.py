@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from moe_theory.core.errors import InvalidClaimError, UnknownNameError, unknown_name
+from moe_theory.core.errors import OWN_CODE, InvalidClaimError, UnknownNameError, described, unknown_name
 from moe_theory.core.papers import Paper, Reading, all_papers, find_paper, paper_names, paper_package, paper_place
 from moe_theory.verify import statement as declarations
 from moe_theory.verify.claim import Claim, ReadingLike, registered
@@ -128,8 +128,8 @@ def load_claims(path: Path) -> list[str]:
         specification.loader.exec_module(module)
         own = [claim for id, claim in registered().items() if id not in before and not is_of_a_paper(claim)]
         select_claims([claim.id for claim in own])  # so that an id which a paper has is noticed
-    except (Exception, SystemExit) as failure:  # whatever the user's file raises is told in one line
-        told = f"{type(failure).__name__}: {failure}{_nearest_argument(failure)}{frames(failure)}"
+    except OWN_CODE as failure:  # whatever the user's file raises is told in one line
+        told = f"{described(failure)}{_nearest_argument(failure)}{frames(failure)}"
         raise InvalidClaimError(f"--module {path} cannot be run: {told}") from failure
     finally:
         sys.path.pop(0)
@@ -186,7 +186,7 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
 def _nearest_argument(failure: BaseException) -> str:
     """What a mistyped argument of a statement, a claim or a criterion may have meant."""
     functions = vars(declarations) | {"claim": declarations.Declared.claim}
-    found = re.search(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'$", str(failure))
+    found = re.search(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'$", described(failure))
     if not found or found[1] not in functions:
         return ""
     known = [name for name in inspect.signature(functions[found[1]]).parameters if name != "self"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from queue import SimpleQueue
 from typing import Any
 
-from moe_theory.core.errors import MoeTheoryError
+from moe_theory.core.errors import OWN_CODE, MoeTheoryError
 from moe_theory.runs import Cell, Progress, Run, quiet
 from moe_theory.runs.cells import RunningCells
 from moe_theory.runs.locks import Holder, held_by
@@ -167,7 +167,7 @@ def take_looks(
                 call()
             except MoeTheoryError:
                 raise
-            except Exception as failure:  # of the study's own code: an ERROR of its claims alone
+            except OWN_CODE as failure:  # of the study's own code: an ERROR of its claims alone
                 ended = monitor.fail(failure)
             else:
                 if not monitor.is_ready:
@@ -307,7 +307,7 @@ class StudyMonitor:
             self._target = following
         return [test for test in undecided if test.has_ended]
 
-    def fail(self, failure: Exception) -> list[SequentialTest]:
+    def fail(self, failure: BaseException) -> list[SequentialTest]:
         """End all tests for what the making of the runs has raised."""
         self.cancel()
         undecided = self.undecided

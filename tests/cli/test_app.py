@@ -1,7 +1,9 @@
 """The command line as a newcomer meets it: catches help that overflows a terminal or takes long, a mistake that is not
 explained, completion that a shell cannot use, and an end that is not as declared."""
 
+import functools
 import io
+import os
 import re
 import shutil
 import subprocess
@@ -10,6 +12,7 @@ import sys
 import pytest
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from moe_theory import __version__, cli
 from moe_theory.cli import output
@@ -175,6 +178,42 @@ def test_words_are_no_markup(capsys):
         assert "[/b] [k]" in shown.getvalue()
 
 
+HOSTILE = "\x1b]0;title\x07 \x1b[2J \x9b1m \u202e \r over"
+
+
+def test_no_word_of_anybody_controls_the_terminal(capsys, refused, monkeypatch):
+    """Would catch escape codes in a label, a message or a name of a file, which clear the screen."""
+    made = Table(HOSTILE, title=HOSTILE)
+    made.add_row(HOSTILE)
+    console = output.open_console()
+    console.print(made, Text(HOSTILE), HOSTILE)
+    output.print_lines(console, HOSTILE)
+    for is_terminal in (True, False):
+        with terminal_progress(output.open_console()) as progress:
+            monkeypatch.setattr("rich.console.Console.is_terminal", is_terminal)
+            progress.at(HOSTILE)
+    said = [capsys.readouterr().out, refused("report", f"nothing{HOSTILE}")]
+    with pytest.raises(SystemExit):
+        cli.main([f"{HOSTILE}"])
+    said.append(capsys.readouterr().err)
+    for text in said:
+        assert "]0;title" in text
+        assert not re.search("\x1b\\]|\x1b\\[2J|[\x07\x9b\u202e\r]", text)
+
+
+def test_a_refusal_is_one_short_line(refused, capsys, monkeypatch):
+    """Would catch a megabyte that a user's own file raises."""
+
+    def fail(context):
+        raise InvalidRunError("long\n" * 10**6)
+
+    monkeypatch.setattr(cli.command("claims"), "invoke", fail)
+    assert len(refused("claims")) < 2 * output.LONGEST_LINE
+    with pytest.raises(SystemExit):
+        cli.main(["verify", "--seed", "9" * 10**5])
+    assert len(capsys.readouterr().err) < 2 * output.LONGEST_LINE
+
+
 @pytest.mark.parametrize("command", [["claims", "continual.lemma-4"], ["--version"]])
 def test_a_full_disk_is_one_line(command):
     """Would catch a traceback, or an exit code of 0, where standard output cannot be written."""
@@ -183,6 +222,18 @@ def test_a_full_disk_is_one_line(command):
         done = subprocess.run([sys.executable, "-c", code, *command], stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
     assert re.fullmatch(r"moe-theory: standard output.*: No space left on device\.\n", done.stderr)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_terminal_that_knows_fewer_letters_gets_escapes(encoding):
+    """Would catch a traceback at an ellipsis or a plus-minus sign, where the locale is C or standard output closed."""
+    code = "import sys; from moe_theory.cli import main; main(['why', 'generalization.theorem-1'])"
+    run = functools.partial(subprocess.run, [sys.executable, "-c", code], stderr=subprocess.PIPE)
+    done = run(env=os.environ | {"PYTHONIOENCODING": encoding}, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode(encoding)
+    done = run(preexec_fn=functools.partial(os.close, 1))
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("columns", [1, 5, 20])

@@ -16,7 +16,7 @@ import pytest
 
 import moe_theory
 import moe_theory as mt
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, UnknownNameError
+from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, InvalidRunError, UnknownNameError
 from moe_theory.core.papers import all_papers, find_paper, paper_names
 from moe_theory.verify import statement, status
 from moe_theory.verify.verdict import Role
@@ -72,6 +72,19 @@ def test_the_package_s_own_papers_are_complete():
         assert paper.import_figures()
         assert paper.statements
         assert set(paper.answers_for) <= set(papers)
+
+
+@pytest.mark.parametrize("place", ["nothing:x", "moe_theory:nothing", "moe_theory.continual:system", "a b", ":"])
+def test_a_place_that_cannot_be_imported_is_told(place):
+    """Would catch a traceback from the inside of the import system, for a user's own paper with a slip of the pen."""
+    paper = dataclasses.replace(find_paper("continual"), figures=place, overview=place, systems={"mine": place})
+    with pytest.raises(InvalidPaperError, match=r"'continual': figures="):
+        paper.import_figures()
+    if place != "moe_theory.continual:system":
+        with pytest.raises(InvalidPaperError, match=r"overview='.*' cannot be imported \(\w+: "):
+            paper.import_overview()
+        with pytest.raises(InvalidPaperError, match=r"systems\['mine'\]="):
+            paper.import_system("mine")
 
 
 @pytest.mark.parametrize("paper", paper_names())

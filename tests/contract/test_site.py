@@ -66,6 +66,16 @@ def test_every_verdict_name_and_figure_has_its_place():
 
 
 @pytest.mark.thorough
+def test_every_test_that_a_promise_names_is_there():
+    """Would catch a promise whose test has moved, or a command that there is no longer."""
+    page = (ROOT / "docs" / "pages" / "promised.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:tests|benchmarks)/[\w/.]+)`", page))
+    assert len(named) > 15
+    assert not {path for path in named if not (ROOT / path).is_file()}
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(re.findall(r"`make (\w+)`", page)) <= set(targets)
+
+
 def test_the_site(tmp_path):
     """One test, so that the site is built once however the tests are shared out among processes."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]

@@ -251,7 +251,7 @@ def test_a_checkpoint_of_other_replicates_is_refused() -> None:
 
 def test_a_state_without_a_round_is_refused() -> None:
     counting = mt.System(lambda key, params: (jnp.int32(0),), lambda key, state, params: (state, ()))
-    with pytest.raises(TypeError, match="no field `round`"):
+    with pytest.raises(InvalidRunError, match="no field `round`"):
         mt.simulate(counting, ROOT, (), 3)
 
 

@@ -12,6 +12,7 @@ from scipy.stats import qmc
 
 import moe_theory as mt
 from moe_theory import edge
+from moe_theory.core.errors import MoeTheoryError
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import draw_execution, draw_pool
 from moe_theory.edge.params import ORTHOGONAL
@@ -126,6 +127,18 @@ def test_a_column_of_a_file_is_a_table_by_server(tmp_path: Path) -> None:
     file = tmp_path / "column.csv"
     file.write_text("\n".join(map(str, BY_SERVER)) + "\n\n")
     np.testing.assert_array_equal(delays.Table(file).rounds, BY_SERVER)
+
+
+ODD_LINES = ("1,2 # 3", "1,2#5", "# 1,2", "1,2,", "1,x", "1;2", "nan,1", "1,2\x00", "1e999,1", "[" * 9999)
+
+
+@pytest.mark.parametrize("line", ODD_LINES)
+def test_a_file_with_anything_but_numbers_is_refused(line: str, tmp_path: Path) -> None:
+    """Would catch numbers behind a # that are left out without a word."""
+    file = tmp_path / "rounds.csv"
+    file.write_text(f"1,2\n{line}\n")
+    with pytest.raises(MoeTheoryError):
+        delays.Table(file)
 
 
 def test_a_run_takes_its_delays_from_the_laws() -> None:

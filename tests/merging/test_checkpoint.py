@@ -224,10 +224,25 @@ def test_indices_that_are_wrong_say_why(tmp_path):
         (elsewhere, "where it is not"),
         (outside, "beside it"),
         ({}, "no index"),
+        (index["weight_map"] | {name: "\ud800"}, "no index"),
+        (index["weight_map"] | {name: "\0"}, "not there"),
+        (index["weight_map"] | {name: "a" * 300}, "not there"),
+        (index["weight_map"] | {name: 1}, "no index"),
     ):
         (folder / INDEX).write_text(json.dumps({"weight_map": weight_map}))
         with pytest.raises(InvalidCheckpointError, match=message):
             load_experts(folder, PATTERN)
+    (folder / INDEX).write_text('{"weight_map": ' + "[" * 100_000)
+    with pytest.raises(InvalidCheckpointError, match="no index"):
+        load_experts(folder, PATTERN)
+
+
+def test_a_number_of_any_length_is_no_traceback(tmp_path):
+    """Would catch a name of an expert whose number Python refuses to read, or counts to."""
+    for number in ("9" * 6000, str(10**12), "\u0663"):
+        path = saved(tmp_path / "model.safetensors", {own(0, number): np.zeros(2), own(0, 1): np.zeros(2)})
+        with pytest.raises(InvalidCheckpointError, match="layer 0 has 1 expert"):
+            load_experts(path, PATTERN)
 
 
 def test_requests_that_cannot_be_met_say_why(tmp_path):

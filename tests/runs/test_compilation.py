@@ -5,6 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from moe_theory.core.errors import OutputError
+from moe_theory.runs.compilation import keep_programs
+
 CODE = """
 import sys
 from pathlib import Path
@@ -52,3 +57,10 @@ def test_without_a_writable_cache_they_are_kept_in_the_fallback(tmp_path):
 def test_a_user_s_own_folder_stays(tmp_path):
     assert kept_in(tmp_path, JAX_COMPILATION_CACHE_DIR=str(tmp_path / "own"))[0] == str(tmp_path / "own")
     assert not (tmp_path / "cache").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+    """Would catch a user's own folder in which nothing is kept, without a word."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match=r"file/programs cannot be written.*name another"):
+        keep_programs(tmp_path / "file" / "programs")

@@ -31,3 +31,15 @@ def test_a_changed_option_is_a_changed_fingerprint_and_the_same_root_key(option)
     jax.config.update(option, OPTIONS[option])
     assert fingerprint() != before
     np.testing.assert_array_equal(jax.random.key_data(mt.root_key(3)), key)
+
+
+def test_the_order_of_compiler_flags_counts(monkeypatch):
+    """Would catch samples of one instruction set taken for those of another: of two flags the later one wins."""
+    flags = [f"--xla_cpu_max_isa={name}" for name in ("AVX2", "SSE4_2")]
+    known = []
+    for given in (flags, flags[::-1]):
+        monkeypatch.setenv("XLA_FLAGS", " ".join(["--xla_dump_to=/nowhere", *given]))
+        known.append(fingerprint())
+    assert known[0]["processor"] != known[1]["processor"]
+    assert known[0]["configuration"] != known[1]["configuration"]
+    assert "xla_dump" not in str(known)

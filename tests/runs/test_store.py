@@ -200,3 +200,26 @@ def test_a_folder_of_an_earlier_version_is_refused_before_anything_is_computed(t
 def test_a_folder_without_a_sweep(tmp_path):
     with pytest.raises(InvalidRunError, match="holds no sweep"):
         read_manifest(tmp_path)
+
+
+OURS = ".a.0123456789ab.part"  # a temporary name of a file called a
+FOREIGN = (
+    *({OURS: name} for name in ("..", ".", "b", "../a", "", 1, None, {}, [], "a\0", ".replacing")),
+    *({name: "a"} for name in (".a.part", "../a", "..", "", OURS.upper(), OURS[1:], f"x/{OURS}")),
+    *({OURS.replace(".a.", f".{name}."): name} for name in ("..", "x/y", ".replacing")),
+)
+
+
+@pytest.mark.parametrize("names", FOREIGN)
+def test_a_journal_that_nobody_wrote_here_moves_nothing(names, tmp_path):
+    """Would catch a list of files, put into a shared folder, that makes whoever looks at it replace what it names."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name in ("a", "b", ".a.part", OURS, OURS.upper(), OURS[1:]):
+        (folder / name).write_text(name)
+    (tmp_path / "a").write_text("elsewhere")
+    (folder / files.JOURNAL).write_text(files.sealed(names))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(OutputError, match="is damaged"):
+        files.finish_replacing(folder)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

@@ -219,8 +219,10 @@ def test_samples_of_an_earlier_version_are_refused_in_one_line(tmp_path):
     np.savez(tmp_path / f"{OPEN.id}@mine.npz", key="x")
     with pytest.raises(InvalidRunError, match=r"earlier version.*another --out.*--fresh"):
         Archive(tmp_path)
+    np.savez(tmp_path / "notes.npz", mine=1)
     clear_samples(tmp_path)
     Archive(tmp_path)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["notes.npz"]  # somebody else's stays
 
 
 def test_a_report_is_read_as_it_was_written(ran):

@@ -45,6 +45,7 @@ BROKEN = """
     add("mine.stack", FIVE, lambda run: stacked(run))
     add("mine.record", FIVE, lambda run: run.records.eror[-1])
     add("mine.run", FIVE, lambda run: run.values)
+    add("mine.exit", FIVE, lambda run: exit())
     add("mine.good", FIVE, lambda run: run.records.error[-1] * 0)
 """
 
@@ -77,6 +78,7 @@ def test_each_broken_claim_is_an_error_of_its_own(tmp_path):
     assert "<lambda> gave shape (64, 100) for 64 replicates: replicates last" in told["mine.shape"]
     assert "has no attribute 'eror'. Did you mean 'error'? (my_claims.py, line 19: add(" in told["mine.record"]
     assert "has no attribute 'values'. Known: params, rounds, replicates, state, records." in told["mine.run"]
+    assert "SystemExit: None" in told["mine.exit"]
     # NumPy's own frames are left out.
     assert told["mine.stack"].endswith(
         "(my_claims.py, line 13: return np.stack([run.records.error, run.rounds]); "
@@ -107,6 +109,10 @@ def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
         ("import nothing_of_this_name", "ModuleNotFoundError"),
         ("1 +", "SyntaxError"),
         ("raise SystemExit", "cannot be run: SystemExit"),
+        (
+            "class E(Exception):\n    def __str__(self):\n        raise ValueError\nraise E",
+            "cannot be run: E: its message cannot be told",
+        ),
         ("x = 1", r"declares no claim: decorate a function with @moe_theory\.statement\(\.\.\.\)\.claim"),
         ("x = 1\nx.y", r"AttributeError: .* \(my_claims\.py, line 2: x\.y\)$"),
         (OWN.replace("mine.moves", "continual.lemma-3"), "registered already"),

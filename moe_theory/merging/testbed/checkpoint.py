@@ -10,6 +10,7 @@ import hashlib
 import itertools
 import json
 import math
+import os
 import re
 import shutil
 from collections import defaultdict
@@ -23,7 +24,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from moe_theory.core.errors import InvalidParamsError, MoeTheoryError, OutputError, shortened
-from moe_theory.runs.files import digest, whole
+from moe_theory.runs.files import digest, read_json, whole
 
 SEAL = "moe-theory.sha256"  # the digest of a file's content, among its metadata
 _NAME = "moe-theory.name"
@@ -61,7 +62,7 @@ def read_header(path: Path) -> Header:
         `write_safetensors` wrote every byte is checked.
     """
     path = Path(path)
-    if path.is_dir():
+    if os.path.isdir(path):  # which is false of names that no file can have
         raise InvalidCheckpointError(f"{path} is a folder, but one file is read here. Name a file in it.")
     try:
         with safe_open(path, framework="np") as file:  # checks the header against itself and the file's size
@@ -75,9 +76,9 @@ def read_header(path: Path) -> Header:
         raise InvalidCheckpointError(
             f"{path} is damaged, truncated or not a safetensors file ({shortened(str(failure))}). Fetch it again."
         ) from None
-    except OSError as failure:
+    except (OSError, ValueError) as failure:  # of a name that no file can have, too
         raise InvalidCheckpointError(
-            f"{path} cannot be read ({failure.strerror or failure}). Change the path."
+            f"{path} cannot be read ({getattr(failure, 'strerror', None) or failure}). Change the path."
         ) from None
     if SEAL in metadata and metadata[SEAL] != _digest_of(path):
         raise InvalidCheckpointError(f"{path} is damaged: its digest does not match its content. Write it again.")
@@ -141,7 +142,7 @@ def _digest_of(path: Path) -> str:
         return hashlib.file_digest(file, lambda: begun).hexdigest()
 
 
-_PARTS = {"layer": r"\d+", "expert": r"\d+", "name": r".+"}
+_PARTS = {"layer": r"[0-9]{1,9}", "expert": r"[0-9]{1,9}", "name": r".+"}
 _NEAREST = 3
 _MOST_NAMED = 16  # experts, in a message
 
@@ -282,7 +283,7 @@ def find_experts(path: Path | str, pattern: str) -> ExpertTensors:
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """Read the headers of a file or of a folder of shards. Raises: InvalidCheckpointError."""
-    if not path.is_dir():
+    if not os.path.isdir(path):
         header = read_header(path)
         return Checkpoint(path, {path.name: header}, header.tensors)
     if not (path / INDEX).is_file():
@@ -308,7 +309,7 @@ def array_of(tensor: Tensor) -> np.ndarray:
 
 def _shard_of(index: Path) -> dict[str, str]:
     try:
-        shard_of = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+        shard_of = read_json(index)["weight_map"]
         if not shard_of or any(Path(shard).name != shard for shard in shard_of.values()):
             raise ValueError("its weight_map must name files beside it")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as failure:
