@@ -19,6 +19,7 @@ COROLLARY_1 = statement(
     instance="At lambda = sigma_0^1.25 the probabilities' gap shrinks like sigma_0^0.68, where 2.75 is claimed.",
     corrected=r"""With M^2 / lambda, or 2 / lambda, in place of lambda M^2 it holds.
     $$\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda)$$""",
+    witness="corollary_1.py",
 )
 
 

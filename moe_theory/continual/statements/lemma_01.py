@@ -27,6 +27,7 @@ SAME_SIGNAL = statement(
     instance="With sigma_t = 0.1 the gap shrinks like sigma_0^1.01, where 1.5 is claimed (M = 10, N = 6).",
     corrected=r"""Where the noise level is O(sigma_0), the lemma holds.
     $$\sigma_t = O(\sigma_0) \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})$$""",
+    witness="lemma_01.py",
 )
 SAME_CLUSTER = statement(
     "lemma-1-fewer-experts",
@@ -42,6 +43,7 @@ SAME_CLUSTER = statement(
     corrected=r"""Where noise is O(sigma_0) and a cluster's signals are within O(sigma_0^1.5), the lemma holds.
     $$\sigma_t = O(\sigma_0), \|v_n - v_{n'}\|_\infty = O(\sigma_0^{1.5}) \Rightarrow |h_m(X) - h_m(\tilde{X})| =
     O(\sigma_0^{1.5})$$""",
+    witness="lemma_01.py",
 )
 
 

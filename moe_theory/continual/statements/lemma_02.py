@@ -25,6 +25,7 @@ LEMMA_2 = statement(
     "probabilities move by 0.22, while lambda M^2 times the move is 0.00016.",
     corrected=r"""They move by at most 2 / lambda times the largest move of an output, and no smaller constant will do.
     $$\|p - \hat{p}\|_\infty \leq \frac{2}{\lambda} \|h - \hat{h}\|_\infty$$""",
+    witness="lemma_02.py",
 )
 
 

@@ -19,6 +19,7 @@ CHOSEN = statement(
     corrected=r"""For the arriving task's own signal the chosen expert's output falls, and all others' rise.
     $$\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_{n_t} \rangle \leq 0 \leq \langle \theta_{t+1}^{(m)} -
     \theta_t^{(m)}, v_{n_t} \rangle, \ m \neq m_t$$""",
+    witness="lemma_07.py",
 )
 OTHERS = statement(
     "lemma-7-others",

@@ -33,6 +33,7 @@ APART = statement(
     instance="From delta = 2 to 128 the difference does not grow (slope 0.00 at the large end, where 1 is claimed).",
     corrected=r"""They differ by exactly (pi_m + pi_m') tanh(delta/2).
     $$|\pi_m - \pi_{m'}| = (\pi_m + \pi_{m'}) \tanh (\delta_\Theta / 2)$$""",
+    witness="lemma_10.py",
 )
 
 

@@ -21,6 +21,7 @@ FROZEN = statement(
     instance="M = 12, N = 6: after T1 some squared error changes by 7.0 times the truths' mean square.",
     corrected=r"""A repeat leaves (d - s)/(d - 1) of the squared error in expectation.
     $$\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = \frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2$$""",
+    witness="proposition_1.py",
 )
 HISTORY = statement(
     "lemma-16-history",
@@ -36,6 +37,7 @@ HISTORY = statement(
     corrected=r"""In a step the signal's direction u is learned for sure and the rest at random, with Pi = I - u u'.
     $$\mathbb{E}\|w_t - w_i\|^2 = \frac{d-s}{d-1} \|\Pi (w_{t-1} - w_i)\|^2 + \|w_{n_t} - w_i\|^2 - \frac{d-s}{d-1}
     \|\Pi (w_{n_t} - w_i)\|^2$$""",
+    witness="lemma_16.py",
 )
 FROZEN.also("proposition-1.contraction", role="corrected")
 

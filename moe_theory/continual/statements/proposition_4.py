@@ -59,6 +59,7 @@ GENERALIZATION_ERROR = statement(
     corrected=r"""The exact moment recursion holds, with the mean projector on what a round leaves.
     $$\mathbb{E}[G_T] = g_T - \frac{2}{T} \sum_{\tau=1}^{T} \text{tr}\, C_{T,\tau}, \quad \bar{S} = \frac{d - s}{d - 1}
     \left( \mathbf{I} - \mathbb{E}[\mathbf{u}_n \mathbf{u}_n^\top] \right)$$""",
+    witness="lemma_16.py",
 )
 
 

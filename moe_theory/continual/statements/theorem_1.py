@@ -35,6 +35,7 @@ FORGETTING = statement(
     corrected=r"""If routes do not depend on tasks and all samples are Gaussian, equality holds with one term more.
     $$\mathbb{E}[F_t] = \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \mathbb{E} \left\{ (r^{L_t} - r^{L_\tau}) W + \left(
     r^{L_\tau} - r^{L_t} + (1 - r)(1 - r^{L_t - L_\tau}) \right) \Delta \right\}$$""",
+    witness="theorem_1.py",
 )
 DECAY = statement(
     "theorem-1-forgetting-decay",
@@ -45,6 +46,7 @@ DECAY = statement(
     why="""It supposes that no expert moves after T1, Proposition 1, which rests on Lemma 3: that a repeat of its task
     leaves an expert as it is. Experts go on learning, and forgetting, after T1.""",
     instance="M = 20, N = 6, T1 = 40, at t = 100: forgetting is 2.14, where 0.82 is claimed.",
+    witness="theorem_1.py",
 )
 GENERALIZATION_ERROR = statement(
     "theorem-1-generalization-error",
@@ -58,6 +60,7 @@ GENERALIZATION_ERROR = statement(
     that are all Gaussian. Later it holds, as it does for random routing.""",
     instance="M = 20, N = 6, signals w_n / sigma_0, at T = 70: the error is 3.01 +- 0.02, the bound 2.98.",
     corrected="From T = 100 on, 60 rounds after T1, it holds under every reading judged.",
+    witness="theorem_1.py",
 )
 
 

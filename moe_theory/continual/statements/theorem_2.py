@@ -47,6 +47,7 @@ EXPLORATION = statement(
     corrected=r"""If routes do not depend on tasks and all samples are Gaussian, equality holds with one term more.
     $$\mathbb{E}[F_t] = \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \mathbb{E} \left\{ (r^{L_t} - r^{L_\tau}) W + \left(
     r^{L_\tau} - r^{L_t} + (1 - r)(1 - r^{L_t - L_\tau}) \right) \Delta \right\}$$""",
+    witness="theorem_2.py",
 )
 FORGETTING = statement(
     "theorem-2-forgetting",
@@ -59,6 +60,7 @@ FORGETTING = statement(
     third sum supposes that from T1 on an expert meets tasks of one cluster only, which Lemma 15's failure leaves
     open.""",
     instance="M = 5, N = 6, K = 3, at t = 100: forgetting is 1.15, the bound -0.03, and -0.02 as Appendix J has it.",
+    witness="theorem_2.py",
 )
 GENERALIZATION_ERROR = statement(
     "theorem-2-generalization-error",
@@ -71,6 +73,7 @@ GENERALIZATION_ERROR = statement(
     as r^(L_T - L_T1). That rests on Lemma 15 and Proposition 3, which fail: an expert that is chosen for another
     cluster is wrong about its own again.""",
     instance="M = 5, N = 6, K = 3, at T = 500: the error is 1.32, the bound 0.68.",
+    witness="theorem_2.py",
 )
 
 
