@@ -53,7 +53,8 @@ GENERALIZATION_ERROR = statement(
     why="""The proof takes the projector on an arrival's samples to be uniformly random, E P = (s/d) I. One of the
     samples is the signal: where it is proportional to the truth, the expert always learns along the truth, and its mean
     error is another one. The task's own term, of order 1/T, is lost as in (17).""",
-    instance="d = 10, s = 6, N = 6, signals w_n / sigma_0, T = 200: the error is 3.76, where (18) says 3.23.",
+    instance="""d = 2, s = 1, v_n = w_n, two unit truths of cosine -3/5: the error tends to 4, where (18) tends to 8/5.
+    At d = 10, s = 6, N = 6, signals w_n / sigma_0 and T = 200 it is 3.76, where (18) says 3.23.""",
     note="""Where signals have nothing to do with the truths, (18) is too large by the task's own term alone,
     Delta (1 - r^T) / T, which T = 200 does not show.""",
     corrected=r"""The exact moment recursion holds, with the mean projector on what a round leaves.
