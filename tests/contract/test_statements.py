@@ -92,8 +92,8 @@ print(json.dumps(ended))
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory):
-    """By name, what went wrong and what was printed."""
-    scripts = json.dumps({each.name: each.script() for each in WITNESSES})
+    """By witness, what went wrong and what was printed."""
+    scripts = json.dumps({each.witness: each.script() for each in WITNESSES})
     command = [sys.executable, "-I", "-c", RUN]
     empty = tmp_path_factory.mktemp("empty")
     run = subprocess.run(command, input=scripts, text=True, capture_output=True, timeout=300, cwd=empty)
@@ -107,7 +107,7 @@ def test_a_witness_shows_its_statement_false_and_needs_numpy_alone(each, ended):
     assert len(source.splitlines()) <= 60
     imported = set(re.findall(r"^\s*(?:import|from) (\w+)", source, re.MULTILINE))
     assert imported <= {"numpy", "scipy", "math", "itertools", "fractions", "sys", "collections"}
-    problem, printed = ended[each.name]
+    problem, printed = ended[each.witness]
     assert not problem, printed + problem
     assert len(printed.splitlines()) >= 2
 

@@ -21,10 +21,11 @@ LEMMA_2 = statement(
     hypotheses=[Hypothesis("lambda > 0", lambda dims, run: run.params.perturbation_scale > 0)],
     why="""A slip: r is uniform on [0, lambda], so its density is 1 / lambda, and the union over pairs of experts gives
     M^2 / lambda, not lambda M^2. The sharp constant is 2 / lambda for every M.""",
-    instance="Two experts, lambda = 0.04^1.25 = 0.018: raise one output and lower the other by lambda / 8, and the "
-    "probabilities move by 0.22, while lambda M^2 times the move is 0.00016.",
+    instance="Two experts, lambda = 1/50: raise one of two equal outputs and lower the other by lambda / 8, and the "
+    "probabilities move by 7/32, while lambda M^2 times the move is 1/5000.",
     corrected=r"""They move by at most 2 / lambda times the largest move of an output, and no smaller constant will do.
     $$\|p - \hat{p}\|_\infty \leq \frac{2}{\lambda} \|h - \hat{h}\|_\infty$$""",
+    witness="lemma_02.py",
 )
 
 

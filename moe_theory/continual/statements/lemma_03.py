@@ -15,11 +15,12 @@ LEMMA_3 = statement(
     why="""An arrival has s samples in d > s dimensions. It shows the expert the truth on their span only, and the
     samples of the next arrival of that task span another one: the expert moves again, unless it knew the truth already.
     The paper leaves the proof out.""",
-    instance="""d = 3, s = 2, a signal along e_1, an expert whose error is (0, 1, 1): the other sample e_2 takes the
-    second entry away, and the other sample e_3 of a repeat the third. The expert moves by 1 both times.""",
+    instance="""d = 3, s = 2, truth (1, 1, 1), a signal along e_1, an expert at 0, three arrivals whose other samples
+    are e_2, e_2 + e_3 and e_3: it moves by 2, 1/2 and 1/4 in square.""",
     corrected=r"""A repeat multiplies the expected squared error by (d - s)/(d - 1): the error falls, and does not stay.
     $$\mathbb{E}\left\lVert w_t^{(m_t)} - w_{n_t} \right\rVert^2 = \frac{d - s}{d - 1}\, \mathbb{E}\left\lVert
     w_{t-1}^{(m_t)} - w_{n_t} \right\rVert^2$$""",
+    witness="lemma_03.py",
 )
 
 

@@ -14,6 +14,9 @@ GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
     says=r"""Up to T1 the largest entry of each gate's gradient is at least of order sigma_0.
     $$\min_{t \leq T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty \geq \min_{t \leq T_1, m}
     \|\nabla_{\theta_t^{(m)}} L_t^{aux}\|_\infty = \Omega(\sigma_0)$$""",
+    note="""A slope of 1.1 would have been seen. Tried besides, apart from this package: orthonormal signals, M = 12, N
+    = 6, down to sigma_0 = 1e-6, where the least part of a run stays at 4e-4 sigma_0 in mean over runs. The least of 40
+    runs is a seventh of that, since an expert was first chosen late.""",
 ).charitable("lemma-5.exploration", GRID, rate(at_most=1.0), where="Lemma 5, Eq. (31), first case")
 def least_explored_gradient(run) -> np.ndarray:
     r"""In every round up to T1, the task loss's gradient at every expert is of order sigma_0 or larger.
@@ -32,6 +35,9 @@ def least_explored_gradient(run) -> np.ndarray:
     says=r"""After T1 the largest entry of each gate's gradient is at most of order sigma_0.
     $$\max_{t > T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty = O(\sigma_0)$$""",
     hypotheses=[experiments.PAST_T1],
+    note="""A slope of 0.9 would have been seen. Tried besides, apart from this package: orthonormal signals, M = 12, N
+    = 6, from T1 to 2 T1 without termination, where the largest of 40 runs is 0.19 to 0.22 sigma_0 from 0.01 down to
+    1e-5.""",
 ).charitable("lemma-5.routing", GRID, rate(at_least=1.0), where="Lemma 5, Eq. (31), second case")
 def largest_routed_gradient(run) -> np.ndarray:
     r"""In the rounds past T1, of which 100 are tested, its gradient at every expert is O(sigma_0).

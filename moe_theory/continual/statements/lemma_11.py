@@ -41,7 +41,8 @@ CLUSTERS = statement(
     says=r"""With Omega(K ln K) experts, though fewer than tasks, every cluster has a specialist, except with vanishing
     probability.
     $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""",
-    note="Tested for two clusters.",
+    note="""Tested for two clusters, for which Lemma 4 alone gives it: gates that sum to 0 over experts cannot all
+    prefer the same one of two signals.""",
 )
 CLUSTERS.also("lemma-11.product", role="step")
 CLUSTERS.also("lemma-11.union", role="corrected")

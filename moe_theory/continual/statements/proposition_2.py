@@ -34,6 +34,7 @@ $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \m
 SAME_SET = statement(
     "proposition-2-more-experts-same-set",
     where="Proposition 2 (M > N version), Eq. (12), first case",
+    witness="proposition_2.py",
     says=r"""If the gates never stop learning, the outputs of two specialists of one task are within O(sigma_0^1.75) at
     round t1.
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
@@ -45,6 +46,7 @@ SAME_SET = statement(
 OTHER_SET = statement(
     "proposition-2-more-experts-other-set",
     where="Proposition 2 (M > N version), Eq. (12), second case",
+    witness="proposition_2.py",
     says=r"""If the gates never stop learning, the outputs of specialists of different tasks are Theta(sigma_0^0.75)
     apart at round t1.
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$""",
@@ -66,6 +68,7 @@ ALL = statement(
 SAME_SET_FEW = statement(
     "proposition-2-fewer-experts-same-set",
     where="Proposition 2 (full version, M < N), 1), first case",
+    witness="proposition_2.py",
     says=r"""At round t1 of endless learning the outputs of two specialists of one cluster are within O(sigma_0^1.75).
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
     hypotheses=FEW,
@@ -76,6 +79,7 @@ SAME_SET_FEW = statement(
 OTHER_SET_FEW = statement(
     "proposition-2-fewer-experts-other-set",
     where="Proposition 2 (full version, M < N), 1), second case",
+    witness="proposition_2.py",
     says=r"""At round t1 of endless learning the outputs of specialists of different clusters are Theta(sigma_0^0.75)
     apart.
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$""",
