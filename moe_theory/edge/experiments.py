@@ -184,7 +184,7 @@ def _servers(*numbers: int, **params: float) -> dict[str, dict[str, float]]:
 def in_double(cells: Sequence[Cell], first: int, count: int, seed: int) -> Mapping[str, Run]:
     """Runs in float64."""
     with jax.enable_x64(True):
-        return run_cells(cells, count, first=first, seed=seed, width=32)
+        return run_cells(cells, count, first=first, seed=seed, width=64)
 
 
 def exploration_rounds(params: Params, failure: float = FAILURE) -> int:
@@ -251,16 +251,17 @@ BY_FAILURE = AVAILABILITY.over({f"delta = {failure:g}": failure for failure in F
 # asks for at its d_u and delta.
 SMALL_DELAY, SMALL_TASKS = 2, 2
 SMALL_EXPERTS = theory.experts_needed(SMALL_DELAY, SMALL_TASKS, FAILURE)
-SCALES = tuple(10**-power for power in (1.5, 2.0, 2.5, 3.0, 3.5))
+SCALES = tuple(10**-power for power in (1.25, 1.75, 2.25, 2.75, 3.25))
 SMALL_SCALE = 0.01  # at which the grids in eta and M are
 RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
 SERVERS = (3, 10, 30, 100, 300)
 RECORDS = 64  # up to T1
+MARGIN = 0.25  # of their exponents, half of the least difference between what is claimed and what else it might be
 
 
-def small_dims(max_experts: int) -> Dims:
-    """Two kinds of tasks, six features, four samples."""
-    return Dims(max_experts, SMALL_TASKS, 6, 4, max_delay=SMALL_DELAY)
+def small_dims(max_experts: int, num_features: int, num_samples: int) -> Dims:
+    """Two kinds of tasks; enough features that their signals are not nearly opposite, which is a case of its own."""
+    return Dims(max_experts, SMALL_TASKS, num_features, num_samples, max_delay=SMALL_DELAY)
 
 
 def _small(num_experts: int, scale: float, rate: float) -> dict[str, float]:
@@ -293,20 +294,20 @@ def _limit(name, dims, cells, observe) -> Experiment:
 
 LIMIT = _limit(
     "limit-scale",
-    small_dims(SMALL_EXPERTS),
+    small_dims(SMALL_EXPERTS, 12, 8),
     {f"sigma_0 = {scale:.2g}": _small(SMALL_EXPERTS, scale, scale**0.5) for scale in SCALES},
     observe_limit,
 )
 RATE_LIMIT = _limit(
     "limit-rate",
-    small_dims(SMALL_EXPERTS),
+    small_dims(SMALL_EXPERTS, 12, 8),
     {f"eta = {rate:g}": _small(SMALL_EXPERTS, SMALL_SCALE, rate) for rate in RATES},
     observe_steps,
 )
 SERVER_LIMIT = _limit(
     "limit-servers",
-    small_dims(SERVERS[-1]),
-    {cell_name(number): _small(number, SMALL_SCALE, SMALL_SCALE**0.5) for number in SERVERS},
+    small_dims(SERVERS[-1], 8, 5),
+    {cell_name(number): _small(number, SMALL_SCALE, RATES[0]) for number in SERVERS},
     observe_steps,
 )
 BY_SCALE = LIMIT.over({name: cell["truth_scale"] for name, cell in LIMIT.cells.items()})

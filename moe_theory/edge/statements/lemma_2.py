@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.edge.experiments import BY_SCALE, EXPLORES, LIMIT, explored
+from moe_theory.edge.experiments import BY_SCALE, EXPLORES, LIMIT, MARGIN, explored
 from moe_theory.edge.params import PROPORTIONAL
 from moe_theory.verify.statement import limit_rate, statement
 
@@ -17,7 +17,7 @@ from moe_theory.verify.statement import limit_rate, statement
     note="""It holds because the gates themselves are of smaller order than sigma_0, whatever the noise: the proof,
     which leaves out that strengths beta_t differ, is not needed. Tried: strengths down to 0, and noise that does not
     vanish with sigma_0.""",
-).charitable("lemma-2.outputs", BY_SCALE, limit_rate(at_least=1))
+).charitable("lemma-2.outputs", BY_SCALE, limit_rate(at_least=1, margin=MARGIN))
 def output_gap(run) -> np.ndarray:
     r"""Two tasks of one cluster have gate outputs within O(sigma_0) of each other, in root mean square.
     $$\left( \mathbb{E}\left\lvert h_m(\mathbf{X}, \theta_t^{(m)}) - h_m(\tilde{\mathbf{X}},

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from moe_theory.edge.experiments import BY_SCALE, BY_SERVERS, EXPLORES, explored
+from moe_theory.edge.experiments import BY_SCALE, BY_SERVERS, EXPLORES, MARGIN, explored
 from moe_theory.edge.statements.lemma_1 import UPDATES
 from moe_theory.verify.statement import alike, identity, limit_rate, statement
 
@@ -22,7 +22,7 @@ def largest_step(run, name: str, sign: int) -> np.ndarray:
     says="Up to T1 completing a task lowers the expert's own output for its signal by O(sigma_0).",
     hypotheses=EXPLORES,
     note=TRIED,
-).charitable("lemma-3.own", BY_SCALE, limit_rate(at_least=1), where="Lemma 3, first case")
+).charitable("lemma-3.own", BY_SCALE, limit_rate(at_least=1, margin=MARGIN), where="Lemma 3, first case")
 def own_step(run) -> np.ndarray:
     r"""Completing a task of kind n lowers the expert's own output <theta, v_n> by O(sigma_0), in all rounds up to T1.
     $$\left\langle \theta_t^{(m)} - \theta_{t-1}^{(m)}, \mathbf{v}_n \right\rangle = -\mathcal{O}(\sigma_0)
@@ -44,10 +44,10 @@ LEMMA_3_OTHERS = statement(
 )
 
 
-@LEMMA_3_OTHERS.charitable("lemma-3.others-scale", BY_SCALE, limit_rate(at_least=1)).says(
+@LEMMA_3_OTHERS.charitable("lemma-3.others-scale", BY_SCALE, limit_rate(at_least=1, margin=MARGIN)).says(
     "It raises every other expert's output <theta, v_n> by O(sigma_0), in all rounds up to T1." + OTHERS % r"\sigma_0"
 )
-@LEMMA_3_OTHERS.charitable("lemma-3.others", BY_SERVERS, limit_rate(at_most=-1)).says(
+@LEMMA_3_OTHERS.charitable("lemma-3.others", BY_SERVERS, limit_rate(at_most=-1, margin=MARGIN)).says(
     "It raises every other expert's output <theta, v_n> by O(1/M), in all rounds up to T1." + OTHERS % "M^{-1}"
 )
 def step_of_others(run) -> np.ndarray:

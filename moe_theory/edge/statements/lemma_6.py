@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.edge.experiments import BY_SCALE, CONVERGES, drives, log_probabilities
+from moe_theory.edge.experiments import BY_SCALE, CONVERGES, MARGIN, drives, log_probabilities
 from moe_theory.verify.statement import limit_probability, limit_rate, statement
 
 
@@ -39,7 +39,7 @@ def any_disorder(run) -> np.ndarray:
     instance="M = 13, N = 2, sigma_0 = 0.01, strong signals: the largest such gap is 0.0018, and sigma_0^0.5 is 0.1.",
     corrected="They are as close as (33) has two experts' probabilities for one task: `edge.equation-33`.",
     witness="limit.py",
-).charitable("equation-28.kinds", BY_SCALE, limit_rate(at_most=0.5))
+).charitable("equation-28.kinds", BY_SCALE, limit_rate(at_most=0.5, margin=MARGIN))
 def gap_of_kinds(run) -> np.ndarray:
     r"""At T1 even the largest gap of an expert's probabilities between two kinds of tasks is Omega(sigma_0^0.5).
     $$\underset{m, n, n'}{\max} \left\lvert \pi_m(\mathbf{X}_n, \Theta_{T_1}) - \pi_m(\mathbf{X}_{n'}, \Theta_{T_1})

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.edge.experiments import BY_RATE, BY_SERVERS, EXPLORES, explored
+from moe_theory.edge.experiments import BY_RATE, BY_SERVERS, EXPLORES, MARGIN, explored
 from moe_theory.verify.statement import limit_rate, statement
 
 LEMMA_7 = statement(
@@ -21,10 +21,10 @@ LEMMA_7 = statement(
 
 
 @LEMMA_7.charitable(
-    "lemma-7.learning-rate", BY_RATE, limit_rate(at_least=0.5)
+    "lemma-7.learning-rate", BY_RATE, limit_rate(at_least=0.5, margin=MARGIN)
 ).says(r"""At T1 every expert's share of the tasks is within O(eta^(1/2)) of 1/M, for small eta.
     $$\left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert = \mathcal{O}(\eta^{1/2}), \quad m \in \mathbb{M}$$""")
-@LEMMA_7.charitable("lemma-7.loads", BY_SERVERS, limit_rate(at_most=-1))
+@LEMMA_7.charitable("lemma-7.loads", BY_SERVERS, limit_rate(at_most=-1, margin=MARGIN))
 def largest_gap(run) -> np.ndarray:
     r"""At T1 every expert's share of the tasks is within O(1/M) of 1/M.
     $$\left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert = \mathcal{O}(M^{-1}), \quad m \in \mathbb{M}$$"""

@@ -2,7 +2,16 @@
 
 import numpy as np
 
-from moe_theory.edge.experiments import BY_RATE, BY_SCALE, CONVERGES, EXPLORES, drives, explored, log_probabilities
+from moe_theory.edge.experiments import (
+    BY_RATE,
+    BY_SCALE,
+    CONVERGES,
+    EXPLORES,
+    MARGIN,
+    drives,
+    explored,
+    log_probabilities,
+)
 from moe_theory.verify.statement import limit_rate, statement
 
 GAP = r"""$$\left\lVert \theta_{T_1}^{(m)} - \theta_{T_1}^{(m')} \right\rVert_\infty = \mathcal{O}(%s),
@@ -18,11 +27,11 @@ LEMMA_8 = statement(
 )
 
 
-@LEMMA_8.charitable("lemma-8.learning-rate", BY_RATE, limit_rate(at_least=-0.5)).says(
+@LEMMA_8.charitable("lemma-8.learning-rate", BY_RATE, limit_rate(at_least=-0.5, margin=MARGIN)).says(
     "At T1 the gates of two experts are within O(eta^(-1/2)) of each other in every entry, for small eta."
     + GAP % r"\eta^{-1/2}"
 )
-@LEMMA_8.charitable("lemma-8.scale", BY_SCALE, limit_rate(at_least=0.75)).says(
+@LEMMA_8.charitable("lemma-8.scale", BY_SCALE, limit_rate(at_least=0.75, margin=MARGIN)).says(
     "At T1 the gates of two experts are within O(eta^-0.5 sigma_0), which is O(sigma_0^0.75) for eta = sigma_0^0.5."
     + GAP % r"\eta^{-1/2} \sigma_0"
 )
@@ -39,7 +48,7 @@ def largest_difference(run) -> np.ndarray:
     hypotheses=CONVERGES,
     note="""For all pairs of experts, whichever sets they are in: that is what contradicts (28) and the second line of
     (17). Tried: the strongest signals of any reading.""",
-).charitable("equation-33.all-pairs", BY_SCALE, limit_rate(at_least=0.75))
+).charitable("equation-33.all-pairs", BY_SCALE, limit_rate(at_least=0.75, margin=MARGIN))
 def gap_of_any(run) -> np.ndarray:
     r"""At T1 any two experts' probabilities are within O(sigma_0 eta^-0.5), O(sigma_0^0.75) for eta = sigma_0^0.5.
     $$\underset{m, m', n}{\max} \left\lvert \pi_m(\mathbf{X}_n, \Theta_{T_1}) - \pi_{m'}(\mathbf{X}_n, \Theta_{T_1})

@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.edge import corrected, theory
-from moe_theory.edge.experiments import BY_FAILURE, CONVERGES, FEW_DELAYS, FEW_TASKS, MAX_DELAY, SUFFICIENT
+from moe_theory.edge.experiments import BY_FAILURE, CONVERGES, FEW_DELAYS, FEW_TASKS, MARGIN, MAX_DELAY, SUFFICIENT
 from moe_theory.edge.statements.lemma_1 import UPDATES
 from moe_theory.verify.claim import Selection
 from moe_theory.verify.statement import Hypothesis, alike, identity, limit_probability, limit_rate, statement
@@ -48,7 +48,7 @@ QUANTILE = statement(
 @QUANTILE.charitable(
     "proposition-1.normal-quantile-limit",
     Selection(UPDATES, ("M = 4",), abscissa=WINDOWS),
-    limit_rate(at_most=-0.25),
+    limit_rate(at_most=-0.25, margin=MARGIN),
     labels=[f"d_u = {window}" for window in WINDOWS],
     exact=True,
 )

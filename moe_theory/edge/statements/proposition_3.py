@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.edge.experiments import BY_SCALE, CONVERGES, explored_record
+from moe_theory.edge.experiments import BY_SCALE, CONVERGES, MARGIN, explored_record
 from moe_theory.verify.statement import limit_rate, statement
 
 PROPOSITION_3 = statement(
@@ -22,12 +22,14 @@ PROPOSITION_3 = statement(
 )
 
 
-@PROPOSITION_3.replacement("proposition-3.order", BY_SCALE, limit_rate(at_least=1)).says(
+@PROPOSITION_3.replacement("proposition-3.order", BY_SCALE, limit_rate(at_least=1, margin=MARGIN)).says(
     r"""From T1 to T the largest move of an entry of any expert's model is O(sigma_0).
     $$\underset{m \in \mathbb{M}}{\max}
     \left\lVert \mathbf{w}_T^{(m)} - \mathbf{w}_{T_1}^{(m)} \right\rVert_\infty = \mathcal{O}(\sigma_0)$$"""
 )
-@PROPOSITION_3.charitable("proposition-3.experts", BY_SCALE, limit_rate(at_least=2), instead="proposition-3.order")
+@PROPOSITION_3.charitable(
+    "proposition-3.experts", BY_SCALE, limit_rate(at_least=2, margin=MARGIN), instead="proposition-3.order"
+)
 def drift(run) -> np.ndarray:
     r"""From T1 to T the largest move of an entry of any expert's model is O(sigma_0^2).
     $$\underset{m \in \mathbb{M}}{\max}

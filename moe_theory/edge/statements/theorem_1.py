@@ -13,6 +13,7 @@ from moe_theory.edge.experiments import (
     FIGURE_3_DIMS,
     LIMIT,
     LONG,
+    MARGIN,
     explored_record,
     final_error,
     misrouted_share,
@@ -137,7 +138,7 @@ FLOOR.literal(
 )(final_error)
 
 
-@FLOOR.charitable("theorem-1-floor.excess", BY_SCALE, limit_rate(at_least=4))
+@FLOOR.charitable("theorem-1-floor.excess", BY_SCALE, limit_rate(at_least=4, margin=MARGIN))
 def excess(run) -> np.ndarray:
     r"""The error beyond the first two terms of (23) is of the order of the gap inside a cluster, sigma_0^4.
     $$\mathbb{E}[G_T] - G^1 - G^3 = \mathcal{O}(\sigma_0^4)$$"""
@@ -165,7 +166,7 @@ THEOREM_1_LIMIT = statement(
 )
 
 
-@THEOREM_1_LIMIT.charitable("theorem-1-limit.late-error", BY_SCALE, limit_rate(at_least=4))
+@THEOREM_1_LIMIT.charitable("theorem-1-limit.late-error", BY_SCALE, limit_rate(at_least=4, margin=MARGIN))
 def late_error(run) -> np.ndarray:
     r"""The mean error of the tasks past T1 is of the order of the gap inside a cluster, sigma_0^4.
     $$\frac{1}{T - T_1} \sum_{t = T_1 + 1}^{T} \left\lVert \mathbf{w}_T^{(m_t)} - \mathbf{w}_t \right\rVert^2
