@@ -59,7 +59,7 @@ UPDATES = Experiment(
 ).charitable("lemma-1.least-change", UPDATES.at("M = 4"), identity(within=1e-9))
 def departure(run) -> np.ndarray:
     r"""After a task's last round its expert has the least-norm solution of (8), the others have what they had.
-    $$\mathbf{w}_{t + d_t}^{(m_t)} = \underset{\mathbf{w}}{\arg\min}
+    $$\mathbf{w}_{t + d_t}^{(m_t)} = \underset{\mathbf{w}}{\text{argmin}}
     \left\{ \left\lVert \mathbf{w} - \mathbf{w}_{t + d_t - 1}^{(m_t)} \right\rVert_2 :
     \mathbf{X}_t^\top \mathbf{w} = \mathbf{y}_t \right\}, \quad
     \mathbf{w}_{t + d_t}^{(m)} = \mathbf{w}_{t + d_t - 1}^{(m)}, \; m \neq m_t$$"""

@@ -61,9 +61,9 @@ OTHER_SET = statement(
     eta = sigma_0^0.5 is O(sigma_0^0.75) and leaves no room for sigma_0^0.5. What it is set against, (28), turns an
     upper bound into a lower one.""",
     instance="M = 13, N = 2, sigma_0 = 0.01, strong signals: the largest such gap is 0.0024, and sigma_0^0.5 is 0.1.",
-    note="""Tried: gaps as large as any, strong signals, noise r far below a gate step. Two kinds whose signals lie along
-    their truths and are nearly opposite, more than 160 degrees apart, are an exception: there experts do specialise, and
-    their gaps are of order sigma_0^0.5.""",
+    note="""Tried: the largest gap in place of the smallest, strong signals, noise r far below a gate step. An exception
+    are two kinds whose signals lie along their truths and are nearly opposite, 160 degrees apart or more: there experts
+    do specialise, and gaps are of order sigma_0^0.5.""",
     corrected=r"""All experts are within O(sigma_0 eta^-0.5), as (33) says; measured is the order eta sigma_0 / M.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}(\sigma_0 \eta^{-1/2})$$""",
     witness="limit.py",
