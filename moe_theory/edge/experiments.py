@@ -247,11 +247,11 @@ BY_FAILURE = AVAILABILITY.over({f"delta = {failure:g}": failure for failure in F
 
 # The limits that the O() statements are about, in float64, each cell up to its own T1 and a quarter more: sigma_0 -> 0
 # with eta = sigma_0^0.5, as the proof of Proposition 2 asks; eta -> 0; and M -> infinity. r = o(1) of (4) keeps its
-# ratio to one gate step, that of Fig. 3, and signals along the truths keep their length, O(1). M is what Proposition 1
-# asks for at its d_u and delta.
+# ratio to one gate step, that of Fig. 3. Signals have a length O(1) that stays, those along the truths too: longer ones
+# only begin to behave so at a smaller sigma_0. M is what Proposition 1 asks for at its d_u and delta.
 SMALL_DELAY, SMALL_TASKS = 2, 2
 SMALL_EXPERTS = theory.experts_needed(SMALL_DELAY, SMALL_TASKS, FAILURE)
-SCALES = tuple(10**-power for power in (1.25, 1.75, 2.25, 2.75, 3.25))
+SCALES = tuple(10**-power for power in (1.0, 1.5, 2.0, 2.5, 3.0))
 SMALL_SCALE = 0.01  # at which the grids in eta and M are
 RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
 SERVERS = (3, 10, 30, 100, 300)
@@ -271,6 +271,7 @@ def _small(num_experts: int, scale: float, rate: float) -> dict[str, float]:
         "truth_scale": scale,
         "learning_rate": rate,
         "cluster_spread": CLUSTER_SPREAD * (scale / SIGMA_0) ** 2,
+        "signal_scale": 1.0,
         "perturbation_scale": Params().perturbation_scale * step,
         "max_transfer_delay": SMALL_DELAY - 1,
         "max_execution_delay": 1,
@@ -283,24 +284,24 @@ def _past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) 
     for cell in cells:
         params, stride = cell.params, -(-exploration_rounds(cell.params) // RECORDS)
         if int(params.signal_law) == PROPORTIONAL:
-            params = params._replace(signal_scale=params.signal_scale * SIGMA_0 / params.truth_scale)
+            params = params._replace(signal_scale=params.signal_scale / params.truth_scale)
         own.append(dataclasses.replace(cell, params=params, num_rounds=stride * RECORDS * 5 // 4, record_every=stride))
     return in_double(own, first, count, seed)
 
 
 def _limit(name, dims, cells, observe) -> Experiment:
-    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 128), measure=_past_exploration)
+    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 256), measure=_past_exploration)
 
 
 LIMIT = _limit(
     "limit-scale",
-    small_dims(SMALL_EXPERTS, 12, 8),
+    small_dims(SMALL_EXPERTS, 10, 7),
     {f"sigma_0 = {scale:.2g}": _small(SMALL_EXPERTS, scale, scale**0.5) for scale in SCALES},
     observe_limit,
 )
 RATE_LIMIT = _limit(
     "limit-rate",
-    small_dims(SMALL_EXPERTS, 12, 8),
+    small_dims(SMALL_EXPERTS, 10, 7),
     {f"eta = {rate:g}": _small(SMALL_EXPERTS, SMALL_SCALE, rate) for rate in RATES},
     observe_steps,
 )

@@ -23,7 +23,8 @@ CLAIMS = """
     continual.figure-2.termination-forgetting continual.figure-2.almost-zero continual.lemma-2.constant
     edge.lemma-2.outputs edge.lemma-3.sum edge.lemma-3.others edge.lemma-5.lower edge.lemma-5.lower-of-the-smaller
     edge.lemma-6.order edge.proposition-2.exploration edge.proposition-1.normal-quantile
-    edge.proposition-1.binomial-quantile edge.proposition-4.nearest edge.proposition-4.nearest-own-task edge.exact.nearest
+    edge.proposition-1.binomial-quantile edge.proposition-4.nearest edge.proposition-4.nearest-own-task
+    edge.exact.nearest
     edge.theorem-1.generalization-error edge.figure-3.too-few edge.figure-3.decreases
     edge.figure-3.fastest-increases
 """  # of every kind
