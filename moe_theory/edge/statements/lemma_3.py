@@ -8,7 +8,7 @@ from moe_theory.edge.experiments import BY_SCALE, BY_SERVERS, EXPLORES, MARGIN, 
 from moe_theory.edge.statements.lemma_1 import UPDATES
 from moe_theory.verify.statement import alike, identity, limit_rate, statement
 
-TRIED = "Tried: signals strong enough for a router that specialises at sigma_0 = 0.6, and strengths down to 0."
+TRIED = "Tried: signals ten times as long, and strengths down to 0."
 
 
 def largest_step(run, name: str, sign: int) -> np.ndarray:

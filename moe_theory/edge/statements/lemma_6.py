@@ -36,7 +36,8 @@ def any_disorder(run) -> np.ndarray:
     O(sigma_0^0.5) again; Omega is written instead. Gates are in fact of order sigma_0^1.5 at T1 for eta = sigma_0^0.5:
     who completes a task becomes less likely to get the next, so that steps do not add up. All of Proposition 2 hangs on
     this line.""",
-    instance="M = 13, N = 2, sigma_0 = 0.01, strong signals: the largest such gap is 0.0018, and sigma_0^0.5 is 0.1.",
+    instance="M = 13, N = 2, orthonormal signals, sigma_0 = 0.02: the largest such gap is 0.00004, and sigma_0^0.5 is "
+    "0.14.",
     corrected="They are as close as (33) has two experts' probabilities for one task: `edge.equation-33`.",
     witness="limit.py",
 ).charitable("equation-28.kinds", BY_SCALE, limit_rate(at_most=0.5, margin=MARGIN))

@@ -22,8 +22,8 @@ LEMMA_8 = statement(
     says="When exploration ends the gates of two experts differ by O(eta^-0.5 sigma_0) in every entry."
     + GAP % r"\eta^{-1/2} \sigma_0",
     hypotheses=EXPLORES,
-    note="""Gates shrink with eta, where it would let them grow: it holds with a whole order of eta to spare. Tried: the
-    strongest signals of any reading, and strengths down to 0.""",
+    note="""Gates shrink with eta, where it would let them grow: it holds with a whole order of eta to spare. Tried: signals ten
+    times as long, and strengths down to 0.""",
 )
 
 
@@ -47,7 +47,7 @@ def largest_difference(run) -> np.ndarray:
     \mathcal{O}(\sigma_0 \eta^{-1/2})$$""",
     hypotheses=CONVERGES,
     note="""For all pairs of experts, whichever sets they are in: that is what contradicts (28) and the second line of
-    (17). Tried: the strongest signals of any reading.""",
+    (17). Tried: signals ten times as long.""",
 ).charitable("equation-33.all-pairs", BY_SCALE, limit_rate(at_least=0.75, margin=MARGIN))
 def gap_of_any(run) -> np.ndarray:
     r"""At T1 any two experts' probabilities are within O(sigma_0 eta^-0.5), O(sigma_0^0.75) for eta = sigma_0^0.5.

@@ -13,8 +13,8 @@ PROPOSITION_3 = statement(
     hypotheses=CONVERGES,
     why="""The proof needs every task after T1 at a specialist of its own cluster, which Proposition 2 does not give:
     one task of another cluster moves a model by the order of sigma_0. That is what is seen, at any sigma_0.""",
-    instance="M = 13, N = 2: some entry moves by 2.6 sigma_0, on average, within T1 / 4 rounds, at sigma_0 = 0.03 "
-    "as at 0.0003, which is 80 and 8,000 sigma_0^2.",
+    instance="M = 13, N = 2, orthonormal signals: within T1 / 4 rounds some entry moves by 13 sigma_0^2 at sigma_0 "
+    "= 0.2, by 121 sigma_0^2 at 0.02.",
     corrected=r"""Models are as large as truths, and move by as much.
     $$\left\lVert \mathbf{w}_t^{(m)} - \mathbf{w}_{T_1}^{(m)} \right\rVert_\infty = \mathcal{O}(\sigma_0)$$""",
     note="(18) measures from a T_2 that the paper does not define; read as T1.",
