@@ -290,7 +290,7 @@ def _past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) 
 
 
 def _limit(name, dims, cells, observe) -> Experiment:
-    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 256), measure=_past_exploration)
+    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 512), measure=_past_exploration)
 
 
 LIMIT = _limit(

@@ -14,9 +14,9 @@ from moe_theory.verify.statement import limit_rate, statement
     $$\left\lvert h_m(\mathbf{X}, \theta_t^{(m)}) - h_m(\tilde{\mathbf{X}}, \theta_t^{(m)}) \right\rvert =
     \mathcal{O}(\sigma_0), \quad \mathbf{w}, \tilde{\mathbf{w}} \in \mathcal{W}_n$$""",
     hypotheses=EXPLORES,
-    note="""It holds because the gates themselves are of smaller order than sigma_0, whatever the noise: the proof, which
-    leaves out that strengths beta_t differ, is not needed. Tried: strengths down to 0, noise that does not vanish with
-    sigma_0, signals ten times as long.""",
+    note="""It holds because the gates themselves are of smaller order than sigma_0, whatever the noise: the proof,
+    which leaves out that strengths beta_t differ, is not needed. Tried: strengths down to 0, noise that does not vanish
+    with sigma_0, signals ten times as long.""",
 ).charitable("lemma-2.outputs", BY_SCALE, limit_rate(at_least=1, margin=MARGIN))
 def output_gap(run) -> np.ndarray:
     r"""Two tasks of one cluster have gate outputs within O(sigma_0) of each other, in root mean square.

@@ -22,8 +22,8 @@ LEMMA_8 = statement(
     says="When exploration ends the gates of two experts differ by O(eta^-0.5 sigma_0) in every entry."
     + GAP % r"\eta^{-1/2} \sigma_0",
     hypotheses=EXPLORES,
-    note="""Gates shrink with eta, where it would let them grow: it holds with a whole order of eta to spare. Tried: signals ten
-    times as long, and strengths down to 0.""",
+    note="""Gates shrink with eta, where it would let them grow: it holds with a whole order of eta to spare. Tried:
+    signals ten times as long, and strengths down to 0.""",
 )
 
 
