@@ -1,9 +1,10 @@
 """The runs that claims and figures share, and what is measured on them."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -13,7 +14,7 @@ from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
 from moe_theory.edge.params import CLUSTER_SPREAD, FIGURE_3_FEATURES, PROPORTIONAL, SIGMA_0, Dims, Params
-from moe_theory.runs import Run
+from moe_theory.runs import Cell, Run, run_cells
 from moe_theory.verify.claim import Experiment
 from moe_theory.verify.statement import Hypothesis
 
@@ -70,8 +71,25 @@ class GateSteps(NamedTuple):
     gate_gap: Float[Array, ""]  # max |theta_m - theta_m'|_inf
     gate_norm: Float[Array, ""]  # root mean square of |theta_m|
     signal_drive: Float[Array, ""]  # root mean square of <theta_m, v_n> over experts and kinds
-    gate_drift: Float[Array, ""]  # max over entries of |sum_m theta_m|, relative to the gates' size
     load_gap: Float[Array, ""]  # max_m |f_t(m) - 1/M|
+
+
+class Explored(NamedTuple):
+    """`GateSteps`, and what was learned."""
+
+    own_change: Float[Array, ""]
+    others_change: Float[Array, ""]
+    gate_size: Float[Array, ""]
+    gate_gap: Float[Array, ""]
+    gate_norm: Float[Array, ""]
+    signal_drive: Float[Array, ""]
+    load_gap: Float[Array, ""]
+    gates: Float[Array, "M p"]
+    experts: Float[Array, "M p"]
+    residuals: Float[Array, "M p"]  # sum over a server's tasks i of w^(m) - w_i
+    squared_error: Float[Array, ""]  # sum over all tasks i of |w^(m_i) - w_i|^2
+    loads: Int[Array, " M"]
+    misrouted: Int[Array, ""]
 
 
 class Assignments(NamedTuple):
@@ -123,20 +141,24 @@ def observe_steps(state: State, info: Info) -> GateSteps:
     highest = jnp.max(jnp.where(exists[:, None], state.gates, -jnp.inf), axis=0)
     lowest = jnp.min(jnp.where(exists[:, None], state.gates, jnp.inf), axis=0)
     fractions = state.visits / jnp.maximum(jnp.sum(state.visits), 1)
-    size = jnp.max(jnp.abs(state.gates))
     all_drives = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=2)
     return GateSteps(
         own_change=jnp.where(is_clear, -own, jnp.nan),
         others_change=jnp.where(
             is_clear, jnp.max(jnp.where(jnp.sign(drives) == jnp.sign(own), -jnp.inf, jnp.abs(drives))), jnp.nan
         ),
-        gate_size=size,
+        gate_size=jnp.max(jnp.abs(state.gates)),
         gate_gap=jnp.max(highest - lowest),
         gate_norm=jnp.sqrt(jnp.sum(jnp.square(state.gates)) / num_experts),
         signal_drive=jnp.sqrt(jnp.sum(jnp.square(all_drives)) / (num_experts * all_drives.shape[1])),
-        gate_drift=jnp.max(jnp.abs(jnp.sum(state.gates, axis=0))) / jnp.maximum(size, 1e-30),
         load_gap=jnp.max(jnp.where(exists, jnp.abs(fractions - 1 / num_experts), 0)),
     )
+
+
+def observe_limit(state: State, info: Info) -> Explored:
+    """Gate steps and what was learned."""
+    learned = state.gates, state.experts, state.residuals, state.squared_error, state.visits, state.misrouted
+    return Explored(*observe_steps(state, info), *learned)
 
 
 def observe_assignments(state: State, info: Info) -> Assignments:
@@ -159,10 +181,16 @@ def _servers(*numbers: int, **params: float) -> dict[str, dict[str, float]]:
     return {cell_name(number): {"num_experts": number, **params} for number in numbers}
 
 
-def exploration_rounds(params: Params) -> int:
+def in_double(cells: Sequence[Cell], first: int, count: int, seed: int) -> Mapping[str, Run]:
+    """Runs in float64."""
+    with jax.enable_x64(True):
+        return run_cells(cells, count, first=first, seed=seed, width=64)
+
+
+def exploration_rounds(params: Params, failure: float = FAILURE) -> int:
     """T1 of a cell."""
     rate, scale = float(params.learning_rate), float(params.truth_scale)
-    return int(theory.exploration_rounds(int(params.num_experts), rate, scale, FAILURE, MAX_DELAY))
+    return int(theory.exploration_rounds(int(params.num_experts), rate, scale, failure, MAX_DELAY))
 
 
 # What the paper supposes, of every run and of those in which Algorithm 1 is to converge.
@@ -174,6 +202,11 @@ SETTING = (
         lambda dims, run: run.params.cluster_spread <= run.params.truth_scale**2,
     ),
 )
+# What the proof of (34) calls the rotational symmetry of the features.
+ISOTROPIC = Hypothesis(
+    "features have no preferred direction: signals are drawn apart from the truths",
+    lambda dims, run: int(run.params.signal_law) != PROPORTIONAL,
+)
 EXPLORES = (Hypothesis("T_1 rounds are run", lambda dims, run: run.rounds[-1] >= exploration_rounds(run.params)),)
 CONVERGES = (
     *EXPLORES,
@@ -184,55 +217,103 @@ _FIGURE_3 = FIGURE_3_DIMS, _servers(*FIGURE_3_EXPERTS), FIGURE_3_ROUNDS
 ADAPTIVE = _experiment("figure-3-adaptive", *_FIGURE_3, observe_models, 256, 100)
 NEAREST = _experiment("figure-3-nearest", *_FIGURE_3, observe_errors, 128, 100, policies.nearest)
 FASTEST = _experiment("figure-3-fastest", *_FIGURE_3, observe_errors, 128, 100, policies.fastest)
+LONG = _experiment("figure-3-long", figure_3_dims(50), _servers(50), 30_000, observe_limit, 64, 2500).at(cell_name(50))
 BY_ENOUGH = ADAPTIVE.over("num_experts", *ENOUGH)
 BY_EXPLORED = ADAPTIVE.over("num_experts", *PAST_EXPLORATION)
 
-# Grids for the O() statements, small enough for many replicates; runs reach T1.
-SCALES = (0.3, 0.42, 0.6, 0.85)
-RATES = (0.2, 0.4, 0.8)  # from that of Fig. 3 on
-SCALE_EXPERTS = 20
-SCALE_DIMS = Dims(SCALE_EXPERTS, 5, 8, 5, max_delay=MAX_DELAY)
-SERVERS = (12, 24, 48)
-SERVER_RATE = 0.5
-SERVER_DIMS = Dims(SERVERS[-1], 3, 6, 4, max_delay=MAX_DELAY)
-
-
-def scale_name(scale: float) -> str:
-    """The name of a cell of the grid of scales."""
-    return f"sigma_0 = {scale}"
-
-
-def rate_name(rate: float) -> str:
-    """The name of a cell of the grid of learning rates; Fig. 3's own rate is in the grid of scales."""
-    return scale_name(SIGMA_0) if rate == RATES[0] else f"eta = {rate}"
-
-
-_SPREADS = {scale: CLUSTER_SPREAD * (scale / SIGMA_0) ** 2 for scale in SCALES}
-_BY_SCALE = {scale_name(scale): {"truth_scale": scale, "cluster_spread": _SPREADS[scale]} for scale in SCALES}
-_BY_RATE = {rate_name(rate): {"learning_rate": rate} for rate in RATES[1:]}
-SCALING = _experiment(
-    "scales",
-    SCALE_DIMS,
-    {name: {"num_experts": SCALE_EXPERTS, **params} for name, params in (_BY_SCALE | _BY_RATE).items()},
-    exploration_rounds(Params(num_experts=SCALE_EXPERTS, truth_scale=SCALES[0])),
-    observe_steps,
-    1024,
-)
-_SERVER_ROUNDS = exploration_rounds(Params(num_experts=SERVERS[-1], learning_rate=SERVER_RATE))
-_SERVER_CELLS = _servers(*SERVERS, learning_rate=SERVER_RATE)
-SERVER_GRID = _experiment("servers", SERVER_DIMS, _SERVER_CELLS, _SERVER_ROUNDS, observe_steps, 512)
-BY_SCALE = SCALING.over({scale_name(scale): scale for scale in SCALES})
-BY_RATE = dataclasses.replace(
-    SCALING.over({rate_name(rate): rate for rate in RATES}), labels=tuple(f"eta = {rate}" for rate in RATES)
-)
-BY_SERVERS = SERVER_GRID.over("num_experts")
-
-# Proposition 1 at Fig. 3's N and d_u: as many servers as it asks for, observed in one round past T1.
-SUFFICIENT = theory.experts_needed(MAX_DELAY, FIGURE_3_DIMS.num_tasks, FAILURE)
-_PAST_T1 = exploration_rounds(Params(num_experts=SUFFICIENT)) + 100
+# Proposition 1 as delta falls: as many servers as it asks for at each delta, observed in one round past T1.
+FEW_TASKS, FEW_DELAYS = 3, 3  # N and d_u
+FAILURES = (0.3, 0.1, 0.03, 0.003)
+SUFFICIENT = {failure: theory.experts_needed(FEW_DELAYS, FEW_TASKS, failure) for failure in FAILURES}
+_PAST_T1 = exploration_rounds(Params(num_experts=SUFFICIENT[FAILURES[-1]]), FAILURES[-1]) + 100
 AVAILABILITY = _experiment(
-    "availability", figure_3_dims(SUFFICIENT), _servers(SUFFICIENT), _PAST_T1, observe_availability, 1024, _PAST_T1
+    "availability",
+    Dims(SUFFICIENT[FAILURES[-1]], FEW_TASKS, FIGURE_3_FEATURES, 10, max_delay=FEW_DELAYS),
+    {
+        f"delta = {failure:g}": {
+            "num_experts": number,
+            "max_transfer_delay": FEW_DELAYS - 1,
+            "max_execution_delay": 1,
+        }
+        for failure, number in SUFFICIENT.items()
+    },
+    _PAST_T1,
+    observe_availability,
+    256,
+    _PAST_T1,
 )
+BY_FAILURE = AVAILABILITY.over({f"delta = {failure:g}": failure for failure in FAILURES})
+
+
+# The limits that the O() statements are about, in float64, each cell up to its own T1 and a quarter more: sigma_0 -> 0
+# with eta = sigma_0^0.5, as the proof of Proposition 2 asks; eta -> 0; and M -> infinity. r = o(1) of (4) keeps its
+# ratio to one gate step, that of Fig. 3. Signals have a length O(1) that stays, those along the truths too: longer ones
+# only begin to behave so at a smaller sigma_0. M is what Proposition 1 asks for at its d_u and delta.
+SMALL_DELAY, SMALL_TASKS = 2, 2
+SMALL_EXPERTS = theory.experts_needed(SMALL_DELAY, SMALL_TASKS, FAILURE)
+SCALES = tuple(10**-power for power in (1.0, 1.5, 2.0, 2.5, 3.0))
+SMALL_SCALE = 0.01  # at which the grids in eta and M are
+RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
+SERVERS = (3, 10, 30, 100, 300)
+RECORDS = 64  # up to T1
+MARGIN = 0.25  # of their exponents, half of the least difference between what is claimed and what else it might be
+
+
+def small_dims(max_experts: int, num_features: int, num_samples: int) -> Dims:
+    """Two kinds of tasks; enough features that their signals are not nearly opposite, which is a case of its own."""
+    return Dims(max_experts, SMALL_TASKS, num_features, num_samples, max_delay=SMALL_DELAY)
+
+
+def _small(num_experts: int, scale: float, rate: float) -> dict[str, float]:
+    step = rate * scale / (Params().learning_rate * SIGMA_0)  # over that of Fig. 3
+    return {
+        "num_experts": num_experts,
+        "truth_scale": scale,
+        "learning_rate": rate,
+        "cluster_spread": CLUSTER_SPREAD * (scale / SIGMA_0) ** 2,
+        "signal_scale": 1.0,
+        "perturbation_scale": Params().perturbation_scale * step,
+        "max_transfer_delay": SMALL_DELAY - 1,
+        "max_execution_delay": 1,
+    }
+
+
+def _past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -> Mapping[str, Run]:
+    """Runs up to each cell's own T1 and a quarter beyond, in float64."""
+    own = []
+    for cell in cells:
+        params, stride = cell.params, -(-exploration_rounds(cell.params) // RECORDS)
+        if int(params.signal_law) == PROPORTIONAL:
+            params = params._replace(signal_scale=params.signal_scale / params.truth_scale)
+        own.append(dataclasses.replace(cell, params=params, num_rounds=stride * RECORDS * 5 // 4, record_every=stride))
+    return in_double(own, first, count, seed)
+
+
+def _limit(name, dims, cells, observe) -> Experiment:
+    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 512), measure=_past_exploration)
+
+
+LIMIT = _limit(
+    "limit-scale",
+    small_dims(SMALL_EXPERTS, 10, 7),
+    {f"sigma_0 = {scale:.2g}": _small(SMALL_EXPERTS, scale, scale**0.5) for scale in SCALES},
+    observe_limit,
+)
+RATE_LIMIT = _limit(
+    "limit-rate",
+    small_dims(SMALL_EXPERTS, 10, 7),
+    {f"eta = {rate:g}": _small(SMALL_EXPERTS, SMALL_SCALE, rate) for rate in RATES},
+    observe_steps,
+)
+SERVER_LIMIT = _limit(
+    "limit-servers",
+    small_dims(SERVERS[-1], 8, 5),
+    {cell_name(number): _small(number, SMALL_SCALE, RATES[0]) for number in SERVERS},
+    observe_steps,
+)
+BY_SCALE = LIMIT.over({name: cell["truth_scale"] for name, cell in LIMIT.cells.items()})
+BY_RATE = RATE_LIMIT.over({name: cell["learning_rate"] for name, cell in RATE_LIMIT.cells.items()})
+BY_SERVERS = SERVER_LIMIT.over("num_experts")
 
 HISTORY_EXPERTS = 10
 HISTORY_DIMS = figure_3_dims(HISTORY_EXPERTS)
@@ -311,10 +392,18 @@ def misrouted_share(run: Run) -> np.ndarray:
     return (counts[-1] - counts[first]) / (run.rounds[-1] - run.rounds[first])
 
 
-def specialists(run: Run) -> np.ndarray:
-    """Whether each existing expert specialises in the kind that arrives in the last round (15), as bools (M, B)."""
-    gates = run.records.gates[-1][: int(run.params.num_experts)].astype(np.float64)
-    drives = np.einsum("mdb,ndb->mnb", gates, run.state.pool.signals.astype(np.float64))
-    is_own = np.arange(drives.shape[1])[:, None] == run.records.task[-1]
-    own = np.sum(np.where(is_own, drives, 0), axis=1)
-    return own > np.max(np.where(is_own, -np.inf, drives), axis=1)
+def drives(run: Run) -> Float[np.ndarray, "M N B"]:
+    """Every expert's output for every kind's signal, at T1."""
+    gates = run.records.gates[explored_record(run)][: int(run.params.num_experts)].astype(np.float64)
+    return np.einsum("mdb,ndb->mnb", gates, run.state.pool.signals.astype(np.float64))
+
+
+def log_probabilities(outputs: Float[np.ndarray, "M N B"]) -> Float[np.ndarray, "M N B"]:
+    """log pi of every expert for every kind."""
+    return outputs - np.logaddexp.reduce(outputs, axis=0, keepdims=True)
+
+
+def specialists(outputs: Float[np.ndarray, "M N B"]) -> np.ndarray:
+    """Which experts specialise in which kinds (15), as bools (M, N, B)."""
+    others = np.sort(outputs, axis=1)[:, -2:-1]
+    return (outputs == np.max(outputs, axis=1, keepdims=True)) & (outputs > others)

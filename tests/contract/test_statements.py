@@ -37,6 +37,8 @@ FIGURES = {
     "generalization": (),
     "merging": ("2", "3", "4", "5", "6", "7"),
 }
+# The numbered equations that assert something, counted by hand in the papers' text; the others define or suppose.
+EQUATIONS = {"edge": {9, 10, 14, 16, 17, 18, *range(22, 31), 32, 33, 34}}
 # What else a paper may be taken to state: sentences about figures and tables, steps of proofs, remarks.
 UNNUMBERED = r"figure-\d+|table-\d+|equation-\d+|assumption-\d+|remark|regret|abstract"
 PAPERS = list(NUMBERED)
@@ -53,6 +55,15 @@ def test_no_numbered_statement_is_left_out(paper):
     assert missing == []
     beyond = [id for id in ids if not re.match(rf"({'|'.join(expected)}|{UNNUMBERED})(-|$)", id)]
     assert beyond == []
+
+
+@pytest.mark.parametrize("paper", EQUATIONS)
+def test_every_equation_that_asserts_something_is_of_a_statement(paper):
+    judged = {id for each in statements(paper) for id in each.roles}
+    places = [each.where for each in statements(paper)] + [claim.where for claim in SHIPPED if claim.id in judged]
+    found = [re.findall(r"\((\d+)\)(?: to \((\d+)\))?", place) for place in places]
+    named = {number for ends in found for low, high in ends for number in range(int(low), int(high or low) + 1)}
+    assert EQUATIONS[paper] - named == set()
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -9,12 +9,13 @@ import pytest
 import moe_theory as mt
 from moe_theory import edge
 from moe_theory.edge import experiments
-from moe_theory.edge.statements.lemma_5 import smaller_shortfall
-from moe_theory.edge.statements.lemma_6 import any_disorder
+from moe_theory.edge.statements.lemma_1 import UPDATES, departure
+from moe_theory.edge.statements.lemma_5 import printed_shortfall, smaller_shortfall
+from moe_theory.edge.statements.lemma_6 import any_disorder, gap_of_kinds
 from moe_theory.edge.statements.lemma_9 import history_part
-from moe_theory.edge.statements.proposition_1 import BINOMIAL, NORMAL, overfull
-from moe_theory.edge.statements.proposition_2 import other_gaps, same_gaps, share_excess
-from moe_theory.runs import Run
+from moe_theory.edge.statements.proposition_2 import other_gaps, same_gaps, share_out_of_order
+from moe_theory.edge.statements.theorem_1 import late_errors
+from moe_theory.runs import Cell, Run, run_cells
 
 DIMS = edge.Dims(max_experts=6, num_tasks=3, num_features=5, num_samples=3, max_delay=10)
 SYSTEM = edge.system(DIMS)
@@ -92,58 +93,105 @@ class Learned(NamedTuple):
     gates: np.ndarray
     gate_probabilities: np.ndarray
     gate_outputs: np.ndarray
-    task: np.ndarray
 
 
 class Pooled(NamedTuple):
     pool: edge.Pool
 
 
-def learned(gates: np.ndarray, task: int) -> Run:
-    """One replicate with these gates, signals along the axes and an arrival of this kind."""
-    signals = np.eye(3)
-    outputs = gates @ signals[task]
+def learned(gates: np.ndarray) -> Run:
+    """One replicate with these gates and signals along the axes; outputs are those for the first kind."""
+    signals, outputs = np.eye(3), gates[:, 0]
     probabilities = np.exp(outputs) / np.exp(outputs).sum()
-    records = Learned(gates[None, :, :, None], probabilities[None, :, None], outputs[None, :, None], np.array([[task]]))
+    records = Learned(gates[None, :, :, None], probabilities[None, :, None], outputs[None, :, None])
     pool = edge.Pool(np.zeros((3, 3, 1)), signals[:, :, None], np.zeros((3, 1)))
     return Run(edge.Params(num_experts=len(gates)), np.array([3000]), np.arange(1), Pooled(pool), records)
 
 
+GATES = np.array([[2.0, 0, 0], [1.9, 0, 0], [0, 3.0, 0], [0, 0, 1.0]])
+
+
 def test_gaps_of_probabilities_are_taken_between_the_right_experts():
-    """Would catch gaps to oneself, or between two experts of other kinds."""
-    close = learned(np.array([[2.0, 0, 0], [1.9, 0, 0], [0, 3.0, 0], [0, 0, 1.0]]), task=0)
-    np.testing.assert_array_equal(experiments.specialists(close), [[True], [True], [False], [False]])
-    assert not same_gaps(close)[0]
-    assert other_gaps(close)[0]
-    apart = learned(np.array([[9.0, 0, 0], [2.0, 0, 0], [0, 3.0, 0]]), task=0)
-    assert same_gaps(apart)[0]
-    alone = learned(np.array([[9.0, 0, 0], [0, 2.0, 0], [0, 3.0, 0]]), task=0)
-    assert not same_gaps(alone)[0]
-    assert not other_gaps(alone)[0]
-    nobody = learned(np.array([[0, 9.0, 0], [0, 2.0, 0], [0, 0, 0.0]]), task=0)
-    assert not same_gaps(nobody)[0]
-    assert not other_gaps(nobody)[0]
-    assert smaller_shortfall(apart) == pytest.approx(0.0)
-    assert share_excess(close) == 0
+    """Would catch gaps between experts of different sets for one set's, probabilities over kinds, or other kinds."""
+    run = learned(GATES)
+    own = experiments.specialists(experiments.drives(run))[:, :, 0]
+    np.testing.assert_array_equal(own, np.eye(3, dtype=bool)[[0, 0, 1, 2]])
+    probabilities = np.exp(GATES) / np.exp(GATES).sum(axis=0)  # (M, N): over experts, for each kind
+    assert same_gaps(run)[0] == pytest.approx(probabilities[0, 0] - probabilities[1, 0])
+    apart = [abs(probabilities[m, n] - probabilities[k, n]) for n in range(3) for m in range(4) for k in range(4)
+             if own[m, n] and not own[k, n]]  # fmt: skip
+    assert other_gaps(run)[0] == pytest.approx(max(apart))
+    assert gap_of_kinds(run)[0] == pytest.approx(np.ptp(probabilities, axis=1).max())
+    nobody = learned(np.array([[0, 9.0, 0], [0, 2.0, 0], [0, 0, 1.0]]))
+    assert not experiments.specialists(experiments.drives(nobody))[:, 0].any()
+    assert np.isfinite([*same_gaps(nobody), *other_gaps(nobody)]).all()
+    assert smaller_shortfall(run) == pytest.approx(0.0)
+    assert printed_shortfall(run) > 0
+
+
+def test_pairs_are_out_of_order_as_said():
+    """Would catch a pair of one set that counts, or two outputs of one expert compared."""
+    assert share_out_of_order(learned(GATES)) == 0
+    both = learned(np.array([[2.0, 1.0, 0], [3.0, 4.0, 0], [0, 0, 1.0], [0.5, 0, 0]]))
+    # Of the four experts' five pairs of different sets two fail: the second leads the first and the last for kind 0.
+    assert share_out_of_order(both) == pytest.approx(2 / 5)
 
 
 def test_disorder_is_seen_where_others_outbid_an_expert_for_its_kind():
     """Would catch an order of outputs taken for one of probabilities."""
-    ordered = learned(np.array([[2.0, 0, 0], [0, 2.0, 0], [0, 0, 2.0]]), task=0)
-    outbid = learned(np.array([[2.0, 1.9, 0], [9.0, 0, 0], [0, 0, 9.0]]), task=0)
+    ordered = learned(np.array([[2.0, 0, 0], [0, 2.0, 0], [0, 0, 2.0]]))
+    outbid = learned(np.array([[2.0, 1.9, 0], [9.0, 0, 0], [0, 0, 9.0]]))
     assert not any_disorder(ordered)[0]
     assert any_disorder(outbid)[0]
 
 
-class Tasks(NamedTuple):
-    task: np.ndarray
+def test_an_update_that_is_not_the_least_one_is_seen():
+    """Would catch a solver of (8) that takes the system's own models for granted, in Lemma 1."""
+    cells = UPDATES.cells_under(edge.reading("orthogonal-signal"))
+    run = UPDATES.measure(cells, 0, 2, 0)["M = 4"]
+    assert run.records.experts.dtype == np.float64
+    assert departure(run).max() < 1e-9
+    moved = run.records.experts.copy()
+    moved[20:, 0, 0, 1] += 1e-6
+    departed = departure(run._replace(records=run.records._replace(experts=moved)))
+    assert departed[0] < 1e-9 < departed[1]
 
 
-def testoverfull_windows_are_counted_in_the_last_rounds_alone():
-    """Would catch a window of another length or place."""
-    tasks = np.ones((60, 2), int)
-    tasks[:50, 0] = 0
-    tasks[-3:, 1] = 0
-    run = Run(None, None, None, None, Tasks(tasks))
-    np.testing.assert_array_equal(overfull(NORMAL)(run), [False, True])
-    np.testing.assert_array_equal(overfull(BINOMIAL)(run), [False, False])
+def test_late_errors_are_those_of_the_tasks_after_t1():
+    """Would catch tasks before T1 that count, or models of another time, in the error of Theorem 1's limit."""
+    params, num_rounds = edge.reading("orthogonal-signal").params(num_experts=5, learning_rate=1.0), 60
+    cell = Cell("runs", SYSTEM, params, num_rounds, 1, lambda state, info: (state, info))
+    run = run_cells([cell], 2)["runs"]
+    states, infos = run.records
+    first = experiments.explored_record(run)
+    assert 5 < first < num_rounds - 5
+    shown = run._replace(
+        records=experiments.Explored(
+            *[None] * 7,
+            gates=states.gates,
+            experts=states.experts,
+            residuals=states.residuals,
+            squared_error=states.squared_error,
+            loads=states.visits,
+            misrouted=states.misrouted,
+        )
+    )
+    late = np.arange(num_rounds) > first
+    for replicate in range(2):
+        routed = late & (infos.expert[:, replicate] >= 0)
+        experts, truths = infos.expert[routed, replicate], infos.truth[routed, :, replicate]
+        for errors, at in zip(late_errors(shown), (-1, first), strict=True):
+            expected = np.mean(np.sum((states.experts[at][experts, :, replicate] - truths) ** 2, axis=1))
+            assert errors[replicate] == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_limit_is_run_up_to_each_cell_s_own_t1():
+    """Would catch a cell that ends before its T1, in float32, or whose signals along the truths shrink with them."""
+    cells = experiments.RATE_LIMIT.cells_under(edge.reading("scaled-signal"))[:1]
+    run = experiments.RATE_LIMIT.measure(cells, 0, 2, 0)["eta = 1"]
+    rounds = experiments.exploration_rounds(run.params)
+    assert run.records.gate_gap.dtype == np.float64
+    assert rounds <= run.rounds[experiments.explored_record(run)] < 1.1 * rounds
+    assert run.rounds[-1] >= 1.2 * rounds
+    lengths = np.linalg.norm(run.state.pool.signals, axis=1) / np.linalg.norm(run.state.pool.truths, axis=1)
+    np.testing.assert_allclose(lengths * experiments.SMALL_SCALE, 1.0)

@@ -15,7 +15,7 @@ def check_written_down(judged: Sequence[Verdict], claims: Sequence[Claim]) -> No
     for verdict in judged:
         assert verdict.status not in (Status.ERROR, Status.INAPPLICABLE), f"{verdict.claim}: {verdict.reason}"
         assert verdict.curve is not None
-        assert verdict.at in verdict.curve.labels or verdict.kind == "rate"
+        assert verdict.at in verdict.curve.labels or verdict.kind in ("rate", "limit_rate")
     report = Report(list(judged), "a command", 0, 0.01, {}, False, {})
     document = json.loads(pages.to_json(report))
     assert len(document["verdicts"]) == len(judged)

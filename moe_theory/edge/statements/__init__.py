@@ -4,8 +4,8 @@ Left out: Assumption 1 and Definitions 1 and 2 say what is given and Algorithm 1
 asserts anything; and remarks after a statement, unless they say what a figure shows or how two statements compare.
 What is said of networks (Fig. 4) is declared in `deep.statements`.
 
-An O() that is tested over the grids here is `literal`: they span less than a decade of sigma_0, eta or M, and where
-sigma_0 is fixed at Fig. 3's 0.6 its constant is ours.
+O(), Omega() and "with probability 1 - o(1)" are judged in their limits (`experiments.LIMIT`): sigma_0 falls with
+eta = sigma_0^0.5, and T_1 and r with them. What is said of Fig. 3 is judged in its settings.
 """
 
 from importlib import import_module

@@ -1,11 +1,78 @@
 """Lemma 1: how an expert learns a task."""
 
-from moe_theory.verify.statement import statement
+from typing import NamedTuple
 
-LEMMA_1 = statement(
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from moe_theory.core.system import System
+from moe_theory.edge import delays
+from moe_theory.edge.algorithm import Arrival, Info, State, draw, learn, system
+from moe_theory.edge.experiments import in_double
+from moe_theory.edge.params import SIGMA_0, Dims, Params
+from moe_theory.verify.claim import Experiment
+from moe_theory.verify.statement import identity, statement
+
+DIMS, NUM_ROUNDS = Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=5, max_delay=4), 40
+
+
+class Updates(NamedTuple):
+    """The data of a round, where it went, and the models after the round."""
+
+    features: Float[Array, "p s"]
+    truth: Float[Array, " p"]
+    expert: Int[Array, ""]
+    delay: Int[Array, ""]
+    experts: Float[Array, "M p"]
+
+
+def _step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, tuple[Info, Arrival]]:
+    arrival = draw(key, DIMS, state.pool, state.positions, params, delays.uniform)
+    after, info = learn(state, arrival, params, dims=DIMS)
+    return after, (info, arrival)
+
+
+def _observe(state: State, shown: tuple[Info, Arrival]) -> Updates:
+    info, arrival = shown
+    return Updates(arrival.features, arrival.truth, info.expert, info.delay, state.experts)
+
+
+UPDATES = Experiment(
+    "updates",
+    DIMS,
+    System(system(DIMS).init, _step),
+    {"M = 4": {"num_experts": 4, "max_transfer_delay": 2, "max_execution_delay": 2}},
+    NUM_ROUNDS,
+    1,
+    _observe,
+    64,
+    measure=in_double,
+)
+
+
+@statement(
     "lemma-1",
     where="Lemma 1, Eqs. (9) and (10)",
     says="Completing a task moves its expert to the nearest model that fits the data, and no other expert.",
-    untestable="""It is the update that the system itself performs, so none of its runs can contradict it; the system's
-    tests compare it with a solution of (8) by other means.""",
-)
+    note="Tried: a solver of (8) by singular values, which has nothing in common with the projection of the system.",
+).charitable("lemma-1.least-change", UPDATES.at("M = 4"), identity(within=1e-9))
+def departure(run) -> np.ndarray:
+    r"""After a task's last round its expert has the least-norm solution of (8), the others have what they had.
+    $$\mathbf{w}_{t + d_t}^{(m_t)} = \underset{\mathbf{w}}{\text{argmin}}
+    \left\{ \left\lVert \mathbf{w} - \mathbf{w}_{t + d_t - 1}^{(m_t)} \right\rVert_2 :
+    \mathbf{X}_t^\top \mathbf{w} = \mathbf{y}_t \right\}, \quad
+    \mathbf{w}_{t + d_t}^{(m)} = \mathbf{w}_{t + d_t - 1}^{(m)}, \; m \neq m_t$$"""
+    count = len(run.replicates)
+    return np.array([_worst(jax.tree.map(lambda leaf, i=i: leaf[..., i], run.records)) for i in range(count)]) / SIGMA_0
+
+
+def _worst(shown: Updates) -> float:
+    """The largest departure of the models from those of a solver of (8) that takes the tasks one by one."""
+    models, worst = np.zeros_like(shown.experts[0]), 0.0
+    for time in range(NUM_ROUNDS):
+        for routed in np.flatnonzero((np.arange(NUM_ROUNDS) + shown.delay == time) & (shown.expert >= 0)):
+            samples, model = shown.features[routed].T, models[shown.expert[routed]]
+            model += np.linalg.lstsq(samples, samples @ (shown.truth[routed] - model), rcond=None)[0]
+        worst = max(worst, float(np.abs(shown.experts[time] - models).max()))
+    return worst

@@ -1,13 +1,18 @@
 """Lemma 3: what one completed task does to the gates."""
 
+import itertools
+
 import numpy as np
 
-from moe_theory.edge.experiments import BY_SCALE, BY_SERVERS, EXPLORES, SCALES, SCALING, explored, scale_name
-from moe_theory.verify.statement import identity, rate, statement
+from moe_theory.edge.experiments import BY_SCALE, BY_SERVERS, EXPLORES, MARGIN, explored
+from moe_theory.edge.statements.lemma_1 import UPDATES
+from moe_theory.verify.statement import alike, identity, limit_rate, statement
+
+TRIED = "Tried: signals ten times as long, and strengths down to 0."
 
 
 def largest_step(run, name: str, sign: int) -> np.ndarray:
-    """The largest change by a gate step, of this sign, over the rounds up to T1 with one completion (B,)."""
+    """The largest change by a gate step, of this sign, over the recorded rounds up to T1 with one completion (B,)."""
     return float(run.params.learning_rate) * np.nanmax(sign * explored(run, name), axis=0)
 
 
@@ -16,7 +21,8 @@ def largest_step(run, name: str, sign: int) -> np.ndarray:
     where="Appendix C, Lemma 3, first case",
     says="Up to T1 completing a task lowers the expert's own output for its signal by O(sigma_0).",
     hypotheses=EXPLORES,
-).literal("lemma-3.own", BY_SCALE, rate(at_least=1), where="Lemma 3, first case")
+    note=TRIED,
+).charitable("lemma-3.own", BY_SCALE, limit_rate(at_least=1, margin=MARGIN), where="Lemma 3, first case")
 def own_step(run) -> np.ndarray:
     r"""Completing a task of kind n lowers the expert's own output <theta, v_n> by O(sigma_0), in all rounds up to T1.
     $$\left\langle \theta_t^{(m)} - \theta_{t-1}^{(m)}, \mathbf{v}_n \right\rangle = -\mathcal{O}(\sigma_0)
@@ -32,15 +38,16 @@ LEMMA_3_OTHERS = statement(
     says="Up to T1 it raises every other expert's output for that signal by O(sigma_0 / M)."
     + OTHERS % r"M^{-1} \sigma_0",
     hypotheses=EXPLORES,
-    why="""That steps sum to zero over the experts bounds the mean of the other M - 1 steps, not each of them: the step
-    of expert m is in proportion to pi_m, which is of order 1/M only while the router prefers nobody.""",
+    note="""That steps sum to zero over the experts bounds the mean of the other M - 1 steps, not each of them: the step
+    of expert m is in proportion to pi_m. In the limit sigma_0 -> 0 gates are so small that every pi_m is about 1/M, and
+    it holds for each; at Fig. 3's sigma_0 = 0.6 with strong signals one expert takes most of it.""",
 )
 
 
-@LEMMA_3_OTHERS.literal("lemma-3.others-scale", BY_SCALE, rate(at_least=1)).says(
+@LEMMA_3_OTHERS.charitable("lemma-3.others-scale", BY_SCALE, limit_rate(at_least=1, margin=MARGIN)).says(
     "It raises every other expert's output <theta, v_n> by O(sigma_0), in all rounds up to T1." + OTHERS % r"\sigma_0"
 )
-@LEMMA_3_OTHERS.literal("lemma-3.others", BY_SERVERS, rate(at_most=-1)).says(
+@LEMMA_3_OTHERS.charitable("lemma-3.others", BY_SERVERS, limit_rate(at_most=-1, margin=MARGIN)).says(
     "It raises every other expert's output <theta, v_n> by O(1/M), in all rounds up to T1." + OTHERS % "M^{-1}"
 )
 def step_of_others(run) -> np.ndarray:
@@ -51,12 +58,19 @@ def step_of_others(run) -> np.ndarray:
     "lemma-3-sum",
     where="Appendix C, Lemma 3, proof",
     says="The gates' gradients cancel when summed over experts.",
-    hypotheses=EXPLORES,
+    note="Tried: outputs from equal to 40 apart, where one probability is 1 to the last digit.",
 ).charitable(
-    "lemma-3.sum", SCALING.over([scale_name(scale) for scale in SCALES]), identity(within=1e-3), where="Lemma 3, proof"
+    "lemma-3.sum", UPDATES.at("M = 4"), identity(within=1e-15), where="Lemma 3, proof, Eqs. (24) to (26)", exact=True
 )
-def gate_drift(run) -> np.ndarray:
-    r"""Gate steps sum to zero over the experts, and so in every round do the gates, relative to their largest entry.
-    $$\sum_{m \in \mathbb{M}} \left( \theta_t^{(m)} - \theta_{t-1}^{(m)} \right) = \mathbf{0}, \quad
-    \sum_{m \in \mathbb{M}} \theta_t^{(m)} = \mathbf{0}$$"""
-    return run.records.gate_drift.max(axis=0).astype(np.float64)
+def sum_of_slopes(run) -> np.ndarray:
+    r"""The derivatives (25) and (26) of any probability in the outputs sum to zero over the experts.
+    $$\sum_{m \in \mathbb{M}} \nabla_{\theta_t^{(m)}} \mathcal{L}_t = \left\lVert \mathbf{w}_t^{(m_t)} -
+    \mathbf{w}_{t-1}^{(m_t)} \right\rVert_2 \sum_{m \in \mathbb{M}}
+    \pi_{m_t} \left( \mathbb{1}\{m = m_t\} - \pi_m \right) \sum_{i} \mathbf{X}_{t,i} = \mathbf{0}$$"""
+    worst = 0.0
+    for outputs in itertools.product((-20.0, -1.0, 0.0, 0.5, 20.0), repeat=3):
+        probabilities = np.exp(outputs) / np.exp(outputs).sum()
+        for chosen in np.eye(3):
+            slopes = (probabilities @ chosen) * (chosen - probabilities)
+            worst = max(worst, abs(float(slopes.sum())))
+    return alike(run, worst)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from moe_theory.edge.experiments import BY_SCALE, EXPLORES, explored
-from moe_theory.verify.statement import rate, statement
+from moe_theory.edge.experiments import BY_SCALE, EXPLORES, MARGIN, explored
+from moe_theory.verify.statement import limit_rate, statement
 
 
 @statement(
@@ -12,7 +12,9 @@ from moe_theory.verify.statement import rate, statement
     says=r"""Up to T1 no gate has an entry above O(sigma_0^0.5).
     $$\left\lVert \theta_t^{(m)} \right\rVert_\infty = \mathcal{O}(\sigma_0^{1/2}), \quad 1 \le t \le T_1$$""",
     hypotheses=EXPLORES,
-).literal("lemma-4.gates", BY_SCALE, rate(at_least=0.5), where="Lemma 4")
+    note="""It holds with a whole order of sigma_0 to spare: the proof adds up T1 steps as if all had one sign, but who
+    completes a task becomes less likely to get the next. Tried: signals ten times as long.""",
+).charitable("lemma-4.gates", BY_SCALE, limit_rate(at_least=0.5, margin=MARGIN), where="Lemma 4")
 def largest_gate(run) -> np.ndarray:
     r"""Up to T1 the gates stay O(sigma_0^(1/2)) in every entry.
     $$\left\lVert \theta_t^{(m)} \right\rVert_\infty = \mathcal{O}(\sigma_0^{1/2}), \quad 1 \le t \le T_1$$"""

@@ -1,9 +1,12 @@
 """Lemma 5: gaps of routing probabilities against gaps of gate outputs."""
 
+import itertools
+
 import numpy as np
 
 from moe_theory.edge.experiments import ADAPTIVE
-from moe_theory.verify.statement import identity, statement
+from moe_theory.edge.statements.lemma_1 import UPDATES
+from moe_theory.verify.statement import alike, identity, statement
 
 PAIRS, TOLERANCE = ADAPTIVE.over("num_experts", 10, 50), 1e-6  # of float32 probabilities
 
@@ -39,14 +42,31 @@ LEMMA_5_APART = statement(
     where="Appendix C, Lemma 5, second sentence",
     says=r"""Where two gate outputs are not close, their probabilities differ by at least the order of the outputs' gap.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \Omega(\delta_\Theta), \quad
-    \delta_\Theta = \left\lvert h_m - h_{m'} \right\rvert$$""",
-    why="""The proof uses |e^x - 1| > |x|, which is false for x < 0. And its factor pi_m' is no constant: it is as small
-    as a third expert that leads both makes it.""",
+    \delta_\Theta = \left\lvert h_m - h_{m'} \right\rvert \neq o(1)$$""",
+    why="""The proof uses |e^x - 1| > |x|, which is false for x < 0, and drops the factor pi_m', which is no constant:
+    where a third expert takes nearly everything, both probabilities and their gap vanish. With outputs that stay
+    bounded, and a fixed number of experts, the factor is at least exp(-2 max |h|) / M. Appendix C uses the lemma where
+    its case does not arise: for (28) the outputs' gap is O(sigma_0^0.5), and there the first sentence bounds the
+    probabilities' gap from above alone.""",
     instance="Three experts with outputs a, 1 and 0: the last two differ by 1 in output and by less than 2 e^-a in "
     "probability, 0.00008 at a = 10.",
     corrected=r"""With the smaller of the two probabilities as the factor the inequality holds for all pairs.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \min(\pi_m, \pi_{m'}) \left\lvert h_m - h_{m'} \right\rvert$$""",
+    note="Holds with two hypotheses that it leaves out: bounded outputs, and a number of experts that stays.",
+    witness="lemma_5.py",
 )
+OUTPUTS = (-1.0, -0.4, 0.0, 0.7, 1.0)
+
+
+@LEMMA_5_APART.charitable("lemma-5.bounded", UPDATES.at("M = 4"), identity(within=1e-12), exact=True)
+def bounded_shortfall(run) -> np.ndarray:
+    r"""For outputs of at most 1 in size, and three experts, the gap is at least e^-2 / 3 of the outputs' gap.
+    $$\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \frac{e^{-2 B}}{M} \left\lvert h_m - h_{m'} \right\rvert, \quad
+    \left\lvert h_m \right\rvert \le B$$"""
+    triples = np.array(list(itertools.product(OUTPUTS, repeat=3)))
+    probabilities = np.exp(triples) / np.exp(triples).sum(axis=1, keepdims=True)
+    gaps, differences = np.abs(triples[:, 0] - triples[:, 1]), np.abs(probabilities[:, 0] - probabilities[:, 1])
+    return alike(run, float(np.maximum(np.exp(-2) / 3 * gaps - differences, 0).max()))
 
 
 @LEMMA_5_APART.literal(

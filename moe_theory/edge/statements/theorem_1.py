@@ -5,11 +5,26 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.edge import corrected, experiments, theory
-from moe_theory.edge.experiments import BY_ENOUGH, BY_EXPLORED, CONVERGES, ENOUGH, FIGURE_3_DIMS, final_error
-from moe_theory.verify.statement import Criterion, Hypothesis, bound, ordering, statement
+from moe_theory.edge.experiments import (
+    BY_EXPLORED,
+    BY_SCALE,
+    CONVERGES,
+    ENOUGH,
+    FIGURE_3_DIMS,
+    LIMIT,
+    LONG,
+    MARGIN,
+    explored_record,
+    final_error,
+    misrouted_share,
+)
+from moe_theory.verify.statement import Criterion, Hypothesis, bound, limit_rate, ordering, statement
 
 RATIO = theory.overparameterization_ratio(FIGURE_3_DIMS.num_features, FIGURE_3_DIMS.num_samples)
-FLOOR = 1.0  # of the gap inside a cluster: our reading of G^4 = O(sigma_0^2)
+LEAST_GAIN = 0.05  # our reading of a "significantly" smaller error
+SPECIALISES = Hypothesis(
+    "past T1 at most a quarter of the tasks is misrouted", lambda dims, run: misrouted_share(run).mean() <= 0.25
+)
 SUFFICIENT = Hypothesis("as many servers as Fig. 3 calls enough", lambda dims, run: run.params.num_experts >= ENOUGH[0])
 
 
@@ -18,17 +33,18 @@ def task_gap(run) -> np.ndarray:
     return np.asarray(experiments.gaps_of(run).task_gap)
 
 
-def below(formula: Callable) -> Criterion:
-    """A bound by (23), or its correction, from each replicate's loads, L_T1 from the first record past T1."""
+def below(formula: Callable, floor: Callable, trivial: Callable = task_gap) -> Criterion:
+    """A bound by (23), or its correction, from each replicate's loads, L_T1 from the first record past T1, with the
+    floor that `floor` makes of the pool's gaps.
+    """
 
     def value(run) -> np.ndarray:
         pool_gaps, loads = experiments.gaps_of(run), experiments.loads_of(run)
         explored = loads[experiments.explored_record(run)]
         tasks = run.rounds[-1] - run.state.dropped
-        floor = FLOOR * np.asarray(pool_gaps.within_gap)
-        return np.asarray(formula(pool_gaps, RATIO, loads[-1], explored, tasks, floor))
+        return np.asarray(formula(pool_gaps, RATIO, loads[-1], explored, tasks, np.asarray(floor(pool_gaps))))
 
-    return bound(at_most=value, margin=0.02, trivial=task_gap)
+    return bound(at_most=value, margin=0.02, trivial=trivial)
 
 
 def blind_error(run) -> np.ndarray:
@@ -48,53 +64,139 @@ EARLY_TASKS_KEEP = r"""$$
 W = \mathbb{E}\left\lVert \mathbf{w}_n \right\rVert^2, \; \Delta =
 \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2$$"""
 
+
+def late_errors(run) -> tuple[np.ndarray, np.ndarray]:
+    """The mean error of the tasks past T1, with the models at T and with those at T1 (B,)."""
+    first = explored_record(run)
+    records = [getattr(run.records, name).astype(np.float64) for name in ("experts", "residuals", "loads")]
+    (before, after), (early, every), (few, all_loads) = ((part[first], part[-1]) for part in records)
+    change, squared = after - before, run.records.squared_error.astype(np.float64)
+    # A model that moves by D moves the squared errors of its c tasks by 2 D.u + c |D|^2, u their summed residuals.
+    moved = 2 * np.sum(change * early, axis=(0, 1)) + np.sum(few * np.sum(change**2, axis=1), axis=0)
+    late, counts = squared[-1] - squared[first] - moved, all_loads - few
+    residuals = every - early - few[:, None] * change  # of the late tasks, with the models at T
+    back = -2 * np.sum(change * residuals, axis=(0, 1)) + np.sum(counts * np.sum(change**2, axis=1), axis=0)
+    return late / counts.sum(axis=0), (late + back) / counts.sum(axis=0)
+
+
 THEOREM_1 = statement(
     "theorem-1",
     where="Theorem 1, Eq. (23)",
     says="With enough servers Algorithm 1's expected error is below a bound that fades with the loads after T1, but "
     "for O(sigma_0^2)." + EQUATION_23,
     hypotheses=(*CONVERGES, SUFFICIENT),
-    why="""The last step of Appendix F lets the errors of the tasks up to T1 fade with the loads after T1. They do not:
-    an expert that served a cluster early and then settles on another never comes back, and that task keeps its
-    error.""",
-    instance="Fig. 3's settings, orthogonal signals, M = 50: the error is 3.1, (23) with the gap inside a cluster 1.2.",
+    why="""Truths are of size sigma_0, so that the task gap itself is O(sigma_0^2): the mean squared distance of two
+    random tasks, which the theorem is to improve on, is 2 p (1 - 1/N) sigma_0^2. With an unnamed constant in
+    O(sigma_0^2) routing that does not look at the task satisfies (23) as well.""",
+    instance="Fig. 3's settings: the task gap is 27 sigma_0^2, and uniform routing ends at 27 sigma_0^2.",
     corrected="Tasks up to T1 keep blind routing's error; later ones have the floor, if the router specialises by then."
     + EARLY_TASKS_KEEP,
-    note="""With any constant in O(sigma_0^2) random routing satisfies (23) too, for the task gap is of that order
-    itself; so the gap inside a cluster is put for it, which is our reading.""",
+    note="What the text under it says O(sigma_0^2) is, the gap inside a cluster, is judged in `edge.theorem-1-floor`.",
+    witness="theorem_1.py",
 )
-THEOREM_1.literal(
+THEOREM_1.charitable(
+    "theorem-1.any-constant", BY_EXPLORED, below(theory.theorem_1, lambda gaps: 2 * gaps.task_gap, blind_error)
+).says(
+    "With M = 30 or 50 the expected error is below (23), with twice the task gap, 54 sigma_0^2, for its O(sigma_0^2)."
+    + EQUATION_23
+)(final_error)
+THEOREM_1.replacement(
+    "theorem-1.early-tasks-keep-their-error",
+    BY_EXPLORED,
+    below(corrected.theorem_1, lambda gaps: gaps.within_gap),
+    hypotheses=[SPECIALISES],
+).says(
+    "Tasks up to T1 keep blind routing's error; later ones, if the router specialises by then, have the floor."
+    + EARLY_TASKS_KEEP
+)(final_error)
+
+FLOOR = statement(
+    "theorem-1-floor",
+    where="Sec. V, under Theorem 1, Eq. (23), term G^4",
+    says=r"""The O(sigma_0^2) of (23) is the error between similar tasks of one cluster.
+    $$\mathcal{O}(\sigma_0^2) = \mathcal{O}\left( \mathbb{E}\left[ \left\lVert \mathbf{w} - \tilde{\mathbf{w}}
+    \right\rVert^2 \mid \mathbf{w}, \tilde{\mathbf{w}} \in \mathcal{W}_n \right] \right)$$""",
+    hypotheses=CONVERGES,
+    why="""Two truths of a cluster are O(sigma_0^2) apart by (6), which squared is O(sigma_0^4). What is left of the
+    error beyond the first two terms of (23) is of order sigma_0^2: as sigma_0 falls the router does not specialise, and
+    where it does, with strong signals at a large sigma_0, tasks up to T1 whose expert settles on another cluster keep
+    their error, which (23) lets fade with the loads after T1.""",
+    instance="M = 13, N = 2, orthonormal signals: tasks after T1 have 155 times the gap inside a cluster at sigma_0 "
+    "= 0.2, 13,000 times at 0.02. Fig. 3's settings, long signals, M = 50: the error is 3.1, (23) with that gap 1.2.",
+    corrected="Without a router that specialises the error is blind routing's: `edge.exact.nearest`.",
+    witness="limit.py",
+)
+FLOOR.literal(
     "theorem-1.generalization-error",
     BY_EXPLORED,
-    below(theory.theorem_1),
+    below(theory.theorem_1, lambda gaps: gaps.within_gap),
+    where="Theorem 1, Eq. (23), with the gap inside a cluster",
     instead="theorem-1.early-tasks-keep-their-error",
 ).says(
     "With M = 30 or 50 the expected error is below (23), with the gap inside a cluster for its O(sigma_0^2)."
     + EQUATION_23
 )(final_error)
-THEOREM_1.replacement("theorem-1.early-tasks-keep-their-error", BY_EXPLORED, below(corrected.theorem_1)).says(
-    "Tasks up to T1 keep blind routing's error; later ones, if the router specialises by then, have the floor."
-    + EARLY_TASKS_KEEP
-)(final_error)
+
+
+@FLOOR.charitable("theorem-1-floor.excess", BY_SCALE, limit_rate(at_least=4, margin=MARGIN))
+def excess(run) -> np.ndarray:
+    r"""The error beyond the first two terms of (23) is of the order of the gap inside a cluster, sigma_0^4.
+    $$\mathbb{E}[G_T] - G^1 - G^3 = \mathcal{O}(\sigma_0^4)$$"""
+    loads, tasks = experiments.loads_of(run), run.records.loads[-1].sum(axis=0)
+    ratio = theory.overparameterization_ratio(LIMIT.dims.num_features, LIMIT.dims.num_samples)
+    faded = theory.theorem_1(experiments.gaps_of(run), ratio, loads[-1], loads[explored_record(run)], tasks)
+    return run.records.squared_error[-1] / tasks - np.asarray(faded)
+
 
 THEOREM_1_LIMIT = statement(
     "theorem-1-limit",
     where="Theorem 1, last sentence",
-    says=r"""With a growing horizon the error converges to the O(sigma_0^2) that tasks of one cluster differ by.
-    $$\underset{T \to \infty}{\lim}\, \mathbb{E}[G_T] = \mathcal{O}(\sigma_0^2)$$""",
-    hypotheses=(*CONVERGES, SUFFICIENT),
-    untestable="""A limit in T with an unnamed constant in O(sigma_0^2): every run of finite length is compatible with
-    it.""",
+    says=r"""With a growing horizon the error converges to the least one there is between tasks of one cluster.
+    $$\underset{T \to \infty}{\lim}\, \mathbb{E}[G_T] = \mathcal{O}\left( \mathbb{E}\left[ \left\lVert \mathbf{w} -
+    \tilde{\mathbf{w}} \right\rVert^2 \mid \mathbf{w}, \tilde{\mathbf{w}} \in \mathcal{W}_n \right] \right)$$""",
+    hypotheses=CONVERGES,
+    why="""It needs every task after T1 at a specialist that gets nothing else. As sigma_0 falls tasks after T1 have the
+    error of blind routing, of order sigma_0^2, where the gap inside a cluster is O(sigma_0^4); read as O(sigma_0^2)
+    with any constant, as it is printed too, blind routing satisfies it. With strong signals at sigma_0 = 0.6 they get
+    better, and stay several times above that gap however long the run: specialists keep getting tasks of other
+    clusters.""",
+    instance="Fig. 3's settings, orthogonal signals, M = 50: tasks after T1 have an error of 1.5 at T = 30,000, and at "
+    "T = 220,000; the gap inside a cluster is 0.32.",
+    witness="limit.py",
 )
+
+
+@THEOREM_1_LIMIT.charitable("theorem-1-limit.late-error", BY_SCALE, limit_rate(at_least=4, margin=MARGIN))
+def late_error(run) -> np.ndarray:
+    r"""The mean error of the tasks past T1 is of the order of the gap inside a cluster, sigma_0^4.
+    $$\frac{1}{T - T_1} \sum_{t = T_1 + 1}^{T} \left\lVert \mathbf{w}_T^{(m_t)} - \mathbf{w}_t \right\rVert^2
+    = \mathcal{O}(\sigma_0^4)$$"""
+    return late_errors(run)[0]
+
+
+THEOREM_1_LIMIT.literal(
+    "theorem-1-limit.long-run",
+    LONG,
+    bound(at_most=lambda run: np.asarray(experiments.gaps_of(run).within_gap), trivial=task_gap),
+).says(r"""In Fig. 3's settings, M = 50, tasks past T1 have the gap inside a cluster for their error at T = 30,000.
+    $$\frac{1}{T - T_1} \sum_{t = T_1 + 1}^{T} \left\lVert \mathbf{w}_T^{(m_t)} - \mathbf{w}_t \right\rVert^2
+    \le \mathbb{E}\left[ \left\lVert \mathbf{w} - \tilde{\mathbf{w}} \right\rVert^2 \mid \mathbf{w},
+    \tilde{\mathbf{w}} \in \mathcal{W}_n \right]$$""")(late_error)
 
 statement(
     "theorem-1-gain",
     where="Sec. V, after Theorem 1",
     says="Algorithm 1 ends with a much smaller error than strategies that do not look at the task.",
-    hypotheses=[SUFFICIENT],
+    hypotheses=(*CONVERGES, SUFFICIENT),
+    why="""How large signals are is left open, and decides how far one gate step moves the outputs. With signals that
+    are the truths, or as large as 1 and apart from them, the router tells no kinds apart within T = 3000, and its error
+    is that of routing which does not look at the task.""",
+    instance="v = w, M = 30: 12.1 for both.",
+    note="5 % is our reading of much. As sigma_0 falls there is no gain under any reading: `edge.theorem-1-limit`.",
+    witness="figure_3.py",
 ).charitable(
-    "theorem-1.beats-blind-routing", BY_ENOUGH, ordering(below=blind_error)
-).says(r"""Algorithm 1 ends below the exact error of routing that is blind to the task but has the same loads.
-    $$\mathbb{E}[G_T \mid \text{Algorithm 1}] < \mathbb{E} \sum_{m \in \mathbb{M}}
+    "theorem-1.beats-blind-routing", BY_EXPLORED, ordering(below=lambda run: (1 - LEAST_GAIN) * blind_error(run))
+).says(r"""Algorithm 1 ends 5 % below the exact error of routing that is blind to the task but has the same loads.
+    $$\mathbb{E}[G_T \mid \text{Algorithm 1}] < 0.95 \, \mathbb{E} \sum_{m \in \mathbb{M}}
     \frac{L_T^{(m)}}{T}\, g\left( L_T^{(m)} \right),
     \quad g(L) = \text{a single expert's exact error after } L \text{ tasks}$$""")(final_error)
