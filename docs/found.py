@@ -62,21 +62,21 @@ _SENTENCES: dict[str, list[tuple[str, dict[str, str]]]] = {  # each with stateme
 
 
 def counts(link: Callable[[str], str]) -> str:
-    """How many statements of each paper have each status, as a table; of papers whose statements are their own.
+    """How many statements of each paper have each status, as a table, and when and how that was recorded.
 
     Args:
         link: gives where a paper's name leads to.
     """
-    records = recorded.read()
     own = [name for name, paper in all_papers().items() if not paper.answers_for]
     found = {paper: statement_counts(judged_statements(paper)) for paper in own}
     statuses = [status for status in (*StatementStatus, BY_READING) if any(status in each for each in found.values())]
-    lines = [row("", "statements", *statuses, "recorded"), row("---", *["---:"] * (1 + len(statuses)), "---")]
+    lines = [row("", "statements", *statuses), row("---", *["---:"] * (1 + len(statuses)))]
     for paper, each in found.items():
-        date = records[paper].finished[:10] if paper in records else "not yet"
         cells = (str(each.get(status, "")) for status in statuses)
-        lines.append(row(f"[{paper}]({link(paper)})", str(sum(each.values())), *cells, date))
-    return "\n".join(lines)
+        lines.append(row(f"[{paper}]({link(paper)})", str(sum(each.values())), *cells))
+    dates = sorted(record.finished[:10] for record in recorded.read().values())
+    said = f"Recorded by `make verdicts`, {' to '.join(dict.fromkeys((dates[0], dates[-1])))}." if dates else ""
+    return "\n".join([*lines, "", said])
 
 
 def sentences() -> str:

@@ -138,7 +138,7 @@ def draw(data: xr.Dataset, figure: "FigureBase", theme: Theme = LIGHT, columns: 
         Line2D([], [], **styles["measured"], label="measured"),
         Patch(**styles["band"], label="10–90 % of runs"),
     ]
-    labels = {"labelcolor": theme.ink, "fontsize": 8, "handlelength": 1.7, "columnspacing": 0.9, "borderpad": 0}
+    labels = {"labelcolor": theme.ink, "fontsize": 7.5, "handlelength": 1.7, "columnspacing": 1.0, "borderpad": 0.7}
     figure.legend(handles=handles, loc="outside upper left", ncols=4, **labels)
 
 
