@@ -88,8 +88,8 @@ def output() -> str:
 def speed() -> str:
     """The cost of a round and how many times as long others take, by what was timed in turn with them on one core."""
     ((title, cores), (engine, *others)) = next(iter(read([BENCH]).peers().items()))
-    ratios = {peer_name(each): times_engine(each) for each in others}
-    said = [f"{RIVALS[name]} takes {ratio[0]:.2g} times as long" for name, ratio in ratios.items() if name in RIVALS and ratio]
+    ratios = {RIVALS.get(peer_name(each)): times_engine(each) for each in others}
+    said = [f"{rival} takes {ratio[0]:.2g} times as long" for rival, ratio in ratios.items() if rival and ratio]
     where = f"(`{title.partition(',')[0]}`,{title.partition(',')[2]}, {CORES[cores]})"
     taken = f"A round of one replicate takes {cost(engine):,.0f} ns {where}; {' and '.join(said)}."
     return f"{taken} Measured by `make bench`: [all tables](figures/bench/table.md), [how](docs/pages/speed.md)."

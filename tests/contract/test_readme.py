@@ -148,7 +148,7 @@ def test_the_pictures_are_light_and_their_words_are_text():
         text = readme.picture_path(name).read_text(encoding="utf-8")
         assert len(text) < 100_000
         assert {"Continual learning", "as printed", "measured"} <= set(re.findall(r">([^<>]+)</text>", text))
-        assert not re.search(r'<path[^>]*fill: #ffffff', text)  # no ground of its own: the page shows through
+        assert not re.search(r"<path[^>]*fill: #ffffff", text)  # no ground of its own: the page shows through
 
 
 def test_what_is_linked_is_there():
