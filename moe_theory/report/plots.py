@@ -109,12 +109,12 @@ def to_csv(data: xr.Dataset) -> str:
 
 
 @contextmanager
-def style() -> Iterator[None]:
+def style(more: Mapping[str, Any] = EMPTY) -> Iterator[None]:
     """Our style over matplotlib's own defaults, whatever the user's configuration says; one thread at a time."""
     import matplotlib
 
     path = Path(__file__).with_name("style.mplstyle")
-    settings = dict(matplotlib.rc_params_from_file(path, use_default_template=True))
+    settings: dict[Any, Any] = dict(matplotlib.rc_params_from_file(path, use_default_template=True)) | dict(more)
     del settings["backend"]  # choosing one is the user's, and would load it
     with _STYLE_LOCK, matplotlib.rc_context(settings):
         yield
@@ -143,10 +143,9 @@ def render_as(
     caption: str = "",
     settings: Mapping[str, Any] = EMPTY,
 ) -> bytes:
-    import matplotlib
     from matplotlib.figure import Figure
 
-    with style(), matplotlib.rc_context(dict(settings)):
+    with style(settings):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
         # Laid out once and rounded: the solver's last digits, which vary, would end up in the file's ids.
