@@ -35,6 +35,7 @@ figures: $(STAMP)
 	mkdir -p runs && $(BIN)/moe-theory sweep --example > runs/example.toml
 	$(BIN)/moe-theory sweep runs/example.toml --out runs/example
 	$(BIN)/moe-theory sweep show runs/example --picture figures/sweep/example.svg
+	$(BIN)/python docs/readme.py  # the overview as the README shows it, light and dark
 
 # About an hour on two quiet cores; fewer with ARGS='-k "peers and edge"', compared with ARGS=--benchmark-compare.
 bench: $(STAMP)

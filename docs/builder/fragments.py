@@ -3,16 +3,14 @@
 import re
 from collections.abc import Callable
 
+import found
 from gallery import FIGURES, ROOT
 
 from builder import commands, papers
 from moe_theory.core.papers import all_papers
-from moe_theory.report.wording import BY_READING, MEANINGS, STATEMENT_MEANINGS, SYMBOLS, statement_counts
-from moe_theory.verify import recorded
-from moe_theory.verify.recorded import judged_statements
-from moe_theory.verify.status import StatementStatus
+from moe_theory.report.wording import MEANINGS, STATEMENT_MEANINGS, SYMBOLS
 
-OVERVIEW = FIGURES / "overview" / "overview.svg"
+OVERVIEW = FIGURES / "overview"
 _MARK = re.compile(r"<!-- generated: ([a-z-]+) -->")
 
 
@@ -22,27 +20,14 @@ def with_fragments(markdown: str) -> str:
 
 
 def overview() -> str:
-    """The picture that says it all, where it has been drawn."""
-    if not OVERVIEW.is_file():
-        return ""
-    path = OVERVIEW.relative_to(ROOT)
-    return f"[![Four papers: the printed statement, what holds, and Monte Carlo, with verdicts]({path})]({path})"
+    """The picture that says it all, where it has been drawn, for a light and a dark page."""
+    words = "A statement of each paper as printed, as measured, and what holds instead, with its status"
+    paths = [(OVERVIEW / f"overview-wide{theme}.svg", mark) for theme, mark in (("", "light"), ("-dark", "dark"))]
+    return "\n".join(f"![{words}]({path.relative_to(ROOT)}#only-{mark})" for path, mark in paths if path.is_file())
 
 
-def counts() -> str:
-    """How many statements of each paper have each status."""
-    records = recorded.read()
-    found = {paper: statement_counts(judged_statements(paper)) for paper in all_papers()}
-    statuses = [status for status in (*StatementStatus, BY_READING) if any(status in each for each in found.values())]
-    rows = [["paper", *statuses, "recorded"], ["---", *("---:" for _ in statuses), "---"]]
-    for paper, own in found.items():
-        date = records[paper].finished[:10] if paper in records else "not yet"
-        rows.append([_linked(paper), *(str(own.get(status, "")) for status in statuses), date])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _linked(paper: str) -> str:
-    return f"[{paper}]({papers.FOLDER}/{paper}.md)"
+def _page(paper: str) -> str:
+    return f"{papers.FOLDER}/{paper}.md"
 
 
 def statuses() -> str:
@@ -66,9 +51,10 @@ def benchmark_grid() -> str:
 
 FRAGMENTS: dict[str, Callable[[], str]] = {
     "overview": overview,
-    "counts": counts,
+    "counts": lambda: found.counts(_page),
+    "found": found.sentences,
     "statuses": statuses,
-    "papers": lambda: ", ".join(map(_linked, all_papers())),
+    "papers": lambda: ", ".join(f"[{paper}]({_page(paper)})" for paper in all_papers()),
     "benchmarks": benchmarks,
     "benchmark-grid": benchmark_grid,
     "help": commands.help_texts,

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from builder import Page, api, plain, slot, sources
 from moe_theory.core.papers import all_papers, find_paper
-from moe_theory.report import wording
+from moe_theory.report import citations, wording
 from moe_theory.report.rendering import mathml, templates
 from moe_theory.verify import recorded
 from moe_theory.verify.claim import Claim
@@ -71,7 +71,7 @@ def page(paper: str) -> Page:
         )
         others = [answer(id) for id in ids if id not in new]
         blocks[anchor] = _render("statement", card=Markup(card), others=others)
-        lines += _cards(new, blocks)
+        lines += _folded(new, blocks)
         index.append((anchor, title, statement.says, wording.statement_status(known)))
     if left:
         lines += [f"## {UNLISTED} {{ #beside }}", "", *_cards(left, blocks)]
@@ -117,6 +117,23 @@ def _cards(ids: list[str], blocks: dict[str, str]) -> list[str]:
     return [line for id in ids for line in (f"### `{id}` {{ #{id} }}", "", slots[id], "")]
 
 
+def _folded(ids: list[str], blocks: dict[str, str]) -> list[str]:
+    """The claims of a statement, under a line that says what came out; an address of one opens them."""
+    if not ids:
+        return []
+    found = Counter(status for id in ids for status in answer(id).statuses)
+    verdicts = ", ".join(f"{found[str(status)]} {status}" for status in Status if found[str(status)])
+    noun = "claim" if len(ids) == 1 else "claims"
+    summary = f"{len(ids)} {noun}: {verdicts or 'no verdict is recorded'}"
+    return [
+        f'<details class="mt-claims" markdown="1"><summary>{summary}</summary>',
+        "",
+        *_cards(ids, blocks),
+        "</details>",
+        "",
+    ]
+
+
 def _head(paper: str, index: list[tuple[str, str, str, str]]) -> str:
     record = _records().get(paper)
     of = find_paper(paper)
@@ -130,6 +147,7 @@ def _head(paper: str, index: list[tuple[str, str, str, str]]) -> str:
         paper=paper,
         about=about,
         source=source,
+        url=entry.fields.get("url", "") if (entry := citations.entry_of(paper)) else "",
         record=record,
         readings=readings,
         counts=counts,

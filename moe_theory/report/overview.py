@@ -1,17 +1,24 @@
-"""One picture of all papers: a printed statement, what holds instead and Monte-Carlo means, with both verdicts."""
+"""One picture of all papers: a printed statement, its status, what holds instead and Monte-Carlo means."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from moe_theory.core.papers import Reading, all_papers
+from moe_theory.report import plots
+from moe_theory.report.wording import BY_READING, statement_status
 from moe_theory.runs import Progress, quiet
+from moe_theory.verify import recorded
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, Panel, provenance, replicates_and_seed
 from moe_theory.verify.registry import select_readings
 from moe_theory.verify.request import check_request
 from moe_theory.verify.session import carry_out
+from moe_theory.verify.verdict import Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,15 +26,50 @@ if TYPE_CHECKING:
 
 NAME = "overview"
 VALUES = ("x", "mean", "low", "high", "printed", "right")
-LINE = 9.5  # points, between the lines over a panel
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
+NARROW, WIDE = (5.0, 4.6), (10.4, 3.0)  # inches, two panels a row for a phone or all of them in one
+FONTS = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"  # as narrow as what was laid out, or more
 
-STYLES: dict[str, dict[str, Any]] = {
-    "measured": {"color": "C0", "linewidth": 1.4, "marker": "o", "markersize": 2.6},
-    "band": {"color": "C0", "alpha": 0.16, "linewidth": 0},
-    "printed": {"color": "C1", "linewidth": 1.6, "linestyle": (0, (4, 1.6))},
-    "right": {"color": "black", "linewidth": 1.1, "linestyle": (0, (4, 1.2, 1, 1.2))},
-}
+
+class Theme(NamedTuple):
+    """Colours on a light or on a dark page, which shows through; those of statuses are the report's."""
+
+    ink: str
+    soft: str
+    measured: str
+    printed: str
+    statuses: Mapping[str, tuple[str, str]]  # of a badge and of the words on it
+
+
+LIGHT = Theme(
+    ink="#1c1d20",
+    soft="#55585f",
+    measured="#14457f",
+    printed="#c24d00",
+    statuses={
+        "holds": ("#e0f0e5", "#14512c"),
+        "holds amended": ("#e0f0e5", "#14512c"),
+        "false": ("#9c1c22", "#ffffff"),
+        "vacuous": ("#e3eaf5", "#1d3d6b"),
+        "open": ("#fbefc8", "#624400"),
+        BY_READING: ("#fbefc8", "#624400"),
+        "not testable": ("#ffffff", "#55585f"),
+    },
+)
+DARK = Theme(
+    ink="#e9e8e5",
+    soft="#b0b2b8",
+    measured="#8fc0ff",
+    printed="#ff9a4d",
+    statuses={
+        "holds": ("#17382a", "#a3e2bb"),
+        "holds amended": ("#17382a", "#a3e2bb"),
+        "false": ("#f08a8c", "#2a0406"),
+        "vacuous": ("#1f2f4b", "#b5cff7"),
+        "open": ("#3d3210", "#f3d680"),
+        BY_READING: ("#3d3210", "#f3d680"),
+        "not testable": ("#1e2024", "#b0b2b8"),
+    },
+)
 
 
 def panels() -> dict[str, Panel]:
@@ -69,57 +111,114 @@ def compute(
     )
 
 
-def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """Two by two, a panel a paper; the verdicts stand in the panels."""
+def read(path: Path) -> xr.Dataset:
+    """What `compute` returned, from the CSV that it was written to."""
+    table = pd.read_csv(path)
+    about = {name: table.pop(name)[0] for name in ("reading", "replicates", "seed")}
+    papers = list(dict.fromkeys(table.panel))
+    by_panel = table.groupby("panel")[["printed_verdict", "right_verdict"]].first().loc[papers]
+    data = table.drop(columns=list(by_panel)).set_index(["panel", "place"]).to_xarray().sel(panel=papers)
+    about["command"] = f"moe-theory figures {NAME} --replicates {about['replicates']} --seed {about['seed']}"
+    return data.assign({name: ("panel", list(column)) for name, column in by_panel.items()}).assign_attrs(about)
+
+
+def draw(data: xr.Dataset, figure: "FigureBase", theme: Theme = LIGHT, columns: int = 2) -> None:
+    """A panel a paper, under its title, what is printed and the status that the recorded runs give the statement."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     shown = panels()
-    axes = figure.subplots(-(-len(shown) // 2), 2).ravel()
-    for letter, axis, (paper, panel) in zip(LETTERS, axes, shown.items(), strict=False):
-        _draw_panel(axis, panel, data.sel(panel=paper).dropna("place", subset=["x"]))
-        axis.set_title(f"({letter}) {panel.title}", loc="left", pad=2 * LINE + 3)
+    axes = figure.subplots(-(-len(shown) // columns), columns, squeeze=False).ravel()
+    for axis, (paper, panel) in zip(axes, shown.items(), strict=False):
+        _draw_panel(axis, panel, data.sel(panel=paper).dropna("place", subset=["x"]), theme)
+    styles = line_styles(theme)
     handles: list[Any] = [
-        Line2D([], [], **STYLES["printed"], label="as printed"),
-        Line2D([], [], **STYLES["right"], label="what holds"),
-        Line2D([], [], **STYLES["measured"], label="Monte Carlo"),
-        Patch(color="C0", alpha=0.3, linewidth=0, label="10–90 % of replicates"),
+        Line2D([], [], **styles["printed"], label="as printed"),
+        Line2D([], [], **styles["right"], label="what holds instead"),
+        Line2D([], [], **styles["measured"], label="measured"),
+        Patch(**styles["band"], label="10–90 % of runs"),
     ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=4)
+    labels = {"labelcolor": theme.ink, "fontsize": 7.5, "handlelength": 1.7, "columnspacing": 1.0, "borderpad": 0.7}
+    figure.legend(handles=handles, loc="outside upper left", ncols=4, **labels)
 
 
-def _draw_panel(axis: "Axes", panel: Panel, here: xr.Dataset) -> None:
+def line_styles(theme: Theme) -> dict[str, dict[str, Any]]:
+    return {
+        "measured": {"color": theme.measured, "linewidth": 1.8},
+        "band": {"color": theme.measured, "alpha": 0.18, "linewidth": 0},
+        "printed": {"color": theme.printed, "linewidth": 1.9, "linestyle": (0, (4, 1.6))},
+        "right": {"color": theme.ink, "linewidth": 1.4, "linestyle": (0, (1, 1.4))},
+    }
+
+
+def _draw_panel(axis: "Axes", panel: Panel, here: xr.Dataset, theme: Theme) -> None:
+    styles = line_styles(theme)
     if np.isfinite(here.low).any():
-        axis.fill_between(here.x, here.low, here.high, **STYLES["band"])
-    axis.plot(here.x, here["mean"], **STYLES["measured"], markevery=max(1, here.sizes["place"] // 12))
-    for which in ("printed", "right"):
-        axis.plot(here.x, here[which], **STYLES[which])
+        axis.fill_between(here.x, here.low, here.high, **styles["band"])
+    axis.plot(here.x, here["mean"], **styles["measured"])
+    axis.plot(here.x, here.printed, **styles["printed"])
+    if replacement_holds(panel):
+        axis.plot(here.x, here.right, **styles["right"])
     for letter in panel.log_axes:
         (axis.set_xscale if letter == "x" else axis.set_yscale)("log")
     axis.set_xlim(float(here.x[0]), float(here.x[-1]))
     if "y" not in panel.log_axes:
         axis.set_ylim(0, None)
-    axis.set(xlabel=panel.x_label, ylabel=panel.y_label)
-    for row, which in enumerate(("right", "printed")):
-        axis.annotate(
-            f"{getattr(panel, f'{which}_words')}: {here[f'{which}_verdict'].item()}",
-            (0, 1),
-            xytext=(0, 2 + LINE * row),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            color=STYLES[which]["color"],
-            fontweight="bold",
-        )
+    axis.minorticks_off()
+    axis.spines[["left", "bottom"]].set_color(theme.soft)
+    axis.tick_params(color=theme.soft, labelcolor=theme.soft, labelsize=7.5)
+    axis.set_xlabel(panel.x_label, color=theme.soft, fontsize=8)
+    axis.set_ylabel(panel.y_label, color=theme.soft, fontsize=8)
+    above = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "baseline", "annotation_clip": False}
+    area, _, quantity = panel.title.partition(": ")
+    axis.annotate(area, (0, 1), (0, 31), color=theme.ink, fontsize=9.5, fontweight="bold", **above)
+    axis.annotate(quantity, (0, 1), (0, 19.5), color=theme.soft, fontsize=8, **above)
+    axis.annotate(panel.printed_words, (0, 1), (0, 7), color=theme.printed, fontsize=8, fontweight="bold", **above)
+    status = status_of(panel)
+    if status is not None:
+        badge, words = theme.statuses[status]
+        box = {"boxstyle": "round,pad=0.3,rounding_size=0.4", "facecolor": badge, "edgecolor": words, "linewidth": 0.5}
+        style = {"fontsize": 7.5, "fontweight": "bold", "ha": "right", "bbox": box}
+        axis.annotate(status, (1, 1), (-3, 7), color=words, **style, **above)
+
+
+def status_of(panel: Panel) -> str | None:
+    """The recorded status of the statement whose claim a panel shows; None where no run is recorded."""
+    paper = panel.printed.partition(".")[0]
+    judged = [each for each in recorded.judged_statements(paper) if panel.printed in each.statement.roles]
+    return statement_status(judged[0]) if judged and judged[0].by_reading else None
+
+
+def replacement_holds(panel: Panel) -> bool:
+    """Whether the recorded run supports what stands beside the printed statement, under the reading that is drawn."""
+    paper = panel.right.partition(".")[0]
+    run = recorded.read().get(paper)
+    found = run.of(panel.right).get(select_readings(paper, None)[0].name) if run else None
+    return found is None or found["status"] == Status.SUPPORTED
+
+
+def picture(data: xr.Dataset, theme: Theme, size: tuple[float, float], note: str) -> str:
+    """The overview as an SVG without a background, its words as text: for a light or a dark page, in either size.
+
+    Args:
+        note: a line of the description.
+    """
+    columns = len(panels()) if size is WIDE else 2
+    settings = {"svg.fonttype": "none", "savefig.transparent": True}
+    (spec,) = figures().values()
+    about = f"{spec.caption(data)}\n{note}"
+    svg = plots.render(spec.title, size, lambda canvas: draw(data, canvas, theme, columns), about, settings)
+    return svg.replace("'DejaVu Sans'", FONTS)
 
 
 def caption(data: xr.Dataset) -> str:
-    shown = list(zip(LETTERS, panels().values(), strict=False))
-    judged = "; ".join(f"({letter}) {panel.printed}, {panel.right}" for letter, panel in shown)
-    notes = " ".join(f"({letter}) {panel.note}" for letter, panel in shown)
+    shown = [(panel.title.partition(":")[0], panel) for panel in panels().values()]
+    judged = "; ".join(f"{area}: {panel.printed}, {panel.right}" for area, panel in shown)
+    notes = " ".join(f"{area}: {panel.note} What holds instead: {panel.right_words}." for area, panel in shown)
     return (
-        "A statement of each paper and what stands beside it, over means of replicates that draw their own tasks. "
-        f"{notes} Verdicts of {judged}, judged anew with an error of 1 % for all of them, each paper under its first "
-        f"default reading.\n{replicates_and_seed(data)}.\n{data.attrs['command']}"
+        "A statement of each paper, its status by the recorded runs, and what stands beside it, over means of "
+        f"replicates that draw their own tasks. {notes} Verdicts of {judged}, judged anew with an error of 1 % for all "
+        f"of them, each paper under its first default reading.\n{replicates_and_seed(data)}.\n{data.attrs['command']}"
     )
 
 
@@ -131,7 +230,7 @@ def figures() -> dict[str, FigureSpec]:
         title="Theorem over empirics, with verdicts",
         summary="A printed statement of each paper, what holds instead and Monte-Carlo means, with both verdicts.",
         replicates=256,
-        size=(7.2, 2.4 * -(-len(shown) // 2)),
+        size=NARROW,
         compute=compute,
         draw=draw,
         caption=caption,

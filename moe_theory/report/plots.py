@@ -6,12 +6,12 @@ bytes of a picture depend neither on the user's configuration nor on the date.
 
 import importlib
 import io
-import textwrap
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 OVERVIEW = "overview"  # the figure of all papers, where a paper's name is asked for
 PAGE_WIDTH = 7.2  # inches
-CAPTION_SIZE = 7.0  # points
 PIXELS_PER_INCH = 200
+EMPTY: Mapping[str, Any] = MappingProxyType({})
 _STYLE_LOCK = threading.Lock()  # matplotlib's configuration is one for all threads
 
 
@@ -109,20 +109,30 @@ def to_csv(data: xr.Dataset) -> str:
 
 
 @contextmanager
-def style() -> Iterator[None]:
+def style(more: Mapping[str, Any] = EMPTY) -> Iterator[None]:
     """Our style over matplotlib's own defaults, whatever the user's configuration says; one thread at a time."""
     import matplotlib
 
     path = Path(__file__).with_name("style.mplstyle")
-    settings = dict(matplotlib.rc_params_from_file(path, use_default_template=True))
+    settings: dict[Any, Any] = dict(matplotlib.rc_params_from_file(path, use_default_template=True)) | dict(more)
     del settings["backend"]  # choosing one is the user's, and would load it
     with _STYLE_LOCK, matplotlib.rc_context(settings):
         yield
 
 
-def render(title: str, size: tuple[float, float], draw: Callable[["FigureBase"], None], caption: str = "") -> str:
-    """An SVG document of what `draw` puts on a figure of `size` inches, with the caption under it."""
-    return render_as("svg", title, size, draw, caption).decode()
+def render(
+    title: str,
+    size: tuple[float, float],
+    draw: Callable[["FigureBase"], None],
+    caption: str = "",
+    settings: Mapping[str, Any] = EMPTY,
+) -> str:
+    """An SVG document of what `draw` puts on a figure of `size` inches; the caption is its description.
+
+    Args:
+        settings: matplotlib's, on top of our style.
+    """
+    return render_as("svg", title, size, draw, caption, settings).decode()
 
 
 def render_as(
@@ -131,19 +141,12 @@ def render_as(
     size: tuple[float, float],
     draw: Callable[["FigureBase"], None],
     caption: str = "",
+    settings: Mapping[str, Any] = EMPTY,
 ) -> bytes:
     from matplotlib.figure import Figure
 
-    width, height = size
-    characters = int(width * 72 / (0.53 * CAPTION_SIZE))
-    parts = caption.splitlines()
-    lines = [line for part in parts for line in textwrap.wrap(part, characters, break_on_hyphens=False)]
-    foot = 1.45 * CAPTION_SIZE / 72 * (len(lines) + 0.8) if lines else 0.0
-    with style():
-        figure = Figure(figsize=(width, height + foot), layout="constrained")
-        share = foot / (height + foot)
-        figure.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
-        figure.text(0.012, 0.97 * share, "\n".join(lines), va="top", fontsize=CAPTION_SIZE, linespacing=1.3)
+    with style(settings):
+        figure = Figure(figsize=size, layout="constrained")
         draw(figure)
         # Laid out once and rounded: the solver's last digits, which vary, would end up in the file's ids.
         figure.draw_without_rendering()

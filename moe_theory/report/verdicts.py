@@ -113,11 +113,11 @@ def closing_lines(report: Report) -> list[str]:
     verdicts, known = report.verdicts, judged_statements(report)
     whole = [each for each in known if not each.missing and each.by_reading]
     failed = [verdict for verdict in verdicts if verdict.status is Status.ERROR]
-    parts = f"; {len(known) - len(whole)} judged in part" if len(whole) < len(known) else ""
+    parts = [status_counts(whole), f"{len(known) - len(whole)} judged in part" if len(whole) < len(known) else ""]
     false = [each for each in whole if each.finding and each.finding.status is StatementStatus.FALSE]
     lines = [
         *(f"ERROR in {verdict.claim} under {verdict.setting}: {verdict.reason}" for verdict in failed),
-        f"statements: {status_counts(whole)}{parts}" if known else "",
+        f"statements: {'; '.join(filter(None, parts))}" if known else "",
         f"claims: {summary(verdicts)}, any of them wrong with probability at most {report.error:.4g}",
         *(_false_line(each, verdicts) for each in false[:MOST_SURPRISING]),
         f"  and {len(false) - MOST_SURPRISING} more that are false" if len(false) > MOST_SURPRISING else "",

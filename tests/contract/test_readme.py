@@ -1,6 +1,6 @@
-"""The README: its code runs as printed, its commands parse, and its generated parts are what the checked-in data make.
+"""The README and the site's pages: their code runs as printed, and generated parts are what the checked-in data make.
 
-Here too the code on the site's pages.
+Their commands are in tests/cli/test_printed.py.
 """
 
 import json
@@ -8,6 +8,7 @@ import re
 import sys
 from pathlib import Path
 
+import found
 import pytest
 import readme
 import record
@@ -15,12 +16,14 @@ import record
 from benchmarks import report
 from moe_theory.report import pages
 from moe_theory.verify import Status, Verdict, recorded, registry, session
+from moe_theory.verify.recorded import judged_statements
 from moe_theory.verify.registry import load_claims
 from moe_theory.verify.verdict import Report
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "pages").glob("*.md"))}
+TEXTS = {"README": README, **PAGES}
 OWN_CLAIMS = "mt.statement("
 BLOCK_LINES = 20  # of code that a reader is asked to copy
 
@@ -50,23 +53,38 @@ def networks(monkeypatch):
     networks.NETWORKS.update(before)
 
 
-def test_every_block_runs_as_printed(capsys, tmp_path, monkeypatch, networks):
+@pytest.mark.parametrize("page", [name for name, text in TEXTS.items() if blocks(text)])
+def test_every_block_runs_as_printed(page, capsys, tmp_path, monkeypatch, networks):
     monkeypatch.chdir(tmp_path)
-    for code in blocks(README):
+    for code in blocks(TEXTS[page]):
         assert code_lines(code) <= BLOCK_LINES
         if OWN_CLAIMS not in code:
-            run(code, "README.md")
+            run(code, page)
             assert capsys.readouterr().out, f"nothing is printed by\n{code}"
 
 
-def test_the_pages_blocks_run_as_printed(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for code in (code for page in PAGES.values() for code in blocks(page)):
-        run(code, "docs/pages")
-    printed = capsys.readouterr().out
-    assert "num_experts" in printed  # of the sweep
-    assert "kappa" in printed  # of the images
-    assert "Avalanche" in printed  # of the field
+def test_there_is_code_to_run():
+    assert {"README", "own", "sweeps", "networks", "field"} <= {name for name, text in TEXTS.items() if blocks(text)}
+
+
+def test_it_is_short_and_begins_with_two_commands_of_make():
+    assert README.count("\n") <= 120
+    assert len(re.sub(r"<[^>]+>", "", README).encode()) < 8000
+    first, *_ = re.findall(r"```\n(.*?)```", README, flags=re.DOTALL)
+    assert [line.partition("#")[0].strip() for line in first.splitlines()] == ["make verify", "make test"]
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert {"verify", "test", *re.findall(r"`make (\w+)`", README)} <= set(targets)
+
+
+def test_a_sentence_is_printed_only_while_its_statements_have_the_statuses_that_it_rests_on(monkeypatch):
+    """Guards the public sentences about the papers against a run that is recorded later."""
+    said = found.sentences()
+    for paper, known in found._SENTENCES.items():
+        names = {each.statement.id for each in judged_statements(paper)}
+        assert {id for _, rests_on in known for id in rests_on} <= names
+        assert any(words in said for words, _ in known)
+    monkeypatch.setattr(found, "statement_status", lambda judged: "open")
+    assert not [words for known in found._SENTENCES.values() for words, _ in known if words in found.sentences()]
 
 
 @pytest.mark.usefixtures("compiled_to_run")
@@ -78,20 +96,20 @@ def test_the_pages_blocks_run_as_printed(capsys, tmp_path, monkeypatch):
     ],
 )
 def test_the_claim_and_the_paper_of_one_s_own_are_judged(tmp_path, forgotten, paper, reading, statuses):
-    (code,) = [code for code in blocks(README) if OWN_CLAIMS in code and f'paper="{paper}"' in code]
+    (code,) = [code for code in blocks(PAGES["own"]) if OWN_CLAIMS in code and f'paper="{paper}"' in code]
     path = tmp_path / f"my_{paper}.py"
     path.write_text(code)
     request = session.check_request(load_claims(path), reading and [reading], 256, module=str(path))
-    found = {verdict.reading: verdict.status for verdict in session.carry_out(request).verdicts}
-    assert found == statuses
+    judged = {verdict.reading: verdict.status for verdict in session.carry_out(request).verdicts}
+    assert judged == statuses
 
 
 def test_the_specifications_are_read(tmp_path):
     from moe_theory.sweep.results import Sweep
 
-    found = [block for page in (README, *PAGES.values()) for block in blocks(page, "toml")]
-    assert len(found) == 2
-    for block in found:
+    written = [block for page in TEXTS.values() for block in blocks(page, "toml")]
+    assert written
+    for block in written:
         path = tmp_path / "grid.toml"
         path.write_text(block)
         assert Sweep.read(path).system == "continual"
@@ -102,7 +120,6 @@ def test_the_speed_is_what_the_benchmarks_report(tmp_path):
     report.write(report.read([folder / "bench.json"]), tmp_path)
     for name in ("summary.md", "table.md"):
         assert (folder / name).read_text() == (tmp_path / name).read_text()
-    assert (folder / "summary.md").read_text() in README
 
 
 def test_every_paper_is_recorded_under_its_readings():
@@ -113,27 +130,31 @@ def test_every_paper_is_recorded_under_its_readings():
 def test_the_generated_parts_are_what_the_data_make(capsys, monkeypatch, tmp_path):
     readme.main(["--check"])  # else: make readme, and commit what it changes
     aged = tmp_path / "README.md"
-    aged.write_text(README.replace("| holds |", "| fails |", 1), encoding="utf-8")
+    aged.write_text(README.replace("| statements | holds |", "| statements | fails |", 1), encoding="utf-8")
     monkeypatch.setattr(readme, "README", aged)
     with pytest.raises(SystemExit, match="make readme"):
         readme.main(["--check"])
-    readme.main([])
-    assert aged.read_text(encoding="utf-8") == README
-    aged.write_text(README.replace("<!-- end of gallery -->", ""), encoding="utf-8")
-    with pytest.raises(ValueError, match="end of gallery"):
-        readme.main([])
+    assert readme.filled(aged.read_text(encoding="utf-8"), readme.PARTS) == README
+    with pytest.raises(ValueError, match="end of found"):
+        readme.filled(README.replace("<!-- end of found -->", ""), readme.PARTS)
+    aged.write_text(README, encoding="utf-8")
+    monkeypatch.setattr(readme.overview, "status_of", lambda panel: "holds")
+    with pytest.raises(SystemExit, match="make readme"):  # the pictures have other statuses on them
+        readme.main(["--check"])
 
 
-def test_every_figure_is_shown_and_what_is_linked_is_there():
-    shown = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "figures").rglob("*.svg"))]
-    assert shown
-    assert not [path for path in shown if path not in README]
-    titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", README, flags=re.DOTALL), flags=re.MULTILINE)
-    anchors = {title.lower().replace(" ", "-") for title in titles} | set(re.findall(r'<a id="(.+?)">', README))
-    linked = re.findall(r'(?:\]\(|href="|src=")([^)"]+)[)"]', README)
-    assert not [link for link in linked if link.startswith("#") and link[1:] not in anchors]
-    files = {link for link in linked if not link.startswith(("#", "http"))}
-    assert not [path for path in files if not (ROOT / path).is_file()]
+def test_the_pictures_are_light_and_their_words_are_text():
+    for name in readme.PICTURES:
+        text = readme.picture_path(name).read_text(encoding="utf-8")
+        assert len(text) < 100_000
+        assert {"Continual learning", "as printed", "measured"} <= set(re.findall(r">([^<>]+)</text>", text))
+        assert not re.search(r"<path[^>]*fill: #ffffff", text)  # no ground of its own: the page shows through
+
+
+def test_what_is_linked_is_there():
+    linked = re.findall(r'(?:\]\(|href="|src="|srcset=")([^)"]+)[)"]', README)
+    assert linked
+    assert not [link for link in linked if not link.startswith("http") and not (ROOT / link).exists()]
 
 
 def test_what_is_not_a_whole_run_of_one_paper_is_not_recorded(tmp_path, capsys):

@@ -59,6 +59,9 @@ def test_every_verdict_name_and_figure_has_its_place():
     assert [name for name, text in described.items() if not re.search(rf"(::: |[#\"]){re.escape(name)}\b", text)] == []
     drawn = pages["gallery"].blocks
     wanted = {f"{entry.paper}-{entry.name}": (entry.svg, entry.csv) for entry in entries()}
+    pictures_there = {path.relative_to(ROOT) for path in (ROOT / "figures").rglob("*.svg")}
+    own = {path for path in pictures_there if path.parent.name == "overview"}  # of the README and the home page
+    assert pictures_there - own == {entry.svg for entry in entries() if entry.svg}
     assert [
         name for name, files in wanted.items() if any(f'"{path}"' not in drawn[name] for path in files if path)
     ] == []

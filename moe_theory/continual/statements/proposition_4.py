@@ -52,8 +52,9 @@ GENERALIZATION_ERROR = statement(
     why="""The proof takes the projector on an arrival's samples to be uniformly random, E P = (s/d) I. One of the
     samples is the signal: where it is proportional to the truth, the expert always learns along the truth, and its mean
     error is another one. Whatever the signals are, the task's own term Delta (1 - r^T) / T is lost, as in (17).""",
-    instance="""d = 2, s = 1, v_n = w_n, two unit truths of cosine -3/5: the error tends to 4, where (18) tends to 8/5. With
-    all samples Gaussian, d = 10, s = 6 and two orthonormal truths, (18) says 1 for every T; after 10 rounds it is 0.90.""",
+    instance="""d = 2, s = 1, v_n = w_n, two unit truths of cosine -3/5: the error tends to 4, where (18) tends to 8/5.
+    With all samples Gaussian, d = 10, s = 6 and two orthonormal truths, (18) says 1 for every T; after 10 rounds it is
+    0.90.""",
     corrected=r"""The exact moment recursion holds, with the mean projector on what a round leaves.
     $$\mathbb{E}[G_T] = g_T - \frac{2}{T} \sum_{\tau=1}^{T} \text{tr}\, C_{T,\tau}, \quad \bar{S} = \frac{d - s}{d - 1}
     \left( \mathbf{I} - \mathbb{E}[\mathbf{u}_n \mathbf{u}_n^\top] \right)$$""",

@@ -221,7 +221,7 @@ OVERVIEW = Panel(
     title="Expert merging: sum of box sizes, $\\rho = 0.9$",
     note="Leaves picked in turn; both orders are drawn through the first point.",
     printed="merging.remark.boxes",
-    printed_words="remark: $\\sqrt{T} \\log T$",
+    printed_words="Remark, √T log T",
     right="merging.remark.right-exponent",
     right_words="$T^a (\\log T)^{1-a}$, $a$ = 0.88",
     x_label="slots $T$",

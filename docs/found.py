@@ -1,0 +1,107 @@
+"""What was found, for the README and the site's home: counts of statements by status, and a sentence or two a paper.
+
+A sentence is printed only while the recorded runs give its statements the statuses that it rests on.
+"""
+
+from collections.abc import Callable, Sequence
+
+from moe_theory.core.papers import all_papers
+from moe_theory.report import citations
+from moe_theory.report.wording import BY_READING, statement_counts, statement_status
+from moe_theory.verify import recorded
+from moe_theory.verify.recorded import judged_statements
+from moe_theory.verify.status import StatementStatus
+
+HOLDS, FALSE, VACUOUS = map(str, (StatementStatus.HOLDS, StatementStatus.FALSE, StatementStatus.VACUOUS))
+_SENTENCES: dict[str, list[tuple[str, dict[str, str]]]] = {  # each with statements and the statuses it rests on
+    "continual": [
+        (
+            "Routers whose training stops early do better, as the paper says, than ones that learn for ever.",
+            {"figure-2-endless": HOLDS},
+        ),
+        (
+            "The formulas for forgetting, (17), (19) and (21), fail: they put the distance of two random tasks where a "
+            "task meets itself, which is 0.",
+            {"proposition-4-forgetting": FALSE, "theorem-1-forgetting": FALSE, "theorem-2-forgetting": FALSE},
+        ),
+    ],
+    "edge": [
+        (
+            "The bound of Theorem 1 fails: tasks that came before the router had learned keep their error.",
+            {"theorem-1": FALSE},
+        ),
+        (
+            "Whether the router learns within the paper's horizon depends on how large signals are, which it leaves "
+            "open.",
+            {"theorem-1-gain": BY_READING},
+        ),
+        (
+            "The formula for the error of a router that does not look at the task (Proposition 4) fails: it counts a "
+            "task's distance to itself as that of two random ones.",
+            {"proposition-4": FALSE},
+        ),
+    ],
+    "generalization": [
+        (
+            "Theorem 1 is false, whatever the constant in its O(): T experts that share the inputs fit up to √T times "
+            "as much as one, and the bound charges for one.",
+            {"theorem-1": FALSE, "equation-31": FALSE},
+        ),
+    ],
+    "merging": [
+        (
+            "Theorem 1 says nothing: rewards are in [0, 1], so that no regret exceeds T, and the bound contains T + 1.",
+            {"theorem-1": VACUOUS},
+        ),
+        (
+            "The remark that reads O(√T log T) off it drops that term.",
+            {"remark": FALSE},
+        ),
+    ],
+}
+
+
+def counts(link: Callable[[str], str]) -> str:
+    """How many statements of each paper have each status, as a table, and when and how that was recorded.
+
+    Args:
+        link: gives where a paper's name leads to.
+    """
+    own = [name for name, paper in all_papers().items() if not paper.answers_for]
+    found = {paper: statement_counts(judged_statements(paper)) for paper in own}
+    statuses = [status for status in (*StatementStatus, BY_READING) if any(status in each for each in found.values())]
+    lines = [row("", "statements", *statuses), row("---", *["---:"] * (1 + len(statuses)))]
+    for paper, each in found.items():
+        cells = (str(each.get(status, "")) for status in statuses)
+        lines.append(row(f"[{paper}]({link(paper)})", str(sum(each.values())), *cells))
+    dates = sorted(record.finished[:10] for record in recorded.read().values())
+    said = f"Recorded by `make verdicts`, {' to '.join(dict.fromkeys((dates[0], dates[-1])))}." if dates else ""
+    return "\n".join([*lines, "", said])
+
+
+def sentences() -> str:
+    """A paper a line: authors, title and year, linked, and what was found."""
+    lines = []
+    for name in all_papers():
+        entry = citations.entry_of(name)
+        if entry is not None:
+            lines.append(" ".join([f"- `{name}`: {_cited(entry)}.", *_said(name)]))
+    return "\n".join(lines)
+
+
+def _said(paper: str) -> Sequence[str]:
+    statuses = {each.statement.id: statement_status(each) for each in judged_statements(paper)}
+    known = _SENTENCES.get(paper, [])
+    return [words for words, rests_on in known if all(statuses[id] == status for id, status in rests_on.items())]
+
+
+def _cited(entry: citations.Entry) -> str:
+    surnames = [author.partition(",")[0] for author in entry.authors]
+    authors = surnames[0] + (" et al." if len(surnames) > 2 else f" and {surnames[1]}" if len(surnames) > 1 else "")
+    title = f"*{entry.title}*"
+    linked = f"[{title}]({entry.fields['url']})" if "url" in entry.fields else title
+    return ", ".join([authors, linked, *([entry.fields["year"]] if "year" in entry.fields else [])])
+
+
+def row(*cells: str) -> str:
+    return "| " + " | ".join(cells) + " |"
