@@ -80,12 +80,10 @@ def _largest(values: Float[Array, "M *rest"], mask: Bool[Array, "M *ones"]) -> F
 
 
 class TrackedState(NamedTuple):
-    """The algorithm's state, and what it was around T1."""
+    """The algorithm's state, and its experts at T1."""
 
     state: State
     explored: Float[Array, "M d"]  # experts after round T1
-    begun: Float[Array, "M d"]  # experts after round T1 + 1
-    sets: Int[Array, " M"]  # each expert's set, by its cluster, at the gates of round T1 + 1
 
     @property
     def pool(self) -> Pool:
@@ -108,13 +106,8 @@ class Diagnostics(NamedTuple):
     led: Bool[Array, ""]  # whether m_t has the highest gate output in it
     led_all: Bool[Array, ""]  # whether m_t has the highest gate output of all experts
     own_gap: Float[Array, ""]  # largest |h_m - h_m'| in it
-    other_gap: Float[Array, ""]  # mean |h_m - h_m'| of a member and another expert
     locality_gradient: Float[Array, ""]  # largest entry of the gradient of (6) in the gates
     gradient_gap: Float[Array, ""]  # largest |gradient of (8) at m less that at m_t|_inf
-    is_stable: Bool[Array, ""]  # whether all sets are those at the gates of round T1 + 1
-    is_separated: Bool[Array, ""]  # (33): in those sets, pi_m(v_n) of own signals above pi_m(v_n') of all others
-    is_ordered: Bool[Array, ""]  # (40): for each signal, members of its set above all other experts
-    drift: Float[Array, ""]  # largest |w_t - w_{T1+1}|_inf
     distance_change: Float[Array, ""]  # | |w_t - w_n|^2 - |w_T1 - w_n|^2 | of the expert that learned
     step_error: Float[Array, ""]  # mean over all truths w_n of |w_t - w_n|^2, of the expert that learned
     step_expected: Float[Array, ""]  # what it is expected to be, given that expert before, the task and its signal
@@ -126,19 +119,13 @@ def system_with_diagnostics(dims: Dims) -> System:
 
     def init(key: Key[Array, ""], params: Params) -> TrackedState:
         state = plain.init(key, params)
-        return TrackedState(state, state.experts, state.experts, jnp.zeros(dims.max_experts, jnp.int32))
+        return TrackedState(state, state.experts)
 
     def step(key: Key[Array, ""], before: TrackedState, params: Params) -> tuple[TrackedState, Diagnostics]:
         arrival, perturbation = draw(key, dims, before.pool, params)
         state, info = learn(before.state, arrival, perturbation, params, max_active=dims.max_active)
-        explored_rounds = theory.exploration_rounds(params.num_experts, params.learning_rate)
-        sets = expert_sets(before.state)
-        tracked = TrackedState(
-            state=state,
-            explored=jnp.where(state.round <= explored_rounds, state.experts, before.explored),
-            begun=jnp.where(state.round <= explored_rounds + 1, state.experts, before.begun),
-            sets=jnp.where(state.round <= explored_rounds + 1, sets, before.sets),
-        )
+        is_exploring = state.round <= theory.exploration_rounds(params.num_experts, params.learning_rate)
+        tracked = TrackedState(state, jnp.where(is_exploring, state.experts, before.explored))
         return tracked, _diagnose(before, tracked, arrival, info, params)
 
     return System(init, step)
@@ -240,7 +227,7 @@ def system_with_endless_tally(dims: Dims) -> System:
         state, info = plain.step(key, before.state, params)
         exists = jnp.arange(dims.max_experts) < params.num_experts
         drives, sets = signal_outputs(before.state), expert_sets(before.state)
-        own_gap, _ = set_gaps(info.gate_outputs, exists & set_of_task(before.state, info.task), exists)
+        own_gap = set_gap(info.gate_outputs, exists & set_of_task(before.state, info.task))
         is_apart = (sets[:, None] != sets[None, :]) & exists[:, None] & exists[None, :]
         gaps = jnp.abs(info.gate_outputs[:, None] - info.gate_outputs[None, :])
         other_gap = jnp.max(jnp.where(is_apart, gaps, 0))
@@ -300,31 +287,22 @@ def is_ordered(
     return jnp.all(least > jnp.max(jnp.where(is_own | ~exists[:, None], -jnp.inf, drives), axis=0))
 
 
-def set_gaps(
-    outputs: Float[Array, " M"], members: Bool[Array, " M"], exists: Bool[Array, " M"]
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """The largest gap of two outputs in a set, 0 in an empty one, and the mean gap of a member and another expert."""
+def set_gap(outputs: Float[Array, " M"], members: Bool[Array, " M"]) -> Float[Array, ""]:
+    """The largest gap of two outputs in a set, 0 in an empty one."""
     spread = jnp.max(jnp.where(members, outputs, -jnp.inf)) - jnp.min(jnp.where(members, outputs, jnp.inf))
-    is_pair = members[:, None] & (exists & ~members)[None, :]
-    gaps = jnp.abs(outputs[:, None] - outputs[None, :])
-    mean = jnp.sum(jnp.where(is_pair, gaps, 0)) / jnp.maximum(jnp.sum(is_pair), 1)
-    return jnp.where(jnp.any(members), spread, 0), mean
+    return jnp.where(jnp.any(members), spread, 0)
 
 
 def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info: Info, params: Params) -> Diagnostics:
     state, pool = before.state, before.pool
     exists = jnp.arange(state.experts.shape[0]) < params.num_experts
-    drives, sets = signal_outputs(state), expert_sets(state)
     members = exists & set_of_task(state, arrival.task)
     row = functools.partial(select_row, index=info.expert)
     truth, expert = select_row(pool.truths, arrival.task), row(after.state.experts)
-    late = after.round > theory.exploration_rounds(params.num_experts, params.learning_rate) + 1
-    drift = jnp.max(jnp.where(exists[:, None], jnp.abs(after.state.experts - after.begun), 0))
     signal, num_samples = select_row(pool.signals, arrival.task), arrival.features.shape[1]
     expected = corrected.lemma_16(row(state.experts), truth, signal, pool.truths, num_samples)
     outputs, chosen = info.gate_outputs, info.chosen
     highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
-    own_gap, other_gap = set_gaps(outputs, members, exists)
     locality_gradient, gradient_gap = _gradients(after.state, arrival, info, params, exists)
     return Diagnostics(
         task=arrival.task,
@@ -337,14 +315,9 @@ def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info:
         is_inside=jnp.any(members & chosen),
         led=jnp.any(members & chosen & (outputs == highest)),
         led_all=jnp.any(chosen & (outputs == jnp.max(jnp.where(exists, outputs, -jnp.inf)))),
-        own_gap=own_gap,
-        other_gap=other_gap,
+        own_gap=set_gap(outputs, members),
         locality_gradient=locality_gradient,
         gradient_gap=gradient_gap,
-        is_stable=jnp.all((sets == after.sets) | ~exists),
-        is_separated=is_separated(drives, after.sets, exists, pool.clusters),
-        is_ordered=is_ordered(drives, sets, exists, pool.clusters),
-        drift=jnp.where(late, drift, 0),
         distance_change=jnp.abs(jnp.sum((expert - truth) ** 2) - jnp.sum((row(after.explored) - truth) ** 2)),
         step_error=jnp.mean(jnp.sum((expert[None, :] - pool.truths) ** 2, axis=1)),
         step_expected=jnp.mean(expected),
