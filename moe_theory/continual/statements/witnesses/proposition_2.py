@@ -40,7 +40,7 @@ def largest_gap(rng: np.random.Generator, scale: float, number: int) -> float:
         slopes = softmax[run, chosen][:, None] * ((np.arange(EXPERTS) == chosen[:, None]) - softmax)
         cost = scale * np.linalg.norm(move, axis=1) + rate * EXPERTS * visits[run, chosen] / time**2
         gates -= (rate * cost)[:, None, None] * slopes[:, :, None] * inputs[:, None]  # (9)
-    return np.mean(np.concatenate(found))
+    return float(np.mean(np.concatenate(found)))
 
 
 is_violated = True

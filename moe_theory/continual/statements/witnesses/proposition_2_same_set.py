@@ -34,7 +34,7 @@ def mean_gap(rng: np.random.Generator, scale: float, number: int) -> float:
         cost = scale * np.linalg.norm(move, axis=1) + rate * EXPERTS * visits[run, chosen] / time**2
         slope = 1 / (2 + 2 * np.cosh(gap))  # pi_1 pi_2 of (2)
         gates -= (rate * cost * slope * (1 - 2 * chosen))[:, None] * inputs  # (9)
-    return np.mean(np.abs(gap))
+    return float(np.mean(np.abs(gap)))
 
 
 is_violated = True
