@@ -13,6 +13,7 @@ Inputs run in forked children of one process that has imported everything and us
 
 import argparse
 import contextlib
+import faulthandler
 import functools
 import gzip
 import importlib
@@ -752,6 +753,8 @@ def _wait(child: int, root: Path) -> tuple[int, bool, float]:
             used = sum(map(int, Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[11:13])) / clock
         waited, at_work = time.monotonic() - began, (root / "began").exists()
         if is_stopped and waited > 6 * SECONDS:
+            os.kill(child, signal.SIGUSR1)  # tells where it hangs
+            time.sleep(1)
             os.kill(child, signal.SIGKILL)
         elif not is_stopped and (used > WORK_SECONDS if at_work else used > SECONDS or waited > 6 * SECONDS):
             is_stopped, began = True, time.monotonic()
@@ -774,6 +777,7 @@ def _child(root: Path, here: Path, words: Sequence[str], environment: dict[str, 
         tempfile.tempdir = None
         os.environ.update(environment)
         _open_streams(root, given)
+        faulthandler.register(signal.SIGUSR1, 2)
         sys.argv = ["moe-theory", *words]
         sys.dont_write_bytecode = True
         _mark_work(root)
@@ -954,7 +958,11 @@ def fuzz(
                     sep="\n",
                 )
                 print(
-                    "\n".join(f"    {line[-200:]!a}" for line in (found.err or found.out).splitlines()[-5:]), flush=True
+                    "\n".join(
+                        f"    {line[-200:]!a}"
+                        for line in (found.err or found.out).splitlines()[-40 if "hangs" in told else -5 :]
+                    ),
+                    flush=True,
                 )
     for (name, what), count in sorted(counts.items()):
         print(f"{name}: {count:,} {what}")

@@ -6,6 +6,7 @@ it, so that no change of the file goes unseen. A JSON document has the digest of
 """
 
 import contextlib
+import ctypes
 import errno
 import hashlib
 import io
@@ -14,6 +15,7 @@ import os
 import re
 import shutil
 import struct
+import sys
 import tempfile
 import time
 import uuid
@@ -34,6 +36,7 @@ TASK = "task"  # the part of an entry's file that holds the task
 SEAL = "sha256"  # the key of a document that holds its digest
 DIGEST_SIZE = 64  # characters
 _PREFIX = "observable."  # keeps arrays apart from the task
+_HERE, _EXCHANGE = -100, 2  # of Linux: AT_FDCWD, RENAME_EXCHANGE
 _MARK = re.compile("[0-9a-f]{12}")  # of a temporary name
 JOURNAL = ".replacing"  # the file that lists what is to be put in its place
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)  # of file systems without hard links
@@ -75,11 +78,14 @@ def whole_set(folder: Path, names: Iterable[str], way_out: str = WAY_OUT) -> Ite
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         _keep_names_of(folder)
         finish_replacing(folder)
-        if len(temporaries) > 1 or any((folder / name).is_dir() for name in temporaries):
+        targets = [folder / name for name in temporaries]
+        if len(targets) == 1 and _exchange(*temporaries.values(), *targets):
+            _sync(folder)  # and what was there goes, as it now has the temporary name
+        elif len(targets) > 1 or targets[0].is_dir():
             _record(folder, temporaries, unfinished)
             finish_replacing(folder)
         else:
-            os.replace(*temporaries.values(), *(folder / name for name in temporaries))
+            os.replace(*temporaries.values(), *targets)
             _sync(folder)
     except OSError as failure:
         place = folder / next(iter(temporaries)) if len(temporaries) == 1 else folder
@@ -162,8 +168,16 @@ def _is_name(name: Any) -> bool:
     )
 
 
+def _exchange(temporary: Path, path: Path) -> bool:
+    """Exchange two folders at once, so that there is no moment without one; False where the system cannot."""
+    if sys.platform != "linux" or not path.is_dir():
+        return False
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    return rename is not None and rename(_HERE, os.fsencode(temporary), _HERE, os.fsencode(path), _EXCHANGE) == 0
+
+
 def _put(temporary: Path, path: Path) -> None:
-    """Put a file or a folder in its place; a folder that is there goes: two cannot be exchanged at once."""
+    """Put a file or a folder in its place; a folder that is there goes."""
     if not temporary.is_dir() or not path.is_dir():
         os.replace(temporary, path)
         return

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from moe_theory.core.errors import shortened
 from moe_theory.core.forks import after_fork
 
 try:
@@ -33,7 +34,8 @@ class Holder(NamedTuple):
     since: float  # when it took this one
 
     def __str__(self) -> str:
-        return f"process {self.pid} on {self.host}{', which is stopped,' * self.is_stopped}"
+        doing = f", which is stopped in {self.command}," if self.is_stopped else ""
+        return f"process {self.pid} on {self.host}{doing}"
 
     @property
     def is_stopped(self) -> bool:
@@ -43,6 +45,15 @@ class Holder(NamedTuple):
         except OSError:
             return False
         return self.host == platform.node() and status.rpartition(")")[2].split()[0] in "tT"
+
+    @property
+    def command(self) -> str:
+        """The command of a process on this machine, as far as it can be told."""
+        try:
+            words = Path(f"/proc/{self.pid}/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
+        except OSError:
+            return "a command"
+        return shortened(" ".join(words))
 
 
 class Locks:

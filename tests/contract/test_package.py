@@ -1,15 +1,20 @@
 """The package as imported and as a command: catches an eager import, a changed configuration, a missing name."""
 
 import json
+import os
 import subprocess
 import sys
+import sysconfig
+import venv
 import warnings
+from pathlib import Path
 
 import pytest
 
 import moe_theory
 from moe_theory.core.papers import paper_names
 
+ROOT = Path(__file__).parents[2]
 # In a process of its own, from little to much: what is loaded after each of three steps, and what has changed.
 SCRIPT = """
 import json, sys, moe_theory as mt, moe_theory.cli
@@ -60,3 +65,40 @@ def test_deprecations_are_errors(message, module):
     """Would catch a silence in which JAX's deprecations reach users first."""
     with pytest.raises(DeprecationWarning):
         warnings.warn_explicit(message, DeprecationWarning, "file.py", 1, module=module)
+
+
+@pytest.mark.thorough
+def test_the_wheel_runs_the_first_steps(tmp_path):
+    """Would catch a template, a witness or a recorded verdict that is not in the wheel, an entry point that is not
+    registered, and a need that `pyproject.toml` does not say.
+    """
+    made = subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, ROOT],
+        capture_output=True,
+        text=True,
+    )
+    if made.returncode:
+        pytest.skip(f"no wheel can be built here, without the package that builds it: {made.stderr.splitlines()[-1]}")
+    (wheel,) = tmp_path.glob("*.whl")
+    venv.create(tmp_path / "venv")
+    python = tmp_path / "venv" / "bin" / "python"
+    install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile", wheel]
+    if subprocess.run(install, capture_output=True).returncode:  # without a network: what it needs is taken from here
+        subprocess.run([*install, "--no-deps"], check=True)
+        (place,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+        (place / "needs.pth").write_text(sysconfig.get_path("purelib"))
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
+    for words in (
+        ["-c", "import moe_theory; print(moe_theory.__file__)"],
+        ["-m", "moe_theory.cli", "why", "generalization.theorem-1", "--script"],
+        ["-m", "moe_theory.cli", "verify", "continual.lemma-4", "--reading", "unit-signal", "--replicates", "64"],
+        ["-m", "moe_theory.cli", "cite", "runs/verify"],
+        ["-m", "moe_theory.cli", "report", "runs/verify"],
+        ["-m", "moe_theory.cli", "bound"],
+    ):
+        done = subprocess.run([python, *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+        if words[0] == "-c":
+            assert Path(done.stdout.strip()).is_relative_to(tmp_path)
+    assert "Lemma 4" in (tmp_path / "runs" / "verify" / "report.html").read_text()

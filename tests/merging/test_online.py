@@ -1,5 +1,6 @@
 """Merging for a stream of one's own: catches slots that are lost or served twice, and streams that are misread."""
 
+import zipfile
 from collections.abc import Iterator
 
 import jax
@@ -157,7 +158,15 @@ def test_a_file_that_is_no_npz_is_refused(model, tmp_path):
     (tmp_path / "zip").write_bytes(b"PK\x03\x04 and no more")
     np.save(tmp_path / "array.npy", np.zeros(3))
     np.savez(tmp_path / "scalar.npz", inputs=1.0, labels=[1], tasks=[1], slots=[1])
-    for name, said in (("empty", "cannot be"), ("zip", "cannot be"), ("array.npy", "cannot be"), ("scalar.npz", "one")):
+    with zipfile.ZipFile(tmp_path / "huge", "w") as file, file.open("inputs.npy", "w") as entry:
+        np.lib.format.write_array_header_1_0(entry, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
+    for name, said in (
+        ("huge", "cannot be"),
+        ("empty", "cannot be"),
+        ("zip", "cannot be"),
+        ("array.npy", "cannot be"),
+        ("scalar.npz", "one"),
+    ):
         with pytest.raises(InvalidStreamError, match=said):
             from_file(tmp_path / name, model)
 
