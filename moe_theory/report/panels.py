@@ -3,6 +3,8 @@
 import dataclasses
 import io
 import math
+import re
+import textwrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -91,8 +93,12 @@ def _words(verdict: Verdict, estimate: float, margin: float, has_interval: bool)
 PLOT_SIZE = (4.6, 2.0)  # in inches
 NARROW_WIDTH = 2.8  # of a plot with few components
 FEW_COMPONENTS = 3
-PLOT_EDGES = {"left": 0.55, "right": 0.12, "bottom": 0.27, "top": 0.3}  # inches around a plot's axes
+PLOT_EDGES = {"left": 0.55, "right": 0.3, "bottom": 0.27, "top": 0.3}  # inches around a plot's axes
 MAX_LABELS = 5  # on a panel's axis
+LETTER, LINE = 4.4, 0.13  # what a letter of a label takes in points, and a line of it in inches
+SIDE_ROOM = 0.06  # of a rate's grid, on either side of it
+HELD = "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"
+SYMBOLS = {"sigma_0": "σ₀", "Gamma": "Γ"}
 LARGEST_DRAWN = 1e150  # squares and ratios of what is drawn must be numbers
 FALLBACK_FONTS = "'DejaVu Sans', Verdana, sans-serif"  # of letters that are left to whoever shows the picture
 PREDICTED: dict[str, Any] = {
@@ -134,7 +140,8 @@ class Pictures:
             figure.clear()
             size = plot_size(curve)
             figure.set_size_inches(size)
-            left, bottom, (width, height) = PLOT_EDGES["left"], PLOT_EDGES["bottom"], size
+            left, (width, height) = PLOT_EDGES["left"], size
+            bottom = PLOT_EDGES["bottom"] + height - PLOT_SIZE[1]
             across, up = width - left - PLOT_EDGES["right"], height - bottom - PLOT_EDGES["top"]
             # Fixed, because laying out takes longer than drawing.
             panel = figure.add_axes((left / width, bottom / height, across / width, up / height))
@@ -146,7 +153,71 @@ class Pictures:
 
 
 def plot_size(curve: Curve) -> tuple[float, float]:
-    return (NARROW_WIDTH if len(curve.labels) <= FEW_COMPONENTS else PLOT_SIZE[0], PLOT_SIZE[1])
+    """Width and height in inches, with room for as many lines as the labels have."""
+    ticks = tick_labels(curve)
+    lines = max(words.count("\n") for words in ticks.words) + bool(ticks.shared)
+    return _plot_width(curve), PLOT_SIZE[1] + LINE * lines
+
+
+def _plot_width(curve: Curve) -> float:
+    return NARROW_WIDTH if len(curve.labels) <= FEW_COMPONENTS else PLOT_SIZE[0]
+
+
+class TickLabels(NamedTuple):
+    """The labels under a plot."""
+
+    step: int  # every so many components has one
+    words: list[str]  # of those
+    shared: str  # what is the same for all components, said once
+
+
+def tick_labels(curve: Curve) -> TickLabels:
+    """As many labels as have room side by side: what all share is said once, the other parts in a line each."""
+    rows = [_in_symbols(label).split(", ") for label in curve.labels]
+    shared: list[str] = []
+    if len(set(map(len, rows))) == 1 and len(set(map(tuple, rows))) > 1:
+        columns = list(zip(*rows, strict=True))
+        shared = [column[0] for column in columns if len(set(column)) == 1]
+        columns = [column for column in columns if len(set(column)) > 1]
+        names, _, values = zip(*(part.rpartition(" = ") for part in columns[0]), strict=True)
+        if len(columns) == 1 and len(set(names)) == 1 and names[0]:
+            shared, columns = [names[0], *shared], [values]
+        rows = [list(row) for row in zip(*columns, strict=True)]
+    fewest = -(-len(rows) // MAX_LABELS)
+    tried = (_wrapped(rows[::step], _letters(curve, step)) for step in range(fewest, len(rows)))
+    found = next(((fewest + tries, words) for tries, words in enumerate(tried) if words), None)
+    step, words = found or (len(rows), _wrapped(rows[:1], _letters(curve, len(rows))) or [", ".join(rows[0])])
+    return TickLabels(step, words, ", ".join(shared))
+
+
+def _in_symbols(label: str) -> str:
+    for name, symbol in SYMBOLS.items():
+        label = label.replace(name, symbol)
+    return label
+
+
+def _letters(curve: Curve, step: int) -> int:
+    """How many letters have room under every `step`-th component."""
+    across = 72 * (_plot_width(curve) - PLOT_EDGES["left"] - PLOT_EDGES["right"])
+    if curve.abscissa is None:
+        return int(across / len(curve.labels) * step / LETTER) - 1
+    places = np.log(np.maximum(curve.abscissa, 1 / LARGEST_DRAWN))
+    gaps, span = np.diff(np.sort(places)[::step]), np.ptp(places) * (1 + 2 * SIDE_ROOM)
+    beside = 2 * (72 * PLOT_EDGES["right"] + across * SIDE_ROOM / (1 + 2 * SIDE_ROOM))  # of the last, to either side
+    nearest = across * gaps.min() / span if len(gaps) and span > 0 else across
+    return int(min(nearest, beside) / LETTER) - 1
+
+
+def _wrapped(rows: list[list[str]], letters: int) -> list[str]:
+    """Each row in a line of at most so many letters, or its parts in lines of their own; none if a word is longer."""
+    joined = [", ".join(row) for row in rows]
+    if max(map(len, joined)) <= letters:
+        return joined
+    kept = [[part.replace(" = ", HELD) for part in row] for row in rows]
+    room = max(letters, 1)
+    lines = [[line for part in row for line in textwrap.wrap(part, room, break_long_words=False)] for row in kept]
+    has_room = max(len(line) for each in lines for line in each) <= letters
+    return ["\n".join(each).replace(HELD, " = ") for each in lines] if has_room else []
 
 
 def picture_words(verdict: Verdict, curve: Curve) -> str:
@@ -178,10 +249,27 @@ def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
         _draw_components(panel, verdict, curve)
     else:
         _draw_rate(panel, curve, np.maximum(curve.abscissa, 1 / LARGEST_DRAWN))
-    step = -(-len(curve.labels) // MAX_LABELS)
+    ticks = tick_labels(curve)
     places = np.arange(len(curve.labels)) if curve.abscissa is None else np.array(curve.abscissa)
-    labels = [label.replace("$", r"\$").encode(errors="backslashreplace").decode() for label in curve.labels[::step]]
-    panel.set_xticks(places[::step], labels)
+    panel.set_xticks(places[:: ticks.step], [_as_text(words) for words in ticks.words])
+    panel.set_xlabel(_as_text(ticks.shared))
+
+
+def _as_text(words: str) -> str:
+    return words.replace("$", r"\$").encode(errors="backslashreplace").decode()
+
+
+def _tell_apart(panel: "Axes") -> None:
+    """Numbers of the vertical axis with as many digits as they need to differ."""
+
+    def written(value: float, _: float) -> str:
+        ticks = panel.get_yticks()
+        digits = next(
+            (digits for digits in range(3, 9) if len({f"{tick:.{digits}g}" for tick in ticks}) == len(ticks)), 9
+        )
+        return re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
+
+    panel.yaxis.set_major_formatter(written)
 
 
 def _draw_components(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
@@ -210,7 +298,7 @@ def _draw_components(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
     panel.fill_between(wide, bottom if is_below else lower, top if is_above else upper, **ALLOWED)
     panel.set(xlim=(-0.5, len(places) - 0.5), ylim=(bottom, top))
     panel.yaxis.set_major_locator(MaxNLocator(3))
-    panel.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
+    _tell_apart(panel)
 
 
 def _draw_rate(panel: "Axes", curve: Curve, places: np.ndarray) -> None:
@@ -223,11 +311,11 @@ def _draw_rate(panel: "Axes", curve: Curve, places: np.ndarray) -> None:
     ends = ends[np.isfinite(ends) & (ends > 0)]
     ends = np.maximum(ends, 1 / LARGEST_DRAWN)
     low, high = (ends.min(), ends.max()) if len(ends) else (0.1, 1.0)
-    room, side_room = max((high / low) ** 0.12, 1.05), (places.max() / places.min()) ** 0.06
+    room, side_room = max((high / low) ** 0.12, 1.05), (places.max() / places.min()) ** SIDE_ROOM
     panel.set(xlim=(places.min() / side_room, places.max() * side_room), ylim=(low / room, high * room))
     panel.minorticks_off()
     panel.set_yticks(np.geomspace(low, high, 3))
-    panel.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
+    _tell_apart(panel)
 
 
 def _bars(curve: Curve) -> np.ndarray:

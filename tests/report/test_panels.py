@@ -1,11 +1,13 @@
 """Verdicts as pictures: what is drawn is what the verdict says, for every kind and whatever is missing."""
 
+import itertools
 import math
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
 import samples
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from samples import panel_of
 
@@ -65,6 +67,63 @@ def test_labels_and_reasons_are_no_mathematics(hostile):
     curve = Curve([hostile], [0.0], [1.0], [0.5], [1.5], [0.0])
     picture = panels.Pictures().of(samples.verdict(curve=curve))
     ElementTree.fromstring(picture)
+
+
+LABELS = {
+    "one": ["M = 12, sigma_0 = 0.003125"],
+    "shared": [f"T = {count}, m = 1024" for count in (4, 8, 16, 32, 64)],
+    "both": [f"T = {10 * size}, m = {size}" for size in (128, 256, 512, 1024)],
+    "pairs": [f"M = {count}, sigma_0 = {scale}" for scale in (0.4, 0.1, 0.003125) for count in (5, 12)],
+    "noise": [f"sigma_0 = {scale}, small noise" for scale in (0.000625, 0.0025, 0.01, 0.04)],
+    "sentences": [f"Gamma = sigma_0^1.25 below Gamma = sigma_0^{power}" for power in (0.75, 1, 1.5)],
+    "uneven": ["T = 2, k = 1", "T = 3, k = 1", "T = 3, k = 2", "all masks at T = 2"],
+    "one word": ["a" * 200, "b" * 200],
+    "many": [f"t = {time}" for time in range(1, 200)],
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "is_rate"),
+    [(case, is_rate) for case in LABELS for is_rate in (False, True) if not (case == "one" and is_rate)],
+)
+def test_labels_are_side_by_side_and_whole(case, is_rate):
+    """Of plots in reports: a rate's grid has more than one point."""
+    labels = LABELS[case]
+    count = len(labels)
+    values = np.geomspace(0.99999, 1, count).tolist() if not is_rate else np.geomspace(3e-7, 5e9, count).tolist()
+    none = [math.nan] * count
+    grid = np.geomspace(1, 64, count).tolist() if is_rate else None
+    curve = Curve(labels, values, values, none, none, [0.0] * count, abscissa=grid)
+    pictures = panels.Pictures()
+    pictures.of(samples.verdict(kind="rate" if is_rate else "ordering", curve=curve))
+    figure = pictures._figure
+    with panels.style():
+        renderer = FigureCanvasAgg(figure).get_renderer()
+        (panel,) = figure.axes
+        words = [each for each in panel.get_xticklabels() if each.get_text()]
+        across = [each.get_window_extent(renderer) for each in words]
+        up = [each.get_window_extent(renderer) for each in panel.get_yticklabels()]
+    page = figure.bbox
+    assert across
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(across))
+    if case != "one word":  # a word that no page is wide enough for
+        assert all(box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 for box in across)
+    assert all(box.x0 >= page.x0 for box in up)
+    ticks = [each.get_text() for each in panel.get_yticklabels()]
+    assert len(set(ticks)) == len(ticks)
+    ticks = panels.tick_labels(curve)
+    assert len(ticks.words) == len(labels[:: ticks.step])
+
+
+def test_what_all_labels_share_is_said_once():
+    def labelled(*labels):
+        none = [0.0] * len(labels)
+        return panels.tick_labels(Curve(list(labels), none, none, none, none, none))
+
+    assert labelled("T = 4, m = 9", "T = 8, m = 9") == (1, ["4", "8"], "T, m = 9")
+    assert labelled("M = 5, sigma_0 = 0.1", "M = 9, sigma_0 = 0.2").words == ["M = 5\nσ₀ = 0.1", "M = 9\nσ₀ = 0.2"]
+    assert labelled("same", "same") == (1, ["same", "same"], "")
+    assert labelled("largest, random", "largest, best") == (1, ["random", "best"], "largest")
 
 
 def test_numbers_that_do_not_exist_are_left_out():
