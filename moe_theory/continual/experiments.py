@@ -416,8 +416,10 @@ RETURN_MANY, RETURN_FEW = _limit(
     observe=observe_gate_span,
     replicates=128,
 )
+
 # Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta).
-COVERAGE_TASKS, COVERAGE_CLUSTERS = 10, 2
+# Of two clusters both have an expert by Lemma 4 alone.
+COVERAGE_TASKS, COVERAGE_CLUSTERS, COVERAGE_SCALE = 15, 3, 0.01
 COVERAGE_EXPERTS = {
     count: int(np.ceil(count * np.log(count / FAILURE))) for count in (COVERAGE_TASKS, COVERAGE_CLUSTERS)
 }
@@ -429,10 +431,10 @@ COVERAGE = Experiment(
     dims=COVERAGE_DIMS,
     system=system(COVERAGE_DIMS),
     cells={
-        f"{count} sets": {"num_experts": num_experts, "num_clusters": count}
+        f"{count} sets": limit_params(num_experts, COVERAGE_SCALE) | {"num_clusters": count}
         for count, num_experts in COVERAGE_EXPERTS.items()
     },
-    num_rounds=int(theory.exploration_rounds(COVERAGE_DIMS.max_experts, Params().learning_rate)),
+    num_rounds=stage_rounds(Params()._replace(**limit_params(COVERAGE_DIMS.max_experts, COVERAGE_SCALE))),
     record_every=2,
     observe=observe_sets,
     replicates=1024,

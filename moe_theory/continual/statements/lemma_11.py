@@ -15,24 +15,27 @@ COVERAGE_SIZES = ((2, 2), (3, 3), (3, 6), (6, 12), (6, 24), (10, 53))  # sets N 
 BY_SIZES = [f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in COVERAGE_SIZES]
 (NUM_TASKS, MANY), (NUM_CLUSTERS, FEW) = experiments.COVERAGE_EXPERTS.items()  # M = N ln(N / delta), K ln(K / delta)
 
+WHY = """An expert specialises in the task for which its own gate output is largest, (11); M_n is the set of those who
+do in task n. By symmetry each expert is in M_n with probability 1/N, and the proof tacitly takes experts as
+independent. They are not: a round lowers the gate output of the expert chosen and raises those of all others by
+about the same amount, since the gradients sum to 0 over experts (Lemma 4). So experts that are seldom chosen keep
+nearly equal gates and share one favourite task. More experts do not help, and a smaller sigma_0, the scale of the
+truths and of the steps, makes it worse."""
+CORRECTED = r"""For Algorithm 1 no bound of this kind is known. Were experts independent and uniform, the union bound
+would give the one below. The product (1 - (1 - 1/N)^M)^N that the proof has in between is no lower bound even then:
+at N = M = 2 it is 9/16, and the probability 1/2.
+$$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq 1 - N \left(1 - \frac{1}{N}\right)^M$$"""
+
 TASKS = statement(
     "lemma-11-more-experts",
     where="Appendix E, Lemma 11, M > N",
     says=r"""With Omega(N ln N) experts, in the proof N ln(N/delta), every task has a specialist but for chance delta.
     $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n \in [N]\right) \geq 1 - \delta$$""",
-    why="""An expert specialises in the task for which its own gate output is largest, (11); M_n is the set of those who
-    do in task n. By symmetry each expert is in M_n with probability 1/N, and the proof tacitly takes experts as
-    independent. They are not: a round lowers the gate output of the expert chosen and raises those of all others by
-    about the same amount, since the gradients sum to 0 over experts (Lemma 4). So experts that are seldom chosen keep
-    nearly equal gates and share one favourite task. More experts do not help, and a smaller sigma_0, the scale of the
-    truths and of the steps, makes it worse.""",
+    why=WHY,
     instance="""N = 6 orthonormal signals, sigma_0 = 0.01, M = 29 >= N ln(N / 0.05): in 0 of 12 runs has every task a
     specialist; about 3 tasks have none, and 93 % of the experts share one. With four times as many, M = 116, it is 0 of
     12 and 98 %: no larger constant in the Omega helps.""",
-    corrected=r"""For Algorithm 1 no bound of this kind is known. Were experts independent and uniform, the union bound
-    would give the one below. The product (1 - (1 - 1/N)^M)^N that the proof has in between is no lower bound even then:
-    at N = M = 2 it is 9/16, and the probability 1/2.
-    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n\right) \geq 1 - N \left(1 - \frac{1}{N}\right)^M$$""",
+    corrected=CORRECTED,
     witness="lemma_11.py",
 )
 CLUSTERS = statement(
@@ -41,8 +44,12 @@ CLUSTERS = statement(
     says=r"""With Omega(K ln K) experts, though fewer than tasks, every cluster has a specialist, except with vanishing
     probability.
     $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""",
-    note="""Tested for two clusters, for which Lemma 4 alone gives it: gates that sum to 0 over experts cannot all
-    prefer the same one of two signals.""",
+    why=WHY,
+    instance="""Six clusters of five tasks that are alike, orthonormal signals, sigma_0 = 0.01, M = 29 >= K ln(K/0.05):
+    in 0 of 12 runs has every cluster a specialist. Two clusters have one each always, since gates that sum to 0 over
+    experts cannot all prefer the same one of two signals.""",
+    corrected=CORRECTED,
+    witness="lemma_11.py",
 )
 CLUSTERS.also("lemma-11.product", role="step")
 CLUSTERS.also("lemma-11.union", role="corrected")
@@ -58,6 +65,8 @@ CLUSTERS.also("lemma-11.union", role="corrected")
     instead="lemma-11.union",
 ).says(r"""
     With M = N ln(N/delta) experts, at T1 every task has one whose gate output is largest for it, but for delta.
+
+    At sigma_0 = 0.01.
     $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n \in [N]\right) \geq 1 - \delta$$""")
 @CLUSTERS.charitable(
     "lemma-11.clusters",
@@ -68,6 +77,8 @@ CLUSTERS.also("lemma-11.union", role="corrected")
     hypotheses=[experiments.FEWER_EXPERTS],
 ).says(r"""
     With M = K ln(K/delta) < N experts, at T1 every cluster has one that is best at a task of it, but for delta.
+
+    At sigma_0 = 0.01.
     $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""")
 def no_set_is_empty(run) -> np.ndarray:
     sets = run.records.sets[np.searchsorted(run.rounds, experiments.stage_rounds(run.params))][

@@ -1,4 +1,6 @@
-"""Lemma 11, M > N: Algorithm 1's exploration with M = N ln(N / 0.05) experts, signals orthonormal, w_n = sigma_0 v_n.
+"""Lemma 11: Algorithm 1's exploration with M = N ln(N / 0.05) experts, signals orthonormal, w_n = sigma_0 v_n.
+
+For M < N the N "tasks" are K clusters of five tasks each that are alike, which a router cannot tell apart.
 
 Exits 0 if tasks are left without an expert far more often than in 5 % of runs, also with four times as many experts.
 """
