@@ -31,8 +31,8 @@ _SENTENCES: dict[str, list[tuple[str, dict[str, str]]]] = {  # each with stateme
             {"theorem-1": FALSE},
         ),
         (
-            "Whether the router learns within the paper's horizon depends on how large signals are, which it leaves "
-            "open.",
+            "Whether the router learns within the paper's horizon depends on how large signals are, which is left open "
+            "there.",
             {"theorem-1-gain": BY_READING},
         ),
         (
