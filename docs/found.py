@@ -31,8 +31,8 @@ _SENTENCES: dict[str, list[tuple[str, dict[str, str]]]] = {  # each with stateme
             {"theorem-1": FALSE},
         ),
         (
-            "Whether the router learns within the paper's horizon depends on how large signals are, which it leaves "
-            "open.",
+            "Whether the router learns within the paper's horizon depends on how large signals are, which is left open "
+            "there.",
             {"theorem-1-gain": BY_READING},
         ),
         (
@@ -75,7 +75,9 @@ def counts(link: Callable[[str], str]) -> str:
         cells = (str(each.get(status, "")) for status in statuses)
         lines.append(row(f"[{paper}]({link(paper)})", str(sum(each.values())), *cells))
     dates = sorted(record.finished[:10] for record in recorded.read().values())
-    said = f"Recorded by `make verdicts`, {' to '.join(dict.fromkeys((dates[0], dates[-1])))}." if dates else ""
+    said = (
+        f"Recorded {' to '.join(dict.fromkeys((dates[0], dates[-1])))}; `make verdicts` judges anew." if dates else ""
+    )
     return "\n".join([*lines, "", said])
 
 

@@ -1,6 +1,6 @@
 """Every figure of the repository with its numbers, its command and the claims that it bears on.
 
-The README and the site list the same: `entries()`. Titles and captions are those that the pictures carry.
+`entries()` is what the site lists. Titles and captions are those that the pictures carry in their descriptions.
 """
 
 import dataclasses

@@ -91,7 +91,7 @@ def speed() -> str:
     ratios = {RIVALS.get(peer_name(each)): times_engine(each) for each in others}
     said = [f"{rival} takes {ratio[0]:.2g} times as long" for rival, ratio in ratios.items() if rival and ratio]
     where = f"(`{title.partition(',')[0]}`,{title.partition(',')[2]}, {CORES[cores]})"
-    taken = f"A round of one replicate takes {cost(engine):,.0f} ns {where}; {' and '.join(said)}."
+    taken = f"**Speed.** A round of one replicate takes {cost(engine):,.0f} ns {where}; {' and '.join(said)}."
     return f"{taken} Measured by `make bench`: [all tables](figures/bench/table.md), [how](docs/pages/speed.md)."
 
 

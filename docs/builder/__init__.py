@@ -40,4 +40,4 @@ def without_sources(html: str) -> tuple[str, dict[str, str]]:
 
 def plain(text: str) -> str:
     """Text that Markdown leaves as it is."""
-    return re.sub(r"([\\`*_<>\[\]{}#])", r"\\\1", text)
+    return re.sub(r"([\\`*_>\[\]{}#])", r"\\\1", text).replace("<", "&lt;")

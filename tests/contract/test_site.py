@@ -1,6 +1,7 @@
 """The site: builds without complaint, its links lead somewhere, it loads nothing from others, nothing is missing."""
 
 import dataclasses
+import html
 import os
 import re
 import subprocess
@@ -10,8 +11,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
+import markdown
 import pytest
-from builder import api, docstrings, papers, pictures, sources
+from builder import api, docstrings, papers, pictures, plain, sources
 from gallery import ROOT, entries
 from public import public_names
 
@@ -175,6 +177,12 @@ def test_a_claim_leads_to_the_functions_that_compute_it():
     assert "theorem_1" not in called("continual.lemma-12.tasks")
     elsewhere = dataclasses.replace(by_id["continual.lemma-4"], id="continual.lemma-0")
     assert sources.declaration(elsewhere, callable) is None
+
+
+def test_text_comes_out_of_markdown_as_it_was():
+    words = "M < N, a_b *c* `d` [e](f) #g > h {i} \\j"
+    (shown,) = re.findall("<p>(.*)</p>", markdown.markdown(plain(words)))
+    assert html.unescape(shown) == words
 
 
 DOCSTRING = """The bound. Raises: OneError for x.

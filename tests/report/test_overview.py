@@ -9,9 +9,12 @@ import pandas as pd
 import pytest
 import samples
 import xarray as xr
+from matplotlib.figure import Figure
 
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.report import overview, plots
+from moe_theory.report.wording import statement_status
+from moe_theory.verify import recorded
 from moe_theory.verify.registry import all_claims
 from moe_theory.verify.verdict import Curve, Report
 
@@ -103,6 +106,42 @@ def test_it_is_drawn_with_its_verdicts(measured):
     assert picture.startswith("<?xml")
     assert f"moe-theory figures overview --replicates 64 --seed {SEED}" in picture
     assert plots.to_csv(data).count("\n") > data.sizes["place"]
+
+
+def test_the_csv_gives_back_what_was_computed(measured, tmp_path):
+    """The README's pictures are drawn from it."""
+    data, path = measured[0], tmp_path / "overview.csv"
+    path.write_text(plots.to_csv(data))
+    again = overview.read(path)
+    assert list(again.panel.values) == list(data.panel.values)
+    for value in overview.VALUES:
+        np.testing.assert_allclose(again[value].transpose(*data[value].dims), data[value], rtol=1e-5)
+    assert list(again.right_verdict.values) == list(data.right_verdict.values)
+    assert {name: again.attrs[name] for name in ("replicates", "seed", "command")} == {
+        name: data.attrs[name] for name in ("replicates", "seed", "command")
+    }
+
+
+def test_what_stands_beside_is_drawn_only_while_the_records_support_it(measured, monkeypatch):
+    def lines():
+        figure = Figure()
+        overview.draw(measured[0], figure)
+        return sum(len(axis.lines) for axis in figure.axes)
+
+    panel = overview.panels()["generalization"]
+    before, run = lines(), recorded.read()["generalization"]
+    changed = [each | {"status": "REFUTED"} if each["claim"] == panel.right else each for each in run.verdicts]
+    monkeypatch.setattr(recorded, "read", lambda: {"generalization": dataclasses.replace(run, verdicts=changed)})
+    assert not overview.replacement_holds(panel)
+    assert lines() == before - 1
+
+
+def test_a_panel_says_the_status_of_the_statement_and_not_of_the_claim(monkeypatch):
+    panel = overview.panels()["edge"]
+    statement, *_ = [each for each in recorded.judged_statements("edge") if panel.printed in each.statement.roles]
+    assert overview.status_of(panel) == statement_status(statement)
+    monkeypatch.setattr(recorded, "judged_statements", lambda paper: [])
+    assert overview.status_of(panel) is None
 
 
 def test_a_reading_is_refused(tmp_path):
