@@ -223,7 +223,7 @@ BY_EXPLORED = ADAPTIVE.over("num_experts", *PAST_EXPLORATION)
 
 # Proposition 1 as delta falls: as many servers as it asks for at each delta, observed in one round past T1.
 FEW_TASKS, FEW_DELAYS = 3, 3  # N and d_u
-FAILURES = (0.3, 0.1, 0.03, 0.003)
+FAILURES = (0.4, 0.1, 0.03, 0.004)
 SUFFICIENT = {failure: theory.experts_needed(FEW_DELAYS, FEW_TASKS, failure) for failure in FAILURES}
 _PAST_T1 = exploration_rounds(Params(num_experts=SUFFICIENT[FAILURES[-1]]), FAILURES[-1]) + 100
 AVAILABILITY = _experiment(
