@@ -160,8 +160,8 @@ THEOREM_1_LIMIT = statement(
     with any constant, as it is printed too, blind routing satisfies it. With strong signals at sigma_0 = 0.6 they get
     better, and stay several times above that gap however long the run: specialists keep getting tasks of other
     clusters.""",
-    instance="Fig. 3's settings, orthogonal signals, M = 50: tasks after T1 have an error of 1.4 at T = 30,000, and 1.5 at "
-    "T = 220,000; the gap inside a cluster is 0.32.",
+    instance="Fig. 3's settings, orthogonal signals, M = 50: tasks after T1 have an error of 1.4 at T = 30,000, and "
+    "1.5 at T = 220,000; the gap inside a cluster is 0.32.",
     witness="limit.py",
 )
 
