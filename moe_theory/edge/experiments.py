@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -223,7 +223,7 @@ BY_EXPLORED = ADAPTIVE.over("num_experts", *PAST_EXPLORATION)
 
 # Proposition 1 as delta falls: as many servers as it asks for at each delta, observed in one round past T1.
 FEW_TASKS, FEW_DELAYS = 3, 3  # N and d_u
-FAILURES = (0.3, 0.1, 0.03, 0.003)
+FAILURES = (0.4, 0.1, 0.03, 0.004)
 SUFFICIENT = {failure: theory.experts_needed(FEW_DELAYS, FEW_TASKS, failure) for failure in FAILURES}
 _PAST_T1 = exploration_rounds(Params(num_experts=SUFFICIENT[FAILURES[-1]]), FAILURES[-1]) + 100
 AVAILABILITY = _experiment(
@@ -252,7 +252,7 @@ BY_FAILURE = AVAILABILITY.over({f"delta = {failure:g}": failure for failure in F
 SMALL_DELAY, SMALL_TASKS = 2, 2
 SMALL_EXPERTS = theory.experts_needed(SMALL_DELAY, SMALL_TASKS, FAILURE)
 SCALES = tuple(10**-power for power in (1.0, 1.5, 2.0, 2.5, 3.0))
-SMALL_SCALE = 0.01  # at which the grids in eta and M are
+SMALL_SCALE, SERVER_SCALE = 0.01, 0.1  # at which the grids in eta and M are
 RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
 SERVERS = (3, 10, 30, 100, 300)
 RECORDS = 64  # up to T1
@@ -264,7 +264,7 @@ def small_dims(max_experts: int, num_features: int, num_samples: int) -> Dims:
     return Dims(max_experts, SMALL_TASKS, num_features, num_samples, max_delay=SMALL_DELAY)
 
 
-def _small(num_experts: int, scale: float, rate: float) -> dict[str, float]:
+def _small(num_experts: int, scale: float, rate: float) -> dict[str, Any]:
     step = rate * scale / (Params().learning_rate * SIGMA_0)  # over that of Fig. 3
     return {
         "num_experts": num_experts,
@@ -278,7 +278,7 @@ def _small(num_experts: int, scale: float, rate: float) -> dict[str, float]:
     }
 
 
-def _past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -> Mapping[str, Run]:
+def past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -> Mapping[str, Run]:
     """Runs up to each cell's own T1 and a quarter beyond, in float64."""
     own = []
     for cell in cells:
@@ -290,7 +290,7 @@ def _past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) 
 
 
 def _limit(name, dims, cells, observe) -> Experiment:
-    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 512), measure=_past_exploration)
+    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 512), measure=past_exploration)
 
 
 LIMIT = _limit(
@@ -305,11 +305,14 @@ RATE_LIMIT = _limit(
     {f"eta = {rate:g}": _small(SMALL_EXPERTS, SMALL_SCALE, rate) for rate in RATES},
     observe_steps,
 )
-SERVER_LIMIT = _limit(
-    "limit-servers",
-    small_dims(SERVERS[-1], 8, 5),
-    {cell_name(number): _small(number, SMALL_SCALE, RATES[0]) for number in SERVERS},
-    observe_steps,
+SERVER_LIMIT = dataclasses.replace(
+    _limit(
+        "limit-servers",
+        small_dims(SERVERS[-1], 8, 5),
+        {cell_name(number): _small(number, SERVER_SCALE, RATES[0]) for number in SERVERS},
+        observe_steps,
+    ),
+    systems={cell_name(number): system(small_dims(number, 8, 5)) for number in SERVERS},  # that none is padded
 )
 BY_SCALE = LIMIT.over({name: cell["truth_scale"] for name, cell in LIMIT.cells.items()})
 BY_RATE = RATE_LIMIT.over({name: cell["learning_rate"] for name, cell in RATE_LIMIT.cells.items()})

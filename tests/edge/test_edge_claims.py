@@ -148,7 +148,7 @@ def test_disorder_is_seen_where_others_outbid_an_expert_for_its_kind():
 def test_an_update_that_is_not_the_least_one_is_seen():
     """Would catch a solver of (8) that takes the system's own models for granted, in Lemma 1."""
     cells = UPDATES.cells_under(edge.reading("orthogonal-signal"))
-    run = UPDATES.measure(cells, 0, 2, 0)["M = 4"]
+    run = experiments.in_double(cells, 0, 2, 0)["M = 4"]
     assert run.records.experts.dtype == np.float64
     assert departure(run).max() < 1e-9
     moved = run.records.experts.copy()
@@ -167,7 +167,7 @@ def test_late_errors_are_those_of_the_tasks_after_t1():
     assert 5 < first < num_rounds - 5
     shown = run._replace(
         records=experiments.Explored(
-            *[None] * 7,
+            *[states.round] * 7,  # gate steps, which are not looked at
             gates=states.gates,
             experts=states.experts,
             residuals=states.residuals,
@@ -188,7 +188,7 @@ def test_late_errors_are_those_of_the_tasks_after_t1():
 def test_a_limit_is_run_up_to_each_cell_s_own_t1():
     """Would catch a cell that ends before its T1, in float32, or whose signals along the truths shrink with them."""
     cells = experiments.RATE_LIMIT.cells_under(edge.reading("scaled-signal"))[:1]
-    run = experiments.RATE_LIMIT.measure(cells, 0, 2, 0)["eta = 1"]
+    run = experiments.past_exploration(cells, 0, 2, 0)["eta = 1"]
     rounds = experiments.exploration_rounds(run.params)
     assert run.records.gate_gap.dtype == np.float64
     assert rounds <= run.rounds[experiments.explored_record(run)] < 1.1 * rounds

@@ -58,6 +58,7 @@ TOO_FEW = statement(
     "figure-3-too-few",
     where="Sec. VI, Fig. 3 (a)",
     says="Ten servers are too few to keep an idle one of the right kind, and the error stays higher.",
+    note="Tried: every reading, per coordinate and as a distance of models.",
 )
 TOO_FEW.figure(
     "figure-3.too-few", TEN, bound(at_least=VARIANCE), where="Sec. VI, Fig. 3 (a), G / p"
@@ -89,6 +90,8 @@ def error_decreases(run) -> np.ndarray:
     says="Servers beyond those needed for convergence delay it and leave a larger error at the same horizon.",
     why=BLIND + " Then more servers mean fewer tasks each, and a slightly smaller error.",
     instance="Signals apart from the truths: kappa is 0.01; M = 50 ends at 9.88 and M = 70 at 9.80.",
+    note="Where the router does not specialise the two are within 1 %: about 400 runs would decide it under "
+    "independent-signal, 2,800 under scaled-signal and 3,700 under sibling.",
 ).figure(
     "figure-3.more-servers-are-slower",
     ADAPTIVE.together("M = 50", "M = 70"),
@@ -106,11 +109,13 @@ EXCEEDS = statement(
     "figure-3-offloading-exceeds",
     where="Sec. VI, Fig. 3 (b)",
     says="Offloading to the nearest or the most powerful server has errors clearly above sigma_0 = 0.6.",
+    note="Tried: M = 70, where few tasks a server leave the least error, and the larger number that a distance is.",
 )
 INCREASES = statement(
     "figure-3-offloading-increases",
     where="Sec. VI, Fig. 3 (b)",
     says="Without specialists the error of those strategies grows over time.",
+    note="By the exact expected error given pools and loads, which scatters less than the runs do.",
 )
 
 

@@ -16,7 +16,7 @@ from moe_theory.verify.statement import limit_probability, limit_rate, statement
     another may outbid it for that kind alone, as happens at Fig. 3's sigma_0 = 0.6 with strong signals. In the limit
     outputs vanish and their sum over experts is 0, so that probabilities are in the order of outputs. The proof is
     another matter: it takes it from (28), which is false.""",
-).charitable("lemma-6.order", BY_SCALE, limit_probability(to=0, margin=0.1), where="Lemma 6, Eq. (27)")
+).charitable("lemma-6.order", BY_SCALE, limit_probability(to=0, margin=0.15), where="Lemma 6, Eq. (27)")
 def any_disorder(run) -> np.ndarray:
     r"""At T1 the expert whose output is largest for kind n has its largest probability there, but for chance o(1).
     $$\mathbb{P}\left[ \exists\, m \in \mathcal{M}_n, n' \neq n :

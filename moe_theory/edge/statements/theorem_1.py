@@ -18,7 +18,7 @@ from moe_theory.edge.experiments import (
     final_error,
     misrouted_share,
 )
-from moe_theory.verify.statement import Criterion, Hypothesis, bound, limit_rate, ordering, statement
+from moe_theory.verify.statement import Criterion, Hypothesis, bound, limit_rate, ordering, probability, statement
 
 RATIO = theory.overparameterization_ratio(FIGURE_3_DIMS.num_features, FIGURE_3_DIMS.num_samples)
 LEAST_GAIN = 0.05  # our reading of a "significantly" smaller error
@@ -160,8 +160,8 @@ THEOREM_1_LIMIT = statement(
     with any constant, as it is printed too, blind routing satisfies it. With strong signals at sigma_0 = 0.6 they get
     better, and stay several times above that gap however long the run: specialists keep getting tasks of other
     clusters.""",
-    instance="Fig. 3's settings, orthogonal signals, M = 50: tasks after T1 have an error of 1.5 at T = 30,000, and at "
-    "T = 220,000; the gap inside a cluster is 0.32.",
+    instance="Fig. 3's settings, orthogonal signals, M = 50: tasks after T1 have an error of 1.4 at T = 30,000, and "
+    "1.5 at T = 220,000; the gap inside a cluster is 0.32.",
     witness="limit.py",
 )
 
@@ -174,14 +174,14 @@ def late_error(run) -> np.ndarray:
     return late_errors(run)[0]
 
 
-THEOREM_1_LIMIT.literal(
-    "theorem-1-limit.long-run",
-    LONG,
-    bound(at_most=lambda run: np.asarray(experiments.gaps_of(run).within_gap), trivial=task_gap),
-).says(r"""In Fig. 3's settings, M = 50, tasks past T1 have the gap inside a cluster for their error at T = 30,000.
-    $$\frac{1}{T - T_1} \sum_{t = T_1 + 1}^{T} \left\lVert \mathbf{w}_T^{(m_t)} - \mathbf{w}_t \right\rVert^2
-    \le \mathbb{E}\left[ \left\lVert \mathbf{w} - \tilde{\mathbf{w}} \right\rVert^2 \mid \mathbf{w},
-    \tilde{\mathbf{w}} \in \mathcal{W}_n \right]$$""")(late_error)
+@THEOREM_1_LIMIT.literal("theorem-1-limit.long-run", LONG, probability(at_least=0.5))
+def reaches_floor(run) -> np.ndarray:
+    r"""In Fig. 3's settings, M = 50, most runs have no more than the gap inside a cluster past T1 at T = 30,000.
+    $$\mathbb{P}\left[ \frac{1}{T - T_1} \sum_{t = T_1 + 1}^{T} \left\lVert \mathbf{w}_T^{(m_t)} - \mathbf{w}_t
+    \right\rVert^2 \le \mathbb{E}\left[ \left\lVert \mathbf{w} - \tilde{\mathbf{w}} \right\rVert^2 \mid
+    \mathbf{w}, \tilde{\mathbf{w}} \in \mathcal{W}_n \right] \right] \ge \frac{1}{2}$$"""
+    return late_error(run) <= np.asarray(experiments.gaps_of(run).within_gap)
+
 
 statement(
     "theorem-1-gain",

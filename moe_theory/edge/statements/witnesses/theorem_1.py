@@ -9,6 +9,7 @@ ratio, rng, constants = 1 - samples / features, np.random.default_rng(0), []
 for scale in (0.6, 0.06, 0.006):  # sigma_0
     truths = scale * rng.standard_normal((replicates, kinds, features))
     models, every = np.zeros((replicates, experts, features)), np.arange(replicates)
+    halfway = models
     arrived = rng.integers(kinds, size=(rounds, replicates))
     served = rng.integers(experts, size=(rounds, replicates))  # uniform routing: the task is not looked at
     for time, (task, expert) in enumerate(zip(arrived, served, strict=True)):
