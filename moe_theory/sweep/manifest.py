@@ -37,6 +37,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         ) from None
     if manifest.get("schema") != SCHEMA:
         raise InvalidRunError(f"{path} is no manifest of a sweep ({SCHEMA}). Name another folder.")
+    texts = manifest.get("fingerprint")
+    is_whole = isinstance(texts, dict) and all(isinstance(text, str) for text in texts.values())
+    if not (is_whole and {"moe-theory", "backend"} <= texts.keys() and isinstance(manifest.get("specification"), dict)):
+        raise InvalidRunError(f"{path} is not whole: run the sweep again, which computes nothing twice.")
     return manifest | {"runs": _runs(folder)}
 
 

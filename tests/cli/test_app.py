@@ -239,16 +239,15 @@ def test_a_variable_that_a_library_refuses_is_one_line(name, words):
     assert re.fullmatch(r"moe-theory: the environment: .*nosuch.*\n", done.stderr)
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_a_terminal_that_knows_fewer_letters_gets_escapes(encoding):
+def test_a_terminal_that_knows_fewer_letters_gets_escapes():
     """Would catch a traceback at an ellipsis or a plus-minus sign, where the locale is C or standard output closed."""
     code = "import sys; from moe_theory.cli import main; main(['why', 'generalization.theorem-1'])"
-    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     for end in ("", ">&-"):
         shell = ["sh", "-c", f'exec "$0" "$@" {end}', sys.executable, "-c", code]
         done = subprocess.run(shell, env=environment, capture_output=True)
         assert (done.returncode, done.stderr) == (0, b"")
-        assert bool(done.stdout.decode(encoding)) == (not end)
+        assert bool(done.stdout.decode("ascii")) == (not end)
 
 
 @pytest.mark.parametrize("columns", [1, 5, 20])
