@@ -40,11 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if sys.stdout is not None:  # as it is where somebody has closed it
             sys.stdout.flush()
     except click.ClickException as mistake:
-        mistake.message = brief(mistake.message)
+        mistake.__dict__["message"] = brief(mistake.message)
         mistake.show()
         raise SystemExit(mistake.exit_code) from None
     except OSError as failure:  # of a full disk, a name that is too long, a folder without permission
-        if failure.filename is None:  # standard output's: what is left cannot be written at exit either
+        if (
+            failure.filename is None and sys.stdout is not None
+        ):  # standard output's: what is left cannot be written at exit either
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(failure, BrokenPipeError):
             refuse(OutputError(f"{failure.filename or 'standard output'}: {failure.strerror or failure}."))
