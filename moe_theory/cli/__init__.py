@@ -10,7 +10,7 @@ import click
 
 from moe_theory import __version__
 from moe_theory.cli.output import EXITS, brief, refuse, stop
-from moe_theory.core.errors import MoeTheoryError, OutputError
+from moe_theory.core.errors import InvalidRunError, MoeTheoryError, OutputError
 
 GROUPS = {  # commands by heading; "sweep show" is `show` of sweep.py
     "See what there is": ("tour", "statements", "why", "claims", "figures"),
@@ -40,14 +40,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if sys.stdout is not None:  # as it is where somebody has closed it
             sys.stdout.flush()
     except click.ClickException as mistake:
-        mistake.message = brief(mistake.message)
+        mistake.__dict__["message"] = brief(mistake.message)
         mistake.show()
         raise SystemExit(mistake.exit_code) from None
     except OSError as failure:  # of a full disk, a name that is too long, a folder without permission
-        if failure.filename is None:  # standard output's: what is left cannot be written at exit either
+        if (
+            failure.filename is None and sys.stdout is not None
+        ):  # standard output's: what is left cannot be written at exit either
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(failure, BrokenPipeError):
             refuse(OutputError(f"{failure.filename or 'standard output'}: {failure.strerror or failure}."))
+    except (ValueError, RuntimeError) as failure:
+        if not _is_of_environment(failure):
+            raise
+        refuse(InvalidRunError(f"the environment: {failure}"))
+
+
+def _is_of_environment(failure: Exception) -> bool:
+    """Whether JAX or matplotlib refuse a variable of the user's, as they are imported or begin."""
+    frame = failure.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    file = "" if frame is None else frame.tb_frame.f_code.co_filename.replace(os.sep, "/")
+    is_setting = file.endswith(("jax/_src/config.py", "matplotlib/__init__.py"))
+    return is_setting or str(failure).startswith("Unable to initialize backend")
 
 
 class _App(click.Group):

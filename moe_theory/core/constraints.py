@@ -46,6 +46,8 @@ class Within:
             if self.low == 0 and not self.open_low:
                 return f"must not be negative{why}. Raise {name} to 0 or more."
             return f"must be {'above' if self.open_low else 'at least'} {self.low:g}{why}. Raise {name}."
+        if math.isinf(self.low):
+            return f"must be at most {self.high:g}{why}. Lower {name}."
         bound = f"{'(' if self.open_low else '['}{self.low:g}, {self.high:g}{')' if self.open_high else ']'}"
         return f"must be in {bound}{why}. {'Raise' if is_low else 'Lower'} {name}."
 
@@ -114,7 +116,8 @@ Real = Float[Scalar, ""]
 NonNegative = Annotated[Real, Within(low=0)]
 Positive = Annotated[Real, Within(low=0, open_low=True)]
 Scale = Annotated[Real, Within(low=0), Squared()]  # of vectors whose squared lengths are computed
-StepSize = Annotated[Real, Within(0, 1e12, why="of what is added to a larger step float32 keeps nothing")]
+LARGEST_STEP = Within(high=1e12, why="of what is added to a larger step float32 keeps nothing")
+StepSize = Annotated[Real, Within(low=0), LARGEST_STEP]
 Probability = Annotated[Real, Within(0, 1, why="it is a probability")]
 OpenProbability = Annotated[Real, Within(0, 1, open_low=True, open_high=True, why="it is a probability")]
 Flag = Annotated[Bool[Scalar, ""], OneOf((True, False))]

@@ -29,6 +29,7 @@ from scipy import integrate, stats
 
 from moe_theory.core import constraints
 from moe_theory.core.constraints import (
+    LARGEST_STEP,
     AtMost,
     Count,
     Flag,
@@ -38,7 +39,6 @@ from moe_theory.core.constraints import (
     Real,
     Scale,
     Size,
-    StepSize,
     Whole,
     Within,
 )
@@ -68,7 +68,7 @@ WHEN_BUSY = {
     "soonest": "it waits at the server that becomes idle soonest",
 }
 
-GateStep = Annotated[StepSize, Within(0, open_low=True, why="at 0 the gates never train and T1 is infinite")]
+GateStep = Annotated[Real, Within(0, open_low=True, why="at 0 the gates never train and T1 is infinite"), LARGEST_STEP]
 GateLag = Annotated[Int[Scalar, ""], OneOf((0, 1), "a gate step follows in the round of its completion, or one later")]
 Delay = Annotated[Int[Scalar, ""], Whole(0, LONGEST_DELAY, "rounds are counted in 32 bits")]
 StopProbability = Annotated[Real, Within(0, 1, open_low=True, why="it is a probability")]

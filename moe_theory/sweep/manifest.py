@@ -37,6 +37,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         ) from None
     if manifest.get("schema") != SCHEMA:
         raise InvalidRunError(f"{path} is no manifest of a sweep ({SCHEMA}). Name another folder.")
+    texts, specification = manifest.get("fingerprint"), manifest.get("specification")
+    known = texts if isinstance(texts, dict) and all(isinstance(text, str) for text in texts.values()) else {}
+    if not ({"moe-theory", "backend"} <= known.keys() and isinstance(specification, dict)):
+        raise InvalidRunError(f"{path} is not whole: run the sweep again, which computes nothing twice.")
     return manifest | {"runs": _runs(folder)}
 
 

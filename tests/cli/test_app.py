@@ -1,7 +1,6 @@
 """The command line as a newcomer meets it: catches help that overflows a terminal or takes long, a mistake that is not
 explained, completion that a shell cannot use, and an end that is not as declared."""
 
-import functools
 import io
 import os
 import re
@@ -224,16 +223,31 @@ def test_a_full_disk_is_one_line(command):
     assert re.fullmatch(r"moe-theory: standard output.*: No space left on device\.\n", done.stderr)
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_a_terminal_that_knows_fewer_letters_gets_escapes(encoding):
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("JAX_PLATFORMS", ["figures", "generalization", "tightness", "--out", "/dev/null/x"]),
+        ("JAX_ENABLE_X64", ["figures", "generalization", "--list"]),
+        ("MPLBACKEND", ["bound", "--picture", "/dev/null/x.svg"]),
+    ],
+)
+def test_a_variable_that_a_library_refuses_is_one_line(name, words):
+    """Would catch a screen of somebody else's frames."""
+    command = [sys.executable, "-c", "import sys; from moe_theory.cli import main; main(sys.argv[1:])", *words]
+    done = subprocess.run(command, env=os.environ | {name: "nosuch"}, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert re.fullmatch(r"moe-theory: the environment: .*nosuch.*\n", done.stderr)
+
+
+def test_a_terminal_that_knows_fewer_letters_gets_escapes():
     """Would catch a traceback at an ellipsis or a plus-minus sign, where the locale is C or standard output closed."""
     code = "import sys; from moe_theory.cli import main; main(['why', 'generalization.theorem-1'])"
-    run = functools.partial(subprocess.run, [sys.executable, "-c", code], stderr=subprocess.PIPE)
-    done = run(env=os.environ | {"PYTHONIOENCODING": encoding}, stdout=subprocess.PIPE)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.decode(encoding)
-    done = run(preexec_fn=functools.partial(os.close, 1))
-    assert (done.returncode, done.stderr) == (0, b"")
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    for end in ("", ">&-"):
+        shell = ["sh", "-c", f'exec "$0" "$@" {end}', sys.executable, "-c", code]
+        done = subprocess.run(shell, env=environment, capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert bool(done.stdout.decode("ascii")) == (not end)
 
 
 @pytest.mark.parametrize("columns", [1, 5, 20])

@@ -77,7 +77,8 @@ REFUSED = [
         for value in (-1e-3, np.float32(-2))
     ],
     ({"learning_rate": -1e-3}, "learning_rate=-0.001 must be above 0"),
-    ({"learning_rate": 1e39}, "learning_rate=1e[+]39 is outside what float32 can hold.*run in float64"),
+    ({"perturbation_scale": 1e39}, "perturbation_scale=1e[+]39 is outside what float32 can hold.*run in float64"),
+    ({"learning_rate": 1e13}, r"learning_rate=10000000000000.0 must be at most 1e\+12"),
     ({"balance_weight": 1e-39}, "balance_weight=1e-39 is outside what float32 can hold"),
     *[
         (

@@ -2,7 +2,6 @@
 is refused."""
 
 import contextlib
-import functools
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ import pytest
 import moe_theory as mt
 from moe_theory.core import random
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.core.system import check_system
 from moe_theory.sweep.systems import sweepable
 
 from .test_nonfinite import half, headline
@@ -84,7 +84,7 @@ def outcomes(case: Case, given: list[Any]) -> list[dict[str, np.ndarray] | None]
     shown = []
     for params in given:
         try:
-            jax.eval_shape(functools.partial(system.init, params=params), mt.root_key(0))
+            check_system(system, params)
         except InvalidParamsError:
             shown.append(None)
         else:

@@ -27,7 +27,11 @@ OF_PAPERS = {"theory", "exact", "corrected", "repaired", "tree", "complexity", "
 ALGORITHMS = {"system", "begin", "learn", "on_pool"}
 # What a function that is called raises for arguments that it does not get here: constants, or what was checked before.
 IMPOSSIBLE = {
-    "moe_theory.Results": {"kind": "UnknownNameError", "rounds": "InvalidRunError", "to_xarray": "UnknownNameError"},
+    "moe_theory.Results": {
+        "kind": "UnknownNameError",
+        "rounds": "InvalidRunError",
+        "to_xarray": "InvalidRunError UnknownNameError",
+    },
     "moe_theory.continual.corrected": {"theorem_2": "UnknownNameError"},
     "moe_theory.edge": {"learn": "UnknownNameError"},
     "moe_theory.generalization": {"gap": "InvalidDimsError", "true_risk": "InvalidDimsError"},

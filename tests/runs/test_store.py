@@ -180,7 +180,13 @@ def test_the_manifest_keeps_every_run(folder):
         assert "cpu" in run["device"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "other"}', '{"schema": "moe-theory/sweep/2", "runs": 3}'])
+SEALED = [
+    files.sealed({"schema": "moe-theory/sweep/2", **parts})
+    for parts in ({}, {"specification": {}}, {"specification": [], "fingerprint": {"moe-theory": "", "backend": ""}})
+]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "other"}', '{"schema": "moe-theory/sweep/2"}', *SEALED])
 def test_a_damaged_manifest_is_written_anew_and_costs_nothing(folder, text):
     (folder / "manifest.json").write_text(text)
     with pytest.raises(InvalidRunError, match=r"manifest"):
