@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -181,12 +180,6 @@ def _servers(*numbers: int, **params: float) -> dict[str, dict[str, float]]:
     return {cell_name(number): {"num_experts": number, **params} for number in numbers}
 
 
-def in_double(cells: Sequence[Cell], first: int, count: int, seed: int) -> Mapping[str, Run]:
-    """Runs in float64."""
-    with jax.enable_x64(True):
-        return run_cells(cells, count, first=first, seed=seed, width=64)
-
-
 def exploration_rounds(params: Params, failure: float = FAILURE) -> int:
     """T1 of a cell."""
     rate, scale = float(params.learning_rate), float(params.truth_scale)
@@ -285,8 +278,9 @@ def past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -
         params, stride = cell.params, -(-exploration_rounds(cell.params) // RECORDS)
         if int(params.signal_law) == PROPORTIONAL:
             params = params._replace(signal_scale=params.signal_scale / params.truth_scale)
-        own.append(dataclasses.replace(cell, params=params, num_rounds=stride * RECORDS * 5 // 4, record_every=stride))
-    return in_double(own, first, count, seed)
+        length = stride * RECORDS * 5 // 4
+        own.append(dataclasses.replace(cell, params=params, num_rounds=length, record_every=stride, is_double=True))
+    return run_cells(own, count, first=first, seed=seed, width=64)
 
 
 def _limit(name, dims, cells, observe) -> Experiment:

@@ -148,7 +148,7 @@ def test_disorder_is_seen_where_others_outbid_an_expert_for_its_kind():
 def test_an_update_that_is_not_the_least_one_is_seen():
     """Would catch a solver of (8) that takes the system's own models for granted, in Lemma 1."""
     cells = UPDATES.cells_under(edge.reading("orthogonal-signal"))
-    run = experiments.in_double(cells, 0, 2, 0)["M = 4"]
+    run = run_cells(cells, 2)["M = 4"]
     assert run.records.experts.dtype == np.float64
     assert departure(run).max() < 1e-9
     moved = run.records.experts.copy()

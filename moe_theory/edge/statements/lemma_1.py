@@ -9,7 +9,6 @@ from jaxtyping import Array, Float, Int, Key
 from moe_theory.core.system import System
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import Arrival, Info, State, draw, learn, system
-from moe_theory.edge.experiments import in_double
 from moe_theory.edge.params import SIGMA_0, Dims, Params
 from moe_theory.verify.claim import Experiment
 from moe_theory.verify.statement import identity, statement
@@ -47,7 +46,7 @@ UPDATES = Experiment(
     1,
     _observe,
     64,
-    measure=in_double,
+    is_double=True,
 )
 
 
