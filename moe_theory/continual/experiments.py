@@ -393,7 +393,7 @@ LIMIT_MANY, LIMIT_FEW = _limit(
     lambda params: (1 + PAST_T1_SHARE) * stage_rounds(params),
     record_every=LAST_ROUND,
     observe=observe_error,
-    replicates=2048,
+    replicates=4096,
     is_double=True,
 )
 ENDLESS_MANY, ENDLESS_FEW = _limit(
@@ -404,7 +404,7 @@ ENDLESS_MANY, ENDLESS_FEW = _limit(
     {"terminate": False},
     record_every=LAST_ROUND,
     observe=observe_gate_span,
-    replicates=512,
+    replicates=1024,
 )
 RETURN_MANY, RETURN_FEW = _limit(
     "return-limit",
@@ -414,7 +414,7 @@ RETURN_MANY, RETURN_FEW = _limit(
     {"terminate": False},
     record_every=SPAN_STRIDE,
     observe=observe_gate_span,
-    replicates=128,
+    replicates=256,
 )
 
 # Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta).

@@ -14,6 +14,7 @@ HARDLY = 0.9  # of the error of random tasks: what counts as no specialisation
 LEARNED = 1e-4  # of the truths' mean square: squared errors below are too near to rounding for a ratio
 MANY = experiments.LIMIT_MANY
 FEW = experiments.LIMIT_FEW
+SMALLEST = MANY.experiment.at(experiments.specialization_cell(experiments.MANY_EXPERTS, experiments.LIMIT_SCALES[0]))
 LIKELY = limit_probability(to=1, margin=experiments.FAILURE)
 EMPTY = """It holds in the limit, and for a reason that says little: Algorithm 1 fixes nearly all gates within a few
 rounds of T1, and what is fixed cannot change. What the sets are worth is another matter, see (34) and Proposition 3."""
@@ -182,11 +183,12 @@ def most_of_random(run) -> np.ndarray:
     return HARDLY * np.asarray(experiments.gaps_of(run).task_gap)
 
 
-@EQUATION_35.ours("equation-35.nothing-specialises", MANY, bound(at_least=most_of_random))
+@EQUATION_35.ours("equation-35.nothing-specialises", SMALLEST, bound(at_least=most_of_random))
 def last_error(run) -> np.ndarray:
     r"""In the paper's own limit nothing specialises: the error stays near that of random routing, at least 0.9 Delta.
 
     A step of the gates moves an output by the gate drive, of order sigma_0^1.5, and chance by lambda, of order
     sigma_0^1.25: their ratio goes to 0. Delta is the mean squared distance of two random tasks.
+    At sigma_0 = 1e-6.
     $$\mathbb{E}[G_T] \geq 0.9\, \Delta, \quad \sigma_0 \to 0$$"""
     return run.records[-1]
