@@ -26,8 +26,8 @@ _SENTENCES: dict[str, list[tuple[str, dict[str, str]]]] = {  # each with stateme
             {"proposition-4-forgetting": FALSE, "theorem-1-forgetting": FALSE, "theorem-2-forgetting": FALSE},
         ),
         (
-            "In the limit that the theorems are about, σ₀ → 0, the router does not come to tell tasks apart: (35) takes "
-            "an upper bound for a lower one.",
+            "In the limit that the theorems are about, σ₀ → 0, the router does not come to tell tasks apart: (35) "
+            "takes an upper bound for a lower one.",
             {"equation-35": FALSE, "lemma-15-more-experts": FALSE},
         ),
     ],
