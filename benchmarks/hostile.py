@@ -55,6 +55,9 @@ class Kept(NamedTuple):
     read: Read
 
 
+MADE_BY = {"moe-theory": "", "backend": ""}  # what a manifest has of who made it
+
+
 class Writers:
     """Writers of everything that is kept, below one folder, each with made-up content of a version."""
 
@@ -73,7 +76,7 @@ class Writers:
         return self.store.read("chunks/ab/abcd", self.task)
 
     def manifest(self, version: int) -> None:
-        with manifest.recorded(self.folder / "sweep", {"system": "continual"}, {}, {"started": f"at {version}"}):
+        with manifest.recorded(self.folder / "sweep", {"system": "continual"}, MADE_BY, {"started": f"at {version}"}):
             pass
 
     def read_manifest(self) -> Any:

@@ -91,7 +91,7 @@ def test_a_map_says_where_its_claim_holds(tmp_path, cited, refused):
 
 @pytest.mark.parametrize("system", system_names())
 def test_a_sweep_bears_on_what_is_judged_on_its_system(system, tmp_path, cited, refused):
-    manifest = {"schema": SCHEMA, "specification": {"system": system}, "fingerprint": {}}
+    manifest = {"schema": SCHEMA, "specification": {"system": system}, "fingerprint": {"moe-theory": "", "backend": ""}}
     (tmp_path / "manifest.json").write_text(sealed(manifest))
     document = cited(tmp_path)
     assert list(claims_of(document)) == [system]
@@ -106,7 +106,11 @@ def test_a_sweep_bears_on_what_is_judged_on_its_system(system, tmp_path, cited, 
 
 
 def test_what_is_computed_without_a_sweep_s_system_is_not_listed(tmp_path):
-    manifest = {"schema": SCHEMA, "specification": {"system": "generalization"}, "fingerprint": {}}
+    manifest = {
+        "schema": SCHEMA,
+        "specification": {"system": "generalization"},
+        "fingerprint": {"moe-theory": "", "backend": ""},
+    }
     (tmp_path / "manifest.json").write_text(sealed(manifest))
     told = citations.bearing_of(str(tmp_path)).papers["generalization"]
     assert [each.claim for each in told] == ids("generalization:learned")

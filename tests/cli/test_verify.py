@@ -66,7 +66,7 @@ def broken(runs):
                 ("continual.lemma-44", "noise_scale=0..1", ["unknown claim", "Did you mean 'continual.lemma-4'"]),
                 ("continual.lemma-3*", "noise_scale=0..1", ["2 claims", "continual.lemma-3.contraction"]),
                 ("continual.lemma-4", "noise_scale=-1..1", ["noise_scale=-1", "must not be negative"]),
-                ("continual.lemma-4", "num_experts=1..5", ["num_experts", "routing decides it in every cell"]),
+                ("continual.lemma-4", "num_experts=1..5", ["num_experts", "history decides it in every cell"]),
                 ("continual.lemma-4", "noise_scale=0..1 --reading unit-sigal", ["'unit-signal'"]),
                 ("continual.lemma-4", "noise_scale=0..1 --module nothing.py", ["--module nothing.py"]),
                 ("continual.figure-2.moe-forgetting", "num_experts=1..5", ["'M = 20, no termination' sets 20"]),

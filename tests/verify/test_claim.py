@@ -55,6 +55,8 @@ def test_readings_are_selected_by_name_with_the_nearest_suggested():
     assert [reading.name for reading in registry.select_readings("continual", None)] == [
         "unit-signal",
         "independent-signal",
+        "orthogonal-signal",
+        "strong-signal",
     ]
     assert len(registry.select_readings("continual", ["all"])) == len(continual.READINGS)
     with pytest.raises(UnknownNameError, match="Did you mean 'weak-signal'"):

@@ -144,7 +144,8 @@ def test_the_error_is_split_over_verdicts_and_experiments_run_once_a_reading(mon
     calls = []
     made = evidence.RunsAtOnce(lambda: RUNS)
     monkeypatch.setattr(evidence, "RunningCells", lambda cells, *arguments: calls.append(cells) or made)
-    verdicts = verify(["continual.lemma-3", "continual.lemma-3.*", "continual.lemma-4"], error=0.06)
+    claims, readings = ["lemma-3", "lemma-3.*", "lemma-12.tasks"], ["unit-signal", "independent-signal"]
+    verdicts = verify([f"continual.{id}" for id in claims], readings=readings, error=0.06)
     assert len(verdicts) == 6  # three claims under two readings
     assert len(calls) == 4  # two experiments under two readings; the claims fail on these runs, and so at once
     assert all(verdict.error == pytest.approx(0.01) for verdict in verdicts)
