@@ -167,7 +167,7 @@ def test_the_bounds_of_delays_must_fit_the_padding() -> None:
 def test_no_more_signals_than_features_are_orthogonal() -> None:
     """Would catch signals that are zero, under the one law that cannot serve them."""
     dims = edge.Dims(M, P + 1, P, S)
-    message = rf"signal_law=1 \(orthogonal\) needs num_tasks={P + 1} to be at most num_features={P}.*Raise num_features"
+    message = rf"signal_law=1 \(orthogonal\) needs at most num_features={P} signals, not {P + 1}.*Raise num_features"
     refused(InvalidParamsError, message, lambda: mt.simulate(edge.system(dims), ROOT, PARAMS._replace(signal_law=1), 9))
     mt.core.system.check_system(edge.system(dims), PARAMS._replace(signal_law=2))
 

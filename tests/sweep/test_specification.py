@@ -92,7 +92,7 @@ ROUND_TRIPS = [
     {},
     {"system": "edge", "axes": {"policy": ["nearest", "fastest"], "when_busy": ["drop"]}, "keep": "replicates"},
     {"axes": {"reading": ["weak-signal", "unit-signal"], "terminate": [True, False]}, "quantiles": []},
-    {"zips": {"pace": {"learning_rate": [1e-5, 1e16], "num_active": [1, 1]}}, "chunk_width": 3, "precision": "float64"},
+    {"zips": {"pace": {"learning_rate": [1e-5, 1e12], "num_active": [1, 1]}}, "chunk_width": 3, "precision": "float64"},
     {"params": {"signal_scale": "1 / truth_scale", "terminate": False}, "dims": {"num_tasks": 3}},
     {"choices": {"optimizer": "adam"}, "observables": ["loads"], "seed": 2**32 - 1, "replicates": 2**32 - 1},
 ]
