@@ -39,7 +39,7 @@ FOR_USERS = {
 }
 
 
-MOST_MEMORY, MUCH_MEMORY = 1.5e9, 0.9e9  # bytes that a process of the suite may hold, and that make it free some
+MOST_MEMORY, MUCH_MEMORY = 1.5e9, 0.8e9  # bytes that a process of the suite may hold, and that make it free some
 WORTHWHILE = 0.1e9  # bytes that must have come since: to free takes as long as a dozen tests
 STATM = Path("/proc/self/statm")
 kept = 0  # bytes that stayed when some were freed last
@@ -48,12 +48,23 @@ kept = 0  # bytes that stayed when some were freed last
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown() -> None:
     """Free what was compiled once it is much: programs that are needed again are read from disk."""
-    global kept
     if "jax" in sys.modules and STATM.exists() and held() > max(MUCH_MEMORY, kept + WORTHWHILE):
-        sys.modules["jax"].clear_caches()
-        gc.collect()
-        ctypes.CDLL(None).malloc_trim(0)
-        kept = held()
+        free()
+
+
+def free() -> None:
+    global kept
+    sys.modules["jax"].clear_caches()
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    kept = held()
+
+
+@pytest.fixture(scope="module")
+def much_room() -> None:
+    """For a module whose programs are large."""
+    if STATM.exists():
+        free()
 
 
 def held() -> int:

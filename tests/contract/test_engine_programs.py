@@ -20,6 +20,7 @@ from moe_theory.core import engine
 from moe_theory.core.random import replicate_keys
 from moe_theory.core.system import observe_info
 
+pytestmark = pytest.mark.usefixtures("much_room")
 ROOT = mt.root_key(31)
 NUM_REPLICATES = 4
 NUM_ROUNDS = 5
