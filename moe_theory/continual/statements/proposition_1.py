@@ -166,7 +166,6 @@ EQUATION_35 = statement(
     instance="M = 6, N = 3: the largest difference of all experts and tasks is .13 sigma_0 from sigma_0 = .1 to .0001.",
     corrected=r"""It is at most of order sigma_0, up to a logarithm: three lines from Lemma 5.
     $$|\pi_m(X_n, \Theta_t) - \pi_m(X_{n'}, \Theta_t)| = \mathcal{O}(\sigma_0 \log(1/\sigma_0))$$""",
-    witness="equation_35.py",
 )
 
 

@@ -70,7 +70,6 @@ ALL = statement(
     why=WHY_ALL,
     instance=RETURN,
     corrected=ALL_ORDER,
-    witness="proposition_2_return.py",
 )
 SAME_SET_FEW = statement(
     "proposition-2-fewer-experts-same-set",
@@ -105,7 +104,6 @@ ALL_FEW = statement(
     why=WHY_ALL,
     instance=RETURN,
     corrected=ALL_ORDER,
-    witness="proposition_2_return.py",
 )
 
 
