@@ -157,13 +157,14 @@ def is_ordered_after_exploration(run) -> np.ndarray:
 EQUATION_35 = statement(
     "equation-35",
     where="Proof of Proposition 1, Eq. (35)",
+    witness="proposition_2.py",
     says=r"""After exploration an expert's probabilities for two tasks differ by at least the order sigma_0^0.5.
     $$|\pi_m(X_n, \Theta_t) - \pi_m(X_{n'}, \Theta_t)| = \Omega(\sigma_0^{0.5})$$""",
     hypotheses=experiments.MORE,
     why="""The line above it bounds the difference of the gate outputs by O(sigma_0^0.5), from Lemma 6. Lemma 10 then
     compares probabilities with outputs, and the upper bound comes out as a lower one. The gates are smaller than the
     bound: T1 = M/eta steps of eta times a gradient of O(sigma_0) leave entries of O(sigma_0), up to a logarithm.""",
-    instance="M = 6, N = 3: the largest difference of all experts and tasks is .13 sigma_0 from sigma_0 = .1 to .0001.",
+    instance="M = 6, N = 3: of all experts and tasks the largest is .12 to .13 sigma_0, from sigma_0 = .1 to .0001.",
     corrected=r"""It is at most of order sigma_0, up to a logarithm: three lines from Lemma 5.
     $$|\pi_m(X_n, \Theta_t) - \pi_m(X_{n'}, \Theta_t)| = \mathcal{O}(\sigma_0 \log(1/\sigma_0))$$""",
 )

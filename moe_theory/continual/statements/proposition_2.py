@@ -21,9 +21,9 @@ sigma_0^1.5 of the two."""
 SAME = """Two experts, one task: .82, 1.30, 2.22 and 3.76 sigma_0^1.75
 at sigma_0 = 1e-2 to 1e-5, which is .22 sigma_0^1.5."""
 OTHER = """M = 6, N = 3 (for M < N nine in three clusters):
-the largest gap is .33, .14, .063 and .022 sigma_0^.75 at sigma_0 = .1 to .0001."""
-RETURN = """M = 6, N = 3 (for M < N nine in three clusters): the largest gap is 1.45, 2.17 and 2.63 sigma_0^1.75 at
-sigma_0 = .01, .004 and .002."""
+the largest gap is .32, .14, .061 and .024 sigma_0^.75 at sigma_0 = .1 to .0001."""
+RETURN = """M = 6, N = 3 (for M < N nine in three clusters): the largest gap is 1.4 sigma_0^1.75 at sigma_0 = .01
+and 3.5 sigma_0^1.75 at .001."""
 WHY_OTHER = """The proof bounds the growth of the gap from T1 to t_1 above, by the largest gradient times the rounds,
 and then takes the bound as if it was attained: O(sigma_0^0.75) becomes Theta(sigma_0^0.75). The gradients'
 difference is itself in proportion to the small difference of the two probabilities."""
@@ -64,6 +64,7 @@ OTHER_SET = statement(
 ALL = statement(
     "proposition-2-more-experts-all",
     where="Proposition 2 (M > N version), Eq. (13)",
+    witness="proposition_2.py",
     says=r"""If the gates never stop learning, all outputs have come within O(sigma_0^1.75) of each other by round t2.
     $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
     hypotheses=MANY,
@@ -97,6 +98,7 @@ OTHER_SET_FEW = statement(
 ALL_FEW = statement(
     "proposition-2-fewer-experts-all",
     where="Proposition 2 (full version, M < N), 2)",
+    witness="proposition_2.py",
     says=r"""At round t2 of endless learning, with fewer experts than tasks too, any two outputs are within
     O(sigma_0^1.75).
     $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
