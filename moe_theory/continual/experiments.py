@@ -116,7 +116,7 @@ FIGURE_2 = Experiment(
     num_rounds=2000,
     record_every=20,
     observe=observe_metrics,
-    replicates=2048,
+    replicates=16384,
 )
 
 
@@ -326,7 +326,7 @@ SPECIALIZATION = Experiment(
     num_rounds=1200,
     record_every=1,
     observe=observe_info,
-    replicates=1024,
+    replicates=2048,
 )
 
 NO_TERMINATION = dataclasses.replace(
@@ -404,7 +404,7 @@ ENDLESS_MANY, ENDLESS_FEW = _limit(
     {"terminate": False},
     record_every=LAST_ROUND,
     observe=observe_gate_span,
-    replicates=1024,
+    replicates=2048,
 )
 RETURN_MANY, RETURN_FEW = _limit(
     "return-limit",
@@ -460,7 +460,7 @@ THRESHOLDS = {
 }
 FIGURE_9_DIMS = Dims(5, **SIZES | {"num_tasks": 30})
 
-FIGURE_8 = dataclasses.replace(SPECIALIZATION, name="figure-8", cells=THRESHOLDS, replicates=512)
+FIGURE_8 = dataclasses.replace(SPECIALIZATION, name="figure-8", cells=THRESHOLDS, replicates=2048)
 
 FIGURE_9 = Experiment(
     name="figure-9",
@@ -470,7 +470,7 @@ FIGURE_9 = Experiment(
     num_rounds=2000,
     record_every=2000,
     observe=observe_metrics,
-    replicates=512,
+    replicates=32768,
 )
 
 

@@ -29,6 +29,7 @@ UNKNOWN_SECONDS = 3.0  # that a look is taken to need at an experiment of which 
 STUDIES_AHEAD = 2  # under way beside one a worker, so that none waits for the next
 POLL = 0.5  # seconds between looks at what other processes hold
 MEMORY_SHARE = 0.5  # of the machine's, that runs under way may take
+PART_BYTES = 1 << 30  # of the runs that a look takes samples from at once, as soon as it is known what one needs
 
 
 def verify(
@@ -267,11 +268,11 @@ class StudyMonitor:
         return (self._target - self._known) * share * self.pace.get(self.study.experiment, 0.0)
 
     def expected_bytes(self) -> float:
-        return (self._target - self._known) * self._bytes_each
+        return (self._part_end - self._known) * self._bytes_each
 
     def begin(self, tell: Callable[[Callable[[], None]], None], rank: tuple[int, ...], progress: Progress) -> None:
         """Begin the runs that the next look needs: call what goes to `tell` until it `is_ready`."""
-        study, known, last = self.study, self._known, self._target
+        study, known, last = self.study, self._known, self._part_end
         if known < last:
             what = f"{study.name}, replicates {known} to {last - 1}"
             self._runs = runs_of(study.experiment, self._needed_cells, known, last, study.seed, progress, what)
@@ -284,21 +285,24 @@ class StudyMonitor:
             self._runs.cancel()
 
     def look(self) -> list[SequentialTest]:
-        """Take the next look; the tests that it ends."""
-        began, undecided, known, running = time.monotonic(), self.undecided, self._known, self._runs
-        share = len(self._needed_cells) / len(self.study.cells)
+        """Take the next look, once there are all samples for it; the tests that it ends."""
+        began, undecided, known, last = time.monotonic(), self.undecided, self._known, self._part_end
+        share, running = len(self._needed_cells) / len(self.study.cells), self._runs
         if running is not None:
-            self._extend(running.runs(), undecided)
+            self._extend(running.runs(), undecided, last)
             self._runs = None
+        is_whole = last == self._target
         for test in undecided:
-            if not test.has_ended:
+            if is_whole and not test.has_ended:
                 test.look(self._target)
         spent = time.monotonic() - began
         if running is not None:
             spent += running.seconds / num_device_workers()
-            self.pace[self.study.experiment] = spent / (self._target - known) / share
-            self._bytes_each = running.num_bytes / (self._target - known)
+            self.pace[self.study.experiment] = spent / (last - known) / share
+            self._bytes_each = running.num_bytes / (last - known)
         self.seconds += spent
+        if not is_whole:
+            return [test for test in undecided if test.has_ended]
         self._num_looks += 1
         following = next(self._looks, None)
         if following is None:
@@ -331,10 +335,19 @@ class StudyMonitor:
         needed = set().union(*(cells for cells in read if cells is not None))
         return [cell for cell in self.study.cells if None in read or cell.name in needed]
 
-    def _extend(self, runs: Mapping[str, Run], undecided: list[SequentialTest]) -> None:
+    @property
+    def _part_end(self) -> int:
+        """Up to which replicate the next runs go: to the next look's, or to as many of them as fit."""
+        if not self._bytes_each:
+            return self._target
+        first = self.study.looks[0]
+        doublings = max(int(PART_BYTES / (self._bytes_each * first)).bit_length() - 1, 0)
+        return min(self._known + (first << doublings), self._target)
+
+    def _extend(self, runs: Mapping[str, Run], undecided: list[SequentialTest], last: int) -> None:
         overflows = find_overflows(runs)
         for test in undecided:
-            if test.count < self._target:
+            if test.count < last:
                 test.extend(runs, overflows)
                 if self.archive is not None and test.samples is not None:
                     of = (test.claim, self.study.reading, self.study.seed)

@@ -70,6 +70,19 @@ class Reversed(ThreadPoolExecutor):
         return super().submit(function, *arguments)
 
 
+def test_verdicts_do_not_depend_on_how_many_replicates_fit_into_memory_at_once(monkeypatch):
+    """Would catch looks at replicates of which only some have been run, and samples counted twice."""
+    request, made = studies(1), []
+    expected = numbers(session.carry_out(request))
+    once = session.runs_of
+    counted = lambda *arguments: made.append(arguments[2:4]) or once(*arguments)  # noqa: E731
+    monkeypatch.setattr(session, "runs_of", counted)
+    monkeypatch.setattr(session, "PART_BYTES", 1)
+    assert numbers(session.carry_out(request)) == expected
+    assert made == [(first, first + 64) for first in range(0, expected[0]["replicates"], 64)]
+    assert len(made) > len(expected[0]["looks"])
+
+
 def test_verdicts_do_not_depend_on_which_chunk_is_done_first(monkeypatch):
     request = studies(1, 2, 3)
     expected = numbers(session.carry_out(request))
