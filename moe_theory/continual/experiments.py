@@ -46,6 +46,8 @@ class Records(NamedTuple):
     explored_loads: Int[Array, " M"]
     terminated: Int[Array, ""]
     update_norm: Float[Array, ""]
+    task: Int[Array, ""]
+    expert: Int[Array, ""]
 
 
 class Moves(NamedTuple):
@@ -57,7 +59,7 @@ class Moves(NamedTuple):
 
 def observe_metrics(state: State, info: Info) -> Records:
     metrics, loads = (info.forgetting, info.generalization_error), (state.visits, state.explored_visits)
-    return Records(*metrics, *loads, state.terminated, info.update_norm)
+    return Records(*metrics, *loads, state.terminated, info.update_norm, info.task, info.expert)
 
 
 def observe_moves(state: State, info: Info) -> Moves:
@@ -149,7 +151,7 @@ JUST_EXPLORED = dataclasses.replace(
     name="just-explored",
     cells={MANY: {"num_experts": 20}, FEW: {"num_experts": 5}},
     num_rounds=100,
-    record_every=5,
+    record_every=1,
     replicates=16384,
 )
 
@@ -509,6 +511,17 @@ def exact_of(run: Run, dims: Dims) -> corrected.Exact:
     moments = [corrected.single_expert(pool, dims.num_samples, int(run.rounds[-1])) for pool in pools]
     by_pool = corrected.Exact(*(np.stack(leaves, axis=-1)[run.rounds - 1] for leaves in zip(*moments, strict=True)))
     return corrected.Exact(*(leaf[:, places] for leaf in by_pool))
+
+
+def given_routes_of(run: Run, dims: Dims) -> corrected.Exact:
+    """What is expected in each round of a run, given the tasks and routes of all of them (T, B)."""
+    assert len(run.records.task) == run.rounds[-1], "a run that records every round"
+    return corrected.given_routes(run.state.pool, dims.num_samples, run.records.task, run.records.expert)
+
+
+def expected(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
+    """What a metric is expected to be after some rounds, given the tasks and routes of a run (V, B)."""
+    return lambda run: getattr(given_routes_of(run, JUST_EXPLORED.dims), name)[np.array(rounds) - 1]
 
 
 def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R B"]:

@@ -1,4 +1,4 @@
-"""Exact expected metrics of a single expert (M = 1) that learns randomly arriving linear tasks.
+"""Exact expected metrics of experts that learn linear tasks: one that random tasks arrive at, or many along their own.
 
 **An arrival.** Task n, uniform on N, has the own truth w = w_n + xi, with xi ~ N(0, tau^2 I), and the unit signal u.
 One column of X is along u, the others are N(0, sigma_t^2 I), so X spans u and a uniformly random (s - 1)-dimensional
@@ -29,6 +29,14 @@ C_{t,t} = E[(I-S) w w'] + R(mu_{t-1}) - mu_t E[w]'. Hence
     E[G_t]     = g_t - 2 tr(J_t) / t
     (t-1)E[F_t] = (t-1) g_t - 2 tr(Sbar J_{t-1}) - sum_{tau<t} e_tau
 
+**Many experts, their tasks given.** Let it be known which task arrived when and which expert had it, and let features
+not depend on that. An expert then learns fixed (w, u), one after another: with M = E[(v - w)(v - w)'] before an arrival
+
+    M+ = E[S M S] = k1 Pi M Pi + k2 tr(Pi M) Pi,   E[v+] - w = (p/D) Pi (E[v] - w)
+
+and the expected error of a task l at this expert is tr E[v v'] + |w_l|^2 - 2 E[v].w_l. Summed over the tasks that it
+has had, L of them with truths that add up to V, this is L tr E[v v'] - 2 E[v].V + sum |w_l|^2.
+
 **Where the signal points.** `fixed_signals`: u = u_n, whatever xi is; of xi only the covariance matters.
 `signals_along_truths`: u = w / |w|. Then q = 0, and w is symmetric about the axis e = w_n / |w_n|, so that moments of
 u are a e e' + b I for two factors, and so on. With c = e.w and l = |w_n|, (c / tau)^2 is a chi-square of 1 + 2J
@@ -44,7 +52,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 from scipy import special
 
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError
@@ -56,11 +64,11 @@ CERTAIN_POISSON_MEAN = 1e6
 
 
 class Exact(NamedTuple):
-    """Expected metrics of a single expert; entry t - 1 belongs to round t."""
+    """Expected metrics; entry t - 1 belongs to round t."""
 
-    forgetting: Float[np.ndarray, " T"]  # E[F_t]; 0 for t = 1, where F is an empty mean
-    generalization_error: Float[np.ndarray, " T"]  # E[G_t], each arrival's own truth against the final model
-    error: Float[np.ndarray, " T"]  # e_t = E|v_t - w_t|^2, of the task just learned
+    forgetting: Float[np.ndarray, "T *batch"]  # E[F_t]; 0 for t = 1, where F is an empty mean
+    generalization_error: Float[np.ndarray, "T *batch"]  # E[G_t], each arrival's own truth against the final model
+    error: Float[np.ndarray, "T *batch"]  # e_t = E|v_t - w_t|^2, of the task just learned
 
 
 class Arrivals(NamedTuple):
@@ -107,14 +115,8 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
     InvalidParamsError for a zero signal, or a spread that is negative or not finite.
     """
     truths, signals = np.asarray(truths, np.float64), np.asarray(signals, np.float64)
-    lengths = np.linalg.norm(signals, axis=1, keepdims=True)
-    if not np.all(lengths > 0):
-        raise InvalidParamsError(
-            f"signals[{np.argmin(lengths)}] is zero, and must have a direction: its column would leave X'X singular. "
-            "Give every task a non-zero signal."
-        )
     _require_spread(own_spread)
-    units, (num_tasks, num_features) = signals / lengths, truths.shape
+    units, (num_tasks, num_features) = _directions(signals), truths.shape
     variance, identity = own_spread**2, np.eye(num_features)
     residuals = truths - np.sum(units * truths, axis=1, keepdims=True) * units
     signal_outer = units.T @ units / num_tasks
@@ -182,13 +184,7 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
     num_features = arrivals.truth_mean.size
     require_overparameterized(num_features, num_samples)
     require_rounds(num_rounds)
-    dimension, rank = num_features - 1, num_features - num_samples
-    shrinkage = rank / dimension
-    own, spread = 1.0, 0.0  # k1 and k2; the general form is 0/0 in one dimension
-    if rank != dimension:
-        denominator = dimension * (dimension - 1) * (dimension + 2)
-        own = rank * (dimension * rank + dimension - 2) / denominator
-        spread = rank * (dimension - rank) / denominator
+    shrinkage, own, spread = _projection_moments(num_features, num_samples)
     complement = np.eye(num_features) - arrivals.signal_outer
     mean_residual = shrinkage * complement  # Sbar
     kept = shrinkage * arrivals.truth_coupling.swapaxes(1, 2)  # R
@@ -225,10 +221,82 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
     return Exact(forgetting, fresh - 2 * covariances / rounds, error)
 
 
+def given_routes(
+    truths: Float[Numbers, "N d B"],
+    signals: Float[Numbers, "N d B"],
+    num_samples: int,
+    tasks: Int[np.ndarray, "T B"],
+    experts: Int[np.ndarray, "T B"],
+) -> Exact:
+    """Expected metrics, given each round's task and expert, over features that depend on neither; entries (T, B).
+
+    Source: derivation above. Float64; O(T B d^2), whatever the number of experts.
+    Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidParamsError for a zero signal; InvalidRunError for no
+        round, or for tasks or experts below 0.
+    """
+    truths, signals = (np.moveaxis(np.asarray(each, np.float64), -1, 0) for each in (truths, signals))
+    num_features, lane = truths.shape[2], np.arange(len(truths))
+    require_overparameterized(num_features, num_samples)
+    require_rounds(len(tasks))
+    if np.min(tasks) < 0 or np.min(experts) < 0:
+        raise InvalidRunError("tasks and experts count from 0: a round without an expert has no expected metrics.")
+    shrinkage, own, spread = _projection_moments(num_features, num_samples)
+    units, identity = _directions(signals), np.eye(num_features)
+    state = (len(truths), int(np.max(experts)) + 1, num_features)  # (B, M, d)
+    means, learned = np.zeros((2, *state))  # E[v], and V
+    second_moments, loads = np.zeros((*state, num_features)), np.zeros(state[:2])
+    losses = np.zeros(state[:2])  # of an expert: L tr E[v v'] - 2 E[v].V
+    of_rounds: list[tuple[Any, ...]] = []  # e_t, the sum of all errors after round t
+    norms = np.zeros(len(truths))
+    for task, expert in zip(tasks, experts, strict=True):
+        truth, unit = truths[lane, task], units[lane, task]
+        mean, second = means[lane, expert], second_moments[lane, expert]
+        mixed = truth[:, :, None] * mean[:, None, :]
+        moments = second - mixed - mixed.swapaxes(1, 2) + truth[:, :, None] * truth[:, None, :]  # M
+        complement = identity - unit[:, :, None] * unit[:, None, :]  # Pi
+        moments = complement @ moments @ complement
+        trace = np.trace(moments, axis1=1, axis2=2)
+        moments = own * moments + spread * trace[:, None, None] * complement
+        mean = truth + shrinkage * np.einsum("bij,bj->bi", complement, mean - truth)
+        mixed = truth[:, :, None] * mean[:, None, :]
+        second = moments + mixed + mixed.swapaxes(1, 2) - truth[:, :, None] * truth[:, None, :]
+        means[lane, expert], second_moments[lane, expert] = mean, second
+        learned[lane, expert] += truth
+        loads[lane, expert] += 1
+        size = np.trace(second, axis1=1, axis2=2)
+        losses[lane, expert] = loads[lane, expert] * size - 2 * np.sum(mean * learned[lane, expert], axis=1)
+        norms = norms + np.sum(truth**2, axis=1)
+        of_rounds.append((np.trace(moments, axis1=1, axis2=2), losses.sum(axis=1) + norms))
+    error, total = np.moveaxis(np.array(of_rounds), 1, 0)
+    rounds = np.arange(1, len(tasks) + 1)[:, None]
+    forgetting = np.where(rounds > 1, (total - np.cumsum(error, axis=0)) / np.maximum(rounds - 1, 1), 0.0)
+    return Exact(forgetting, total / rounds, error)
+
+
 def require_rounds(num_rounds: int) -> None:
     """Raise InvalidRunError unless num_rounds >= 1."""
     if num_rounds < 1:
         raise InvalidRunError(f"num_rounds={num_rounds} must be at least 1: rounds count from 1. Raise num_rounds.")
+
+
+def _directions(signals):
+    lengths = np.linalg.norm(signals, axis=-1, keepdims=True)
+    if not np.all(lengths > 0):
+        raise InvalidParamsError(
+            f"signals[{np.argmin(lengths) % signals.shape[-2]}] is zero, and must have a direction: its column would "
+            "leave X'X singular. Give every task a non-zero signal."
+        )
+    return signals / lengths
+
+
+def _projection_moments(num_features, num_samples):
+    """p/D, k1 and k2."""
+    dimension, rank = num_features - 1, num_features - num_samples
+    if rank == dimension:  # the general form is 0/0 in one dimension
+        return 1.0, 1.0, 0.0
+    denominator = dimension * (dimension - 1) * (dimension + 2)
+    own = rank * (dimension * rank + dimension - 2) / denominator
+    return rank / dimension, own, rank * (dimension - rank) / denominator
 
 
 def _mean_sandwich(arrivals, matrix, own, spread):

@@ -144,6 +144,35 @@ def test_the_first_round_has_one_error():
     assert all(leaf.shape == (1,) and leaf.dtype == np.float64 for leaf in computed)
 
 
+@pytest.mark.parametrize(("num_features", "num_samples"), [(2, 1), (3, 1), (3, 2), (4, 1), (4, 3)])
+def test_given_routes_the_mean_over_every_sequence_of_features(num_features, num_samples):
+    """Guards what holds in place of Theorems 1 and 2: three experts, each along its own tasks, four runs at once."""
+    random = np.random.default_rng(4)
+    tasks, experts = random.integers(3, size=(2, 4, 4))
+    pools = [draw_pool(3, num_features, seed=seed) for seed in range(4)]
+    stacked = Pool(*(np.stack(leaves, axis=-1) for leaves in zip(*pools, strict=True)))
+    computed = corrected.given_routes(stacked, num_samples, tasks, experts)
+    for run, pool in enumerate(pools):
+        models, own, rounds = np.zeros((1, 3, num_features)), np.zeros((1, 0)), []
+        for t in range(4):
+            n, m = tasks[t, run], experts[t, run]
+            projectors = residual_projectors(complement_basis(pool.signals[n]), num_features - num_samples)
+            own, models = (np.concatenate([each] * len(projectors)) for each in (own, models))
+            learned = np.split(models[:, m], len(projectors))
+            models[:, m] = np.concatenate(
+                [pool.truths[n] + (each - pool.truths[n]) @ S for each, S in zip(learned, projectors, strict=True)]
+            )
+            errors = np.sum((models[:, experts[: t + 1, run]] - pool.truths[tasks[: t + 1, run]]) ** 2, axis=2)
+            forgetting = np.mean(errors[:, :-1] - own) if t else 0.0
+            own = np.hstack([own, errors[:, -1:]])
+            rounds.append((forgetting, np.mean(errors), np.mean(errors[:, -1])))
+        np.testing.assert_allclose([leaf[:, run] for leaf in computed], np.transpose(rounds), rtol=1e-11, atol=1e-11)
+    with pytest.raises(InvalidRunError, match="count from 0"):
+        corrected.given_routes(stacked, num_samples, tasks, experts - 1)
+    with pytest.raises(InvalidRunError, match="num_rounds=0"):
+        corrected.given_routes(stacked, num_samples, tasks[:0], experts[:0])
+
+
 @pytest.mark.parametrize("formula", [corrected.single_expert, corrected.single_expert_gaussian])
 def test_what_cannot_be_run_is_refused(formula):
     pool = draw_pool(3, 5)

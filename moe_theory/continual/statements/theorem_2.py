@@ -6,11 +6,12 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.continual import corrected, experiments, theory
-from moe_theory.continual.statements.theorem_1 import EQUATION_19
+from moe_theory.continual.statements.theorem_1 import EQUATION_19, GIVEN_ROUTES, along_routes
 from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, bound, statement
 
 EXPLORING = (5, 10)  # the recorded rounds up to T1 = 10 of M = 5
+AFTER = (20, 50, 100)  # of those soon after T1, where what routes make of tasks is compared
 LATE = (100, 200, 500, 1000, 2000)  # rounds at which the theorem is tested, the last being the paper's T
 ENOUGH = Hypothesis(
     "M >= K ln K, the constant of Omega read as 1",
@@ -46,7 +47,9 @@ EXPLORATION = statement(
     instance="""N = 24 tasks in K = 6 orthonormal clusters, M = 12, d = 8, s = 2, at T1: forgetting is 1.33, 0.96 and
     0.85 sigma_0^2, and the bound 0.15, 0.06 and 0.02, at sigma_0 = 0.01, 0.001 and 0.0001. With Fig. 2's sizes and M =
     5 it is 1.99, the bound 0.12.""",
-    corrected=r"""If routes do not depend on tasks and all samples are Gaussian, equality holds with one term more.
+    corrected=GIVEN_ROUTES
+    + r""" If routes do not depend on tasks either, and all samples are Gaussian, it is (19) as an equality, with one
+    term more.
     $$\mathbb{E}[F_t] = \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \mathbb{E} \left\{ (r^{L_t} - r^{L_\tau}) W + \left(
     r^{L_\tau} - r^{L_t} + (1 - r)(1 - r^{L_t - L_\tau}) \right) \Delta \right\}$$""",
     witness="theorem_2.py",
@@ -64,6 +67,7 @@ FORGETTING = statement(
     instance="""N = 24 tasks in K = 6 orthonormal clusters, M = 12, d = 8, s = 2, at 2 T1: forgetting is 1.06, 0.84 and
     0.78 sigma_0^2, and the bound at most 0.04, 0.03 and 0.01, at sigma_0 = 0.01, 0.001 and 0.0001. With Fig. 2's sizes,
     M = 5 and t = 100 it is 1.15, the bound -0.03, and -0.02 as Appendix J has it.""",
+    corrected=GIVEN_ROUTES,
     witness="theorem_2.py",
 )
 GENERALIZATION_ERROR = statement(
@@ -79,6 +83,7 @@ GENERALIZATION_ERROR = statement(
     instance="""N = 24 tasks in K = 6 orthonormal clusters, M = 12, d = 8, s = 2, at 2 T1: the error is 3.3 sigma_0^2,
     and the bound at most 0.89, at sigma_0 = 0.01 to 0.0001. With Fig. 2's sizes, M = 5 and T = 500 it is 1.32, the
     bound 0.68.""",
+    corrected=GIVEN_ROUTES,
     witness="theorem_2.py",
 )
 
@@ -99,6 +104,7 @@ EXPLORATION.charitable(
     bound(at_most=printed("forgetting", *EXPLORING, form=theory.theorem_1)),
     where="Theorem 2, first line, Eq. (19)",
     labels=experiments.at_rounds(*EXPLORING),
+    instead="theorem-2.exploration-given-routes",
 ).says(
     "With fewer experts than tasks, expected forgetting during exploration is below the load bound of (19) "
     "as well." + EQUATION_19
@@ -117,6 +123,7 @@ FORGETTING.charitable(
     bound(at_most=printed("forgetting", *LATE, form=corrected.theorem_2)),
     where="Theorem 2, Eq. (21), third term as Appendix J derives it",
     labels=experiments.at_rounds(*LATE),
+    instead="theorem-2.forgetting-given-routes",
 ).says("Expected forgetting after exploration is below (21) with r^(L_tau - L_T1) in its third term." + APPENDIX_21)(
     experiments.metric("forgetting", *LATE)
 )
@@ -125,6 +132,7 @@ GENERALIZATION_ERROR.charitable(
     experiments.FIGURE_2.at(experiments.FEW),
     bound(at_most=printed("generalization_error", *LATE, form=theory.theorem_2)),
     labels=experiments.at_rounds(*LATE),
+    instead="theorem-2.error-given-routes",
 ).says(
     "With fewer experts than tasks, expected overall generalization error is below (22), for T from 100 to "
     "2000." + EQUATION_22
@@ -139,3 +147,6 @@ GENERALIZATION_ERROR.literal(
     "The expected overall generalization error is below the appendix's form of (22), with exponents lower by "
     "1." + APPENDIX_22
 )(experiments.metric("generalization_error", *LATE))
+along_routes(EXPLORATION, "theorem-2.exploration-given-routes", experiments.FEW, "forgetting", EXPLORING)
+along_routes(FORGETTING, "theorem-2.forgetting-given-routes", experiments.FEW, "forgetting", AFTER)
+along_routes(GENERALIZATION_ERROR, "theorem-2.error-given-routes", experiments.FEW, "generalization_error", AFTER)
