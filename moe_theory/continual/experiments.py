@@ -67,6 +67,16 @@ def observe_moves(state: State, info: Info) -> Moves:
     return Moves(info.task, info.expert, info.error, info.update_norm)
 
 
+class Route(NamedTuple):
+    task: Int[Array, ""]
+    expert: Int[Array, ""]
+
+
+def observe_route(state: State, info: Info) -> Route:
+    del state
+    return Route(info.task, info.expert)
+
+
 class GateSpan(NamedTuple):
     any_gap: Float[Array, ""]  # largest |h_m - h_m'| of all experts
 
