@@ -1,16 +1,20 @@
 """Parts of the hand-written pages that are generated: what stands for `<!-- generated: NAME -->` in their Markdown."""
 
 import re
+from collections import Counter
 from collections.abc import Callable
 
 import found
 from gallery import FIGURES, ROOT
 
-from builder import commands, papers
+from builder import commands, papers, plain
 from moe_theory.core.papers import all_papers
-from moe_theory.report.wording import MEANINGS, STATEMENT_MEANINGS, SYMBOLS
+from moe_theory.report.wording import MEANINGS, STATEMENT_MEANINGS, SYMBOLS, statement_status
+from moe_theory.verify.status import Judged, StatementStatus
+from moe_theory.verify.verdict import Role, Status
 
 OVERVIEW = FIGURES / "overview"
+NOT_AS_PRINTED = {StatementStatus.FALSE, StatementStatus.AMENDED, StatementStatus.VACUOUS}
 _MARK = re.compile(r"<!-- generated: ([a-z-]+) -->")
 
 
@@ -37,6 +41,31 @@ def statuses() -> str:
     return "\n".join([*of_statements, "", "Of a verdict on one claim:", "", *of_verdicts])
 
 
+def instead() -> str:
+    """By paper, every statement that is not true as it stands, with what holds instead and the verdicts on that."""
+    parts = []
+    for paper in all_papers():
+        known = [each for each in papers.answered(paper) if each.statement.paper == paper]
+        rows = [_instead(each) for each in known if {f.status for f in each.by_reading.values()} & NOT_AS_PRINTED]
+        if rows:
+            held = sum(not cells[-1].startswith("none") for cells in rows)
+            parts += [f"## {paper}", "", f"{held} of {len(rows)} have something beside them that is tested.", ""]
+            parts += [found.row("statement", "status", "what holds instead", "verdicts on it"), found.row(*["---"] * 4)]
+            parts += [found.row(*cells) for cells in rows] + [""]
+    return "\n".join(parts)
+
+
+def _instead(known: Judged) -> tuple[str, str, str, str]:
+    """A row of the table: verdicts are counted over claims and readings."""
+    statement = known.statement
+    beside = {id for id, role in statement.roles.items() if role is Role.CORRECTED}
+    counted = Counter(str(each.status) for each in papers.verdicts() if each.claim in beside for _ in each.settings)
+    told = ", ".join(f"{counted[str(status)]} {status}" for status in Status if counted[str(status)])
+    words = " ".join(statement.corrected.partition("$$")[0].split()) or "—"
+    link = f"[{plain(statement.where)}]({_page(statement.paper)}#{statement.id})"
+    return link, statement_status(known), plain(words), told or "none"
+
+
 def benchmarks() -> str:
     """The measured speed, and the whole grid."""
     return (FIGURES / "bench" / "summary.md").read_text(encoding="utf-8")
@@ -54,6 +83,7 @@ FRAGMENTS: dict[str, Callable[[], str]] = {
     "counts": lambda: found.counts(_page),
     "found": found.sentences,
     "statuses": statuses,
+    "instead": instead,
     "papers": lambda: ", ".join(f"[{paper}]({_page(paper)})" for paper in all_papers()),
     "benchmarks": benchmarks,
     "benchmark-grid": benchmark_grid,

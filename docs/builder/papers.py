@@ -66,9 +66,7 @@ def page(paper: str) -> Page:
         new = [id for id in ids if id in left]
         left = [id for id in left if id not in new]
         lines += [f"## {plain(title)} {{ #{anchor} }}", "", slot(anchor, statement.says), ""]
-        card = (
-            templates().get_template("statement.html").render(known=known, shown=wording.decisive(known, _verdicts()))
-        )
+        card = templates().get_template("statement.html").render(known=known, shown=wording.decisive(known, verdicts()))
         others = [answer(id) for id in ids if id not in new]
         blocks[anchor] = _render("statement", card=Markup(card), others=others)
         lines += _folded(new, blocks)
@@ -100,13 +98,14 @@ def answered(paper: str) -> list[Judged]:
     """The statements that a page has, in the paper's order: its own, or those of others that its claims answer for."""
     of = find_paper(paper)
     if not of.answers_for:
-        return [judged(each, _verdicts()) for each in statements(paper)]
+        return [judged(each, verdicts()) for each in statements(paper)]
     shared = [each for name in of.answers_for for each in statements(name)]
-    return [judged(each, _verdicts()) for each in shared if any(id.startswith(f"{paper}.") for id in each.roles)]
+    return [judged(each, verdicts()) for each in shared if any(id.startswith(f"{paper}.") for id in each.roles)]
 
 
 @functools.cache
-def _verdicts() -> list[Verdict]:
+def verdicts() -> list[Verdict]:
+    """All that are recorded."""
     return recorded.recorded_verdicts()
 
 
@@ -168,7 +167,7 @@ def answer(id: str) -> Answer:
         formula=mathml(claim.formula),
         declaration=found,
         calls=[(_name(value), _api_address(value)) for value in (found.calls if found else ())],
-        verdicts=None if record is None else [verdict for verdict in _verdicts() if verdict.claim == id],
+        verdicts=None if record is None else [verdict for verdict in verdicts() if verdict.claim == id],
         role=next((str(each.roles[id]) for name in all_papers() for each in statements(name) if id in each.roles), ""),
         replaces=[each.id for each in every_claim().values() if each.replaced_by == id],
     )

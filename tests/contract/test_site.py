@@ -117,9 +117,12 @@ def loaded_from_elsewhere(site: Site) -> Iterator[str]:
 
 def missing_verdicts(site: Site) -> Iterator[str]:
     """Between the anchor of a claim and the next."""
-    pages = {claim.id: site.pages[f"{papers.page_of(claim.id)}.html"].text for claim in own_claims()}
-    after = {id: page.partition(f'<h3 id="{id}">')[2] for id, page in pages.items()}
-    yield from unshown_verdicts({id: text.partition("<h3 id=")[0] for id, text in after.items()})
+    found = {}
+    for page in {f"{papers.page_of(claim.id)}.html" for claim in own_claims()}:
+        for card in site.pages[page].text.split('<h3 id="')[1:]:
+            id, _, text = card.partition('">')
+            found[id] = text
+    yield from unshown_verdicts({claim.id: found.get(claim.id, "") for claim in own_claims()})
 
 
 def own_claims() -> list[Claim]:

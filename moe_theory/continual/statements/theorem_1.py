@@ -6,7 +6,7 @@ import numpy as np
 
 from moe_theory.continual import experiments
 from moe_theory.runs import Run
-from moe_theory.verify.statement import Declared, Hypothesis, bound, equality, statement
+from moe_theory.verify.statement import Hypothesis, bound, equality, statement
 
 EARLY = (20, 40)  # the recorded rounds up to T1 = 40 of M = 20
 JUST_AFTER = (50, 60, 70, 80, 90, 100)  # rounds soon after T1 = 40, where the mean comes nearest to (20)
@@ -79,6 +79,11 @@ GENERALIZATION_ERROR = statement(
     corrected="From T = 100 on, 60 rounds after T1, it holds under every reading judged. " + GIVEN_ROUTES,
     witness="theorem_1.py",
 )
+
+
+def says_along_routes(name: str) -> str:
+    """Of a metric, what holds in place of a bound."""
+    return f"{GIVEN_ROUTES} To 2 % this is the mean {name.replace('_', ' ')}. {RECURSION}"
 
 
 def printed(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
@@ -174,17 +179,14 @@ GENERALIZATION_ERROR.literal(
     """)(experiments.metric("generalization_error", *JUST_AFTER))
 
 
-def along_routes(told: Declared, id: str, cell: str, name: str, rounds: tuple[int, ...]) -> None:
-    """Claim, in place of a bound, that a metric is what the tasks and routes of its run let expect."""
+for told, id, name, rounds in (
+    (FORGETTING, "theorem-1.forgetting-given-routes", "forgetting", EARLY),
+    (DECAY, "theorem-1.late-forgetting-given-routes", "forgetting", AFTER),
+    (GENERALIZATION_ERROR, "theorem-1.error-given-routes", "generalization_error", AFTER),
+):
     told.replacement(
         id,
-        experiments.JUST_EXPLORED.at(cell),
+        experiments.JUST_EXPLORED.at(experiments.MANY),
         equality(experiments.expected(name, *rounds), margin=ROUTES_MARGIN),
         labels=experiments.at_rounds(*rounds),
-    ).says(f"""{GIVEN_ROUTES} To 2 % this is the mean {name.replace("_", " ")}.
-    {RECURSION}""")(experiments.metric(name, *rounds))
-
-
-along_routes(FORGETTING, "theorem-1.forgetting-given-routes", experiments.MANY, "forgetting", EARLY)
-along_routes(DECAY, "theorem-1.late-forgetting-given-routes", experiments.MANY, "forgetting", AFTER)
-along_routes(GENERALIZATION_ERROR, "theorem-1.error-given-routes", experiments.MANY, "generalization_error", AFTER)
+    ).says(says_along_routes(name))(experiments.metric(name, *rounds))

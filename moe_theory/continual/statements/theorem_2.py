@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.continual import corrected, experiments, theory
-from moe_theory.continual.statements.theorem_1 import EQUATION_19, GIVEN_ROUTES, along_routes
+from moe_theory.continual.statements.theorem_1 import EQUATION_19, GIVEN_ROUTES, ROUTES_MARGIN, says_along_routes
 from moe_theory.runs import Run
-from moe_theory.verify.statement import Hypothesis, bound, statement
+from moe_theory.verify.statement import Hypothesis, bound, equality, statement
 
 EXPLORING = (5, 10)  # the recorded rounds up to T1 = 10 of M = 5
 AFTER = (20, 50, 100)  # of those soon after T1, where what routes make of tasks is compared
@@ -147,6 +147,14 @@ GENERALIZATION_ERROR.literal(
     "The expected overall generalization error is below the appendix's form of (22), with exponents lower by "
     "1." + APPENDIX_22
 )(experiments.metric("generalization_error", *LATE))
-along_routes(EXPLORATION, "theorem-2.exploration-given-routes", experiments.FEW, "forgetting", EXPLORING)
-along_routes(FORGETTING, "theorem-2.forgetting-given-routes", experiments.FEW, "forgetting", AFTER)
-along_routes(GENERALIZATION_ERROR, "theorem-2.error-given-routes", experiments.FEW, "generalization_error", AFTER)
+for told, id, name, rounds in (
+    (EXPLORATION, "theorem-2.exploration-given-routes", "forgetting", EXPLORING),
+    (FORGETTING, "theorem-2.forgetting-given-routes", "forgetting", AFTER),
+    (GENERALIZATION_ERROR, "theorem-2.error-given-routes", "generalization_error", AFTER),
+):
+    told.replacement(
+        id,
+        experiments.JUST_EXPLORED.at(experiments.FEW),
+        equality(experiments.expected(name, *rounds), margin=ROUTES_MARGIN),
+        labels=experiments.at_rounds(*rounds),
+    ).says(says_along_routes(name))(experiments.metric(name, *rounds))
