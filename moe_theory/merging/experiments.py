@@ -249,8 +249,14 @@ LATE = evaluation.num_late(SLOTS, share=1 / 8)  # last slots, which accuracies a
 STREAMS = 64
 # What `benchmarks/tune_testbed.py` found best of as many random settings for each, on streams of another seed.
 TUNED: dict[str, Mapping[str, Any]] = {
-    policies.TANBR: {},
-    policies.NUCB: {},
+    policies.TANBR: {
+        "exploration": 0.83,
+        "learning_rate": 0.22,
+        "smoothness": 0.22,
+        "split_constant": 0.12,
+        "smoothness_ratio": 0.3,
+    },
+    policies.NUCB: {"exploration": 0.11, "learning_rate": 1.9},
 }
 TESTBED_POLICIES = {policies.TANBR: policies.TANBR, policies.NUCB: policies.NUCB, policies.MIX: policies.MIX}
 OF_TABLE_2 = ("rl-dense", "token-top-1-dense", "smear-example-linear", "smear-token-linear")  # with NUCB
@@ -267,7 +273,7 @@ def _testbed(name: str, setting: Setting, mix: Mapping[str, Any]) -> Experiment:
         name=name,
         dims=dims,
         system=system(dims, rewards.PEAKED, policies.TANBR),
-        cells={cell: fixed | TUNED.get(cell, {}) for cell in (*TESTBED_POLICIES, *TESTBED_METHODS)},
+        cells={cell: {**fixed, **TUNED.get(cell, {})} for cell in (*TESTBED_POLICIES, *TESTBED_METHODS)},
         num_rounds=dims.max_rounds,
         record_every=1,
         observe=evaluation.observe,
@@ -317,6 +323,9 @@ TIMES = Experiment(
     measure=costs.latencies([MERGED, *TIMED], LAYER),
 )
 SERVING = TIMES.at(BATCH)
+STEPPED = ("token-top-1-capacity", "smear-example-linear", "smear-token-linear")
+STEP_TIMES = dataclasses.replace(TIMES, name="step-times", measure=costs.step_times([MERGED, *STEPPED], LAYER))
+STEPPING = STEP_TIMES.at(BATCH)
 ROUTED_EXPERTS = (4, 64, 192)
 ROUTED_DIMS = Dims(max_experts=ROUTED_EXPERTS[-1])
 
@@ -401,9 +410,9 @@ def late_accuracy(run: Run) -> Float[np.ndarray, " B"]:
     return recorded(run, "accuracy")[-LATE:].mean(axis=0)
 
 
-def is_faster(run: Run, method: str, rival: str, share: float) -> Bool[np.ndarray, " B"]:
-    """Whether a method serves a batch in `share` of a rival's time, in each repetition."""
-    mine, other = (np.asarray(run.records[name].serving[0], np.float64) for name in (method, rival))
+def is_faster(run: Run, method: str, rival: str, share: float, what: str = "serving") -> Bool[np.ndarray, " B"]:
+    """Whether a method serves a batch in `share` of a rival's time, in each repetition; or less of another cost."""
+    mine, other = (np.asarray(getattr(run.records[name], what)[0], np.float64) for name in (method, rival))
     return mine <= share * other
 
 
