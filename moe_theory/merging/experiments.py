@@ -256,7 +256,7 @@ TUNED: dict[str, Mapping[str, Any]] = {
         "split_constant": 0.12,
         "smoothness_ratio": 0.3,
     },
-    policies.NUCB: {"exploration": 0.11, "learning_rate": 1.9},
+    policies.NUCB: {"exploration": 0.11, "learning_rate": 3.8},
 }
 TESTBED_POLICIES = {policies.TANBR: policies.TANBR, policies.NUCB: policies.NUCB, policies.MIX: policies.MIX}
 OF_TABLE_2 = ("rl-dense", "token-top-1-dense", "smear-example-linear", "smear-token-linear")  # with NUCB
