@@ -11,6 +11,7 @@ processor time, so that other processes do not count.
 
 import contextlib
 import functools
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import xarray as xr
 from jaxtyping import Array, Float, Int
 
@@ -28,10 +30,11 @@ from moe_theory.core.system import System
 from moe_theory.merging import policies, rewards, uncertainty
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.serving import merge, routing
-from moe_theory.merging.serving.methods import MERGED, Deployment, begin_slot, loaded_bytes, named
+from moe_theory.merging.serving.methods import MERGED, Deployment, Method, begin_slot, loaded_bytes, named
 from moe_theory.merging.system import State, system
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.tasks import TRAIN, Setting, examples, tasks_of
+from moe_theory.merging.testbed.transformer import Model, Norm
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell
 from moe_theory.runs.machine import available_cores
@@ -184,6 +187,13 @@ class MethodCosts(NamedTuple):
     peak_bytes: Float[np.ndarray, "1 B"]  # of the program that serves a batch
 
 
+class StepCosts(NamedTuple):
+    """What a step of fine-tuning costs with one method in each repetition."""
+
+    seconds: Float[np.ndarray, "1 B"]
+    peak_bytes: Float[np.ndarray, "1 B"]  # of the program
+
+
 class ChoiceCosts(NamedTuple):
     """How long one choice of weights takes."""
 
@@ -202,6 +212,30 @@ def latencies(methods: Sequence[str], setting: Setting | None = None, clock: Clo
             with on_one_core():
                 table = timer.measure(count, _order(seed, first), clock)
             records = {name: _costs_of(table.sel(approach=name)) for name in chosen}
+            found[cell.name] = _run(cell, first, count, records)
+        return found
+
+    return measure
+
+
+def step_times(methods: Sequence[str], setting: Setting, clock: Clock = time.process_time) -> Measure:
+    """What a step of fine-tuning costs: the gradient of a batch's loss in all norms, and in a method's routers.
+
+    A bandit merges anew in every step and learns its weights without a gradient. The order of norms and residual paths,
+    pre-norm or post-norm, changes no operation. On an untrained model of the setting's sizes.
+    """
+    chosen = tuple(methods)
+
+    def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
+        found = {}
+        for cell in cells:
+            programs = _step_programs(chosen, setting, int(cell.params.slot_size))
+            with on_one_core():
+                seconds = interleaved(programs, count, _order(seed, first), clock)
+            records = {
+                name: StepCosts(seconds[None, :, place], np.full((1, count), float(programs[place].peak_bytes)))
+                for place, name in enumerate(chosen)
+            }
             found[cell.name] = _run(cell, first, count, records)
         return found
 
@@ -251,6 +285,41 @@ def _timer(methods: tuple[str, ...], setting: Setting, batch_size: int) -> Timer
     data = deployment.calibration
     batch = np.random.default_rng(0).integers(0, len(data.labels), batch_size)
     return Timer(methods, deployment, data.inputs[batch], data.tasks[batch])
+
+
+@functools.lru_cache
+def _step_programs(methods: tuple[str, ...], setting: Setting, batch_size: int) -> list[Program]:
+    deployment = untrained(setting)
+    data = deployment.calibration
+    batch = np.random.default_rng(0).integers(0, len(data.labels), batch_size)
+    inputs, labels, tags = (jnp.asarray(part[batch]) for part in data)
+    weights = merge.equal_weights(deployment.model)
+
+    def of(method: Method) -> Program:
+        loaded = method.prepare(deployment)
+        model, routers = (loaded, ()) if method.merge is not None else loaded
+
+        def loss(tuned: tuple[Any, Any], model: Model) -> Float[Array, ""]:
+            ready = _with_norms(model, tuned[0])
+            served = begin_slot(method, ready, weights) if method.merge is not None else (ready, tuned[1])
+            values = method.serve(served, inputs, tags)
+            return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(values, labels))
+
+        arguments = ((_norms(model), routers), model)
+        return Program(jax.jit(jax.value_and_grad(loss)).lower(*arguments).compile(), arguments)
+
+    return [of(named(name)) for name in methods]
+
+
+def _norms(model: Model) -> list[Norm]:
+    pairs = [(layer.attention_norm, layer.experts_norm) for layer in model.layers]
+    return [model.head_norm, *itertools.chain.from_iterable(pairs)]
+
+
+def _with_norms(model: Model, norms: list[Norm]) -> Model:
+    pairs = zip(model.layers, norms[1::2], norms[2::2], strict=True)
+    layers = tuple(layer._replace(attention_norm=one, experts_norm=other) for layer, one, other in pairs)
+    return model._replace(head_norm=norms[0], layers=layers)
 
 
 @functools.lru_cache

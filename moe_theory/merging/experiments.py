@@ -3,12 +3,14 @@
 Tier `exact`: the tree without a network, its leaves picked by the rules that are worst for what the paper says of it.
 Tier `surfaces`: Tanbr and every rival in a cell of its own on rewards whose best weights are known, so that replicate i
 meets the same world under each. A reading decides how Tanbr splits and where its candidates are; the rivals' cells fix
-what it decides. Tier `testbed`: slots of the trained model, with Tanbr as Algorithm 1 says, whatever the reading. Tier
-`clocks`: timings on this machine, which another run does not reproduce.
+what it decides. Tier `testbed`: slots of two trained models, one of tasks whose label maps conflict and one of tasks
+that agree, with Tanbr as Algorithm 1 says, whatever the reading, and rivals that drop no tokens. Tier `clocks`: timings
+on this machine, at the paper's layer sizes, which another run does not reproduce.
 
 What several statements measure of them and suppose of them follows at the end.
 """
 
+import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +27,7 @@ from moe_theory.merging.policies import Learner
 from moe_theory.merging.rewards import Reward
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.merging.system import Info, State, system
+from moe_theory.merging.testbed.tasks import Setting
 from moe_theory.merging.tree import Tree
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Experiment, Runs, Selection, excess
@@ -241,59 +244,67 @@ STEPS = Experiment(
 )
 
 # Slots of the trained model.
-SLOT_SIZE = 64
-LATE = evaluation.num_late(DIMS.max_rounds, share=1 / 8)  # last slots, which accuracies average over
-STREAMS = 32
-TESTBED_POLICIES = {  # cell -> policy
-    policies.TANBR: policies.TANBR,
-    WARM: policies.TANBR,
-    policies.NUCB: policies.NUCB,
-    policies.UNIFORM: policies.UNIFORM,
-    policies.MIX: policies.MIX,
+SLOT_SIZE, SLOTS = 64, 1024
+LATE = evaluation.num_late(SLOTS, share=1 / 8)  # last slots, which accuracies average over
+STREAMS = 64
+# What `benchmarks/tune_testbed.py` found best of as many random settings for each, on streams of another seed.
+TUNED: dict[str, Mapping[str, Any]] = {
+    policies.TANBR: {
+        "exploration": 0.83,
+        "learning_rate": 0.22,
+        "smoothness": 0.22,
+        "split_constant": 0.12,
+        "smoothness_ratio": 0.3,
+    },
+    policies.NUCB: {"exploration": 0.11, "learning_rate": 3.8},
 }
-TESTBED_METHODS = (
-    "average",
-    "fisher",
-    "regmean",
-    "smear-example-linear",
-    "smear-token-linear",
-    "token-top-1-capacity",
-    "token-top-2-capacity",
-    "token-top-3-capacity",
-    "rl-capacity",
-    "task-top-1-dense",
-)
+TESTBED_POLICIES = {policies.TANBR: policies.TANBR, policies.NUCB: policies.NUCB, policies.MIX: policies.MIX}
+OF_TABLE_2 = ("rl-dense", "token-top-1-dense", "smear-example-linear", "smear-token-linear")  # with NUCB
+FIXED_MERGES = ("average", "fisher", "regmean")
+TESTBED_METHODS = (*FIXED_MERGES, *OF_TABLE_2, "token-top-2-dense", "token-top-3-dense", "task-top-1-dense")
 
 
-def _testbed(name: str, mix: Mapping[str, Any]) -> Experiment:
-    fixed = {**RIVALS_FIXED, **mix, "slot_size": SLOT_SIZE}
-    cells: dict[str, Mapping[str, Any]] = dict.fromkeys((*TESTBED_POLICIES, *TESTBED_METHODS), fixed)
-    cells[WARM] = fixed | {"warm_start": True}
+def _testbed(name: str, setting: Setting, mix: Mapping[str, Any]) -> Experiment:
+    """Every learner and method, none of which drops a token, on one trained model."""
+    number = setting.num_experts
+    dims = dataclasses.replace(DIMS, max_experts=number, num_tasks=setting.num_tasks, max_rounds=SLOTS)
+    fixed = {**RIVALS_FIXED, **mix, "slot_size": SLOT_SIZE, "num_experts": number, "max_active": number}
     return Experiment(
         name=name,
-        dims=DIMS,
-        system=system(DIMS, rewards.PEAKED, policies.TANBR),
-        cells=cells,
-        num_rounds=DIMS.max_rounds,
+        dims=dims,
+        system=system(dims, rewards.PEAKED, policies.TANBR),
+        cells={cell: {**fixed, **TUNED.get(cell, {})} for cell in (*TESTBED_POLICIES, *TESTBED_METHODS)},
+        num_rounds=dims.max_rounds,
         record_every=1,
         observe=evaluation.observe,
         replicates=STREAMS,
         tier=TESTBED_TIER,
         keeps_state=False,
-        measure=evaluation.slot_accuracies(DIMS, TESTBED_POLICIES, SLOT_SIZE, LATE),
+        measure=evaluation.slot_accuracies(dims, TESTBED_POLICIES, SLOT_SIZE, LATE, setting),
     )
 
 
+CONFLICTING, AGREEING = Setting(), Setting(num_tasks=4, num_experts=4)  # two label maps, or one
 TESTBEDS = {
-    "fixed": _testbed("testbed", {"mix_drift": 0.0}),
-    "dynamic": _testbed("testbed-drifting", {"mix_drift": 1.0}),
+    "fixed": _testbed("testbed", CONFLICTING, {"mix_drift": 0.0}),
+    "dynamic": _testbed("testbed-drifting", CONFLICTING, {"mix_drift": 1.0}),
+    "agreeing": _testbed("testbed-agreeing", AGREEING, {"mix_drift": 1.0}),
+}
+ON_TESTBED = {
+    "fixed": "On 8 tasks of two conflicting label maps in a fixed mix",
+    "dynamic": "On 8 tasks of two conflicting label maps in a drifting mix",
+    "agreeing": "On 4 tasks of one label map in a drifting mix",
 }
 
-# Clocks.
+# Clocks: a layer as wide as the paper's, with 8 experts.
+LAYER = Setting(width=768, hidden=3072, num_heads=12, num_layers=1)
 TIMED = (
-    *(f"token-top-{k}-{build}" for k in (1, 2, 3) for build in ("capacity", "dense", "ragged")),
-    *(f"smear-{level}-{build}" for level in ("example", "token") for build in ("linear", "materialised")),
-    *(f"rl-{build}" for build in ("capacity", "dense", "ragged")),
+    *(f"token-top-1-{build}" for build in ("capacity", "dense", "ragged")),
+    "token-top-2-capacity",
+    "token-top-3-capacity",
+    "smear-example-linear",
+    "smear-token-linear",
+    "rl-capacity",
     "task-top-1-one-task",
     "task-top-1-capacity",
 )
@@ -306,12 +317,15 @@ TIMES = Experiment(
     num_rounds=1,
     record_every=1,
     observe=observe_info,
-    replicates=128,
+    replicates=64,
     tier=CLOCKS_TIER,
     keeps_state=False,
-    measure=costs.latencies([MERGED, *TIMED]),
+    measure=costs.latencies([MERGED, *TIMED], LAYER),
 )
 SERVING = TIMES.at(BATCH)
+STEPPED = ("token-top-1-capacity", "smear-example-linear", "smear-token-linear")
+STEP_TIMES = dataclasses.replace(TIMES, name="step-times", measure=costs.step_times([MERGED, *STEPPED], LAYER))
+STEPPING = STEP_TIMES.at(BATCH)
 ROUTED_EXPERTS = (4, 64, 192)
 ROUTED_DIMS = Dims(max_experts=ROUTED_EXPERTS[-1])
 
@@ -386,14 +400,19 @@ def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
     return (total[places[1]] - (total[places[0]] if first else 0.0)) / (last - first)
 
 
+def lead(run: Run, rival: Run) -> Float[np.ndarray, " B"]:
+    """By how much a policy ends more accurate than a rival on each stream."""
+    return late_accuracy(run) - late_accuracy(rival)
+
+
 def late_accuracy(run: Run) -> Float[np.ndarray, " B"]:
     """Mean accuracy over the last slots."""
     return recorded(run, "accuracy")[-LATE:].mean(axis=0)
 
 
-def is_faster(run: Run, method: str, rival: str, share: float) -> Bool[np.ndarray, " B"]:
-    """Whether a method serves a batch in `share` of a rival's time, in each repetition."""
-    mine, other = (np.asarray(run.records[name].serving[0], np.float64) for name in (method, rival))
+def is_faster(run: Run, method: str, rival: str, share: float, what: str = "serving") -> Bool[np.ndarray, " B"]:
+    """Whether a method serves a batch in `share` of a rival's time, in each repetition; or less of another cost."""
+    mine, other = (np.asarray(getattr(run.records[name], what)[0], np.float64) for name in (method, rival))
     return mine <= share * other
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core.errors import OutputError
+from moe_theory.core.numerics import Scalar
 from moe_theory.core.random import root_key
 from moe_theory.merging.serving import routing
 from moe_theory.merging.serving.methods import Deployment
@@ -28,33 +29,56 @@ from moe_theory.runs.provenance import fingerprint
 
 NUM_STEPS = 300
 BATCH_SIZE = 128
-LEARNING_RATE = 0.02  # of Adam
-BALANCE_WEIGHT = 0.01  # alpha of Switch's loss that balances load
 NUM_SAMPLES = 4  # routings of each example in a step of REINFORCE
 
 
+class Descent(NamedTuple):
+    """How a router is trained."""
+
+    learning_rate: float = 0.02  # of Adam
+    balance_weight: float = 0.01  # alpha of Switch's loss that balances load
+
+
+# What `benchmarks/tune_testbed.py` found better than that by more than half a point; the others differ by less.
+DESCENTS = {"token-top-2": Descent(0.0054, 0.0025)}
+
+
 def train(
-    kind: Kind, model: Model, data: Examples, num_tasks: int, key: Key[Array, ""], num_steps: int = NUM_STEPS
+    kind: Kind,
+    model: Model,
+    data: Examples,
+    num_tasks: int,
+    key: Key[Array, ""],
+    num_steps: int = NUM_STEPS,
+    descent: Descent | None = None,
 ) -> Routers:
     """Train routers for the model's frozen experts, from zero, on batches in which all tasks are equally likely."""
     sizes = [layer.experts.b_out.shape for layer in model.layers]
     start = routing.zeros(kind, [width for _, width in sizes], sizes[0][0], num_tasks)
     on_device = jax.tree.map(jnp.asarray, data)
-    return _descend(kind, model, on_device, num_tasks, key, start, num_steps)
+    return _descend(kind, model, on_device, num_tasks, key, start, num_steps, descent or Descent())
 
 
 @functools.partial(jax.jit, static_argnums=(0, 3, 6))
 def _descend(
-    kind: Kind, model: Model, data: Examples, num_tasks: int, key: Key[Array, ""], start: Routers, num_steps: int
+    kind: Kind,
+    model: Model,
+    data: Examples,
+    num_tasks: int,
+    key: Key[Array, ""],
+    start: Routers,
+    num_steps: int,
+    descent: Descent,
 ) -> Routers:
-    optimizer = optax.adam(optax.cosine_decay_schedule(LEARNING_RATE, max(1, num_steps), 0.1))
+    schedule = optax.cosine_decay_schedule(1.0, max(1, num_steps), 0.1)
+    optimizer = optax.adam(lambda count: descent.learning_rate * schedule(count))
     loss = _reinforced_loss if kind.is_reinforced else _supervised_loss
 
     def step(carried: tuple[Routers, Any], time: Int[Array, ""]) -> tuple[tuple[Routers, Any], None]:
         routers, state = carried
         batch_key, sample_key = jax.random.split(jax.random.fold_in(key, time))
         batch = draw_slot(batch_key, data, jnp.full(num_tasks, 1 / num_tasks, jnp.float32), BATCH_SIZE)
-        gradient = jax.grad(loss)(routers, kind, model, batch, sample_key)
+        gradient = jax.grad(loss)(routers, kind, model, batch, sample_key, descent.balance_weight)
         change, state = optimizer.update(gradient, state)
         return (optax.apply_updates(routers, change), state), None  # pyright: ignore[reportReturnType]
 
@@ -62,7 +86,9 @@ def _descend(
     return jax.lax.scan(step, (start, optimizer.init(start)), times)[0][0]  # pyright: ignore[reportArgumentType]
 
 
-def _supervised_loss(routers: Routers, kind: Kind, model: Model, batch: Slot, key: Key[Array, ""]) -> Float[Array, ""]:
+def _supervised_loss(
+    routers: Routers, kind: Kind, model: Model, batch: Slot, key: Key[Array, ""], balance_weight: Scalar
+) -> Float[Array, ""]:
     """Cross-entropy through the gates, in nats, plus a load-balancing loss where tokens are routed sparsely."""
     del key
     balance: list[Float[Array, ""]] = []
@@ -74,7 +100,7 @@ def _supervised_loss(routers: Routers, kind: Kind, model: Model, batch: Slot, ke
 
     values = transformer.forward(model, batch.inputs, moe)
     wrong = jnp.mean(optax.softmax_cross_entropy_with_integer_labels(values, batch.labels))
-    return wrong + BALANCE_WEIGHT * sum(balance, jnp.zeros((), wrong.dtype))
+    return wrong + balance_weight * sum(balance, jnp.zeros((), wrong.dtype))
 
 
 def _served(routers: Routers, kind: Kind, batch: Slot) -> MoE:
@@ -111,11 +137,14 @@ def _imbalance(router: Router, kind: Kind, tokens: Float[Array, "n t d"]) -> Flo
     return scores.shape[-1] * jnp.sum(jax.lax.stop_gradient(shares) * probabilities)
 
 
-def _reinforced_loss(routers: Routers, kind: Kind, model: Model, batch: Slot, key: Key[Array, ""]) -> Float[Array, ""]:
+def _reinforced_loss(
+    routers: Routers, kind: Kind, model: Model, batch: Slot, key: Key[Array, ""], balance_weight: Scalar
+) -> Float[Array, ""]:
     """A loss whose gradient is REINFORCE's for the negated expected number of right answers.
 
     Each example is routed `NUM_SAMPLES` times; the mean of the other samples is the baseline.
     """
+    del balance_weight
     inputs, labels = (jnp.repeat(part, NUM_SAMPLES, axis=0) for part in (batch.inputs, batch.labels))
     surprise: list[Float[Array, " n"]] = []
 
@@ -159,7 +188,7 @@ def deployed(
         found = _stored(path)
         if found is None:
             progress(f"router: {kind}, {num_steps} steps")
-            found = train(KINDS[kind], model, data, setting.num_tasks, key, num_steps)
+            found = train(KINDS[kind], model, data, setting.num_tasks, key, num_steps, DESCENTS.get(kind))
             try:
                 write_kept(path, _arrays(found), {"router": kind})
             except OutputError as failure:
@@ -191,7 +220,7 @@ def _arrays(made: Routers) -> dict[str, np.ndarray]:
 def _name(setting: Setting, kind: str, num_steps: int, model: Model, key: Key[Array, ""]) -> str:
     """Name of the router's file, with a hash of what decides it."""
     words = jax.random.key_data(key).tolist()
-    decisive = [dataclasses.asdict(setting), kind, num_steps, words, fingerprint(_code())]
+    decisive = [dataclasses.asdict(setting), kind, num_steps, DESCENTS.get(kind), words, fingerprint(_code())]
     digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode())
     for array in training.arrays_of(model).values():
         digest.update(np.ascontiguousarray(array).tobytes())

@@ -1,17 +1,30 @@
 """Sentences of the abstract: how the regret grows, and how much time and memory one merged expert saves.
 
-Regret is on our rewards; time and memory are of our small transformer, on this machine.
+Regret is on our rewards; time and memory are of one layer of the paper's sizes, on this machine.
 """
 
 import dataclasses
 
 import numpy as np
 
-from moe_theory.merging.experiments import MERGES, ON_REWARDS, SERVING, TANBR_ON, TIMED, WORDS, is_faster, recorded
+from moe_theory.merging.experiments import (
+    MERGES,
+    ON_REWARDS,
+    SERVING,
+    TANBR_ON,
+    TIMED,
+    WORDS,
+    computed,
+    is_faster,
+    recorded,
+)
 from moe_theory.merging.serving.methods import MERGED
-from moe_theory.verify.statement import Declared, bound, probability, statement
+from moe_theory.verify.statement import Declared, alike, bound, probability, statement
 
 SLOTS = (32, 64, 128, 256, 512)  # where growth is looked at
+# Seconds of Table I: of token-level and of task-level routing with 1, 2 and 3 experts, and with all merged.
+TOKEN_SECONDS, TASK_SECONDS = np.array([1.81, 2.42, 3.05, 193.88]), np.array([1.16, 1.78, 2.41, 3.01])
+TANBR_SECONDS = 0.61
 TOLERANCE = 0.1  # of an exponent that is fitted over so few slots
 ROOT = r"R_T = \mathcal{O}(\sqrt{T} \log T)"
 FASTER = r"\mathbb{P}(s_{\text{merged}} \le %.2g s_{\text{%s}}) \ge \frac{1}{2}"
@@ -57,31 +70,55 @@ for surface, words in WORDS.items():
     )(lambda run: exponent(run, is_per_log=False) <= 1 - TOLERANCE)
 
 
-def claim_saving(of: Declared, id: str, where: str, rival: str, saving: float) -> None:
+def claim_saving(of: Declared, id: str, where: str, rival: str, saving: float, role: str = "literal") -> None:
     """That one merged expert serves a batch in so much less time than a rival."""
-    of.literal(f"{id}-{rival}", SERVING, MOSTLY, where=f"{where}, against `{rival}`, merging not counted").says(
-        f"In most repetitions one merged expert serves a batch in at least {saving:.0%} less time than `{rival}`."
-        f"$${FASTER % (1 - saving, rival)}$$"
+    of.claim(
+        f"{id}-{rival}", SERVING, MOSTLY, role=role, where=f"{where}, against `{rival}`, merging not counted"
+    ).says(
+        f"At d = 768, f = 3072, K = 8 and 512 tokens a batch, one merged expert takes at least {saving:.0%} less time "
+        f"than `{rival}` in most repetitions. $${FASTER % (1 - saving, rival)}$$"
     )(lambda run: is_faster(run, MERGED, rival, 1 - saving))
 
 
+SAVING = 0.45
+SEVERAL = ("token-top-2-capacity", "token-top-3-capacity", "smear-example-linear", "smear-token-linear")
 LATENCY = statement(
     "abstract-latency",
     where="Abstract and Section I",
     says="One merged expert takes at least 45 % less time for a batch than every rival.",
     hypotheses=[MERGES],
-    note="Literal, one claim for each way of building a rival: the ratio depends on it, and on the sizes of layers, "
-    "more than on what is computed.",
+    why="The missing hypothesis: the rival has several experts compute each token, or dispatches its tokens slowly. A "
+    "router with one expert a token computes what one merged expert does, and routing and the empty places in the "
+    "experts' buffers besides (a quarter at Switch's capacity of 1.25): nearly half of its time can only be saved "
+    "where dispatch takes that long, which is a matter of how it is built.",
+    instance="A layer of the paper's sizes (d = 768, f = 3072, K = 8) on one core, 512 tokens: saved are 32 % against "
+    "top-1 with buffers, 56 % top-2, 69 % top-3, 84 % SMEAR, and 88 % where all experts compute all tokens; against a "
+    "batch of one task in that task's expert 10 %.",
+    note="Literal, one claim for each rival with one expert a token, at the paper's layer sizes. The paper's Table I "
+    "has 47 % against the fastest rival, on a T5 on an A100.",
 )
+
+
+@LATENCY.charitable(
+    "abstract.latency-printed", computed("Tanbr"), bound(at_least=SAVING), where="Abstract, of Table I", exact=True
+)
+def saved_as_printed(run) -> np.ndarray:
+    r"""By the seconds of Table I Tanbr saves at least 45 % against the fastest of its rivals.
+    $$1 - \frac{0.61}{1.16} \ge 0.45$$"""
+    return alike(run, [1 - TANBR_SECONDS / min(*TOKEN_SECONDS, *TASK_SECONDS)])
+
+
 for rival in TIMED:
-    claim_saving(LATENCY, "abstract.latency", "Abstract: at least 45 %", rival, 0.45)
+    role = "charitable" if rival in SEVERAL else "literal"
+    claim_saving(LATENCY, "abstract.latency", "Abstract: at least 45 %", rival, SAVING, role)
 
 MEMORY = statement(
     "abstract-memory",
     where="Abstract and Section I",
     says="Memory falls by up to 25 %.",
     hypotheses=[MERGES],
-    note="That it falls by more on a small model refutes nothing.",
+    note="That it falls by more on a small model refutes nothing. The merge itself needs all experts in memory once a "
+    "slot: 199 MB at the paper's layer sizes, where all experts are 161 MB and the merged one 29 MB.",
 )
 
 

@@ -1,27 +1,46 @@
-"""Fig. 5: by how much Tanbr is ahead in drifting mixes, on the digits testbed."""
+"""Figs. 4 (b) and 5: by how much Tanbr is ahead after learning online, in fixed and drifting mixes, on digits."""
 
 from moe_theory.merging import policies
-from moe_theory.merging.experiments import MERGES, TESTBEDS, late_accuracy
-from moe_theory.verify.statement import probability, statement
+from moe_theory.merging.experiments import FIXED_MERGES, MERGES, ON_TESTBED, TESTBEDS, lead
+from moe_theory.verify.statement import Declared, bound, statement
 
 LEAST_GAIN = 0.05  # of accuracy
-GAIN = r"\mathbb{P}(a_{\text{Tanbr}} - a_{\text{%s}} \ge 0.05) \ge \frac{1}{2}"
+GAIN = r"\mathbb{E}[a_{\text{Tanbr}} - a_{\text{%s}}] \ge %g"
+RIVALS = (*FIXED_MERGES, policies.NUCB)
+
+
+def claim_gain(of: Declared, id: str, mix: str, rival: str, gain: float, role: str) -> None:
+    """That Tanbr ends so much more accurate than a rival, in the mean over streams."""
+    words = f"by at least {gain:g} " if gain else ""
+    runs = TESTBEDS[mix].together(policies.TANBR, rival)
+    of.claim(id, runs, bound(at_least=gain), role=role, where=f"{of.where}, on a digits testbed", labels=[rival]).says(
+        f"{ON_TESTBED[mix]}, Tanbr ends more accurate than `{rival}` {words}in the mean over streams."
+        f"$${GAIN % (rival, gain)}$$"
+    )(lead)
+
+
+FIGURE_4_GAIN = statement(
+    "figure-4-gain",
+    where="Fig. 4 (b) and Section V-C",
+    says="After learning online Tanbr is ahead of fixed merges and NUCB by up to 9 % in fixed mixes.",
+    hypotheses=[MERGES],
+    note="A lead of more than 9 % refutes nothing. Literal: the lead over NUCB, which is none where both have settings "
+    "that were searched. Models of ours, trained on digits.",
+)
+for rival in RIVALS:
+    role = "charitable" if rival in FIXED_MERGES else "literal"
+    claim_gain(FIGURE_4_GAIN, f"figure-4.testbed-{rival}", "fixed", rival, 0, role)
 
 FIGURE_5 = statement(
     "figure-5",
     where="Fig. 5 and Section V-C",
     says="In drifting mixes Tanbr is ahead of fixed merges and NUCB by 5 to 10 %, slot by slot.",
     hypotheses=[MERGES],
-    note="Literal: tested on one trained model of ours, of the mean over the last slots, not slot by slot.",
+    note="Literal: that each lead is at least 5 points, and all leads on a model whose tasks agree. Models of ours, "
+    "trained on digits; of the mean over the last slots, not slot by slot.",
 )
-for method in ("average", "fisher", "regmean", policies.NUCB):
-    FIGURE_5.literal(
-        f"figure-5.gain-{method}",
-        TESTBEDS["dynamic"].together(policies.TANBR, method),
-        probability(at_least=0.5),
-        where=f"Section V-C: ahead by 5 to 10 % with dynamic task features, of `{method}`, on the digits testbed",
-    ).says(
-        f"With a drifting mix Tanbr ends more accurate than `{method}` by at least .05 on most streams."
-        f"$${GAIN % method}$$"
-    )(lambda tanbr, rival: late_accuracy(tanbr) - late_accuracy(rival) >= LEAST_GAIN)
-    FIGURE_5.also(f"table-2.{method}-dynamic", role="literal")
+for rival in RIVALS:
+    role = "charitable" if rival in FIXED_MERGES else "literal"
+    claim_gain(FIGURE_5, f"figure-5.ahead-{rival}", "dynamic", rival, 0, role)
+    claim_gain(FIGURE_5, f"figure-5.gain-{rival}", "dynamic", rival, LEAST_GAIN, "literal")
+    claim_gain(FIGURE_5, f"figure-5.agreeing-{rival}", "agreeing", rival, 0, "literal")

@@ -1,13 +1,15 @@
-"""Table II: as printed, and its methods on the digits testbed, where token routers drop tokens."""
+"""Table II: as printed, and its methods on the digits testbeds, where no rival drops a token."""
 
 import numpy as np
 
 from moe_theory.merging import policies
-from moe_theory.merging.experiments import MERGES, TESTBED_METHODS, TESTBEDS, computed, late_accuracy
+from moe_theory.merging.experiments import FIXED_MERGES, MERGES, ON_TESTBED, TESTBED_METHODS, TESTBEDS, computed, lead
+from moe_theory.merging.experiments import OF_TABLE_2 as METHODS_OF_THE_TABLE
 from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import alike, identity, probability, statement
+from moe_theory.verify.statement import alike, bound, identity, statement
 
 COLUMNS = ("Tanbr", "RL", "Switch", "Soft", "NUCB")
+RIVALS = COLUMNS[1:]
 # Task by task; of the tasks with two metrics both.
 TASKS: dict[str, tuple[tuple[float, ...], ...]] = {
     "CoLA": ((42.9,), (42.1,), (43.2,), (43.8,), (40.4,)),
@@ -20,19 +22,44 @@ TASKS: dict[str, tuple[tuple[float, ...], ...]] = {
     "STS-B": ((86.1, 85.9), (83.6, 83.8), (84.3, 84.1), (85.8, 85.7), (83.3, 82.8)),
 }
 BY_TASK = np.array([[np.mean(row[place]) for row in TASKS.values()] for place in range(len(COLUMNS))])
+LEADS = BY_TASK[0] - BY_TASK[1:]  # (rivals, tasks)
 AVERAGES = (75.43, 74.95, 74.41, 75.10, 74.14)  # as printed
-OF_THE_TABLE = ("rl-capacity", "token-top-1-capacity", "smear-example-linear", "smear-token-linear", policies.NUCB)
-AHEAD = ("task-top-1-dense", policies.MIX)  # what Tanbr was not seen to beat: the reverse stands beside it
-ACCURACY = r"\mathbb{P}(a_{\text{%s}} < a_{\text{%s}}) \ge \frac{1}{2}"
+LEAST_TASKS = len(TASKS) // 2 + 1
+STUDENT = 2.365  # two-sided 5 % point of Student's t at 7 degrees of freedom
+SAME = 0.01  # of accuracy: "the same or even better"
+GAP = r"\mathbb{E}[a_{\text{%s}} - a_{\text{Tanbr}}] \le 0.01"
 
 TABLE_2 = statement(
     "table-2",
     where="Table II and Section V-B",
-    says="Tanbr is more accurate on average than learned token routers, soft merging and NUCB.",
+    says="Tanbr is more accurate on average than learned token routers, soft merging and NUCB, and consistently better "
+    "on individual tasks.",
     hypotheses=[MERGES],
-    note="Literal, on the digits testbed, one trained model: a verdict is about it. Methods that know task tags, and "
-    "weights equal to the task mix, are not in the paper's table, in which Tanbr's average is the highest.",
+    why="""As printed Tanbr's average is the highest, and it is ahead of each rival on most tasks. But it is not best
+    on every task: Soft merging is on CoLA, RL on MNLI and RTE, NUCB on MRPC. The average printed for RL does not follow
+    from its row, and no error is given: over eight tasks only the lead over NUCB is beyond chance.""",
+    instance="RL's row has the mean 74.83, not 74.95. Leads in standard errors: RL 1.4, Switch 1.9, Soft .9, NUCB 2.7.",
+    note="""Literal: every task, the arithmetic, and two models trained on digits, where every learner's settings were
+    searched at one budget and no rival drops a token. Methods that know task tags, and weights equal to the task mix,
+    are not in the paper's table. Which entries are set in bold cannot be read from the text that we have.""",
 )
+
+
+@TABLE_2.charitable("table-2.highest", computed(*RIVALS), identity(within=0), where="Table II, last column", exact=True)
+def lead_of_average(run) -> np.ndarray:
+    r"""Tanbr's average is the highest of Table II, by the averages printed as by its rows.
+    $$\bar{a}^{\text{Tanbr}} \ge \bar{a}^m$$"""
+    means = BY_TASK.mean(axis=1)
+    return alike(run, np.maximum(excess(means[1:], means[0]), excess(np.array(AVERAGES[1:]), AVERAGES[0])))
+
+
+@TABLE_2.charitable(
+    "table-2.most-tasks", computed(*RIVALS), bound(at_least=LEAST_TASKS), where="Section V-B, of Table II", exact=True
+)
+def tasks_ahead(run) -> np.ndarray:
+    r"""On at least five of the eight tasks of Table II Tanbr's mean metric is above that of each rival.
+    $$\sum_v 1[a_v^{\text{Tanbr}} > a_v^m] \ge 5$$"""
+    return alike(run, np.sum(LEADS > 1e-9, axis=1))
 
 
 @TABLE_2.literal(
@@ -57,21 +84,26 @@ def lead_of_best_rival(run) -> np.ndarray:
     return alike(run, excess(BY_TASK[1:].max(axis=0), BY_TASK[0]))
 
 
-def claim_order(id: str, where: str, worse: str, better: str, mix: str, role: str, instead: str | None = None) -> None:
-    """On most streams one way to serve ends more accurate than another."""
-    TABLE_2.claim(
-        id, TESTBEDS[mix].together(worse, better), probability(at_least=0.5), role=role, where=where, instead=instead
-    ).says(
-        f"With a {mix} task mix `{better}` ends more accurate than `{worse}` on most streams."
-        f"$${ACCURACY % (worse, better)}$$"
-    )(lambda one, other: late_accuracy(one) < late_accuracy(other))
+@TABLE_2.ours("table-2.beyond-chance", computed(*RIVALS), bound(at_least=STUDENT), where="beside Table II", exact=True)
+def leads_in_errors(run) -> np.ndarray:
+    r"""Tanbr's leads in Table II are beyond chance: their mean over tasks is more than 2.365 standard errors.
+    $$\frac{\bar{\Delta}}{s_\Delta / \sqrt{8}} \ge t_{0.975}(7)$$"""
+    return alike(run, LEADS.mean(axis=1) / (LEADS.std(axis=1, ddof=1) / np.sqrt(len(TASKS))))
 
 
-for mix in TESTBEDS:
-    for method in (*TESTBED_METHODS, policies.NUCB, policies.UNIFORM, policies.MIX):
-        id, reverse = f"table-2.{method}-{mix}", f"table-2.{method}-ahead-{mix}"
-        where = f"Figs. 3 and 4, Table II, on the digits testbed with a {mix} task mix"
-        role, is_ahead = "literal" if method in OF_THE_TABLE else "ours", method in AHEAD
-        claim_order(id, where, method, policies.TANBR, mix, role, reverse if is_ahead else None)
-        if is_ahead:
-            claim_order(reverse, f"replaces {where}", policies.TANBR, method, mix, "ours")
+for mix, words in ON_TESTBED.items():
+    for method in (*TESTBED_METHODS, policies.NUCB, policies.MIX):
+        is_of_the_table = method in (*METHODS_OF_THE_TABLE, policies.NUCB)
+        if method in FIXED_MERGES:
+            continue  # which are in Figs. 4 and 5
+        TABLE_2.claim(
+            f"table-2.{method}-{mix}",
+            TESTBEDS[mix].together(policies.TANBR, method),
+            bound(at_most=SAME),
+            role="literal" if is_of_the_table else "ours",
+            where="Figs. 3 and 4, Table II, on a digits testbed",
+            labels=[method],
+        ).says(
+            f"{words}, `{method}` ends at most one point of accuracy above Tanbr, in the mean over streams."
+            f"$${GAP % method}$$"
+        )(lambda tanbr, rival: -lead(tanbr, rival))

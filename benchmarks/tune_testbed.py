@@ -1,0 +1,100 @@
+"""Hyper-parameters of every learner on the trained testbed, searched at one budget.
+
+Each bandit gets 24 random settings and each router 12, the package's own among them; routers hardly mind theirs.
+Bandits are scored by their accuracy over the last quarter of 512 slots on 8 streams of seed 7, which no verdict uses
+(verdicts are recorded at seed 1); routers by their accuracy on training inputs of all tasks, without dropped tokens.
+
+    python benchmarks/tune_testbed.py            # about 10 minutes on one core: a table, best first
+"""
+
+import sys
+import time
+
+import jax
+import numpy as np
+
+from moe_theory.core.random import root_key
+from moe_theory.merging import evaluation, policies
+from moe_theory.merging.experiments import DIMS, SLOT_SIZE
+from moe_theory.merging.params import Params
+from moe_theory.merging.serving import routers
+from moe_theory.merging.serving.methods import named
+from moe_theory.merging.serving.routing import KINDS
+from moe_theory.merging.system import system
+from moe_theory.merging.testbed import training
+from moe_theory.merging.testbed.tasks import TRAIN, VALIDATION, Setting, examples
+from moe_theory.runs import run_cells
+from moe_theory.runs.cells import Cell
+
+BANDIT_TRIALS, ROUTER_TRIALS, STREAMS, SEED = 24, 12, 8, 7
+RATIOS = (0.3, 0.5, 0.7, 0.9)  # rho, in the paper's experiments
+ROUTED = {
+    "token-top-1": "token-top-1-dense",
+    "token-top-2": "token-top-2-dense",
+    "token-top-3": "token-top-3-dense",
+    "rl": "rl-dense",
+    "smear-token": "smear-token-linear",
+    "smear-example": "smear-example-linear",
+}
+
+
+def bandit_settings(policy: str, random: np.random.Generator) -> list[dict[str, float]]:
+    """Overrides of `Params`; the first are the package's own."""
+
+    def drawn() -> dict[str, float]:
+        own = {"exploration": between(random, 0.003, 1), "learning_rate": between(random, 0.1, 4)}
+        if policy == policies.TANBR:
+            own |= {"smoothness": between(random, 0.01, 1), "split_constant": between(random, 0.03, 3)}
+            own["smoothness_ratio"] = float(random.choice(RATIOS))
+        return own
+
+    return [{}, *(drawn() for _ in range(BANDIT_TRIALS - 1))]
+
+
+def between(random: np.random.Generator, low: float, high: float) -> float:
+    """A draw whose logarithm is uniform, to two digits."""
+    return float(f"{np.exp(random.uniform(np.log(low), np.log(high))):.2g}")
+
+
+def bandits(policy: str) -> list[tuple[float, str]]:
+    """Accuracy over the last quarter by setting."""
+    setting = Setting()
+    data = examples(setting, VALIDATION)
+    reward = evaluation.of_model(training.trained(setting), data, setting.num_tasks, SLOT_SIZE, num_valued=1)
+    served, found = system(DIMS, reward, policy), []
+    for overrides in bandit_settings(policy, np.random.default_rng(SEED)):
+        params = Params(slot_size=SLOT_SIZE, **overrides)  # pyright: ignore[reportArgumentType]
+        cell = Cell(policy, served, params, DIMS.max_rounds, 1, evaluation.observe, None, keeps_state=False)
+        accuracy = np.asarray(run_cells([cell], STREAMS, seed=SEED)[policy].records.accuracy, np.float64)
+        found.append((float(accuracy[-DIMS.max_rounds // 4 :].mean()), str(overrides or "as they are")))
+    return found
+
+
+def of_routers(kind: str, method: str) -> list[tuple[float, str]]:
+    """Accuracy on training inputs by setting."""
+    setting, random, found = Setting(), np.random.default_rng(SEED), []
+    model, data = training.trained(setting), examples(setting, TRAIN)
+    deployment = routers.deployed(setting, kinds=())
+    for trial in range(ROUTER_TRIALS):
+        drawn = routers.Descent(between(random, 0.002, 0.2), between(random, 0.001, 0.3))
+        descent = drawn if trial else routers.Descent()
+        own = routers.train(KINDS[kind], model, data, setting.num_tasks, root_key(SEED), descent=descent)
+        loaded = named(method).prepare(deployment._replace(routers={kind: own}))
+        mixes = np.full((1, 8, setting.num_tasks), 1 / setting.num_tasks, np.float32)
+        accuracy = evaluation.serve_slots(method, loaded, data, jax.numpy.asarray(mixes), 512, root_key(SEED))
+        found.append((float(accuracy.mean()), str(descent)))
+    return found
+
+
+def main() -> None:
+    """Search, and print as each is done."""
+    for name in sys.argv[1:] or (policies.TANBR, policies.NUCB, *ROUTED):
+        began = time.perf_counter()
+        found = of_routers(name, ROUTED[name]) if name in ROUTED else bandits(name)
+        print(f"\n{name}, {len(found)} settings, {time.perf_counter() - began:.0f} s")
+        for score, words in sorted(found, reverse=True):
+            print(f"  {score:.3f}  {words}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
