@@ -442,11 +442,6 @@ def _is_wide(dims: Dims, run: Run) -> bool:
     return dims.width >= theory.least_width(dims.width, NUM_ROUNDS, leaves, NUM_LAYERS, regularization, CONFIDENCE)
 
 
-def _is_linear(dims: Dims, run: Run) -> bool:
-    regularization = float(run.params.regularization)
-    return theory.linearization_error(float(NUM_ROUNDS), dims.width, NUM_LAYERS, regularization) < 1
-
-
 def _merges(dims: Dims, run: Run) -> bool:
     return run.params.num_experts >= 2 and 1 <= run.params.max_active <= run.params.num_experts
 
@@ -454,7 +449,6 @@ def _merges(dims: Dims, run: Run) -> bool:
 IN_RANGE = Hypothesis("0 < rho < 1, nu_1 > 0, C > 0 and 0 < delta <= 1", _is_in_range)
 HAS_ROOM = Hypothesis("no split was left out", lambda dims, run: not np.any(run.records.left_out))
 IS_WIDE = Hypothesis("the network is as wide as Lemma 3 asks, for a constant of 1", _is_wide)
-IS_LINEAR = Hypothesis("the terms of (9) for the width are below 1, for constants of 1", _is_linear)
 HAS_REWARDS = Hypothesis("rewards are in [0, 1]", lambda dims, run: np.all(np.abs(run.records.regret) <= 1 + 1e-6))
 MERGES = Hypothesis("K >= 2 experts, of which B <= K are merged", _merges)
 ON_TREES = (IN_RANGE, HAS_ROOM)

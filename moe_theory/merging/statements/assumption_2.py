@@ -12,9 +12,30 @@ ASSUMPTION_2 = statement(
     says=r"""Candidates have norm 1 and an NTK matrix whose smallest eigenvalue is above 0.
     $$\lVert x \rVert_2 = 1, \quad M \succeq \lambda_0 I, \quad \lambda_0 > 0$$""",
     hypotheses=ON_TREES,
-    note="Literal: weights that sum to 1 have norm 1 at the simplex's corners alone, but could be divided by their "
-    "norm; the kernel is singular because a leaf that stays counts in every slot, and is not over distinct weights.",
+    why="A slip, twice: weights that sum to 1 have norm 1 at the corners of the simplex alone and must be divided by "
+    "their norm; and a leaf that stays is a candidate of every slot, so that the matrix over all slots has equal rows. "
+    "Over distinct candidates of norm 1 it has no eigenvalue 0.",
+    instance="Two slots without a split between them have the same candidates: their matrix has the eigenvalue 0.",
+    corrected=r"Of the distinct candidates, each divided by its norm, it holds. $$M \succeq \lambda_0 I$$",
 )
+
+
+@ASSUMPTION_2.charitable(
+    "assumption-2.distinct",
+    TREES.at(tree_cell("uniform", SMOOTHNESS_RATIOS[1])),
+    identity(within=0),
+    where="Assumption 2, of distinct candidates divided by their norms",
+    labels=["eigenvalues that are 0"],
+)
+def num_zeros(run) -> np.ndarray:
+    r"""Of the candidates of the last slot, divided by their norms, the NTK matrix has no eigenvalue 0.
+    $$M \succeq \lambda_0 I, \quad \lambda_0 > 0$$"""
+    leaves, found = run.state.tree, []
+    for place in range(len(run.replicates)):
+        points = np.asarray(leaves.point[:, :, place], np.float64)[leaves.active[:, place]]
+        rows = np.unique(points / np.linalg.norm(points, axis=1, keepdims=True), axis=0)
+        found.append(len(rows) - np.linalg.matrix_rank(theory.neural_tangent_kernel(rows), hermitian=True))
+    return np.array(found, np.float64)
 
 
 @ASSUMPTION_2.literal("assumption-2.unit-norm", by_ratio("uniform"), identity(within=1e-3), where="Assumption 2")
