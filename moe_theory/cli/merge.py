@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from moe_theory.merging.online import Stream
 
+ALL = "all"  # policies
+
 
 @click.command(epilog=examples("moe-theory merge --slots 20"))
 @click.option(
@@ -40,7 +42,8 @@ if TYPE_CHECKING:
     "--policy",
     metavar="NAME",
     default="tanbr",
-    help="Who chooses the weights: tanbr, nucb, uniform, average, mix, best-expert or gradient.",
+    help="Who chooses the weights: tanbr, nucb, uniform, average, mix, best-expert or gradient; or 'all', each on the "
+    "same slots.",
 )
 @click.option(
     "--reading",
@@ -69,7 +72,10 @@ if TYPE_CHECKING:
     help="Where to write the checkpoint with its experts merged by the last slot's weights.",
 )
 @out_option("Folder for the numbers and the picture.", "runs/merge")
-@json_option("policy, mean_reward, equal_weights (what these earn), slots (a row each) and files.")
+@json_option(
+    "policy, mean_reward, equal_weights (what these earn), slots (a row each) and files; with --policy all policies (a "
+    "row each) and files."
+)
 def merge(
     checkpoint: Path | None,
     pattern: str | None,
@@ -90,7 +96,8 @@ def merge(
     """Merge experts slot by slot and watch the rewards.
 
     By default the stream is this package's own: a small transformer with 8 experts and 8 tasks on digits, trained on
-    first use (about a minute). Writes slots.csv and merge.svg into OUT.
+    first use (about a minute). Writes slots.csv and merge.svg into OUT; with --policy all, policies.csv and
+    policies.svg.
 
     For a checkpoint of your own, --stream is a Python file with `num_tasks`, `slots(seed)`, which yields slots, and
     `serve(experts, slot)`, which returns rewards in [0, 1] and counts of requests, one each a task; `experts` are the
@@ -109,7 +116,10 @@ def merge(
     if slots < 1 or slot_size < 1:
         raise InvalidRunError(f"slots={slots} and slot_size={slot_size} must be at least 1. Raise them.")
     chosen = reading_named(reading)  # what is unknown is refused before anything is trained
-    policies.named(policy, Dims())
+    if policy != ALL:
+        policies.named(policy, Dims())
+    elif write_merged is not None:
+        raise InvalidRunError("--write-merged is by the weights of one policy, not of all. Name it with --policy.")
     if max_active is not None:
         constraints.require(constraints.Count, max_active=max_active)
         if checkpoint is None:
@@ -118,7 +128,7 @@ def merge(
         raise InvalidRunError("--write-merged merges a checkpoint's experts: name it with --checkpoint.")
     if write_merged is not None and write_merged.exists():
         raise OutputError(f"{write_merged} exists already: name another file.")
-    folder = prepare_folder(out, merging.NAMES)
+    folder = prepare_folder(out, merging.COMPARED if policy == ALL else merging.NAMES)
     console = open_console(to_stderr=as_json)
     open_stream = functools.partial(
         _open_stream, checkpoint, pattern, source, tasks, slots, slot_size, drift, seed, console
@@ -127,6 +137,18 @@ def merge(
     active = stream.num_experts if max_active is None else max_active
     _require_so_many(active, stream.num_experts)
     params = chosen.params(max_active=active)
+    if policy == ALL:
+        names = [name for name in policies.POLICIES if name != policies.MIX or stream.num_experts == stream.num_tasks]
+        by_policy = {name: list(merge_online(open_stream(), name, slots, params, monitor, seed)) for name in names}
+        if not by_policy[policies.TANBR]:
+            raise InvalidStreamError("the stream has no slots. Name another.")
+        paths = merging.write_comparison(by_policy, folder)
+        if as_json:
+            print_json({"policies": merging.compared(by_policy), "files": [str(path) for path in paths]})
+        else:
+            console.print(merging.comparison(by_policy))
+            print_lines(console, *(f"wrote {path}" for path in paths))
+        return
     rows = merge_online(stream, policy, slots, params, monitor, seed)
     served, is_interrupted = merging.shown_live(rows, console, slots, policy)
     if not served:

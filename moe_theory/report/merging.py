@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from moe_theory.runs.files import write_together
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
-NAMES = ("slots.csv", "merge.svg")
+NAMES, COMPARED = ("slots.csv", "merge.svg"), ("policies.csv", "policies.svg")
 ROWS_SHOWN = 16  # latest rows, in the live table
 LINES_LOGGED = 20  # evenly spread slots, without a terminal
 BARS = " ▁▂▃▄▅▆▇█"
@@ -76,7 +76,7 @@ def largest(weights: np.ndarray, count: int = 3) -> str:
 
 
 def summary(rows: Sequence[Row], policy: str, equal: float | None) -> str:
-    late = rows[-max(1, len(rows) // 4) :]
+    late = _late(rows)
     seconds = 1000 * float(np.median([row.seconds for row in rows[1:] or rows]))
     beside = "" if equal is None else f" Equal weights earn {equal:.3f} in the same slots."
     return (
@@ -118,6 +118,63 @@ def write(rows: Sequence[Row], policy: str, equal: float | None, folder: Path) -
     return write_together(folder, dict(zip(NAMES, (_csv(rows), picture), strict=True)))
 
 
+def compared(by_policy: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
+    """A row a policy, all of the same slots, the best at the end first."""
+    found = [
+        {
+            "policy": policy,
+            "mean_reward": rows[-1].mean_reward,
+            "late_reward": float(np.mean([row.reward for row in _late(rows)])),
+            "seconds": float(np.median([row.seconds for row in rows[1:] or rows])),
+        }
+        for policy, rows in by_policy.items()
+    ]
+    return sorted(found, key=lambda row: -row["late_reward"])
+
+
+def comparison(by_policy: Mapping[str, Sequence[Row]]) -> Table:
+    rows = next(iter(by_policy.values()))
+    found = Table(title=f"The same {len(rows)} slots by each policy", expand=False)
+    for name in ("policy", "mean reward", f"in the last {len(_late(rows))}", "a choice, ms"):
+        found.add_column(name, justify="left" if name == "policy" else "right", no_wrap=True)
+    for row in compared(by_policy):
+        rewards = f"{row['mean_reward']:.3f}", f"{row['late_reward']:.3f}"
+        found.add_row(row["policy"], *rewards, f"{1000 * row['seconds']:.2f}")
+    return found
+
+
+def write_comparison(by_policy: Mapping[str, Sequence[Row]], folder: Path) -> list[Path]:
+    """Write the table and the picture into the folder. Raises: OutputError if they cannot be written."""
+    buffer, rows = io.StringIO(), compared(by_policy)
+    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+    def draw(figure: "FigureBase") -> None:
+        axes = figure.subplots()
+        for row in rows:
+            slots, means = _smoothed(by_policy[row["policy"]])
+            axes.plot(slots, means, linewidth=1.4, label=row["policy"])
+        axes.set(xlabel="slot", ylabel="reward, moving average")
+        axes.legend(loc="lower right", ncols=2)
+
+    title = "Rewards of every policy over the same slots"
+    caption = f"{rows[0]['policy']} ends best, at {rows[0]['late_reward']:.3f}."
+    picture = render_as("svg", title, SIZE, draw, caption)
+    return write_together(folder, dict(zip(COMPARED, (buffer.getvalue(), picture), strict=True)))
+
+
+def _late(rows: Sequence[Row]) -> Sequence[Row]:
+    return rows[-max(1, len(rows) // 4) :]
+
+
+def _smoothed(rows: Sequence[Row]) -> tuple[np.ndarray, np.ndarray]:
+    """The moving average of rewards, and its slots."""
+    width = min(SMOOTHED, len(rows))
+    means = np.convolve([row.reward for row in rows], np.ones(width) / width, mode="valid")
+    return np.array([row.slot for row in rows])[width - 1 :], means
+
+
 def _csv(rows: Sequence[Row]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -140,10 +197,9 @@ def _draw(figure: "FigureBase", rows: Sequence[Row], equal: float | None) -> Non
     above, below = figure.subplots(2, 1, sharex=True)
     slots = np.array([row.slot for row in rows])
     rewards = np.array([row.reward for row in rows])
-    width = min(SMOOTHED, len(rows))
-    means = np.convolve(rewards, np.ones(width) / width, mode="valid")
+    averaged, means = _smoothed(rows)
     above.plot(slots, rewards, ".", color="C0", alpha=0.25, markersize=3, label="a slot")
-    above.plot(slots[width - 1 :], means, color="C0", linewidth=1.6, label=f"mean of {width}")
+    above.plot(averaged, means, color="C0", linewidth=1.6, label=f"mean of {min(SMOOTHED, len(rows))}")
     if equal is not None:
         above.axhline(equal, color="0.3", linewidth=1.0, linestyle=(0, (4, 2)), label="equal weights, mean")
     above.set_ylabel("reward")

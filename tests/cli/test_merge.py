@@ -56,6 +56,16 @@ def test_json_says_the_same_and_the_checkpoint_is_merged(checkpoint, tmp_path, r
     assert merged.stat().st_size < checkpoint.stat().st_size
 
 
+def test_every_policy_serves_the_same_slots(checkpoint, tmp_path, ran):
+    few = ("--slots", 3, "--slot-size", 8, "--policy", "all", "--out", tmp_path / "out")
+    document = json.loads(ran("merge", "--checkpoint", checkpoint, *few, "--json").out)
+    found = {row["policy"]: row["mean_reward"] for row in document["policies"]}
+    assert found.keys() == {"tanbr", "nucb", "uniform", "average", "best-expert", "gradient"}  # no task has an expert
+    alone = json.loads(ran("merge", "--checkpoint", checkpoint, *few[:-3], "average", *few[-2:], "--json").out)
+    assert found["average"] == alone["mean_reward"]
+    assert ElementTree.parse(tmp_path / "out" / "policies.svg").getroot().tag.endswith("svg")
+
+
 OWN = "num_tasks = 1\ndef slots(seed):\n    return [0, 1]\ndef serve(experts, slot):\n    return [{reward}], [1]\n"
 
 

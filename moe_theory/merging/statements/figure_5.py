@@ -7,6 +7,11 @@ from moe_theory.verify.statement import Declared, bound, statement
 LEAST_GAIN = 0.05  # of accuracy
 GAIN = r"\mathbb{E}[a_{\text{Tanbr}} - a_{\text{%s}}] \ge %g"
 RIVALS = (*FIXED_MERGES, policies.NUCB)
+WHY = """Following the mix pays where tasks want different experts. NUCB follows it too: with a step of its network
+found by the same search it ends no lower than Tanbr, whose leaves are few and stay, while NUCB draws new weights in
+every slot. Where tasks agree, one merge serves all of them about as well."""
+INSTANCE = """8 tasks of two conflicting label maps, 512 slots, 8 streams of the search: of 24 settings each NUCB's best
+ends at .479, Tanbr's at .457."""
 
 
 def claim_gain(of: Declared, id: str, mix: str, rival: str, gain: float, role: str) -> None:
@@ -24,6 +29,8 @@ FIGURE_4_GAIN = statement(
     where="Fig. 4 (b) and Section V-C",
     says="After learning online Tanbr is ahead of fixed merges and NUCB by up to 9 % in fixed mixes.",
     hypotheses=[MERGES],
+    why=WHY,
+    instance=INSTANCE,
     note="A lead of more than 9 % refutes nothing. Literal: the lead over NUCB, which is none where both have settings "
     "that were searched. Models of ours, trained on digits.",
 )
@@ -36,6 +43,8 @@ FIGURE_5 = statement(
     where="Fig. 5 and Section V-C",
     says="In drifting mixes Tanbr is ahead of fixed merges and NUCB by 5 to 10 %, slot by slot.",
     hypotheses=[MERGES],
+    why=WHY,
+    instance=INSTANCE,
     note="Literal: that each lead is at least 5 points, and all leads on a model whose tasks agree. Models of ours, "
     "trained on digits; of the mean over the last slots, not slot by slot.",
 )

@@ -3,12 +3,12 @@
 import numpy as np
 
 from moe_theory.merging.experiments import MERGES, SERVING, computed, is_faster
+from moe_theory.merging.serving.methods import MERGED
 from moe_theory.merging.statements.abstract import MOSTLY, TASK_SECONDS, TOKEN_SECONDS
 from moe_theory.verify.statement import alike, identity, statement
 
 SAVED, ROUGHLY = 0.35, 0.05  # "about 35 %"
 SMEAR = ("smear-example-linear", "smear-token-linear")
-SPARSE = ("token-top-1-capacity", "token-top-2-capacity", "token-top-3-capacity", "rl-capacity", "task-top-1-capacity")
 
 TABLE_1 = statement(
     "table-1",
@@ -47,13 +47,15 @@ def distance_to_35(run) -> np.ndarray:
     return alike(run, np.abs(1 - TASK_SECONDS / TOKEN_SECONDS - SAVED))
 
 
-@TABLE_1.charitable("table-1.merging-costs-more", SERVING, MOSTLY, where="Table I, line 3", labels=SMEAR)
+@TABLE_1.charitable(
+    "table-1.merging-costs-more", SERVING, MOSTLY, where="Table I, line 3 beside lines 4 and 5", labels=SMEAR
+)
 def costs_twice(run) -> np.ndarray:
-    r"""Merging for each token or example takes more than twice as long as each sparse router, in most repetitions.
+    r"""Merging for each token or example takes more than twice as long as serving a batch by one merged expert.
 
-    Even by linearity, which merges no parameters and is the fastest build.
-    $$\mathbb{P}(s_{\text{sparse}} \le s_{\text{SMEAR}} / 2) \ge \frac{1}{2}$$"""
-    return np.stack([np.all([is_faster(run, one, smear, 0.5) for one in SPARSE], axis=0) for smear in SMEAR])
+    In most repetitions, even by linearity, which merges no parameters and is the fastest build.
+    $$\mathbb{P}(s_{\text{merged}} \le s_{\text{SMEAR}} / 2) \ge \frac{1}{2}$$"""
+    return np.stack([is_faster(run, MERGED, smear, 0.5) for smear in SMEAR])
 
 
 for build in ("task-top-1-one-task", "task-top-1-capacity"):
