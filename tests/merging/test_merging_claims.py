@@ -35,7 +35,7 @@ from moe_theory.verify.session import judge
 
 REPLICATES = 64
 TIERS = (SURFACES_TIER, TESTBED_TIER, CLOCKS_TIER)
-OUT_OF_REACH = {"merging.lemma-3.distance", "merging.lemma-4.gap"}  # what they suppose of the width
+OUT_OF_REACH = {"merging.lemma-3.distance"}  # what they suppose of the width
 
 
 def surface_records(name, cell, rng, rounds):
@@ -103,7 +103,6 @@ def test_orders_are_the_right_way_round():
         "merging.figure-4.average-flat": Status.SUPPORTED,
         "merging.abstract.sublinear-peaked": Status.SUPPORTED,
         "merging.lemma-3.distance-at-64": Status.SUPPORTED,
-        "merging.lemma-4.gap-at-64-peaked": Status.SUPPORTED,
         "merging.theorem-1.regret": Status.VACUOUS,
         "merging.table-2.token-top-1-dense-fixed": Status.SUPPORTED,
         "merging.figure-4.testbed-fisher": Status.SUPPORTED,
