@@ -162,7 +162,7 @@ JUST_EXPLORED = dataclasses.replace(
     cells={MANY: {"num_experts": 20}, FEW: {"num_experts": 5}},
     num_rounds=100,
     record_every=1,
-    replicates=16384,
+    replicates=32768,
 )
 
 HISTORY = Experiment(
