@@ -107,6 +107,16 @@ def test_clocks_are_experiments(deployment):
             )
 
 
+def test_a_step_of_fine_tuning_is_of_norms_and_routers():
+    """Would catch a step without a gradient through the experts, which would need no more than serving does."""
+    cells = [Cell("of 4", system(Dims(2, 2)), Params(2, 2, slot_size=4), 1)]
+    run = costs.step_times(["merged", "token-top-1-capacity"], SETTING)(cells, 0, 2, 7)["of 4"]
+    served = costs.latencies(["token-top-1-capacity"], SETTING)(cells, 0, 2, 7)["of 4"]
+    for name, step in run.records.items():
+        assert step.seconds.shape == (1, 2)
+        assert np.all(step.peak_bytes > served.records[name].peak_bytes)
+
+
 def test_rewards_are_the_models_accuracy(deployment, data):
     """Against answers counted in NumPy; would catch requests beyond the slot's size, and tasks in another's place."""
     reward = evaluation.of_model(deployment.model, data, 2, max_slot_size=64, num_valued=5)
