@@ -8,7 +8,7 @@ ASK = $(BIN)/python -c 'import shlex; from moe_theory.core.papers import all_pap
 PAPERS = $(shell $(call ASK,*papers))
 FIRST_LOOK = $(shell $(call ASK,shlex.join(glob for paper in papers.values() for glob in paper.first_look)))
 
-.PHONY: verify test thorough fuzz lint figures bench docs verdicts readme clean
+.PHONY: verify test thorough fuzz lint figures bench docs verdicts readme lock clean
 
 verify: $(STAMP)
 	$(BIN)/moe-theory verify $(FIRST_LOOK) --reading quick --out runs/verify
@@ -56,6 +56,10 @@ verdicts: $(STAMP)
 
 readme: $(STAMP)
 	$(BIN)/python docs/readme.py
+
+# The versions that CI installs: those of this environment.
+lock: $(STAMP)
+	$(BIN)/pip freeze --exclude-editable > .ci/constraints.txt
 
 clean:
 	rm -rf .venv runs site
