@@ -21,8 +21,8 @@ _SENTENCES: dict[str, list[tuple[str, dict[str, str]]]] = {  # each with stateme
             {"figure-2-endless": BY_READING},
         ),
         (
-            "The formulas for forgetting, (17), (19) and (21), fail: they put the distance of two random tasks where a "
-            "task meets itself, which is 0.",
+            "The formulas for forgetting, (17), (19) and (21), fail: a task meets itself at distance 0, not at that of "
+            "two random ones. An exact recursion along a run's routes takes their place.",
             {"proposition-4-forgetting": FALSE, "theorem-1-forgetting": FALSE, "theorem-2-forgetting": FALSE},
         ),
         (
