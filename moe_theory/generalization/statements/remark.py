@@ -8,7 +8,6 @@ import numpy as np
 
 from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import CELLS, FITS, LINEAR_ROUTER, cell_name, gap_of, shows
-from moe_theory.generalization.model import gates as gates_of
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.statement import alike, identity, ordering, rate, statement
@@ -34,10 +33,12 @@ FEWER_ACTIVE = statement(
     "remark-fewer-active",
     where="Section 1 and the remark on sparsity awareness",
     says="Sparse MoE generalizes better the fewer experts it selects.",
-    why="""It needs routers whose weights may be as large as they like: those give one of several active experts nearly
-    all the weight, so that the class with one is a limit of classes with more, and no richer. For a given router, and
-    for learned ones of a bounded norm, it is the other way round: experts that share an input average out, and the
-    capacity falls with k like the root of the mean square gate. The remark itself reads it off an upper bound.""",
+    why="""That is read off an upper bound. For a given router it is the other way round: experts that share an input
+    average out, and the capacity falls with k like the root of the mean square gate. Where the router is learned it
+    depends on how large its weights may be. The classes are ours, and the paper names none: a class that it
+    means, and its largest gap instead of what training reaches, would decide it.""",
+    instance="""8 linear experts in 8 dimensions behind a given linear router, 128 samples: the complexity is .239 for
+    one active expert, and .171 for two.""",
     corrected=r"""For a given router and linear experts |w| <= B, |x| <= c, complexity is at most B c sqrt(T A/m), with
     A the mean of |a(x)|^2, between 1/k and 1. $$\mathcal{R}_m(\mathcal{F}_a) \le B c \sqrt{\frac{T A}{m}}$$""",
 )
@@ -97,36 +98,6 @@ FEWER, MORE = (
     for side in range(2)
 )
 LABELS = [f"k = {few} and {more}, W = {norm:g}" for norm in NORMS for few, more in STEPS]
-
-
-@FEWER_ACTIVE.charitable(
-    "remark.nested",
-    ANY,
-    identity(within=1e-6),
-    where=f"{REMARK}: fewer active experts, a smaller class, routers of any norm",
-    labels=["largest distance"],
-)
-def distance_to_fewer(run) -> np.ndarray:
-    r"""With routers of any norm, what one active expert computes is a limit of what more active ones do.
-
-    Eight linear experts and a linear router on 32 Gaussian inputs of 8 dimensions, the router's rows scaled by 1e9; k =
-    2, 4 and 8. Inputs within 1e-6 of a tie are left out.
-    $$\mathcal{F}(T, 1) \subset \overline{\mathcal{F}(T, k)}, \quad \lvert f_k^{s u}(x) - f_1^u(x) \rvert \to 0, \quad
-    s \to \infty$$"""
-    found = []
-    for replicate in run.replicates:
-        random = np.random.default_rng(int(replicate))
-        inputs, router, experts = random.standard_normal((3, 32, 8))
-        scores, outputs = inputs @ router[:8].T, inputs @ experts[:8].T
-        ranked = np.sort(scores, axis=1)
-        alone = np.take_along_axis(outputs, scores.argmax(axis=1)[:, None], axis=1)[:, 0]
-        for number in FIT_ACTIVE[1:]:
-            gates = np.asarray(gates_of(1e9 * scores, number, FIT_EXPERTS), np.float64)
-            apart = np.abs(np.sum(gates * outputs, axis=1) - alone)
-            found.append(np.max(np.where(ranked[:, -1] - ranked[:, -2] > 1e-6, apart, 0)))
-    return np.max(np.reshape(found, (len(run.replicates), -1)), axis=1)
-
-
 FEWER_ACTIVE.literal(
     "remark.fewer-experts",
     LINEAR_ROUTER,

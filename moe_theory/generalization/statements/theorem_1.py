@@ -4,32 +4,21 @@ The corrected bound is tested on the same instances, on three where one of its t
 would fail, and wherever training gets.
 """
 
-import dataclasses
 import math
 from collections.abc import Callable
 
 import numpy as np
 
-from moe_theory.generalization import complexity, corrected, experiments, theory
+from moe_theory.generalization import complexity, corrected, experiments
 from moe_theory.generalization.experiments import CELLS, NATURAL, cell_name, delta_of, every, gap_of
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.generalization.theory import Real
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Runs, Selection
-from moe_theory.verify.statement import (
-    Hypothesis,
-    alike,
-    counterexample,
-    identity,
-    limit_rate,
-    probability,
-    rate,
-    statement,
-)
+from moe_theory.verify.statement import Hypothesis, alike, counterexample, identity, probability, rate, statement
 
 Bound = Callable[[Run], float]
 SAMPLES = experiments.GROWING_SAMPLES
-CLOSED_SAMPLES = (1e8, 1e10, 1e12, 1e14)  # m of what needs no sample
 GRANTED = 1  # d_N of a single mask function is 0; Theorem 1 is granted more
 RANDOM_LABELS = 0.5  # the largest gap there is on labels that nothing can predict
 FORMS = ("product, k = 1", "Lipschitz", "covering")
@@ -115,30 +104,6 @@ THEOREM_1.charitable(
     "With ten fixed cells for each sample, the ratio of the gap to (23) stays bounded as m grows."
     rf"$$\frac{{\mathbb{{E}} \sup_f {GAP}}}{{{BOUND}}} = \mathcal{{O}}(1), \quad T = 10 m$$"
 )(lambda run: gap_of(run) / constants_bound(run))  # in the limit too: the gap stays near .476, and the bound falls to 0
-
-
-@THEOREM_1.charitable(
-    "theorem-1.any-constant-learned",
-    dataclasses.replace(FIXED_CELLS, labels=None, abscissa=CLOSED_SAMPLES),
-    limit_rate(at_most=0.0),
-    where="Theorem 1, Eq. (8), whatever the constant in its O(), with a learned router and T = m^0.4",
-    instead="repaired.learned-router",
-    exact=True,
-).says(
-    "With experts in balls of radius sqrt(m/T), k = 1 and a learned linear router, the ratio of the gap, 1/2, to (23) "
-    rf"stays bounded as m grows.$$\frac{{\sup_f {GAP}}}{{{BOUND}}} = \mathcal{{O}}(1), \quad T = m^{{0.4}}$$"
-)
-def ratios(run) -> np.ndarray:
-    """In closed form: where T divides m the gap is 1/2 for every sample, and R_m(H) = 1/sqrt(T)."""
-    experts = np.round(np.array(CLOSED_SAMPLES) ** 0.4)
-    dimension = experiments.LEARNED_FEATURES * (experts - 1)  # d_N of linear routers, of either reading
-    rademacher = 1 / np.sqrt(experts)
-    bounds = theory.theorem_1(
-        experts, 1, np.array(CLOSED_SAMPLES), rademacher, dimension, lipschitz=LIPSCHITZ, delta=delta_of(run)
-    )
-    return alike(run, RANDOM_LABELS / bounds)
-
-
 SAYS = "With 64 experts in balls, k = 1 and a learned linear router, the gap exceeds (23)"
 fails("learned-router", every(experiments.LEARNED_CELLS), learned_bound, SAYS)
 fails(
