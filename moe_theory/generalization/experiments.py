@@ -15,6 +15,7 @@ from moe_theory.core.system import System, observe_info
 from moe_theory.generalization import complexity, corrected, theory
 from moe_theory.generalization.data import DIGITS, RANDOM_LABELS, TEACHER
 from moe_theory.generalization.instances import (
+    ball_gap,
     cells,
     coin,
     dense,
@@ -270,6 +271,17 @@ def gap_of(run: Run) -> Float[np.ndarray, " B"]:
 def every(experiment: Experiment) -> Selection:
     """All cells of an experiment, a component each."""
     return experiment.over(tuple(experiment.cells))
+
+
+def learned_gap(num_experts: int, num_samples: float) -> float:
+    """The gap of `instances.learned_cells` with equal cells, m a multiple of T, the same for every sample.
+
+    An input has a coordinate and a constant, arbitrarily small, which a linear router reads with arbitrarily large
+    weights, and a random one of many orthonormal vectors, which the experts, of norm sqrt(m/T) at most, read: m^3
+    dimensions are enough, as no two of m inputs then share one but with probability 1 / (2m).
+    """
+    counts = np.array([num_samples / num_experts])  # of one cell; all are alike
+    return float(num_experts * ball_gap(counts, counts[0], np.float64(num_samples)))
 
 
 def best_gaps(

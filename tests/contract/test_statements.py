@@ -26,19 +26,22 @@ def each_by_itself(**counts: int) -> list[str]:
 
 # What the papers number, counted by hand. The third numbers all kinds in one row.
 NUMBERED = {
-    "continual": each_by_itself(lemma=16, corollary=1, proposition=4, theorem=2),
+    "continual": each_by_itself(lemma=16, corollary=1, proposition=4, theorem=2, table=2),
     "edge": each_by_itself(lemma=9, proposition=4, theorem=1),
     "generalization": ["theorem-1", "lemma-2", "lemma-3", "corollary-4", *(f"lemma-{place}" for place in range(5, 11))],
-    "merging": each_by_itself(lemma=4, theorem=1),
+    "merging": each_by_itself(lemma=4, theorem=1, table=2),
 }
 FIGURES = {
-    "continual": ("2", "8", "9"),
-    "edge": ("3",),
+    "continual": tuple("23456789"),
+    "edge": ("3", "4"),
     "generalization": (),
     "merging": ("2", "3", "4", "5", "6", "7"),
 }
 # The numbered equations that assert something, counted by hand in the papers' text; the others define or suppose.
-EQUATIONS = {"edge": {9, 10, 14, 16, 17, 18, *range(22, 31), 32, 33, 34}}
+EQUATIONS = {
+    "edge": {9, 10, 14, 16, 17, 18, *range(22, 31), 32, 33, 34},
+    "generalization": {8, 9, 10, *range(13, 17), *range(18, 21), 22, 23, 24, 27, 28, *range(30, 39), 42},
+}
 # What else a paper may be taken to state: sentences about figures and tables, steps of proofs, remarks.
 UNNUMBERED = r"figure-\d+|table-\d+|equation-\d+|assumption-\d+|remark|regret|abstract"
 PAPERS = list(NUMBERED)

@@ -9,7 +9,7 @@ from moe_theory.verify.statement import equality, statement
 
 @statement(
     "lemma-8",
-    where="Lemma 8, Eq. (36)",
+    where="Lemma 8, Eq. (36), used in (27)",
     says="The mean of the largest difference between two samples' averages is at most twice the class's Rademacher "
     "complexity."
     r"$$\mathbb{E} \sup_{f \in \mathcal{F}} \left( \frac{1}{m} \sum_{i=1}^{m} f(\mathbf{x}_i) - "

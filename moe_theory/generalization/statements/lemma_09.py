@@ -10,7 +10,7 @@ from moe_theory.verify.statement import statement
 
 @statement(
     "lemma-9",
-    where="Lemma 9",
+    where="Lemma 9, used in (28)",
     says="A C-Lipschitz loss raises the Rademacher complexity by a factor of C at most."
     r"$$\mathcal{R}_m(\ell \circ \mathcal{H}) \le C\, \mathcal{R}_m(\mathcal{H})$$",
 ).charitable("lemma-9.contraction", every(CLASSES), TO_ROUNDING)
