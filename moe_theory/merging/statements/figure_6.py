@@ -69,4 +69,4 @@ def first_slots(*runs) -> np.ndarray:
 def needs_more_steps(*runs) -> np.ndarray:
     r"""With more experts a tree whose leaves are picked at random has 20 feasible ones after, mostly, more slots.
     $$\mathbb{P}(t_{20}(K) < t_{20}(K')) \ge \frac{1}{2}, \quad K < K'$$"""
-    return increases(first_slots(*runs))
+    return increases(list(first_slots(*runs)))
