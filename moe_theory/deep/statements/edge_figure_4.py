@@ -39,8 +39,8 @@ ASSUMPTION = statement(
     paper="edge",
     where="Sec. VI, before Fig. 4, MNIST",
     says="The variance between types of MNIST tasks, which Assumption 1 calls sigma_0, is 0.1.",
-    untestable="It is about MNIST, which is not here, and the paper does not say of what. MNIST's pixels in [0, 1] have "
-    "a variance of .0949, the square of the usual .3081, so that it holds if those are meant; small digits cannot tell.",
+    untestable="It is about MNIST, which is not here, and the paper does not say of what. MNIST's pixels in [0, 1] "
+    "have a variance of .0949, the square of .3081: it holds if those are meant. Digits of 8 x 8 pixels cannot tell.",
     note="Measured here is the variance of mean images after normalising to norm 1, which is our choice: there 0.1 is "
     "impossible.",
 )

@@ -5,12 +5,10 @@ from moe_theory.deep.experiments import EXPLORES, average_accuracy, by_size, of_
 from moe_theory.verify.statement import ordering, statement
 
 UNLIKE = (
-    "The accuracy is among six classes, as one expert's 17 %, 1/6, tells, of ResNet-18 on images that are not here; runs "
-    "here tell one class from the rest, where chance is 1/2, so that worse than one expert is not the same event."
+    "The accuracy is among six classes, as one expert's 17 %, 1/6, tells, of ResNet-18 on images that are not here; "
+    "runs here tell one class from the rest, where chance is 1/2: to be worse than one expert is another event."
 )
-AS_PRINTED = (
-    "The table's own numbers are in that order. What would decide it: the six-way accuracy on the paper's images."
-)
+AS_PRINTED = "Its own numbers are in that order. What would decide it: accuracy among six classes on those images."
 ACCURACY = r"\mathbb{E}[\bar A \mid M = %d]"
 BELOW = r"""$$\mathbb{E}[\bar A \mid \text{no termination}] < \mathbb{E}[\bar A \mid %s]$$"""
 

@@ -60,6 +60,7 @@ EQUATION_31 = statement(
     corrected="Given the router, with A the mean of |a(x)|^2 over the sample, linear experts |w| <= B with |x| <= c "
     "have at most B c sqrt(T A / m), where A = 1 at k = 1; it falls as more experts share an input."
     f"$${FIXED_ROUTER}$$",
+    witness="cells.py",
 )
 
 

@@ -2,8 +2,8 @@
 
 For experts of one layer, w.x with |w| <= B and |x| <= 1, and a router of d outputs and p weights, the gap |L_S - L_D|
 is to be O() of the bound (9), whose constant may not depend on T or m. Each of m inputs has a coordinate, which the
-router cuts into T intervals, and one of many unit vectors, hardly ever the same as another input's. B = sqrt(m/T), labels are
-fair coins, the loss is clip((1 - y f)/2, 0, 1): every classifier has L_D = 1/2, and C = 1/2.
+router cuts into T intervals, and one of many unit vectors, hardly ever the same as another input's. B = sqrt(m/T),
+labels are fair coins, the loss is clip((1 - y f)/2, 0, 1): every classifier has L_D = 1/2, and C = 1/2.
 """
 
 import itertools
