@@ -63,8 +63,8 @@ THEOREM_1 = statement(
     "m inputs. For k = 1 and experts w.x with |w| <= B and |x| <= c, rho is at most B c sqrt(min(T, m) / m), and the "
     "factor sqrt(T) cannot be dropped."
     rf"$${LARGEST_GAP} \le {CORRECTED}$$",
-    note="""Experts are from a class H, m is the number of samples, the loss is C-Lipschitz and in [0, 1]. Fixed cells and
-    a learned router with a growing T refute it under either reading of d_N: of masks (Definition 4) or of the whole
+    note="""Experts are from a class H, m is the number of samples, the loss is C-Lipschitz and in [0, 1]. Fixed cells
+    and a learned router with a growing T refute it under either reading of d_N: of masks (Definition 4) or of the whole
     router (Theorem 1). Under the latter no natural counterexample is known: 32 linear experts fitted to random labels
     exceed the bound under the former alone. Eqs. (15) and (20) of the proof are wrong too, and can be repaired.""",
     witness="theorem_1.py",
