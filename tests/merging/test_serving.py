@@ -255,7 +255,9 @@ def test_reinforce_is_unbiased(deployment):
 
     @quick
     def gradients(keys):
-        return jax.vmap(lambda key: jax.grad(routers._reinforced_loss)(start, kind, model, slot, key)[0].bias)(keys)
+        return jax.vmap(lambda key: jax.grad(routers._reinforced_loss)(start, kind, model, slot, key, 0.0)[0].bias)(
+            keys
+        )
 
     found = np.asarray(gradients(jax.random.split(jax.random.key(1), 400)), np.float64)
     chances = np.exp(start[0].bias) / np.exp(start[0].bias).sum()
