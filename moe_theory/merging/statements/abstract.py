@@ -19,7 +19,7 @@ from moe_theory.merging.experiments import (
     recorded,
 )
 from moe_theory.merging.serving.methods import MERGED
-from moe_theory.verify.statement import Declared, alike, bound, ordering, probability, statement
+from moe_theory.verify.statement import Declared, alike, bound, probability, statement
 
 SLOTS = (32, 64, 128, 256, 512)  # where growth is looked at
 # Seconds of Table I: of token-level and of task-level routing with 1, 2 and 3 experts, and with all merged.
@@ -39,7 +39,7 @@ SUBLINEAR = statement(
     hypotheses=ON_REWARDS,
     why="That it grows more slowly than T is seen. The root of T rests on the remark on Theorem 1, which drops a term "
     "that is linear in T from its bound, and a sum that grows like T^0.74 at rho = 0.9.",
-    instance="On a reward with one peak, over 512 slots, regret over log T grows like a power of T above 0.6.",
+    instance="On a reward with one peak, over 512 slots, regret over log T mostly grows like a power of T above 0.6.",
     note="On rewards of ours, over 512 slots against the paper's 5,000 and 10,000; the one with a peak decides.",
 )
 SUBLINEAR.also("remark.bound", role="step")
@@ -54,11 +54,11 @@ def exponent(run) -> np.ndarray:
     return centred @ values / (centred @ centred)
 
 
-def regret_a_slot(run, first: int, last: int) -> np.ndarray:
-    """Mean regret of slots `first` + 1 to `last` (B,)."""
+def regret_over(run, first: int, last: int) -> np.ndarray:
+    """Regret of slots `first` + 1 to `last` (B,)."""
     regret = recorded(run, "cumulative_regret")
     before = regret[np.searchsorted(run.rounds, first)] if first else 0.0
-    return (regret[np.searchsorted(run.rounds, last)] - before) / (last - first)
+    return regret[np.searchsorted(run.rounds, last)] - before
 
 
 for surface, words in WORDS.items():
@@ -66,23 +66,23 @@ for surface, words in WORDS.items():
     SUBLINEAR.claim(
         f"abstract.sublinear-{surface}",
         TANBR_ON[surface],
-        ordering(below=lambda run: regret_a_slot(run, 0, 128)),
+        MOSTLY,
         role=role,
         where=f"Section VI: sublinear, on {words}",
     ).says(
-        f"On {words} Tanbr loses less a slot over the last 128 slots of 512 than over the first 128."
-        r"$$\frac{R_{512} - R_{384}}{128} < \frac{R_{128}}{128}$$"
-    )(lambda run: regret_a_slot(run, 384, 512))
+        f"On {words} Tanbr loses less over the last 128 slots of 512 than over the first 128, in most worlds."
+        r"$$\mathbb{P}(R_{512} - R_{384} < R_{128}) \ge \frac{1}{2}$$"
+    )(lambda run: regret_over(run, 384, 512) < regret_over(run, 0, 128))
     SUBLINEAR.claim(
         f"abstract.sublinear-root-{surface}",
         TANBR_ON[surface],
-        bound(at_most=0.5 + TOLERANCE),
+        MOSTLY,
         role="literal" if surface == "peaked" else "ours",
         where=f"Abstract and remark on Theorem 1, on {words}",
     ).says(
         f"On {words} the exponent of Tanbr's regret over log T, fitted over slots {SLOTS[0]} to {SLOTS[-1]}, is "
-        f"in the mean at most 1/2, or {TOLERANCE:g} more. $${ROOT}$$"
-    )(exponent)
+        f"at most 1/2, or {TOLERANCE:g} more, in most worlds. $${ROOT}$$"
+    )(lambda run: exponent(run) <= 0.5 + TOLERANCE)
 
 
 def claim_saving(of: Declared, id: str, where: str, rival: str, saving: float, role: str = "literal") -> None:

@@ -2,10 +2,11 @@
 
 from moe_theory.merging import policies
 from moe_theory.merging.experiments import FIXED_MERGES, MERGES, ON_TESTBED, TESTBEDS, lead
-from moe_theory.verify.statement import Declared, bound, statement
+from moe_theory.verify.statement import Declared, probability, statement
 
 LEAST_GAIN = 0.05  # of accuracy
-GAIN = r"\mathbb{E}[a_{\text{Tanbr}} - a_{\text{%s}}] \ge %g"
+MOSTLY = probability(at_least=0.5)
+GAIN = r"\mathbb{P}(a_{\text{Tanbr}} - a_{\text{%s}} \ge %g) \ge \frac{1}{2}"
 RIVALS = (*FIXED_MERGES, policies.NUCB)
 WHY = """Following the mix pays where tasks want different experts. NUCB follows it too: with a step of its network
 found by the same search it ends no lower than Tanbr, whose leaves are few and stay, while NUCB draws new weights in
@@ -15,13 +16,12 @@ RegMean .43, Average .40. In the search, of 24 settings each over 512 slots, NUC
 
 
 def claim_gain(of: Declared, id: str, mix: str, rival: str, gain: float, role: str) -> None:
-    """That Tanbr ends so much more accurate than a rival, in the mean over streams."""
+    """That Tanbr ends so much more accurate than a rival, on most streams."""
     words = f"by at least {gain:g} " if gain else ""
     runs = TESTBEDS[mix].together(policies.TANBR, rival)
-    of.claim(id, runs, bound(at_least=gain), role=role, where=f"{of.where}, on a digits testbed", labels=[rival]).says(
-        f"{ON_TESTBED[mix]}, Tanbr ends more accurate than `{rival}` {words}in the mean over streams."
-        f"$${GAIN % (rival, gain)}$$"
-    )(lead)
+    of.claim(id, runs, MOSTLY, role=role, where=f"{of.where}, on a digits testbed", labels=[rival]).says(
+        f"{ON_TESTBED[mix]}, Tanbr ends more accurate than `{rival}` {words}on most streams.$${GAIN % (rival, gain)}$$"
+    )(lambda tanbr, other: lead(tanbr, other) >= gain)
 
 
 FIGURE_4_GAIN = statement(
@@ -46,7 +46,7 @@ FIGURE_5 = statement(
     why=WHY,
     instance=INSTANCE,
     note="Literal: that each lead is at least 5 points, and all leads on a model whose tasks agree. Models of ours, "
-    "trained on digits; of the mean over the last slots, not slot by slot.",
+    "trained on digits; of the last slots together, not slot by slot.",
 )
 for rival in RIVALS:
     role = "charitable" if rival in FIXED_MERGES else "literal"

@@ -6,7 +6,7 @@ from moe_theory.merging import policies
 from moe_theory.merging.experiments import FIXED_MERGES, MERGES, ON_TESTBED, TESTBEDS, computed, lead
 from moe_theory.merging.experiments import OF_TABLE_2 as METHODS_OF_THE_TABLE
 from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import alike, bound, identity, statement
+from moe_theory.verify.statement import alike, bound, identity, probability, statement
 
 COLUMNS = ("Tanbr", "RL", "Switch", "Soft", "NUCB")
 RIVALS = COLUMNS[1:]
@@ -28,7 +28,7 @@ LEAST_TASKS = len(TASKS) // 2 + 1
 STUDENT = 2.365  # two-sided 5 % point of Student's t at 7 degrees of freedom
 APART = (policies.TANBR, *FIXED_MERGES)  # fixed merges are in Figs. 4 and 5
 SAME = 0.01  # of accuracy: "the same or even better"
-GAP = r"\mathbb{E}[a_{\text{%s}} - a_{\text{Tanbr}}] \le 0.01"
+GAP = r"\mathbb{P}(a_{\text{%s}} - a_{\text{Tanbr}} \le 0.01) \ge \frac{1}{2}"
 
 TABLE_2 = statement(
     "table-2",
@@ -101,11 +101,10 @@ for mix, words in ON_TESTBED.items():
         TABLE_2.claim(
             f"table-2.{method}-{mix}",
             TESTBEDS[mix].together(policies.TANBR, method),
-            bound(at_most=SAME),
+            probability(at_least=0.5),
             role="literal" if is_of_the_table else "ours",
             where="Figs. 3 and 4, Table II, on a digits testbed",
             labels=[method],
         ).says(
-            f"{words}, `{method}` ends at most one point of accuracy above Tanbr, in the mean over streams."
-            f"$${GAP % method}$$"
-        )(lambda tanbr, rival: -lead(tanbr, rival))
+            f"{words}, `{method}` ends at most one point of accuracy above Tanbr on most streams.$${GAP % method}$$"
+        )(lambda tanbr, rival: lead(tanbr, rival) >= -SAME)
