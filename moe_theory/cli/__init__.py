@@ -1,15 +1,17 @@
 """The command line, on Click. Each command is a file here, imported when it is asked for; JAX only when it runs."""
 
+import contextlib
 import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import click
 
 from moe_theory import __version__
-from moe_theory.cli.output import EXITS, brief, refuse, stop
+from moe_theory.cli.output import EXITS, UNREAD, brief, discard, insistent, refuse, stop
 from moe_theory.core.errors import InvalidRunError, MoeTheoryError, OutputError
 
 GROUPS = {  # commands by heading; "sweep show" is `show` of sweep.py
@@ -36,24 +38,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # of a terminal that knows fewer letters, or a folder with odd ones
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        app.main(None if arguments is None else list(arguments), "moe-theory", standalone_mode=False)
-        if sys.stdout is not None:  # as it is where somebody has closed it
-            sys.stdout.flush()
+        with insistent():
+            app.main(None if arguments is None else list(arguments), "moe-theory", standalone_mode=False)
+        with _told():
+            if sys.stdout is not None:  # as it is where somebody has closed it
+                sys.stdout.flush()
     except click.ClickException as mistake:
         mistake.__dict__["message"] = brief(mistake.message)
         mistake.show()
         raise SystemExit(mistake.exit_code) from None
     except OSError as failure:  # of a full disk, a name that is too long, a folder without permission
-        if (
-            failure.filename is None and sys.stdout is not None
-        ):  # standard output's: what is left cannot be written at exit either
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(failure, BrokenPipeError):
-            refuse(OutputError(f"{failure.filename or 'standard output'}: {failure.strerror or failure}."))
+        if failure.filename is None:
+            discard(sys.stdout)
+        refuse(OutputError(f"{failure.filename or 'standard output'}: {failure.strerror or failure}."))
     except (ValueError, RuntimeError) as failure:
         if not _is_of_environment(failure):
             raise
         refuse(InvalidRunError(f"the environment: {failure}"))
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """How a command ends before its end, wherever that comes: Click would end it in words and codes of its own."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        stop("interrupted; unfinished output is not written")
+    except BrokenPipeError:  # the reader of a pipe has gone; there is nobody to tell
+        discard(sys.stdout, sys.stderr)
+        raise SystemExit(UNREAD) from None
+    except MoeTheoryError as failure:
+        refuse(failure)
 
 
 def _is_of_environment(failure: Exception) -> bool:
@@ -81,15 +96,13 @@ class _App(click.Group):
         two = " ".join(args[:2])
         return super().resolve_command(ctx, [two, *args[2:]] if two in COMMANDS else args)
 
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        with _told():
+            return super().make_context(*arguments, **options)
+
     def invoke(self, ctx: click.Context) -> None:
-        try:
+        with _told():
             super().invoke(ctx)
-        except KeyboardInterrupt:
-            stop("interrupted; unfinished output is not written")
-        except BrokenPipeError:
-            sys.stderr.close()  # the reader of a pipe has gone; there is nobody to tell
-        except MoeTheoryError as failure:
-            refuse(failure)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.segment import Segment
 
-DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, BAD_INPUT, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 EXITS = {
     DONE: "it ran, whatever the verdicts",
     FAILED: "verify --self-test found errors or a power that are not as declared",
     BAD_INPUT: "what was asked for cannot be done: standard error says what to change",
     INTERRUPTED: "it was interrupted (Ctrl-C, SIGTERM): one line says what is kept",
+    UNREAD: "nobody reads its output any more, as after `| head -1`: nothing is said",
 }
 LONGEST_LINE = 2_000  # characters of an error
 MOST_DAMAGED = 5  # files that are named
@@ -54,6 +55,9 @@ def open_console(to_stderr: bool = False) -> "Console":
         def render(self, renderable: Any, options: Any = None) -> "Iterator[Segment]":
             for part in super().render(renderable, options):
                 yield part if part.control else part._replace(text=harmless(part.text))
+
+        def on_broken_pipe(self) -> None:
+            raise  # the error that it is called for; Rich would end with a code of its own
 
     console = Harmless(stderr=to_stderr, markup=False, emoji=False)
     if not console.is_terminal:
@@ -90,6 +94,13 @@ def refuse(failure: Exception) -> NoReturn:
     raise SystemExit(BAD_INPUT)
 
 
+def discard(*streams: IO[str] | None) -> None:
+    """Drop what streams still hold, which cannot be written: else Python complains at exit."""
+    for stream in streams:
+        if stream is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def stop(reason: str) -> NoReturn:
     click.echo(f"moe-theory: {reason}", err=True)
     raise SystemExit(INTERRUPTED) from None
@@ -103,6 +114,27 @@ def stop_at_once(reason: str) -> NoReturn:
             raise
         sys.stderr.flush()
         os._exit(INTERRUPTED)
+
+
+@contextlib.contextmanager
+def insistent() -> Iterator[None]:
+    """An interrupt that Python drops, as in JAX's callback at each garbage collection, comes again a moment later."""
+    before = sys.unraisablehook
+
+    def hear(lost: Any) -> None:
+        if lost.exc_type is not KeyboardInterrupt:
+            before(lost)
+            return
+        # To the main thread, which may be waiting.
+        again = threading.Timer(0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+        again.daemon = True
+        again.start()
+
+    sys.unraisablehook = hear
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 @contextlib.contextmanager

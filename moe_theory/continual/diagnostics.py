@@ -16,7 +16,7 @@ from moe_theory.continual.params import Dims, Params
 from moe_theory.core import gating
 from moe_theory.core.numerics import Numbers
 from moe_theory.core.system import System
-from moe_theory.core.tasks import Arrival, Pool, select_row
+from moe_theory.core.tasks import Arrival, select_row
 
 
 class GateSteps(NamedTuple):
@@ -79,19 +79,17 @@ def _largest(values: Float[Array, "M *rest"], mask: Bool[Array, "M *ones"]) -> F
     return jnp.max(jnp.where(mask, values, -jnp.inf), axis=0)
 
 
+# Of states that carry the algorithm's and more.
+_POOL, _ROUND = property(lambda self: self.state.pool), property(lambda self: self.state.round)
+
+
 class TrackedState(NamedTuple):
     """The algorithm's state, and its experts at T1."""
 
     state: State
     explored: Float[Array, "M d"]  # experts after round T1
 
-    @property
-    def pool(self) -> Pool:
-        return self.state.pool
-
-    @property
-    def round(self) -> Int[Array, ""]:
-        return self.state.round
+    pool, round = _POOL, _ROUND
 
 
 class Diagnostics(NamedTuple):
@@ -146,17 +144,9 @@ class Tally(NamedTuple):
     is_separated: Bool[Array, ""]  # (33) in all rounds since
     drift: Float[Array, ""]  # largest |w_t - w_{T1+1}|_inf of all rounds since
     rounds_open: Int[Array, ""]  # rounds before the gates were fixed
-    was_outside: Bool[
-        Array, ""
-    ]  # whether one of the `WINDOW` arrivals after that left its set, though that has experts
+    was_outside: Bool[Array, ""]  # whether one of the `WINDOW` arrivals after that left a set that has experts
 
-    @property
-    def pool(self) -> Pool:
-        return self.state.pool
-
-    @property
-    def round(self) -> Int[Array, ""]:
-        return self.state.round
+    pool, round = _POOL, _ROUND
 
 
 @functools.lru_cache
@@ -205,13 +195,7 @@ class EndlessTally(NamedTuple):
     own_gap: Float[Array, ""]  # largest |h_m - h_m'| in the arriving task's set, over the last `WINDOW` rounds
     other_gap: Float[Array, ""]  # largest |h_m - h_m'| of experts in different sets, likewise
 
-    @property
-    def pool(self) -> Pool:
-        return self.state.pool
-
-    @property
-    def round(self) -> Int[Array, ""]:
-        return self.state.round
+    pool, round = _POOL, _ROUND
 
 
 @functools.lru_cache

@@ -264,23 +264,19 @@ def chunk_of(cell: Cell, index: int, num_replicates: int, width: int = BLOCK_WID
 def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
     """Final states and records of a chunk, on the host, without its padding."""
     with chunk.cell.precision():
-        return _compute_chunk(chunk, seed)
-
-
-def _compute_chunk(chunk: Chunk, seed: int) -> Outcome:
-    cell, root = chunk.cell, root_key(seed)
-    state = None if cell.start is None else cell.start(root, chunk.replicates, cell.params)
-    keys = replicate_keys(root, jnp.asarray(chunk.replicates, jnp.uint32))
-    # Not `simulate_batch`: the cell has been checked once, and a check costs as much as a short chunk.
-    state, records = engine.run(
-        cell.system, keys, state, cell.params, cell.num_rounds, cell.record_every, cell.observe, None, True
-    )
-    kept = slice(None) if cell.keep is None else list(cell.keep)
-    state = state if cell.keeps_state else None
-    return (
-        jax.tree.map(lambda leaf: np.asarray(leaf)[..., : chunk.num_kept], state),
-        jax.tree.map(lambda leaf: np.asarray(leaf)[kept][..., : chunk.num_kept], records),
-    )
+        cell, root = chunk.cell, root_key(seed)
+        state = None if cell.start is None else cell.start(root, chunk.replicates, cell.params)
+        keys = replicate_keys(root, jnp.asarray(chunk.replicates, jnp.uint32))
+        # Not `simulate_batch`: the cell has been checked once, and a check costs as much as a short chunk.
+        state, records = engine.run(
+            cell.system, keys, state, cell.params, cell.num_rounds, cell.record_every, cell.observe, None, True
+        )
+        kept = slice(None) if cell.keep is None else list(cell.keep)
+        state = state if cell.keeps_state else None
+        return (
+            jax.tree.map(lambda leaf: np.asarray(leaf)[..., : chunk.num_kept], state),
+            jax.tree.map(lambda leaf: np.asarray(leaf)[kept][..., : chunk.num_kept], records),
+        )
 
 
 def _joined(cell: Cell, parts: list[Outcome], first: int) -> Run:

@@ -5,8 +5,10 @@ import io
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from rich.console import Console
@@ -221,6 +223,40 @@ def test_a_full_disk_is_one_line(command):
         done = subprocess.run([sys.executable, "-c", code, *command], stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
     assert re.fullmatch(r"moe-theory: standard output.*: No space left on device\.\n", done.stderr)
+
+
+@pytest.mark.parametrize("reads", [0, 1])
+@pytest.mark.parametrize(
+    "command", [["--version"], ["why", "generalization.theorem-1"], ["statements"], ["statements", "--json"]]
+)  # what Click prints itself, a page by Rich, a long table, plain lines; before and after the first of them
+def test_an_output_that_nobody_reads_ends_it_quietly(command, reads):
+    """Would catch a traceback, and exit codes of Click's or Rich's that depend on how much was to be written."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "moe_theory.cli", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+    )
+    with process:
+        assert len(process.stdout.read(reads)) == reads
+        process.stdout.close()
+        assert not process.stderr.read()
+    # What fits into the pipe at once may be written to its end.
+    assert process.returncode == 141 or (reads and process.returncode == 0)
+
+
+def test_an_interrupt_that_python_drops_comes_again(monkeypatch, refused):
+    """Would catch a command that runs on after Ctrl-C in a callback, whose exceptions Python only prints."""
+
+    class Callback:
+        def __del__(self):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def work(context):
+        Callback()
+        time.sleep(20)
+
+    monkeypatch.setattr(cli.command("claims"), "invoke", work)
+    began = time.monotonic()
+    assert refused("claims", code=130) == "moe-theory: interrupted; unfinished output is not written"
+    assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize(

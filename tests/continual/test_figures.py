@@ -63,13 +63,25 @@ def test_figure_2_averages_the_printed_forms_over_replicates(data):
 
 
 def test_figure_2_shows_theory_only_where_it_says_something(data):
-    """Without termination the theorems claim nothing; exact theory is of a single expert."""
+    """Without termination the theorems claim nothing; the exact theory does for every number of experts."""
     finite = np.isfinite(data["figure-2"])
     assert finite.printed.sel(termination="with").all()
     assert finite.printed.sel(experts=1).all()
     assert not finite.printed.sel(termination="without", experts=[5, 10, 20]).any()
-    assert finite.exact.sel(experts=1).all()
-    assert not finite.exact.sel(experts=[5, 10, 20]).any()
+    assert finite.exact.all()
+
+
+def test_figure_2_has_the_exact_theory_along_the_routes_that_it_draws(data):
+    """Replicate by replicate: catches routes of other runs, pools of other replicates, and rounds off by one."""
+    cell = Cell("cell", FIGURE_2.system, READING.params(num_experts=5), NUM_ROUNDS, 1, experiments.observe_route)
+    run = run_cells([cell], REPLICATES, seed=SEED)["cell"]
+    found = []
+    for i in range(REPLICATES):
+        pool = run.state.pool._replace(truths=run.state.pool.truths[..., [i]], signals=run.state.pool.signals[..., [i]])
+        found.append(corrected.given_routes(pool, 6, run.records.task[:, [i]], run.records.expert[:, [i]]))
+    here = data["figure-2"].exact.sel(experts=5, termination="with", round=NUM_ROUNDS)
+    for metric in figure_2.METRICS:
+        np.testing.assert_allclose(here.sel(metric=metric), np.mean([getattr(each, metric)[-1] for each in found]))
 
 
 def test_exact_theory_is_continued_without_a_visible_error(data):
@@ -96,7 +108,7 @@ def test_figure_8_shows_the_arrivals_of_one_run(data):
     shown = data["figure-8"]
     replicate, threshold = int(shown.replicate), float(shown.threshold_power[-1])
     params = READING.params(num_experts=5, perturbation_scale=0.4**1.25, termination_threshold=0.4**threshold)
-    cell = Cell("cell", system(figure_8.DIMS), params, NUM_ROUNDS, 1, figure_8.observe_routes)
+    cell = Cell("cell", system(figure_8.DIMS), params, NUM_ROUNDS, 1, regimes.observe)
     records = run_cells([cell], replicate + 1, seed=SEED)["cell"].records
     here = shown.sel(threshold_power=threshold)
     assert here.expert.values.tolist() == (records.expert[:, replicate] + 1).tolist()

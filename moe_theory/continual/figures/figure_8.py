@@ -1,14 +1,14 @@
 """Fig. 8: which expert each arrival goes to under four thresholds, in the first run in which they differ."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Float
 
 from moe_theory.continual import theory
-from moe_theory.continual.algorithm import Info, State
 from moe_theory.continual.experiments import FIGURE_8, HISTORY, PERTURBATION_POWER, THRESHOLD_POWERS, THRESHOLDS
+from moe_theory.continual.figures.regimes import observe
 from moe_theory.continual.params import SIGMA_0, Params
 from moe_theory.runs import Cell, Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
@@ -24,16 +24,6 @@ MARKERS = "os^"
 LANE = 0.27  # vertical distance between the lanes of an expert's clusters
 
 
-class Routes(NamedTuple):
-    task: Int[Array, ""]
-    expert: Int[Array, ""]
-    terminated: Bool[Array, ""]
-
-
-def observe_routes(state: State, info: Info) -> Routes:
-    return Routes(info.task, info.expert, state.terminated)
-
-
 def settings_of(reading: ReadingLike) -> dict[str, Params]:
     return {name: reading.params(**overrides) for name, overrides in THRESHOLDS.items()}
 
@@ -44,10 +34,11 @@ def compute(
     """Every arrival of one replicate under the four thresholds; tasks, clusters and experts count from 1."""
     length = FIGURE_8.num_rounds if num_rounds is None else num_rounds
     settings = settings_of(reading)
-    cells = [Cell(name, HISTORY.system, params, length, 1, observe_routes) for name, params in settings.items()]
+    cells = [Cell(name, HISTORY.system, params, length, 1, observe) for name, params in settings.items()]
     runs = run_cells(cells, replicates, seed=seed, progress=progress)
     tasks, experts, terminated = (
-        np.stack([getattr(runs[name].records, field) for name in settings]) for field in Routes._fields
+        np.stack([getattr(runs[name].records, field) for name in settings])
+        for field in ("task", "expert", "terminated")
     )
     parts = np.any(experts != experts[:1], axis=(0, 1))
     shown = int(np.argmax(parts))
