@@ -43,22 +43,24 @@ class Factors(NamedTuple):
 
 
 def draw(key: Key[Array, ""], dims: Dims) -> Weights:
-    """Independent normal entries: of variance 4 / w in hidden layers and of 2 / w in the last.
+    """Two equal halves whose outputs cancel, so that f(x, theta_0) = 0 for every x, as (11) needs.
 
-    As in NeuralUCB (Zhou, Li and Gu 2020, Algorithm 1), which the paper refers to, without its symmetric halves, which
-    need duplicated inputs (Assumption 2) and make f(x, theta_0) = 0. So |f| starts near 2 |x|. An expert's column does
-    not depend on `dims.max_experts`.
+    A half has independent normal entries, of variance 4 / w in hidden layers and 2 / w in the last, where the other has
+    their negatives; nothing leads from one half to the other yet. An expert's column does not depend on
+    `dims.max_experts`.
+
+    Source: NeuralUCB (Zhou, Li and Gu 2020, Algorithm 1), which Sec. IV-C of `merging` refers to.
     """
-    dtype, width = jnp.result_type(float), dims.width
+    dtype, half = jnp.result_type(float), dims.width // 2
     keys = jax.random.split(key, dims.num_hidden + 1)
-    shapes = [(dims.max_experts, width), *[(width, width)] * (dims.num_hidden - 1), (width, dims.num_tasks)]
-    variances = [4 / width] * dims.num_hidden + [2 / width]
-    return Weights(
-        tuple(
-            stored(math.sqrt(variance) * jax.random.normal(key, shape, dtype)).T
-            for key, shape, variance in zip(keys, shapes, variances, strict=True)
-        )
+    shapes = [(dims.max_experts, half), *[(half, half)] * (dims.num_hidden - 1), (half, dims.num_tasks)]
+    variances = [4 / dims.width] * dims.num_hidden + [2 / dims.width]
+    first, *between, last = (
+        stored(math.sqrt(variance) * jax.random.normal(key, shape, dtype)).T
+        for key, shape, variance in zip(keys, shapes, variances, strict=True)
     )
+    both = (jax.scipy.linalg.block_diag(layer, layer) for layer in between)
+    return Weights((jnp.concatenate([first, first]), *both, jnp.concatenate([last, -last], axis=1)))
 
 
 def outputs(weights: Weights, points: Float[Array, "C K"]) -> Float[Array, "C V"]:

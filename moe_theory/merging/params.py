@@ -38,7 +38,7 @@ from moe_theory.core.constraints import (
     Whole,
     Within,
 )
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
 
@@ -72,13 +72,17 @@ class Dims:
     num_tasks: Size = 8  # V, kinds of tasks: outputs of the reward network
     max_rounds: Size = 2000  # T, slots that there is memory for
     max_leaves: Size = 128  # leaves that the tree has room for; further splits are skipped, and counted
-    width: Size = 64  # w, units of a hidden layer
+    width: Annotated[int, Whole(2)] = 64  # w, units of a hidden layer: even, as a network begins with two equal halves
     num_hidden: Annotated[int, OneOf((1, 2), "Eq. (3) with L = 2, or the number of parameters beside it")] = 1
     num_steps: Size = 8  # J, gradient steps a slot
     num_candidates: Size = 20  # weights that NUCB draws a slot
 
     def __post_init__(self) -> None:
         constraints.check_sizes(self)
+        if self.width % 2:
+            raise InvalidDimsError(
+                f"width must be even, got {self.width}: a network begins with two equal halves that cancel."
+            )
 
     @property
     def num_parameters(self) -> int:

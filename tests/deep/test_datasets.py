@@ -5,8 +5,10 @@ of more than one line or without the file, the fault or the way out.
 """
 
 import gzip
+import hashlib
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,6 +73,28 @@ def test_mnist(tmp_path, separator, compressed, place):
     check(data, "mnist", 10)
     same(data.train, *held["train"])
     same(data.test, *held["test"])
+
+
+FASHION = Path("/usr/share/datasets/fashion-mnist")  # of Debian's package dataset-fashion-mnist, compressed anew
+
+
+def test_files_that_are_not_as_published_are_named(tmp_path, monkeypatch):
+    """Would catch hashes of the compressed files, hashes in another order, and other images that pass for published."""
+    files.mnist(tmp_path, compressed=True)
+    assert sorted(load("mnist", tmp_path).changed) == sorted(path.name for path in tmp_path.iterdir())
+    held = [gzip.decompress(path.read_bytes()) for path in mnist.locate("", tmp_path, (mnist.MNIST.layout,)).files]
+    layout = mnist.MNIST.layout._replace(md5=tuple(hashlib.md5(data).hexdigest() for data in held))
+    assert mnist.load_mnist(mnist.MNIST._replace(layout=layout), tmp_path).changed == ()
+    files.mnist(tmp_path, compressed=True, count=21)
+    assert len(mnist.load_mnist(mnist.MNIST._replace(layout=layout), tmp_path).changed) == 4
+
+
+@pytest.mark.skipif(not FASHION.is_dir(), reason="needs Debian's package dataset-fashion-mnist")
+def test_fashion_mnist_is_as_published():
+    data = load("fashion-mnist", FASHION)
+    check(data, "fashion-mnist", 10)
+    assert data.changed == ()
+    assert (len(data.train.labels), len(data.test.labels)) == (60_000, 10_000)
 
 
 @pytest.mark.parametrize("version", ["binary", "python"])

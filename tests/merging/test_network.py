@@ -48,6 +48,17 @@ def test_factors_are_those_of_the_gradient_by_jax(num_hidden):
     np.testing.assert_allclose(lengths, np.sum(flat**2, axis=1), rtol=1e-12)
 
 
+@pytest.mark.parametrize("num_hidden", [1, 2])
+def test_a_network_begins_at_zero(num_hidden):
+    """Guards f(x, theta_0) = 0, which (11) needs. Would catch halves that do not cancel."""
+    dims = Dims(4, 3, width=6, num_hidden=num_hidden)
+    with jax.enable_x64(True):
+        weights = draw(KEY, dims)
+        values = outputs(weights, np.random.default_rng(0).dirichlet(np.ones(4), 50))
+    assert all(np.any(np.asarray(layer)) for layer in weights.layers)
+    np.testing.assert_allclose(values, 0, atol=1e-12)
+
+
 def test_padding_changes_no_weight():
     """Would catch an expert whose column depends on how many there is room for."""
     weights, fewer = (draw(KEY, Dims(number, 3, width=20, num_hidden=2)) for number in (20, 8))
@@ -187,7 +198,7 @@ def test_the_full_inverse_lasts_for_2000_slots_in_single_precision():
 
 def test_the_diagonal_form_is_the_diagonal_of_z():
     """Would catch squares of sums for sums of squares, a layer that is transposed, and a determinant of all of Z."""
-    dims = Dims(4, 3, 30, width=5, num_hidden=2)
+    dims = Dims(4, 3, 30, width=6, num_hidden=2)
     with jax.enable_x64(True):
         seen, candidates = slots(dims, 30)
         actual, log_dets, _ = carried(uncertainty.named("diagonal", dims), seen, candidates)

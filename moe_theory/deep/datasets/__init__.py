@@ -56,7 +56,10 @@ def load_digits() -> DataSet:
 # What can be loaded, by name.
 DATASETS: dict[str, Loader] = {
     "digits": Loader("digits", lambda _: load_digits(), ()),
-    "mnist": Loader(mnist.TITLE, mnist.load_mnist, mnist.LAYOUTS),
+    **{
+        version.name: Loader(version.title, functools.partial(mnist.load_mnist, version), (version.layout,))
+        for version in (mnist.MNIST, mnist.FASHION_MNIST)
+    },
     **{
         version.name: Loader(version.title, functools.partial(cifar.load_cifar, version), version.layouts)
         for version in (cifar.CIFAR10, cifar.CIFAR100, cifar.CIFAR100_SUPERCLASSES)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from moe_theory.core.errors import DamagedDataError, shortened
-from moe_theory.deep.datasets.files import DataSet, Images, Layout, checked_labels, locate, read_bounded
+from moe_theory.deep.datasets.files import DataSet, Images, Layout, changed_files, checked_labels, locate, read_bounded
 
 _SIDE, _CHANNELS = 32, 3
 _PIXELS = _CHANNELS * _SIDE**2  # bytes of an image: all of red, then green, then blue, row by row
@@ -41,7 +41,18 @@ CIFAR10 = Cifar(
     binary=Layout((*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin"), ("cifar-10-batches-bin",)),
     num_labels=1,
     label=0,
-    python=Layout((*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"), ("cifar-10-batches-py",)),
+    python=Layout(
+        (*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"),
+        ("cifar-10-batches-py",),
+        md5=(
+            "c99cafc152244af753f735de768cd75f",
+            "d4bba439e000b95fd0a9bffe97cbabec",
+            "54ebc095f3ab1f0389bbae665268c751",
+            "634d18415352ddfa80567beed471001a",
+            "482c414d41f54cd18b22e5b47cb7c3cb",
+            "40351d587109b95175f43aff81a1287e",
+        ),
+    ),
     labels_key="labels",
 )
 CIFAR100 = Cifar(
@@ -60,7 +71,11 @@ CIFAR100 = Cifar(
     binary=Layout(("train.bin", "test.bin"), ("cifar-100-binary",)),
     num_labels=2,  # coarse, fine
     label=1,
-    python=Layout(("train", "test"), ("cifar-100-python",)),
+    python=Layout(
+        ("train", "test"),
+        ("cifar-100-python",),
+        md5=("16019d7e3df5f24257cddd939b257f8d", "f0ef6b0ae62326f3e7ffdfab6717acfc"),
+    ),
     labels_key="fine_labels",
 )
 CIFAR100_SUPERCLASSES = CIFAR100._replace(
@@ -87,6 +102,7 @@ def load_cifar(cifar: Cifar, folder: Path) -> DataSet:
         train=Images(*map(np.concatenate, zip(*parts[:-1], strict=True))),
         test=parts[-1],
         class_names=cifar.class_names,
+        changed=changed_files(found),
     )
 
 

@@ -2,6 +2,9 @@
 
 import contextlib
 import dataclasses
+import functools
+import gzip
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +31,7 @@ class DataSet:
     train: Images
     test: Images
     class_names: tuple[str, ...]
+    changed: tuple[str, ...] = ()  # files that are not as published, by their MD5 where that is known
 
 
 _WAY_OUT = "Name the folder that has them."
@@ -39,6 +43,7 @@ class Layout(NamedTuple):
     files: tuple[str, ...]  # glob patterns of its files; a folder's ends in "/"
     subfolders: tuple[str, ...]  # where archives unpack to
     endings: tuple[str, ...] = ("",)  # possible suffixes of the names
+    md5: tuple[str, ...] = ()  # of what each file holds, decompressed, as published; none where it is not known
 
 
 class Found(NamedTuple):
@@ -71,6 +76,18 @@ def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> Found:
             f"{lacking}. Put all of it there."
         )
     raise MissingDataError(f"no {title} in {folder}. Looked for {_wanted(layouts)}. {_WAY_OUT}")
+
+
+def changed_files(found: Found) -> tuple[str, ...]:
+    """Names of the files that hold something else than the published ones do, where their MD5 is known."""
+    return tuple(
+        path.name for path, md5 in zip(found.files, found.layout.md5, strict=False) if _content_md5(path) != md5
+    )
+
+
+def _content_md5(path: Path) -> str:
+    with reading(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        return hashlib.file_digest(file, functools.partial(hashlib.md5, usedforsecurity=False)).hexdigest()  # pyright: ignore[reportArgumentType]
 
 
 def no_folder_error(name: str, title: str, layouts: tuple[Layout, ...]) -> MissingDataError:

@@ -1,4 +1,4 @@
-"""MNIST as published: four files in the IDX format, plain or compressed.
+"""MNIST and Fashion-MNIST as published: four files in the IDX format, plain or compressed.
 
 The format: two zero bytes, a type code, the number of dimensions, each as a big-endian uint32, and the numbers.
 """
@@ -8,45 +8,74 @@ import io
 import math
 import zlib
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from moe_theory.core.errors import DamagedDataError
-from moe_theory.deep.datasets.files import DataSet, Images, Layout, checked_labels, locate, reading
+from moe_theory.deep.datasets.files import DataSet, Images, Layout, changed_files, checked_labels, locate, reading
 
-TITLE = "MNIST"
-LAYOUTS = (
-    Layout(
-        (
-            "train-images[-.]idx3-ubyte",
-            "train-labels[-.]idx1-ubyte",
-            "t10k-images[-.]idx3-ubyte",
-            "t10k-labels[-.]idx1-ubyte",
-        ),
-        ("mnist", "MNIST", "MNIST/raw", "raw"),
-        ("", ".gz"),
+
+class Idx(NamedTuple):
+    name: str
+    title: str
+    class_names: tuple[str, ...]
+    layout: Layout
+
+
+def _layout(folder: str, title: str, *md5: str) -> Layout:
+    names = ("train-images[-.]idx3", "train-labels[-.]idx1", "t10k-images[-.]idx3", "t10k-labels[-.]idx1")
+    subfolders = (folder, title, f"{title}/raw", "raw")
+    return Layout(tuple(f"{name}-ubyte" for name in names), subfolders, ("", ".gz"), md5)
+
+
+MNIST = Idx(
+    name="mnist",
+    title="MNIST",
+    class_names=tuple(map(str, range(10))),
+    layout=_layout(
+        "mnist",
+        "MNIST",
+        "6bbc9ace898e44ae57da46a324031adb",
+        "a25bea736e30d166cdddb491f175f624",
+        "2646ac647ad5339dbf082846283269ea",
+        "27ae3e4e09519cfbb04c329615203637",
+    ),
+)
+FASHION_MNIST = Idx(
+    name="fashion-mnist",
+    title="Fashion-MNIST",
+    class_names=("T-shirt/top", *"Trouser Pullover Dress Coat Sandal Shirt Sneaker Bag".split(), "Ankle boot"),
+    layout=_layout(
+        "fashion-mnist",
+        "FashionMNIST",
+        "f4a8712d7a061bf5bd6d2ca38dc4d50a",
+        "9018921c3c673c538a1fc5bad174d6f9",
+        "8181f5470baa50b63fa0f6fddb340f0a",
+        "15d484375f8d13e6eb1aabb0c3f46965",
     ),
 )
 _SIDE = 28  # pixels
-_NUM_CLASSES = 10
 _BYTES = 8  # the code of unsigned bytes
 _MAX_IMAGES = 1_000_000  # 60,000 are published; a small compressed file may claim any number
 
 
-def load_mnist(folder: Path) -> DataSet:
-    train_images, train_labels, test_images, test_labels = locate(TITLE, folder, LAYOUTS).files
+def load_mnist(version: Idx, folder: Path) -> DataSet:
+    found = locate(version.title, folder, (version.layout,))
+    train_images, train_labels, test_images, test_labels = found.files
     return DataSet(
-        name="mnist",
-        title=TITLE,
+        name=version.name,
+        title=version.title,
         train=_split(train_images, train_labels),
         test=_split(test_images, test_labels),
-        class_names=tuple(map(str, range(_NUM_CLASSES))),
+        class_names=version.class_names,
+        changed=changed_files(found),
     )
 
 
 def _split(images: Path, labels: Path) -> Images:
     pixels = _read(images, (_SIDE, _SIDE))
-    found = checked_labels(labels, _read(labels, ()), _NUM_CLASSES)
+    found = checked_labels(labels, _read(labels, ()), len(MNIST.class_names))
     if len(found) != len(pixels):
         raise DamagedDataError(labels, f"it has {len(found)} labels for the {len(pixels)} images of {images.name}")
     return Images(pixels[..., None], found)
@@ -73,7 +102,7 @@ def _unpacked(path: Path, file: io.BufferedIOBase, shape: tuple[int, ...]) -> np
         raise DamagedDataError(path, f"it ends after {len(header)} bytes, within its header")
     count = dimensions[0]
     if tuple(dimensions[1:]) != shape:
-        raise DamagedDataError(path, f"its images have shape {tuple(dimensions[1:])}, not {shape} as in {TITLE}")
+        raise DamagedDataError(path, f"its images have shape {tuple(dimensions[1:])}, not {shape} as in {MNIST.title}")
     if not 0 < count <= _MAX_IMAGES:
         raise DamagedDataError(path, f"it claims {count:,} images or labels; between 1 and {_MAX_IMAGES:,} are read")
     size = count * math.prod(shape)
