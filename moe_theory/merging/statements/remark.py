@@ -6,13 +6,24 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.merging import corrected, theory
-from moe_theory.merging.experiments import BY_RATIO, GROWTH, ON_TREES, SMOOTHNESS_RATIOS, computed, recorded, tree_cell
+from moe_theory.merging.experiments import (
+    BY_RATIO,
+    GROWTH,
+    LONG_SLOTS,
+    ON_TREES,
+    SMOOTHNESS_RATIOS,
+    TANBR_LONG,
+    computed,
+    recorded,
+    tree_cell,
+)
 from moe_theory.merging.params import Params
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import alike, identity, rate, statement
 
 GROWING = (64, 256, 1024, 4096)
+PICKING = (512, 1024, 2048, LONG_SLOTS)
 LARGEST_RATIO = SMOOTHNESS_RATIOS[-1]
 EXPONENT = corrected.regret_exponent(LARGEST_RATIO)
 SIZES = (1e6, 1e8, 1e10, 1e12)  # T at which the right side of (6) is looked at
@@ -58,6 +69,22 @@ REMARK.step(
     instead="remark.right-exponent",
 ).says(r"""The sum of nu_1 rho^h over the leaves picked, which (10) has beside its root, is O(sqrt(T) log T).
     $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(\sqrt{T} \log T)$$""")(sums_over(1))
+
+
+@REMARK.step(
+    "remark.own-picks",
+    dataclasses.replace(TANBR_LONG, abscissa=PICKING),
+    rate(at_most=0.5),
+    where="Remark on Theorem 1, the last sum of (10) over Tanbr's own picks, rho = 0.9",
+    instead="remark.right-exponent",
+)
+def own_sums(run) -> np.ndarray:
+    r"""The sum of nu_1 rho^h over the leaves that Tanbr picks on a reward with one peak is O(sqrt(T) log T).
+    $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(\sqrt{T} \log T)$$"""
+    terms = float(run.params.smoothness) * float(run.params.smoothness_ratio) ** recorded(run, "depth")
+    return np.cumsum(terms, axis=0)[np.array(PICKING) - 1] / np.log(PICKING)[:, None]
+
+
 REMARK.replacement(
     "remark.right-exponent",
     SUMS,
