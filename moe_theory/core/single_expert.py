@@ -48,7 +48,7 @@ with 3 + 2J degrees in place of 1 + 2J. The moments of Beta variables give, with
     w u u   : l E[2J/(2J+d+2)] eee + l E[1/(2J+d+2)] (e I and its 3 orders)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -235,21 +235,44 @@ def given_routes(
         round, or for tasks or experts below 0.
     """
     truths, signals = (np.moveaxis(np.asarray(each, np.float64), -1, 0) for each in (truths, signals))
-    num_features, lane = truths.shape[2], np.arange(len(truths))
-    require_overparameterized(num_features, num_samples)
     require_rounds(len(tasks))
     if np.min(tasks) < 0 or np.min(experts) < 0:
         raise InvalidRunError("tasks and experts count from 0: a round without an expert has no expected metrics.")
+    units, lane = _directions(signals), np.arange(len(truths))
+    return _along(((truths[lane, task], units[lane, task]) for task in tasks), experts, truths.shape[2], num_samples)
+
+
+def given_arrivals(
+    truths: Float[Numbers, "T d B"],
+    signals: Float[Numbers, "T d B"],
+    num_samples: int,
+    experts: Int[np.ndarray, "T B"],
+) -> Exact:
+    """`given_routes` where each arrival has a truth and a signal of its own; a task with expert -1 is in no metric.
+
+    Source: derivation above. Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidParamsError for a zero
+        signal; InvalidRunError for no round.
+    """
+    require_rounds(len(truths))
+    truths, signals = (np.moveaxis(np.asarray(each, np.float64), -1, 1) for each in (truths, signals))
+    return _along(zip(truths, _directions(signals), strict=True), experts, truths.shape[2], num_samples)
+
+
+def _along(
+    arrivals: Iterable[tuple[np.ndarray, np.ndarray]], experts: np.ndarray, num_features: int, num_samples: int
+) -> Exact:
+    """Each arrival a truth (B, d) and a unit signal (B, d)."""
+    require_overparameterized(num_features, num_samples)
     shrinkage, own, spread = _projection_moments(num_features, num_samples)
-    units, identity = _directions(signals), np.eye(num_features)
-    state = (len(truths), int(np.max(experts)) + 1, num_features)  # (B, M, d)
+    count, identity = experts.shape[1], np.eye(num_features)
+    state = (count, int(np.max(experts)) + 1, num_features)  # (B, M, d)
     means, learned = np.zeros((2, *state))  # E[v], and V
     second_moments, loads = np.zeros((*state, num_features)), np.zeros(state[:2])
     losses = np.zeros(state[:2])  # of an expert: L tr E[v v'] - 2 E[v].V
-    of_rounds: list[tuple[Any, ...]] = []  # e_t, the sum of all errors after round t
-    norms = np.zeros(len(truths))
-    for task, expert in zip(tasks, experts, strict=True):
-        truth, unit = truths[lane, task], units[lane, task]
+    norms, of_rounds = np.zeros(count), []  # e_t, the sum of all errors after round t
+    for (truths, units), routes in zip(arrivals, experts, strict=True):
+        lane = np.flatnonzero(routes >= 0)
+        expert, truth, unit = routes[lane], truths[lane], units[lane]
         mean, second = means[lane, expert], second_moments[lane, expert]
         mixed = truth[:, :, None] * mean[:, None, :]
         moments = second - mixed - mixed.swapaxes(1, 2) + truth[:, :, None] * truth[:, None, :]  # M
@@ -265,12 +288,14 @@ def given_routes(
         loads[lane, expert] += 1
         size = np.trace(second, axis1=1, axis2=2)
         losses[lane, expert] = loads[lane, expert] * size - 2 * np.sum(mean * learned[lane, expert], axis=1)
-        norms = norms + np.sum(truth**2, axis=1)
-        of_rounds.append((np.trace(moments, axis1=1, axis2=2), losses.sum(axis=1) + norms))
+        norms[lane] += np.sum(truth**2, axis=1)
+        error = np.zeros(count)
+        error[lane] = np.trace(moments, axis1=1, axis2=2)
+        of_rounds.append((error, losses.sum(axis=1) + norms))
     error, total = np.moveaxis(np.array(of_rounds), 1, 0)
-    rounds = np.arange(1, len(tasks) + 1)[:, None]
-    forgetting = np.where(rounds > 1, (total - np.cumsum(error, axis=0)) / np.maximum(rounds - 1, 1), 0.0)
-    return Exact(forgetting, total / rounds, error)
+    served = np.cumsum(experts >= 0, axis=0)
+    forgetting = np.where(served > 1, (total - np.cumsum(error, axis=0)) / np.maximum(served - 1, 1), 0.0)
+    return Exact(forgetting, total / np.maximum(served, 1), error)
 
 
 def require_rounds(num_rounds: int) -> None:

@@ -312,6 +312,12 @@ BY_SCALE = LIMIT.over({name: cell["truth_scale"] for name, cell in LIMIT.cells.i
 BY_RATE = RATE_LIMIT.over({name: cell["learning_rate"] for name, cell in RATE_LIMIT.cells.items()})
 BY_SERVERS = SERVER_LIMIT.over("num_experts")
 
+# Fig. 3's settings with the fewest servers that it calls enough, and every task, its own truth and its server.
+ROUTED_EXPERTS, ROUTED_ROUNDS = ENOUGH[0], (300, FIGURE_3_ROUNDS)
+ROUTED = _experiment(
+    "routed", figure_3_dims(ROUTED_EXPERTS), _servers(ROUTED_EXPERTS), FIGURE_3_ROUNDS, observe_assignments, 256
+).at(cell_name(ROUTED_EXPERTS))
+
 HISTORY_EXPERTS = 10
 HISTORY_DIMS = figure_3_dims(HISTORY_EXPERTS)
 HISTORY = _experiment(
@@ -367,6 +373,13 @@ def exact_errors(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
         )
         errors[:, index] = corrected.by_loads(by_load, own)
     return errors
+
+
+def error_given_routes(run: Run) -> Float[np.ndarray, "T B"]:
+    """E[G_t], once pending tasks are completed, of a run that records every round, given its tasks and routes."""
+    truths, tasks, experts = (np.asarray(getattr(run.records, name)) for name in ("truth", "task", "expert"))
+    signals, follows_truth = np.asarray(run.state.pool.signals), int(run.params.signal_law) == PROPORTIONAL
+    return corrected.given_routes(truths, signals, FIGURE_3_DIMS.num_samples, tasks, experts, follows_truth)
 
 
 def error_at(time: int) -> Callable[[Run], np.ndarray]:

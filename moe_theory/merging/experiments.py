@@ -84,7 +84,7 @@ GROWTH = _trees("growing-trees", Dims(max_rounds=4096, max_leaves=288), ("in-tur
 RIVALS_FIXED = {"split_rule": RANDOM_SPLIT, "point_rule": LINE_POINT, "warm_start": False}  # what readings decide
 NUM_ROUNDS, RECORD_EVERY = 512, 32
 DIMS = Dims(max_experts=8, num_tasks=8, max_rounds=NUM_ROUNDS)
-REPLICATES = 256
+REPLICATES = 128
 WARM = "tanbr from x = psi"
 WARMED = ("shares", "drifting")
 RIVALS = (policies.NUCB, policies.UNIFORM, policies.AVERAGE, policies.BEST_EXPERT, policies.MIX)
@@ -187,7 +187,7 @@ WORDS = {
 
 
 # As many slots as the paper has in a fixed mix.
-LONG_SLOTS, LONG_WORLDS = 5000, 64
+LONG_SLOTS, LONG_WORLDS = 5000, 32
 LONG_DIMS = dataclasses.replace(DIMS, max_rounds=LONG_SLOTS, max_leaves=256)
 
 

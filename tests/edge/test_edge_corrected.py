@@ -160,3 +160,25 @@ def test_theorem_1_with_early_tasks_is_its_sum_over_tasks():
                 expected += 0.5 + ratio ** (load - early) * 9.0
     bound = corrected.theorem_1(gaps, ratio, loads, explored, 10, 0.5)
     assert bound == pytest.approx(expected / 10)
+
+
+def test_along_routes_a_task_that_nobody_gets_counts_nowhere():
+    """Guards what holds in place of Theorem 1, whose exact moments `tests/continual/test_corrected.py` has: catches own
+    truths or signals of another arrival, and a dropped task that is learned or counted."""
+    random = np.random.default_rng(2)
+    tasks, experts = random.integers(3, size=(2, 8, 5))
+    pools = [draw_pool(4, 3, seed=seed) for seed in range(5)]
+    truths, signals = (np.stack([getattr(pool, name) for pool in pools], axis=-1) for name in ("truths", "signals"))
+    own = np.moveaxis(truths, 1, 0)[:, tasks, np.arange(5)].swapaxes(0, 1)
+    assert own.shape == (8, 4, 5)
+    for follows_truth in (False, True):
+        stacked = Pool(truths, truths if follows_truth else signals, np.tile(np.arange(3)[:, None], 5))
+        expected = continual_exact.given_routes(stacked, 2, tasks, experts).generalization_error
+        computed = corrected.given_routes(own, signals, 2, tasks, experts, follows_truth)
+        np.testing.assert_allclose(computed, expected, rtol=1e-12)
+        with_dropped = [
+            np.insert(part, 3, filler, axis=0) for part, filler in ((own, 7.0), (tasks, 1), (experts, -1))
+        ]
+        more = corrected.given_routes(with_dropped[0], signals, 2, *with_dropped[1:], follows_truth)
+        np.testing.assert_array_equal(np.delete(more, 3, axis=0), computed)
+        np.testing.assert_array_equal(more[3], more[2])
