@@ -10,6 +10,7 @@ from gallery import FIGURES, ROOT
 from builder import commands, papers, plain
 from moe_theory.core.papers import all_papers
 from moe_theory.report.wording import MEANINGS, STATEMENT_MEANINGS, SYMBOLS, statement_status
+from moe_theory.verify import registry
 from moe_theory.verify.status import Judged, StatementStatus
 from moe_theory.verify.verdict import Role, Status
 
@@ -56,9 +57,16 @@ def instead() -> str:
 
 
 def _instead(known: Judged) -> tuple[str, str, str, str]:
-    """A row of the table: verdicts are counted over claims and readings."""
+    """A row of the table: verdicts are counted over claims and readings.
+
+    They are on what was made right, on what claims name as holding in their place, and, where the statement needs an
+    amendment only, on its charitable form, which has that.
+    """
     statement = known.statement
-    beside = {id for id, role in statement.roles.items() if role is Role.CORRECTED}
+    is_amended = {each.status for each in known.by_reading.values()} == {StatementStatus.AMENDED}
+    wanted = {Role.CORRECTED, Role.CHARITABLE} if is_amended else {Role.CORRECTED}
+    beside = {id for id, role in statement.roles.items() if role in wanted}
+    beside |= {each.replaced_by for each in registry.claims(statement.name) if each.replaced_by}
     counted = Counter(str(each.status) for each in papers.verdicts() if each.claim in beside for _ in each.settings)
     told = ", ".join(f"{counted[str(status)]} {status}" for status in Status if counted[str(status)])
     words = " ".join(statement.corrected.partition("$$")[0].split()) or "—"

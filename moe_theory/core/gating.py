@@ -5,7 +5,10 @@ computing, are idle). Reductions and one-hot products replace `argmax` and index
 batch axis.
 """
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.core.numerics import Scalar
@@ -91,3 +94,42 @@ def gate_slopes(probabilities: Float[Array, " M"], costs: Float[Array, " M"]) ->
     Source: Eqs. (27), (30) of `continual`; Eqs. (25), (26) of `edge`.
     """
     return probabilities * (costs - jnp.sum(probabilities * costs))
+
+
+class Pairs(NamedTuple):
+    """Pairs (m, m') of experts whose outputs are largest for signals of different sets, run by run."""
+
+    exist: Bool[np.ndarray, "M M B"]
+    trail: Bool[np.ndarray, "M M B"]  # m is no higher than m' for the signal at which m itself is highest
+
+    @property
+    def swapped(self) -> Bool[np.ndarray, "M M B"]:
+        """Whether m' is no higher than m for the signal at which m' itself is highest."""
+        return self.trail.swapaxes(0, 1)
+
+
+def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] | None = None) -> Pairs:
+    """The pairs of experts of different sets, and how their outputs for the N signals compare.
+
+    Both cannot trail: h_m(n) > h_m(n') and h_m'(n') > h_m'(n), by the sets, add up to [h_m(n) - h_m'(n)] +
+    [h_m'(n') - h_m(n')] > 0. An expert with the larger output for a signal has the larger probability for it.
+
+    Args:
+        sets: of the signals, such as clusters; None: each signal is one.
+    Source: the sets (11) of `continual` and (15) of `edge`; (40) and (30) are that neither trails.
+
+    Examples:
+        The first expert has the larger output for both signals:
+
+        >>> import numpy as np
+        >>> from moe_theory.core.gating import pairs_of
+        >>> pairs = pairs_of(np.array([[3.0, 2.0], [0.0, 1.0]])[:, :, None])
+        >>> pairs.trail[..., 0].tolist()
+        [[True, False], [True, True]]
+    """
+    runs, own = np.arange(outputs.shape[2]), outputs.argmax(axis=1)  # (M, B)
+    sets = np.broadcast_to(np.arange(outputs.shape[1])[:, None], outputs.shape[1:]) if sets is None else sets
+    of_sets = sets[own, runs]
+    highest = np.take_along_axis(outputs, own[:, None], axis=1)[:, 0]
+    others = outputs[np.arange(len(outputs))[None, :, None], own[:, None], runs]  # of m' for the signal of m
+    return Pairs(of_sets[:, None] != of_sets[None, :], highest[:, None] <= others)

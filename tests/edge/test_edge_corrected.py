@@ -176,9 +176,7 @@ def test_along_routes_a_task_that_nobody_gets_counts_nowhere():
         expected = continual_exact.given_routes(stacked, 2, tasks, experts).generalization_error
         computed = corrected.given_routes(own, signals, 2, tasks, experts, follows_truth)
         np.testing.assert_allclose(computed, expected, rtol=1e-12)
-        with_dropped = [
-            np.insert(part, 3, filler, axis=0) for part, filler in ((own, 7.0), (tasks, 1), (experts, -1))
-        ]
+        with_dropped = [np.insert(part, 3, filler, axis=0) for part, filler in ((own, 7.0), (tasks, 1), (experts, -1))]
         more = corrected.given_routes(with_dropped[0], signals, 2, *with_dropped[1:], follows_truth)
         np.testing.assert_array_equal(np.delete(more, 3, axis=0), computed)
         np.testing.assert_array_equal(more[3], more[2])

@@ -15,13 +15,11 @@ from moe_theory.merging.costs import ChoiceCosts, MethodCosts, StepCosts
 from moe_theory.merging.evaluation import SlotAccuracy
 from moe_theory.merging.experiments import (
     CLOCKS_TIER,
-    FIXED_MERGES,
     LATE,
     ROUTED,
     STEP_TIMES,
     STEPPED,
     SURFACES_TIER,
-    TESTBED_METHODS,
     TESTBED_TIER,
     TESTBEDS,
     TIMED,

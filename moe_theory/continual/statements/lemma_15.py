@@ -3,11 +3,16 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.verify.statement import limit_probability, statement
+from moe_theory.core.gating import pairs_of
+from moe_theory.verify.statement import identity, limit_probability, statement
 
 WHY = """A set says for which signal an expert's own output is largest, (11), and nothing of how it compares with
 other experts. The proof gets the comparison from (35), where an upper bound of O(sigma_0^0.5) on differences of
 outputs is turned into a lower bound Omega(sigma_0^0.5) by Lemma 10."""
+CORRECTED = r"""One of the two inequalities holds of every pair, always: by the sets, (11), the outputs that (40)
+compares add up to more than 0.
+$$\left[ h_m(X_n) - h_{m'}(X_n) \right] + \left[ h_{m'}(X_{n'}) - h_m(X_{n'}) \right] > 0, \quad
+m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$"""
 INSTANCE = """M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2, sigma_0 = 0.01 to 0.0001:
 already at T1 + 1 (40) holds in 2 to 8 % of the runs only."""
 
@@ -21,6 +26,7 @@ TASKS = statement(
     hypotheses=[*experiments.MORE, experiments.ENDLESS],
     why=WHY,
     instance=INSTANCE,
+    corrected=CORRECTED,
 )
 CLUSTERS = statement(
     "lemma-15-fewer-experts",
@@ -33,6 +39,7 @@ CLUSTERS = statement(
     hypotheses=[*experiments.FEWER, experiments.ENDLESS],
     why=WHY,
     instance=INSTANCE,
+    corrected=CORRECTED,
 )
 
 
@@ -40,6 +47,7 @@ CLUSTERS = statement(
     "lemma-15.tasks",
     experiments.ENDLESS_MANY,
     limit_probability(to=1, margin=experiments.FAILURE),
+    instead="lemma-15.one-of-two-tasks",
 ).says(r"""With M > N, from T1 + 1 to t_1 a task's experts have larger probabilities for it than others, but for o(1).
 
     All tasks, experts and rounds at once; features are the signals alone.
@@ -49,8 +57,26 @@ CLUSTERS = statement(
     "lemma-15.clusters",
     experiments.ENDLESS_FEW,
     limit_probability(to=1, margin=experiments.FAILURE),
+    instead="lemma-15.one-of-two-clusters",
 ).says(r"""With M < N, from T1 + 1 to t_1 a cluster's experts have larger probabilities for it than all others.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""")
 def is_always_ordered(run) -> np.ndarray:
     return run.state.is_ordered
+
+
+ONE_OF_TWO = "of any two at least one has the larger probability at the signal for which its own output is largest."
+
+
+@TASKS.replacement("lemma-15.one-of-two-tasks", experiments.RETURN_MANY, identity(within=0)).says(
+    f"With M > N and experts of different tasks, {ONE_OF_TWO} This follows from the sets alone."
+)
+@CLUSTERS.replacement("lemma-15.one-of-two-clusters", experiments.RETURN_FEW, identity(within=0)).says(
+    f"With M < N and experts of different clusters, {ONE_OF_TWO} This follows from the sets alone."
+)
+def num_without_order(run) -> np.ndarray:
+    """Pairs of which neither has, at the end of a run whose gates were never fixed (B,)."""
+    gates = np.asarray(run.state.gates[: int(run.params.num_experts)], np.float64)
+    outputs = np.einsum("mdb,ndb->mnb", gates, np.asarray(run.state.pool.signals, np.float64))
+    pairs = pairs_of(outputs, np.asarray(run.state.pool.clusters))
+    return np.sum(pairs.exist & pairs.trail & pairs.swapped, axis=(0, 1)).astype(float)

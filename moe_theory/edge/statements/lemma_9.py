@@ -22,7 +22,7 @@ def both_errors(run) -> np.ndarray:
     return 2 * np.asarray(gaps_of(run).task_gap)
 
 
-@statement(
+SETTLED = statement(
     "lemma-9-settled",
     where="Appendix F, Lemma 9, first sentence",
     says=r"""After T1 a later task's error at its expert is what it was with that expert's model at T1, up to
@@ -33,9 +33,15 @@ def both_errors(run) -> np.ndarray:
     difference between them, whatever the router does. With O(sigma_0^4) in its place, as for tasks of one cluster, it
     would be the claim that models stay as they are, which Proposition 3 makes and which is false.""",
     instance="Uniform routing: the error is 2 p (1 - 1/N) sigma_0^2 at T1 and at any later time.",
+    corrected="How a task's error goes on after T1 follows from the tasks that its server gets: "
+    "`edge.theorem-1.given-routes`.",
     note="The paper takes it from Propositions 2 and 3 without a proof of its own.",
     witness="theorem_1.py",
-).charitable("lemma-9.settled", BY_SCALE, bound(at_most=both_errors, trivial=both_errors))
+)
+SETTLED.also("theorem-1.given-routes", role="corrected")
+
+
+@SETTLED.charitable("lemma-9.settled", BY_SCALE, bound(at_most=both_errors, trivial=both_errors))
 def change_of_error(run) -> np.ndarray:
     r"""The mean error of the tasks past T1 differs by O(sigma_0^2) between the models at T and those at T1.
     $$\left\lvert \left\lVert \mathbf{w}_t^{(m_i)} - \mathbf{w}_{n_i} \right\rVert^2 - \left\lVert

@@ -91,6 +91,9 @@ def late_errors(run) -> tuple[np.ndarray, np.ndarray]:
     return late / counts.sum(axis=0), (late + back) / counts.sum(axis=0)
 
 
+EARLY_TASKS = (
+    "Tasks up to T1 keep blind routing's error; later ones, if the router specialises by then, have the floor."
+)
 ALONG_ROUTES = """Given which tasks came and who had them, each server's model has the moments of a single one along
 its own tasks: an exact recursion, as long as the noise in the features does not decide routes. To 1 % this is Algorithm
 1's mean error at any time, under every reading."""
@@ -109,9 +112,7 @@ THEOREM_1 = statement(
     random tasks, which the theorem is to improve on, is 2 p (1 - 1/N) sigma_0^2. With an unnamed constant in
     O(sigma_0^2) routing that does not look at the task satisfies (23) as well.""",
     instance="Fig. 3's settings: the task gap is 27 sigma_0^2, and uniform routing ends at 27 sigma_0^2.",
-    corrected="Tasks up to T1 keep blind routing's error; later ones have the floor, if the router specialises by then. "
-    + ALONG_ROUTES
-    + EARLY_TASKS_KEEP,
+    corrected=f"{EARLY_TASKS} {ALONG_ROUTES}{EARLY_TASKS_KEEP}",
     note="What the text under it says O(sigma_0^2) is, the gap inside a cluster, is judged in `edge.theorem-1-floor`.",
     witness="theorem_1.py",
 )
@@ -126,10 +127,7 @@ THEOREM_1.replacement(
     BY_EXPLORED,
     below(corrected.theorem_1, lambda gaps: gaps.within_gap),
     hypotheses=[SPECIALISES],
-).says(
-    "Tasks up to T1 keep blind routing's error; later ones, if the router specialises by then, have the floor."
-    + EARLY_TASKS_KEEP
-)(final_error)
+).says(EARLY_TASKS + EARLY_TASKS_KEEP)(final_error)
 
 THEOREM_1.replacement(
     "theorem-1.given-routes",
