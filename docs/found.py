@@ -6,7 +6,7 @@ A sentence is printed only while the recorded runs give its statements the statu
 from collections.abc import Callable, Sequence
 
 from moe_theory.core.papers import all_papers
-from moe_theory.report import citations
+from moe_theory.report import bibliography
 from moe_theory.report.wording import BY_READING, statement_counts, statement_status
 from moe_theory.verify import recorded
 from moe_theory.verify.recorded import judged_statements
@@ -92,7 +92,7 @@ def sentences() -> str:
     """A paper a line: authors, title and year, linked, and what was found."""
     lines = []
     for name in all_papers():
-        entry = citations.entry_of(name)
+        entry = bibliography.entry_of(name)
         if entry is not None:
             lines.append(" ".join([f"- `{name}`: {_cited(entry)}.", *_said(name)]))
     return "\n".join(lines)
@@ -104,7 +104,7 @@ def _said(paper: str) -> Sequence[str]:
     return [words for words, rests_on in known if all(statuses[id] == status for id, status in rests_on.items())]
 
 
-def _cited(entry: citations.Entry) -> str:
+def _cited(entry: bibliography.Entry) -> str:
     surnames = [author.partition(",")[0] for author in entry.authors]
     authors = surnames[0] + (" et al." if len(surnames) > 2 else f" and {surnames[1]}" if len(surnames) > 1 else "")
     title = f"*{entry.title}*"

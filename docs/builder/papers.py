@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from builder import Page, api, plain, slot, sources
 from moe_theory.core.papers import all_papers, find_paper
-from moe_theory.report import citations, wording
+from moe_theory.report import bibliography, wording
 from moe_theory.report.rendering import mathml, templates
 from moe_theory.verify import recorded
 from moe_theory.verify.claim import Claim
@@ -146,7 +146,7 @@ def _head(paper: str, index: list[tuple[str, str, str, str]]) -> str:
         paper=paper,
         about=about,
         source=source,
-        url=entry.fields.get("url", "") if (entry := citations.entry_of(paper)) else "",
+        url=entry.fields.get("url", "") if (entry := bibliography.entry_of(paper)) else "",
         record=record,
         readings=readings,
         counts=counts,

@@ -6,14 +6,16 @@ import click
 
 from moe_theory.cli.options import PATH, examples, json_option, out_option
 from moe_theory.cli.output import open_console, print_lines
+from moe_theory.core.errors import InvalidReportError
 
 
-@click.command(epilog=examples("moe-theory report runs/verify"))
-@click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=PATH)
-@out_option("Folder for the report.", told="the first DIR")
+@click.command(epilog=examples("moe-theory report runs/verify", "moe-theory report --paper generalization"))
+@click.argument("folders", nargs=-1, metavar="[DIR...]", type=PATH)
+@click.option("--paper", metavar="NAME", help="The paper's recorded verdicts, which come with it, instead of a DIR's.")
+@out_option("Folder for the report.", told="the first DIR, or runs/papers/NAME")
 @json_option("what report.json holds, in the form of verdicts.json.")
-def report(folders: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
-    """Make one self-contained page of what `verify` wrote.
+def report(folders: tuple[Path, ...], paper: str | None, out: Path | None, as_json: bool) -> None:
+    """Make one self-contained page of what `verify` wrote, or of a paper as it was judged.
 
     DIR holds a verdicts.json, or has subfolders that do. Writes report.html, report.md and report.json, which say the
     same. Several folders become one report: a later verdict on a claim under a reading replaces an earlier one, and
@@ -23,8 +25,13 @@ def report(folders: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     from moe_theory.report.verdicts import summary
     from moe_theory.runs.files import prepare_folder
 
-    merged = pages.read_reports(folders)
-    first = folders[0] if folders[0].is_dir() else folders[0].parent
+    if (paper is None) == (not folders):
+        raise InvalidReportError("name folders that `moe-theory verify --out` wrote, or a paper: --paper NAME.")
+    if paper is not None:
+        merged, first = pages.of_paper(paper), Path("runs/papers") / paper
+    else:
+        merged = pages.read_reports(folders)
+        first = folders[0] if folders[0].is_dir() else folders[0].parent
     paths = pages.write_report(merged, prepare_folder(out or first, pages.OWN_NAMES))
     if as_json:
         click.echo(pages.to_json(merged), nl=False)

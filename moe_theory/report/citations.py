@@ -1,7 +1,6 @@
 """Citations: entries of papers and of this software, the statements a run bears on, as table, LaTeX and JSON."""
 
 import dataclasses
-import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -12,11 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 import moe_theory
-from moe_theory.core.errors import InvalidPaperError, InvalidReportError, MoeTheoryError, shortened
+from moe_theory.core.errors import InvalidReportError, MoeTheoryError, shortened
 from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_place
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.presets import preset
 from moe_theory.report import deep, merging, pages, plots
+from moe_theory.report.bibliography import entry_of, escaped, software, title_of
 from moe_theory.runs.files import finish_replacing, unsealed
 from moe_theory.sweep.manifest import MANIFEST, read_manifest
 from moe_theory.sweep.systems import sweepable
@@ -25,60 +25,6 @@ from moe_theory.verify.claim import Claim
 from moe_theory.verify.registry import declared_claims, select_claims
 from moe_theory.verify.statement import statements
 from moe_theory.verify.verdict import Status, Verdict
-
-_SOFTWARE = rf"""@misc{{moe-theory,
-  title = {{{{moe\_theory}}: executable theory of {{Mixture-of-Experts}}}},
-  author = {{{{The moe\_theory developers}}}},
-  note = {{Version {moe_theory.__version__}}},
-}}"""
-_ENTRY = re.compile(r"^@\w+\{(?P<key>[\w-]+),\n(?P<fields>.*?)^\}$", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"^  (\w+) = \{(.*)\},$", re.MULTILINE)
-
-
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    key: str
-    fields: dict[str, str]
-    text: str
-
-    def of_version(self, version: str) -> "Entry":
-        note, said = self.fields["note"], f"Version {_escaped(version)}"
-        return dataclasses.replace(self, fields={**self.fields, "note": said}, text=self.text.replace(note, said))
-
-    @property
-    def title(self) -> str:
-        """The title without BibTeX's braces and escapes."""
-        return self.fields["title"].replace("{", "").replace("}", "").replace(r"\_", "_")
-
-    @property
-    def authors(self) -> list[str]:
-        """Names as "family, given", or as an organisation calls itself."""
-        names = self.fields["author"].replace(r"\_", "_").split(" and ")
-        return [name.strip("{}") for name in names]
-
-
-@functools.cache
-def software() -> Entry:
-    return _parsed(_SOFTWARE)
-
-
-@functools.cache
-def entry_of(paper: str) -> Entry | None:
-    """A paper's entry; None for one without a citation, or that is not installed. Raises: InvalidPaperError for a
-    citation that is no BibTeX entry with a field a line.
-    """
-    text = find_paper(paper).citation if paper in paper_names() else ""
-    return _parsed(text.strip()) if text else None
-
-
-def _parsed(text: str) -> Entry:
-    found = _ENTRY.search(text)
-    if found is None or not {"title", "author"} <= dict(_FIELD.findall(found["fields"])).keys():
-        raise InvalidPaperError(
-            f"citation {text[:40]!r} must be one BibTeX entry, a line for each of title, author, ..."
-        )
-    return Entry(found["key"], dict(_FIELD.findall(found["fields"])), found[0])
-
 
 UNJUDGED = "Nothing is judged here: "
 
@@ -298,21 +244,11 @@ def _table(title: str, found: Sequence[Statement], width: int) -> Table:
     return table
 
 
-def title_of(paper: str) -> str:
-    """The paper's authors, title and year, as far as they are known."""
-    entry = entry_of(paper)
-    if entry is None:
-        return f"{paper}: a paper of your own; its BibTeX is yours to add"
-    names = [author.partition(",")[0] for author in entry.authors]
-    year = f" ({entry.fields['year']})" if "year" in entry.fields else ""
-    return f"{', '.join(names)}{year}: {entry.title}"
-
-
 def latex(bearing: Bearing) -> str:
-    sentences = [rf"We used moe\_theory~\cite{{{software().key}}}, version~{_escaped(bearing.version)}."]
+    sentences = [rf"We used moe\_theory~\cite{{{software().key}}}, version~{escaped(bearing.version)}."]
     for paper, found in bearing.papers.items():
         entry = entry_of(paper)
-        cited = rf"\cite{{{entry.key}}}" if entry else rf"\emph{{{_escaped(paper)}}}"
+        cited = rf"\cite{{{entry.key}}}" if entry else rf"\emph{{{escaped(paper)}}}"
         own = [statement for statement in found if _is_of_the_paper(statement)]
         others = [statement for statement in found if not _is_of_the_paper(statement)]
         begin = "The runs bear on" if any(statement.verdicts for statement in found) else "It concerns"
@@ -344,19 +280,7 @@ def _labels(found: Sequence[Statement]) -> str:
     names = list(dict.fromkeys(label[0] for label in labels)) or ["statements"]
     if len(names) > MOST_LABELS:
         names = [*names[:MOST_LABELS], f"{len(names) - MOST_LABELS} other statements"]
-    return _escaped(", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1])
-
-
-_LATEX = {letter: rf"\{letter}" for letter in "#$%&_{}"} | {
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-}
-
-
-def _escaped(text: str) -> str:
-    """Words in one line of LaTeX, where none is a command."""
-    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
+    return escaped(", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1])
 
 
 def bibtex(bearing: Bearing) -> str:

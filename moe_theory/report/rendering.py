@@ -12,7 +12,7 @@ import typing
 from collections import Counter
 from typing import Any
 
-from moe_theory.report import panels, wording
+from moe_theory.report import bibliography, panels, wording
 from moe_theory.verify.verdict import Report, Status, Stop, Verdict
 
 if typing.TYPE_CHECKING:
@@ -70,6 +70,7 @@ def _rendered(template: "jinja2.Template", report: Report, **further: Any) -> st
         "claims": {entry.claim for chapter in chapters for entry in chapter.entries},
         "gist": wording.gist(chapters),
         "known": wording.judged_statements(report),
+        "titles": _titles(report),
         "shares": sorted(
             {count for each in chapters for name in each.readings for count in each.counts(name).values()}
         ),
@@ -77,6 +78,14 @@ def _rendered(template: "jinja2.Template", report: Report, **further: Any) -> st
         "error_words": wording.error_words(report),
     }
     return template.render(**shared, **further)
+
+
+def _titles(report: Report) -> list[tuple[str, str]]:
+    """Of the published papers whose statements a report has: authors, year and title, and the address."""
+    names = dict.fromkeys(each.paper for each in report.statements)
+    entries = {name: entry for name in names if (entry := bibliography.entry_of(name))}
+    urls = {name: entry.fields.get("url", "") for name, entry in entries.items()}
+    return [(bibliography.title_of(name), url if url.startswith("https://") else "") for name, url in urls.items()]
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from moe_theory import __version__
 from moe_theory.core.papers import all_papers, paper_names
-from moe_theory.report import citations, pages, plots
+from moe_theory.report import bibliography, citations, pages, plots
 from moe_theory.runs.files import sealed
 from moe_theory.sweep.manifest import SCHEMA
 from moe_theory.sweep.systems import system_names
@@ -187,8 +187,8 @@ def test_words_are_no_markup(capsys):
 
 def test_the_bibliography_is_citation_cff():
     about = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    software = citations.software()
-    papers = [entry for paper in all_papers() if (entry := citations.entry_of(paper))]
+    software = bibliography.software()
+    papers = [entry for paper in all_papers() if (entry := bibliography.entry_of(paper))]
     assert software.fields["note"] == f"Version {about['version']}" == f"Version {__version__}"
     assert software.title == about["title"]
     assert software.authors == [author["name"] for author in about["authors"]]

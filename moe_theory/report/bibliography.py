@@ -1,0 +1,84 @@
+"""BibTeX entries of the papers and of this software, and what they say of authors, titles and years."""
+
+import dataclasses
+import functools
+import re
+
+import moe_theory
+from moe_theory.core.errors import InvalidPaperError
+from moe_theory.core.papers import find_paper, paper_names
+
+_LATEX = {letter: rf"\{letter}" for letter in "#$%&_{}"} | {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+}
+
+
+def escaped(text: str) -> str:
+    """Words in one line of LaTeX, where none is a command."""
+    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
+
+
+_SOFTWARE = rf"""@misc{{moe-theory,
+  title = {{{{moe\_theory}}: executable theory of {{Mixture-of-Experts}}}},
+  author = {{{{The moe\_theory developers}}}},
+  note = {{Version {moe_theory.__version__}}},
+}}"""
+_ENTRY = re.compile(r"^@\w+\{(?P<key>[\w-]+),\n(?P<fields>.*?)^\}$", re.DOTALL | re.MULTILINE)
+_FIELD = re.compile(r"^  (\w+) = \{(.*)\},$", re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    key: str
+    fields: dict[str, str]
+    text: str
+
+    def of_version(self, version: str) -> "Entry":
+        note, said = self.fields["note"], f"Version {escaped(version)}"
+        return dataclasses.replace(self, fields={**self.fields, "note": said}, text=self.text.replace(note, said))
+
+    @property
+    def title(self) -> str:
+        """The title without BibTeX's braces and escapes."""
+        return self.fields["title"].replace("{", "").replace("}", "").replace(r"\_", "_")
+
+    @property
+    def authors(self) -> list[str]:
+        """Names as "family, given", or as an organisation calls itself."""
+        names = self.fields["author"].replace(r"\_", "_").split(" and ")
+        return [name.strip("{}") for name in names]
+
+
+@functools.cache
+def software() -> Entry:
+    return _parsed(_SOFTWARE)
+
+
+@functools.cache
+def entry_of(paper: str) -> Entry | None:
+    """A paper's entry; None for one without a citation, or that is not installed. Raises: InvalidPaperError for a
+    citation that is no BibTeX entry with a field a line.
+    """
+    text = find_paper(paper).citation if paper in paper_names() else ""
+    return _parsed(text.strip()) if text else None
+
+
+def _parsed(text: str) -> Entry:
+    found = _ENTRY.search(text)
+    if found is None or not {"title", "author"} <= dict(_FIELD.findall(found["fields"])).keys():
+        raise InvalidPaperError(
+            f"citation {text[:40]!r} must be one BibTeX entry, a line for each of title, author, ..."
+        )
+    return Entry(found["key"], dict(_FIELD.findall(found["fields"])), found[0])
+
+
+def title_of(paper: str) -> str:
+    """The paper's authors, title and year, as far as they are known."""
+    entry = entry_of(paper)
+    if entry is None:
+        return f"{paper}: a paper of your own; its BibTeX is yours to add"
+    names = [author.partition(",")[0] for author in entry.authors]
+    year = f" ({entry.fields['year']})" if "year" in entry.fields else ""
+    return f"{', '.join(names)}{year}: {entry.title}"
