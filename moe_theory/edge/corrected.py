@@ -132,7 +132,8 @@ def given_routes(
         >>> corrected.given_routes(truths, signals, 2, tasks, experts=tasks, follows_truth=True).ravel()
         array([0., 0., 0.])
     """
-    along = truths if follows_truth else np.moveaxis(signals, 1, 0)[:, tasks, np.arange(tasks.shape[1])].swapaxes(0, 1)
+    runs = np.arange(tasks.shape[1])
+    along = truths if follows_truth else np.moveaxis(np.asarray(signals), 1, 0)[:, tasks, runs].swapaxes(0, 1)
     return given_arrivals(truths, along, num_samples, experts).generalization_error
 
 
