@@ -85,8 +85,6 @@ RIVALS_FIXED = {"split_rule": RANDOM_SPLIT, "point_rule": LINE_POINT, "warm_star
 NUM_ROUNDS, RECORD_EVERY = 512, 32
 DIMS = Dims(max_experts=8, num_tasks=8, max_rounds=NUM_ROUNDS)
 REPLICATES = 128
-WARM = "tanbr from x = psi"
-WARMED = ("shares", "drifting")
 RIVALS = (policies.NUCB, policies.UNIFORM, policies.AVERAGE, policies.BEST_EXPERT, policies.MIX)
 FIXED, DRIFTING = {"mix_drift": 0.0}, {"mix_drift": 1.5}
 
@@ -154,8 +152,6 @@ def surface(name: str, reward: str, mix: Mapping[str, Any]) -> Experiment:
     """Tanbr and every rival on one family of rewards, with a fixed or drifting task mix."""
     built = {policy: system(DIMS, reward, policy) for policy in (policies.TANBR, *RIVALS)}
     settings: dict[str, Mapping[str, Any]] = {policies.TANBR: {**mix}}
-    if name in WARMED:
-        settings[WARM] = {**RIVALS_FIXED, **mix, "warm_start": True}
     return Experiment(
         name=f"{name}-reward",
         dims=DIMS,
@@ -187,7 +183,7 @@ WORDS = {
 
 
 # As many slots as the paper has in a fixed mix.
-LONG_SLOTS, LONG_WORLDS = 5000, 32
+LONG_SLOTS, LONG_WORLDS = 5000, 64
 LONG_DIMS = dataclasses.replace(DIMS, max_rounds=LONG_SLOTS, max_leaves=256)
 
 

@@ -192,7 +192,7 @@ FIGURE = FigureSpec(
     claims=(
         "merging.theorem-1.*",
         "merging.figure-4.*",
-        "merging.abstract.sublinear-*",
+        "merging.abstract.sublinear*",
         "merging.remark.right-exponent",
     ),
 )
