@@ -315,7 +315,7 @@ BY_SERVERS = SERVER_LIMIT.over("num_experts")
 # Fig. 3's settings with the fewest servers that it calls enough, and every task, its own truth and its server.
 ROUTED_EXPERTS, ROUTED_ROUNDS = ENOUGH[0], (300, FIGURE_3_ROUNDS)
 ROUTED = _experiment(
-    "routed", figure_3_dims(ROUTED_EXPERTS), _servers(ROUTED_EXPERTS), FIGURE_3_ROUNDS, observe_assignments, 512
+    "routed", figure_3_dims(ROUTED_EXPERTS), _servers(ROUTED_EXPERTS), FIGURE_3_ROUNDS, observe_assignments, 1024
 ).at(cell_name(ROUTED_EXPERTS))
 
 HISTORY_EXPERTS = 10
