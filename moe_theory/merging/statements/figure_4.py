@@ -27,8 +27,9 @@ FIGURE_4 = statement(
     note="On models of ours, trained on digits: on four rewards whose best weights are known the order depends on the "
     "reward, over 512 slots against the paper's 5,000.",
 )
-FIGURE_4.also("figure-4.testbed", "figure-5.ahead", role="charitable")
-FIGURE_4.also("figure-4.testbed-nucb", "figure-5.ahead-nucb", role="literal")
+FIGURE_4.also(
+    "figure-4.testbed", "figure-4.testbed-nucb", "figure-5.ahead", "figure-5.ahead-nucb", role="charitable"
+)
 
 
 def claim_orders(id: str, where: str, rivals: Sequence[str], surface: str):

@@ -39,7 +39,7 @@ FIGURE_4_GAIN = statement(
     "that were searched. Models of ours, trained on digits.",
 )
 claim_gain(FIGURE_4_GAIN, "figure-4.testbed", "fixed", FIXED_MERGES, 0, "charitable")
-claim_gain(FIGURE_4_GAIN, "figure-4.testbed-nucb", "fixed", [policies.NUCB], 0, "literal")
+claim_gain(FIGURE_4_GAIN, "figure-4.testbed-nucb", "fixed", [policies.NUCB], 0, "charitable")
 
 FIGURE_5 = statement(
     "figure-5",
@@ -52,6 +52,6 @@ FIGURE_5 = statement(
     "trained on digits; of the last slots together, not slot by slot.",
 )
 claim_gain(FIGURE_5, "figure-5.ahead", "dynamic", FIXED_MERGES, 0, "charitable")
-claim_gain(FIGURE_5, "figure-5.ahead-nucb", "dynamic", [policies.NUCB], 0, "literal")
+claim_gain(FIGURE_5, "figure-5.ahead-nucb", "dynamic", [policies.NUCB], 0, "charitable")
 claim_gain(FIGURE_5, "figure-5.gain", "dynamic", RIVALS, LEAST_GAIN, "literal")
 claim_gain(FIGURE_5, "figure-5.agreeing", "agreeing", RIVALS, 0, "literal")
