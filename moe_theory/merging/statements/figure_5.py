@@ -12,11 +12,8 @@ LEAST_GAIN = 0.05  # of accuracy
 MOSTLY = probability(at_least=0.5)
 GAIN = r"\mathbb{P}(a_{\text{Tanbr}} - a \ge %g) \ge \frac{1}{2}"
 RIVALS = (*FIXED_MERGES, policies.NUCB)
-WHY = """Following the mix pays where tasks want different experts. NUCB follows it too: with a step of its network
-found by the same search it ends no lower than Tanbr, whose leaves are few and stay, while NUCB draws new weights in
-every slot. Where tasks agree, one fixed merge serves all of them, and RegMean is ahead."""
-INSTANCE = """8 tasks of two conflicting label maps, a drifting mix, the last 128 of 1,024 slots: NUCB .54, Tanbr .48,
-RegMean .43, Average .40. In the search, of 24 settings each over 512 slots, NUCB's best had .479, Tanbr's .457."""
+SEARCHED = """Models of ours, trained on digits, 5,000 slots as in the paper. Both bandits have the best of 64 random
+settings each, searched on other streams; with the best of 24, and over 1,024 slots, Tanbr was not ahead of NUCB."""
 
 
 def claim_gain(of: Declared, id: str, mix: str, rivals: Sequence[str], gain: float, role: str) -> None:
@@ -33,10 +30,7 @@ FIGURE_4_GAIN = statement(
     where="Fig. 4 (b) and Section V-C",
     says="After learning online Tanbr is ahead of fixed merges and NUCB by up to 9 % in fixed mixes.",
     hypotheses=[MERGES],
-    why=WHY,
-    instance=INSTANCE,
-    note="A lead of more than 9 % refutes nothing. Literal: the lead over NUCB, which is none where both have settings "
-    "that were searched. Models of ours, trained on digits.",
+    note=f"A lead of more than 9 % refutes nothing. {SEARCHED}",
 )
 claim_gain(FIGURE_4_GAIN, "figure-4.testbed", "fixed", FIXED_MERGES, 0, "charitable")
 claim_gain(FIGURE_4_GAIN, "figure-4.testbed-nucb", "fixed", [policies.NUCB], 0, "charitable")
@@ -46,10 +40,12 @@ FIGURE_5 = statement(
     where="Fig. 5 and Section V-C",
     says="In drifting mixes Tanbr is ahead of fixed merges and NUCB by 5 to 10 %, slot by slot.",
     hypotheses=[MERGES],
-    why=WHY,
-    instance=INSTANCE,
-    note="Literal: that each lead is at least 5 points, and all leads on a model whose tasks agree. Models of ours, "
-    "trained on digits; of the last slots together, not slot by slot.",
+    why="The missing hypothesis: that tasks want different experts. Then following the mix pays, and Tanbr does so. "
+    "Where tasks agree, one fixed merge serves all of them, and RegMean is ahead. How large a lead is is of the model.",
+    instance="8 tasks of two conflicting label maps, a drifting mix, the last 128 of 5,000 slots: Tanbr .58, NUCB .54, "
+    "RegMean .43, Fisher .41, Average .40.",
+    note="Literal: that each lead is at least 5 points, and all leads on a model whose tasks agree. Of the last slots "
+    f"together, not slot by slot. {SEARCHED}",
 )
 claim_gain(FIGURE_5, "figure-5.ahead", "dynamic", FIXED_MERGES, 0, "charitable")
 claim_gain(FIGURE_5, "figure-5.ahead-nucb", "dynamic", [policies.NUCB], 0, "charitable")
