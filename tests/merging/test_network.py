@@ -212,7 +212,7 @@ def test_the_diagonal_form_is_the_diagonal_of_z():
 def test_norms_are_computed_for_blocks_in_which_one_is_wanted(monkeypatch):
     """Would catch candidates in a wrong place, a last block that is cut off, and work for blocks nobody wants."""
     monkeypatch.setattr(uncertainty, "CANDIDATES_A_BLOCK", 2)
-    dims = Dims(4, 3, 30, width=5)
+    dims = Dims(4, 3, 30, width=6)
     seen, candidates = slots(dims, 30)
     form = uncertainty.named("exact", dims)
     squares, _, memory = carried(form, seen, candidates)

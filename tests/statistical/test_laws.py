@@ -333,9 +333,9 @@ def gammas(concentration: float) -> np.ndarray:
 @functools.cache
 def half_network() -> list[np.ndarray]:
     """One of the halves that a reward network begins with, layer by layer."""
-    dims = merging.Dims(max_experts=100, num_tasks=100, width=200, num_hidden=2)
+    dims = merging.Dims(max_experts=200, num_tasks=200, width=400, num_hidden=2)
     first, between, last = jax.device_get(quickly(network.draw, static_argnums=1)(KEY, dims)).layers
-    return [first[:100], between[:100, :100], last[:, :100]]
+    return [first[:200], between[:200, :200], last[:, :200]]
 
 
 def requests() -> np.ndarray:
@@ -474,7 +474,7 @@ ROWS = [
     Row("merging: halved dimension", "tree.split_leaf", "Sec. IV-C: randomly selecting a dimension of the region",
         lambda: merging_draws(SLOTS)[3], even(N)),
     *(Row(f"merging: layer {place}", "network.draw", "Sec. IV-C: an appropriate Gaussian [29]; its variances",
-          lambda place=place: half_network()[place].ravel(), stats.norm(0, (variance / 200) ** 0.5))
+          lambda place=place: half_network()[place].ravel(), stats.norm(0, (variance / 400) ** 0.5))
       for place, variance in enumerate((4, 4, 2))),
     Row("merging: requests", "testbed.draw_slot", "Sec. III: tasks by psi_t, and any example of a task",
         requests, np.repeat(SHARES / 3, 3)),

@@ -65,14 +65,17 @@ def is_always_ordered(run) -> np.ndarray:
     return run.state.is_ordered
 
 
-ONE_OF_TWO = "of any two at least one has the larger probability at the signal for which its own output is largest."
+ONE_OF_TWO = r"""of any two at least one has the larger probability at the signal for which its own output is largest.
+    This follows from the sets alone.
+    $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t) \text{ or }
+    \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t)$$"""
 
 
 @TASKS.replacement("lemma-15.one-of-two-tasks", experiments.RETURN_MANY, identity(within=0)).says(
-    f"With M > N and experts of different tasks, {ONE_OF_TWO} This follows from the sets alone."
+    f"With M > N and experts of different tasks, {ONE_OF_TWO}"
 )
 @CLUSTERS.replacement("lemma-15.one-of-two-clusters", experiments.RETURN_FEW, identity(within=0)).says(
-    f"With M < N and experts of different clusters, {ONE_OF_TWO} This follows from the sets alone."
+    f"With M < N and experts of different clusters, {ONE_OF_TWO}"
 )
 def num_without_order(run) -> np.ndarray:
     """Pairs of which neither has, at the end of a run whose gates were never fixed (B,)."""

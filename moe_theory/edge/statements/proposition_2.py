@@ -123,10 +123,10 @@ def share_out_of_order(run) -> np.ndarray:
 
 @EQUATION_30.replacement("equation-30.one-of-two", BY_SCALE, identity(within=0))
 def num_without_order(run) -> np.ndarray:
-    """At T1 at least one of the two inequalities of (30) holds of every pair of experts of different sets.
+    r"""At T1 at least one of the two inequalities of (30) holds of every pair of experts of different sets.
 
     This follows from the sets alone.
-    """
+    $$\pi_m(\mathbf{X}_n) > \pi_{m'}(\mathbf{X}_n) \text{ or } \pi_{m'}(\mathbf{X}_{n'}) > \pi_m(\mathbf{X}_{n'})$$"""
     pairs = pairs_of(drives(run))
     return np.sum(pairs.exist & pairs.trail & pairs.swapped, axis=(0, 1)).astype(float)
 

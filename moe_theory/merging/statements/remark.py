@@ -20,7 +20,7 @@ from moe_theory.merging.experiments import (
 from moe_theory.merging.params import Params
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import alike, identity, rate, statement
+from moe_theory.verify.statement import alike, identity, probability, rate, statement
 
 GROWING = (64, 256, 1024, 4096)
 PICKING = (512, 1024, 2048, LONG_SLOTS)
@@ -43,7 +43,7 @@ REMARK = statement(
     shallow leaves be picked so often that it can grow like T^a with a above 1/2.""",
     instance="Effective dimension 10, rho = 0.9, other constants 1: from T = 1e10 to 1e12 the right side over log T "
     "grows like T^0.957, claimed T^0.5. The sum over log T grows like T^0.74 from T = 1,024 to 4,096 if leaves are "
-    "picked in turn.",
+    "picked in turn, and like T^0.66 to T^0.69 from 512 to 5,000 over Tanbr's own picks.",
     corrected=r"""Without T + 1 the right side is as the remark says, and the sum adds T^a (log T)^(1-a).
     $$R_T = \mathcal{O}\left(\tilde{d} \sqrt{T} \log T + T^a (\log T)^{1-a}\right), \quad
     a = \frac{\log(2/\rho)}{\log(2/\rho^2)}$$""",
@@ -73,16 +73,20 @@ REMARK.step(
 
 @REMARK.step(
     "remark.own-picks",
-    dataclasses.replace(TANBR_LONG, abscissa=PICKING),
-    rate(at_most=0.5),
+    TANBR_LONG,
+    probability(at_least=0.5),
     where="Remark on Theorem 1, the last sum of (10) over Tanbr's own picks, rho = 0.9",
     instead="remark.right-exponent",
 )
-def own_sums(run) -> np.ndarray:
-    r"""The sum of nu_1 rho^h over the leaves that Tanbr picks on a reward with one peak is O(sqrt(T) log T).
+def own_sum_grows_like_root(run) -> np.ndarray:
+    r"""In most worlds with one peak the sum of nu_1 rho^h over Tanbr's picks grows at most like T^0.6 log T.
+
+    The exponent of the sum over log T, fitted over T = 512 to 5,000.
     $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(\sqrt{T} \log T)$$"""
     terms = float(run.params.smoothness) * float(run.params.smoothness_ratio) ** recorded(run, "depth")
-    return np.cumsum(terms, axis=0)[np.array(PICKING) - 1] / np.log(PICKING)[:, None]
+    sums, places = np.cumsum(terms, axis=0)[np.array(PICKING) - 1], np.log(PICKING)
+    centred = places - places.mean()
+    return centred @ np.log(sums / places[:, None]) / (centred @ centred) <= 0.6
 
 
 REMARK.replacement(
