@@ -31,9 +31,9 @@ def test_a_slot_of_tanbr_is_the_loops(num_hidden, form, arms_a_block, monkeypatc
         max_active=3,
         smoothness=0.5,
         smoothness_ratio=0.8,
-        split_constant=0.25,
+        split_constant=0.15,
         confidence=0.9,
-        exploration=0.6,
+        exploration=4.0,
         regularization=0.7,
         split_rule=CYCLIC_SPLIT,
     )
