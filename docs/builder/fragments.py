@@ -59,8 +59,8 @@ def instead() -> str:
 def _instead(known: Judged) -> tuple[str, str, str, str]:
     """A row of the table: verdicts are counted over claims and readings.
 
-    They are on what was made right, on what claims name as holding in their place, and, where the statement needs an
-    amendment only, on its charitable form, which has that.
+    Counted are corrected claims, those that other claims name in their place, and, of a statement that holds amended,
+    the charitable ones, which have the amendment.
     """
     statement = known.statement
     is_amended = {each.status for each in known.by_reading.values()} == {StatementStatus.AMENDED}

@@ -21,6 +21,7 @@ from moe_theory.report.rendering import mathml, templates
 from moe_theory.verify import recorded
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.registry import all_claims
+from moe_theory.verify.statement import answered as statements_of
 from moe_theory.verify.statement import statements
 from moe_theory.verify.status import Judged, judged
 from moe_theory.verify.verdict import Status, Verdict
@@ -96,11 +97,7 @@ def address(claim: str) -> str:
 
 def answered(paper: str) -> list[Judged]:
     """The statements that a page has, in the paper's order: its own, or those of others that its claims answer for."""
-    of = find_paper(paper)
-    if not of.answers_for:
-        return [judged(each, verdicts()) for each in statements(paper)]
-    shared = [each for name in of.answers_for for each in statements(name)]
-    return [judged(each, verdicts()) for each in shared if any(id.startswith(f"{paper}.") for id in each.roles)]
+    return [judged(each, verdicts()) for each in statements_of(paper)]
 
 
 @functools.cache

@@ -56,9 +56,9 @@ ASCENT_STEPS, ASCENT_RATE = 80, 0.1
 REFERENCES = 4  # slots of each seed whose best merge is searched
 
 
-def num_late(num_slots: int, share: float = 0.25) -> int:
+def num_late(num_slots: int) -> int:
     """Number of slots at the end of a run that a late accuracy averages over."""
-    return max(1, int(share * num_slots))
+    return max(1, num_slots // 4)
 
 
 class SlotAccuracy(NamedTuple):

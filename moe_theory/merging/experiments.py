@@ -447,6 +447,13 @@ def is_faster(run: Run, method: str, rival: str, share: float, what: str = "serv
     return mine <= share * other
 
 
+def exponent_over_log(values: Float[np.ndarray, "V B"], slots: Sequence[int]) -> Float[np.ndarray, " B"]:
+    """Slope of log (values / log T) over log T in each world, by least squares over T in `slots`."""
+    places = np.log(slots)
+    centred = places - places.mean()
+    return centred @ np.log(values / places[:, None]) / (centred @ centred)
+
+
 def increases(values: Sequence[np.ndarray]) -> Bool[np.ndarray, "V B"]:
     """Whether each number is below the next, replicate by replicate.
 

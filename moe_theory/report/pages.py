@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from moe_theory.core.errors import InvalidReportError, shortened
-from moe_theory.core.papers import all_papers, find_paper
+from moe_theory.core.papers import all_papers
 from moe_theory.report import panels, wording
 from moe_theory.report.rendering import to_html, to_markdown
 from moe_theory.runs.files import JOURNAL, finish_replacing, sealed, unsealed, write_together
 from moe_theory.verify import recorded
-from moe_theory.verify.statement import statements
+from moe_theory.verify.statement import answered
 from moe_theory.verify.verdict import ID_WORDS, Report, Status, Verdict, is_id
 
 SCHEMA = "moe-theory/verdicts/4"
@@ -47,14 +47,12 @@ def of_paper(name: str) -> Report:
 
     Raises: UnknownNameError for a name that is no paper's; InvalidReportError where no run of it is recorded.
     """
-    of, every, records = find_paper(name), all_papers(), recorded.read()
-    beside = [other for other, paper in every.items() if name in paper.answers_for]
+    chosen, records = answered(name), recorded.read()
+    beside = [other for other, paper in all_papers().items() if name in paper.answers_for]
     if name not in records:
         raise InvalidReportError(
             f"no run of {name} is recorded. Run `moe-theory verify {name}`, which writes a report."
         )
-    known = [statement for paper in of.answers_for or (name,) for statement in statements(paper)]
-    chosen = [each for each in known if any(id.startswith(f"{name}.") for id in each.roles) or each.paper == name]
     ids = {id for each in chosen for id in each.roles}
     reports = []
     for run in (records[each] for each in (name, *beside) if each in records):

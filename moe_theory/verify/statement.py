@@ -360,6 +360,13 @@ def statements(pattern: str = "*") -> list[Statement]:
     return found
 
 
+def answered(paper: str) -> list[Statement]:
+    """A paper's statements in its order, or, where its claims answer for other papers', those that they are of."""
+    others = find_paper(paper).answers_for
+    found = [each for name in others or (paper,) for each in statements(name)]
+    return [each for each in found if not others or any(id.startswith(f"{paper}.") for id in each.roles)]
+
+
 def _of_paper(paper: str) -> Sequence[Statement]:
     find_paper(paper).import_claims()
     for other in all_papers().values():

@@ -25,8 +25,8 @@ from moe_theory.verify.statement import bound, ordering, probability, statement
 VARIANCE = SIGMA_0**2
 BLIND = """The paper leaves open how large signals are, and that decides how far one gate step moves the outputs: the
 gate drive kappa = eta E|w| E|v|^2 E[beta^2] / M. Far below 1 no router specialises within T = 3000."""
-ALONG_ROUTES = """Given which tasks came and who had them, Algorithm 1's mean error follows a recursion, to 1 % under
-every reading: `edge.theorem-1.given-routes`."""
+ALONG_ROUTES = """Given which tasks came and who had them, with M = 30 Algorithm 1's mean error follows a recursion, to
+1 % under every reading: `edge.theorem-1.given-routes`."""
 TEN = ADAPTIVE.over("num_experts", 10)
 BY_NEAREST, BY_FASTEST = NEAREST.over("num_experts"), FASTEST.over("num_experts")
 

@@ -15,6 +15,7 @@ from moe_theory.merging.experiments import (
     TANBR_LONG,
     TIMED,
     computed,
+    exponent_over_log,
     is_faster,
     recorded,
 )
@@ -46,15 +47,6 @@ SUBLINEAR = statement(
 SUBLINEAR.also("remark.bound", role="literal")
 
 
-def exponent(run) -> np.ndarray:
-    """Slope of log (R_t / log t) over log t at `SLOTS`, in each world (B,)."""
-    regret = recorded(run, "cumulative_regret")[np.array(SLOTS) - 1]
-    places = np.log(SLOTS)
-    values = np.log(np.maximum(regret, 1e-9)) - np.log(places)[:, None]
-    centred = places - places.mean()
-    return centred @ values / (centred @ centred)
-
-
 def regret_over(run, first: int, last: int) -> np.ndarray:
     """Regret of slots `first` + 1 to `last` (B,)."""
     return recorded(run, "regret")[first:last].sum(axis=0)
@@ -72,7 +64,8 @@ def slows_down(run) -> np.ndarray:
 def grows_like_root(run) -> np.ndarray:
     r"""There the exponent of its regret over log T, fitted over slots 312 to 5,000, is at most 0.6 in most worlds.
     $$R_T = \mathcal{O}(\sqrt{T} \log T)$$"""
-    return exponent(run) <= 0.5 + TOLERANCE
+    regret = np.maximum(recorded(run, "cumulative_regret")[np.array(SLOTS) - 1], 1e-9)
+    return exponent_over_log(regret, SLOTS) <= 0.5 + TOLERANCE
 
 
 def claim_saving(of: Declared, id: str, where: str, rival: str, saving: float, role: str = "literal") -> None:

@@ -14,6 +14,7 @@ from moe_theory.merging.experiments import (
     SMOOTHNESS_RATIOS,
     TANBR_LONG,
     computed,
+    exponent_over_log,
     recorded,
     tree_cell,
 )
@@ -84,9 +85,7 @@ def own_sum_grows_like_root(run) -> np.ndarray:
     The exponent of the sum over log T, fitted over T = 512 to 5,000.
     $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(\sqrt{T} \log T)$$"""
     terms = float(run.params.smoothness) * float(run.params.smoothness_ratio) ** recorded(run, "depth")
-    sums, places = np.cumsum(terms, axis=0)[np.array(PICKING) - 1], np.log(PICKING)
-    centred = places - places.mean()
-    return centred @ np.log(sums / places[:, None]) / (centred @ centred) <= 0.6
+    return exponent_over_log(np.cumsum(terms, axis=0)[np.array(PICKING) - 1], PICKING) <= 0.6
 
 
 REMARK.replacement(
