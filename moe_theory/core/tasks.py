@@ -39,10 +39,12 @@ class Pool(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """The data of one round: its targets are y = X' w_n of the pool's truth."""
+    """The data of one round: its targets are y = X' w_n of the pool's truth, unless it brings its own."""
 
     task: Int[Array, ""]  # index n_t into the pool
     features: Float[Array, "d s"]  # feature matrix X_t, one sample a column
+    truth: Float[Array, " d"] | None = None  # w of this arrival, which errors are measured by; w_n unless given
+    targets: Float[Array, " s"] | None = None  # y, which experts learn; X' w unless given
 
 
 class PoolScales(NamedTuple):

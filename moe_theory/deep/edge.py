@@ -19,7 +19,7 @@ from moe_theory.deep.params import Dims, Params, check_params
 from moe_theory.deep.tasks import Arrival, Pool, Source, draw, on_device, pool_of
 from moe_theory.edge.algorithm import bounded_delays, check_laws, draw_execution
 from moe_theory.edge.delays import Law, Trip, even_map, uniform
-from moe_theory.edge.policies import POLICIES, Policy, check_policy, scores_of
+from moe_theory.edge.policies import POLICIES, Policy, check_policy
 
 _EXECUTION = 2**31 - 1  # folded into a key that experts' numbers are folded into too: larger than any of them
 
@@ -194,7 +194,7 @@ def learn(
     pixels = state.pool.train.pixels[arrival.images]
     moments, gate_input = gate.observe(state.moments, pixels, time, params)
     outputs = gating.gate_outputs(state.gates, gate_input)
-    rankings = jnp.stack([scores_of(policy, outputs, state, arrival, params) for policy in policies])
+    rankings = jnp.stack([gating.scored(policy(outputs, state, arrival, params), outputs) for policy in policies])
     expert, chosen, is_blind = gating.best_ranked(rankings[params.policy], idle)
     is_routed = jnp.any(chosen)
 
