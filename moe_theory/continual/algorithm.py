@@ -14,6 +14,7 @@ from moe_theory.continual.params import Dims, Params, check_params
 from moe_theory.continual.theory import exploration_rounds
 from moe_theory.core import gating, metrics
 from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.fields import documented
 from moe_theory.core.linear import Fit, fitted, minimum_norm
 from moe_theory.core.metrics import Metrics
 from moe_theory.core.numerics import rounded_positive
@@ -30,6 +31,7 @@ Router = Callable[[Float[Array, " M"], Float[Array, " M"], Any, Arrival, Params]
 Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival, Float[Array, " M"]]]
 
 
+@documented
 class State(NamedTuple):
     """Carried from round to round; the checkpoint."""
 
@@ -45,6 +47,7 @@ class State(NamedTuple):
     optimizer_state: PyTree
 
 
+@documented
 class Info(NamedTuple):
     """Observables of one round."""
 
@@ -69,13 +72,39 @@ def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params)
 def perturbed(
     gate_outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """h_m + r_m: the paper's own `Router`. Source: Eq. (1) of `continual`."""
+    """h_m + r_m: the paper's own `Router`. Source: Eq. (1) of `continual`.
+
+    Examples:
+        A router that has more chance in it:
+
+        >>> import numpy as np
+        >>> from moe_theory import continual
+        >>> def noisier(gate_outputs, perturbation, state, arrival, params):
+        ...     return continual.perturbed(gate_outputs, 10 * perturbation, state, arrival, params)
+        >>> noisier(np.array([1.0, 2.0]), np.array([0.2, 0.0]), None, None, None).tolist()
+        [3.0, 2.0]
+    """
     del state, arrival, params
     return gate_outputs + perturbation
 
 
 def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival, Float[Array, " M"]]:
-    """Tasks of one pool, all equally likely: the paper's own `Stream`. Source: Definition 1 of `continual`."""
+    """Tasks of one pool, all equally likely: the paper's own `Stream`. Source: Definition 1 of `continual`.
+
+    Examples:
+        A stream whose truths shrink by a tenth in every round:
+
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> def shrinking(key, dims, state, params):
+        ...     pool = state.pool._replace(truths=0.9 * state.pool.truths)
+        ...     return continual.stationary(key, dims, state._replace(pool=pool), params)
+        >>> dims = continual.Dims(max_experts=3, num_tasks=4, num_features=6, num_samples=2)
+        >>> system, params = continual.system(dims, stream=shrinking), continual.Params(num_experts=3)
+        >>> state, info = mt.simulate(system, mt.root_key(0), params, num_rounds=200)
+        >>> float(abs(state.pool.truths).max()) < 1e-6
+        True
+    """
     return state.pool, *draw(key, dims, state.pool, params)
 
 

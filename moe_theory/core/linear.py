@@ -14,6 +14,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from moe_theory.core import constraints
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.fields import documented
 from moe_theory.core.numerics import array_namespace
 from moe_theory.core.tasks import Pool
 
@@ -27,6 +28,7 @@ MAX_ROUNDS = 2**31 - 128
 CEILING_TOLERANCE = 3 * 2.0**-23
 
 
+@documented
 class Gaps(NamedTuple):
     """The means over a pool's tasks that the closed forms depend on; all have the truths' squared unit."""
 

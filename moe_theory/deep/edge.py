@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core import constraints, gating
 from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.fields import documented
 from moe_theory.core.random import uniforms
 from moe_theory.core.system import System
 from moe_theory.deep import evaluation, gate, networks, training
@@ -24,6 +25,7 @@ from moe_theory.edge.policies import POLICIES, Policy, check_policy
 _EXECUTION = 2**31 - 1  # folded into a key that experts' numbers are folded into too: larger than any of them
 
 
+@documented
 class Pending(NamedTuple):
     """The task in progress at each server, or its last one."""
 
@@ -34,6 +36,7 @@ class Pending(NamedTuple):
     slopes: Float[Array, "M M"]  # derivatives of the locality loss in the gate outputs then, for a cost of 1
 
 
+@documented
 class State(NamedTuple):
     """What is carried from round to round, and the checkpoint; the pool never changes."""
 
@@ -58,6 +61,7 @@ class State(NamedTuple):
         return self.past.max_rounds
 
 
+@documented
 class Info(NamedTuple):
     """What is observed in a round."""
 

@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from moe_theory.core import gating, random
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.fields import documented
 from moe_theory.core.linear import Fit, fitted, minimum_norm, orthonormal_rows
 from moe_theory.core.numerics import Numbers, rounded, rounded_positive
 from moe_theory.core.system import System
@@ -46,6 +47,7 @@ DROPPED, WAITING = -1, -2  # what `Info.expert` says of a task that went to no s
 NONE = -1  # the kind of no task: of an expert without a specialty, or of a slot whose task is not completed
 
 
+@documented
 class Arrival(NamedTuple):
     """The data of one round: a user's task, and what routing it may depend on."""
 
@@ -78,6 +80,7 @@ class Queue(NamedTuple):
     num_waiting: Int[Array, ""]  # of the W that it can hold
 
 
+@documented
 class State(NamedTuple):
     """What is carried from round to round: the checkpoint."""
 
@@ -105,6 +108,7 @@ class State(NamedTuple):
     queue: Queue | None = None
 
 
+@documented
 class Info(NamedTuple):
     """What is observed of a round. Models and errors are those after it, without the tasks still pending."""
 

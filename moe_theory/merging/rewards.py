@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
+from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, Scalar
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.weights import existing, largest, like_tasks, log_gammas
@@ -28,6 +29,7 @@ FLAT_CONCENTRATION = 0.1  # of the Dirichlet law of the tasks' own best weights,
 Environment = Any  # a NamedTuple of arrays, drawn once per replicate
 
 
+@documented
 class Feedback(NamedTuple):
     """The rewards of a slot.
 
@@ -55,6 +57,7 @@ def slot_reward(feedback: Feedback) -> Float[Array, ""]:
     return jnp.sum(counts * feedback.rewards) / jnp.sum(counts)
 
 
+@documented
 class Reward(NamedTuple):
     """A reward function f* of K weights with V values, and the slots in which it is observed.
 
@@ -74,6 +77,7 @@ class Reward(NamedTuple):
     best: Callable[[Environment, Float[Array, " V"], Params], Float[Array, " K"]] | None  # where psi' f* is largest
 
 
+@documented
 class Tasks(NamedTuple):
     """What decides the mix of every slot, drawn once per replicate."""
 
@@ -160,6 +164,7 @@ class World(NamedTuple):
     surface: Any
 
 
+@documented
 class Peak(NamedTuple):
     """A peak shared by all tasks."""
 

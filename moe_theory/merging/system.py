@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core.errors import unknown_name
+from moe_theory.core.fields import documented
 from moe_theory.core.system import System
 from moe_theory.merging import monitor as monitors
 from moe_theory.merging import policies
@@ -17,6 +18,7 @@ from moe_theory.merging.policies import Memory, Pick, Policy
 from moe_theory.merging.rewards import Environment, Feedback, Reward
 
 
+@documented
 class State(NamedTuple):
     """What is carried from slot to slot."""
 
@@ -28,6 +30,7 @@ class State(NamedTuple):
     round: Int[Array, ""]  # slots done
 
 
+@documented
 class Info(NamedTuple):
     """Observables of a slot."""
 
