@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from moe_theory.runs.compilation import keep_programs as keep_programs
     from moe_theory.sweep.results import Results as Results
     from moe_theory.sweep.results import Sweep as Sweep
+    from moe_theory.sweep.vary import vary as vary
     from moe_theory.verify import Claim as Claim
     from moe_theory.verify import Experiment as Experiment
     from moe_theory.verify import Status as Status
@@ -44,6 +45,7 @@ _NAMES = {
     "simulate_batch": "moe_theory.core.system",
     "statement": "moe_theory.verify.statement",
     "statements": "moe_theory.verify.statement",
+    "vary": "moe_theory.sweep.vary",
 }
 
 __all__ = ["__version__", "verify", *_NAMES]  # pyright: ignore[reportUnsupportedDunderAll]

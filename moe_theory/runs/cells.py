@@ -202,7 +202,7 @@ class RunningCells:
     def runs(self) -> Mapping[str, Run]:
         """The runs, once all chunks are there."""
         parts = {name: [self._done[name, index] for index in range(self._counts[name])] for name in self._cells}
-        return {name: _joined(cell, parts[name], self.first) for name, cell in self._cells.items()}
+        return {name: _joined(cell, parts[name], self.first, self.num_replicates) for name, cell in self._cells.items()}
 
     def _submit(self) -> None:
         while self._waiting and (self._most is None or len(self._running) < self._most):
@@ -282,7 +282,6 @@ def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
         )
 
 
-def _joined(cell: Cell, parts: list[Outcome], first: int) -> Run:
+def _joined(cell: Cell, parts: list[Outcome], first: int, count: int) -> Run:
     state, records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *parts)
-    num_replicates = jnp.shape(jax.tree.leaves(records)[0])[-1]
-    return Run(cell.params, cell.rounds, np.arange(first, first + num_replicates), state, records)
+    return Run(cell.params, cell.rounds, np.arange(first, first + count), state, records)
