@@ -45,6 +45,7 @@ class Weights(NamedTuple):
     statistics: PyTree  # running means and variances of BatchNorm; () where a network has none
 
 
+@documented
 @dataclass(frozen=True)
 class Network:
     """Two pure functions and a name; hashable.

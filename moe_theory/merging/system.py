@@ -60,7 +60,8 @@ def system(
         monitor: how the task mix is estimated: a name of `monitor.MONITORS`.
         uncertainty: how a neural policy computes its norm by Z^-1: a name of `policies.UNCERTAINTIES`.
     Source: Alg. 1 (Tanbr) and baselines of Sec. V of `merging`; other policies, rewards and drift are ours.
-    Raises: UnknownNameError for unknown names; from its `init`, InvalidParamsError for parameters out of range.
+    Raises: UnknownNameError for unknown names; from its `init`, InvalidParamsError for parameters out of range and
+        InvalidRewardError for a reward of your own that does not fit `dims`.
 
     Examples:
         >>> import moe_theory as mt
@@ -82,8 +83,11 @@ def system(
         dtype = jnp.result_type(float)
         world_key, memory_key = jax.random.split(key)
         zero = jnp.zeros((), dtype)
+        world = served.draw(world_key, dims, params)
+        if not isinstance(reward, str):
+            families.check_reward(served, world, dims, params)
         return State(
-            world=served.draw(world_key, dims, params),
+            world=world,
             memory=chosen.begin(memory_key, dims, params),
             monitor=watch.begin(dims, params),
             regret=zero,
