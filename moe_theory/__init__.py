@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from moe_theory.verify import Status as Status
     from moe_theory.verify import Verdict as Verdict
     from moe_theory.verify import verify as verify
+    from moe_theory.verify.check import check as check
     from moe_theory.verify.explore import explore as explore
     from moe_theory.verify.registry import claims as claims
     from moe_theory.verify.statement import statement as statement
@@ -36,6 +37,7 @@ _NAMES = {
     "Sweep": "moe_theory.sweep.results",
     "System": "moe_theory.core.system",
     "Verdict": "moe_theory.verify",
+    "check": "moe_theory.verify.check",
     "claims": "moe_theory.verify.registry",
     "explore": "moe_theory.verify.explore",
     "keep_programs": "moe_theory.runs.compilation",
