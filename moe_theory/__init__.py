@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from moe_theory.core.explain import explain as explain
     from moe_theory.core.random import root_key as root_key
     from moe_theory.core.system import System as System
     from moe_theory.core.system import recorded_rounds as recorded_rounds
@@ -39,6 +40,7 @@ _NAMES = {
     "Verdict": "moe_theory.verify",
     "check": "moe_theory.verify.check",
     "claims": "moe_theory.verify.registry",
+    "explain": "moe_theory.core.explain",
     "explore": "moe_theory.verify.explore",
     "keep_programs": "moe_theory.runs.compilation",
     "recorded_rounds": "moe_theory.core.system",

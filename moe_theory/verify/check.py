@@ -73,7 +73,7 @@ def check(
         >>> found.reading, len(found.labels), max(found.observed) < 1e-4
         ('unit-signal', 1, True)
         >>> list(found.shapes)[0], found.shapes["M = 5"]["state.visits"]
-        ('M = 1', (20, 8))
+        ('M = 1', (5, 8))
     """
     chosen = claim if isinstance(claim, Claim) else require_one(claim, registry.select_claims([claim]))
     if replicates < 2:
