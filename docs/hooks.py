@@ -1,7 +1,6 @@
 """MkDocs' hooks: generated pages, figures and styles join the hand-written pages, and blocks what Markdown made."""
 
 import fnmatch
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # its neighbours, which scripts 
 
 from builder import Page, api, filled, fragments, papers, pictures, sources, without_sources
 from gallery import FIGURES, ROOT
+
+from moe_theory.report.notebook import status_style
 
 STYLES = ROOT / "moe_theory" / "report" / "templates"
 _MADE: dict[str, Page] = {}  # by their paths
@@ -82,11 +83,6 @@ def _matching(entry: Any) -> list[Any]:
 
 
 def _status_style() -> Iterator[str]:
-    """The report page's colours, light and dark, its badges, lines and cards: a status looks the same everywhere."""
-    style = (STYLES / "page.css").read_text(encoding="utf-8")
-    light, dark = re.findall(r":root \{([^}]*--ok-bg[^}]*)\}", style)
-    yield f":root {{{light}}}"
-    yield f'[data-md-color-scheme="slate"] {{{dark}}}'
-    yield from re.findall(r"(?sm)^\.badge(?:\.s-\w+)?\b[^{]*\{[^}]*\}", style)
-    yield from re.findall(r"(?sm)^\.(?:line|pictures|command|formula)\b[^{]*\{[^}]*\}", style)
+    """The report page's look: a status looks the same everywhere."""
+    yield status_style(":root", ('[data-md-color-scheme="slate"] {}',))
     yield (STYLES / "statement.css").read_text(encoding="utf-8")

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from moe_theory.core.errors import InvalidRunError
 from moe_theory.report.plots import style
 from moe_theory.report.wording import allowed_sides, number
 from moe_theory.verify.verdict import Curve, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
+    from matplotlib.figure import Figure, FigureBase
 
 WIDTH, INSET = 320.0, 12.0  # of the picture, in its own units
 _LABEL_ROOM = 34.0  # what a number takes on it
@@ -138,18 +139,34 @@ class Pictures:
         with style():
             rcParams["svg.fonttype"] = "none"
             figure.clear()
-            size = plot_size(curve)
-            figure.set_size_inches(size)
-            left, (width, height) = PLOT_EDGES["left"], size
-            bottom = PLOT_EDGES["bottom"] + height - PLOT_SIZE[1]
-            across, up = width - left - PLOT_EDGES["right"], height - bottom - PLOT_EDGES["top"]
-            # Fixed, because laying out takes longer than drawing.
-            panel = figure.add_axes((left / width, bottom / height, across / width, up / height))
-            draw_curve(panel, verdict, curve)
-            _add_legend(figure)
+            _fill(figure, verdict, curve)
             document = io.StringIO()
             figure.savefig(document, format="svg", metadata={"Date": None, "Creator": None, "Type": None})
         return document.getvalue().replace("'DejaVu Sans'", FALLBACK_FONTS)
+
+
+def figure_of(verdict: Verdict) -> "Figure":
+    """The picture of a verdict. Raises: InvalidRunError for one without a curve, such as an ERROR."""
+    from matplotlib.figure import Figure
+
+    if verdict.curve is None or not verdict.curve.labels:
+        raise InvalidRunError(f"{verdict.claim} under {verdict.setting} is {verdict.status} and has nothing to plot.")
+    figure = Figure()
+    with style():
+        _fill(figure, verdict, verdict.curve)
+    return figure
+
+
+def _fill(figure: "FigureBase", verdict: Verdict, curve: Curve) -> None:
+    size = plot_size(curve)
+    figure.set_size_inches(size)  # pyright: ignore[reportAttributeAccessIssue]
+    left, (width, height) = PLOT_EDGES["left"], size
+    bottom = PLOT_EDGES["bottom"] + height - PLOT_SIZE[1]
+    across, up = width - left - PLOT_EDGES["right"], height - bottom - PLOT_EDGES["top"]
+    # Fixed, because laying out takes longer than drawing.
+    panel = figure.add_axes((left / width, bottom / height, across / width, up / height))
+    draw_curve(panel, verdict, curve)
+    _add_legend(figure)
 
 
 def plot_size(curve: Curve) -> tuple[float, float]:

@@ -2,9 +2,10 @@
 
 import contextlib
 import datetime
+import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -45,6 +46,14 @@ class _Quiet(Progress):
 
 
 quiet: Progress = _Quiet()  # reports nothing
+
+
+class _Automatic(Progress):
+    pass
+
+
+automatic: Progress = _Automatic()  # a line that changes in place in a notebook, and nothing elsewhere
+SECONDS_BETWEEN_CHANGES = 0.3  # of that line
 
 
 class _Timed(Progress):
@@ -173,3 +182,44 @@ def terminal_progress(
 
     with Live(get_renderable=view, console=console, transient=True, refresh_per_second=4):
         yield _Bar(bar)
+
+
+class _Cell(_Timed):
+    """A line below a notebook's cell, which changes in place."""
+
+    def __init__(self, display: Callable[..., Any]) -> None:
+        super().__init__()
+        self._line = display({"text/plain": "starting"}, raw=True, display_id=True)
+        self._activity, self._changed = "starting", 0.0
+
+    def show(self, activity: str) -> None:
+        self._activity = activity
+        self._change()
+
+    def advance(self, replicate_rounds: int) -> None:
+        super().advance(replicate_rounds)
+        if time.monotonic() - self._changed > SECONDS_BETWEEN_CHANGES:
+            self._change()
+
+    def end(self) -> None:
+        self._line.update({"text/plain": ""}, raw=True)
+
+    def _change(self) -> None:
+        self._changed = time.monotonic()
+        share = f"{self.done / self.planned:.0%}" if self.planned else ""
+        words = ", ".join(filter(None, (self._activity, share, self.shown_rate)))
+        self._line.update({"text/plain": words}, raw=True)
+
+
+@contextlib.contextmanager
+def shown(progress: Progress) -> Iterator[Progress]:
+    """The progress that was asked for; for `automatic` a line in a notebook, which is gone at the end."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if progress is not automatic or shell is None or not hasattr(shell, "kernel"):
+        yield progress
+        return
+    cell = _Cell(sys.modules["IPython"].display.display)
+    try:
+        yield cell
+    finally:
+        cell.end()

@@ -26,11 +26,13 @@ from moe_theory.core.errors import (
 )
 from moe_theory.core.forks import after_fork
 from moe_theory.core.moments import Moments
+from moe_theory.core.notebook import Shown
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.cells import Run
 from moe_theory.runs.files import digest
-from moe_theory.runs.progress import Progress, quiet
+from moe_theory.runs.progress import Progress, automatic
+from moe_theory.runs.progress import shown as shown_progress
 from moe_theory.runs.store import Store
 from moe_theory.sweep import runner
 from moe_theory.sweep.manifest import read_manifest
@@ -48,7 +50,7 @@ MOMENTS = ("count", "mean", "standard_error", "min", "max")  # statistics before
 Arrays = dict[str, Shaped[np.ndarray, "..."]]  # by observable
 
 
-class Sweep(Specification):
+class Sweep(Shown, Specification):
     """The specification of a sweep, which can be run.
 
     Its arguments are the fields of `Specification`, with the same defaults.
@@ -71,7 +73,7 @@ class Sweep(Specification):
         executor: Executor | None = None,
         dask: str | None = None,
         devices: int | None = None,
-        progress: Progress = quiet,
+        progress: Progress = automatic,
     ) -> "Results":
         """Compute what is missing of this sweep in the folder `path`; the results. Running again resumes.
 
@@ -79,10 +81,18 @@ class Sweep(Specification):
             executor: any `concurrent.futures.Executor` whose workers can import this package; it is left open.
             dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes.
             devices: or so many devices of this machine; all of them unless given.
+            progress: where to tell; unless given a line in a notebook, and nowhere else.
         Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError; what was finished before is kept.
         """
-        done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices), progress=progress)
+        with shown_progress(progress) as told:
+            done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices), progress=told)
         return Results(done.plan, done.store)
+
+    def row(self) -> dict[str, Any]:
+        """Its facts by name, as a table of many has them."""
+        shape = zip(self.grid.axes, self.grid.shape, strict=True)
+        axes = ", ".join(f"{axis.name} {length}" for axis, length in shape)
+        return {"system": self.system, "axes": axes, "rounds": self.rounds, "replicates": self.replicates}
 
 
 class Coverage(NamedTuple):
@@ -98,7 +108,7 @@ class Coverage(NamedTuple):
         return self.chunks == self.of_chunks
 
 
-class Results:
+class Results(Shown):
     """A sweep's results. Chunks are read lazily, a cell at a time."""
 
     def __init__(self, plan: Plan, store: Store, partial: bool = False) -> None:
@@ -124,6 +134,11 @@ class Results:
         store = Store(Path(path))
         manifest = read_manifest(store.folder)
         return cls(Plan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"]), store, partial)
+
+    def row(self) -> dict[str, Any]:
+        """Its facts by name, as a table of many has them."""
+        there = f"{self.coverage.chunks} of {self.coverage.of_chunks}"
+        return {**self.sweep.row(), "observables": ", ".join(self.kept), "keeps": self.sweep.keep, "chunks": there}
 
     def __repr__(self) -> str:
         sweep, coverage = self.sweep, self.coverage

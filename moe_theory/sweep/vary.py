@@ -13,7 +13,7 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_
 from moe_theory.core.fields import fields_of
 from moe_theory.core.system import Observe, Params, System, check_replicates, observe_info
 from moe_theory.runs.cells import Cell, run_cells
-from moe_theory.runs.progress import Progress, quiet
+from moe_theory.runs.progress import Progress, automatic, shown
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,7 +31,7 @@ def vary(
     *,
     observe: Observe = observe_info,
     seed: int = 0,
-    progress: Progress = quiet,
+    progress: Progress = automatic,
     **axes: Sequence[Any],
 ) -> "xr.Dataset":
     """Run a system at every combination of some parameters' values: one program, on all cores, replicates in each.
@@ -42,6 +42,7 @@ def vary(
         params: what all settings share.
         replicates: B, of each setting.
         observe: what a recorded round keeps of one replicate: a NamedTuple, a dictionary or an array.
+        progress: where to tell; unless given a line in a notebook, and nowhere else.
         axes: values by the names of parameters, such as num_experts=range(2, 21).
     Returns: a variable for each array that is kept, called `value` where it is one; its dimensions are the axes in the
         order given, round, its own and replicate, its `long_name` is what the comment beside its field says.
@@ -64,14 +65,15 @@ def vary(
     values = {name: _values(name, given, params) for name, given in axes.items()}
     count = len(check_replicates(replicates))
     settings = {
-        shown(dict(zip(values, chosen, strict=True))): dict(zip(values, chosen, strict=True))
+        cell_name(dict(zip(values, chosen, strict=True))): dict(zip(values, chosen, strict=True))
         for chosen in itertools.product(*values.values())
     }
     cells = [
         Cell(name, system, params._replace(**setting), num_rounds, record_every, observe, keeps_state=False)
         for name, setting in settings.items()
     ]
-    runs = run_cells(cells, count, seed=seed, progress=progress, what=", ".join(values) or "run")
+    with shown(progress) as told:
+        runs = run_cells(cells, count, seed=seed, progress=told, what=", ".join(values) or "run")
     found = [runs[name] for name in settings]
     sizes = tuple(len(each) for each in values.values())
     leaves = [_named(run.records) for run in found]
@@ -89,7 +91,7 @@ def vary(
     )
 
 
-def shown(setting: dict[str, Any]) -> str:
+def cell_name(setting: dict[str, Any]) -> str:
     """The name of a setting's cell."""
     return ", ".join(f"{name} = {value}" for name, value in setting.items()) or "run"
 

@@ -12,12 +12,13 @@ from moe_theory.verify.registry import select_claims as select_claims
 from moe_theory.verify.session import verify as verify
 from moe_theory.verify.verdict import Status as Status
 from moe_theory.verify.verdict import Verdict as Verdict
+from moe_theory.verify.verdict import Verdicts as Verdicts
 
 
 class _CallableModule(ModuleType):
     """The package's name is also the public function's, and importing a package binds its name to the module."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> list[Verdict]:
+    def __call__(self, *args: Any, **kwargs: Any) -> Verdicts:
         return verify(*args, **kwargs)
 
 

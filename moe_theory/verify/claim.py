@@ -11,6 +11,7 @@ import numpy as np
 
 from moe_theory.core.errors import InvalidClaimError, InvalidRunError, shortened, unknown_name
 from moe_theory.core.fields import documented
+from moe_theory.core.notebook import Shown
 from moe_theory.core.system import Observe, System
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell, Start
@@ -72,8 +73,8 @@ class ReadingLike(Protocol):
 
 
 @documented
-@dataclasses.dataclass(frozen=True)
-class Experiment:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Experiment(Shown):
     """Runs that claims share: the cells of one system, by name, each with its overrides of a reading's parameters."""
 
     name: str
@@ -101,6 +102,11 @@ class Experiment:
     def __fingerprint__(self) -> Any:
         kept = {"stored": self.stored and self.stored.digest}
         return {**vars(self), **kept}, Experiment.cells_under, Experiment.over, Experiment.at, Experiment.together
+
+    def row(self) -> dict[str, Any]:
+        """Its facts by name, as a table of many has them."""
+        cells = ", ".join(self.cells)
+        return {"experiment": self.name, "rounds": self.num_rounds, "replicates": self.replicates, "cells": cells}
 
     def system_of(self, cell: str) -> System:
         """The system that a cell runs."""
@@ -268,8 +274,8 @@ class Selection:
 
 
 @documented
-@dataclasses.dataclass(frozen=True)
-class Claim:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Claim(Shown):
     """One numbered statement of a paper, or one sentence about a figure, under a kind of test.
 
     `observe` gives one number a replicate, or a short vector of components, from the experiment's runs; `predict`
@@ -315,6 +321,10 @@ class Claim:
     module: str = ""  # that declares it
     function: Callable[..., Any] | None = None  # that measures it, as its file has it
     is_computed: bool = False  # whether nothing random enters
+
+    def row(self) -> dict[str, Any]:
+        """Its facts by name, as a table of many has them."""
+        return {"claim": self.id, "where": self.where, "kind": self.kind, "statement": self.statement}
 
     def __post_init__(self) -> None:
         for name, id in {"id": self.id, "replaced_by": self.replaced_by}.items():

@@ -17,7 +17,8 @@ import numpy as np
 
 from moe_theory.core.constraints import shown, typed
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
-from moe_theory.runs import Progress, quiet
+from moe_theory.runs import Progress, automatic, quiet
+from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verify import registry
 from moe_theory.verify.claim import Claim, ReadingLike
@@ -239,7 +240,7 @@ def explore(
     replicates: int | None = None,
     seed: int = 0,
     error: float = FAMILY_ERROR,
-    progress: Progress = quiet,
+    progress: Progress = automatic,
     on_point: OnPoint | None = None,
 ) -> Exploration:
     """Map where a claim holds over one or two parameters.
@@ -252,6 +253,7 @@ def explore(
         refine: how often neighbouring points with different statuses are halved.
         replicates: at most, at every point; None takes the experiment's own number.
         error: probability that any status of the map is wrong.
+        progress: where to tell; unless given a line in a notebook, and nowhere else.
         on_point: called with each point as soon as its verdict stands.
     Raises: UnknownNameError, InvalidParamsError or InvalidRunError before anything runs.
 
@@ -263,7 +265,8 @@ def explore(
         [(0.05, 'REFUTED'), (0.5, 'REFUTED')]
     """
     plan = plan_search(claim, over, reading, points, refine, replicates, seed, error)
-    return carry_out_search(plan, progress=progress, on_point=on_point)
+    with shown_progress(progress) as told:
+        return carry_out_search(plan, progress=told, on_point=on_point)
 
 
 def plan_search(

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from moe_theory.core.errors import OWN_CODE, InvalidClaimError, UnknownNameError, described, unknown_name
+from moe_theory.core.notebook import Listing
 from moe_theory.core.papers import Paper, Reading, all_papers, find_paper, paper_names, paper_package, paper_place
 from moe_theory.verify import statement as declarations
 from moe_theory.verify.claim import Claim, ReadingLike, registered
@@ -39,7 +40,7 @@ def all_claims() -> dict[str, Claim]:
     return declared_claims()
 
 
-def claims(pattern: str = "*") -> list[Claim]:
+def claims(pattern: str = "*") -> Listing[Claim]:
     """The claims whose ids match: an id, a glob, a statement's name, a paper's, or PAPER:TIER.
 
     Raises: UnknownNameError for a pattern that matches nothing, with the nearest suggested.
@@ -54,7 +55,7 @@ def claims(pattern: str = "*") -> list[Claim]:
         >>> isinstance(lemma, mt.Claim), lemma.where
         (True, 'Lemma 4')
     """
-    return select_claims([pattern])
+    return Listing(select_claims([pattern]))
 
 
 def declared_claims() -> dict[str, Claim]:

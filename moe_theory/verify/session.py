@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from moe_theory.core.errors import OWN_CODE, MoeTheoryError
-from moe_theory.runs import Cell, Progress, Run, quiet
+from moe_theory.runs import Cell, Progress, Run, automatic, quiet, shown
 from moe_theory.runs.cells import RunningCells
 from moe_theory.runs.locks import Holder, held_by
 from moe_theory.runs.machine import machine_memory
@@ -23,7 +23,7 @@ from moe_theory.verify.evidence import RunsAtOnce, find_overflows, runs_of
 from moe_theory.verify.interim import SequentialTest
 from moe_theory.verify.request import FAMILY_ERROR, Request, Study, blank_verdict, check_request
 from moe_theory.verify.statement import bearing
-from moe_theory.verify.verdict import Report, Stop, Verdict
+from moe_theory.verify.verdict import Report, Stop, Verdict, Verdicts
 
 UNKNOWN_SECONDS = 3.0  # that a look is taken to need at an experiment of which nothing has been run or compiled
 STUDIES_AHEAD = 2  # under way beside one a worker, so that none waits for the next
@@ -41,9 +41,9 @@ def verify(
     error: float = FAMILY_ERROR,
     budget: float | None = None,
     settings: Mapping[str, Any] | None = None,
-    progress: Progress = quiet,
+    progress: Progress = automatic,
     on_verdict: Callable[[Verdict], None] | None = None,
-) -> list[Verdict]:
+) -> Verdicts:
     """Judge claims, by ids or globs, under readings.
 
     Replicates double until a claim is decided, beginning with a part of its experiment's number. Claims on stored
@@ -57,8 +57,9 @@ def verify(
             is judged once for readings that differ in nothing it depends on, and counts once.
         budget: seconds after which nothing more is run; claims that are not decided by then stay INCONCLUSIVE.
         settings: parameters by name, set beside every reading's own choices.
+        progress: where to tell; unless given a line in a notebook, and nowhere else.
         on_verdict: called with each verdict as soon as its claim is decided.
-    Returns: the verdicts, in the order of the claims and their readings.
+    Returns: the verdicts, in the order of the claims and their readings: a list with `to_frame` and `report`.
     Raises: UnknownNameError for a claim or reading that does not exist; InvalidRunError for a number of replicates, an
         error or a budget that decides nothing; InvalidParamsError for settings that the claims cannot take.
 
@@ -69,7 +70,9 @@ def verify(
         [('generalization.lemma-6.growth', 'SUPPORTED')]
     """
     request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings)
-    return carry_out(request, progress=progress, on_verdict=on_verdict).verdicts
+    command = f"moe_theory.verify({patterns!r})"
+    with shown(progress) as told:
+        return Verdicts(carry_out(request, progress=told, on_verdict=on_verdict, command=command))
 
 
 def carry_out(

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
+from moe_theory.core.notebook import Listing
 from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_package
 from moe_theory.runs import Run
 from moe_theory.verify.claim import LIMITS, Claim, Experiment, Kind, Runs, Selection, Side, register
@@ -338,7 +339,7 @@ def bearing(claims: Iterable[str]) -> list[Statement]:
     return [each.plain for each in declared() if ids & each.roles.keys()]
 
 
-def statements(pattern: str = "*") -> list[Statement]:
+def statements(pattern: str = "*") -> Listing[Statement]:
     """The statements whose names match, paper after paper: a name such as "continual.lemma-8", also
     of several cases, "continual.lemma-11"; a glob over names; a paper's name; or a claim's id, for what it is of.
 
@@ -350,14 +351,14 @@ def statements(pattern: str = "*") -> list[Statement]:
         ['Proposition 3, Eq. (18)']
     """
     if pattern in paper_names():
-        return list(_of_paper(pattern))
+        return Listing(_of_paper(pattern))
     head = pattern.partition(".")[0]
     every = [each for paper in ([head] if head in paper_names() else all_papers()) for each in _of_paper(paper)]
     found = [each for each in every if fnmatch.fnmatchcase(each.name, pattern) or pattern in each.roles]
     found = found or [each for each in every if each.name.startswith(f"{pattern}-")]  # the cases of one number
     if not found:
         raise unknown_name("statement", pattern, [*(each.name for each in every), *paper_names()])
-    return found
+    return Listing(found)
 
 
 def answered(paper: str) -> list[Statement]:

@@ -3,16 +3,23 @@
 import dataclasses
 import enum
 import functools
+import importlib
 import math
+import os
 import re
 import types
 import typing
 from collections.abc import Container, Mapping
 from importlib import resources
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from moe_theory.core.errors import InvalidReportError, InvalidStatementError, shortened
 from moe_theory.core.fields import documented
+from moe_theory.core.notebook import REPORT, Listing, Shown, shortest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LARGEST = 2**63 - 1  # that a count or a seed may be
 LONGEST_ID = 120  # characters
@@ -84,8 +91,8 @@ class Look:
 
 
 @documented
-@dataclasses.dataclass(frozen=True)
-class Verdict:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Verdict(Shown):
     """The answer to one claim under one reading, or several that cannot change it, with all that is needed to check and
     repeat it.
 
@@ -147,6 +154,31 @@ class Verdict:
         command = self.command.replace(f"--reading {self.reading} ", f"--reading {readings[0]} ")
         return dataclasses.replace(self, reading=readings[0], also=readings[1:], command=command)
 
+    def row(self) -> dict[str, Any]:
+        """Its facts by name, as `Verdicts.to_frame` has them; low and high are of observed - predicted."""
+        names = ("claim", "status", "observed", "predicted", "replicates", "kind", "at", "where")
+        low, high = self.interval
+        facts = {name: getattr(self, name) for name in names} | {"low": low, "high": high}
+        return {"claim": self.claim, "reading": self.setting, **facts, "status": str(self.status)}
+
+    def __repr__(self) -> str:
+        return f"<Verdict {self.claim} under {self.setting}: {self.status}, {shortest(self.reason)}>"
+
+    def plot(self) -> "Figure":
+        """Its picture, as the report has it: observed against predicted over the components.
+
+        Raises: InvalidRunError for a verdict without numbers, such as an ERROR.
+
+        Examples:
+            >>> import moe_theory as mt
+            >>> (verdict,) = mt.verify("generalization.lemma-6.growth", readings="quick", replicates=64)
+            >>> verdict
+            <Verdict generalization.lemma-6.growth under mask-dimension: SUPPORTED, ...>
+            >>> verdict.plot().get_size_inches().round(1).tolist()
+            [4.6, 2.0]
+        """
+        return importlib.import_module(REPORT).plot(self)
+
     def to_json(self) -> dict[str, Any]:
         """A dictionary for JSON, where numbers that do not exist are null."""
         return _plain(dataclasses.asdict(self))
@@ -157,8 +189,9 @@ class Verdict:
         return _parsed(cls, document, "")
 
 
-@dataclasses.dataclass(frozen=True)
-class Statement:
+@documented
+@dataclasses.dataclass(frozen=True, repr=False)
+class Statement(Shown):
     """A numbered statement of a paper, or a sentence about one of its figures, as plain data."""
 
     id: str  # unique in its paper: "lemma-8"
@@ -175,6 +208,10 @@ class Statement:
     note: str = ""
     witness: str = ""  # "package:witnesses/NAME.py"
     roles: dict[str, Role] = dataclasses.field(default_factory=dict)  # of its claims, by id
+
+    def row(self) -> dict[str, Any]:
+        """Its facts by name, as a table of many has them."""
+        return {"statement": self.name, "where": self.where, "says": self.says, "claims": len(self.roles)}
 
     @property
     def name(self) -> str:
@@ -212,6 +249,27 @@ class Report:
     def from_json(cls, document: Mapping[str, Any]) -> "Report":
         """The report that `to_json` wrote. Raises: InvalidReportError for anything else, with the field."""
         return _parsed(cls, document, "")
+
+
+class Verdicts(Listing[Verdict]):
+    """The verdicts of one call of `verify`, in the order of the claims and their readings.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> found = mt.verify("generalization.lemma-6.growth", readings="quick", replicates=64)
+        >>> found.to_frame()[["claim", "status"]].values.tolist()
+        [['generalization.lemma-6.growth', 'SUPPORTED']]
+        >>> [path.name for path in found.report("runs/lemma-6")]
+        ['report.html', 'report.md', 'verdicts.json']
+    """
+
+    def __init__(self, source: Report) -> None:
+        super().__init__(source.verdicts)
+        self.source = source  # what the verdicts share
+
+    def report(self, path: str | os.PathLike[str]) -> list[Path]:
+        """Write what `moe-theory verify` writes into a folder; the paths. Raises: OutputError."""
+        return importlib.import_module(REPORT).report(self.source, path)
 
 
 _hints = functools.cache(typing.get_type_hints)  # of a dataclass, by field
