@@ -31,7 +31,7 @@ def new(kind: str, name: str, out: Path | None) -> None:
 
     require_free(name)
     folder = Path(name) if out is None else out
-    texts = {each.replace(TEMPLATE, name): text.replace(TEMPLATE, name) for each, text in template().items()}
+    texts = template(name)
     for each in texts:
         if (folder / each).exists():
             raise OutputError(f"{folder / each} is there already, and is not overwritten: name another --out.")
@@ -41,7 +41,7 @@ def new(kind: str, name: str, out: Path | None) -> None:
         f"a {kind} that runs, in {folder}: {', '.join(texts)}",
         "\nnext:",
         f"  cd {shlex.quote(str(folder))}",
-        "  pip install --no-build-isolation --no-deps -e .: once; edits count at once",
+        "  pip install -e .: once; edits count at once",
         f"  moe-theory verify {name} --out run: SUPPORTED for the better of two, REFUTED for one",
         f"  moe-theory why {name}.theorem-1: the statement, and what its claims found",
         f"  moe-theory figures {name}: a picture, and its numbers",
@@ -52,10 +52,11 @@ def new(kind: str, name: str, out: Path | None) -> None:
     )
 
 
-def template() -> dict[str, str]:
-    """The files of the paper that others begin as, by name."""
+def template(name: str) -> dict[str, str]:
+    """The files that a paper of this name begins as, by theirs."""
     files = sorted(resources.files("moe_theory.cli").joinpath("template").iterdir(), key=lambda file: file.name)
-    return {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
+    texts = {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
+    return {each.replace(TEMPLATE, name): text.replace(TEMPLATE, name) for each, text in texts.items()}
 
 
 def require_free(name: str) -> None:

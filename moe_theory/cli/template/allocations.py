@@ -81,15 +81,14 @@ def draw(data, figure):
 
 
 PEAKS = over_rounds("allocations", "peaks", FILL)
-SWEEPABLE = Sweepable(
-    about="the less loaded of two", dims=Dims, readings=READINGS, build=system, observables=observables(peak)
-)
+SWEEPABLE = Sweepable(about="two choices", dims=Dims, readings=READINGS, build=system, observables=observables(peak))
 PAPER = mt.Paper(
     name="allocations",
     package=__name__,
     title="Balanced allocations",
     readings=READINGS,
-    figures={"peaks": FigureSpec("peaks", "Largest loads", "The mean load of the fullest expert.", PEAKS, draw)},
+    figures={"peaks": FigureSpec("peaks", "Largest loads", "Mean of peaks.", PEAKS, draw, claims=("allocations.*",))},
     systems={"allocations": SWEEPABLE},
-    citation="@article{azar, title={Balanced Allocations}, author={Azar, Yossi and others}, year={1999}}",
+    citation="""@article{azar, title = {Balanced Allocations}, year = 1999,
+  author = {Azar, Yossi and Broder, Andrei and Karlin, Anna and Upfal, Eli}}""",
 )
