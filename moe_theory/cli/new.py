@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from moe_theory.cli.options import examples, out_option
-from moe_theory.cli.output import open_console, print_lines
+from moe_theory.cli.options import examples, json_option, out_option
+from moe_theory.cli.output import open_console, print_json, print_lines
 from moe_theory.core.errors import InvalidPaperError, OutputError, shortened
 
 TEMPLATE = "allocations"  # the name that the paper in the folder `template` has
@@ -21,7 +21,8 @@ RESERVED = ("all", "overview", "quick")  # what commands mean something else by
 @click.argument("kind", type=click.Choice(["paper"]), metavar="paper")
 @click.argument("name")
 @out_option("Folder that gets the files.", told="NAME")
-def new(kind: str, name: str, out: Path | None) -> None:
+@json_option("a list of the paths written.")
+def new(kind: str, name: str, out: Path | None, as_json: bool) -> None:
     """Begin a paper of your own: a small distribution that runs, for you to change.
 
     Writes into OUT what pip needs (pyproject.toml), the paper in one file (NAME.py: a system, readings, a statement
@@ -35,7 +36,10 @@ def new(kind: str, name: str, out: Path | None) -> None:
     for each in texts:
         if (folder / each).exists():
             raise OutputError(f"{folder / each} is there already, and is not overwritten: name another --out.")
-    write_together(prepare_folder(folder, tuple(texts)), texts)
+    paths = write_together(prepare_folder(folder, tuple(texts)), texts)
+    if as_json:
+        print_json([str(path) for path in paths])
+        return
     print_lines(
         open_console(),
         f"a {kind} that runs, in {folder}: {', '.join(texts)}",

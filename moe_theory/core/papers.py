@@ -93,6 +93,7 @@ class Paper:
         return self.readings[name]
 
     def import_claims(self) -> None:
+        """Import the module that declares its statements and their claims, unless that is its own."""
         if self.statements:
             self._import("statements", f"{self.statements}:")
 

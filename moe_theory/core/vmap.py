@@ -62,7 +62,7 @@ def require_next(state: Any, result: Any) -> None:
         )
     now = jax.tree.leaves(result[0])
     for (path, before), after in zip(jax.tree_util.tree_leaves_with_path(state), now, strict=True):
-        old, new = (jax.core.ShapedArray(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in (before, after))
+        old, new = (jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in (before, after))
         is_weak = getattr(before, "weak_type", False)  # a number of Python's, which takes the type that it meets
         if old.shape != new.shape or (old.dtype != new.dtype and not is_weak):
             name = jax.tree_util.keystr(path, simple=True, separator=".")
