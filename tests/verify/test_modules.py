@@ -181,7 +181,8 @@ FAULTY = """
     class Params(NamedTuple):
         scale: float = 1.0
 
-    PAPER = mt.Paper("mine", __name__, "mine", {"plain": mt.Reading("plain", "as it is", Params())})
+    READINGS = {name: mt.Reading(name, name, Params(scale)) for name, scale in (("plain", 1.0), ("large", 2.0))}
+    PAPER = mt.Paper("mine", __name__, "mine", READINGS)
     MINE = mt.statement("mine", paper="mine", where="my notes", says="Systems run.")
 
     def begin(key, params):
