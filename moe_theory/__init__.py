@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from moe_theory.core.explain import explain as explain
     from moe_theory.core.papers import Paper as Paper
     from moe_theory.core.papers import Reading as Reading
     from moe_theory.core.random import root_key as root_key
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
     from moe_theory.runs.compilation import keep_programs as keep_programs
     from moe_theory.sweep.results import Results as Results
     from moe_theory.sweep.results import Sweep as Sweep
+    from moe_theory.sweep.vary import vary as vary
     from moe_theory.verify import Claim as Claim
     from moe_theory.verify import Experiment as Experiment
     from moe_theory.verify import Status as Status
     from moe_theory.verify import Verdict as Verdict
     from moe_theory.verify import verify as verify
+    from moe_theory.verify.check import check as check
     from moe_theory.verify.explore import explore as explore
     from moe_theory.verify.registry import claims as claims
     from moe_theory.verify.statement import statement as statement
@@ -39,7 +42,9 @@ _NAMES = {
     "Sweep": "moe_theory.sweep.results",
     "System": "moe_theory.core.system",
     "Verdict": "moe_theory.verify",
+    "check": "moe_theory.verify.check",
     "claims": "moe_theory.verify.registry",
+    "explain": "moe_theory.core.explain",
     "explore": "moe_theory.verify.explore",
     "keep_programs": "moe_theory.runs.compilation",
     "recorded_rounds": "moe_theory.core.system",
@@ -48,6 +53,7 @@ _NAMES = {
     "simulate_batch": "moe_theory.core.system",
     "statement": "moe_theory.verify.statement",
     "statements": "moe_theory.verify.statement",
+    "vary": "moe_theory.sweep.vary",
 }
 
 __all__ = ["__version__", "verify", *_NAMES]  # pyright: ignore[reportUnsupportedDunderAll]

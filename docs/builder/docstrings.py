@@ -1,16 +1,17 @@
 """Docstrings as mkdocstrings can read them: this project writes short sections in one line each, and fields' meanings
 as comments beside them."""
 
+import importlib
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import griffe
 
+from moe_theory.core.fields import attributes
+
 _SECTION = re.compile(r"(Source|Returns?|Raises|Yields|Args|Example): +(?=\S)")
 _INSIDE = re.compile(r"(?<=[.!)\"]) +(?=(?:Source|Returns|Raises): )")
 _SHARED_ITEM = re.compile(r"(    )(\w+(?:, \w+)+)(: )")
-_COMMENT = re.compile(r"\s#\s+(?!pyright:)(.*?)(?:\s+# pyright:.*)?$")
 
 
 class Readable(griffe.Extension):
@@ -23,9 +24,9 @@ class Readable(griffe.Extension):
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
         """Add the fields to the docstring of a class whose fields say by comments what they are."""
-        fields = list(_fields(cls))
-        if fields and cls.docstring is not None and "Attributes:" not in cls.docstring.value:
-            cls.docstring.value += "\n\nAttributes:\n" + "\n".join(fields)
+        found = attributes(getattr(importlib.import_module(cls.module.path), cls.name, object))
+        if found and cls.docstring is not None:
+            cls.docstring.value += f"\n\n{found}"
 
 
 def in_paragraphs(text: str) -> str:
@@ -62,25 +63,3 @@ def separated(text: str) -> str:
         for name in shared.group(2).split(", "):
             lines += [f"    {name}: {line[shared.end() :]}", *more]
     return "\n".join(lines)
-
-
-def _fields(cls: griffe.Class) -> Iterator[str]:
-    """The annotated fields of a class as items of a docstring, if any has a comment beside it."""
-    found = [member for member in cls.members.values() if member.is_attribute and _is_field(member)]
-    comments = {member.name: _comment(cls, member) for member in found}
-    if any(comments.values()):
-        for member in found:
-            default = "" if member.value is None else f" Default: `{member.value}`."
-            text = comments[member.name]
-            yield f"    {member.name}: {text}{'.' if text and default and not text.endswith('.') else ''}{default}"
-
-
-def _is_field(member: Any) -> bool:
-    return not member.name.startswith("_") and member.annotation is not None and "property" not in member.labels
-
-
-def _comment(cls: griffe.Class, member: Any) -> str:
-    """What the comment at the end of a field's lines says."""
-    lines = cls.lines_collection[cls.filepath][member.lineno - 1 : member.endlineno]
-    found = _COMMENT.search(lines[-1]) if lines else None
-    return found.group(1) if found else ""

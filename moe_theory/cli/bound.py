@@ -2,7 +2,6 @@
 
 import functools
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,6 @@ import click
 from moe_theory.cli.options import PATH, examples, json_option
 from moe_theory.cli.output import open_console, print_json, print_lines
 from moe_theory.core.errors import InvalidParamsError, shortened
-
-_OVER_ROOT = re.compile(r"(.+?)\s*/\s*sqrt\(m\)")
 
 
 def _count(context: click.Context, option: click.Parameter, text: str) -> int:
@@ -99,7 +96,7 @@ count_option = functools.partial(click.option, callback=_count, metavar="INTEGER
 )
 @click.option("--picture", type=PATH, help="Where to draw the bounds over m, .svg or .png.")
 @json_option("schema, setting, known (what follows from it) and bounds, each with value, status and the like.")
-def bound(rademacher: str | None, picture: Path | None, as_json: bool, **values: Any) -> None:
+def bound(picture: Path | None, as_json: bool, **values: Any) -> None:
     """Bounds on a sparse MoE's generalization error.
 
     Of each bound: its value, whether it is informative (the loss is in [0, 1], so a bound of 1 or more says nothing),
@@ -108,10 +105,7 @@ def bound(rademacher: str | None, picture: Path | None, as_json: bool, **values:
     from moe_theory.generalization import calculator
     from moe_theory.report import bounds
 
-    if rademacher is not None:
-        values["rademacher"] = rademacher_of(rademacher, values["num_samples"])
-        values["is_uniform"] = _OVER_ROOT.fullmatch(rademacher.strip()) is not None
-    setting = calculator.Setting(**values)
+    setting = calculator.setting_of(**values)
     found = calculator.calculate(setting)
     console = open_console(to_stderr=as_json)
     if picture is not None:
@@ -122,15 +116,3 @@ def bound(rademacher: str | None, picture: Path | None, as_json: bool, **values:
         console.print(bounds.shown(setting, found), highlight=False)
     if picture is not None:
         print_lines(console, f"picture: {picture}")
-
-
-def rademacher_of(text: str, num_samples: int) -> float:
-    """R_m(H) at m, from a number, which it is, or a multiple of 1/sqrt(m). Raises: InvalidParamsError for neither."""
-    over_root = _OVER_ROOT.fullmatch(text.strip())
-    try:
-        number = float(over_root[1] if over_root else text)
-    except ValueError:
-        raise InvalidParamsError(
-            f"rademacher={shortened(text)} must be a number, R_m(H) at this m, or a multiple such as '2.5/sqrt(m)'."
-        ) from None
-    return number / math.sqrt(max(num_samples, 1)) if over_root else number

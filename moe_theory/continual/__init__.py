@@ -13,12 +13,16 @@ from moe_theory.continual.algorithm import begin as begin
 from moe_theory.continual.algorithm import draw as draw
 from moe_theory.continual.algorithm import learn as learn
 from moe_theory.continual.algorithm import on_pool as on_pool
+from moe_theory.continual.algorithm import perturbed as perturbed
+from moe_theory.continual.algorithm import stationary as stationary
 from moe_theory.continual.algorithm import system as system
 from moe_theory.continual.params import READINGS as READINGS
 from moe_theory.continual.params import Dims as Dims
 from moe_theory.continual.params import Params as Params
 from moe_theory.continual.params import Reading as Reading
 from moe_theory.continual.params import gate_drive as gate_drive
+from moe_theory.core.linear import minimum_norm as minimum_norm
+from moe_theory.core.linear import targets_of as targets_of
 from moe_theory.core.papers import Paper
 from moe_theory.core.tasks import Arrival as Arrival
 from moe_theory.core.tasks import Pool as Pool

@@ -14,7 +14,8 @@ from moe_theory.continual.params import Dims, Params, check_params
 from moe_theory.continual.theory import exploration_rounds
 from moe_theory.core import gating, metrics
 from moe_theory.core.errors import InvalidDimsError
-from moe_theory.core.linear import minimum_norm_change
+from moe_theory.core.fields import documented
+from moe_theory.core.linear import Fit, fitted, minimum_norm
 from moe_theory.core.metrics import Metrics
 from moe_theory.core.numerics import rounded_positive
 from moe_theory.core.random import draws
@@ -24,8 +25,13 @@ from moe_theory.core.tasks import Arrival, Pool, check_pool, draw_pool, make_arr
 Optimizer = Callable[[Any], optax.GradientTransformation]  # of a traced learning rate
 # What the auxiliary loss adds to the cost of each expert that is chosen: (visits (M,), time (), params) -> (M,).
 Auxiliary = Callable[[Int[Array, " M"], Int[Array, ""], Params], Float[Array, " M"]]
+# Scores of the experts, of which the best learn a task: (gate outputs (M,), perturbation (M,), state, arrival, params).
+Router = Callable[[Float[Array, " M"], Float[Array, " M"], Any, Arrival, Params], Float[Array, " M"]]
+# What arrives: (key, dims, state, params) -> the pool of this round, the arrival, its routing perturbation (M,).
+Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival, Float[Array, " M"]]]
 
 
+@documented
 class State(NamedTuple):
     """Carried from round to round; the checkpoint."""
 
@@ -41,6 +47,7 @@ class State(NamedTuple):
     optimizer_state: PyTree
 
 
+@documented
 class Info(NamedTuple):
     """Observables of one round."""
 
@@ -62,13 +69,65 @@ def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params)
     return params.balance_weight * params.num_experts * fractions / time
 
 
+def perturbed(
+    gate_outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
+) -> Float[Array, " M"]:
+    """h_m + r_m: the paper's own `Router`. Source: Eq. (1) of `continual`.
+
+    Examples:
+        A router that has more chance in it:
+
+        >>> import numpy as np
+        >>> from moe_theory import continual
+        >>> def noisier(gate_outputs, perturbation, state, arrival, params):
+        ...     return continual.perturbed(gate_outputs, 10 * perturbation, state, arrival, params)
+        >>> noisier(np.array([1.0, 2.0]), np.array([0.2, 0.0]), None, None, None).tolist()
+        [3.0, 2.0]
+    """
+    del state, arrival, params
+    return gate_outputs + perturbation
+
+
+def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival, Float[Array, " M"]]:
+    """Tasks of one pool, all equally likely: the paper's own `Stream`. Source: Definition 1 of `continual`.
+
+    Examples:
+        A stream whose truths shrink by a tenth in every round:
+
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> def shrinking(key, dims, state, params):
+        ...     pool = state.pool._replace(truths=0.9 * state.pool.truths)
+        ...     return continual.stationary(key, dims, state._replace(pool=pool), params)
+        >>> dims = continual.Dims(max_experts=3, num_tasks=4, num_features=6, num_samples=2)
+        >>> system, params = continual.system(dims, stream=shrinking), continual.Params(num_experts=3)
+        >>> state, info = mt.simulate(system, mt.root_key(0), params, num_rounds=200)
+        >>> float(abs(state.pool.truths).max()) < 1e-6
+        True
+    """
+    return state.pool, *draw(key, dims, state.pool, params)
+
+
 @functools.lru_cache
-def system(dims: Dims, *, optimizer: Optimizer = optax.sgd, auxiliary: Auxiliary = balance_cost) -> System:
+def system(
+    dims: Dims,
+    *,
+    stream: Stream = stationary,
+    router: Router = perturbed,
+    fit: Fit = minimum_norm,
+    optimizer: Optimizer = optax.sgd,
+    auxiliary: Auxiliary = balance_cost,
+) -> System:
     """Algorithm 1 as a `System`. Equal arguments give the same object, so that a program is compiled once.
 
     Every replicate draws a pool of its own; `on_pool` makes all replicates share one.
 
+    Each part of it is a pure function with the paper's own as default; what it needs beside `params` it closes over.
+
     Args:
+        stream: what arrives in each round, and how the pool moves.
+        router: scores of the experts; the `Params.num_active` best learn the task.
+        fit: what an expert's model changes by.
         optimizer: the transformation of the gate's gradient, of a traced learning rate; `optax.sgd` is (9).
         auxiliary: what the auxiliary loss costs a chosen expert; `balance_cost` is (7).
     Source: Algorithm 1 of `continual`; what is drawn, Section 3.1 and Appendix A.2.
@@ -90,17 +149,28 @@ def system(dims: Dims, *, optimizer: Optimizer = optax.sgd, auxiliary: Auxiliary
         return begin(dims, params, pool, optimizer)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        arrival, perturbation = draw(key, dims, state.pool, params)
+        pool, arrival, perturbation = stream(key, dims, state, params)
+        check_pool(dims.num_tasks, dims.num_features, pool)
         return learn(
-            state, arrival, perturbation, params, max_active=dims.max_active, optimizer=optimizer, auxiliary=auxiliary
+            state._replace(pool=pool),
+            arrival,
+            perturbation,
+            params,
+            max_active=dims.max_active,
+            router=router,
+            fit=fit,
+            optimizer=optimizer,
+            auxiliary=auxiliary,
         )
 
     return System(init, step)
 
 
-def on_pool(dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd, auxiliary: Auxiliary = balance_cost) -> System:
+def on_pool(dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd, **parts: Any) -> System:
     """Algorithm 1 with one explicit pool for all replicates. Reuse the result: each call compiles its start anew.
 
+    Args:
+        parts: stream, router, fit and auxiliary, as `system` has them.
     Source: Algorithm 1 of `continual`.
     Raises: InvalidDimsError if the pool's shapes are not those of `dims`.
 
@@ -114,7 +184,7 @@ def on_pool(dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd, auxilia
         True
     """
     check_pool(dims.num_tasks, dims.num_features, pool)
-    drawn = system(dims, optimizer=optimizer, auxiliary=auxiliary)
+    drawn = system(dims, optimizer=optimizer, **parts)
 
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
@@ -188,6 +258,8 @@ def learn(
     params: Params,
     *,
     max_active: int = 1,
+    router: Router = perturbed,
+    fit: Fit = minimum_norm,
     optimizer: Optimizer = optax.sgd,
     auxiliary: Auxiliary = balance_cost,
 ) -> tuple[State, Info]:
@@ -198,12 +270,14 @@ def learn(
     unless the update has been terminated.
 
     Args:
-        arrival: task () and features (d, s), whose task must be one of the pool's.
+        arrival: task () and features (d, s), whose task must be one of the pool's; truth (d,) and targets (s,) of its
+            own, where it has any.
         max_active: static bound of `Params.num_active`; a system takes it from its `Dims`.
+        router, fit, auxiliary: as for `system`.
         optimizer: the one that `begin` was given.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
-    Raises: InvalidDimsError for features that do not fit the state or have s >= d; InvalidParamsError for parameters
-        outside their range, where their values are known.
+    Raises: InvalidDimsError for an arrival that does not fit the state or has s >= d; InvalidParamsError for parameters
+        outside their range, where their values are known, and for a router or fit that returns another shape.
 
     Examples:
         An expert that sees all that its task depends on fits it exactly:
@@ -224,12 +298,13 @@ def learn(
     gate_input = jnp.sum(arrival.features, axis=1)
     outputs = gating.gate_outputs(state.gates, gate_input)
     probabilities = gating.gate_probabilities(outputs, exists)
-    ranked, masks = gating.route(outputs + perturbation, exists, params.num_active, max_active)
+    scores = gating.scored(router(outputs, perturbation, state, arrival, params), outputs)
+    ranked, masks = gating.route(scores, exists, params.num_active, max_active)
     chosen = jnp.any(masks, axis=0)
 
-    truth = select_row(pool.truths, arrival.task)
+    truth = select_row(pool.truths, arrival.task) if arrival.truth is None else jnp.asarray(arrival.truth)
     before = jnp.sum(jnp.where(masks[:, :, None], state.experts[None, :, :], 0), axis=1)
-    fitted_change = minimum_norm_change(arrival.features, truth[None, :] - before)
+    fitted_change = fitted(fit, before, arrival._replace(truth=truth), params)
     change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted_change, 0)
     experts = state.experts + jnp.sum(jnp.where(masks[:, :, None], change[:, None, :], 0), axis=0)
     errors = jnp.sum(jnp.square(before + change - truth[None, :]), axis=1)
@@ -280,6 +355,10 @@ def _check_round(state: State, arrival: Arrival, params: Params, max_active: int
     features = jnp.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:
         raise InvalidDimsError(f"features of shape {features} must be ({num_features}, s): a sample is a column.")
+    for name, shape in (("truth", features[:1]), ("targets", features[1:])):
+        own = getattr(arrival, name)
+        if own is not None and jnp.shape(own) != shape:
+            raise InvalidDimsError(f"{name} of shape {jnp.shape(own)} must be {shape}. Change the arrival's {name}.")
     check_params(Dims(max_experts, num_tasks, num_features, features[1], max_active), params)
 
 

@@ -33,6 +33,7 @@ from moe_theory.core.constraints import (
     Size,
     Within,
 )
+from moe_theory.core.fields import documented
 from moe_theory.core.papers import Reading
 from moe_theory.core.tasks import (
     INDEPENDENT,
@@ -56,6 +57,7 @@ Power = Annotated[Real, Within(0, open_low=True, why="a distance to the power 0 
 LeastStrength = Annotated[Scale, AtMost("max_strength", "beta_t is uniform between them")]
 
 
+@documented
 @dataclasses.dataclass(frozen=True)
 class Dims:
     """Static shapes: what a program is compiled for.
@@ -83,6 +85,7 @@ class Dims:
         constraints.require_overparameterized(self.num_features, self.num_samples)
 
 
+@documented
 class Params(NamedTuple):
     """Everything a user sweeps; every leaf may be traced. Defaults: Fig. 2 under the reading `unit-signal`.
 

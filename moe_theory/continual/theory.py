@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Float, Int, Real
 
 from moe_theory.core.errors import unknown_name
+from moe_theory.core.fields import documented
 from moe_theory.core.linear import MAX_ROUNDS as MAX_ROUNDS
 from moe_theory.core.linear import Gaps as Gaps
 from moe_theory.core.linear import Numbers, ceil_to_rounds, power, power_complement, power_drop_sum
@@ -22,6 +23,7 @@ from moe_theory.core.numerics import array_namespace
 FORMS = ("printed", "appendix")  # of `theorem_2`
 
 
+@documented
 class Bound(NamedTuple):
     """What a statement says of the two metrics after a round."""
 

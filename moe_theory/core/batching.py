@@ -25,6 +25,12 @@ LONGEST_CHAIN = 16
 MOST_TERMS = LONGEST_CHAIN**2  # along an axis
 
 
+# How an operation is batched: it is the same for all replicates; written out as a chain of stored operations; bound as
+# it is, on arrays that end in the batch; or given to `jax.vmap`, which moves the batch to the front.
+SHARED, STORED, TRAILING, FALLBACK = "shared", "stored", "trailing", "vmap"
+Told = list[tuple[Any, str, tuple[Any, ...]]]  # operations, how they are batched, and the calls that they are in
+
+
 class _Value(NamedTuple):
     """A value in the replayed computation; a batched one ends in the batch axis."""
 
@@ -33,7 +39,7 @@ class _Value(NamedTuple):
 
 
 def trailing_vmap(
-    function: Callable[..., Any], is_batched: tuple[bool, ...], *, stores: bool = False
+    function: Callable[..., Any], is_batched: tuple[bool, ...], *, stores: bool = False, told: Told | None = None
 ) -> Callable[..., Any]:
     """Vectorise `function` of one replicate over the trailing axis of its batched arguments and of all its results.
 
@@ -41,6 +47,7 @@ def trailing_vmap(
         is_batched: for each positional argument, whether the leaves of it end in the batch axis (or have none).
         stores: whether the program that this becomes part of is compiled so that optimisation barriers store what
             passes them. Only then are sums chains, and hashes written out, which would else be repeated in every use.
+        told: gets every operation with the way in which it is batched, as the function is traced.
     """
 
     def batched(*arguments: Any) -> Any:
@@ -50,7 +57,7 @@ def trailing_vmap(
         single = [one_replicate(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
         program, result = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(structure, single))
         inputs = [_Value(leaf, flag) for leaf, flag in zip(leaves, flags, strict=True)]
-        outputs = _replay(program, inputs, size, stores)
+        outputs = _replay(program, inputs, _How(size, stores, told))
         return jax.tree.unflatten(jax.tree.structure(result), [_to_batched(output, size) for output in outputs])
 
     return batched
@@ -74,7 +81,16 @@ def _to_batched(value: _Value, size: int, shape: tuple[int, ...] | None = None) 
     return lax.broadcast_in_dim(array, (*shape, size), axes)
 
 
-def _replay(closed: Any, inputs: list[_Value], size: int, stores: bool) -> list[_Value]:
+class _How(NamedTuple):
+    """How a computation is replayed."""
+
+    size: int  # of the batch
+    stores: bool
+    told: Told | None
+    calls: tuple[Any, ...] = ()  # that it is in
+
+
+def _replay(closed: Any, inputs: list[_Value], how: _How) -> list[_Value]:
     program = closed.jaxpr
     values: dict[Any, _Value] = dict(zip(program.invars, inputs, strict=True))
     values.update(zip(program.constvars, (_Value(constant, False) for constant in closed.consts), strict=True))
@@ -84,36 +100,54 @@ def _replay(closed: Any, inputs: list[_Value], size: int, stores: bool) -> list[
 
     for equation in program.eqns:
         operands = [read(atom) for atom in equation.invars]
-        values.update(zip(equation.outvars, _apply(equation, operands, size, stores), strict=True))
+        values.update(zip(equation.outvars, _apply(equation, operands, how), strict=True))
     return [read(atom) for atom in program.outvars]
 
 
-def _apply(equation: Any, operands: list[_Value], size: int, stores: bool) -> list[_Value]:
-    name = equation.primitive.name
+def _apply(equation: Any, operands: list[_Value], how: _How) -> list[_Value]:
+    name, size = equation.primitive.name, how.size
     if name in _CALLS:  # a nested jit, a function with its own derivative
         inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
         if isinstance(inner, jex_core.ClosedJaxpr):
-            return _replay(inner, operands, size, stores)
-    if not any(operand.is_batched for operand in operands):
+            return _replay(inner, operands, how._replace(calls=(equation, *how.calls)))
+    rule = _rule(equation, operands, how.stores)
+    if how.told is not None:
+        how.told.append((equation, rule, how.calls))
+    if rule == SHARED:
         return _results(equation, _bind(equation, [operand.array for operand in operands]), False)
-    if stores and _is_stored(equation, operands):
+    if rule == STORED:
         return _results(equation, _STORED[name](equation, *(operand.array for operand in operands)), True)
-    if name in _ELEMENTWISE:
-        shape = equation.outvars[0].aval.shape
-        arrays, changes = [_to_batched(operand, size, shape) for operand in operands], {}
-    elif name in _SAME_AXES:
-        arrays, changes = [_to_batched(operand, size) for operand in operands], {}
-    elif name in _RESHAPES and len(operands) == 1:
-        arrays, changes = [operands[0].array], _RESHAPES[name](equation, size)
-    elif size == 1:  # its branches and loops stay what they are
+    if rule == TRAILING:
+        changes: dict[str, Any] = {}
+        if name in _RESHAPES:
+            arrays, changes = [operands[0].array], _RESHAPES[name](equation, size)
+        else:
+            shape = equation.outvars[0].aval.shape if _is_elementwise(equation) else None
+            arrays = [_to_batched(operand, size, shape) for operand in operands]
+        return _results(equation, _bind(equation, arrays, **changes), True)
+    if size == 1:  # its branches and loops stay what they are
         single = [lax.squeeze(array, (array.ndim - 1,)) if batched else array for array, batched in operands]
         found = _results(equation, _bind(equation, single), True)
         return [value._replace(array=lax.expand_dims(value.array, (value.array.ndim,))) for value in found]
-    else:
-        axes = tuple(-1 if operand.is_batched else None for operand in operands)
-        mapped = jax.vmap(lambda *arrays: _bind(equation, list(arrays)), in_axes=axes, out_axes=-1, axis_size=size)
-        return _results(equation, mapped(*(operand.array for operand in operands)), True)
-    return _results(equation, _bind(equation, arrays, **changes), True)
+    axes = tuple(-1 if operand.is_batched else None for operand in operands)
+    mapped = jax.vmap(lambda *arrays: _bind(equation, list(arrays)), in_axes=axes, out_axes=-1, axis_size=size)
+    return _results(equation, mapped(*(operand.array for operand in operands)), True)
+
+
+def _rule(equation: Any, operands: list[_Value], stores: bool) -> str:
+    name = equation.primitive.name
+    if not any(operand.is_batched for operand in operands):
+        return SHARED
+    if stores and _is_stored(equation, operands):
+        return STORED
+    is_trailing = name in _SAME_AXES or (name in _RESHAPES and len(operands) == 1) or _is_elementwise(equation)
+    return TRAILING if is_trailing else FALLBACK
+
+
+def _is_elementwise(equation: Any) -> bool:
+    if equation.primitive.name == "bitcast_convert_type":  # to a type as wide
+        return equation.invars[0].aval.shape == equation.outvars[0].aval.shape
+    return equation.primitive.name in _ELEMENTWISE
 
 
 def _bind(equation: Any, arrays: list[Any], **changes: Any) -> Any:

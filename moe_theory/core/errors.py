@@ -11,7 +11,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from moe_theory.core.fields import documented
 
+
+@documented
 class MoeTheoryError(ValueError):
     """A mistake in what was asked for, with the way out in its message."""
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.numerics import Scalar
 
 
@@ -46,6 +47,15 @@ def best_ranked(
     is_nan = jnp.isnan(scores)
     index, mask = best_expert(jnp.where(is_nan, -jnp.inf, scores), available)
     return index, mask, jnp.any(mask & is_nan)
+
+
+def scored(scores: Float[Array, " M"], outputs: Float[Array, " M"]) -> Float[Array, " M"]:
+    """A router's scores. Raises: InvalidParamsError for another shape than that of the gate outputs."""
+    if jnp.shape(scores) != outputs.shape:
+        raise InvalidParamsError(
+            f"the router gave scores of shape {jnp.shape(scores)}, not one an expert: {outputs.shape}. Fix the router."
+        )
+    return jnp.asarray(scores)
 
 
 def route(

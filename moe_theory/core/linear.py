@@ -4,7 +4,8 @@ minimum-norm update of a local expert.
 Given NumPy float64 a function computes in float64; given JAX arrays, traced or not, it computes in their precision.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,11 +13,14 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from moe_theory.core import constraints
-from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.fields import documented
 from moe_theory.core.numerics import array_namespace
 from moe_theory.core.tasks import Pool
 
 Numbers = jax.Array | np.ndarray | np.number
+# How experts learn: (models (k, d), arrival, params) -> what their models change by (k, d).
+Fit = Callable[[Float[Array, "k d"], Any, Any], Float[Array, "k d"]]
 
 # T1 saturates here, the largest integer that float32 and int32 share.
 MAX_ROUNDS = 2**31 - 128
@@ -24,6 +28,7 @@ MAX_ROUNDS = 2**31 - 128
 CEILING_TOLERANCE = 3 * 2.0**-23
 
 
+@documented
 class Gaps(NamedTuple):
     """The means over a pool's tasks that the closed forms depend on; all have the truths' squared unit."""
 
@@ -163,6 +168,62 @@ def minimum_norm_change(features: Float[Array, "d s"], residuals: Float[Array, "
     riders = [residuals[row] for row in range(residuals.shape[0])]
     _, _, left = _eliminate(features, riders)
     return residuals - jnp.stack(left)
+
+
+def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
+    """How k experts change that learn an arrival: to the nearest model that fits its samples; the papers' own `Fit`.
+
+    Args:
+        models: w of the experts, one a row.
+        arrival: features (d, s) with the truth (d,) that they are samples of, or with targets (s,) of one's own. Those
+            of a sample that depends on earlier ones count for nothing.
+        params: not used; a fit of one's own may.
+    Source: Eqs. (4), (5) of `continual`; Eq. (9) of `edge`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory import continual
+        >>> arrival = continual.Arrival(task=0, features=np.eye(3, 2), targets=np.array([5.0, 7.0]))
+        >>> continual.minimum_norm(np.array([[1.0, 1.0, 1.0]]), arrival, continual.Params()).tolist()
+        [[4.0, 6.0, 0.0]]
+    """
+    del params
+    if arrival.targets is None:
+        return minimum_norm_change(jnp.asarray(arrival.features), arrival.truth - models)
+    features = jnp.asarray(arrival.features)
+    missing = arrival.targets - jnp.sum(models[:, :, None] * features[None], axis=1)
+    change = jnp.zeros_like(jnp.asarray(models))
+    for sample, row in enumerate(orthonormal_rows(features)):
+        column = features[:, sample]
+        length = jnp.sum(row * column)
+        left = missing[:, sample] - jnp.sum(change * column, axis=1)
+        change = change + jnp.where(length > 0, left / jnp.where(length > 0, length, 1), 0)[:, None] * row
+    return change
+
+
+def targets_of(arrival: Any) -> Float[Array, " s"]:
+    """The targets y of an arrival's samples: its own, or X' w of its truth. Source: Section 3.1 of `continual`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory import continual
+        >>> arrival = continual.Arrival(task=0, features=np.eye(3, 2), truth=np.arange(3.0))
+        >>> continual.targets_of(arrival).tolist()
+        [0.0, 1.0]
+    """
+    if arrival.targets is None:
+        return jnp.sum(arrival.features * arrival.truth[:, None], axis=0)
+    return jnp.asarray(arrival.targets)
+
+
+def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
+    """What a fit changes. Raises: InvalidParamsError for another shape than that of `models`."""
+    change = jnp.asarray(fit(models, arrival, params))
+    if change.shape != models.shape:
+        raise InvalidParamsError(
+            f"the fit gave changes of shape {change.shape}, not one a model: {models.shape}. Fix the fit."
+        )
+    return change
 
 
 def orthonormal_rows(features: Float[Array, "d s"]) -> Float[Array, "s d"]:

@@ -12,8 +12,10 @@ from importlib import metadata
 from typing import Any
 
 from moe_theory.core.errors import OWN_CODE, InvalidPaperError, InvalidParamsError, described, unknown_name
+from moe_theory.core.fields import documented
 
 
+@documented
 @dataclasses.dataclass(frozen=True)
 class Reading:
     """A named set of choices; everything else is as in the paper's own experiment.
@@ -48,6 +50,7 @@ NONE_INSTALLED = (
 )
 
 
+@documented
 @dataclasses.dataclass(frozen=True)
 class Paper:
     """One paper, declared as `PAPER` in the `__init__.py` of its folder, or in its only file. Figures and systems that

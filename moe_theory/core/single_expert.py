@@ -56,6 +56,7 @@ from jaxtyping import Float, Int, Shaped
 from scipy import special
 
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.core.fields import documented
 from moe_theory.core.linear import require_overparameterized
 from moe_theory.core.numerics import Numbers
 
@@ -63,6 +64,7 @@ from moe_theory.core.numerics import Numbers
 CERTAIN_POISSON_MEAN = 1e6
 
 
+@documented
 class Exact(NamedTuple):
     """Expected metrics; entry t - 1 belongs to round t."""
 

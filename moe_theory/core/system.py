@@ -15,6 +15,7 @@ from jaxtyping import Array, Int, Key, PyTree
 from moe_theory.core import engine, vmap
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidRunError, InvalidSystemError, shortened
+from moe_theory.core.fields import documented
 from moe_theory.core.random import replicate_keys, typed_key
 
 Params = Any  # a NamedTuple of arrays or Python numbers, all of them traced
@@ -22,6 +23,7 @@ State = Any  # a NamedTuple of arrays with a field `round`: the checkpoint; `max
 Info = Any  # a NamedTuple of arrays: what a round shows
 
 
+@documented
 class System(NamedTuple):
     """A paper's algorithm as two pure functions of one replicate.
 

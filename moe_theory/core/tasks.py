@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 from moe_theory.core import random
 from moe_theory.core.constraints import OneOf
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, Scalar, rounded_positive
 
 # Laws of the feature signals: which v_n a task has.
@@ -22,6 +23,7 @@ SignalLaw = Annotated[
 ]
 
 
+@documented
 class Pool(NamedTuple):
     """The N ground truths, their feature signals and clusters, in d features.
 
@@ -38,11 +40,14 @@ class Pool(NamedTuple):
     clusters: Int[Numbers, " N"]  # cluster k of each task
 
 
+@documented
 class Arrival(NamedTuple):
-    """The data of one round: its targets are y = X' w_n of the pool's truth."""
+    """The data of one round: its targets are y = X' w_n of the pool's truth, unless it brings its own."""
 
     task: Int[Array, ""]  # index n_t into the pool
     features: Float[Array, "d s"]  # feature matrix X_t, one sample a column
+    truth: Float[Array, " d"] | None = None  # w of this arrival, which errors are measured by; w_n unless given
+    targets: Float[Array, " s"] | None = None  # y, which experts learn; X' w unless given
 
 
 class PoolScales(NamedTuple):

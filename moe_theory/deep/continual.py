@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from moe_theory.continual.algorithm import balance_cost, flag_converged, locality_cost
 from moe_theory.continual.theory import exploration_rounds
 from moe_theory.core import gating
+from moe_theory.core.fields import documented
 from moe_theory.core.system import System
 from moe_theory.deep import evaluation, gate, networks, training
 from moe_theory.deep.evaluation import Past, Tables
@@ -19,6 +20,7 @@ from moe_theory.deep.params import Dims, Params, check_params
 from moe_theory.deep.tasks import Arrival, Pool, Source, draw, on_device, pool_of
 
 
+@documented
 class State(NamedTuple):
     """What is carried from round to round, and the checkpoint; the pool never changes."""
 
@@ -39,6 +41,7 @@ class State(NamedTuple):
         return self.past.max_rounds
 
 
+@documented
 class Info(NamedTuple):
     """What is observed in a round."""
 

@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core import constraints, gating
 from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.fields import documented
 from moe_theory.core.random import uniforms
 from moe_theory.core.system import System
 from moe_theory.deep import evaluation, gate, networks, training
@@ -19,11 +20,12 @@ from moe_theory.deep.params import Dims, Params, check_params
 from moe_theory.deep.tasks import Arrival, Pool, Source, draw, on_device, pool_of
 from moe_theory.edge.algorithm import bounded_delays, check_laws, draw_execution
 from moe_theory.edge.delays import Law, Trip, even_map, uniform
-from moe_theory.edge.policies import POLICIES, Policy, check_policy, scores_of
+from moe_theory.edge.policies import POLICIES, Policy, check_policy
 
 _EXECUTION = 2**31 - 1  # folded into a key that experts' numbers are folded into too: larger than any of them
 
 
+@documented
 class Pending(NamedTuple):
     """The task in progress at each server, or its last one."""
 
@@ -34,6 +36,7 @@ class Pending(NamedTuple):
     slopes: Float[Array, "M M"]  # derivatives of the locality loss in the gate outputs then, for a cost of 1
 
 
+@documented
 class State(NamedTuple):
     """What is carried from round to round, and the checkpoint; the pool never changes."""
 
@@ -58,6 +61,7 @@ class State(NamedTuple):
         return self.past.max_rounds
 
 
+@documented
 class Info(NamedTuple):
     """What is observed in a round."""
 
@@ -194,7 +198,7 @@ def learn(
     pixels = state.pool.train.pixels[arrival.images]
     moments, gate_input = gate.observe(state.moments, pixels, time, params)
     outputs = gating.gate_outputs(state.gates, gate_input)
-    rankings = jnp.stack([scores_of(policy, outputs, state, arrival, params) for policy in policies])
+    rankings = jnp.stack([gating.scored(policy(outputs, state, arrival, params), outputs) for policy in policies])
     expert, chosen, is_blind = gating.best_ranked(rankings[params.policy], idle)
     is_routed = jnp.any(chosen)
 

@@ -15,10 +15,10 @@ from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify import Claim, Experiment
 from moe_theory.verify.claim import ReadingLike, Runs
 from moe_theory.verify.registry import select_claims
-from moe_theory.verify.statement import Hypothesis
+from moe_theory.verify.statement import Hypothesis, probability
 
 # By network, for some minutes on two cores. A verdict's first look is at 64 replicates; with fewer there is one look.
-REPLICATES = {"mlp": 128, "five-layer-small": 64, "resnet18-small": 32}
+REPLICATES = {"mlp": 256, "five-layer-small": 64, "resnet18-small": 64}
 
 
 def _on_digits(name: str) -> Experiment:
@@ -134,6 +134,8 @@ EXPLORES = Hypothesis(
 )
 
 Metric = Callable[[Run], np.ndarray]  # one number for each replicate (B,)
+Measure = Callable[[Runs], np.ndarray]  # a number for each size and replicate (V, B)
+MOSTLY = probability(at_least=0.5)  # of runs of the same tasks
 
 
 def final(name: str) -> Metric:

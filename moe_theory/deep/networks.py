@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.fields import documented
 from moe_theory.deep.layers import (
     Affine,
     Moments,
@@ -36,6 +37,7 @@ _KERNEL_SIDE = 3
 _POOL_SIDE = 2
 
 
+@documented
 class Weights(NamedTuple):
     """The weights of one network, or with leaves (M, ...) of a stack of M."""
 
@@ -43,6 +45,7 @@ class Weights(NamedTuple):
     statistics: PyTree  # running means and variances of BatchNorm; () where a network has none
 
 
+@documented
 @dataclass(frozen=True)
 class Network:
     """Two pure functions and a name; hashable.

@@ -33,6 +33,7 @@ from moe_theory.core.constraints import (
     Within,
 )
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
+from moe_theory.core.fields import documented
 from moe_theory.core.papers import Reading
 from moe_theory.deep.networks import NETWORKS
 from moe_theory.edge.params import Delay, GateLag
@@ -45,6 +46,7 @@ Share = Annotated[Real, Within(0, 1, open_low=True, why="it is a share of a task
 BETWEEN = "a delay is between them"
 
 
+@documented
 @dataclasses.dataclass(frozen=True)
 class Dims:
     """Static shapes: what a program is compiled for.
@@ -94,6 +96,7 @@ class Dims:
         return self.num_epochs * (self.num_samples // self.batch_size)
 
 
+@documented
 class Params(NamedTuple):
     """Everything a user sweeps; every leaf may be traced. Those of mobile edge computing alone come last.
 

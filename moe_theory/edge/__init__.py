@@ -7,6 +7,8 @@ that is tested with a constant of ours can be left open by that, and not refuted
 Source: H. Li, L. Duan, "Theory of Mixture-of-Experts for Mobile Edge Computing", INFOCOM 2025.
 """
 
+from moe_theory.core.linear import minimum_norm as minimum_norm
+from moe_theory.core.linear import targets_of as targets_of
 from moe_theory.core.papers import Paper
 from moe_theory.core.tasks import Pool as Pool
 from moe_theory.edge import corrected as corrected

@@ -17,7 +17,8 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from moe_theory.core import gating, random
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
-from moe_theory.core.linear import minimum_norm_change, orthonormal_rows
+from moe_theory.core.fields import documented
+from moe_theory.core.linear import Fit, fitted, minimum_norm, orthonormal_rows
 from moe_theory.core.numerics import Numbers, rounded, rounded_positive
 from moe_theory.core.system import System
 from moe_theory.core.tasks import (
@@ -39,15 +40,16 @@ from moe_theory.edge.params import (
     check_params,
     require_whole_rounds,
 )
-from moe_theory.edge.policies import Policy, adaptive, check_policy, scores_of
+from moe_theory.edge.policies import Policy, adaptive, check_policy
 
 FREE = -1  # the server of a slot that holds no task
 DROPPED, WAITING = -1, -2  # what `Info.expert` says of a task that went to no server
 NONE = -1  # the kind of no task: of an expert without a specialty, or of a slot whose task is not completed
 
 
+@documented
 class Arrival(NamedTuple):
-    """The data of one round: a user's task, and what routing it may depend on. Its targets are y = X' truth."""
+    """The data of one round: a user's task, and what routing it may depend on."""
 
     task: Int[Array, ""]  # n_t: the kind, an index into the pool
     features: Float[Array, "p s"]  # feature matrix X_t, one sample a column
@@ -56,6 +58,11 @@ class Arrival(NamedTuple):
     distance: Float[Array, " M"]  # from the user to each server
     perturbation: Float[Array, " M"]  # r_t of (4)
     uniform: Float[Array, " M"]  # independent, uniform on (0, 1): for a policy that wants chance
+    targets: Float[Array, " s"] | None = None  # y, which servers learn; X' truth unless given
+
+
+# What arrives: (key, dims, state, params) -> the pool of this round and the arrival.
+Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival]]
 
 
 class Refit(NamedTuple):
@@ -73,6 +80,7 @@ class Queue(NamedTuple):
     num_waiting: Int[Array, ""]  # of the W that it can hold
 
 
+@documented
 class State(NamedTuple):
     """What is carried from round to round: the checkpoint."""
 
@@ -100,6 +108,7 @@ class State(NamedTuple):
     queue: Queue | None = None
 
 
+@documented
 class Info(NamedTuple):
     """What is observed of a round. Models and errors are those after it, without the tasks still pending."""
 
@@ -126,7 +135,13 @@ class Info(NamedTuple):
 
 @functools.lru_cache
 def system(
-    dims: Dims, policy: Policy = adaptive, *, transfer: Law = delays.uniform, execution: Law = delays.uniform
+    dims: Dims,
+    policy: Policy = adaptive,
+    *,
+    transfer: Law = delays.uniform,
+    execution: Law = delays.uniform,
+    stream: Stream | None = None,
+    fit: Fit = minimum_norm,
 ) -> System:
     """Algorithm 1 under a routing policy as a `System`. Equal arguments give the same object, compiled once.
 
@@ -136,8 +151,11 @@ def system(
         policy: from `policies`, or your own pure function.
         transfer: law of the transfer delays, drawn for every task; from `delays`, or your own.
         execution: law of the execution delays, drawn once.
+        stream: what arrives in each round, and how the pool moves; unless given what `draw` draws from one pool.
+        fit: what a server's model changes by.
     Source: Algorithm 1, Definition 1, Assumption 1 and Section VI of `edge`.
-    Raises: InvalidParamsError for a policy that is no function; from its `init`, the errors of `begin`.
+    Raises: InvalidParamsError for a policy that is no function; from its `init`, the errors of `begin`; from its `step`
+        those of `learn`.
 
     Examples:
         >>> import moe_theory as mt
@@ -151,8 +169,13 @@ def system(
     check_policy(policy)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        arrival = draw(key, dims, state.pool, state.positions, params, transfer)
-        return learn(state, arrival, params, policy, dims=dims)
+        if stream is None:
+            arrival = draw(key, dims, state.pool, state.positions, params, transfer)
+        else:
+            pool, arrival = stream(key, dims, state, params)
+            check_pool(dims.num_tasks, dims.num_features, pool)
+            state = state._replace(pool=pool)
+        return learn(state, arrival, params, policy, dims=dims, fit=fit)
 
     return System(_drawn(dims, transfer, execution), step)
 
@@ -242,11 +265,14 @@ def on_pool(
     *,
     positions: Float[Numbers, "M 2"] | None = None,
     transfer: Law = delays.uniform,
+    **parts: Any,
 ) -> System:
     """Algorithm 1 with one explicit network for all replicates: pool, execution delays and positions of the servers.
 
     Reuse the result: each call compiles its start anew.
 
+    Args:
+        parts: stream and fit, as `system` has them.
     Source: Algorithm 1 of `edge`.
     Raises: as `begin`; InvalidParamsError where execution and transfer may take less than 1 round together, or more
         than `Dims.max_delay`.
@@ -261,7 +287,7 @@ def on_pool(
         >>> system.init(mt.root_key(0), edge.Params(num_experts=2)).execution_delay.tolist()
         [1, 2]
     """
-    drawn = system(dims, policy, transfer=transfer)
+    drawn = system(dims, policy, transfer=transfer, **parts)
 
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
@@ -275,7 +301,13 @@ def on_pool(
 
 
 def learn(
-    state: State, arrival: Arrival, params: Params, policy: Policy = adaptive, *, dims: Dims | None = None
+    state: State,
+    arrival: Arrival,
+    params: Params,
+    policy: Policy = adaptive,
+    *,
+    dims: Dims | None = None,
+    fit: Fit = minimum_norm,
 ) -> tuple[State, Info]:
     """One round on an explicit arrival, nothing random inside: gate steps, completions, routing, in this order.
 
@@ -288,10 +320,12 @@ def learn(
         arrival: truth (p,) and features (p, s) of the task, and what policies route by.
         policy: from `policies`, or your own.
         dims: those passed to `begin`; needed only where servers hold several tasks or tasks wait.
+        fit: what a server's model changes by.
     Returns: the state after the round, and what was observed.
     Source: Eqs. (1)-(13) and Algorithm 1 of `edge`; its footnote 1 for capacities above 1.
     Raises: InvalidDimsError for arrays that do not fit the state; InvalidParamsError for parameters or delays outside
-        their range, where their values are known.
+        their range, where their values are known, and for a fit or targets of one's own where servers hold several
+        tasks, whose models are fitted once more when they complete, or for targets where tasks wait.
 
     Examples:
         A task takes 3 rounds to the fastest server and 1 there; until then the server's model is at distance 1:
@@ -309,17 +343,17 @@ def learn(
         (1.0, 0.0)
     """
     check_policy(policy)
-    arrival = _check_round(state, arrival, params, dims)
+    arrival = _check_round(state, arrival, params, dims, fit)
     time = state.round + 1
     done = (state.pending_server != FREE) & (state.pending_until <= time)
     completion = _complete(state, done, dims)
     change_norms = jnp.sqrt(jnp.sum(jnp.square(completion.change), axis=1))
     ready = _apply(_update_gates(state, change_norms, params), completion, done, time)
     if ready.queue is None:
-        after, assignment = _route(ready, arrival, True, params, policy, dims)
+        after, assignment = _route(ready, arrival, True, params, policy, fit, dims)
         expert = jnp.where(assignment.is_routed, assignment.server, DROPPED)
     else:
-        after, assignment, expert = _route_queue(ready, ready.queue, arrival, params, policy, dims)
+        after, assignment, expert = _route_queue(ready, ready.queue, arrival, params, policy, fit, dims)
     after = after._replace(dropped=after.dropped + (expert == DROPPED))
 
     exists = _exists(state, params)
@@ -601,6 +635,7 @@ def _route(
     is_offered: bool | Bool[Array, ""],
     params: Params,
     policy: Policy,
+    fit: Fit,
     dims: Dims | None,
 ) -> tuple[State, _Assignment]:
     """Offer a task to the servers: the state with it pending, or unchanged where no server takes it."""
@@ -608,7 +643,7 @@ def _route(
     gate_input = jnp.sum(arrival.features, axis=1)
     outputs = gating.gate_outputs(state.gates, gate_input)
     probabilities = gating.gate_probabilities(outputs, exists)
-    scores = scores_of(policy, outputs, state, arrival, params)
+    scores = gating.scored(policy(outputs, state, arrival, params), outputs)
     is_open = exists & jnp.any(state.pending_server == FREE)
     idle = is_open & (state.busy_until <= time)
     if dims is not None and dims.when_busy == "soonest":
@@ -623,7 +658,7 @@ def _route(
     wait = jnp.where(is_routed, jnp.maximum(free_from - time, 0), 0)
     until = time + wait + delay
     is_misrouted = is_routed & (_specialty(state, select_row(state.gates, server)) != arrival.task)
-    after = _fill_slot(state, arrival, server, mask, until, dims)
+    after = _fill_slot(state, arrival, server, mask, until, params, fit, dims)
     slot = (after.pending_server != FREE) & (state.pending_server == FREE)
     slopes = gating.gate_slopes(probabilities, mask.astype(outputs.dtype))
     after = after._replace(
@@ -640,7 +675,7 @@ def _route(
 
 
 def _route_queue(
-    state: State, queue: Queue, arrival: Arrival, params: Params, policy: Policy, dims: Dims | None
+    state: State, queue: Queue, arrival: Arrival, params: Params, policy: Policy, fit: Fit, dims: Dims | None
 ) -> tuple[State, _Assignment, Int[Array, ""]]:
     """Offer the queue, then the new task, until no server is idle: the state, the new task's assignment, its server."""
     max_waiting = queue.arrivals.task.shape[0]
@@ -656,7 +691,7 @@ def _route_queue(
     latest = _Assignment(none > 0, none + WAITING, none, none, none > 0)
     for _ in range(max_waiting + 1):
         first = jax.tree.map(lambda leaf: leaf[0], tasks)
-        state, assignment = _route(state, first, remaining > 0, params, policy, dims)
+        state, assignment = _route(state, first, remaining > 0, params, policy, fit, dims)
         is_last = assignment.is_routed & (remaining == 1)
         latest = jax.tree.map(lambda new, old, is_last=is_last: jnp.where(is_last, new, old), assignment, latest)
         tasks = jax.tree.map(
@@ -674,6 +709,8 @@ def _fill_slot(
     server: Int[Array, ""],
     mask: Bool[Array, " M"],
     until: Int[Array, ""],
+    params: Params,
+    fit: Fit,
     dims: Dims | None,
 ) -> State:
     """Put the task into the first free slot, of its server where each has its own, and count it among its server's;
@@ -687,7 +724,7 @@ def _fill_slot(
     model = jnp.sum(jnp.where(mask[:, None], state.experts, 0), axis=0)
     missing = arrival.truth - model
     error = rounded(jnp.square(missing), jnp.minimum(state.round, 0))
-    change = minimum_norm_change(arrival.features, missing[None, :])[0]
+    change = fitted(fit, model[None, :], arrival, params)[0]
     refit = state.refit
     if refit is not None:
         basis = orthonormal_rows(arrival.features)
@@ -777,7 +814,7 @@ def _empty_queue(dims: Dims, dtype: jnp.dtype) -> Queue:
     return Queue(arrivals, jnp.zeros((), jnp.int32))
 
 
-def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | None) -> Arrival:
+def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | None, fit: Fit) -> Arrival:
     """Refuse a round by the shapes and, where they are known, the values of what it is given; the arrival as arrays."""
     (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
     features = np.shape(arrival.features)
@@ -794,12 +831,20 @@ def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | No
         )
     fitting = dims or Dims(max_experts, num_tasks, num_features, features[1])
     check_params(fitting, params)
-    shapes = {"truth": (num_features,), "task": ()}
+    shapes = {"truth": (num_features,), "task": ()} | ({} if arrival.targets is None else {"targets": features[1:]})
     per_server = ("transfer_delay", "distance", "perturbation", "uniform")
     for name, shape in {**shapes, **dict.fromkeys(per_server, (max_experts,))}.items():
         if np.shape(getattr(arrival, name)) != shape:
             found = np.shape(getattr(arrival, name))
             raise InvalidDimsError(f"{name} of shape {found} must be {shape}. Change the arrival's {name}.")
+    if state.refit is not None and (fit is not minimum_norm or arrival.targets is not None):
+        raise InvalidParamsError(
+            "servers that hold several tasks refit them by the minimum norm: leave out fit and targets."
+        )
+    if state.queue is not None and arrival.targets is not None:
+        raise InvalidParamsError(
+            "tasks that wait have the targets of their truths: leave out targets, or let them drop."
+        )
     num_slots = state.pending_server.shape[0]
     if _has_own_slots(state, dims) and is_known(state.pending_server):
         owners = np.arange(num_slots) // _slots_per_server(dims)
@@ -817,6 +862,8 @@ def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | No
         )
     leaves = {}
     for name, values in arrival._asdict().items():
+        if values is None:
+            continue
         is_whole = name in ("task", "transfer_delay")
         if not is_whole and is_known(values) and not np.all(np.isfinite(np.asarray(values, float))):
             raise InvalidParamsError(f"{name} must be finite numbers. Change the arrival's {name}.")

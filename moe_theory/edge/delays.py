@@ -20,10 +20,12 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers
 from moe_theory.edge.params import Dims, Params, require_whole_rounds
 
 
+@documented
 class Trip(NamedTuple):
     """What a delay may depend on.
 

@@ -43,6 +43,7 @@ from moe_theory.core.constraints import (
     Within,
 )
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
+from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
 from moe_theory.core.tasks import (
@@ -74,6 +75,7 @@ Delay = Annotated[Int[Scalar, ""], Whole(0, LONGEST_DELAY, "rounds are counted i
 StopProbability = Annotated[Real, Within(0, 1, open_low=True, why="it is a probability")]
 
 
+@documented
 @dataclasses.dataclass(frozen=True)
 class Dims:
     """Static shapes: what a program is compiled for.
@@ -125,6 +127,7 @@ class Dims:
         return min(everywhere, self.max_delay + self.max_waiting)
 
 
+@documented
 class Params(NamedTuple):
     """Everything a user sweeps; every leaf may be traced. Defaults: Fig. 3, M = 50, under the reading `sibling`.
 

@@ -15,14 +15,13 @@ Examples:
     [0, 1]
     >>> np.argmax([policies.fastest(*given), policies.uniform(*given)], axis=1).tolist()
     [0, 1]
-    >>> policies.scores_of(lambda gate_outputs, state, arrival, params: -gate_outputs, *given).argmax().item()
+    >>> (lambda gate_outputs, state, arrival, params: -gate_outputs)(*given).argmax().item()
     1
 """
 
 from collections.abc import Callable
 from typing import Any
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from moe_theory.core.errors import InvalidParamsError
@@ -53,21 +52,6 @@ def uniform(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: 
     """Any idle server with equal probability."""
     del gate_outputs, state, params
     return arrival.uniform
-
-
-def scores_of(
-    policy: Policy, gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: Any
-) -> Float[Array, " M"]:
-    """A policy's scores, NaN where it has none.
-
-    Raises: InvalidParamsError for another shape than (M,).
-    """
-    scores = jnp.asarray(policy(gate_outputs, state, arrival, params))
-    if scores.shape != gate_outputs.shape:
-        raise InvalidParamsError(
-            f"the policy gave scores of shape {scores.shape}, not one a server: {gate_outputs.shape}. Fix the policy."
-        )
-    return scores
 
 
 def check_policy(policy: Any) -> None:

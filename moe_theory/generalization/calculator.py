@@ -7,13 +7,14 @@ that do not apply to the given experts or router are left out.
 import dataclasses
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from moe_theory.core.constraints import NonNegative, OpenProbability, Whole, Within, require, require_active
-from moe_theory.core.errors import InvalidParamsError, unknown_name
+from moe_theory.core.errors import InvalidParamsError, shortened, unknown_name
 from moe_theory.generalization import complexity, corrected, theory
 
 DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the readings of d_N
@@ -103,6 +104,49 @@ class Bound(NamedTuple):
     smallest_num_samples: int | None  # m from which on it is informative; None where it is not up to 2^62
     is_best: bool  # the smallest of those that hold unconditionally
     is_implied: bool  # refuted as a statement, but implied in this setting by a smaller bound that holds
+
+
+_OVER_ROOT = re.compile(r"(.+?)\s*/\s*sqrt\(m\)")
+
+
+def bound(**values: Any) -> list[Bound]:
+    """All bounds that apply to a classifier, those of the paper first, as `moe-theory bound` shows them.
+
+    Args:
+        values: fields of `calculator.Setting`; `rademacher` is a number, R_m(H) at this m, or text such as
+            "2.5/sqrt(m)", which bounds it on any m inputs.
+    Raises: InvalidParamsError for values out of range or in contradiction, or a router whose class has no finite d_N;
+        UnknownNameError for a name that is not known.
+
+    Examples:
+        The smallest of those that hold, of 8 linear experts of which one is active:
+
+        >>> from moe_theory import generalization
+        >>> found = generalization.bound(num_experts=8, num_active=1, num_samples=10**6, num_features=10)
+        >>> [(bound.form.id, round(bound.value, 3)) for bound in found if bound.is_best]
+        [('product', 0.051)]
+    """
+    return calculate(setting_of(**values))
+
+
+def setting_of(rademacher: float | str | None = None, **values: Any) -> Setting:
+    """The setting of some fields; an R_m(H) as text such as "2.5/sqrt(m)". Raises: as `bound`."""
+    known = [field.name for field in dataclasses.fields(Setting)]
+    for name in values:
+        if name not in known:
+            raise unknown_name("setting", name, known)
+    if not isinstance(rademacher, str):
+        return Setting(rademacher=rademacher, **values)
+    over_root = _OVER_ROOT.fullmatch(rademacher.strip())
+    try:
+        number = float(over_root[1] if over_root else rademacher)
+    except ValueError:
+        raise InvalidParamsError(
+            f"rademacher={shortened(rademacher)} must be a number, R_m(H) at this m, or a multiple such as "
+            "'2.5/sqrt(m)'."
+        ) from None
+    scale = math.sqrt(max(values.get("num_samples", Setting.num_samples), 1)) if over_root else 1.0
+    return Setting(rademacher=number / scale, is_uniform=over_root is not None, **values)
 
 
 def calculate(setting: Setting) -> list[Bound]:

@@ -25,6 +25,7 @@ from scipy import special
 from moe_theory.core import constraints
 from moe_theory.core.constraints import Count, NonNegative, Whole, require, require_active
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
+from moe_theory.core.fields import documented
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import System, simulate_batch
 from moe_theory.generalization.model import READINGS, Dims, Params
@@ -43,6 +44,7 @@ Signs = Float[np.ndarray, "n m"]  # n sign vectors of m samples
 Supremum = Callable[[np.ndarray], np.ndarray]  # signs (n, m) -> sup_f (1/m) sum_i sigma_i f(x_i) for each row (n,)
 
 
+@documented
 class Estimate(NamedTuple):
     """A complexity, and how it was obtained."""
 

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import optimize, special, stats
 
 from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require, require_active
+from moe_theory.core.fields import documented
 from moe_theory.core.numerics import plain
 from moe_theory.generalization.theory import Real, log_masks
 
@@ -259,6 +260,7 @@ def covering(
     return float(min(found.fun, value(bounds[0]), value(bounds[1])))  # a bound at every eps
 
 
+@documented
 class Bounds(NamedTuple):
     """Each form of the bound for linear experts and a linear router, and the smallest of them."""
 

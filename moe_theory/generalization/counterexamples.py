@@ -21,6 +21,7 @@ from jaxtyping import Array, Float, Key
 
 from moe_theory.core.constraints import Count, OpenProbability, Whole, require, require_active
 from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.fields import documented
 from moe_theory.core.random import replicate_keys, step_key, typed_key
 from moe_theory.core.system import System, simulate_batch
 from moe_theory.generalization import complexity, instances, theory
@@ -35,6 +36,7 @@ ROUTER_NORM = 100.0  # of `natural`
 TINY = 1e-30  # keeps the gradient of a norm finite at 0, where an expert has no input
 
 
+@documented
 class Counterexample(NamedTuple):
     """Gaps of independent samples, and the bounds that they should not exceed."""
 

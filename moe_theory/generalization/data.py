@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from moe_theory.core.errors import InvalidDimsError, unknown_name
+from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Scalar, stored
 from moe_theory.generalization import model
 from moe_theory.generalization.model import Dims, Params, Weights
@@ -23,6 +24,7 @@ TEACHER_EXPERTS = 4
 TEACHER_NORM = 8.0  # W of the teacher's router; any positive number routes alike, as one expert is active
 
 
+@documented
 class Sample(NamedTuple):
     """Labelled inputs, padded with zeros to `Dims.max_samples`."""
 

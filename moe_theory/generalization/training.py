@@ -10,6 +10,7 @@ import optax
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from moe_theory.core import constraints
+from moe_theory.core.fields import documented
 from moe_theory.core.system import System
 from moe_theory.generalization import data as source
 from moe_theory.generalization import model
@@ -25,6 +26,7 @@ class Source(str):
     """The name of the sample's distribution: part of a state's structure, not of its numbers."""
 
 
+@documented
 class State(NamedTuple):
     """The checkpoint."""
 
@@ -39,6 +41,7 @@ class State(NamedTuple):
     round: Int[Array, ""]  # steps done
 
 
+@documented
 class Info(NamedTuple):
     """What a round shows, of the weights at its start."""
 

@@ -33,6 +33,7 @@ from moe_theory.merging.system import Info as Info
 from moe_theory.merging.system import State as State
 from moe_theory.merging.system import system as system
 from moe_theory.merging.weights import check_weights as check_weights
+from moe_theory.merging.weights import merge as merge
 
 repaired = corrected  # the earlier name of `corrected`
 

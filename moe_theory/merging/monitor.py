@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from moe_theory.core.fields import documented
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback
 
@@ -20,6 +21,7 @@ HASHES = ((1009732533, 760013586), (346735486, 876807911), (1490845117, 92749645
 HASH_PRIME = 2**31 - 1  # p
 
 
+@documented
 class Monitor(NamedTuple):
     """An estimate of the task mix, on the simplex; except for the oracle, from earlier slots alone."""
 
@@ -28,6 +30,7 @@ class Monitor(NamedTuple):
     watch: Callable[[Any, Feedback, Params], Any]
 
 
+@documented
 class Sketch(NamedTuple):
     """A Count-Min Sketch with decaying counts.
 

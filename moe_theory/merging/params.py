@@ -39,6 +39,7 @@ from moe_theory.core.constraints import (
     Within,
 )
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
 
@@ -54,6 +55,7 @@ Regularization = Annotated[Real, Within(1e-6, 1e6, why="gradient steps and width
 Ratio = Annotated[Real, Within(0, 1, open_low=True, open_high=True)]
 
 
+@documented
 @dataclasses.dataclass(frozen=True)
 class Dims:
     """Static shapes: what a program is compiled for.
@@ -90,6 +92,7 @@ class Dims:
         return self.width * (self.max_experts + self.num_tasks) + (self.num_hidden - 1) * self.width**2
 
 
+@documented
 class Params(NamedTuple):
     """Everything a user sweeps; every leaf may be traced.
 

@@ -30,6 +30,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.core.fields import documented
 from moe_theory.core.gating import best_expert
 from moe_theory.core.numerics import Scalar
 from moe_theory.merging import network, tree
@@ -56,6 +57,7 @@ Slot = Int[Array, ""]  # its number, from 1
 Memory = Any  # a NamedTuple of arrays; its structure and types stay the same from slot to slot
 
 
+@documented
 class Pick(NamedTuple):
     """Weights chosen for a slot, and why."""
 
@@ -69,6 +71,7 @@ class Pick(NamedTuple):
     left_out: Int[Array, ""]  # splits that the tree had no room for, so far
 
 
+@documented
 class Policy(NamedTuple):
     """How weights are chosen; equal arguments must build equal (hashable) policies.
 
@@ -112,6 +115,7 @@ def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
     return POLICIES[policy](dims, uncertainty)
 
 
+@documented
 class Learner(NamedTuple):
     """What a neural policy has learned: theta, theta_0, Z and the rewards seen."""
 
@@ -121,6 +125,7 @@ class Learner(NamedTuple):
     history: History
 
 
+@documented
 class TanbrMemory(NamedTuple):
     """What Tanbr carries from slot to slot."""
 

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRewardError, unknown_name
+from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, Scalar
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.weights import existing, largest, like_tasks, log_gammas
@@ -28,6 +29,7 @@ FLAT_CONCENTRATION = 0.1  # of the Dirichlet law of the tasks' own best weights,
 Environment = Any  # a NamedTuple of arrays, drawn once per replicate
 
 
+@documented
 class Feedback(NamedTuple):
     """The rewards of a slot.
 
@@ -55,6 +57,7 @@ def slot_reward(feedback: Feedback) -> Float[Array, ""]:
     return jnp.sum(counts * feedback.rewards) / jnp.sum(counts)
 
 
+@documented
 class Reward(NamedTuple):
     """A reward function f* of K weights with V values, and the slots in which it is observed.
 
@@ -74,6 +77,50 @@ class Reward(NamedTuple):
     best: Callable[[Environment, Float[Array, " V"], Params], Float[Array, " K"]] | None  # where psi' f* is largest
 
 
+def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params) -> None:
+    """Trace a reward's functions on one world, and compile nothing.
+
+    Raises: InvalidRewardError for a mix, values or feedback that are not one number a task, or best weights that are
+        not one an expert.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import merging
+        >>> dims, family = merging.Dims(max_experts=3, num_tasks=2), merging.rewards.named("flat")
+        >>> world = family.draw(mt.root_key(0), dims, merging.Params(num_experts=3))
+        >>> wrong = family._replace(value=lambda world, weights: weights)
+        >>> merging.rewards.check_reward(wrong, world, dims, merging.Params(num_experts=3))
+        Traceback (most recent call last):
+            ...
+        moe_theory.core.errors.InvalidRewardError: Reward.value gave shape (3,), not one number a task: (2,). Fix value.
+    """
+    key, weights = jax.eval_shape(lambda: jax.random.key(0)), jnp.zeros(dims.max_experts)
+    mix = jnp.zeros(dims.num_tasks)
+    calls: dict[str, tuple[Any, str, tuple[int, ...]]] = {
+        "mix": (lambda: reward.mix(world, jnp.int32(1), params), "task", mix.shape),
+        "value": (lambda: reward.value(world, weights), "task", mix.shape),
+    }
+    if reward.best is not None:
+        calls["best"] = (lambda best=reward.best: best(world, mix, params), "expert", weights.shape)
+    for name, (call, of, wanted) in calls.items():
+        _require_shape(name, jax.eval_shape(call), of, wanted)
+    served = jax.eval_shape(lambda key: reward.serve(key, world, weights, mix, params), key)
+    if not isinstance(served, Feedback):
+        raise InvalidRewardError("Reward.serve gave something else than a merging.Feedback. Fix serve.")
+    for field, found in served._asdict().items():
+        _require_shape("serve", found, "task", mix.shape, f" {field} of")
+
+
+def _require_shape(name: str, found: Any, of: str, wanted: tuple[int, ...], what: str = "") -> None:
+    shape = getattr(found, "shape", f"of a {type(found).__name__}")
+    if shape != wanted:
+        article = "an" if of == "expert" else "a"
+        raise InvalidRewardError(
+            f"Reward.{name} gave{what} shape {shape}, not one number {article} {of}: {wanted}. Fix {name}."
+        )
+
+
+@documented
 class Tasks(NamedTuple):
     """What decides the mix of every slot, drawn once per replicate."""
 
@@ -160,6 +207,7 @@ class World(NamedTuple):
     surface: Any
 
 
+@documented
 class Peak(NamedTuple):
     """A peak shared by all tasks."""
 

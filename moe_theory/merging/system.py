@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core.errors import unknown_name
+from moe_theory.core.fields import documented
 from moe_theory.core.system import System
 from moe_theory.merging import monitor as monitors
 from moe_theory.merging import policies
@@ -17,6 +18,7 @@ from moe_theory.merging.policies import Memory, Pick, Policy
 from moe_theory.merging.rewards import Environment, Feedback, Reward
 
 
+@documented
 class State(NamedTuple):
     """What is carried from slot to slot."""
 
@@ -28,6 +30,7 @@ class State(NamedTuple):
     round: Int[Array, ""]  # slots done
 
 
+@documented
 class Info(NamedTuple):
     """Observables of a slot."""
 
@@ -57,7 +60,8 @@ def system(
         monitor: how the task mix is estimated: a name of `monitor.MONITORS`.
         uncertainty: how a neural policy computes its norm by Z^-1: a name of `policies.UNCERTAINTIES`.
     Source: Alg. 1 (Tanbr) and baselines of Sec. V of `merging`; other policies, rewards and drift are ours.
-    Raises: UnknownNameError for unknown names; from its `init`, InvalidParamsError for parameters out of range.
+    Raises: UnknownNameError for unknown names; from its `init`, InvalidParamsError for parameters out of range and
+        InvalidRewardError for a reward of your own that does not fit `dims`.
 
     Examples:
         >>> import moe_theory as mt
@@ -79,8 +83,11 @@ def system(
         dtype = jnp.result_type(float)
         world_key, memory_key = jax.random.split(key)
         zero = jnp.zeros((), dtype)
+        world = served.draw(world_key, dims, params)
+        if not isinstance(reward, str):
+            families.check_reward(served, world, dims, params)
         return State(
-            world=served.draw(world_key, dims, params),
+            world=world,
             memory=chosen.begin(memory_key, dims, params),
             monitor=watch.begin(dims, params),
             regret=zero,

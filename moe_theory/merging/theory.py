@@ -16,6 +16,7 @@ from jaxtyping import Float, Real
 
 from moe_theory.core.constraints import OpenProbability, Positive, require
 from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.merging.params import Params
 
@@ -126,6 +127,7 @@ def effective_dimension(
     return float(log_determinant / np.log1p(num_rounds * num_candidates / regularization))
 
 
+@documented
 class RegretBound(NamedTuple):
     """The parts of Theorem 1's right side, which add up to `total`."""
 

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, Scalar, array_namespace
 from moe_theory.merging import theory
 from moe_theory.merging.params import (
@@ -29,6 +30,7 @@ from moe_theory.merging.params import (
 from moe_theory.merging.weights import largest
 
 
+@documented
 class Tree(NamedTuple):
     """The leaves that meet the simplex, one a row, and how many do not."""
 
@@ -42,6 +44,7 @@ class Tree(NamedTuple):
     left_out: Int[Array, ""]  # splits without room; a leaf tries, and counts, again at every pull
 
 
+@documented
 class Split(NamedTuple):
     """What became of a leaf that was pulled."""
 

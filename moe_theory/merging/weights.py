@@ -1,18 +1,48 @@
 """Merging weights: points of the simplex with at most B entries above 0."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from moe_theory.core.errors import InvalidParamsError
-from moe_theory.core.numerics import Scalar
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.numerics import Numbers, Scalar
 from moe_theory.core.random import draws
 
 ROUNDING = 1e-5  # how far from 1 a sum of weights may be
 PROPOSALS = 8  # for each gamma variable
+
+
+def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> PyTree:
+    """One expert whose parameters are the weighted average of K experts'.
+
+    Args:
+        experts: parameters whose leaves have K experts as their first axis, or a list of K experts' parameters.
+    Source: Eq. (1) of `merging`.
+    Raises: InvalidDimsError for leaves that do not have K experts.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory import merging
+        >>> experts = [{"w": np.array([1.0, 0.0])}, {"w": np.array([0.0, 4.0])}]
+        >>> merging.merge(experts, np.array([0.25, 0.75]))["w"].tolist()
+        [0.25, 3.0]
+    """
+    if isinstance(experts, list):
+        kinds = {jax.tree.structure(expert) for expert in experts}
+        if len(kinds) > 1:
+            raise InvalidDimsError("experts have parameters of different structure: merge experts of one architecture.")
+        experts = jax.tree.map(lambda *leaves: jnp.stack(leaves), *experts)
+    for leaf in jax.tree.leaves(experts):
+        if jnp.shape(leaf)[:1] != jnp.shape(weights):
+            raise InvalidDimsError(
+                f"parameters of shape {jnp.shape(leaf)} must begin with an axis of experts, one a weight: "
+                f"{jnp.shape(weights)}. Change experts or weights."
+            )
+    return jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), experts)
 
 
 def existing(max_experts: int, num_experts: Int[Scalar, ""]) -> Bool[Array, " K"]:

@@ -26,6 +26,7 @@ SUFFIXES = (".svg", ".csv", ".json")
 MAP_SIZE, LINE_SIZE = (PAGE_WIDTH, 4.3), (PAGE_WIDTH, 4.0)  # inches, without the caption
 MARKER_SIZES = (5.5, 4.2, 3.4, 2.8)  # of the coarse grid and of each refinement; the last also of those after it
 WIDE_RATIO = 30  # values that span more than this are drawn on a logarithmic axis
+MOST_DRAWN = 1e100  # matplotlib's axes overflow beyond
 COLUMNS = "level status at predicted observed standard_error low high margin replicates stopped reason".split()
 
 
@@ -157,8 +158,8 @@ def _draw_line(figure: "FigureBase", exploration: Exploration) -> None:
 def _draw_values(panel: "Axes", places: np.ndarray, exploration: Exploration) -> None:
     verdicts = [point.verdict for point in exploration.points]
     is_identity = exploration.kind == "identity"
-    predicted = np.array([verdict.margin if is_identity else verdict.predicted for verdict in verdicts])
-    observed = np.array([verdict.observed for verdict in verdicts])
+    predicted = _drawable([verdict.margin if is_identity else verdict.predicted for verdict in verdicts])
+    observed = _drawable([verdict.observed for verdict in verdicts])
     panel.plot(places, predicted, **PREDICTED)
     panel.plot(places, observed, **OBSERVED)
     known = np.r_[predicted, observed]
@@ -171,10 +172,11 @@ def _draw_values(panel: "Axes", places: np.ndarray, exploration: Exploration) ->
 def _draw_differences(panel: "Axes", places: np.ndarray, exploration: Exploration) -> None:
     """Observed - predicted with its interval, over the side and the margin that the claim allows."""
     verdicts = [point.verdict for point in exploration.points]
-    middle = np.array([verdict.observed - verdict.predicted for verdict in verdicts])
-    low, high = np.transpose([verdict.interval for verdict in verdicts])
-    margin = np.array([verdict.margin for verdict in verdicts])
-    bars = np.nan_to_num(np.maximum([middle - low, high - middle], 0))
+    middle = _drawable([verdict.observed - verdict.predicted for verdict in verdicts])
+    low, high = _drawable(np.transpose([verdict.interval for verdict in verdicts]))
+    margin = _drawable([verdict.margin for verdict in verdicts])
+    reach = np.nanmax(np.abs(np.r_[middle, low, high, margin, 0.0])) or 1.0
+    bars = np.nan_to_num(np.maximum([middle - low, high - middle], 0), nan=2 * reach)  # out of the panel
     panel.errorbar(places, middle, bars, **OBSERVED)
     known = np.abs(np.r_[middle, low, high])
     known = known[np.isfinite(known) & (known > 0)]
@@ -189,6 +191,12 @@ def _draw_differences(panel: "Axes", places: np.ndarray, exploration: Exploratio
     panel.set_ylim(bottom, top)
     panel.axhline(0, color="0.4", linewidth=0.6, zorder=0)
     panel.set_ylabel("observed\n− predicted")
+
+
+def _drawable(values: Any) -> np.ndarray:
+    """Numbers that an axis can show; NaN for those that overflow, such as the ends of an infinite interval."""
+    numbers = np.array(values, np.float64)
+    return np.where(np.abs(numbers) < MOST_DRAWN, numbers, np.nan)
 
 
 def _shades(exploration: Exploration, nearest: np.ndarray) -> np.ndarray:

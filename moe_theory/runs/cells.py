@@ -21,6 +21,7 @@ from jaxtyping import Int, PyTree
 from moe_theory.core import engine, programs
 from moe_theory.core.engine import BLOCK_WIDTH, width_for
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.fields import documented
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import (
     Observe,
@@ -42,6 +43,7 @@ Job = tuple[str, int]  # a cell's name and a chunk's number
 Outcome = tuple[PyTree, PyTree]  # final states and records of a chunk
 
 
+@documented
 @dataclasses.dataclass(frozen=True)
 class Cell:
     """One setting of a system's parameters, and what to record of it."""
@@ -68,6 +70,7 @@ class Cell:
         return rounds if self.keep is None else rounds[list(self.keep)]
 
 
+@documented
 class Run(NamedTuple):
     """A cell's replicates, on the host; every leaf of state and records ends in the replicate axis B."""
 
@@ -199,7 +202,7 @@ class RunningCells:
     def runs(self) -> Mapping[str, Run]:
         """The runs, once all chunks are there."""
         parts = {name: [self._done[name, index] for index in range(self._counts[name])] for name in self._cells}
-        return {name: _joined(cell, parts[name], self.first) for name, cell in self._cells.items()}
+        return {name: _joined(cell, parts[name], self.first, self.num_replicates) for name, cell in self._cells.items()}
 
     def _submit(self) -> None:
         while self._waiting and (self._most is None or len(self._running) < self._most):
@@ -279,7 +282,6 @@ def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
         )
 
 
-def _joined(cell: Cell, parts: list[Outcome], first: int) -> Run:
+def _joined(cell: Cell, parts: list[Outcome], first: int, count: int) -> Run:
     state, records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *parts)
-    num_replicates = jnp.shape(jax.tree.leaves(records)[0])[-1]
-    return Run(cell.params, cell.rounds, np.arange(first, first + num_replicates), state, records)
+    return Run(cell.params, cell.rounds, np.arange(first, first + count), state, records)

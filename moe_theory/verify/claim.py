@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from moe_theory.core.errors import InvalidClaimError, InvalidRunError, shortened, unknown_name
+from moe_theory.core.fields import documented
 from moe_theory.core.system import Observe, System, observe_info
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell, Start
@@ -70,6 +71,7 @@ class ReadingLike(Protocol):
     def params(self, **overrides: Any) -> Any: ...
 
 
+@documented
 @dataclasses.dataclass(frozen=True)
 class Experiment:
     """Runs that claims share: the cells of one system, by name, each with its overrides of a reading's parameters."""
@@ -265,6 +267,7 @@ class Selection:
         return of
 
 
+@documented
 @dataclasses.dataclass(frozen=True)
 class Claim:
     """One numbered statement of a paper, or one sentence about a figure, under a kind of test.

@@ -22,7 +22,7 @@ from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verify import registry
 from moe_theory.verify.claim import Claim, ReadingLike
 from moe_theory.verify.interim import SequentialTest
-from moe_theory.verify.request import FAMILY_ERROR, adjusted, check_request, require_free, resolve
+from moe_theory.verify.request import FAMILY_ERROR, adjusted, check_request, require_free, require_one, resolve
 from moe_theory.verify.session import StudyMonitor, take_looks
 from moe_theory.verify.verdict import Status, Verdict
 
@@ -37,7 +37,6 @@ SCHEMA = "moe-theory/exploration/1"
 Coordinates = tuple[Number, ...]  # one an axis
 Box = tuple[tuple[Number, Number], ...]  # neighbouring values, one pair an axis
 OnPoint = Callable[["Point"], None]
-MOST_NAMED = 5  # claims of a glob that names several
 
 
 @dataclasses.dataclass(frozen=True)
@@ -286,20 +285,17 @@ def plan_search(
         )
     if refine < 0:
         raise InvalidRunError(f"refine={refine} must not be negative. Raise refine.")
-    claims = registry.select_claims([pattern])
-    if len(claims) > 1:
-        ids = ", ".join(claim.id for claim in claims[:MOST_NAMED]) + (", ..." if len(claims) > MOST_NAMED else "")
-        raise InvalidRunError(f"{pattern!r} names {len(claims)} claims, and a map is of one. Name one of {ids}.")
+    claim = require_one(pattern, registry.select_claims([pattern]))
     if reading in registry.SPECIAL_NAMES:
-        known = [choice.name for choice in registry.select_readings(claims[0].paper, ["all"])]
+        known = [choice.name for choice in registry.select_readings(claim.paper, ["all"])]
         raise unknown_name("reading", reading, known)
     request = check_request(pattern, reading, replicates, seed, error)
-    choice, experiment = request.studies[0].reading, claims[0].experiment
+    choice, experiment = request.studies[0].reading, claim.experiment
     texts = [over] if isinstance(over, str) else list(over)
     for text in texts:
         require_free(axis_name(text), choice, experiment)
     axes = parse_axes(texts, choice.params(), points)
-    plan = Plan(claims[0], choice, axes, refine, replicates, seed, error, module)
+    plan = Plan(claim, choice, axes, refine, replicates, seed, error, module)
     if plan.most_points > MOST_POINTS:
         raise InvalidRunError(
             f"there could be {plan.most_points} points, and at most {MOST_POINTS} may share an error. "

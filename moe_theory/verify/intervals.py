@@ -20,6 +20,7 @@ from moe_theory.core.errors import InvalidClaimError
 POWER = 0.9  # the power that the smallest discrepancy is quoted at
 BOOTSTRAP_DRAWS = 2048
 QUANTILES = 512  # of t that are tabled for them
+LARGEST_SQUARED = 1e150  # beyond it a square overflows
 REPLICATES_A_COMPONENT = 4  # with fewer, correlations are too uncertain: Bonferroni
 SKEWNESS_SHIFT = 0.1  # of a critical value, by skewness, beyond which t is not trusted
 VARIANCE_SPREAD = 0.1  # relative variance of a sample variance beyond which t is not trusted
@@ -44,7 +45,8 @@ class Intervals(NamedTuple):
 
 def mean_and_error(samples: Float[np.ndarray, "B V"]) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
     samples = np.asarray(samples, np.float64)
-    return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+    with np.errstate(over="ignore"):  # an error that overflows is infinite, and decides nothing
+        return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
 
 
 def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
@@ -88,7 +90,8 @@ def is_doubtful(samples: Float[np.ndarray, "B V"], critical: float) -> Bool[np.n
     """
     doubtful, count = _varies(samples), len(samples)
     standard = samples[:, doubtful] - samples[:, doubtful].mean(axis=0)
-    standard /= standard.std(axis=0)
+    with np.errstate(over="ignore"):  # where it is infinite, so is the interval by t
+        standard /= standard.std(axis=0)
     shift = np.abs(np.mean(standard**3, axis=0)) * (2 * critical**2 + 1) / (6 * math.sqrt(count))
     is_heavy = np.mean(standard**4, axis=0) - 1 > VARIANCE_SPREAD * count
     doubtful[doubtful] = (shift > SKEWNESS_SHIFT * critical) | is_heavy
@@ -190,7 +193,8 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
     count, num_components = samples.shape
     freedom = count - 1
     alone, bonferroni = (student_tail(error / share / 2, freedom) for share in (1, num_components))
-    correlation = np.corrcoef(samples, rowvar=False)
+    largest = np.max(np.abs(samples), axis=0)
+    correlation = np.corrcoef(samples / largest if np.max(largest) > LARGEST_SQUARED else samples, rowvar=False)
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0))
     generator = np.random.default_rng(0)

@@ -25,6 +25,7 @@ from moe_theory.verify.interim import look_sizes
 from moe_theory.verify.verdict import Status, Verdict
 
 FAMILY_ERROR = 0.01  # probability that a report holds any false verdict
+MOST_NAMED = 5  # claims of a glob that names several
 MIN_REPLICATES = 30  # below that an asymptotic interval of a mean is not to be trusted
 
 Group = tuple[Experiment, ReadingLike, Sequence[Claim]]  # claims that share an experiment's runs under a reading
@@ -97,6 +98,14 @@ def check_request(
         _check_stored(experiment, replicates, seed)
     groups = [(experiment, adjusted(reading, settings or {}, experiment), of) for experiment, reading, of in groups]
     return resolve(groups, replicates, seed, error, budget, module, [claim.id for claim in claims])
+
+
+def require_one(pattern: str, claims: Sequence[Claim]) -> Claim:
+    """The claim that a pattern names. Raises: InvalidRunError where it names several."""
+    if len(claims) > 1:
+        ids = ", ".join(claim.id for claim in claims[:MOST_NAMED]) + (", ..." if len(claims) > MOST_NAMED else "")
+        raise InvalidRunError(f"{pattern!r} names {len(claims)} claims, and this is of one. Name one of {ids}.")
+    return claims[0]
 
 
 def resolve(

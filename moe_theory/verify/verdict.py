@@ -12,6 +12,7 @@ from importlib import resources
 from typing import Any
 
 from moe_theory.core.errors import InvalidReportError, InvalidStatementError, shortened
+from moe_theory.core.fields import documented
 
 LARGEST = 2**63 - 1  # that a count or a seed may be
 LONGEST_ID = 120  # characters
@@ -82,6 +83,7 @@ class Look:
     error: float
 
 
+@documented
 @dataclasses.dataclass(frozen=True)
 class Verdict:
     """The answer to one claim under one reading, or several that cannot change it, with all that is needed to check and

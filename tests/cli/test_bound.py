@@ -6,8 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from moe_theory.cli.bound import rademacher_of
-from moe_theory.generalization.calculator import Setting, calculate
+from moe_theory.generalization.calculator import Setting, calculate, setting_of
 from moe_theory.report import bounds
 
 DENSE = ["bound", "--experts", "4", "--active", "4", "--samples", "1000", "--features", "3"]
@@ -126,4 +125,4 @@ def test_the_picture_has_every_series(ran, tmp_path):
     ("text", "value"), [("0.25", 0.25), ("3/sqrt(m)", 0.03), (" 2.5e-1 / sqrt(m) ", 0.0025), ("0", 0.0)]
 )
 def test_own_complexity_is_a_number_or_a_multiple(text, value):
-    assert rademacher_of(text, 10_000) == pytest.approx(value)
+    assert setting_of(text, num_samples=10_000).rademacher == pytest.approx(value)

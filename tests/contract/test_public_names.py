@@ -145,6 +145,17 @@ def test_every_public_name_says_what_it_is():
     assert not silent, "\n".join(silent)
 
 
+def test_help_shows_what_the_comments_beside_fields_say():
+    """Would catch a class whose fields are explained in its source alone, which `help()` does not show."""
+    hidden = []
+    for each in CLASSES:
+        value, fields = NAMES[each.name], [node for node in each.node.body if isinstance(node, ast.AnnAssign)]
+        comments = [comment_of(each.module, node) for node in fields]
+        shown = " ".join((inspect.getdoc(value) or "").split())
+        hidden += [f"{each.name}: {said}" for said in comments if said.partition("  # pyright")[0] not in shown]
+    assert not hidden, "\n".join(hidden)
+
+
 def test_every_argument_and_result_has_a_type():
     untyped = []
     for each in FUNCTIONS:

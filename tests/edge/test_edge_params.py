@@ -268,6 +268,7 @@ FIELDS = {
     "distance": (np.ones(1), rf"distance of shape \(1,\) must be \({M},\)"),
     "perturbation": (0.0, rf"perturbation of shape \(\) must be \({M},\)"),
     "uniform": (np.ones(M + 1), rf"uniform of shape \({M + 1},\) must be \({M},\)"),
+    "targets": (np.ones(S + 1), rf"targets of shape \({S + 1},\) must be \({S},\)"),
 }
 
 
@@ -454,7 +455,7 @@ def test_traced_values_pass() -> None:
     state = jax.tree.map(jnp.asarray, edge.begin(DIMS, PARAMS, POOL, ONES))
     wild = edge.Params(*(jnp.asarray(value) for value in PARAMS._replace(num_experts=99, gate_lag=7, capacity=-1)))
     late = arrival(transfer_delay=np.full(M, -5))
-    as_arrays = edge.Arrival(*(jnp.asarray(leaf) for leaf in late))
+    as_arrays = jax.tree.map(jnp.asarray, late)
     jax.jit(lambda state, arrival, params: edge.learn(state, arrival, params, dims=DIMS)).lower(state, as_arrays, wild)
     jax.jit(lambda delay, params: edge.begin(PADDED, params, POOL, delay)).lower(jnp.full(M, 99), wild)
     tabled = edge.system(DIMS, transfer=delays.Table(ONES), execution=delays.Table(ONES))
@@ -481,7 +482,7 @@ def test_a_policy_is_a_function_of_scores() -> None:
         lambda: edge.system(DIMS, name),
     )
     tall = edge.system(DIMS, lambda outputs, *_: outputs[:, None])
-    message = r"the policy gave scores of shape \(3, 1\), not one a server: \(3,\)"
+    message = r"the router gave scores of shape \(3, 1\), not one an expert: \(3,\)"
     refused(InvalidParamsError, message, lambda: mt.simulate(tall, ROOT, PARAMS, 2))
     state, info = mt.simulate(edge.system(DIMS, lambda outputs, *_: outputs * np.nan), ROOT, PARAMS, 3)
     assert int(state.dropped) == 0

@@ -9,7 +9,8 @@ import pytest
 from scipy import optimize
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
+from moe_theory import merging
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRewardError, UnknownNameError
 from moe_theory.merging import monitor, rewards, weights
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback
@@ -192,3 +193,35 @@ def test_the_sketch_is_a_count_min_sketch(faded):
     assert np.any(counts > faded * 1.5)  # 12 tasks share 8 columns: something collides
     np.testing.assert_allclose(estimates[0], 1 / NUM_TASKS, rtol=1e-6)
     np.testing.assert_allclose(estimates[1:], (bounds / bounds.sum(axis=1, keepdims=True))[:-1], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong", "said"),
+    [
+        (
+            "mix",
+            lambda world, time, params: jnp.ones(DIMS.num_tasks + 1),
+            r"Reward.mix gave shape \(\d+,\), not one number a task",
+        ),
+        ("value", lambda world, weights: jnp.sum(weights), r"Reward.value gave shape \(\), not one number a task"),
+        ("best", lambda world, mix, params: mix[:1], r"Reward.best gave shape \(1,\), not one number an expert"),
+        ("serve", lambda *arguments: 1.0, "Reward.serve gave something else than a merging.Feedback"),
+        ("serve", lambda *arguments: merging.Feedback(jnp.ones(1), jnp.ones(1)), r"gave rewards of shape \(1,\)"),
+    ],
+)
+def test_a_reward_of_ones_own_is_refused_before_anything_is_compiled(part, wrong, said):
+    """Would catch shapes that JAX broadcasts into a regret of something else, or complains of deep inside a scan."""
+    reward = rewards.named(rewards.FLAT)._replace(**{part: wrong})
+    with pytest.raises(InvalidRewardError, match=said):
+        mt.simulate(merging.system(DIMS, reward, "average"), KEY, PARAMS, 10**6)
+
+
+def test_merging_is_the_weighted_average_of_trees_of_parameters():
+    experts = [{"w": np.full((2, 3), float(k)), "b": [np.arange(3.0) * k]} for k in range(4)]
+    weights = np.array([0.1, 0.2, 0.3, 0.4])
+    merged = merging.merge(experts, weights)
+    np.testing.assert_allclose(merged["w"], np.full((2, 3), 2.0), rtol=1e-6)
+    np.testing.assert_allclose(merged["b"][0], np.arange(3.0) * 2.0, rtol=1e-6)
+    for wrong in ([*experts[:3], {"w": experts[0]["w"]}], {"w": np.ones((3, 2))}):
+        with pytest.raises(InvalidDimsError):
+            merging.merge(wrong, weights)

@@ -8,6 +8,7 @@ import re
 import shlex
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from moe_theory import verify
@@ -216,6 +217,23 @@ def test_a_failing_claim_is_mapped_and_drawn_as_an_error(monkeypatch):
     assert found.summary() == ["ERROR at 5 of 5 points, for scale from 0 to 4"]
     assert "ERROR" in pictures.to_csv(found)
     assert pictures.to_svg(found)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("over", ["scale=0,100", "scale=90,100"], ids=["in part", "everywhere"])
+def test_numbers_that_overflow_are_left_undecided_and_the_map_is_drawn(over, monkeypatch):
+    """Would catch a map that is lost because an interval at one of its points is infinite."""
+
+    def enormous(runs):
+        values = np.asarray(runs["only"].records[-1], np.float64)
+        spread = np.exp(7.0 * runs["only"].params.scale) * np.linspace(-1, 1, len(values))
+        return np.stack([values + spread, values + 0.7 * np.roll(spread, 9), 0 * values], axis=1)
+
+    monkeypatch.setitem(claim_module._REGISTERED, ID, dataclasses.replace(CLAIM, observe=enormous))
+    found = explore(ID, over, refine=0)
+    assert found.points[-1].verdict.status is Status.INCONCLUSIVE
+    assert pictures.to_svg(found)
+    assert len(pictures.to_csv(found).splitlines()) == 3
 
 
 def test_cells_that_keep_their_own_value_are_named():

@@ -9,6 +9,7 @@ import numpy as np
 
 from moe_theory.core.digits import handwritten_digits
 from moe_theory.core.errors import unknown_name
+from moe_theory.core.fields import documented
 from moe_theory.deep.datasets import cifar, mnist, tiny_imagenet
 from moe_theory.deep.datasets.files import DataSet as DataSet
 from moe_theory.deep.datasets.files import Images as Images
@@ -17,6 +18,7 @@ from moe_theory.deep.datasets.files import Layout, no_folder_error
 _GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits into a byte
 
 
+@documented
 class Loader(NamedTuple):
     """How a data set is read.
 

@@ -13,8 +13,10 @@ import numpy as np
 from jaxtyping import Int32, UInt8
 
 from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
+from moe_theory.core.fields import documented
 
 
+@documented
 class Images(NamedTuple):
     """One split of a data set."""
 
@@ -22,6 +24,7 @@ class Images(NamedTuple):
     labels: Int32[np.ndarray, " n"]  # 0 .. num_classes - 1
 
 
+@documented
 @dataclasses.dataclass(frozen=True, eq=False)
 class DataSet:
     """Labelled images, split as their publisher did. Compared by identity: programs are kept for each."""

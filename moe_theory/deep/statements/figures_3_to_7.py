@@ -1,19 +1,26 @@
 """Figs. 3 to 7 of `continual`: several experts against one, termination against none, and what decides it."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from moe_theory.deep import experiments
-from moe_theory.deep.experiments import DRIVE, DRIVE_EXPERTS, EXPLORES, STRONG, WEAK, by_size, drive_cell, of_experts
+from moe_theory.deep.experiments import (
+    DRIVE,
+    DRIVE_EXPERTS,
+    EXPLORES,
+    MOSTLY,
+    STRONG,
+    WEAK,
+    Measure,
+    by_size,
+    drive_cell,
+    of_experts,
+)
 from moe_theory.deep.gate import FREEZING_DRIVES
 from moe_theory.deep.presets import SMALL
 from moe_theory.verify import Experiment
-from moe_theory.verify.claim import Runs
-from moe_theory.verify.statement import Hypothesis, bound, probability, statement
-
-Measure = Callable[[Runs], np.ndarray]  # a number for each size and replicate (V, B)
+from moe_theory.verify.statement import Hypothesis, statement
 
 
 class Panel(NamedTuple):
@@ -118,7 +125,7 @@ def claim_below(figure: Figure, panel: Panel, short: str, others: Measure, words
     MADE[figure.id].ours(
         f"{figure.id.removesuffix('-transfer')}.{short}-{panel.short}",
         figure.experiment,
-        probability(at_least=0.5),
+        MOSTLY,
         where=f"continual, {figure.where}",
         labels=by_size(figure.sizes),
     ).says(
@@ -147,8 +154,11 @@ for figure in FIGURES:
 
 FIGURE_3, KEY_DESIGN = MADE["figure-3-transfer"], "continual, Sec. 6: Key design II beyond linear models"
 LOW_DRIVE, HIGH_DRIVE = FREEZING_DRIVES  # kappa below which a router does not freeze by itself, and above which it does
-NECESSARY = 1.25  # our reading of "poor performance": an error 25 % larger
-COSTS = r"""$$\mathbb{E}[G_T \mid \text{no termination}] \ge \frac{5}{4} \mathbb{E}[G_T \mid \text{terminate}]$$"""
+NECESSARY, HARMLESS = 1.25, 1.1  # our readings of "poor performance" and of none: errors 25 % and 10 % larger
+COSTS = (
+    r"$$\mathbb{P}\left( G_T^{\text{no termination}} \ge \frac{5}{4} G_T^{\text{terminate}} \right) "
+    r"\ge \frac{1}{2}$$"
+)
 
 
 def median_drive(run) -> float:
@@ -166,35 +176,38 @@ HIGH = Hypothesis(
 )
 AT_WEAK, AT_STRONG = (DRIVE.together(drive_cell(at, False), drive_cell(at, True)) for at in (WEAK, STRONG))
 LABEL = [f"M = {DRIVE_EXPERTS}"]
-BY_A_QUARTER = bound(at_least=lambda endless, ended: NECESSARY * final_error(ended))
 
 
 @FIGURE_3.ours(
     "drive.superfluous",
     AT_STRONG,
-    bound(at_most=lambda endless, ended: final_error(ended), margin=0.1),
+    MOSTLY,
     where=f"replaces {KEY_DESIGN}",
     labels=LABEL,
     hypotheses=[HIGH],
-).says(
-    "Where gate steps move the router far, it freezes by itself: never terminating costs at most 10 % more error."
-    r"$$\mathbb{E}[G_T \mid \text{no termination}] \le 1.1\, \mathbb{E}[G_T \mid \text{terminate}]$$"
 )
+def costs_little(endless, ended) -> np.ndarray:
+    r"""Where gate steps move the router far, it freezes by itself: never terminating costs, in most runs of the same
+    tasks, at most 10 % more error.
+    $$\mathbb{P}\left( G_T^{\text{no termination}} \le 1.1\, G_T^{\text{terminate}} \right) \ge \frac{1}{2}$$"""
+    return final_error(endless) <= HARMLESS * final_error(ended)
+
+
 @FIGURE_3.ours(
     "drive.strong",
     AT_STRONG,
-    BY_A_QUARTER,
+    MOSTLY,
     where=KEY_DESIGN,
     labels=LABEL,
     hypotheses=[HIGH],
     instead="drive.superfluous",
 ).says(
-    "Where gate steps move the router far (kappa above 20), never terminating costs at least 25 % more error too."
-    + COSTS
+    "Where gate steps move the router far (kappa above 20), never terminating costs, in most runs of the same tasks, "
+    "at least 25 % more error too." + COSTS
 )
-@FIGURE_3.ours("drive.weak", AT_WEAK, BY_A_QUARTER, where=KEY_DESIGN, labels=LABEL, hypotheses=[LOW]).says(
-    "Where gate steps move the router little (kappa below 10), never terminating costs at least 25 % more error."
-    + COSTS
+@FIGURE_3.ours("drive.weak", AT_WEAK, MOSTLY, where=KEY_DESIGN, labels=LABEL, hypotheses=[LOW]).says(
+    "Where gate steps move the router little (kappa below 10), never terminating costs, in most runs of the same "
+    "tasks, at least 25 % more error." + COSTS
 )
-def error_without_termination(endless, ended) -> np.ndarray:
-    return final_error(endless)
+def costs_a_quarter(endless, ended) -> np.ndarray:
+    return final_error(endless) >= NECESSARY * final_error(ended)

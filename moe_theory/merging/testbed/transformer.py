@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from moe_theory.merging.weights import merge
+
 _VARIANCE_FLOOR = 1e-5  # under the root of a layer norm
 
 
@@ -88,7 +90,7 @@ def in_groups(experts: Experts, tokens: Float[Array, "n s d"], layer: int) -> Fl
 
 def merge_experts(experts: Experts, weights: Float[Array, " K"]) -> Experts:
     """One expert (E = 1) with the weighted average of the experts' parameters. Source: Eq. (1) of `merging`."""
-    return Experts(*(jnp.tensordot(weights, part, axes=1)[None] for part in experts))
+    return Experts(*(part[None] for part in merge(experts, weights)))
 
 
 def replace_experts(model: Model, experts: Sequence[Experts]) -> Model:
