@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from moe_theory.core.explain import explain as explain
+    from moe_theory.core.papers import Paper as Paper
+    from moe_theory.core.papers import Reading as Reading
     from moe_theory.core.random import root_key as root_key
     from moe_theory.core.system import System as System
     from moe_theory.core.system import recorded_rounds as recorded_rounds
@@ -33,6 +35,8 @@ __version__ = "0.1.0"  # as in pyproject.toml
 _NAMES = {
     "Claim": "moe_theory.verify",
     "Experiment": "moe_theory.verify",
+    "Paper": "moe_theory.core.papers",
+    "Reading": "moe_theory.core.papers",
     "Results": "moe_theory.sweep.results",
     "Status": "moe_theory.verify",
     "Sweep": "moe_theory.sweep.results",

@@ -145,7 +145,6 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     registry.all_claims()  # imports the papers' claims, which would otherwise be gone with the test's
     monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
     monkeypatch.setattr(statement, "_DECLARED", dict(statement._DECLARED))
-    monkeypatch.setattr(registry, "_OWN_PAPERS", {})
 
 
 HOLDER = """

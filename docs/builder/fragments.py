@@ -8,6 +8,7 @@ import found
 from gallery import FIGURES, ROOT
 
 from builder import commands, papers, plain
+from moe_theory.cli import new
 from moe_theory.core.papers import all_papers
 from moe_theory.report.wording import MEANINGS, STATEMENT_MEANINGS, SYMBOLS, statement_status
 from moe_theory.verify import registry
@@ -86,6 +87,11 @@ def benchmark_grid() -> str:
     return "".join(part for part in parts[1:] if part not in benchmarks())
 
 
+def new_paper() -> str:
+    """The file of a paper of one's own, as `moe-theory new paper queues` writes it."""
+    return f'```python title="queues.py"\n{new.template("queues")["queues.py"]}```'
+
+
 FRAGMENTS: dict[str, Callable[[], str]] = {
     "overview": overview,
     "counts": lambda: found.counts(_page),
@@ -93,6 +99,7 @@ FRAGMENTS: dict[str, Callable[[], str]] = {
     "statuses": statuses,
     "instead": instead,
     "papers": lambda: ", ".join(f"[{paper}]({_page(paper)})" for paper in all_papers()),
+    "new-paper": new_paper,
     "benchmarks": benchmarks,
     "benchmark-grid": benchmark_grid,
     "help": commands.help_texts,

@@ -11,7 +11,6 @@ OPTIMIZERS = {"sgd": optax.sgd, "adam": optax.adam}  # of the gates; sgd is (9)
 EXPERTS = ("expert_index",)  # padded ones included, which are zero
 
 SWEEPABLE = Sweepable(
-    name="continual",
     about="continual learning with early termination: Algorithm 1 of `continual`",
     dims=Dims,
     default_dims={"num_tasks": 6, "num_features": 10, "num_samples": 6, "max_active": 1},

@@ -231,6 +231,7 @@ def _machine(system, keys, state, first, params, observe, reduce, is_batch, stor
     batch = _batching(is_batch, stores)
     one_key, one_state = (one_replicate(part) if is_batch else part for part in (keys, state))
     split = split_step(system.step, one_key, one_state, params)
+    vmap.require_next(one_state, split.shapes)
     key_round = batch(step_key, (True, False))
     draw_round, prepare_round, act_round = (batch(part, (True, True, False)) for part in split[:3])
     observe_round = batch(observe, (True, True))

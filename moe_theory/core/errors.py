@@ -33,6 +33,10 @@ class InvalidRunError(MoeTheoryError):
     """Rounds, replicates or recording that cannot be run."""
 
 
+class InvalidSystemError(MoeTheoryError):
+    """A system whose state cannot be counted by, or whose `step` does not give the state that `init` began."""
+
+
 class InvalidRewardError(MoeTheoryError):
     """Rewards of a slot that nothing can be learnt from."""
 

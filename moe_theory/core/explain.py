@@ -65,7 +65,7 @@ def explain(system: System, params: Params) -> Explanation:
     loops and branches are not: one-hot masks and sums do what a gather does, and chains of sums what a product of small
     matrices does.
 
-    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
+    Raises: InvalidRunError, InvalidDimsError, InvalidParamsError or InvalidSystemError for what cannot be run.
 
     Examples:
         >>> from typing import NamedTuple

@@ -50,23 +50,31 @@ NONE_INSTALLED = (
 )
 
 
+@documented
 @dataclasses.dataclass(frozen=True)
 class Paper:
-    """One paper, declared as `PAPER` in the `__init__.py` of its folder. What is costly to import is given by name,
-    "module" or "module:attribute", and imported when it is asked for.
+    """One paper, declared as `PAPER` in the `__init__.py` of its folder, or in its only file. Figures and systems that
+    are costly to import are given by name, "module:attribute", and imported when they are asked for.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> mine = mt.Paper("mine", "mine", "a paper of one file", readings=continual.READINGS)
+        >>> mine.reading("weak-signal").params().signal_scale
+        1.0
     """
 
     name: str  # as commands have it; ids of its claims begin with it
-    package: str  # its folder: `__name__` in its `__init__.py`
+    package: str  # its folder or file: `__name__` where it is declared
     title: str  # of a page
     readings: Mapping[str, Reading]  # by name
     default_readings: tuple[str, ...] = ()  # that claims are judged under unless others are named; all unless given
     citation: str = ""  # its BibTeX entry
-    statements: str = ""  # the module whose import declares its statements and their claims
+    statements: str = ""  # the module whose import declares its statements and their claims; its own unless given
     answers_for: tuple[str, ...] = ()  # papers whose statements its claims answer for, where it has none of its own
-    figures: str = ""  # "module:attribute" of its figures, a mapping by name
+    figures: str | Mapping[str, Any] = ""  # by name, each a `verify.figures.FigureSpec`; or where they are
     overview: str = ""  # "module:attribute" of its panel in the picture of all papers, a `verify.figures.Panel`
-    systems: Mapping[str, str] = dataclasses.field(default_factory=dict)  # name -> "module:attribute" of a `Sweepable`
+    systems: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # by name, each a `Sweepable` or where it is
     first_look: tuple[str, ...] = ()  # globs over the ids of the claims, or tiers, that `make verify` judges
     rank: int = 100  # place among the papers in reports; papers of equal rank stand by name
 
@@ -88,6 +96,7 @@ class Paper:
         return self.readings[name]
 
     def import_claims(self) -> None:
+        """Import the module that declares its statements and their claims, unless that is its own."""
         if self.statements:
             self._import("statements", f"{self.statements}:")
 
@@ -106,9 +115,9 @@ class Paper:
         """One of the systems that a sweep can name, a `sweep.systems.Sweepable`."""
         return self._import(f"systems[{name!r}]", self.systems[name])
 
-    def _import(self, field: str, place: str) -> Any:
+    def _import(self, field: str, place: Any) -> Any:
         try:
-            return pkgutil.resolve_name(place)
+            return pkgutil.resolve_name(place) if isinstance(place, str) else place
         except OWN_CODE as failure:
             raise InvalidPaperError(
                 f"paper {self.name!r}: {field}={place!r} cannot be imported ({described(failure)}). "
@@ -124,6 +133,11 @@ def paper_names() -> list[str]:
 def paper_package(name: str) -> str:
     """The module that a paper's folder is imported as; it is not imported."""
     return _entry_points()[name].module
+
+
+def paper_of(module: str) -> str | None:
+    """The installed paper whose folder or file a module is in."""
+    return next((name for name in paper_names() if f"{module}.".startswith(f"{paper_package(name)}.")), None)
 
 
 def find_paper(name: str) -> Paper:

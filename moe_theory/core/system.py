@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Key, PyTree
 
-from moe_theory.core import engine
+from moe_theory.core import engine, vmap
 from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidRunError, shortened
+from moe_theory.core.errors import InvalidRunError, InvalidSystemError, shortened
 from moe_theory.core.fields import documented
 from moe_theory.core.random import replicate_keys, typed_key
 
@@ -79,7 +79,8 @@ def simulate(
         observe: what a recorded round keeps, (state, info) -> PyTree; a module-level function compiles once.
         plain: run the step as it is, by `jax.vmap` and `lax.scan` alone: the same to rounding, several times slower.
     Returns: the final state, and the records stacked on a leading axis.
-    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
+    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run; InvalidSystemError for a
+        state without a `round`, or a `step` that gives another state than `init`.
 
     Examples:
         >>> import moe_theory as mt
@@ -124,7 +125,8 @@ def simulate_batch(
         state: a batch to go on from, as returned by an earlier call with the same replicates.
         plain: as for `simulate`.
     Returns: the final states (..., B), and the records (records, ..., B), or what `reduce` makes of them.
-    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
+    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run; InvalidSystemError for a
+        state without a `round`, or a `step` that gives another state than `init`.
 
     Examples:
         >>> import moe_theory as mt
@@ -212,7 +214,7 @@ def check_memory(state: State | None, like: State, num_rounds: int) -> None:
 def check_system(system: System, params: Params) -> State:
     """Let the system refuse `params` on the host, before anything is compiled; the shapes of its state. A system's
     `init` validates the parameters that are concrete; here they are, while its key is abstract. Raises: InvalidRunError
-    for what cannot be run.
+    for what cannot be run, InvalidSystemError for a state that has no `round`.
     """
     promotion = jax.config.values["jax_numpy_dtype_promotion"]
     if promotion != "standard":
@@ -221,9 +223,19 @@ def check_system(system: System, params: Params) -> State:
             "standard."
         )
     shapes = jax.eval_shape(lambda key: system.init(key, params), jax.eval_shape(lambda: jax.random.key(0)))
-    if not hasattr(shapes, "round"):
-        raise InvalidRunError(
-            f"a state of type {shortened(type(shapes).__name__)} has no field `round`, which the engine counts by: "
-            "give a NamedTuple a `round`, which `init` begins at jnp.int32(0) and `step` adds 1 to."
-        )
+    require_round(shapes)
     return shapes
+
+
+def require_round(shapes: Any) -> None:
+    """Raise InvalidSystemError unless a state of these shapes has a field `round` that is one whole number."""
+    way_out = "give a NamedTuple a `round`, which `init` begins at jnp.int32(0) and `step` adds 1 to."
+    if not hasattr(shapes, "round"):
+        kind = "an array" if hasattr(shapes, "dtype") else f"of type {shortened(type(shapes).__name__)}"
+        fields = f" among {', '.join(shapes._fields)}" if hasattr(shapes, "_fields") else ""
+        raise InvalidSystemError(
+            f"a state that is {kind} has no field `round`{fields}, which the engine counts by: {way_out}"
+        )
+    count = shapes.round
+    if getattr(count, "shape", None) != () or not jnp.issubdtype(count.dtype, jnp.integer):
+        raise InvalidSystemError(f"the state's `round` is {vmap.described_array(count)}, not a whole number: {way_out}")

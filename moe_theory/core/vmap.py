@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from moe_theory.core.errors import InvalidSystemError
 from moe_theory.core.random import step_key
 
 
@@ -28,7 +29,9 @@ def run(*arguments: Any) -> tuple[Any, Any]:
     one_round = batched(lambda key, state, params: system.step(step_key(key, state.round + 1), state, params), _STEP)
     observed = batched(observe, (True, True))
     begun = start(keys, params) if state is None else state
-    blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(one_round, keys, begun, params))
+    shapes = jax.eval_shape(one_round, keys, begun, params)
+    require_next(begun, shapes)
+    blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
     def play(carry: Any, _: None) -> tuple[Any, None]:
         return one_round(keys, carry[0], params), None
@@ -44,6 +47,47 @@ def run(*arguments: Any) -> tuple[Any, Any]:
         begun, last = one_record(rest, begun, None)
         records = jax.tree.map(lambda leaf, end: jnp.concatenate([leaf, end[None]]), records, last)
     return begun, records
+
+
+def require_next(state: Any, result: Any) -> None:
+    """Raise InvalidSystemError, naming the field, unless a step's result is a pair of which the first is a state like
+    this one.
+    """
+    if not (isinstance(result, tuple) and len(result) == 2) or _form(result) == _form(state):
+        raise InvalidSystemError("`step` must give (state, info), a pair; an info of () shows nothing.")
+    if _form(result[0]) != _form(state):
+        raise InvalidSystemError(
+            f"`step` gave another state than `init`: {_outline(result[0])} instead of {_outline(state)}. Give the same "
+            "fields, all filled."
+        )
+    now = jax.tree.leaves(result[0])
+    for (path, before), after in zip(jax.tree_util.tree_leaves_with_path(state), now, strict=True):
+        old, new = (jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in (before, after))
+        is_weak = getattr(before, "weak_type", False)  # a number of Python's, which takes the type that it meets
+        if old.shape != new.shape or (old.dtype != new.dtype and not is_weak):
+            name = jax.tree_util.keystr(path, simple=True, separator=".")
+            raise InvalidSystemError(
+                f"`step` gave the state's {name} as {described_array(new)}, where `init` began it as "
+                f"{described_array(old)}. Give both the same shape and type."
+            )
+
+
+def described_array(leaf: Any) -> str:
+    """The type and shape of an array: float32 (3, 2)."""
+    return f"{leaf.dtype} {tuple(leaf.shape)}" if hasattr(leaf, "dtype") else f"a {type(leaf).__name__}"
+
+
+def _form(tree: Any) -> Any:
+    return jax.tree.structure(tree)
+
+
+def _outline(state: Any) -> str:
+    """A state's type and fields, with those that hold nothing or more than an array."""
+    if not hasattr(state, "_fields"):
+        return "an array" if hasattr(state, "dtype") else f"a {type(state).__name__}"
+    parts = ((name, getattr(state, name)) for name in state._fields)
+    fields = (name if hasattr(part, "dtype") else f"{name}: {type(part).__name__}" for name, part in parts)
+    return f"{type(state).__name__}({', '.join(fields)})"
 
 
 _STEP = (True, True, False)  # keys and states are batched, parameters are not

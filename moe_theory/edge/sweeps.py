@@ -11,7 +11,6 @@ EXECUTIONS = {"uniform": delays.uniform, "geometric": delays.geometric}
 EXPERTS = ("expert_index",)  # padded ones included, which are zero
 
 SWEEPABLE = Sweepable(
-    name="edge",
     about="mobile edge computing with busy servers: Algorithm 1 of `edge` under a routing policy",
     dims=Dims,
     default_dims={"num_tasks": 10, "num_features": 15, "num_samples": 10},

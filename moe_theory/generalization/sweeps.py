@@ -6,7 +6,6 @@ from moe_theory.generalization.training import empirical_risk, gap, system, true
 from moe_theory.sweep.systems import Observable, Sweepable, observables
 
 SWEEPABLE = Sweepable(
-    name="generalization",
     about="sparse-MoE classifiers fitted to a sample, and how far their risk on it is from the true one",
     dims=Dims,
     default_dims={"num_features": 8, "max_samples": 128},

@@ -22,7 +22,6 @@ def monitor_error(state: Any, info: Any) -> Array:
 
 
 SWEEPABLE = Sweepable(
-    name="merging",
     about="online expert merging: Tanbr, Algorithm 1 of `merging`, or a rival, on rewards whose best weights are known",
     dims=Dims,
     default_dims={"num_tasks": 8},

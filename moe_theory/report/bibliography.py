@@ -25,8 +25,9 @@ _SOFTWARE = rf"""@misc{{moe-theory,
   author = {{{{The moe\_theory developers}}}},
   note = {{Version {moe_theory.__version__}}},
 }}"""
-_ENTRY = re.compile(r"^@\w+\{(?P<key>[\w-]+),\n(?P<fields>.*?)^\}$", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"^  (\w+) = \{(.*)\},$", re.MULTILINE)
+_ENTRY = re.compile(r"@\w+\s*\{\s*(?P<key>[^\s,{}]+)\s*,(?P<fields>.*)\}\s*", re.DOTALL)
+_BRACED = r"[^{}]|\{(?:[^{}]|\{[^{}]*\})*\}"
+_FIELD = re.compile(rf'(\w+)\s*=\s*(?:\{{((?:{_BRACED})*)\}}|"((?:{_BRACED})*?)"|(\w+))\s*(?:,|$)')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,19 +60,24 @@ def software() -> Entry:
 @functools.cache
 def entry_of(paper: str) -> Entry | None:
     """A paper's entry; None for one without a citation, or that is not installed. Raises: InvalidPaperError for a
-    citation that is no BibTeX entry with a field a line.
+    citation that is no BibTeX entry with a title and authors.
     """
     text = find_paper(paper).citation if paper in paper_names() else ""
     return _parsed(text.strip()) if text else None
 
 
 def _parsed(text: str) -> Entry:
-    found = _ENTRY.search(text)
-    if found is None or not {"title", "author"} <= dict(_FIELD.findall(found["fields"])).keys():
+    found = _ENTRY.fullmatch(text)
+    fields = {} if found is None else {name.lower(): _words(*given) for name, *given in _FIELD.findall(found["fields"])}
+    if found is None or not {"title", "author"} <= fields.keys():
         raise InvalidPaperError(
-            f"citation {text[:40]!r} must be one BibTeX entry, a line for each of title, author, ..."
+            f"citation {text[:40]!r} must be one BibTeX entry, @article{{key, title = {{...}}, author = {{...}}, ...}}."
         )
-    return Entry(found["key"], dict(_FIELD.findall(found["fields"])), found[0])
+    return Entry(found["key"], fields, text)
+
+
+def _words(*given: str) -> str:
+    return " ".join("".join(given).split())
 
 
 def title_of(paper: str) -> str:

@@ -109,14 +109,15 @@ def _of_exploration(run: str, path: Path) -> Bearing:
 
 def _of_sweep(run: str, path: Path) -> Bearing:
     specification = read_manifest(path)["specification"]
-    kind = sweepable(specification["system"])
+    name = specification["system"]
+    kind = sweepable(name)
     chosen = [
         claim
-        for claim in select_claims([paper.name for paper in all_papers().values() if kind.name in paper.systems])
+        for claim in select_claims([paper.name for paper in all_papers().values() if name in paper.systems])
         if claim.experiment.measure is None and claim.experiment.system.init.__module__ == kind.build.__module__
     ]
     note = (
-        f"{UNJUDGED}a sweep of the system {kind.name!r}. Listed are the paper's claims that `moe-theory verify` judges "
+        f"{UNJUDGED}a sweep of the system {name!r}. Listed are the paper's claims that `moe-theory verify` judges "
         "on runs of this system, at settings of their own."
     )
     return Bearing(run, note, _by_paper(map(_unjudged, chosen)))

@@ -113,7 +113,7 @@ def run_cells(
         width: replicates of a chunk; suits the size of each cell's state unless given.
         num_threads: chunks computed at once, at most; as many as there are workers unless given.
         what: what the progress calls it; the cells' names unless given.
-    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run.
+    Raises: InvalidRunError, InvalidDimsError, InvalidParamsError or InvalidSystemError for what cannot be run.
 
     Examples:
         >>> from moe_theory import continual, sweep

@@ -59,7 +59,7 @@ class Specification:
     Raises: InvalidSpecError, UnknownNameError, InvalidParamsError or InvalidDimsError for what cannot be run.
     """
 
-    system: Annotated[Text, AfterValidator(lambda name: sweepable(name).name)]  # a registered system, see `systems`
+    system: Annotated[Text, AfterValidator(lambda name: sweepable(name) and name)]  # a registered system, see `systems`
     rounds: Annotated[Whole, between(1, 2**31 - 1, "rounds are counted in 32 bits")]  # T, of every replicate
     axes: Table = dataclasses.field(default_factory=dict)  # name -> its values
     zips: Table = dataclasses.field(default_factory=dict)  # axis -> names that vary together, and their values

@@ -31,21 +31,24 @@ class Observable:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sweepable:
-    """A system as specifications name it."""
+    """A system that specifications can name."""
 
-    name: str
     about: str
     dims: type  # the dataclass of static sizes
     readings: Mapping[str, Reading]  # by name; the first is the default
-    build: Callable[..., System]  # (dims, **choices) -> the same object for equal arguments
+    build: Callable[..., System]  # (dims, **choices); its systems are kept, so that equal sizes are one program
     observables: Mapping[str, Observable]
-    default_observables: tuple[str, ...]
+    default_observables: tuple[str, ...] = ()  # all unless given
     # Sizes unless given; `max_experts` is the largest num_experts of the grid.
     default_dims: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     # Static choices, such as a policy, by their names; the first is the default.
     choices: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     # (dims, params): raises InvalidParamsError.
     check: Callable[[Any, Any], Any] = lambda dims, params: constraints.check(params, dims)
+
+    def __post_init__(self) -> None:
+        if not self.default_observables:
+            object.__setattr__(self, "default_observables", tuple(self.observables))
 
     @functools.cached_property
     def code(self) -> str:
@@ -75,11 +78,11 @@ class Sweepable:
             if name not in known:
                 raise unknown_name(kind, name, known)
             chosen[kind] = known[name]
-        return self.build(dims, **chosen)
+        return _built(self.build, dims, tuple(chosen.items()))
 
     def observe(self, names: Sequence[str]) -> Observe:
         """A function of (state, info) that keeps the named observables; the same object for the same names."""
-        return _observe(self.name, tuple(names))
+        return _observe(tuple((name, self.observables[name].read) for name in names))
 
 
 def sweepable(name: str) -> Sweepable:
@@ -96,15 +99,24 @@ def system_names() -> list[str]:
     return [name for paper in all_papers().values() for name in paper.systems]
 
 
-def observables(*members: Observable) -> dict[str, Observable]:
-    return {member.name: member for member in members}
+def observables(*members: Observable | Callable[[State, Info], Array]) -> dict[str, Observable]:
+    """Observables by name; a function (state, info) -> scalar is one by its own name, about what its docstring says."""
+    every = (each if isinstance(each, Observable) else _observable(each) for each in members)
+    return {each.name: each for each in every}
+
+
+def _observable(read: Callable[[State, Info], Array]) -> Observable:
+    return Observable(read.__name__, " ".join((read.__doc__ or "").split()).rstrip("."), read)
 
 
 @functools.lru_cache
-def _observe(system: str, names: tuple[str, ...]) -> Observe:
-    kept = {name: sweepable(system).observables[name].read for name in names}
+def _built(build: Callable[..., System], dims: Any, chosen: tuple[tuple[str, Any], ...]) -> System:
+    return build(dims, **dict(chosen))
 
+
+@functools.lru_cache
+def _observe(kept: tuple[tuple[str, Callable[[State, Info], Array]], ...]) -> Observe:
     def observe(state: State, info: Info) -> dict[str, Array]:
-        return {name: read(state, info) for name, read in kept.items()}
+        return {name: read(state, info) for name, read in kept}
 
     return observe

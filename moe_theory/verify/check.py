@@ -64,8 +64,8 @@ def check(
         reading: a name; None takes the paper's first default.
         replicates: B, of every run.
     Raises: UnknownNameError for a name that is not known, with the nearest suggested; InvalidRunError for a name of
-        several claims; InvalidClaimError, with the line, for what the claim's own code gets wrong; InvalidDimsError or
-        InvalidParamsError for runs that cannot be made.
+        several claims; InvalidClaimError, with the line, for what the claim's own code gets wrong; InvalidDimsError,
+        InvalidParamsError or InvalidSystemError for runs that cannot be made.
 
     Examples:
         >>> import moe_theory as mt

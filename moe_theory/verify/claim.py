@@ -12,7 +12,7 @@ import numpy as np
 from moe_theory.core.errors import InvalidClaimError, InvalidRunError, shortened, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Shown
-from moe_theory.core.system import Observe, System
+from moe_theory.core.system import Observe, System, observe_info
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell, Start
 from moe_theory.verify.verdict import ID_WORDS, is_id
@@ -82,9 +82,9 @@ class Experiment(Shown):
     system: System
     cells: Mapping[str, Mapping[str, Any]]
     num_rounds: int
-    record_every: int
-    observe: Observe
-    replicates: int  # limit, unless the caller names another or gives a budget of time
+    record_every: int = 1
+    observe: Observe = observe_info
+    replicates: int = 1024  # limit, unless the caller names another or gives a budget of time
     start: Start | None = None  # initial states other than the system's own
     stored: "Results | None" = None  # a sweep that the runs are read from, instead of simulating them
     tier: str = "simulated"  # what its runs cost: PAPER:TIER names the claims of a tier

@@ -48,10 +48,15 @@ def differences(experiment: Experiment, cells: Sequence[Cell], others: Sequence[
         pairs = {name: (getattr(cell.params, name), getattr(other.params, name)) for name in names}
         fields = frozenset(name for name, (one, another) in pairs.items() if not _is_same(one, another))
         is_same_program = is_traced and _types(cell.params) == _types(other.params)
-        found[cell.name] = Difference(
-            fields, bool(fields) and not (is_same_program and _program_of(cell).ignores(fields))
-        )
+        found[cell.name] = Difference(fields, bool(fields) and not (is_same_program and _ignores(cell, fields)))
     return found
+
+
+def _ignores(cell: Cell, fields: frozenset[str]) -> bool:
+    try:
+        return _program_of(cell).ignores(fields)
+    except OWN_CODE:  # of a faulty system, which its runs will tell
+        return False
 
 
 def together(one: Differences, other: Differences) -> Differences:

@@ -4,13 +4,15 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import jax
 import numpy as np
 import xarray as xr
 from jaxtyping import Float, Shaped
 
+from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import Observe, System, recorded_rounds
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
-from moe_theory.verify.claim import ReadingLike
+from moe_theory.verify.claim import Experiment, ReadingLike
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -41,10 +43,10 @@ class FigureSpec:
     name: str
     title: str
     summary: str  # what it shows, in a sentence
-    replicates: int  # unless the caller asks for another number
-    size: tuple[float, float]  # of the drawing without its caption, in inches
-    compute: Compute
+    compute: Compute  # such as `over_rounds(...)`, where the figure shows an experiment's records
     draw: Callable[[xr.Dataset, "FigureBase"], None]
+    replicates: int = 64  # unless the caller asks for another number
+    size: tuple[float, float] = (3.5, 2.5)  # of the drawing without its caption, in inches
     caption: Callable[[xr.Dataset], str] = lambda data: closing(data)
     claims: tuple[str, ...] = ()  # globs over the ids of those that it bears on
 
@@ -114,6 +116,50 @@ def across_replicates(samples: Shaped[np.ndarray, "R B"]) -> dict[str, Float[np.
     low, high = np.quantile(samples, BAND, axis=1)
     spread = samples.std(axis=1, ddof=1) if samples.shape[1] > 1 else np.full(len(samples), np.nan)
     return {"mean": samples.mean(axis=1), "low": low, "high": high, "error": spread / np.sqrt(samples.shape[1])}
+
+
+def over_rounds(paper: str, name: str, experiment: Experiment) -> Compute:
+    """Data of the figure `name` of a paper: what an experiment records, over its rounds, a `cell` of it at a time.
+
+    What `observe` keeps has the name of its field or key, or of `observe` itself where that keeps one scalar: its mean
+    over replicates, and beside it the band and standard error of `across_replicates`, as NAME_low, NAME_high and
+    NAME_error.
+    """
+
+    def compute(
+        reading: ReadingLike,
+        replicates: int,
+        seed: int,
+        progress: Progress = quiet,
+        *,
+        num_rounds: int | None = None,
+    ) -> xr.Dataset:
+        shown = experiment
+        if num_rounds is not None:
+            shown = dataclasses.replace(experiment, num_rounds=num_rounds, lengths={})
+        runs = run_cells(shown.cells_under(reading), replicates, seed=seed, progress=progress)
+        cells = [_statistics(run, experiment.observe.__name__) for run in runs.values()]
+        data = xr.concat(cells, xr.Variable("cell", list(runs)), join="outer")
+        return data.assign_attrs(
+            provenance(paper, name, reading, replicates, seed, shown.num_rounds, num_rounds is not None)
+        )
+
+    return compute
+
+
+def _statistics(run: Run, name: str) -> xr.Dataset:
+    """The scalars that a run records, over its rounds; `name` is that of a record which is a scalar itself."""
+    shown = {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(run.records):
+        field = jax.tree_util.keystr(path, simple=True, separator="_") or name
+        if np.ndim(leaf) != 2:
+            raise InvalidRunError(
+                f"what is recorded as {field} has the shape {np.shape(leaf)[1:-1]} a replicate, and a curve needs a "
+                "scalar. Observe one, or give the figure a `compute` of its own."
+            )
+        for kind, values in across_replicates(leaf).items():
+            shown[field if kind == "mean" else f"{field}_{kind}"] = ("round", values)
+    return xr.Dataset(shown, {"round": run.rounds})
 
 
 def provenance(

@@ -11,20 +11,13 @@ from pathlib import Path
 
 from moe_theory.core.errors import OWN_CODE, InvalidClaimError, UnknownNameError, described, unknown_name
 from moe_theory.core.notebook import Listing
-from moe_theory.core.papers import Paper, Reading, all_papers, find_paper, paper_names, paper_package, paper_place
+from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_of, paper_place
 from moe_theory.verify import statement as declarations
 from moe_theory.verify.claim import Claim, ReadingLike, registered
 from moe_theory.verify.interim import frames
 from moe_theory.verify.statement import declared
 
 SPECIAL_NAMES = ("all", "quick")
-
-_OWN_PAPERS: dict[str, Paper] = {}  # that users bring along without installing them
-
-
-def add_readings(paper: str, readings: Mapping[str, Reading]) -> None:
-    """Give a paper that is not installed its readings, all of which are its defaults."""
-    _OWN_PAPERS[paper] = Paper(paper, package="", title=paper, readings=readings)
 
 
 def all_claims() -> dict[str, Claim]:
@@ -99,7 +92,7 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
 
 def is_of_a_paper(claim: Claim) -> bool:
     """Whether an installed paper declares a claim, and not the user's own module."""
-    return any(f"{claim.module}.".startswith(f"{paper_package(name)}.") for name in paper_names())
+    return paper_of(claim.module) is not None
 
 
 def tier_of(claim: Claim) -> str:
@@ -110,9 +103,8 @@ def tier_of(claim: Claim) -> str:
 def load_claims(path: Path) -> list[str]:
     """Run a Python file; the ids of the claims that it declares, in order.
 
-    A claim is judged under the readings of its paper. For a paper of the user's own they are what the file gives to
-    `add_readings`, or calls `READINGS`, a dictionary of `Reading` by name; claims on a stored sweep need none,
-    as the sweep has its own.
+    A claim is judged under the readings of its paper. A paper of the user's own is the file's `PAPER`, a `Paper`;
+    claims on a stored sweep need none, as the sweep has readings of its own.
 
     Raises: InvalidClaimError for a file that cannot be read or run, that declares no claim, or one of a paper that has
         no readings.
@@ -139,12 +131,10 @@ def load_claims(path: Path) -> list[str]:
             f"--module {path} declares no claim: decorate a function with @moe_theory.statement(...).claim(...)."
         )
     for claim in own:
-        if claim.paper not in paper_names() and hasattr(module, "READINGS"):
-            add_readings(claim.paper, module.READINGS)
         if claim.experiment.stored is None and not readings_of(claim.paper):
             raise InvalidClaimError(
                 f"--module {path}: claim {claim.id} is of paper={claim.paper!r}, which has no readings. Name one of "
-                f"{', '.join(paper_names())}, or give the file READINGS, a dictionary of Reading by name."
+                f"{', '.join(paper_names())}, or give the file PAPER = moe_theory.Paper({claim.paper!r}, ...)."
             )
     return [claim.id for claim in own]
 
@@ -196,7 +186,12 @@ def _nearest_argument(failure: BaseException) -> str:
 
 
 def _known_paper(name: str) -> Paper | None:
-    return find_paper(name) if name in paper_names() else _OWN_PAPERS.get(name)
+    """An installed paper, or the `PAPER` of a file that declares claims on it."""
+    if name in paper_names():
+        return find_paper(name)
+    homes = (sys.modules.get(claim.module) for claim in registered().values() if claim.paper == name)
+    papers = (getattr(home, "PAPER", None) for home in homes)
+    return next((paper for paper in papers if isinstance(paper, Paper) and paper.name == name), None)
 
 
 def _matching(pattern: str, claims: Mapping[str, Claim]) -> list[str]:

@@ -4,13 +4,14 @@ The claims of one experiment share its runs. Only the samples that claims take f
 with the claims' components and not with the states, and samples can be kept on disk to resume from.
 """
 
+import functools
 import heapq
 import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from queue import SimpleQueue
 from typing import Any
 
-from moe_theory.core.errors import OWN_CODE, MoeTheoryError
+from moe_theory.core.errors import OWN_CODE, InvalidSystemError, MoeTheoryError
 from moe_theory.runs import Cell, Progress, Run, automatic, quiet, shown
 from moe_theory.runs.cells import RunningCells
 from moe_theory.runs.locks import Holder, held_by
@@ -155,7 +156,10 @@ def take_looks(
                     held.append((*rank, place))
                     continue
                 under_way[place] = monitor
-                monitor.begin(lambda call, place=place: done.put((place, call)), (*rank, place), progress)
+                try:
+                    monitor.begin(lambda call, place=place: done.put((place, call)), (*rank, place), progress)
+                except OWN_CODE as failure:
+                    done.put((place, functools.partial(_raise, failure)))
             if not under_way:
                 if held:
                     holders = [monitors[place].holder for *_, place in held]
@@ -169,9 +173,9 @@ def take_looks(
                 continue
             try:
                 call()
-            except MoeTheoryError:
-                raise
             except OWN_CODE as failure:  # of the study's own code: an ERROR of its claims alone
+                if isinstance(failure, MoeTheoryError) and not isinstance(failure, InvalidSystemError):
+                    raise
                 ended = monitor.fail(failure)
             else:
                 if not monitor.is_ready:
@@ -188,6 +192,10 @@ def take_looks(
             monitor.cancel()
         for monitor in monitors:
             monitor.release()
+
+
+def _raise(failure: BaseException) -> None:
+    raise failure
 
 
 def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error: float) -> Verdict:

@@ -22,7 +22,7 @@ import numpy as np
 
 from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
 from moe_theory.core.notebook import Listing
-from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_package
+from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_of
 from moe_theory.runs import Run
 from moe_theory.verify.claim import LIMITS, Claim, Experiment, Kind, Runs, Selection, Side, register
 from moe_theory.verify.verdict import ID_WORDS, Role, Statement, is_id
@@ -287,7 +287,7 @@ def statement(
     """
     module = _caller()
     hypotheses = (*_SUPPOSED.get(module.rpartition(".")[0], ()), *hypotheses)
-    home = next((name for name in paper_names() if f"{module}.".startswith(f"{paper_package(name)}.")), None)
+    home = paper_of(module)
     paper = paper or home
     if paper is None:
         raise InvalidStatementError(

@@ -39,6 +39,7 @@ DOCUMENTS = {
     "statements": {"id", "paper", "where", "says", "formula", "why", "corrected", "roles", "status"},
     "why": {"id", "status", "status_by_reading", "found"},
     "figures": set(),
+    "new": set(),
     "report": {"schema", "summary", "command", "seed", "error", "versions", "verdicts"},
     "bound": {"schema", "setting", "known", "bounds"},
     "merge": {"policy", "mean_reward", "equal_weights", "slots", "files"},

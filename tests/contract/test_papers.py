@@ -2,6 +2,7 @@
 distribution that does not get everything that the package's own have."""
 
 import ast
+import contextlib
 import dataclasses
 import importlib
 import json
@@ -16,6 +17,7 @@ import pytest
 
 import moe_theory
 import moe_theory as mt
+from moe_theory.cli import main
 from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, InvalidRunError, UnknownNameError
 from moe_theory.core.papers import all_papers, find_paper, paper_names
 from moe_theory.verify import statement, status
@@ -123,24 +125,15 @@ def test_figures_are_described_and_refuse_what_cannot_be_run(paper):
 
 PAGE = (ROOT.parent / "docs" / "pages" / "extend.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r'```\w+ title="(.+?)"\n(.*?)```', PAGE, re.DOTALL)  # with the names they have on the page
-OWN = {name: text for name, text in BLOCKS if not name.startswith("moe_theory/")}
-SWEEP = """
-system = "allocations"
-rounds = 256
-replicates = 64
-axes = { num_choices = [1, 2] }
-"""
-
-
 COMMANDS = [
-    "claims allocations --json",
-    "verify allocations --json --out run",
+    "claims queues --json",
+    "verify queues --json --out run",
     "report run --out report",
     "cite run --json",
     "sweep sweep.toml --out swept",
     "cite swept",
-    "figures allocations peaks --out figures",
-    "cite figures/allocations/peaks.svg",
+    "figures queues peaks --out figures",
+    "cite figures/queues/peaks.svg",
 ]
 SCRIPT = """
 import contextlib, io, json, sys
@@ -149,26 +142,25 @@ from builder import api, filled, fragments, papers, pictures, sources
 from moe_theory.cli import main
 from moe_theory.core.papers import all_papers
 
-assert mt.allocations.PAPER is all_papers()["allocations"]
+assert mt.queues.PAPER is all_papers()["queues"]
 said = {}
 for command in sys.argv[1:]:
     with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
         main(command.split())
     said[command] = text.getvalue()
-sources.all_claims = lambda: {claim.id: claim for claim in mt.claims("allocations")}  # a page of the own source alone
-pages = (papers.page("allocations"), pictures.page(), *sources.pages(), *api.pages())
+sources.all_claims = lambda: {claim.id: claim for claim in mt.claims("queues")}  # a page of the own source alone
+pages = (papers.page("queues"), pictures.page(), *sources.pages(), *api.pages())
 said["docs"] = {page.path: filled(page.text, page.blocks) for page in pages}
 said["docs"]["index.md"] = fragments.with_fragments("<!-- generated: counts -->")
 print(json.dumps(said))
 """
 
 
-def test_the_page_s_paper_has_everything(tmp_path):
-    """The files that docs/pages/extend.md prints, as pip would install them: modules and entry points."""
-    for name, text in (OWN | {"sweep.toml": SWEEP}).items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    project = tomllib.loads(OWN["pyproject.toml"])["project"]
+def test_a_new_paper_has_everything(tmp_path):
+    """What `moe-theory new paper` writes, as pip would install it: modules and entry points."""
+    with contextlib.suppress(SystemExit):
+        main(["new", "paper", "queues", "--out", str(tmp_path)])
+    project = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]
     about = tmp_path / f"{project['name']}-{project['version']}.dist-info"
     about.mkdir()
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
@@ -184,34 +176,37 @@ def test_the_page_s_paper_has_everything(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     claims, verified, _, cited, _, swept, _, drawn, docs = json.loads(done.stdout).values()
-    (listed,) = json.loads(claims)
-    assert listed["id"] == "allocations.theorem-1"
+    listed, other = json.loads(claims)
+    assert (listed["id"], other["id"]) == ("queues.theorem-1.peak", "queues.theorem-1.gain")
     judged = {(each["claim"], each["reading"]): each["status"] for each in json.loads(verified)["verdicts"]}
     assert judged == {
-        ("allocations.theorem-1", "best-of-2"): "SUPPORTED",
-        ("allocations.theorem-1", "best-of-1"): "REFUTED",
+        ("queues.theorem-1.peak", "best-of-2"): "SUPPORTED",
+        ("queues.theorem-1.peak", "best-of-1"): "REFUTED",
+        ("queues.theorem-1.gain", "best-of-2"): "SUPPORTED",
+        ("queues.theorem-1.gain", "best-of-1"): "INCONCLUSIVE",  # the two are one
     }
     for folder in ("run", "report"):
-        assert "allocations.theorem-1" in (tmp_path / folder / "report.html").read_text()
+        assert "queues.theorem-1" in (tmp_path / folder / "report.html").read_text()
     (paper,) = json.loads(cited)["papers"]
     assert paper["key"] == "azar"
     assert paper["title"].endswith("(1999): Balanced Allocations")
-    assert "allocations.theorem-1" in swept
-    assert "allocations.theorem-1" in drawn
-    assert (tmp_path / "figures" / "allocations" / "peaks.csv").is_file()
-    page = docs["papers/allocations.md"]
-    missing = "not recorded yet: run <code>moe-theory verify allocations</code>"
-    assert page.count(missing) == 2  # of the paper and of its claim
-    for shown in (listed["statement"], "largest_load", "<code>allocations.py</code>"):
+    assert "queues.theorem-1" in swept
+    assert "queues.theorem-1" in drawn
+    assert (tmp_path / "figures" / "queues" / "peaks.csv").is_file()
+    page = docs["papers/queues.md"]
+    missing = "not recorded yet: run <code>moe-theory verify queues</code>"
+    assert page.count(missing) == 3  # of the paper and of its claims
+    for shown in (listed["statement"], "largest_load", "<code>queues.py</code>"):
         assert shown in page
-    (line,) = re.findall(r'href="../source/allocations.html#(line-\d+)"', page)
-    assert f'id="{line}"' in docs["source/allocations.md"]
-    assert '<a href="../gallery.html#allocations-peaks"><span>Largest loads</span>' in page  # and no picture
-    _, _, figure = docs["gallery.md"].partition("{ #allocations-peaks }")
+    lines = re.findall(r'href="../source/queues.html#(line-\d+)"', page)
+    assert len(lines) == 2
+    assert all(f'id="{line}"' in docs["source/queues.md"] for line in lines)
+    assert '<a href="../gallery.html#queues-peaks"><span>Largest loads</span>' in page  # and no picture
+    _, _, figure = docs["gallery.md"].partition("{ #queues-peaks }")
     assert "Not drawn" in figure.partition("###")[0]
-    assert "<code>moe-theory figures allocations peaks</code>" in figure
-    assert "::: allocations.system" in docs["api/allocations.md"]
-    assert "| [allocations](papers/allocations.md) |" in docs["index.md"]
+    assert "<code>moe-theory figures queues peaks</code>" in figure
+    assert "::: queues.system" in docs["api/queues.md"]
+    assert "| [queues](papers/queues.md) |" in docs["index.md"]
 
 
 def test_a_claim_is_added_to_the_page_s_statement_in_one_file(forgotten):

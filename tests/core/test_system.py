@@ -16,7 +16,7 @@ import pytest
 import moe_theory as mt
 from moe_theory import continual
 from moe_theory.core import moments
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidRunError, InvalidSystemError
 from moe_theory.core.random import replicate_keys
 
 ROOT = mt.root_key(20)
@@ -249,10 +249,51 @@ def test_a_checkpoint_of_other_replicates_is_refused() -> None:
         mt.simulate_batch(toy, ROOT, 4, ToyParams(), 4, state=state)
 
 
-def test_a_state_without_a_round_is_refused() -> None:
-    counting = mt.System(lambda key, params: (jnp.int32(0),), lambda key, state, params: (state, ()))
-    with pytest.raises(InvalidRunError, match="no field `round`"):
-        mt.simulate(counting, ROOT, (), 3)
+class Walk(NamedTuple):
+    place: Any
+    round: Any
+
+
+COUNT, PLACE = jnp.int32(0), np.zeros(3, np.float32)
+STARTS = {
+    "a dict": ({"round": COUNT}, "of type 'dict' has no field `round`,"),
+    "an array": (PLACE, "an array has no field `round`,"),
+    "a tuple": ((COUNT,), "of type 'tuple' has no field `round`,"),
+    "other fields": (ToyParams(), "no field `round` among factor,"),
+    "a real round": (Walk(PLACE, jnp.float32(0)), r"`round` is float32 \(\), not a whole number"),
+    "many rounds": (Walk(PLACE, jnp.zeros(2, int)), r"`round` is int\d\d \(2,\), not"),
+    "no round": (Walk(PLACE, None), "`round` is a NoneType, not"),
+}
+STEPS = {
+    "a shape": (lambda state: (state._replace(place=state.place[:2]), ()), r"place as float32 \(2,.*float32 \(3,"),
+    "a type": (lambda state: (state._replace(place=state.place > 0), ()), r"place as bool \(3,.*float32 \(3,"),
+    "a field": (lambda state: (state._replace(round=None), ()), r"Walk\(place, round: NoneType\) instead of Walk\("),
+    "a tuple": (lambda state: (tuple(state), ()), r"a tuple instead of Walk\(place, round\)"),
+    "the state alone": (lambda state: state, r"must give \(state, info\), a pair"),
+    "nothing": (lambda state: None, r"must give \(state, info\), a pair"),
+}
+
+
+@pytest.mark.parametrize("run", [mt.simulate, functools.partial(mt.simulate_batch, replicates=4)], ids=["one", "four"])
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize(("case", "what"), [*((STARTS, each) for each in STARTS), *((STEPS, each) for each in STEPS)])
+def test_a_state_that_cannot_be_carried_is_told_in_a_line(run, plain, case, what) -> None:
+    """Would catch an error from inside `lax.scan`, which names neither the field nor the way out."""
+    given, message = case[what]
+    init = (lambda key, params: given) if case is STARTS else (lambda key, params: Walk(PLACE, COUNT))
+    step = (lambda key, state, params: given(state)) if case is STEPS else (lambda key, state, params: (state, ()))
+    with pytest.raises(InvalidSystemError, match=message) as failure:
+        run(mt.System(init, step), ROOT, params=(), num_rounds=3, plain=plain)
+    assert "\n" not in str(failure.value)
+
+
+def test_a_number_of_python_s_takes_the_type_that_it_meets() -> None:
+    def step(key, state, params):
+        return Walk(state.place + jax.random.uniform(key), state.round + 1), ()
+
+    state, _ = mt.simulate(mt.System(lambda key, params: Walk(0, 0), step), ROOT, (), 3)
+    assert state.round == 3
+    assert 0 < state.place < 3
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32, 2**70])

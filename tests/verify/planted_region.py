@@ -8,7 +8,7 @@ import numpy as np
 
 from moe_theory import System
 from moe_theory.core.errors import InvalidParamsError
-from moe_theory.core.papers import Reading
+from moe_theory.core.papers import Paper, Reading
 from moe_theory.verify import Claim, Experiment
 
 BOUND, NOISE = 3.0, 0.1  # the noise is uniform and of this width
@@ -61,6 +61,7 @@ READINGS = {
     "plain": Reading("plain", "as it is", Params()),
     "tilted": Reading("tilted", "tilt = 1", Params(), {"tilt": 1.0}),
 }
+PAPER = Paper("planted", __name__, "planted", READINGS)
 CLAIM = Claim(
     id="planted.region",
     paper="planted",
@@ -71,4 +72,5 @@ CLAIM = Claim(
     experiment=EXPERIMENT,
     observe=lambda runs: runs["only"].records[-1],
     predict=lambda runs: np.float64(BOUND),
+    module=__name__,
 )

@@ -15,14 +15,13 @@ from moe_theory import verify
 from moe_theory.cli import verify as command
 from moe_theory.core import engine
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MoeTheoryError, UnknownNameError
-from moe_theory.core.papers import Paper
 from moe_theory.report import exploration as pictures
 from moe_theory.runs import quiet
-from moe_theory.verify import Status, registry, session
+from moe_theory.verify import Status, session
 from moe_theory.verify import claim as claim_module
 from moe_theory.verify.explore import carry_out_search, explore, parse_axes, plan_search
 
-from .planted_region import BOUND, CLAIM, READINGS, Params
+from .planted_region import BOUND, CLAIM, Params
 
 ID = CLAIM.id
 SQUARE = ["scale=0..4", "tilt=-2..2"]
@@ -31,7 +30,6 @@ SQUARE = ["scale=0..4", "tilt=-2..2"]
 @pytest.fixture(autouse=True)
 def planted(monkeypatch):
     monkeypatch.setitem(claim_module._REGISTERED, ID, CLAIM)
-    monkeypatch.setitem(registry._OWN_PAPERS, "planted", Paper("planted", "", "planted", READINGS))
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ import textwrap
 
 import pytest
 
+from moe_theory.cli import new
 from moe_theory.continual.experiments import HISTORY
 from moe_theory.core.errors import InvalidClaimError
 from moe_theory.runs import Progress
-from moe_theory.verify import Status, archive, claim, session, statement
+from moe_theory.verify import Status, archive, claim, registry, session, statement
 from moe_theory.verify.registry import load_claims
 
 pytestmark = pytest.mark.usefixtures("forgotten")
@@ -89,13 +90,13 @@ def test_each_broken_claim_is_an_error_of_its_own(tmp_path):
 
 def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
     own = OWN.replace('paper="continual"', 'paper="mine"')
-    with pytest.raises(InvalidClaimError, match="READINGS"):
+    with pytest.raises(InvalidClaimError, match=r"give the file PAPER = moe_theory\.Paper\('mine', \.\.\.\)\.$"):
         load_claims(written(tmp_path, own))
     own += """
-    from moe_theory import continual
-    from moe_theory.core.papers import Reading
+    from moe_theory import Paper, Reading, continual
 
-    READINGS = {"loud": Reading("loud", "strong signals", continual.Params(), {"signal_scale": 9.0})}
+    LOUD = Reading("loud", "strong signals", continual.Params(), {"signal_scale": 9.0})
+    PAPER = Paper("mine", __name__, "mine", {"loud": LOUD})
 """
     load_claims(written(tmp_path, own.replace("mine.moves", "mine.louder").replace('"moves"', '"louder"')))
     request = session.check_request("mine.louder", None, 64)
@@ -167,6 +168,101 @@ LOSING = {
 }
 
 
+FAULTY = """
+    from typing import Any, NamedTuple
+    import jax.numpy as jnp
+    import moe_theory as mt
+    from moe_theory.verify.statement import bound
+
+    class State(NamedTuple):
+        value: Any
+        round: Any
+
+    class Params(NamedTuple):
+        scale: float = 1.0
+
+    READINGS = {name: mt.Reading(name, name, Params(scale)) for name, scale in (("plain", 1.0), ("large", 2.0))}
+    PAPER = mt.Paper("mine", __name__, "mine", READINGS)
+    MINE = mt.statement("mine", paper="mine", where="my notes", says="Systems run.")
+
+    def begin(key, params):
+        return State(jnp.zeros(2), jnp.int32(0))
+
+    def add(name, init=begin, step=lambda key, state, params: (State(state.value, state.round + 1), ())):
+        seen = lambda state, info: state.value.max()
+        runs = mt.Experiment(name, None, mt.System(init, step), {"run": {}}, 4, observe=seen, replicates=64)
+        MINE.ours(f"mine.{name}", runs.at("run"), bound(at_most=1.0)).says("Small.")(lambda run: run.records[-1])
+
+    add("dict", lambda key, params: {"round": jnp.int32(0)})
+    add("array", lambda key, params: jnp.zeros(2))
+    add("round", lambda key, params: State(jnp.zeros(2), jnp.zeros(3)))
+    add("init", lambda key, params: params.scal)
+    add("step", step=lambda key, state, params: (state.valu, ()))
+    add("type", step=lambda key, state, params: (State(state.value > 0, state.round + 1), ()))
+    add("shape", step=lambda key, state, params: (State(state.value[:1], state.round + 1), ()))
+    add("alone", step=lambda key, state, params: State(state.value, state.round + 1))
+    add("good")
+"""
+
+
+def test_a_faulty_system_is_an_error_of_its_claims_alone(tmp_path):
+    load_claims(written(tmp_path, FAULTY))
+    verdicts = session.carry_out(session.check_request("mine.*", None, 64)).verdicts
+    outcome = {verdict.claim: (verdict.status, verdict.reason) for verdict in verdicts}
+    assert outcome.pop("mine.good")[0] is Status.SUPPORTED
+    assert {status for status, _ in outcome.values()} == {Status.ERROR}
+    told = {id: reason for id, (_, reason) in outcome.items()}
+    assert "a state that is of type 'dict' has no field `round`" in told["mine.dict"]
+    assert "a state that is an array has no field `round`" in told["mine.array"]
+    assert "the state's `round` is float32 (3,), not a whole number" in told["mine.round"]
+    assert "has no attribute 'scal'" in told["mine.init"]
+    assert "has no attribute 'valu'" in told["mine.step"]
+    assert "the state's value as bool (2,), where `init` began it as float32 (2,)" in told["mine.type"]
+    assert "the state's value as float32 (1,), where `init` began it as float32 (2,)" in told["mine.shape"]
+    assert "`step` must give (state, info), a pair" in told["mine.alone"]
+    assert not any("\n" in reason for reason in told.values())
+
+
+PAPER_KEEPING = {
+    "a docstring": ("The algorithm, for arrays of these sizes.", "The algorithm."),
+    "a statement's words": ("Of M tasks some expert gets", "An expert gets"),
+    "a figure": ('ylabel="largest load"', 'ylabel="load"'),
+    "what only sweeps read": ('about="two choices"', 'about="choices"'),
+    "a citation": ("year = 1999", "year = 2000"),
+}
+PAPER_LOSING = {
+    "the step": ("jnp.arange(2) < params.num_choices", "jnp.arange(2) <= params.num_choices"),
+    "the start": ("jnp.zeros(dims.max_experts)", "jnp.ones(dims.max_experts)"),
+    "a size": ("constraints.Size = 256", "constraints.Size = 512"),
+    "an observable": ("return state.loads.max()", "return state.loads.min()"),
+}
+
+
+@pytest.mark.parametrize("what", [*PAPER_KEEPING, *PAPER_LOSING])
+def test_an_edit_of_a_new_paper_loses_what_it_decides(what, tmp_path):
+    """Of the paper that `moe-theory new paper` writes: names of kept samples, and of a sweep's chunks."""
+    kept = []
+    for edit in (("", ""), (PAPER_KEEPING | PAPER_LOSING)[what]):
+        text = new.template("mine")["mine.py"]
+        assert edit[0] in text
+        forget("theorem-1", "mine.theorem-1.peak", "mine.theorem-1.gain")
+        ids = load_claims(written(tmp_path, text.replace(*edit)))
+        store = archive.Archive(tmp_path / "samples")
+        (reading,) = registry.select_readings("mine", ["best-of-2"])
+        sweepable = sys.modules[claim.registered()[ids[0]].module].PAPER.import_system("mine")
+        kept.append(({store.name_of(each, reading, 0) for each in map(claim.registered().get, ids)}, sweepable.code))
+    (samples, code), (others, other_code) = kept
+    assert (samples == others, code == other_code) == 2 * (what in PAPER_KEEPING,)
+    assert bool(samples & others) == (what in PAPER_KEEPING)
+
+
+def forget(statement_id, *ids):
+    declared = [key for key in statement._DECLARED if key[1] == statement_id and key[0] in ("continual", "mine")]
+    for table, names in ((claim._REGISTERED, ids), (statement._DECLARED, declared)):
+        for name in names:
+            table.pop(name, None)
+
+
 @pytest.mark.parametrize("what", [*KEEPING, *LOSING])
 def test_an_edit_takes_anew_exactly_the_samples_that_it_decides(what, tmp_path, monkeypatch):
     """Judged, edited and judged again: whose samples are taken each time, and how many replicates of cells run."""
@@ -178,10 +274,7 @@ def test_an_edit_takes_anew_exactly_the_samples_that_it_decides(what, tmp_path, 
         assert any(edit[0] in text for text in texts.values())
         for name, text in texts.items():
             (tmp_path / name).write_text(textwrap.dedent(text.replace(*edit)))
-        declared = [key for key, each in statement._DECLARED.items() if each.id == "moves"]
-        for table, names in ((claim._REGISTERED, ["mine.moves", "mine.errors"]), (statement._DECLARED, declared)):
-            for name in names:
-                table.pop(name, None)
+        forget("moves", "mine.moves", "mine.errors")
         sys.modules.pop("bounds", None)
         load_claims(tmp_path / "my_claims.py")
         done, archive = Work(), Watched(tmp_path / "samples")

@@ -192,7 +192,7 @@ def figure(
         )
 
     height = 2.1 * len(metrics) + 0.6
-    return FigureSpec(name, title, summary, replicates, (7.2, height), compute, draw, caption, claims)
+    return FigureSpec(name, title, summary, compute, draw, replicates, (7.2, height), caption, claims)
 
 
 def _about_table(where: str, letter: str, num_classes: int) -> str:

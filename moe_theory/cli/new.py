@@ -1,0 +1,81 @@
+"""`moe-theory new`."""
+
+import importlib.util
+import keyword
+import re
+import shlex
+from importlib import resources
+from pathlib import Path
+
+import click
+
+from moe_theory.cli.options import examples, json_option, out_option
+from moe_theory.cli.output import open_console, print_json, print_lines
+from moe_theory.core.errors import InvalidPaperError, OutputError, shortened
+
+TEMPLATE = "allocations"  # the name that the paper in the folder `template` has
+RESERVED = ("all", "overview", "quick")  # what commands mean something else by
+
+
+@click.command(epilog=examples("moe-theory new paper queues"))
+@click.argument("kind", type=click.Choice(["paper"]), metavar="paper")
+@click.argument("name")
+@out_option("Folder that gets the files.", told="NAME")
+@json_option("a list of the paths written.")
+def new(kind: str, name: str, out: Path | None, as_json: bool) -> None:
+    """Begin a paper of your own: a small distribution that runs, for you to change.
+
+    Writes into OUT what pip needs (pyproject.toml), the paper in one file (NAME.py: a system, readings, a statement
+    with two claims, a figure), a sweep of it (sweep.toml) and a test. Nothing is overwritten.
+    """
+    from moe_theory.runs.files import prepare_folder, write_together
+
+    require_free(name)
+    folder = Path(name) if out is None else out
+    texts = template(name)
+    for each in texts:
+        if (folder / each).exists():
+            raise OutputError(f"{folder / each} is there already, and is not overwritten: name another --out.")
+    paths = write_together(prepare_folder(folder, tuple(texts)), texts)
+    if as_json:
+        print_json([str(path) for path in paths])
+        return
+    print_lines(
+        open_console(),
+        f"a {kind} that runs, in {folder}: {', '.join(texts)}",
+        "\nnext:",
+        f"  cd {shlex.quote(str(folder))}",
+        "  pip install -e .: once; edits count at once",
+        f"  moe-theory verify {name} --out run: SUPPORTED for the better of two, REFUTED for one; see run/report.html",
+        f"  moe-theory figures {name}: a picture, and its numbers",
+        "  moe-theory sweep sweep.toml --out swept: a grid of settings",
+        "  moe-theory cite run: BibTeX of what it bears on",
+        "  pytest: the paper's test",
+        f"then change {name}.py",
+    )
+
+
+def template(name: str) -> dict[str, str]:
+    """The files that a paper of this name begins as, by theirs."""
+    files = sorted(resources.files("moe_theory.cli").joinpath("template").iterdir(), key=lambda file: file.name)
+    texts = {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
+    return {each.replace(TEMPLATE, name): text.replace(TEMPLATE, name) for each, text in texts.items()}
+
+
+def require_free(name: str) -> None:
+    """Raise InvalidPaperError unless a paper may have this name, and a module of it hides no other."""
+    import moe_theory
+    from moe_theory.core.papers import paper_names
+
+    if not re.fullmatch(r"[a-z][a-z0-9]{0,39}", name) or keyword.iskeyword(name):
+        near = re.sub(r"[^a-z0-9]+", "", name.lower()).lstrip("0123456789")[:40]
+        near = near if near and not keyword.iskeyword(near) else f"my{near}"
+        raise InvalidPaperError(
+            f"name={shortened(name)} must be lower-case letters and digits, at most 40 and a letter first, as it is a "
+            f"module's and begins the ids of claims. Try {near}."
+        )
+    if name in paper_names():
+        raise InvalidPaperError(f"name={name} is an installed paper's: {', '.join(paper_names())}. Choose another.")
+    found = [importlib.util.find_spec(module) for module in (f"moe_theory.{name}", name)]
+    if name in {*RESERVED, *dir(moe_theory)} or any(each is not None and each.origin for each in found):
+        raise InvalidPaperError(f"name={name} is a module's that is installed, or a word of moe_theory. Try my{name}.")

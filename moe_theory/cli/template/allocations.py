@@ -1,0 +1,94 @@
+"""A task goes to the less loaded of two experts drawn at random.
+
+Source: Azar, Broder, Karlin and Upfal, *Balanced Allocations*, 1999.
+"""
+
+import dataclasses
+from typing import Annotated, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+import moe_theory as mt
+from moe_theory.core import constraints
+from moe_theory.sweep.systems import Sweepable, observables
+from moe_theory.verify.figures import FigureSpec, over_rounds
+from moe_theory.verify.statement import bound, ordering
+
+
+@dataclasses.dataclass(frozen=True)
+class Dims:  # static: sizes of arrays
+    max_experts: constraints.Size = 256
+
+
+class Params(NamedTuple):  # traced: what readings choose and sweeps vary
+    num_experts: Annotated[constraints.Count, constraints.PaddedTo("max_experts")] = 256
+    num_choices: Annotated[constraints.Real, constraints.OneOf((1, 2))] = 2
+
+
+class State(NamedTuple):  # of one replicate, carried from round to round
+    loads: jax.Array  # (max_experts,), 0 beyond num_experts
+    round: jax.Array  # every state has it
+
+
+def system(dims):
+    """The algorithm, for arrays of these sizes."""
+
+    def init(key, params):
+        return State(jnp.zeros(dims.max_experts), jnp.int32(0))
+
+    def step(key, state, params):
+        drawn = jax.random.randint(key, (2,), 0, params.num_experts)
+        loads = jnp.where(jnp.arange(2) < params.num_choices, state.loads[drawn], jnp.inf)
+        return State(state.loads.at[drawn[loads.argmin()]].add(1), state.round + 1), ()
+
+    return mt.System(init, step)
+
+
+def peak(state, info):
+    """Largest load, in tasks."""
+    return state.loads.max()
+
+
+READINGS = {f"best-of-{d}": mt.Reading(f"best-of-{d}", f"{d} are drawn", Params(num_choices=d)) for d in (2, 1)}
+CELLS = {"as read": {}, "one drawn": {"num_choices": 1}}  # by name, what each sets beside the reading
+FILL = mt.Experiment("fill", Dims(), system(Dims()), CELLS, num_rounds=256, record_every=16, observe=peak)
+
+THEOREM_1 = mt.statement(
+    "theorem-1", paper="allocations", where="Theorem 1", says="Of M tasks some expert gets log2(log(M)) + O(1) at most."
+)
+
+
+@THEOREM_1.literal("allocations.theorem-1.peak", FILL.at("as read"), bound(at_most=3.47))
+def largest_load(run):
+    """Of 256 tasks the fullest of 256 experts has log2(log(256)) + 1 = 3.47 at most: the constant is ours."""
+    return run.records[-1]
+
+
+@THEOREM_1.charitable(
+    "allocations.theorem-1.gain", FILL.together("as read", "one drawn"), ordering(below=lambda _, one: one.records[-1])
+)
+def load_with_choice(read, one):
+    """The fullest expert has less to do than where a task goes to the one expert that is drawn."""
+    return read.records[-1]
+
+
+def draw(data, figure):
+    axes = figure.subplots()
+    axes.plot(data["round"], data["peak"].transpose("round", "cell"), label=data["cell"].values)
+    axes.set(xlabel="tasks", ylabel="largest load")
+    axes.legend()
+
+
+PEAKS = over_rounds("allocations", "peaks", FILL)
+SWEEPABLE = Sweepable(about="two choices", dims=Dims, readings=READINGS, build=system, observables=observables(peak))
+PAPER = mt.Paper(
+    name="allocations",
+    package=__name__,
+    title="Balanced allocations",
+    readings=READINGS,
+    figures={"peaks": FigureSpec("peaks", "Largest loads", "Mean of peaks.", PEAKS, draw, claims=("allocations.*",))},
+    systems={"allocations": SWEEPABLE},
+    citation="""@article{azar, title = {Balanced Allocations}, year = 1999,
+  author = {Azar, Yossi and Broder, Andrei and Karlin, Anna and Upfal, Eli}}""",
+)

@@ -1,0 +1,78 @@
+"""`moe-theory new`: catches a name that cannot be a paper's, files that are overwritten, and a first paper that grows.
+
+That what it writes runs is tested in `tests/contract/test_papers.py`.
+"""
+
+import ast
+import re
+import tokenize
+
+import pytest
+
+from moe_theory import cli
+from moe_theory.cli import new
+
+MOST_LINES = 60  # of code, without docstrings and comments
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["new", *arguments])
+    return ended.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Queues", "a letter first, .* Try queues"),
+        ("my-paper", "Try mypaper"),
+        ("3x", "Try x"),
+        ("class", "Try myclass"),
+        ("", "Try my"),
+        ("continual", "is an installed paper's: continual, deep, "),
+        ("numpy", "is a module's that is installed, or a word of moe_theory. Try mynumpy"),
+        ("queue", "Try myqueue"),
+        ("verify", "Try myverify"),
+        ("runs", "Try myruns"),
+        ("overview", "Try myoverview"),
+    ],
+)
+def test_a_name_that_is_no_paper_s_is_refused_in_a_line(name, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code, said = run(capsys, "paper", name)
+    assert code == 2
+    assert re.search(message, said)
+    assert said.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_overwritten(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    cli.main(["new", "paper", "queues"])
+    printed = capsys.readouterr().out
+    assert {file.name for file in (tmp_path / "queues").iterdir()} == set(new.template("queues"))
+    for line in re.findall(r"^  (moe-theory .*?)(?::|$)", printed, re.MULTILINE):
+        words = line.split()[1:]
+        cli.command(words[0]).make_context(words[0], words[1:])  # it parses
+    assert "allocations" not in "".join(new.template("queues").values())
+    (tmp_path / "queues" / "queues.py").write_text("mine")
+    code, said = run(capsys, "paper", "queues")
+    assert code == 2
+    assert "is there already, and is not overwritten" in said
+    assert (tmp_path / "queues" / "queues.py").read_text() == "mine"
+
+
+def test_a_first_paper_is_short():
+    text = new.template("queues")["queues.py"]
+    words = {
+        row
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        for row in range(node.lineno, (node.end_lineno or 0) + 1)
+    }
+    idle = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    rows = set()
+    for token in tokenize.generate_tokens(iter(text.splitlines(keepends=True)).__next__):
+        if token.type not in idle:
+            rows |= set(range(token.start[0], token.end[0] + 1))
+    assert len(rows - words) <= MOST_LINES
