@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from moe_theory.report.plots import style
+from moe_theory.report.plots import our_style
 from moe_theory.report.wording import allowed_sides, number
 from moe_theory.verify.verdict import Curve, Verdict
 
@@ -135,7 +135,7 @@ class Pictures:
         from matplotlib import rcParams
 
         figure = self._figure
-        with style():
+        with our_style():
             rcParams["svg.fonttype"] = "none"
             figure.clear()
             size = plot_size(curve)

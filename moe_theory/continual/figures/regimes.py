@@ -24,7 +24,7 @@ from moe_theory.continual.experiments import (
 from moe_theory.continual.params import SIGMA_0, Params, gate_drive
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance
+from moe_theory.verify.figures import FigureSpec, across_replicates, closing, panel_row, provenance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,7 +88,7 @@ def compute(
     return xr.Dataset(
         values | {"limit_ratio": ("scale", limit)},
         {"experts": list(EXPERTS), "ratio": list(RATIOS), "scale": [*LIMIT_SCALES, SIGMA_0]},
-        provenance("continual", "regimes", reading, replicates, seed, length, num_rounds is not None)
+        provenance("continual", "regimes", reading, replicates, seed, length, rounds=num_rounds)
         | {
             "num_clusters": int(next(iter(settings.values())).num_clusters),
             "paper_ratios": [ratio_of(reading.params(num_experts=number)) for number in EXPERTS],
@@ -115,7 +115,7 @@ def _values_of(run: Run) -> dict[str, Float[np.ndarray, " B"]]:
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    axes = figure.subplots(1, len(PANELS), sharex=True)
+    axes = panel_row(figure, len(PANELS), sharex=True)
     for letter, panel, (name, label) in zip("abc", axes, PANELS.items(), strict=True):
         for index, number in enumerate(data.experts.values):
             here = data.sel(experts=number)

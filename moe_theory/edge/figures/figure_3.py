@@ -107,7 +107,7 @@ def compute(
             "round": first.rounds,
             "explored": ("experts", explored),
         },
-        provenance("edge", "figure-3", reading, replicates, seed, length, num_rounds is not None)
+        provenance("edge", "figure-3", reading, replicates, seed, length, rounds=num_rounds)
         | {"within": float(np.mean(gaps_of(first).within_gap)) / DIMS.num_features},
     )
 

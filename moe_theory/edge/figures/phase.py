@@ -76,7 +76,7 @@ def compute(
             "experts": list(EXPERTS),
             "reading_drive": ("experts", [_reading_drive(reading, number) for number in EXPERTS]),
         },
-        provenance("edge", "phase", reading, replicates, seed, length, num_rounds is not None)
+        provenance("edge", "phase", reading, replicates, seed, length, rounds=num_rounds)
         | {"figure_3_drives": [_reading_drive(reading, number) for number in FIGURE_3_EXPERTS]},
     )
 

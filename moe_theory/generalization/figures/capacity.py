@@ -16,7 +16,7 @@ from moe_theory.generalization.instances import linear_router
 from moe_theory.generalization.model import Dims
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, closing, provenance, replicates_and_seed
+from moe_theory.verify.figures import FigureSpec, closing, panel_row, provenance, replicates_and_seed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +72,7 @@ def compute(
     return xr.Dataset(
         variables,
         {"norm": list(NORMS), "active": list(ACTIVE)},
-        provenance("generalization", "capacity", reading, replicates, seed, length, num_rounds is not None),
+        provenance("generalization", "capacity", reading, replicates, seed, length, rounds=num_rounds),
     )
 
 
@@ -107,7 +107,7 @@ def _error(samples: Float[np.ndarray, "W k B"]) -> Float[np.ndarray, "W k"]:
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     """(a) the given router, (b) the learned one; a line for each norm."""
-    axes = figure.subplots(1, 2, squeeze=False)[0]
+    axes = panel_row(figure, 2)
     titles = {"fixed": "(a) router given: exact", "learned": "(b) router learned: lower estimates"}
     for panel, (name, title) in zip(axes, titles.items(), strict=True):
         panel.set_title(title, loc="left")

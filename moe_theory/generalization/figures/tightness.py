@@ -13,7 +13,7 @@ from moe_theory.generalization.experiments import best_gaps, cell_name, correcte
 from moe_theory.generalization.model import Dims
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, closing, provenance, replicates_and_seed
+from moe_theory.verify.figures import FigureSpec, closing, panel_row, provenance, replicates_and_seed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,7 @@ def compute(
     return xr.Dataset(
         {name: (("experts", "active"), value) for name, value in values.items()},
         {"experts": list(EXPERTS), "active": list(ACTIVE)},
-        provenance("generalization", "tightness", reading, replicates, seed, length, num_rounds is not None)
+        provenance("generalization", "tightness", reading, replicates, seed, length, rounds=num_rounds)
         | {"delta": float(reading.params().delta)},
     )
 
@@ -81,7 +81,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     from matplotlib.colors import LogNorm
 
     colours = ScalarMappable(LogNorm(*LEVELS), "viridis")
-    axes = figure.subplots(1, len(BOUNDS), sharey=True, squeeze=False)[0]
+    axes = panel_row(figure, len(BOUNDS), sharey=True)
     columns, rows = np.arange(data.sizes["experts"]), np.arange(data.sizes["active"])
     for panel, (name, title) in zip(axes, BOUNDS.items(), strict=True):
         ratios = data[f"{name}_ratio"].transpose("active", "experts").values

@@ -13,7 +13,7 @@ from moe_theory.merging.costs import MAX_SLOTS, NUM_LEAVES
 from moe_theory.merging.uncertainty import DIAGONAL
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, closing, provenance
+from moe_theory.verify.figures import FigureSpec, closing, panel_row, provenance
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -49,13 +49,13 @@ def compute(
             "milliseconds": (("experts", "quantile"), 1e3 * np.quantile(seconds, BAND, axis=0).T),
         },
         {"experts": list(EXPERTS), "quantile": list(BAND)},
-        provenance("merging", "scaling", reading, replicates, seed, repeats, num_rounds is not None),
+        provenance("merging", "scaling", reading, replicates, seed, repeats, rounds=num_rounds),
     )
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     """Slots on the left, milliseconds on the right."""
-    left, right = figure.subplots(1, 2)
+    left, right = panel_row(figure, 2)
     for panel, name in ((left, "slots"), (right, "milliseconds")):
         low, middle, high = (data[name].sel(quantile=quantile) for quantile in BAND)
         panel.fill_between(data.experts, low, high, color="C0", alpha=0.2, linewidth=0)
