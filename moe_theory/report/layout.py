@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 WORD = re.compile(r"(?:\$[^$]*\$|\S)+")  # what a line does not break in
 GAP = 3  # pixels at least between words
 LEAST_FONT = 5  # points
+NARROWER = 0.4  # the height falls as this power of the width
 TALLER = 1.6  # at most, to have room for the words beside panels
 IN_TEX = {"%": r"\%", "&": r"\&", "#": r"\#", "κ": r"$\kappa$", "λ": r"$\lambda$", "σ": r"$\sigma$", "–": "--"}
 
@@ -38,7 +39,7 @@ class Shown(Figure):
 def drawn(spec: "FigureSpec", data: xr.Dataset, width: float | None) -> Figure:
     """A figure in the style that is in force: of its own size, or fitted to a width in inches."""
     wide, high = spec.size
-    size = spec.size if width is None else (width, high * np.sqrt(width / wide))
+    size = spec.size if width is None else (width, high * (width / wide) ** NARROWER)
     figure = Shown(figsize=size, layout="constrained")
     spec.draw(data, figure)
     if rcParams["text.usetex"]:
@@ -62,8 +63,14 @@ def fit(figure: Figure) -> None:
     for legend in list(figure.legends):
         _fit_legend(figure, legend)
     figure.draw_without_rendering()
+    _repeat_labels(figure)
+    before = [axes.bbox.height for axes in figure.axes]
     for axes in figure.axes:
         _fit_titles(figure, axes)
+    figure.draw_without_rendering()
+    lost = max([0.0, *(high - axes.bbox.height for high, axes in zip(before, figure.axes, strict=True))])
+    rows = len({round(axes.bbox.y0) for axes in figure.axes})
+    figure.set_figheight(figure.get_figheight() + lost * rows / figure.dpi)
     figure.draw_without_rendering()
     beside = [axes.yaxis.label.get_window_extent().height / axes.bbox.height for axes in _visible(figure)]
     figure.set_figheight(figure.get_figheight() * min(max([1.0, *beside]), TALLER))
@@ -99,6 +106,16 @@ def _fit_legend(figure: Figure, legend: Legend) -> None:
         legend = made
     grown = (legend.get_window_extent().height - before) / figure.dpi
     figure.set_figheight(figure.get_figheight() + max(grown, 0.0))
+
+
+def _repeat_labels(figure: Figure) -> None:
+    """A row's label, which stands at its first panel alone, at each panel of a row that has become a column."""
+    columns: dict[int, list[Axes]] = {}
+    for axes in _visible(figure):
+        columns.setdefault(round(axes.bbox.x0), []).append(axes)
+    for axes in columns.get(min(columns, default=0), []):
+        if not axes.get_ylabel():
+            axes.set_ylabel(columns[min(columns)][0].get_ylabel())
 
 
 def _fit_titles(figure: Figure, axes: Axes) -> None:

@@ -63,7 +63,7 @@ def compute(
     cells = []
     for drive in DRIVES:
         for number in EXPERTS:
-            params = reading.params(num_experts=number)
+            params = reading.params(num_experts=number, signal_scale=1.0)  # which the drive decides
             params = params._replace(signal_scale=signal_scale(params, drive))
             cells.append(Cell(_name(drive, number), system(DIMS), params, length, length, observe))
     runs = run_cells(cells, replicates, seed=seed, progress=progress, what="phase")

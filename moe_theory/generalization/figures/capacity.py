@@ -11,7 +11,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.generalization import theory
-from moe_theory.generalization.experiments import best_gaps, cell_name
+from moe_theory.generalization.experiments import FIT_RATE, best_gaps, cell_name
 from moe_theory.generalization.instances import linear_router
 from moe_theory.generalization.model import Dims
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
@@ -88,7 +88,7 @@ def by_inclusion(gaps: Float[np.ndarray, "W k B"]) -> Float[np.ndarray, "W k B"]
 
 def _params(reading: ReadingLike, norm: float, active: int) -> Any:
     sizes = {"num_experts": DIMS.max_experts, "num_active": active, "num_samples": DIMS.max_samples}
-    return reading.params(**sizes, router_norm=norm)
+    return reading.params(**sizes, router_norm=norm, learning_rate=FIT_RATE)
 
 
 def _routed(run: Run) -> Float[np.ndarray, " B"]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from moe_theory.generalization.experiments import best_gaps, cell_name, corrected_bounds_at, theorem_1_at
+from moe_theory.generalization.experiments import FIT_RATE, best_gaps, cell_name, corrected_bounds_at, theorem_1_at
 from moe_theory.generalization.model import Dims
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
@@ -72,7 +72,7 @@ def _dims(num_experts: int) -> Dims:
 
 def _params(reading: ReadingLike, num_experts: int, active: int) -> Any:
     sizes = {"num_experts": num_experts, "num_active": active, "num_samples": NUM_SAMPLES}
-    return reading.params(**sizes, router_norm=ROUTER_NORM)
+    return reading.params(**sizes, router_norm=ROUTER_NORM, learning_rate=FIT_RATE)
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:

@@ -35,10 +35,11 @@ def compute(
     check_replicates(replicates)
     check_run(repeats, 1)
     root_key(seed)
+    settings = {num_experts: reading.params(num_experts=num_experts) for num_experts in EXPERTS}
     slots, programs = [], []
-    for num_experts in EXPERTS:
+    for num_experts, params in settings.items():
         progress.running(f"scaling, {num_experts} experts")
-        trees = costs.grow_trees(num_experts, replicates, seed, DIAGONAL, reading.params())
+        trees = costs.grow_trees(num_experts, replicates, seed, DIAGONAL, params)
         slots.append(np.quantile(trees.slots, BAND))
         programs.append(costs.choice_program(trees, DIAGONAL))
     with costs.on_one_core():
