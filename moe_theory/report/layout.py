@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import xarray as xr
 from matplotlib import rcParams
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, XAxis
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.text import Text
@@ -87,7 +86,8 @@ def _visible(figure: Figure) -> Iterator[Axes]:
 
 def _fit_legend(figure: Figure, legend: Legend) -> None:
     """As many columns as have room, then smaller words; what it grows by, the figure grows by."""
-    columns, before = legend._ncols, legend.get_window_extent().height
+    columns: int = legend._ncols  # pyright: ignore[reportAttributeAccessIssue]
+    before = legend.get_window_extent().height
     texts, title = legend.get_texts(), legend.get_title().get_text()
     size = float(texts[0].get_fontsize()) if texts else 0.0
     while legend.get_window_extent().width > figure.bbox.width - 2 * GAP and (columns > 1 or size > LEAST_FONT):
@@ -121,16 +121,22 @@ def _repeat_labels(figure: Figure) -> None:
 def _fit_titles(figure: Figure, axes: Axes) -> None:
     """Titles and the label below in lines that end before the next panel begins."""
     left, right = _slot(figure, axes)
+    at_left, at_right = _outer_titles(axes)
     both = [axes.get_title("left"), axes.get_title("right")]
-    aside = sum(text.get_window_extent().width for text in (axes._left_title, axes._right_title) if text.get_text())
+    aside = sum(text.get_window_extent().width for text in (at_left, at_right))
     if all(both) and aside + 4 * GAP > axes.bbox.width:
         axes.set_title("\n".join(both), loc="left")
         axes.set_title("", loc="right")
-    _wrap(axes._left_title, right - axes.bbox.x0)
-    _wrap(axes._right_title, axes.bbox.x1 - left)
+    _wrap(at_left, right - axes.bbox.x0)
+    _wrap(at_right, axes.bbox.x1 - left)
     middle = (axes.bbox.x0 + axes.bbox.x1) / 2
     for text in (axes.title, axes.xaxis.label):
         _wrap(text, 2 * min(middle - left, right - middle))
+
+
+def _outer_titles(axes: Axes) -> tuple[Text, Text]:
+    """The titles at the left and at the right."""
+    return axes._left_title, axes._right_title  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _slot(figure: Figure, axes: Axes) -> tuple[float, float]:
@@ -180,7 +186,7 @@ def _fit_ticks(axis: Axis) -> None:
 
 
 def _overlap(axis: Axis, which: Any) -> bool:
-    is_across = axis.axis_name == "x"
+    is_across = isinstance(axis, XAxis)
     labels = axis.get_ticklabels(minor=False) + (axis.get_ticklabels(minor=True) if which == "both" else [])
     low, high = sorted(axis.get_view_interval())
     boxes = [

@@ -164,19 +164,15 @@ def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> S
     return dataclasses.replace(dims, max_experts=max_experts, **numbers)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
-def panel_row(figure: "FigureBase", count: int, **options: Any) -> Sequence["Axes"]:
-    """Panels side by side, or below one another where the figure is too narrow for that: it grows by as much.
-
-    Args:
-        options: of `figure.subplots`.
-    """
+def panel_row(figure: "FigureBase", count: int, *, sharex: bool = False, sharey: bool = False) -> Sequence["Axes"]:
+    """Panels side by side, or below one another where the figure is too narrow for that: it grows by as much."""
     root: Any = figure.figure
     columns = max(1, min(count, int(root.get_figwidth() / LEAST_PANEL)))
     if columns == count:
-        return list(figure.subplots(1, count, squeeze=False, **options)[0])
+        return list(figure.subplots(1, count, squeeze=False, sharex=sharex, sharey=sharey)[0])
     rows = -(-count // columns)
     root.set_figheight(root.get_figheight() * rows)
-    panels = figure.subplots(rows, columns, squeeze=False, **options | {"sharex": False}).ravel()
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=sharey).ravel()
     for spare in panels[count:]:
         spare.remove()
     for panel in panels[:count]:

@@ -81,7 +81,7 @@ def compute(
     progress: Progress = quiet,
     *,
     num_rounds: int | None = None,
-    experts: Sequence[int] | None = None,
+    experts: Sequence[int] | None = None,  # a line each
     dims: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
     """Means over replicates, with standard errors, for each number of experts and each ratio kappa / lambda."""

@@ -90,7 +90,7 @@ def compute(
     progress: Progress = quiet,
     *,
     num_rounds: int | None = None,
-    experts: Sequence[int] | None = None,
+    experts: Sequence[int] | None = None,  # numbers of servers
     dims: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
     """Means and bands of G_t / p by policy and number of servers, with Theorem 1, Proposition 4 and exact theory.
@@ -101,7 +101,7 @@ def compute(
     numbers = chosen_experts(experts, FIGURE_3_EXPERTS)
     sizes = resized(DIMS, dims, max(numbers))
     settings = {cell_name(number): reading.params(num_experts=number) for number in numbers}
-    explored = [exploration_rounds(params, max_delay=sizes.max_delay) for params in settings.values()]
+    explored = [exploration_rounds(params, max_delay=longest_delay(sizes)) for params in settings.values()]
     cells = [
         cell
         for name, policy in POLICIES.items()
@@ -151,11 +151,17 @@ def _values_of(
     return across_replicates(run.records.flushed.astype(np.float64) * scale) | theories
 
 
+def longest_delay(dims: Dims) -> int:
+    """d_u of a figure's sizes, which name it."""
+    assert dims.max_delay is not None
+    return dims.max_delay
+
+
 def theorem_1_of(run: Run, formula: Callable, dims: Dims) -> Float[np.ndarray, "R B"]:
     """(23), or its correction, from each replicate's pool and loads, with the gap inside a cluster for its term G^4."""
     loads, pool_gaps = loads_of(run), gaps_of(run)
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
-    ends = np.minimum(run.rounds, exploration_rounds(run.params, max_delay=dims.max_delay))
+    ends = np.minimum(run.rounds, exploration_rounds(run.params, max_delay=longest_delay(dims)))
     explored = loads[np.searchsorted(run.rounds, ends, side="right") - 1]
     return formula(pool_gaps, ratio, loads, explored, loads.sum(axis=-1), pool_gaps.within_gap)
 

@@ -80,12 +80,13 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm
 
-    colours = ScalarMappable(LogNorm(*LEVELS), "viridis")
+    levels = LogNorm(*LEVELS)
+    colours = ScalarMappable(levels, "viridis")
     axes = panel_row(figure, len(BOUNDS), sharey=True)
     columns, rows = np.arange(data.sizes["experts"]), np.arange(data.sizes["active"])
     for panel, (name, title) in zip(axes, BOUNDS.items(), strict=True):
         ratios = data[f"{name}_ratio"].transpose("active", "experts").values
-        panel.pcolormesh(columns, rows, ratios, cmap=colours.cmap, norm=colours.norm)
+        panel.pcolormesh(columns, rows, ratios, cmap=colours.cmap, norm=levels)
         panel.set_title(title, loc="left")
         panel.set_xlabel("experts $T$")
         panel.set_xticks(columns, [str(number) for number in data.experts.values])
