@@ -13,7 +13,7 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 @click.command(
     epilog=examples(
         "moe-theory figures continual figure-8 --replicates 8",
-        "moe-theory figures continual figure-2 --experts 2,4 --rounds 100 --replicates 8 --width 3.25in",
+        "moe-theory figures continual figure-2 --experts 2,4 --rounds 100 --width 8cm",
     )
 )
 @click.argument("paper", required=False, metavar="[PAPER]")

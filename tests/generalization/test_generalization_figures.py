@@ -208,7 +208,7 @@ def test_drawing_and_caption(data, name, reading, keeps_its_words):
     assert f"Reading {reading} (" in caption
     runs = {"sparsity": "closed forms", "crossing": f"seed {SEED}"}.get(name, f"seed {SEED}, {NUM_STEPS} steps")
     assert f"{runs}.\n" in caption
-    assert caption.endswith(f"--rounds {rounds}")
+    assert f"figures generalization {name} --reading {reading} " in caption
     if choice is READING:
         keeps_its_words(figure, shown)
     assert shown.attrs["figure"] == name

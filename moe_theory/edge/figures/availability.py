@@ -145,6 +145,8 @@ def _draw_levels(panel: "Axes") -> None:
     panel.annotate(rf"$\delta$ = {FAILURE:g}", (0, FAILURE), (3, 2), xycoords=("axes fraction", "data"), **offset)
     for quantile, side, shift in (("normal", "right", -2), ("binomial", "left", 2)):
         number = theory.experts_needed(MAX_DELAY, DIMS.num_tasks, FAILURE, quantile)
+        if not panel.get_xlim()[0] <= number <= panel.get_xlim()[1]:
+            continue  # words beyond a panel would take its room
         panel.axvline(number, **STYLES["enough"])
         text = {"xycoords": ("data", "axes fraction"), "ha": side, "va": "top", "color": "0.35"}
         panel.annotate(f"{number}", (number, 1), (shift, 0), **text, **offset)
