@@ -98,7 +98,7 @@ def figure(
         >>> import moe_theory as mt
         >>> asked = {"experts": [2, 4], "dims": {"num_features": 8}, "settings": {"truth_scale": 0.2}}
         >>> data, drawn = mt.figure("continual.figure-2", replicates=4, rounds=20, width="3.25in", **asked)
-        >>> data.experts.values.tolist(), drawn.get_figwidth()
+        >>> data.experts.values.tolist(), float(drawn.get_figwidth())
         ([2, 4], 3.25)
         >>> data.attrs["command"].partition(" --replicates")[0]
         'moe-theory figures continual figure-2 --reading unit-signal --set truth_scale=0.2'
@@ -162,7 +162,7 @@ def make_figures(
                 f"{spec.name}.{form}": saved(drawn, form, spec.title, spec.caption(found))
                 for form in dict.fromkeys(forms)
             }
-        texts[f"{spec.name}{SUFFIXES[data]}"] = to_csv(found) if data == "csv" else to_netcdf(found)
+        texts[f"{spec.name}{SUFFIXES[data]}"] = to_csv(found) if data == "csv" else as_netcdf(found)
         paths += write_together(folder, texts)
     return paths
 
@@ -372,7 +372,7 @@ def _with_look(data: xr.Dataset, look: Look) -> xr.Dataset:
     return data.assign_attrs(command=" ".join([data.attrs["command"], *look.options]))
 
 
-def to_netcdf(data: xr.Dataset) -> bytes:
+def as_netcdf(data: xr.Dataset) -> bytes:
     """The numbers behind a figure with their coordinates and attributes, as netCDF (version 3)."""
     whole = {name: int(value) for name, value in data.attrs.items() if isinstance(value, bool)}
     found = data.assign_attrs(whole).to_netcdf(engine="scipy")
