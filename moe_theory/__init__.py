@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from moe_theory.core.system import recorded_rounds as recorded_rounds
     from moe_theory.core.system import simulate as simulate
     from moe_theory.core.system import simulate_batch as simulate_batch
+    from moe_theory.report.plots import figure as figure
     from moe_theory.runs.compilation import keep_programs as keep_programs
     from moe_theory.sweep.results import Results as Results
     from moe_theory.sweep.results import Sweep as Sweep
@@ -46,6 +47,7 @@ _NAMES = {
     "claims": "moe_theory.verify.registry",
     "explain": "moe_theory.core.explain",
     "explore": "moe_theory.verify.explore",
+    "figure": "moe_theory.report.plots",
     "keep_programs": "moe_theory.runs.compilation",
     "recorded_rounds": "moe_theory.core.system",
     "root_key": "moe_theory.core.random",

@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import gc
+import itertools
 import os
 import resource
 import subprocess
@@ -178,3 +179,42 @@ def set_options(patch: pytest.MonkeyPatch, further: dict[str, Any], programs: di
         patch.setattr(engine, "cpu_options", lambda: options | further)
     for name, maker in programs.items():
         patch.setattr(engine, name, maker)
+
+
+@pytest.fixture(scope="session")
+def keeps_its_words() -> Callable[[Any, Any], None]:
+    """Asserts that a figure drawn from its data, a column or a page wide, keeps its words whole and apart."""
+
+    def check(spec: Any, data: Any) -> None:
+        from moe_theory.report import plots
+
+        for width in (3.25, 7.0):
+            look = plots.look_of(width, None, False)
+            with plots.our_style(look.settings):
+                figure = look.drawn(spec, data)
+                figure.draw_without_rendering()
+                box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()
+                over = [pair for axes in figure.axes if axes.axison for pair in laid_over(figure, axes)]
+            assert wide == width
+            assert min(box.x0, box.y0, wide - box.x1, high - box.y1) > -0.005, (spec.name, width)
+            assert not over, (spec.name, width, over)
+
+    return check
+
+
+def laid_over(figure: Any, axes: Any) -> list[tuple[str, str]]:
+    """Titles, labels of axes and numbers beside them that lie over one another, and those that a legend covers."""
+    titles = [axes.title, axes._left_title, axes._right_title, axes.xaxis.label, axes.yaxis.label]
+    numbers = []
+    for which, axis in enumerate((axes.xaxis, axes.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        numbers.append([each for each in axis.get_majorticklabels() if low <= each.get_position()[which] <= high])
+    pairs = [(title, other) for i, title in enumerate(titles) for other in titles[i + 1 :]]
+    pairs += [pair for labels in numbers for pair in itertools.pairwise(labels)]
+    pairs += [(title, other) for title in titles for labels in numbers for other in labels]
+    boxes = {id(text): text.get_window_extent().padded(-1) for pair in pairs for text in pair}
+    shown = [pair for pair in pairs if all(text.get_text() for text in pair)]
+    words = [(a.get_text(), b.get_text()) for a, b in shown if boxes[id(a)].overlaps(boxes[id(b)])]
+    covers = [legend.get_window_extent().padded(-1) for legend in figure.legends]
+    covered = [title.get_text() for title in titles if title.get_text() and any(map(boxes[id(title)].overlaps, covers))]
+    return words + [(title, "legend") for title in covered]

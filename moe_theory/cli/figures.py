@@ -5,41 +5,110 @@ from typing import Any
 
 import click
 
-from moe_theory.cli.options import examples, json_option, out_option, seed_option
+from moe_theory.cli.options import examples, json_option, out_option, seed_option, set_option
 from moe_theory.cli.output import open_console, print_json, print_lines
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 
 
-@click.command(epilog=examples("moe-theory figures continual figure-8 --replicates 8"))
-@click.argument("paper", default="continual", metavar="[PAPER]")
+@click.command(
+    epilog=examples(
+        "moe-theory figures continual figure-8 --replicates 8",
+        "moe-theory figures continual figure-2 --experts 2,4 --rounds 100 --width 8cm",
+    )
+)
+@click.argument("paper", required=False, metavar="[PAPER]")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--reading", metavar="NAME", help="Reading to draw under.", show_default="the paper's first default")
+@set_option("the reading's own choices, such as truth_scale=.2")
+@click.option(
+    "--experts", metavar="M,...", help="Numbers of experts to draw, such as 2,4,8.", show_default="the paper's"
+)
+@click.option(
+    "--dims",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a static size, such as num_features=20; repeat it for more.",
+)
+@click.option(
+    "--rounds", type=int, help="Rounds (or slots, steps) of the runs.", show_default="each figure's own number"
+)
 @click.option("--replicates", type=int, help="Replicates of every cell.", show_default="each figure's own number")
 @seed_option
+@click.option("--format", "forms", default="svg", metavar="FORM,...", help="Of the pictures: svg, pdf or png.")
+@click.option("--data", default="csv", metavar="FORM", help="Of the numbers behind them: csv or netcdf.")
+@click.option(
+    "--width",
+    metavar="LENGTH",
+    help="Width of the pictures, such as 3.25in, 8cm or 80mm; the height follows.",
+    show_default="each figure's own",
+)
+@click.option("--style", metavar="FILE", help="A style sheet of matplotlib's on top of ours, such as mine.mplstyle.")
+@click.option("--tex", is_flag=True, help="Have LaTeX, which must be installed, set the words.")
 @out_option("Folder that gets one folder of figures a paper.", "figures")
-@click.option("--list", "only_list", is_flag=True, help="Only list the figures.")
-@json_option("a list of the paths written, or with --list the figures' titles by name.")
-def figures(paper: str, names: tuple[str, ...], out: Path, only_list: bool, as_json: bool, **asked: Any) -> None:
+@click.option("--list", "only_list", is_flag=True, help="Only list the figures, without PAPER those of all papers.")
+@json_option("a list of the paths written, or with --list the figures' titles by name, without PAPER by paper.")
+def figures(
+    paper: str | None,
+    names: tuple[str, ...],
+    settings: tuple[str, ...],
+    experts: str | None,
+    dims: tuple[str, ...],
+    forms: str,
+    out: Path,
+    only_list: bool,
+    as_json: bool,
+    **asked: Any,
+) -> None:
     """Regenerate a paper's figures with theory drawn over empirics.
 
-    Draws the figures NAME of PAPER, all of them by default. Writes each as an SVG, and the numbers behind it as CSV,
-    into OUT/PAPER/.
+    Draws the figures NAME of PAPER, all of them by default; there is no default PAPER to draw. Writes each as a
+    picture, and the numbers behind it, into OUT/PAPER/.
     """
+    if only_list:
+        _list(paper, as_json)
+        return
     from moe_theory.report import plots
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
+    from moe_theory.verify.request import parsed
 
+    if paper is None:
+        raise InvalidRunError(f"name a paper to draw: {', '.join(plots.all_titles())}; --list shows their figures.")
     keep_programs()
-    titles = {name: specification.title for name, specification in plots.figures_of(paper).items()}
-    if only_list:
-        if as_json:
-            print_json(titles)
-        else:
-            print_lines(open_console(), *(f"{name}: {title}" for name, title in titles.items()))
-        return
     console = open_console(to_stderr=as_json)
     with terminal_progress(console) as progress:
-        paths = plots.make_figures(paper, names, out=out, progress=progress, **asked)
+        paths = plots.make_figures(
+            paper,
+            names,
+            settings=parsed(settings),
+            experts=None if experts is None else _numbers(experts),
+            dims=parsed(dims, "--dims"),
+            forms=[form.strip() for form in forms.split(",")],  # pyright: ignore[reportArgumentType]
+            out=out,
+            progress=progress,
+            **asked,
+        )
     if as_json:
         print_json([str(path) for path in paths])
     else:
         print_lines(console, *paths)
+
+
+def _list(paper: str | None, as_json: bool) -> None:
+    from moe_theory.report import plots
+
+    titles = plots.all_titles() if paper is None else plots.titles_of(paper)
+    if as_json:
+        print_json(titles)
+        return
+    of_papers = {"": titles} if paper is not None else {f"{of} ": each for of, each in plots.all_titles().items()}
+    print_lines(
+        open_console(), *(f"{of}{name}: {title}" for of, each in of_papers.items() for name, title in each.items())
+    )
+
+
+def _numbers(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise InvalidParamsError(f"--experts {text} must be whole numbers with commas between them, such as 2,4,8.")
+    return [int(part) for part in parts]

@@ -23,6 +23,12 @@ seed_option: Decorator = click.option("--seed", default=0, help="Seed of all ran
 module_option: Decorator = click.option("--module", type=PATH, help="A Python file that declares claims of your own.")
 
 
+def set_option(what: str) -> Decorator:
+    """--set NAME=VALUE, on top of `what`."""
+    told = f"Set a parameter on top of {what}; repeat it for more."
+    return click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help=told)
+
+
 def out_option(what: str, default: str | None = None, told: str | None = None) -> Decorator:
     """--out, for `what`: at `default`, or where nothing is given, at a place that is `told` in words."""
     return click.option("--out", type=PATH, default=default, help=what, show_default=told or True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from moe_theory.cli.options import examples, json_option, module_option, out_option, seed_option
+from moe_theory.cli.options import examples, json_option, module_option, out_option, seed_option, set_option
 from moe_theory.cli.output import FAILED, command_line, damaged_lines, open_console, print_json, print_lines, stop
 from moe_theory.core.errors import InvalidRunError
 
@@ -29,13 +29,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
     help="A reading of the paper, 'all', or 'quick' for a first look; repeat it for more.",
     show_default="each paper's defaults",
 )
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Set a parameter on top of every reading's own choices, such as signal_scale=5; repeat it for more.",
-)
+@set_option("every reading's own choices, such as signal_scale=5")
 @click.option(
     "--replicates",
     type=int,

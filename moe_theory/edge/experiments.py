@@ -180,10 +180,10 @@ def _servers(*numbers: int, **params: float) -> dict[str, dict[str, float]]:
     return {cell_name(number): {"num_experts": number, **params} for number in numbers}
 
 
-def exploration_rounds(params: Params, failure: float = FAILURE) -> int:
+def exploration_rounds(params: Params, failure: float = FAILURE, max_delay: int = MAX_DELAY) -> int:
     """T1 of a cell."""
     rate, scale = float(params.learning_rate), float(params.truth_scale)
-    return int(theory.exploration_rounds(int(params.num_experts), rate, scale, failure, MAX_DELAY))
+    return int(theory.exploration_rounds(int(params.num_experts), rate, scale, failure, max_delay))
 
 
 # What the paper supposes, of every run and of those in which Algorithm 1 is to converge.

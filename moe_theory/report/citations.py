@@ -151,7 +151,7 @@ def _of_figure(run: str, path: Path) -> Bearing:
 
 def _is_figure(path: Path) -> bool:
     paper = path.parent.name
-    is_drawn = path.suffix in (".csv", ".svg") and paper in (*paper_names(), plots.OVERVIEW)
+    is_drawn = path.suffix in (".csv", ".nc", ".pdf", ".png", ".svg") and paper in (*paper_names(), plots.OVERVIEW)
     return is_drawn and path.stem in plots.figures_of(paper)
 
 

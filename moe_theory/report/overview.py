@@ -77,9 +77,7 @@ def panels() -> dict[str, Panel]:
     return {name: panel for name, panel in made.items() if panel is not None}
 
 
-def compute(
-    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
-) -> xr.Dataset:
+def compute(reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet) -> xr.Dataset:
     """What is drawn, by panel and place, and both verdicts of each panel, judged anew, under one error of 1 %.
 
     Every paper is drawn under its first default, whatever the reading; verdicts take the replicates that they need.
@@ -105,7 +103,7 @@ def compute(
             for which in ("printed", "right")
         },
         {"panel": list(shown), "place": np.arange(length)},
-        provenance(NAME, NAME, reading, replicates, seed, 0, is_shortened=False)
+        provenance(NAME, NAME, reading, replicates, seed, 0)
         | {"command": f"moe-theory figures {NAME} --replicates {replicates} --seed {seed}"},
     )
 
@@ -230,7 +228,7 @@ def figures() -> dict[str, FigureSpec]:
         summary="A printed statement of each paper, what holds instead and Monte-Carlo means, with both verdicts.",
         replicates=256,
         size=NARROW,
-        compute=compute,
+        compute=compute,  # pyright: ignore[reportArgumentType] - each panel has rounds of its own
         draw=draw,
         caption=caption,
         claims=tuple(id for panel in shown for id in (panel.printed, panel.right)),

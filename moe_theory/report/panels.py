@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.report.plots import style
+from moe_theory.report.plots import our_style
 from moe_theory.report.wording import allowed_sides, number
 from moe_theory.verify.verdict import Curve, Verdict
 
@@ -136,7 +136,7 @@ class Pictures:
         from matplotlib import rcParams
 
         figure = self._figure
-        with style():
+        with our_style():
             rcParams["svg.fonttype"] = "none"
             figure.clear()
             _fill(figure, verdict, curve)
@@ -152,7 +152,7 @@ def figure_of(verdict: Verdict) -> "Figure":
     if verdict.curve is None or not verdict.curve.labels:
         raise InvalidRunError(f"{verdict.claim} under {verdict.setting} is {verdict.status} and has nothing to plot.")
     figure = Figure()
-    with style():
+    with our_style():
         _fill(figure, verdict, verdict.curve)
     return figure
 

@@ -4,8 +4,14 @@ Drawing goes through `Figure` alone and never through pyplot. Style is set over 
 bytes of a picture depend neither on the user's configuration nor on the date.
 """
 
+import contextlib
+import dataclasses
+import functools
 import importlib
 import io
+import re
+import shlex
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,18 +22,28 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import xarray as xr
 
-from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
 from moe_theory.core.papers import find_paper, paper_names
 from moe_theory.core.random import root_key
 from moe_theory.runs import Progress, quiet
 from moe_theory.runs.files import prepare_folder, write_together
 from moe_theory.verify.claim import ReadingLike
+from moe_theory.verify.figures import OPTIONS
 from moe_theory.verify.registry import SPECIAL_NAMES, select_readings
+from moe_theory.verify.request import with_settings
 
 if TYPE_CHECKING:
-    from matplotlib.figure import FigureBase
+    from matplotlib.figure import Figure, FigureBase
 
     from moe_theory.verify.figures import FigureSpec
+
+Form = Literal["svg", "pdf", "png"]
+FORMS: tuple[Form, ...] = ("svg", "pdf", "png")
+SUFFIXES = {"csv": ".csv", "netcdf": ".nc"}  # of the numbers behind a figure
+UNITS = {"in": 1.0, "cm": 2.54, "mm": 25.4}  # of an inch
+FONTS = ("font.size", "axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
+LEAST_SHARE = 0.8  # of a word's size on a page
+WIDTHS = (2.0, 40.0)  # inches that a figure may be wide
 
 OVERVIEW = "overview"  # the figure of all papers, where a paper's name is asked for
 PAGE_WIDTH = 7.2  # inches
@@ -45,13 +61,74 @@ def figures_of(paper: str) -> Mapping[str, "FigureSpec"]:
     return find_paper(paper).import_figures()
 
 
+def figure(
+    name: str,
+    *,
+    reading: str | None = None,
+    replicates: int | None = None,
+    seed: int = 0,
+    rounds: int | None = None,
+    experts: Sequence[int] | None = None,
+    dims: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    width: float | str | None = None,
+    style: str | Path | None = None,
+    tex: bool = False,
+    progress: Progress = quiet,
+) -> tuple[xr.Dataset, "Figure"]:
+    """Compute and draw a figure of a paper, at its own settings or at yours, as `moe-theory figures` does.
+
+    Args:
+        name: "PAPER.FIGURE", as `moe-theory figures --list` has them; "overview.overview" is that of all papers.
+        reading: a name; None takes the paper's first default.
+        replicates: None takes the figure's own number.
+        seed: of all random numbers.
+        rounds: of the runs (for some figures slots, steps or repetitions); None takes the figure's own number.
+        experts: the numbers M of experts that are drawn.
+        dims: static sizes by name, such as {"num_features": 20}; others stay as in the paper.
+        settings: parameters by name on top of the reading's choices, such as {"truth_scale": 0.2}.
+        width: inches, or a text such as "8cm"; the height follows. None takes the figure's own size.
+        style: a matplotlib style sheet on top of ours.
+        tex: whether LaTeX sets the words.
+    Returns: the numbers behind the figure, with the command that computes them in their attributes, and the figure,
+        which a notebook shows and `savefig` writes.
+    Raises: UnknownNameError, InvalidRunError, InvalidParamsError or InvalidDimsError before anything is computed.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> asked = {"experts": [2, 4], "dims": {"num_features": 8}, "settings": {"truth_scale": 0.2}}
+        >>> data, drawn = mt.figure("continual.figure-2", replicates=4, rounds=20, width="3.25in", **asked)
+        >>> data.experts.values.tolist(), float(drawn.get_figwidth())
+        ([2, 4], 3.25)
+        >>> data.attrs["command"].partition(" --replicates")[0]
+        'moe-theory figures continual figure-2 --reading unit-signal --set truth_scale=0.2'
+    """
+    paper, _, own = name.partition(".")
+    if own not in figures_of(paper):
+        raise unknown_name("figure", name, [f"{paper}.{known}" for known in figures_of(paper)])
+    look = look_of(width, style, tex)
+    ((spec, compute),) = _planned(paper, [own], reading, replicates, seed, rounds, experts, dims, settings)
+    data = _with_look(compute(progress), look)
+    with our_style(look.settings):
+        return data, look.drawn(spec, data)
+
+
 def make_figures(
-    paper: str = "continual",
+    paper: str,
     names: Sequence[str] = (),
     *,
     reading: str | None = None,
     replicates: int | None = None,
     seed: int = 0,
+    rounds: int | None = None,
+    experts: Sequence[int] | None = None,
+    dims: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    forms: Sequence[Form] = ("svg",),
+    data: Literal["csv", "netcdf"] = "csv",
+    width: float | str | None = None,
+    style: str | Path | None = None,
+    tex: bool = False,
     out: str | Path = "figures",
     progress: Progress = quiet,
 ) -> list[Path]:
@@ -59,37 +136,150 @@ def make_figures(
 
     Args:
         names: of figures; none, or `all`, for all of the paper's.
-        reading: a name; None takes the paper's first default.
         replicates: for every figure; None takes each figure's own number.
-    Returns: the paths, an SVG and its CSV in turn.
-    Raises: UnknownNameError, InvalidRunError or OutputError before anything is computed.
+        forms: of the pictures: svg, pdf or png.
+        data: what the numbers are written as.
+        reading, seed, rounds, experts, dims, settings, width, style, tex: as of `figure`.
+    Returns: the paths, the pictures of a figure and its numbers in turn.
+    Raises: UnknownNameError, InvalidRunError, InvalidParamsError, InvalidDimsError or OutputError before anything is
+        computed.
     """
-    figures = figures_of(paper)
-    chosen = _selected(names, figures)
-    choice = _reading_of(paper, reading)
-    if replicates is not None and replicates < 1:
-        raise InvalidRunError(f"replicates={replicates} must be at least 1. Raise replicates.")
-    root_key(seed)
-    targets = [f"{figure.name}{suffix}" for figure in chosen for suffix in (".svg", ".csv")]
-    folder = prepare_folder(Path(out) / paper, targets)
+    for form in forms:
+        if form not in FORMS:
+            raise unknown_name("format", form, FORMS)
+    if data not in SUFFIXES:
+        raise unknown_name("format of data", data, SUFFIXES)
+    look = look_of(width, style, tex)
+    planned = _planned(paper, names, reading, replicates, seed, rounds, experts, dims, settings)
+    suffixes = [*(f".{form}" for form in dict.fromkeys(forms)), SUFFIXES[data]]
+    folder = prepare_folder(Path(out) / paper, [f"{spec.name}{suffix}" for spec, _ in planned for suffix in suffixes])
     paths = []
-    for figure in chosen:
-        data = figure.compute(choice, replicates or figure.replicates, seed, progress)
-        svg = render(figure.title, figure.size, lambda canvas: figure.draw(data, canvas), figure.caption(data))  # noqa: B023
-        paths += write_together(folder, {f"{figure.name}.svg": svg, f"{figure.name}.csv": to_csv(data)})
+    for spec, compute in planned:
+        found = _with_look(compute(progress), look)
+        with our_style(look.settings):
+            drawn = look.drawn(spec, found)
+            texts: dict[str, str | bytes] = {
+                f"{spec.name}.{form}": saved(drawn, form, spec.title, spec.caption(found))
+                for form in dict.fromkeys(forms)
+            }
+        texts[f"{spec.name}{SUFFIXES[data]}"] = to_csv(found) if data == "csv" else as_netcdf(found)
+        paths += write_together(folder, texts)
     return paths
 
 
-def _reading_of(paper: str, name: str | None) -> ReadingLike:
-    if paper == OVERVIEW:
-        if name is not None:
+def all_titles() -> dict[str, dict[str, str]]:
+    """The figures' titles by name, by paper."""
+    return {paper: titles_of(paper) for paper in (*paper_names(), OVERVIEW)}
+
+
+def titles_of(paper: str) -> dict[str, str]:
+    return {name: spec.title for name, spec in figures_of(paper).items()}
+
+
+def _planned(
+    paper: str,
+    names: Sequence[str],
+    reading: str | None,
+    replicates: int | None,
+    seed: int,
+    rounds: int | None,
+    experts: Sequence[int] | None,
+    dims: Mapping[str, Any] | None,
+    settings: Mapping[str, Any] | None,
+) -> list[tuple["FigureSpec", Callable[[Progress], xr.Dataset]]]:
+    """The figures that are asked for, and what computes each: refused here, or not at all."""
+    chosen = _selected(names, figures_of(paper))
+    choice = _reading_of(paper, reading, settings)
+    for name, number in (("replicates", replicates), ("rounds", rounds)):
+        if number is not None and number < 1:
+            raise InvalidRunError(f"{name}={number} must be at least 1. Raise {name}.")
+    root_key(seed)
+    options = {"num_rounds": rounds, "experts": experts, "dims": dims or None}
+    given = {name: value for name, value in options.items() if value is not None}
+    for spec in chosen:
+        _require_taken(paper, spec, given)
+    planned = []
+    for spec in chosen:
+        asked = (replicates or spec.replicates, seed)
+        if given or settings:
+            _rehearse(paper, spec, _Noted(choice), settings or {}, asked, given)
+        planned.append((spec, functools.partial(spec.compute, choice, *asked, **given)))
+    return planned
+
+
+def _require_taken(paper: str, spec: "FigureSpec", given: Mapping[str, Any]) -> None:
+    for option in given:
+        if not spec.takes(option):
+            own = [(of, figures_of(of).values()) for of in (paper, *paper_names())]
+            able = dict.fromkeys(f"{of} {other.name}" for of, others in own for other in others if other.takes(option))
             raise InvalidRunError(
-                f"reading={name!r} is of one paper, and {OVERVIEW} shows each under its first default. Leave it out."
+                f"the figure {paper} {spec.name} decides its {OPTIONS[option]} itself. Leave them out; "
+                f"{', '.join(list(able)[:4])} take {OPTIONS[option]}."
+            )
+
+
+class _Begun(Exception):  # noqa: N818 - nothing went wrong
+    """What a figure asks for has been checked: it begins to compute."""
+
+
+class _Rehearsal(Progress):
+    """Ends a computation where it begins, after its checks."""
+
+    def add_work(self, replicate_rounds: int) -> None:
+        raise _Begun
+
+    def compiling(self, what: str) -> None:
+        raise _Begun
+
+    def running(self, what: str) -> None:
+        raise _Begun
+
+
+class _Noted:
+    """A reading that notes which parameters a figure decides in all that it draws."""
+
+    def __init__(self, reading: ReadingLike) -> None:
+        self._reading = reading
+        self.name, self.summary = reading.name, reading.summary
+        self.decided: set[str] | None = None
+
+    def params(self, **overrides: Any) -> Any:
+        if overrides:
+            self.decided = set(overrides) if self.decided is None else self.decided & set(overrides)
+        return self._reading.params(**overrides)
+
+
+def _rehearse(
+    paper: str,
+    spec: "FigureSpec",
+    reading: _Noted,
+    settings: Mapping[str, Any],
+    asked: tuple[int, int],
+    given: Mapping[str, Any],
+) -> None:
+    """Let a figure refuse what it is asked for, without computing anything."""
+    with contextlib.suppress(_Begun):
+        spec.compute(reading, *asked, _Rehearsal(), **given)
+    for name in settings:
+        if name in (reading.decided or ()):
+            instead = " Name experts instead." if name == "num_experts" and spec.takes("experts") else ""
+            raise InvalidParamsError(
+                f"{name} cannot be set: the figure {paper} {spec.name} decides it in all that it draws."
+                f"{instead or ' Set another parameter.'}"
+            )
+
+
+def _reading_of(paper: str, name: str | None, settings: Mapping[str, Any] | None) -> ReadingLike:
+    if paper == OVERVIEW:
+        if name is not None or settings:
+            what = "settings are" if name is None else f"reading={name!r} is"
+            raise InvalidRunError(
+                f"{what} of one paper, and {OVERVIEW} shows each under its first default. Leave it out."
             )
         return importlib.import_module("moe_theory.report.overview").FIRST_DEFAULTS
     if name in SPECIAL_NAMES:
         raise unknown_name("reading", name, [choice.name for choice in select_readings(paper, ["all"])])
-    return select_readings(paper, None if name is None else [name])[0]
+    return with_settings(select_readings(paper, None if name is None else [name])[0], settings or {})
 
 
 def _selected(names: Sequence[str], figures: Mapping[str, "FigureSpec"]) -> list["FigureSpec"]:
@@ -98,6 +288,95 @@ def _selected(names: Sequence[str], figures: Mapping[str, "FigureSpec"]) -> list
             raise unknown_name("figure", name, [*figures, "all"])
     wanted = figures if not names or "all" in names else names
     return [figure for name, figure in figures.items() if name in wanted]
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """What a picture looks like, whatever it shows."""
+
+    width: float | None  # inches; None: the figure's own size
+    settings: Mapping[str, Any]  # matplotlib's, on top of our style
+    options: tuple[str, ...]  # of the command that asks for it
+
+    def drawn(self, spec: "FigureSpec", data: xr.Dataset) -> "Figure":
+        """The figure, in the style that is in force."""
+        from moe_theory.report import layout
+
+        return layout.drawn(spec, data, self.width)
+
+
+def look_of(width: float | str | None, style: str | Path | None, tex: bool) -> Look:
+    """Raises: InvalidRunError for a width or a style sheet that cannot be, or without LaTeX where it is asked for."""
+    wide = None if width is None else inches(width)
+    settings: dict[str, Any] = {} if wide is None else font_sizes(wide)
+    settings |= {} if style is None else _read_style(Path(style))
+    options = [] if width is None else [f"--width {width if isinstance(width, str) else f'{width:g}in'}"]
+    options += [] if style is None else [f"--style {shlex.quote(str(style))}"]
+    if tex:
+        missing = [name for name in ("latex", "dvipng") if shutil.which(name) is None]
+        if missing:
+            raise InvalidRunError(
+                f"tex needs LaTeX, and there is no program {' and no '.join(missing)} on this machine's path. "
+                "Install TeX Live with dvipng, or leave tex out."
+            )
+        settings["text.usetex"] = True
+        options.append("--tex")
+    return Look(wide, settings, tuple(options))
+
+
+def inches(width: float | str) -> float:
+    """A width in inches, from a number of them or a text such as "3.25in", "8cm" or "80mm"."""
+    found = re.fullmatch(r"\s*([0-9.]+)\s*(in|cm|mm)?\s*", str(width))
+    try:
+        number = float(found[1]) / UNITS[found[2] or "in"] if found else 0.0
+    except ValueError:
+        number = 0.0
+    if number == 0:
+        raise InvalidRunError(f"width={width} is not a width. Write it as 3.25in, 8cm or 80mm.")
+    least, most = WIDTHS
+    if not least <= number <= most:
+        raise InvalidRunError(f"width={width} must be from {least:g}in to {most:g}in. Change width.")
+    return number
+
+
+def font_sizes(width: float) -> dict[str, float]:
+    """Our style's sizes of words, a little smaller in a figure that is narrower than a page."""
+    share = min(1.0, max(width / PAGE_WIDTH, LEAST_SHARE**5) ** 0.2)
+    with our_style():
+        from matplotlib import rcParams
+
+        return {name: share * rcParams[name] for name in FONTS}
+
+
+def _read_style(path: Path) -> dict[str, Any]:
+    import matplotlib
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as failure:
+        reason = getattr(failure, "strerror", None) or "not a text in UTF-8"
+        raise InvalidRunError(f"style={path} cannot be read: {reason}. Name a file such as mine.mplstyle.") from None
+    for line in text.splitlines():
+        name = line.partition("#")[0].partition(":")[0].strip()
+        if name and name not in matplotlib.rcParams:
+            raise InvalidRunError(f"style={path}: {unknown_name('setting', name, list(matplotlib.rcParams))}")
+    try:
+        found = matplotlib.rc_params_from_file(path, fail_on_error=True, use_default_template=False)
+    except ValueError as failure:
+        raise InvalidRunError(f"style={path}: {' '.join(str(failure).split())}. Correct that line.") from None
+    return {name: value for name, value in dict(found).items() if name not in ("backend", "interactive")}
+
+
+def _with_look(data: xr.Dataset, look: Look) -> xr.Dataset:
+    """The data, whose command asks for this look too."""
+    return data.assign_attrs(command=" ".join([data.attrs["command"], *look.options]))
+
+
+def as_netcdf(data: xr.Dataset) -> bytes:
+    """The numbers behind a figure with their coordinates and attributes, as netCDF (version 3)."""
+    whole = {name: int(value) for name, value in data.attrs.items() if isinstance(value, bool)}
+    found = data.assign_attrs(whole).to_netcdf(engine="scipy")
+    return bytes(found)
 
 
 def to_csv(data: xr.Dataset) -> str:
@@ -109,7 +388,7 @@ def to_csv(data: xr.Dataset) -> str:
 
 
 @contextmanager
-def style(more: Mapping[str, Any] = EMPTY) -> Iterator[None]:
+def our_style(more: Mapping[str, Any] = EMPTY) -> Iterator[None]:
     """Our style over matplotlib's own defaults, whatever the user's configuration says; one thread at a time."""
     import matplotlib
 
@@ -136,7 +415,7 @@ def render(
 
 
 def render_as(
-    form: Literal["svg", "png"],
+    form: Form,
     title: str,
     size: tuple[float, float],
     draw: Callable[["FigureBase"], None],
@@ -145,16 +424,25 @@ def render_as(
 ) -> bytes:
     from matplotlib.figure import Figure
 
-    with style(settings):
+    with our_style(settings):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
+        return saved(figure, form, title, caption)
+
+
+def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
+    """A figure's picture, with the same bytes at any time, in the style that is in force."""
+    if figure.get_layout_engine() is not None:
         # Laid out once and rounded: the solver's last digits, which vary, would end up in the file's ids.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
         for axes in figure.axes:
             axes.set_position(tuple(np.round(axes.get_position(original=True).bounds, 6)))
-        document = io.BytesIO()
-        about = {"Title": title, "Description": caption or title}
-        about |= {"Date": None, "Creator": "moe_theory"} if form == "svg" else {"Software": "moe_theory"}
-        figure.savefig(document, format=form, dpi=PIXELS_PER_INCH if form == "png" else "figure", metadata=about)
+    document = io.BytesIO()
+    about: dict[str, dict[str, str | None]] = {
+        "svg": {"Title": title, "Description": caption or title, "Date": None, "Creator": "moe_theory"},
+        "pdf": {"Title": title, "Subject": caption or title, "CreationDate": None, "Creator": "moe_theory"},
+        "png": {"Title": title, "Description": caption or title, "Software": "moe_theory"},
+    }
+    figure.savefig(document, format=form, dpi=PIXELS_PER_INCH if form == "png" else "figure", metadata=about[form])
     return document.getvalue()

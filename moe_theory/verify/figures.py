@@ -1,29 +1,48 @@
 """Figures of papers, and what they share: runs recorded for a logarithmic axis, statistics, provenance, captions."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+import inspect
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import jax
 import numpy as np
 import xarray as xr
 from jaxtyping import Float, Shaped
 
+<<<<<<< HEAD
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import Observe, System, recorded_rounds
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import Experiment, ReadingLike
+=======
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
+from moe_theory.core.system import Observe, System, recorded_rounds
+from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
+from moe_theory.verify.claim import ReadingLike
+from moe_theory.verify.request import options_of
+>>>>>>> hfig
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
+
+Sizes = TypeVar("Sizes")  # a paper's Dims
 
 BAND = (0.1, 0.9)  # quantiles over replicates that a band spans
 STRIDE, DENSE_ROUNDS = 2, 60  # every other round early on, where most happens
 SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
+OPTIONS = {"num_rounds": "rounds", "experts": "experts", "dims": "dims"}  # keywords of `compute`: what users call them
+LEAST_PANEL = 1.7  # inches that a panel of a row needs; in a narrower figure a row becomes rows
 
 
 class Compute(Protocol):
-    """Runs what a figure shows; `num_rounds` other than None shortens the runs."""
+    """Runs what a figure shows.
+
+    Which keywords it has says what users may choose: `num_rounds`, other than None, for runs of another length;
+    `experts: Sequence[int] | None`, the numbers of experts drawn; `dims: Mapping | None`, static sizes by name.
+    """
 
     def __call__(
         self,
@@ -49,6 +68,10 @@ class FigureSpec:
     size: tuple[float, float] = (3.5, 2.5)  # of the drawing without its caption, in inches
     caption: Callable[[xr.Dataset], str] = lambda data: closing(data)
     claims: tuple[str, ...] = ()  # globs over the ids of those that it bears on
+
+    def takes(self, option: str) -> bool:
+        """Whether its `compute` has this keyword of `OPTIONS`."""
+        return option in inspect.signature(self.compute).parameters
 
 
 class Curves(NamedTuple):
@@ -118,6 +141,7 @@ def across_replicates(samples: Shaped[np.ndarray, "R B"]) -> dict[str, Float[np.
     return {"mean": samples.mean(axis=1), "low": low, "high": high, "error": spread / np.sqrt(samples.shape[1])}
 
 
+<<<<<<< HEAD
 def over_rounds(paper: str, name: str, experiment: Experiment) -> Compute:
     """Data of the figure `name` of a paper: what an experiment records, over its rounds, a `cell` of it at a time.
 
@@ -160,13 +184,65 @@ def _statistics(run: Run, name: str) -> xr.Dataset:
         for kind, values in across_replicates(leaf).items():
             shown[field if kind == "mean" else f"{field}_{kind}"] = ("round", values)
     return xr.Dataset(shown, {"round": run.rounds})
+=======
+def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tuple[int, ...]:
+    """The numbers of experts that a figure draws, the default ones for None.
+
+    Raises: InvalidParamsError for what are not different whole numbers of at least 1.
+    """
+    chosen = tuple(default if experts is None else experts)
+    for number in chosen:
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
+            raise InvalidParamsError(f"experts={number!r} must be a whole number of at least 1, such as 2 in 2,4,8.")
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise InvalidParamsError(f"experts={','.join(map(str, chosen))} must be different numbers, such as 2,4,8.")
+    return tuple(map(int, chosen))
+
+
+def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> Sizes:
+    """A figure's static sizes with others, numbers or their texts, and room for `max_experts`.
+
+    Raises: InvalidDimsError for a size that does not exist, that follows from the experts, or that cannot be.
+    """
+    names = [field.name for field in dataclasses.fields(dims) if field.name != "max_experts"]  # pyright: ignore[reportArgumentType]
+    for name, value in (sizes or {}).items():
+        if name == "max_experts":
+            raise InvalidDimsError("max_experts follows from the numbers of experts that are drawn. Set experts.")
+        if name not in names:
+            raise InvalidDimsError(str(unknown_name("size", name, names)))
+        if not str(value).isdecimal():
+            raise InvalidDimsError(f"{name}={value} must be a whole number of at least 1. Change {name}.")
+    numbers = {name: int(value) for name, value in (sizes or {}).items()}
+    return dataclasses.replace(dims, max_experts=max_experts, **numbers)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def panel_row(figure: "FigureBase", count: int, *, sharex: bool = False, sharey: bool = False) -> Sequence["Axes"]:
+    """Panels side by side, or below one another where the figure is too narrow for that: it grows by as much."""
+    root: Any = figure.figure
+    columns = max(1, min(count, int(root.get_figwidth() / LEAST_PANEL)))
+    if columns == count:
+        return list(figure.subplots(1, count, squeeze=False, sharex=sharex, sharey=sharey)[0])
+    rows = -(-count // columns)
+    root.set_figheight(root.get_figheight() * rows)
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=sharey).ravel()
+    for spare in panels[count:]:
+        spare.remove()
+    for panel in panels[:count]:
+        panel.tick_params(labelleft=True)  # that a shared axis hides inside a row
+    return list(panels[:count])
+>>>>>>> hfig
 
 
 def provenance(
-    paper: str, name: str, reading: ReadingLike, replicates: int, seed: int, num_rounds: int, is_shortened: bool
+    paper: str, name: str, reading: ReadingLike, replicates: int, seed: int, num_rounds: int, **asked: Any
 ) -> dict[str, Any]:
-    """Attributes that say where a dataset comes from; the command is empty for rounds that no command asks for."""
-    command = f"moe-theory figures {paper} {name} --reading {reading.name} --replicates {replicates} --seed {seed}"
+    """Attributes that say where a dataset comes from, with the command that computes it.
+
+    Args:
+        num_rounds: of the runs.
+        asked: what was asked for beside readings, by its option: rounds, experts or dims; None for what was not.
+    """
+    command = f"moe-theory figures {paper} {name} {options_of(reading)} --replicates {replicates} --seed {seed}"
     return {
         "figure": name,
         "reading": reading.name,
@@ -174,8 +250,16 @@ def provenance(
         "replicates": replicates,
         "seed": seed,
         "num_rounds": num_rounds,
-        "command": "" if is_shortened else command,
+        "command": " ".join([command, *(text for option in asked.items() for text in _as_options(*option))]),
     }
+
+
+def _as_options(name: str, value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        return [f"--{name} {shlex.quote(f'{key}={number}')}" for key, number in value.items()]
+    if value is None:
+        return []
+    return [f"--{name} {value if isinstance(value, int) else ','.join(map(str, value))}"]
 
 
 def closing(data: xr.Dataset, runs: str | None = None) -> str:

@@ -256,23 +256,34 @@ def adjusted(reading: ReadingLike, settings: Mapping[str, Any], experiment: Expe
         return reading
     for name in settings:
         require_free(name, reading, experiment)
-    defaults = reading.params()
-    made = AdjustedReading(reading, {name: typed(name, value, defaults) for name, value in settings.items()})
+    made = with_settings(reading, settings)
     for name, overrides in experiment.cells.items():
         with contextlib.suppress(InvalidSystemError):
             check_system(experiment.system_of(name), made.params(**overrides))
     return made
 
 
-def parsed(texts: Sequence[str]) -> dict[str, str]:
+def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingLike:
+    """The reading with `settings`, numbers or their texts; itself where there are none.
+    Raises: InvalidParamsError for a parameter that does not exist, or for what is no value of it.
+    """
+    defaults = reading.params()
+    for name in settings:
+        if name not in defaults._fields:
+            raise InvalidParamsError(str(unknown_name("parameter", name, defaults._fields)))
+    made = {name: typed(name, value, defaults) for name, value in settings.items()}
+    return AdjustedReading(reading, made) if made else reading
+
+
+def parsed(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
     """Texts such as "signal_scale=5", by parameter. Raises: InvalidParamsError for any other."""
     settings = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not (name and equals and value):
-            raise InvalidParamsError(f"--set {text} sets nothing: write it as --set {name or 'NAME'}=5.")
+            raise InvalidParamsError(f"{option} {text} sets nothing: write it as {option} {name or 'NAME'}=5.")
         if name in settings:
-            raise InvalidParamsError(f"--set {text}: {name} is set already, to {settings[name]}. Set it once.")
+            raise InvalidParamsError(f"{option} {text}: {name} is set already, to {settings[name]}. Set it once.")
         settings[name] = value
     return settings
 

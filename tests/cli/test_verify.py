@@ -47,6 +47,9 @@ def broken(runs):
         (["claims", "contnual"], ["unknown claim 'contnual'", "Did you mean 'continual'"]),
         (["figures", "continual", "figure-22"], ["unknown figure", "Did you mean 'figure-2'"]),
         (["figures", "contnual"], ["unknown paper", "Did you mean 'continual'"]),
+        (["figures"], ["name a paper to draw: continual, ", "--list"]),
+        (["figures", "continual", "figure-2", "--experts", "2;4"], ["--experts 2;4", "such as 2,4,8"]),
+        (["figures", "continual", "figure-2", "--dims", "20"], ["--dims 20 sets nothing"]),
         (["figures", "continual", "figure-2", "--reading", "week-signal"], ["Did you mean 'weak-signal'"]),
         *(
             (["verify", "continual.lemma-4", "--reading", "unit-signal", "--set", setting], [part])
@@ -184,6 +187,8 @@ def test_lists(ran):
     row = {"claim": "continual.lemma-4", "reading": "unit-signal", "also": [], "experiment": "history"}
     assert row | {"replicates": 4096} in listed
     assert set(json.loads(ran("figures", "continual", "--list", "--json").out)) == set(plots.figures_of("continual"))
+    assert json.loads(ran("figures", "--list", "--json").out) == plots.all_titles()
+    assert "edge figure-3: Generalization error" in ran("figures", "--list").out
 
 
 def test_an_interrupt_is_one_line(refused, monkeypatch, tmp_path):

@@ -9,8 +9,10 @@ from moe_theory import continual
 from moe_theory.continual import corrected, experiments, system, theory
 from moe_theory.continual.experiments import FIGURE_2, pools_of
 from moe_theory.continual.figures import FIGURES, figure_2, figure_8, regimes
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.runs import Cell, run_cells
-from moe_theory.verify.figures import STRIDE, closing, provenance
+from moe_theory.verify.figures import STRIDE, chosen_experts, closing, provenance, resized
+from moe_theory.verify.request import with_settings
 
 READING = continual.reading("unit-signal")
 REPLICATES, SEED, NUM_ROUNDS = 6, 3, 100  # past the dense records
@@ -171,7 +173,7 @@ def test_figure_9_compares_with_its_first_threshold(data):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_drawing_and_caption(data, name):
+def test_drawing_and_caption(data, name, keeps_its_words):
     """Every axis that carries ticks' meaning is named in words; the caption names reading, replicates and seed."""
     figure = Figure(figsize=FIGURES[name].size)
     FIGURES[name].draw(data[name], figure)
@@ -183,10 +185,63 @@ def test_drawing_and_caption(data, name):
         f"Reading unit-signal (c = 1/σ₀, spread σ₀^1.5 inside a cluster, q = 1; the default); {REPLICATES}" in caption
     )
     assert f"seed {SEED}, {NUM_ROUNDS} rounds" in caption
-    assert "moe-theory" not in caption  # no command asks for shortened runs
+    assert caption.endswith(f"--replicates {REPLICATES} --seed {SEED} --rounds {NUM_ROUNDS}")
+    keeps_its_words(FIGURES[name], data[name])
 
 
 def test_command_of_a_whole_run():
-    data = xr.Dataset(attrs=provenance("continual", "figure-2", READING, 7, 3, 2000, is_shortened=False))
+    data = xr.Dataset(attrs=provenance("continual", "figure-2", READING, 7, 3, 2000))
     expected = "moe-theory figures continual figure-2 --reading unit-signal --replicates 7 --seed 3"
     assert closing(data).splitlines()[-1] == expected
+
+
+def test_figure_2_at_sizes_of_ones_own():
+    """Against the runs put together anew: catches forms that keep the paper's N, d or M, and settings that are lost."""
+    dims, number = {"num_tasks": 3, "num_features": "8", "num_samples": 4}, 4
+    choice = with_settings(READING, {"truth_scale": "0.2", "num_clusters": 2})
+    made = figure_2.compute(choice, REPLICATES, SEED, num_rounds=30, experts=[2, 3, number], dims=dims)
+    assert made.experts.values.tolist() == [2, 3, number]
+    own = continual.Dims(number, 3, 8, 4)
+    params = continual.Params(num_experts=number, truth_scale=0.2, num_clusters=2)
+    cell = Cell("cell", system(own), params, 30, STRIDE, FIGURE_2.observe)
+    run = run_cells([cell], REPLICATES, seed=SEED)["cell"]
+    here = made.sel(experts=number, termination="with", metric="forgetting", round=30)
+    assert float(here["mean"]) == pytest.approx(run.records.forgetting[-1].astype(float).mean(), rel=1e-5)
+    ratio = theory.overparameterization_ratio(8, 4)
+    loads, explored = (leaf[-1].astype(np.float64) for leaf in (run.records.loads, run.records.explored_loads))
+    bounds = [
+        theory.theorem_1(theory.gaps(pool), ratio, loads[:, i], explored[:, i], 30).forgetting
+        for i, pool in enumerate(pools_of(run))
+    ]
+    assert float(here.printed) == pytest.approx(np.mean(bounds), rel=1e-6)
+    assert not np.isfinite(made.printed.sel(experts=3)).any()  # neither theorem is about M = N
+    assert np.isfinite(made.printed.sel(experts=2, termination="with")).all()
+    caption = figure_2.caption(made)
+    assert "of N = 3 tasks in K = 2 clusters" in caption
+    assert "Printed: (21), (22) for M = 2, (19), (20) for M = 4, from" in caption
+    command = "--set truth_scale=0.2 --set num_clusters=2 --replicates 6 --seed 3 --rounds 30 --experts 2,3,4 --dims "
+    assert caption.endswith(f"{command}num_tasks=3 --dims num_features=8 --dims num_samples=4")
+    figure = Figure(figsize=(5, 5))
+    figure_2.draw(made, figure)
+    notes = {text.get_text() for panel in figure.axes for text in panel.texts}
+    assert notes == {"(19)", "(20)", "(21)", "(22)"}
+
+
+@pytest.mark.parametrize("experts", [[0], [2, 2], [], [2.5], [True]])
+def test_numbers_of_experts_that_cannot_be(experts):
+    with pytest.raises(InvalidParamsError, match="experts="):
+        chosen_experts(experts, (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ({"num_feature": 20}, "Did you mean 'num_features'"),
+        ({"max_experts": 20}, "Set experts"),
+        ({"num_features": "many"}, "num_features=many must be a whole number"),
+        ({"num_features": 6}, "num_samples=6 must be below num_features=6"),
+    ],
+)
+def test_sizes_that_cannot_be(sizes, words):
+    with pytest.raises(InvalidDimsError, match=words):
+        resized(FIGURE_2.dims, sizes, 4)

@@ -116,7 +116,7 @@ def test_tables_are_of_the_cells_that_run(name):
 @pytest.mark.parametrize(
     ("name", "panels", "curves_each"), [("figure-3", 4, 3), ("figure-4", 2, 2), ("figure-7", 5, 3)]
 )
-def test_curves_have_a_panel_each(made_up, name, panels, curves_each):
+def test_curves_have_a_panel_each(made_up, name, panels, curves_each, keeps_its_words):
     """Letters, one curve a number of experts, a mark where half of the runs have ended and only with termination."""
     data = FIGURES[name].compute(READING, 2, 0, num_rounds=12)
     figure = drawn(name, data)
@@ -131,6 +131,7 @@ def test_curves_have_a_panel_each(made_up, name, panels, curves_each):
     assert words_of(figure)[: len(expected)] == expected
     assert ("printed in the paper" in words_of(figure)) == (panels == 5)
     assert "half of the runs terminated" in words_of(figure)
+    keeps_its_words(FIGURES[name], data)
     early = drawn(name, FIGURES[name].compute(READING, 2, 0, num_rounds=3))
     assert "half of the runs terminated" not in words_of(early)
 
@@ -231,7 +232,7 @@ def test_caption_and_picture(made_up, name):
     one = figure.compute(READING, 1, 0, num_rounds=1)
     words = " ".join(axes.get_xlabel() + axes.get_ylabel() for axes in drawn(name, one).axes)
     assert ("round $t$" in words) == (name != "drive")
-    assert "moe-theory" not in figure.caption(one)
+    assert figure.caption(one).endswith("--rounds 1")
 
 
 def test_refuses_more_rounds_than_the_preset_has():

@@ -194,7 +194,7 @@ DRAWN = [pytest.param(name, reading, marks=marks) for reading, marks in READINGS
 
 
 @pytest.mark.parametrize(("name", "reading"), [*DRAWN, ("tightness", "router-dimension")])
-def test_drawing_and_caption(data, name, reading):
+def test_drawing_and_caption(data, name, reading, keeps_its_words):
     """Under every reading, by programs there are already; axes are named, and the caption says what was run."""
     figure, choice = FIGURES[name], generalization.reading(reading)
     rounds = data[name].attrs["num_rounds"] or 1
@@ -208,6 +208,8 @@ def test_drawing_and_caption(data, name, reading):
     assert f"Reading {reading} (" in caption
     runs = {"sparsity": "closed forms", "crossing": f"seed {SEED}"}.get(name, f"seed {SEED}, {NUM_STEPS} steps")
     assert f"{runs}.\n" in caption
-    assert "moe-theory" not in caption  # no command asks for shortened runs
+    assert f"figures generalization {name} --reading {reading} " in caption
+    if choice is READING:
+        keeps_its_words(figure, shown)
     assert shown.attrs["figure"] == name
     assert len(to_csv(shown).splitlines()) == 1 + math.prod(shown.sizes.values())

@@ -13,9 +13,18 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+import moe_theory as mt
 from moe_theory import continual
-from moe_theory.core.errors import InvalidRunError, OutputError, UnknownNameError
-from moe_theory.report import plots
+from moe_theory.core.errors import (
+    InvalidDimsError,
+    InvalidParamsError,
+    InvalidRunError,
+    OutputError,
+    UnknownNameError,
+)
+from moe_theory.report import layout, plots
+from moe_theory.runs import quiet
+from moe_theory.verify.figures import FigureSpec, closing, provenance
 
 NUM_ROUNDS = 100  # as the tests of the figures themselves, whose compiled programs serve again
 
@@ -26,9 +35,11 @@ def shortened(monkeypatch):
     computed = []
 
     def short(figure):
-        def compute(*arguments):
+        @functools.wraps(figure.compute)  # whose keywords say what it takes
+        def compute(*arguments, **asked):
+            data = figure.compute(*arguments, **{"num_rounds": NUM_ROUNDS} | asked)
             computed.append(figure.name)
-            return figure.compute(*arguments, num_rounds=NUM_ROUNDS)
+            return data
 
         return dataclasses.replace(figure, compute=compute)
 
@@ -114,11 +125,24 @@ def test_selects_all_in_the_papers_order(names):
         ({"reading": "unit-signl"}, UnknownNameError, "Did you mean 'unit-signal'"),
         ({"reading": "all"}, UnknownNameError, "unknown reading 'all'"),
         ({"replicates": 0}, InvalidRunError, "replicates=0 must be at least 1"),
+        ({"rounds": 0}, InvalidRunError, "rounds=0 must be at least 1"),
+        ({"experts": [2]}, InvalidRunError, "the figure continual figure-8 decides its experts itself"),
+        ({"names": ["figure-2"], "experts": [0]}, InvalidParamsError, "experts=0 must be a whole number"),
+        ({"names": ["figure-2"], "dims": {"num_feature": 9}}, InvalidDimsError, "Did you mean 'num_features'"),
+        ({"settings": {"noise_scal": 1}}, InvalidParamsError, "Did you mean 'noise_scale'"),
+        ({"names": ["figure-2"], "settings": {"noise_scale": -1}}, InvalidParamsError, "noise_scale"),
+        ({"names": ["figure-2"], "settings": {"num_experts": 5}}, InvalidParamsError, "Name experts instead"),
+        ({"names": ["regimes"], "settings": {"signal_scale": 5}}, InvalidParamsError, "the figure continual regimes"),
+        ({"forms": ["pfd"]}, UnknownNameError, "Did you mean 'pdf'"),
+        ({"data": "netcfd"}, UnknownNameError, "Did you mean 'netcdf'"),
+        ({"width": "3.25inch"}, InvalidRunError, "Write it as 3.25in, 8cm or 80mm"),
+        ({"width": 0.5}, InvalidRunError, "width=0.5 must be from 2in to 40in"),
+        ({"style": "none.mplstyle"}, InvalidRunError, "style=none.mplstyle cannot be read"),
     ],
 )
 def test_refuses_before_making_a_folder(shortened, tmp_path, asked, error, words):
     with pytest.raises(error, match=re.escape(words)):
-        plots.make_figures("continual", out=tmp_path / "out", **asked)
+        plots.make_figures("continual", **({"names": ["figure-8"], "out": tmp_path / "out"} | asked))
     assert not (tmp_path / "out").exists()
     assert shortened == []
 
@@ -135,3 +159,85 @@ def test_unwritable_folder_is_one_line_and_computes_nothing(shortened, tmp_path)
     assert "\n" not in str(caught.value)
     assert shortened == []
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def line(reading, replicates, seed, progress=quiet, *, num_rounds=None):
+    about = provenance("continual", "line", reading, replicates, seed, num_rounds or 3, rounds=num_rounds)
+    return xr.Dataset({"level": ("round", np.linspace(0, 1, about["num_rounds"]))}, attrs=about)
+
+
+def draw_line(data, figure):
+    panel = figure.subplots()
+    panel.plot(data.level)
+    panel.set_title("10–90 % of the runs, with a title that is far too long for a column of a journal", loc="left")
+    lines = [panel.plot([], [], label=f"a label of some length, {number}")[0] for number in range(4)]
+    figure.legend(handles=lines, loc="outside upper center", ncols=4)
+
+
+LINE = FigureSpec("line", "A line", "A line.", 4, (7.2, 2.5), line, draw_line, closing)
+
+
+@pytest.fixture
+def drawing(monkeypatch):
+    monkeypatch.setattr(plots, "figures_of", lambda paper: {"line": LINE})
+
+
+def test_writes_every_format_at_a_width_the_same_again(drawing, tmp_path):
+    """Catches dates in files, a size that is not the one asked for, and numbers or attributes lost in netCDF."""
+    (tmp_path / "mine.mplstyle").write_text("lines.linewidth: 3  # mine\n")
+    asked = {"rounds": 5, "width": "8cm", "style": tmp_path / "mine.mplstyle", "data": "netcdf"}
+    forms = {"forms": ["svg", "pdf", "png"]}
+    paths = plots.make_figures("continual", settings={"noise_scale": "0.2"}, out=tmp_path, **forms, **asked)
+    assert [path.name for path in paths] == ["line.svg", "line.pdf", "line.png", "line.nc"]
+    kept = xr.load_dataset(paths[-1])
+    np.testing.assert_allclose(kept.level, np.linspace(0, 1, 5))
+    options = f"--set noise_scale=0.2 --replicates 4 --seed 0 --rounds 5 --width 8cm --style {asked['style']}"
+    assert kept.attrs["command"] == f"moe-theory figures continual line --reading unit-signal {options}"
+    assert description_of(paths[0].read_text(encoding="utf-8")).endswith(options)
+    again = plots.make_figures("continual", settings={"noise_scale": "0.2"}, out=tmp_path / "again", **forms, **asked)
+    assert [path.read_bytes() for path in again[:3]] == [path.read_bytes() for path in paths[:3]]
+    root = ElementTree.fromstring(paths[0].read_text(encoding="utf-8"))
+    assert float(root.get("width").removesuffix("pt")) == pytest.approx(72 * 8 / 2.54)
+
+
+def test_a_figure_of_python_is_drawn_and_shows_itself(drawing, keeps_its_words):
+    """Legend and title that are too long for the width are broken; a notebook gets a picture."""
+    data, drawn = mt.figure("continual.line", width=3.25, rounds=4)
+    assert data.sizes["round"] == 4
+    assert drawn.get_figwidth() == 3.25
+    assert "\n" in drawn.axes[0].get_title("left")
+    assert drawn._repr_png_().startswith(b"\x89PNG")
+    keeps_its_words(LINE, data)
+    own, whole = mt.figure("continual.line")
+    assert tuple(whole.get_size_inches()) == LINE.size
+    assert "width" not in own.attrs["command"]
+    with pytest.raises(UnknownNameError, match=re.escape("Did you mean 'continual.line'")):
+        mt.figure("continual.lien")
+
+
+def test_style_sheets_that_cannot_be(tmp_path):
+    for text, words in (("lines.linewith: 3", "lines.linewidth"), ("lines.linewidth: wide", "wide")):
+        (tmp_path / "mine.mplstyle").write_text(text)
+        with pytest.raises(InvalidRunError, match=words) as caught:
+            plots.look_of(None, tmp_path / "mine.mplstyle", False)
+        assert "\n" not in str(caught.value)
+
+
+def test_tex_is_refused_without_latex(drawing, monkeypatch):
+    monkeypatch.setattr(plots.shutil, "which", lambda name: None)
+    with pytest.raises(InvalidRunError, match="no program latex and no dvipng"):
+        mt.figure("continual.line", tex=True)
+    monkeypatch.setattr(plots.shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert plots.look_of(None, None, True).settings["text.usetex"]
+    assert layout.for_tex("10–90 % of $x_1$, κ") == r"10--90 \% of $x_1$, $\kappa$"
+
+
+@pytest.mark.parametrize(("width", "expected"), [("3.25in", 3.25), ("8.89cm", 3.5), ("88.9 mm", 3.5), (7, 7), ("7", 7)])
+def test_widths(width, expected):
+    assert plots.inches(width) == pytest.approx(expected)
+
+
+def test_all_papers_figures_are_listed():
+    titles = plots.all_titles()
+    assert {"continual", "edge", "overview"} <= set(titles)
+    assert all(titles.values())

@@ -1,6 +1,6 @@
 """Fig. 2: forgetting and generalization error with and without termination, closed forms over the runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,15 +8,19 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.continual import corrected, theory
+from moe_theory.continual.algorithm import system
 from moe_theory.continual.experiments import (
     FIGURE_2,
+    FIGURE_2_DIMS,
     FIGURE_2_EXPERTS,
+    SINGLE,
     bounds_of,
     cell_name,
     gaps_of,
     observe_route,
     pools_of,
 )
+from moe_theory.continual.params import Dims
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import (
@@ -24,8 +28,10 @@ from moe_theory.verify.figures import (
     FigureSpec,
     Panel,
     across_replicates,
+    chosen_experts,
     closing,
     provenance,
+    resized,
     run_for_log_axis,
 )
 
@@ -47,6 +53,7 @@ EQUATIONS = {
     ("forgetting", "theorem-2"): "(21)",
     ("generalization_error", "theorem-2"): "(22)",
 }
+PRINTED = {"proposition-4": "(17), (18)", "theorem-2": "(21), (22)", "theorem-1": "(19), (20)"}
 STYLES: dict[str, dict[str, Any]] = {
     "mean": {"color": "C0", "linewidth": 1.6},
     "band": {"color": "C0", "linewidth": 0, "alpha": 0.16},
@@ -78,43 +85,62 @@ SETTLED = 32
 
 
 def compute(
-    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
+    reading: ReadingLike,
+    replicates: int,
+    seed: int,
+    progress: Progress = quiet,
+    *,
+    num_rounds: int | None = None,
+    experts: Sequence[int] | None = None,
+    dims: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
-    """Means, bands, closed forms and exact theory of the eight cells, and the share of runs that have terminated."""
+    """Means, bands, closed forms and exact theory by termination and M, and the share of runs that have terminated."""
     length = FIGURE_2.num_rounds if num_rounds is None else num_rounds
-    settings = {name: reading.params(**overrides) for name, overrides in FIGURE_2.cells.items()}
-    runs = run_for_log_axis(settings, FIGURE_2.system, FIGURE_2.observe, length, replicates, seed, progress, "figure-2")
+    numbers = chosen_experts(experts, FIGURE_2_EXPERTS)
+    sizes = resized(FIGURE_2_DIMS, dims, max(numbers))
+    settings = {
+        cell_name(number, each == "with"): reading.params(num_experts=number, terminate=each == "with")
+        for number in numbers
+        for each in TERMINATIONS
+    }
+    runs = run_for_log_axis(settings, system(sizes), FIGURE_2.observe, length, replicates, seed, progress, "figure-2")
     rounds = next(iter(runs.values())).rounds
-    several = [Cell(name, FIGURE_2.system, params, length, 1, observe_route) for name, params in settings.items()]
+    several = [Cell(name, system(sizes), params, length, 1, observe_route) for name, params in settings.items()]
     routes = run_cells([each for each in several if each.params.num_experts > 1], replicates, seed=seed)
-    exact = {name: _along_routes(runs[name], run) for name, run in routes.items()}
-    for terminate in (True, False):
-        exact[cell_name(1, terminate)] = _exact_means(runs[cell_name(1)])
+    exact = {name: _along_routes(runs[name], run, sizes) for name, run in routes.items()}
+    if 1 in numbers:
+        exact |= dict.fromkeys((SINGLE, cell_name(1, False)), _exact_means(runs[SINGLE], sizes))
     cells = [
-        [_values_of(runs[name], exact[name]) for name in (cell_name(size, each == "with") for size in FIGURE_2_EXPERTS)]
+        [
+            _values_of(runs[name], exact[name], sizes)
+            for name in (cell_name(number, each == "with") for number in numbers)
+        ]
         for each in TERMINATIONS
     ]
-    rates = [settings[cell_name(size, True)].learning_rate for size in FIGURE_2_EXPERTS]
-    explored = [int(theory.exploration_rounds(*pair)) for pair in zip(FIGURE_2_EXPERTS, rates, strict=True)]
+    of_cells = [settings[cell_name(number)] for number in numbers]
+    explored = [int(theory.exploration_rounds(params.num_experts, params.learning_rate)) for params in of_cells]
+    about = provenance(
+        "continual", "figure-2", reading, replicates, seed, length, rounds=num_rounds, experts=experts, dims=dims
+    )
     return xr.Dataset(
         {name: (DIMENSIONS, np.array([[cell[name] for cell in row] for row in cells])) for name in cells[0][0]},
         {
             "termination": list(TERMINATIONS),
-            "experts": list(FIGURE_2_EXPERTS),
+            "experts": list(numbers),
             "metric": list(METRICS),
             "round": rounds,
             "explored": ("experts", explored),
         },
-        provenance("continual", "figure-2", reading, replicates, seed, length, num_rounds is not None),
+        about | {"num_tasks": sizes.num_tasks, "num_clusters": min(int(of_cells[0].num_clusters), sizes.num_tasks)},
     )
 
 
-def _values_of(run: Run, exact: corrected.Exact) -> dict[str, Float[np.ndarray, "2 R"]]:
+def _values_of(run: Run, exact: corrected.Exact, dims: Dims) -> dict[str, Float[np.ndarray, "2 R"]]:
     num_experts, is_terminating = int(run.params.num_experts), bool(run.params.terminate)
     silent = np.full((len(METRICS), len(run.rounds)), np.nan)
     parts = [across_replicates(getattr(run.records, metric)) for metric in METRICS]
     values = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
-    printed = _printed(run) if is_terminating or num_experts == 1 else None
+    printed = _printed(run, dims) if is_terminating or num_experts == 1 else None
     return values | {
         "printed": np.stack([getattr(printed, metric).mean(axis=1) for metric in METRICS]) if printed else silent,
         "exact": np.stack([getattr(exact, metric) for metric in METRICS]),
@@ -122,31 +148,36 @@ def _values_of(run: Run, exact: corrected.Exact) -> dict[str, Float[np.ndarray, 
     }
 
 
-def _printed(run: Run) -> theory.Bound:
-    dims, statement = FIGURE_2.dims, statement_of(int(run.params.num_experts))
+def _printed(run: Run, dims: Dims) -> theory.Bound | None:
+    statement = statement_of(int(run.params.num_experts), dims.num_tasks)
+    if statement is None:
+        return None
     if statement == "proposition-4":
         ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
         return theory.proposition_4(gaps_of(run), ratio, run.rounds[:, None])
     return bounds_of(run, dims, theory.theorem_1 if statement == "theorem-1" else theory.theorem_2)
 
 
-def statement_of(num_experts: int) -> str:
+def statement_of(num_experts: int, num_tasks: int) -> str | None:
+    """What the paper prints for so many experts: Theorem 1 supposes M > N and Theorem 2 M < N, and nothing M = N."""
     if num_experts == 1:
         return "proposition-4"
-    return "theorem-1" if num_experts > FIGURE_2.dims.num_tasks else "theorem-2"
+    if num_experts == num_tasks:
+        return None
+    return "theorem-1" if num_experts > num_tasks else "theorem-2"
 
 
-def _along_routes(run: Run, routes: Run) -> corrected.Exact:
+def _along_routes(run: Run, routes: Run, dims: Dims) -> corrected.Exact:
     """What the tasks and routes of `routes`, which records every round, let expect in the recorded rounds of `run`."""
-    expected = corrected.given_routes(routes.state.pool, FIGURE_2.dims.num_samples, *routes.records)
+    expected = corrected.given_routes(routes.state.pool, dims.num_samples, *routes.records)
     return corrected.Exact(*(leaf[run.rounds - 1].mean(axis=1) for leaf in expected))
 
 
-def _exact_means(run: Run) -> corrected.Exact:
+def _exact_means(run: Run, dims: Dims) -> corrected.Exact:
     """Exact theory of a single expert, averaged over the replicates' pools, at the recorded rounds."""
     length = min(SETTLED, int(run.rounds[-1]))
     pools = pools_of(run)
-    moments = [corrected.single_expert(pool, FIGURE_2.dims.num_samples, length) for pool in pools]
+    moments = [corrected.single_expert(pool, dims.num_samples, length) for pool in pools]
     means = corrected.Exact(*(np.mean(leaves, axis=0) for leaves in zip(*moments, strict=True)))
     counts = np.arange(1, length + 1)
     return corrected.Exact(
@@ -205,7 +236,7 @@ def _draw_theory(panel: "Axes", here: xr.Dataset, top: float) -> None:
         last = float(here.printed[-1])
         is_below_mean = last > 0.1 * top and 0 < float(here["mean"][-1]) - last < 0.25 * top
         panel.annotate(
-            EQUATIONS[str(here.metric.values), statement_of(int(here.experts))],
+            EQUATIONS[str(here.metric.values), str(statement_of(int(here.experts), here.attrs["num_tasks"]))],
             (rounds[-1], last),
             (0, -3 if is_below_mean else 3),
             textcoords="offset points",
@@ -231,11 +262,20 @@ def _draw_legend(figure: "FigureBase") -> None:
 
 
 def caption(data: xr.Dataset) -> str:
+    num_tasks, num_clusters = data.attrs["num_tasks"], data.attrs["num_clusters"]
+    by_statement: dict[str | None, list[str]] = {}
+    for number in data.experts.values:
+        by_statement.setdefault(statement_of(int(number), num_tasks), []).append(str(number))
+    printed = ", ".join(
+        f"{equations} for M = {' and '.join(by_statement[statement])}"
+        for statement, equations in PRINTED.items()
+        if statement in by_statement
+    )
+    source = f"Printed: {printed}, from each replicate's pool and loads, averaged; " if printed else ""
     return (
-        "Forgetting and overall generalization error (squared distances of models) of N = 6 tasks in K = 3 clusters, "
-        "with (a, c) and without (b, d) termination of the gate updates. Every replicate draws a pool of its own. "
-        "Printed: (17), (18) for M = 1, (21), (22) for M = 5, (19), (20) for M = 10 and 20, from each replicate's "
-        "pool and loads, averaged; without termination they claim nothing for M > 1, and M = 1 has nothing to "
+        f"Forgetting and overall generalization error (squared distances of models) of N = {num_tasks} tasks in K = "
+        f"{num_clusters} clusters, with (a, c) and without (b, d) termination of the gate updates. Every replicate "
+        f"draws a pool of its own. {source}without termination they claim nothing for M > 1, and M = 1 has nothing to "
         "terminate. Exact: the moment recursion, averaged over the same pools; for M > 1 that of each expert along "
         "the tasks it had in these runs, as if features did not depend on routes.\n" + closing(data)
     )

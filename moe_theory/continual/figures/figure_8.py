@@ -52,7 +52,7 @@ def compute(
             "terminated": (dimensions, terminated[..., shown]),
         },
         {"threshold_power": list(THRESHOLD_POWERS), "round": np.arange(1, length + 1), "replicate": shown},
-        provenance("continual", "figure-8", reading, replicates, seed, length, num_rounds is not None)
+        provenance("continual", "figure-8", reading, replicates, seed, length, rounds=num_rounds)
         | {"share_parting": float(np.mean(parts)), "learning_rate": float(next(iter(settings.values())).learning_rate)},
     )
 

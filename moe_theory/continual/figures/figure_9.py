@@ -61,7 +61,7 @@ def compute(
     return xr.Dataset(
         {name: (DIMENSIONS, array) for name, array in values.items()},
         {"metric": list(METRICS), "threshold_power": list(THRESHOLD_POWERS), "round": first.rounds},
-        provenance("continual", "figure-9", reading, replicates, seed, length, num_rounds is not None),
+        provenance("continual", "figure-9", reading, replicates, seed, length, rounds=num_rounds),
     )
 
 

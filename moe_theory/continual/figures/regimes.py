@@ -5,6 +5,7 @@ the signals' scale, its square root. The paper's own limit, sigma_0 -> 0 at Algo
 axis.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,15 @@ from moe_theory.continual.experiments import (
 from moe_theory.continual.params import SIGMA_0, Params, gate_drive
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance
+from moe_theory.verify.figures import (
+    FigureSpec,
+    across_replicates,
+    chosen_experts,
+    closing,
+    panel_row,
+    provenance,
+    resized,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,43 +64,56 @@ def observe(state: State, info: Info) -> Routes:
     return Routes(info.task, info.expert, state.terminated, info.generalization_error)
 
 
-def with_ratio(params: Params, ratio: float) -> Params:
+def with_ratio(params: Params, ratio: float, num_features: int = FIGURE_2_DIMS.num_features) -> Params:
     """The same with the signals' scale at which kappa / lambda is `ratio`."""
-    unit = gate_drive(params._replace(signal_scale=1.0), FIGURE_2_DIMS.num_features)
+    unit = gate_drive(params._replace(signal_scale=1.0), num_features)
     return params._replace(signal_scale=float(np.sqrt(ratio * float(params.perturbation_scale) / unit)))
 
 
-def ratio_of(params: Params) -> float:
-    return gate_drive(params, FIGURE_2_DIMS.num_features) / float(params.perturbation_scale)
+def ratio_of(params: Params, num_features: int = FIGURE_2_DIMS.num_features) -> float:
+    return gate_drive(params, num_features) / float(params.perturbation_scale)
 
 
 def compute(
-    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
+    reading: ReadingLike,
+    replicates: int,
+    seed: int,
+    progress: Progress = quiet,
+    *,
+    num_rounds: int | None = None,
+    experts: Sequence[int] | None = None,  # a line each
+    dims: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
     """Means over replicates, with standard errors, for each number of experts and each ratio kappa / lambda."""
     length = NUM_ROUNDS if num_rounds is None else num_rounds
+    numbers = chosen_experts(experts, EXPERTS)
+    sizes = resized(FIGURE_2_DIMS, dims, FIGURE_2_DIMS.max_experts if experts is None else max(numbers))
+    # The ratio decides the signals' scale, whatever the reading has.
+    units = {number: reading.params(num_experts=number, signal_scale=1.0) for number in numbers}
     settings = {
-        (number, ratio): with_ratio(reading.params(num_experts=number), ratio) for number in EXPERTS for ratio in RATIOS
+        (number, ratio): with_ratio(units[number], ratio, sizes.num_features) for number in numbers for ratio in RATIOS
     }
-    cells = [
-        Cell(_name(*place), system(FIGURE_2_DIMS), params, length, 1, observe) for place, params in settings.items()
-    ]
+    cells = [Cell(_name(*place), system(sizes), params, length, 1, observe) for place, params in settings.items()]
     runs = run_cells(cells, replicates, seed=seed, progress=progress, what="regimes")
-    shape, places = (len(EXPERTS), len(RATIOS)), [runs[_name(*place)] for place in settings]
+    shape, places = (len(numbers), len(RATIOS)), [runs[_name(*place)] for place in settings]
     found = [across_replicates(np.stack(list(_values_of(run).values()))) for run in places]
     values = {
         f"{panel}{suffix}": (DIMENSIONS, np.reshape([each[kind][row] for each in found], shape))
         for row, panel in enumerate(PANELS)
         for suffix, kind in (("", "mean"), ("_error", "error"))
     }
-    limit = [ratio_of(reading.params(**limit_params(EXPERTS[-1], scale))) for scale in (*LIMIT_SCALES, SIGMA_0)]
+    paths = [reading.params(**limit_params(numbers[-1], scale)) for scale in (*LIMIT_SCALES, SIGMA_0)]
+    about = provenance(
+        "continual", "regimes", reading, replicates, seed, length, rounds=num_rounds, experts=experts, dims=dims
+    )
     return xr.Dataset(
-        values | {"limit_ratio": ("scale", limit)},
-        {"experts": list(EXPERTS), "ratio": list(RATIOS), "scale": [*LIMIT_SCALES, SIGMA_0]},
-        provenance("continual", "regimes", reading, replicates, seed, length, num_rounds is not None)
+        values | {"limit_ratio": ("scale", [ratio_of(params, sizes.num_features) for params in paths])},
+        {"experts": list(numbers), "ratio": list(RATIOS), "scale": [*LIMIT_SCALES, SIGMA_0]},
+        about
         | {
-            "num_clusters": int(next(iter(settings.values())).num_clusters),
-            "paper_ratios": [ratio_of(reading.params(num_experts=number)) for number in EXPERTS],
+            "num_tasks": sizes.num_tasks,
+            "num_clusters": min(int(units[numbers[0]].num_clusters), sizes.num_tasks),
+            "paper_ratios": [ratio_of(reading.params(num_experts=number), sizes.num_features) for number in numbers],
         },
     )
 
@@ -115,7 +137,7 @@ def _values_of(run: Run) -> dict[str, Float[np.ndarray, " B"]]:
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    axes = figure.subplots(1, len(PANELS), sharex=True)
+    axes = panel_row(figure, len(PANELS), sharex=True)
     for letter, panel, (name, label) in zip("abc", axes, PANELS.items(), strict=True):
         for index, number in enumerate(data.experts.values):
             here = data.sel(experts=number)
@@ -164,7 +186,7 @@ def caption(data: xr.Dataset) -> str:
         "Over κ/λ, how far a step of the gates moves an output over the perturbation, set through the signals' scale: "
         "(a) the overall generalization error over the task gap Δ, the mean squared distance of two random tasks; (b) "
         "the share of the last quarter's arrivals whose expert met the same cluster last; (c) the round in which the "
-        f"gates are fixed (the run's length if never), over T₁. N = {FIGURE_2_DIMS.num_tasks}, "
+        f"gates are fixed (the run's length if never), over T₁. N = {data.attrs['num_tasks']}, "
         f"K = {data.attrs['num_clusters']}, 95 % intervals. The arrow is the paper's own limit, Algorithm 1's orders "
         f"from σ₀ = {SIGMA_0:g} to {least:g}.\n" + closing(data)
     )

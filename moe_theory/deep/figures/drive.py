@@ -13,7 +13,7 @@ from moe_theory.deep.gate import FREEZING_DRIVES
 from moe_theory.deep.presets import expert_cell, preset
 from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance
+from moe_theory.verify.figures import FigureSpec, across_replicates, closing, panel_row, provenance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ def compute(
     return xr.Dataset(
         variables,
         {"termination": list(TERMINATIONS), "gate_scale": list(SCALES)},
-        provenance("deep", NAME, reading, replicates, seed, length, num_rounds is not None),
+        provenance("deep", NAME, reading, replicates, seed, length, rounds=num_rounds),
     )
 
 
@@ -74,7 +74,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    errors, saved = figure.subplots(1, 2, sharex=True)
+    errors, saved = panel_row(figure, 2, sharex=True)
     errors.axhspan(float(data.single_low), float(data.single_high), color=SINGLE["color"], alpha=0.1, linewidth=0)
     errors.axhline(float(data.single_mean), **SINGLE)
     for part in data.termination.values:

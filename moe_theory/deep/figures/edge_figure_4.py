@@ -11,7 +11,7 @@ from moe_theory.deep.presets import Preset, preset, server_cell
 from moe_theory.edge.policies import POLICIES
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike, Runs
-from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance
+from moe_theory.verify.figures import FigureSpec, across_replicates, closing, panel_row, provenance
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -51,13 +51,13 @@ def compute(
     runs = run_preset(small, small.cells(), reading, replicates, seed, progress, num_rounds, NAME)
     data = summarize(small, runs)
     length = int(data["round"][-1])
-    return data.assign_attrs(provenance("deep", NAME, reading, replicates, seed, length, num_rounds is not None))
+    return data.assign_attrs(provenance("deep", NAME, reading, replicates, seed, length, rounds=num_rounds))
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     from matplotlib.lines import Line2D
 
-    axes = figure.subplots(1, data.sizes["experts"], sharey=True, squeeze=False)[0]
+    axes = panel_row(figure, data.sizes["experts"], sharey=True)
     rounds = data["round"].values
     for letter, panel, size in zip("abcdefgh", axes, data.experts.values, strict=False):
         for policy in reversed(data.policy.values):

@@ -181,7 +181,7 @@ def figure(
         runs = run_preset(small, settings, reading, replicates, seed, progress, num_rounds, name)
         data = summarize(small, runs, metrics, sizes)
         length = int(data["round"][-1])
-        return data.assign_attrs(provenance("deep", name, reading, replicates, seed, length, num_rounds is not None))
+        return data.assign_attrs(provenance("deep", name, reading, replicates, seed, length, rounds=num_rounds))
 
     def caption(data: xr.Dataset) -> str:
         about = "" if table is None else _about_table(table.where, letter_of_table(data), small.dims.num_classes)

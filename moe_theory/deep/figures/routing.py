@@ -67,7 +67,7 @@ def compute(
             "own_class": ("panel", shares),
         },
         {"panel": list(MAPS), "round": np.arange(1, length + 1), "replicate": 0},
-        provenance("deep", NAME, reading, replicates, seed, length, num_rounds is not None),
+        provenance("deep", NAME, reading, replicates, seed, length, rounds=num_rounds),
     )
 
 

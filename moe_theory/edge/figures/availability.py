@@ -16,7 +16,7 @@ from moe_theory.edge.algorithm import Info, State, system
 from moe_theory.edge.experiments import FAILURE, MAX_DELAY, figure_3_dims
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance
+from moe_theory.verify.figures import FigureSpec, across_replicates, closing, panel_row, provenance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +94,7 @@ def compute(
     return xr.Dataset(
         variables,
         {"delays": list(DELAYS), "experts": list(EXPERTS)},
-        provenance("edge", "availability", reading, replicates, seed, length, num_rounds is not None),
+        provenance("edge", "availability", reading, replicates, seed, length, rounds=num_rounds),
     )
 
 
@@ -122,7 +122,7 @@ def predicted(name: str, num_experts: int) -> float:
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     """A panel for each law of the delays."""
-    axes = figure.subplots(1, data.sizes["delays"], sharey=True, squeeze=False)[0]
+    axes = panel_row(figure, data.sizes["delays"], sharey=True)
     experts = data.experts.values
     for panel, delays in zip(axes, data.delays.values, strict=True):
         panel.set(xscale="log", yscale="log", xlim=(0.93 * experts[0], 1.08 * experts[-1]), ylim=(FLOOR, 1.2))
@@ -145,6 +145,8 @@ def _draw_levels(panel: "Axes") -> None:
     panel.annotate(rf"$\delta$ = {FAILURE:g}", (0, FAILURE), (3, 2), xycoords=("axes fraction", "data"), **offset)
     for quantile, side, shift in (("normal", "right", -2), ("binomial", "left", 2)):
         number = theory.experts_needed(MAX_DELAY, DIMS.num_tasks, FAILURE, quantile)
+        if not panel.get_xlim()[0] <= number <= panel.get_xlim()[1]:
+            continue  # words beyond a panel would take its room
         panel.axvline(number, **STYLES["enough"])
         text = {"xycoords": ("data", "axes fraction"), "ha": side, "va": "top", "color": "0.35"}
         panel.annotate(f"{number}", (number, 1), (shift, 0), **text, **offset)

@@ -4,7 +4,7 @@ Errors are per coordinate, G_t / p: truths have deviation sigma_0 an entry, so |
 compares with sigma_0^2 and sigma_0, as in Section VI. G_t is flushed: pending tasks count as completed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,6 @@ from moe_theory.edge.experiments import (
     FIGURE_3_DIMS,
     FIGURE_3_EXPERTS,
     FIGURE_3_ROUNDS,
-    MAX_DELAY,
     cell_name,
     exploration_rounds,
     gaps_of,
@@ -27,11 +26,21 @@ from moe_theory.edge.experiments import (
     pools_of,
     proposition_4,
 )
-from moe_theory.edge.params import PROPORTIONAL, SIGMA_0, Dims
+from moe_theory.edge.params import PROPORTIONAL, Dims
 from moe_theory.edge.policies import POLICIES
 from moe_theory.runs import Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import Curves, FigureSpec, Panel, across_replicates, closing, log_axis_cells, provenance
+from moe_theory.verify.figures import (
+    Curves,
+    FigureSpec,
+    Panel,
+    across_replicates,
+    chosen_experts,
+    closing,
+    log_axis_cells,
+    provenance,
+    resized,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,21 +84,30 @@ def observe(state: State, info: Info) -> Records:
 
 
 def compute(
-    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
+    reading: ReadingLike,
+    replicates: int,
+    seed: int,
+    progress: Progress = quiet,
+    *,
+    num_rounds: int | None = None,
+    experts: Sequence[int] | None = None,  # numbers of servers
+    dims: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
     """Means and bands of G_t / p by policy and number of servers, with Theorem 1, Proposition 4 and exact theory.
 
-    Raises: InvalidRunError for replicates or rounds that cannot be run.
+    Raises: InvalidRunError, InvalidParamsError or InvalidDimsError for what cannot be run.
     """
     length = FIGURE_3_ROUNDS if num_rounds is None else num_rounds
-    settings = {cell_name(number): reading.params(num_experts=number) for number in FIGURE_3_EXPERTS}
-    explored = [exploration_rounds(params) for params in settings.values()]
+    numbers = chosen_experts(experts, FIGURE_3_EXPERTS)
+    sizes = resized(DIMS, dims, max(numbers))
+    settings = {cell_name(number): reading.params(num_experts=number) for number in numbers}
+    explored = [exploration_rounds(params, max_delay=longest_delay(sizes)) for params in settings.values()]
     cells = [
         cell
         for name, policy in POLICIES.items()
         for cell in log_axis_cells(
             {f"{name}, {key}": params for key, params in settings.items()},
-            system(DIMS, policy),
+            system(sizes, policy),
             observe,
             length,
             also=explored,
@@ -97,40 +115,53 @@ def compute(
     ]
     runs = run_cells(cells, replicates, seed=seed, progress=progress, what="figure-3")
     first = next(iter(runs.values()))
-    single = np.stack([single_expert_errors(pool, DIMS, first.params, length) for pool in pools_of(first)])
-    rows = [[_values_of(runs[f"{name}, {key}"], name, single) for key in settings] for name in POLICIES]
+    single = np.stack([single_expert_errors(pool, sizes, first.params, length) for pool in pools_of(first)])
+    rows = [[_values_of(runs[f"{name}, {key}"], name, single, sizes) for key in settings] for name in POLICIES]
+    about = provenance(
+        "edge", "figure-3", reading, replicates, seed, length, rounds=num_rounds, experts=experts, dims=dims
+    )
     return xr.Dataset(
         {value: (DIMENSIONS, np.array([[cell[value] for cell in row] for row in rows])) for value in VALUES},
         {
             "policy": list(POLICIES),
-            "experts": list(FIGURE_3_EXPERTS),
+            "experts": list(numbers),
             "round": first.rounds,
             "explored": ("experts", explored),
         },
-        provenance("edge", "figure-3", reading, replicates, seed, length, num_rounds is not None)
-        | {"within": float(np.mean(gaps_of(first).within_gap)) / DIMS.num_features},
+        about
+        | {"within": float(np.mean(gaps_of(first).within_gap)) / sizes.num_features}
+        | {name: getattr(sizes, name) for name in ("num_tasks", "num_features", "num_samples", "max_delay")}
+        | {name: float(getattr(first.params, name)) for name in ("learning_rate", "truth_scale")},
     )
 
 
-def _values_of(run: Run, policy: str, single: Float[np.ndarray, "B L"]) -> dict[str, Float[np.ndarray, " R"]]:
+def _values_of(
+    run: Run, policy: str, single: Float[np.ndarray, "B L"], dims: Dims
+) -> dict[str, Float[np.ndarray, " R"]]:
     """The errors of a cell per coordinate, and theory; NaN for a theory that is not about its policy."""
-    scale, missing = 1 / DIMS.num_features, np.full(len(run.rounds), np.nan)
+    scale, missing = 1 / dims.num_features, np.full(len(run.rounds), np.nan)
     if policy == "adaptive":
         formulas = {"theorem_1": theory.theorem_1, "theorem_1_corrected": corrected.theorem_1}
-        samples = {name: theorem_1_of(run, formula) for name, formula in formulas.items()}
+        samples = {name: theorem_1_of(run, formula, dims) for name, formula in formulas.items()}
     else:
         loads = loads_of(run)
         errors = [corrected.by_loads(by_load, loads[:, index]) for index, by_load in enumerate(single)]
-        samples = {"proposition_4": proposition_4(run, DIMS), "exact": np.stack(errors, axis=1)}
+        samples = {"proposition_4": proposition_4(run, dims), "exact": np.stack(errors, axis=1)}
     theories = {name: np.mean(samples[name], axis=1) * scale if name in samples else missing for name in THEORY}
     return across_replicates(run.records.flushed.astype(np.float64) * scale) | theories
 
 
-def theorem_1_of(run: Run, formula: Callable) -> Float[np.ndarray, "R B"]:
+def longest_delay(dims: Dims) -> int:
+    """d_u of a figure's sizes, which name it."""
+    assert dims.max_delay is not None
+    return dims.max_delay
+
+
+def theorem_1_of(run: Run, formula: Callable, dims: Dims) -> Float[np.ndarray, "R B"]:
     """(23), or its correction, from each replicate's pool and loads, with the gap inside a cluster for its term G^4."""
     loads, pool_gaps = loads_of(run), gaps_of(run)
-    ratio = theory.overparameterization_ratio(DIMS.num_features, DIMS.num_samples)
-    ends = np.minimum(run.rounds, exploration_rounds(run.params))
+    ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
+    ends = np.minimum(run.rounds, exploration_rounds(run.params, max_delay=longest_delay(dims)))
     explored = loads[np.searchsorted(run.rounds, ends, side="right") - 1]
     return formula(pool_gaps, ratio, loads, explored, loads.sum(axis=-1), pool_gaps.within_gap)
 
@@ -165,9 +196,9 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
 
 
 def _draw_adaptive(panel: "Axes", here: xr.Dataset) -> None:
-    run, rounds = here.sel(policy="adaptive"), here["round"].values
-    panel.axhline(SIGMA_0**2, **STYLES["level"])
-    _note(panel, rounds[0], SIGMA_0**2, r"$\sigma_0^2$", 2)
+    run, rounds, scale = here.sel(policy="adaptive"), here["round"].values, here.attrs["truth_scale"]
+    panel.axhline(scale**2, **STYLES["level"])
+    _note(panel, rounds[0], scale**2, r"$\sigma_0^2$", 2)
     panel.axvline(int(here.explored), **STYLES["explored"])
     panel.fill_between(rounds, run.low, run.high, **STYLES["band"])
     panel.plot(rounds, run["mean"], **STYLES["adaptive"])
@@ -178,9 +209,9 @@ def _draw_adaptive(panel: "Axes", here: xr.Dataset) -> None:
 
 
 def _draw_blind(panel: "Axes", here: xr.Dataset) -> None:
-    rounds = here["round"].values
-    panel.axhline(SIGMA_0, **STYLES["level"])
-    _note(panel, rounds[0], SIGMA_0, r"$\sigma_0$", -5)  # below where Proposition 4 begins
+    rounds, scale = here["round"].values, here.attrs["truth_scale"]
+    panel.axhline(scale, **STYLES["level"])
+    _note(panel, rounds[0], scale, r"$\sigma_0$", -5)  # below where Proposition 4 begins
     panel.fill_between(rounds, here.low.sel(policy="nearest"), here.high.sel(policy="nearest"), **STYLES["band"])
     marks = np.unique(np.searchsorted(rounds, np.geomspace(rounds[0], rounds[-1], 10).astype(int)))
     for policy in ("nearest", "uniform", "fastest"):
@@ -222,14 +253,15 @@ def _draw_legend(figure: "FigureBase") -> None:
 def caption(data: xr.Dataset) -> str:
     """What is drawn, and how to draw it again."""
     explored = ", ".join(str(int(rounds)) for rounds in data.explored)
-    last = data.attrs["num_rounds"]
+    about, last = data.attrs, data.attrs["num_rounds"]
     beyond = [str(int(number)) for number in data.experts[data.explored.values > last]]
     which = f", beyond the last round for M = {', '.join(beyond)}" if beyond else ""
     return (
-        "Overall generalization error per coordinate, G_t/p, of N = 10 kinds of tasks on M servers with delays of up "
-        f"to d_u = {MAX_DELAY} rounds (Section VI: p = 15, s = 10, η = 0.2). Pending tasks count as completed. Every "
+        f"Overall generalization error per coordinate, G_t/p, of N = {about['num_tasks']} kinds of tasks on M servers "
+        f"with delays of up to d_u = {about['max_delay']} rounds (Section VI: p = {about['num_features']}, s = "
+        f"{about['num_samples']}, η = {about['learning_rate']:g}). Pending tasks count as completed. Every "
         "replicate draws a pool of its own. (a) The paper's policy. Theorem 1 is (23) from each replicate's pool and "
-        f"loads, with the gap inside a cluster, {data.attrs['within']:.2f}, for its O(σ₀²), and T₁ = {explored} at "
+        f"loads, with the gap inside a cluster, {about['within']:.2f}, for its O(σ₀²), and T₁ = {explored} at "
         f"δ = {FAILURE:g}{which}; corrected, tasks up to T₁ keep their error under (22). (b) Policies that "
         "ignore the task. Proposition 4 (22) and exact theory (the moment recursion) are from each replicate's "
         "pool and loads, averaged; of each pair the upper is for fastest, the lower for nearest.\n" + closing(data)

@@ -63,7 +63,7 @@ def compute(
     cells = []
     for drive in DRIVES:
         for number in EXPERTS:
-            params = reading.params(num_experts=number)
+            params = reading.params(num_experts=number, signal_scale=1.0)  # which the drive decides
             params = params._replace(signal_scale=signal_scale(params, drive))
             cells.append(Cell(_name(drive, number), system(DIMS), params, length, length, observe))
     runs = run_cells(cells, replicates, seed=seed, progress=progress, what="phase")
@@ -76,7 +76,7 @@ def compute(
             "experts": list(EXPERTS),
             "reading_drive": ("experts", [_reading_drive(reading, number) for number in EXPERTS]),
         },
-        provenance("edge", "phase", reading, replicates, seed, length, num_rounds is not None)
+        provenance("edge", "phase", reading, replicates, seed, length, rounds=num_rounds)
         | {"figure_3_drives": [_reading_drive(reading, number) for number in FIGURE_3_EXPERTS]},
     )
 

@@ -78,7 +78,7 @@ def compute(
             "own_kind": ("policy", [share_of_own_kind(runs[name]) for name in SHOWN]),
         },
         {"policy": list(SHOWN), "round": rounds[shown], "replicate": 0},
-        provenance("edge", "timeline", reading, replicates, seed, length, num_rounds is not None),
+        provenance("edge", "timeline", reading, replicates, seed, length, rounds=num_rounds),
     )
 
 

@@ -11,12 +11,12 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.generalization import theory
-from moe_theory.generalization.experiments import best_gaps, cell_name
+from moe_theory.generalization.experiments import FIT_RATE, best_gaps, cell_name
 from moe_theory.generalization.instances import linear_router
 from moe_theory.generalization.model import Dims
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, closing, provenance, replicates_and_seed
+from moe_theory.verify.figures import FigureSpec, closing, panel_row, provenance, replicates_and_seed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +72,7 @@ def compute(
     return xr.Dataset(
         variables,
         {"norm": list(NORMS), "active": list(ACTIVE)},
-        provenance("generalization", "capacity", reading, replicates, seed, length, num_rounds is not None),
+        provenance("generalization", "capacity", reading, replicates, seed, length, rounds=num_rounds),
     )
 
 
@@ -88,7 +88,7 @@ def by_inclusion(gaps: Float[np.ndarray, "W k B"]) -> Float[np.ndarray, "W k B"]
 
 def _params(reading: ReadingLike, norm: float, active: int) -> Any:
     sizes = {"num_experts": DIMS.max_experts, "num_active": active, "num_samples": DIMS.max_samples}
-    return reading.params(**sizes, router_norm=norm)
+    return reading.params(**sizes, router_norm=norm, learning_rate=FIT_RATE)
 
 
 def _routed(run: Run) -> Float[np.ndarray, " B"]:
@@ -107,7 +107,7 @@ def _error(samples: Float[np.ndarray, "W k B"]) -> Float[np.ndarray, "W k"]:
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     """(a) the given router, (b) the learned one; a line for each norm."""
-    axes = figure.subplots(1, 2, squeeze=False)[0]
+    axes = panel_row(figure, 2)
     titles = {"fixed": "(a) router given: exact", "learned": "(b) router learned: lower estimates"}
     for panel, (name, title) in zip(axes, titles.items(), strict=True):
         panel.set_title(title, loc="left")

@@ -25,6 +25,7 @@ from moe_theory.verify.figures import (
     Panel,
     across_replicates,
     closing,
+    panel_row,
     provenance,
     replicates_and_seed,
 )
@@ -122,7 +123,7 @@ def compute(
         {name: (("case", "place"), value) for name, value in values.items()}
         | {name: ("case", value) for name, value in crossings.items()},
         {"case": list(CASES), "place": np.arange(places)},
-        provenance("generalization", "crossing", reading, replicates, seed, length, num_rounds is not None),
+        provenance("generalization", "crossing", reading, replicates, seed, length, rounds=num_rounds),
     )
 
 
@@ -176,7 +177,7 @@ def first_crossing(reading: ReadingLike, case: Case, bound: str, means: Float[np
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     """A panel for each case."""
-    axes = figure.subplots(1, data.sizes["case"], sharey=True, squeeze=False)[0]
+    axes = panel_row(figure, data.sizes["case"], sharey=True)
     for panel, (name, case) in zip(axes, CASES.items(), strict=True):
         here = data.sel(case=name).isel(place=slice(len(case.samples)))
         panel.set(xscale="log", yscale="log", xlabel="samples $m$", xlim=(case.samples[0], case.samples[-1]))

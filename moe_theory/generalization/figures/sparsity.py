@@ -17,7 +17,7 @@ from moe_theory.generalization.experiments import corrected_bounds_at
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, closing, provenance
+from moe_theory.verify.figures import FigureSpec, closing, panel_row, provenance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,7 @@ def compute(
     return xr.Dataset(
         {name: (("experts", "active"), value) for name, value in values.items()},
         {"experts": list(EXPERTS), "active": active},
-        provenance("generalization", "sparsity", reading, replicates, seed, 0, num_rounds is not None)
+        provenance("generalization", "sparsity", reading, replicates, seed, 0, rounds=num_rounds)
         | {"router_norm": float(reading.params().router_norm), "delta": float(reading.params().delta)},
     )
 
@@ -85,7 +85,7 @@ def _bounds_of(reading: ReadingLike, num_experts: int, num_active: int, fixed: f
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     """A panel for each number of experts."""
-    axes = figure.subplots(1, data.sizes["experts"], squeeze=False)[0]
+    axes = panel_row(figure, data.sizes["experts"])
     for panel, num_experts in zip(axes, data.experts.values, strict=True):
         here = data.sel(experts=num_experts, active=slice(1, int(num_experts)))
         panel.set_title(f"$T$ = {num_experts}")

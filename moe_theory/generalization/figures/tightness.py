@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from moe_theory.generalization.experiments import best_gaps, cell_name, corrected_bounds_at, theorem_1_at
+from moe_theory.generalization.experiments import FIT_RATE, best_gaps, cell_name, corrected_bounds_at, theorem_1_at
 from moe_theory.generalization.model import Dims
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, closing, provenance, replicates_and_seed
+from moe_theory.verify.figures import FigureSpec, closing, panel_row, provenance, replicates_and_seed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,7 @@ def compute(
     return xr.Dataset(
         {name: (("experts", "active"), value) for name, value in values.items()},
         {"experts": list(EXPERTS), "active": list(ACTIVE)},
-        provenance("generalization", "tightness", reading, replicates, seed, length, num_rounds is not None)
+        provenance("generalization", "tightness", reading, replicates, seed, length, rounds=num_rounds)
         | {"delta": float(reading.params().delta)},
     )
 
@@ -72,7 +72,7 @@ def _dims(num_experts: int) -> Dims:
 
 def _params(reading: ReadingLike, num_experts: int, active: int) -> Any:
     sizes = {"num_experts": num_experts, "num_active": active, "num_samples": NUM_SAMPLES}
-    return reading.params(**sizes, router_norm=ROUTER_NORM)
+    return reading.params(**sizes, router_norm=ROUTER_NORM, learning_rate=FIT_RATE)
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
@@ -80,12 +80,13 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm
 
-    colours = ScalarMappable(LogNorm(*LEVELS), "viridis")
-    axes = figure.subplots(1, len(BOUNDS), sharey=True, squeeze=False)[0]
+    levels = LogNorm(*LEVELS)
+    colours = ScalarMappable(levels, "viridis")
+    axes = panel_row(figure, len(BOUNDS), sharey=True)
     columns, rows = np.arange(data.sizes["experts"]), np.arange(data.sizes["active"])
     for panel, (name, title) in zip(axes, BOUNDS.items(), strict=True):
         ratios = data[f"{name}_ratio"].transpose("active", "experts").values
-        panel.pcolormesh(columns, rows, ratios, cmap=colours.cmap, norm=colours.norm)
+        panel.pcolormesh(columns, rows, ratios, cmap=colours.cmap, norm=levels)
         panel.set_title(title, loc="left")
         panel.set_xlabel("experts $T$")
         panel.set_xticks(columns, [str(number) for number in data.experts.values])

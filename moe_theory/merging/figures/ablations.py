@@ -13,7 +13,7 @@ from moe_theory.merging.params import Dims
 from moe_theory.merging.system import Info, State, system
 from moe_theory.runs import Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, across_replicates, closing, log_axis_cells, provenance
+from moe_theory.verify.figures import FigureSpec, across_replicates, closing, log_axis_cells, panel_row, provenance
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -63,14 +63,14 @@ def compute(
     return xr.Dataset(
         by_axis,
         {"ratio": list(SMOOTHNESS_RATIOS), "rate": list(RATES), "slot": parts[0].rounds},
-        provenance("merging", "ablations", reading, replicates, seed, length, num_rounds is not None)
+        provenance("merging", "ablations", reading, replicates, seed, length, rounds=num_rounds)
         | {"smoothness_ratio": float(reading.params().smoothness_ratio)},
     )
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     """Mean regret by ratio, candidates by ratio, mean regret by learning rate."""
-    axes = figure.subplots(1, 3)
+    axes = panel_row(figure, 3)
     shown = data.sel(slot=data.slot >= min(FIRST_SLOT, int(data.slot[-1])))
     panels: Sequence[tuple[str, str, str, str]] = (
         ("mean_regret_by_ratio", "ratio", r"$\rho$ = ", r"(a) smoothness ratio $\rho$"),

@@ -101,7 +101,7 @@ def compute(
         {name: (("case", "rule", "time"), value) for name, value in values.items()}
         | {name: (("case", "time"), value) for name, value in bounds.items()},
         {"case": list(CASES), "rule": list(RULES), "time": times},
-        provenance("merging", "leaves", reading, replicates, seed, length, num_rounds is not None),
+        provenance("merging", "leaves", reading, replicates, seed, length, rounds=num_rounds),
     )
 
 

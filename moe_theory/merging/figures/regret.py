@@ -17,7 +17,16 @@ from moe_theory.merging.params import EFFECTIVE_SPLIT, RANDOM_SPLIT, Dims
 from moe_theory.merging.system import Info, State, system
 from moe_theory.runs import Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import Curves, FigureSpec, Panel, across_replicates, closing, log_axis_cells, provenance
+from moe_theory.verify.figures import (
+    Curves,
+    FigureSpec,
+    Panel,
+    across_replicates,
+    closing,
+    log_axis_cells,
+    panel_row,
+    provenance,
+)
 from moe_theory.verify.intervals import slope_samples
 
 if TYPE_CHECKING:
@@ -109,7 +118,7 @@ def compute(
         {name: (("reward", "policy", "slot"), value) for name, value in values.items()}
         | {name: (("reward", "policy"), value) for name, value in fits.items()},
         {"reward": list(REWARDS), "policy": list(CURVES), "slot": slots},
-        provenance("merging", "regret", reading, replicates, seed, length, num_rounds is not None)
+        provenance("merging", "regret", reading, replicates, seed, length, rounds=num_rounds)
         | {"smoothness_ratio": float(reading.params().smoothness_ratio)},
     )
 
@@ -126,7 +135,7 @@ def fitted(regrets: Float[np.ndarray, "R B"], slots: np.ndarray, num_rounds: int
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     """A panel for each reward, with what sqrt(T) log T and T^a look like beside Tanbr's last regret."""
-    axes = figure.subplots(1, data.sizes["reward"], sharey=True, squeeze=False)[0]
+    axes = panel_row(figure, data.sizes["reward"], sharey=True)
     lines = []
     for panel, (reward, title) in zip(axes, REWARDS.items(), strict=True):
         here = data.sel(reward=reward).sel(slot=data.slot >= min(FIRST_SLOT, int(data.slot[-1])))

@@ -13,7 +13,7 @@ from moe_theory.merging.costs import MAX_SLOTS, NUM_LEAVES
 from moe_theory.merging.uncertainty import DIAGONAL
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, closing, provenance
+from moe_theory.verify.figures import FigureSpec, closing, panel_row, provenance
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -35,10 +35,11 @@ def compute(
     check_replicates(replicates)
     check_run(repeats, 1)
     root_key(seed)
+    settings = {num_experts: reading.params(num_experts=num_experts) for num_experts in EXPERTS}
     slots, programs = [], []
-    for num_experts in EXPERTS:
+    for num_experts, params in settings.items():
         progress.running(f"scaling, {num_experts} experts")
-        trees = costs.grow_trees(num_experts, replicates, seed, DIAGONAL, reading.params())
+        trees = costs.grow_trees(num_experts, replicates, seed, DIAGONAL, params)
         slots.append(np.quantile(trees.slots, BAND))
         programs.append(costs.choice_program(trees, DIAGONAL))
     with costs.on_one_core():
@@ -49,13 +50,13 @@ def compute(
             "milliseconds": (("experts", "quantile"), 1e3 * np.quantile(seconds, BAND, axis=0).T),
         },
         {"experts": list(EXPERTS), "quantile": list(BAND)},
-        provenance("merging", "scaling", reading, replicates, seed, repeats, num_rounds is not None),
+        provenance("merging", "scaling", reading, replicates, seed, repeats, rounds=num_rounds),
     )
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     """Slots on the left, milliseconds on the right."""
-    left, right = figure.subplots(1, 2)
+    left, right = panel_row(figure, 2)
     for panel, name in ((left, "slots"), (right, "milliseconds")):
         low, middle, high = (data[name].sel(quantile=quantile) for quantile in BAND)
         panel.fill_between(data.experts, low, high, color="C0", alpha=0.2, linewidth=0)

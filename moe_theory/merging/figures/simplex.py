@@ -17,7 +17,7 @@ from moe_theory.merging import adversary
 from moe_theory.merging.params import Dims
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, closing, provenance
+from moe_theory.verify.figures import FigureSpec, closing, panel_row, provenance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ def compute(
         | {name: (("panel", "leaf"), np.where(tree.active, value, np.nan)) for name, value in leaves.items()}
         | {"inactive": ("panel", tree.inactive), "left_out": ("panel", tree.left_out), "time": ("panel", times)},
         {"panel": np.arange(len(TIMES)), "leaf": np.arange(DIMS.max_leaves), "expert": np.arange(3)},
-        provenance("merging", "simplex", reading, replicates, seed, length, num_rounds is not None),
+        provenance("merging", "simplex", reading, replicates, seed, length, rounds=num_rounds),
     )
 
 
@@ -101,7 +101,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm
 
-    axes = figure.subplots(1, data.sizes["panel"], squeeze=False)[0]
+    axes = panel_row(figure, data.sizes["panel"])
     deepest = int(data.depth.max())
     shades = BoundaryNorm(np.arange(deepest + 2) - 0.5, 256)
     colours = ScalarMappable(shades, "YlGnBu")

@@ -53,7 +53,7 @@ def compute(
         models, tuple(METHODS), tuple(POLICIES), replicates, num_slots, REPEATS, seed=seed, make_params=reading.params
     )
     data = evaluation.summary(table)
-    about = provenance("merging", "tradeoff", reading, replicates, seed, num_slots, num_rounds is not None)
+    about = provenance("merging", "tradeoff", reading, replicates, seed, num_slots, rounds=num_rounds)
     return data.assign_attrs(about)
 
 
