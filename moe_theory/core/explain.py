@@ -27,7 +27,7 @@ class Operation(NamedTuple):
 
     name: str  # of the primitive of JAX
     way: str  # stored or trailing: batch-last; vmap: not; shared: the same for all replicates; call: one at a time
-    count: int  # how many a round has
+    times: int  # in a round
     numbers: int  # that their results hold, a replicate
     where: str  # FILE:LINE of the user's code, and the line
 
@@ -45,14 +45,14 @@ class Explanation(NamedTuple):
         return [each for each in slow if each.name not in OF_KEYS]
 
     def __repr__(self) -> str:
-        total = sum(each.count for each in self.operations if each.way != SHARED)
+        total = sum(each.times for each in self.operations if each.way != SHARED)
         held = self.held_up
-        lines = [f"{total} operations a round, {sum(each.count for each in held)} of them off the fast path"]
+        lines = [f"{total} operations a round, {sum(each.times for each in held)} of them off the fast path"]
         for each in held:
             why = "moves the batch to the front" if each.way == FALLBACK else "calls a library for each replicate"
             instead = f"; instead: {CALLS[each.name]}" if each.name in CALLS else ""
             numbers = f"{each.numbers:,} numbers" if each.numbers != 1 else "1 number"
-            lines.append(f"  {each.count} x {each.name} ({numbers} a replicate) {why}{instead}\n    {each.where}")
+            lines.append(f"  {each.times} x {each.name} ({numbers} a replicate) {why}{instead}\n    {each.where}")
         return "\n".join(lines)
 
 

@@ -35,6 +35,10 @@ Item = TypeVar("Item", bound=HasRow)
 class Listing(list[Item]):
     """A list that an interpreter shows a line an item, and a notebook as a table."""
 
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        return Listing(found) if isinstance(key, slice) else found
+
     def to_frame(self) -> "pd.DataFrame":
         """A pandas DataFrame with a row an item.
 

@@ -53,6 +53,11 @@ def status_style(light: str, dark: Sequence[str] = ()) -> str:
     return "\n".join([*own, *re.findall(_PARTS, page)])
 
 
+def _parts() -> Any:
+    """The pieces that reports are made of, by name."""
+    return templates().get_template("parts.html").module
+
+
 def _within(body: str) -> str:
     """A part of a page with its style; dark where the notebook is, or, in a browser, the reader's choice."""
     dark = (
@@ -61,7 +66,7 @@ def _within(body: str) -> str:
     )
     rules = status_style(f".{SCOPE}", dark)
     scoped = re.sub(r"(?m)^\.(?!moe-theory)", f".{SCOPE} .", rules)
-    icons = templates().get_template("parts.html").module.icons()
+    icons = _parts().icons()
     look = (
         f".{SCOPE} {{ background: var(--card); color: var(--ink); border: 1px solid var(--rule); border-radius: 8px; "
         f"padding: .6rem .9rem; max-width: 66rem; overflow-x: auto }} .{SCOPE} table {{ border-collapse: collapse }} "
@@ -71,7 +76,7 @@ def _within(body: str) -> str:
 
 
 def _verdict(verdict: Verdict) -> str:
-    parts = templates().get_template("parts.html").module
+    parts = _parts()
     name = f"{verdict.claim}-{verdict.reading}".replace(".", "-")
     formula = f"<p>{mathml(verdict.formula)}</p>" if verdict.formula else ""
     return (
@@ -110,7 +115,7 @@ def _table(listing: Listing) -> str:
 def _row(item: Any) -> dict[str, str]:
     if not isinstance(item, Verdict):
         return {name: _safe(value) for name, value in item.row().items()}
-    badge = templates().get_template("parts.html").module.badge(item.status)
+    badge = _parts().badge(item.status)
     words = {"claim": item.claim, "reading": item.setting, "claimed": claimed(item), "measured": measured(item)}
     return {"verdict": badge, **{name: _safe(value) for name, value in words.items()}, "at": _safe(item.at)}
 

@@ -88,12 +88,6 @@ class Sweep(Shown, Specification):
             done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices), progress=told)
         return Results(done.plan, done.store)
 
-    def row(self) -> dict[str, Any]:
-        """Its facts by name, as a table of many has them."""
-        shape = zip(self.grid.axes, self.grid.shape, strict=True)
-        axes = ", ".join(f"{axis.name} {length}" for axis, length in shape)
-        return {"system": self.system, "axes": axes, "rounds": self.rounds, "replicates": self.replicates}
-
 
 class Coverage(NamedTuple):
     """How much of a sweep is there."""

@@ -76,6 +76,12 @@ class Specification:
     seed: Annotated[Whole, between(0, 2**32 - 1, "a seed has 32 bits")] = 0
     precision: Annotated[Text, one_of("precision", ("float32", "float64"))] = "float32"
 
+    def row(self) -> dict[str, Any]:
+        """Its facts by name, as a table of many has them."""
+        shape = zip(self.grid.axes, self.grid.shape, strict=True)
+        axes = ", ".join(f"{axis.name} {length}" for axis, length in shape)
+        return {"system": self.system, "axes": axes, "rounds": self.rounds, "replicates": self.replicates}
+
     def __post_init__(self) -> None:
         given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         for name, value in _completed(dict(checked(_fields(), given))).items():

@@ -11,18 +11,11 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Shaped
 
-<<<<<<< HEAD
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError, unknown_name
 from moe_theory.core.system import Observe, System, recorded_rounds
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import Experiment, ReadingLike
-=======
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
-from moe_theory.core.system import Observe, System, recorded_rounds
-from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
-from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.request import options_of
->>>>>>> hfig
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,7 +134,6 @@ def across_replicates(samples: Shaped[np.ndarray, "R B"]) -> dict[str, Float[np.
     return {"mean": samples.mean(axis=1), "low": low, "high": high, "error": spread / np.sqrt(samples.shape[1])}
 
 
-<<<<<<< HEAD
 def over_rounds(paper: str, name: str, experiment: Experiment) -> Compute:
     """Data of the figure `name` of a paper: what an experiment records, over its rounds, a `cell` of it at a time.
 
@@ -164,9 +156,8 @@ def over_rounds(paper: str, name: str, experiment: Experiment) -> Compute:
         runs = run_cells(shown.cells_under(reading), replicates, seed=seed, progress=progress)
         cells = [_statistics(run, experiment.observe.__name__) for run in runs.values()]
         data = xr.concat(cells, xr.Variable("cell", list(runs)), join="outer")
-        return data.assign_attrs(
-            provenance(paper, name, reading, replicates, seed, shown.num_rounds, num_rounds is not None)
-        )
+        about = provenance(paper, name, reading, replicates, seed, shown.num_rounds, rounds=num_rounds)
+        return data.assign_attrs(about)
 
     return compute
 
@@ -184,7 +175,8 @@ def _statistics(run: Run, name: str) -> xr.Dataset:
         for kind, values in across_replicates(leaf).items():
             shown[field if kind == "mean" else f"{field}_{kind}"] = ("round", values)
     return xr.Dataset(shown, {"round": run.rounds})
-=======
+
+
 def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tuple[int, ...]:
     """The numbers of experts that a figure draws, the default ones for None.
 
@@ -230,7 +222,6 @@ def panel_row(figure: "FigureBase", count: int, *, sharex: bool = False, sharey:
     for panel in panels[:count]:
         panel.tick_params(labelleft=True)  # that a shared axis hides inside a row
     return list(panels[:count])
->>>>>>> hfig
 
 
 def provenance(
