@@ -147,11 +147,11 @@ class Pictures:
 
 def figure_of(verdict: Verdict) -> "Figure":
     """The picture of a verdict. Raises: InvalidRunError for one without a curve, such as an ERROR."""
-    from matplotlib.figure import Figure
+    from moe_theory.report.layout import Shown
 
     if verdict.curve is None or not verdict.curve.labels:
         raise InvalidRunError(f"{verdict.claim} under {verdict.setting} is {verdict.status} and has nothing to plot.")
-    figure = Figure()
+    figure = Shown()
     with our_style():
         _fill(figure, verdict, verdict.curve)
     return figure
