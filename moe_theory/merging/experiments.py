@@ -183,7 +183,7 @@ WORDS = {
 
 
 # As many slots as the paper has in a fixed mix.
-LONG_SLOTS, LONG_WORLDS = 5000, 64
+LONG_SLOTS, LONG_WORLDS = 5000, 128
 LONG_DIMS = dataclasses.replace(DIMS, max_rounds=LONG_SLOTS, max_leaves=256)
 
 
@@ -268,14 +268,14 @@ STEPS = Experiment(
     num_rounds=STEP_DIMS.max_rounds,
     record_every=1,
     observe=observe_info,
-    replicates=1024,
+    replicates=4096,
     tier=EXACT_TIER,
 )
 
 # Slots of the trained model.
 SLOT_SIZE, SLOTS = 64, 5000  # as many slots as the paper learns in before it compares accuracies
 LATE = 128  # last slots, which accuracies average over
-STREAMS = 32
+STREAMS = 64
 # What `benchmarks/tune_testbed.py` found best of as many random settings for each, on streams of another seed.
 TUNED: dict[str, Mapping[str, Any]] = {
     policies.TANBR: {
@@ -348,7 +348,7 @@ TIMES = Experiment(
     num_rounds=1,
     record_every=1,
     observe=observe_info,
-    replicates=64,
+    replicates=128,
     tier=CLOCKS_TIER,
     keeps_state=False,
     measure=costs.latencies([MERGED, *TIMED], LAYER),
