@@ -268,7 +268,7 @@ STEPS = Experiment(
     num_rounds=STEP_DIMS.max_rounds,
     record_every=1,
     observe=observe_info,
-    replicates=4096,
+    replicates=1024,
     tier=EXACT_TIER,
 )
 

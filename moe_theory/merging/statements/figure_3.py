@@ -20,7 +20,7 @@ FIGURE_3 = statement(
     "Table II stands; 65 % and 99 % are of the rivals' builds. One expert a token computes no more than one merged "
     "expert; and the merge of a token's experts is linear, so that K experts compute it, 8 times the work, where the "
     "paper's build takes 318 times as long.",
-    instance="A layer of the paper's sizes on one core, 512 tokens: 32 % against top-1 and 33 % against RL with "
+    instance="A layer of the paper's sizes on one core, 512 tokens: 31 % against top-1 and 30 % against RL with "
     "buffers, 84 % against SMEAR by linearity.",
     note="Literal: the shares of time at the paper's layer sizes with rivals that are built to be fast, and accuracy "
     "on the digits testbeds.",

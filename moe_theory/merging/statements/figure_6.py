@@ -5,7 +5,7 @@ import numpy as np
 from moe_theory.merging import uncertainty
 from moe_theory.merging.experiments import MERGES, ROUTED_EXPERTS, ROUTING, STEPS, increases, routed_cell
 from moe_theory.merging.params import RANDOM_SPLIT
-from moe_theory.verify.statement import Hypothesis, probability, statement
+from moe_theory.verify.statement import Hypothesis, bound, probability, statement
 
 LEAVES = 20  # feasible ones
 MOST_SECONDS = 0.4e-3
@@ -61,12 +61,12 @@ def first_slots(*runs) -> np.ndarray:
 @FIGURE_6.ours(
     "figure-6.steps-grow",
     STEPS.together(*STEPS.cells),
-    MOSTLY,
+    bound(at_least=0),
     where="Section V-D, Fig. 6",
     labels=list(STEPS.cells)[1:],
     hypotheses=[SPLITS_AT_RANDOM],
 )
 def needs_more_steps(*runs) -> np.ndarray:
-    r"""With more experts a tree whose leaves are picked at random has 20 feasible ones after, mostly, more slots.
-    $$\mathbb{P}(t_{20}(K) < t_{20}(K')) \ge \frac{1}{2}, \quad K < K'$$"""
-    return increases(list(first_slots(*runs)))
+    r"""With more experts a tree whose leaves are picked at random has 20 feasible ones after more slots on average.
+    $$\mathbb{E}[t_{20}(K)] \le \mathbb{E}[t_{20}(K')], \quad K < K'$$"""
+    return np.diff(first_slots(*runs), axis=0)
