@@ -175,7 +175,7 @@ class Verdict(Shown):
             >>> verdict
             <Verdict generalization.lemma-6.growth under mask-dimension: SUPPORTED, ...>
             >>> verdict.plot().get_size_inches().round(1).tolist()
-            [4.6, 2.0]
+            [2.8, 2.0]
         """
         return importlib.import_module(REPORT).plot(self)
 

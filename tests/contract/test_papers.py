@@ -30,13 +30,11 @@ KNOWN = {
     "cli/__init__.py",
     "cli/bound.py",
     "cli/deep.py",
-    "cli/figures.py",
     "cli/merge.py",
     "report/bounds.py",
     "report/citations.py",
     "report/deep.py",
     "report/merging.py",
-    "report/plots.py",
     "tour/script.py",
     "verify/selftest.py",
 }

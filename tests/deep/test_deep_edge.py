@@ -83,5 +83,5 @@ def test_policies_and_laws_that_do_not_fit_are_refused(message, kind, changes, c
 def test_a_policy_without_a_score_for_every_server_is_refused():
     system = edge.system(DIMS, corners(), CLASSES, (lopsided,))
     state = jax.eval_shape(system.init, ROOT, PARAMS)
-    with pytest.raises(InvalidParamsError, match=r"scores of shape \(2,\), not one a server: \(3,\)"):
+    with pytest.raises(InvalidParamsError, match=r"scores of shape \(2,\), not one an expert: \(3,\)"):
         jax.eval_shape(system.step, ROOT, state, PARAMS)

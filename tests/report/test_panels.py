@@ -97,7 +97,7 @@ def test_labels_are_side_by_side_and_whole(case, is_rate):
     pictures = panels.Pictures()
     pictures.of(samples.verdict(kind="rate" if is_rate else "ordering", curve=curve))
     figure = pictures._figure
-    with panels.style():
+    with panels.our_style():
         renderer = FigureCanvasAgg(figure).get_renderer()
         (panel,) = figure.axes
         words = [each for each in panel.get_xticklabels() if each.get_text()]

@@ -174,7 +174,7 @@ def draw_line(data, figure):
     figure.legend(handles=lines, loc="outside upper center", ncols=4)
 
 
-LINE = FigureSpec("line", "A line", "A line.", 4, (7.2, 2.5), line, draw_line, closing)
+LINE = FigureSpec("line", "A line", "A line.", line, draw_line, 4, (7.2, 2.5), closing)
 
 
 @pytest.fixture
