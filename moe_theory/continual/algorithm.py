@@ -20,7 +20,7 @@ from moe_theory.core.metrics import Metrics
 from moe_theory.core.numerics import rounded_positive
 from moe_theory.core.random import draws
 from moe_theory.core.system import System
-from moe_theory.core.tasks import Arrival, Pool, check_pool, draw_pool, make_arrival, select_row
+from moe_theory.core.tasks import Arrival, Pool, check_pool, draw_pool, make_arrival, select_row, streamed
 
 Optimizer = Callable[[Any], optax.GradientTransformation]  # of a traced learning rate
 # What the auxiliary loss adds to the cost of each expert that is chosen: (visits (M,), time (), params) -> (M,).
@@ -149,7 +149,8 @@ def system(
         return begin(dims, params, pool, optimizer)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        pool, arrival, perturbation = stream(key, dims, state, params)
+        given = stream(key, dims, state, params)
+        pool, arrival, perturbation = streamed(given, "pool", "arrival", "perturbation")
         check_pool(dims.num_tasks, dims.num_features, pool)
         return learn(
             state._replace(pool=pool),

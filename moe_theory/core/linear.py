@@ -202,7 +202,10 @@ def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Floa
 
 
 def targets_of(arrival: Any) -> Float[Array, " s"]:
-    """The targets y of an arrival's samples: its own, or X' w of its truth. Source: Section 3.1 of `continual`.
+    """The targets y of an arrival's samples: its own, or X' w of its truth.
+
+    Source: Section 3.1 of `continual`.
+    Raises: InvalidParamsError for an arrival with neither; in a `fit` it has a truth.
 
     Examples:
         >>> import numpy as np
@@ -211,6 +214,11 @@ def targets_of(arrival: Any) -> Float[Array, " s"]:
         >>> continual.targets_of(arrival).tolist()
         [0.0, 1.0]
     """
+    if arrival.targets is None and arrival.truth is None:
+        raise InvalidParamsError(
+            "the arrival has neither targets nor a truth: a `fit` gets the pool's, and a stream adds one by "
+            "arrival._replace(truth=...)."
+        )
     if arrival.targets is None:
         return jnp.sum(arrival.features * arrival.truth[:, None], axis=0)
     return jnp.asarray(arrival.targets)

@@ -118,6 +118,13 @@ def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:
         )
 
 
+def streamed(given: Any, *names: str) -> tuple[Any, ...]:
+    """What a stream gave. Raises: InvalidParamsError unless it is a tuple of these."""
+    if isinstance(given, Arrival) or not isinstance(given, tuple) or len(given) != len(names):
+        raise InvalidParamsError(f"the stream must give ({', '.join(names)}), a tuple of {len(names)}. Fix the stream.")
+    return given
+
+
 def make_arrival(
     units: Float[Array, "3"],
     normals: Float[Array, "d s-1"],

@@ -30,6 +30,7 @@ from moe_theory.core.tasks import (
     hide_signal,
     orthonormal,
     select_row,
+    streamed,
     uniform_index,
 )
 from moe_theory.edge import delays
@@ -172,7 +173,7 @@ def system(
         if stream is None:
             arrival = draw(key, dims, state.pool, state.positions, params, transfer)
         else:
-            pool, arrival = stream(key, dims, state, params)
+            pool, arrival = streamed(stream(key, dims, state, params), "pool", "arrival")
             check_pool(dims.num_tasks, dims.num_features, pool)
             state = state._replace(pool=pool)
         return learn(state, arrival, params, policy, dims=dims, fit=fit)

@@ -150,6 +150,20 @@ def test_parts_that_do_not_fit_are_refused_before_anything_is_compiled():
     ):
         with pytest.raises(error, match=words):
             mt.simulate(continual.system(DIMS, **parts), mt.root_key(0), PARAMS, 2)
+
+    def alone(key, dims, state, params):
+        return continual.draw(key, dims, state.pool, params)
+
+    def of_nothing(key, dims, state, params):
+        pool, arrival, perturbation = continual.stationary(key, dims, state, params)
+        return pool, arrival._replace(targets=continual.targets_of(arrival)), perturbation
+
+    for stream, words in (
+        (alone, r"\(pool, arrival, perturbation\), a tuple of 3"),
+        (of_nothing, "neither targets nor"),
+    ):
+        with pytest.raises(InvalidParamsError, match=words):
+            mt.simulate(continual.system(DIMS, stream=stream), mt.root_key(0), PARAMS, 2)
     state = continual.begin(DIMS, PARAMS, continual.Pool(np.eye(3, 8), np.eye(3, 8), np.arange(3)))
     with pytest.raises(InvalidDimsError, match=r"targets of shape \(2,\) must be \(3,\)"):
         continual.learn(state, continual.Arrival(0, np.ones((8, 3)), targets=np.ones(2)), np.zeros(4), PARAMS)
