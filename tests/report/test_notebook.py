@@ -1,0 +1,100 @@
+"""What an interpreter and a notebook show: short lines, tables in the report's palette, pictures, pages."""
+
+import dataclasses
+import json
+
+import pytest
+
+import moe_theory as mt
+from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.notebook import LONGEST_LINE
+from moe_theory.runs import progress
+from moe_theory.verify.verdict import Status
+
+
+@pytest.fixture(scope="module")
+def verdicts():
+    return mt.verify("generalization.lemma-6.*", readings="quick", replicates=64)
+
+
+def test_lines_are_short_and_say_what_matters(verdicts):
+    for thing in (verdicts[0], mt.claims("continual.lemma-8*")[0], mt.statements("continual.lemma-8")[0]):
+        assert "\n" not in repr(thing)
+        assert len(repr(thing)) < 2 * LONGEST_LINE
+    assert verdicts[0].claim in repr(verdicts[0])
+    assert str(verdicts[0].status) in repr(verdicts[0])
+    assert repr(verdicts).count("\n") == len(verdicts)
+    assert len(repr(mt.claims("continual")).splitlines()) < 20  # of hundreds
+
+
+def test_lists_are_tables_with_a_row_each(verdicts):
+    frame = verdicts.to_frame()
+    assert list(frame["claim"]) == [verdict.claim for verdict in verdicts]
+    assert list(frame["status"]) == [verdict.status.value for verdict in verdicts]
+    assert list(frame["high"]) == [verdict.interval[1] for verdict in verdicts]
+    page = verdicts._repr_html_()
+    assert page.count("<tr>") == 1 + len(verdicts)
+    assert page.count('class="badge s-') == len(verdicts)
+    assert verdicts[:1].to_frame().shape[0] == 1
+    assert "<tr>" in mt.statements("edge")._repr_html_()
+
+
+def test_a_page_of_one_has_its_own_style_and_reaches_no_other(verdicts):
+    page = verdicts[0]._repr_html_()
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    rules = [line for line in style.splitlines() if "{" in line]
+    assert all("moe-theory-shown" in line for line in rules if not line.startswith((" ", "@media")))
+    assert "--ok-bg" in style
+    assert "<script" not in page
+    claim = mt.claims("continual.lemma-4")[0]
+    assert "<math" in claim._repr_html_()
+
+
+def test_words_are_no_markup(verdicts):
+    evil = dataclasses.replace(verdicts[0], statement="<script>alert(1)</script>", where="<b>")
+    assert "<script" not in evil._repr_html_()
+
+
+def test_a_verdict_has_a_picture_or_says_that_it_has_none(verdicts):
+    drawn = next(verdict for verdict in verdicts if verdict.curve).plot()
+    assert drawn._repr_png_().startswith(b"\x89PNG")
+    assert drawn.axes[0].lines
+    with pytest.raises(InvalidRunError, match="is ERROR and has nothing to plot"):
+        dataclasses.replace(verdicts[0], curve=None, status=Status.ERROR).plot()
+
+
+def test_a_report_is_what_the_command_writes(verdicts, tmp_path):
+    paths = verdicts.report(tmp_path / "out")
+    assert [path.name for path in paths] == ["report.html", "report.md", "verdicts.json"]
+    kept = json.loads(paths[-1].read_text())
+    assert [each["claim"] for each in kept["verdicts"]] == [verdict.claim for verdict in verdicts]
+
+
+def test_progress_is_a_line_in_a_kernel_and_nothing_elsewhere(monkeypatch):
+    lines = []
+
+    class Line:
+        def update(self, data, raw):
+            lines.append(data["text/plain"])
+
+    class IPython:
+        @staticmethod
+        def get_ipython():
+            return type("Shell", (), {"kernel": None})()
+
+        class display:  # noqa: N801 - as IPython has it
+            @staticmethod
+            def display(data, raw, display_id):
+                return Line()
+
+    with progress.shown(progress.automatic) as told:
+        assert told is progress.automatic
+    monkeypatch.setitem(progress.sys.modules, "IPython", IPython)
+    with progress.shown(progress.quiet) as told:
+        assert told is progress.quiet  # what was asked for stays
+    with progress.shown(progress.automatic) as told:
+        told.add_work(100)
+        told.running("it")
+        told.advance(50)
+    assert lines[0] == "running it, 0%"
+    assert lines[-1] == ""
