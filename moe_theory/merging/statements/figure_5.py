@@ -41,11 +41,11 @@ FIGURE_5 = statement(
     says="In drifting mixes Tanbr is ahead of fixed merges and NUCB by 5 to 10 %, slot by slot.",
     hypotheses=[MERGES],
     note="8 tasks of two conflicting label maps, a drifting mix, the last 128 slots: Tanbr .58, NUCB .54, RegMean .43, "
-    "Fisher .41, Average .40. Literal: that each lead is at least 5 points, which over NUCB it is on 28 of 64 streams; "
-    "and all leads on a model whose tasks agree, where one fixed merge serves all and RegMean is ahead on 54 of 64. "
+    "Fisher .41, Average .40. Literal: that each lead is at least 5 points, which over NUCB it is on 28 of 64 streams. "
+    "Ours: a model whose tasks agree, so that one fixed merge serves all; there RegMean is ahead on 54 of 64. "
     f"Of the last slots together, not slot by slot. {SEARCHED}",
 )
 claim_gain(FIGURE_5, "figure-5.ahead", "dynamic", FIXED_MERGES, 0, "charitable")
 claim_gain(FIGURE_5, "figure-5.ahead-nucb", "dynamic", [policies.NUCB], 0, "charitable")
 claim_gain(FIGURE_5, "figure-5.gain", "dynamic", RIVALS, LEAST_GAIN, "literal")
-claim_gain(FIGURE_5, "figure-5.agreeing", "agreeing", RIVALS, 0, "literal")
+claim_gain(FIGURE_5, "figure-5.agreeing", "agreeing", RIVALS, 0, "ours")

@@ -21,6 +21,10 @@ FIGURE_6 = statement(
     says="With more experts it takes more steps until there are 20 feasible leaves, and longer to choose among them, "
     "yet less than 0.4 ms at K = 192.",
     hypotheses=[MERGES],
+    why="The order stands, and 0.4 ms with the diagonal of Z, as implementations of NeuralUCB have it. With all of Z, "
+    "as Algorithm 1 is written, the width of each candidate takes the square of the number of the network's weights.",
+    instance="On one core, among 20 leaves for K = 192, a choice takes less than 0.4 ms in 64 of 64 repetitions with "
+    "the diagonal, and in none with all of Z.",
     note="Literal: times are of this machine, and steps of leaves picked at random with a constant C of ours.",
 )
 for form, id, words in (
