@@ -20,6 +20,8 @@ from moe_theory.verify.recorded import judged_statements
 from moe_theory.verify.registry import load_claims
 from moe_theory.verify.verdict import Report
 
+pytestmark = pytest.mark.usefixtures("much_room")
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "pages").glob("*.md"))}

@@ -21,6 +21,8 @@ from moe_theory import claims
 from moe_theory.core.papers import paper_names
 from moe_theory.verify import Claim, recorded
 
+pytestmark = pytest.mark.usefixtures("much_room")
+
 LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
 NO_RESOURCE = {"canonical", "next", "prev", "alternate", "edit"}  # links in a page's head that load nothing
 
