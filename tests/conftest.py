@@ -23,7 +23,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Tracing makes objects by the million that last, which Python would look through again and again.
-gc.set_threshold(50_000, 10, 10)
+gc.set_threshold(100_000, 20, 20)
 
 # For a CPU, XLA compiles in a fraction of the time without its newer way to emit fused loops, and with LLVM's passes
 # left out: most programs here run for a moment. Where runs are long or last bits count, `compiled_to_run` has LLVM's
@@ -44,6 +44,12 @@ MOST_MEMORY, MUCH_MEMORY = 1.7e9, 0.7e9  # bytes that a process of the suite may
 WORTHWHILE = 0.1e9  # bytes that must have come since: to free takes as long as a dozen tests
 STATM = Path("/proc/self/statm")
 kept = 0  # bytes that stayed when some were freed last
+
+
+def pytest_collection_finish() -> None:
+    """What collecting has made lasts."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)
