@@ -111,7 +111,7 @@
 
   const theorem1 = {
     defaults: { samples: 500, ratio: 10, granted: 1 },
-    replicates: () => 100,
+    replicates: 100,
     replicate(seed, index, { samples, ratio }) {
       const random = generator(seed, index);
       const gap = largestGap(random, samples, cellsOf(samples, ratio));
@@ -146,7 +146,7 @@
 
   const equation17 = {
     defaults: { tasks: 2, cosine: 0, columns: 6, round: 60 },
-    replicates: () => 400,
+    replicates: 400,
     replicate(seed, index, { tasks, cosine, columns, round }) {
       const random = generator(seed, index);
       const truths = truthsOf(tasks, cosine);
@@ -232,7 +232,7 @@
 
   const lemma11 = {
     defaults: { sets: 6, experts: 29 },
-    replicates: () => 1000,
+    replicates: 1000,
     replicate(seed, index, { sets, experts }) {
       const random = generator(seed, index);
       const sizes = new Array(sets).fill(0);
@@ -282,7 +282,7 @@
 
   const tree = {
     defaults: { depth: 6, split: "random", ratio: 0.7, smoothness: 1 },
-    replicates: () => 1000,
+    replicates: 1000,
     // Weights drawn uniformly from the simplex: how wide the leaf around them is, depth by depth. The first has a tree too.
     replicate(seed, index, { depth, split }) {
       const random = generator(seed, index);
@@ -335,8 +335,8 @@
 
   const experiments = { "theorem-1": theorem1, "equation-17": equation17, "lemma-11": lemma11, tree };
   for (const each of Object.values(experiments)) {
-    each.simulate = (seed, settings) =>
-      range(0, each.replicates(settings) - 1).map((index) => each.replicate(seed, index, settings));
+    each.simulate = (seed, settings, count = each.replicates) =>
+      range(0, count - 1).map((index) => each.replicate(seed, index, settings));
   }
 
   // ---- drawing ----
@@ -469,7 +469,7 @@
       controls: {
         tasks: listed("tasks N", range(1, 8)),
         cosine: listed("cosine between two truths", range(0, 9).map((tenth) => tenth / 10)),
-        columns: listed("samples s a round, of d = 10 features", range(1, 9)),
+        columns: listed("samples s, of d = 10", range(1, 9)),
         round: listed("round t", range(2, ROUNDS)),
       },
       tiles({ results, printed, holds, settings }) {
@@ -718,7 +718,7 @@
     const settings = { ...experiments[name].defaults };
     for (const [setting, { values, choices }] of Object.entries(pictures[name].controls)) {
       const text = given.get(setting);
-      if (choices && text in choices) settings[setting] = Number.isNaN(Number(text)) ? text : Number(text);
+      if (choices && Object.keys(choices).includes(text)) settings[setting] = Number.isNaN(Number(text)) ? text : Number(text);
       else if (values && values.includes(Number(text ?? NaN))) settings[setting] = Number(text);
     }
     const seed = Number(given.get("seed") ?? 1);
@@ -737,7 +737,7 @@
     const state = { ...read(location.hash, name), results: [] };
     const form = html("form", { class: "live-controls" });
     const cards = html("div", { class: "live-tiles" });
-    const figure = html("figure", { class: "live-pictures" });
+    const figure = html("div", { class: "live-pictures" });
     const said = html("output", { class: "live-says", "aria-live": "polite" });
     const link = html("a", { class: "live-link" }, "Link to these settings");
     const sync = {};
@@ -779,7 +779,7 @@
     let waiting = true; // until it is near the window
     let drawn = 0;
     const step = (until) => {
-      const total = experiment.replicates(state.settings);
+      const total = experiment.replicates;
       while (state.results.length < total && performance.now() < until) {
         state.results.push(experiment.replicate(state.seed, state.results.length, state.settings));
       }
@@ -821,7 +821,7 @@
       history.replaceState(history.state, "", link.getAttribute("href"));
     };
     const finish = () => {
-      if (waiting || state.results.length < experiment.replicates(state.settings)) {
+      if (waiting || state.results.length < experiment.replicates) {
         waiting = false;
         job += 1;
         step(Infinity);
@@ -847,7 +847,7 @@
     new ResizeObserver(([entry]) => {
       const isWider = Math.abs(entry.contentRect.width - width) > 1;
       width = entry.contentRect.width;
-      if (isWider && state.results.length) show(state.results.length === experiment.replicates(state.settings));
+      if (isWider && state.results.length) show(state.results.length === experiment.replicates);
     }).observe(figure);
     new IntersectionObserver((entries, observer) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
