@@ -97,6 +97,7 @@ def of_tree(depth, ratio, smoothness, split):
     right = {
         "diameter": merging_corrected.cyclic_diameter(EXPERTS, depth).side,
         "leaves": merging_corrected.cyclic_leaves(EXPERTS, depth),
+        "smoothness": merging_corrected.least_smoothness(EXPERTS, ratio).side,
         "ratio": merging_corrected.least_ratio(EXPERTS),
         "ratioOnSimplex": merging_corrected.least_ratio(EXPERTS, on_simplex=True),
     }

@@ -40,7 +40,7 @@
   };
   const sum = (values) => values.reduce((total, value) => total + value, 0);
   const mean = (values) => sum(values) / values.length;
-  const dot = (one, other) => one.reduce((total, value, place) => total + value * other[place], 0);
+  const inner = (one, other) => one.reduce((total, value, place) => total + value * other[place], 0);
   const quantile = (values, share) => {
     const sorted = Float64Array.from(values).sort();
     return sorted[Math.round(share * (sorted.length - 1))];
@@ -52,12 +52,12 @@
     const found = new Float64Array(vector.length);
     columns.forEach((column, place) => {
       for (let other = 0; other < place; other++) {
-        const share = dot(column, columns[other]);
+        const share = inner(column, columns[other]);
         for (let k = 0; k < column.length; k++) column[k] -= share * columns[other][k];
       }
-      const length = Math.sqrt(dot(column, column));
+      const length = Math.sqrt(inner(column, column));
       for (let k = 0; k < column.length; k++) column[k] /= length;
-      const share = dot(column, vector);
+      const share = inner(column, vector);
       for (let k = 0; k < column.length; k++) found[k] += share * column[k];
     });
     return found;
@@ -158,10 +158,13 @@
       for (let t = 1; t <= ROUNDS; t++) {
         const task = random.below(tasks);
         const samples = Array.from({ length: columns }, () => Float64Array.from({ length: FEATURES }, random.normal));
-        const move = projected(samples, truths[task].map((value, k) => value - expert[k])); // (5)
+        const move = projected(
+          samples,
+          truths[task].map((value, k) => value - expert[k]),
+        ); // (5)
         for (let k = 0; k < FEATURES; k++) expert[k] += move[k];
         const errors = truths.map(distance);
-        if (t > 1) curve[t] = (dot(visits, errors) - known) / (t - 1); // (15)
+        if (t > 1) curve[t] = (inner(visits, errors) - known) / (t - 1); // (15)
         visits[task] += 1;
         known += errors[task];
       }
@@ -212,13 +215,17 @@
         if (perturbed > best) [best, chosen] = [perturbed, m];
       }
       const own = weights[chosen];
-      const move = projected(columns, Float64Array.from(own, (value, k) => SCALE * Number(k === task) - value)); // (5)
+      const move = projected(
+        columns,
+        Float64Array.from(own, (value, k) => SCALE * Number(k === task) - value),
+      ); // (5)
       for (let k = 0; k < FEATURES; k++) own[k] += move[k];
       visits[chosen] += 1;
       let normaliser = 0;
       for (let m = 0; m < experts; m++) normaliser += Math.exp(outputs[m] - largest);
       const softmax = (m) => Math.exp(outputs[m] - largest) / normaliser; // (2)
-      const cost = Math.sqrt(dot(move, move)) + (RATE * experts * visits[chosen]) / time ** 2; // (6) and (7), alpha = eta
+      // (6) and (7), with alpha = eta
+      const cost = Math.sqrt(inner(move, move)) + (RATE * experts * visits[chosen]) / time ** 2;
       const step = RATE * cost * softmax(chosen);
       for (let m = 0; m < experts; m++) {
         const slope = step * (Number(m === chosen) - softmax(m));
@@ -226,7 +233,8 @@
       }
     }
     const sizes = new Array(sets).fill(0);
-    for (const gate of gates) sizes[gate.slice(0, sets).reduce((at, value, k, all) => (value > all[at] ? k : at), 0)] += 1;
+    for (const gate of gates)
+      sizes[gate.slice(0, sets).reduce((at, value, k, all) => (value > all[at] ? k : at), 0)] += 1;
     return sizes;
   };
 
@@ -252,12 +260,15 @@
     }),
     holds: ({ sets, experts }) => ({
       union: 1 - sets * (1 - 1 / sets) ** experts,
-      exact: sum(range(0, sets - 1).map((empty) => (-1) ** empty * choose(sets, empty) * (1 - empty / sets) ** experts)),
+      exact: sum(
+        range(0, sets - 1).map((empty) => (-1) ** empty * choose(sets, empty) * (1 - empty / sets) ** experts),
+      ),
     }),
   };
 
   // ---- the tree of merging: boxes of [0, 1]^3, halved, and the simplex of three experts' weights ----
   const EXPERTS = 3;
+  const ALONE = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]; // the simplex's corners
   const DESCENT = 14;
 
   const isFeasible = ({ lower, upper }) => sum(lower) <= 1 && sum(upper) >= 1;
@@ -271,47 +282,49 @@
     });
     return Math.max(...sides);
   };
-  const halves = ({ lower, upper, path }, dimension) => {
+  // A box's halves; its path from the root is a number, whose digits are 0 or 1 by the half that was taken.
+  const halves = ({ lower, upper, depth, path }, dimension) => {
     const middle = (lower[dimension] + upper[dimension]) / 2;
     const cut = (corner) => corner.map((value, k) => (k === dimension ? middle : value));
     return [
-      { lower, upper: cut(upper), path: 2 * path },
-      { lower: cut(lower), upper, path: 2 * path + 1 },
+      { lower, upper: cut(upper), depth: depth + 1, path: 2 * path },
+      { lower: cut(lower), upper, depth: depth + 1, path: 2 * path + 1 },
     ];
   };
 
   const tree = {
     defaults: { depth: 6, split: "random", ratio: 0.7, smoothness: 1 },
     replicates: 1000,
-    // Weights drawn uniformly from the simplex: how wide the leaf around them is, depth by depth. The first has a tree too.
+    // Widths of the leaf around weights that are uniform on the simplex, depth by depth. The first has a tree too.
     replicate(seed, index, { depth, split }) {
       const random = generator(seed, index);
       const pick = (at) => (split === "cyclic" ? at % EXPERTS : random.below(EXPERTS));
-      const root = { lower: [0, 0, 0], upper: [1, 1, 1], path: 0 };
+      const root = { lower: [0, 0, 0], upper: [1, 1, 1], depth: 0, path: 0 };
       const lengths = root.lower.map(() => -Math.log(random.uniform()));
       const weights = lengths.map((length) => length / sum(lengths));
-      let leaf = root;
+      let around = root;
       const widths = range(0, DESCENT).map((at) => {
-        const width = longestPart(leaf);
+        const width = longestPart(around);
         const dimension = pick(at);
-        const [low, high] = halves(leaf, dimension);
-        leaf = weights[dimension] < low.upper[dimension] ? low : high;
+        const [low, high] = halves(around, dimension);
+        around = weights[dimension] < low.upper[dimension] ? low : high;
         return width;
       });
       if (index > 0) return { width: widths[depth], widths };
       let active = [root];
       const missed = [];
       for (let at = 0; at < depth; at++) {
-        const made = active.flatMap((leaf) => halves(leaf, pick(at)));
-        missed.push(...made.filter((leaf) => !isFeasible(leaf)).map((leaf) => ({ ...leaf, depth: at + 1 })));
+        const made = active.flatMap((box) => halves(box, pick(at)));
+        missed.push(...made.filter((box) => !isFeasible(box)));
         active = made.filter(isFeasible);
       }
       return { width: widths[depth], widths, active, missed };
     },
     printed: ({ depth, ratio, smoothness }) => ({ diameter: smoothness * ratio ** depth, leaves: 2 ** depth }),
-    holds: ({ depth }) => ({
+    holds: ({ depth, ratio }) => ({
       diameter: 2 ** -Math.floor(depth / EXPERTS),
       leaves: cyclicLeaves(depth),
+      smoothness: ratio < 2 ** (-1 / EXPERTS) ? Infinity : ratio ** (1 - EXPERTS),
       ratio: 2 ** (-1 / EXPERTS),
       ratioOnSimplex: 2 ** (-1 / (EXPERTS - 1)),
     }),
@@ -339,18 +352,23 @@
       range(0, count - 1).map((index) => each.replicate(seed, index, settings));
   }
 
-  // ---- drawing ----
+  // ---- words and numbers ----
   const number = (value, digits = 3) => {
     if (Math.abs(value) < 5e-5) return "0";
-    const text = Math.abs(value) >= 1000 || Number.isInteger(value) ? Math.round(value).toLocaleString("en") : value.toPrecision(digits);
-    return text.replace("-", "−");
+    const isWhole = Math.abs(value) >= 1000 || Number.isInteger(value);
+    return (isWhole ? Math.round(value).toLocaleString("en") : value.toPrecision(digits)).replace("-", "−");
   };
   const short = (value) => String(Number(value.toPrecision(6))).replace("-", "−");
   const percent = (share) => `${short(Number((100 * share).toFixed(1)))} %`;
-  const chance = (share) => `${(100 * share).toFixed(2)} %`;
-  const margin = (values) => (2 * Math.sqrt(mean(values.map((each) => (each - mean(values)) ** 2)))) / Math.sqrt(values.length);
+  const chance = (share) => (share < 1 && share > 0.99995 ? "over 99.99 %" : `${(100 * share).toFixed(2)} %`);
+  const counted = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;
+  const standardError = (values) => {
+    const middle = mean(values);
+    return Math.sqrt(mean(values.map((value) => (value - middle) ** 2)) / values.length);
+  };
 
-  const node = (space) => (tag, attributes = {}, ...children) => {
+  // ---- drawing ----
+  const node = (space) => (tag, attributes, ...children) => {
     const made = document.createElementNS(space, tag);
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
     made.append(...children);
@@ -358,352 +376,419 @@
   };
   const svg = node("http://www.w3.org/2000/svg");
   const html = node("http://www.w3.org/1999/xhtml");
+  const picture = (width, height, words, ...children) =>
+    svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": words }, ...children);
+  const text = (kind, x, y, anchor, words) => svg("text", { class: kind, x, y, "text-anchor": anchor }, words);
 
-  // An axis: {low, high, log, ticks, show, label}. A layer gets the two scales and gives nodes.
-  const scale = ({ low, high, log }, start, end) => {
-    const at = log ? (value) => Math.log(Math.max(value, low / 10)) : (value) => value;
-    return (value) => start + ((at(value) - at(low)) / (at(high) - at(low))) * (end - start);
-  };
-  const chart = ({ width, height, x, y, layers, words }) => {
+  // An axis from its first tick to its last, unless `more` says otherwise.
+  const linear = (label, ticks, more) =>
+    ({ label, ticks, low: ticks[0], high: ticks[ticks.length - 1], at: (value) => value, show: short, ...more });
+  const logarithmic = (label, ticks, more) =>
+    linear(label, ticks, { at: (value) => Math.log(Math.max(value, 1e-9)), ...more });
+  const scale = ({ low, high, at }, start, end) => (value) =>
+    start + ((at(value) - at(low)) / (at(high) - at(low))) * (end - start);
+
+  // A layer is given the two scales and the frame's size, and gives nodes.
+  const chart = (width, height, words, x, y, layers) => {
     const [left, right, top, bottom] = [42, width - 12, 30, height - 38];
-    const across = scale(x, 0, right - left);
-    const up = scale(y, bottom - top, 0);
-    const marks = svg("g", { class: "axes" });
+    const [across, up] = [scale(x, 0, right - left), scale(y, bottom - top, 0)];
+    const axes = svg("g", { class: "axes" });
     for (const tick of y.ticks) {
       const at = top + up(tick);
-      marks.append(svg("line", { x1: left, x2: right, y1: at, y2: at }));
-      marks.append(svg("text", { x: left - 7, y: at + 4, "text-anchor": "end" }, (y.show ?? short)(tick)));
+      axes.append(svg("line", { x1: left, x2: right, y1: at, y2: at }));
+      axes.append(text("", left - 7, at + 4, "end", y.show(tick)));
     }
     for (const tick of x.ticks) {
       const at = left + across(tick);
-      marks.append(svg("line", { class: "tick", x1: at, x2: at, y1: bottom, y2: bottom + 4 }));
-      marks.append(svg("text", { x: at, y: bottom + 17, "text-anchor": "middle" }, (x.show ?? short)(tick)));
+      axes.append(svg("line", { class: "tick", x1: at, x2: at, y1: bottom, y2: bottom + 4 }));
+      axes.append(text("", at, bottom + 17, "middle", x.show(tick)));
     }
-    marks.append(svg("line", { class: "base", x1: left, x2: right, y1: bottom, y2: bottom }));
-    marks.append(svg("text", { class: "title", x: 0, y: 12 }, y.label));
-    marks.append(svg("text", { class: "title", x: right, y: height - 3, "text-anchor": "end" }, x.label));
+    axes.append(svg("line", { class: "base", x1: left, x2: right, y1: bottom, y2: bottom }));
+    axes.append(text("title", 0, 12, "start", y.label), text("title", right, height - 3, "end", x.label));
     const inside = svg("svg", { x: left, y: top, width: right - left, height: bottom - top, class: "plot" });
     const above = svg("g", { transform: `translate(${left} ${top})` }); // dots and words may reach over the edge
     for (const each of layers.flatMap((layer) => layer(across, up, right - left, bottom - top))) {
       (each.matches(".dot, .note") ? above : inside).append(each);
     }
-    return svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": words }, marks, inside, above);
+    return picture(width, height, words, axes, inside, above);
   };
-  const line = (role, points) => (across, up) => {
-    const drawn = points.filter(([, y]) => Number.isFinite(y));
-    const path = drawn.map(([x, y], place) => `${place ? "L" : "M"}${across(x).toFixed(1)} ${up(y).toFixed(1)}`).join("");
-    return path ? [svg("path", { class: `line ${role}`, d: path })] : [];
+  const path = (points) => points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L");
+  const line = (role, places, value) => (across, up) =>
+    [svg("path", { class: `line ${role}`, d: `M${path(places.map((x, place) => [across(x), up(value(x, place))]))}` })];
+  // The middle 80 % of what was measured at each place.
+  const band = (places, columns) => (across, up) => {
+    const edge = (share) => places.map((x, place) => [across(x), up(quantile(columns[place], share))]);
+    return [svg("path", { class: "band", d: `M${path([...edge(0.1), ...edge(0.9).reverse()])}Z` })];
   };
-  const band = (points) => (across, up) => {
-    const lows = points.map(([x, low]) => `${across(x).toFixed(1)} ${up(low).toFixed(1)}`);
-    const highs = points.map(([x, , high]) => `${across(x).toFixed(1)} ${up(high).toFixed(1)}`).reverse();
-    return points.length ? [svg("path", { class: "band", d: `M${lows.concat(highs).join("L")}Z` })] : [];
+  const dot = (role, x, y) => (across, up, width, height) => {
+    const isInside = up(y) >= -1 && up(y) <= height + 1;
+    return isInside ? [svg("circle", { class: `dot ${role}`, cx: across(x), cy: up(y), r: 4.5 })] : [];
   };
-  const dots = (role, points) => (across, up, width, height) => {
-    const inside = points.filter(([, y]) => up(y) >= -1 && up(y) <= height + 1);
-    return inside.map(([x, y]) => svg("circle", { class: `dot ${role}`, cx: across(x), cy: up(y), r: 4.5 }));
-  };
-  const rule = (x) => (across, up, width, height) => [
-    svg("line", { class: "rule", x1: across(x), x2: across(x), y1: 0, y2: height }),
-  ];
-  const note = (x, y, words, anchor = "start", role = "") => (across, up) => [
-    svg("text", { class: `note ${role}`, x: across(x) + (anchor === "end" ? -8 : 8), y: up(y) + 4, "text-anchor": anchor }, words),
-  ];
-  const powers = (low, high) => range(low, high).map((exponent) => 10 ** exponent);
-  const superscript = (value) => `10${[...String(Math.round(Math.log10(value)))].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] ?? "⁻").join("")}`;
-  const plain = (value) => (value >= 1000 || value < 0.01 ? superscript(value) : short(value));
+  const level = (y) => (across, up, width) =>
+    [svg("line", { class: "line even", x1: 0, x2: width, y1: up(y), y2: up(y) })];
+  const rule = (x) => (across, up, width, height) =>
+    [svg("line", { class: "rule", x1: across(x), x2: across(x), y1: 0, y2: height })];
+  const note = (x, y, words, anchor, role = "") => (across, up) =>
+    [text(`note ${role}`, across(x) + (anchor === "end" ? -8 : 8), up(y) + 4, anchor, words)];
 
-  // ---- what each experiment lets a reader set, and how it is drawn and said ----
+  // Widths of two pictures: side by side, or below each other where there is no room.
+  const GAP = 16;
+  const pair = (width, share) => {
+    const first = Math.round(share * width);
+    return width > 620 ? [first, width - first - GAP] : [width, width];
+  };
+  const powerOfTen = (value) => (value < 1000 ? short(value) : `10${"⁰¹²³⁴⁵"[Math.round(Math.log10(value))]}`);
+
+  // ---- what a reader may set of each experiment, and how it is told and drawn ----
   const listed = (label, values, show = short) => ({ label, values, show });
+  const chosen = (label, choices) => ({ label, choices });
+  const parts = (first, last, ofOne) => range(first, last).map((part) => part / ofOne);
 
   const pictures = {
     "theorem-1": {
       controls: {
-        samples: listed("samples m", SAMPLES, (value) => value.toLocaleString("en")),
+        samples: listed("samples m", SAMPLES, number),
         ratio: listed("experts per sample T/m", [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10]),
-        granted: { label: "d_N granted to the fixed router", choices: { 1: "1, more than it has", 0: "0, what it has" } },
+        granted: chosen("d_N granted to the fixed router", { 1: "1, more than it has", 0: "0, what it has" }),
       },
       tiles({ results, printed, holds }) {
-        const gaps = results.map(({ gap }) => gap);
-        const above = mean(gaps.map((gap) => Number(gap > printed.bound)));
+        const gap = mean(results.map((each) => each.gap));
+        const exceeded = mean(results.map((each) => Number(each.gap > printed.bound)));
+        const about = holds.bound < 0.5 ? "twice the mean gap, and a term for chance" : "above 1/2, as no gap is";
         return {
-          measured: ["largest gap", number(mean(gaps)), `exactly ${number(holds.gap)} on average`],
-          printed: ["bound of Theorem 1", number(printed.bound), `exceeded in ${percent(above)} of samples`],
-          holds: ["bound that holds", number(holds.bound), holds.bound >= 0.5 ? "above 1/2, no gap is larger: it says nothing" : "twice the mean gap, and a term for chance"],
+          measured: ["largest gap", number(gap), `exactly ${number(holds.gap)} on average`],
+          printed: ["bound of Theorem 1", number(printed.bound), `exceeded in ${percent(exceeded)} of samples`],
+          holds: ["bound that holds", number(holds.bound), about],
         };
       },
-      says({ settings, results, printed }) {
+      says({ settings: { samples, ratio }, results, printed }) {
         const gap = mean(results.map((each) => each.gap));
-        const sizes = `m = ${settings.samples.toLocaleString("en")}, T = ${cellsOf(settings.samples, settings.ratio).toLocaleString("en")}`;
-        const verdict = gap > printed.bound ? "The printed bound fails here" : "The printed bound covers the gap here";
-        return `${verdict}: at ${sizes} the gap is ${number(gap)} and the bound ${number(printed.bound)}, a ratio of ${number(gap / printed.bound)}. A constant in the O( ) would have to be at least that.`;
+        const exceeded = mean(results.map((each) => Number(each.gap > printed.bound)));
+        return (
+          `With m = ${number(samples)} and T = ${number(cellsOf(samples, ratio))} the bound with the proof's ` +
+          `constants ${exceeded > DELTA ? "fails" : "holds"}: ${percent(exceeded)} of samples exceed it where ` +
+          `${percent(DELTA)} may. The gap is ${number(gap / printed.bound)} times the bound. A constant in the O( ) has to be at least ` +
+          "that, and as m grows no constant is."
+        );
       },
-      draw({ settings, results, printed }, width) {
-        const { ratio, granted, samples } = settings;
+      draw({ settings: { samples, ratio, granted }, results, printed }, width) {
+        const [first, second] = pair(width, 0.58);
         const fine = range(0, 80).map((step) => 10 ** (1 + step / 20));
-        const bounds = fine.map((size) => [size, theoremBound(size, cellsOf(size, ratio), granted)]);
-        const right = SHOWN_SAMPLES.map((size) => [size, experiments["theorem-1"].holds({ samples: size, ratio }).bound]);
-        const columns = SHOWN_SAMPLES.map((size, place) => [size, results.map(({ gaps }) => gaps[place])]);
-        const means = columns.map(([size, gaps]) => [size, mean(gaps)]);
-        const spread = columns.map(([size, gaps]) => [size, quantile(gaps, 0.1), quantile(gaps, 0.9)]);
-        const here = mean(results.map(({ gap }) => gap));
-        const x = { low: 10, high: 1e5, log: true, ticks: powers(1, 5), show: plain, label: "samples m" };
-        const wide = width > 620;
-        const first = wide ? Math.round(width * 0.58) : width;
+        const columns = SHOWN_SAMPLES.map((_, place) => results.map(({ gaps }) => gaps[place]));
+        const bound = (size) => theoremBound(size, cellsOf(size, ratio), granted);
+        const right = (size) => theorem1.holds({ samples: size, ratio }).bound;
+        const gap = mean(results.map((each) => each.gap));
+        const x = logarithmic("samples m", [10, 100, 1000, 1e4, 1e5], { show: powerOfTen });
+        const y = logarithmic("gap between empirical and true risk", [0.01, 0.03, 0.1, 0.3, 1, 3]);
+        const share = logarithmic("gap / printed bound", [0.1, 0.3, 1, 3, 10, 30]);
         return [
-          chart({
-            width: first, height: 300, x, words: "Largest gap and both bounds by the number of samples",
-            y: { low: 0.01, high: 3, log: true, ticks: [0.01, 0.03, 0.1, 0.3, 1, 3], label: "gap between empirical and true risk" },
-            layers: [rule(samples), band(spread), line("holds", right), line("printed", bounds), line("measured", means), dots("measured", [[samples, here]]), dots("printed", [[samples, printed.bound]])],
-          }),
-          chart({
-            width: wide ? width - first - 16 : width, height: wide ? 300 : 220, x: { ...x, ticks: wide ? [10, 1000, 1e5] : x.ticks },
-            words: "The gap divided by the printed bound, by the number of samples",
-            y: { low: 0.1, high: 30, log: true, ticks: [0.1, 0.3, 1, 3, 10, 30], label: "gap / printed bound" },
-            layers: [rule(samples), line("even", [[10, 1], [1e5, 1]]), note(1e5, 0.72, "gap = bound", "end"), line("measured", means.map(([size, gap]) => [size, gap / theoremBound(size, cellsOf(size, ratio), granted)])), dots("measured", [[samples, here / printed.bound]])],
-          }),
+          chart(first, 300, "The largest gap and both bounds by the number of samples", x, y, [
+            rule(samples),
+            band(SHOWN_SAMPLES, columns),
+            line("holds", SHOWN_SAMPLES, right),
+            line("printed", fine, bound),
+            line("measured", SHOWN_SAMPLES, (_, place) => mean(columns[place])),
+            dot("measured", samples, gap),
+            dot("printed", samples, printed.bound),
+          ]),
+          chart(second, 300, "The gap divided by the printed bound, by the number of samples", x, share, [
+            rule(samples),
+            level(1),
+            note(1e5, 0.72, "gap = bound", "end"),
+            line("measured", SHOWN_SAMPLES, (size, place) => mean(columns[place]) / bound(size)),
+            dot("measured", samples, gap / printed.bound),
+          ]),
         ];
       },
     },
+
     "equation-17": {
       controls: {
         tasks: listed("tasks N", range(1, 8)),
-        cosine: listed("cosine between two truths", range(0, 9).map((tenth) => tenth / 10)),
+        cosine: listed("cosine between two truths", parts(0, 9, 10)),
         columns: listed("samples s, of d = 10", range(1, 9)),
         round: listed("round t", range(2, ROUNDS)),
       },
-      tiles({ results, printed, holds, settings }) {
+      tiles({ settings, results, printed, holds }) {
         const found = results.map(({ forgetting }) => forgetting);
         const { ratio, gap } = momentsOf(settings);
+        const limit = number((1 - ratio) * gap);
+        const spread = `± ${number(2 * standardError(found), 2)}, of ${counted(found.length, "expert", "experts")}`;
         return {
-          measured: ["mean forgetting", number(mean(found)), `± ${number(margin(found), 2)}, of ${results.length} experts`],
+          measured: ["mean forgetting", number(mean(found)), spread],
           printed: ["Eq. (17)", number(printed.forgetting), "tends to 0 as t grows"],
-          holds: ["with distance 0 to itself", number(holds.forgetting), `tends to (s/d) Δ = ${number((1 - ratio) * gap)}`],
+          holds: ["with distance 0 to itself", number(holds.forgetting), `tends to (s/d) Δ = ${limit}`],
         };
       },
       says({ settings, results, printed, holds }) {
-        const { gap } = momentsOf(settings);
-        const found = mean(results.map(({ forgetting }) => forgetting));
-        const which = settings.tasks === 1 ? "With one task there is no other to be mistaken for, and the two formulas agree" : `Mean squared distance over all pairs Δ = ${number(gap)}, mean squared norm W = 1`;
-        return `${which}: after ${settings.round} rounds simulated experts forget ${number(found)}, (17) says ${number(printed.forgetting)}, and the formula with that term ${number(holds.forgetting)}.`;
+        const found = number(mean(results.map(({ forgetting }) => forgetting)));
+        const start = settings.tasks === 1
+          ? "With one task Δ is 0, and the two formulas agree"
+          : `Here W = 1 and Δ = ${number(momentsOf(settings).gap)}`;
+        return (
+          `${start}: after ${settings.round} rounds simulated experts forget ${found}, ` +
+          `(17) says ${number(printed.forgetting)}, and the formula with distance 0 ${number(holds.forgetting)}.`
+        );
       },
       draw({ settings, results, printed, holds }, width) {
         const rounds = range(2, ROUNDS);
-        const of = (which) => rounds.map((round) => [round, experiments["equation-17"][which]({ ...settings, round }).forgetting]);
         const columns = rounds.map((round) => results.map(({ curve }) => curve[round]));
-        const means = rounds.map((round, place) => [round, mean(columns[place])]);
-        const spread = rounds.map((round, place) => [round, quantile(columns[place], 0.1), quantile(columns[place], 0.9)]);
-        const seen = [...of("printed"), ...of("holds"), ...spread, ...spread.map(([x, , high]) => [x, high])].map(([, y]) => y);
-        const step = [0.1, 0.2, 0.25, 0.5, 1].find((each) => (Math.max(...seen, 0) - Math.min(...seen, 0)) / each <= 7) ?? 2;
-        const [low, high] = [Math.floor(Math.min(...seen, -0.01) / step), Math.ceil(Math.max(...seen, 0.01) / step)];
-        const ticks = range(low, high).map((place) => Number((place * step).toFixed(2)));
-        const here = settings.round;
+        const of = (which) => (round) => equation17[which]({ ...settings, round }).forgetting;
+        const seen = [...rounds.map(of("printed")), ...rounds.map(of("holds")), -0.01, 0.01];
+        for (const share of [0.1, 0.9]) seen.push(...columns.map((column) => quantile(column, share)));
+        const [low, high] = [Math.min(...seen), Math.max(...seen)];
+        const step = [0.1, 0.2, 0.25, 0.5].find((each) => (high - low) / each <= 7) ?? 1;
+        const ticks = range(Math.floor(low / step), Math.ceil(high / step)).map((place) => place * step);
+        const x = linear("round t", [2, 10, 20, 30, 40, 50, 60]);
         return [
-          chart({
-            width, height: 310, words: "Expected forgetting of one expert, round by round",
-            x: { low: 2, high: ROUNDS, ticks: [2, 10, 20, 30, 40, 50, 60], label: "round t" },
-            y: { low: ticks[0], high: ticks[ticks.length - 1], ticks, label: "forgetting Fₜ" },
-            layers: [rule(here), band(spread), line("even", [[2, 0], [ROUNDS, 0]]), line("measured", means), line("holds", of("holds")), line("printed", of("printed")), dots("measured", [[here, mean(results.map(({ forgetting }) => forgetting))]]), dots("printed", [[here, printed.forgetting]]), dots("holds", [[here, holds.forgetting]])],
-          }),
+          chart(width, 310, "Mean forgetting of one expert, round by round", x, linear("forgetting Fₜ", ticks), [
+            rule(settings.round),
+            band(rounds, columns),
+            level(0),
+            line("measured", rounds, (_, place) => mean(columns[place])),
+            line("holds", rounds, of("holds")),
+            line("printed", rounds, of("printed")),
+            dot("measured", settings.round, mean(results.map(({ forgetting }) => forgetting))),
+            dot("printed", settings.round, printed.forgetting),
+            dot("holds", settings.round, holds.forgetting),
+          ]),
         ];
       },
     },
+
     "lemma-11": {
-      controls: {
-        sets: listed("tasks N", range(2, 8)),
-        experts: listed("experts M", range(2, 120)),
-      },
-      tiles({ results, printed, holds, settings }) {
-        const explored = results.filter((each) => each.explored);
-        const covered = explored.filter((each) => each.explored.every((size) => size > 0)).length;
-        const least = printed.enough <= settings.experts ? `M ≥ ${printed.enough}: to be at least ${percent(1 - DELTA)}` : `promises ${percent(1 - DELTA)} from M = ${printed.enough} on`;
+      controls: { sets: listed("tasks N", range(2, 8)), experts: listed("experts M", range(2, 120)) },
+      tiles({ settings: { experts }, results, printed, holds }) {
+        const explored = results.flatMap((each) => (each.explored ? [each.explored] : []));
+        const covered = explored.filter((sizes) => Math.min(...sizes) > 0).length;
+        const alone = percent(mean(results.map((each) => each.covered)));
+        const promise = experts < printed.enough
+          ? `promises ${percent(1 - DELTA)} from M = ${printed.enough} on`
+          : `M ≥ ${printed.enough}: promised are ${percent(1 - DELTA)}`;
+        const union = `at least ${chance(Math.max(holds.union, 0))} by the union bound; for Algorithm 1 none is known`;
         return {
-          measured: ["runs of Algorithm 1, each task with one", `${covered} of ${explored.length}`, `independent experts: ${percent(mean(results.map((each) => each.covered)))} of ${results.length.toLocaleString("en")} runs`],
-          printed: ["product in the proof", chance(printed.product), least],
-          holds: ["if experts were independent", chance(holds.exact), `at least ${chance(Math.max(holds.union, 0))} by the union bound; for Algorithm 1 none is known`],
+          measured: ["runs of Algorithm 1", `${covered} of ${explored.length}`, `leave none out; independent: ${alone}`],
+          printed: ["product in the proof", chance(printed.product), promise],
+          holds: ["if experts were independent", chance(holds.exact), union],
         };
       },
-      says({ results, settings, printed, holds }) {
-        const explored = results.filter((each) => each.explored).map((each) => each.explored);
-        const empty = mean(explored.map((sizes) => sizes.filter((size) => size === 0).length));
-        const shared = mean(explored.map((sizes) => Math.max(...sizes))) / settings.experts;
-        const below = printed.product > holds.exact + 1e-12 ? ` The product, ${chance(printed.product)}, is not below the probability, ${chance(holds.exact)}.` : "";
-        return `In Algorithm 1 ${number(empty, 2)} of ${settings.sets} tasks are left without an expert on average, and ${percent(Number(shared.toPrecision(2)))} of the ${settings.experts} experts share one task.${below}`;
+      says({ settings: { sets, experts }, results, printed, holds }) {
+        const explored = results.flatMap((each) => (each.explored ? [each.explored] : []));
+        const empty = number(mean(explored.map((sizes) => sizes.filter((size) => size === 0).length)), 2);
+        const shared = Math.round((100 * mean(explored.map((sizes) => Math.max(...sizes)))) / experts);
+        const order = printed.product > holds.exact + 1e-12
+          ? ` The product, ${chance(printed.product)}, is above the probability that it is to bound from below.`
+          : "";
+        return (
+          `In Algorithm 1, ${empty} of ${sets} tasks are left without an expert on average, ` +
+          `and ${shared} % of the ${experts} experts share one task.${order}`
+        );
       },
-      draw({ settings, results, printed }, width) {
-        const { sets, experts } = settings;
+      draw({ settings: { sets, experts }, results, printed }, width) {
+        const [first, second] = pair(width, 0.56);
         const last = Math.max(experts, Math.ceil(1.6 * printed.enough), 12);
         const numbers = range(1, last);
-        const of = (which, name) => numbers.map((count) => [count, experiments["lemma-11"][which]({ sets, experts: count })[name]]);
-        const needed = results.map(({ enough }) => enough);
-        const measured = numbers.map((count) => [count, mean(needed.map((enough) => Number(enough <= count)))]);
-        const explored = results.filter((each) => each.explored).map((each) => each.explored);
-        const share = mean(explored.map((sizes) => Number(sizes.every((size) => size > 0))));
-        const wide = width > 620;
-        const first = wide ? Math.round(width * 0.56) : width;
-        const step = [2, 5, 10, 20, 25, 50].find((each) => last / each <= 8);
+        const needed = Float64Array.from(results, ({ enough }) => enough);
+        const reached = (count) => mean(needed.map((enough) => Number(enough <= count)));
+        const explored = results.flatMap((each) => (each.explored ? [each.explored] : []));
+        const covered = mean(explored.map((sizes) => Number(Math.min(...sizes) > 0)));
+        const step = [2, 5, 10, 20].find((each) => last / each <= 8);
+        const ticks = range(1, Math.floor(last / step)).map((place) => place * step);
+        const x = linear("experts M", ticks, { low: 1, high: last });
+        const show = (value) => `${Math.round(100 * value)} %`;
+        const y = linear("chance that every task has an expert", parts(0, 5, 5), { low: -0.02, high: 1.03, show });
         const side = experts > last / 2 ? "end" : "start";
         return [
-          chart({
-            width: first, height: 300, words: "Probability that every task has an expert, by the number of experts",
-            x: { low: 1, high: last, ticks: range(1, Math.floor(last / step)).map((place) => place * step), label: "experts M" },
-            y: { low: -0.02, high: 1.03, ticks: [0, 0.2, 0.4, 0.6, 0.8, 1], show: (value) => `${Math.round(100 * value)} %`, label: "chance that every task has an expert" },
-            layers: [rule(experts), line("measured", measured), line("holds", of("holds", "union").filter(([, y]) => y > -0.1)), line("printed", of("printed", "product")), dots("measured ring", [[experts, share]]), note(experts, Math.min(Math.max(share, 0.03), 0.9) + 0.035, "Algorithm 1", side, "measured")],
-          }),
-          bins(wide ? width - first - 16 : width, 300, sets, experts, results[0]),
+          chart(first, 300, "The chance that every task has an expert, by the number of experts", x, y, [
+            rule(experts),
+            line("measured", numbers, reached),
+            line("holds", numbers, (count) => Math.max(lemma11.holds({ sets, experts: count }).union, -1)),
+            line("printed", numbers, (count) => lemma11.printed({ sets, experts: count }).product),
+            dot("measured ring", experts, covered),
+            note(experts, Math.min(covered, 0.9) + 0.06, "Algorithm 1", side, "measured"),
+          ]),
+          bins(second, 300, results[0]),
         ];
       },
     },
+
     tree: {
       controls: {
         depth: listed("depth h", range(0, 10)),
-        split: { label: "the side that is halved", choices: { random: "random, as in the paper", cyclic: "one after another" } },
-        ratio: listed("ρ", range(30, 95).map((hundredth) => hundredth / 100)),
-        smoothness: listed("ν₁", range(20, 40).map((part) => part / 20)),
+        split: chosen("the side that is halved", { random: "random, as in the paper", cyclic: "one after another" }),
+        ratio: listed("ρ", parts(30, 95, 100)),
+        smoothness: listed("ν₁", parts(20, 40, 20)),
       },
-      tiles({ settings, results, printed, holds }) {
+      tiles({ results, printed, holds }) {
         const { active } = results[0];
-        const parts = active.map(longestPart);
-        const wide = parts.filter((side) => side > printed.diameter + 1e-12).length;
+        const widths = active.map(longestPart);
+        const wide = widths.filter((width) => beyond(width, printed.diameter)).length;
+        const leaves = `${wide} of ${counted(active.length, "leaf is", "leaves are")} wider than printed`;
+        const boxes = `exactly, of all boxes; ${holds.leaves} of ${number(printed.leaves)} meet the simplex then`;
         return {
-          measured: ["widest leaf, within the simplex", number(Math.max(...parts)), `${wide} of ${active.length} feasible leaves are wider than printed`],
-          printed: ["Assumption 1: ν₁ρʰ", number(printed.diameter), settings.split === "random" ? "asked of every leaf of depth h" : "asked of every leaf, however split"],
-          holds: ["longest side, halved in turn", number(holds.diameter), `exactly, of all boxes; ${holds.leaves} of ${printed.leaves.toLocaleString("en")} meet the simplex then`],
+          measured: ["widest leaf, within the simplex", number(Math.max(...widths)), leaves],
+          printed: ["Assumption 1: ν₁ρʰ", number(printed.diameter), "asked of every node of depth h"],
+          holds: ["longest side, halved in turn", number(holds.diameter), boxes],
         };
       },
-      says({ settings, results, printed, holds }) {
+      says({ settings: { depth, ratio }, results, printed, holds }) {
         const { active, missed } = results[0];
-        const wide = active.filter((leaf) => longestPart(leaf) > printed.diameter + 1e-12).length;
-        const { ratio } = settings;
-        const why = ratio < holds.ratioOnSimplex ? "ρ is below 1/√2 ≈ 0.707: no ν₁ and no way of halving boxes keeps even their parts of the simplex within ν₁ρʰ at every depth." : ratio < holds.ratio ? "ρ is below 1/∛2 ≈ 0.794: no ν₁ and no way of halving boxes keeps the boxes themselves within ν₁ρʰ at every depth." : `ρ is at least 1/∛2 ≈ 0.794: boxes whose sides are halved in turn are within ν₁ρʰ at every depth from ν₁ = ρ⁻² = ${number(ratio ** -2)} on.`;
-        return `At depth ${settings.depth}, ${active.length} boxes meet the simplex, and ${wide} of their parts of it are wider than ν₁ρʰ = ${number(printed.diameter)} in the sup norm. ${missed.length} boxes on the way miss it: no weights can come from them. ${why}`;
+        const wide = active.filter((leaf) => beyond(longestPart(leaf), printed.diameter)).length;
+        const never = "no ν₁ and no way of halving boxes keeps";
+        const least = `boxes halved in turn are within ν₁ρʰ at every depth if ν₁ ≥ ${number(holds.smoothness)}`;
+        const about =
+          ratio < holds.ratioOnSimplex
+            ? `ρ < 1/√2 ≈ 0.707, ${never} even their parts of the simplex within ν₁ρʰ at every depth`
+            : ratio < holds.ratio
+              ? `ρ < 1/∛2 ≈ 0.794, ${never} the boxes themselves within ν₁ρʰ at every depth`
+              : `ρ ≥ 1/∛2 ≈ 0.794, ${least}`;
+        return (
+          `At depth ${depth}, ${counted(active.length, "box meets", "boxes meet")} the simplex, and ${wide} of these ` +
+          `parts of it are wider than ν₁ρʰ = ${number(printed.diameter)} in the sup norm. ` +
+          `${counted(missed.length, "box", "boxes")} on the way missed it and had no weights to offer. As ${about}.`
+        );
       },
       draw(state, width) {
-        const { settings, results, printed } = state;
-        const wide = width > 620;
-        const first = wide ? Math.round(width * 0.5) : width;
+        const { settings: { depth, ratio, smoothness }, results, printed } = state;
+        const [first, second] = pair(width, 0.5);
         const depths = range(0, DESCENT);
-        const columns = depths.map((depth) => results.map(({ widths }) => widths[depth]));
-        const here = Math.max(...results[0].active.map(longestPart));
-        const steps = depths.flatMap((depth) => (depth % EXPERTS ? [] : [[depth, 2 ** -(depth / EXPERTS)], [depth + EXPERTS, 2 ** -(depth / EXPERTS)]]));
+        const columns = depths.map((at) => results.map(({ widths }) => widths[at]));
+        const corners = depths.flatMap((at) => (at % EXPERTS || !at ? [at] : [at - 1e-9, at])); // of the steps
+        const x = linear("depth h", parts(0, DESCENT / 2, 0.5));
+        const y = logarithmic("width of the leaf around random weights", [0.01, 0.03, 0.1, 0.3, 1], { high: 2.1 });
+        const height = width > first ? Math.round(0.86 * first) + 34 : 260;
         return [
           simplex(first, state),
-          chart({
-            width: wide ? width - first - 16 : width, height: wide ? Math.round(first * 0.86) + 34 : 260, words: "The width, within the simplex, of the leaf around random weights, by its depth",
-            x: { low: 0, high: DESCENT, ticks: [0, 2, 4, 6, 8, 10, 12, 14], label: "depth h" },
-            y: { low: 0.01, high: 2.1, log: true, ticks: [0.01, 0.03, 0.1, 0.3, 1], label: "width of the leaf around random weights" },
-            layers: [rule(settings.depth), band(depths.map((depth) => [depth, quantile(columns[depth], 0.1), quantile(columns[depth], 0.9)])), line("holds", steps), line("measured", depths.map((depth) => [depth, mean(columns[depth])])), line("printed", depths.map((depth) => [depth, settings.smoothness * settings.ratio ** depth])), dots("printed", [[settings.depth, printed.diameter]]), dots("measured ring", [[settings.depth, here]])],
-          }),
+          chart(second, height, "The width of the leaf around random weights, by its depth", x, y, [
+            rule(depth),
+            band(depths, columns),
+            line("holds", corners, (at) => tree.holds({ depth: Math.floor(at) }).diameter),
+            line("measured", depths, (_, place) => mean(columns[place])),
+            line("printed", depths, (at) => smoothness * ratio ** at),
+            dot("printed", depth, printed.diameter),
+            dot("measured ring", depth, Math.max(...results[0].active.map(longestPart))),
+          ]),
           icicle(width, state),
-          key([["leaf", "", "within ν₁ρʰ"], ["leaf", shade(0.4), "wider"], ["leaf", shade(1), "8 times as wide"], ["inner", "", "was split"], ["missed", "", "misses the simplex"]]),
+          key({
+            "within ν₁ρʰ": leaf(0),
+            wider: leaf(0.4),
+            "8 times as wide": leaf(1),
+            "was split": { class: "inner" },
+            "misses the simplex": { class: "missed" },
+          }),
         ];
       },
     },
   };
 
-  // One run each: independent experts in sets, and those of Algorithm 1, a dot an expert.
-  const bins = (width, height, sets, experts, { sizes, explored }) => {
-    const made = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Where ${experts} experts went in one run: independent ${sizes.join(", ")}; Algorithm 1 ${explored.join(", ")}` });
-    const cell = width / sets;
+  // One run each, a dot an expert: independent experts in sets, and those of Algorithm 1.
+  const bins = (width, height, { sizes, explored }) => {
+    const words = `Independent: ${sizes.join(", ")}. Algorithm 1: ${explored.join(", ")}.`;
+    const made = picture(width, height, `Experts of each task in one run. ${words}`);
+    const cell = width / sizes.length;
     const inner = cell - 10;
-    const levels = (counts, across) => Math.ceil(Math.max(...counts) / across);
-    const sizeOf = (across) => Math.min(inner / across, 12);
-    let across = 1;
-    while ((levels(sizes, across) + levels(explored, across)) * sizeOf(across) > height - 96) across += 1;
-    const size = sizeOf(across);
+    const levels = (counts, columns) => Math.ceil(Math.max(...counts) / columns);
+    let columns = 1;
+    let size = 12; // of a dot
+    const isHigh = () => (levels(sizes, columns) + levels(explored, columns)) * size > height - 96;
+    for (; isHigh(); columns++) size = Math.min(inner / (columns + 1), 12);
     let base = 0;
-    [["independent experts, one run", sizes], ["Algorithm 1, one run", explored]].forEach(([words, counts]) => {
-      const title = base + (base ? 44 : 12);
-      base = title + 14 + Math.max(levels(counts, across) * size, 20);
-      made.append(svg("text", { class: "title", x: 0, y: title }, words));
+    for (const [title, counts] of [["independent experts, one run", sizes], ["Algorithm 1, one run", explored]]) {
+      base += base ? 44 : 12;
+      made.append(text("title", 0, base, "start", title));
+      base += 14 + Math.max(levels(counts, columns) * size, 20);
       counts.forEach((count, set) => {
-        const start = set * cell + 5;
-        made.append(svg("line", { class: count ? "bin" : "bin none", x1: start, x2: start + inner, y1: base, y2: base }));
+        const left = set * cell + 5;
+        const none = count ? "" : "none";
+        made.append(svg("line", { class: `bin ${none}`, x1: left, x2: left + inner, y1: base, y2: base }));
+        made.append(text(`count ${none}`, left + inner / 2, base + 15, "middle", none || String(count)));
         for (let place = 0; place < count; place++) {
-          const [column, level] = [place % across, Math.floor(place / across)];
-          const left = start + (inner - across * size) / 2;
-          made.append(svg("circle", { class: "ball", cx: left + (column + 0.5) * size, cy: base - (level + 0.5) * size - 1, r: size * 0.42 }));
+          const cx = left + (inner - columns * size) / 2 + ((place % columns) + 0.5) * size;
+          const cy = base - (Math.floor(place / columns) + 0.5) * size - 1;
+          made.append(svg("circle", { class: "ball", cx, cy, r: 0.42 * size }));
         }
-        made.append(svg("text", { class: count ? "count" : "count none", x: start + inner / 2, y: base + 15, "text-anchor": "middle" }, count ? String(count) : "none"));
       });
-    });
+    }
     return made;
   };
 
   // The corners, in order, of what a box has of the simplex.
   const polygon = ({ lower, upper }) => {
-    let corners = [[1, 0, 0], [0, 1, 0], [0, 0, 1]];
+    let corners = ALONE;
+    const cut = (room) => {
+      corners = corners.flatMap((corner, place) => {
+        const before = corners[(place || corners.length) - 1];
+        const share = room(before) / (room(before) - room(corner));
+        const isCrossed = room(corner) >= 0 !== room(before) >= 0;
+        const crossing = isCrossed ? [before.map((value, k) => value + share * (corner[k] - value))] : [];
+        return room(corner) >= 0 ? [...crossing, corner] : crossing;
+      });
+    };
     for (let k = 0; k < EXPERTS; k++) {
-      for (const [sign, edge] of [[1, lower[k]], [-1, upper[k]]]) {
-        const kept = [];
-        corners.forEach((corner, place) => {
-          const before = corners[(place || corners.length) - 1];
-          const [room, other] = [sign * (corner[k] - edge), sign * (before[k] - edge)];
-          if (room >= 0 !== other >= 0) kept.push(before.map((value, axis) => value + (other / (other - room)) * (corner[axis] - value)));
-          if (room >= 0) kept.push(corner);
-        });
-        corners = kept;
-      }
+      cut((corner) => corner[k] - lower[k]);
+      cut((corner) => upper[k] - corner[k]);
     }
     return corners;
   };
 
+  // How far a width is beyond the printed one, from 0 (within) to 1 (eight times as wide), and how a leaf shows it.
+  const beyond = (width, allowed) => (width > allowed + 1e-12 ? Math.min(0.25 + Math.log2(width / allowed) / 4, 1) : 0);
+  const leaf = (amount) => ({
+    class: "leaf",
+    style: amount ? `fill: color-mix(in srgb, var(--printed) ${Math.round(100 * amount)}%, var(--plot))` : "",
+  });
   const key = (entries) => {
-    const square = (kind, style) => svg("svg", { width: 12, height: 12, "aria-hidden": "true" }, svg("rect", { class: kind, style, width: 12, height: 12 }));
-    return html("p", { class: "live-key" }, ...entries.map(([kind, style, words]) => html("span", {}, square(kind, style), words)));
+    const square = (look) => svg("svg", { width: 12, height: 12 }, svg("rect", { ...look, width: 12, height: 12 }));
+    const shown = Object.entries(entries).map(([words, look]) => html("span", {}, square(look), words));
+    return html("p", { class: "live-key" }, ...shown);
   };
-
-  // How far a width is beyond the printed one, from 0 (within) to 1 (eight times as wide), for a shade.
-  const beyond = (side, allowed) => (side > allowed + 1e-12 ? Math.min(0.25 + Math.log2(side / allowed) / 4, 1) : 0);
-  const shade = (amount) => (amount ? `fill: color-mix(in srgb, var(--printed) ${Math.round(100 * amount)}%, var(--plot))` : "");
 
   const simplex = (width, { results, printed }) => {
-    const side = Math.min(width - 24, 460);
-    const height = Math.round(side * 0.866);
-    const [left, top] = [(width - side) / 2, 20];
-    const place = ([, second, third]) => `${(left + side * (second + third / 2)).toFixed(1)},${(top + height * (1 - third)).toFixed(1)}`;
     const { active } = results[0];
-    const made = svg("svg", { viewBox: `0 0 ${width} ${height + 44}`, width, height: height + 44, role: "img", "aria-label": `The simplex of three weights, cut into ${active.length} leaves` });
-    for (const leaf of active) {
-      const corners = polygon(leaf);
-      if (corners.length < 3) continue;
-      const amount = beyond(longestPart(leaf), printed.diameter);
-      made.append(svg("polygon", { class: amount ? "leaf wide" : "leaf", style: shade(amount), points: corners.map(place).join(" ") }));
-    }
-    made.append(svg("polygon", { class: "frame", points: [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map(place).join(" ") }));
-    const words = [[left, top + height + 18, "start", "expert 1 alone"], [left + side, top + height + 18, "end", "expert 2 alone"], [left + side / 2, 13, "middle", "expert 3 alone"]];
-    for (const [x, y, anchor, text] of words) made.append(svg("text", { class: "title", x, y, "text-anchor": anchor }, text));
-    return made;
+    const side = Math.min(width - 24, 460);
+    const height = Math.round(side * Math.sqrt(0.75));
+    const [left, top] = [(width - side) / 2, 20];
+    const point = ([, b, c]) => `${(left + side * (b + c / 2)).toFixed(1)},${(top + height * (1 - c)).toFixed(1)}`;
+    const points = (corners) => corners.map(point).join(" ");
+    const drawn = active.map((box) => {
+      const look = leaf(beyond(longestPart(box), printed.diameter));
+      return svg("polygon", { ...look, points: points(polygon(box)) });
+    });
+    const words = `The simplex of three weights, cut into ${counted(active.length, "leaf", "leaves")}`;
+    return picture(
+      width,
+      height + 44,
+      words,
+      ...drawn,
+      svg("polygon", { class: "frame", points: points(ALONE) }),
+      text("title", left, top + height + 18, "start", "expert 1 alone"),
+      text("title", left + side, top + height + 18, "end", "expert 2 alone"),
+      text("title", left + side / 2, 13, "middle", "expert 3 alone"),
+    );
   };
 
-  // The tree from its root: a box a cell, as wide as its share of all boxes of its depth; hatched where it misses the simplex.
-  const icicle = (width, { settings, results, printed }) => {
-    const { depth } = settings;
+  // The tree, a row a depth: a box is as wide as its share of the boxes of its depth.
+  const icicle = (width, { settings: { depth }, results, printed }) => {
     const { active, missed } = results[0];
     const [top, row] = [22, 20];
-    const height = top + row * (Math.max(depth, 1) + 1) + 4;
-    const made = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `The tree: ${active.length} boxes meet the simplex, and ${missed.length} that miss it are not split further` });
-    made.append(svg("text", { class: "title", x: 0, y: 12 }, "the tree from its root, a row a depth"));
-    const cell = (at, path, kind, style = "") => {
+    const cell = (at, place, look) => {
       const share = width / 2 ** at;
-      const gap = share > 6 ? 1 : 0;
-      made.append(svg("rect", { class: kind, style, x: path * share, y: top + row * at, width: Math.max(share - gap, 0.4), height: row - 2 }));
+      const size = { width: Math.max(share - (share > 6 ? 1 : 0), 0.4), height: row - 2 };
+      return svg("rect", { ...look, x: place * share, y: top + row * at, ...size });
     };
-    const inner = new Set();
-    for (const leaf of [...active, ...missed]) {
-      let path = leaf.path;
-      for (let at = (leaf.depth ?? depth) - 1; at >= 0; at--) {
-        path = Math.floor(path / 2);
-        inner.add(`${at} ${path}`);
-      }
+    const cells = new Map();
+    const add = (at, place, look) => {
+      const name = `${at} ${place}`;
+      if (!cells.has(name)) cells.set(name, cell(at, place, look));
+    };
+    for (const box of [...active, ...missed]) {
+      for (let at = 0; at < box.depth; at++) add(at, Math.floor(box.path / 2 ** (box.depth - at)), { class: "inner" });
+      const look = isFeasible(box) ? leaf(beyond(longestPart(box), printed.diameter)) : { class: "missed" };
+      add(box.depth, box.path, look);
     }
-    for (const each of inner) cell(...each.split(" ").map(Number), "inner");
-    for (const leaf of missed) cell(leaf.depth, leaf.path, "missed");
-    for (const leaf of active) {
-      const amount = beyond(longestPart(leaf), printed.diameter);
-      cell(depth, leaf.path, amount ? "leaf wide" : "leaf", shade(amount));
-    }
-    return made;
+    const words = `The tree: ${active.length} leaves meet the simplex, ${missed.length} boxes on the way miss it`;
+    const title = text("title", 0, 12, "start", "the tree from its root, a row a depth");
+    return picture(width, top + row * (depth + 1), words, title, ...cells.values());
   };
 
   // ---- joining both: controls, tiles, pictures, and the state in the address ----
@@ -718,7 +803,8 @@
     const settings = { ...experiments[name].defaults };
     for (const [setting, { values, choices }] of Object.entries(pictures[name].controls)) {
       const text = given.get(setting);
-      if (choices && Object.keys(choices).includes(text)) settings[setting] = Number.isNaN(Number(text)) ? text : Number(text);
+      if (choices && Object.keys(choices).includes(text))
+        settings[setting] = Number.isNaN(Number(text)) ? text : Number(text);
       else if (values && values.includes(Number(text ?? NaN))) settings[setting] = Number(text);
     }
     const seed = Number(given.get("seed") ?? 1);
@@ -728,7 +814,11 @@
 
   const subscripts = (words) => words.split(/_(\w)/).map((part, place) => (place % 2 ? html("sub", {}, part) : part));
   const swatch = (role) =>
-    svg("svg", { width: 30, height: 8, "aria-hidden": "true" }, svg("line", { class: `line ${role}`, x1: 0, x2: 30, y1: 4, y2: 4 }));
+    svg(
+      "svg",
+      { width: 30, height: 8, "aria-hidden": "true" },
+      svg("line", { class: `line ${role}`, x1: 0, x2: 30, y1: 4, y2: 4 }),
+    );
 
   const mount = (place) => {
     const name = place.dataset.live;
@@ -746,7 +836,11 @@
       const id = `live-${name}-${setting}`;
       const input = values
         ? html("input", { id, type: "range", min: 0, max: values.length - 1, step: 1, name: setting })
-        : html("select", { id, name: setting }, ...Object.entries(choices).map(([value, words]) => html("option", { value }, words)));
+        : html(
+            "select",
+            { id, name: setting },
+            ...Object.entries(choices).map(([value, words]) => html("option", { value }, words)),
+          );
       const value = html("span", { class: "live-value" });
       sync[setting] = () => {
         if (values) {
@@ -760,10 +854,19 @@
         state.settings[setting] = Number.isNaN(Number(text)) ? text : Number(text);
         changed();
       });
-      form.append(html("p", {}, html("label", { for: id }, html("span", {}, ...subscripts(label)), values ? value : ""), input));
+      form.append(
+        html("p", {}, html("label", { for: id }, html("span", {}, ...subscripts(label)), values ? value : ""), input),
+      );
     }
     const again = html("button", { type: "button" }, "Run again");
-    const seed = html("input", { id: `live-${name}-seed`, type: "number", min: 0, max: 2 ** 31 - 1, step: 1, name: "seed" });
+    const seed = html("input", {
+      id: `live-${name}-seed`,
+      type: "number",
+      min: 0,
+      max: 2 ** 31 - 1,
+      step: 1,
+      name: "seed",
+    });
     again.addEventListener("click", () => ((state.seed = (state.seed + 1) % 2 ** 31), changed()));
     seed.addEventListener("change", () => {
       if (seed.checkValidity() && seed.value !== "") state.seed = Number(seed.value);
@@ -787,7 +890,15 @@
     };
     const show = (isDone) => {
       const shown = Object.entries(tiles(state)).map(([role, [title, value, detail]]) =>
-        html("div", { class: `live-tile ${role}` }, html("span", {}, swatch(role), ROLES[role]), html("b", {}, value), html("span", {}, title), html("small", {}, detail)));
+        html(
+          "div",
+          { class: `live-tile ${role}` },
+          html("span", {}, swatch(role), ROLES[role]),
+          html("b", {}, value),
+          html("span", {}, title),
+          html("small", {}, detail),
+        ),
+      );
       cards.replaceChildren(...shown);
       figure.replaceChildren(...draw(state, Math.max(Math.floor(figure.getBoundingClientRect().width), 280)));
       place.toggleAttribute("data-running", !isDone);
@@ -831,10 +942,13 @@
     link.addEventListener("click", (event) => {
       event.preventDefault();
       history.replaceState(history.state, "", link.getAttribute("href"));
-      navigator.clipboard?.writeText(location.href).then(() => {
-        link.textContent = "Copied";
-        setTimeout(() => (link.textContent = "Link to these settings"), 1500);
-      }, () => {});
+      navigator.clipboard?.writeText(location.href).then(
+        () => {
+          link.textContent = "Copied";
+          setTimeout(() => (link.textContent = "Link to these settings"), 1500);
+        },
+        () => {},
+      );
     });
     addEventListener("hashchange", () => {
       if (!decodeURIComponent(location.hash).startsWith(`#${name}?`)) return;
@@ -849,12 +963,15 @@
       width = entry.contentRect.width;
       if (isWider && state.results.length) show(state.results.length === experiment.replicates);
     }).observe(figure);
-    new IntersectionObserver((entries, observer) => {
-      if (!entries.some((entry) => entry.isIntersecting)) return;
-      observer.disconnect();
-      waiting = false;
-      start();
-    }, { rootMargin: "300px" }).observe(place);
+    new IntersectionObserver(
+      (entries, observer) => {
+        if (!entries.some((entry) => entry.isIntersecting)) return;
+        observer.disconnect();
+        waiting = false;
+        start();
+      },
+      { rootMargin: "300px" },
+    ).observe(place);
     refresh();
     if (decodeURIComponent(location.hash).startsWith(`#${name}?`)) place.scrollIntoView();
   };
