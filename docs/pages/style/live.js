@@ -454,7 +454,7 @@
       tiles({ results, printed, holds }) {
         const gap = mean(results.map((each) => each.gap));
         const exceeded = mean(results.map((each) => Number(each.gap > printed.bound)));
-        const about = holds.bound < 0.5 ? "twice the mean gap, and a term for chance" : "above 1/2, as no gap is";
+        const about = holds.bound < 0.5 ? "twice the mean gap, and a term for chance" : "above 1/2, as no gap is here";
         return {
           measured: ["largest gap", number(gap), `exactly ${number(holds.gap)} on average`],
           printed: ["bound of Theorem 1", number(printed.bound), `exceeded in ${percent(exceeded)} of samples`],
@@ -467,8 +467,8 @@
         return (
           `With m = ${number(samples)} and T = ${number(cellsOf(samples, ratio))} the bound with the proof's ` +
           `constants ${exceeded > DELTA ? "fails" : "holds"}: ${percent(exceeded)} of samples exceed it where ` +
-          `${percent(DELTA)} may. The gap is ${number(gap / printed.bound)} times the bound. A constant in the O( ) has to be at least ` +
-          "that, and as m grows no constant is."
+          `${percent(DELTA)} may. The gap is ${number(gap / printed.bound)} times the bound. A constant in the O( ) ` +
+          "has to be at least that, and as m grows no constant is."
         );
       },
       draw({ settings: { samples, ratio, granted }, results, printed }, width) {
@@ -527,7 +527,7 @@
           : `Here W = 1 and Δ = ${number(momentsOf(settings).gap)}`;
         return (
           `${start}: after ${settings.round} rounds simulated experts forget ${found}, ` +
-          `(17) says ${number(printed.forgetting)}, and the formula with distance 0 ${number(holds.forgetting)}.`
+          `(17) says ${number(printed.forgetting)}, and the formula with distance 0 says ${number(holds.forgetting)}.`
         );
       },
       draw({ settings, results, printed, holds }, width) {
@@ -561,13 +561,13 @@
       tiles({ settings: { experts }, results, printed, holds }) {
         const explored = results.flatMap((each) => (each.explored ? [each.explored] : []));
         const covered = explored.filter((sizes) => Math.min(...sizes) > 0).length;
-        const alone = percent(mean(results.map((each) => each.covered)));
+        const alone = `independent experts: ${percent(mean(results.map((each) => each.covered)))} of runs`;
         const promise = experts < printed.enough
           ? `promises ${percent(1 - DELTA)} from M = ${printed.enough} on`
           : `M ≥ ${printed.enough}: promised are ${percent(1 - DELTA)}`;
         const union = `at least ${chance(Math.max(holds.union, 0))} by the union bound; for Algorithm 1 none is known`;
         return {
-          measured: ["runs of Algorithm 1", `${covered} of ${explored.length}`, `leave none out; independent: ${alone}`],
+          measured: ["runs of Algorithm 1 leave none out", `${covered} of ${explored.length}`, alone],
           printed: ["product in the proof", chance(printed.product), promise],
           holds: ["if experts were independent", chance(holds.exact), union],
         };
@@ -841,7 +841,7 @@
             { id, name: setting },
             ...Object.entries(choices).map(([value, words]) => html("option", { value }, words)),
           );
-      const value = html("span", { class: "live-value" });
+      const value = html("span", { class: "live-value", "aria-hidden": "true" });
       sync[setting] = () => {
         if (values) {
           input.value = values.indexOf(state.settings[setting]);
