@@ -359,8 +359,8 @@
     return (isWhole ? Math.round(value).toLocaleString("en") : value.toPrecision(digits)).replace("-", "−");
   };
   const short = (value) => String(Number(value.toPrecision(6))).replace("-", "−");
-  const percent = (share) => `${short(Number((100 * share).toFixed(1)))} %`;
-  const chance = (share) => (share < 1 && share > 0.99995 ? "over 99.99 %" : `${(100 * share).toFixed(2)} %`);
+  const percent = (share) => `${short(Number((100 * share).toFixed(1)))} %`;
+  const chance = (share) => (share < 1 && share > 0.99995 ? "over 99.99 %" : `${(100 * share).toFixed(2)} %`);
   const counted = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;
   const standardError = (values) => {
     const middle = mean(values);
