@@ -581,7 +581,7 @@
           : "";
         return (
           `In Algorithm 1, ${empty} of ${sets} tasks are left without an expert on average, ` +
-          `and ${shared} % of the ${experts} experts share one task.${order}`
+          `and ${shared} % of the ${experts} experts share one task.${order}`
         );
       },
       draw({ settings: { sets, experts }, results, printed }, width) {
@@ -595,7 +595,7 @@
         const step = [2, 5, 10, 20].find((each) => last / each <= 8);
         const ticks = range(1, Math.floor(last / step)).map((place) => place * step);
         const x = linear("experts M", ticks, { low: 1, high: last });
-        const show = (value) => `${Math.round(100 * value)} %`;
+        const show = (value) => `${Math.round(100 * value)} %`;
         const y = linear("chance that every task has an expert", parts(0, 5, 5), { low: -0.02, high: 1.03, show });
         const side = experts > last / 2 ? "end" : "start";
         return [
