@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import shutil
 
 import pytest
 import samples
@@ -13,8 +12,6 @@ from moe_theory.verify.verdict import Status
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install 'moe-theory[dev]'")
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
 PHONE = {"width": 390, "height": 844}
 CONTRAST = 4.5  # WCAG AA for text of this size
 # Of every visible text with its own background: the contrast, as WCAG defines it.
@@ -52,17 +49,6 @@ def report():
 def address(report, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     return pages.write_report(report, folder)[0].as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        pytest.skip(f"no Chromium on this machine: none of {', '.join(NAMES)} is on the PATH")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
